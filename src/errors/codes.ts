@@ -1,0 +1,126 @@
+/**
+ * Every error code this server can answer, with its HTTP status and default text.
+ * Codes and statuses: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html#ErrorCodeList
+ */
+export interface CodeRow {
+  status: number
+  message: string
+}
+
+export const codes = {
+  AccessDenied: { status: 403, message: 'Access Denied' },
+  AuthorizationHeaderMalformed: { status: 400, message: 'The authorization header that you provided is not valid.' },
+  AuthorizationQueryParametersError: { status: 400, message: 'The authorization query parameters are not valid.' },
+  BadDigest: {
+    status: 400,
+    message: 'The Content-MD5 or checksum value that you specified did not match what the server received.',
+  },
+  BadRequest: { status: 400, message: 'Bad Request' },
+  BucketAlreadyExists: { status: 409, message: 'The requested bucket name is not available.' },
+  BucketAlreadyOwnedByYou: {
+    status: 409,
+    message: 'The bucket that you tried to create already exists, and you own it.',
+  },
+  BucketNotEmpty: { status: 409, message: 'The bucket that you tried to delete is not empty.' },
+  ConditionalRequestConflict: {
+    status: 409,
+    message: 'A conflicting operation occurred during the conditional request. Try again.',
+  },
+  EntityTooLarge: { status: 400, message: 'Your proposed upload exceeds the maximum allowed object size.' },
+  EntityTooSmall: { status: 400, message: 'Your proposed upload is smaller than the minimum allowed object size.' },
+  ExpiredToken: { status: 400, message: 'The provided token has expired.' },
+  IllegalLocationConstraintException: {
+    status: 400,
+    message: 'The specified location constraint does not fit this region.',
+  },
+  IncompleteBody: {
+    status: 400,
+    message: 'You did not provide the number of bytes specified by the Content-Length HTTP header.',
+  },
+  InternalError: { status: 500, message: 'An internal error occurred. Try again.' },
+  InvalidAccessKeyId: { status: 403, message: 'The access key ID that you provided does not exist in our records.' },
+  InvalidArgument: { status: 400, message: 'Invalid Argument' },
+  InvalidBucketName: { status: 400, message: 'The specified bucket is not valid.' },
+  InvalidDigest: { status: 400, message: 'The Content-MD5 or checksum value that you specified is not valid.' },
+  InvalidObjectState: { status: 403, message: 'The operation is not valid for the current state of the object.' },
+  InvalidPart: {
+    status: 400,
+    message:
+      "One or more of the specified parts could not be found. The part might not have been uploaded, or the specified entity tag might not have matched the part's entity tag.",
+  },
+  InvalidPartNumber: { status: 416, message: 'The requested partnumber is not satisfiable' },
+  InvalidPartOrder: {
+    status: 400,
+    message: 'The list of parts was not in ascending order. Parts must be ordered by part number.',
+  },
+  InvalidRange: { status: 416, message: 'The requested range is not satisfiable' },
+  InvalidRequest: { status: 400, message: 'Invalid Request' },
+  InvalidSecurity: { status: 403, message: 'The provided security credentials are not valid.' },
+  InvalidStorageClass: { status: 400, message: 'The storage class you specified is not valid.' },
+  InvalidToken: { status: 400, message: 'The provided token is malformed or otherwise not valid.' },
+  InvalidURI: { status: 400, message: "The specified URI couldn't be parsed." },
+  KeyTooLongError: { status: 400, message: 'Your key is too long.' },
+  MalformedTrailerError: {
+    status: 400,
+    message: 'The request contained trailing data that was not well-formed or did not conform to our published schema.',
+  },
+  MalformedXML: {
+    status: 400,
+    message: 'The XML you provided was not well-formed or did not validate against our published schema.',
+  },
+  MaxMessageLengthExceeded: { status: 400, message: 'Your request was too large.' },
+  MetadataTooLarge: { status: 400, message: 'Your metadata headers exceed the maximum allowed metadata size.' },
+  MethodNotAllowed: { status: 405, message: 'The specified method is not allowed against this resource.' },
+  MissingContentLength: { status: 411, message: 'You must provide the Content-Length HTTP header.' },
+  MissingRequestBodyError: { status: 400, message: 'Request body is empty.' },
+  MissingSecurityHeader: { status: 400, message: 'Your request is missing a required header.' },
+  NoSuchBucket: { status: 404, message: 'The specified bucket does not exist.' },
+  NoSuchKey: { status: 404, message: 'The specified key does not exist.' },
+  NoSuchUpload: {
+    status: 404,
+    message:
+      'The specified multipart upload does not exist. The upload ID might be invalid, or the multipart upload might have been aborted or completed.',
+  },
+  NoSuchVersion: {
+    status: 404,
+    message: 'The version ID specified in the request does not match an existing version.',
+  },
+  NotImplemented: {
+    status: 501,
+    message: 'A header or parameter that you provided implies functionality that is not implemented.',
+  },
+  OperationAborted: {
+    status: 409,
+    message: 'A conflicting conditional operation is currently in progress against this resource. Try again.',
+  },
+  PreconditionFailed: { status: 412, message: 'At least one of the preconditions that you specified did not hold.' },
+  RequestHeaderSectionTooLarge: {
+    status: 400,
+    message: 'The request header section exceeds the maximum allowed size.',
+  },
+  RequestTimeout: {
+    status: 400,
+    message: 'Your socket connection to the server was not read from or written to within the timeout period.',
+  },
+  RequestTimeTooSkewed: {
+    status: 403,
+    message: "The difference between the request time and the server's time is too large.",
+  },
+  ServiceUnavailable: { status: 503, message: 'Service is unable to handle request. Try again.' },
+  SignatureDoesNotMatch: {
+    status: 403,
+    message:
+      'The request signature that the server calculated does not match the signature that you provided. Check your secret access key and signing method.',
+  },
+  SlowDown: { status: 503, message: 'Please reduce your request rate.' },
+  UnsupportedSignature: {
+    status: 400,
+    message: 'The provided request is signed with an unsupported signature version.',
+  },
+  XAmzContentSHA256Mismatch: {
+    status: 400,
+    message: "The provided 'x-amz-content-sha256' header does not match what was computed.",
+  },
+} as const satisfies Record<string, CodeRow>
+
+export type S3Code = keyof typeof codes

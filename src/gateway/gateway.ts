@@ -1,0 +1,131 @@
+import type { ByteSink } from '../request/body.js'
+
+/** A bucket as web.ListBuckets tells it. */
+export interface GatewayBucket {
+  readonly name: string
+  /** RFC 3339. Moves with the bucket's content on legacy gateways. */
+  readonly creationDate: string
+}
+
+/** Standard headers that belong to an object and come back on download. Lower-case names. */
+export interface StoredHeaders {
+  'cache-control'?: string
+  'content-disposition'?: string
+  'content-encoding'?: string
+  'content-language'?: string
+  expires?: string
+}
+
+/** What the gateway tells of one object. */
+export interface GatewayObject {
+  readonly key: string
+  /** Bytes. */
+  readonly size: number
+  /** RFC 3339, as precise as the gateway gives it. */
+  readonly lastModified: string
+  readonly contentType: string
+  /** Another one whenever the object was overwritten: says whether a record in `state/` is about these very bytes. */
+  readonly stamp: string
+  /** Unquoted; present only when this gateway's ETags can be trusted (MD5 of the body, or what was given on upload). */
+  readonly etag?: string
+  /** Present only when the gateway told them (on legacy gateways: on download alone). */
+  readonly headers?: StoredHeaders
+  /** User metadata, lower-case names without prefix; present as `headers` is. */
+  readonly metadata?: Readonly<Record<string, string>>
+}
+
+export type ListEntry =
+  | { readonly kind: 'object'; readonly object: GatewayObject }
+  | { readonly kind: 'prefix'; readonly prefix: string }
+
+export interface ListQuery {
+  readonly prefix: string
+  /** '' lists flat. */
+  readonly delimiter: string
+  /** Entries come strictly after this name in UTF-8 byte order; '' starts at the first. If it is itself a common prefix of this query, everything below it is passed over. */
+  readonly after: string
+  /** Entries (objects and prefixes together) at most; >= 1. */
+  readonly limit: number
+}
+
+export interface ListPage {
+  /** In UTF-8 byte order of key or prefix, each prefix once. */
+  readonly entries: readonly ListEntry[]
+  /** True when more follow; continue with `after` = the last entry's name. */
+  readonly truncated: boolean
+}
+
+/** Part of an object: from `first`, up to and with `last`; or the last `suffix` bytes. */
+export type ByteRange = { readonly first: number; readonly last?: number } | { readonly suffix: number }
+
+/** An object's bytes on their way: exactly `last - first + 1` of them, whatever the gateway sent. */
+export interface Download {
+  /** With headers and metadata. */
+  readonly object: GatewayObject
+  /** First and last byte position; last is first - 1 for an empty object. */
+  readonly first: number
+  readonly last: number
+  /** Delivers the bytes once. Rejects (S3Error) when the gateway ends early or stalls; some bytes may have gone to the sink by then. */
+  consume(sink: ByteSink): Promise<void>
+  /** Gives the transfer up. Safe at any time. */
+  discard(): void
+}
+
+export interface UploadAttributes {
+  readonly contentType: string | undefined
+  readonly headers: StoredHeaders
+  readonly metadata: Readonly<Record<string, string>>
+  /** ETag of record when it is not the MD5 of the body (multipart); a gateway that can keep it will. */
+  readonly etag?: string
+}
+
+export interface UploadResult {
+  readonly stamp: string
+  readonly lastModified: string
+  /** As GatewayObject.etag. */
+  readonly etag?: string
+}
+
+/** An upload of known length under way. The gateway keeps the old object until `commit` has resolved, or for ever after `abort`. */
+export interface Upload {
+  /** Sends bytes; a promise is back-pressure. Rejects (S3Error) when the gateway has refused or gone. */
+  write(chunk: Buffer): void | Promise<void>
+  /** To be called after the last byte was written: resolves when the gateway has the object. Throws S3Error. */
+  commit(): Promise<UploadResult>
+  /** Ends the connection short of its Content-Length. Safe at any time before `commit` resolves. */
+  abort(): void
+}
+
+/** What a gateway can do beyond the specification, from web.ServerInfo; all false for a legacy one. */
+export interface GatewayFeatures {
+  /** web.ListObjects takes marker, maxKeys and delimiter, answers sorted pages and gives etag and generation per object. */
+  readonly pagedListing: boolean
+  /** HEAD on download; upload and download tell ETag, generation, headers and metadata; Range is honoured. */
+  readonly objectHead: boolean
+  /** web.RemoveObject removes exactly the named keys, also ones that end in `/`. */
+  readonly exactRemove: boolean
+  /** Any UTF-8 key up to 1024 bytes can be stored. */
+  readonly anyKey: boolean
+}
+
+/** The object gateway as one account sees it. All methods throw S3Error (see gateway/errors.ts) and log in by themselves. */
+export interface Gateway {
+  features(): Promise<GatewayFeatures>
+  listBuckets(): Promise<GatewayBucket[]>
+  bucketExists(bucket: string): Promise<boolean>
+  makeBucket(bucket: string): Promise<void>
+  deleteBucket(bucket: string): Promise<void>
+  list(bucket: string, query: ListQuery): Promise<ListPage>
+  /** Undefined when there is no such object; throws NoSuchBucket. Cheap on full gateways; on legacy ones a listing of the parent. */
+  stat(bucket: string, key: string): Promise<GatewayObject | undefined>
+  /** Throws NoSuchKey, NoSuchBucket, InvalidRange (with the object's size in fields.ActualObjectSize). Range answers are exact whether or not the gateway honours Range. */
+  download(bucket: string, key: string, range?: ByteRange): Promise<Download>
+  /** Why this gateway cannot hold this key, in words for the client; undefined when it can. */
+  refusesKey(key: string): Promise<string | undefined>
+  /** `length` in bytes, exact. Nothing is sent before the first `write` or `commit`. */
+  upload(bucket: string, key: string, length: number, attributes: UploadAttributes): Upload
+  /** Removes one object; nothing else, whatever the key looks like. Removing what is not there is no error. */
+  remove(bucket: string, key: string): Promise<void>
+  /** True when the gateway answers and accepts our log-in. */
+  ready(): Promise<void>
+}

@@ -1,0 +1,35 @@
+import type { Context } from '../context.js'
+import type { Method, Resource, S3Request } from '../request/s3-request.js'
+import type { Reply } from '../response/reply.js'
+
+/** Which requests an operation answers. Of those that fit, the one that names most wins; see registry/table.ts. */
+export interface Selector<R extends Resource> {
+  readonly method: Method
+  readonly resource: R
+  /** For resource `service` only: a path such as `/-/live`, or with named segments `/-/deal/v1/providers/{MinerId}`. Default `/`. */
+  readonly path?: string
+  /** Query keys that must be present; `name=value` asks for that value. */
+  readonly query?: readonly string[]
+  /** A header that must be present, lower-case. */
+  readonly header?: string
+  /** Query keys that may be present. Any other is NotImplemented. */
+  readonly params?: readonly string[]
+}
+
+/** One operation: how it is recognised, what it is called, and what it does, in one place. */
+export interface Operation<R extends Resource = Resource> {
+  /** AWS's word (`DeleteBucket`), or the plugin's own. */
+  readonly name: string
+  /** The page or section that defines it. */
+  readonly source: string
+  readonly on: Selector<R>
+  /** Default `signed`. */
+  readonly access?: 'signed' | 'public'
+  /** Returns a Reply or throws an S3Error; never sees Express. */
+  run(request: S3Request<R>, context: Context): Promise<Reply>
+}
+
+/** Gives an operation its types; returns it unchanged. */
+export function defineOperation<R extends Resource>(operation: Operation<R>): Operation<R> {
+  return operation
+}

@@ -1,0 +1,33 @@
+import { S3Error } from '../errors/s3-error.js'
+
+/** The decoded query of a request: ordered, repeats kept. `?acl` and `?acl=` both have the value ''. */
+export class Query {
+  readonly entries: readonly (readonly [name: string, value: string])[]
+
+  constructor(raw: string) {
+    this.entries = raw === '' ? [] : raw.split('&').filter(Boolean).map(decodePair)
+  }
+
+  has(name: string): boolean {
+    return this.entries.some(([n]) => n === name)
+  }
+
+  /** The first value, or undefined when the name is absent. */
+  get(name: string): string | undefined {
+    return this.entries.find(([n]) => n === name)?.[1]
+  }
+}
+
+function decodePair(pair: string): [string, string] {
+  const at = pair.indexOf('=')
+  return at < 0 ? [decode(pair), ''] : [decode(pair.slice(0, at)), decode(pair.slice(at + 1))]
+}
+
+function decode(text: string): string {
+  if (!/[%+]/.test(text)) return text
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch (cause) {
+    throw new S3Error('InvalidURI', { message: 'The query string is not valid percent-encoded UTF-8.', cause })
+  }
+}

@@ -1,0 +1,34 @@
+import type { Download } from '../gateway/gateway.js'
+
+/** Header values are latin-1 strings; undefined ones are left out. */
+export type ReplyHeaders = Record<string, string | number | undefined>
+
+/** What an operation answers; `response/send.ts` is the only code that writes it. */
+export interface Reply {
+  status: number
+  headers: ReplyHeaders
+  /** A complete body, an object's bytes from the gateway, or a body that may take long and keeps the connection alive meanwhile. */
+  body?: string | Buffer | RelayBody | LateBody
+}
+
+/** An object's bytes: cut the client's connection if they end early. */
+export interface RelayBody {
+  readonly download: Download
+}
+
+/** A document that may take minutes: after a while a 200 and white space are sent, then the document, which may be an `<Error>` inside the 200. */
+export interface LateBody {
+  readonly late: Promise<string>
+}
+
+export function xml(body: string, headers: ReplyHeaders = {}, status = 200): Reply {
+  return { status, headers: { 'content-type': 'application/xml', ...headers }, body }
+}
+
+export function empty(headers: ReplyHeaders = {}, status = 200): Reply {
+  return { status, headers }
+}
+
+export function noContent(headers: ReplyHeaders = {}): Reply {
+  return { status: 204, headers }
+}
