@@ -1,0 +1,97 @@
+import { readFileSync } from 'node:fs'
+import {
+  type Config,
+  flagOf,
+  type Option,
+  type OptionName,
+  optionNames,
+  options,
+  variableOf,
+} from './config/options.js'
+import { rules } from './config/rules.js'
+
+export { type Config, flagOf, type Option, type OptionName, optionNames, options, variableOf }
+
+/** Every problem of the configuration, each by the name of its option. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+
+  constructor(readonly problems: readonly string[]) {
+    super(
+      problems.length === 1
+        ? problems[0]
+        : `${problems.length} options are wrong:\n${problems.map((p) => `  ${p}`).join('\n')}`,
+    )
+  }
+}
+
+export interface ConfigSources {
+  /** Raw values of flags by option name; `config` names the file. */
+  readonly flags?: Readonly<Record<string, unknown>>
+  /** Default: the environment of the process. An empty variable counts as absent. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+  /** Problems that were found before, to be reported with the others. */
+  readonly problems?: readonly string[]
+}
+
+interface Given {
+  readonly value: unknown
+  /** Where it comes from, as the user would call it: `--port`, `DEALGATE_PORT`, `port in /etc/dealgate.json`. */
+  readonly from: string
+}
+
+/**
+ * Puts the configuration together: a flag wins over a variable, that over the config file, that over the default.
+ * The result is frozen. Throws ConfigError that lists all problems at once.
+ */
+export function readConfig(sources: ConfigSources = {}): Config {
+  const problems = [...(sources.problems ?? [])]
+  const given = collect(sources, problems)
+  const config = new Map<string, unknown>()
+  for (const name of optionNames) config.set(name, check(name, given.get(name), problems))
+  for (const rule of rules) problems.push(...rule((name) => given.has(name)))
+  if (problems.length > 0) throw new ConfigError(problems)
+  return Object.freeze(Object.fromEntries(config)) as Config
+}
+
+function check(name: OptionName, given: Given | undefined, problems: string[]): unknown {
+  const option: Option = options[name]
+  if (given === undefined) return option.default
+  const result = option.kind.schema.safeParse(given.value)
+  if (result.success) return Object.freeze(result.data)
+  const shown = option.secret ? '' : `, not ${JSON.stringify(given.value)}`
+  problems.push(`${given.from} ${result.error.issues[0]?.message ?? 'is not valid'}${shown}`)
+  return option.default
+}
+
+function collect(sources: ConfigSources, problems: string[]): Map<string, Given> {
+  const { flags = {}, env = process.env } = sources
+  const file = flags.config ?? (env[variableOf('config')] || undefined)
+  const given = file === undefined ? new Map<string, Given>() : readFile(String(file), problems)
+  for (const name of optionNames) {
+    const variable = variableOf(name)
+    if (env[variable]) given.set(name, { value: env[variable], from: variable })
+    if (flags[name] !== undefined) given.set(name, { value: flags[name], from: flagOf(name) })
+  }
+  return given
+}
+
+function readFile(file: string, problems: string[]): Map<string, Given> {
+  const given = new Map<string, Given>()
+  let content: unknown
+  try {
+    content = JSON.parse(readFileSync(file, 'utf8'))
+  } catch (error) {
+    problems.push(`--config: cannot read ${file}: ${(error as Error).message}`)
+    return given
+  }
+  if (typeof content !== 'object' || content === null || Array.isArray(content)) {
+    problems.push(`--config: ${file} must hold one JSON object`)
+    return given
+  }
+  for (const [name, value] of Object.entries(content)) {
+    if (Object.hasOwn(options, name)) given.set(name, { value, from: `${name} in ${file}` })
+    else problems.push(`${name} in ${file} is no option`)
+  }
+  return given
+}

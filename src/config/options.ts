@@ -1,0 +1,155 @@
+import { defaultLimits } from '../limits.js'
+import { choice, integer, type Kind, list, onOff, text, url } from './kinds.js'
+
+/** One option, everything about it: it feeds the flags, the environment, the config file, the checks, `--help` and the README. */
+export interface Option<T = unknown> {
+  readonly group: Group
+  readonly kind: Kind<T & {}>
+  /** Undefined: nothing is set unless somebody sets it. */
+  readonly default: T
+  /** Unit of the number. */
+  readonly unit?: string
+  readonly help: string
+  /** Never printed. */
+  readonly secret?: true
+}
+
+type Group = 'Endpoint' | 'Gateway' | 'State' | 'Limits' | 'Logs'
+
+interface Details {
+  readonly help: string
+  readonly unit?: string
+  readonly secret?: true
+}
+
+function option<T extends {}>(
+  group: Group,
+  kind: Kind<T>,
+  details: Details & { readonly default: NoInfer<T> },
+): Option<T>
+function option<T extends {}>(group: Group, kind: Kind<T>, details: Details): Option<T | undefined>
+function option<T extends {}>(
+  group: Group,
+  kind: Kind<T>,
+  details: Details & { readonly default?: T },
+): Option<T | undefined> {
+  return Object.freeze({ group, kind, default: undefined, ...details })
+}
+
+const port = integer(0, 65_535)
+const host = text('host', 'a host name or address', /^[A-Za-z0-9._:%-]+$/)
+const path = text('path', 'a path', /^[^\0]+$/)
+const word = text('word', 'letters, digits and - only', /^[A-Za-z0-9-]{1,64}$/)
+// `/` and `,` and `=` separate the parts of an Authorization header: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-auth-using-authorization-header.html
+const accessKey = text('id', '3 to 128 characters of ASCII without space , / =', /^(?:(?![,/=])[\x21-\x7e]){3,128}$/)
+const secretKey = text('secret', '8 to 128 characters of ASCII without space', /^[\x21-\x7e]{8,128}$/)
+const quirkNames = text(
+  'names',
+  'none, legacy, or names of quirks separated by commas',
+  /^[A-Za-z][\w-]*(,[A-Za-z][\w-]*)*$/,
+)
+const basePath = text('path', 'a path that starts with / and does not end in one', /^(?:\/[^/?#\s,]+)+$/)
+
+/**
+ * All options by name. The flag `--access-key`, the variable `DEALGATE_ACCESS_KEY` and the key `accessKey` of the config file are one option;
+ * names are derived from the key here.
+ */
+export const options = Object.freeze({
+  port: option('Endpoint', port, { default: 9000, help: 'Port of the S3 endpoint; 0 takes a free one.' }),
+  host: option('Endpoint', host, { default: '127.0.0.1', help: 'Address to listen on.' }),
+  accessKey: option('Endpoint', accessKey, {
+    help: 'Access key id of the S3 key pair. Without it a pair is made at the first start and kept in the data folder.',
+  }),
+  secretKey: option('Endpoint', secretKey, { secret: true, help: 'Secret of the S3 key pair.' }),
+  region: option('Endpoint', word, {
+    default: 'us-east-1',
+    help: 'Region that requests are signed for.',
+  }),
+  signedBasePath: option('Endpoint', list(basePath), {
+    default: Object.freeze([]),
+    help: 'Path that a reverse proxy strips from requests: signatures that cover it are accepted too.',
+  }),
+
+  gatewayUrl: option('Gateway', url('http', 'https'), {
+    help: 'Object gateway to work with. Without it the embedded one is started.',
+  }),
+  gatewayAccessKey: option('Gateway', accessKey, { help: 'Access key of the account on that gateway.' }),
+  gatewaySecretKey: option('Gateway', secretKey, { secret: true, help: 'Secret key of the account on that gateway.' }),
+  gatewayTimeoutSeconds: option('Gateway', integer(1, 3600), {
+    default: 30,
+    unit: 'seconds',
+    help: 'A gateway that sends nothing for this long is given up.',
+  }),
+  brandPath: option('Gateway', word, {
+    default: 'gateway',
+    help: 'First path segment of the gateway (`/gateway/webrpc`).',
+  }),
+  brandHeader: option('Gateway', word, {
+    default: 'cloud',
+    help: 'Brand word in header and query names (`X-Cloud-Date`).',
+  }),
+  gatewayHost: option('Gateway', host, { default: '127.0.0.1', help: 'Address of the embedded gateway.' }),
+  gatewayPort: option('Gateway', port, { default: 9100, help: 'Port of the embedded gateway; 0 takes a free one.' }),
+  gatewayQuirks: option('Gateway', quirkNames, {
+    default: 'none',
+    help: 'Makes the embedded gateway behave as public deployments do: `legacy` is all of it, else single quirks by name.',
+  }),
+
+  data: option('State', path, { default: './dealgate-data', help: 'Folder of everything that is kept.' }),
+  state: option('State', url('redis', 'rediss', 'postgres', 'postgresql'), {
+    secret: true,
+    help: 'Database for what the gateway cannot hold, shared by several proxies. Without it SQLite in the data folder.',
+  }),
+  uploadExpiryDays: option('State', integer(0, 3650), {
+    default: 7,
+    unit: 'days',
+    help: 'Multipart uploads that were not completed are removed after this time; 0 keeps them.',
+  }),
+
+  maxDocumentBytes: option('Limits', integer(1024, 64 * 1024 * 1024), {
+    default: defaultLimits.maxDocumentBytes,
+    unit: 'bytes',
+    help: 'Largest XML request body.',
+  }),
+  bodyIdleSeconds: option('Limits', integer(1, 3600), {
+    default: defaultLimits.bodyIdleMs / 1000,
+    unit: 'seconds',
+    help: 'A request body on which nothing arrives for this long is given up.',
+  }),
+  shutdownGraceSeconds: option('Limits', integer(0, 3600), {
+    default: 30,
+    unit: 'seconds',
+    help: 'How long running requests may go on after SIGTERM or SIGINT.',
+  }),
+
+  logLevel: option('Logs', choice('silent', 'error', 'warn', 'info', 'debug'), {
+    default: 'info',
+    help: 'Least level that is logged, as JSON lines on standard error.',
+  }),
+  accessLog: option('Logs', onOff, { default: true, help: 'One log line for each request.' }),
+  print: option('Logs', choice('text', 'json'), {
+    default: 'text',
+    help: 'What standard output tells at the start: a text, or one line of JSON with endpoint, keys and region.',
+  }),
+})
+
+export type OptionName = keyof typeof options
+
+/** The value of every option, checked. Undefined only where there is no default. */
+export type Config = { readonly [Name in OptionName]: (typeof options)[Name] extends Option<infer T> ? T : never }
+
+export const optionNames = Object.keys(options) as OptionName[]
+
+/** accessKey -> --access-key */
+export function flagOf(name: string): string {
+  return `--${kebab(name)}`
+}
+
+/** accessKey -> DEALGATE_ACCESS_KEY */
+export function variableOf(name: string): string {
+  return `DEALGATE_${kebab(name).replaceAll('-', '_').toUpperCase()}`
+}
+
+function kebab(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+}

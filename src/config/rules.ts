@@ -1,0 +1,31 @@
+import { flagOf, type OptionName } from './options.js'
+
+/** What options must be true of one another. Returns problems in words. `given` tells what the user set himself. */
+type Rule = (given: (name: OptionName) => boolean) => readonly string[]
+
+const EMBEDDED_ONLY = ['gatewayHost', 'gatewayPort', 'gatewayQuirks'] as const
+
+export const rules: readonly Rule[] = [
+  (given) => together(given, 'accessKey', 'secretKey'),
+  (given) => together(given, 'gatewayAccessKey', 'gatewaySecretKey'),
+  (given) => {
+    if (given('gatewayUrl') || !given('gatewayAccessKey')) return []
+    return [`${flagOf('gatewayAccessKey')} needs ${flagOf('gatewayUrl')}: the embedded gateway has its own account`]
+  },
+  (given) => {
+    if (!given('gatewayUrl') || given('gatewayAccessKey') || given('gatewaySecretKey')) return []
+    return [`${flagOf('gatewayUrl')} needs ${flagOf('gatewayAccessKey')} and ${flagOf('gatewaySecretKey')}`]
+  },
+  (given) => {
+    if (!given('gatewayUrl')) return []
+    return EMBEDDED_ONLY.filter(given).map(
+      (name) => `${flagOf(name)} is for the embedded gateway: leave it out, or leave out ${flagOf('gatewayUrl')}`,
+    )
+  },
+]
+
+function together(given: (name: OptionName) => boolean, one: OptionName, other: OptionName): string[] {
+  if (given(one) === given(other)) return []
+  const [present, absent] = given(one) ? [one, other] : [other, one]
+  return [`${flagOf(present)} needs ${flagOf(absent)} beside it`]
+}

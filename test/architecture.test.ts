@@ -1,0 +1,133 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { posix } from 'node:path'
+import t from 'tap'
+
+/** Who may import what. Dependencies point one way, and one library is used in one place; the reasons stand beside each rule. */
+interface Rule {
+  readonly rule: string
+  /** Files that the rule is about. */
+  readonly from: RegExp
+  /** What they must not import: `src/xml.ts` for our own files, `npm:xml2js` for packages. */
+  readonly never: RegExp
+  /** `import type` leaves nothing at run time and is allowed unless this is set. */
+  readonly typesToo?: true
+}
+
+const rules: readonly Rule[] = [
+  {
+    rule: 'common/ is for everybody and knows nobody',
+    from: /^src\/common\//,
+    never: /^(src\/(?!common\/)|plugins\/)/,
+    typesToo: true,
+  },
+  {
+    rule: 'reading, authenticating and answering a request know nothing of gateway and operations',
+    from: /^src\/(request|auth|response|errors)\//,
+    never: /^src\/(gateway|operations|store|state|services|cli)\b|^plugins\//,
+  },
+  {
+    rule: 'the services know the proxy only over HTTP',
+    from: /^src\/services\//,
+    never: /^(src\/(?!services\/|common\/|log\.ts)|plugins\/)/,
+    typesToo: true,
+  },
+  {
+    rule: 'the proxy knows the services only over HTTP; the command line starts both',
+    from: /^(src\/(?!services\/|cli|config|index\.ts)|plugins\/)/,
+    never: /^src\/services\//,
+    typesToo: true,
+  },
+  {
+    rule: 'nothing but the entry points needs the command line or its options',
+    from: /^src\/(?!cli|config)/,
+    never: /^src\/(cli|config)\b/,
+    typesToo: true,
+  },
+  {
+    rule: 'gateway calls go through gateway/ or a plugin’s own client',
+    from: /^(?!src\/gateway\/|plugins\/[^/]+\/[^/]+-client\.ts)/,
+    never: /^npm:undici$/,
+  },
+  { rule: 'XML is read in xml.ts', from: /^(?!src\/xml\.ts)/, never: /^npm:xml2js$/ },
+  {
+    rule: 'SQLite is opened by the services’ database and the Keyv adapter',
+    from: /^(?!src\/services\/database\.ts|src\/state\/sqlite-[a-z]+\.ts)/,
+    never: /^npm:@photostructure\/sqlite$/,
+  },
+  { rule: 'Keyv stays behind state/', from: /^(?!src\/state\/)/, never: /^npm:(keyv|@keyv\/.*)$/ },
+  { rule: 'Express is the business of serve.ts', from: /^(?!src\/serve\.ts)/, never: /^npm:express$/ },
+  { rule: 'commander is the business of the command line', from: /^(?!src\/cli)/, never: /^npm:commander$/ },
+  { rule: 'pino is the business of log.ts', from: /^(?!src\/log\.ts)/, never: /^npm:pino$/ },
+]
+
+/** Longest file of the product, lines. */
+const MAX_LINES = 300
+
+const files = new Map(
+  ['src', 'plugins']
+    .filter((folder) => existsSync(folder))
+    .flatMap((folder) =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) =>
+        posix.join(folder, name.replaceAll('\\', '/')),
+      ),
+    )
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => [file, readFileSync(file, 'utf8')]),
+)
+
+interface Import {
+  readonly target: string
+  readonly typeOnly: boolean
+}
+
+const IMPORT = /^\s*(?:import|export)\s+(type\s)?(?:[^'"`;]*?\sfrom\s+)?'([^']+)'|\bimport\('([^']+)'\)/gm
+
+function importsOf(file: string, text: string): Import[] {
+  return [...text.matchAll(IMPORT)].map(([, type, named, dynamic]) => {
+    const specifier = named ?? dynamic ?? ''
+    return { target: resolve(file, specifier), typeOnly: type !== undefined }
+  })
+}
+
+function resolve(file: string, specifier: string): string {
+  if (!specifier.startsWith('.')) return specifier.startsWith('node:') ? specifier : `npm:${specifier}`
+  return posix.join(posix.dirname(file), specifier).replace(/\.js$/, '.ts')
+}
+
+t.ok(files.size > 20, `${files.size} files are looked at`)
+
+for (const { rule, from, never, typesToo } of rules) {
+  const broken: string[] = []
+  for (const [file, text] of files) {
+    if (!from.test(file)) continue
+    for (const { target, typeOnly } of importsOf(file, text)) {
+      if (never.test(target) && (typesToo || !typeOnly)) broken.push(`${file} imports ${target}`)
+    }
+  }
+  t.same(broken, [], rule)
+}
+
+t.same(
+  [...files].filter(([file, text]) => file !== 'src/config.ts' && /\bprocess\.env\b/.test(text)).map(([file]) => file),
+  [],
+  'only config.ts reads the environment',
+)
+
+t.same(
+  [...files].filter(([, text]) => text.split('\n').length > MAX_LINES).map(([file]) => file),
+  [],
+  `no file is longer than ${MAX_LINES} lines`,
+)
+
+t.test('the reader of imports sees each form', (t) => {
+  const text = `import a from 'a'\nimport type { B } from './b.js'\nimport {\n  c,\n} from '../c.js'\nexport * from 'd'\nimport 'e'\nconst f = await import('f')\n`
+  t.same(importsOf('src/x/y.ts', text), [
+    { target: 'npm:a', typeOnly: false },
+    { target: 'src/x/b.ts', typeOnly: true },
+    { target: 'src/c.ts', typeOnly: false },
+    { target: 'npm:d', typeOnly: false },
+    { target: 'npm:e', typeOnly: false },
+    { target: 'npm:f', typeOnly: false },
+  ])
+  t.end()
+})
