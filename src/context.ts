@@ -17,4 +17,6 @@ export interface Context {
   readonly region: string
   readonly limits: Limits
   readonly log: Logger
+  /** True once the server has begun to shut down. */
+  readonly closing: () => boolean
 }

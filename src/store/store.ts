@@ -1,3 +1,87 @@
+import type { ByteRange, Download, ListQuery, StoredHeaders, UploadAttributes } from '../gateway/gateway.js'
+import type { BodyFacts, BodyOptions, ByteSink } from '../request/body.js'
+import type { ObjectChecksum, ObjectRecord } from '../state/state.js'
+
+/** An object as S3 shows it: the gateway's facts, with the record's where it is about these very bytes. */
+export interface StoredObject {
+  readonly bucket: string
+  readonly key: string
+  /** Bytes. */
+  readonly size: number
+  /** Unquoted: MD5 of the body in hex, or something with `-` in it. */
+  readonly etag: string
+  /** RFC 3339. */
+  readonly lastModified: string
+  readonly contentType: string
+  readonly headers: StoredHeaders
+  readonly metadata: Readonly<Record<string, string>>
+  readonly checksum?: ObjectChecksum
+  readonly partSizes?: ObjectRecord['partSizes']
+  /** Changes with every overwrite. */
+  readonly stamp: string
+}
+
+export type StoreEntry =
+  | {
+      readonly kind: 'object'
+      readonly key: string
+      readonly size: number
+      readonly etag: string
+      readonly lastModified: string
+    }
+  | { readonly kind: 'prefix'; readonly prefix: string }
+
+export interface StorePage {
+  readonly entries: readonly StoreEntry[]
+  readonly truncated: boolean
+}
+
+/** Where the bytes of a new object come from. A request's body is one; so are a copied object and staged parts. */
+export interface Source {
+  /** Bytes; undefined when not known beforehand. */
+  readonly length: number | undefined
+  /** Resolves once all bytes went to the sink and were verified. */
+  stream(sink: ByteSink, options?: BodyOptions): Promise<BodyFacts>
+}
+
+/** Throws S3Error when the object that is there now (or undefined) must not be replaced or removed. */
+export type Precondition = (current: StoredObject | undefined) => void
+
+export interface PutRequest {
+  readonly bucket: string
+  readonly key: string
+  readonly source: Source
+  readonly attributes: Omit<UploadAttributes, 'etag'>
+  /** ETag of record when it is not the MD5 of the body. */
+  readonly etag?: string
+  /** Checksum of record when it is not the one the source declares. */
+  readonly checksum?: ObjectChecksum
+  /** Compute this checksum when the source declares none. */
+  readonly wantChecksum?: ObjectChecksum['algorithm']
+  readonly partSizes?: ObjectRecord['partSizes']
+  readonly precondition?: Precondition
+  /** Largest accepted body, bytes. */
+  readonly maxBytes: number
+}
+
+export interface PutResult {
+  readonly etag: string
+  readonly lastModified: string
+  readonly size: number
+  readonly checksum?: ObjectChecksum
+}
+
+/** Objects of one gateway account: what the gateway holds and what this proxy remembers of it, taken together. */
 export interface Store {
-  readonly placeholder?: never
+  /** Throws NoSuchKey, NoSuchBucket. */
+  head(bucket: string, key: string): Promise<StoredObject>
+  /** As head, undefined for NoSuchKey. */
+  find(bucket: string, key: string): Promise<StoredObject | undefined>
+  /** Throws also InvalidRange. The object is the one whose bytes come. */
+  open(bucket: string, key: string, range?: ByteRange): Promise<{ object: StoredObject; download: Download }>
+  /** Stores verified bytes or nothing; the old object stays until the new one is complete. */
+  put(request: PutRequest): Promise<PutResult>
+  /** Removes one object and nothing else. */
+  remove(bucket: string, key: string, precondition?: Precondition): Promise<void>
+  list(bucket: string, query: ListQuery): Promise<StorePage>
 }

@@ -1,0 +1,62 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Caller } from './auth/caller.js'
+import type { S3Error } from './errors/s3-error.js'
+import { redact } from './log.js'
+import type { Selected } from './registry/table.js'
+import type { RequestHead } from './request/s3-request.js'
+import type { Reply } from './response/reply.js'
+
+/** One line of the access log. */
+export interface AccessEntry {
+  readonly requestId: string
+  readonly operation: string
+  readonly method: string
+  readonly bucket?: string
+  readonly key?: string
+  readonly status: number
+  /** S3 error code. */
+  readonly error?: string
+  /** What led to an error; logged, never sent. */
+  readonly cause?: unknown
+  /** Bytes of the request body as declared, and of the response body as declared. */
+  readonly bytesIn: number
+  readonly bytesOut: number
+  readonly ms: number
+  readonly accessKeyId?: string
+  readonly remote: string
+  /** True when the response did not reach its end: the client left or the connection was cut. */
+  readonly cut: boolean
+}
+
+export interface Facts {
+  id: string
+  incoming: IncomingMessage
+  outgoing: ServerResponse
+  head: RequestHead | undefined
+  selected: Selected | undefined
+  caller: Caller | undefined
+  reply: Reply
+  failure: S3Error | undefined
+  started: number
+}
+
+export function describeRequest(facts: Facts): AccessEntry {
+  const { head, selected, failure, outgoing } = facts
+  const sent = outgoing.getHeader('content-length')
+  return {
+    requestId: facts.id,
+    operation: selected?.operation.name ?? 'Unknown',
+    method: facts.incoming.method ?? '',
+    bucket: head?.bucket,
+    key: head?.key === undefined ? undefined : redact(head.key),
+    status: outgoing.headersSent ? outgoing.statusCode : facts.reply.status,
+    error: failure?.code,
+    cause: failure?.cause,
+    bytesIn: Number(facts.incoming.headers['content-length'] ?? 0),
+    bytesOut: Number(sent ?? 0),
+    ms: Math.round((performance.now() - facts.started) * 10) / 10,
+    accessKeyId: facts.caller?.identity.accessKeyId,
+    remote: facts.incoming.socket.remoteAddress ?? '',
+    cut: !outgoing.writableEnded,
+  }
+}

@@ -1,0 +1,151 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AccessEntry } from './access-log.js'
+import { createAuthenticator } from './auth/authenticate.js'
+import type { Caller, Credentials, GatewayAccount, Identity } from './auth/caller.js'
+import { staticCredentials } from './auth/credentials.js'
+import type { Context } from './context.js'
+import { type Brand, neutralBrand } from './gateway/brand.js'
+import { createGatewayPool } from './gateway/create-gateway.js'
+import { createHandle } from './handle.js'
+import { defaultLimits, type Limits } from './limits.js'
+import { createLogger, type Logger } from './log.js'
+import { s3Plugin } from './operations/index.js'
+import type { Plugin } from './registry/plugin.js'
+import { createTable, type OperationTable } from './registry/table.js'
+import { openState } from './state/open-state.js'
+import type { State } from './state/state.js'
+import { createStore } from './store/create-store.js'
+import { MARKER_STAMP } from './store/describe.js'
+
+export interface ProxyOptions {
+  gateway: {
+    /** Address of the object gateway, such as http://127.0.0.1:9100. */
+    url: string
+    /** Brand words of its paths and headers; the neutral ones by default. */
+    brand?: Partial<Brand>
+    /** The account this proxy acts as, or where to ask for it at every log-in. */
+    account: GatewayAccount | (() => Promise<GatewayAccount>)
+    /** How long an answer may take to begin, ms; default 30,000. */
+    timeoutMs?: number
+  }
+  /** The S3 key pairs that are let in: a list, or a look-up. */
+  identities: readonly Identity[] | Credentials
+  /** Folder for records, staged parts and spooled bodies. One process at a time. */
+  data: string
+  /** Keyv URL for the records when not in SQLite in `data`: redis://... or postgres://... */
+  stateUrl?: string
+  /** Default us-east-1. */
+  region?: string
+  limits?: Partial<Limits>
+  log?: Logger
+  /** One line a request; default true. */
+  accessLog?: boolean
+  /** Prefixes of the path that clients sign and a proxy in front of this one takes away. */
+  signedBasePaths?: readonly string[]
+  /** Age at which an unfinished multipart upload is removed, ms; default 7 days, 0 for never. */
+  uploadExpiryMs?: number
+  plugins?: readonly Plugin[]
+}
+
+/** An S3 endpoint as a handler: mount it in Express at any path, or give it to http.createServer. */
+export interface Proxy {
+  (incoming: IncomingMessage, outgoing: ServerResponse, next?: unknown): void
+  readonly operations: OperationTable['rows']
+  /** Throws S3Error when the gateway cannot be reached or refuses the log-in. */
+  ready(): Promise<void>
+  /** From now on `/-/ready` says no; requests are still served. */
+  shutDown(): void
+  /** Ends what runs in the background and closes the state. Requests must have ended. */
+  close(): Promise<void>
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000
+const SWEEP_EVERY_MS = 60 * 60 * 1000
+
+/** Throws Error with code DATA_IN_USE when another process works on the data folder. */
+export async function createProxy(options: ProxyOptions): Promise<Proxy> {
+  const log = options.log ?? createLogger({ level: 'info' })
+  const limits = Object.freeze({ ...defaultLimits, ...options.limits })
+  const region = options.region ?? 'us-east-1'
+  const plugins = [s3Plugin, ...(options.plugins ?? [])]
+  const table = createTable(plugins)
+  const state = await openState({ data: options.data, url: options.stateUrl, log })
+  const pool = createGatewayPool({
+    url: options.gateway.url,
+    brand: { ...neutralBrand, ...options.gateway.brand },
+    timeoutMs: options.gateway.timeoutMs,
+    log,
+    isMarker: async (bucket, prefixes) =>
+      (await state.objects.getMany(bucket, prefixes)).map((record) => record?.stamp === MARKER_STAMP),
+  })
+  const gateway = pool.for(options.gateway.account)
+  const store = createStore({ gateway, state, limits })
+  let closing = false
+  const contextFor = (caller: Caller | undefined): Context => ({
+    caller,
+    gateway,
+    store,
+    state,
+    region,
+    limits,
+    log,
+    closing: () => closing,
+  })
+
+  const stopSweeping = sweepUploads(state, options.uploadExpiryMs ?? 7 * DAY_MS, log)
+  for (const plugin of plugins) await plugin.start?.()
+
+  const handle = createHandle({
+    authenticate: createAuthenticator({
+      credentials:
+        typeof options.identities === 'function' ? options.identities : staticCredentials(options.identities),
+      region,
+      signedBasePaths: options.signedBasePaths,
+    }),
+    table,
+    contextFor,
+    limits,
+    onDone: (entry) => logRequest(log, entry, options.accessLog ?? true),
+  })
+
+  const proxy = (incoming: IncomingMessage, outgoing: ServerResponse): void => void handle(incoming, outgoing)
+  return Object.assign(proxy, {
+    operations: table.rows,
+    ready: () => gateway.ready(),
+    shutDown() {
+      closing = true
+    },
+    async close() {
+      closing = true
+      stopSweeping()
+      for (const plugin of [...plugins].reverse()) await plugin.stop?.()
+      await pool.close()
+      await state.close()
+    },
+  })
+}
+
+/** Removes abandoned uploads now and every hour. Returns what ends it. */
+function sweepUploads(state: State, expiryMs: number, log: Logger): () => void {
+  const sweep = () => {
+    const before = expiryMs > 0 ? Date.now() - expiryMs : 0
+    state.uploads.sweep(before).then(
+      (count) => count > 0 && log.info({ count }, 'removed abandoned multipart uploads'),
+      (err) => log.error({ err }, 'removing abandoned multipart uploads failed'),
+    )
+  }
+  sweep()
+  const timer = setInterval(sweep, SWEEP_EVERY_MS)
+  timer.unref()
+  return () => clearInterval(timer)
+}
+
+function logRequest(log: Logger, entry: AccessEntry, access: boolean): void {
+  const { cause, ...line } = entry
+  if (entry.status >= 500)
+    log.error(
+      { requestId: entry.requestId, operation: entry.operation, code: entry.error, err: cause },
+      'request failed',
+    )
+  if (access) log.info({ access: line })
+}

@@ -1,0 +1,108 @@
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type AccessEntry, describeRequest } from './access-log.js'
+import type { Caller } from './auth/caller.js'
+import type { Context } from './context.js'
+import { S3Error } from './errors/s3-error.js'
+import type { Limits } from './limits.js'
+import type { AnyOperation } from './registry/plugin.js'
+import type { OperationTable, Selected } from './registry/table.js'
+import type { RequestBody } from './request/body.js'
+import { hoistedHeaders } from './request/hoisted-headers.js'
+import { openBody } from './request/open-body.js'
+import { readRequest } from './request/read-request.js'
+import type { RequestHead, S3Request } from './request/s3-request.js'
+import { errorReply, toS3Error } from './response/error-reply.js'
+import type { Reply } from './response/reply.js'
+import { send } from './response/send.js'
+
+export interface HandleParts {
+  readonly authenticate: (head: RequestHead) => Promise<Caller | undefined>
+  readonly table: OperationTable
+  /** Context of a request; also decides which gateway account it acts as. */
+  readonly contextFor: (caller: Caller | undefined) => Context
+  readonly limits: Limits
+  /** Called once per request after the answer was sent. */
+  readonly onDone: (entry: AccessEntry) => void
+}
+
+/** Serves one request. Never rejects. */
+export type Handle = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>
+
+/** THE FLOW: read -> authenticate -> select -> run -> send. */
+export function createHandle(parts: HandleParts): Handle {
+  return async function handle(incoming, outgoing) {
+    const id = randomBytes(8).toString('hex').toUpperCase()
+    const started = performance.now()
+    let head: RequestHead | undefined
+    let selected: Selected | undefined
+    let caller: Caller | undefined
+    let reply: Reply
+    let failure: S3Error | undefined
+    try {
+      head = readRequest(incoming, id, parts.limits.maxKeyBytes)
+      caller = await parts.authenticate(head)
+      selected = parts.table.select(head)
+      requireCaller(selected.operation, caller)
+      const request = toRequest(head, caller, selected, incoming, outgoing, parts.limits)
+      reply = await run(selected.operation, request, parts.contextFor(caller))
+    } catch (thrown) {
+      failure = toS3Error(thrown)
+      reply = errorReply(failure, { id, resource: head?.path ?? incoming.url ?? '/' })
+    }
+    await send(incoming, outgoing, reply, { id, resource: head?.path ?? incoming.url ?? '/' })
+    parts.onDone(describeRequest({ id, incoming, outgoing, head, selected, caller, reply, failure, started }))
+  }
+}
+
+function requireCaller(operation: AnyOperation, caller: Caller | undefined): void {
+  if (operation.access === 'public' || caller) return
+  throw new S3Error('AccessDenied', { message: 'Anonymous access is not allowed: sign the request.' })
+}
+
+function toRequest(
+  head: RequestHead,
+  caller: Caller | undefined,
+  selected: Selected,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  limits: Limits,
+): S3Request {
+  const gone = new AbortController()
+  outgoing.once('close', () => {
+    if (!outgoing.writableFinished) gone.abort()
+  })
+  const body = openBody(incoming, head, caller?.payload ?? { kind: 'unsigned' }, limits)
+  return {
+    ...head,
+    headers: caller?.presigned ? hoistedHeaders(head) : head.headers,
+    params: selected.params,
+    body: continuing(body, outgoing),
+    signal: gone.signal,
+  } as S3Request
+}
+
+/** Tells a client that waits with `Expect: 100-continue` to go on, at the moment somebody wants the body and not before. */
+function continuing(body: RequestBody, outgoing: ServerResponse): RequestBody {
+  // Node keeps both facts on the response; where nobody listens to 'checkContinue' it has answered by itself already.
+  const state = outgoing as ServerResponse & { _expect_continue?: boolean; _sent100?: boolean }
+  if (state._expect_continue !== true || state._sent100 === true) return body
+  return {
+    length: body.length,
+    declaredChecksum: body.declaredChecksum,
+    empty: body.empty,
+    stream(sink, options) {
+      outgoing.writeContinue()
+      return body.stream(sink, options)
+    },
+    collect(maxBytes, options) {
+      outgoing.writeContinue()
+      return body.collect(maxBytes, options)
+    },
+  }
+}
+
+/** The table hands an operation only requests of its own resource, which the union of types cannot say. */
+function run(operation: AnyOperation, request: S3Request, context: Context): Promise<Reply> {
+  return (operation.run as (request: S3Request, context: Context) => Promise<Reply>)(request, context)
+}

@@ -1,0 +1,32 @@
+import type { Context } from '../../context.js'
+import { S3Error } from '../../errors/s3-error.js'
+import { defineOperation } from '../../registry/operation.js'
+import type { S3Request } from '../../request/s3-request.js'
+import { empty } from '../../response/reply.js'
+import { childText, parseXml } from '../../xml.js'
+import { requireBucketName } from '../common/buckets.js'
+import { refuseHeaders } from '../common/refused-headers.js'
+
+export const createBucket = defineOperation({
+  name: 'CreateBucket',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html',
+  on: { method: 'PUT', resource: 'bucket' },
+  async run(request, context) {
+    requireBucketName(request.bucket)
+    refuseHeaders(request.headers)
+    await checkLocation(request, context)
+    await context.gateway.makeBucket(request.bucket)
+    return empty({ location: `/${request.bucket}` })
+  },
+})
+
+/** All buckets are where the gateway is: a constraint may only repeat the configured region. */
+async function checkLocation(request: S3Request<'bucket'>, context: Context): Promise<void> {
+  const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
+  if (bytes.length === 0) return
+  const wanted = childText(await parseXml(bytes, 'CreateBucketConfiguration'), 'LocationConstraint')
+  if (wanted === undefined || wanted === '' || wanted === context.region) return
+  throw new S3Error('IllegalLocationConstraintException', {
+    message: `This server has one region, ${context.region}: the location constraint ${wanted} does not fit it.`,
+  })
+}

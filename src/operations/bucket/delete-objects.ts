@@ -1,0 +1,76 @@
+import type { Context } from '../../context.js'
+import { S3Error } from '../../errors/s3-error.js'
+import { defineOperation } from '../../registry/operation.js'
+import type { S3Request } from '../../request/s3-request.js'
+import { toS3Error } from '../../response/error-reply.js'
+import { xml } from '../../response/reply.js'
+import { childText, document, element, parseXml } from '../../xml.js'
+import { requireBucket } from '../common/buckets.js'
+import { unquoted } from '../common/etags.js'
+import { inOrder } from '../common/in-order.js'
+
+/** Removals under way at once for one request. */
+const CONCURRENCY = 8
+
+interface Wanted {
+  readonly key: string
+  readonly versionId: string | undefined
+  readonly etag: string | undefined
+}
+
+export const deleteObjects = defineOperation({
+  name: 'DeleteObjects',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjects.html',
+  on: { method: 'POST', resource: 'bucket', query: ['delete'] },
+  async run(request, context) {
+    const { wanted, quiet } = await readWanted(request, context)
+    await requireBucket(context, request.bucket)
+    const results = await inOrder(wanted, CONCURRENCY, (item) => removeOne(context, request.bucket, item, quiet))
+    return xml(document('DeleteResult', results.join('')))
+  },
+})
+
+async function readWanted(
+  request: S3Request<'bucket'>,
+  context: Context,
+): Promise<{ wanted: Wanted[]; quiet: boolean }> {
+  const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
+  if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
+  const root = await parseXml(bytes, 'Delete')
+  const wanted = (root.children.get('Object') ?? []).map((object): Wanted => {
+    const key = childText(object, 'Key')
+    if (key === undefined || key === '') throw new S3Error('MalformedXML', { message: 'Every Object needs a Key.' })
+    return { key, versionId: childText(object, 'VersionId') || undefined, etag: childText(object, 'ETag') || undefined }
+  })
+  if (wanted.length === 0 || wanted.length > context.limits.maxDeleteKeys) {
+    throw new S3Error('MalformedXML', {
+      message: `A Delete document names 1 to ${context.limits.maxDeleteKeys} objects.`,
+    })
+  }
+  return { wanted, quiet: childText(root, 'Quiet') === 'true' }
+}
+
+/** One name per call to the gateway: a call for many may stop early and still say success (DESIGN section 4, promise 3). */
+async function removeOne(context: Context, bucket: string, item: Wanted, quiet: boolean): Promise<string> {
+  const names = element('Key', item.key) + element('VersionId', item.versionId)
+  try {
+    if (item.versionId !== undefined && item.versionId !== 'null') throw new S3Error('NoSuchVersion')
+    if (Buffer.byteLength(item.key) > context.limits.maxKeyBytes) throw new S3Error('KeyTooLongError')
+    const { etag } = item
+    await context.store.remove(
+      bucket,
+      item.key,
+      etag === undefined
+        ? undefined
+        : (current) => {
+            if (!current) throw new S3Error('NoSuchKey')
+            if (unquoted(etag) !== '*' && unquoted(etag) !== current.etag) throw new S3Error('PreconditionFailed')
+          },
+    )
+    return quiet ? '' : `<Deleted>${names}</Deleted>`
+  } catch (thrown) {
+    const error = toS3Error(thrown)
+    if (error.code === 'InternalError') context.log.error({ err: error, bucket }, 'DeleteObjects: one removal failed')
+    return `<Error>${names}${element('Code', error.code)}${element('Message', error.message)}</Error>`
+  }
+}

@@ -1,0 +1,53 @@
+import { S3Error } from '../../errors/s3-error.js'
+import { defineOperation } from '../../registry/operation.js'
+import { xml } from '../../response/reply.js'
+import { document, element } from '../../xml.js'
+import { entryElements, listPage, nameOf, readListRequest } from '../common/listing.js'
+import { ownerElement } from '../common/owner.js'
+
+/** Every object is its own latest version, "null", as in a bucket that never was versioned. */
+export const listObjectVersions = defineOperation({
+  name: 'ListObjectVersions',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectVersions.html',
+  on: {
+    method: 'GET',
+    resource: 'bucket',
+    query: ['versions'],
+    params: ['prefix', 'delimiter', 'key-marker', 'version-id-marker', 'max-keys', 'encoding-type'],
+  },
+  async run(request, context) {
+    const list = readListRequest(request.query)
+    const keyMarker = request.query.get('key-marker') ?? ''
+    const versionMarker = request.query.get('version-id-marker') ?? ''
+    if (versionMarker !== '' && keyMarker === '') {
+      throw new S3Error('InvalidArgument', {
+        message: 'A version-id marker cannot be specified without a key marker.',
+        fields: { ArgumentName: 'version-id-marker' },
+      })
+    }
+    const page = await listPage(context, request.bucket, list, keyMarker)
+    const last = page.entries.at(-1)
+    const next =
+      page.truncated && last
+        ? element('NextKeyMarker', list.name(nameOf(last))) +
+          (last.kind === 'object' ? element('NextVersionIdMarker', 'null') : '')
+        : ''
+    return xml(
+      document(
+        'ListVersionsResult',
+        [
+          element('Name', request.bucket),
+          element('Prefix', list.name(list.prefix)),
+          element('KeyMarker', list.name(keyMarker)),
+          element('VersionIdMarker', versionMarker),
+          next,
+          element('MaxKeys', list.maxKeys),
+          list.delimiter === '' ? '' : element('Delimiter', list.name(list.delimiter)),
+          element('EncodingType', list.encodingType),
+          element('IsTruncated', page.truncated),
+          entryElements(page.entries, list, ownerElement(context), 'Version'),
+        ].join(''),
+      ),
+    )
+  },
+})

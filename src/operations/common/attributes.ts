@@ -1,0 +1,50 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { S3Error } from '../../errors/s3-error.js'
+import type { StoredHeaders, UploadAttributes } from '../../gateway/gateway.js'
+
+const META = 'x-amz-meta-'
+
+/**
+ * What a write says of the object beside its bytes. Throws MetadataTooLarge.
+ * @param maxMetadataBytes names and values of user metadata together
+ */
+export function readAttributes(headers: IncomingHttpHeaders, maxMetadataBytes: number): Omit<UploadAttributes, 'etag'> {
+  return {
+    contentType: headers['content-type'] || undefined,
+    headers: storedHeaders(headers),
+    metadata: readMetadata(headers, maxMetadataBytes),
+  }
+}
+
+function storedHeaders(headers: IncomingHttpHeaders): StoredHeaders {
+  const stored: StoredHeaders = {}
+  for (const name of ['cache-control', 'content-disposition', 'content-language', 'expires'] as const) {
+    const value = headers[name]
+    if (value !== undefined && value !== '') stored[name] = value
+  }
+  const encoding = withoutAwsChunked(headers['content-encoding'])
+  if (encoding) stored['content-encoding'] = encoding
+  return stored
+}
+
+/** aws-chunked belongs to the transfer, not to the object: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming.html */
+function withoutAwsChunked(encoding: string | undefined): string | undefined {
+  return encoding
+    ?.split(',')
+    .map((coding) => coding.trim())
+    .filter((coding) => coding !== '' && coding.toLowerCase() !== 'aws-chunked')
+    .join(',')
+}
+
+function readMetadata(headers: IncomingHttpHeaders, maxBytes: number): Record<string, string> {
+  const metadata: [string, string][] = []
+  let size = 0
+  for (const [name, value] of Object.entries(headers)) {
+    if (!name.startsWith(META) || value === undefined) continue
+    const text = Array.isArray(value) ? value.join(',') : value
+    size += name.length - META.length + text.length
+    metadata.push([name.slice(META.length), text])
+  }
+  if (size > maxBytes) throw new S3Error('MetadataTooLarge', { fields: { Size: size, MaxSizeAllowed: maxBytes } })
+  return Object.fromEntries(metadata)
+}

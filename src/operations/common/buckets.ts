@@ -1,0 +1,22 @@
+import type { Context } from '../../context.js'
+import { S3Error } from '../../errors/s3-error.js'
+
+/** Throws NoSuchBucket. */
+export async function requireBucket(context: Context, bucket: string): Promise<void> {
+  if (!(await context.gateway.bucketExists(bucket)))
+    throw new S3Error('NoSuchBucket', { fields: { BucketName: bucket } })
+}
+
+/** https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html. Throws InvalidBucketName. */
+export function requireBucketName(bucket: string): void {
+  const legal =
+    /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket) &&
+    !/\.\.|\.-|-\./.test(bucket) &&
+    !/^\d+\.\d+\.\d+\.\d+$/.test(bucket)
+  if (legal) return
+  throw new S3Error('InvalidBucketName', {
+    message:
+      'A bucket name has 3 to 63 lower-case letters, digits, dots and hyphens, begins and ends with a letter or digit, and is no IP address.',
+    fields: { BucketName: bucket },
+  })
+}

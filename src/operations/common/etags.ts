@@ -1,0 +1,20 @@
+/** ETag as a header or element holds it. */
+export function quoted(etag: string): string {
+  return `"${etag}"`
+}
+
+/** What a client gave for an ETag, without quotes and weakness mark. */
+export function unquoted(etag: string): string {
+  return etag
+    .trim()
+    .replace(/^W\//, '')
+    .replace(/^"(.*)"$/, '$1')
+}
+
+/** True when a list such as `"a", "b"` or `*` names this ETag. */
+export function listsEtag(list: string, etag: string): boolean {
+  return list.split(',').some((item) => {
+    const given = unquoted(item)
+    return given === '*' || given === etag
+  })
+}

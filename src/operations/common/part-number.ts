@@ -1,0 +1,36 @@
+import { S3Error } from '../../errors/s3-error.js'
+import type { S3Request } from '../../request/s3-request.js'
+import type { ReplyHeaders } from '../../response/reply.js'
+import type { StoredObject } from '../../store/store.js'
+import { wholeNumber } from './numbers.js'
+
+export interface LocatedPart {
+  readonly range: { readonly first: number; readonly last: number } | undefined
+  /** Undefined for an object that was not uploaded in parts, as S3 does not tell it then. */
+  readonly count: number | undefined
+}
+
+/** Where the part of `partNumber` lies. Undefined without that parameter. Throws InvalidPartNumber, InvalidArgument. */
+export function locatePart(request: S3Request<'object'>, object: StoredObject): LocatedPart | undefined {
+  const value = request.query.get('partNumber')
+  if (value === undefined) return undefined
+  const wanted = wholeNumber('partNumber', value === '' ? 'empty' : value, 1, 1, 10_000)
+  const runs = object.partSizes ?? [[object.size, 1] as const]
+  let first = 0
+  let number = 1
+  for (const [bytes, count] of runs) {
+    if (wanted < number + count) {
+      first += (wanted - number) * bytes
+      const parts = object.partSizes?.reduce((sum, [, n]) => sum + n, 0)
+      return { range: bytes === 0 ? undefined : { first, last: first + bytes - 1 }, count: parts }
+    }
+    first += bytes * count
+    number += count
+  }
+  throw new S3Error('InvalidPartNumber', { fields: { ActualPartCount: number - 1, PartNumberRequested: wanted } })
+}
+
+export function partHeaders(part: LocatedPart | undefined, object: StoredObject): ReplyHeaders {
+  if (part?.count === undefined || object.partSizes === undefined) return {}
+  return { 'x-amz-mp-parts-count': part.count }
+}

@@ -1,0 +1,55 @@
+import type { Plugin } from '../registry/plugin.js'
+import { createBucket } from './bucket/create-bucket.js'
+import { deleteBucket } from './bucket/delete-bucket.js'
+import { deleteObjects } from './bucket/delete-objects.js'
+import { getBucketLocation } from './bucket/get-bucket-location.js'
+import { getBucketVersioning } from './bucket/get-bucket-versioning.js'
+import { headBucket } from './bucket/head-bucket.js'
+import { listObjectVersions } from './bucket/list-object-versions.js'
+import { listObjects } from './bucket/list-objects.js'
+import { listObjectsV2 } from './bucket/list-objects-v2.js'
+import { abortMultipartUpload } from './multipart/abort-multipart-upload.js'
+import { completeMultipartUpload } from './multipart/complete-multipart-upload.js'
+import { createMultipartUpload } from './multipart/create-multipart-upload.js'
+import { listMultipartUploads } from './multipart/list-multipart-uploads.js'
+import { listParts } from './multipart/list-parts.js'
+import { uploadPart } from './multipart/upload-part.js'
+import { uploadPartCopy } from './multipart/upload-part-copy.js'
+import { copyObject } from './object/copy-object.js'
+import { deleteObject } from './object/delete-object.js'
+import { getObject } from './object/get-object.js'
+import { headObject } from './object/head-object.js'
+import { putObject } from './object/put-object.js'
+import { live, ready } from './service/health.js'
+import { listBuckets } from './service/list-buckets.js'
+
+/** Core S3, in the form that every plugin has. */
+export const s3Plugin: Plugin = {
+  name: 's3',
+  operations: [
+    listBuckets,
+    createBucket,
+    deleteBucket,
+    headBucket,
+    getBucketLocation,
+    getBucketVersioning,
+    listObjects,
+    listObjectsV2,
+    listObjectVersions,
+    putObject,
+    getObject,
+    headObject,
+    deleteObject,
+    deleteObjects,
+    copyObject,
+    createMultipartUpload,
+    uploadPart,
+    uploadPartCopy,
+    completeMultipartUpload,
+    abortMultipartUpload,
+    listParts,
+    listMultipartUploads,
+    live,
+    ready,
+  ],
+}

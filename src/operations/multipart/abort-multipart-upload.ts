@@ -1,0 +1,18 @@
+import { defineOperation } from '../../registry/operation.js'
+import { noContent } from '../../response/reply.js'
+import { requireUpload } from './upload.js'
+
+export const abortMultipartUpload = defineOperation({
+  name: 'AbortMultipartUpload',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_AbortMultipartUpload.html',
+  on: { method: 'DELETE', resource: 'object', query: ['uploadId'] },
+  async run(request, context) {
+    const upload = await requireUpload(request, context)
+    // Not while the upload is being completed: its parts are being read.
+    await context.state.locks.withName(`complete/${upload.uploadId}`, async () => {
+      await requireUpload(request, context)
+      await context.state.uploads.abort(upload.uploadId)
+    })
+    return noContent()
+  },
+})

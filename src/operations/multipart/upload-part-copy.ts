@@ -1,0 +1,67 @@
+import type { Context } from '../../context.js'
+import { S3Error } from '../../errors/s3-error.js'
+import { defineOperation } from '../../registry/operation.js'
+import type { S3Request } from '../../request/s3-request.js'
+import type { UploadRecord } from '../../state/state.js'
+import type { Source } from '../../store/store.js'
+import { document, element } from '../../xml.js'
+import { checkSource, copiedBytes, readCopySource } from '../common/copy-source.js'
+import { quoted } from '../common/etags.js'
+import { headerText } from '../common/headers.js'
+import { refuseHeaders } from '../common/refused-headers.js'
+import { stagePart } from './stage-part.js'
+import { readPartNumber, requireUpload } from './upload.js'
+
+export const uploadPartCopy = defineOperation({
+  name: 'UploadPartCopy',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_UploadPartCopy.html',
+  on: { method: 'PUT', resource: 'object', query: ['partNumber', 'uploadId'], header: 'x-amz-copy-source' },
+  async run(request, context) {
+    refuseHeaders(request.headers)
+    const partNumber = readPartNumber(request, context)
+    const upload = await requireUpload(request, context)
+    const from = readCopySource(request)
+    const source = await context.store.head(from.bucket, from.key)
+    checkSource(request, source)
+    const range = copiedRange(request, source.size)
+    return {
+      status: 200,
+      headers: { 'content-type': 'application/xml' },
+      body: { late: copy(context, upload, partNumber, copiedBytes(context, source, range)) },
+    }
+  },
+})
+
+async function copy(context: Context, upload: UploadRecord, partNumber: number, source: Source): Promise<string> {
+  const part = await stagePart(context, upload, partNumber, source)
+  return document(
+    'CopyPartResult',
+    [
+      element('LastModified', new Date(part.lastModified).toISOString()),
+      element('ETag', quoted(part.etag)),
+      part.checksum ? element(`Checksum${part.checksum.algorithm}`, part.checksum.value) : '',
+    ].join(''),
+  )
+}
+
+/** `bytes=first-last`, both given and inside the object. Throws InvalidArgument, InvalidRange. */
+function copiedRange(request: S3Request<'object'>, size: number): { first: number; last: number } | undefined {
+  const header = headerText(request.headers, 'x-amz-copy-source-range')
+  if (header === undefined) return undefined
+  const found = /^bytes=(\d{1,16})-(\d{1,16})$/.exec(header.trim())
+  const first = Number(found?.[1])
+  const last = Number(found?.[2])
+  if (!found || first > last) {
+    throw new S3Error('InvalidArgument', {
+      message:
+        'The x-amz-copy-source-range value must be of the form bytes=first-last where first and last are the zero-based offsets of the first and last bytes to copy',
+      fields: { ArgumentName: 'x-amz-copy-source-range', ArgumentValue: header },
+    })
+  }
+  if (last >= size)
+    throw new S3Error('InvalidRange', {
+      message: `Range specified is not valid for source object of size: ${size}`,
+      fields: { ActualObjectSize: size },
+    })
+  return { first, last }
+}

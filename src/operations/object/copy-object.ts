@@ -1,0 +1,97 @@
+import type { Context } from '../../context.js'
+import { S3Error } from '../../errors/s3-error.js'
+import { defineOperation } from '../../registry/operation.js'
+import type { S3Request } from '../../request/s3-request.js'
+import type { PutRequest, PutResult, StoredObject } from '../../store/store.js'
+import { document, element } from '../../xml.js'
+import { readAttributes } from '../common/attributes.js'
+import { checkSource, copiedBytes, readCopySource } from '../common/copy-source.js'
+import { quoted } from '../common/etags.js'
+import { checksumAlgorithmHeader, headerText } from '../common/headers.js'
+import { refuseHeaders } from '../common/refused-headers.js'
+import { xmlTime } from '../common/times.js'
+import { writePrecondition } from '../common/write-conditions.js'
+
+export const copyObject = defineOperation({
+  name: 'CopyObject',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html',
+  on: { method: 'PUT', resource: 'object', header: 'x-amz-copy-source' },
+  async run(request, context) {
+    refuseHeaders(request.headers)
+    const from = readCopySource(request)
+    const source = await context.store.head(from.bucket, from.key)
+    checkSource(request, source)
+    if (source.size > context.limits.maxPutBytes) {
+      throw new S3Error('InvalidRequest', {
+        message: `The specified copy source is larger than the maximum allowable size for a copy source: ${context.limits.maxPutBytes}`,
+      })
+    }
+    const attributes = copiedAttributes(request, context, source)
+    const precondition = writePrecondition(request.headers)
+    if (precondition) precondition(await context.store.find(request.bucket, request.key))
+    return {
+      status: 200,
+      headers: { 'content-type': 'application/xml' },
+      body: { late: copy(request, context, source, attributes) },
+    }
+  },
+})
+
+async function copy(
+  request: S3Request<'object'>,
+  context: Context,
+  source: StoredObject,
+  attributes: PutRequest['attributes'],
+): Promise<string> {
+  const asked = checksumAlgorithmHeader(request.headers, 'x-amz-checksum-algorithm')
+  const result = await context.store.put({
+    bucket: request.bucket,
+    key: request.key,
+    source: copiedBytes(context, source),
+    attributes,
+    // The bytes are the same: a checksum over all of them stays true.
+    checksum: asked === undefined && source.checksum?.type === 'FULL_OBJECT' ? source.checksum : undefined,
+    wantChecksum: asked ?? (source.checksum?.type === 'COMPOSITE' ? source.checksum.algorithm : undefined),
+    precondition: writePrecondition(request.headers),
+    maxBytes: context.limits.maxPutBytes,
+  })
+  return document('CopyObjectResult', copyResult(result))
+}
+
+function copyResult(result: PutResult): string {
+  return [
+    element('LastModified', xmlTime(result.lastModified)),
+    element('ETag', quoted(result.etag)),
+    result.checksum
+      ? element('ChecksumType', result.checksum.type) +
+        element(`Checksum${result.checksum.algorithm}`, result.checksum.value)
+      : '',
+  ].join('')
+}
+
+/** Those of the source, or with x-amz-metadata-directive REPLACE those of the request. Throws InvalidRequest for a copy onto itself that changes nothing. */
+function copiedAttributes(
+  request: S3Request<'object'>,
+  context: Context,
+  source: StoredObject,
+): PutRequest['attributes'] {
+  const directive = headerText(request.headers, 'x-amz-metadata-directive') ?? 'COPY'
+  if (directive !== 'COPY' && directive !== 'REPLACE') {
+    throw new S3Error('InvalidArgument', {
+      message: 'Unknown metadata directive.',
+      fields: { ArgumentName: 'x-amz-metadata-directive', ArgumentValue: directive },
+    })
+  }
+  if (directive === 'REPLACE') return readAttributes(request.headers, context.limits.maxMetadataBytes)
+  if (
+    source.bucket === request.bucket &&
+    source.key === request.key &&
+    request.headers['x-amz-storage-class'] === undefined
+  ) {
+    throw new S3Error('InvalidRequest', {
+      message:
+        "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.",
+    })
+  }
+  return { contentType: source.contentType, headers: source.headers, metadata: source.metadata }
+}

@@ -1,0 +1,39 @@
+import { S3Error } from '../../errors/s3-error.js'
+import { defineOperation } from '../../registry/operation.js'
+import type { Reply } from '../../response/reply.js'
+import { OVERRIDES, objectHeaders } from '../common/object-headers.js'
+import { withOverrides } from '../common/overrides.js'
+import { locatePart, partHeaders } from '../common/part-number.js'
+import { parseRange } from '../common/range.js'
+import { checkConditions, READ } from '../common/read-conditions.js'
+import { resolveRange } from '../common/resolve-range.js'
+import { refuseVersion } from '../common/version.js'
+
+export const headObject = defineOperation({
+  name: 'HeadObject',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html',
+  on: { method: 'HEAD', resource: 'object', params: ['versionId', 'partNumber', ...Object.keys(OVERRIDES)] },
+  async run(request, context): Promise<Reply> {
+    refuseVersion(request.query)
+    const object = await context.store.head(request.bucket, request.key)
+    if (checkConditions(request.headers, object, READ) === 'unchanged')
+      return { status: 304, headers: objectHeaders(object, false) }
+    const part = locatePart(request, object)
+    const asked = part?.range ?? parseRange(request.headers.range)
+    const range = asked && resolveRange(asked, object.size)
+    if (part && request.headers.range)
+      throw new S3Error('InvalidRequest', {
+        message: 'Cannot specify both Range header and partNumber query parameter',
+      })
+    const checksums = request.headers['x-amz-checksum-mode']?.toString().toUpperCase() === 'ENABLED' && !range
+    return {
+      status: range ? 206 : 200,
+      headers: withOverrides(request, {
+        ...objectHeaders(object, checksums),
+        ...(range && { 'content-range': `bytes ${range.first}-${range.last}/${object.size}` }),
+        ...partHeaders(part, object),
+        'content-length': range ? range.last - range.first + 1 : object.size,
+      }),
+    }
+  },
+})

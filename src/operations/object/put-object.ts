@@ -1,0 +1,28 @@
+import { S3Error } from '../../errors/s3-error.js'
+import { defineOperation } from '../../registry/operation.js'
+import { empty } from '../../response/reply.js'
+import { readAttributes } from '../common/attributes.js'
+import { quoted } from '../common/etags.js'
+import { checksumHeaders } from '../common/object-headers.js'
+import { refuseHeaders } from '../common/refused-headers.js'
+import { writePrecondition } from '../common/write-conditions.js'
+
+export const putObject = defineOperation({
+  name: 'PutObject',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html',
+  on: { method: 'PUT', resource: 'object' },
+  async run(request, context) {
+    refuseHeaders(request.headers)
+    if (request.headers['content-length'] === undefined && request.headers['transfer-encoding'] === undefined)
+      throw new S3Error('MissingContentLength')
+    const result = await context.store.put({
+      bucket: request.bucket,
+      key: request.key,
+      source: request.body,
+      attributes: readAttributes(request.headers, context.limits.maxMetadataBytes),
+      precondition: writePrecondition(request.headers),
+      maxBytes: context.limits.maxPutBytes,
+    })
+    return empty({ etag: quoted(result.etag), ...checksumHeaders(result.checksum) })
+  },
+})

@@ -1,0 +1,28 @@
+import { S3Error } from '../../errors/s3-error.js'
+import { defineOperation } from '../../registry/operation.js'
+
+const SOURCE = 'docs/operations.md#health'
+
+/** Answers as long as the process does. */
+export const live = defineOperation({
+  name: 'Live',
+  source: SOURCE,
+  access: 'public',
+  on: { method: 'GET', resource: 'service', path: '/-/live' },
+  async run() {
+    return { status: 200, headers: { 'content-type': 'application/json' }, body: '{"status":"live"}\n' }
+  },
+})
+
+/** Answers 200 only when the gateway takes our log-in, so that a load balancer sends requests elsewhere meanwhile. */
+export const ready = defineOperation({
+  name: 'Ready',
+  source: SOURCE,
+  access: 'public',
+  on: { method: 'GET', resource: 'service', path: '/-/ready' },
+  async run(_request, context) {
+    if (context.closing()) throw new S3Error('ServiceUnavailable', { message: 'The server is shutting down.' })
+    await context.gateway.ready()
+    return { status: 200, headers: { 'content-type': 'application/json' }, body: '{"status":"ready"}\n' }
+  },
+})

@@ -1,0 +1,150 @@
+import { S3Error } from '../errors/s3-error.js'
+import type { Query } from '../request/query.js'
+import type { Method, RequestHead, Resource } from '../request/s3-request.js'
+import type { AnyOperation, Plugin } from './plugin.js'
+import { isSubresource } from './subresources.js'
+
+/** A row of the table: an operation and who owns it. */
+export interface Row {
+  readonly plugin: string
+  readonly operation: AnyOperation
+}
+
+export interface Selected extends Row {
+  readonly params: Readonly<Record<string, string>>
+}
+
+/** All operations of all plugins, by method and resource. */
+export interface OperationTable {
+  readonly rows: readonly Row[]
+  /** The operation that answers this request. Throws S3Error MethodNotAllowed, NotImplemented, InvalidArgument. */
+  select(head: Pick<RequestHead, 'method' | 'resource' | 'path' | 'query' | 'headers'>): Selected
+}
+
+/** Throws Error, naming both owners, when two declarations could answer the same request equally well. */
+export function createTable(plugins: readonly Plugin[]): OperationTable {
+  const rows: Row[] = plugins.flatMap((plugin) =>
+    plugin.operations.map((operation) => ({ plugin: plugin.name, operation })),
+  )
+  refuseDuplicates(rows)
+  const slots = new Map<string, Row[]>()
+  for (const row of rows) {
+    const slot = slotName(row.operation.on.method, row.operation.on.resource)
+    slots.set(slot, [...(slots.get(slot) ?? []), row])
+  }
+  return {
+    rows,
+    select(head) {
+      const candidates = slots.get(slotName(head.method, head.resource)) ?? []
+      const found = mostSpecific(candidates, head)
+      refuseUnnamedKeys(found?.operation, head)
+      if (!found)
+        throw new S3Error('MethodNotAllowed', {
+          fields: { Method: head.method, ResourceType: head.resource.toUpperCase() },
+        })
+      return found
+    },
+  }
+}
+
+function slotName(method: Method, resource: Resource): string {
+  return `${method} ${resource}`
+}
+
+function refuseDuplicates(rows: readonly Row[]): void {
+  const seen = new Map<string, Row>()
+  for (const row of rows) {
+    const { method, resource, path = '/', query = [], header = '' } = row.operation.on
+    const route = `${method} ${resource} ${path.replace(/\{[^}]*\}/g, '{}')} ?${[...query].sort().join('&')} ${header}`
+    const other = seen.get(route)
+    if (other) {
+      throw new Error(
+        `Plugins "${other.plugin}" (${other.operation.name}) and "${row.plugin}" (${row.operation.name}) both answer ${route.trim()}`,
+      )
+    }
+    seen.set(route, row)
+  }
+}
+
+type Match = Selected & { weight: number }
+
+function mostSpecific(candidates: readonly Row[], head: Parameters<OperationTable['select']>[0]): Selected | undefined {
+  let best: Match | undefined
+  let rival: Match | undefined
+  for (const row of candidates) {
+    const match = fit(row, head)
+    if (!match || (best && match.weight < best.weight)) continue
+    rival = best && match.weight === best.weight ? best : undefined
+    best = match
+  }
+  if (best && rival) {
+    const names = `${rival.operation.name} and ${best.operation.name}`
+    throw new S3Error('InvalidArgument', {
+      message: `The request fits two operations equally: ${names}. Send only one sub-resource.`,
+    })
+  }
+  return best
+}
+
+function fit(row: Row, head: Parameters<OperationTable['select']>[0]): Match | undefined {
+  const { path = '/', query = [], header, resource } = row.operation.on
+  const params = resource === 'service' ? matchPath(path, head.path) : {}
+  if (!params) return undefined
+  if (!query.every((wanted) => queryHas(head.query, wanted))) return undefined
+  if (header !== undefined && head.headers[header] === undefined) return undefined
+  return { ...row, params, weight: query.length + (header === undefined ? 0 : 1) }
+}
+
+function queryHas(query: Query, wanted: string): boolean {
+  const at = wanted.indexOf('=')
+  return at < 0 ? query.has(wanted) : query.get(wanted.slice(0, at)) === wanted.slice(at + 1)
+}
+
+function matchPath(template: string, path: string): Record<string, string> | undefined {
+  if (!template.includes('{')) return template === path ? {} : undefined
+  const wanted = template.split('/')
+  const given = path.split('/')
+  if (wanted.length !== given.length) return undefined
+  const params: Record<string, string> = {}
+  for (const [i, segment] of wanted.entries()) {
+    const name = /^\{(.+)\}$/.exec(segment)?.[1]
+    if (name !== undefined) params[name] = decodeSegment(given[i] ?? '')
+    else if (segment !== given[i]) return undefined
+  }
+  return params
+}
+
+function decodeSegment(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch (cause) {
+    throw new S3Error('InvalidURI', { cause })
+  }
+}
+
+/**
+ * A query key that the operation does not name may mean something to the client that would be lost: `PUT key?retention` must not overwrite the key.
+ * So it is refused, but for those that cannot change the meaning.
+ */
+function refuseUnnamedKeys(operation: AnyOperation | undefined, head: Parameters<OperationTable['select']>[0]): void {
+  const named = new Set(
+    [...(operation?.on.query ?? []), ...(operation?.on.params ?? [])].map((name) => name.split('=')[0]),
+  )
+  const reading = head.method === 'GET' || head.method === 'HEAD'
+  for (const [name, value] of head.query.entries) {
+    if (named.has(name) || name === 'x-id' || isSigning(name)) continue
+    // "S3 ignores query parameters that begin with x-": https://docs.aws.amazon.com/AmazonS3/latest/userguide/LogFormat.html#LogFormatCustom
+    if (/^x-/i.test(name) && value !== '') continue
+    if (reading && value !== '' && !isSubresource(name)) continue
+    throw new S3Error('NotImplemented', {
+      message: `The query parameter "${name}" is not implemented for ${head.method} on a ${head.resource}.`,
+      fields: { Parameter: name },
+    })
+  }
+}
+
+function isSigning(name: string): boolean {
+  return /^x-(amz|cloud)-(algorithm|credential|date|expires|signedheaders|signature|security-token|content-sha256)$/i.test(
+    name,
+  )
+}

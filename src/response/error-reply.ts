@@ -1,0 +1,39 @@
+import { S3Error } from '../errors/s3-error.js'
+import { element, XML_DECLARATION } from '../xml.js'
+import type { Reply } from './reply.js'
+
+/** What the error document says of the request. */
+export interface ErrorPlace {
+  readonly id: string
+  /** The decoded or raw path that the client asked for. */
+  readonly resource: string
+}
+
+/** Anything thrown, as an S3Error; what is not one is an InternalError whose text stays in the log. */
+export function toS3Error(thrown: unknown): S3Error {
+  return thrown instanceof S3Error ? thrown : new S3Error('InternalError', { cause: thrown })
+}
+
+/** `<Error>` without declaration: also stands inside a 200 of a late answer. */
+export function errorElement(error: S3Error, place: ErrorPlace): string {
+  const fields = Object.entries(error.fields).map(([name, value]) => element(name, value))
+  return [
+    '<Error>',
+    element('Code', error.code),
+    element('Message', error.message),
+    ...fields,
+    element('Resource', place.resource),
+    element('RequestId', place.id),
+    element('HostId', place.id),
+    '</Error>',
+  ].join('')
+}
+
+/** https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html#RESTErrorResponses */
+export function errorReply(error: S3Error, place: ErrorPlace): Reply {
+  return {
+    status: error.status,
+    headers: { 'content-type': 'application/xml', ...error.headers },
+    body: XML_DECLARATION + errorElement(error, place),
+  }
+}

@@ -1,0 +1,117 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { XML_DECLARATION } from '../xml.js'
+import { type ErrorPlace, errorElement, toS3Error } from './error-reply.js'
+import { relay } from './relay.js'
+import type { LateBody, RelayBody, Reply } from './reply.js'
+
+/** A document that is not ready by then gets its 200 and white space ahead of it, and more of it as often, ms. Clients give up after 60 s of silence. */
+const LATE_EVERY_MS = 10_000
+
+/** What of an unread request body is still taken in before the connection is closed: lets the client read our answer first. */
+const DRAIN_BYTES = 32 * 1024 * 1024
+const DRAIN_MS = 5_000
+
+/** Writes a reply: the only code that does. Resolves when the response has been handed over or the connection was cut; never rejects. */
+export async function send(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  reply: Reply,
+  place: ErrorPlace,
+): Promise<void> {
+  if (outgoing.headersSent || outgoing.destroyed) {
+    outgoing.destroy()
+    if (isRelay(reply.body)) reply.body.download.discard()
+    return
+  }
+  const headers: Record<string, string | number> = { 'x-amz-request-id': place.id, 'x-amz-id-2': place.id }
+  for (const [name, value] of Object.entries(reply.headers)) if (value !== undefined) headers[name] = value
+  if (!incoming.complete) {
+    headers.connection = 'close'
+    outgoing.once('finish', () => drain(incoming))
+  }
+  try {
+    const body = reply.body
+    if (isRelay(body)) {
+      outgoing.writeHead(reply.status, headers)
+      await relay(body.download, outgoing)
+    } else if (isLate(body)) {
+      await sendLate(outgoing, reply.status, headers, body, place)
+    } else {
+      sendWhole(outgoing, incoming.method, reply.status, headers, body)
+    }
+  } catch {
+    // The status is out already: a cut connection is the one way left to say that the body is not complete.
+    outgoing.destroy()
+  }
+}
+
+function sendWhole(
+  outgoing: ServerResponse,
+  method: string | undefined,
+  status: number,
+  headers: Record<string, string | number>,
+  body: string | Buffer | undefined,
+): void {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  // A 204 or 304 has no body; HEAD tells the length that GET would have, unless the operation told it itself.
+  const bodiless = status === 204 || status === 304
+  if (!bodiless && headers['content-length'] === undefined) headers['content-length'] = bytes?.length ?? 0
+  outgoing.writeHead(status, headers)
+  if (bodiless || method === 'HEAD' || !bytes) outgoing.end()
+  else outgoing.end(bytes)
+}
+
+/** CompleteMultipartUpload and CopyObject may take minutes: https://docs.aws.amazon.com/AmazonS3/latest/API/API_CompleteMultipartUpload.html */
+async function sendLate(
+  outgoing: ServerResponse,
+  status: number,
+  headers: Record<string, string | number>,
+  body: LateBody,
+  place: ErrorPlace,
+): Promise<void> {
+  let started = false
+  const keepAlive = setInterval(() => {
+    if (!started) {
+      started = true
+      outgoing.writeHead(status, headers)
+      outgoing.write(XML_DECLARATION)
+    } else outgoing.write(' ')
+  }, LATE_EVERY_MS)
+  keepAlive.unref()
+  try {
+    const text = await body.late
+    if (started) outgoing.end(text.startsWith(XML_DECLARATION) ? text.slice(XML_DECLARATION.length) : text)
+    else sendWhole(outgoing, undefined, status, headers, text)
+  } catch (thrown) {
+    const error = toS3Error(thrown)
+    const markup = errorElement(error, place)
+    if (started) outgoing.end(markup)
+    else sendWhole(outgoing, undefined, error.status, { ...headers, ...error.headers }, XML_DECLARATION + markup)
+  } finally {
+    clearInterval(keepAlive)
+  }
+}
+
+/** After an early answer: take in a bounded rest so that the client can read it, then end the connection. */
+function drain(incoming: IncomingMessage): void {
+  let left = DRAIN_BYTES
+  const end = () => incoming.socket.destroySoon()
+  const timer = setTimeout(end, DRAIN_MS)
+  timer.unref()
+  incoming.on('data', (chunk: Buffer) => {
+    left -= chunk.length
+    if (left < 0) end()
+  })
+  incoming.once('close', () => clearTimeout(timer))
+  incoming.once('end', () => clearTimeout(timer))
+  incoming.on('error', () => {})
+  incoming.resume()
+}
+
+function isRelay(body: Reply['body']): body is RelayBody {
+  return typeof body === 'object' && 'download' in body
+}
+
+function isLate(body: Reply['body']): body is LateBody {
+  return typeof body === 'object' && 'late' in body
+}

@@ -1,0 +1,118 @@
+import { S3Error } from '../errors/s3-error.js'
+import type { Gateway, GatewayObject } from '../gateway/gateway.js'
+import type { Limits } from '../limits.js'
+import type { ObjectRecord, State } from '../state/state.js'
+import { describe, EMPTY_MD5, etagOf, MARKER_STAMP, validRecord } from './describe.js'
+import { put } from './put.js'
+import type { Store, StoredObject, StoreEntry } from './store.js'
+
+export interface StoreParts {
+  readonly gateway: Gateway
+  readonly state: State
+  readonly limits: Limits
+}
+
+export function createStore(parts: StoreParts): Store {
+  const { gateway, state } = parts
+
+  async function find(bucket: string, key: string): Promise<StoredObject | undefined> {
+    const [object, record] = await Promise.all([gateway.stat(bucket, key), state.objects.get(bucket, key)])
+    if (!object) return findMarker(bucket, key, record)
+    if (object.metadata || validRecord(object, record)) return describe(bucket, object, record)
+    return describe(bucket, await withMetadata(bucket, object), record)
+  }
+
+  /** A legacy gateway tells metadata on download alone, and only an object stored behind our back has no record. */
+  async function withMetadata(bucket: string, object: GatewayObject): Promise<GatewayObject> {
+    const download = await gateway.download(bucket, object.key)
+    download.discard()
+    return download.object
+  }
+
+  /** A folder with content shows no object of its own on a legacy gateway: the record says that one was stored. */
+  async function findMarker(
+    bucket: string,
+    key: string,
+    record: ObjectRecord | undefined,
+  ): Promise<StoredObject | undefined> {
+    if (record?.stamp !== MARKER_STAMP || record.key !== key) return undefined
+    const below = await gateway.list(bucket, { prefix: key, delimiter: '', after: '', limit: 1 })
+    return below.entries.length === 0 ? undefined : describe(bucket, markerObject(key), record)
+  }
+
+  async function head(bucket: string, key: string): Promise<StoredObject> {
+    const object = await find(bucket, key)
+    if (!object) throw new S3Error('NoSuchKey', { fields: { Key: key } })
+    return object
+  }
+
+  return {
+    find,
+    head,
+
+    async open(bucket, key, range) {
+      const record = state.objects.get(bucket, key)
+      record.catch(() => {})
+      try {
+        const download = await gateway.download(bucket, key, range)
+        return { object: describe(bucket, download.object, await record), download }
+      } catch (error) {
+        if (!(error instanceof S3Error) || error.code !== 'NoSuchKey') throw error
+        const marker = await findMarker(bucket, key, await record)
+        if (!marker) throw error
+        return { object: marker, download: emptyDownload(key) }
+      }
+    },
+
+    put: (request) => put(parts, find, request),
+
+    async remove(bucket, key, precondition) {
+      const below = key.endsWith('/') && !(await gateway.features()).exactRemove
+      const lock: typeof state.locks.withKey = below ? state.locks.withSubtree : state.locks.withKey
+      await lock.call(state.locks, bucket, key, async () => {
+        if (precondition) precondition(await find(bucket, key))
+        await gateway.remove(bucket, key)
+        await state.objects.delete(bucket, key)
+      })
+    },
+
+    async list(bucket, query) {
+      const page = await gateway.list(bucket, query)
+      const unknown = page.entries.flatMap((entry) =>
+        entry.kind === 'object' && entry.object.etag === undefined ? [entry.object] : [],
+      )
+      const records =
+        unknown.length === 0
+          ? []
+          : await state.objects.getMany(
+              bucket,
+              unknown.map((object) => object.key),
+            )
+      const recordOf = new Map(unknown.map((object, i) => [object, records[i]]))
+      const entries = page.entries.map((entry): StoreEntry => {
+        if (entry.kind === 'prefix') return entry
+        const { object } = entry
+        const etag = etagOf(bucket, object, validRecord(object, recordOf.get(object)))
+        return { kind: 'object', key: object.key, size: object.size, etag, lastModified: object.lastModified }
+      })
+      return { entries, truncated: page.truncated }
+    },
+  }
+}
+
+function markerObject(key: string): GatewayObject {
+  return {
+    key,
+    size: 0,
+    lastModified: '1970-01-01T00:00:00Z',
+    contentType: 'binary/octet-stream',
+    stamp: MARKER_STAMP,
+    etag: EMPTY_MD5,
+    headers: {},
+    metadata: {},
+  }
+}
+
+function emptyDownload(key: string) {
+  return { object: markerObject(key), first: 0, last: -1, consume: async () => {}, discard: () => {} }
+}

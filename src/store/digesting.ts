@@ -1,0 +1,25 @@
+import { createHash } from 'node:crypto'
+import { createChecksum } from '../common/checksums.js'
+import type { BodyFacts, BodyOptions, ByteSink } from '../request/body.js'
+
+/** Passes bytes of our own on to a sink and computes what is asked for on the way: makes a `Source` of anything that can feed a sink. */
+export async function digesting(
+  feed: (sink: ByteSink) => Promise<void>,
+  sink: ByteSink,
+  options: BodyOptions = {},
+): Promise<BodyFacts> {
+  const md5 = options.md5 ? createHash('md5') : undefined
+  const checksum = options.checksum && createChecksum(options.checksum)
+  let size = 0
+  await feed((chunk) => {
+    size += chunk.length
+    md5?.update(chunk)
+    checksum?.update(chunk)
+    return sink(chunk)
+  })
+  return {
+    size,
+    md5: md5?.digest(),
+    checksum: checksum && options.checksum && { algorithm: options.checksum, value: checksum.digest() },
+  }
+}

@@ -1,0 +1,113 @@
+import { Parser } from 'xml2js'
+import { S3Error } from './errors/s3-error.js'
+
+export const S3_NAMESPACE = 'http://s3.amazonaws.com/doc/2006-03-01/'
+export const XML_DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: exactly those that XML text cannot hold as they are
+const UNSAFE = /[&<>"\u0000-\u001f\u007f\ufffe\uffff]/g
+
+/** Text for an element or attribute. Control characters become references, as S3 writes them (XML 1.0 has no other way). */
+export function escapeXml(text: string): string {
+  return UNSAFE.test(text) ? text.replace(UNSAFE, reference) : text
+}
+
+function reference(character: string): string {
+  switch (character) {
+    case '&':
+      return '&amp;'
+    case '<':
+      return '&lt;'
+    case '>':
+      return '&gt;'
+    case '"':
+      return '&quot;'
+    default:
+      return `&#${character.charCodeAt(0)};`
+  }
+}
+
+/** `<name>text</name>`, or nothing for undefined. */
+export function element(name: string, text: string | number | boolean | undefined): string {
+  return text === undefined ? '' : `<${name}>${typeof text === 'string' ? escapeXml(text) : text}</${name}>`
+}
+
+/** A complete document in S3's namespace. `content` is markup. */
+export function document(root: string, content: string): string {
+  return `${XML_DECLARATION}<${root} xmlns="${S3_NAMESPACE}">${content}</${root}>`
+}
+
+/** A parsed element: text and children, each child name with all its occurrences. */
+export interface XmlNode {
+  readonly text: string
+  readonly children: ReadonlyMap<string, readonly XmlNode[]>
+}
+
+/** Deeper than any document of S3. */
+const MAX_DEPTH = 32
+
+/** Parses a document whose root has this name; any namespace. Throws S3Error MalformedXML, also for DTDs, junk after the root and deep nesting. */
+export async function parseXml(bytes: Buffer, root: string): Promise<XmlNode> {
+  const text = decodeUtf8(bytes)
+  if (/<!(?:DOCTYPE|ENTITY)/i.test(text)) throw malformed('Document type declarations are not accepted.')
+  refuseDepth(text)
+  let parsed: unknown
+  try {
+    parsed = await new Parser({
+      explicitArray: true,
+      explicitCharkey: true,
+      explicitRoot: true,
+      ignoreAttrs: true,
+      tagNameProcessors: [localName],
+    }).parseStringPromise(text)
+  } catch (cause) {
+    throw new S3Error('MalformedXML', { cause })
+  }
+  const tree = parsed as Record<string, unknown> | null
+  if (!tree || !Object.hasOwn(tree, root)) throw malformed(`The root element must be ${root}.`)
+  if (!new RegExp(`(</(?:[\\w.-]+:)?${root}\\s*>|/>)\\s*(<!--[^]*?-->\\s*)*$`).test(text))
+    throw malformed('There is text after the root element.')
+  return toNode(tree[root])
+}
+
+function decodeUtf8(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch (cause) {
+    throw new S3Error('MalformedXML', { message: 'The document is not valid UTF-8.', cause })
+  }
+}
+
+function refuseDepth(text: string): void {
+  let depth = 0
+  for (const tag of text.matchAll(/<(\/?)[\p{L}_][^<>]*?(\/?)>/gu)) {
+    if (tag[1]) depth--
+    else if (!tag[2]) depth++
+    if (depth > MAX_DEPTH) throw malformed('The document is nested too deeply.')
+  }
+}
+
+function localName(name: string): string {
+  return name.slice(name.indexOf(':') + 1)
+}
+
+function malformed(message: string): S3Error {
+  return new S3Error('MalformedXML', { message })
+}
+
+/** xml2js gives a string for a leaf, and objects whose own keys come from the client: read into a Map, never assigned. */
+function toNode(value: unknown): XmlNode {
+  if (typeof value !== 'object' || value === null) return { text: String(value ?? ''), children: new Map() }
+  const children = new Map<string, XmlNode[]>()
+  let text = ''
+  for (const [name, member] of Object.entries(value)) {
+    if (name === '_') text = String(member)
+    else children.set(name, (Array.isArray(member) ? member : [member]).map(toNode))
+  }
+  return { text, children }
+}
+
+/** The text of the first child of that name. */
+export function childText(node: XmlNode, name: string): string | undefined {
+  return node.children.get(name)?.[0]?.text
+}
