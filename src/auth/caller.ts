@@ -23,6 +23,8 @@ export type PayloadMode =
   | { readonly kind: 'unsigned' }
   /** aws-chunked with or without chunk signatures, with or without trailer. */
   | { readonly kind: 'chunked'; readonly signing: ChunkSigning | undefined; readonly trailer: boolean }
+  /** No x-amz-content-sha256: the body was read whole and its real hash went into the signature. */
+  | { readonly kind: 'buffered'; readonly bytes: Buffer }
 
 /** What verifying the chain of chunk signatures needs; see "Signature calculations: transferring payload in multiple chunks". */
 export interface ChunkSigning {
@@ -33,6 +35,9 @@ export interface ChunkSigning {
   /** 20130524/us-east-1/s3/aws4_request */
   readonly scope: string
 }
+
+/** Reads the whole body of a request before its signature is verified. Rejects with an S3Error if it is larger than the reader's bound. */
+export type ReadWholeBody = () => Promise<Buffer>
 
 /** Who makes a request, vouched for by a verified signature. */
 export interface Caller {

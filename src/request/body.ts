@@ -29,7 +29,7 @@ export interface BodyOptions {
  * (DESIGN section 4, promise 1). May be read once.
  */
 export interface RequestBody {
-  /** Decoded length in bytes as declared by the client (x-amz-decoded-content-length or Content-Length); undefined when not declared. */
+  /** Decoded length in bytes as declared by the client (x-amz-decoded-content-length or Content-Length; 0 if no body was announced); undefined when not declared. */
   readonly length: number | undefined
   /** The checksum algorithm that the client declares for this body in a header or trailer, if any. */
   readonly declaredChecksum: ChecksumAlgorithm | undefined
@@ -37,9 +37,9 @@ export interface RequestBody {
   readonly empty: boolean
   /**
    * Sends the decoded bytes to `sink` and resolves once they are complete and verified.
-   * Throws S3Error: IncompleteBody, BadDigest, XAmzContentSHA256Mismatch, SignatureDoesNotMatch, MalformedTrailerError, InvalidRequest, RequestTimeout.
+   * Throws what `sink` throws, or S3Error: EntityTooLarge, IncompleteBody, BadDigest, XAmzContentSHA256Mismatch, SignatureDoesNotMatch, MalformedTrailerError, InvalidRequest, RequestTimeout.
    */
   stream(sink: ByteSink, options?: BodyOptions): Promise<BodyFacts>
-  /** The whole body, verified. Throws S3Error MaxMessageLengthExceeded (or the given code) beyond `maxBytes`, else as `stream`. */
+  /** The whole body, verified. Throws S3Error MaxMessageLengthExceeded beyond `maxBytes`, else as `stream`. */
   collect(maxBytes: number, options?: BodyOptions): Promise<{ bytes: Buffer; facts: BodyFacts }>
 }

@@ -1,0 +1,87 @@
+import { ALGORITHM, type Brand } from '../common/sigv4.js'
+import { S3Error } from '../errors/s3-error.js'
+import { brandedHeader } from '../request/branded-header.js'
+import type { RequestHead } from '../request/s3-request.js'
+import { type Claim, parseCredential, parseSignedHeaders, parseTimestamp } from './claim.js'
+import { unsupportedAlgorithm, unsupportedToken } from './unsupported.js'
+
+const malformed = (message: string, fields?: Record<string, string>) =>
+  new S3Error('AuthorizationQueryParametersError', { message, ...(fields && { fields }) })
+
+const BRANDS: readonly Brand[] = ['Amz', 'Cloud']
+/** One of these in the query says that the request means to be presigned. */
+const MARKS = ['Signature', 'Credential', 'Algorithm'] as const
+const MAX_EXPIRES_S = 604_800
+
+/** The brand of the signature parameters in the query; undefined if there are none. */
+export function presignedBrand({ rawQuery, query }: RequestHead): Brand | undefined {
+  if (rawQuery === '') return undefined
+  const [brand, other] = BRANDS.filter((word) => MARKS.some((mark) => query.has(`X-${word}-${mark}`)))
+  if (other !== undefined) throw malformed(`Signature parameters of X-${brand}- and X-${other}- are mixed.`)
+  return brand
+}
+
+/**
+ * Reads the signature parameters of a presigned URL.
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
+ */
+export function parsePresignedQuery(brand: Brand, head: RequestHead): Claim {
+  const parameter = (suffix: string) => onlyValue(head, `X-${brand}-${suffix}`)
+  const required = (suffix: string) => {
+    const value = parameter(suffix)
+    if (!value) throw malformed(`A presigned URL needs the parameter X-${brand}-${suffix}.`)
+    return value
+  }
+  const algorithm = required('Algorithm')
+  if (algorithm !== ALGORITHM) {
+    throw algorithm.startsWith('AWS4-')
+      ? unsupportedAlgorithm(algorithm)
+      : malformed(`X-${brand}-Algorithm must be ${ALGORITHM}.`)
+  }
+  const credential = required('Credential')
+  const timestamp = required('Date')
+  const expires = parseExpires(`X-${brand}-Expires`, required('Expires'))
+  const signedHeaders = required('SignedHeaders')
+  const signature = required('Signature')
+  if (parameter('Security-Token') !== undefined) throw unsupportedToken(`X-${brand}-Security-Token`)
+  const time = parseTimestamp(timestamp)
+  if (time === undefined) throw malformed(`X-${brand}-Date must be such as 20130524T000000Z.`)
+  return {
+    presigned: true,
+    ...parseCredential(credential, malformed),
+    signedHeaders: parseSignedHeaders(signedHeaders, malformed),
+    signature,
+    timestamp,
+    time,
+    expires,
+    payloadHash: pinnedHash(`X-${brand}-Content-Sha256`, parameter('Content-Sha256'), head),
+    signatureParameter: `X-${brand}-Signature`,
+    malformed,
+  }
+}
+
+function onlyValue({ query }: RequestHead, name: string): string | undefined {
+  const values = query.entries.filter(([n]) => n === name)
+  if (values.length > 1) throw malformed(`The parameter ${name} is given more than once.`)
+  return values[0]?.[1]
+}
+
+function parseExpires(name: string, text: string): number {
+  const seconds = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+  if (!(seconds >= 1 && seconds <= MAX_EXPIRES_S)) {
+    throw malformed(`${name} must be a whole number of seconds from 1 to ${MAX_EXPIRES_S} (seven days).`)
+  }
+  return seconds
+}
+
+/** A link may pin the hash of the body that goes with it, as a parameter or in a signed header. */
+function pinnedHash(name: string, parameter: string | undefined, head: RequestHead): string | undefined {
+  const header = brandedHeader(head.headers, 'content-sha256')
+  if (parameter !== undefined && header !== undefined && parameter !== header.value) {
+    throw new S3Error('InvalidArgument', {
+      message: `The parameter ${name} and the header ${header.name} say different things.`,
+      fields: { ArgumentName: header.name },
+    })
+  }
+  return parameter ?? header?.value
+}

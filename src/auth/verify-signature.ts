@@ -1,0 +1,83 @@
+import {
+  ALGORITHM,
+  canonicalPath,
+  canonicalQuery,
+  canonicalRequest,
+  signature,
+  stringToSign,
+  timingSafeEqualHex,
+} from '../common/sigv4.js'
+import { S3Error } from '../errors/s3-error.js'
+import type { RequestHead } from '../request/s3-request.js'
+import type { Claim } from './claim.js'
+
+/**
+ * Compares the signature with the one over the request as it arrived, in constant time.
+ *
+ * Path and query are taken in S3's canonical form first; if that does not fit, exactly as they were sent, which is what older curl and some
+ * hand-written signers sign. Either way it is an HMAC over all that was sent, so nothing is given away.
+ * @param payloadHash as it stands in the canonical request
+ * @param basePaths prefixes, still encoded, that something before this server took off the path; tried after the path as it arrived
+ * @throws S3Error SignatureDoesNotMatch, with what this server signed, so that the difference can be found
+ */
+export function verifySignature(
+  head: RequestHead,
+  claim: Claim,
+  payloadHash: string,
+  key: Buffer,
+  basePaths: readonly string[],
+): void {
+  const headers = signedHeaderValues(head, claim)
+  const signedHeaders = claim.signedHeaders.join(';')
+  let first: { canonical: string; toSign: string } | undefined
+  for (const path of pathForms(head.rawPath, basePaths)) {
+    for (const query of queryForms(head.rawQuery, claim.signatureParameter)) {
+      const canonical = canonicalRequest({ method: head.method, path, query, headers, signedHeaders, payloadHash })
+      const toSign = stringToSign(ALGORITHM, claim.timestamp, claim.scope.text, canonical)
+      if (timingSafeEqualHex(signature(key, toSign), claim.signature)) return
+      first ??= { canonical, toSign }
+    }
+  }
+  throw new S3Error('SignatureDoesNotMatch', {
+    fields: {
+      AWSAccessKeyId: claim.accessKeyId,
+      StringToSign: first?.toSign ?? '',
+      SignatureProvided: claim.signature,
+      CanonicalRequest: Buffer.from(first?.canonical ?? '', 'latin1').toString(),
+    },
+  })
+}
+
+/** From the raw list: Node drops repeats of some headers and joins others with `, `. */
+function signedHeaderValues({ rawHeaders }: RequestHead, { signedHeaders }: Claim): [string, string][] {
+  const names = new Set(signedHeaders)
+  const pairs: [string, string][] = []
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const name = (rawHeaders[i] as string).toLowerCase()
+    if (names.has(name)) pairs.push([name, rawHeaders[i + 1] as string])
+  }
+  return pairs
+}
+
+/** Lazily, each form once: nearly always the first one fits. */
+function* pathForms(rawPath: string, basePaths: readonly string[]): Generator<string> {
+  for (const base of ['', ...basePaths]) {
+    const sent = base + rawPath
+    const canonical = canonicalPath(sent)
+    yield canonical
+    if (sent !== canonical) yield sent
+  }
+}
+
+function* queryForms(rawQuery: string, signatureParameter: string | undefined): Generator<string> {
+  const canonical = canonicalQuery(rawQuery, (name) => name === signatureParameter)
+  yield canonical
+  const sent =
+    signatureParameter === undefined
+      ? rawQuery
+      : rawQuery
+          .split('&')
+          .filter((pair) => !pair.startsWith(`${signatureParameter}=`))
+          .join('&')
+  if (sent !== canonical) yield sent
+}
