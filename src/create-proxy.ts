@@ -30,8 +30,10 @@ export interface ProxyOptions {
   }
   /** The S3 key pairs that are let in: a list, or a look-up. */
   identities: readonly Identity[] | Credentials
-  /** Folder for records, staged parts and spooled bodies. One process at a time. */
-  data: string
+  /** Folder for records, staged parts and spooled bodies. One process at a time. Needed unless `state` is given. */
+  data?: string
+  /** A state that was opened already; it is not closed with the proxy. */
+  state?: State
   /** Keyv URL for the records when not in SQLite in `data`: redis://... or postgres://... */
   stateUrl?: string
   /** Default us-east-1. */
@@ -69,7 +71,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const region = options.region ?? 'us-east-1'
   const plugins = [s3Plugin, ...(options.plugins ?? [])]
   const table = createTable(plugins)
-  const state = await openState({ data: options.data, url: options.stateUrl, log })
+  const state = options.state ?? (await openOwnState(options, log))
   const pool = createGatewayPool({
     url: options.gateway.url,
     brand: { ...neutralBrand, ...options.gateway.brand },
@@ -120,9 +122,14 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
       stopSweeping()
       for (const plugin of [...plugins].reverse()) await plugin.stop?.()
       await pool.close()
-      await state.close()
+      if (!options.state) await state.close()
     },
   })
+}
+
+function openOwnState(options: ProxyOptions, log: Logger): Promise<State> {
+  if (options.data === undefined) throw new Error('createProxy needs `data`, a folder, or `state`')
+  return openState({ data: options.data, url: options.stateUrl, log })
 }
 
 /** Removes abandoned uploads now and every hour. Returns what ends it. */

@@ -102,7 +102,11 @@ function toNode(value: unknown): XmlNode {
   let text = ''
   for (const [name, member] of Object.entries(value)) {
     if (name === '_') text = String(member)
-    else children.set(name, (Array.isArray(member) ? member : [member]).map(toNode))
+    else {
+      // A name that every object inherits ("constructor") gets what is inherited as its first occurrence.
+      const occurrences = Array.isArray(member) ? member.slice(name in Object.prototype ? 1 : 0) : [member]
+      children.set(name, occurrences.map(toNode))
+    }
   }
   return { text, children }
 }

@@ -1,0 +1,31 @@
+/**
+ * Measures the proxy against the gateway behind it, both over loopback, in interleaved rounds of one run. Read the ratios: absolute figures depend on the machine.
+ *
+ *   npm run bench [-- --rounds 5] [--size-mib 1024] [--rss-mib 5120] [--only large|small|rss] [--quirks legacy]
+ */
+import { parseArgs } from 'node:util'
+import { large } from './large.js'
+import { rss } from './rss.js'
+import { small } from './small.js'
+import { startTarget } from './target.js'
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '5' },
+    'size-mib': { type: 'string', default: '1024' },
+    'rss-mib': { type: 'string', default: '5120' },
+    only: { type: 'string', default: 'large,small,rss' },
+    quirks: { type: 'string', default: 'none' },
+  },
+})
+
+const MiB = 1024 * 1024
+const parts = values.only.split(',')
+const target = await startTarget(values.quirks)
+try {
+  if (parts.includes('large')) await large(target, Number(values.rounds), Number(values['size-mib']) * MiB)
+  if (parts.includes('small')) await small(target, Number(values.rounds))
+} finally {
+  await target.stop()
+}
+if (parts.includes('rss')) await rss(values.quirks, Number(values['rss-mib']) * MiB)

@@ -1,0 +1,57 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { childText, document, element, escapeXml, parseXml } from '../src/xml.js'
+
+const parse = (text: string | Buffer, root = 'A') => parseXml(Buffer.from(text), root)
+
+t.test('parseXml: repeated children, namespaces, prefixes and entities', async (t) => {
+  const root = await parse('<?xml version="1.0"?><s3:A xmlns:s3="urn:x"><s3:B>1</s3:B><B>2 &amp; &#x1F600;</B></s3:A>')
+  t.same(
+    root.children.get('B')?.map((node) => node.text),
+    ['1', '2 & \u{1F600}'],
+  )
+  t.equal(childText(root, 'B'), '1')
+  t.equal(childText(root, 'C'), undefined)
+})
+
+t.test('parseXml: names from the client cannot reach a prototype', async (t) => {
+  const root = await parse('<A><__proto__>x</__proto__><constructor>y</constructor></A>')
+  t.equal(childText(root, '__proto__'), 'x')
+  t.equal(childText(root, 'constructor'), 'y')
+  t.equal(({} as Record<string, unknown>).x, undefined)
+})
+
+t.test('parseXml: what is refused', async (t) => {
+  const refused = {
+    'a DTD': '<!DOCTYPE A [<!ENTITY e "x">]><A>&e;</A>',
+    'an external entity': '<!DOCTYPE A SYSTEM "file:///etc/passwd"><A/>',
+    'another root': '<B/>',
+    'an unknown entity': '<A>&nope;</A>',
+    'an unclosed element': '<A><B></A>',
+    'text after the root': '<A></A>junk',
+    'a second root': '<A></A><B></B>',
+    nothing: '',
+    'no XML': 'hello',
+    'deep nesting': `<A>${'<B>'.repeat(5000)}${'</B>'.repeat(5000)}</A>`,
+  }
+  for (const [what, text] of Object.entries(refused)) await t.rejects(parse(text), { code: 'MalformedXML' }, what)
+  await t.rejects(
+    parse(Buffer.from([0x3c, 0x41, 0x3e, 0xff, 0x3c, 0x2f, 0x41, 0x3e])),
+    { code: 'MalformedXML' },
+    'invalid UTF-8',
+  )
+})
+
+t.test('escapeXml: any text that XML can hold survives a round trip', async (t) => {
+  const text = fc
+    .string({ unit: 'binary' })
+    .filter((s) => !/[^\t\n\r\P{Cc}]|[\x7f\ufffe\uffff]/u.test(s) && s.isWellFormed())
+  await fc.assert(
+    fc.asyncProperty(text, async (value) => {
+      const root = await parse(document('A', element('B', `.${value}.`)))
+      t.equal(childText(root, 'B'), `.${value}.`)
+    }),
+    { numRuns: 200 },
+  )
+  t.equal(escapeXml('a\r\n\t<&>"'), 'a&#13;&#10;&#9;&lt;&amp;&gt;&quot;')
+})
