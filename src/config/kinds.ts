@@ -44,11 +44,23 @@ export function text(placeholder: string, accepts: string, form: RegExp): Kind<s
   return { placeholder, accepts, schema: z.string({ error }).regex(form, error) }
 }
 
+/** A URL of one of these schemes. Secrets in it are for databases: the others have options of their own for them. */
 export function url(...schemes: readonly string[]): Kind<string> {
   const accepts = schemes.map((scheme) => `${scheme}://…`).join(', ')
   const error = `must be a URL: ${accepts}`
   const fits = (value: string) => URL.canParse(value) && schemes.includes(new URL(value).protocol.slice(0, -1))
   return { placeholder: 'url', accepts, schema: z.string({ error }).refine(fits, error) }
+}
+
+/** The address of an HTTP server, perhaps below a path; nothing else in it. */
+export function httpUrl(): Kind<string> {
+  const kind = url('http', 'https')
+  const isAddress = (value: string) => {
+    const { username, password, search, hash } = new URL(value)
+    return username + password + search + hash === ''
+  }
+  const error = 'must be an address without user, query and fragment'
+  return { ...kind, schema: kind.schema.refine((value) => !URL.canParse(value) || isAddress(value), error) }
 }
 
 /** Several values of one kind: a repeated flag, a comma-separated variable, an array in the file. */

@@ -1,5 +1,5 @@
 import { defaultLimits } from '../limits.js'
-import { choice, integer, type Kind, list, onOff, text, url } from './kinds.js'
+import { choice, httpUrl, integer, type Kind, list, onOff, text, url } from './kinds.js'
 
 /** One option, everything about it: it feeds the flags, the environment, the config file, the checks, `--help` and the README. */
 export interface Option<T = unknown> {
@@ -39,7 +39,8 @@ function option<T extends {}>(
 const port = integer(0, 65_535)
 const host = text('host', 'a host name or address', /^[A-Za-z0-9._:%-]+$/)
 const path = text('path', 'a path', /^[^\0]+$/)
-const word = text('word', 'letters, digits and - only', /^[A-Za-z0-9-]{1,64}$/)
+const regionName = text('name', 'letters, digits and - only', /^[A-Za-z0-9-]{1,64}$/)
+const brandWord = text('word', 'lower-case letters and digits, a letter first', /^[a-z][a-z0-9]{0,30}$/)
 // `/` and `,` and `=` separate the parts of an Authorization header: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-auth-using-authorization-header.html
 const accessKey = text('id', '3 to 128 characters of ASCII without space , / =', /^(?:(?![,/=])[\x21-\x7e]){3,128}$/)
 const secretKey = text('secret', '8 to 128 characters of ASCII without space', /^[\x21-\x7e]{8,128}$/)
@@ -61,7 +62,7 @@ export const options = Object.freeze({
     help: 'Access key id of the S3 key pair. Without it a pair is made at the first start and kept in the data folder.',
   }),
   secretKey: option('Endpoint', secretKey, { secret: true, help: 'Secret of the S3 key pair.' }),
-  region: option('Endpoint', word, {
+  region: option('Endpoint', regionName, {
     default: 'us-east-1',
     help: 'Region that requests are signed for.',
   }),
@@ -70,7 +71,7 @@ export const options = Object.freeze({
     help: 'Path that a reverse proxy strips from requests: signatures that cover it are accepted too.',
   }),
 
-  gatewayUrl: option('Gateway', url('http', 'https'), {
+  gatewayUrl: option('Gateway', httpUrl(), {
     help: 'Object gateway to work with. Without it the embedded one is started.',
   }),
   gatewayAccessKey: option('Gateway', accessKey, { help: 'Access key of the account on that gateway.' }),
@@ -80,11 +81,11 @@ export const options = Object.freeze({
     unit: 'seconds',
     help: 'A gateway that sends nothing for this long is given up.',
   }),
-  brandPath: option('Gateway', word, {
+  brandPath: option('Gateway', brandWord, {
     default: 'gateway',
     help: 'First path segment of the gateway (`/gateway/webrpc`).',
   }),
-  brandHeader: option('Gateway', word, {
+  brandHeader: option('Gateway', brandWord, {
     default: 'cloud',
     help: 'Brand word in header and query names (`X-Cloud-Date`).',
   }),
