@@ -1,23 +1,25 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type AccessEntry, describeRequest } from './access-log.js'
+import type { Authenticate } from './auth/authenticate.js'
 import type { Caller } from './auth/caller.js'
+import { anonymousPayload } from './auth/payload-mode.js'
 import type { Context } from './context.js'
 import { S3Error } from './errors/s3-error.js'
 import type { Limits } from './limits.js'
 import type { AnyOperation } from './registry/plugin.js'
 import type { OperationTable, Selected } from './registry/table.js'
-import type { RequestBody } from './request/body.js'
 import { hoistedHeaders } from './request/hoisted-headers.js'
 import { openBody } from './request/open-body.js'
 import { readRequest } from './request/read-request.js'
+import { readWhole } from './request/read-whole.js'
 import type { RequestHead, S3Request } from './request/s3-request.js'
 import { errorReply, toS3Error } from './response/error-reply.js'
 import type { Reply } from './response/reply.js'
 import { send } from './response/send.js'
 
 export interface HandleParts {
-  readonly authenticate: (head: RequestHead) => Promise<Caller | undefined>
+  readonly authenticate: Authenticate
   readonly table: OperationTable
   /** Context of a request; also decides which gateway account it acts as. */
   readonly contextFor: (caller: Caller | undefined) => Context
@@ -41,7 +43,7 @@ export function createHandle(parts: HandleParts): Handle {
     let failure: S3Error | undefined
     try {
       head = readRequest(incoming, id, parts.limits.maxKeyBytes)
-      caller = await parts.authenticate(head)
+      caller = await parts.authenticate(head, bodyReader(head, incoming, outgoing, parts.limits))
       selected = parts.table.select(head)
       requireCaller(selected.operation, caller)
       const request = toRequest(head, caller, selected, incoming, outgoing, parts.limits)
@@ -60,6 +62,11 @@ function requireCaller(operation: AnyOperation, caller: Caller | undefined): voi
   throw new S3Error('AccessDenied', { message: 'Anonymous access is not allowed: sign the request.' })
 }
 
+/** For signatures over the hash of a body that nobody told: see readWhole. */
+function bodyReader(head: RequestHead, incoming: IncomingMessage, outgoing: ServerResponse, limits: Limits) {
+  return readWhole(incoming, head, { idleMs: limits.bodyIdleMs, beforeBody: () => sayContinue(outgoing) })
+}
+
 function toRequest(
   head: RequestHead,
   caller: Caller | undefined,
@@ -72,34 +79,20 @@ function toRequest(
   outgoing.once('close', () => {
     if (!outgoing.writableFinished) gone.abort()
   })
-  const body = openBody(incoming, head, caller?.payload ?? { kind: 'unsigned' }, limits)
   return {
     ...head,
     headers: caller?.presigned ? hoistedHeaders(head) : head.headers,
     params: selected.params,
-    body: continuing(body, outgoing),
+    body: openBody(incoming, head, caller?.payload ?? anonymousPayload(head), limits, () => sayContinue(outgoing)),
     signal: gone.signal,
   } as S3Request
 }
 
 /** Tells a client that waits with `Expect: 100-continue` to go on, at the moment somebody wants the body and not before. */
-function continuing(body: RequestBody, outgoing: ServerResponse): RequestBody {
+function sayContinue(outgoing: ServerResponse): void {
   // Node keeps both facts on the response; where nobody listens to 'checkContinue' it has answered by itself already.
   const state = outgoing as ServerResponse & { _expect_continue?: boolean; _sent100?: boolean }
-  if (state._expect_continue !== true || state._sent100 === true) return body
-  return {
-    length: body.length,
-    declaredChecksum: body.declaredChecksum,
-    empty: body.empty,
-    stream(sink, options) {
-      outgoing.writeContinue()
-      return body.stream(sink, options)
-    },
-    collect(maxBytes, options) {
-      outgoing.writeContinue()
-      return body.collect(maxBytes, options)
-    },
-  }
+  if (state._expect_continue === true && state._sent100 !== true) outgoing.writeContinue()
 }
 
 /** The table hands an operation only requests of its own resource, which the union of types cannot say. */
