@@ -1,0 +1,98 @@
+import { Keyv, type KeyvStoreAdapter } from 'keyv'
+import type { Logger } from '../log.js'
+import { recordsFailed } from './errors.js'
+
+/** Kinds of records. No ':' in a name, for Keyv writes `<namespace>:` before every key. */
+export type Namespace = 'object' | 'upload' | 'part' | 'completed'
+
+export interface TableOptions {
+  readonly store: KeyvStoreAdapter
+  readonly namespace: Namespace
+  readonly log: Logger
+  /** Milliseconds a record lives; absent: for ever. */
+  readonly ttl?: number
+  /** Milliseconds one call may take; absent where the store cannot hang. A write given up may still happen. */
+  readonly deadline?: number
+}
+
+/** Records of one kind in Keyv. Every failure is thrown as S3Error ServiceUnavailable, and none is answered with "no such record". */
+export class Table<T> {
+  readonly #keyv: Keyv<T>
+  readonly #deadline: number | undefined
+
+  constructor(options: TableOptions) {
+    this.#deadline = options.deadline
+    this.#keyv = new Keyv<T>({
+      store: options.store,
+      namespace: options.namespace,
+      throwOnErrors: true,
+      // Plain JSON: Keyv's default marks binary values and strings that begin with ':' in its own way.
+      serialize: JSON.stringify,
+      deserialize: JSON.parse,
+      ...(options.ttl !== undefined && { ttl: options.ttl }),
+    })
+    // Each of these is thrown to the caller too, or told by the backend that owns the connection.
+    this.#keyv.on('error', (error: unknown) => {
+      options.log.debug({ err: error, records: options.namespace }, 'state store error')
+    })
+  }
+
+  get(key: string): Promise<T | undefined> {
+    return this.#call(() => this.#keyv.get(key))
+  }
+
+  /** In the order of `keys`. */
+  getMany(keys: readonly string[]): Promise<(T | undefined)[]> {
+    return this.#call(() => (keys.length === 0 ? Promise.resolve([]) : this.#keyv.getMany([...keys])))
+  }
+
+  /** Durable when it resolves. */
+  async set(key: string, value: T): Promise<void> {
+    await this.#call(() => this.#keyv.set(key, value))
+  }
+
+  async delete(key: string): Promise<void> {
+    await this.#call(() => this.#keyv.delete(key))
+  }
+
+  async deleteMany(keys: readonly string[]): Promise<void> {
+    if (keys.length > 0) await this.#call(() => this.#keyv.deleteMany([...keys]))
+  }
+
+  /** All records of the kind, in no order; a record written or removed meanwhile may or may not come. */
+  async *entries(): AsyncGenerator<[key: string, value: T], void> {
+    const iterator = this.#keyv.iterator
+    if (!iterator) throw new Error('This Keyv store has no iterator')
+    const pairs: AsyncGenerator<[string, T], void> = iterator(undefined)
+    try {
+      for (;;) {
+        const next = await this.#call(() => pairs.next())
+        if (next.done) return
+        yield next.value
+      }
+    } finally {
+      await pairs.return()
+    }
+  }
+
+  async #call<R>(run: () => Promise<R>): Promise<R> {
+    try {
+      return await (this.#deadline === undefined ? run() : withDeadline(run(), this.#deadline))
+    } catch (error) {
+      throw recordsFailed(error)
+    }
+  }
+}
+
+/** Rejects when the promise has not settled after so many ms. */
+export async function withDeadline<R>(promise: Promise<R>, ms: number): Promise<R> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`The state store did not answer within ${ms} ms`)), ms)
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

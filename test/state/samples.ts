@@ -1,0 +1,51 @@
+import { randomUUID } from 'node:crypto'
+import type { ObjectRecord, PartRecord, State, UploadRecord } from '../../src/state/state.js'
+
+export function objectRecord(bucket: string, key: string, more: Partial<ObjectRecord> = {}): ObjectRecord {
+  return {
+    bucket,
+    key,
+    stamp: 's1',
+    size: 5,
+    etag: '5d41402abc4b2a76b9719d911017c592',
+    contentType: 'text/plain',
+    headers: { 'cache-control': 'no-store' },
+    metadata: { colour: ':blue:', nul: 'a\0b' },
+    ...more,
+  }
+}
+
+export function uploadRecord(more: Partial<UploadRecord> = {}): UploadRecord {
+  return {
+    uploadId: randomUUID(),
+    bucket: 'photos',
+    key: 'big',
+    initiated: Date.now(),
+    accessKeyId: 'AKID',
+    contentType: 'video/mp4',
+    headers: {},
+    metadata: {},
+    ...more,
+  }
+}
+
+/** Stages and records one part. */
+export async function putPart(state: State, uploadId: string, partNumber: number, bytes: Buffer): Promise<PartRecord> {
+  const writer = await state.uploads.openPart(uploadId, partNumber)
+  await writer.write(bytes)
+  const part = partRecord(partNumber, bytes.length, await writer.finish())
+  await state.uploads.putPart(uploadId, part)
+  return part
+}
+
+export function partRecord(partNumber: number, size: number, file: string): PartRecord {
+  return { partNumber, size, etag: 'd41d8cd98f00b204e9800998ecf8427e', lastModified: 1_700_000_000_000, file }
+}
+
+export async function readPart(state: State, uploadId: string, part: PartRecord): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  await state.uploads.readPart(uploadId, part, (chunk) => {
+    chunks.push(chunk)
+  })
+  return Buffer.concat(chunks)
+}

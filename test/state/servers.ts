@@ -1,0 +1,119 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { createConnection, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export interface StateServer {
+  readonly url: string
+  /** SIGSTOP and SIGCONT: a server that is there and says nothing. */
+  signal(name: NodeJS.Signals): void
+  stop(): Promise<void>
+}
+
+export interface StateServerKind {
+  readonly name: 'redis' | 'postgres'
+  /** Why it cannot be tried here; false when it can. Missing servers are failures with REQUIRE_CLIENTS=1. */
+  readonly skip: string | false
+  start(): Promise<StateServer>
+}
+
+const redisProgram = which('redis-server')
+const postgresFolder = findPostgres()
+
+export const redis: StateServerKind = {
+  name: 'redis',
+  skip: missing(redisProgram, 'redis-server'),
+  async start() {
+    const port = await freePort()
+    const folder = mkdtempSync(join(tmpdir(), 'dealgate-redis-'))
+    const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--appendonly', 'yes']
+    const child = spawn(redisProgram ?? '', args, { stdio: 'ignore' })
+    await listening(port, child)
+    return { url: `redis://127.0.0.1:${port}`, signal: (name) => child.kill(name), stop: () => stop(child, folder) }
+  },
+}
+
+export const postgres: StateServerKind = {
+  name: 'postgres',
+  skip: missing(postgresFolder, 'PostgreSQL (initdb and postgres)'),
+  async start() {
+    const port = await freePort()
+    const folder = mkdtempSync(join(tmpdir(), 'dealgate-postgres-'))
+    // PostgreSQL refuses to run as root.
+    const account = process.getuid?.() === 0 ? idsOf('postgres') : undefined
+    if (account) chownSync(folder, account.uid, account.gid)
+    const data = join(folder, 'data')
+    const run = { ...account, cwd: folder, stdio: 'ignore' } as const
+    execFileSync(join(postgresFolder ?? '', 'initdb'), ['-D', data, '-U', 'dealgate', '-A', 'trust', '-N'], run)
+    const options = ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-k', folder]
+    const child = spawn(join(postgresFolder ?? '', 'postgres'), options, run)
+    await listening(port, child)
+    return {
+      url: `postgres://dealgate@127.0.0.1:${port}/postgres`,
+      signal: (name) => child.kill(name),
+      // SIGINT: the fast shutdown, which does not wait for clients.
+      stop: () => stop(child, folder, 'SIGINT'),
+    }
+  },
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return address.port
+}
+
+function missing(found: string | undefined, what: string): string | false {
+  if (found) return false
+  if (process.env.REQUIRE_CLIENTS === '1') throw new Error(`${what} is not installed`)
+  return `${what} is not installed`
+}
+
+function which(program: string): string | undefined {
+  return (process.env.PATH ?? '')
+    .split(':')
+    .map((folder) => join(folder, program))
+    .find((file) => existsSync(file))
+}
+
+/** Debian keeps initdb out of PATH. */
+function findPostgres(): string | undefined {
+  const root = '/usr/lib/postgresql'
+  const versions = existsSync(root) ? readdirSync(root).map((version) => join(root, version, 'bin')) : []
+  const inPath = (process.env.PATH ?? '').split(':')
+  return [...versions, ...inPath].find(
+    (folder) => existsSync(join(folder, 'initdb')) && existsSync(join(folder, 'postgres')),
+  )
+}
+
+function idsOf(account: string): { uid: number; gid: number } {
+  const id = (flag: string) => Number(execFileSync('id', [flag, account], { encoding: 'utf8' }))
+  return { uid: id('-u'), gid: id('-g') }
+}
+
+async function listening(port: number, child: ChildProcess): Promise<void> {
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}`)
+    const connected = await new Promise<boolean>((resolve) => {
+      const socket = createConnection(port, '127.0.0.1', () => resolve(true)).on('error', () => resolve(false))
+      socket.on('connect', () => socket.destroy())
+    })
+    if (connected) return
+    await sleep(50)
+  }
+}
+
+async function stop(child: ChildProcess, folder: string, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+  if (child.exitCode === null) {
+    const ended = new Promise((resolve) => child.once('exit', resolve))
+    child.kill('SIGCONT')
+    child.kill(signal)
+    await ended
+  }
+  rmSync(folder, { recursive: true, force: true })
+}

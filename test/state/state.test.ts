@@ -1,0 +1,396 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { existsSync, readdirSync, statSync, truncateSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { createLogger } from '../../src/log.js'
+import { openState } from '../../src/state/open-state.js'
+import type { CompletedUpload, State } from '../../src/state/state.js'
+import { objectRecord, partRecord, putPart, readPart, uploadRecord } from './samples.js'
+import { freePort, postgres, redis } from './servers.js'
+
+const log = createLogger({ level: 'silent' })
+const HOUR = 60 * 60 * 1000
+
+function filesOf(data: string, uploadId: string): string[] {
+  const folder = join(data, 'staging', uploadId)
+  return existsSync(folder) ? readdirSync(folder) : []
+}
+
+function completedOf(uploadId: string): CompletedUpload {
+  return { uploadId, bucket: 'photos', key: 'big', accessKeyId: 'AKID', etag: 'abc-1', request: 'r' }
+}
+
+/** What every State promises, wherever its records are. */
+async function contract(t: Test, partCount: number, open: (data: string, now?: () => number) => Promise<State>) {
+  const data = t.testdir({})
+  let shift = 0
+  const state = await open(data, () => Date.now() + shift)
+  t.teardown(() => state.close())
+  const { objects, uploads } = state
+
+  await t.test('object records', async (t) => {
+    t.equal(await objects.get('b', 'k'), undefined)
+    const keys = ['k', 'a/b', ' ', ':x:', `${'é'.repeat(500)}`, '\u{1f600}', 'nul\0in', "quote'", '%', '__proto__']
+    await Promise.all(keys.map((key) => objects.set(objectRecord('b', key))))
+    for (const key of keys) t.same(await objects.get('b', key), objectRecord('b', key), JSON.stringify(key))
+    t.same(
+      (await objects.getMany('b', ['none', ...keys, 'k'])).map((record) => record?.key),
+      [undefined, ...keys, 'k'],
+    )
+    t.same(await objects.getMany('b', []), [])
+    t.equal(await objects.get('b2', 'k'), undefined, 'another bucket')
+    const full = objectRecord('b', 'k', {
+      checksum: { algorithm: 'CRC32', value: 'AAAAAA==-2', type: 'COMPOSITE' },
+      partSizes: [
+        [5_242_880, 9999],
+        [1, 1],
+      ],
+    })
+    await objects.set(full)
+    t.same(await objects.get('b', 'k'), full, 'replaced')
+    await objects.delete('b', 'k')
+    await objects.delete('b', 'k')
+    t.equal(await objects.get('b', 'k'), undefined, 'deleted')
+    t.ok(await objects.get('b', 'a/b'), 'and nothing else')
+  })
+
+  await t.test('uploads and parts', async (t) => {
+    const upload = uploadRecord({ checksum: { algorithm: 'CRC32C', type: 'COMPOSITE' }, metadata: { a: 'b' } })
+    const other = uploadRecord({ bucket: 'other' })
+    await uploads.create(upload)
+    await uploads.create(other)
+    t.same(await uploads.get(upload.uploadId), upload)
+    t.same(await uploads.list('photos'), [upload])
+    t.same(await uploads.list('nothing'), [])
+    t.same(await uploads.listParts(upload.uploadId, 0, 1000), [])
+
+    const bytes = randomBytes(3 * 1024 * 1024 + 17)
+    const ten = await putPart(state, upload.uploadId, 10, bytes)
+    const nine = await putPart(state, upload.uploadId, 9, Buffer.alloc(0))
+    t.ok((await readPart(state, upload.uploadId, ten)).equals(bytes))
+    t.equal((await readPart(state, upload.uploadId, nine)).length, 0)
+    t.same(await uploads.listParts(upload.uploadId, 0, 1000), [nine, ten], 'in numeric order')
+    t.same(await uploads.listParts(upload.uploadId, 9, 1000), [ten])
+    t.same(await uploads.listParts(upload.uploadId, 0, 1), [nine])
+    t.same(await uploads.listParts(other.uploadId, 0, 10), [], "another upload's parts")
+
+    const again = await putPart(state, upload.uploadId, 10, Buffer.from('new'))
+    t.same(await uploads.listParts(upload.uploadId, 9, 10), [again])
+    t.equal((await readPart(state, upload.uploadId, again)).toString(), 'new')
+    t.equal(filesOf(data, upload.uploadId).length, 2, 'the bytes of the replaced part are gone')
+    t.equal(statSync(join(data, 'staging', upload.uploadId)).mode & 0o777, 0o700)
+    t.equal(statSync(join(data, 'staging', upload.uploadId, again.file)).mode & 0o777, 0o600)
+
+    await uploads.abort(upload.uploadId)
+    t.equal(await uploads.get(upload.uploadId), undefined)
+    t.same(await uploads.listParts(upload.uploadId, 0, 10), [])
+    t.notOk(existsSync(join(data, 'staging', upload.uploadId)))
+    await t.rejects(uploads.abort(upload.uploadId), { code: 'NoSuchUpload' })
+    await t.rejects(uploads.openPart(upload.uploadId, 1), { code: 'NoSuchUpload' })
+    t.same(await uploads.get(other.uploadId), other)
+    await uploads.abort(other.uploadId)
+  })
+
+  await t.test('odd and unknown upload ids', async (t) => {
+    for (const id of ['', '..', '../../etc/passwd', 'a/b', 'x'.repeat(129), `${'x'.repeat(16)}\0`, randomUUID()]) {
+      t.equal(await uploads.get(id), undefined)
+      t.equal(await uploads.completed(id), undefined)
+      await t.rejects(uploads.openPart(id, 1), { code: 'NoSuchUpload' })
+      await t.rejects(uploads.putPart(id, partRecord(1, 0, '1-a')), { code: 'NoSuchUpload' })
+      await t.rejects(uploads.abort(id), { code: 'NoSuchUpload' })
+    }
+    await t.rejects(uploads.listParts('..', 0, 1), { code: 'NoSuchUpload' })
+    await t.rejects(uploads.finish(completedOf('..')), { code: 'NoSuchUpload' })
+    await t.rejects(uploads.create(uploadRecord({ uploadId: '../x' })), RangeError)
+  })
+
+  await t.test('a record without all of its bytes is no part', async (t) => {
+    const { uploadId } = await created()
+    const writer = await uploads.openPart(uploadId, 1)
+    await writer.write(Buffer.from('abc'))
+    const file = await writer.finish()
+    t.same(await uploads.listParts(uploadId, 0, 10), [], 'staged, not recorded')
+    await t.rejects(uploads.putPart(uploadId, partRecord(1, 4, file)), { code: 'InternalError' })
+    await t.rejects(uploads.putPart(uploadId, partRecord(2, 3, file)), { code: 'InternalError' })
+    await t.rejects(uploads.putPart(uploadId, partRecord(1, 3, '1-none')), { code: 'InternalError' })
+    await t.rejects(uploads.putPart(uploadId, partRecord(1, 3, '../x')), { code: 'InternalError' })
+    const part = partRecord(1, 3, file)
+    await uploads.putPart(uploadId, part)
+    await writer.discard()
+    t.same(await uploads.listParts(uploadId, 0, 10), [part], 'discard after putPart leaves it')
+
+    const path = join(data, 'staging', uploadId, file)
+    truncateSync(path, 2)
+    await t.rejects(readPart(state, uploadId, part), { code: 'InternalError' }, 'shorter than it says')
+    unlinkSync(path)
+    await t.rejects(readPart(state, uploadId, part), { code: 'InternalError' }, 'missing')
+    await t.rejects(readPart(state, uploadId, { ...part, file: '../../state/records.sqlite' }), {
+      code: 'InternalError',
+    })
+    writeFileSync(join(data, 'staging', uploadId, '1-stray'), 'abc')
+    t.same(await uploads.listParts(uploadId, 0, 10), [], 'a stray file of that number does not stand in')
+    await uploads.abort(uploadId)
+  })
+
+  await t.test('part writers', async (t) => {
+    const { uploadId } = await created()
+    const discarded = await uploads.openPart(uploadId, 1)
+    await discarded.write(randomBytes(1000))
+    await discarded.discard()
+    await discarded.discard()
+    await t.rejects(async () => discarded.write(Buffer.from('x')))
+    await t.rejects(discarded.finish())
+    const finished = await uploads.openPart(uploadId, 1)
+    t.equal(await finished.finish(), await finished.finish(), 'finish twice')
+    await t.rejects(async () => finished.write(Buffer.from('x')))
+    await finished.discard()
+    t.same(filesOf(data, uploadId), [], 'discard after finish removes the bytes')
+    for (const number of [0, -1, 1.5, Number.NaN, 100_000])
+      await t.rejects(uploads.openPart(uploadId, number), RangeError)
+    await uploads.abort(uploadId)
+  })
+
+  await t.test('finish remembers the outcome and leaves nothing else', async (t) => {
+    const { uploadId } = await created()
+    const part = await putPart(state, uploadId, 1, Buffer.from('a'))
+    const open = await uploads.openPart(uploadId, 2)
+    await uploads.finish(completedOf(uploadId))
+    t.same(await uploads.completed(uploadId), completedOf(uploadId))
+    t.equal(await uploads.get(uploadId), undefined)
+    t.notOk(existsSync(join(data, 'staging', uploadId)))
+    await t.rejects(uploads.putPart(uploadId, part), { code: 'NoSuchUpload' })
+    await t.rejects(async () => open.write(Buffer.from('x')), { code: 'NoSuchUpload' })
+    await t.rejects(open.finish(), { code: 'NoSuchUpload' })
+    await open.discard()
+    await uploads.finish(completedOf(uploadId))
+    t.same(await uploads.completed(uploadId), completedOf(uploadId), 'a second time is no error')
+  })
+
+  await t.test('parts that race the end of their upload', async (t) => {
+    for (const end of [(id: string) => uploads.abort(id), (id: string) => uploads.finish(completedOf(id))]) {
+      const { uploadId } = await created()
+      const attempts = Array.from({ length: 12 }, async (_, i) => {
+        const writer = await uploads.openPart(uploadId, (i % 4) + 1)
+        for (let n = 0; n < i; n++) await writer.write(randomBytes(40_000))
+        await uploads.putPart(uploadId, partRecord((i % 4) + 1, i * 40_000, await writer.finish()))
+      })
+      const [, ...results] = await Promise.allSettled([sleep(5).then(() => end(uploadId)), ...attempts])
+      for (const result of results) {
+        if (result.status === 'rejected') t.match(result.reason, { code: 'NoSuchUpload' })
+      }
+      t.notOk(existsSync(join(data, 'staging', uploadId)), 'no file')
+      // A record left behind would show as soon as the upload and a file of its name were there again.
+      await uploads.create(uploadRecord({ uploadId }))
+      for (let number = 1; number <= 4; number++) writeFileSync(join(data, 'staging', uploadId, `${number}-x`), '')
+      t.same(await uploads.listParts(uploadId, 0, 10), [], 'no record')
+      await uploads.abort(uploadId)
+    }
+  })
+
+  await t.test('the same part number many times at once', async (t) => {
+    const { uploadId } = await created()
+    const parts = await Promise.all(
+      Array.from({ length: 8 }, (_, i) => putPart(state, uploadId, 7, Buffer.alloc(i + 1, i))),
+    )
+    const [listed, ...more] = await uploads.listParts(uploadId, 0, 10)
+    t.same(more, [])
+    if (!listed) throw new Error('no part')
+    t.ok(parts.some((part) => part.file === listed.file))
+    t.equal((await readPart(state, uploadId, listed)).length, listed.size)
+    t.same(filesOf(data, uploadId), [listed.file], 'no bytes of the others')
+    await uploads.abort(uploadId)
+  })
+
+  await t.test('sweep', async (t) => {
+    const old = uploadRecord({ initiated: Date.now() - 8 * 24 * HOUR })
+    const { uploadId } = await created()
+    await uploads.create(old)
+    await putPart(state, old.uploadId, 1, Buffer.from('x'))
+    const part = await putPart(state, uploadId, 1, Buffer.from('x'))
+    const writing = await uploads.openPart(uploadId, 2)
+    await writing.write(Buffer.from('y'))
+    const orphan = randomUUID()
+    const stray = join(data, 'staging', uploadId, '3-stray')
+    await (await import('node:fs/promises')).mkdir(join(data, 'staging', orphan))
+    writeFileSync(stray, '')
+
+    t.equal(await uploads.sweep(Date.now() - 7 * 24 * HOUR), 1)
+    t.equal(await uploads.get(old.uploadId), undefined)
+    t.notOk(existsSync(join(data, 'staging', old.uploadId)))
+    t.ok(existsSync(join(data, 'staging', orphan)), 'what is new may be about to get its record')
+    t.ok(existsSync(stray))
+
+    shift = 2 * HOUR
+    t.equal(await uploads.sweep(0), 0)
+    shift = 0
+    t.notOk(existsSync(join(data, 'staging', orphan)))
+    t.notOk(existsSync(stray))
+    t.same(await uploads.listParts(uploadId, 0, 10), [part], 'a living upload keeps its parts')
+    await uploads.putPart(uploadId, partRecord(2, 1, await writing.finish()))
+    t.equal((await uploads.listParts(uploadId, 0, 10)).length, 2, 'and the part that was being written')
+    await uploads.abort(uploadId)
+  })
+
+  await t.test('an interrupted end is taken up by sweep', async (t) => {
+    const { uploadId } = await created()
+    await putPart(state, uploadId, 1, Buffer.from('x'))
+    const folder = join(data, 'staging', uploadId)
+    await uploads.abort(uploadId)
+    // The upload's record is gone, its folder is not: as after a crash in abort.
+    await (await import('node:fs/promises')).mkdir(folder)
+    writeFileSync(join(folder, '1-x'), 'x')
+    const past = new Date(Date.now() - 2 * HOUR)
+    utimesSync(folder, past, past)
+    t.equal(await uploads.sweep(0), 0)
+    t.notOk(existsSync(folder))
+  })
+
+  await t.test('many parts', async (t) => {
+    const { uploadId } = await created()
+    for (let i = 1; i <= partCount; i += 500) {
+      await Promise.all(
+        Array.from({ length: 500 }, async (_, n) => {
+          const file = `${i + n}-test`
+          writeFileSync(join(data, 'staging', uploadId, file), '')
+          await uploads.putPart(uploadId, partRecord(i + n, 0, file))
+        }),
+      )
+    }
+    let after = 0
+    let seen = 0
+    for (;;) {
+      const page = await uploads.listParts(uploadId, after, 1000)
+      if (page.length === 0) break
+      t.equal(page.length, 1000)
+      for (const part of page) if (part.partNumber !== ++seen) t.fail(`part ${part.partNumber} in place of ${seen}`)
+      after = seen
+    }
+    t.equal(seen, partCount)
+    t.equal((await uploads.listParts(uploadId, 0, 20_000)).length, partCount, 'in one call')
+    await uploads.abort(uploadId)
+  })
+
+  await t.test('more uploads than one page of the iterator', async (t) => {
+    const records = Array.from({ length: 1203 }, () => uploadRecord({ bucket: 'many' }))
+    for (let i = 0; i < records.length; i += 100) {
+      await Promise.all(records.slice(i, i + 100).map((record) => uploads.create(record)))
+    }
+    const listed = await uploads.list('many')
+    t.same(new Set(listed.map((upload) => upload.uploadId)), new Set(records.map((upload) => upload.uploadId)))
+    t.equal(listed.length, records.length)
+    t.equal(await uploads.sweep(Date.now() + HOUR), records.length)
+    t.same(await uploads.list('many'), [])
+  })
+
+  await t.test('spool', async (t) => {
+    const spool = await state.spool()
+    const bytes = randomBytes(1_700_001)
+    for (let i = 0; i < bytes.length; i += 65_000) await spool.write(bytes.subarray(i, i + 65_000))
+    t.equal(spool.size, bytes.length)
+    for (const round of ['once', 'again']) {
+      const chunks: Buffer[] = []
+      await spool.read(async (chunk) => {
+        await sleep(1)
+        chunks.push(chunk)
+      })
+      t.ok(Buffer.concat(chunks).equals(bytes), round)
+      t.ok(chunks.length <= 7, 'in large chunks')
+    }
+    await t.rejects(
+      spool.read(() => {
+        throw new RangeError('enough')
+      }),
+      RangeError,
+      "the sink's own error comes through",
+    )
+    t.equal(readdirSync(join(data, 'spool')).length, 1)
+    await spool.discard()
+    await spool.discard()
+    t.same(readdirSync(join(data, 'spool')), [])
+    await t.rejects(async () => spool.write(Buffer.from('x')))
+  })
+
+  async function created() {
+    const upload = uploadRecord()
+    await uploads.create(upload)
+    return upload
+  }
+}
+
+t.test('records in SQLite', (t) => contract(t, 10_000, (data, now) => openState({ data, log, ...(now && { now }) })))
+
+for (const kind of [redis, postgres]) {
+  t.test(`records in ${kind.name}`, { skip: kind.skip }, async (t) => {
+    const server = await kind.start()
+    t.teardown(() => server.stop())
+    await contract(t, 2000, (data, now) => openState({ data, url: server.url, log, ...(now && { now }) }))
+
+    await t.test('two proxies share records, and a server that goes away is an error and no crash', async (t) => {
+      const a = await openState({ data: t.testdir({ a: {}, b: {} }), url: server.url, log })
+      const b = await openState({ data: join(t.testdirName, 'b'), url: server.url, log })
+      await a.objects.set(objectRecord('shared', 'k'))
+      t.same(await b.objects.get('shared', 'k'), objectRecord('shared', 'k'))
+      const upload = uploadRecord()
+      await a.uploads.create(upload)
+      const part = await putPart(b, upload.uploadId, 1, Buffer.from('x'))
+      t.same(await b.uploads.listParts(upload.uploadId, 0, 10), [part])
+      t.same(await a.uploads.listParts(upload.uploadId, 0, 10), [], 'its bytes are at the other one')
+      await a.uploads.abort(upload.uploadId)
+      await t.rejects(putPart(b, upload.uploadId, 2, Buffer.from('x')), { code: 'NoSuchUpload' })
+
+      await server.stop()
+      await t.rejects(a.objects.get('shared', 'k'), { code: 'ServiceUnavailable' })
+      await t.rejects(a.objects.getMany('shared', ['k']), { code: 'ServiceUnavailable' })
+      await t.rejects(a.objects.set(objectRecord('shared', 'k')), { code: 'ServiceUnavailable' })
+      await t.rejects(a.objects.delete('shared', 'k'), { code: 'ServiceUnavailable' })
+      await t.rejects(a.uploads.list('photos'), { code: 'ServiceUnavailable' })
+      await t.rejects(
+        a.locks.withName('x', async () => undefined),
+        { code: 'ServiceUnavailable' },
+      )
+      await a.close()
+      await b.close()
+    })
+  })
+}
+
+t.test('opening', async (t) => {
+  const data = t.testdir({ 'a-file': '' })
+  await t.rejects(openState({ data: join(data, 'a-file'), log }), {
+    code: 'DATA_FOLDER',
+    message: /a file of that name/,
+  })
+  for (const url of ['mysql://root:secret@host/db', 'memory:', 'redis', '', 'sqlite:///elsewhere', 'redis//x']) {
+    const error = await openState({ data, url, log }).catch((error: unknown) => error)
+    t.match(error, { code: 'STATE_URL', message: /sqlite:, redis:/ })
+    t.notMatch(String(error), /secret/)
+  }
+  const port = await freePort()
+  for (const url of [`redis://user:secret@127.0.0.1:${port}`, `postgres://user:secret@127.0.0.1:${port}/db`]) {
+    const error = await openState({ data, url, log }).catch((error: unknown) => error)
+    t.match(error, { code: 'STATE_UNREACHABLE', message: new RegExp(`127.0.0.1:${port}.*ECONNREFUSED`) })
+    t.notMatch(String(error), /secret/)
+  }
+
+  const state = await openState({ data, url: 'sqlite:', log })
+  await t.rejects(openState({ data, log }), { code: 'DATA_IN_USE', message: /in use by another dealgate/ })
+  await t.rejects(openState({ data, log }), { code: 'DATA_IN_USE' }, 'the refused one did not take the lock away')
+  await state.objects.set(objectRecord('b', 'k'))
+  const spool = await state.spool()
+  await spool.write(Buffer.from('left'))
+  await state.close()
+  await state.close()
+  await t.rejects(state.objects.get('b', 'k'), { code: 'ServiceUnavailable' }, 'closed')
+  t.same(readdirSync(join(data, 'spool')), [])
+  writeFileSync(join(data, 'spool', 'left-by-a-crash'), 'x')
+
+  const again = await openState({ data, log })
+  t.same(readdirSync(join(data, 'spool')), [])
+  t.same(await again.objects.get('b', 'k'), objectRecord('b', 'k'))
+  for (const file of readdirSync(join(data, 'state'))) {
+    t.equal(statSync(join(data, 'state', file)).mode & 0o777, 0o600, file)
+  }
+  t.equal(statSync(join(data, 'state')).mode & 0o777, 0o700)
+  await again.close()
+})
