@@ -1,0 +1,35 @@
+const MILLISECOND = 1_000_000n
+const SECOND = 1_000_000_000n
+
+/** How far the running clock may part from the system's before it follows it, ns. */
+const TOLERANCE = 20n * MILLISECOND
+
+/** Wall-clock time in nanoseconds since 1970, each reading later than the one before, also when the system clock is set back. */
+export class Clock {
+  #offset = 0n
+  #last = 0n
+
+  now(): bigint {
+    const running = process.hrtime.bigint()
+    const wall = BigInt(Date.now()) * MILLISECOND
+    let now = this.#offset + running
+    if (now - wall > TOLERANCE || wall - now > TOLERANCE) {
+      this.#offset = wall - running
+      now = wall
+    }
+    if (now <= this.#last) now = this.#last + 1n
+    this.#last = now
+    return now
+  }
+}
+
+/** RFC 3339 in UTC with nine digits of fraction: such texts sort as the instants do. */
+export function rfc3339(nanoseconds: bigint): string {
+  const seconds = new Date(Number(nanoseconds / MILLISECOND)).toISOString().slice(0, 19)
+  return `${seconds}.${String(nanoseconds % SECOND).padStart(9, '0')}Z`
+}
+
+/** The instant of an `rfc3339` text in whole seconds since 1970, as HTTP dates have it. */
+export function wholeSeconds(text: string): number {
+  return Math.floor(Date.parse(text) / 1000)
+}

@@ -1,0 +1,146 @@
+import type { ErrorSubject } from './errors.js'
+
+interface ErrorRow {
+  /** S3 code. */
+  readonly code: string
+  /** HTTP status on REST endpoints; JSON-RPC always answers 200. */
+  readonly status: number
+  /** Code in JSON-RPC replies, of the range the specification leaves to servers (https://www.jsonrpc.org/specification#error_object). */
+  readonly number: number
+  /** True when public gateways answer code -32000, not 0. */
+  readonly plain?: true
+  readonly rpc: (subject: ErrorSubject) => string
+  /** Where REST has another text. */
+  readonly rest?: (subject: ErrorSubject) => string
+}
+
+function row(
+  number: number,
+  status: number,
+  code: string,
+  rpc: string | ErrorRow['rpc'],
+  more: Partial<Pick<ErrorRow, 'rest' | 'plain'>> = {},
+): ErrorRow {
+  return { code, status, number, rpc: typeof rpc === 'string' ? () => rpc : rpc, ...more }
+}
+
+/**
+ * Every error of the gateway. Texts are those of public deployments, because clients have nothing else to go by there
+ * (MinIO RELEASE.2019-09-11T19-53-16Z, cmd/web-handlers.go `toWebAPIError`, cmd/api-errors.go, cmd/typed-errors.go; filswan/fs3, same files).
+ */
+export const errorTable = {
+  NoToken: row(-32001, 403, 'AccessDenied', 'JWT token missing'),
+  Authentication: row(-32002, 403, 'AccessDenied', 'Authentication failed, check your access credentials'),
+  UnknownAccessKey: row(-32003, 403, 'AccessDenied', 'The access key ID you provided does not exist in our records'),
+  ShortAccessKey: row(-32004, 400, 'AccessDenied', 'access key must be minimum 3 or more characters long'),
+  ShortSecretKey: row(-32005, 400, 'AccessDenied', 'secret key must be minimum 8 or more characters long'),
+  WrongCurrentKeys: row(-32006, 403, 'AccessDenied', 'Current access key or secret key is incorrect', { plain: true }),
+  InvalidToken: row(-32007, 401, 'AccessDenied', 'Authentication failed, check your access credentials'),
+
+  NoSuchBucket: row(-32010, 404, 'NoSuchBucket', ({ bucket }) => `The specified bucket ${bucket} does not exist.`, {
+    rest: () => 'The specified bucket does not exist',
+  }),
+  NoSuchBucketInListing: row(-32010, 404, 'NoSuchBucket', ({ bucket }) => `Bucket not found: ${bucket}`),
+  NoSuchBucketUnnamed: row(-32010, 404, 'NoSuchBucket', 'The specified bucket does not exist'),
+  BucketExists: row(
+    -32011,
+    409,
+    'BucketAlreadyOwnedByYou',
+    'Your previous request to create the named bucket succeeded and you already own it.',
+  ),
+  BucketNotEmpty: row(-32012, 409, 'BucketNotEmpty', 'The bucket you tried to delete is not empty'),
+  InvalidBucketName: row(
+    -32013,
+    400,
+    'InvalidBucketName',
+    ({ bucket }) =>
+      `Bucket Name ${bucket} is invalid. Lowercase letters, period, hyphen, numerals are the only allowed characters and should be minimum 3 characters in length.`,
+    { rest: () => 'The specified bucket is not valid' },
+  ),
+
+  NoSuchKey: row(-32020, 404, 'NoSuchKey', 'The specified key does not exist.'),
+  InvalidListPrefix: row(-32021, 404, 'NoSuchKey', ({ bucket, value }) => `Object name invalid: ${bucket}#${value}`),
+  KeyTooLong: row(-32022, 400, 'KeyTooLongError', 'Object names have at most 1024 bytes of UTF-8.'),
+  InvalidURI: row(-32023, 400, 'InvalidURI', 'The path is not percent-encoded UTF-8.'),
+  IsFolder: row(-32024, 409, 'XMinioObjectExistsAsDirectory', 'Object name already exists as a directory.'),
+  ParentIsObject: row(
+    -32025,
+    400,
+    'XMinioParentIsObject',
+    'Object-prefix is already an object, please choose a different object-prefix name.',
+  ),
+  BadComponents: row(
+    -32026,
+    400,
+    'XMinioInvalidResourceName',
+    'Resource name contains bad components such as ".." or ".".',
+  ),
+
+  InvalidArguments: row(-32030, 400, 'InvalidArgument', 'Invalid arguments specified'),
+  InvalidPolicy: row(-32031, 400, 'InvalidArgument', ({ value }) => `Invalid policy type ${value}`),
+  ShareNeedsNames: row(-32032, 400, 'InvalidArgument', 'Bucket and Object are mandatory arguments.'),
+  InvalidHeader: row(-32033, 400, 'InvalidArgument', ({ value }) => `The value of ${value} is not valid.`),
+  UnsupportedAuthorization: row(
+    -32034,
+    400,
+    'InvalidRequest',
+    'Authorization must be a bearer token of web.Login; no other scheme is supported.',
+  ),
+
+  NoLength: row(-32040, 400, 'InvalidRequest', 'Data size is unspecified'),
+  IncompleteBody: row(
+    -32041,
+    400,
+    'IncompleteBody',
+    'You did not provide the number of bytes specified by the Content-Length HTTP header.',
+  ),
+  EntityTooLarge: row(-32042, 400, 'EntityTooLarge', 'Your proposed upload exceeds the maximum allowed object size.'),
+  MetadataTooLarge: row(
+    -32043,
+    400,
+    'MetadataTooLarge',
+    'Your metadata headers exceed the maximum allowed metadata size.',
+  ),
+  Stalled: row(
+    -32044,
+    400,
+    'RequestTimeout',
+    'Your socket connection to the server was not read from or written to within the timeout period.',
+  ),
+
+  PreconditionFailed: row(
+    -32050,
+    412,
+    'PreconditionFailed',
+    'At least one of the pre-conditions you specified did not hold',
+  ),
+  InvalidRange: row(-32051, 416, 'InvalidRange', 'The requested range is not satisfiable'),
+  MethodNotAllowed: row(-32052, 405, 'MethodNotAllowed', 'The specified method is not allowed against this resource.'),
+  NotFound: row(-32053, 404, 'InvalidRequest', 'There is nothing at this path.'),
+  AllAccessDisabled: row(-32054, 403, 'AllAccessDisabled', 'All access to this bucket has been disabled.'),
+  AccessDenied: row(-32055, 403, 'AccessDenied', 'Access Denied.'),
+  ShareParameters: row(
+    -32056,
+    400,
+    'AuthorizationQueryParametersError',
+    ({ value }) => `The share link's ${value} is missing or not valid.`,
+  ),
+  ShareExpired: row(-32057, 403, 'AccessDenied', 'Request has expired'),
+  SignatureMismatch: row(
+    -32058,
+    403,
+    'SignatureDoesNotMatch',
+    'The request signature we calculated does not match the signature you provided. Check your key and signing method.',
+  ),
+
+  StorageFull: row(
+    -32060,
+    507,
+    'XMinioStorageFull',
+    'Storage backend has reached its minimum free disk threshold. Please delete a few objects to proceed.',
+  ),
+  Stopping: row(-32061, 503, 'XMinioServerNotInitialized', 'Server not initialized, please try again'),
+  Internal: row(-32062, 500, 'InternalError', 'We encountered an internal error, please try again.'),
+} as const satisfies Record<string, ErrorRow>
+
+export type ErrorKind = keyof typeof errorTable

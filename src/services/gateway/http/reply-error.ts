@@ -1,0 +1,36 @@
+import { isDiskFull } from '../../database.js'
+import { GatewayError } from '../errors.js'
+import type { Exchange } from './exchange.js'
+import { type HeaderList, reply, replyText } from './reply.js'
+
+/** Whatever was thrown, as an error of ours; what nobody foresaw is logged and becomes an internal error. */
+export function asGatewayError(error: unknown, { context }: Pick<Exchange, 'context'>): GatewayError {
+  if (error instanceof GatewayError) return error
+  if (isDiskFull(error)) return new GatewayError('StorageFull', {}, error)
+  context.log.error({ err: error }, 'A request failed.')
+  return new GatewayError('Internal', {}, error)
+}
+
+/** Answers as REST endpoints do: the status, and the text of the error. */
+export function replyRestError(exchange: Exchange, error: unknown, headers: HeaderList = []): void {
+  const { quirks, names } = exchange.context
+  const known = asGatewayError(error, exchange)
+  const code: HeaderList = quirks.has('code-zero-errors') ? [] : [`${names.header}error-code`, known.code]
+  replyText(exchange, known.status, known.restMessage, [...code, ...headers])
+}
+
+/** Answers as S3 does. */
+export function replyXmlError(exchange: Exchange, error: unknown, headers: HeaderList = []): void {
+  const known = asGatewayError(error, exchange)
+  const document =
+    '<?xml version="1.0" encoding="UTF-8"?>\n' +
+    `<Error><Code>${known.code}</Code><Message>${escapeXml(known.restMessage)}</Message>` +
+    `<Resource>${escapeXml(exchange.target.path)}</Resource></Error>`
+  reply(exchange, known.status, ['Content-Type', 'application/xml', ...headers], Buffer.from(document))
+}
+
+const XML_ESCAPES: Readonly<Record<string, string>> = { '<': '&lt;', '>': '&gt;', '&': '&amp;', '"': '&quot;' }
+
+function escapeXml(text: string): string {
+  return text.replace(/[<>&"]/g, (character) => XML_ESCAPES[character] ?? character)
+}

@@ -1,0 +1,74 @@
+import type { IncomingMessage } from 'node:http'
+import type { Exchange } from './exchange.js'
+
+/** The rest of a refused body is read for this long at most, ms, and up to this many bytes: a client that still sends would else lose the answer. */
+const LINGER_MS = 2_000
+const LINGER_BYTES = 16 * 1024 * 1024
+/** So much unread body is read away without giving the connection up, bytes. */
+const SMALL_BODY = 256 * 1024
+
+export type HeaderList = (string | number)[]
+
+/** Answers in one piece. A request body nobody has read is dealt with so that neither side hangs or takes it for the next request. */
+export function reply(
+  { request, response, body: gate }: Pick<Exchange, 'request' | 'response' | 'body'>,
+  status: number,
+  headers: HeaderList,
+  body: Buffer = Buffer.alloc(0),
+): void {
+  const cutShort = request.destroyed && !request.complete
+  if (response.headersSent || response.destroyed || cutShort) {
+    response.destroy()
+    return
+  }
+  const bodiless = request.method === 'HEAD' || status === 304
+  const length: HeaderList = status === 304 ? [] : ['Content-Length', body.length]
+  const all = [...headers, ...length]
+  const givenUp = request.readableDidRead && !request.complete
+  if (!gate.waiting && !givenUp && (request.complete || unread(request) <= SMALL_BODY)) {
+    response.writeHead(status, all)
+    response.end(bodiless ? undefined : body)
+    return
+  }
+  response.writeHead(status, [...all, 'Connection', 'close'])
+  if (bodiless || body.length === 0) response.flushHeaders()
+  else response.write(body)
+  linger(request, () => response.end())
+}
+
+function unread(request: IncomingMessage): number {
+  if (request.headers['transfer-encoding'] !== undefined) return Number.POSITIVE_INFINITY
+  return Number(request.headers['content-length'] ?? 0)
+}
+
+/** Reads on for a while, so that the connection is not reset before the answer has been taken. */
+function linger(request: IncomingMessage, done: () => void): void {
+  let bytes = 0
+  const finish = (): void => {
+    clearTimeout(timer)
+    request.off('data', count).off('end', finish).off('close', finish)
+    request.pause()
+    done()
+  }
+  const count = (chunk: Buffer): void => {
+    bytes += chunk.length
+    if (bytes > LINGER_BYTES) finish()
+  }
+  const timer = setTimeout(finish, LINGER_MS)
+  request.on('data', count).on('end', finish).on('close', finish)
+  request.resume()
+}
+
+export function replyText(exchange: Exchange, status: number, text: string, headers: HeaderList = []): void {
+  reply(exchange, status, ['Content-Type', 'text/plain; charset=utf-8', ...headers], Buffer.from(text))
+}
+
+export function replyJson(exchange: Exchange, status: number, value: unknown): void {
+  reply(exchange, status, ['Content-Type', 'application/json; charset=utf-8'], Buffer.from(JSON.stringify(value)))
+}
+
+/** What public gateways serve for a path they do not know: the page of their web console. */
+export function replyConsolePage(exchange: Exchange): void {
+  const page = '<!DOCTYPE html><html><head><title>Object gateway</title></head><body></body></html>\n'
+  reply(exchange, 200, ['Content-Type', 'text/html; charset=utf-8'], Buffer.from(page))
+}

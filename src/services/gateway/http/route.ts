@@ -1,0 +1,59 @@
+import type { GatewayContext } from '../context.js'
+import { GatewayError } from '../errors.js'
+import { download } from '../rest/download.js'
+import { notYet } from '../rest/not-implemented.js'
+import { sharedObject } from '../rest/shared-object.js'
+import { upload } from '../rest/upload.js'
+import { webrpc } from '../rpc/webrpc.js'
+import type { Exchange } from './exchange.js'
+import { isOwnPath } from './own-path.js'
+import { replyConsolePage } from './reply.js'
+import { replyRestError, replyXmlError } from './reply-error.js'
+import { splitFirst } from './target.js'
+
+interface Endpoint {
+  readonly methods: readonly string[]
+  /** @param rest what follows the endpoint's name in the path, percent-encoded */
+  readonly handle: (exchange: Exchange, rest: string) => Promise<void> | void
+}
+
+const endpoints: Readonly<Record<string, Endpoint>> = {
+  webrpc: { methods: ['POST'], handle: webrpc },
+  upload: { methods: ['PUT'], handle: upload },
+  download: { methods: ['GET', 'HEAD'], handle: download },
+  deal: { methods: ['POST'], handle: notYet('Backing an object up as a deal') },
+  deals: { methods: ['POST'], handle: notYet('Backing a bucket up as a deal') },
+  offlinedeals: { methods: ['POST'], handle: notYet('Backing a bucket up as an offline deal') },
+  retrieve: { methods: ['GET'], handle: notYet('Retrieving an object') },
+  bucket: { methods: ['GET'], handle: notYet('Retrieving a bucket') },
+}
+
+/** Hands the request to whom it belongs. */
+export async function route(exchange: Exchange): Promise<void> {
+  const { context, request, target } = exchange
+  if (!isOwnPath(context, target.path)) return sharedObject(exchange)
+  if (context.quirks.has('require-mozilla') && !request.headers['user-agent']?.includes('Mozilla')) {
+    const kind = request.method === 'POST' ? 'AccessDenied' : 'AllAccessDisabled'
+    return replyXmlError(exchange, new GatewayError(kind))
+  }
+  const [name, rest] = splitFirst(target.path.slice(context.names.path.length + 2))
+  const endpoint = Object.hasOwn(endpoints, name) ? endpoints[name] : undefined
+  const method = request.method ?? ''
+  if (endpoint !== undefined && accepts(endpoint, method, context)) {
+    try {
+      await endpoint.handle(exchange, rest)
+    } catch (error) {
+      replyRestError(exchange, error)
+    }
+  } else if (context.quirks.has('html-without-token') || (name === 'download' && method === 'HEAD')) {
+    replyConsolePage(exchange)
+  } else if (endpoint !== undefined) {
+    replyRestError(exchange, new GatewayError('MethodNotAllowed'), ['Allow', endpoint.methods.join(', ')])
+  } else {
+    replyRestError(exchange, new GatewayError('NotFound'))
+  }
+}
+
+function accepts(endpoint: Endpoint, method: string, { quirks }: GatewayContext): boolean {
+  return endpoint.methods.includes(method) && !(method === 'HEAD' && quirks.has('no-head'))
+}

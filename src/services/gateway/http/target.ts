@@ -1,0 +1,51 @@
+import { isUtf8 } from 'node:buffer'
+import { GatewayError } from '../errors.js'
+
+/** A request target, split and not otherwise touched: one character for each byte received. */
+export interface Target {
+  /** Percent-encoded, starts with `/`. */
+  readonly path: string
+  /** Percent-encoded, without `?`. */
+  readonly query: string
+  readonly parameters: URLSearchParams
+}
+
+const ABSOLUTE = /^https?:\/\/[^/?]*/i
+
+export function parseTarget(url: string): Target {
+  const local = url.startsWith('/') ? url : url.replace(ABSOLUTE, '')
+  const at = local.indexOf('?')
+  const query = at < 0 ? '' : local.slice(at + 1)
+  const path = at < 0 ? local : local.slice(0, at)
+  return { path: path === '' ? '/' : path, query, parameters: new URLSearchParams(query) }
+}
+
+/** Splits `text` at its first `/`: `b/a/c` is `b` and `a/c`. */
+export function splitFirst(text: string): [first: string, rest: string] {
+  const at = text.indexOf('/')
+  return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)]
+}
+
+const ESCAPES = /%([0-9A-Fa-f]{2})/g
+const BROKEN_ESCAPE = /%(?![0-9A-Fa-f]{2})/
+
+/** The bytes a percent-encoded text stands for, decoded once. Throws when they are not UTF-8. */
+export function decode(raw: string): Buffer {
+  if (BROKEN_ESCAPE.test(raw)) throw new GatewayError('InvalidURI')
+  const bytes = Buffer.from(
+    raw.replace(ESCAPES, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16))),
+    'latin1',
+  )
+  if (!isUtf8(bytes)) throw new GatewayError('InvalidURI')
+  return bytes
+}
+
+/** True when a path element is `.` or `..`, as MinIO refuses it before routing (cmd/generic-handlers.go). */
+export function hasBadComponents(path: string): boolean {
+  if (!path.includes('.') && !/%2e/i.test(path)) return false
+  return path
+    .replace(/%2e/gi, '.')
+    .replace(/%2f/gi, '/')
+    .split('/')
+    .some((element) => element === '.' || element === '..')
+}

@@ -1,0 +1,27 @@
+import { deleteBucket, listBuckets, makeBucket } from './buckets.js'
+import { listObjects } from './list-objects.js'
+import type { RpcMethod } from './method.js'
+import { listAllBucketPolicies, setBucketPolicy } from './policies.js'
+import { presignedGet } from './presigned-get.js'
+import { removeObject } from './remove-object.js'
+import { serverInfo, storageInfo } from './server.js'
+import { createUrlToken, login, setAuth } from './session.js'
+
+const all: readonly RpcMethod[] = [
+  login,
+  listBuckets,
+  makeBucket,
+  deleteBucket,
+  listAllBucketPolicies,
+  setBucketPolicy,
+  listObjects,
+  createUrlToken,
+  removeObject,
+  presignedGet,
+  setAuth,
+  storageInfo,
+  serverInfo,
+]
+
+/** By full name, such as `web.Login`. */
+export const methods: ReadonlyMap<string, RpcMethod> = new Map(all.map((method) => [method.name, method]))

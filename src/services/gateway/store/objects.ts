@@ -1,0 +1,121 @@
+import type { Database } from '../../database.js'
+
+/** What a listing tells of an object. */
+export interface ListedObject {
+  /** UTF-8. */
+  readonly key: Buffer
+  readonly size: number
+  /** RFC 3339, nanoseconds. */
+  readonly modified: string
+  /** Names this very body: another one for each upload, never used twice. */
+  readonly generation: string
+  /** Unquoted. */
+  readonly etag: string
+  readonly contentType: string
+}
+
+export interface ObjectRow extends ListedObject {
+  /** Headers to give back on download, by lower-case name; values hold one character for each byte. */
+  readonly headers: Readonly<Record<string, string>>
+  /** True when the body lies in the index, false when in a file named by the generation. */
+  readonly inline: boolean
+}
+
+/** A body that lost its row, and where it lies. */
+export interface Freed {
+  readonly generation: string
+  readonly inline: boolean
+  readonly size: number
+}
+
+/** The table of objects. Writing methods belong inside a transaction. */
+export class Objects {
+  readonly #find
+  readonly #put
+  readonly #remove
+  readonly #body
+  readonly #putBody
+  readonly #removeBody
+  readonly #page
+  readonly #hasFile
+  readonly #within
+
+  constructor(db: Database) {
+    this.#find = db.prepare(
+      'SELECT key, size, modified, generation, etag, content_type AS contentType, headers, inline FROM objects WHERE bucket = ? AND key = ?',
+    )
+    this.#put = db.prepare(
+      'INSERT OR REPLACE INTO objects (bucket, key, size, modified, generation, etag, content_type, headers, inline) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    )
+    this.#remove = db.prepare('DELETE FROM objects WHERE bucket = ? AND key = ? RETURNING generation, inline, size')
+    this.#body = db.prepare('SELECT body FROM bodies WHERE generation = ?')
+    this.#putBody = db.prepare('INSERT INTO bodies (generation, body) VALUES (?, ?)')
+    this.#removeBody = db.prepare('DELETE FROM bodies WHERE generation = ?')
+    this.#page = db.prepare(
+      'SELECT key, size, modified, generation, etag, content_type FROM objects WHERE bucket = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?',
+    )
+    this.#page.setReturnArrays(true)
+    this.#hasFile = db.prepare('SELECT 1 FROM objects WHERE generation = ? AND inline = 0')
+    this.#within = db.prepare('SELECT 1 FROM objects WHERE bucket = ? AND key >= ? AND key < ? LIMIT 1')
+  }
+
+  find(bucket: number, key: Buffer): ObjectRow | undefined {
+    const row = this.#find.get(bucket, key)
+    if (row === undefined) return undefined
+    return {
+      ...row,
+      key,
+      headers: row.headers === null ? {} : JSON.parse(row.headers),
+      inline: row.inline === 1,
+    }
+  }
+
+  /** Replaces an object of this key; its body must have been freed with `remove`. */
+  put(bucket: number, row: ObjectRow, body: Buffer | undefined): void {
+    const headers = Object.keys(row.headers).length === 0 ? null : JSON.stringify(row.headers)
+    const { key, size, modified, generation, etag, contentType } = row
+    this.#put.run(bucket, key, size, modified, generation, etag, contentType, headers, body === undefined ? 0 : 1)
+    if (body !== undefined) this.#putBody.run(generation, body)
+  }
+
+  /** Takes the row and an inline body; the caller discards a file once that is committed. */
+  remove(bucket: number, key: Buffer): Freed | undefined {
+    const row = this.#remove.get(bucket, key)
+    if (row === undefined) return undefined
+    const freed: Freed = { generation: row.generation, inline: row.inline === 1, size: row.size }
+    if (freed.inline) this.#removeBody.run(freed.generation)
+    return freed
+  }
+
+  inlineBody(generation: string): Buffer | undefined {
+    const row = this.#body.get(generation)
+    return row === undefined ? undefined : asBuffer(row.body)
+  }
+
+  /** Objects with `from` <= key < `to`, in byte order. */
+  page(bucket: number, from: Buffer, to: Buffer, limit: number): ListedObject[] {
+    const rows = this.#page.all(bucket, from, to, limit)
+    return rows.map(([key, size, modified, generation, etag, contentType]) => ({
+      key: asBuffer(key),
+      size,
+      modified,
+      generation,
+      etag,
+      contentType,
+    }))
+  }
+
+  /** True when there is an object with `from` <= key < `to`. */
+  anyWithin(bucket: number, from: Buffer, to: Buffer): boolean {
+    return this.#within.get(bucket, from, to) !== undefined
+  }
+
+  /** True when an object's body lies in the file of this name. */
+  hasFile(generation: string): boolean {
+    return this.#hasFile.get(generation) !== undefined
+  }
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}

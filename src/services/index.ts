@@ -1,0 +1,6 @@
+export { type Brand, neutralBrand } from './gateway/brand.js'
+export type { GatewayOptions } from './gateway/gateway.js'
+export { legacy, parseQuirks, type QuirkName, quirkNames, quirks } from './gateway/quirks.js'
+export type { ServicesLog } from './log.js'
+export { type Services, type ServicesOptions, startServices } from './services.js'
+export { startServicesInWorker } from './start-in-worker.js'
