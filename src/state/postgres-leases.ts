@@ -32,7 +32,10 @@ export class PostgresLeases implements LeaseStore {
 
   async acquire(lease: Lease, ms: number): Promise<boolean> {
     const client = await this.#pool.connect()
-    let failed: Error | boolean = true
+    // A lost connection fails the query under way and is an event as well, which would end the process if nobody listened.
+    const onError = () => undefined
+    client.on('error', onError)
+    let failed = true
     try {
       await client.query('BEGIN')
       // Two who look for conflicts at once would each miss the other's row: one at a time in a scope, until the end of the transaction.
@@ -46,6 +49,7 @@ export class PostgresLeases implements LeaseStore {
       return rowCount === 1
     } finally {
       // A connection that failed within a transaction is not to be used again.
+      client.off('error', onError)
       client.release(failed)
     }
   }

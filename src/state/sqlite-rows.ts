@@ -158,11 +158,19 @@ export class SqliteRows {
       this.#database.exec('COMMIT')
       this.#commits++
     } catch (error) {
-      if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
       for (const write of batch) write.fail(error)
+      this.#rollBack()
       return
     }
     for (const settle of done) settle()
+  }
+
+  #rollBack(): void {
+    try {
+      if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
+    } catch {
+      // Then the next BEGIN fails as well, and those who wrote are told.
+    }
   }
 
   #apply(write: Write): boolean {

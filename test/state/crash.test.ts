@@ -1,0 +1,79 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { createLogger } from '../../src/log.js'
+import { openState } from '../../src/state/open-state.js'
+import { readPart } from './samples.js'
+
+const log = createLogger({ level: 'silent' })
+const program = fileURLToPath(new URL('./crash-child.js', import.meta.url))
+
+/** Kills with SIGKILL after so many acknowledgements; gives all that were printed. */
+async function runUntilKilled(child: ChildProcessByStdio<null, Readable, null>, count: number): Promise<string[]> {
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  const lines: string[] = []
+  for await (const line of createInterface({ input: child.stdout })) {
+    lines.push(line)
+    if (lines.length === count) child.kill('SIGKILL')
+  }
+  await ended
+  return lines
+}
+
+t.test('kill -9 loses nothing that was acknowledged and frees the folder', async (t) => {
+  const data = t.testdir({})
+  for (let round = 0; round < 3; round++) {
+    const uploadId = randomUUID()
+    const child = spawn(process.execPath, [program, data, uploadId], { stdio: ['ignore', 'pipe', 'inherit'] })
+    t.teardown(() => child.kill('SIGKILL'))
+    const lines = await runUntilKilled(child, 400 + round * 37)
+    t.equal(child.signalCode, 'SIGKILL')
+
+    const state = await openState({ data, log })
+    try {
+      const keys = lines.filter((line) => line.startsWith('object ')).map((line) => line.slice('object '.length))
+      t.ok(keys.length > 0)
+      const records = await state.objects.getMany('b', keys)
+      t.same(
+        records.map((record) => record?.key),
+        keys,
+        'every object record',
+      )
+      const parts = await state.uploads.listParts(uploadId, 0, 1000)
+      const found = new Set(parts.map((part) => part.partNumber))
+      const told = new Set(lines.filter((line) => line.startsWith('part ')).map((line) => Number(line.slice(5))))
+      t.ok(told.size > 0)
+      t.same(
+        [...told].filter((number) => !found.has(number)),
+        [],
+        'every part',
+      )
+      for (const part of parts) {
+        const bytes = await readPart(state, uploadId, part)
+        if (!bytes.equals(Buffer.alloc(1000 + part.partNumber, part.partNumber)))
+          t.fail(`bytes of part ${part.partNumber}`)
+      }
+      await state.uploads.abort(uploadId)
+      t.same(readdirSync(join(data, 'staging')), [], 'nothing is left of the upload')
+    } finally {
+      await state.close()
+    }
+  }
+})
+
+t.test('one process at a time', async (t) => {
+  const data = t.testdir({})
+  const child = spawn(process.execPath, [program, data, randomUUID()], { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  await new Promise((resolve) => child.stdout.once('data', resolve))
+  await t.rejects(openState({ data, log }), { code: 'DATA_IN_USE' })
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  child.kill('SIGKILL')
+  await ended
+  await (await openState({ data, log })).close()
+})

@@ -1,0 +1,286 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
+import { createClient } from '@keyv/redis'
+import pg from 'pg'
+import t, { type Test } from 'tap'
+import { createLogger } from '../../src/log.js'
+import { type Lease, LeaseLocks, type LeaseStore } from '../../src/state/lease-locks.js'
+import { LocalLocks } from '../../src/state/locks.js'
+import { openState } from '../../src/state/open-state.js'
+import { LEASE_TABLE, PostgresLeases } from '../../src/state/postgres-leases.js'
+import { RedisLeases } from '../../src/state/redis-leases.js'
+import type { Locks } from '../../src/state/state.js'
+import { objectRecord } from './samples.js'
+import { postgres, redis } from './servers.js'
+
+const log = createLogger({ level: 'silent' })
+
+/** Runs that note when they start and end when told to. */
+class Runs {
+  readonly started: string[] = []
+  readonly #ends = new Map<string, () => void>()
+
+  run(name: string): () => Promise<string> {
+    return () => {
+      this.started.push(name)
+      return new Promise((resolve) => this.#ends.set(name, () => resolve(name)))
+    }
+  }
+
+  end(name: string): void {
+    const end = this.#ends.get(name)
+    if (!end) throw new Error(`${name} has not started`)
+    end()
+  }
+}
+
+/** That these have started and no other. They are compared sorted: among proxies, what is free at once starts in any order. */
+async function started(runs: Runs, names: string[], t: Test, about: string): Promise<void> {
+  for (let i = 0; i < 500 && runs.started.length < names.length; i++) await sleep(4)
+  for (let i = 0; i < 5; i++) await turn()
+  t.same([...runs.started].sort(), [...names].sort(), about)
+}
+
+async function contract(t: Test, locks: Locks): Promise<void> {
+  await t.test('first come first served for each key', async (t) => {
+    const runs = new Runs()
+    const all = ['1', '2', '3'].map((name) => locks.withKey('b', 'k', runs.run(name)))
+    all.push(locks.withKey('b', 'other', runs.run('other')), locks.withKey('b2', 'k', runs.run('bucket')))
+    all.push(locks.withName('k', runs.run('name')))
+    for (let i = 0; i < 500 && runs.started.length < 4; i++) await sleep(4)
+    t.same([...runs.started].sort(), ['1', 'bucket', 'name', 'other'])
+    for (const name of ['other', 'bucket', 'name', '1']) runs.end(name)
+    await started(runs, [...runs.started.slice(0, 4), '2'], t, 'the next')
+    runs.end('2')
+    await started(runs, [...runs.started.slice(0, 5), '3'], t, 'and the next')
+    runs.end('3')
+    t.same(await Promise.all(all), ['1', '2', '3', 'other', 'bucket', 'name'], 'results come through')
+  })
+
+  await t.test('a failing run frees its lock and its error comes through', async (t) => {
+    await t.rejects(
+      locks.withKey('b', 'k', async () => {
+        throw new RangeError('mine')
+      }),
+      RangeError,
+    )
+    await t.rejects(
+      locks.withSubtree('b', 'k', () => {
+        throw new TypeError('not even a promise')
+      }),
+      TypeError,
+    )
+    t.equal(await locks.withKey('b', 'k', async () => 'free'), 'free')
+  })
+
+  await t.test('a subtree waits for keys below it and keeps them out', async (t) => {
+    const runs = new Runs()
+    const all = [locks.withKey('b', 'd/x', runs.run('d/x')), locks.withKey('b', 'e', runs.run('e'))]
+    await started(runs, ['d/x', 'e'], t, 'keys')
+    all.push(locks.withSubtree('b', 'd/', runs.run('d/*')), locks.withKey('b', 'd/y', runs.run('d/y')))
+    all.push(locks.withKey('b', 'd', runs.run('d')))
+    await started(
+      runs,
+      ['d/x', 'e', 'd'],
+      t,
+      'the subtree waits for the key before it, later keys wait for the subtree',
+    )
+    runs.end('d/x')
+    await started(runs, ['d/x', 'e', 'd', 'd/*'], t, 'the subtree has its turn')
+    all.push(locks.withSubtree('b', 'd/deep/', runs.run('d/deep/*')), locks.withSubtree('b', 'f/', runs.run('f/*')))
+    all.push(locks.withKey('b', 'd/', runs.run('d/')))
+    await started(runs, ['d/x', 'e', 'd', 'd/*', 'f/*'], t, 'subtrees that overlap exclude each other')
+    runs.end('d/*')
+    for (let i = 0; i < 500 && runs.started.length < 8; i++) await sleep(4)
+    t.same(runs.started.slice(5).sort(), ['d/', 'd/deep/*', 'd/y'])
+    for (const name of ['e', 'd', 'f/*', 'd/', 'd/deep/*', 'd/y']) runs.end(name)
+    await Promise.all(all)
+  })
+
+  await t.test('never two at once', async (t) => {
+    const keys = ['a/1', 'a/2', 'b/1']
+    const inside = new Map<string, number>()
+    const enter = async (names: string[]) => {
+      for (const name of names) {
+        const count = (inside.get(name) ?? 0) + 1
+        inside.set(name, count)
+        if (count > 1) t.fail(`${count} at ${name}`)
+      }
+      await turn()
+      for (const name of names) inside.set(name, (inside.get(name) ?? 0) - 1)
+    }
+    await Promise.all(
+      Array.from({ length: 120 }, (_, i) => {
+        const key = keys[i % keys.length] ?? ''
+        if (i % 10 !== 9) return locks.withKey('b', key, () => enter([key]))
+        return locks.withSubtree('b', 'a/', () => enter(['a/1', 'a/2']))
+      }),
+    )
+    t.pass()
+  })
+}
+
+t.test('local locks', async (t) => {
+  const locks = new LocalLocks()
+  await contract(t, locks)
+  t.equal(locks.size, 0, 'nothing is left of any of them')
+
+  const held = locks.withKey('b', 'k', () => turn('x'))
+  t.equal(locks.size, 1)
+  await held
+  await turn()
+  t.equal(locks.size, 0)
+})
+
+/** What LeaseLocks asks of its store. */
+async function leases(t: Test, store: LeaseStore): Promise<void> {
+  const lease = (kind: Lease['kind'], name: string, scope = 's'): Lease => ({ scope, kind, name, token: randomUUID() })
+  const odd = 'nul\0 \u{1f600} % _ \\ [*]'
+  const mine = lease('name', `d/${odd}`)
+  t.equal(await store.acquire(mine, 60_000), true)
+  t.equal(await store.acquire(lease('name', `d/${odd}`), 60_000), false, 'the same name')
+  t.equal(await store.acquire(lease('prefix', 'd/'), 60_000), false, 'a prefix above it')
+  t.equal(await store.acquire(lease('prefix', ''), 60_000), false, 'everything')
+  const others = [lease('name', 'd/'), lease('name', `d/${odd}`, 's2'), lease('prefix', 'd/%'), lease('prefix', 'e/')]
+  for (const other of others) t.equal(await store.acquire(other, 60_000), true, `${other.kind} ${other.name}`)
+  t.equal(await store.acquire(lease('name', 'e/1'), 60_000), false, 'a name below a prefix')
+  t.equal(await store.acquire(lease('prefix', 'e/1/'), 60_000), false, 'a prefix below a prefix')
+
+  const thief = { ...mine, token: randomUUID() }
+  t.equal(await store.renew(thief, 60_000), false, 'only the holder renews')
+  await store.release(thief)
+  t.equal(await store.acquire(lease('name', mine.name), 60_000), false, 'only the holder releases')
+  t.equal(await store.renew(mine, 60_000), true)
+  await store.release(mine)
+  await store.release(mine)
+  const next = lease('name', mine.name)
+  t.equal(await store.acquire(next, 30), true)
+  const later = lease('name', mine.name)
+  while (!(await store.acquire(later, 60_000))) await sleep(5)
+  t.equal(await store.renew(next, 60_000), false, 'a lease that ran out is lost')
+  for (const each of [...others, later]) await store.release(each)
+  t.equal(await store.acquire(lease('prefix', ''), 60_000), true, 'all are free')
+}
+
+t.test('leases in redis', { skip: redis.skip }, async (t) => {
+  const server = await redis.start()
+  const client = createClient({ url: server.url })
+  await client.connect()
+  t.teardown(() => server.stop())
+  t.teardown(() => client.close())
+  const run = (script: string, key: string, args: string[]) => client.eval(script, { keys: [key], arguments: args })
+  await leases(t, new RedisLeases(run))
+  await client.flushAll()
+  await contract(t, new LeaseLocks({ store: new RedisLeases(run), log }))
+  t.equal(await client.dbSize(), 0, 'nothing is left of any of them')
+  await amongProxies(t, server.url)
+
+  const data = t.testdir({})
+  const state = await openState({ data, url: server.url, log })
+  await client.sendCommand(['CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes'])
+  await comesBack(t, () => state.objects.set(objectRecord('b', 'k')))
+  await state.close()
+})
+
+t.test('leases in postgres', { skip: postgres.skip }, async (t) => {
+  const server = await postgres.start()
+  const pool = new pg.Pool({ connectionString: server.url })
+  pool.on('error', () => {})
+  t.teardown(() => server.stop())
+  t.teardown(() => pool.end())
+  await comesBack(t, () => pool.query(LEASE_TABLE))
+  await leases(t, new PostgresLeases(pool))
+
+  const other = await pool.connect()
+  await other.query("SELECT pg_advisory_lock(hashtextextended('dealgate/s', 0))")
+  const blocked = new PostgresLeases(pool).acquire({ scope: 's', kind: 'name', name: 'n', token: 't' }, 60_000)
+  const cut = `SELECT pg_terminate_backend(pid) AS done FROM pg_stat_activity WHERE wait_event = 'advisory'`
+  const cutIt = async () => {
+    while ((await other.query(cut)).rows.length === 0) await sleep(5)
+  }
+  await Promise.all([
+    t.rejects(blocked, /terminat/, 'a connection cut in the middle is an error and no crash'),
+    cutIt(),
+  ])
+  other.release(true)
+
+  await pool.query('DELETE FROM dealgate_lease')
+  await contract(t, new LeaseLocks({ store: new PostgresLeases(pool), log }))
+  t.same((await pool.query('SELECT * FROM dealgate_lease')).rows, [], 'nothing is left of any of them')
+  await amongProxies(t, server.url)
+
+  const data = t.testdir({})
+  const state = await openState({ data, url: server.url, log })
+  await state.objects.set(objectRecord('b', 'k'))
+  await pool.query(
+    'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND usename IS NOT NULL',
+  )
+  await comesBack(t, () => state.objects.set(objectRecord('b', 'k')))
+  await state.close()
+})
+
+/** Connections that were cut are made anew. */
+async function comesBack(t: Test, attempt: () => Promise<unknown>): Promise<void> {
+  for (let i = 0; i < 500; i++) {
+    try {
+      await attempt()
+      return
+    } catch {
+      await sleep(10)
+    }
+  }
+  t.fail('the connection was not made anew')
+}
+
+async function amongProxies(t: Test, url: string): Promise<void> {
+  const data = t.testdir({ a: {}, b: {} })
+  const states = await Promise.all(['a', 'b'].map((name) => openState({ data: `${data}/${name}`, url, log })))
+  let inside = 0
+  await Promise.all(
+    Array.from({ length: 40 }, (_, i) =>
+      states[i % 2]?.locks.withKey('b', 'k', async () => {
+        if (++inside > 1) t.fail(`${inside} at once`)
+        await sleep(1)
+        inside--
+      }),
+    ),
+  )
+  t.pass('proxies exclude each other')
+  for (const state of states) await state.close()
+}
+
+t.test('leases are renewed while they are needed, and no longer', async (t) => {
+  const calls: string[] = []
+  const store: LeaseStore = {
+    async acquire() {
+      calls.push('acquire')
+      return calls.length > 2
+    },
+    async renew() {
+      calls.push('renew')
+      if (calls.length === 5) throw new Error('the store is away for a moment')
+      return true
+    },
+    async release() {
+      calls.push('release')
+      throw new Error('the store is away')
+    },
+  }
+  const locks = new LeaseLocks({ store, log, ms: 15 })
+  const result = await locks.withName('n', async () => {
+    while (calls.filter((call) => call === 'renew').length < 4) await sleep(2)
+    return 'done'
+  })
+  t.equal(result, 'done', 'what was done stays done when the release fails')
+  t.same(calls.slice(0, 4), ['acquire', 'acquire', 'acquire', 'renew'], 'tried until it was free')
+  t.equal(calls.at(-1), 'release')
+  const { length } = calls
+  await sleep(40)
+  t.equal(calls.length, length)
+
+  const away = new LeaseLocks({ store: { ...store, acquire: () => Promise.reject(new Error('away')) }, log })
+  await t.rejects(
+    away.withKey('b', 'k', async () => t.fail('ran without a lock')),
+    { code: 'ServiceUnavailable' },
+  )
+})

@@ -1,0 +1,182 @@
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { DatabaseSyncInstance } from '@photostructure/sqlite'
+import { Keyv, type KeyvStoreAdapter } from 'keyv'
+import t, { type Test } from 'tap'
+import { createLogger } from '../../src/log.js'
+import { openDatabase, SqliteRows } from '../../src/state/sqlite-rows.js'
+import { SqliteStore } from '../../src/state/sqlite-store.js'
+import { Table } from '../../src/state/table.js'
+
+const log = createLogger({ level: 'silent' })
+
+function setUp(t: Test): { database: DatabaseSyncInstance; rows: SqliteRows } {
+  const database = openDatabase(join(t.testdir({}), 'records.sqlite'))
+  const rows = new SqliteRows(database)
+  t.teardown(() => rows.close())
+  return { database, rows }
+}
+
+t.test('settings that durability rests on', async (t) => {
+  const { database } = setUp(t)
+  t.match(database.prepare('PRAGMA journal_mode').get(), { journal_mode: 'wal' })
+  t.match(database.prepare('PRAGMA synchronous').get(), { synchronous: 2 })
+})
+
+t.test('group commit', async (t) => {
+  const { rows } = setUp(t)
+  await Promise.all(Array.from({ length: 900 }, (_, i) => rows.put(`k${i}`, `v${i}`)))
+  t.equal(rows.commits, 1, 'the writes of one turn share a transaction')
+  await Promise.all(Array.from({ length: 2500 }, (_, i) => rows.put(`k${i}`, `w${i}`)))
+  t.equal(rows.commits, 4, 'of a thousand writes at most')
+  t.equal(rows.get('k2499'), 'w2499')
+
+  const first = rows.put('order', '1')
+  t.equal(rows.get('order'), undefined, 'not to be seen before it is committed')
+  const removal = rows.remove('order')
+  const last = rows.put('order', '3')
+  t.same(await Promise.all([first, removal, last]), [undefined, true, undefined])
+  t.equal(rows.get('order'), '3', 'in the order they were asked for')
+  t.equal(await rows.remove('none'), false)
+
+  let other = 0
+  const ticker = setInterval(() => other++, 0)
+  await Promise.all(Array.from({ length: 20_000 }, (_, i) => rows.put(`t${i}`, 'x')))
+  clearInterval(ticker)
+  t.ok(other > 0, 'others have their turn between transactions')
+})
+
+t.test('closing commits what waits and refuses what comes after', async (t) => {
+  const file = join(t.testdir({}), 'records.sqlite')
+  const rows = new SqliteRows(openDatabase(file))
+  const waiting = rows.put('k', 'v')
+  rows.close()
+  rows.close()
+  await waiting
+  await t.rejects(rows.put('k', 'v'), /closed/)
+  await t.rejects(rows.remove('k'), /closed/)
+  t.throws(() => rows.get('k'), /closed/)
+  const again = new SqliteRows(openDatabase(file))
+  t.equal(again.get('k'), 'v')
+  again.close()
+})
+
+t.test('a failing write is told to its writer', async (t) => {
+  const { database, rows } = setUp(t)
+  await t.rejects(rows.put('a\0b', 'v'), /NUL/)
+  await t.rejects(rows.put('a', 'v\0'), /NUL/)
+  await t.rejects(rows.remove('a\0b'), /NUL/)
+  t.throws(() => rows.getMany(['a\0b']), /NUL/)
+
+  database.exec(
+    `CREATE TRIGGER refuse BEFORE INSERT ON entry WHEN NEW.key = 'bad' BEGIN SELECT RAISE(ABORT, 'refused'); END`,
+  )
+  const results = await Promise.allSettled([rows.put('good', '1'), rows.put('bad', '2'), rows.put('fine', '3')])
+  t.same(
+    results.map((result) => result.status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+    'a refused row takes no other with it',
+  )
+  t.same(rows.getMany(['good', 'bad', 'fine']), ['1', undefined, '3'])
+
+  const { page_count } = database.prepare('PRAGMA page_count').get() as { page_count: number }
+  database.exec(`PRAGMA max_page_count = ${page_count + 2}`)
+  const full = await Promise.allSettled(Array.from({ length: 50 }, (_, i) => rows.put(`big${i}`, 'x'.repeat(4000))))
+  const stored = rows.getMany(Array.from({ length: 50 }, (_, i) => `big${i}`))
+  t.ok(
+    full.some((result) => result.status === 'rejected' && /full/.test(String(result.reason))),
+    'disk full',
+  )
+  full.forEach((result, i) => {
+    if ((stored[i] !== undefined) !== (result.status === 'fulfilled')) t.fail(`big${i} does not say what it did`)
+  })
+  database.exec('PRAGMA max_page_count = 1000000')
+  await rows.put('after', 'v')
+  t.equal(rows.get('after'), 'v', 'and it works again when there is room')
+})
+
+t.test('time to live', async (t) => {
+  const { database, rows } = setUp(t)
+  await rows.put('gone', 'v', Date.now() - 1)
+  await rows.put('kept', 'v', Date.now() + 60_000)
+  await rows.put('for ever', 'v')
+  t.same(rows.getMany(['gone', 'kept', 'for ever']), [undefined, 'v', 'v'])
+  t.same(
+    rows.page('', 'z', 10).map((row) => row.key),
+    ['for ever', 'kept'],
+  )
+  const count = () => (database.prepare('SELECT count(*) AS n FROM entry').get() as { n: number }).n
+  await rows.put('another', 'v', Date.now() + 60_000)
+  t.equal(count(), 3, 'expired rows are cleared away by later writes that expire')
+  await rows.put('kept', 'w')
+  t.equal(rows.get('kept'), 'w')
+})
+
+t.test('as a Keyv storage adapter', async (t) => {
+  const { rows } = setUp(t)
+  // Keyv's published type of a store does not follow its own interface for iterators.
+  const keyvOf = (namespace: string) =>
+    new Keyv<unknown>({ store: new SqliteStore(rows) as KeyvStoreAdapter, namespace, throwOnErrors: true })
+  const a = keyvOf('a')
+  const b = keyvOf('ab')
+  await a.set('k', { x: 1 })
+  await b.set('k', ':odd')
+  t.same(await a.get('k'), { x: 1 })
+  t.equal(await b.get('k'), ':odd')
+  t.same(await a.get(['none', 'k']), [undefined, { x: 1 }])
+  await a.setMany([
+    { key: 'm1', value: 1 },
+    { key: 'm2', value: 2, ttl: 20 },
+  ])
+  t.equal(await a.has('m1'), true)
+  t.same(await a.has(['m1', 'none']), [true, false])
+  while ((await a.get('m2')) !== undefined) await sleep(5)
+  t.equal(await a.has('m2'), false)
+
+  for (let i = 0; i < 1200; i += 400) {
+    await a.setMany(Array.from({ length: 400 }, (_, n) => ({ key: `i${i + n}`, value: i + n })))
+  }
+  const keys: string[] = []
+  for await (const [key] of a.iterator?.(undefined) ?? []) keys.push(key)
+  t.equal(keys.length, 1202, 'every key of the namespace, and none of the next one')
+  t.equal(new Set(keys).size, 1202)
+
+  t.equal(await a.delete('k'), true)
+  t.equal(await a.delete('k'), false)
+  t.equal(await a.delete(['m1', 'none']), true)
+  t.equal(await a.delete(['none']), false)
+  await a.clear()
+  t.equal(await a.get('i1'), undefined)
+  t.equal(await b.get('k'), ':odd', 'clear leaves other namespaces')
+  await t.rejects(a.set('nul\0', 1), /NUL/)
+  await a.disconnect()
+  t.equal(await b.get('k'), ':odd')
+})
+
+t.test('Table', async (t) => {
+  const silent: KeyvStoreAdapter = {
+    opts: { dialect: 'sqlite' },
+    get: () => new Promise(() => {}),
+    set: () => new Promise(() => {}),
+    delete: () => new Promise(() => {}),
+    clear: async () => {},
+    on: () => silent,
+    async *iterator() {
+      await new Promise(() => {})
+    },
+  }
+  const table = new Table({ store: silent, namespace: 'object', log, deadline: 20 })
+  await t.rejects(
+    table.get('k'),
+    { code: 'ServiceUnavailable', cause: /did not answer within 20 ms/ },
+    'a store that hangs',
+  )
+  await t.rejects(table.set('k', 1), { code: 'ServiceUnavailable' })
+  await t.rejects(table.delete('k'), { code: 'ServiceUnavailable' })
+
+  const { rows } = setUp(t)
+  const expiring = new Table<number>({ store: new SqliteStore(rows), namespace: 'completed', log, ttl: 20 })
+  await expiring.set('k', 1)
+  while ((await expiring.get('k')) !== undefined) await sleep(5)
+  t.pass('ttl of the table')
+})
