@@ -1,0 +1,59 @@
+/** The words of a deployment that stand in for `gateway` (paths, ServerInfo members) and `cloud` (header and query names) of the interface description. */
+export interface Brand {
+  /** Path word: `gateway` gives `/gateway/webrpc` and the member `GatewayVersion`. */
+  readonly path: string
+  /** Header word: `cloud` gives `x-cloud-meta-*` and `X-Cloud-Signature`. */
+  readonly header: string
+}
+
+export const neutralBrand: Brand = Object.freeze({ path: 'gateway', header: 'cloud' })
+
+/** Every name on the wire that holds a brand word. */
+export interface BrandNames {
+  readonly rpcPath: string
+  uploadPath(bucket: string, key: string): string
+  downloadPath(bucket: string, key: string): string
+  /** `x-cloud-<suffix>`, lower-case. */
+  header(suffix: string): string
+  /** Lower-case prefix of user metadata headers. */
+  readonly metaPrefix: string
+  /** `X-Cloud-<suffix>`, as in signed queries. */
+  query(suffix: string): string
+  /** `Gateway<suffix>`, a member of web.ServerInfo. */
+  member(suffix: string): string
+}
+
+/** Throws TypeError when a word cannot be part of a path or header name. */
+export function brandNames(brand: Brand): BrandNames {
+  const path = checked(brand.path)
+  const header = checked(brand.header)
+  const target = (verb: string, bucket: string, key: string) =>
+    `/${path}/${verb}/${encodePath(bucket)}/${encodePath(key)}`
+  return {
+    rpcPath: `/${path}/webrpc`,
+    uploadPath: (bucket, key) => target('upload', bucket, key),
+    downloadPath: (bucket, key) => target('download', bucket, key),
+    header: (suffix) => `x-${header}-${suffix}`,
+    metaPrefix: `x-${header}-meta-`,
+    query: (suffix) => `X-${capital(header)}-${suffix}`,
+    member: (suffix) => capital(path) + suffix,
+  }
+}
+
+/** Percent-encodes each segment as SigV4 does, and nothing else: `..`, `//` and a final `/` stay what they are. */
+export function encodePath(path: string): string {
+  return path.split('/').map(encodeSegment).join('/')
+}
+
+function encodeSegment(segment: string): string {
+  return encodeURIComponent(segment).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
+}
+
+function checked(word: string): string {
+  if (!/^[a-z][a-z0-9-]*$/.test(word)) throw new TypeError(`"${word}" cannot be a brand word: use a-z, 0-9 and "-"`)
+  return word
+}
+
+function capital(word: string): string {
+  return word[0]?.toUpperCase() + word.slice(1)
+}

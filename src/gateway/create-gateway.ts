@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto'
+import { Pool } from 'undici'
+import type { Logger } from '../log.js'
+import { accountGateway } from './account-gateway.js'
+import { type Brand, brandNames } from './brand.js'
+import { FeatureCache } from './features.js'
+import type { Gateway } from './gateway.js'
+import type { MarkerLookup } from './level-listing.js'
+import { RestClient } from './rest-client.js'
+import { Rpc } from './rpc.js'
+import { type AccountSource, Session } from './session.js'
+import { SnapshotCache } from './snapshot-cache.js'
+
+/** Connections for JSON-RPC calls. */
+const RPC_CONNECTIONS = 64
+const DEFAULT_SNAPSHOT_BYTES = 128 * 1024 * 1024
+
+export interface GatewayPoolOptions {
+  /** The gateway's address: http or https, with a base path if it has one. */
+  readonly url: string | URL
+  readonly brand: Brand
+  readonly log: Logger
+  /** Until a call or download has the head of its answer, ms. Default 30 000. */
+  readonly timeoutMs?: number
+  /** Without a byte of a body while one is wanted, ms. Default 60 000. */
+  readonly idleMs?: number
+  /** Memory for what listings have read, kept for their next pages, bytes. Default 128 MiB. */
+  readonly snapshotBytes?: number
+  /** Which of these prefixes are folder objects by the proxy's own records; gateways of files do not list a folder object that has children. */
+  readonly isMarker?: MarkerLookup
+  /** Milliseconds since 1970. */
+  readonly now?: () => number
+}
+
+/** The connections to one gateway, and the accounts they are used for. */
+export interface GatewayPool {
+  /** The gateway as one account sees it. The same account gets the same sessions; a function is asked at each log-in, and known by its identity. */
+  for(account: AccountSource): Gateway
+  /** Ends all connections; calls under way fail. */
+  close(): Promise<void>
+}
+
+/** Throws TypeError for an address or brand that cannot be. */
+export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
+  const { log, timeoutMs = 30_000, idleMs = 60_000, now = Date.now } = options
+  const url = checkedUrl(options.url)
+  const names = brandNames(options.brand)
+  const pool = new Pool(url.origin, { connections: RPC_CONNECTIONS, connect: { timeout: timeoutMs } })
+  const rest = new RestClient({ url, timeoutMs, idleMs })
+  const rpc = new Rpc({ pool, basePath: url.pathname.replace(/\/+$/, ''), names, log, timeoutMs, idleMs })
+  const shared = {
+    rpc,
+    rest,
+    names,
+    log,
+    timeoutMs,
+    features: new FeatureCache(names, now),
+    snapshots: new SnapshotCache(options.snapshotBytes ?? DEFAULT_SNAPSHOT_BYTES, now),
+    isMarker: options.isMarker,
+  }
+  const gateways = new Gateways((account) => accountGateway({ ...shared, session: new Session(rpc, account, now) }))
+  return {
+    for: (account) => gateways.get(account),
+    async close() {
+      shared.snapshots.clear()
+      rest.close()
+      await pool.destroy()
+    },
+  }
+}
+
+class Gateways {
+  readonly #create: (account: AccountSource) => Gateway
+  readonly #bySource = new WeakMap<() => unknown, Gateway>()
+  readonly #byKeys = new Map<string, Gateway>()
+
+  constructor(create: (account: AccountSource) => Gateway) {
+    this.#create = create
+  }
+
+  get(account: AccountSource): Gateway {
+    if (typeof account === 'function') {
+      const known = this.#bySource.get(account) ?? this.#create(account)
+      this.#bySource.set(account, known)
+      return known
+    }
+    const id = createHash('sha256')
+      .update(JSON.stringify([account.accessKey, account.secretKey]))
+      .digest('base64')
+    const known = this.#byKeys.get(id) ?? this.#create(account)
+    this.#byKeys.set(id, known)
+    return known
+  }
+}
+
+function checkedUrl(url: string | URL): URL {
+  const parsed = new URL(url)
+  if (parsed.protocol !== 'http:' && parsed.protocol !== 'https:')
+    throw new TypeError('the gateway address must be http: or https:')
+  if (parsed.username || parsed.search || parsed.hash)
+    throw new TypeError('the gateway address takes no user, query or fragment')
+  return parsed
+}

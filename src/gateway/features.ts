@@ -1,0 +1,65 @@
+import { S3Error } from '../errors/s3-error.js'
+import type { BrandNames } from './brand.js'
+import type { GatewayFeatures } from './gateway.js'
+import type { RpcResult } from './rpc.js'
+import type { Session } from './session.js'
+
+export const legacyFeatures: GatewayFeatures = Object.freeze({
+  pagedListing: false,
+  objectHead: false,
+  exactRemove: false,
+  anyKey: false,
+})
+
+/** For how long the answer of web.ServerInfo is believed, ms: an upgraded gateway is noticed without a restart of ours. */
+const BELIEVED_MS = 5 * 60_000
+
+/** What this gateway can do, asked once for all accounts. */
+export class FeatureCache {
+  readonly #names: BrandNames
+  readonly #now: () => number
+  #known: { readonly features: GatewayFeatures; readonly until: number } | undefined
+  #pending: Promise<GatewayFeatures> | undefined
+
+  constructor(names: BrandNames, now: () => number) {
+    this.#names = names
+    this.#now = now
+  }
+
+  /** Throws S3Error only when the gateway could not be asked. */
+  async get(session: Session): Promise<GatewayFeatures> {
+    if (this.#known && this.#now() < this.#known.until) return this.#known.features
+    this.#pending ??= this.ask(session).finally(() => {
+      this.#pending = undefined
+    })
+    return this.#pending
+  }
+
+  /** Asks the gateway now. */
+  async ask(session: Session): Promise<GatewayFeatures> {
+    const result = await serverInfo(session)
+    const features = result ? readFeatures(result[this.#names.member('Features')]) : legacyFeatures
+    this.#known = { features, until: this.#now() + BELIEVED_MS }
+    return features
+  }
+}
+
+/** Undefined when the gateway does not know the method. */
+async function serverInfo(session: Session): Promise<RpcResult | undefined> {
+  try {
+    return await session.call({ method: 'web.ServerInfo', params: {}, repeatable: true })
+  } catch (error) {
+    if (error instanceof S3Error && error.code === 'NotImplemented') return undefined
+    throw error
+  }
+}
+
+function readFeatures(list: unknown): GatewayFeatures {
+  const has = (name: string) => Array.isArray(list) && list.includes(name)
+  return {
+    pagedListing: has('paged-listing'),
+    objectHead: has('object-head'),
+    exactRemove: has('exact-remove'),
+    anyKey: has('any-key'),
+  }
+}

@@ -1,0 +1,163 @@
+import { S3Error } from '../errors/s3-error.js'
+import type { Bound } from './bound.js'
+import { nonsense, unavailable } from './errors.js'
+import { Level, LevelBuilder } from './level.js'
+import { type RawEntry, readEntry } from './list-entry.js'
+import { ListingScanner } from './listing-scanner.js'
+import type { Rpc, RpcCall } from './rpc.js'
+import { Selection } from './selection.js'
+import type { Session } from './session.js'
+import type { Reading, SnapshotCache } from './snapshot-cache.js'
+
+/** A one-level gateway walks a whole directory before it sends the first byte of a listing: patience in multiples of that for other calls. */
+const PATIENCE = 4
+/** Memory is taken from the cache's amount in pieces of this size, bytes. */
+const RESERVE_BYTES = 64 * 1024
+/** Fewest entries worth another reading of a level too large to keep. */
+const MIN_SELECTION = 1000
+
+export interface LevelSource {
+  readonly rpc: Rpc
+  readonly session: Session
+  readonly snapshots: SnapshotCache
+  readonly timeoutMs: number
+}
+
+export interface LevelQuery {
+  readonly bucket: string
+  /** As the gateway is asked for it; may end inside a name. */
+  readonly prefix: string
+  readonly bound: Bound
+  /** Entries that will be wanted, at least. */
+  readonly limit: number
+  /** Whether what an earlier page has read will do. */
+  readonly continued: boolean
+}
+
+/** The entries of one level from `bound` on, sorted. Not complete when the level is too large for the memory there is. Throws S3Error. */
+export async function readLevel(source: LevelSource, query: LevelQuery): Promise<Level> {
+  const { snapshots, session } = source
+  const kept = query.continued ? snapshots.get(session, query.bucket, query.prefix) : undefined
+  if (kept) return kept
+  const reading = snapshots.begin(query.bucket, query.prefix)
+  const collector = new Collector(snapshots, query)
+  try {
+    await scanLevel(source, query.bucket, query.prefix, (entry) => {
+      collector.add(entry)
+      return true
+    })
+    return await collector.finish(reading, session)
+  } finally {
+    collector.release()
+    snapshots.end(reading)
+  }
+}
+
+/**
+ * Reads a listing entry by entry until `visit` returns false. Entries without the asked prefix are passed over, as are those of the prefix itself
+ * as a folder. Throws S3Error.
+ */
+export async function scanLevel(
+  source: LevelSource,
+  bucket: string,
+  prefix: string,
+  visit: (entry: RawEntry) => boolean,
+): Promise<void> {
+  try {
+    await source.session.withLogin((token) =>
+      scan(source, { ...listCall(bucket, prefix, source.timeoutMs * PATIENCE), token }, visit),
+    )
+  } catch (error) {
+    // A prefix that no key can have: nothing is there.
+    if (error instanceof S3Error && error.code === 'NoSuchKey') return
+    throw error
+  }
+}
+
+function listCall(bucket: string, prefix: string, timeoutMs: number): RpcCall {
+  return {
+    method: 'web.ListObjects',
+    params: { bucketName: bucket, prefix },
+    subject: { bucket },
+    repeatable: true,
+    timeoutMs,
+  }
+}
+
+async function scan(source: LevelSource, call: RpcCall, visit: (entry: RawEntry) => boolean): Promise<void> {
+  const { prefix } = call.params as { prefix: string }
+  const scanner = new ListingScanner()
+  const body = await source.rpc.open(call)
+  // Leaving the loop early destroys the body and with it the connection.
+  for await (const chunk of received(body)) {
+    for (const entry of readable(call, () => scanner.push(chunk).map(readEntry))) {
+      if (!entry.name.startsWith(prefix) || (entry.isPrefix && entry.name === prefix)) continue
+      if (visit(entry) === false) return
+    }
+  }
+  source.rpc.resultOf(
+    readable(call, () => scanner.end()),
+    call,
+  )
+}
+
+/** The body's chunks, with failures of the connection as S3Error. */
+async function* received(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    yield* body
+  } catch (error) {
+    throw unavailable(error)
+  }
+}
+
+function readable<T>(call: RpcCall, parse: () => T): T {
+  try {
+    return parse()
+  } catch {
+    throw nonsense(`answered ${call.method} with a listing that cannot be read`)
+  }
+}
+
+/** Keeps a whole level while there is memory for it, else only what was asked for. */
+class Collector {
+  readonly #snapshots: SnapshotCache
+  readonly #query: LevelQuery
+  #all: LevelBuilder | undefined = new LevelBuilder()
+  #selection: Selection | undefined
+  #reserved = 0
+
+  constructor(snapshots: SnapshotCache, query: LevelQuery) {
+    this.#snapshots = snapshots
+    this.#query = query
+  }
+
+  add(entry: RawEntry): void {
+    this.#selection?.add(entry)
+    this.#all?.add(entry)
+    while (this.#all && this.#all.bytes > this.#reserved) {
+      if (this.#snapshots.reserve(RESERVE_BYTES)) this.#reserved += RESERVE_BYTES
+      else this.#select(this.#all)
+    }
+  }
+
+  async finish(reading: Reading, account: object): Promise<Level> {
+    if (this.#selection) return Level.seal(this.#selection.sorted(), !this.#selection.overflowed)
+    const level = await Level.seal(this.#all ?? new LevelBuilder(), true)
+    this.release()
+    this.#snapshots.store(reading, account, level)
+    return level
+  }
+
+  release(): void {
+    this.#snapshots.release(this.#reserved)
+    this.#reserved = 0
+  }
+
+  #select(all: LevelBuilder): void {
+    const { bound, limit } = this.#query
+    this.#selection = new Selection(bound, Math.max(limit, MIN_SELECTION) + 1)
+    for (const entry of all.entries()) this.#selection.add(entry)
+    this.#all = undefined
+    this.release()
+  }
+}

@@ -1,0 +1,100 @@
+import { compareUtf8 } from '../common/byte-order.js'
+import { type Bound, start } from './bound.js'
+import type { RawEntry } from './list-entry.js'
+import { PackedEntries } from './packed-entries.js'
+
+/** About what an empty level holds in objects and arrays, bytes: it counts when there are many small ones. */
+const OVERHEAD_BYTES = 1024
+
+/**
+ * What one web.ListObjects call of a one-level gateway told, sorted. Objects and prefixes apart: gateways send them as two orderly sequences
+ * mixed in blocks, so that each alone needs no sorting, and reading merges them.
+ */
+export class Level {
+  /** False when the level goes on after the last entry held here. */
+  readonly complete: boolean
+  readonly #objects: PackedEntries
+  readonly #prefixes: PackedEntries
+
+  private constructor(objects: PackedEntries, prefixes: PackedEntries, complete: boolean) {
+    this.#objects = objects
+    this.#prefixes = prefixes
+    this.complete = complete
+  }
+
+  static async seal(builder: LevelBuilder, complete: boolean): Promise<Level> {
+    await builder.objects.seal()
+    await builder.prefixes.seal()
+    return new Level(builder.objects, builder.prefixes, complete)
+  }
+
+  /** Memory held, bytes. */
+  get bytes(): number {
+    return OVERHEAD_BYTES + this.#objects.bytes + this.#prefixes.bytes
+  }
+
+  get count(): number {
+    return this.#objects.count + this.#prefixes.count
+  }
+
+  view(bound: Bound = start): LevelView {
+    return new LevelView(this.#objects, this.#prefixes, bound)
+  }
+}
+
+export class LevelBuilder {
+  readonly objects = new PackedEntries(false)
+  readonly prefixes = new PackedEntries(true)
+
+  get bytes(): number {
+    return this.objects.bytes + this.prefixes.bytes
+  }
+
+  add(entry: RawEntry): void {
+    if (entry.isPrefix) this.prefixes.add(entry)
+    else this.objects.add(entry)
+  }
+
+  /** In the order of arrival within each kind. */
+  *entries(): Generator<RawEntry> {
+    for (const kind of [this.objects, this.prefixes]) for (let i = 0; i < kind.count; i++) yield kind.at(i)
+  }
+}
+
+/** A position in a level. */
+export class LevelView {
+  readonly #objects: PackedEntries
+  readonly #prefixes: PackedEntries
+  #object: number
+  #prefix: number
+
+  constructor(objects: PackedEntries, prefixes: PackedEntries, bound: Bound) {
+    this.#objects = objects
+    this.#prefixes = prefixes
+    this.#object = objects.seek(bound)
+    this.#prefix = prefixes.seek(bound)
+  }
+
+  /** The next entry in order of names; of an object and a prefix of one name, the object. */
+  next(): RawEntry | undefined {
+    const anyObject = this.#object < this.#objects.count
+    const anyPrefix = this.#prefix < this.#prefixes.count
+    if (anyObject && (!anyPrefix || this.#objectIsFirst())) return this.#objects.at(this.#object++)
+    return anyPrefix ? this.#prefixes.at(this.#prefix++) : undefined
+  }
+
+  seek(bound: Bound): void {
+    this.#object = Math.max(this.#object, this.#objects.seek(bound))
+    this.#prefix = Math.max(this.#prefix, this.#prefixes.seek(bound))
+  }
+
+  /** Names of the prefixes that come next, `limit` at most. */
+  nextPrefixes(limit: number): string[] {
+    const end = Math.min(this.#prefix + limit, this.#prefixes.count)
+    return Array.from({ length: Math.max(0, end - this.#prefix) }, (_, i) => this.#prefixes.nameAt(this.#prefix + i))
+  }
+
+  #objectIsFirst(): boolean {
+    return compareUtf8(this.#objects.nameAt(this.#object), this.#prefixes.nameAt(this.#prefix)) <= 0
+  }
+}

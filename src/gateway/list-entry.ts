@@ -1,0 +1,51 @@
+import type { GatewayFeatures, GatewayObject } from './gateway.js'
+import { DEFAULT_TYPE, stampOf, unquoted } from './object-facts.js'
+import { isRecord } from './rpc.js'
+
+/** One entry of web.ListObjects, as it was sent. */
+export interface RawEntry {
+  /** Full key, or full prefix with its final slash. */
+  readonly name: string
+  readonly size: number
+  readonly lastModified: string
+  readonly contentType: string
+  readonly isPrefix: boolean
+  readonly etag?: string
+  readonly generation?: string
+}
+
+/** RFC 3339, any precision. */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
+
+/** Throws TypeError for what is no entry. */
+export function readEntry(value: unknown): RawEntry {
+  if (!isRecord(value)) throw new TypeError('an entry of a listing is no object')
+  const { name, size, lastModified, contentType, etag, generation, isPrefix } = value
+  if (typeof name !== 'string' || name === '') throw new TypeError('an entry of a listing has no name')
+  if (typeof lastModified !== 'string' || !TIME.test(lastModified))
+    throw new TypeError('an entry of a listing has no time')
+  if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 0)
+    throw new TypeError('an entry of a listing has no size')
+  return {
+    name,
+    size,
+    lastModified,
+    contentType: typeof contentType === 'string' ? contentType : '',
+    // Legacy gateways mark a prefix by Go's zero time alone; a folder object has a real one.
+    isPrefix: isPrefix === true || (name.endsWith('/') && lastModified.startsWith('0001-01-01T')),
+    ...(typeof etag === 'string' && etag !== '' ? { etag } : {}),
+    ...(typeof generation === 'string' || typeof generation === 'number' ? { generation: String(generation) } : {}),
+  }
+}
+
+export function toObject(features: GatewayFeatures, entry: RawEntry): GatewayObject {
+  const etag = entry.generation === undefined ? undefined : unquoted(entry.etag)
+  return {
+    key: entry.name,
+    size: entry.size,
+    lastModified: entry.lastModified,
+    contentType: entry.contentType || DEFAULT_TYPE,
+    stamp: stampOf(features, { key: entry.name, ...entry, generation: entry.generation }),
+    ...(etag === undefined ? {} : { etag }),
+  }
+}

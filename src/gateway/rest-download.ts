@@ -1,0 +1,177 @@
+import type { IncomingMessage } from 'node:http'
+import { S3Error } from '../errors/s3-error.js'
+import { DownloadBody } from './download-body.js'
+import { nonsense, noSuchKey, unavailable } from './errors.js'
+import type { ByteRange, Download, GatewayFeatures, GatewayObject } from './gateway.js'
+import { factsFromHeaders, headerFacts } from './object-facts.js'
+import { invalidRange, parseContentRange, rangeHeader, type Span, spanOf } from './range.js'
+import { request, stat } from './stat.js'
+import type { Tools } from './tools.js'
+
+/** How often an object that changes between listing and download is looked at anew. */
+const ATTEMPTS = 3
+/** Last-Modified has whole seconds: a younger object may have been overwritten within its second. */
+const AMBIGUOUS_MS = 2000
+
+/** See Gateway.download. */
+export async function download(
+  tools: Tools,
+  features: GatewayFeatures,
+  bucket: string,
+  key: string,
+  range: ByteRange | undefined,
+): Promise<Download> {
+  if (features.objectHead) {
+    const direct = await downloadDirectly(tools, features, bucket, key, range)
+    if (direct) return direct
+  }
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const listed = await stat(tools, features, bucket, key)
+    if (!listed) throw noSuchKey(bucket, key)
+    const span = spanOf(range, listed.size)
+    const found = await downloadListed(tools, features, bucket, listed, span)
+    if (found) return found
+  }
+  throw unavailable(new Error(`what is listed and what is downloaded did not agree ${ATTEMPTS} times`))
+}
+
+/** One call: the gateway tells everything with the bytes. Undefined when it does not. */
+async function downloadDirectly(
+  tools: Tools,
+  features: GatewayFeatures,
+  bucket: string,
+  key: string,
+  range: ByteRange | undefined,
+): Promise<Download | undefined> {
+  // "The last 0 bytes" cannot be written as a Range header that means it.
+  const asked: Record<string, string> =
+    range && !('suffix' in range && range.suffix === 0) ? { range: rangeHeader(range) } : {}
+  const response = await request(tools, 'GET', { bucket, key }, asked)
+  try {
+    return await readDirect(tools, features, key, range, response)
+  } catch (error) {
+    response.destroy()
+    throw error
+  }
+}
+
+async function readDirect(
+  tools: Tools,
+  features: GatewayFeatures,
+  key: string,
+  range: ByteRange | undefined,
+  response: IncomingMessage,
+): Promise<Download | undefined> {
+  const contentRange = response.headers['content-range']
+  if (response.statusCode === 416) {
+    response.resume()
+    const size = /^bytes \*\/(\d+)$/.exec(contentRange ?? '')?.[1]
+    if (size === undefined) throw nonsense('refused a range without telling the size')
+    throw invalidRange(Number(size))
+  }
+  const sent = response.statusCode === 206 ? parseContentRange(contentRange) : undefined
+  const length = Number(response.headers['content-length'] ?? Number.NaN)
+  if (response.statusCode === 206 && !sent) throw nonsense('answered a range without saying which')
+  const size = sent?.size ?? length
+  const object = factsFromHeaders(tools.names, features, response.headers, key, size)
+  if (!object || !Number.isSafeInteger(size)) {
+    response.destroy()
+    return undefined
+  }
+  const span = spanOf(range, size)
+  const from = sent?.first ?? 0
+  const to = sent?.last ?? size - 1
+  if (length !== to - from + 1 || span.first < from || span.last > to)
+    throw nonsense('answered with another range than was asked for')
+  return new DownloadBody(response, {
+    object,
+    span,
+    skip: span.first - from,
+    surplus: to - span.last,
+    idleMs: tools.rest.idleMs,
+  })
+}
+
+/** The listing has said what there is; the download must agree with it. Undefined when it does not. */
+async function downloadListed(
+  tools: Tools,
+  features: GatewayFeatures,
+  bucket: string,
+  listed: GatewayObject,
+  span: Span,
+): Promise<Download | undefined> {
+  const { key } = listed
+  // A folder object has no bytes, and its download is not an object's.
+  if (key.endsWith('/') && !features.anyKey) {
+    return new DownloadBody(undefined, { object: { ...listed, headers: {}, metadata: {} }, span, ...whole(tools) })
+  }
+  const response = await open(tools, bucket, key)
+  if (!response) return undefined
+  const wrong = disagreement(response, listed)
+  if (wrong !== undefined) {
+    response.destroy()
+    tools.log.info({ bucket, wrong }, 'the object changed between listing and download')
+    return undefined
+  }
+  if (isAmbiguous(response) && (await stat(tools, features, bucket, key))?.stamp !== listed.stamp) {
+    response.destroy()
+    return undefined
+  }
+  const { contentType, headers, metadata } = headerFacts(tools.names, response.headers, key, true)
+  const object = { ...listed, contentType, headers, metadata }
+  return new DownloadBody(response, {
+    ...whole(tools),
+    object,
+    span,
+    skip: span.first,
+    surplus: listed.size - 1 - span.last,
+  })
+}
+
+function whole(tools: Tools): { skip: number; surplus: number; idleMs: number } {
+  return { skip: 0, surplus: 0, idleMs: tools.rest.idleMs }
+}
+
+/** Undefined when the object has gone since it was listed. */
+async function open(tools: Tools, bucket: string, key: string): Promise<IncomingMessage | undefined> {
+  try {
+    return await request(tools, 'GET', { bucket, key })
+  } catch (error) {
+    if (error instanceof S3Error && error.code === 'NoSuchKey') return undefined
+    throw error
+  }
+}
+
+/** What is wrong with a full download of the listed object. */
+function disagreement(response: IncomingMessage, listed: GatewayObject): string | undefined {
+  const { headers, statusCode } = response
+  if (statusCode !== 200) return `status ${statusCode}`
+  if (/^text\/html\b/i.test(headers['content-type'] ?? '') && !/^text\/html\b/i.test(listed.contentType))
+    return 'an HTML page'
+  // Absent in a chunked answer; the bytes are counted anyway.
+  const length = headers['content-length']
+  if (length !== undefined && Number(length) !== listed.size) return 'size'
+  const time = Date.parse(headers['last-modified'] ?? '')
+  if (time !== Math.floor(Date.parse(listed.lastModified) / 1000) * 1000) return 'time'
+  return undefined
+}
+
+/** Both times are the gateway's own. */
+function isAmbiguous(response: IncomingMessage): boolean {
+  const answered = Date.parse(response.headers.date ?? '')
+  const modified = Date.parse(response.headers['last-modified'] ?? '')
+  return !(answered - modified >= AMBIGUOUS_MS)
+}
+
+/** The mark of the upload that the object now comes from; undefined when it is not one of ours or gone. */
+export async function revisionOf(tools: Tools, bucket: string, key: string): Promise<string | undefined> {
+  const response = await open(tools, bucket, key)
+  if (!response) return undefined
+  const { revision } = headerFacts(tools.names, response.headers, key, true)
+  if (Number(response.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= DRAIN_BYTES) response.resume()
+  else response.destroy()
+  return revision
+}
+
+/** An unwanted body up to this size is read, because a new connection would cost more, bytes. */
+const DRAIN_BYTES = 64 * 1024

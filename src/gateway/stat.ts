@@ -1,0 +1,77 @@
+import type { IncomingMessage } from 'node:http'
+import { S3Error } from '../errors/s3-error.js'
+import { isTokenRefusal, noSuchKey, type Subject, TokenRefused, translate } from './errors.js'
+import type { GatewayFeatures, GatewayObject } from './gateway.js'
+import { whyUnfit } from './keys.js'
+import { toObject } from './list-entry.js'
+import { lookUp, requireBucket } from './look-up.js'
+import { factsFromHeaders } from './object-facts.js'
+import { httpFailure, readAnswer } from './rest-client.js'
+import type { Tools } from './tools.js'
+
+/** See Gateway.stat. */
+export async function stat(
+  tools: Tools,
+  features: GatewayFeatures,
+  bucket: string,
+  key: string,
+): Promise<GatewayObject | undefined> {
+  if (!features.anyKey && whyUnfit(key) !== undefined) return undefined
+  if (features.objectHead) {
+    const answer = await head(tools, features, bucket, key)
+    if (answer !== 'unknown') return answer
+  }
+  const entry = await lookUp(tools, features, bucket, key)
+  return entry && !entry.isPrefix ? toObject(features, entry) : undefined
+}
+
+/** `unknown` when the answer is not about an object: the gateway does not do what it says it does. */
+async function head(
+  tools: Tools,
+  features: GatewayFeatures,
+  bucket: string,
+  key: string,
+): Promise<GatewayObject | undefined | 'unknown'> {
+  try {
+    const answer = await request(tools, 'HEAD', { bucket, key })
+    answer.resume()
+    if (answer.statusCode !== 200) return 'unknown'
+    return (
+      factsFromHeaders(tools.names, features, answer.headers, key, Number(answer.headers['content-length'])) ??
+      'unknown'
+    )
+  } catch (error) {
+    if (error instanceof S3Error && error.code === 'NoSuchKey') return undefined
+    throw error
+  }
+}
+
+/** The head of the answer to a GET or HEAD of an object: 200, 206 or 416. Throws S3Error for any other. */
+export function request(
+  tools: Tools,
+  method: 'GET' | 'HEAD',
+  subject: Required<Subject>,
+  headers: Record<string, string> = {},
+): Promise<IncomingMessage> {
+  const { rest, names, session, log } = tools
+  const path = names.downloadPath(subject.bucket, subject.key)
+  return session.withUrlToken(async (token) => {
+    // Without the parameter the gateway would answer with its console's page and status 200.
+    const response = await rest.get(method, `${path}?token=${encodeURIComponent(token)}`, {
+      'accept-encoding': 'identity',
+      ...headers,
+    })
+    if ([200, 206, 416].includes(response.statusCode ?? 0)) return response
+    const failure = httpFailure(names, await readAnswer(response, rest.idleMs))
+    // The answer to a HEAD has no body to say what is missing.
+    if (method === 'HEAD' && failure.status === 404 && failure.headerCode === undefined)
+      throw await missing(tools, subject)
+    const error = translate(failure, subject, log)
+    throw isTokenRefusal(failure) || failure.status === 403 ? new TokenRefused(error) : error
+  })
+}
+
+async function missing(tools: Tools, subject: Required<Subject>): Promise<S3Error> {
+  await requireBucket(tools, subject.bucket)
+  return noSuchKey(subject.bucket, subject.key)
+}

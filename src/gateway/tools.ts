@@ -1,0 +1,15 @@
+import type { Logger } from '../log.js'
+import type { BrandNames } from './brand.js'
+import type { FeatureCache } from './features.js'
+import type { MarkerLookup } from './level-listing.js'
+import type { LevelSource } from './level-reader.js'
+import type { RestClient } from './rest-client.js'
+
+/** What the calls of one account work with. All but the session is shared by the accounts of a pool. */
+export interface Tools extends LevelSource {
+  readonly rest: RestClient
+  readonly names: BrandNames
+  readonly features: FeatureCache
+  readonly isMarker: MarkerLookup | undefined
+  readonly log: Logger
+}

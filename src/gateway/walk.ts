@@ -1,0 +1,153 @@
+import { compareUtf8 } from '../common/byte-order.js'
+import { type Bound, start } from './bound.js'
+import type { ListablePrefix } from './keys.js'
+import type { Level } from './level.js'
+import { LevelCursor } from './level-cursor.js'
+import type { RawEntry } from './list-entry.js'
+
+/** Folders whose levels are read ahead, each a call to the gateway. */
+const READ_AHEAD = 8
+/** Prefixes asked about together. */
+const MARKER_BATCH = 200
+
+/** Where a walk finds what it walks over. */
+export interface WalkSource {
+  level(prefix: string, bound: Bound): Promise<Level>
+  /** For each prefix whether a folder object of that name was stored, of which the gateway's listing shows nothing. */
+  markers(prefixes: string[]): Promise<boolean[]>
+  /** The folder object named as the walk's own prefix, if there is one. */
+  folderItself(prefix: string, level: Level): Promise<RawEntry | undefined>
+}
+
+/**
+ * All keys with a prefix, in UTF-8 byte order, out of a gateway that lists one level at a time. Going down into `a/` where it stands among its
+ * siblings gives the order of whole keys: what begins with `a/` sorts against everything else as `a/` does.
+ */
+export class FlatWalk {
+  readonly #source: WalkSource
+  readonly #prefix: string
+  readonly #within: ListablePrefix
+  readonly #after: string
+  readonly #readAhead: number
+  /** From the walk's own level down to where it is. */
+  #path: LevelCursor[] | undefined
+  #passOver: string | undefined
+  #lastName: string | undefined
+  #marks = new Map<string, boolean>()
+  #ahead = new Map<string, Promise<Level>>()
+
+  /** Keys strictly after `after`; `wanted` is how many will be asked for. */
+  constructor(source: WalkSource, prefix: string, within: ListablePrefix, after: string, wanted: number) {
+    this.#source = source
+    this.#prefix = prefix
+    this.#within = within
+    this.#after = after
+    this.#readAhead = wanted > 2 ? READ_AHEAD : 0
+  }
+
+  /** The next object, or undefined at the end. Throws S3Error. */
+  async next(): Promise<RawEntry | undefined> {
+    for (;;) {
+      const entry = await this.#step()
+      if (!entry) return undefined
+      if (entry.isPrefix || entry.name === this.#lastName || !this.#isWanted(entry.name)) continue
+      this.#lastName = entry.name
+      return entry
+    }
+  }
+
+  /** Passes over every key that begins with `group`, itself the beginning of the last key. */
+  seekPast(group: string): void {
+    this.#passOver = group
+    this.#ahead.clear()
+    const path = this.#path ?? []
+    while (path.length > 0 && (path.at(-1) as LevelCursor).prefix.startsWith(group)) path.pop()
+    path.at(-1)?.seek({ kind: 'past', name: group })
+  }
+
+  /** The next entry on the way, which may be a prefix that is gone into, or a key that is not wanted. */
+  async #step(): Promise<RawEntry | undefined> {
+    if (!this.#path) return this.#enter()
+    const cursor = this.#path.at(-1)
+    if (!cursor) return undefined
+    const entry = await cursor.next()
+    if (!entry) {
+      this.#path.pop()
+      return this.#step()
+    }
+    if (!entry.name.endsWith('/') || entry.name === cursor.prefix || this.#isPassedOver(entry.name)) return entry
+    if (!this.#mayHold(entry.name)) return entry
+    const isMarker = entry.isPrefix && this.#isWanted(entry.name) && (await this.#isMarker(entry.name, cursor))
+    await this.#descend(entry.name, cursor)
+    return isMarker ? marker(entry.name) : entry
+  }
+
+  /** Opens the walk's own level. */
+  async #enter(): Promise<RawEntry | undefined> {
+    const { ask } = this.#within
+    const bound = boundIn(ask, this.#after)
+    const level = await this.#source.level(ask, bound)
+    this.#path = [this.#cursor(ask, level, bound)]
+    const wanted = this.#prefix.endsWith('/') && compareUtf8(this.#prefix, this.#after) > 0
+    return (wanted ? await this.#source.folderItself(this.#prefix, level) : undefined) ?? this.#step()
+  }
+
+  async #descend(prefix: string, from: LevelCursor): Promise<void> {
+    const bound = boundIn(prefix, this.#after)
+    const reading = this.#ahead.get(prefix) ?? this.#source.level(prefix, bound)
+    this.#ahead.delete(prefix)
+    if (this.#readAhead > 0) this.#readOn(from)
+    this.#path?.push(this.#cursor(prefix, await reading, bound))
+  }
+
+  /** A tree of many small folders would otherwise cost one round trip after the other. */
+  #readOn(cursor: LevelCursor): void {
+    for (const prefix of cursor.nextPrefixes(this.#readAhead)) {
+      if (this.#ahead.has(prefix) || this.#ahead.size >= this.#readAhead) continue
+      const reading = this.#source.level(prefix, start)
+      // Whoever needs it sees the error; nobody may.
+      reading.catch(() => {})
+      this.#ahead.set(prefix, reading)
+    }
+  }
+
+  #cursor(prefix: string, level: Level, bound: Bound): LevelCursor {
+    return new LevelCursor(prefix, (from) => this.#source.level(prefix, from), level, bound)
+  }
+
+  async #isMarker(prefix: string, cursor: LevelCursor): Promise<boolean> {
+    const known = this.#marks.get(prefix)
+    if (known !== undefined) return known
+    const prefixes = [prefix, ...cursor.nextPrefixes(MARKER_BATCH - 1)]
+    const found = await this.#source.markers(prefixes)
+    this.#marks = new Map(prefixes.map((name, i) => [name, found[i] === true]))
+    return found[0] === true
+  }
+
+  #isWanted(name: string): boolean {
+    return name.startsWith(this.#prefix) && !this.#isPassedOver(name) && compareUtf8(name, this.#after) > 0
+  }
+
+  #isPassedOver(name: string): boolean {
+    return this.#passOver !== undefined && name.startsWith(this.#passOver)
+  }
+
+  /** Whether keys below a folder can have the walk's prefix; not so when the level asked for is wider than it. */
+  #mayHold(folder: string): boolean {
+    return folder.startsWith(this.#prefix) || this.#prefix.startsWith(folder)
+  }
+}
+
+/** Where to begin in the level `prefix` when only keys strictly after `after` are wanted. */
+function boundIn(prefix: string, after: string): Bound {
+  if (!after.startsWith(prefix)) return compareUtf8(after, prefix) < 0 ? start : { kind: 'past', name: prefix }
+  const slash = after.indexOf('/', prefix.length)
+  // With the folder that `after` lies in, for there may be later keys below it.
+  if (slash >= 0) return { kind: 'from', name: after.slice(0, slash + 1) }
+  return after === '' ? start : { kind: 'after', name: after }
+}
+
+/** A folder object of which the gateway shows only that the folder is there, and no time. */
+export function marker(name: string): RawEntry {
+  return { name, size: 0, lastModified: '1970-01-01T00:00:00Z', contentType: '', isPrefix: false }
+}
