@@ -17,7 +17,7 @@ export interface Claim {
   readonly expires: number | undefined
   /** The hash of the payload or the word that stands for it, as sent and signed. */
   readonly payloadHash: string | undefined
-  /** The query parameter that carries the signature and is no part of what is signed. */
+  /** The query parameter that carries the signature and is no part of what is signed, lower-case. */
   readonly signatureParameter: string | undefined
   /** The error for a component that is wrong, in the code for where it came from. */
   readonly malformed: Malformed

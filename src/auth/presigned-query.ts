@@ -16,7 +16,8 @@ const MAX_EXPIRES_S = 604_800
 /** The brand of the signature parameters in the query; undefined if there are none. */
 export function presignedBrand({ rawQuery, query }: RequestHead): Brand | undefined {
   if (rawQuery === '') return undefined
-  const [brand, other] = BRANDS.filter((word) => MARKS.some((mark) => query.has(`X-${word}-${mark}`)))
+  const names = new Set(query.entries.map(([name]) => name.toLowerCase()))
+  const [brand, other] = BRANDS.filter((word) => MARKS.some((mark) => names.has(`x-${word}-${mark}`.toLowerCase())))
   if (other !== undefined) throw malformed(`Signature parameters of X-${brand}- and X-${other}- are mixed.`)
   return brand
 }
@@ -55,13 +56,15 @@ export function parsePresignedQuery(brand: Brand, head: RequestHead): Claim {
     time,
     expires,
     payloadHash: pinnedHash(`X-${brand}-Content-Sha256`, parameter('Content-Sha256'), head),
-    signatureParameter: `X-${brand}-Signature`,
+    signatureParameter: `x-${brand}-signature`.toLowerCase(),
     malformed,
   }
 }
 
+/** In any case: presigners that move headers to the query leave those names lower-case. */
 function onlyValue({ query }: RequestHead, name: string): string | undefined {
-  const values = query.entries.filter(([n]) => n === name)
+  const lower = name.toLowerCase()
+  const values = query.entries.filter(([found]) => found.toLowerCase() === lower)
   if (values.length > 1) throw malformed(`The parameter ${name} is given more than once.`)
   return values[0]?.[1]
 }

@@ -70,14 +70,14 @@ function* pathForms(rawPath: string, basePaths: readonly string[]): Generator<st
 }
 
 function* queryForms(rawQuery: string, signatureParameter: string | undefined): Generator<string> {
-  const canonical = canonicalQuery(rawQuery, (name) => name === signatureParameter)
+  const canonical = canonicalQuery(rawQuery, (name) => name.toLowerCase() === signatureParameter)
   yield canonical
   const sent =
     signatureParameter === undefined
       ? rawQuery
       : rawQuery
           .split('&')
-          .filter((pair) => !pair.startsWith(`${signatureParameter}=`))
+          .filter((pair) => pair.slice(0, signatureParameter.length + 1).toLowerCase() !== `${signatureParameter}=`)
           .join('&')
   if (sent !== canonical) yield sent
 }

@@ -1,0 +1,501 @@
+import { createHash } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { type Authenticate, createAuthenticator } from '../../src/auth/authenticate.js'
+import { staticCredentials } from '../../src/auth/credentials.js'
+import { anonymousPayload } from '../../src/auth/payload-mode.js'
+import { EMPTY_SHA256, type Presign, presignQuery } from '../../src/common/sigv4.js'
+import { S3Error } from '../../src/errors/s3-error.js'
+import { type HeadParts, requestHead } from '../support/request-head.js'
+import { example, type SignOptions, sign } from '../support/signer.js'
+
+const credentials = staticCredentials([example])
+const MINUTE = 60_000
+
+function authenticator(now: number = example.time, signedBasePaths: string[] = []): Authenticate {
+  return createAuthenticator({ credentials, region: 'us-east-1', now: () => now, signedBasePaths })
+}
+
+const host: [string, string] = ['Host', 'examplebucket.s3.amazonaws.com']
+const get: HeadParts = { target: '/bucket/key', headers: [host] }
+
+async function refusal(promise: Promise<unknown>): Promise<S3Error> {
+  const error = await promise.then(
+    () => new Error('was let in'),
+    (e: unknown) => e,
+  )
+  if (error instanceof S3Error) {
+    const shown = JSON.stringify([error.message, error.fields])
+    if (shown.includes(example.secretAccessKey)) throw new Error('the secret is in the error')
+    return error
+  }
+  throw error
+}
+
+async function refused(
+  t: Test,
+  name: string,
+  code: string,
+  parts: HeadParts,
+  options: { says?: RegExp; now?: number } = {},
+) {
+  const error = await refusal(authenticator(options.now)(requestHead(parts)))
+  t.equal(error.code, code, name)
+  if (options.says) t.match(error.message, options.says, `${name}: the message`)
+  return error
+}
+
+/** The request with one header changed, added or (undefined) left out. */
+function altered(parts: HeadParts, header: string, value: string | undefined): HeadParts {
+  const rest = (parts.headers ?? []).filter(([name]) => name.toLowerCase() !== header.toLowerCase())
+  return { ...parts, headers: value === undefined ? rest : [...rest, [header, value]] }
+}
+
+function authorization(parts: HeadParts): string {
+  return parts.headers?.find(([name]) => name === 'Authorization')?.[1] ?? ''
+}
+
+/** The signed example with its Authorization header edited. */
+function edited(from: string | RegExp, to: string): HeadParts {
+  const signed = sign(get)
+  const value = authorization(signed).replace(from, to)
+  if (value === authorization(signed)) throw new Error('the edit changed nothing')
+  return altered(signed, 'Authorization', value)
+}
+
+t.test("AWS's published examples are let in", async (t) => {
+  const auth = (rest: string) =>
+    `AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request,${rest}`
+  const ranged = requestHead({
+    target: '/test.txt',
+    headers: [
+      host,
+      ['Range', 'bytes=0-9'],
+      ['x-amz-content-sha256', EMPTY_SHA256],
+      ['x-amz-date', example.timestamp],
+      [
+        'Authorization',
+        auth(
+          'SignedHeaders=host;range;x-amz-content-sha256;x-amz-date,Signature=f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41',
+        ),
+      ],
+    ],
+  })
+  t.match(await authenticator()(ranged), {
+    identity: { accessKeyId: example.accessKeyId },
+    presigned: false,
+    payload: { kind: 'signed', sha256: EMPTY_SHA256 },
+  })
+
+  const put = requestHead({
+    method: 'PUT',
+    target: '/test$file.text',
+    headers: [
+      host,
+      ['Date', 'Fri, 24 May 2013 00:00:00 GMT'],
+      ['x-amz-date', example.timestamp],
+      ['x-amz-storage-class', 'REDUCED_REDUNDANCY'],
+      ['x-amz-content-sha256', '44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072'],
+      [
+        'Authorization',
+        auth(
+          'SignedHeaders=date;host;x-amz-content-sha256;x-amz-date;x-amz-storage-class,Signature=98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd',
+        ),
+      ],
+    ],
+  })
+  t.ok(await authenticator()(put))
+
+  const presigned =
+    '/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2Faws4_request' +
+    '&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&X-Amz-SignedHeaders=host' +
+    '&X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404'
+  t.match(await authenticator()(requestHead({ target: presigned, headers: [host] })), {
+    presigned: true,
+    payload: { kind: 'unsigned' },
+  })
+
+  const chunked = requestHead({
+    method: 'PUT',
+    target: '/examplebucket/chunkObject.txt',
+    headers: [
+      ['Host', 's3.amazonaws.com'],
+      ['x-amz-date', example.timestamp],
+      ['x-amz-storage-class', 'REDUCED_REDUNDANCY'],
+      ['x-amz-content-sha256', 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD'],
+      ['Content-Encoding', 'aws-chunked'],
+      ['x-amz-decoded-content-length', '66560'],
+      ['Content-Length', '66824'],
+      [
+        'Authorization',
+        auth(
+          'SignedHeaders=content-encoding;content-length;host;x-amz-content-sha256;x-amz-date;x-amz-decoded-content-length;x-amz-storage-class,' +
+            'Signature=4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9',
+        ),
+      ],
+    ],
+  })
+  t.match(await authenticator()(chunked), {
+    payload: {
+      kind: 'chunked',
+      trailer: false,
+      signing: { seedSignature: '4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9' },
+    },
+  })
+})
+
+t.test('no signature at all is nobody, and no error', async (t) => {
+  t.equal(await authenticator()(requestHead(get)), undefined)
+  t.equal(
+    await authenticator()(requestHead({ target: '/b/k?Expires=1&x-amz-acl=private', headers: [host] })),
+    undefined,
+  )
+})
+
+t.test('forms of payload', async (t) => {
+  const kinds: [string, object][] = [
+    ['UNSIGNED-PAYLOAD', { kind: 'unsigned' }],
+    ['STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER', { kind: 'chunked', trailer: true, signing: Object }],
+    ['STREAMING-UNSIGNED-PAYLOAD-TRAILER', { kind: 'chunked', trailer: true, signing: undefined }],
+    [EMPTY_SHA256.toUpperCase(), { kind: 'signed', sha256: EMPTY_SHA256 }],
+  ]
+  for (const [contentSha256, payload] of kinds) {
+    t.match((await authenticator()(requestHead(sign(get, { contentSha256 }))))?.payload, payload, contentSha256)
+  }
+  const wrong: [string, string][] = [
+    ['STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD', 'NotImplemented'],
+    ['STREAMING-UNSIGNED-PAYLOAD', 'NotImplemented'],
+    ['abc', 'InvalidArgument'],
+    [EMPTY_SHA256.slice(1), 'InvalidArgument'],
+    ['unsigned-payload', 'InvalidArgument'],
+  ]
+  for (const [contentSha256, code] of wrong) await refused(t, contentSha256, code, sign(get, { contentSha256 }))
+})
+
+t.test('no caller, but claims about the body: they are checked, and signed chunks are refused', async (t) => {
+  const declaring = (value: string) => requestHead(altered(get, 'x-amz-content-sha256', value))
+  t.same(anonymousPayload(requestHead(get)), { kind: 'unsigned' })
+  t.same(anonymousPayload(declaring(EMPTY_SHA256)), { kind: 'signed', sha256: EMPTY_SHA256 })
+  t.same(anonymousPayload(declaring('STREAMING-UNSIGNED-PAYLOAD-TRAILER')), {
+    kind: 'chunked',
+    trailer: true,
+    signing: undefined,
+  })
+  t.throws(() => anonymousPayload(declaring('STREAMING-AWS4-HMAC-SHA256-PAYLOAD')), { code: 'AccessDenied' })
+})
+
+t.test('X-Cloud-* in headers and query', async (t) => {
+  t.ok(await authenticator()(requestHead(sign(get, { brand: 'cloud' }))))
+  const error = await refused(
+    t,
+    'wrong',
+    'SignatureDoesNotMatch',
+    sign(get, { brand: 'cloud', secretAccessKey: 'wrong-secret' }),
+  )
+  t.equal(error.fields.AWSAccessKeyId, example.accessKeyId)
+  t.match((await authenticator()(requestHead(link({ brand: 'Cloud' }))))?.presigned, true)
+  await refused(t, 'both', 'AuthorizationQueryParametersError', {
+    target: `${link({}).target}&X-Cloud-Signature=a`,
+    headers: [host],
+  })
+  await refused(t, 'two dates', 'InvalidArgument', altered(sign(get), 'x-cloud-date', '20130524T000001Z'))
+})
+
+t.test('what clients send in other spellings is still verified', async (t) => {
+  const accepted: [string, HeadParts, SignOptions?][] = [
+    ['query without =', { ...get, target: '/bucket?acl' }],
+    ['query out of order, repeated', { ...get, target: '/bucket?b=2&a=2&a=1&B=' }],
+    ['lower-case escapes', { ...get, target: '/bucket/%c3%a9%2b' }],
+    ['characters that need no escape, escaped', { ...get, target: '/bucket/%41%7e' }],
+    ['reserved characters unescaped', { ...get, target: "/bucket/a+b=c!'()*@:,$&" }],
+    ['path signed as sent', { ...get, target: "/bucket/a+b!'()*" }, { path: "/bucket/a+b!'()*" }],
+    ['escaped slash signed as sent', { ...get, target: '/bucket/a%2Fb' }, { path: '/bucket/a%2Fb' }],
+    ['query signed as sent', { ...get, target: '/bucket?versions&prefix=a' }, { query: 'versions&prefix=a' }],
+    ['literal + as space', { ...get, target: '/bucket?prefix=a+b' }, { query: 'prefix=a%20b' }],
+    ['dots and double slashes', { ...get, target: '/bucket//a/../b/./' }],
+    [
+      'bytes beyond ASCII',
+      { ...get, target: '/bucket/\u00c3\u00a9', headers: [host, ['x-amz-meta-a', '\u00c3\u00a9']] },
+    ],
+    ['repeated headers', { ...get, headers: [host, ['x-amz-meta-a', '1'], ['X-Amz-Meta-A', ' 2   3 ']] }],
+  ]
+  for (const [name, parts, options] of accepted) {
+    t.ok(await authenticator()(requestHead(sign(parts, options))), name)
+  }
+  // What the decoder of queries takes for a space was not signed as a plus.
+  await refused(t, 'literal + as %2B', 'SignatureDoesNotMatch', {
+    ...sign({ ...get, target: '/bucket?prefix=a+b' }, { query: 'prefix=a%2Bb' }),
+  })
+})
+
+t.test('a path prefix that a proxy took off', async (t) => {
+  const signed = requestHead({ ...sign({ ...get, target: '/s3/bucket/key' }), target: '/bucket/key' })
+  t.equal((await refusal(authenticator()(signed))).code, 'SignatureDoesNotMatch')
+  t.ok(await authenticator(example.time, ['/other', '/s3'])(signed))
+})
+
+t.test('Date stands in for x-amz-date', async (t) => {
+  const parts = sign({ ...get, headers: [host, ['Date', 'Fri, 24 May 2013 00:00:00 GMT']] })
+  t.ok(await authenticator()(requestHead(parts)), 'beside it')
+  const dateOnly = altered(parts, 'x-amz-date', undefined)
+  const error = await refusal(authenticator()(requestHead(dateOnly)))
+  t.match(error.message, /did not arrive: x-amz-date/)
+  for (const date of ['yesterday', '24 May 2013', '2013-05-24T00:00:00Z']) {
+    const unsigned = altered(altered(edited(';x-amz-date', ''), 'x-amz-date', undefined), 'Date', date)
+    await refused(t, date, 'AccessDenied', unsigned, { says: /x-amz-date/ })
+  }
+  const noDate = altered(edited(';x-amz-date', ''), 'x-amz-date', undefined)
+  await refused(t, 'no date', 'AccessDenied', noDate, { says: /x-amz-date/ })
+  const byDate = altered(noDate, 'Date', 'Fri, 24 May 2013 00:00:00 GMT')
+  const mismatch = await refused(t, 'Date that is not signed over', 'SignatureDoesNotMatch', byDate)
+  t.match(mismatch.fields.StringToSign, /\n20130524T000000Z\n/)
+})
+
+t.test('faults of the Authorization header', async (t) => {
+  const M = 'AuthorizationHeaderMalformed'
+  const all = authorization(sign(get))
+  const other = (value: string) => altered(get, 'Authorization', value)
+  await refused(t, 'signature version 2', 'InvalidRequest', other('AWS AKID:frJIUN8DYpKDtOLCwo='), {
+    says: /version 2/,
+  })
+  await refused(t, 'ECDSA', 'UnsupportedSignature', edited('AWS4-HMAC-SHA256', 'AWS4-ECDSA-P256-SHA256'), {
+    says: /AWS4-ECDSA-P256-SHA256/,
+  })
+  await refused(t, 'Bearer', 'InvalidArgument', other('Bearer abc'))
+  await refused(t, 'empty', 'InvalidArgument', other(''))
+  await refused(t, 'algorithm alone', M, other('AWS4-HMAC-SHA256'))
+  await refused(t, 'algorithm run together', 'UnsupportedSignature', other(all.replace(' ', '')))
+  await refused(t, 'no =', M, edited(/Signature=.*/, 'Signature'))
+  await refused(t, 'unknown component', M, edited('Signature=', 'Sig='))
+  await refused(t, 'component twice', M, edited(/$/, ', Signature=a'), { says: /twice/ })
+  await refused(t, 'trailing comma', M, edited(/$/, ','))
+  await refused(t, 'no credential', M, edited(/Credential=[^,]*, /, ''), { says: /Credential is missing/ })
+  await refused(t, 'no signed headers', M, edited(/SignedHeaders=[^,]*, /, ''), { says: /SignedHeaders is missing/ })
+  await refused(t, 'no signature', M, edited(/, Signature=.*/, ''), { says: /Signature is missing/ })
+  await refused(t, 'empty signature', M, edited(/Signature=.*/, 'Signature='), { says: /Signature is missing/ })
+  await refused(t, 'credential too short', M, edited('/aws4_request', ''))
+  await refused(t, 'no access key', M, edited(example.accessKeyId, ''))
+  await refused(t, 'credential date malformed', M, edited('/20130524/', '/2013-05-24/'))
+  await refused(t, 'host not signed', M, edited('=host;', '='), { says: /host/ })
+  await refused(t, 'empty name signed', M, edited('=host;', '=host;;'))
+  await refused(t, 'name signed twice', M, edited('=host;', '=host;host;'))
+  await refused(t, 'terminal', M, edited('aws4_request', 'aws5_request'), { says: /aws4_request/ })
+  await refused(t, 'service', M, sign(get, { service: 'ec2' }), { says: /service s3/ })
+  await refused(t, 'date of the day before', M, sign(get, { date: '20130523' }), { says: /20130523/ })
+  const region = await refused(t, 'region', M, sign(get, { region: 'eu-west-1' }), { says: /"eu-west-1".*"us-east-1"/ })
+  t.equal(region.fields.Region, 'us-east-1')
+  await refused(t, 'empty region', M, sign(get, { region: '' }))
+})
+
+t.test('faults of identity and signature', async (t) => {
+  const unknown = await refused(t, 'unknown key', 'InvalidAccessKeyId', sign(get, { accessKeyId: 'AKIDNOBODY' }))
+  t.equal(unknown.fields.AWSAccessKeyId, 'AKIDNOBODY')
+  const wrong = await refused(t, 'secret', 'SignatureDoesNotMatch', sign(get, { secretAccessKey: 'not-the-secret' }))
+  t.match(wrong.fields, { CanonicalRequest: /^GET\n\/bucket\/key\n/, StringToSign: /^AWS4-HMAC-SHA256\n/ })
+  await refused(t, 'short signature', 'SignatureDoesNotMatch', edited(/Signature=.*/, 'Signature=ab'))
+  await refused(t, 'long signature', 'SignatureDoesNotMatch', edited(/$/, '0'))
+  await refused(
+    t,
+    'upper-case signature',
+    'SignatureDoesNotMatch',
+    edited(/Signature=.*/, `Signature=${sign(get).signature.toUpperCase()}`),
+  )
+  const signed = sign({ ...get, headers: [host, ['x-amz-meta-a', '1']] })
+  await refused(t, 'method', 'SignatureDoesNotMatch', { ...signed, method: 'DELETE' })
+  await refused(t, 'path', 'SignatureDoesNotMatch', { ...signed, target: '/bucket/key2' })
+  await refused(t, 'query', 'SignatureDoesNotMatch', { ...signed, target: '/bucket/key?acl' })
+  await refused(t, 'host', 'SignatureDoesNotMatch', altered(signed, 'Host', 'elsewhere'))
+  await refused(t, 'header', 'SignatureDoesNotMatch', altered(signed, 'x-amz-meta-a', '2'))
+  await refused(t, 'payload hash', 'SignatureDoesNotMatch', altered(signed, 'x-amz-content-sha256', 'UNSIGNED-PAYLOAD'))
+  await refused(t, 'signed header gone', 'SignatureDoesNotMatch', altered(signed, 'x-amz-meta-a', undefined), {
+    says: /x-amz-meta-a/,
+  })
+  await refused(t, 'names from Object.prototype', 'SignatureDoesNotMatch', edited('=host;', '=constructor;host;'), {
+    says: /constructor/,
+  })
+  const added = await refused(t, 'header added', 'AccessDenied', altered(signed, 'x-amz-copy-source', '/b/secret'))
+  t.equal(added.fields.HeadersNotSigned, 'x-amz-copy-source')
+  await refused(t, 'X-Cloud header added', 'AccessDenied', altered(signed, 'x-cloud-meta-a', '1'))
+  await refused(t, 'token', 'InvalidToken', sign({ ...get, headers: [host, ['x-amz-security-token', 'T']] }), {
+    says: /x-amz-security-token/,
+  })
+})
+
+t.test('clocks: fifteen minutes either way, to the second', async (t) => {
+  for (const minutes of [-15, 15]) t.ok(await authenticator(example.time + minutes * MINUTE)(requestHead(sign(get))))
+  for (const ms of [-15 * MINUTE - 1000, 15 * MINUTE + 1000, 86_400_000, -86_400_000]) {
+    const error = await refused(t, `${ms} ms`, 'RequestTimeTooSkewed', sign(get), { now: example.time + ms })
+    t.match(error.fields, { RequestTime: '2013-05-24T00:00:00Z', MaxAllowedSkewMilliseconds: 900_000 })
+  }
+  for (const timestamp of ['20130231T000000Z', '20130524T250000Z', '2013-05-24T00:00:00Z', '20130524', '']) {
+    await refused(t, timestamp, 'AccessDenied', sign(get, { timestamp, date: '20130524' }))
+  }
+})
+
+function link(changes: Partial<Presign>): HeadParts {
+  const request: Presign = {
+    brand: 'Amz',
+    method: 'GET',
+    path: '/bucket/kéy +%',
+    host: host[1],
+    ...example,
+    expires: 60,
+    now: new Date(example.time),
+    ...changes,
+  }
+  const path = request.path.split('/').map(encodeURIComponent).join('/')
+  return { method: request.method, target: `${path}?${presignQuery(request)}`, headers: [host] }
+}
+
+function linkEdited(from: string | RegExp, to: string): HeadParts {
+  const { target } = link({})
+  const changed = target.replace(from, to)
+  if (changed === target) throw new Error('the edit changed nothing')
+  return { target: changed, headers: [host] }
+}
+
+t.test('faults of presigned URLs', async (t) => {
+  const Q = 'AuthorizationQueryParametersError'
+  t.ok(await authenticator()(requestHead(link({}))), 'the one without fault')
+  for (const name of ['Algorithm', 'Credential', 'Date', 'Expires', 'SignedHeaders', 'Signature']) {
+    await refused(t, `${name} missing`, Q, linkEdited(new RegExp(`X-Amz-${name}=[^&]*&?`), ''), {
+      says: new RegExp(`X-Amz-${name}`),
+    })
+    await refused(t, `${name} empty`, Q, linkEdited(new RegExp(`X-Amz-${name}=[^&]*`), `X-Amz-${name}=`))
+    await refused(t, `${name} twice`, Q, linkEdited(/$/, `&X-Amz-${name}=1`), { says: /more than once/ })
+  }
+  await refused(t, 'unknown algorithm', Q, linkEdited('AWS4-HMAC-SHA256', 'HMAC'))
+  await refused(t, 'ECDSA', 'UnsupportedSignature', linkEdited('HMAC-SHA256', 'ECDSA-P256-SHA256'), { says: /ECDSA/ })
+  await refused(t, 'version 2', 'InvalidRequest', {
+    target: '/b/k?AWSAccessKeyId=A&Expires=1&Signature=x',
+    headers: [host],
+  })
+  await refused(t, 'token', 'InvalidToken', linkEdited(/$/, '&X-Amz-Security-Token=T'))
+  for (const expires of ['0', '-1', '604801', '1.5', 'x', '1e3', '99999999999999999999', '%2B5']) {
+    await refused(t, `expires ${expires}`, Q, linkEdited('X-Amz-Expires=60', `X-Amz-Expires=${expires}`), {
+      says: /604800/,
+    })
+  }
+  t.ok(await authenticator()(requestHead(link({ expires: 604_800 }))), 'the longest')
+  await refused(t, 'date', Q, linkEdited('T000000Z', 'T00:00'))
+  await refused(t, 'date not that of the scope', Q, linkEdited('X-Amz-Date=20130524', 'X-Amz-Date=20130525'))
+  const region = await refused(t, 'region', Q, link({ region: 'eu-west-1' }))
+  t.equal(region.fields.Region, 'us-east-1')
+  await refused(t, 'service', Q, link({ service: 'ec2' }))
+  await refused(t, 'terminal', Q, linkEdited('aws4_request', 'aws4'))
+  await refused(t, 'host not signed', Q, linkEdited('SignedHeaders=host', 'SignedHeaders=range'))
+  await refused(t, 'unknown key', 'InvalidAccessKeyId', link({ accessKeyId: 'AKIDNOBODY' }))
+  await refused(t, 'other method', 'SignatureDoesNotMatch', { ...link({}), method: 'PUT' })
+  await refused(t, 'parameter added', 'SignatureDoesNotMatch', linkEdited(/$/, '&response-content-type=text/html'))
+  await refused(t, 'signature cut', 'SignatureDoesNotMatch', linkEdited(/.$/, ''))
+  await refused(t, 'header added', 'AccessDenied', altered(link({}), 'x-amz-copy-source', '/b/k'))
+  const both = sign({ ...get, target: link({}).target })
+  await refused(t, 'signed in both places', 'InvalidArgument', both)
+  await refused(t, 'a stranger in Authorization', 'InvalidArgument', altered(link({}), 'Authorization', 'Basic QQ=='))
+
+  t.ok(await authenticator(example.time + 60_000)(requestHead(link({}))), 'valid through its last second')
+  const late = await refused(t, 'expired', 'AccessDenied', link({}), { now: example.time + 61_000, says: /expired/ })
+  t.match(late.fields, { 'X-Amz-Expires': 60, Expires: '2013-05-24T00:01:00Z', ServerTime: '2013-05-24T00:01:01Z' })
+  t.ok(await authenticator(example.time - 15 * MINUTE)(requestHead(link({}))), 'a clock that is ahead')
+  await refused(t, 'from the future', 'AccessDenied', link({}), {
+    now: example.time - 16 * MINUTE,
+    says: /not valid yet/,
+  })
+})
+
+t.test('a hash pinned in a presigned URL', async (t) => {
+  const query = [['X-Amz-Content-Sha256', EMPTY_SHA256]] as const
+  // The helper signs UNSIGNED-PAYLOAD, so a link that pins something else does not verify ...
+  await refused(t, 'pinned and signed as unsigned', 'SignatureDoesNotMatch', link({ query }))
+  // ... and one that pins what was signed does.
+  const open = link({ query: [['X-Amz-Content-Sha256', 'UNSIGNED-PAYLOAD']] })
+  t.match((await authenticator()(requestHead(open)))?.payload, { kind: 'unsigned' })
+  await refused(
+    t,
+    'another value in the header',
+    'InvalidArgument',
+    altered(open, 'x-amz-content-sha256', EMPTY_SHA256),
+  )
+  await refused(
+    t,
+    'a value nobody signed',
+    'AccessDenied',
+    altered(link({}), 'x-amz-content-sha256', 'UNSIGNED-PAYLOAD'),
+  )
+})
+
+t.test('a body whose hash is signed and not sent (curl --aws-sigv4)', async (t) => {
+  const body = Buffer.from('some data')
+  const sha256 = createHash('sha256').update(body).digest('hex')
+  const post = { method: 'POST', target: '/bucket/key', headers: [host, ['Content-Length', '9'] as const] }
+  const signed = sign(post, { contentSha256: undefined, payloadHash: sha256 })
+  const read = (bytes: Buffer) => {
+    let times = 0
+    return Object.assign(
+      async () => {
+        times++
+        return bytes
+      },
+      { times: () => times },
+    )
+  }
+  const good = read(body)
+  const caller = await authenticator()(requestHead(signed), good)
+  t.same(caller?.payload, { kind: 'buffered', bytes: body })
+  t.equal(good.times(), 1)
+  t.equal(
+    (await refusal(authenticator()(requestHead(signed), read(Buffer.from('other'))))).code,
+    'SignatureDoesNotMatch',
+  )
+  const missing = await refusal(authenticator()(requestHead(signed)))
+  t.equal(missing.code, 'MissingSecurityHeader')
+  t.equal(missing.fields.MissingHeaderName, 'x-amz-content-sha256')
+
+  const empty = sign(post, { contentSha256: undefined, payloadHash: EMPTY_SHA256 })
+  t.equal((await refusal(authenticator()(requestHead(empty), read(body)))).code, 'SignatureDoesNotMatch', 'curl -T')
+  const stranger = read(body)
+  const nobody = sign(post, { contentSha256: undefined, accessKeyId: 'AKIDNOBODY' })
+  t.equal((await refusal(authenticator()(requestHead(nobody), stranger))).code, 'InvalidAccessKeyId')
+  t.equal(stranger.times(), 0, 'nothing is read for an unknown key')
+
+  const noBody = sign(get, { contentSha256: undefined })
+  t.match((await authenticator()(requestHead(noBody)))?.payload, { kind: 'signed', sha256: EMPTY_SHA256 })
+})
+
+t.test('a secret that changes takes effect at once', async (t) => {
+  let secretAccessKey: string = example.secretAccessKey
+  const authenticate = createAuthenticator({
+    credentials: async (accessKeyId) => ({ accessKeyId, secretAccessKey }),
+    region: 'us-east-1',
+    now: () => example.time,
+  })
+  t.ok(await authenticate(requestHead(sign(get))))
+  secretAccessKey = 'another-secret'
+  t.equal((await refusal(authenticate(requestHead(sign(get))))).code, 'SignatureDoesNotMatch')
+  t.ok(await authenticate(requestHead(sign(get, { secretAccessKey }))))
+})
+
+t.test('fixed credentials', async (t) => {
+  t.equal(credentials('constructor'), undefined)
+  t.match(credentials(example.accessKeyId), example)
+  const rejects: [string, string, string][] = [
+    ['ab', 'secret-enough', 'too short'],
+    ['a b c', 'secret-enough', 'space'],
+    ['abc,d', 'secret-enough', 'comma'],
+    ['abc', 'short', 'secret too short'],
+    ['abc', 'secret with space', 'space in the secret'],
+  ]
+  for (const [accessKeyId, secretAccessKey, name] of rejects) {
+    t.throws(() => staticCredentials([{ accessKeyId, secretAccessKey }]), /access key/, name)
+  }
+  t.throws(() => staticCredentials([example, example]), /twice/)
+  t.equal(
+    await (async () => {
+      try {
+        staticCredentials([{ accessKeyId: 'abc', secretAccessKey: 'tell no one' }])
+      } catch (error) {
+        return String(error).includes('tell no one')
+      }
+    })(),
+    false,
+  )
+})
