@@ -10,8 +10,8 @@ export interface BodySource {
 }
 
 /**
- * The body of a request as it arrives. Nothing is read ahead of `next` but what Node buffers of its own accord. After `close` the rest of the
- * message can be resumed or destroyed by whoever owns the connection.
+ * The body of a request as it arrives. Nothing is read ahead of `next` but what Node buffers of its own accord. After `close` the rest of a
+ * message that is still arriving is for whoever owns the connection to resume or destroy.
  */
 export class IncomingSource implements BodySource {
   readonly #incoming: IncomingMessage
@@ -50,6 +50,8 @@ export class IncomingSource implements BodySource {
     this.#incoming.off('end', this.#onEnd)
     this.#incoming.off('close', this.#onClose)
     // 'error' keeps its listener: without one, a connection that dies later would end the process.
+    // Node sees to unread bytes only of messages that nobody has begun to read: left in the buffer, they would keep the connection paused.
+    if (this.#incoming.complete) this.#incoming.resume()
   }
 
   async #wait(): Promise<Buffer | undefined> {

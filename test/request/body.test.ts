@@ -1,0 +1,433 @@
+import { createHash } from 'node:crypto'
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import type { PayloadMode } from '../../src/auth/caller.js'
+import { checksumAlgorithms, checksumHeader, createChecksum } from '../../src/common/checksums.js'
+import { S3Error } from '../../src/errors/s3-error.js'
+import { defaultLimits } from '../../src/limits.js'
+import type { BodyFacts, BodyOptions } from '../../src/request/body.js'
+import { hasAwsChunked, storedContentEncoding } from '../../src/request/content-encoding.js'
+import { openBody } from '../../src/request/open-body.js'
+import { frame, signing } from '../support/aws-chunked.js'
+import { requestHead } from '../support/request-head.js'
+
+type Headers = Record<string, string>
+
+interface Sent {
+  payload?: PayloadMode
+  headers?: Headers
+  method?: string
+  target?: string
+  options?: BodyOptions
+  maxPutBytes?: number
+}
+
+/** Sends a body in the given pieces and tells what came out of it. */
+async function receive(pieces: readonly Buffer[], sent: Sent = {}): Promise<{ bytes: Buffer; facts: BodyFacts }> {
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+  const incoming = new IncomingMessage(new Socket())
+  for (const piece of pieces) incoming.push(piece)
+  incoming.push(null)
+  const headers = { 'content-length': String(length), ...sent.headers }
+  const head = requestHead({
+    method: sent.method ?? 'PUT',
+    target: sent.target ?? '/bucket/key',
+    headers: Object.entries(headers),
+  })
+  const limits = { ...defaultLimits, maxPutBytes: sent.maxPutBytes ?? defaultLimits.maxPutBytes }
+  const body = openBody(incoming, head, sent.payload ?? { kind: 'unsigned' }, limits)
+  const out: Buffer[] = []
+  const facts = await body.stream((chunk) => void out.push(chunk), sent.options)
+  return { bytes: Buffer.concat(out), facts }
+}
+
+async function codeOf(work: Promise<unknown>): Promise<string> {
+  try {
+    await work
+    return 'none'
+  } catch (error) {
+    if (error instanceof S3Error) return error.code
+    throw error
+  }
+}
+
+async function refused(t: Test, name: string, code: string, pieces: Buffer[], sent: Sent): Promise<void> {
+  t.equal(await codeOf(receive(pieces, sent)), code, name)
+}
+
+const data = Buffer.from('Welcome to Amazon S3.')
+const other = Buffer.from('Welcome to Amazon S4.')
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
+const md5 = (bytes: Buffer) => createHash('md5').update(bytes).digest('base64')
+
+function checksum(algorithm: (typeof checksumAlgorithms)[number], bytes: Buffer): string {
+  const running = createChecksum(algorithm)
+  running.update(bytes)
+  return running.digest()
+}
+
+t.test('a plain body and what is known of it', async (t) => {
+  const plain = await receive([data.subarray(0, 5), data.subarray(5)])
+  t.same(plain.bytes, data)
+  t.same(plain.facts, { size: data.length })
+  const asked = await receive([data], { options: { md5: true, checksum: 'CRC64NVME' } })
+  t.equal(asked.facts.md5?.toString('base64'), md5(data))
+  t.same(asked.facts.checksum, { algorithm: 'CRC64NVME', value: checksum('CRC64NVME', data) })
+})
+
+t.test('declared digests are verified', async (t) => {
+  const payload: PayloadMode = { kind: 'signed', sha256: sha256(data) }
+  t.same((await receive([data], { payload })).facts, { size: data.length })
+  await refused(t, 'sha256', 'XAmzContentSHA256Mismatch', [other], { payload })
+  await refused(t, 'sha256 of an empty body', 'XAmzContentSHA256Mismatch', [], { payload })
+
+  const good = await receive([data], { headers: { 'content-md5': md5(data) } })
+  t.equal(good.facts.md5?.toString('base64'), md5(data))
+  await refused(t, 'MD5', 'BadDigest', [other], { headers: { 'content-md5': md5(data) } })
+  for (const bad of ['', 'abc', md5(data).slice(0, -2), `${md5(data)} `, sha256(data)]) {
+    await refused(t, `MD5 ${bad}`, 'InvalidDigest', [data], { headers: { 'content-md5': bad } })
+  }
+
+  for (const algorithm of checksumAlgorithms) {
+    const value = checksum(algorithm, data)
+    const headers = { [checksumHeader(algorithm)]: value, 'x-amz-sdk-checksum-algorithm': algorithm }
+    const { facts } = await receive([data], { headers, options: { checksum: 'CRC32' } })
+    t.same(facts.checksum, { algorithm, value }, algorithm)
+    await refused(t, `${algorithm} mismatch`, 'BadDigest', [other], { headers })
+    await refused(t, `${algorithm} invalid`, 'InvalidRequest', [data], {
+      headers: { [checksumHeader(algorithm)]: value.slice(1) },
+    })
+  }
+  const both = { 'x-amz-checksum-sha256': checksum('SHA256', data) }
+  t.match((await receive([data], { payload, headers: both })).facts.checksum, { algorithm: 'SHA256' })
+  await refused(t, 'SHA256 twice, one wrong', 'BadDigest', [data], {
+    payload,
+    headers: { 'x-amz-checksum-sha256': checksum('SHA256', other) },
+  })
+})
+
+t.test('contradictions about checksums are refused before a byte is read', async (t) => {
+  const crc32 = checksum('CRC32', data)
+  const cases: [string, string, Headers][] = [
+    [
+      'two checksums',
+      'InvalidRequest',
+      { 'x-amz-checksum-crc32': crc32, 'x-amz-checksum-sha1': checksum('SHA1', data) },
+    ],
+    ['an unknown one', 'NotImplemented', { 'x-amz-checksum-xxhash64': 'AAAAAAAAAAA=' }],
+    ['algorithm without checksum', 'InvalidRequest', { 'x-amz-sdk-checksum-algorithm': 'CRC32' }],
+    [
+      'algorithm unlike the checksum',
+      'InvalidRequest',
+      { 'x-amz-sdk-checksum-algorithm': 'SHA1', 'x-amz-checksum-crc32': crc32 },
+    ],
+    ['algorithm unknown', 'InvalidRequest', { 'x-amz-sdk-checksum-algorithm': 'MD4', 'x-amz-checksum-crc32': crc32 }],
+    ['trailer without framing', 'InvalidRequest', { 'x-amz-trailer': 'x-amz-checksum-crc32' }],
+  ]
+  for (const [name, code, headers] of cases) await refused(t, name, code, [data], { headers })
+  const framed: Sent = {
+    payload: { kind: 'chunked', signing: undefined, trailer: true },
+    headers: { 'x-amz-trailer': 'x-amz-checksum-crc32', 'x-amz-checksum-crc32': crc32 },
+  }
+  await refused(t, 'header and trailer', 'InvalidRequest', [frame([data])], framed)
+  for (const name of ['x-amz-meta-a', 'x-amz-checksum-crc32,x-amz-checksum-sha1', 'content-md5', '']) {
+    await refused(t, `trailer ${name}`, 'InvalidRequest', [frame([data])], {
+      ...framed,
+      headers: { 'x-amz-trailer': name },
+    })
+  }
+  await refused(t, 'trailer where signed chunks have none', 'InvalidRequest', [frame([data], { signing })], {
+    payload: { kind: 'chunked', signing, trailer: false },
+    headers: { 'x-amz-trailer': 'x-amz-checksum-crc32', 'x-amz-decoded-content-length': String(data.length) },
+  })
+})
+
+t.test('checksums that are not about this body', async (t) => {
+  const query = '/bucket/key?x-amz-checksum-crc32=AAAAAA%3D%3D&x-amz-sdk-checksum-algorithm=CRC32'
+  t.same((await receive([data], { target: query })).bytes, data, 'in the query of a presigned URL')
+  const headers = { 'x-amz-checksum-crc32': 'AAAAAA==', 'x-amz-checksum-type': 'FULL_OBJECT' }
+  t.ok(
+    await receive([data], { method: 'POST', target: '/bucket/key?uploadId=1', headers }),
+    'of the object to be completed',
+  )
+  t.ok(await receive([data], { headers: { 'x-amz-checksum-algorithm': 'SHA1', 'x-amz-checksum-mode': 'ENABLED' } }))
+})
+
+t.test('length, emptiness and limits', async (t) => {
+  const open = (headers: Headers, payload: PayloadMode = { kind: 'unsigned' }) =>
+    openBody(
+      new IncomingMessage(new Socket()),
+      requestHead({ method: 'PUT', target: '/b/k', headers: Object.entries(headers) }),
+      payload,
+      defaultLimits,
+    )
+  const chunked: PayloadMode = { kind: 'chunked', signing: undefined, trailer: true }
+  t.match(open({}), { length: 0, empty: true, declaredChecksum: undefined })
+  t.match(open({ 'content-length': '0' }), { length: 0, empty: true })
+  t.match(open({ 'content-length': '7' }), { length: 7, empty: false })
+  t.match(open({ 'transfer-encoding': 'chunked' }), { length: undefined, empty: false })
+  t.match(open({ 'content-length': '90', 'x-amz-decoded-content-length': '7' }, chunked), { length: 7 })
+  t.match(open({ 'transfer-encoding': 'chunked' }, chunked), { length: undefined, empty: false })
+  t.match(open({ 'x-amz-trailer': 'x-amz-checksum-crc32c' }, chunked), { declaredChecksum: 'CRC32C' })
+  t.match(open({}, { kind: 'buffered', bytes: data }), { length: data.length, empty: false })
+  t.same((await open({}, { kind: 'buffered', bytes: data }).collect(100)).bytes, data)
+  t.equal(await codeOf(open({}, { kind: 'buffered', bytes: data }).collect(20)), 'MaxMessageLengthExceeded')
+  t.same(await open({}).stream(() => void t.fail('no bytes')), { size: 0 })
+  t.throws(() => open({}, { ...chunked, signing }), { code: 'MissingContentLength' })
+  for (const bad of ['', '-1', '1.5', 'x', '99999999999999999']) {
+    t.throws(() => open({ 'x-amz-decoded-content-length': bad }, chunked), { code: 'InvalidArgument' }, bad)
+  }
+  await refused(t, 'declared too large', 'EntityTooLarge', [data], { maxPutBytes: 20 })
+  await refused(t, 'too large, undeclared', 'EntityTooLarge', [frame([data])], { maxPutBytes: 20, payload: chunked })
+  const twice = open({})
+  await twice.collect(1)
+  await t.rejects(twice.collect(1), /only once/)
+})
+
+t.test('Content-Encoding aws-chunked', async (t) => {
+  const headers = { 'content-encoding': 'gzip, aws-chunked' }
+  t.same((await receive([frame([data])], { headers })).bytes, data, 'unsigned: takes the framing off')
+  await refused(t, 'unsigned, but no framing', 'IncompleteBody', [data], { headers })
+  const payload: PayloadMode = { kind: 'signed', sha256: sha256(data) }
+  await refused(t, 'with the hash of a body', 'InvalidRequest', [data], { headers, payload })
+  t.equal(storedContentEncoding('aws-chunked'), undefined)
+  t.equal(storedContentEncoding('gzip,aws-chunked'), 'gzip')
+  t.equal(storedContentEncoding('AWS-Chunked, gzip, br'), 'gzip,br')
+  t.equal(storedContentEncoding('gzip, br'), 'gzip, br')
+  t.equal(storedContentEncoding(undefined), undefined)
+  t.notOk(hasAwsChunked('gzip'))
+})
+
+const docData = Buffer.alloc(66_560, 'a')
+
+/** Body of the examples in Amazon's documentation: 64 KiB, 1 KiB and the end, with the signatures printed there. */
+function documented(signatures: [string, string, string], trailer = ''): Buffer {
+  const [first, second, last] = signatures
+  return Buffer.concat([
+    Buffer.from(`10000;chunk-signature=${first}\r\n`),
+    docData.subarray(0, 65_536),
+    Buffer.from(`\r\n400;chunk-signature=${second}\r\n`),
+    docData.subarray(65_536),
+    Buffer.from(`\r\n0;chunk-signature=${last}\r\n${trailer}\r\n`),
+  ])
+}
+
+t.test("AWS's examples of chunked uploads", async (t) => {
+  const headers = { 'x-amz-decoded-content-length': '66560' }
+  const signed = documented([
+    'ad80c730a21e5b8d04586a2213dd63b9a0e99e0e2307b0ade35a65485a288648',
+    '0055627c9e194cb4542bae2aa5492e3c1575bbb81b612b7d234b86a503ef5497',
+    'b6c6ea8a5354eaf15b3cb7646744f4275b71ea724fed81ceb9323e279d449df9',
+  ])
+  t.equal(signed.length, 66_824, 'as long as the documentation says')
+  const payload: PayloadMode = { kind: 'chunked', signing, trailer: false }
+  t.same((await receive([signed], { payload, headers })).bytes, docData)
+
+  const withTrailer = documented(
+    [
+      'b474d8862b1487a5145d686f57f013e54db672cee1c953b3010fb58501ef5aa2',
+      '1c1344b170168f8e65b41376b44b20fe354e373826ccbbe2c1d40a8cae51e5c7',
+      '2ca2aba2005185cf7159c6277faf83795951dd77a3a99e6e65d5c9f85863f992',
+    ],
+    'x-amz-checksum-crc32c:sOO8/Q==\r\nx-amz-trailer-signature:d81f82fc3505edab99d459891051a732e8730629a2e4a59689829ca17fe2e435\r\n',
+  )
+  const { facts } = await receive([withTrailer], {
+    payload: {
+      kind: 'chunked',
+      trailer: true,
+      signing: { ...signing, seedSignature: '106e2a8a18243abcf37539882f36619c00e2dfc72633413f02d3b74544bfeb8e' },
+    },
+    headers: { ...headers, 'x-amz-trailer': 'x-amz-checksum-crc32c' },
+  })
+  t.same(facts, { size: 66_560, checksum: { algorithm: 'CRC32C', value: 'sOO8/Q==' } })
+})
+
+interface Form {
+  name: string
+  body(chunks: readonly Buffer[]): Buffer
+  sent(content: Buffer): Sent
+}
+
+const crcTrailer = (content: Buffer) => `x-amz-checksum-crc32:${checksum('CRC32', content)}`
+const trailing = { 'x-amz-trailer': 'x-amz-checksum-crc32' }
+const decoded = (content: Buffer) => ({ 'x-amz-decoded-content-length': String(content.length) })
+
+const forms: Form[] = [
+  {
+    name: 'signed',
+    body: (chunks) => frame(chunks, { signing }),
+    sent: (content) => ({ payload: { kind: 'chunked', signing, trailer: false }, headers: decoded(content) }),
+  },
+  ...(['crlf', 'minio'] as const).flatMap((style): Form[] => [
+    {
+      name: `signed with trailer, ${style}`,
+      body: (chunks) => frame(chunks, { signing, style, trailer: crcTrailer(Buffer.concat(chunks)) }),
+      sent: (content) => ({
+        payload: { kind: 'chunked', signing, trailer: true },
+        headers: { ...decoded(content), ...trailing },
+      }),
+    },
+    {
+      name: `unsigned with trailer, ${style}`,
+      body: (chunks) => frame(chunks, { style, trailer: crcTrailer(Buffer.concat(chunks)) }),
+      sent: () => ({ payload: { kind: 'chunked', signing: undefined, trailer: true }, headers: trailing }),
+    },
+  ]),
+  {
+    name: 'no trailer announced and none there',
+    body: (chunks) => frame(chunks),
+    sent: (content) => ({ payload: { kind: 'chunked', signing: undefined, trailer: true }, headers: decoded(content) }),
+  },
+]
+
+function split(bytes: Buffer, cuts: readonly number[]): Buffer[] {
+  const at = [...new Set([0, ...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length])].sort((a, b) => a - b)
+  return at.slice(1).map((end, i) => bytes.subarray(at[i], end))
+}
+
+const chunksOfData = fc.array(
+  fc.uint8Array({ minLength: 1, maxLength: 40 }).map((bytes) => Buffer.from(bytes)),
+  { maxLength: 5 },
+)
+
+for (const form of forms) {
+  t.test(`${form.name}: any split of the stream gives the same bytes`, async (t) => {
+    await fc.assert(
+      fc.asyncProperty(chunksOfData, fc.array(fc.nat(), { maxLength: 12 }), async (chunks, cuts) => {
+        const content = Buffer.concat(chunks)
+        const { bytes, facts } = await receive(split(form.body(chunks), cuts), form.sent(content))
+        return bytes.equals(content) && facts.size === content.length
+      }),
+      { numRuns: 200 },
+    )
+    const whole = form.body([data, other])
+    const single = Array.from(whole, (_, i) => whole.subarray(i, i + 1))
+    t.same((await receive(single, form.sent(Buffer.concat([data, other])))).bytes, Buffer.concat([data, other]))
+    for (let at = 1; at < whole.length; at++) {
+      const { facts } = await receive(split(whole, [at]), form.sent(Buffer.concat([data, other])))
+      if (facts.size !== 42) t.fail(`cut at ${at}`)
+    }
+  })
+
+  t.test(`${form.name}: every truncation is refused`, async (t) => {
+    const whole = form.body([data, other])
+    // Without the very last empty line nothing is missing.
+    for (let length = 0; length < whole.length - 2; length++) {
+      const code = await codeOf(receive([whole.subarray(0, length)], form.sent(Buffer.concat([data, other]))))
+      // What stands before an empty line that ends nothing may be complete as well.
+      if (code === 'none')
+        t.ok(form.name.includes('minio') && whole.subarray(length).toString().trim() === '', `${length}`)
+      else if (!/^(IncompleteBody|InvalidRequest|MalformedTrailerError|SignatureDoesNotMatch)$/.test(code)) {
+        t.fail(`${length}: ${code}`)
+      }
+    }
+  })
+
+  t.test(`${form.name}: no changed byte passes unless it changes nothing`, async (t) => {
+    const content = Buffer.concat([data, other])
+    const whole = form.body([data, other])
+    const lastHeader = whole.lastIndexOf('\r\n0') + 2
+    const trailerAt = whole.indexOf('\n', lastHeader) + 1
+    const unprotected = (i: number) => i >= trailerAt || form.name.startsWith('no trailer')
+    for (let i = 0; i < whole.length; i++) {
+      for (const flip of [0x01, 0x20, 0x80]) {
+        const bent = Buffer.from(whole)
+        bent[i] = (bent[i] as number) ^ flip
+        const outcome = await receive([bent], form.sent(content)).then(
+          ({ bytes }) => bytes,
+          (error: unknown) => {
+            if (error instanceof S3Error) return undefined
+            throw error
+          },
+        )
+        if (outcome === undefined) continue
+        if (!unprotected(i)) t.fail(`byte ${i} ^ ${flip} passed`)
+        else if (i >= trailerAt && !outcome.equals(content)) t.fail(`byte ${i} ^ ${flip} changed the data`)
+      }
+    }
+  })
+}
+
+t.test('framing that is wrong', async (t) => {
+  const unsigned: Sent = { payload: { kind: 'chunked', signing: undefined, trailer: true } }
+  const text = (body: string) => [Buffer.from(body)]
+  const cases: [string, string, string][] = [
+    ['size is no number', 'InvalidRequest', 'x\r\n'],
+    ['size is negative', 'InvalidRequest', '-1\r\n'],
+    ['size is 0x1', 'InvalidRequest', '0x1\r\na\r\n0\r\n\r\n'],
+    ['size has a space', 'InvalidRequest', '1 \r\na\r\n0\r\n\r\n'],
+    ['size is huge', 'InvalidRequest', 'ffffffffffffffffff\r\n'],
+    ['size is beyond safe integers', 'InvalidRequest', 'ffffffffffffff\r\n'],
+    ['header ends with LF alone', 'InvalidRequest', '1\na\r\n0\r\n\r\n'],
+    ['header is empty', 'InvalidRequest', '\r\n'],
+    ['header is long', 'InvalidRequest', `1;${'x'.repeat(600)}\r\n`],
+    ['header never ends', 'InvalidRequest', '1'.repeat(100_000)],
+    ['data longer than its size', 'InvalidRequest', '1\r\nab\r\n0\r\n\r\n'],
+    ['data shorter than its size', 'InvalidRequest', '3\r\nab\r\n0\r\n\r\n'],
+    ['data without CR LF', 'InvalidRequest', '1\r\na0\r\n\r\n'],
+    ['no last chunk', 'IncompleteBody', '1\r\na\r\n'],
+    ['nothing at all', 'IncompleteBody', ''],
+    ['last header cut', 'IncompleteBody', '1\r\na\r\n0\r'],
+    ['trailer not announced', 'MalformedTrailerError', '1\r\na\r\n0\r\nx-amz-checksum-crc32:AAAAAA==\r\n\r\n'],
+    ['trailer without colon', 'MalformedTrailerError', '0\r\nx-amz-checksum-crc32\r\n\r\n'],
+    ['trailer is long', 'InvalidRequest', `0\r\n${'x'.repeat(5000)}`],
+    ['another request behind it', 'MalformedTrailerError', '0\r\n\r\nGET / HTTP/1.1\r\n\r\n'],
+  ]
+  for (const [name, code, body] of cases) await refused(t, name, code, text(body), unsigned)
+  t.same((await receive(text('1;any=thing\r\na\r\n0\r\n\r\n'), unsigned)).bytes.toString(), 'a', 'an extension')
+
+  const short = { ...unsigned, headers: { 'x-amz-decoded-content-length': '5' } }
+  await refused(t, 'fewer bytes than declared', 'IncompleteBody', [frame([data.subarray(0, 4)])], short)
+  await refused(t, 'more bytes than declared', 'IncompleteBody', [frame([data.subarray(0, 6)])], short)
+
+  const announced = { ...unsigned, headers: trailing }
+  const ended = (trailer: string) => text(`1\r\na\r\n0\r\n${trailer}\r\n`)
+  await refused(t, 'announced trailer absent', 'MalformedTrailerError', ended(''), announced)
+  await refused(t, 'another trailer', 'MalformedTrailerError', ended('x-amz-checksum-sha1:A\r\n'), announced)
+  await refused(t, 'value missing', 'InvalidRequest', ended('x-amz-checksum-crc32:\r\n'), announced)
+  await refused(t, 'value no base64', 'InvalidRequest', ended('x-amz-checksum-crc32:!!!!!!==\r\n'), announced)
+  await refused(t, 'value of another body', 'BadDigest', ended('x-amz-checksum-crc32:AAAAAA==\r\n'), announced)
+  const right = `x-amz-checksum-crc32:${checksum('CRC32', Buffer.from('a'))}\r\n`
+  await refused(t, 'trailer twice', 'MalformedTrailerError', ended(right + right), announced)
+  await refused(t, 'more behind the right one', 'MalformedTrailerError', ended(`${right}x-amz-meta-a:1\r\n`), announced)
+  t.ok(await receive(ended(right), announced))
+  const spelled = right.replace('x-amz-checksum-crc32:', 'X-Amz-Checksum-CRC32: ')
+  t.ok(await receive(ended(spelled), announced), 'another spelling of the name')
+})
+
+t.test('signed framing that is wrong', async (t) => {
+  const signed = forms[0] as Form
+  const withTrailer = forms[1] as Form
+  const bent = (form: Form, from: string | RegExp, to: string) =>
+    Buffer.from(form.body([data]).toString('latin1').replace(from, to), 'latin1')
+  await refused(t, 'unsigned chunks', 'InvalidRequest', [frame([data])], signed.sent(data))
+  await refused(t, 'short signature', 'InvalidRequest', [bent(signed, /signature=./, 'signature=')], signed.sent(data))
+  await refused(t, 'chain of another request', 'SignatureDoesNotMatch', [signed.body([data])], {
+    ...signed.sent(data),
+    payload: { kind: 'chunked', trailer: false, signing: { ...signing, seedSignature: '0'.repeat(64) } },
+  })
+  const trailerFaults: [string, RegExp, string, string][] = [
+    ['signature of the trailer missing', /x-amz-trailer-signature:.*\r\n/, '', 'SignatureDoesNotMatch'],
+    [
+      'signature of the trailer wrong',
+      /x-amz-trailer-signature:./,
+      'x-amz-trailer-signature:g',
+      'SignatureDoesNotMatch',
+    ],
+    ['trailer gone, signature there', /x-amz-checksum-crc32:.*\r\n/, '', 'MalformedTrailerError'],
+    ['both gone', /x-amz-checksum-crc32:.*\r\nx-amz-trailer-signature:.*\r\n/, '', 'MalformedTrailerError'],
+    ['something behind the signature', /\r\n\r\n$/, '\r\nx-amz-meta-a:1\r\n\r\n', 'MalformedTrailerError'],
+  ]
+  for (const [name, from, to, code] of trailerFaults) {
+    await refused(t, name, code, [bent(withTrailer, from, to)], withTrailer.sent(data))
+  }
+  await refused(
+    t,
+    'a trailer in the form that has none',
+    'MalformedTrailerError',
+    [withTrailer.body([data])],
+    signed.sent(data),
+  )
+})
