@@ -50,8 +50,6 @@ export class IncomingSource implements BodySource {
     this.#incoming.off('end', this.#onEnd)
     this.#incoming.off('close', this.#onClose)
     // 'error' keeps its listener: without one, a connection that dies later would end the process.
-    // Node sees to unread bytes only of messages that nobody has begun to read: left in the buffer, they would keep the connection paused.
-    if (this.#incoming.complete) this.#incoming.resume()
   }
 
   async #wait(): Promise<Buffer | undefined> {
