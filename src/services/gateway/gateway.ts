@@ -25,7 +25,8 @@ export interface GatewayOptions {
   /** 0: any free one. */
   readonly port: number
   /** Ways in which it is to behave as public gateways do. */
-  readonly quirks: readonly QuirkName[]
+  /** Default none. */
+  readonly quirks?: readonly QuirkName[]
   readonly brand?: Brand
   /** Region in share links; default none, as on public gateways. */
   readonly region?: string
@@ -62,7 +63,7 @@ export async function startGateway(folder: string, options: GatewayOptions, log:
     return {
       url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}`,
       port,
-      quirks: options.quirks,
+      quirks: options.quirks ?? [],
       credentials: async () => context.account.pair,
       stop: async () => {
         await close(server, context.limits.stopMs)
@@ -84,7 +85,7 @@ function assemble(
   db: ReturnType<typeof openDatabase>,
   log: ServicesLog,
 ): GatewayContext {
-  const quirks = new Set(options.quirks)
+  const quirks = new Set(options.quirks ?? [])
   const clock = new Clock()
   const configured = configuredPair(options)
   const account = Account.open(folder, configured)
