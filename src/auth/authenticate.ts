@@ -47,7 +47,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticate
     }
     const key = keys.get(identity, claim.scope)
     const { payloadHash, payload } = await readPayload(head, claim, key, readBody)
-    verifySignature(head, claim, payloadHash, key, signedBasePaths)
+    verifySignature(head, claim, payloadHash, key, signedBasePaths, payload.kind === 'buffered')
     return { identity, presigned: claim.presigned, payload }
   }
 }

@@ -23,24 +23,23 @@ export function checkScope({ scope, timestamp, malformed }: Claim, region: strin
 /** @throws S3Error RequestTimeTooSkewed, or for a presigned URL AccessDenied before its time and after it */
 export function checkTime(claim: Claim, now: number): void {
   const { time, expires } = claim
-  const ServerTime = isoSeconds(now)
   if (expires === undefined) {
     if (Math.abs(now - time) <= MAX_SKEW_MS) return
     throw new S3Error('RequestTimeTooSkewed', {
-      fields: { RequestTime: isoSeconds(time), ServerTime, MaxAllowedSkewMilliseconds: MAX_SKEW_MS },
+      fields: { RequestTime: isoSeconds(time), ServerTime: isoSeconds(now), MaxAllowedSkewMilliseconds: MAX_SKEW_MS },
     })
   }
   if (time - now > MAX_SKEW_MS) {
     throw new S3Error('AccessDenied', {
       message: 'Request is not valid yet: its date lies in the future.',
-      fields: { RequestTime: isoSeconds(time), ServerTime },
+      fields: { RequestTime: isoSeconds(time), ServerTime: isoSeconds(now) },
     })
   }
   const end = time + expires * 1000
   if (now > end) {
     throw new S3Error('AccessDenied', {
       message: 'Request has expired',
-      fields: { 'X-Amz-Expires': expires, Expires: isoSeconds(end), ServerTime },
+      fields: { 'X-Amz-Expires': expires, Expires: isoSeconds(end), ServerTime: isoSeconds(now) },
     })
   }
 }

@@ -63,14 +63,23 @@ export function parseSignedHeaders(list: string, malformed: Malformed): readonly
   return unique
 }
 
-const TIMESTAMP = /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z$/
+const TIMESTAMP = /^(\d{4})(\d\d)(\d\d)T([01]\d|2[0-3])([0-5]\d)([0-5]\d)Z$/
 
 /** The time of `20130524T000000Z` in ms since 1970; undefined for anything else, also for the 31st of February. */
 export function parseTimestamp(text: string): number | undefined {
   const match = TIMESTAMP.exec(text)
   if (match === null) return undefined
-  const [, year, month, day, hour, minute, second] = match
-  const iso = `${year}-${month}-${day}T${hour}:${minute}:${second}.000Z`
-  const time = Date.parse(iso)
-  return !Number.isNaN(time) && new Date(time).toISOString() === iso ? time : undefined
+  const [, year, month, day, hour, minute, second] = match.map(Number) as [
+    0,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ]
+  const time = Date.UTC(year, month - 1, day, hour, minute, second)
+  const date = new Date(time)
+  // Date.UTC carries what is too much over into the next month or year.
+  return date.getUTCDate() === day && date.getUTCMonth() === month - 1 ? time : undefined
 }

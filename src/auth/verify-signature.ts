@@ -18,6 +18,7 @@ import type { Claim } from './claim.js'
  * hand-written signers sign. Either way it is an HMAC over all that was sent, so nothing is given away.
  * @param payloadHash as it stands in the canonical request
  * @param basePaths prefixes, still encoded, that something before this server took off the path; tried after the path as it arrived
+ * @param hashIsOurs the request did not say the hash; this server computed it
  * @throws S3Error SignatureDoesNotMatch, with what this server signed, so that the difference can be found
  */
 export function verifySignature(
@@ -26,6 +27,7 @@ export function verifySignature(
   payloadHash: string,
   key: Buffer,
   basePaths: readonly string[],
+  hashIsOurs: boolean,
 ): void {
   const headers = signedHeaderValues(head, claim)
   const signedHeaders = claim.signedHeaders.join(';')
@@ -39,6 +41,11 @@ export function verifySignature(
     }
   }
   throw new S3Error('SignatureDoesNotMatch', {
+    // Older curl signs the hash of an empty body under `-T`, whatever the file holds.
+    ...(hashIsOurs && {
+      message:
+        "The signature does not match. It was checked with the hash of the body that arrived, as the request says nothing of it: send 'x-amz-content-sha256: UNSIGNED-PAYLOAD', or the hash.",
+    }),
     fields: {
       AWSAccessKeyId: claim.accessKeyId,
       StringToSign: first?.toSign ?? '',
