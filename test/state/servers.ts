@@ -7,8 +7,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface StateServer {
   readonly url: string
-  /** SIGSTOP and SIGCONT: a server that is there and says nothing. */
-  signal(name: NodeJS.Signals): void
   stop(): Promise<void>
 }
 
@@ -31,7 +29,7 @@ export const redis: StateServerKind = {
     const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--appendonly', 'yes']
     const child = spawn(redisProgram ?? '', args, { stdio: 'ignore' })
     await listening(port, child)
-    return { url: `redis://127.0.0.1:${port}`, signal: (name) => child.kill(name), stop: () => stop(child, folder) }
+    return { url: `redis://127.0.0.1:${port}`, stop: () => stop(child, folder) }
   },
 }
 
@@ -52,7 +50,6 @@ export const postgres: StateServerKind = {
     await listening(port, child)
     return {
       url: `postgres://dealgate@127.0.0.1:${port}/postgres`,
-      signal: (name) => child.kill(name),
       // SIGINT: the fast shutdown, which does not wait for clients.
       stop: () => stop(child, folder, 'SIGINT'),
     }
@@ -97,6 +94,8 @@ function idsOf(account: string): { uid: number; gid: number } {
 }
 
 async function listening(port: number, child: ChildProcess): Promise<void> {
+  // A test that crashes runs no teardown.
+  process.once('exit', () => child.kill('SIGQUIT'))
   for (;;) {
     if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}`)
     const connected = await new Promise<boolean>((resolve) => {
@@ -111,7 +110,6 @@ async function listening(port: number, child: ChildProcess): Promise<void> {
 async function stop(child: ChildProcess, folder: string, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
   if (child.exitCode === null) {
     const ended = new Promise((resolve) => child.once('exit', resolve))
-    child.kill('SIGCONT')
     child.kill(signal)
     await ended
   }
