@@ -50,8 +50,8 @@ const rules: readonly Rule[] = [
   },
   { rule: 'XML is read in xml.ts', from: /^(?!src\/xml\.ts)/, never: /^npm:xml2js$/ },
   {
-    rule: 'SQLite is opened by the services’ database and the Keyv adapter',
-    from: /^(?!src\/services\/database\.ts|src\/state\/sqlite-[a-z]+\.ts)/,
+    rule: 'SQLite is the business of the services’ database, the Keyv adapter, and the locks on their folders',
+    from: /^(?!src\/services\/(database|folder-lock)\.ts|src\/state\/(sqlite-[a-z]+|folder-lock)\.ts)/,
     never: /^npm:@photostructure\/sqlite$/,
   },
   { rule: 'Keyv stays behind state/', from: /^(?!src\/state\/)/, never: /^npm:(keyv|@keyv\/.*)$/ },

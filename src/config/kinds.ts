@@ -74,3 +74,15 @@ export function list<T>(kind: Kind<T>): Kind<readonly T[]> {
     repeatable: true,
   }
 }
+
+/** Text in a form that `read` checks: it throws an Error whose message says what is wrong, in words that follow "is not valid:". */
+export function checkedText(placeholder: string, accepts: string, read: (value: string) => unknown): Kind<string> {
+  const schema = z.string({ error: `must be ${accepts}` }).superRefine((value, context) => {
+    try {
+      read(value)
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: `is not valid: ${(error as Error).message}` })
+    }
+  })
+  return { placeholder, accepts, schema }
+}

@@ -1,5 +1,6 @@
 import { defaultLimits } from '../limits.js'
-import { choice, httpUrl, integer, type Kind, list, onOff, text, url } from './kinds.js'
+import { parseQuirks } from '../services/gateway/quirks.js'
+import { checkedText, choice, httpUrl, integer, type Kind, list, onOff, text, url } from './kinds.js'
 
 /** One option, everything about it: it feeds the flags, the environment, the config file, the checks, `--help` and the README. */
 export interface Option<T = unknown> {
@@ -44,11 +45,7 @@ const brandWord = text('word', 'lower-case letters and digits, a letter first', 
 // `/` and `,` and `=` separate the parts of an Authorization header: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-auth-using-authorization-header.html
 const accessKey = text('id', '3 to 128 characters of ASCII without space , / =', /^(?:(?![,/=])[\x21-\x7e]){3,128}$/)
 const secretKey = text('secret', '8 to 128 characters of ASCII without space', /^[\x21-\x7e]{8,128}$/)
-const quirkNames = text(
-  'names',
-  'none, legacy, or names of quirks separated by commas',
-  /^[A-Za-z][\w-]*(,[A-Za-z][\w-]*)*$/,
-)
+const quirks = checkedText('names', 'none, legacy, or names of quirks joined by commas', parseQuirks)
 const basePath = text('path', 'a path that starts with / and does not end in one', /^(?:\/[^/?#\s,]+)+$/)
 
 /**
@@ -91,7 +88,7 @@ export const options = Object.freeze({
   }),
   gatewayHost: option('Gateway', host, { default: '127.0.0.1', help: 'Address of the embedded gateway.' }),
   gatewayPort: option('Gateway', port, { default: 9100, help: 'Port of the embedded gateway; 0 takes a free one.' }),
-  gatewayQuirks: option('Gateway', quirkNames, {
+  gatewayQuirks: option('Gateway', quirks, {
     default: 'none',
     help: 'Makes the embedded gateway behave as public deployments do: `legacy` is all of it, else single quirks by name.',
   }),

@@ -1,0 +1,48 @@
+import { join } from 'node:path'
+import type { GatewayAccount } from '../auth/caller.js'
+import type { Config } from '../config.js'
+import type { Logger } from '../log.js'
+import { parseQuirks } from '../services/gateway/quirks.js'
+import { startServicesInWorker } from '../services/start-in-worker.js'
+import { listenFailure } from './failure.js'
+
+export interface GatewayInUse {
+  readonly url: string
+  readonly embedded: boolean
+  readonly account: GatewayAccount | (() => Promise<GatewayAccount>)
+  stop(): Promise<void>
+}
+
+export interface EmbeddedGateway extends GatewayInUse {
+  /** The account as it is now: clients of the gateway can change its keys. */
+  readonly account: () => Promise<GatewayAccount>
+}
+
+/** The gateway that the options name, or the embedded one, started for us. */
+export async function obtainGateway(config: Config, log: Logger): Promise<GatewayInUse> {
+  const { gatewayUrl, gatewayAccessKey, gatewaySecretKey } = config
+  if (gatewayUrl === undefined || gatewayAccessKey === undefined || gatewaySecretKey === undefined) {
+    return startEmbedded(config, log)
+  }
+  const account = { accessKey: gatewayAccessKey, secretKey: gatewaySecretKey }
+  return { url: gatewayUrl, embedded: false, account, stop: async () => {} }
+}
+
+/** Starts the embedded gateway in a thread of its own. */
+export async function startEmbedded(config: Config, log: Logger): Promise<EmbeddedGateway> {
+  const address = { host: config.gatewayHost, port: config.gatewayPort }
+  const services = await startServicesInWorker({
+    data: join(config.data, 'services'),
+    gateway: {
+      ...address,
+      quirks: parseQuirks(config.gatewayQuirks),
+      brand: { path: config.brandPath, header: config.brandHeader },
+      region: config.region,
+    },
+    log,
+  }).catch((error) => {
+    throw listenFailure(error, address, { host: '--gateway-host', port: '--gateway-port' })
+  })
+  const { gateway } = services
+  return { url: gateway.url, embedded: true, account: () => gateway.credentials(), stop: () => services.stop() }
+}

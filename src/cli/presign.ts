@@ -1,0 +1,56 @@
+import { presignQuery, uriEncode } from '../common/sigv4.js'
+import { type Config, ConfigError } from '../config.js'
+import { Failure } from './failure.js'
+import { findKeys } from './keys.js'
+import type { PresignFlags } from './program.js'
+
+const METHODS = ['GET', 'HEAD', 'PUT', 'DELETE']
+const MAX_SECONDS = 604_800
+
+/** `dealgate presign s3://bucket/key`: prints a URL that carries its signature. Needs no running server. */
+export async function presign(config: Config, url: string, own: PresignFlags): Promise<void> {
+  const { bucket, key, expires, method, endpoint } = checked(config, url, own)
+  const keys = await findKeys(config)
+  if (!keys) {
+    throw new Failure(
+      `There is no key pair in ${config.data} yet. Start dealgate once, or give --access-key and --secret-key.`,
+    )
+  }
+  const path = `${endpoint.pathname.replace(/\/$/, '')}/${bucket}/${key}`
+  const query = presignQuery({
+    brand: 'Amz',
+    method,
+    path,
+    host: endpoint.host,
+    accessKeyId: keys.accessKey,
+    secretAccessKey: keys.secretKey,
+    region: config.region,
+    expires,
+    now: new Date(),
+  })
+  process.stdout.write(`${endpoint.origin}${uriEncode(path, true)}?${query}\n`)
+}
+
+function checked(config: Config, url: string, own: PresignFlags) {
+  const problems: string[] = []
+  const [, bucket, key] = /^s3:\/\/([^/]+)\/(.+)$/s.exec(url) ?? []
+  if (bucket === undefined || key === undefined) problems.push(`${url} must have the form s3://bucket/key`)
+  const expires = /^\d{1,6}$/.test(own.expires) ? Number(own.expires) : 0
+  if (expires < 1 || expires > MAX_SECONDS) {
+    problems.push(`--expires must be a whole number of seconds from 1 to ${MAX_SECONDS}, not ${own.expires}`)
+  }
+  const method = own.method.toUpperCase()
+  if (!METHODS.includes(method)) problems.push(`--method must be one of ${METHODS.join(', ')}, not ${own.method}`)
+  const endpoint = endpointOf(config, own.endpointUrl)
+  if (!endpoint) problems.push('--endpoint-url must be an http or https URL without a query')
+  if (problems.length > 0 || !endpoint || bucket === undefined || key === undefined) throw new ConfigError(problems)
+  return { bucket, key, expires, method, endpoint }
+}
+
+function endpointOf(config: Config, given: string | undefined): URL | undefined {
+  const host = config.host.includes(':') ? `[${config.host}]` : config.host
+  const text = given ?? `http://${host}:${config.port}`
+  if (!URL.canParse(text)) return undefined
+  const url = new URL(text)
+  return /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' ? url : undefined
+}

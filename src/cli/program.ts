@@ -1,0 +1,135 @@
+import { readFileSync } from 'node:fs'
+import { Command, Option as Flag } from 'commander'
+import {
+  type Config,
+  flagOf,
+  type Option,
+  type OptionName,
+  optionNames,
+  options,
+  readConfig,
+  variableOf,
+} from '../config.js'
+
+/** What the program does for each command; the commands' own flags come raw in `own`. */
+export interface Actions {
+  serve(config: Config): Promise<void>
+  services(config: Config): Promise<void>
+  doctor(config: Config): Promise<void>
+  presign(config: Config, url: string, own: PresignFlags): Promise<void>
+}
+
+export interface PresignFlags {
+  readonly expires: string
+  readonly method: string
+  readonly endpointUrl?: string
+}
+
+const SERVICES: readonly OptionName[] = [
+  'data',
+  'region',
+  'gatewayHost',
+  'gatewayPort',
+  'gatewayQuirks',
+  'brandPath',
+  'brandHeader',
+  'logLevel',
+  'print',
+]
+const PRESIGN: readonly OptionName[] = ['host', 'port', 'accessKey', 'secretKey', 'region', 'data']
+
+/** The command line: it only reads. Wrong use of commander's own kind (a flag without its value) throws CommanderError. */
+export function createProgram(actions: Actions): Command {
+  const program = new Command('dealgate')
+    .description('An S3 endpoint over an object gateway that speaks web.* JSON-RPC.')
+    .version(version(), '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help')
+    .addHelpText('after', '\n`dealgate` alone is `dealgate serve`. Options of a command: dealgate <command> --help')
+    .exitOverride()
+  addCommand(
+    program,
+    'serve',
+    'start the S3 endpoint, with the embedded gateway unless --gateway-url names another',
+    optionNames,
+    { isDefault: true },
+  ).action((flags, command) => actions.serve(configOf(flags, command)))
+  addCommand(program, 'services', 'start the embedded gateway alone', SERVICES).action((flags, command) =>
+    actions.services(configOf(flags, command)),
+  )
+  addCommand(program, 'presign', 'print a URL that needs no further signature', PRESIGN)
+    .argument('<url>', 's3://bucket/key')
+    .option('--expires <seconds>', 'how long the URL is good for, 1 to 604800 (7 days)', '3600')
+    .option('--method <method>', 'GET, HEAD, PUT or DELETE', 'GET')
+    .option('--endpoint-url <url>', 'where clients reach the S3 endpoint (default: http:// and --host and --port)')
+    .action((url, flags, command) => actions.presign(configOf(flags, command, 1), url, flags))
+  addCommand(
+    program,
+    'doctor',
+    'check options, data folder, gateway and clock, and say what to do',
+    optionNames,
+  ).action((flags, command) => actions.doctor(configOf(flags, command)))
+  return program
+}
+
+export function version(): string {
+  return JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')).version
+}
+
+function addCommand(
+  program: Command,
+  name: string,
+  help: string,
+  names: readonly OptionName[],
+  settings = {},
+): Command {
+  const command = program
+    .command(name, settings)
+    .description(help)
+    .helpOption('-h, --help', 'print this help')
+    // Reported together with all other problems.
+    .allowUnknownOption()
+    .allowExcessArguments()
+    .addOption(
+      new Flag('--config <file>', `JSON file of options, named as here in camelCase [${variableOf('config')}]`),
+    )
+  for (const option of names) command.addOption(flag(option))
+  return command
+}
+
+function flag(name: OptionName): Flag {
+  const option: Option = options[name]
+  const made = new Flag(`${flagOf(name)} <${option.kind.placeholder}>`, `${option.help} ${facts(name)}`).helpGroup(
+    `${option.group}:`,
+  )
+  if (option.kind.repeatable)
+    made.argParser((value: string, before: string[] | undefined) => [...(before ?? []), value])
+  return made
+}
+
+/** `[0 to 65535; default 9000; DEALGATE_PORT]` */
+function facts(name: OptionName): string {
+  const option: Option = options[name]
+  const unit = option.unit ? ` ${option.unit}` : ''
+  return `[${[option.kind.accepts + unit, defaultText(name) && `default ${defaultText(name)}`, variableOf(name)].filter(Boolean).join('; ')}]`
+}
+
+/** A default as the user would write it; '' when there is none. */
+export function defaultText(name: OptionName): string {
+  const value = options[name].default
+  if (typeof value === 'boolean') return value ? 'on' : 'off'
+  return value === undefined ? '' : String(value)
+}
+
+/** @param operands how many arguments the command takes that are no flags */
+function configOf(flags: Record<string, unknown>, command: Command, operands = 0): Config {
+  const unknown = command.args.filter((argument) => argument.startsWith('-'))
+  // What follows an unknown flag may be its value: nothing to complain of on its own.
+  const excess = unknown.length > 0 ? [] : command.args.slice(operands)
+  return readConfig({
+    flags,
+    problems: [
+      ...unknown.map((argument) => `${argument} is no option of dealgate ${command.name()}`),
+      ...excess.map((argument) => `${argument} is no command, and dealgate ${command.name()} takes no such argument`),
+    ],
+  })
+}

@@ -1,0 +1,73 @@
+import type { Config } from '../config.js'
+import { createProxy, type Proxy as S3Proxy } from '../create-proxy.js'
+import { createLogger, type Logger } from '../log.js'
+import { serve } from '../serve.js'
+import { banner } from './banner.js'
+import { listenFailure } from './failure.js'
+import { type GatewayInUse, obtainGateway } from './gateway.js'
+import { type KeyPair, obtainKeys } from './keys.js'
+import { Lifetime, untilSignal } from './lifetime.js'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/** `dealgate serve`: starts everything, tells how to reach it, and stops it on a signal. Rejects when the start fails, with nothing left running. */
+export async function serveUntilSignal(config: Config): Promise<void> {
+  const signalled = untilSignal()
+  const log = createLogger({ level: config.logLevel })
+  const lifetime = new Lifetime()
+  try {
+    process.stdout.write(await start(config, log, lifetime))
+    log.info({ signal: await signalled }, 'shutting down')
+  } finally {
+    await lifetime.end()
+  }
+}
+
+/** Resolves to what is to be printed. */
+async function start(config: Config, log: Logger, lifetime: Lifetime): Promise<string> {
+  const keys = await obtainKeys(config)
+  const gateway = await obtainGateway(config, log)
+  lifetime.add(() => gateway.stop())
+  const proxy = await createProxy(proxyOptions(config, keys, gateway, log))
+  lifetime.add(() => proxy.close())
+  if (gateway.embedded) await proxy.ready()
+  else void warnIfDown(proxy, gateway, log)
+  const serving = await serve({ handler: proxy, host: config.host, port: config.port }).catch((error) => {
+    throw listenFailure(error, config, { host: '--host', port: '--port' })
+  })
+  lifetime.add(async () => {
+    proxy.shutDown()
+    const cut = await serving.close(config.shutdownGraceSeconds * 1000)
+    if (cut > 0) log.warn({ connections: cut }, 'connections were cut: their requests did not end in time')
+  })
+  return banner({ ...gateway, gateway: gateway.url, endpoint: serving.url, keys, region: config.region }, config)
+}
+
+function proxyOptions(config: Config, keys: KeyPair, gateway: GatewayInUse, log: Logger) {
+  return {
+    gateway: {
+      url: gateway.url,
+      account: gateway.account,
+      brand: { path: config.brandPath, header: config.brandHeader },
+      timeoutMs: config.gatewayTimeoutSeconds * 1000,
+    },
+    identities: [{ accessKeyId: keys.accessKey, secretAccessKey: keys.secretKey }],
+    data: config.data,
+    stateUrl: config.state,
+    region: config.region,
+    limits: { maxDocumentBytes: config.maxDocumentBytes, bodyIdleMs: config.bodyIdleSeconds * 1000 },
+    log,
+    accessLog: config.accessLog,
+    signedBasePaths: config.signedBasePath,
+    uploadExpiryMs: config.uploadExpiryDays * DAY_MS,
+  }
+}
+
+/** A gateway that is down may come up later: requests are answered with 503 until then, and `/-/ready` says no. */
+async function warnIfDown(proxy: S3Proxy, gateway: GatewayInUse, log: Logger): Promise<void> {
+  try {
+    await proxy.ready()
+  } catch (error) {
+    log.warn({ gateway: gateway.url, err: error }, 'the gateway cannot be used yet; requests are refused until it can')
+  }
+}

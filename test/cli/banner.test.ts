@@ -1,0 +1,32 @@
+import t from 'tap'
+import { banner } from '../../src/cli/banner.js'
+
+const started = {
+  endpoint: 'http://127.0.0.1:9000',
+  region: 'us-east-1',
+  keys: { accessKey: 'DGKEY', secretKey: "it's $ecret" },
+  gateway: 'http://127.0.0.1:9100',
+  embedded: true,
+}
+
+t.test('the text has what it takes to begin, safe to paste into a shell', (t) => {
+  const text = banner(started, { print: 'text', data: '/data' })
+  t.match(text, 'http://127.0.0.1:9100 (embedded)')
+  t.match(text, `export AWS_ACCESS_KEY_ID=DGKEY AWS_SECRET_ACCESS_KEY='it'\\''s $ecret' AWS_DEFAULT_REGION=us-east-1`)
+  t.match(text, 'aws --endpoint-url http://127.0.0.1:9000 s3 ls')
+  t.match(text, 'rclone config create dealgate s3 provider=Other endpoint=http://127.0.0.1:9000')
+  t.end()
+})
+
+t.test('the JSON is one line', (t) => {
+  const text = banner(started, { print: 'json', data: '/data' })
+  t.equal(text.indexOf('\n'), text.length - 1)
+  t.same(JSON.parse(text), {
+    endpoint: 'http://127.0.0.1:9000',
+    region: 'us-east-1',
+    accessKey: 'DGKEY',
+    secretKey: "it's $ecret",
+    gateway: 'http://127.0.0.1:9100',
+  })
+  t.end()
+})

@@ -1,0 +1,71 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { flagOf, optionNames, variableOf } from '../../src/config.js'
+import { runCli } from '../support/dealgate.js'
+
+t.test('--version and --help', async (t) => {
+  const version = await runCli(['--version'])
+  t.match(version, { code: 0, stderr: '' })
+  t.equal(version.stdout.trim(), JSON.parse(readFileSync('package.json', 'utf8')).version)
+
+  const help = await runCli(['--help'])
+  t.equal(help.code, 0)
+  for (const command of ['serve', 'services', 'presign', 'doctor'])
+    t.match(help.stdout, new RegExp(`^  ${command}\\b`, 'm'))
+
+  const serve = await runCli(['serve', '--help'])
+  t.equal(serve.code, 0)
+  for (const name of optionNames) {
+    t.match(serve.stdout, `${flagOf(name)} <`)
+    t.match(serve.stdout.replace(/\s+/g, ' '), variableOf(name))
+  }
+})
+
+t.test('bad options end with code 2, all of them told, and nothing started', async (t) => {
+  const data = t.testdir({})
+  const file = join(data, 'dealgate.json')
+  writeFileSync(file, '{"prot": 1}')
+  const args = [
+    'serve',
+    '--data',
+    join(data, 'data'),
+    '--config',
+    file,
+    '--port',
+    '70000',
+    '--bogus',
+    '--secret-key',
+    'hunter2',
+  ]
+  const { code, stdout, stderr } = await runCli(args, { DEALGATE_LOG_LEVEL: 'loud' })
+  t.equal(code, 2)
+  t.equal(stdout, '')
+  for (const name of ['--port', '--bogus', '--secret-key', 'DEALGATE_LOG_LEVEL', 'prot in']) t.match(stderr, name)
+  t.notMatch(stderr, 'hunter2')
+  t.notMatch(stderr, /\n\s+at /, 'no stack trace')
+
+  t.match(await runCli(['sevre']), { code: 2, stderr: 'sevre' }, 'a command that does not exist')
+  t.match(await runCli(['--port']), { code: 2, stderr: '--port' }, 'a flag without its value')
+  t.match(await runCli(['--gateway-quirks', 'no-such-quirk']), { code: 2, stderr: 'no-such-quirk' })
+})
+
+t.test('presign: bad arguments and absent keys', async (t) => {
+  const data = t.testdir({})
+  const bad = await runCli([
+    'presign',
+    'b/k',
+    '--expires',
+    '0',
+    '--method',
+    'PATCH',
+    '--endpoint-url',
+    'nowhere',
+    '--data',
+    data,
+  ])
+  t.equal(bad.code, 2)
+  for (const name of ['s3://bucket/key', '--expires', '--method', '--endpoint-url']) t.match(bad.stderr, name)
+  t.match(await runCli(['presign']), { code: 2 }, 'no URL')
+  t.match(await runCli(['presign', 's3://b/k', '--data', data]), { code: 1, stderr: /no key pair/ })
+})

@@ -1,0 +1,227 @@
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { join } from 'node:path'
+import { CreateBucketCommand, GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
+import t from 'tap'
+import { runCli, type StartLine, startCli, startDealgate } from '../support/dealgate.js'
+
+/** The line of `services --print json`. */
+interface Gateway {
+  readonly gateway: string
+  readonly accessKey: string
+  readonly secretKey: string
+}
+
+function clientOf({ endpoint, region, accessKey, secretKey }: StartLine): S3Client {
+  return new S3Client({
+    endpoint,
+    region,
+    forcePathStyle: true,
+    credentials: { accessKeyId: accessKey, secretAccessKey: secretKey },
+  })
+}
+
+function get(url: string): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    httpRequest(url, { agent: false }, (response) => resolve(response.resume()))
+      .on('error', reject)
+      .end()
+  })
+}
+
+t.test('a first start makes a key pair, later ones keep it and the objects, also after kill -9', async (t) => {
+  const data = join(t.testdir({}), 'data')
+  const first = await startDealgate(t, data)
+  t.match(first.endpoint, /^http:\/\/127\.0\.0\.1:\d+$/)
+  t.equal((await get(`${first.endpoint}/-/live`)).statusCode, 200)
+  t.equal((await get(`${first.endpoint}/-/ready`)).statusCode, 200)
+  t.equal(statSync(join(data, 'keys.json')).mode & 0o777, 0o600)
+
+  const client = clientOf(first)
+  await client.send(new CreateBucketCommand({ Bucket: 'kept' }))
+  await client.send(new PutObjectCommand({ Bucket: 'kept', Key: 'a', Body: 'bytes' }))
+  client.destroy()
+  await first.stop('SIGKILL')
+
+  const second = await startDealgate(t, data)
+  t.match(second, { accessKey: first.accessKey, secretKey: first.secretKey })
+  const again = clientOf(second)
+  const { Body } = await again.send(new GetObjectCommand({ Bucket: 'kept', Key: 'a' }))
+  t.equal(await Body?.transformToString(), 'bytes')
+  again.destroy()
+  const { code, stderr } = await second.stop()
+  t.equal(code, 0)
+  const line = stderr
+    .split('\n')
+    .filter(Boolean)
+    .map((text) => JSON.parse(text))
+    .find((entry) => entry.access?.operation === 'GetObject')
+  t.match(
+    line,
+    { access: { bucket: 'kept', status: 200, bytesOut: Number, requestId: String } },
+    'one line of JSON a request',
+  )
+  t.notMatch(stderr, second.secretKey)
+})
+
+t.test('what stands in the way of a start is told in one line', async (t) => {
+  const data = join(t.testdir({}), 'data')
+  const running = await startDealgate(t, data)
+  const free = ['--port', '0', '--gateway-port', '0']
+  const failures: [what: string, args: string[], message: RegExp][] = [
+    ['the data folder is in use', ['--data', data, ...free], /data folder .* in use/],
+    [
+      'the port is in use',
+      ['--data', join(t.testdirName, 'b'), '--gateway-port', '0', '--port', new URL(running.endpoint).port],
+      /in use by another process.* --port/,
+    ],
+    [
+      'the gateway’s port is in use',
+      ['--data', join(t.testdirName, 'c'), '--port', '0', '--gateway-port', new URL(running.gateway).port],
+      /in use by another process.* --gateway-port/,
+    ],
+    [
+      'the host is another’s',
+      ['--data', join(t.testdirName, 'd'), ...free, '--host', '192.0.2.1'],
+      /no address of this machine.* --host/,
+    ],
+    ['the data folder is a file', ['--data', 'package.json', ...free], /package\.json/],
+  ]
+  for (const [what, args, message] of failures) {
+    const { code, stdout, stderr } = await runCli(['serve', '--log-level', 'error', ...args])
+    t.equal(code, 1, what)
+    t.match(stderr, message, what)
+    t.equal(stderr.trim().split('\n').length, 1, `${what}: one line: ${stderr}`)
+    t.equal(stdout, '', what)
+  }
+})
+
+t.test('keys from the options are used and not kept', async (t) => {
+  const data = join(t.testdir({}), 'data')
+  const running = await startDealgate(t, data, ['--access-key', 'mine'], { DEALGATE_SECRET_KEY: 'my-own-secret' })
+  t.match(running, { accessKey: 'mine', secretKey: 'my-own-secret' })
+  t.throws(() => readFileSync(join(data, 'keys.json')), { code: 'ENOENT' })
+})
+
+t.test('a gateway that is down: start, say so, answer 503, and work once it is up', async (t) => {
+  const folder = t.testdir({})
+  const alone = ['services', '--data', join(folder, 'gateway'), '--gateway-port']
+  const gateway = await startCli<Gateway>(t, [...alone, '0'])
+  const { gateway: url, accessKey, secretKey } = gateway.line
+  t.match(await gateway.stop(), { code: 0 })
+
+  const account = ['--gateway-url', url, '--gateway-access-key', accessKey, '--gateway-secret-key', secretKey]
+  const running = await startDealgate(t, join(folder, 'proxy'), account)
+  t.equal((await get(`${running.endpoint}/-/live`)).statusCode, 200)
+  t.equal((await get(`${running.endpoint}/-/ready`)).statusCode, 503)
+  const doctor = await runCli(['doctor', '--data', join(folder, 'doctor'), '--port', '0', ...account])
+  t.match(doctor, { code: 1, stdout: /^WRONG {2}gateway: /m })
+
+  await startCli<Gateway>(t, [...alone, new URL(url).port])
+  t.equal((await get(`${running.endpoint}/-/ready`)).statusCode, 200)
+  const healthy = await runCli(['doctor', '--data', join(folder, 'doctor'), '--port', '0', ...account])
+  t.match(healthy, { code: 0, stdout: /^ok {5}gateway: .* accepts the log-in/m })
+  t.match(healthy.stdout, /^ok {5}clock: /m)
+  const { code, stderr } = await running.stop()
+  t.equal(code, 0)
+  t.match(stderr, 'the gateway cannot be used yet')
+})
+
+t.test('doctor sees a running dealgate, and what is wrong with one that is to be started', async (t) => {
+  const data = join(t.testdir({}), 'data')
+  const fresh = await runCli(['doctor', '--data', data, '--port', '0', '--gateway-port', '0'])
+  t.match(fresh, { code: 0, stdout: /^ok {5}gateway: the embedded one accepts the log-in/m }, fresh.stdout)
+
+  const running = await startDealgate(t, data)
+  const { port } = new URL(running.endpoint)
+  const beside = await runCli(['doctor', '--data', data, '--port', port])
+  t.match(beside, { code: 0, stdout: /^ok {5}data folder: .* in use by a running dealgate/m }, beside.stdout)
+
+  chmodSync(join(data, 'keys.json'), 0o644)
+  const open = await runCli(['doctor', '--data', data, '--port', port])
+  t.match(open, { code: 1, stdout: /^WRONG {2}key pair: .*chmod 600/m })
+  writeFileSync(join(data, 'keys.json'), '{')
+  t.match(await runCli(['doctor', '--data', data, '--port', port]), {
+    code: 1,
+    stdout: /^WRONG {2}key pair: .*no valid key pair/m,
+  })
+})
+
+t.test('presign makes URLs that work, for any key', async (t) => {
+  const data = join(t.testdir({}), 'data')
+  const running = await startDealgate(t, data)
+  const client = clientOf(running)
+  await client.send(new CreateBucketCommand({ Bucket: 'shared' }))
+  for (const key of ['plain', "dir/a b+c%25&=?#~*!()'", 'ünï/😀', '/lead//twice/']) {
+    await client.send(new PutObjectCommand({ Bucket: 'shared', Key: key, Body: key }))
+    const { stdout, code } = await runCli([
+      'presign',
+      `s3://shared/${key}`,
+      '--endpoint-url',
+      running.endpoint,
+      '--data',
+      data,
+      '--expires',
+      '60',
+    ])
+    t.equal(code, 0)
+    const response = await get(stdout.trim())
+    t.equal(response.statusCode, 200, stdout)
+    t.equal(response.headers['content-length'], String(Buffer.byteLength(key)))
+  }
+  client.destroy()
+})
+
+t.test('SIGTERM lets a running upload end', async (t) => {
+  const data = join(t.testdir({}), 'data')
+  const running = await startDealgate(t, data)
+  const client = clientOf(running)
+  await client.send(new CreateBucketCommand({ Bucket: 'uploads' }))
+  client.destroy()
+  const presigned = await runCli([
+    'presign',
+    's3://uploads/slow',
+    '--method',
+    'PUT',
+    '--endpoint-url',
+    running.endpoint,
+    '--data',
+    data,
+  ])
+  t.equal(presigned.code, 0)
+
+  const half = Buffer.alloc(1024 * 1024, 'x')
+  const upload = httpRequest(presigned.stdout.trim(), {
+    method: 'PUT',
+    agent: false,
+    headers: { 'content-length': 2 * half.length, expect: '100-continue' },
+  })
+  const answered = new Promise<IncomingMessage>((resolve, reject) => upload.on('response', resolve).on('error', reject))
+  const wanted = new Promise<void>((resolve) => upload.once('continue', resolve))
+  upload.flushHeaders()
+  await wanted
+  upload.write(half)
+  const stopped = running.stop('SIGTERM')
+  await untilRefused(running.endpoint)
+  upload.end(half)
+  t.equal((await answered).resume().statusCode, 200)
+  t.match(await stopped, { code: 0, signal: null })
+
+  const again = await startDealgate(t, data)
+  const reader = clientOf(again)
+  const { ContentLength, Body } = await reader.send(new GetObjectCommand({ Bucket: 'uploads', Key: 'slow' }))
+  t.equal(ContentLength, 2 * half.length)
+  t.ok(Buffer.from((await Body?.transformToByteArray()) ?? []).equals(Buffer.concat([half, half])))
+  reader.destroy()
+})
+
+async function untilRefused(endpoint: string): Promise<void> {
+  for (;;) {
+    try {
+      await get(`${endpoint}/-/live`)
+    } catch {
+      return
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}

@@ -1,0 +1,89 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import t from 'tap'
+import { defaultText } from '../src/cli/program.js'
+import { flagOf, type Option, optionNames, options, variableOf } from '../src/config.js'
+import { s3Plugin } from '../src/operations/index.js'
+import type { AnyOperation } from '../src/registry/plugin.js'
+import { quirks } from '../src/services/gateway/quirks.js'
+
+const UPDATE = process.env.UPDATE_README === '1'
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [head, head.map(() => '---'), ...rows]
+    .map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`)
+    .join('\n')
+}
+
+function optionTable(): string {
+  const rows = optionNames.map((name) => {
+    const { kind, unit, help }: Option = options[name]
+    const value = [kind.accepts, unit].filter(Boolean).join(' ') + (kind.repeatable ? '; may be repeated' : '')
+    return [`\`${flagOf(name)}\``, `\`${variableOf(name)}\``, `\`${name}\``, value, code(defaultText(name)), help]
+  })
+  return table(['flag', 'variable', 'in the file', 'value', 'default', ''], rows)
+}
+
+function operationTable(operations: readonly AnyOperation[]): string {
+  const sorted = [...operations].sort((a, b) => (a.name < b.name ? -1 : 1))
+  return table(
+    ['operation', 'request'],
+    sorted.map((operation) => [nameOf(operation), `\`${requestOf(operation)}\``]),
+  )
+}
+
+function nameOf({ name, source }: AnyOperation): string {
+  return `[${name}](${source})`
+}
+
+/** As one would write it on a request line: `GET /{Bucket}?location`. */
+function requestOf({ on }: AnyOperation): string {
+  const path = { service: on.path ?? '/', bucket: '/{Bucket}', object: '/{Bucket}/{Key}' }[on.resource]
+  const query = on.query?.length ? `?${on.query.join('&')}` : ''
+  return `${on.method} ${path}${query}${on.header ? ` with ${on.header}` : ''}`
+}
+
+function code(text: string): string {
+  return text === '' ? '' : `\`${text}\``
+}
+
+function quirkTable(): string {
+  return table(
+    ['quirk', 'the gateway then'],
+    Object.entries(quirks).map(([name, what]) => [`\`${name}\``, what]),
+  )
+}
+
+/** The block of that name in a document must be this table; with UPDATE_README=1 it is made so. */
+function compare(document: string, name: string, expected: string): void {
+  const text = readFileSync(document, 'utf8')
+  const block = new RegExp(`(<!-- ${name}:.*-->\n)([\\s\\S]*?)(<!-- /${name} -->)`)
+  if (UPDATE)
+    writeFileSync(
+      document,
+      text.replace(block, (_, opening, __, closing) => `${opening}\n${expected}\n\n${closing}`),
+    )
+  else
+    t.equal(
+      block.exec(text)?.[2]?.trim(),
+      expected,
+      `table of ${name} in ${document}: UPDATE_README=1 npm test writes it`,
+    )
+}
+
+compare('README.md', 'options', optionTable())
+compare('README.md', 'operations', operationTable(s3Plugin.operations))
+compare('docs/operations.md', 'quirks', quirkTable())
+
+const firstScreen = readFileSync('README.md', 'utf8').split('\n').slice(0, 30).join('\n')
+t.match(firstScreen, 'npm install && npm start')
+t.match(firstScreen, 'npm install && npm test')
+t.match(firstScreen, 's3 ls')
+
+for (const document of ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md']) {
+  const links = [...readFileSync(document, 'utf8').matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, link]) => link ?? '')
+  t.same(
+    links.filter((link) => !existsSync(link)),
+    [],
+    `links of ${document} lead somewhere`,
+  )
+}
