@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AccessEntry } from './access-log.js'
 import { createAuthenticator } from './auth/authenticate.js'
-import type { Caller, Credentials, GatewayAccount, Identity } from './auth/caller.js'
+import type { Credentials, GatewayAccount, Identity } from './auth/caller.js'
 import { staticCredentials } from './auth/credentials.js'
-import type { Context } from './context.js'
+import { contextFactory } from './context-factory.js'
 import { type Brand, neutralBrand } from './gateway/brand.js'
 import { createGatewayPool } from './gateway/create-gateway.js'
 import { createHandle } from './handle.js'
@@ -11,10 +11,10 @@ import { defaultLimits, type Limits } from './limits.js'
 import { createLogger, type Logger } from './log.js'
 import { s3Plugin } from './operations/index.js'
 import type { Plugin } from './registry/plugin.js'
+import { combineHooks } from './registry/run-hooks.js'
 import { createTable, type OperationTable } from './registry/table.js'
 import { openState } from './state/open-state.js'
 import type { State } from './state/state.js'
-import { createStore } from './store/create-store.js'
 import { MARKER_STAMP } from './store/describe.js'
 
 export interface ProxyOptions {
@@ -80,18 +80,12 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     isMarker: async (bucket, prefixes) =>
       (await state.objects.getMany(bucket, prefixes)).map((record) => record?.stamp === MARKER_STAMP),
   })
-  const gateway = pool.for(options.gateway.account)
-  const store = createStore({ gateway, state, limits })
+  const hooks = combineHooks(plugins, log)
   let closing = false
-  const contextFor = (caller: Caller | undefined): Context => ({
-    caller,
-    gateway,
-    store,
-    state,
-    region,
-    limits,
-    log,
-    closing: () => closing,
+  const contexts = contextFactory({
+    pool,
+    account: options.gateway.account,
+    shared: { state, region, limits, log, hooks, closing: () => closing },
   })
 
   const stopSweeping = sweepUploads(state, options.uploadExpiryMs ?? 7 * DAY_MS, log)
@@ -105,7 +99,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
       signedBasePaths: options.signedBasePaths,
     }),
     table,
-    contextFor,
+    contextFor: contexts.for,
     limits,
     onDone: (entry) => logRequest(log, entry, options.accessLog ?? true),
   })
@@ -113,7 +107,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const proxy = (incoming: IncomingMessage, outgoing: ServerResponse): void => void handle(incoming, outgoing)
   return Object.assign(proxy, {
     operations: table.rows,
-    ready: () => gateway.ready(),
+    ready: () => contexts.own.ready(),
     shutDown() {
       closing = true
     },

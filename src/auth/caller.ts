@@ -6,10 +6,23 @@ export interface GatewayAccount {
   readonly secretKey: string
 }
 
+/** What an identity may do with some keys of some buckets. */
+export interface Right {
+  /** A bucket's name; `*` at its end stands for any rest, `*` alone for every bucket. */
+  readonly bucket: string
+  /** Only keys that begin so; default every key. */
+  readonly prefix?: string
+  readonly access: 'read' | 'write' | 'readwrite'
+}
+
 /** An S3 key pair and what it may do. */
 export interface Identity {
   readonly accessKeyId: string
   readonly secretAccessKey: string
+  /** The gateway account it acts as; default the proxy's own. */
+  readonly account?: GatewayAccount
+  /** Absent: everything that the account may. Present: nothing else. */
+  readonly rights?: readonly Right[]
 }
 
 /** Looks up an S3 key pair. Resolves undefined for an unknown access key id. */

@@ -23,8 +23,11 @@ export interface Operation<R extends Resource = Resource> {
   /** The page or section that defines it. */
   readonly source: string
   readonly on: Selector<R>
-  /** Default `signed`. */
-  readonly access?: 'signed' | 'public'
+  /**
+   * Who may call it. `signed` (default): whoever signed the request. `anonymous`: also somebody who did not, as far as the gateway's own bucket policies let
+   * them: it is asked without a log-in. `public`: anybody; the operation itself decides.
+   */
+  readonly access?: 'signed' | 'anonymous' | 'public'
   /** Returns a Reply or throws an S3Error; never sees Express. */
   run(request: S3Request<R>, context: Context): Promise<Reply>
 }

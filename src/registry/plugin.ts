@@ -1,10 +1,12 @@
 import type { Resource } from '../request/s3-request.js'
+import type { PluginHooks } from './hooks.js'
 import type { Operation } from './operation.js'
 
 /** A named set of operations with a life of its own. Core S3 is one: src/operations/index.ts. */
 export interface Plugin {
   readonly name: string
   readonly operations: readonly AnyOperation[]
+  readonly hooks?: PluginHooks
   start?(): Promise<void>
   stop?(): Promise<void>
 }

@@ -61,6 +61,7 @@ function stateOf(
       now: options.now ?? Date.now,
     }),
     locks,
+    records: (name) => backend.table(ownNamespace(name)),
     spool: () => spools.create(),
     close() {
       closed ??= (async () => {
@@ -74,6 +75,12 @@ function stateOf(
       return closed
     },
   }
+}
+
+function ownNamespace(name: string): `x-${string}` {
+  if (!/^[a-z0-9-]{1,40}$/.test(name))
+    throw new Error(`"${name}" cannot name records: use lower-case letters, digits and "-"`)
+  return `x-${name}`
 }
 
 type Kind = 'sqlite' | 'redis' | 'postgres'

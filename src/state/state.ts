@@ -24,6 +24,12 @@ export interface ObjectRecord {
   readonly checksum?: ObjectChecksum
   /** Sizes of the parts in order, run-length coded: [bytes, how many parts in a row]. */
   readonly partSizes?: readonly (readonly [bytes: number, count: number])[]
+  readonly tags?: readonly Tag[]
+}
+
+export interface Tag {
+  readonly key: string
+  readonly value: string
 }
 
 export interface ObjectRecords {
@@ -48,6 +54,7 @@ export interface UploadRecord {
   readonly headers: StoredHeaders
   readonly metadata: Readonly<Record<string, string>>
   readonly checksum?: { readonly algorithm: ChecksumAlgorithm; readonly type: ChecksumType }
+  readonly tags?: readonly Tag[]
 }
 
 export interface PartRecord {
@@ -112,8 +119,20 @@ export interface Locks {
   withName<T>(name: string, run: () => Promise<T>): Promise<T>
 }
 
+/** Records of one kind. Every failure is thrown as S3Error ServiceUnavailable, none answered with "no such record". */
+export interface Records<T> {
+  get(key: string): Promise<T | undefined>
+  /** Durable when it resolves. */
+  set(key: string, value: T): Promise<void>
+  delete(key: string): Promise<void>
+  /** All of them, in no order; one written or removed meanwhile may or may not come. */
+  entries(): AsyncIterable<[key: string, value: T]>
+}
+
 /** Everything the proxy itself remembers. */
 export interface State {
+  /** Records of a feature or plugin of its own. A name is lower-case letters, digits and `-`; bound to one type by its only user. */
+  records<T>(name: string): Records<T>
   readonly objects: ObjectRecords
   readonly uploads: Uploads
   readonly locks: Locks

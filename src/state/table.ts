@@ -2,8 +2,8 @@ import { Keyv, type KeyvStoreAdapter } from 'keyv'
 import type { Logger } from '../log.js'
 import { recordsFailed } from './errors.js'
 
-/** Kinds of records. No ':' in a name, for Keyv writes `<namespace>:` before every key. */
-export type Namespace = 'object' | 'upload' | 'part' | 'completed'
+/** Kinds of records: our own, and `x-<name>` for those of features and plugins. No ':' in a name, for Keyv writes `<namespace>:` before every key. */
+export type Namespace = 'object' | 'upload' | 'part' | 'completed' | `x-${string}`
 
 export interface TableOptions {
   readonly store: KeyvStoreAdapter

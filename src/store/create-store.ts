@@ -1,6 +1,7 @@
 import { S3Error } from '../errors/s3-error.js'
 import type { Gateway, GatewayObject } from '../gateway/gateway.js'
 import type { Limits } from '../limits.js'
+import type { Hooks } from '../registry/hooks.js'
 import type { ObjectRecord, State } from '../state/state.js'
 import { describe, EMPTY_MD5, etagOf, MARKER_STAMP, validRecord } from './describe.js'
 import { put } from './put.js'
@@ -10,6 +11,7 @@ export interface StoreParts {
   readonly gateway: Gateway
   readonly state: State
   readonly limits: Limits
+  readonly hooks: Hooks
 }
 
 export function createStore(parts: StoreParts): Store {
@@ -66,13 +68,30 @@ export function createStore(parts: StoreParts): Store {
 
     put: (request) => put(parts, find, request),
 
-    async remove(bucket, key, precondition) {
+    async remove(bucket, key, cause, precondition) {
       const below = key.endsWith('/') && !(await gateway.features()).exactRemove
       const lock: typeof state.locks.withKey = below ? state.locks.withSubtree : state.locks.withKey
       await lock.call(state.locks, bucket, key, async () => {
         if (precondition) precondition(await find(bucket, key))
         await gateway.remove(bucket, key)
         await state.objects.delete(bucket, key)
+        await parts.hooks.objectDeleted({ ...cause, bucket, key, time: Date.now() })
+      })
+    },
+
+    async setTags(bucket, key, tags, cause) {
+      await state.locks.withKey(bucket, key, async () => {
+        const object = await head(bucket, key)
+        const { lastModified: _, ...record } = object
+        await state.objects.set({ ...record, tags })
+        await parts.hooks.objectTagged({
+          ...cause,
+          bucket,
+          key,
+          size: object.size,
+          etag: object.etag,
+          time: Date.now(),
+        })
       })
     },
 

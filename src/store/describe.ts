@@ -27,7 +27,8 @@ export function describe(bucket: string, object: GatewayObject, record: ObjectRe
     metadata: valid?.metadata ?? object.metadata ?? {},
     checksum: valid?.checksum,
     partSizes: valid?.partSizes,
-    stamp: object.stamp,
+    tags: valid?.tags,
+    stamp: valid?.stamp ?? object.stamp,
   }
 }
 

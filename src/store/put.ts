@@ -83,7 +83,7 @@ async function record(
   if (etag === undefined) throw new Error('neither the gateway nor the body gave an MD5')
   const checksum: ObjectChecksum | undefined =
     request.checksum ?? (facts.checksum && { ...facts.checksum, type: 'FULL_OBJECT' })
-  const gatewayTellsAll = result.etag === etag && !checksum && !request.partSizes
+  const gatewayTellsAll = result.etag === etag && !checksum && !request.partSizes && !request.tags
   if (!gatewayTellsAll) {
     await parts.state.objects.set({
       bucket,
@@ -96,8 +96,10 @@ async function record(
       metadata: request.attributes.metadata,
       checksum,
       partSizes: request.partSizes,
+      tags: request.tags,
     })
   }
+  await parts.hooks.objectStored({ ...request.event, bucket, key, size: facts.size, etag, time: Date.now() })
   return { etag, lastModified: result.lastModified, size: facts.size, checksum }
 }
 

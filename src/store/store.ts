@@ -1,6 +1,7 @@
 import type { ByteRange, Download, ListQuery, StoredHeaders, UploadAttributes } from '../gateway/gateway.js'
+import type { ObjectEventName, Origin } from '../registry/hooks.js'
 import type { BodyFacts, BodyOptions, ByteSink } from '../request/body.js'
-import type { ObjectChecksum, ObjectRecord } from '../state/state.js'
+import type { ObjectChecksum, ObjectRecord, Tag } from '../state/state.js'
 
 /** An object as S3 shows it: the gateway's facts, with the record's where it is about these very bytes. */
 export interface StoredObject {
@@ -17,6 +18,7 @@ export interface StoredObject {
   readonly metadata: Readonly<Record<string, string>>
   readonly checksum?: ObjectChecksum
   readonly partSizes?: ObjectRecord['partSizes']
+  readonly tags?: readonly Tag[]
   /** Changes with every overwrite. */
   readonly stamp: string
 }
@@ -47,6 +49,12 @@ export interface Source {
 /** Throws S3Error when the object that is there now (or undefined) must not be replaced or removed. */
 export type Precondition = (current: StoredObject | undefined) => void
 
+/** What led to a change of an object. */
+export interface Cause {
+  readonly name: ObjectEventName
+  readonly origin: Origin
+}
+
 export interface PutRequest {
   readonly bucket: string
   readonly key: string
@@ -59,7 +67,10 @@ export interface PutRequest {
   /** Compute this checksum when the source declares none. */
   readonly wantChecksum?: ObjectChecksum['algorithm']
   readonly partSizes?: ObjectRecord['partSizes']
+  readonly tags?: readonly Tag[]
   readonly precondition?: Precondition
+  /** What is told to hooks. */
+  readonly event: Cause
   /** Largest accepted body, bytes. */
   readonly maxBytes: number
 }
@@ -82,6 +93,8 @@ export interface Store {
   /** Stores verified bytes or nothing; the old object stays until the new one is complete. */
   put(request: PutRequest): Promise<PutResult>
   /** Removes one object and nothing else. */
-  remove(bucket: string, key: string, precondition?: Precondition): Promise<void>
+  remove(bucket: string, key: string, cause: Cause, precondition?: Precondition): Promise<void>
+  /** Replaces the object's tags, leaving its bytes alone; undefined removes them. Throws NoSuchKey. */
+  setTags(bucket: string, key: string, tags: readonly Tag[] | undefined, cause: Cause): Promise<void>
   list(bucket: string, query: ListQuery): Promise<StorePage>
 }

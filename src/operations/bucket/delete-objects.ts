@@ -6,6 +6,7 @@ import { toS3Error } from '../../response/error-reply.js'
 import { xml } from '../../response/reply.js'
 import { childText, document, element, parseXml } from '../../xml.js'
 import { requireBucket } from '../common/buckets.js'
+import { causeOf } from '../common/cause.js'
 import { unquoted } from '../common/etags.js'
 import { inOrder } from '../common/in-order.js'
 
@@ -25,7 +26,7 @@ export const deleteObjects = defineOperation({
   async run(request, context) {
     const { wanted, quiet } = await readWanted(request, context)
     await requireBucket(context, request.bucket)
-    const results = await inOrder(wanted, CONCURRENCY, (item) => removeOne(context, request.bucket, item, quiet))
+    const results = await inOrder(wanted, CONCURRENCY, (item) => removeOne(request, context, item, quiet))
     return xml(document('DeleteResult', results.join('')))
   },
 })
@@ -51,7 +52,13 @@ async function readWanted(
 }
 
 /** One name per call to the gateway: a call for many may stop early and still say success (DESIGN section 4, promise 3). */
-async function removeOne(context: Context, bucket: string, item: Wanted, quiet: boolean): Promise<string> {
+async function removeOne(
+  request: S3Request<'bucket'>,
+  context: Context,
+  item: Wanted,
+  quiet: boolean,
+): Promise<string> {
+  const { bucket } = request
   const names = element('Key', item.key) + element('VersionId', item.versionId)
   try {
     if (item.versionId !== undefined && item.versionId !== 'null') throw new S3Error('NoSuchVersion')
@@ -60,6 +67,7 @@ async function removeOne(context: Context, bucket: string, item: Wanted, quiet: 
     await context.store.remove(
       bucket,
       item.key,
+      causeOf('ObjectRemoved:Delete', request, context),
       etag === undefined
         ? undefined
         : (current) => {

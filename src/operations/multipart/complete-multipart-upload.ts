@@ -7,6 +7,7 @@ import type { CompletedUpload, PartRecord, UploadRecord } from '../../state/stat
 import { digesting } from '../../store/digesting.js'
 import type { Source } from '../../store/store.js'
 import { document, element } from '../../xml.js'
+import { causeOf } from '../common/cause.js'
 import { quoted } from '../common/etags.js'
 import { headerText } from '../common/headers.js'
 import { writePrecondition } from '../common/write-conditions.js'
@@ -62,6 +63,8 @@ async function assemble(
     etag,
     checksum,
     partSizes: runLengths(parts),
+    tags: upload.tags,
+    event: causeOf('ObjectCreated:CompleteMultipartUpload', request, context),
     precondition: writePrecondition(request.headers),
     maxBytes: context.limits.maxObjectBytes,
   })

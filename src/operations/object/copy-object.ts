@@ -5,6 +5,7 @@ import type { S3Request } from '../../request/s3-request.js'
 import type { PutRequest, PutResult, StoredObject } from '../../store/store.js'
 import { document, element } from '../../xml.js'
 import { readAttributes } from '../common/attributes.js'
+import { causeOf } from '../common/cause.js'
 import { checkSource, copiedBytes, readCopySource } from '../common/copy-source.js'
 import { quoted } from '../common/etags.js'
 import { checksumAlgorithmHeader, headerText } from '../common/headers.js'
@@ -52,6 +53,7 @@ async function copy(
     // The bytes are the same: a checksum over all of them stays true.
     checksum: asked === undefined && source.checksum?.type === 'FULL_OBJECT' ? source.checksum : undefined,
     wantChecksum: asked ?? (source.checksum?.type === 'COMPOSITE' ? source.checksum.algorithm : undefined),
+    event: causeOf('ObjectCreated:Copy', request, context),
     precondition: writePrecondition(request.headers),
     maxBytes: context.limits.maxPutBytes,
   })

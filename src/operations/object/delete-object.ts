@@ -1,6 +1,7 @@
 import { S3Error } from '../../errors/s3-error.js'
 import { defineOperation } from '../../registry/operation.js'
 import { noContent } from '../../response/reply.js'
+import { causeOf } from '../common/cause.js'
 import { listsEtag } from '../common/etags.js'
 import { refuseVersion } from '../common/version.js'
 
@@ -14,6 +15,7 @@ export const deleteObject = defineOperation({
     await context.store.remove(
       request.bucket,
       request.key,
+      causeOf('ObjectRemoved:Delete', request, context),
       match === undefined
         ? undefined
         : (current) => {

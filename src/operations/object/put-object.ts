@@ -2,6 +2,7 @@ import { S3Error } from '../../errors/s3-error.js'
 import { defineOperation } from '../../registry/operation.js'
 import { empty } from '../../response/reply.js'
 import { readAttributes } from '../common/attributes.js'
+import { causeOf } from '../common/cause.js'
 import { quoted } from '../common/etags.js'
 import { checksumHeaders } from '../common/object-headers.js'
 import { refuseHeaders } from '../common/refused-headers.js'
@@ -20,6 +21,7 @@ export const putObject = defineOperation({
       key: request.key,
       source: request.body,
       attributes: readAttributes(request.headers, context.limits.maxMetadataBytes),
+      event: causeOf('ObjectCreated:Put', request, context),
       precondition: writePrecondition(request.headers),
       maxBytes: context.limits.maxPutBytes,
     })
