@@ -4,13 +4,13 @@ export type Database = DatabaseSyncInstance
 
 /**
  * Opens (and creates) a database that survives `kill -9` and power failure: what a committed transaction wrote is on the disk
- * (https://www.sqlite.org/pragma.html#pragma_synchronous). One connection only: the lock is kept for as long as it is open.
+ * (https://www.sqlite.org/pragma.html#pragma_synchronous). Takes no lock for its lifetime: see `lockFolder`. With prepared statements about, SQLite holds a
+ * closed connection's locks until they are collected as garbage, and a restart in the same process would meet them.
  */
 export function openDatabase(file: string, schema: string): Database {
   const db = new DatabaseSync(file)
   try {
     db.exec(`
-      PRAGMA locking_mode = EXCLUSIVE;
       PRAGMA journal_mode = WAL;
       PRAGMA synchronous = FULL;
       PRAGMA foreign_keys = ON;

@@ -9,7 +9,8 @@ export class DataInUseError extends Error {
 
 /**
  * Takes an existing folder for this instance alone, and returns how to give it back. The lock is SQLite's on an empty database, so the system
- * drops it when the process dies in whatever way, and a second instance in this process or one of its threads is refused too.
+ * drops it when the process dies in whatever way, and a second instance in this process or one of its threads is refused too. No statement is prepared on it,
+ * so closing it is giving the lock back.
  */
 export function lockFolder(folder: string): () => void {
   const lock = new DatabaseSync(join(folder, 'lock'))

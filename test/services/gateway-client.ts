@@ -89,7 +89,9 @@ export class Client {
         })
       })
       sent.on('error', reject)
-      sent.end(body)
+      // Not `end(body)`, no text and no flushHeaders: with those Node takes header bytes, or a Content-Disposition, for UTF-8.
+      if (body !== undefined && body.length > 0) sent.write(Buffer.from(body as string))
+      sent.end()
     })
   }
 
@@ -130,7 +132,8 @@ export class Client {
   put(bucket: string, key: string, body: Buffer | string, headers: Record<string, string> = {}): Promise<Answer> {
     return this.send(`/${this.path}/upload/${bucket}/${encodeKey(key)}`, {
       method: 'PUT',
-      headers: { ...this.headers(), 'content-length': Buffer.byteLength(body), ...headers },
+      // Content-Length last: Node decodes a Content-Disposition behind it as UTF-8.
+      headers: { ...this.headers(), ...headers, 'content-length': Buffer.byteLength(body) },
       body,
     })
   }

@@ -24,8 +24,7 @@ export interface GatewayOptions {
   readonly host: string
   /** 0: any free one. */
   readonly port: number
-  /** Ways in which it is to behave as public gateways do. */
-  /** Default none. */
+  /** Ways in which it is to behave as public gateways do; default none. */
   readonly quirks?: readonly QuirkName[]
   readonly brand?: Brand
   /** Region in share links; default none, as on public gateways. */
@@ -134,19 +133,28 @@ async function sweep({ blobs, objects, log }: GatewayContext): Promise<void> {
 
 function listen(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', reject)
+    const refuse = (error: NodeJS.ErrnoException): void => {
+      const inUse = error.code === 'EADDRINUSE'
+      const text = `Port ${port} of ${host} is in use by another program. Stop that one or choose another port.`
+      reject(inUse ? Object.assign(new Error(text, { cause: error }), { code: error.code }) : error)
+    }
+    server.once('error', refuse)
     server.listen(port, host, () => {
-      server.off('error', reject)
+      server.off('error', refuse)
       resolve()
     })
   })
 }
 
+/** How often connections that have become idle are looked for while the gateway stops, ms. */
+const IDLE_CHECK_MS = 50
+
 /** Lets running requests finish, up to a point. */
 async function close(server: Server, stopMs: number): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve))
-  server.closeIdleConnections()
-  const timer = setTimeout(() => server.closeAllConnections(), stopMs)
+  const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS)
+  const deadline = setTimeout(() => server.closeAllConnections(), stopMs)
   await closed
-  clearTimeout(timer)
+  clearInterval(idle)
+  clearTimeout(deadline)
 }

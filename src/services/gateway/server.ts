@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { Identity } from './access/access.js'
 import type { GatewayContext } from './context.js'
 import { errorTable } from './error-table.js'
@@ -23,9 +23,14 @@ export function createGatewayServer(context: GatewayContext): Server {
     requestTimeout: 0,
     keepAliveTimeout: 75_000,
   })
-  server.on('request', (request, response) => handle(context, request, response, false))
-  server.on('checkContinue', (request, response) => handle(context, request, response, true))
-  server.on('clientError', answerBrokenRequest)
+  const latest = new WeakMap<Duplex, ServerResponse>()
+  const serve = (waiting: boolean) => (request: IncomingMessage, response: ServerResponse) => {
+    latest.set(request.socket, response)
+    return handle(context, request, response, waiting)
+  }
+  server.on('request', serve(false))
+  server.on('checkContinue', serve(true))
+  server.on('clientError', (error, socket) => answerBrokenRequest(error, socket, latest.get(socket)))
   return server
 }
 
@@ -75,9 +80,13 @@ async function identify(exchange: Exchange): Promise<Identity | undefined> {
   return undefined
 }
 
-/** What is not HTTP, or ends before its Content-Length. */
-function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+/**
+ * What is not HTTP, or ends before its Content-Length.
+ * @param latest the last answer on this connection: while that is on its way, no other may be
+ */
+function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex, latest: ServerResponse | undefined): void {
+  const answering = latest?.headersSent === true && !latest.writableFinished
+  if (error.code === 'ECONNRESET' || !socket.writable || answering) {
     socket.destroy()
     return
   }

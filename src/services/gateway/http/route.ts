@@ -18,6 +18,7 @@ interface Endpoint {
 }
 
 const endpoints: Readonly<Record<string, Endpoint>> = {
+  '': { methods: ['GET'], handle: notYet('Handing out the key pair') },
   webrpc: { methods: ['POST'], handle: webrpc },
   upload: { methods: ['PUT'], handle: upload },
   download: { methods: ['GET', 'HEAD'], handle: download },

@@ -45,7 +45,7 @@ export class Objects {
       'SELECT key, size, modified, generation, etag, content_type AS contentType, headers, inline FROM objects WHERE bucket = ? AND key = ?',
     )
     this.#put = db.prepare(
-      'INSERT OR REPLACE INTO objects (bucket, key, size, modified, generation, etag, content_type, headers, inline) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      'INSERT INTO objects (bucket, key, size, modified, generation, etag, content_type, headers, inline) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
     this.#remove = db.prepare('DELETE FROM objects WHERE bucket = ? AND key = ? RETURNING generation, inline, size')
     this.#body = db.prepare('SELECT body FROM bodies WHERE generation = ?')
@@ -70,7 +70,7 @@ export class Objects {
     }
   }
 
-  /** Replaces an object of this key; its body must have been freed with `remove`. */
+  /** An object of this key must have been taken out with `remove`. */
   put(bucket: number, row: ObjectRow, body: Buffer | undefined): void {
     const headers = Object.keys(row.headers).length === 0 ? null : JSON.stringify(row.headers)
     const { key, size, modified, generation, etag, contentType } = row
