@@ -38,6 +38,8 @@ export async function startEmbedded(config: Config, log: Logger): Promise<Embedd
       quirks: parseQuirks(config.gatewayQuirks),
       brand: { path: config.brandPath, header: config.brandHeader },
       region: config.region,
+      accessKey: config.gatewayAccessKey,
+      secretKey: config.gatewaySecretKey,
     },
     log,
   }).catch((error) => {

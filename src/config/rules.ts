@@ -9,10 +9,6 @@ export const rules: readonly Rule[] = [
   (given) => together(given, 'accessKey', 'secretKey'),
   (given) => together(given, 'gatewayAccessKey', 'gatewaySecretKey'),
   (given) => {
-    if (given('gatewayUrl') || !given('gatewayAccessKey')) return []
-    return [`${flagOf('gatewayAccessKey')} needs ${flagOf('gatewayUrl')}: the embedded gateway has its own account`]
-  },
-  (given) => {
     if (!given('gatewayUrl') || given('gatewayAccessKey') || given('gatewaySecretKey')) return []
     return [`${flagOf('gatewayUrl')} needs ${flagOf('gatewayAccessKey')} and ${flagOf('gatewaySecretKey')}`]
   },
