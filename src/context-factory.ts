@@ -10,7 +10,7 @@ export interface ContextParts {
   readonly pool: GatewayPool
   /** The account of identities that have none of their own. */
   readonly account: AccountSource
-  readonly shared: Pick<Context, 'state' | 'region' | 'limits' | 'log' | 'hooks' | 'closing'>
+  readonly shared: Pick<Context, 'state' | 'settings' | 'region' | 'limits' | 'log' | 'hooks' | 'closing'>
 }
 
 /** Makes the context of each request: decides which gateway account it acts as. */

@@ -3,6 +3,7 @@ import type { Gateway } from './gateway/gateway.js'
 import type { Limits } from './limits.js'
 import type { Logger } from './log.js'
 import type { Hooks } from './registry/hooks.js'
+import type { BucketSettings } from './state/bucket-settings.js'
 import type { State } from './state/state.js'
 import type { Store } from './store/store.js'
 
@@ -15,6 +16,8 @@ export interface Context {
   /** Objects: the gateway and the records of this proxy taken together. */
   readonly store: Store
   readonly state: State
+  /** What is kept for a bucket beside what the gateway holds of it. */
+  readonly settings: BucketSettings
   readonly region: string
   readonly limits: Limits
   readonly log: Logger

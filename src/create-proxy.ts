@@ -13,6 +13,7 @@ import { s3Plugin } from './operations/index.js'
 import type { Plugin } from './registry/plugin.js'
 import { combineHooks } from './registry/run-hooks.js'
 import { createTable, type OperationTable } from './registry/table.js'
+import { createBucketSettings } from './state/bucket-settings.js'
 import { openState } from './state/open-state.js'
 import type { State } from './state/state.js'
 import { MARKER_STAMP } from './store/describe.js'
@@ -85,7 +86,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const contexts = contextFactory({
     pool,
     account: options.gateway.account,
-    shared: { state, region, limits, log, hooks, closing: () => closing },
+    shared: { state, settings: createBucketSettings(state), region, limits, log, hooks, closing: () => closing },
   })
 
   const stopSweeping = sweepUploads(state, options.uploadExpiryMs ?? 7 * DAY_MS, log)

@@ -16,9 +16,25 @@ export const createBucket = defineOperation({
     refuseHeaders(request.headers)
     await checkLocation(request, context)
     await context.gateway.makeBucket(request.bucket)
+    await forgetSettings(request.bucket, context)
     return empty({ location: `/${request.bucket}` })
   },
 })
+
+/** Settings that an earlier bucket of this name left behind, removed by somebody else or half removed here, must not become this one's. */
+async function forgetSettings(bucket: string, context: Context): Promise<void> {
+  try {
+    await context.settings.clear(bucket)
+  } catch (error) {
+    await context.gateway.deleteBucket(bucket).catch((err) => {
+      context.log.error(
+        { err, bucket },
+        'a new bucket may have settings of an earlier one: delete it and make it again',
+      )
+    })
+    throw error
+  }
+}
 
 /** All buckets are where the gateway is: a constraint may only repeat the configured region. */
 async function checkLocation(request: S3Request<'bucket'>, context: Context): Promise<void> {

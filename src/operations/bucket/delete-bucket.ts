@@ -7,6 +7,7 @@ export const deleteBucket = defineOperation({
   on: { method: 'DELETE', resource: 'bucket' },
   async run(request, context) {
     await context.gateway.deleteBucket(request.bucket)
+    await context.settings.clear(request.bucket)
     return noContent()
   },
 })
