@@ -44,7 +44,11 @@ export async function route(exchange: Exchange): Promise<void> {
     try {
       await endpoint.handle(exchange, rest)
     } catch (error) {
-      replyRestError(exchange, error)
+      // Public gateways check the size of metadata before anything else, and so in the way of S3 (MinIO cmd/generic-handlers.go).
+      const early =
+        error instanceof GatewayError && error.kind === 'MetadataTooLarge' && context.quirks.has('small-metadata')
+      if (early) replyXmlError(exchange, error)
+      else replyRestError(exchange, error)
     }
   } else if (context.quirks.has('html-without-token') || (name === 'download' && method === 'HEAD')) {
     replyConsolePage(exchange)

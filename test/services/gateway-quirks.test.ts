@@ -1,0 +1,326 @@
+import t, { type Test } from 'tap'
+import { legacy, parseQuirks, type QuirkName, quirkNames } from '../../src/services/index.js'
+import { Client, MOZILLA, startGateway } from './gateway-client.js'
+
+async function quirky(t: Test, ...quirks: QuirkName[]): Promise<Client> {
+  const client = await startGateway(t, { quirks })
+  await client.call('MakeBucket', { bucketName: 'bucket' })
+  return client
+}
+
+async function features(client: Client): Promise<string[] | undefined> {
+  return (await client.call('ServerInfo')).GatewayFeatures
+}
+
+async function fill(client: Client, ...keys: string[]): Promise<void> {
+  for (const key of keys) t.equal((await client.put('bucket', key, key.endsWith('/') ? '' : 'x')).status, 200)
+}
+
+const isConsolePage = { status: 200, headers: { 'content-type': /^text\/html/ } }
+
+t.test('names', async (t) => {
+  t.same(parseQuirks('none'), [])
+  t.same(parseQuirks('legacy'), quirkNames)
+  t.same(parseQuirks('no-head, null-arrays'), ['no-head', 'null-arrays'])
+  t.throws(() => parseQuirks('no-head,nonsense'), { name: 'RangeError', message: /"nonsense".*no-head/ })
+})
+
+t.test('one-level-listing', async (t) => {
+  const client = await quirky(t, 'one-level-listing')
+  await fill(client, 'a/x', 'b', 'c')
+  const level = await client.call('ListObjects', { bucketName: 'bucket', marker: 'b', maxKeys: 1, delimiter: '' })
+  t.same(
+    level.objects.map(({ name }: { name: string }) => name),
+    ['a/', 'b', 'c'],
+  )
+  t.notOk('isTruncated' in level)
+  t.same(await features(client), ['object-head', 'exact-remove', 'any-key'])
+})
+
+t.test('unsorted-listing', async (t) => {
+  const client = await quirky(t, 'unsorted-listing')
+  await fill(client, 'a/x', 'b', 'c/x', 'd')
+  t.same(await client.names('bucket'), ['b', 'd', 'a/', 'c/'])
+  const keys = Array.from({ length: 1001 }, (_, index) => `k${1000 + index}`)
+  for (let at = 0; at < keys.length; at += 100) {
+    await Promise.all(keys.slice(at, at + 100).map((key) => client.put('bucket', key, '')))
+  }
+  await client.put('bucket', 'z/x', '')
+  await client.put('bucket', 'zz', '')
+  const names = await client.names('bucket')
+  t.same(names.slice(997, 1001), ['k1995', 'a/', 'c/', 'k1996'], 'in every thousand')
+  t.same(names.slice(-2), ['zz', 'z/'])
+  t.same(await features(client), ['object-head', 'exact-remove', 'any-key'])
+})
+
+t.test('null-arrays', async (t) => {
+  const client = await startGateway(t, { quirks: ['null-arrays'] })
+  t.equal((await client.call('ListBuckets')).buckets, null)
+  await client.call('MakeBucket', { bucketName: 'bucket' })
+  t.match(await client.call('ListObjects', { bucketName: 'bucket' }), { objects: null, writable: true })
+  t.match(await client.call('ListObjects', { bucketName: 'bucket', maxKeys: 5 }), { objects: null })
+  t.equal((await client.call('ListAllBucketPolicies', { bucketName: 'bucket' })).policies, null)
+})
+
+t.test('year-one-prefixes', async (t) => {
+  const client = await quirky(t, 'year-one-prefixes')
+  await fill(client, 'a/x', 'b')
+  const { objects } = await client.call('ListObjects', { bucketName: 'bucket' })
+  t.same(objects[0], { name: 'a/', lastModified: '0001-01-01T00:00:00Z', size: 0, contentType: '' })
+  t.same(Object.keys(objects[1]).sort(), ['contentType', 'lastModified', 'name', 'size'])
+})
+
+t.test('code-zero-errors', async (t) => {
+  const client = await quirky(t, 'code-zero-errors')
+  t.same(await client.failure('DeleteBucket', { bucketName: 'missing' }), {
+    code: 0,
+    message: 'The specified bucket missing does not exist.',
+    data: null,
+  })
+  const keys = { currentAccessKey: 'a', currentSecretKey: 'b', newAccessKey: 'new', newSecretKey: 'new-secret' }
+  t.same(await client.failure('SetAuth', keys), {
+    code: -32000,
+    message: 'Current access key or secret key is incorrect',
+    data: null,
+  })
+  const missing = await client.get('bucket', 'missing')
+  t.match(missing, { status: 404, text: 'The specified key does not exist.' })
+  t.notOk('x-cloud-error-code' in missing.headers)
+})
+
+t.test('missing-bucket-texts', async (t) => {
+  const client = await quirky(t, 'missing-bucket-texts')
+  const bucketName = 'missing'
+  t.equal(
+    (await client.failure('DeleteBucket', { bucketName })).message,
+    'The specified bucket missing does not exist.',
+  )
+  t.equal((await client.failure('ListObjects', { bucketName })).message, 'Bucket not found: missing')
+  t.equal(
+    (await client.failure('ListAllBucketPolicies', { bucketName })).message,
+    'The specified bucket does not exist',
+  )
+})
+
+t.test('ignore-range', async (t) => {
+  const client = await quirky(t, 'ignore-range')
+  const { headers } = await client.put('bucket', 'key', 'whole')
+  for (const asked of [
+    { range: 'bytes=0-0' },
+    { 'if-none-match': headers.etag as string },
+    { 'if-match': '"x"' },
+  ] as Record<string, string>[]) {
+    t.match(await client.get('bucket', 'key', asked), {
+      status: 200,
+      text: 'whole',
+      headers: { 'accept-ranges': 'bytes' },
+    })
+  }
+  t.same(await features(client), ['paged-listing', 'exact-remove', 'any-key'])
+})
+
+t.test('no-head', async (t) => {
+  const client = await quirky(t, 'no-head')
+  await fill(client, 'key')
+  t.match(await client.head('bucket', 'key'), isConsolePage)
+  t.match(await client.head('bucket', 'missing'), isConsolePage)
+  t.same(await features(client), ['paged-listing', 'exact-remove', 'any-key'])
+})
+
+t.test('no-upload-etag', async (t) => {
+  const client = await quirky(t, 'no-upload-etag')
+  const up = await client.put('bucket', 'key', 'x', { 'x-cloud-etag': 'mine-1' })
+  t.same(Object.keys(up.headers).sort(), ['connection', 'content-length', 'date'])
+  const { headers } = await client.get('bucket', 'key')
+  t.equal(headers.etag, '"9dd4e461268c8034f5c8564e155c67a6"', 'one given is ignored')
+  t.notOk(Object.keys(headers).some((name) => name.startsWith('x-')))
+  t.same(await features(client), ['paged-listing', 'exact-remove', 'any-key'])
+})
+
+t.test('random-etags', async (t) => {
+  const client = await quirky(t, 'random-etags')
+  const etags = new Set<unknown>()
+  for (let turn = 0; turn < 3; turn++) {
+    await fill(client, 'key')
+    const { headers } = await client.get('bucket', 'key')
+    t.match(headers.etag, /^"[0-9a-f]{32}-1"$/)
+    t.equal((await client.get('bucket', 'key')).headers.etag, headers.etag)
+    etags.add(headers.etag)
+  }
+  t.equal(etags.size, 3)
+  t.same(await features(client), ['exact-remove', 'any-key'])
+})
+
+t.test('forced-disposition', async (t) => {
+  const client = await quirky(t, 'forced-disposition')
+  await client.put('bucket', 'a/na"me', 'x', { 'content-disposition': 'inline', 'cache-control': 'public' })
+  t.match((await client.get('bucket', 'a/na"me')).headers, {
+    'content-disposition': 'attachment; filename="na\\"me"',
+    'cache-control': 'no-store',
+  })
+  const override = `token=${client.token}&response-content-disposition=inline`
+  const overridden = await client.send(`/gateway/download/bucket/a/na%22me?${override}`)
+  t.equal(overridden.headers['content-disposition'], 'inline')
+})
+
+t.test('html-without-token', async (t) => {
+  const client = await quirky(t, 'html-without-token')
+  await fill(client, 'key')
+  const target = '/gateway/download/bucket/key'
+  t.match(await client.send(target, { headers: client.headers() }), isConsolePage)
+  t.match(await client.send('/gateway/anything'), isConsolePage)
+  t.match(await client.send('/gateway/upload/bucket/key', { headers: client.headers() }), isConsolePage, 'wrong method')
+  t.match(await client.send(`${target}?token=`), { status: 403 })
+  t.match(await client.send(`${target}?token=${client.token}`), { status: 200, text: 'x' })
+})
+
+t.test('require-mozilla', async (t) => {
+  const client = await quirky(t, 'require-mozilla')
+  await fill(client, 'key')
+  for (const headers of [{}, { 'user-agent': 'aws-cli' }] as Record<string, string>[]) {
+    t.match(await client.send('/gateway/webrpc', { method: 'POST', headers }), { status: 403, text: /AccessDenied/ })
+    const refused = await client.send(`/gateway/download/bucket/key?token=${client.token}`, { headers })
+    t.match(refused, { status: 403, text: /<Code>AllAccessDisabled<\/Code>/ })
+  }
+  t.equal((await client.get('bucket', 'key', { 'user-agent': MOZILLA })).status, 200)
+})
+
+t.test('recursive-remove', async (t) => {
+  const client = await quirky(t, 'recursive-remove')
+  const keys = ['a', 'd/', 'd/1', 'd/e/2', 'dd', 'z']
+  const remove = async (...objects: string[]): Promise<string[]> => {
+    await fill(client, ...keys)
+    await client.call('RemoveObject', { bucketName: 'bucket', objects })
+    return client.names('bucket', { delimiter: '' })
+  }
+  t.same(await remove('d/'), ['a', 'dd', 'z'], 'all beneath a prefix')
+  t.same(await remove('a', 'd/', 'z'), ['dd', 'z'], 'a prefix ends the list')
+  t.same(await remove('a', 'missing', 'z'), ['d/', 'd/1', 'd/e/2', 'dd', 'z'], 'so does a missing key')
+  t.same(await remove(''), [], 'the empty name is the whole bucket')
+  t.same(await features(client), ['paged-listing', 'object-head', 'any-key'])
+})
+
+t.test('short-url-tokens', async (t) => {
+  const client = await quirky(t, 'short-url-tokens')
+  const { token } = await client.call('CreateURLToken')
+  const { exp, iat } = JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString())
+  t.equal(exp - iat, 60)
+})
+
+t.test('expired-401', async (t) => {
+  const client = await quirky(t, 'expired-401')
+  client.token = 'stale'
+  for (const target of ['/gateway/webrpc', '/gateway/upload/bucket/key', '/gateway/nothing', '/bucket/key']) {
+    t.match(await client.send(target, { headers: client.headers() }), { status: 401, text: '' }, target)
+  }
+})
+
+t.test('strict-keys', async (t) => {
+  const client = await quirky(t, 'strict-keys')
+  const put = (key: string, body = 'x') => client.put('bucket', key, body)
+  const noSuchKey = { status: 404, text: 'The specified key does not exist.' }
+  for (const key of ['a/../b', '..', 'a/./b', './a']) {
+    t.match(await put(key), { status: 400, text: /<Code>XMinioInvalidResourceName<\/Code>/ }, key)
+  }
+  for (const key of ['/a', 'a//b', 'a\\b', `a/${'x'.repeat(256)}`, 'folder/']) t.match(await put(key), noSuchKey, key)
+  for (const key of [`a/${'x'.repeat(255)}`, 'a..b', '.hidden']) t.equal((await put(key)).status, 200, key)
+
+  await put('file')
+  t.equal((await put('file/below')).status, 400, 'beneath an object')
+  t.equal((await put('file/', '')).status, 400)
+  await put('dir/file')
+  const isDirectory = { status: 409, text: 'Object name already exists as a directory.' }
+  t.match(await put('dir'), isDirectory)
+  t.equal((await put('dir/file')).status, 200, 'again')
+  t.match(await client.get('bucket', 'dir'), noSuchKey)
+
+  t.equal((await put('empty/', '')).status, 200, 'a directory object')
+  t.match(await put('empty'), isDirectory)
+  await put('filled/', '')
+  await put('filled/x')
+  const level = await client.call('ListObjects', { bucketName: 'bucket', prefix: '' })
+  const entry = (name: string) => level.objects.find((object: { name: string }) => object.name === name)
+  t.match(entry('empty/'), { size: 0, contentType: /octet-stream/, etag: /./ }, 'an empty one is an object')
+  t.match(entry('filled/'), { contentType: '', isPrefix: true }, 'one with something in it a prefix')
+  t.same(await client.names('bucket', { prefix: 'filled/' }), ['filled/x'], 'and is not in itself')
+  t.same(await client.names('bucket', { prefix: 'empty/' }), [])
+  t.same(await client.names('bucket', { prefix: '/' }), [])
+  t.match(await client.failure('ListObjects', { bucketName: 'bucket', prefix: 'a//b' }), {
+    message: 'Object name invalid: bucket#a//b',
+  })
+  const { url } = await client.call('PresignedGet', { host: 'h', bucket: 'bucket', object: 'a//b/' })
+  t.match(url, /^h\/bucket\/a\/b\?/, 'paths in links are cleaned')
+  t.same(await features(client), ['paged-listing', 'object-head', 'exact-remove'])
+})
+
+t.test('small-metadata', async (t) => {
+  const client = await quirky(t, 'small-metadata')
+  const name = 'x-cloud-meta-a'
+  t.equal((await client.put('bucket', 'key', '', { [name]: 'x'.repeat(2048 - name.length) })).status, 200)
+  const refused = {
+    status: 400,
+    headers: { 'content-type': 'application/xml' },
+    text: /Your metadata headers exceed the maximum allowed metadata size\./,
+  }
+  t.match(await client.put('bucket', 'key', '', { [name]: 'x'.repeat(2049 - name.length) }), refused)
+  t.match(await client.put('bucket', 'key', '', { 'x-other': 'x'.repeat(8192) }), refused)
+})
+
+t.test('query-metadata', async (t) => {
+  for (const on of [true, false]) {
+    const client = await quirky(t, ...(on ? (['query-metadata'] as const) : []))
+    await client.send('/gateway/upload/bucket/key?x-cloud-meta-a=from%20query&content-type=a/b', {
+      method: 'PUT',
+      headers: { ...client.headers(), 'content-length': 0 },
+    })
+    const { headers } = await client.get('bucket', 'key')
+    t.equal(headers['x-cloud-meta-a'], on ? 'from query' : undefined)
+    t.equal(headers['content-type'], on ? 'a/b' : 'application/octet-stream')
+  }
+})
+
+t.test('moving-creation-date', async (t) => {
+  const client = await quirky(t, 'moving-creation-date')
+  const date = async (): Promise<string> => (await client.call('ListBuckets')).buckets[0].creationDate
+  let last = await date()
+  const moves = async (): Promise<boolean> => {
+    const now = await date()
+    const moved = now > last
+    last = now
+    return moved
+  }
+  await fill(client, 'a')
+  t.ok(await moves(), 'a key at the root')
+  await fill(client, 'd/a')
+  t.ok(await moves(), 'the first key in a folder')
+  await fill(client, 'd/b')
+  t.notOk(await moves(), 'a second one')
+  await client.call('RemoveObject', { bucketName: 'bucket', objects: ['d/a'] })
+  t.notOk(await moves(), 'one of two gone')
+  await client.call('RemoveObject', { bucketName: 'bucket', objects: ['d/b'] })
+  t.ok(await moves(), 'the folder gone')
+})
+
+t.test('all of them', async (t) => {
+  const client = await startGateway(t, { quirks: legacy })
+  t.equal(await features(client), undefined, 'a gateway that never heard of features')
+  const bucketName = 'bucket'
+  await client.call('MakeBucket', { bucketName })
+  await fill(client, 'a', 'dir/b')
+  t.same(await client.names(bucketName), ['a', 'dir/'])
+  const { status, headers, text } = await client.get(bucketName, 'dir/b', { range: 'bytes=5-' })
+  t.match([status, text, headers['content-disposition']], [200, 'x', 'attachment; filename="b"'])
+  t.same(await client.failure('MakeBucket', { bucketName }), {
+    code: 0,
+    message: 'Your previous request to create the named bucket succeeded and you already own it.',
+    data: null,
+  })
+  const stranger = new Client(client.url, 'gateway')
+  t.same(await stranger.failure('ListObjects', { bucketName }), {
+    code: 0,
+    message: 'Authentication failed, check your access credentials',
+    data: null,
+  })
+  await client.call('RemoveObject', { bucketName, objects: ['dir/'] })
+  t.same(await client.names(bucketName), ['a'])
+})
