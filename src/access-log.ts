@@ -53,7 +53,7 @@ export function describeRequest(facts: Facts): AccessEntry {
     error: failure?.code,
     cause: failure?.cause,
     bytesIn: Number(facts.incoming.headers['content-length'] ?? 0),
-    bytesOut: Number(sent ?? 0),
+    bytesOut: facts.incoming.method === 'HEAD' ? 0 : Number(sent ?? 0),
     ms: Math.round((performance.now() - facts.started) * 10) / 10,
     accessKeyId: facts.caller?.identity.accessKeyId,
     remote: facts.incoming.socket.remoteAddress ?? '',

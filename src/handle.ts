@@ -36,6 +36,9 @@ export function createHandle(parts: HandleParts): Handle {
   return async function handle(incoming, outgoing) {
     const id = randomBytes(8).toString('hex').toUpperCase()
     const started = performance.now()
+    // A client may leave at any moment: what matters of it reaches whoever reads or writes, and must not end the process.
+    incoming.on('error', () => {})
+    outgoing.on('error', () => {})
     let head: RequestHead | undefined
     let selected: Selected | undefined
     let caller: Caller | undefined
@@ -52,7 +55,7 @@ export function createHandle(parts: HandleParts): Handle {
       failure = toS3Error(thrown)
       reply = errorReply(failure, { id, resource: head?.path ?? incoming.url ?? '/' })
     }
-    await send(incoming, outgoing, reply, { id, resource: head?.path ?? incoming.url ?? '/' })
+    failure = (await send(incoming, outgoing, reply, { id, resource: head?.path ?? incoming.url ?? '/' })) ?? failure
     parts.onDone(describeRequest({ id, incoming, outgoing, head, selected, caller, reply, failure, started }))
   }
 }

@@ -71,7 +71,9 @@ export const options = Object.freeze({
   gatewayUrl: option('Gateway', httpUrl(), {
     help: 'Object gateway to work with. Without it the embedded one is started.',
   }),
-  gatewayAccessKey: option('Gateway', accessKey, { help: 'Access key of the account on the gateway; the embedded one makes its own without it.' }),
+  gatewayAccessKey: option('Gateway', accessKey, {
+    help: 'Access key of the account on the gateway; the embedded one makes its own without it.',
+  }),
   gatewaySecretKey: option('Gateway', secretKey, { secret: true, help: 'Secret key of the account on the gateway.' }),
   gatewayTimeoutSeconds: option('Gateway', integer(1, 3600), {
     default: 30,

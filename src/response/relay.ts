@@ -1,6 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import type { Download } from '../gateway/gateway.js'
 
+/** A client that takes no byte for so long has gone without saying so, ms. Players and mounts do pause for minutes. */
+const STALLED_MS = 10 * 60_000
+
 /**
  * Passes an object's bytes on to the client, with the client's pace. Rejects when the gateway ends early: the caller then cuts the connection,
  * so that a short body never looks complete. Resolves, having given the transfer up, when the client leaves.
@@ -19,7 +22,12 @@ export async function relay(download: Download, outgoing: ServerResponse): Promi
       if (outgoing.destroyed) throw new ClientGone()
       if (outgoing.write(chunk)) return
       return new Promise<void>((resolve, reject) => {
-        wake = () => (outgoing.destroyed ? reject(new ClientGone()) : resolve())
+        const stalled = setTimeout(() => outgoing.destroy(), STALLED_MS)
+        wake = () => {
+          clearTimeout(stalled)
+          if (outgoing.destroyed) reject(new ClientGone())
+          else resolve()
+        }
       })
     })
     outgoing.off('close', gone)

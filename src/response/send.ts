@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { S3Error } from '../errors/s3-error.js'
 import { XML_DECLARATION } from '../xml.js'
 import { type ErrorPlace, errorElement, toS3Error } from './error-reply.js'
 import { relay } from './relay.js'
@@ -7,41 +8,40 @@ import type { LateBody, RelayBody, Reply } from './reply.js'
 /** A document that is not ready by then gets its 200 and white space ahead of it, and more of it as often, ms. Clients give up after 60 s of silence. */
 const LATE_EVERY_MS = 10_000
 
-/** What of an unread request body is still taken in before the connection is closed: lets the client read our answer first. */
+/** What of an unread request body is still taken in, so that the client can read our answer; beyond it the connection is cut. */
 const DRAIN_BYTES = 32 * 1024 * 1024
 const DRAIN_MS = 5_000
 
-/** Writes a reply: the only code that does. Resolves when the response has been handed over or the connection was cut; never rejects. */
+/**
+ * Writes a reply: the only code that does. Resolves when the response has been handed over or the connection was cut, to what went wrong
+ * after the operation had answered, if anything. Never rejects.
+ */
 export async function send(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   reply: Reply,
   place: ErrorPlace,
-): Promise<void> {
-  if (outgoing.headersSent || outgoing.destroyed) {
-    outgoing.destroy()
-    if (isRelay(reply.body)) reply.body.download.discard()
-    return
-  }
+): Promise<S3Error | undefined> {
+  const { body } = reply
   const headers: Record<string, string | number> = { 'x-amz-request-id': place.id, 'x-amz-id-2': place.id }
   for (const [name, value] of Object.entries(reply.headers)) if (value !== undefined) headers[name] = value
-  if (!incoming.complete) {
-    headers.connection = 'close'
-    outgoing.once('finish', () => drain(incoming))
-  }
+  if (!incoming.complete && declaresBody(incoming)) takeIn(incoming)
   try {
-    const body = reply.body
-    if (isRelay(body)) {
+    if (isLate(body)) return await sendLate(outgoing, reply.status, headers, body, place)
+    if (outgoing.headersSent || outgoing.destroyed) {
+      if (isRelay(body)) body.download.discard()
+      outgoing.destroy()
+    } else if (isRelay(body)) {
       outgoing.writeHead(reply.status, headers)
       await relay(body.download, outgoing)
-    } else if (isLate(body)) {
-      await sendLate(outgoing, reply.status, headers, body, place)
     } else {
       sendWhole(outgoing, incoming.method, reply.status, headers, body)
     }
-  } catch {
+    return undefined
+  } catch (thrown) {
     // The status is out already: a cut connection is the one way left to say that the body is not complete.
     outgoing.destroy()
+    return toS3Error(thrown)
   }
 }
 
@@ -68,7 +68,7 @@ async function sendLate(
   headers: Record<string, string | number>,
   body: LateBody,
   place: ErrorPlace,
-): Promise<void> {
+): Promise<S3Error | undefined> {
   let started = false
   const keepAlive = setInterval(() => {
     if (!started) {
@@ -82,25 +82,33 @@ async function sendLate(
     const text = await body.late
     if (started) outgoing.end(text.startsWith(XML_DECLARATION) ? text.slice(XML_DECLARATION.length) : text)
     else sendWhole(outgoing, undefined, status, headers, text)
+    return undefined
   } catch (thrown) {
     const error = toS3Error(thrown)
     const markup = errorElement(error, place)
     if (started) outgoing.end(markup)
     else sendWhole(outgoing, undefined, error.status, { ...headers, ...error.headers }, XML_DECLARATION + markup)
+    return error
   } finally {
     clearInterval(keepAlive)
   }
 }
 
-/** After an early answer: take in a bounded rest so that the client can read it, then end the connection. */
-function drain(incoming: IncomingMessage): void {
+function declaresBody(incoming: IncomingMessage): boolean {
+  return incoming.headers['content-length'] !== undefined || incoming.headers['transfer-encoding'] !== undefined
+}
+
+/**
+ * Reads on after an early answer, within bounds. Closing while bytes arrive resets the connection, and the client may never see the answer:
+ * https://www.rfc-editor.org/rfc/rfc9112#section-9.6
+ */
+function takeIn(incoming: IncomingMessage): void {
   let left = DRAIN_BYTES
-  const end = () => incoming.socket.destroySoon()
-  const timer = setTimeout(end, DRAIN_MS)
+  const timer = setTimeout(() => incoming.socket.destroy(), DRAIN_MS)
   timer.unref()
   incoming.on('data', (chunk: Buffer) => {
     left -= chunk.length
-    if (left < 0) end()
+    if (left < 0) incoming.socket.destroy()
   })
   incoming.once('close', () => clearTimeout(timer))
   incoming.once('end', () => clearTimeout(timer))
