@@ -4,7 +4,7 @@ import type { Config } from '../config.js'
 import type { Logger } from '../log.js'
 import { parseQuirks } from '../services/gateway/quirks.js'
 import { startServicesInWorker } from '../services/start-in-worker.js'
-import { listenFailure } from './failure.js'
+import { describeError, EXIT_FAILURE, listenFailure } from './failure.js'
 
 export interface GatewayInUse {
   readonly url: string
@@ -31,7 +31,7 @@ export async function obtainGateway(config: Config, log: Logger): Promise<Gatewa
 /** Starts the embedded gateway in a thread of its own. */
 export async function startEmbedded(config: Config, log: Logger): Promise<EmbeddedGateway> {
   const address = { host: config.gatewayHost, port: config.gatewayPort }
-  const services = await startServicesInWorker({
+  const options = {
     data: join(config.data, 'services'),
     gateway: {
       ...address,
@@ -42,9 +42,16 @@ export async function startEmbedded(config: Config, log: Logger): Promise<Embedd
       secretKey: config.gatewaySecretKey,
     },
     log,
-  }).catch((error) => {
+  }
+  const services = await startServicesInWorker(options, endAtOnce).catch((error) => {
     throw listenFailure(error, address, { host: '--gateway-host', port: '--gateway-port' })
   })
   const { gateway } = services
   return { url: gateway.url, embedded: true, account: () => gateway.credentials(), stop: () => services.stop() }
+}
+
+/** A server without its store is of no use: whoever supervises us starts both again, and what was acknowledged is on the disk. */
+function endAtOnce(error: Error): void {
+  process.stderr.write(`dealgate: the embedded gateway has died: ${describeError(error)}\n`)
+  process.exit(EXIT_FAILURE)
 }

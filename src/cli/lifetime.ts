@@ -1,3 +1,5 @@
+import { EXIT_FAILURE } from './failure.js'
+
 /** What was started, in order; ended in the opposite one. */
 export class Lifetime {
   readonly #endings: (() => Promise<unknown>)[] = []
@@ -28,7 +30,7 @@ export function untilSignal(): Promise<NodeJS.Signals> {
       if (first === 0) {
         first = performance.now()
         resolve(signal)
-      } else if (performance.now() - first > SAME_SIGNAL_MS) process.exit(1)
+      } else if (performance.now() - first > SAME_SIGNAL_MS) process.exit(EXIT_FAILURE)
     }
     process.on('SIGINT', onSignal)
     process.on('SIGTERM', onSignal)

@@ -215,6 +215,33 @@ t.test('SIGTERM lets a running upload end', async (t) => {
   reader.destroy()
 })
 
+t.test('a second signal ends the process at once, whatever still runs', async (t) => {
+  const data = join(t.testdir({}), 'data')
+  const running = await startDealgate(t, data)
+  const client = clientOf(running)
+  await client.send(new CreateBucketCommand({ Bucket: 'uploads' }))
+  client.destroy()
+  const { stdout: url } = await runCli([
+    'presign',
+    's3://uploads/never',
+    '--method',
+    'PUT',
+    '--endpoint-url',
+    running.endpoint,
+    '--data',
+    data,
+  ])
+  const hanging = httpRequest(url.trim(), { method: 'PUT', agent: false, headers: { 'content-length': 10 } })
+  hanging.on('error', () => {})
+  hanging.write('half')
+  await new Promise((resolve) => hanging.once('socket', (socket) => socket.once('connect', resolve)))
+  running.child.kill('SIGTERM')
+  await untilRefused(running.endpoint)
+  // Two signals within half a second count as one.
+  await new Promise((resolve) => setTimeout(resolve, 600))
+  t.match(await running.stop('SIGTERM'), { code: 1, signal: null })
+})
+
 async function untilRefused(endpoint: string): Promise<void> {
   for (;;) {
     try {

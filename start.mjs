@@ -1,0 +1,18 @@
+// `npm start`: builds what is stale, then runs the server in this process.
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+const tsc = fileURLToPath(new URL('./node_modules/typescript/bin/tsc', import.meta.url))
+const build = spawnSync(process.execPath, [tsc, '-b'], { stdio: 'inherit' })
+if (build.status !== 0) process.exit(build.status ?? 1)
+
+// npm runs this below a shell, and passes SIGTERM on to that shell alone: when the shell is gone, the signal was meant for us.
+const shell = process.ppid
+const watch = setInterval(() => {
+  if (process.ppid === shell) return
+  clearInterval(watch)
+  process.kill(process.pid, 'SIGTERM')
+}, 250).unref()
+
+process.argv.splice(2, 0, 'serve')
+await import('./dist/src/cli.js')
