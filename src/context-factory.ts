@@ -1,10 +1,11 @@
+import { denied, requireKey, requireWholeBucket, restrictGateway } from './access/restrict-gateway.js'
+import { Rights } from './access/rights.js'
 import type { Caller, Identity } from './auth/caller.js'
 import type { Context } from './context.js'
 import type { GatewayPool } from './gateway/create-gateway.js'
 import type { Gateway } from './gateway/gateway.js'
 import type { AccountSource } from './gateway/session.js'
 import { createStore } from './store/create-store.js'
-import type { Store } from './store/store.js'
 
 export interface ContextParts {
   readonly pool: GatewayPool
@@ -20,31 +21,50 @@ export interface ContextFactory {
   readonly own: Gateway
 }
 
-type View = { readonly gateway: Gateway; readonly store: Store }
+type View = Pick<Context, 'gateway' | 'store' | 'requireWholeBucket' | 'requireKey'>
 
 export function contextFactory(parts: ContextParts): ContextFactory {
   const { pool, account, shared } = parts
   const own = pool.for(account)
+  // By the object, not by its access key id: whoever replaces an identity replaces what it may do.
   const views = new WeakMap<Identity, View>()
+  const storeOf = (gateway: Gateway, lookUps: Gateway) => createStore({ ...shared, gateway, lookUps })
 
   function viewOf(identity: Identity): View {
     const known = views.get(identity)
     if (known) return known
     const gateway = identity.account ? pool.for(identity.account) : own
-    const view = {
-      gateway,
-      store: createStore({ gateway, state: shared.state, limits: shared.limits, hooks: shared.hooks }),
-    }
+    const view = identity.rights ? restricted(gateway, new Rights(identity.rights)) : unrestricted(gateway)
     views.set(identity, view)
     return view
   }
-  const ownView: View = {
+
+  function unrestricted(gateway: Gateway): View {
+    return { gateway, store: storeOf(gateway, gateway), requireWholeBucket: () => {}, requireKey: () => {} }
+  }
+
+  function restricted(account: Gateway, rights: Rights): View {
+    const gateway = restrictGateway(account, rights)
+    return {
+      gateway,
+      store: storeOf(gateway, restrictGateway(account, rights, 'write')),
+      requireWholeBucket: (bucket, access) => requireWholeBucket(rights, bucket, access),
+      requireKey: (bucket, key, access) => requireKey(rights, bucket, key, access),
+    }
+  }
+
+  const refuse = () => {
+    throw denied('do this: the request is not signed')
+  }
+  const anonymous: View = {
     gateway: own,
-    store: createStore({ gateway: own, state: shared.state, limits: shared.limits, hooks: shared.hooks }),
+    store: storeOf(own, own),
+    requireWholeBucket: refuse,
+    requireKey: refuse,
   }
 
   function contextFor(caller: Caller | undefined): Context {
-    const view = caller ? viewOf(caller.identity) : ownView
+    const view = caller ? viewOf(caller.identity) : anonymous
     return { ...shared, ...view, caller, as: contextFor }
   }
 

@@ -1,3 +1,4 @@
+import type { Access } from './access/rights.js'
 import type { Caller } from './auth/caller.js'
 import type { Gateway } from './gateway/gateway.js'
 import type { Limits } from './limits.js'
@@ -11,10 +12,17 @@ import type { Store } from './store/store.js'
 export interface Context {
   /** Absent for an anonymous request, which only operations with `access` other than `signed` get. */
   readonly caller: Caller | undefined
-  /** The gateway as the caller's account sees it. */
+  /** The gateway as the caller's account sees it, as far as the caller's rights go. */
   readonly gateway: Gateway
   /** Objects: the gateway and the records of this proxy taken together. */
   readonly store: Store
+  /**
+   * Throws AccessDenied unless the caller may read or write every key of the bucket; always for an anonymous one. For what is kept of a bucket as a whole in `state`
+   * (its rules, its tags), which no call to the gateway guards. It does not say whether the bucket is there.
+   */
+  readonly requireWholeBucket: (bucket: string, access: Access) => void
+  /** As requireWholeBucket, for what is kept of one key. */
+  readonly requireKey: (bucket: string, key: string, access: Access) => void
   readonly state: State
   /** What is kept for a bucket beside what the gateway holds of it. */
   readonly settings: BucketSettings

@@ -9,48 +9,47 @@ import type { Store, StoredObject, StoreEntry } from './store.js'
 
 export interface StoreParts {
   readonly gateway: Gateway
+  /** The same, for what has to be known of an object in order to replace or remove it: whoever may write it need not be able to read it. */
+  readonly lookUps: Gateway
   readonly state: State
   readonly limits: Limits
   readonly hooks: Hooks
 }
 
 export function createStore(parts: StoreParts): Store {
-  const { gateway, state } = parts
+  const { gateway, lookUps, state } = parts
+  const find = (bucket: string, key: string) => findBy(gateway, bucket, key)
+  const findToWrite = (bucket: string, key: string) => findBy(lookUps, bucket, key)
 
-  async function find(bucket: string, key: string): Promise<StoredObject | undefined> {
-    const [object, record] = await Promise.all([gateway.stat(bucket, key), state.objects.get(bucket, key)])
-    if (!object) return findMarker(bucket, key, record)
+  async function findBy(by: Gateway, bucket: string, key: string): Promise<StoredObject | undefined> {
+    const [object, record] = await Promise.all([by.stat(bucket, key), state.objects.get(bucket, key)])
+    if (!object) return findMarker(by, bucket, key, record)
     if (object.metadata || validRecord(object, record)) return describe(bucket, object, record)
-    return describe(bucket, await withMetadata(bucket, object), record)
+    return describe(bucket, await withMetadata(by, bucket, object), record)
   }
 
   /** A legacy gateway tells metadata on download alone, and only an object stored behind our back has no record. */
-  async function withMetadata(bucket: string, object: GatewayObject): Promise<GatewayObject> {
-    const download = await gateway.download(bucket, object.key)
+  async function withMetadata(by: Gateway, bucket: string, object: GatewayObject): Promise<GatewayObject> {
+    const download = await by.download(bucket, object.key)
     download.discard()
     return download.object
   }
 
   /** A folder with content shows no object of its own on a legacy gateway: the record says that one was stored. */
   async function findMarker(
+    by: Gateway,
     bucket: string,
     key: string,
     record: ObjectRecord | undefined,
   ): Promise<StoredObject | undefined> {
     if (record?.stamp !== MARKER_STAMP || record.key !== key) return undefined
-    const below = await gateway.list(bucket, { prefix: key, delimiter: '', after: '', limit: 1 })
+    const below = await by.list(bucket, { prefix: key, delimiter: '', after: '', limit: 1 })
     return below.entries.length === 0 ? undefined : describe(bucket, markerObject(key), record)
-  }
-
-  async function head(bucket: string, key: string): Promise<StoredObject> {
-    const object = await find(bucket, key)
-    if (!object) throw new S3Error('NoSuchKey', { fields: { Key: key } })
-    return object
   }
 
   return {
     find,
-    head,
+    head: async (bucket, key) => present(await find(bucket, key), key),
 
     async open(bucket, key, range) {
       const record = state.objects.get(bucket, key)
@@ -60,19 +59,19 @@ export function createStore(parts: StoreParts): Store {
         return { object: describe(bucket, download.object, await record), download }
       } catch (error) {
         if (!(error instanceof S3Error) || error.code !== 'NoSuchKey') throw error
-        const marker = await findMarker(bucket, key, await record)
+        const marker = await findMarker(gateway, bucket, key, await record)
         if (!marker) throw error
         return { object: marker, download: emptyDownload(key) }
       }
     },
 
-    put: (request) => put(parts, find, request),
+    put: (request) => put(parts, findToWrite, request),
 
     async remove(bucket, key, cause, precondition) {
       const below = key.endsWith('/') && !(await gateway.features()).exactRemove
       const lock: typeof state.locks.withKey = below ? state.locks.withSubtree : state.locks.withKey
       await lock.call(state.locks, bucket, key, async () => {
-        if (precondition) precondition(await find(bucket, key))
+        if (precondition) precondition(await findToWrite(bucket, key))
         await gateway.remove(bucket, key)
         await state.objects.delete(bucket, key)
         await parts.hooks.objectDeleted({ ...cause, bucket, key, time: Date.now() })
@@ -81,7 +80,7 @@ export function createStore(parts: StoreParts): Store {
 
     async setTags(bucket, key, tags, cause) {
       await state.locks.withKey(bucket, key, async () => {
-        const object = await head(bucket, key)
+        const object = present(await findToWrite(bucket, key), key)
         const { lastModified: _, ...record } = object
         await state.objects.set({ ...record, tags })
         await parts.hooks.objectTagged({
@@ -117,6 +116,11 @@ export function createStore(parts: StoreParts): Store {
       return { entries, truncated: page.truncated }
     },
   }
+}
+
+function present(object: StoredObject | undefined, key: string): StoredObject {
+  if (!object) throw new S3Error('NoSuchKey', { fields: { Key: key } })
+  return object
 }
 
 function markerObject(key: string): GatewayObject {

@@ -21,6 +21,7 @@ export const completeMultipartUpload = defineOperation({
   on: { method: 'POST', resource: 'object', query: ['uploadId'] },
   async run(request, context) {
     const wanted = await readPartList(request, context)
+    context.requireKey(request.bucket, request.key, 'write')
     return {
       status: 200,
       headers: { 'content-type': 'application/xml' },

@@ -21,6 +21,7 @@ export const createMultipartUpload = defineOperation({
     refuseHeaders(request.headers)
     const checksum = readChecksum(request)
     const attributes = readAttributes(request.headers, context.limits.maxMetadataBytes)
+    context.requireKey(request.bucket, request.key, 'write')
     await requireBucket(context, request.bucket)
     // A key that the gateway will refuse in the end is refused before gigabytes of parts were sent.
     const why = await context.gateway.refusesKey(request.key)

@@ -17,10 +17,11 @@ export function isOwn(
   return upload.bucket === request.bucket && upload.key === request.key && upload.accessKeyId === accessKeyId(context)
 }
 
-/** The upload of `uploadId`. Throws NoSuchUpload, also for somebody else's or another key's. */
+/** The upload of `uploadId`. Throws NoSuchUpload, also for somebody else's or another key's, and AccessDenied when the caller's right to write the key is gone. */
 export async function requireUpload(request: S3Request<'object'>, context: Context): Promise<UploadRecord> {
   const upload = await context.state.uploads.get(request.query.get('uploadId') ?? '')
   if (!upload || !isOwn(upload, request, context)) throw new S3Error('NoSuchUpload')
+  context.requireKey(upload.bucket, upload.key, 'write')
   return upload
 }
 
