@@ -1,7 +1,7 @@
 import { S3Error } from '../errors/s3-error.js'
 import { nonsense } from './errors.js'
 import type { Gateway, GatewayBucket, GatewayFeatures } from './gateway.js'
-import { whyUnfit } from './keys.js'
+import { refusal } from './keys.js'
 import { listPage } from './listing.js'
 import { requireBucket } from './look-up.js'
 import { upload } from './object-upload.js'
@@ -22,14 +22,10 @@ export function accountGateway(tools: Tools): Gateway {
     makeBucket: (bucket) => changeBucket(tools, 'web.MakeBucket', bucket),
     deleteBucket: (bucket) => changeBucket(tools, 'web.DeleteBucket', bucket),
     list: (bucket, query) =>
-      able((can) =>
-        listPage({ source: tools, features: can, isMarker: tools.isMarker }, bucket, query, () =>
-          requireBucket(tools, bucket),
-        ),
-      ),
+      able((can) => listPage({ source: tools, features: can, isMarker: tools.isMarker }, bucket, query)),
     stat: (bucket, key) => able((can) => stat(tools, can, bucket, key)),
     download: (bucket, key, range) => able((can) => download(tools, can, bucket, key, range)),
-    refusesKey: (key) => able((can) => (can.anyKey ? undefined : whyUnfit(key))),
+    refusesKey: (key) => able((can) => (can.anyKey ? undefined : refusal(key))),
     upload: (bucket, key, length, attributes) => upload(tools, bucket, key, length, attributes),
     remove: (bucket, key) => able((can) => remove(tools, can, bucket, key)),
     async ready() {

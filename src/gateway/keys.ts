@@ -2,7 +2,7 @@
 const MAX_ELEMENT_BYTES = 255
 
 /**
- * Why a gateway that keeps objects as files cannot hold `key`, in words for the client; undefined when it can.
+ * Why a gateway that keeps objects as files cannot hold `key`, as the end of a sentence; undefined when it can.
  * Rules: MinIO RELEASE.2019-09-11, cmd/object-api-utils.go (IsValidObjectName) and the file system below.
  * Such keys are refused by name and never "cleaned", because a cleaned key is another key.
  */
@@ -11,6 +11,12 @@ export function whyUnfit(key: string): string | undefined {
   // A final slash names a folder object, which the gateway can hold.
   const elements = (key.endsWith('/') ? key.slice(0, -1) : key).split('/')
   return unfitText(key) ?? unfitElements(elements)
+}
+
+/** As `whyUnfit`, in a sentence for the client. */
+export function refusal(key: string): string | undefined {
+  const reason = whyUnfit(key)
+  return reason === undefined ? undefined : `The object gateway cannot hold this key: ${reason}. Choose another key.`
 }
 
 /** What to ask a file-keeping gateway for when keys with this prefix are wanted. */

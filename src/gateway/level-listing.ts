@@ -1,7 +1,7 @@
 import { compareUtf8 } from '../common/byte-order.js'
 import type { Bound } from './bound.js'
 import type { GatewayFeatures, ListQuery } from './gateway.js'
-import { type ListablePrefix, listablePrefix } from './keys.js'
+import type { ListablePrefix } from './keys.js'
 import type { Level } from './level.js'
 import { LevelCursor } from './level-cursor.js'
 import { type LevelSource, readLevel } from './level-reader.js'
@@ -18,16 +18,13 @@ export interface LevelListing {
   readonly isMarker: MarkerLookup | undefined
 }
 
-/** Up to `query.limit` + 1 entries of a gateway that lists one level at a time, unsorted and whole. Undefined: no key can have the prefix. */
+/** Up to `query.limit` + 1 entries of a gateway that lists one level at a time, unsorted and whole. Throws S3Error. */
 export async function listByLevels(
   listing: LevelListing,
   bucket: string,
   query: ListQuery,
-): Promise<RawEntry[] | undefined> {
-  const within: ListablePrefix | undefined = listing.features.anyKey
-    ? { ask: query.prefix, filter: false }
-    : listablePrefix(query.prefix)
-  if (!within) return undefined
+  within: ListablePrefix,
+): Promise<RawEntry[]> {
   const source = walkSource(listing, bucket, query)
   if (query.delimiter === '/') return oneLevel(source, within, query)
   const walk = new FlatWalk(source, query.prefix, within, query.after, query.limit + 1)
@@ -93,18 +90,25 @@ function walkSource(listing: LevelListing, bucket: string, query: ListQuery): Wa
   return {
     level: read,
     markers,
-    async folderItself(prefix, level) {
-      // Where any key can be held, the folder object is an entry of its own level like any other.
-      if (features.anyKey || level.view().next()?.name === prefix) return undefined
-      if ((await markers([prefix]))[0]) return (await exists(prefix, level)) ? marker(prefix) : undefined
-      // Only an empty folder shows itself as an object.
-      if (level.count > 0) return undefined
-      const entry = await lookUp(source, features, bucket, prefix)
-      return entry?.isPrefix ? undefined : entry
-    },
+    folderItself: (prefix, level) => folderItself(listing, bucket, prefix, level.view().next()),
   }
+}
 
-  async function exists(prefix: string, level: Level): Promise<boolean> {
-    return level.count > 0 || (await lookUp(source, features, bucket, prefix)) !== undefined
-  }
+/**
+ * The folder object named as the prefix of a listing whose first entry is `first`, if there is one that is not listed. Where any key can be held,
+ * it is an entry like any other; gateways of files show only empty folders as objects, and only among their siblings.
+ */
+export async function folderItself(
+  listing: LevelListing,
+  bucket: string,
+  prefix: string,
+  first: RawEntry | undefined,
+): Promise<RawEntry | undefined> {
+  const { source, features, isMarker } = listing
+  if (features.anyKey || first?.name === prefix) return undefined
+  const isRecorded = isMarker !== undefined && (await isMarker(bucket, [prefix]))[0] === true
+  if (first) return isRecorded ? marker(prefix) : undefined
+  const entry = await lookUp(source, features, bucket, prefix)
+  if (entry?.isPrefix) return isRecorded ? marker(prefix) : undefined
+  return entry
 }

@@ -37,19 +37,29 @@ export interface LevelQuery {
 /** The entries of one level from `bound` on, sorted. Not complete when the level is too large for the memory there is. Throws S3Error. */
 export async function readLevel(source: LevelSource, query: LevelQuery): Promise<Level> {
   const { snapshots, session } = source
-  const kept = query.continued ? snapshots.get(session, query.bucket, query.prefix) : undefined
-  if (kept) return kept
-  const reading = snapshots.begin(query.bucket, query.prefix)
-  const collector = new Collector(snapshots, query)
+  if (query.continued) {
+    const kept = snapshots.get(session, query.bucket, query.prefix)
+    if (kept) return kept
+    // An earlier page may have read ahead.
+    const underWay = await snapshots.underWay(session, query.bucket, query.prefix)?.catch(() => undefined)
+    if (underWay?.complete) return underWay
+  }
+  const reading = snapshots.begin(session, query.bucket, query.prefix)
+  reading.level = collect(source, query, reading)
+  return reading.level
+}
+
+async function collect(source: LevelSource, query: LevelQuery, reading: Reading): Promise<Level> {
+  const collector = new Collector(source.snapshots, query)
   try {
     await scanLevel(source, query.bucket, query.prefix, (entry) => {
       collector.add(entry)
       return true
     })
-    return await collector.finish(reading, session)
+    return await collector.finish(reading)
   } finally {
     collector.release()
-    snapshots.end(reading)
+    source.snapshots.end(reading)
   }
 }
 
@@ -140,11 +150,11 @@ class Collector {
     }
   }
 
-  async finish(reading: Reading, account: object): Promise<Level> {
+  async finish(reading: Reading): Promise<Level> {
     if (this.#selection) return Level.seal(this.#selection.sorted(), !this.#selection.overflowed)
     const level = await Level.seal(this.#all ?? new LevelBuilder(), true)
     this.release()
-    this.#snapshots.store(reading, account, level)
+    this.#snapshots.store(reading, level)
     return level
   }
 

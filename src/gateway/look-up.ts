@@ -14,7 +14,8 @@ export async function lookUp(
   bucket: string,
   key: string,
 ): Promise<RawEntry | undefined> {
-  if (features.pagedListing) return firstOfPage(source, bucket, key)
+  const isFolder = key.endsWith('/') && !features.anyKey
+  if (features.pagedListing && !isFolder) return firstOfPage(source, bucket, key)
   // A folder shows among its siblings; asked for with its slash, the gateway would list what is in it.
   const fromParent = await find(source, bucket, key.endsWith('/') ? key.slice(0, -1) : key, key)
   if (fromParent?.isPrefix && features.anyKey) return (await find(source, bucket, key, key)) ?? fromParent

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { S3Error } from '../errors/s3-error.js'
 import type { GatewayFeatures, Upload, UploadAttributes, UploadResult } from './gateway.js'
-import { whyUnfit } from './keys.js'
+import { refusal } from './keys.js'
 import { factsFromHeaders, MARKER_STAMP, uploadHeaders } from './object-facts.js'
 import type { Answer } from './rest-client.js'
 import { revisionOf } from './rest-download.js'
@@ -81,15 +81,10 @@ async function confirm(
 }
 
 function refuse(key: string, length: number): void {
-  const reason = whyUnfit(key)
-  if (reason !== undefined) {
-    throw new S3Error('InvalidRequest', {
-      message: `The object gateway cannot hold this key: ${reason}.`,
-      fields: { Key: key },
-    })
-  }
+  const message = refusal(key)
+  if (message !== undefined) throw new S3Error('InvalidArgument', { message, fields: { Key: key } })
   if (key.endsWith('/') && length > 0) {
-    throw new S3Error('InvalidRequest', {
+    throw new S3Error('InvalidArgument', {
       message: 'The object gateway cannot hold bytes under a key that ends in "/".',
       fields: { Key: key },
     })

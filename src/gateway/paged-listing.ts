@@ -21,7 +21,9 @@ export async function listPaged(session: Session, bucket: string, query: ListQue
       repeatable: true,
     })
     const page = readEntries(result.objects)
-    for (const entry of page) if (compareUtf8(entry.name, entries.at(-1)?.name ?? query.after) > 0) entries.push(entry)
+    for (const entry of page.map((each) => rolledUp(each, query))) {
+      if (compareUtf8(entry.name, entries.at(-1)?.name ?? query.after) > 0) entries.push(entry)
+    }
     if (result.isTruncated !== true) break
     const next = typeof result.nextMarker === 'string' ? result.nextMarker : page.at(-1)?.name
     if (next === undefined || compareUtf8(next, marker) <= 0)
@@ -29,4 +31,10 @@ export async function listPaged(session: Session, bucket: string, query: ListQue
     marker = next
   }
   return entries
+}
+
+/** Gateways of files show an empty folder as an object even where the delimiter in its name makes it a prefix. */
+function rolledUp(entry: RawEntry, { prefix, delimiter }: ListQuery): RawEntry {
+  const at = entry.isPrefix || delimiter === '' ? -1 : entry.name.indexOf(delimiter, prefix.length)
+  return at < 0 ? entry : { ...entry, name: entry.name.slice(0, at + delimiter.length), isPrefix: true }
 }

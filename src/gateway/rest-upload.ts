@@ -93,12 +93,17 @@ abstract class UploadBase implements Upload {
   protected abstract take(chunk: Buffer): void | Promise<void>
   protected abstract finish(): Promise<Answer>
 
+  protected async headers(): Promise<Record<string, string>> {
+    this.#headers ??= await this.target.headers()
+    return this.#headers
+  }
+
   /** `fresh`: not on one of the kept connections, which may all have been closed by a gateway that was started anew. */
   protected async begin(token: string, extra: Record<string, string>, fresh = false): Promise<PutRequest> {
-    this.#headers ??= await this.target.headers()
+    const own = await this.headers()
     if (this.#aborted) throw aborted()
     const headers = {
-      ...this.#headers,
+      ...own,
       ...extra,
       authorization: `Bearer ${token}`,
       'content-length': this.target.length,
@@ -115,7 +120,7 @@ abstract class UploadBase implements Upload {
       if (!/^\s*\{.*"status"\s*:\s*"fail"/s.test(answer.text)) return answer
     }
     const failure = httpFailure(this.tools.names, answer)
-    const error = translate(failure, this.target, this.tools.log)
+    const error = refusalOf(translate(failure, this.target, this.tools.log))
     throw isTokenRefusal(failure) ? new TokenRefused(error) : error
   }
 
@@ -192,15 +197,29 @@ class StreamedUpload extends UploadBase {
   }
 
   async #connect(): Promise<void> {
-    await this.tools.session.withLogin(async (token) => {
-      this.#token = token
-      const answer = await this.#ask(token)
-      if (!answer) return
-      this.put?.destroy()
-      this.check(answer)
-      throw early()
-    })
+    if (await this.#canExpect()) {
+      await this.tools.session.withLogin(async (token) => {
+        this.#token = token
+        const answer = await this.#ask(token)
+        if (!answer) return
+        this.put?.destroy()
+        this.check(answer)
+        throw early()
+      })
+    } else {
+      // The next best way to learn of an ended session in time.
+      await this.tools.session.call({ method: 'web.ServerInfo', params: {}, repeatable: true })
+      await this.tools.session.withLogin(async (token) => {
+        this.#token = token
+        await this.begin(token, {}, true)
+      })
+    }
     this.#open = true
+  }
+
+  /** Node sends the head of a request with `Expect` as UTF-8 and that of any other as latin-1 (`_storeHeader`), which would change text beyond ASCII. */
+  async #canExpect(): Promise<boolean> {
+    return Object.values(await this.headers()).every((value) => /^[\0-\x7f]*$/.test(value))
   }
 
   /** Resolves undefined when the body may go out. */
@@ -235,6 +254,14 @@ class StreamedUpload extends UploadBase {
     this.tools.session.forgetLogin(this.#token)
     return unavailable(new Error('the log-in ended during an upload'))
   }
+}
+
+/** Gateways of files answer "no such key" when they cannot make the file, most often because part of its path is an object. */
+function refusalOf(error: S3Error): S3Error {
+  if (error.code !== 'NoSuchKey') return error
+  const message =
+    'The object gateway cannot hold this key. Part of its path may be the key of an object, or the key that of a folder.'
+  return new S3Error('InvalidRequest', { message, fields: error.fields, cause: error })
 }
 
 function early(): S3Error {

@@ -13,9 +13,11 @@ interface Snapshot {
 
 /** A level that is being read: not to be kept if somebody writes there meanwhile. */
 export interface Reading {
+  readonly account: object
   readonly bucket: string
   readonly prefix: string
   outdated: boolean
+  level?: Promise<Level>
 }
 
 /**
@@ -51,8 +53,17 @@ export class SnapshotCache {
     return snapshot.level
   }
 
-  begin(bucket: string, prefix: string): Reading {
-    const reading = { bucket, prefix, outdated: false }
+  /** What somebody else is reading right now. It may turn out not to be complete. */
+  underWay(account: object, bucket: string, prefix: string): Promise<Level> | undefined {
+    for (const reading of this.#readings) {
+      const same = reading.prefix === prefix && reading.bucket === bucket && reading.account === account
+      if (same && !reading.outdated) return reading.level
+    }
+    return undefined
+  }
+
+  begin(account: object, bucket: string, prefix: string): Reading {
+    const reading: Reading = { account, bucket, prefix, outdated: false }
     this.#readings.add(reading)
     return reading
   }
@@ -77,10 +88,10 @@ export class SnapshotCache {
   }
 
   /** Keeps a complete level, unless it is outdated or there is no room. Its reservation must have been released. */
-  store(reading: Reading, account: object, level: Level): void {
+  store(reading: Reading, level: Level): void {
     if (reading.outdated || !this.reserve(level.bytes)) return
     this.release(level.bytes)
-    const { bucket, prefix } = reading
+    const { account, bucket, prefix } = reading
     const prefixes = entry(this.#places, bucket, () => new Map<string, Map<object, Snapshot>>())
     const accounts = entry(prefixes, prefix, () => new Map<object, Snapshot>())
     const earlier = accounts.get(account)

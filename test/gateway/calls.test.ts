@@ -1,0 +1,349 @@
+import t, { type Test } from 'tap'
+import { brandNames, encodePath, neutralBrand } from '../../src/gateway/brand.js'
+import { translate } from '../../src/gateway/errors.js'
+import { whyUnfit } from '../../src/gateway/keys.js'
+import { usableUntil } from '../../src/gateway/token-life.js'
+import { createLogger } from '../../src/log.js'
+import {
+  ALL_FEATURES,
+  RpcFailure,
+  read,
+  type Script,
+  type ScriptedGateway,
+  scriptedGateway,
+  withFeatures,
+} from './scripted-gateway.js'
+
+const log = createLogger({ level: 'silent' })
+
+async function start(t: Test, script: Script): Promise<ScriptedGateway> {
+  const gateway = await scriptedGateway(script)
+  t.teardown(() => gateway.close())
+  return gateway
+}
+
+t.test('brand words are in every name on the wire', async (t) => {
+  const neutral = brandNames(neutralBrand)
+  t.equal(neutral.uploadPath('b', 'a b/ü?#%+/..//'), '/gateway/upload/b/a%20b/%C3%BC%3F%23%25%2B/..//')
+  t.equal(neutral.header('error-code'), 'x-cloud-error-code')
+  t.equal(neutral.member('Features'), 'GatewayFeatures')
+  const other = brandNames({ path: 'minio', header: 'amz' })
+  t.equal(other.rpcPath, '/minio/webrpc')
+  t.equal(other.metaPrefix, 'x-amz-meta-')
+  t.equal(other.query('Signature'), 'X-Amz-Signature')
+  t.equal(other.member('Version'), 'MinioVersion')
+  t.equal(encodePath("!'()*~-_."), '%21%27%28%29%2A~-_.')
+  t.throws(() => brandNames({ path: 'a/b', header: 'cloud' }), TypeError)
+})
+
+t.test('texts of public gateways become S3 codes', async (t) => {
+  const cases: [text: string, code: string][] = [
+    ['The specified bucket photos does not exist.', 'NoSuchBucket'],
+    ['The specified bucket does not exist', 'NoSuchBucket'],
+    ['Bucket not found: photos', 'NoSuchBucket'],
+    ['The specified key does not exist.', 'NoSuchKey'],
+    ['The specified key The specified bucket x does not exist', 'NoSuchKey'],
+    ['Your previous request to create the named bucket succeeded and you already own it.', 'BucketAlreadyOwnedByYou'],
+    ['The bucket you tried to delete is not empty', 'BucketNotEmpty'],
+    [
+      'Bucket Name A is invalid. Lowercase letters, period, hyphen, numerals are the only allowed characters and should be minimum 3 characters in length.',
+      'InvalidBucketName',
+    ],
+    ['The specified bucket is not valid', 'InvalidBucketName'],
+    ['JWT token missing', 'AccessDenied'],
+    ['Authentication failed, check your access credentials', 'AccessDenied'],
+    ['Authentication failed, check your FS3 credentials', 'AccessDenied'],
+    ['{"data":"","status":"fail","message":"Authentication failed, check your FS3 token"}', 'AccessDenied'],
+    ['The access key ID you provided does not exist in our records', 'AccessDenied'],
+    ['secret key must be minimum 8 or more characters long', 'AccessDenied'],
+    ['Do not have enough permissions to access this resource', 'AccessDenied'],
+    ['Invalid arguments specified', 'InvalidArgument'],
+    ['Data size is unspecified', 'MissingContentLength'],
+    ['You did not provide the number of bytes specified by the Content-Length HTTP header.', 'IncompleteBody'],
+    ['Your metadata headers exceed the maximum allowed metadata size.', 'MetadataTooLarge'],
+    ['Object name already exists as a directory.', 'InvalidRequest'],
+    [
+      'Storage backend has reached its minimum free disk threshold. Please delete a few objects to proceed.',
+      'ServiceUnavailable',
+    ],
+    ['Server not initialized, please try again', 'ServiceUnavailable'],
+    ['<?xml version="1.0"?><Error><Code>AllAccessDisabled</Code><Message>All access</Message></Error>', 'AccessDenied'],
+    ['open /var/data/secret: permission denied', 'InternalError'],
+  ]
+  for (const [text, code] of cases) {
+    const error = translate({ kind: 'rpc', text, dataCode: undefined }, { bucket: 'photos', key: 'k' }, log)
+    t.equal(error.code, code, text)
+    t.notMatch(error.message, /\/var|<|FS3/)
+  }
+  t.equal(translate({ kind: 'rpc', text: 'whatever', dataCode: 'BucketNotEmpty' }, {}, log).code, 'BucketNotEmpty')
+  const http = (status: number, text = '', headerCode?: string) =>
+    translate({ kind: 'http', status, text, headerCode }, {}, log).code
+  t.equal(http(404, '<html>nginx</html>'), 'InternalError', 'a foreign 404 is no missing object')
+  t.equal(http(404, '', 'NoSuchKey'), 'NoSuchKey')
+  t.equal(http(507), 'ServiceUnavailable')
+  t.equal(http(429), 'SlowDown')
+  const refused = translate({ kind: 'transport', error: Object.assign(new Error(), { code: 'ECONNREFUSED' }) }, {}, log)
+  t.equal(refused.code, 'ServiceUnavailable')
+  t.ok(refused.headers['retry-after'])
+})
+
+t.test('keys that a gateway of files cannot hold are named with the reason', async (t) => {
+  for (const key of [
+    '',
+    '/a',
+    'a//b',
+    'a//',
+    '.',
+    '..',
+    'a/../b',
+    'a/.',
+    './',
+    'a\\b',
+    'a\0',
+    `a/${'é'.repeat(128)}`,
+  ]) {
+    t.type(whyUnfit(key), 'string', JSON.stringify(key))
+  }
+  for (const key of ['a', 'a/b', 'a/', '...', '.a', 'a..', 'a ?#%+', '😀'.repeat(63)])
+    t.equal(whyUnfit(key), undefined, key)
+})
+
+t.test('a token is used for as long as it says, by whichever clock', async (t) => {
+  const now = Date.UTC(2026, 0, 1)
+  const jwt = (claims: object) => `h.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.s`
+  const s = now / 1000
+  t.equal(usableUntil(jwt({ exp: s + 3600 }), now), now + 3585_000)
+  t.equal(usableUntil(jwt({ exp: s + 60 }), now), now + 45_000)
+  t.equal(usableUntil(jwt({ iat: s - 5000, exp: s - 4940 }), now), now + 45_000, 'the gateway clock is behind')
+  t.equal(usableUntil(jwt({ exp: s - 10 }), now), now + 20_000)
+  for (const odd of ['opaque', 'a.b.c', jwt({ exp: 'x' }), '..']) t.equal(usableUntil(odd, now), now + 20_000)
+})
+
+t.test('calls that come together log in once', async (t) => {
+  const gateway = await start(t, { rpc: { 'web.ListBuckets': () => ({ buckets: null }) } })
+  const client = gateway.client()
+  const answers = await Promise.all(Array.from({ length: 20 }, () => client.listBuckets()))
+  t.strictSame(answers[7], [])
+  t.equal(gateway.count('web.Login'), 1)
+  t.match(gateway.calls[0]?.params, { username: 'access', password: 'secret-key' })
+  t.ok(gateway.calls.every(({ headers }) => /Mozilla/.test(headers['user-agent'] ?? '')))
+  t.ok(
+    gateway.calls.every(({ headers, method }) => method === 'web.Login' || headers.authorization === 'Bearer login-1'),
+  )
+})
+
+t.test('a session that has ended is renewed once, by 401 or by text', async (t) => {
+  for (const form of ['401', 'text']) {
+    const gateway = await start(t, {
+      rpc: { 'web.ListBuckets': () => ({ buckets: [{ name: 'abc', creationDate: '2026-01-01T00:00:00Z' }] }) },
+      before({ headers }, response) {
+        if (headers.authorization !== 'Bearer login-1') return false
+        if (form === '401') response.writeHead(401).end()
+        else {
+          response.setHeader('content-type', 'application/json')
+          response.end('{"error":{"code":0,"message":"Authentication failed, check your access credentials"},"id":1}')
+        }
+        return true
+      },
+    })
+    t.equal((await gateway.client().listBuckets())[0]?.name, 'abc')
+    t.equal(gateway.count('web.Login'), 2)
+    t.equal(gateway.count('web.ListBuckets'), 2)
+  }
+})
+
+t.test('a gateway that refuses for ever is asked twice', async (t) => {
+  const gateway = await start(t, {
+    before({ method }, response) {
+      if (method === 'web.Login') return false
+      response.writeHead(401).end()
+      return true
+    },
+  })
+  await t.rejects(gateway.client().listBuckets(), { code: 'AccessDenied' })
+  t.equal(gateway.count('web.ListBuckets'), 2)
+})
+
+t.test('a wrong gateway key pair is said to be that', async (t) => {
+  const gateway = await start(t, {
+    rpc: {
+      'web.Login': () => {
+        throw new RpcFailure('The access key ID you provided does not exist in our records')
+      },
+    },
+  })
+  await t.rejects(gateway.client().ready(), { code: 'AccessDenied', message: /account/ })
+  t.equal(gateway.count('web.Login'), 1)
+})
+
+t.test('what is no answer of this interface is an error', async (t) => {
+  let answer: (response: import('node:http').ServerResponse) => void = () => {}
+  const gateway = await start(t, {
+    before({ method }, response) {
+      if (method === 'web.Login') return false
+      answer(response)
+      return true
+    },
+  })
+  const client = gateway.client({ timeoutMs: 300, idleMs: 300 })
+  const json = { 'content-type': 'application/json' }
+  answer = (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>console</html>')
+  await t.rejects(client.listBuckets(), { code: 'InternalError', message: /address/ })
+  answer = (response) => response.writeHead(200, json).end('{"jsonrpc":"2.0","id":1}')
+  await t.rejects(client.listBuckets(), { code: 'InternalError' })
+  answer = (response) => response.writeHead(200, json).end('{"result":{"buckets"')
+  await t.rejects(client.listBuckets(), { code: 'InternalError' })
+  answer = (response) => response.writeHead(200, json).end('{"result":{"buckets":[{"nam":1}]}}')
+  await t.rejects(client.listBuckets(), { code: 'InternalError' })
+  answer = (response) =>
+    response.writeHead(200, json).end(JSON.stringify({ result: { x: 'x'.repeat(17 * 1024 * 1024) } }))
+  await t.rejects(client.listBuckets(), { code: 'InternalError' })
+  answer = () => {}
+  await t.rejects(client.listBuckets(), { code: 'ServiceUnavailable', message: /too long/ })
+  answer = (response) => response.writeHead(200, json).write('{"result"')
+  await t.rejects(client.listBuckets(), { code: 'ServiceUnavailable' })
+  answer = (response) => response.destroy()
+  await t.rejects(client.makeBucket('abc'), { code: 'ServiceUnavailable' })
+  answer = (response) => response.writeHead(503).end()
+  await t.rejects(client.listBuckets(), { code: 'ServiceUnavailable' })
+})
+
+t.test('a gateway that is down is ServiceUnavailable', async (t) => {
+  const gateway = await scriptedGateway({})
+  const client = gateway.client()
+  await gateway.close()
+  await t.rejects(client.listBuckets(), { code: 'ServiceUnavailable' })
+})
+
+t.test('a reading call is sent again when the connection was lost, a changing one is not', async (t) => {
+  let losses = 0
+  const gateway = await start(t, {
+    rpc: { 'web.ListBuckets': () => ({ buckets: [] }) },
+    before({ method }, response) {
+      if (method === 'web.Login' || losses > 0) return false
+      losses++
+      response.destroy()
+      return true
+    },
+  })
+  t.strictSame(await gateway.client().listBuckets(), [])
+  losses = 0
+  await t.rejects(gateway.client().deleteBucket('abc'), { code: 'ServiceUnavailable' })
+  t.equal(gateway.count('web.DeleteBucket'), 1)
+})
+
+t.test('features are those the gateway advertises, none if it knows no such thing', async (t) => {
+  const full = await start(t, { rpc: withFeatures(...ALL_FEATURES) })
+  t.strictSame(await full.client().features(), {
+    pagedListing: true,
+    objectHead: true,
+    exactRemove: true,
+    anyKey: true,
+  })
+  const some = await start(t, { rpc: withFeatures('any-key', 'unheard-of') })
+  t.match(await some.client().features(), { pagedListing: false, anyKey: true })
+  const none = await start(t, {
+    rpc: {
+      'web.ServerInfo': () => {
+        throw new RpcFailure('rpc: can\'t find method "web.ServerInfo"')
+      },
+    },
+  })
+  t.match(await none.client().features(), { pagedListing: false, objectHead: false, exactRemove: false, anyKey: false })
+  const failing = await start(t, {
+    before: ({ method }, response) => method === 'web.ServerInfo' && !!response.writeHead(500).end(),
+  })
+  await t.rejects(failing.client().features(), { code: 'InternalError' }, 'a failure is not taken for a legacy gateway')
+})
+
+t.test('an account may be looked up at each log-in', async (t) => {
+  const gateway = await start(t, { rpc: { 'web.ListBuckets': () => ({ buckets: [] }) } })
+  const { createGatewayPool } = await import('../../src/gateway/create-gateway.js')
+  const pool = createGatewayPool({ url: gateway.url, brand: neutralBrand, log })
+  t.teardown(() => pool.close())
+  const account = async () => ({ accessKey: 'looked', secretKey: 'up-up-up-up' })
+  t.equal(pool.for(account), pool.for(account), 'one session for one account')
+  t.equal(pool.for({ accessKey: 'a', secretKey: 'b' }), pool.for({ accessKey: 'a', secretKey: 'b' }))
+  t.not(pool.for({ accessKey: 'a', secretKey: 'b' }), pool.for({ accessKey: 'a', secretKey: 'c' }))
+  await pool.for(account).listBuckets()
+  t.equal(gateway.calls[0]?.params.username, 'looked')
+  t.throws(() => createGatewayPool({ url: 'ftp://x', brand: neutralBrand, log }), TypeError)
+})
+
+t.test('removing never sends a name that could take others along', async (t) => {
+  const year1 = '0001-01-01T00:00:00Z'
+  const real = '2026-01-01T00:00:00.5Z'
+  const entry = (name: string, lastModified: string) => ({ name, lastModified, size: 0, contentType: '' })
+  const levels: Record<string, object[] | null> = {
+    full: [entry('full/', year1), entry('full2', real)],
+    'full/': [entry('full/x', real)],
+    empty: [entry('empty/', real)],
+    'empty/': null,
+    none: null,
+    'none/': null,
+  }
+  const removed: unknown[] = []
+  const gateway = await start(t, {
+    rpc: {
+      'web.ListObjects': ({ prefix }) => ({ objects: levels[String(prefix)] ?? null, writable: true }),
+      'web.RemoveObject': ({ objects }) => {
+        removed.push(objects)
+        return {}
+      },
+    },
+  })
+  const client = gateway.client()
+  for (const key of ['full/', 'none/', '', 'a//', '/', 'a/../', 'x\\']) await client.remove('b', key)
+  t.strictSame(removed, [])
+  await client.remove('b', 'empty/')
+  await client.remove('b', 'full')
+  t.strictSame(removed, [['empty/'], ['full']])
+})
+
+t.test('a bucket exists unless one of the texts says no', async (t) => {
+  let text = ''
+  const gateway = await start(t, {
+    rpc: {
+      'web.ListObjects': () => {
+        if (text) throw new RpcFailure(text)
+        return { objects: null, writable: false }
+      },
+    },
+  })
+  const client = gateway.client()
+  t.equal(await client.bucketExists('abc'), true)
+  text = 'Bucket not found: abc'
+  t.equal(await client.bucketExists('abc'), false)
+  await t.rejects(client.stat('abc', 'k'), { code: 'NoSuchBucket' })
+  await t.rejects(client.list('abc', { prefix: '//', delimiter: '', after: '', limit: 1 }), { code: 'NoSuchBucket' })
+  text = 'Do not have enough permissions to access this resource'
+  await t.rejects(client.bucketExists('abc'), { code: 'AccessDenied' })
+  text = 'Object name invalid: abc#x'
+  t.strictSame(await client.list('abc', { prefix: 'x', delimiter: '', after: '', limit: 1 }), {
+    entries: [],
+    truncated: false,
+  })
+})
+
+t.test('a URL token is shared, used within its life and renewed once when refused', async (t) => {
+  let clock = Date.now()
+  const facts = { 'x-cloud-generation': '1', 'x-cloud-last-modified': '2026-01-01T00:00:00.5Z', 'content-length': 2 }
+  const seen: string[] = []
+  const gateway = await start(t, {
+    rpc: withFeatures(...ALL_FEATURES),
+    rest(request, response) {
+      const token = new URL(request.url ?? '', 'http://x').searchParams.get('token') ?? ''
+      seen.push(token)
+      if (token === 'url-3') response.writeHead(403).end('Authentication failed, check your access credentials')
+      else response.writeHead(200, facts).end('ok')
+    },
+  })
+  const client = gateway.client({ now: () => clock })
+  const get = async () => (await read(await client.download('b', 'k'))).toString()
+  t.strictSame(await Promise.all([get(), get(), get()]), ['ok', 'ok', 'ok'])
+  clock += 30_000
+  await get()
+  clock += 30_000
+  t.equal(await get(), 'ok')
+  t.strictSame(seen, ['url-1', 'url-1', 'url-1', 'url-2', 'url-3', 'url-4'])
+})

@@ -1,0 +1,573 @@
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import type { GatewayPoolOptions } from '../../src/gateway/create-gateway.js'
+import type { Gateway, UploadAttributes } from '../../src/gateway/gateway.js'
+import {
+  ALL_FEATURES,
+  read,
+  type Script,
+  type ScriptedGateway,
+  scriptedGateway,
+  withFeatures,
+} from './scripted-gateway.js'
+
+const MiB = 1024 * 1024
+const plain: UploadAttributes = { contentType: 'text/plain', headers: {}, metadata: {} }
+const LISTED = { name: 'dir/k', lastModified: '2026-01-01T00:00:00.123456789Z', size: 10, contentType: 'text/plain' }
+const STAMP = `${LISTED.lastModified}/10`
+const HEADERS = { 'content-type': 'text/plain', 'last-modified': 'Thu, 01 Jan 2026 00:00:00 GMT' }
+
+type Transfer = { gateway: ScriptedGateway; client: Gateway }
+
+async function start(t: Test, script: Script, options: Partial<GatewayPoolOptions> = {}): Promise<Transfer> {
+  const gateway = await scriptedGateway(script)
+  t.teardown(() => gateway.close())
+  return { gateway, client: gateway.client({ timeoutMs: 2000, idleMs: 2000, ...options }) }
+}
+
+/** A legacy gateway that lists one object, or what `listed` says at the n-th question. */
+function legacy(rest: NonNullable<Script['rest']>, listed: (n: number) => object | null = () => LISTED): Script {
+  let n = 0
+  return {
+    rest,
+    rpc: {
+      'web.ListObjects': () => {
+        const entry = listed(n++)
+        return { objects: entry && [entry], writable: true }
+      },
+    },
+  }
+}
+
+/** A gateway with every feature that holds one object of ten bytes. */
+function full(rest: NonNullable<Script['rest']>): Script {
+  return { rest, rpc: withFeatures(...ALL_FEATURES) }
+}
+
+const FACTS = {
+  ...HEADERS,
+  etag: '"781e5e245d69b566979b86e28d23f2c7"',
+  'x-cloud-generation': '7',
+  'x-cloud-last-modified': LISTED.lastModified,
+}
+
+t.test("a legacy download is checked, cut to its range, and shows only what is the object's own", async (t) => {
+  const { client, gateway } = await start(
+    t,
+    legacy((_, response) => {
+      response.writeHead(200, {
+        ...HEADERS,
+        'content-length': 10,
+        'content-disposition': 'attachment; filename="k"',
+        'cache-control': 'no-store',
+        'content-language': 'de',
+        'x-cloud-meta-colour': 'red',
+        'x-cloud-meta-dealgate-rev': 'r1',
+        etag: '"00000000000000000000000000000000-1"',
+      })
+      response.end('0123456789')
+    }),
+  )
+  const whole = await client.download('b', 'dir/k')
+  t.equal((await read(whole)).toString(), '0123456789')
+  t.strictSame(whole.object, {
+    key: 'dir/k',
+    size: 10,
+    lastModified: LISTED.lastModified,
+    contentType: 'text/plain',
+    stamp: STAMP,
+    headers: { 'content-language': 'de' },
+    metadata: { colour: 'red' },
+  })
+  const part = async (range: Parameters<Gateway['download']>[2]) => {
+    const download = await client.download('b', 'dir/k', range)
+    return [download.first, download.last, (await read(download)).toString()]
+  }
+  t.strictSame(await part({ first: 2, last: 4 }), [2, 4, '234'])
+  t.strictSame(await part({ first: 7 }), [7, 9, '789'])
+  t.strictSame(await part({ suffix: 3 }), [7, 9, '789'])
+  t.strictSame(await part({ suffix: 99 }), [0, 9, '0123456789'])
+  t.strictSame(await part({ first: 0, last: 99 }), [0, 9, '0123456789'])
+  const refused = { code: 'InvalidRange', fields: { ActualObjectSize: 10 } }
+  await t.rejects(client.download('b', 'dir/k', { first: 10 }), refused)
+  await t.rejects(client.download('b', 'dir/k', { suffix: 0 }), refused)
+  t.ok(
+    gateway.transfers.every(({ request }) => /^\/gateway\/download\/b\/dir\/k\?token=url-1$/.test(request.url ?? '')),
+  )
+  t.ok(gateway.transfers.every(({ request }) => /Mozilla/.test(request.headers['user-agent'] ?? '')))
+})
+
+t.test('what is not the listed object never reaches the sink', async (t) => {
+  const wrong: [string, (response: ServerResponse) => void][] = [
+    ['the console page', (r) => r.writeHead(200, { 'content-type': 'text/html' }).end('<html>0123</html>')],
+    ['another size', (r) => r.writeHead(200, { ...HEADERS, 'content-length': 9 }).end('012345678')],
+    [
+      'another time',
+      (r) =>
+        r
+          .writeHead(200, { ...HEADERS, 'last-modified': 'Thu, 01 Jan 2026 00:00:01 GMT', 'content-length': 10 })
+          .end('0123456789'),
+    ],
+    ['a part', (r) => r.writeHead(206, { ...HEADERS, 'content-length': 10 }).end('0123456789')],
+  ]
+  for (const [name, answer] of wrong) {
+    const { client, gateway } = await start(
+      t,
+      legacy((_, response) => answer(response)),
+    )
+    await t.rejects(client.download('b', 'dir/k'), { code: 'ServiceUnavailable' }, name)
+    t.equal(gateway.transfers.length, 3, 'looked at anew three times')
+  }
+})
+
+t.test('an object that is overwritten between listing and download is looked at anew', async (t) => {
+  const later = { ...LISTED, lastModified: '2026-01-01T00:00:09.5Z', size: 3 }
+  const { client } = await start(
+    t,
+    legacy(
+      (_, r) =>
+        r
+          .writeHead(200, { ...HEADERS, 'last-modified': 'Thu, 01 Jan 2026 00:00:09 GMT', 'content-length': 3 })
+          .end('new'),
+      (n) => (n === 0 ? LISTED : later),
+    ),
+  )
+  const download = await client.download('b', 'dir/k')
+  t.equal((await read(download)).toString(), 'new')
+  t.equal(download.object.stamp, '2026-01-01T00:00:09.5Z/3')
+
+  // Within one second the headers cannot tell: the listing is asked again.
+  const twin = { ...LISTED, lastModified: '2026-01-01T00:00:00.999Z' }
+  const same = await start(
+    t,
+    legacy(
+      (_, r) =>
+        r.writeHead(200, { ...HEADERS, date: 'Thu, 01 Jan 2026 00:00:01 GMT', 'content-length': 10 }).end('twin-bytes'),
+      (n) => (n === 0 ? LISTED : twin),
+    ),
+  )
+  const second = await same.client.download('b', 'dir/k')
+  t.equal(second.object.stamp, '2026-01-01T00:00:00.999Z/10')
+  second.discard()
+
+  const gone = await start(
+    t,
+    legacy(
+      (_, r) => r.writeHead(404).end('The specified key does not exist.'),
+      (n) => (n === 0 ? LISTED : null),
+    ),
+  )
+  await t.rejects(gone.client.download('b', 'dir/k'), { code: 'NoSuchKey', fields: { Key: 'dir/k' } })
+})
+
+t.test('a body that ends early, stalls or is cut fails the consumer', async (t) => {
+  const head = { ...HEADERS, 'content-length': 10 }
+  const endings: [string, (response: ServerResponse) => void][] = [
+    ['cut', (r) => r.writeHead(200, head).write('01234', () => setImmediate(() => r.destroy()))],
+    ['stalled', (r) => r.writeHead(200, head).write('01234')],
+    ['chunked and short', (r) => r.writeHead(200, HEADERS).end('01234')],
+  ]
+  for (const [name, answer] of endings) {
+    const { client } = await start(
+      t,
+      legacy((_, response) => answer(response)),
+      { idleMs: 100 },
+    )
+    const download = await client.download('b', 'dir/k')
+    let got = ''
+    const consumed = download.consume((chunk) => {
+      got += chunk.toString()
+    })
+    await t.rejects(consumed, { code: 'ServiceUnavailable' }, name)
+    t.equal(got, '01234')
+  }
+})
+
+t.test('chunked answers, slow sinks, failing sinks and discarding', async (t) => {
+  const chunked = await start(
+    t,
+    legacy(async (_, response) => {
+      response.writeHead(200, HEADERS)
+      for (const digit of '0123456789') {
+        response.write(digit)
+        await sleep(2)
+      }
+      response.end()
+    }),
+    { idleMs: 150 },
+  )
+  t.equal((await read(await chunked.client.download('b', 'dir/k'))).toString(), '0123456789')
+
+  let busy = 0
+  let got = ''
+  const slow = await chunked.client.download('b', 'dir/k', { first: 1, last: 8 })
+  await slow.consume(async (chunk) => {
+    t.equal(busy++, 0, 'one chunk at a time')
+    if (got === '') await sleep(400)
+    got += chunk.toString()
+    busy--
+  })
+  t.equal(got, '12345678', 'a slow client is no stalled gateway')
+
+  const failing = await chunked.client.download('b', 'dir/k')
+  await t.rejects(
+    failing.consume(async () => Promise.reject(new Error('client gone'))),
+    { message: 'client gone' },
+  )
+  await t.rejects(
+    failing.consume(() => {}),
+    TypeError,
+  )
+
+  const discarded = await chunked.client.download('b', 'dir/k')
+  discarded.discard()
+  await t.rejects(
+    discarded.consume(() => {}),
+    { code: 'ServiceUnavailable' },
+  )
+})
+
+t.test('a cut range ends the transfer as soon as its last byte is through', async (t) => {
+  const size = 64 * MiB
+  let sent = 0
+  const closed: Promise<unknown>[] = []
+  const { client } = await start(
+    t,
+    legacy(
+      (_, response) => {
+        closed.push(once(response, 'close'))
+        response.writeHead(200, { ...HEADERS, 'content-length': size })
+        const chunk = Buffer.alloc(MiB)
+        const pump = () => {
+          while (sent < size && !response.destroyed) {
+            sent += chunk.length
+            if (!response.write(chunk)) return void response.once('drain', pump)
+          }
+        }
+        pump()
+      },
+      () => ({ ...LISTED, size }),
+    ),
+  )
+  const download = await client.download('b', 'dir/k', { first: 10, last: 2 * MiB })
+  t.equal((await read(download)).length, 2 * MiB - 9)
+  await closed[0]
+  t.ok(sent < size / 2, `${sent} bytes were sent`)
+})
+
+t.test('a full gateway needs one call, and its ranges are its own', async (t) => {
+  const { client, gateway } = await start(
+    t,
+    full((request, response) => {
+      const range = /^bytes=(\d*)-(\d*)$/.exec(request.headers.range ?? '')
+      if (request.url?.includes('/missing')) return response.writeHead(404, { 'x-cloud-error-code': 'NoSuchKey' }).end()
+      if (!range)
+        return response
+          .writeHead(200, { ...FACTS, 'content-length': 10, 'cache-control': 'no-store' })
+          .end('0123456789')
+      const first = range[1] === '' ? Math.max(0, 10 - Number(range[2])) : Number(range[1])
+      const last = range[1] === '' || range[2] === '' ? 9 : Math.min(9, Number(range[2]))
+      if (first > last) return response.writeHead(416, { 'content-range': 'bytes */10' }).end()
+      const body = '0123456789'.slice(first, last + 1)
+      return response
+        .writeHead(206, { ...FACTS, 'content-length': body.length, 'content-range': `bytes ${first}-${last}/10` })
+        .end(body)
+    }),
+  )
+  const part = await client.download('b', 'k', { first: 2, last: 4 })
+  t.equal((await read(part)).toString(), '234')
+  t.strictSame(part.object, {
+    key: 'k',
+    size: 10,
+    lastModified: LISTED.lastModified,
+    contentType: 'text/plain',
+    stamp: '7',
+    etag: '781e5e245d69b566979b86e28d23f2c7',
+    headers: {},
+    metadata: {},
+  })
+  t.equal((await read(await client.download('b', 'k', { suffix: 4 }))).toString(), '6789')
+  t.equal((await client.download('b', 'k')).object.headers?.['cache-control'], 'no-store', 'what is stored is shown')
+  await t.rejects(client.download('b', 'k', { first: 10 }), { code: 'InvalidRange', fields: { ActualObjectSize: 10 } })
+  await t.rejects(client.download('b', 'k', { suffix: 0 }), { code: 'InvalidRange', fields: { ActualObjectSize: 10 } })
+  await t.rejects(client.download('b', 'missing'), { code: 'NoSuchKey' })
+  t.equal(await client.stat('b', 'missing'), undefined)
+  t.match(await client.stat('b', 'k'), { stamp: '7', size: 10 })
+  t.equal(gateway.count('web.ListObjects'), 0)
+  await client.download('b', '/../a//b c/?#%+é').then((download) => download.discard())
+  t.match(
+    gateway.transfers.at(-1)?.request.url,
+    /^\/gateway\/download\/b\/\/\.\.\/a\/\/b%20c\/%3F%23%25%2B%C3%A9\?token=/,
+  )
+})
+
+t.test('a full gateway that lies about a range is found out', async (t) => {
+  const answers: ((r: ServerResponse) => void)[] = [
+    (r) => r.writeHead(206, { ...FACTS, 'content-length': 3, 'content-range': 'bytes 5-7/10' }).end('567'),
+    (r) => r.writeHead(206, { ...FACTS, 'content-length': 4, 'content-range': 'bytes 2-4/10' }).end('2345'),
+    (r) => r.writeHead(206, { ...FACTS, 'content-length': 3 }).end('234'),
+    (r) => r.writeHead(416).end(),
+  ]
+  for (const answer of answers) {
+    const { client } = await start(
+      t,
+      full((_, response) => answer(response)),
+    )
+    await t.rejects(client.download('b', 'k', { first: 2, last: 4 }), { code: 'InternalError' })
+  }
+  const ignoring = await start(
+    t,
+    full((_, r) => r.writeHead(200, { ...FACTS, 'content-length': 10 }).end('0123456789')),
+  )
+  const download = await ignoring.client.download('b', 'k', { first: 2, last: 4 })
+  t.equal((await read(download)).toString(), '234', 'an ignored range is cut here')
+})
+
+t.test('a download is asked for again when the connection was lost before the answer', async (t) => {
+  let n = 0
+  const { client } = await start(
+    t,
+    full((_, r) => (n++ === 0 ? r.destroy() : r.writeHead(200, { ...FACTS, 'content-length': 10 }).end('0123456789'))),
+  )
+  t.equal((await read(await client.download('b', 'k'))).length, 10)
+  const silent = await start(
+    t,
+    full(() => {}),
+    { timeoutMs: 100 },
+  )
+  await t.rejects(silent.client.download('b', 'k'), { code: 'ServiceUnavailable', message: /too long/ })
+})
+
+/** Answers an upload of a full gateway once its body is there. */
+function store(request: IncomingMessage, response: ServerResponse): void {
+  request.on('end', () => response.writeHead(200, FACTS).end())
+}
+
+async function send(client: Gateway, body: Buffer, chunkBytes = 64 * 1024, attributes = plain) {
+  const upload = client.upload('b', 'k', body.length, attributes)
+  for (let at = 0; at < body.length; at += chunkBytes) await upload.write(body.subarray(at, at + chunkBytes))
+  return upload.commit()
+}
+
+t.test('an upload has its exact length, type, headers and metadata', async (t) => {
+  const { client, gateway } = await start(t, full(store))
+  const attributes = {
+    contentType: 'image/png',
+    headers: { 'cache-control': 'max-age=5', 'content-disposition': 'inline' },
+    metadata: { colour: 'rot', umlaut: 'ü – ✓' },
+    etag: 'abc-2',
+  }
+  for (const size of [0, 5, 3 * MiB]) {
+    const body = Buffer.alloc(size, 'x')
+    t.strictSame(await send(client, body, 100_000, attributes), {
+      stamp: '7',
+      lastModified: LISTED.lastModified,
+      etag: '781e5e245d69b566979b86e28d23f2c7',
+    })
+    const { request, body: received } = gateway.transfers.at(-1) as ScriptedGateway['transfers'][0]
+    t.ok(Buffer.concat(received).equals(body))
+    t.match(request.headers, {
+      'content-length': String(size),
+      'content-type': 'image/png',
+      'cache-control': 'max-age=5',
+      'content-disposition': 'inline',
+      'x-cloud-meta-colour': 'rot',
+      'x-cloud-etag': 'abc-2',
+      authorization: 'Bearer login-1',
+    })
+    t.equal(Buffer.from(String(request.headers['x-cloud-meta-umlaut']), 'latin1').toString(), 'ü – ✓')
+    t.equal(request.headers['transfer-encoding'], undefined)
+    t.equal(request.headers['x-cloud-meta-dealgate-rev'], undefined)
+    t.equal(request.url, '/gateway/upload/b/k', 'nothing in the query, which would be stored as metadata')
+  }
+})
+
+t.test('until commit the gateway has not got the last byte, and abort cuts the body short', async (t) => {
+  const { client, gateway } = await start(t, full(store))
+  for (const size of [1000, MiB]) {
+    const before = gateway.transfers.length
+    const upload = client.upload('b', 'k', size, plain)
+    await upload.write(Buffer.alloc(size / 2))
+    await upload.write(Buffer.alloc(size / 2))
+    if (size === MiB) {
+      const transfer = gateway.transfers.at(-1) as ScriptedGateway['transfers'][0]
+      while (Buffer.concat(transfer.body).length < size / 2) await sleep(1)
+      upload.abort()
+      await new Promise((resolve) => transfer.request.once('close', resolve))
+      t.equal(transfer.request.complete, false)
+      t.equal(Buffer.concat(transfer.body).length, size / 2)
+    } else {
+      upload.abort()
+      t.equal(gateway.transfers.length, before, 'a small body is not begun')
+    }
+    await t.rejects(upload.commit(), { code: 'RequestTimeout' })
+    await t.rejects(Promise.resolve(upload.write(Buffer.alloc(1))))
+  }
+  const short = client.upload('b', 'k', MiB, plain)
+  await short.write(Buffer.alloc(MiB - 1))
+  await t.rejects(short.commit(), { code: 'IncompleteBody' })
+  const long = client.upload('b', 'k', 3, plain)
+  await t.rejects(Promise.resolve(long.write(Buffer.alloc(4))), { code: 'InvalidRequest' })
+})
+
+t.test('a session that has ended is renewed before the first byte of a body goes out', async (t) => {
+  for (const size of [10, 2 * MiB]) {
+    const answer = (request: IncomingMessage, response: ServerResponse) => {
+      if (request.headers.authorization === 'Bearer login-1') return void response.writeHead(401).end()
+      response.writeContinue()
+      store(request, response)
+    }
+    const { client, gateway } = await start(t, { ...full(answer), sayContinue: false })
+    const body = Buffer.alloc(size, 'y')
+    t.match(await send(client, body), { stamp: '7' })
+    t.equal(gateway.count('web.Login'), 2)
+    t.ok(Buffer.concat(gateway.transfers.at(-1)?.body ?? []).equals(body))
+    if (size > 10) t.equal(gateway.transfers[0]?.body.length, 0)
+  }
+})
+
+t.test('a gateway that never says 100 Continue gets the body all the same', async (t) => {
+  const { client, gateway } = await start(t, { ...full(store), sayContinue: false })
+  const body = Buffer.alloc(MiB, 'z')
+  t.match(await send(client, body), { stamp: '7' })
+  t.ok(Buffer.concat(gateway.transfers[0]?.body ?? []).equals(body))
+
+  const expired = await start(t, {
+    ...full((request, response) => {
+      if (request.headers.authorization !== 'Bearer login-1') return store(request, response)
+      request.once('data', () => response.writeHead(401).end())
+      return undefined
+    }),
+    sayContinue: false,
+  })
+  await t.rejects(send(expired.client, body), { code: 'ServiceUnavailable' }, 'what has gone out cannot be sent again')
+  t.match(await send(expired.client, body), { stamp: '7' }, 'the next one logs in')
+})
+
+t.test('early refusals stop the writer', async (t) => {
+  const refusals: [number, string, string][] = [
+    [
+      507,
+      'Storage backend has reached its minimum free disk threshold. Please delete a few objects to proceed.',
+      'ServiceUnavailable',
+    ],
+    [404, 'The specified bucket does not exist', 'NoSuchBucket'],
+    [404, 'The specified key does not exist.', 'InvalidRequest'],
+    [403, 'Authentication failed, check your access credentials', 'AccessDenied'],
+    [409, '{"data":{},"status":"fail","message":"Object name already exists as a directory."}', 'InvalidRequest'],
+    [200, '<html>console</html>', 'InternalError'],
+  ]
+  for (const [status, text, code] of refusals) {
+    const { client } = await start(t, {
+      ...full((_, response) => response.writeHead(status, { connection: 'close' }).end(text)),
+      sayContinue: false,
+    })
+    await t.rejects(send(client, Buffer.alloc(8 * MiB)), { code }, `${status} before the body`)
+    await t.rejects(send(client, Buffer.alloc(8)), { code }, `${status} for a small body`)
+  }
+  const midway = await start(
+    t,
+    full((request, response) => {
+      let bytes = 0
+      request.on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+        if (bytes > MiB && !response.headersSent) response.writeHead(507).end('full')
+      })
+    }),
+  )
+  await t.rejects(send(midway.client, Buffer.alloc(64 * MiB)), { code: 'ServiceUnavailable', message: /space/ })
+  const early = await start(
+    t,
+    full((request, response) => request.once('data', () => response.writeHead(200, FACTS).end())),
+  )
+  await t.rejects(
+    send(early.client, Buffer.alloc(64 * MiB)),
+    { code: 'InternalError' },
+    'success before the end is none',
+  )
+})
+
+t.test('uploads that break', async (t) => {
+  const cut = await start(
+    t,
+    full((request) => request.once('data', () => request.destroy())),
+  )
+  await t.rejects(send(cut.client, Buffer.alloc(16 * MiB)), { code: 'ServiceUnavailable' })
+  const stalled = await start(
+    t,
+    full((request) => request.pause()),
+    { idleMs: 100 },
+  )
+  await t.rejects(send(stalled.client, Buffer.alloc(64 * MiB)), { code: 'ServiceUnavailable' })
+  const mute = await start(
+    t,
+    full(() => {}),
+    { timeoutMs: 100 },
+  )
+  await t.rejects(send(mute.client, Buffer.alloc(10)), { code: 'ServiceUnavailable' })
+  await t.rejects(send(mute.client, Buffer.alloc(300_000)), { code: 'ServiceUnavailable' })
+})
+
+t.test('a kept connection that the gateway has closed costs nothing', async (t) => {
+  for (const size of [10, MiB]) {
+    const used = new WeakSet<object>()
+    const answer = (request: IncomingMessage, response: ServerResponse) => {
+      if (used.has(request.socket)) return void request.socket.destroy()
+      used.add(request.socket)
+      if (size === MiB) response.writeContinue()
+      return store(request, response)
+    }
+    const { client, gateway } = await start(t, { ...full(answer), sayContinue: false })
+    const body = Buffer.alloc(size, 'k')
+    for (let i = 0; i < 4; i++) {
+      t.match(await send(client, body), { stamp: '7' })
+      // Node puts a connection back when the answer has been read to its end.
+      await sleep(5)
+    }
+    t.ok(gateway.transfers.length > 4, 'a kept connection was used and closed')
+    t.ok(Buffer.concat(gateway.transfers.at(-1)?.body ?? []).equals(body))
+  }
+})
+
+t.test('an upload to a legacy gateway is tied to what is listed by a mark of its own', async (t) => {
+  let mark: string | undefined
+  let shown: (own: string | undefined) => string | undefined = (own) => own
+  const script = legacy(
+    (request, response) => {
+      if (request.method === 'PUT') {
+        mark = request.headers['x-cloud-meta-dealgate-rev'] as string
+        request.on('end', () => response.writeHead(200).end())
+        return
+      }
+      const rev = shown(mark)
+      response
+        .writeHead(200, { ...HEADERS, 'content-length': 10, ...(rev && { 'x-cloud-meta-dealgate-rev': rev }) })
+        .end('0123456789')
+    },
+    () => ({ ...LISTED, name: 'k' }),
+  )
+  const { client, gateway } = await start(t, script)
+  const body = Buffer.from('0123456789')
+  t.strictSame(await send(client, body), { stamp: STAMP, lastModified: LISTED.lastModified })
+  t.equal((await client.download('b', 'k')).object.stamp, STAMP)
+  shown = () => 'somebody-else'
+  t.match((await send(client, body)).stamp, /^superseded\//)
+  shown = () => undefined
+  t.match((await send(client, body)).stamp, /^superseded\//)
+  shown = (own) => own
+  await send(client, body, 10, { ...plain, metadata: { long: 'x'.repeat(2000) } })
+  const puts = gateway.transfers.filter(({ request }) => request.method === 'PUT')
+  t.equal(puts.at(-1)?.request.headers['x-cloud-meta-long'], undefined, 'metadata beyond 2 KiB stays with us')
+  t.type(puts.at(-1)?.request.headers['x-cloud-meta-dealgate-rev'], 'string')
+  const folder = client.upload('b', 'dir/', 0, plain)
+  t.match(await folder.commit(), { stamp: 'marker' })
+  await t.rejects(client.upload('b', 'a//b', 0, plain).commit(), {
+    code: 'InvalidArgument',
+    message: /empty path element/,
+  })
+  const bytes = client.upload('b', 'dir/', 1, plain)
+  await bytes.write(Buffer.alloc(1))
+  await t.rejects(bytes.commit(), { code: 'InvalidArgument' })
+})
