@@ -39,7 +39,8 @@ export function readEntry(value: unknown): RawEntry {
 }
 
 export function toObject(features: GatewayFeatures, entry: RawEntry): GatewayObject {
-  const etag = entry.generation === undefined ? undefined : unquoted(entry.etag)
+  // Others may list an ETag too, and it may be random.
+  const etag = features.pagedListing ? unquoted(entry.etag) : undefined
   return {
     key: entry.name,
     size: entry.size,

@@ -3,6 +3,7 @@ import { S3Error } from '../errors/s3-error.js'
 import { DownloadBody } from './download-body.js'
 import { nonsense, noSuchKey, unavailable } from './errors.js'
 import type { ByteRange, Download, GatewayFeatures, GatewayObject } from './gateway.js'
+import { whyUnfit } from './keys.js'
 import { factsFromHeaders, headerFacts } from './object-facts.js'
 import { invalidRange, parseContentRange, rangeHeader, type Span, spanOf } from './range.js'
 import { request, stat } from './stat.js'
@@ -21,6 +22,7 @@ export async function download(
   key: string,
   range: ByteRange | undefined,
 ): Promise<Download> {
+  if (!features.anyKey && whyUnfit(key) !== undefined) throw noSuchKey(bucket, key)
   if (features.objectHead) {
     const direct = await downloadDirectly(tools, features, bucket, key, range)
     if (direct) return direct

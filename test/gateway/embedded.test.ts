@@ -1,0 +1,207 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { createGatewayPool } from '../../src/gateway/create-gateway.js'
+import type { Gateway, UploadAttributes } from '../../src/gateway/gateway.js'
+import { createLogger } from '../../src/log.js'
+import { legacy, type QuirkName, quirkNames, startServices } from '../../src/services/index.js'
+import { read } from './scripted-gateway.js'
+
+const attributes: UploadAttributes = {
+  contentType: 'text/plain; charset=utf-8',
+  headers: { 'cache-control': 'max-age=60', 'content-encoding': 'x-none', 'content-language': 'de' },
+  // Header values are bytes, one per character.
+  metadata: { colour: 'red', shape: Buffer.from('ü ✓').toString('latin1') },
+}
+
+async function start(
+  t: Test,
+  quirks: readonly QuirkName[],
+  brand = { path: 'gateway', header: 'cloud' },
+): Promise<Gateway> {
+  const data = await mkdtemp(join(tmpdir(), 'dealgate-client-'))
+  const services = await startServices({ data, gateway: { host: '127.0.0.1', port: 0, quirks, brand } })
+  const pool = createGatewayPool({ url: services.gateway.url, brand, log: createLogger({ level: 'silent' }) })
+  t.teardown(async () => {
+    await pool.close()
+    await services.stop()
+    await rm(data, { recursive: true })
+  })
+  const client = pool.for(await services.gateway.credentials())
+  await client.ready()
+  await client.makeBucket('bucket')
+  return client
+}
+
+async function put(client: Gateway, key: string, body: Buffer, more: Partial<UploadAttributes> = {}) {
+  const upload = client.upload('bucket', key, body.length, { ...attributes, ...more })
+  for (let at = 0; at < body.length; at += 65_536) await upload.write(body.subarray(at, at + 65_536))
+  return upload.commit()
+}
+
+/** One object, seen in every way there is. */
+async function roundTrip(t: Test, client: Gateway, key: string, body: Buffer): Promise<void> {
+  const stored = await put(client, key, body)
+  const download = await client.download('bucket', key)
+  const bytes = await read(download)
+  const stat = await client.stat('bucket', key)
+  const listed = (await client.list('bucket', { prefix: key, delimiter: '', after: '', limit: 1 })).entries[0]
+  t.ok(bytes.equals(body), `${key}: bytes`)
+  const features = await client.features()
+  for (const [how, object] of Object.entries({
+    download: download.object,
+    stat,
+    listed: listed?.kind === 'object' ? listed.object : undefined,
+  })) {
+    t.match(
+      object,
+      {
+        key,
+        size: body.length,
+        contentType: attributes.contentType,
+        stamp: stored.stamp,
+        lastModified: stored.lastModified,
+      },
+      `${key}: ${how}`,
+    )
+    if (stored.etag !== undefined) t.equal(object?.etag ?? stored.etag, stored.etag, `${key}: ${how} has no other ETag`)
+    if (object?.metadata) t.strictSame(object.metadata, attributes.metadata, `${key}: ${how}`)
+    if (object?.headers && features.objectHead) t.strictSame(object.headers, attributes.headers, `${key}: ${how}`)
+  }
+  if (stored.etag !== undefined) t.equal(stored.etag, createHash('md5').update(body).digest('hex'))
+  if (body.length > 10) {
+    const part = await client.download('bucket', key, { first: 3, last: body.length - 4 })
+    t.ok((await read(part)).equals(body.subarray(3, -3)), `${key}: range`)
+    t.equal(part.object.size, body.length)
+    t.equal(part.object.stamp, stored.stamp)
+    const suffix = await client.download('bucket', key, { suffix: 5 })
+    t.ok((await read(suffix)).equals(body.subarray(-5)), `${key}: suffix`)
+  }
+  await t.rejects(client.download('bucket', key, { first: body.length }), {
+    code: 'InvalidRange',
+    fields: { ActualObjectSize: body.length },
+  })
+}
+
+const KEYS = [
+  'plain',
+  'a/b/c',
+  "sp ace + & = ? # % ' ( ) ~ * ! , ; : @ $",
+  'ünï/😀/\uffee',
+  `${'n'.repeat(200)}/${'m'.repeat(200)}`,
+  '%2F%41',
+  '...',
+  'tab\tkey',
+]
+const ODD_KEYS = [
+  '/',
+  '//',
+  '/a',
+  'x/',
+  'x//y',
+  '..',
+  '../../etc',
+  './z',
+  'back\\slash',
+  'x'.repeat(1024),
+  'é'.repeat(300),
+]
+
+t.test('objects go in and come out, in every mode', async (t) => {
+  const modes: (readonly QuirkName[])[] = [[], legacy, ...quirkNames.map((name) => [name])]
+  for (const quirks of modes) {
+    await t.test(quirks.length > 1 ? 'legacy' : quirks.join() || 'full', async (t) => {
+      const client = await start(t, quirks)
+      const big = quirks.length !== 1
+      for (const key of KEYS) await roundTrip(t, client, key, randomBytes(key === 'a/b/c' && big ? 3_000_000 : 100))
+      await roundTrip(t, client, 'empty', Buffer.alloc(0))
+      const strict = quirks.includes('strict-keys')
+      for (const key of ODD_KEYS) {
+        t.equal((await client.refusesKey(key)) !== undefined, strict && key !== 'x/', key)
+        if (!strict) await roundTrip(t, client, key, Buffer.from(key))
+        else if (key !== 'x/') {
+          await t.rejects(put(client, key, Buffer.alloc(1)), { code: 'InvalidArgument' }, key)
+          t.equal(await client.stat('bucket', key), undefined)
+          await t.rejects(client.download('bucket', key), { code: 'NoSuchKey' })
+          await client.remove('bucket', key)
+        }
+      }
+      if (strict) {
+        await t.rejects(put(client, 'plain/below', Buffer.alloc(1)), { code: 'InvalidRequest', message: /cannot hold/ })
+        await t.rejects(put(client, 'a/b', Buffer.alloc(1)), { code: 'InvalidRequest', message: /cannot hold/ })
+        t.ok((await put(client, 'x/', Buffer.alloc(0))).stamp)
+        t.match(await client.stat('bucket', 'x/'), { size: 0, stamp: 'marker' })
+        t.equal((await read(await client.download('bucket', 'x/'))).length, 0)
+      }
+    })
+  }
+})
+
+t.test('what is not there', async (t) => {
+  for (const quirks of [[], legacy, ['no-head' as const], ['code-zero-errors' as const]]) {
+    const client = await start(t, quirks)
+    t.equal(await client.stat('bucket', 'none'), undefined)
+    t.equal(await client.stat('bucket', 'none/'), undefined)
+    await t.rejects(client.download('bucket', 'none'), { code: 'NoSuchKey', fields: { Key: 'none' } })
+    await client.remove('bucket', 'none')
+    const missing = { code: 'NoSuchBucket' }
+    await t.rejects(client.stat('no-bucket', 'k'), missing)
+    await t.rejects(client.download('no-bucket', 'k'), missing)
+    await t.rejects(client.list('no-bucket', { prefix: '', delimiter: '', after: '', limit: 1 }), missing)
+    await t.rejects(client.remove('no-bucket', 'k'), missing)
+    await t.rejects(client.deleteBucket('no-bucket'), missing)
+    await t.rejects(client.upload('no-bucket', 'k', 0, attributes).commit(), missing)
+    t.equal(await client.bucketExists('no-bucket'), false)
+    t.equal(await client.bucketExists('bucket'), true)
+    await t.rejects(client.makeBucket('bucket'), { code: 'BucketAlreadyOwnedByYou' })
+    await t.rejects(client.makeBucket('NO'), { code: 'InvalidBucketName' })
+    await put(client, 'd/x', Buffer.from('x'))
+    await t.rejects(client.deleteBucket('bucket'), { code: 'BucketNotEmpty' })
+    await client.remove('bucket', 'd/')
+    await client.remove('bucket', 'd')
+    await client.remove('bucket', '')
+    t.match(await client.stat('bucket', 'd/x'), { size: 1 }, 'nothing took it along')
+    await client.remove('bucket', 'd/x')
+    t.equal(await client.stat('bucket', 'd/x'), undefined)
+    await client.deleteBucket('bucket')
+    t.strictSame(await client.listBuckets(), [])
+  }
+})
+
+t.test('an aborted upload leaves the old object, and overwriting changes the stamp', async (t) => {
+  for (const quirks of [[], legacy]) {
+    const client = await start(t, quirks)
+    const first = await put(client, 'k', Buffer.from('old'))
+    for (const size of [100, 1_000_000]) {
+      const upload = client.upload('bucket', 'k', size, attributes)
+      await upload.write(Buffer.alloc(size - 1))
+      await upload.write(Buffer.alloc(1))
+      upload.abort()
+      await t.rejects(upload.commit())
+    }
+    t.equal((await read(await client.download('bucket', 'k'))).toString(), 'old')
+    t.equal((await client.stat('bucket', 'k'))?.stamp, first.stamp)
+    const second = await put(client, 'k', Buffer.from('new'))
+    t.not(second.stamp, first.stamp)
+    t.equal((await client.download('bucket', 'k')).object.stamp, second.stamp)
+  }
+})
+
+t.test('an ETag of record is kept where it can be, and metadata beyond the bound is left to the record', async (t) => {
+  const full = await start(t, [])
+  const etag = `${'0'.repeat(32)}-3`
+  t.equal((await put(full, 'k', Buffer.from('x'), { etag })).etag, etag)
+  t.equal((await full.stat('bucket', 'k'))?.etag, etag)
+  const old = await start(t, legacy)
+  const stored = await put(old, 'k', Buffer.from('x'), { etag, metadata: { long: 'x'.repeat(2000) } })
+  t.equal(stored.etag, undefined)
+  t.notMatch(stored.stamp, /superseded/)
+})
+
+t.test('another brand is reached by configuration', async (t) => {
+  const client = await start(t, [], { path: 'minio', header: 'amz' })
+  t.match(await client.features(), { pagedListing: true, objectHead: true })
+  await roundTrip(t, client, 'k', Buffer.from('under other words'))
+})
