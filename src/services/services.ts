@@ -1,8 +1,8 @@
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { lockFolder } from './folder-lock.js'
 import { type GatewayOptions, type RunningGateway, startGateway } from './gateway/gateway.js'
 import { type ServicesLog, silentLog } from './log.js'
-import { makePrivateFolder } from './private-file.js'
 
 export interface ServicesOptions {
   /** Folder everything is kept in; made when it is not there. */
@@ -13,7 +13,7 @@ export interface ServicesOptions {
 
 export interface Services {
   readonly gateway: Omit<RunningGateway, 'stop'>
-  /** Lets running requests finish, then closes everything. What was acknowledged is on the disk with or without it. */
+  /** Lets running requests finish, up to 10 s, then closes everything. What was acknowledged is on the disk with or without it. May be called again. */
   stop(): Promise<void>
 }
 
@@ -21,17 +21,17 @@ export interface Services {
  * Starts the embedded services. Rejects with `code` 'DATA_IN_USE' when another instance uses the folder, 'EADDRINUSE' when the port is taken.
  */
 export async function startServices(options: ServicesOptions): Promise<Services> {
-  makePrivateFolder(options.data)
+  // A folder somebody else made stays as open as it is; what is in ours is closed.
+  mkdirSync(options.data, { recursive: true, mode: 0o700 })
   const unlock = lockFolder(options.data)
   try {
     const gateway = await startGateway(join(options.data, 'gateway'), options.gateway, options.log ?? silentLog)
-    return {
-      gateway,
-      async stop() {
-        await gateway.stop()
-        unlock()
-      },
+    let stopped: Promise<void> | undefined
+    const stop = (): Promise<void> => {
+      stopped ??= gateway.stop().finally(unlock)
+      return stopped
     }
+    return { gateway, stop }
   } catch (error) {
     unlock()
     throw error

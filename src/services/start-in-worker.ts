@@ -72,8 +72,8 @@ class ServicesThread {
   }
 
   async stop(): Promise<void> {
+    if (!this.#stopping) this.#post({ type: 'stop' })
     this.#stopping = true
-    this.#post({ type: 'stop' })
     const failure = await this.#exited
     if (failure !== undefined) throw failure
   }

@@ -81,7 +81,7 @@ t.test('kill -9 loses nothing that was acknowledged, and leaves nothing behind',
   const { objects } = await client.call('ListObjects', { bucketName: 'bucket', delimiter: '' })
   const large = new Set(
     objects
-      .filter(({ size }: { size: number }) => size > 16 * 1024)
+      .filter(({ size }: { size: number }) => size > 32 * 1024)
       .map(({ generation }: { generation: string }) => generation),
   )
   await until(() => files(data).length === large.size)
@@ -171,6 +171,7 @@ t.test('stopping lets what runs finish', async (t) => {
   )
   const settled = Promise.allSettled(uploads)
   await until(() => files(data).length > 0)
+  await services.stop()
   await services.stop()
   const outcomes = await settled
   const stored = outcomes.filter((outcome) => outcome.status === 'fulfilled' && outcome.value.status === 200).length

@@ -21,7 +21,7 @@ export interface GatewayLimits {
 }
 
 export const gatewayLimits: GatewayLimits = Object.freeze({
-  inlineBytes: 16 * KiB,
+  inlineBytes: 32 * KiB,
   maxObjectBytes: 5 * 1024 * 1024 * MiB,
   maxKeyBytes: 1024,
   maxRpcBytes: MiB,

@@ -1,5 +1,5 @@
-import { once } from 'node:events'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
 import { errorTable } from '../error-table.js'
 import { GatewayError } from '../errors.js'
 import type { Exchange } from '../http/exchange.js'
@@ -94,7 +94,8 @@ async function stream(exchange: Exchange, id: unknown, result: StreamedResult): 
     response.write('{"jsonrpc":"2.0","result":')
     while (!part.done) {
       if (response.destroyed) return
-      if (!response.write(part.value)) await Promise.race([once(response, 'drain'), once(response, 'close')])
+      if (response.write(part.value)) await setImmediate()
+      else await drained(response)
       part = await parts.next()
     }
     response.end(`,"id":${JSON.stringify(id)}}`)
@@ -102,6 +103,17 @@ async function stream(exchange: Exchange, id: unknown, result: StreamedResult): 
     asGatewayError(error, exchange)
     response.destroy()
   }
+}
+
+/** Resolves when more may be written, or nothing can be any more. */
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off('drain', done).off('close', done)
+      resolve()
+    }
+    response.on('drain', done).on('close', done)
+  })
 }
 
 async function collect({ context, request, body }: Exchange, most: number): Promise<Buffer> {

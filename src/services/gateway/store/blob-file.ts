@@ -2,7 +2,7 @@ import { writev } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 
 /** Bytes collected before they are written. */
-const BATCH = 1024 * 1024
+const BATCH = 512 * 1024
 /** Bytes that may wait for the disk before the source is asked to pause. */
 const HIGH_WATER = 4 * BATCH
 
