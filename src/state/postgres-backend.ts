@@ -3,14 +3,27 @@ import type { Logger } from '../log.js'
 import type { Backend } from './backend.js'
 import { reasonOf, StateError } from './errors.js'
 import { LeaseLocks } from './lease-locks.js'
-import { LEASE_TABLE, PostgresLeases } from './postgres-leases.js'
+import { LEASE_SCHEMA, PostgresLeases } from './postgres-leases.js'
 import { PostgresStore } from './postgres-store.js'
-import { type Namespace, Table } from './table.js'
+import { Table } from './table.js'
 
 const CONNECT_MS = 5000
 const DEADLINE_MS = 10_000
 const CONNECTIONS = 16
-const NAMESPACES: readonly Namespace[] = ['object', 'upload', 'part', 'completed']
+/** Kinds with a table of their own; all others share one. */
+const NAMESPACES: readonly string[] = ['object', 'upload', 'part', 'completed']
+const OTHERS = 'other'
+
+/**
+ * Everything we need, unless it is there. Two proxies that start at once take turns: IF NOT EXISTS alone does not hold between looking and making.
+ * Collation C: keys of one namespace lie together in the index, in the order of their bytes.
+ */
+const SCHEMA = `
+  BEGIN;
+  SELECT pg_advisory_xact_lock(hashtextextended('dealgate schema', 0));
+  ${[...NAMESPACES, OTHERS].map(tableSchema).join('')}
+  ${LEASE_SCHEMA}
+  COMMIT;`
 
 /** Records in PostgreSQL 11 or newer, shared by all proxies that name it. Throws StateError STATE_UNREACHABLE when it does not answer or refuses us. */
 export async function openPostgresBackend(url: string, log: Logger): Promise<Backend> {
@@ -24,13 +37,7 @@ export async function openPostgresBackend(url: string, log: Logger): Promise<Bac
   pool.on('error', (error) => log.error({ err: error }, 'connection to PostgreSQL failed'))
   try {
     // The adapter makes its table too, but tells of a failure only in an event.
-    for (const namespace of NAMESPACES) {
-      await createTable(
-        pool,
-        `CREATE TABLE IF NOT EXISTS ${tableOf(namespace)} (key varchar(255) PRIMARY KEY, value text)`,
-      )
-    }
-    await createTable(pool, LEASE_TABLE)
+    await pool.query(SCHEMA)
   } catch (error) {
     await pool.end()
     const { host } = new URL(url)
@@ -48,15 +55,10 @@ export async function openPostgresBackend(url: string, log: Logger): Promise<Bac
   }
 }
 
-function tableOf(namespace: Namespace): string {
-  return `dealgate_${namespace}`
+function tableOf(namespace: string): string {
+  return `dealgate_${NAMESPACES.includes(namespace) ? namespace : OTHERS}`
 }
 
-async function createTable(pool: pg.Pool, statement: string): Promise<void> {
-  try {
-    await pool.query(statement)
-  } catch (error) {
-    // Two proxies at once: IF NOT EXISTS does not hold between looking and making (https://www.postgresql.org/docs/current/errcodes-appendix.html).
-    if (!(error instanceof pg.DatabaseError) || !['23505', '42P07'].includes(error.code ?? '')) throw error
-  }
+function tableSchema(namespace: string): string {
+  return `CREATE TABLE IF NOT EXISTS ${tableOf(namespace)} (key text COLLATE "C" PRIMARY KEY, value text);`
 }

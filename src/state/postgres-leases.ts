@@ -1,57 +1,54 @@
 import type { Pool } from 'pg'
 import type { Lease, LeaseStore } from './lease-locks.js'
+import { LocalLocks } from './locks.js'
 
-/** Names are bytes, for text in Postgres cannot hold every key that S3 can. */
-export const LEASE_TABLE = `
+/**
+ * Table and function of the leases. Names are bytes, for text in Postgres cannot hold every key that S3 can. Two who look for conflicts at once would
+ * each miss the other's row: the advisory lock lets one at a time into a scope until the statement that called the function ends. Each statement of
+ * a volatile function sees what was committed before it (https://www.postgresql.org/docs/current/xfunc-volatility.html).
+ */
+export const LEASE_SCHEMA = `
   CREATE TABLE IF NOT EXISTS dealgate_lease (
     scope bytea, kind text, name bytea, token text NOT NULL, expires timestamptz NOT NULL, PRIMARY KEY (scope, kind, name)
-  )`
+  );
+  CREATE OR REPLACE FUNCTION dealgate_acquire(s bytea, k text, n bytea, t text, ms double precision) RETURNS boolean AS $$
+  BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('dealgate/' || encode(s, 'hex'), 0));
+    DELETE FROM dealgate_lease WHERE scope = s AND expires <= clock_timestamp();
+    IF EXISTS (
+      SELECT 1 FROM dealgate_lease held WHERE held.scope = s AND (
+        held.name = n
+        OR (held.kind = 'prefix' AND substr(n, 1, length(held.name)) = held.name)
+        OR (k = 'prefix' AND substr(held.name, 1, length(n)) = n))
+    ) THEN
+      RETURN false;
+    END IF;
+    INSERT INTO dealgate_lease VALUES (s, k, n, t, clock_timestamp() + ms * interval '1 millisecond');
+    RETURN true;
+  END $$ LANGUAGE plpgsql VOLATILE;`
 
-const EXPIRES = `clock_timestamp() + $5 * interval '1 millisecond'`
-
-const ACQUIRE = `
-  INSERT INTO dealgate_lease (scope, kind, name, token, expires)
-  SELECT $1::bytea, $2::text, $3::bytea, $4::text, ${EXPIRES}
-  WHERE NOT EXISTS (
-    SELECT 1 FROM dealgate_lease held WHERE held.scope = $1 AND (
-      held.name = $3
-      OR (held.kind = 'prefix' AND substr($3, 1, length(held.name)) = held.name)
-      OR ($2 = 'prefix' AND substr(held.name, 1, length($3::bytea)) = $3)))`
+const ACQUIRE = 'SELECT dealgate_acquire($1, $2, $3, $4, $5) AS acquired'
 
 const RENEW = `
-  UPDATE dealgate_lease SET expires = ${EXPIRES} WHERE scope = $1 AND kind = $2 AND name = $3 AND token = $4`
+  UPDATE dealgate_lease SET expires = clock_timestamp() + $5 * interval '1 millisecond'
+  WHERE scope = $1 AND kind = $2 AND name = $3 AND token = $4`
 
 const RELEASE = 'DELETE FROM dealgate_lease WHERE scope = $1 AND kind = $2 AND name = $3 AND token = $4'
 
 export class PostgresLeases implements LeaseStore {
   readonly #pool: Pool
+  readonly #turns = new LocalLocks()
 
   constructor(pool: Pool) {
     this.#pool = pool
   }
 
+  /** One call in a scope at a time: more would only occupy further connections while they wait for each other. */
   async acquire(lease: Lease, ms: number): Promise<boolean> {
-    const client = await this.#pool.connect()
-    // A lost connection fails the query under way and is an event as well, which would end the process if nobody listened.
-    const onError = () => undefined
-    client.on('error', onError)
-    let failed = true
-    try {
-      await client.query('BEGIN')
-      // Two who look for conflicts at once would each miss the other's row: one at a time in a scope, until the end of the transaction.
-      await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`dealgate/${lease.scope}`])
-      await client.query('DELETE FROM dealgate_lease WHERE scope = $1 AND expires <= clock_timestamp()', [
-        Buffer.from(lease.scope),
-      ])
-      const { rowCount } = await client.query(ACQUIRE, [...parametersOf(lease), ms])
-      await client.query('COMMIT')
-      failed = false
-      return rowCount === 1
-    } finally {
-      // A connection that failed within a transaction is not to be used again.
-      client.off('error', onError)
-      client.release(failed)
-    }
+    const { rows } = await this.#turns.withName(lease.scope, () => {
+      return this.#pool.query<{ acquired: boolean }>(ACQUIRE, [...parametersOf(lease), ms])
+    })
+    return rows[0]?.acquired === true
   }
 
   async renew(lease: Lease, ms: number): Promise<boolean> {

@@ -11,7 +11,7 @@ interface Options extends Record<string, unknown> {
 
 /**
  * @keyv/postgres on a pool of ours: its own is shared by the whole process, has no error listener (a lost idle connection would end the process)
- * and cannot be closed twice. Its iterator ends early and silently when a query fails; this one throws. One table per kind of record.
+ * and cannot be closed twice. Its iterator ends early and silently when a query fails; this one throws.
  */
 export class PostgresStore extends KeyvPostgres {
   constructor(pool: Pool, table: string) {
@@ -26,12 +26,14 @@ export class PostgresStore extends KeyvPostgres {
     return async (sql, values) => (await pool.query(sql, values)).rows
   }
 
-  override async *iterator(): AsyncGenerator<string[], void, unknown> {
-    let after = ''
+  override async *iterator(namespace = ''): AsyncGenerator<string[], void, unknown> {
+    // ';' is the character after ':'.
+    let after = `${namespace}:`
+    const before = `${namespace};`
     for (;;) {
       const rows: { key: string; value: string }[] = await this.query(
-        `SELECT key, value FROM ${this.opts.table} WHERE key > $1 ORDER BY key LIMIT ${PAGE}`,
-        [after],
+        `SELECT key, value FROM ${this.opts.table} WHERE key > $1 AND key < $2 ORDER BY key LIMIT ${PAGE}`,
+        [after, before],
       )
       for (const row of rows) yield [row.key, row.value]
       const last = rows.at(-1)

@@ -10,6 +10,8 @@ import { Table, withDeadline } from './table.js'
 const CONNECT_MS = 5000
 /** A server that took a command and says nothing is given up after this. */
 const DEADLINE_MS = 10_000
+/** One per object, part or finished upload: too many to list, and nobody does. */
+const UNLISTED: ReadonlySet<string> = new Set(['object', 'part', 'completed'])
 
 /**
  * Records in Redis, shared by all proxies that name it. How durable they are is Redis's setting (appendonly, appendfsync).
@@ -50,7 +52,7 @@ export async function openRedisBackend(url: string, log: Logger): Promise<Backen
   return {
     table: (namespace, options) =>
       new Table({
-        store: new RedisStore(client, namespace, namespace === 'upload'),
+        store: new RedisStore(client, namespace, !UNLISTED.has(namespace)),
         namespace,
         log,
         deadline: DEADLINE_MS,

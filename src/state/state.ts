@@ -84,16 +84,19 @@ export interface CompletedUpload {
 /** Bytes of a part on their way to local disk. */
 export interface PartWriter {
   write(chunk: Buffer): void | Promise<void>
-  /** Makes the bytes durable (fsync of file and folder) and gives the name for PartRecord.file. */
+  /** Makes the bytes durable (fsync of file and folder) and gives the name for PartRecord.file. NoSuchUpload when the upload has ended meanwhile. */
   finish(): Promise<string>
+  /** Removes the bytes unless putPart has taken them. To be called whenever putPart was not, or failed; safe at any time. */
   discard(): Promise<void>
 }
 
+/** Failures of the record store are S3Error ServiceUnavailable here and in ObjectRecords; an upload id of another shape than ours is an unknown one. */
 export interface Uploads {
   create(upload: UploadRecord): Promise<void>
   get(uploadId: string): Promise<UploadRecord | undefined>
   /** All uploads of a bucket, any order. */
   list(bucket: string): Promise<UploadRecord[]>
+  /** NoSuchUpload when there is none. */
   openPart(uploadId: string, partNumber: number): Promise<PartWriter>
   /** Durable when it resolves; replaces an earlier part of that number and removes its bytes. NoSuchUpload when the upload has ended meanwhile. */
   putPart(uploadId: string, part: PartRecord): Promise<void>
@@ -104,16 +107,17 @@ export interface Uploads {
   completed(uploadId: string): Promise<CompletedUpload | undefined>
   /** Remembers the outcome durably, then forgets the upload and removes its bytes. */
   finish(done: CompletedUpload): Promise<void>
-  /** Forgets the upload and removes its bytes. */
+  /** Forgets the upload and removes its bytes, also those being written. NoSuchUpload when there is none. */
   abort(uploadId: string): Promise<void>
   /** Removes uploads begun before `before` (ms since 1970) and bytes that belong to no upload. Returns how many uploads. */
   sweep(before: number): Promise<number>
 }
 
+/** Not reentrant: whoever asks for a lock that overlaps one it holds waits for ever. */
 export interface Locks {
   /** One at a time per bucket and key, first come first served. */
   withKey<T>(bucket: string, key: string, run: () => Promise<T>): Promise<T>
-  /** Waits for and keeps out every key below `prefix` in the bucket (legacy removal of an empty folder). */
+  /** Waits for and keeps out every key that begins with `prefix`, itself too (legacy removal of an empty folder). */
   withSubtree<T>(bucket: string, prefix: string, run: () => Promise<T>): Promise<T>
   /** As withKey, for anything else that is named (an upload id, a job). */
   withName<T>(name: string, run: () => Promise<T>): Promise<T>
@@ -138,6 +142,7 @@ export interface State {
   readonly locks: Locks
   /** A spool file for a body of unknown length: write it, read it back, remove it. */
   spool(): Promise<Spool>
+  /** Gives up parts and spools that are being written, commits what waits, and frees the folder. */
   close(): Promise<void>
 }
 

@@ -18,10 +18,12 @@ export interface TableOptions {
 /** Records of one kind in Keyv. Every failure is thrown as S3Error ServiceUnavailable, and none is answered with "no such record". */
 export class Table<T> {
   readonly #keyv: Keyv<T>
+  readonly #prefix: string
   readonly #deadline: number | undefined
 
   constructor(options: TableOptions) {
     this.#deadline = options.deadline
+    this.#prefix = `${options.namespace}:`
     this.#keyv = new Keyv<T>({
       store: options.store,
       namespace: options.namespace,
@@ -37,7 +39,8 @@ export class Table<T> {
     })
   }
 
-  get(key: string): Promise<T | undefined> {
+  async get(key: string): Promise<T | undefined> {
+    this.#check(key)
     return this.#call(() => this.#keyv.get(key))
   }
 
@@ -48,10 +51,12 @@ export class Table<T> {
 
   /** Durable when it resolves. */
   async set(key: string, value: T): Promise<void> {
+    this.#check(key)
     await this.#call(() => this.#keyv.set(key, value))
   }
 
   async delete(key: string): Promise<void> {
+    this.#check(key)
     await this.#call(() => this.#keyv.delete(key))
   }
 
@@ -71,8 +76,14 @@ export class Table<T> {
         yield next.value
       }
     } finally {
-      await pairs.return()
+      // Not awaited: it would wait for a call that hangs.
+      pairs.return().catch(() => undefined)
     }
+  }
+
+  /** Keyv takes a key that begins with the namespace for one it has put it before already, and would make one record of two keys. */
+  #check(key: string): void {
+    if (key.startsWith(this.#prefix)) throw new TypeError(`A key of these records must not begin with ${this.#prefix}`)
   }
 
   async #call<R>(run: () => Promise<R>): Promise<R> {

@@ -13,13 +13,15 @@ import { readPart } from './samples.js'
 const log = createLogger({ level: 'silent' })
 const program = fileURLToPath(new URL('./crash-child.js', import.meta.url))
 
-/** Kills with SIGKILL after so many acknowledgements; gives all that were printed. */
+/** Kills with SIGKILL after so many acknowledgements, parts among them; gives all that were printed. */
 async function runUntilKilled(child: ChildProcessByStdio<null, Readable, null>, count: number): Promise<string[]> {
   const ended = new Promise((resolve) => child.once('exit', resolve))
   const lines: string[] = []
+  let parts = 0
   for await (const line of createInterface({ input: child.stdout })) {
     lines.push(line)
-    if (lines.length === count) child.kill('SIGKILL')
+    if (line.startsWith('part ')) parts++
+    if (lines.length >= count && parts >= 50) child.kill('SIGKILL')
   }
   await ended
   return lines

@@ -7,7 +7,7 @@ import { createLogger } from '../../src/log.js'
 import { type Lease, LeaseLocks, type LeaseStore } from '../../src/state/lease-locks.js'
 import { LocalLocks } from '../../src/state/locks.js'
 import { openState } from '../../src/state/open-state.js'
-import { LEASE_TABLE, PostgresLeases } from '../../src/state/postgres-leases.js'
+import { LEASE_SCHEMA, PostgresLeases } from '../../src/state/postgres-leases.js'
 import { RedisLeases } from '../../src/state/redis-leases.js'
 import type { Locks } from '../../src/state/state.js'
 import { objectRecord } from './samples.js'
@@ -188,11 +188,11 @@ t.test('leases in postgres', { skip: postgres.skip }, async (t) => {
   pool.on('error', () => {})
   t.teardown(() => server.stop())
   t.teardown(() => pool.end())
-  await comesBack(t, () => pool.query(LEASE_TABLE))
+  await comesBack(t, () => pool.query(LEASE_SCHEMA))
   await leases(t, new PostgresLeases(pool))
 
   const other = await pool.connect()
-  await other.query("SELECT pg_advisory_lock(hashtextextended('dealgate/s', 0))")
+  await other.query("SELECT pg_advisory_lock(hashtextextended('dealgate/' || encode('s', 'hex'), 0))")
   const blocked = new PostgresLeases(pool).acquire({ scope: 's', kind: 'name', name: 'n', token: 't' }, 60_000)
   const cut = `SELECT pg_terminate_backend(pid) AS done FROM pg_stat_activity WHERE wait_event = 'advisory'`
   const cutIt = async () => {

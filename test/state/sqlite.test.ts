@@ -173,6 +173,7 @@ t.test('Table', async (t) => {
   )
   await t.rejects(table.set('k', 1), { code: 'ServiceUnavailable' })
   await t.rejects(table.delete('k'), { code: 'ServiceUnavailable' })
+  await t.rejects(table.entries().next(), { code: 'ServiceUnavailable' })
 
   const { rows } = setUp(t)
   const expiring = new Table<number>({ store: new SqliteStore(rows), namespace: 'completed', log, ttl: 20 })

@@ -55,6 +55,29 @@ async function contract(t: Test, partCount: number, open: (data: string, now?: (
     t.ok(await objects.get('b', 'a/b'), 'and nothing else')
   })
 
+  await t.test('records of features', async (t) => {
+    const jobs = state.records<number>('jobs')
+    const job = state.records<number>('job')
+    await jobs.set('a:b', 1)
+    await jobs.set('\u{1f600}%_', 2)
+    await job.set('a:b', 3)
+    const found = new Map<string, number>()
+    for await (const [key, value] of jobs.entries()) found.set(key, value)
+    t.same(
+      found,
+      new Map([
+        ['a:b', 1],
+        ['\u{1f600}%_', 2],
+      ]),
+    )
+    await jobs.delete('a:b')
+    t.same([await jobs.get('a:b'), await job.get('a:b')], [undefined, 3])
+    await t.rejects(jobs.set('x-jobs:a', 1), TypeError, 'a key that Keyv would take for one it has made')
+    await t.rejects(jobs.get('x-jobs:a'), TypeError)
+    for (const name of ['', 'A', 'a:b', 'a_b', 'x'.repeat(41)])
+      t.throws(() => state.records(name), /cannot name records/)
+  })
+
   await t.test('uploads and parts', async (t) => {
     const upload = uploadRecord({ checksum: { algorithm: 'CRC32C', type: 'COMPOSITE' }, metadata: { a: 'b' } })
     const other = uploadRecord({ bucket: 'other' })
@@ -324,7 +347,7 @@ for (const kind of [redis, postgres]) {
   t.test(`records in ${kind.name}`, { skip: kind.skip }, async (t) => {
     const server = await kind.start()
     t.teardown(() => server.stop())
-    await contract(t, 2000, (data, now) => openState({ data, url: server.url, log, ...(now && { now }) }))
+    await contract(t, 1000, (data, now) => openState({ data, url: server.url, log, ...(now && { now }) }))
 
     await t.test('two proxies share records, and a server that goes away is an error and no crash', async (t) => {
       const a = await openState({ data: t.testdir({ a: {}, b: {} }), url: server.url, log })
