@@ -57,6 +57,7 @@ export const codes = {
   InvalidRequest: { status: 400, message: 'Invalid Request' },
   InvalidSecurity: { status: 403, message: 'The provided security credentials are not valid.' },
   InvalidStorageClass: { status: 400, message: 'The storage class you specified is not valid.' },
+  InvalidTag: { status: 400, message: 'The tag that you provided is not valid.' },
   InvalidToken: { status: 400, message: 'The provided token is malformed or otherwise not valid.' },
   InvalidURI: { status: 400, message: "The specified URI couldn't be parsed." },
   KeyTooLongError: { status: 400, message: 'Your key is too long.' },
@@ -76,6 +77,7 @@ export const codes = {
   MissingSecurityHeader: { status: 400, message: 'Your request is missing a required header.' },
   NoSuchBucket: { status: 404, message: 'The specified bucket does not exist.' },
   NoSuchKey: { status: 404, message: 'The specified key does not exist.' },
+  NoSuchTagSet: { status: 404, message: 'The TagSet does not exist' },
   NoSuchUpload: {
     status: 404,
     message:

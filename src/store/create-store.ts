@@ -82,7 +82,7 @@ export function createStore(parts: StoreParts): Store {
       await state.locks.withKey(bucket, key, async () => {
         const object = present(await findToWrite(bucket, key), key)
         const { lastModified: _, ...record } = object
-        await state.objects.set({ ...record, tags })
+        if (tags ?? object.tags) await state.objects.set({ ...record, tags })
         await parts.hooks.objectTagged({
           ...cause,
           bucket,

@@ -11,6 +11,7 @@ export function objectHeaders(object: StoredObject, checksums: boolean): ReplyHe
     'last-modified': httpTime(object.lastModified),
     'accept-ranges': 'bytes',
     ...object.headers,
+    'x-amz-tagging-count': object.tags?.length || undefined,
   }
   for (const [name, value] of Object.entries(object.metadata)) headers[`x-amz-meta-${name}`] = value
   if (checksums && object.checksum) {

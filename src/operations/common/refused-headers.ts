@@ -6,12 +6,20 @@ const HOT_CLASSES = new Set(['STANDARD', 'STANDARD_IA', 'ONEZONE_IA', 'REDUCED_R
 
 /** Headers that ask for something this gateway cannot do. Dropping one silently would break what the client relies on. */
 const REFUSED =
-  /^x-amz-(server-side-encryption|object-lock-|website-redirect-location|grant-|tagging$|copy-source-server-side-encryption|write-offset-bytes|bucket-object-lock-enabled$)/
+  /^x-amz-(server-side-encryption|object-lock-|website-redirect-location|grant-|tagging|copy-source-server-side-encryption|write-offset-bytes|bucket-object-lock-enabled$)/
 
-/** Throws NotImplemented, naming the header, or InvalidStorageClass. */
-export function refuseHeaders(headers: IncomingHttpHeaders): void {
+/**
+ * Throws NotImplemented, naming the header, or InvalidStorageClass.
+ * @param honoured those of them that the operation does what they ask for
+ */
+export function refuseHeaders(headers: IncomingHttpHeaders, honoured: readonly string[] = []): void {
   for (const [name, value] of Object.entries(headers)) {
-    if (!REFUSED.test(name) || (name === 'x-amz-bucket-object-lock-enabled' && value === 'false')) continue
+    if (
+      !REFUSED.test(name) ||
+      honoured.includes(name) ||
+      (name === 'x-amz-bucket-object-lock-enabled' && value === 'false')
+    )
+      continue
     throw new S3Error('NotImplemented', {
       message: `The header ${name} asks for functionality that is not implemented.`,
       fields: { Header: name },

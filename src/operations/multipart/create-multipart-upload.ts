@@ -6,6 +6,7 @@ import { defineOperation } from '../../registry/operation.js'
 import type { S3Request } from '../../request/s3-request.js'
 import { xml } from '../../response/reply.js'
 import type { ChecksumType, UploadRecord } from '../../state/state.js'
+import { TAGGING, taggingOfHeader } from '../../tagging/tagging-headers.js'
 import { document, element } from '../../xml.js'
 import { readAttributes } from '../common/attributes.js'
 import { requireBucket } from '../common/buckets.js'
@@ -18,9 +19,10 @@ export const createMultipartUpload = defineOperation({
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateMultipartUpload.html',
   on: { method: 'POST', resource: 'object', query: ['uploads'] },
   async run(request, context) {
-    refuseHeaders(request.headers)
+    refuseHeaders(request.headers, [TAGGING])
     const checksum = readChecksum(request)
     const attributes = readAttributes(request.headers, context.limits.maxMetadataBytes)
+    const tags = taggingOfHeader(request.headers)
     context.requireKey(request.bucket, request.key, 'write')
     await requireBucket(context, request.bucket)
     // A key that the gateway will refuse in the end is refused before gigabytes of parts were sent.
@@ -35,6 +37,7 @@ export const createMultipartUpload = defineOperation({
       accessKeyId: accessKeyId(context),
       ...attributes,
       checksum,
+      tags,
     })
     return xml(
       document(

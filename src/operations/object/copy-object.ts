@@ -3,6 +3,7 @@ import { S3Error } from '../../errors/s3-error.js'
 import { defineOperation } from '../../registry/operation.js'
 import type { S3Request } from '../../request/s3-request.js'
 import type { PutRequest, PutResult, StoredObject } from '../../store/store.js'
+import { TAGGING, TAGGING_DIRECTIVE, taggingOfCopy } from '../../tagging/tagging-headers.js'
 import { document, element } from '../../xml.js'
 import { readAttributes } from '../common/attributes.js'
 import { causeOf } from '../common/cause.js'
@@ -18,7 +19,7 @@ export const copyObject = defineOperation({
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html',
   on: { method: 'PUT', resource: 'object', header: 'x-amz-copy-source' },
   async run(request, context) {
-    refuseHeaders(request.headers)
+    refuseHeaders(request.headers, [TAGGING, TAGGING_DIRECTIVE])
     const from = readCopySource(request)
     const source = await context.store.head(from.bucket, from.key)
     checkSource(request, source)
@@ -28,12 +29,13 @@ export const copyObject = defineOperation({
       })
     }
     const attributes = copiedAttributes(request, context, source)
+    const tags = taggingOfCopy(request.headers, source.tags)
     const precondition = writePrecondition(request.headers)
     if (precondition) precondition(await context.store.find(request.bucket, request.key))
     return {
       status: 200,
       headers: { 'content-type': 'application/xml' },
-      body: { late: copy(request, context, source, attributes) },
+      body: { late: copy(request, context, source, { attributes, tags }) },
     }
   },
 })
@@ -42,14 +44,14 @@ async function copy(
   request: S3Request<'object'>,
   context: Context,
   source: StoredObject,
-  attributes: PutRequest['attributes'],
+  described: Pick<PutRequest, 'attributes' | 'tags'>,
 ): Promise<string> {
   const asked = checksumAlgorithmHeader(request.headers, 'x-amz-checksum-algorithm')
   const result = await context.store.put({
     bucket: request.bucket,
     key: request.key,
     source: copiedBytes(context, source),
-    attributes,
+    ...described,
     // The bytes are the same: a checksum over all of them stays true.
     checksum: asked === undefined && source.checksum?.type === 'FULL_OBJECT' ? source.checksum : undefined,
     wantChecksum: asked ?? (source.checksum?.type === 'COMPOSITE' ? source.checksum.algorithm : undefined),

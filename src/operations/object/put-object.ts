@@ -1,6 +1,7 @@
 import { S3Error } from '../../errors/s3-error.js'
 import { defineOperation } from '../../registry/operation.js'
 import { empty } from '../../response/reply.js'
+import { TAGGING, taggingOfHeader } from '../../tagging/tagging-headers.js'
 import { readAttributes } from '../common/attributes.js'
 import { causeOf } from '../common/cause.js'
 import { quoted } from '../common/etags.js'
@@ -13,7 +14,7 @@ export const putObject = defineOperation({
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html',
   on: { method: 'PUT', resource: 'object' },
   async run(request, context) {
-    refuseHeaders(request.headers)
+    refuseHeaders(request.headers, [TAGGING])
     if (request.headers['content-length'] === undefined && request.headers['transfer-encoding'] === undefined)
       throw new S3Error('MissingContentLength')
     const result = await context.store.put({
@@ -21,6 +22,7 @@ export const putObject = defineOperation({
       key: request.key,
       source: request.body,
       attributes: readAttributes(request.headers, context.limits.maxMetadataBytes),
+      tags: taggingOfHeader(request.headers),
       event: causeOf('ObjectCreated:Put', request, context),
       precondition: writePrecondition(request.headers),
       maxBytes: context.limits.maxPutBytes,

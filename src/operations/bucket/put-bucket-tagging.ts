@@ -1,0 +1,21 @@
+import { S3Error } from '../../errors/s3-error.js'
+import { defineOperation } from '../../registry/operation.js'
+import { noContent } from '../../response/reply.js'
+import { BUCKET_TAGS } from '../../tagging/tag-rules.js'
+import { readTagging } from '../../tagging/tagging-document.js'
+import { requireBucket } from '../common/buckets.js'
+
+export const putBucketTagging = defineOperation({
+  name: 'PutBucketTagging',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketTagging.html',
+  on: { method: 'PUT', resource: 'bucket', query: ['tagging'] },
+  async run(request, context) {
+    context.requireWholeBucket(request.bucket, 'write')
+    const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
+    if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
+    const tags = await readTagging(bytes, BUCKET_TAGS)
+    await requireBucket(context, request.bucket)
+    await context.settings.set(request.bucket, 'tagging', tags)
+    return noContent()
+  },
+})

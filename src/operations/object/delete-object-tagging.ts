@@ -1,0 +1,16 @@
+import { defineOperation } from '../../registry/operation.js'
+import { noContent } from '../../response/reply.js'
+import { causeOf } from '../common/cause.js'
+import { refuseVersion } from '../common/version.js'
+
+export const deleteObjectTagging = defineOperation({
+  name: 'DeleteObjectTagging',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjectTagging.html',
+  on: { method: 'DELETE', resource: 'object', query: ['tagging'], params: ['versionId'] },
+  async run(request, context) {
+    refuseVersion(request.query)
+    const cause = causeOf('ObjectTagging:Delete', request, context)
+    await context.store.setTags(request.bucket, request.key, undefined, cause)
+    return noContent()
+  },
+})

@@ -1,0 +1,26 @@
+import { S3Error } from '../errors/s3-error.js'
+import type { Tag } from '../state/state.js'
+import { childText, document, element, parseXml } from '../xml.js'
+import { checkTags, type TagRules } from './tag-rules.js'
+
+/** Reads a `<Tagging>` document. Throws S3Error MalformedXML, BadRequest, InvalidTag. */
+export async function readTagging(bytes: Buffer, rules: TagRules): Promise<Tag[]> {
+  const root = await parseXml(bytes, 'Tagging')
+  const sets = root.children.get('TagSet') ?? []
+  const [set] = sets
+  if (!set || sets.length > 1) throw new S3Error('MalformedXML', { message: 'Tagging must hold one TagSet.' })
+  const tags = (set.children.get('Tag') ?? []).map((tag): Tag => {
+    const key = childText(tag, 'Key')
+    const value = childText(tag, 'Value')
+    if (key === undefined || value === undefined)
+      throw new S3Error('MalformedXML', { message: 'Every Tag needs a Key and a Value.' })
+    return { key, value }
+  })
+  checkTags(tags, rules)
+  return tags
+}
+
+export function taggingDocument(tags: readonly Tag[]): string {
+  const set = tags.map(({ key, value }) => `<Tag>${element('Key', key)}${element('Value', value)}</Tag>`)
+  return document('Tagging', `<TagSet>${set.join('')}</TagSet>`)
+}
