@@ -128,31 +128,33 @@ function readable<T>(call: RpcCall, parse: () => T): T {
   }
 }
 
-/** Keeps a whole level while there is memory for it, else only what was asked for. */
+/** Keeps a whole level while there is memory for it; what was asked for is selected all along, in case there is not. */
 class Collector {
   readonly #snapshots: SnapshotCache
-  readonly #query: LevelQuery
+  readonly #selection: Selection
   #all: LevelBuilder | undefined = new LevelBuilder()
-  #selection: Selection | undefined
   #reserved = 0
 
-  constructor(snapshots: SnapshotCache, query: LevelQuery) {
+  constructor(snapshots: SnapshotCache, { bound, limit }: LevelQuery) {
     this.#snapshots = snapshots
-    this.#query = query
+    this.#selection = new Selection(bound, Math.max(limit, MIN_SELECTION) + 1)
   }
 
   add(entry: RawEntry): void {
-    this.#selection?.add(entry)
+    this.#selection.add(entry)
     this.#all?.add(entry)
     while (this.#all && this.#all.bytes > this.#reserved) {
       if (this.#snapshots.reserve(RESERVE_BYTES)) this.#reserved += RESERVE_BYTES
-      else this.#select(this.#all)
+      else {
+        this.#all = undefined
+        this.release()
+      }
     }
   }
 
   async finish(reading: Reading): Promise<Level> {
-    if (this.#selection) return Level.seal(this.#selection.sorted(), !this.#selection.overflowed)
-    const level = await Level.seal(this.#all ?? new LevelBuilder(), true)
+    if (!this.#all) return Level.seal(this.#selection.sorted(), !this.#selection.overflowed)
+    const level = await Level.seal(this.#all, true)
     this.release()
     this.#snapshots.store(reading, level)
     return level
@@ -161,13 +163,5 @@ class Collector {
   release(): void {
     this.#snapshots.release(this.#reserved)
     this.#reserved = 0
-  }
-
-  #select(all: LevelBuilder): void {
-    const { bound, limit } = this.#query
-    this.#selection = new Selection(bound, Math.max(limit, MIN_SELECTION) + 1)
-    for (const entry of all.entries()) this.#selection.add(entry)
-    this.#all = undefined
-    this.release()
   }
 }

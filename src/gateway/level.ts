@@ -54,11 +54,6 @@ export class LevelBuilder {
     if (entry.isPrefix) this.prefixes.add(entry)
     else this.objects.add(entry)
   }
-
-  /** In the order of arrival within each kind. */
-  *entries(): Generator<RawEntry> {
-    for (const kind of [this.objects, this.prefixes]) for (let i = 0; i < kind.count; i++) yield kind.at(i)
-  }
 }
 
 /** A position in a level. */

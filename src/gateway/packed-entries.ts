@@ -3,7 +3,9 @@ import { admits, type Bound } from './bound.js'
 import type { RawEntry } from './list-entry.js'
 import { sortInSlices } from './sort-in-slices.js'
 
-const FIRST_BYTES = 1024
+/** The first slab grows from the one to the other by doubling, so that small levels stay small; all others are of the full size. */
+const FIRST_BYTES = 512
+const SLAB_BYTES = 1024 * 1024
 /** Bytes of one offset in `#offsets`. */
 const OFFSET_BYTES = 8
 
@@ -16,8 +18,10 @@ export class PackedEntries {
   /** Few types are shared by many entries. */
   readonly #types: string[] = []
   readonly #typeIndex = new Map<string, number>()
-  #buffer = Buffer.allocUnsafeSlow(FIRST_BYTES)
+  readonly #slabs: Buffer[] = [Buffer.allocUnsafeSlow(FIRST_BYTES)]
+  /** Bytes used of the last slab. */
   #used = 0
+  /** Slab number times SLAB_BYTES, plus the position in it. */
   #offsets: number[] = []
   #lastName: string | undefined
   #sorted = true
@@ -32,27 +36,23 @@ export class PackedEntries {
 
   /** Memory held, bytes. */
   get bytes(): number {
-    return this.#buffer.length + this.#offsets.length * OFFSET_BYTES
+    const last = this.#slabs.length - 1
+    return last * SLAB_BYTES + this.#lastSlab().length + this.#offsets.length * OFFSET_BYTES
   }
 
   add(entry: RawEntry): void {
     if (this.#lastName !== undefined && compareUtf8(entry.name, this.#lastName) <= 0) this.#sorted = false
     this.#lastName = entry.name
-    const details = [
-      entry.size,
-      entry.lastModified,
-      this.#type(entry.contentType),
-      entry.etag ?? '',
-      entry.generation ?? '',
-    ].join('\n')
-    this.#reserve(4 + 3 * (entry.name.length + details.length))
+    const { name, size, lastModified, etag = '', generation = '' } = entry
+    const details = `${size}\n${lastModified}\n${this.#type(entry.contentType)}\n${etag}\n${generation}`
+    const slab = this.#roomFor(4 + 3 * (name.length + details.length))
     const at = this.#used
-    const nameBytes = this.#buffer.write(entry.name, at + 4)
-    const detailBytes = this.#buffer.write(details, at + 4 + nameBytes)
-    this.#buffer.writeUInt16LE(nameBytes, at)
-    this.#buffer.writeUInt16LE(detailBytes, at + 2)
+    const nameBytes = slab.write(name, at + 4)
+    const detailBytes = slab.write(details, at + 4 + nameBytes, 'latin1')
+    slab.writeUInt16LE(nameBytes, at)
+    slab.writeUInt16LE(detailBytes, at + 2)
     this.#used = at + 4 + nameBytes + detailBytes
-    this.#offsets.push(at)
+    this.#offsets.push((this.#slabs.length - 1) * SLAB_BYTES + at)
   }
 
   /** To be called after the last `add`, before anything is read: UTF-8 byte order, each name once, no memory to spare. */
@@ -65,22 +65,22 @@ export class PackedEntries {
       this.#sorted = true
     }
     const exact = Buffer.allocUnsafeSlow(this.#used)
-    this.#buffer.copy(exact, 0, 0, this.#used)
-    this.#buffer = exact
+    this.#lastSlab().copy(exact, 0, 0, this.#used)
+    this.#slabs[this.#slabs.length - 1] = exact
   }
 
   nameAt(index: number): string {
-    const at = this.#offsets[index] as number
-    return this.#buffer.toString('utf8', at + 4, at + 4 + this.#buffer.readUInt16LE(at))
+    const [slab, at] = this.#place(index)
+    return slab.toString('utf8', at + 4, at + 4 + slab.readUInt16LE(at))
   }
 
   at(index: number): RawEntry {
-    const at = this.#offsets[index] as number
-    const nameEnd = at + 4 + this.#buffer.readUInt16LE(at)
-    const details = this.#buffer.toString('utf8', nameEnd, nameEnd + this.#buffer.readUInt16LE(at + 2)).split('\n')
+    const [slab, at] = this.#place(index)
+    const nameEnd = at + 4 + slab.readUInt16LE(at)
+    const details = slab.toString('latin1', nameEnd, nameEnd + slab.readUInt16LE(at + 2)).split('\n')
     const [size = '', lastModified = '', type = '', etag = '', generation = ''] = details
     return {
-      name: this.#buffer.toString('utf8', at + 4, nameEnd),
+      name: slab.toString('utf8', at + 4, nameEnd),
       size: Number(size),
       lastModified,
       contentType: this.#types[Number(type)] ?? '',
@@ -109,10 +109,29 @@ export class PackedEntries {
     return this.#types.push(contentType) - 1
   }
 
-  #reserve(bytes: number): void {
-    if (this.#used + bytes <= this.#buffer.length) return
-    const larger = Buffer.allocUnsafeSlow(Math.max(this.#buffer.length * 2, this.#used + bytes))
-    this.#buffer.copy(larger, 0, 0, this.#used)
-    this.#buffer = larger
+  #place(index: number): [slab: Buffer, at: number] {
+    const offset = this.#offsets[index] as number
+    return [this.#slabs[Math.floor(offset / SLAB_BYTES)] as Buffer, offset % SLAB_BYTES]
+  }
+
+  #lastSlab(): Buffer {
+    return this.#slabs[this.#slabs.length - 1] as Buffer
+  }
+
+  /** The last slab, with so many bytes free; an entry has fewer than SLAB_BYTES. */
+  #roomFor(bytes: number): Buffer {
+    const last = this.#lastSlab()
+    if (this.#used + bytes <= last.length) return last
+    const isFirst = this.#slabs.length === 1
+    if (isFirst && this.#used + bytes <= SLAB_BYTES) {
+      const larger = Buffer.allocUnsafeSlow(Math.min(SLAB_BYTES, Math.max(last.length * 2, this.#used + bytes)))
+      last.copy(larger, 0, 0, this.#used)
+      this.#slabs[0] = larger
+      return larger
+    }
+    const next = Buffer.allocUnsafeSlow(SLAB_BYTES)
+    this.#slabs.push(next)
+    this.#used = 0
+    return next
   }
 }
