@@ -5,6 +5,7 @@ import { redact } from './log.js'
 import type { Selected } from './registry/table.js'
 import type { RequestHead } from './request/s3-request.js'
 import type { Reply } from './response/reply.js'
+import type { Sent } from './response/send.js'
 
 /** One line of the access log. */
 export interface AccessEntry {
@@ -18,7 +19,7 @@ export interface AccessEntry {
   readonly error?: string
   /** What led to an error; logged, never sent. */
   readonly cause?: unknown
-  /** Bytes of the request body as declared, and of the response body as declared. */
+  /** Bytes of the request body as declared, and of the response body as handed over. */
   readonly bytesIn: number
   readonly bytesOut: number
   readonly ms: number
@@ -38,11 +39,11 @@ export interface Facts {
   reply: Reply
   failure: S3Error | undefined
   started: number
+  sent: Sent
 }
 
 export function describeRequest(facts: Facts): AccessEntry {
   const { head, selected, failure, outgoing } = facts
-  const sent = outgoing.getHeader('content-length')
   return {
     requestId: facts.id,
     operation: selected?.operation.name ?? 'Unknown',
@@ -53,7 +54,7 @@ export function describeRequest(facts: Facts): AccessEntry {
     error: failure?.code,
     cause: failure?.cause,
     bytesIn: Number(facts.incoming.headers['content-length'] ?? 0),
-    bytesOut: facts.incoming.method === 'HEAD' ? 0 : Number(sent ?? 0),
+    bytesOut: facts.sent.bytes,
     ms: Math.round((performance.now() - facts.started) * 10) / 10,
     accessKeyId: facts.caller?.identity.accessKeyId,
     remote: facts.incoming.socket.remoteAddress ?? '',

@@ -90,7 +90,18 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   })
 
   const stopSweeping = sweepUploads(state, options.uploadExpiryMs ?? 7 * DAY_MS, log)
-  for (const plugin of plugins) await plugin.start?.()
+  const stop = async () => {
+    closing = true
+    stopSweeping()
+    await pool.close()
+    if (!options.state) await state.close()
+  }
+  try {
+    for (const plugin of plugins) await startPlugin(plugin)
+  } catch (error) {
+    await stop()
+    throw error
+  }
 
   const handle = createHandle({
     authenticate: createAuthenticator({
@@ -113,13 +124,21 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
       closing = true
     },
     async close() {
-      closing = true
-      stopSweeping()
       for (const plugin of [...plugins].reverse()) await plugin.stop?.()
-      await pool.close()
-      if (!options.state) await state.close()
+      await stop()
     },
   })
+}
+
+async function startPlugin(plugin: Plugin): Promise<void> {
+  try {
+    await plugin.start?.()
+  } catch (cause) {
+    throw new Error(
+      `The plugin "${plugin.name}" failed to start: ${cause instanceof Error ? cause.message : String(cause)}`,
+      { cause },
+    )
+  }
 }
 
 function openOwnState(options: ProxyOptions, log: Logger): Promise<State> {

@@ -55,8 +55,9 @@ export function createHandle(parts: HandleParts): Handle {
       failure = toS3Error(thrown)
       reply = errorReply(failure, { id, resource: head?.path ?? incoming.url ?? '/' })
     }
-    failure = (await send(incoming, outgoing, reply, { id, resource: head?.path ?? incoming.url ?? '/' })) ?? failure
-    parts.onDone(describeRequest({ id, incoming, outgoing, head, selected, caller, reply, failure, started }))
+    const sent = await send(incoming, outgoing, reply, { id, resource: head?.path ?? incoming.url ?? '/' })
+    failure = sent.failure ?? failure
+    parts.onDone(describeRequest({ id, incoming, outgoing, head, selected, caller, reply, failure, started, sent }))
   }
 }
 

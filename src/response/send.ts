@@ -12,16 +12,23 @@ const LATE_EVERY_MS = 10_000
 const DRAIN_BYTES = 32 * 1024 * 1024
 const DRAIN_MS = 5_000
 
+/** What became of a reply. */
+export interface Sent {
+  /** Bytes of the body that were handed over. */
+  readonly bytes: number
+  /** What went wrong after the operation had answered. */
+  readonly failure?: S3Error
+}
+
 /**
- * Writes a reply: the only code that does. Resolves when the response has been handed over or the connection was cut, to what went wrong
- * after the operation had answered, if anything. Never rejects.
+ * Writes a reply: the only code that does. Resolves when the response has been handed over or the connection was cut. Never rejects.
  */
 export async function send(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   reply: Reply,
   place: ErrorPlace,
-): Promise<S3Error | undefined> {
+): Promise<Sent> {
   const { body } = reply
   const headers: Record<string, string | number> = { 'x-amz-request-id': place.id, 'x-amz-id-2': place.id }
   for (const [name, value] of Object.entries(reply.headers)) if (value !== undefined) headers[name] = value
@@ -33,15 +40,15 @@ export async function send(
       outgoing.destroy()
     } else if (isRelay(body)) {
       outgoing.writeHead(reply.status, headers)
-      await relay(body.download, outgoing)
+      return { bytes: await relay(body.download, outgoing) }
     } else {
-      sendWhole(outgoing, incoming.method, reply.status, headers, body)
+      return { bytes: sendWhole(outgoing, incoming.method, reply.status, headers, body) }
     }
-    return undefined
+    return { bytes: 0 }
   } catch (thrown) {
     // The status is out already: a cut connection is the one way left to say that the body is not complete.
     outgoing.destroy()
-    return toS3Error(thrown)
+    return { bytes: 0, failure: toS3Error(thrown) }
   }
 }
 
@@ -51,14 +58,18 @@ function sendWhole(
   status: number,
   headers: Record<string, string | number>,
   body: string | Buffer | undefined,
-): void {
+): number {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
   // A 204 or 304 has no body; HEAD tells the length that GET would have, unless the operation told it itself.
   const bodiless = status === 204 || status === 304
   if (!bodiless && headers['content-length'] === undefined) headers['content-length'] = bytes?.length ?? 0
   outgoing.writeHead(status, headers)
-  if (bodiless || method === 'HEAD' || !bytes) outgoing.end()
-  else outgoing.end(bytes)
+  if (bodiless || method === 'HEAD' || !bytes) {
+    outgoing.end()
+    return 0
+  }
+  outgoing.end(bytes)
+  return bytes.length
 }
 
 /** CompleteMultipartUpload and CopyObject may take minutes: https://docs.aws.amazon.com/AmazonS3/latest/API/API_CompleteMultipartUpload.html */
@@ -68,7 +79,7 @@ async function sendLate(
   headers: Record<string, string | number>,
   body: LateBody,
   place: ErrorPlace,
-): Promise<S3Error | undefined> {
+): Promise<Sent> {
   let started = false
   const keepAlive = setInterval(() => {
     if (!started) {
@@ -82,13 +93,13 @@ async function sendLate(
     const text = await body.late
     if (started) outgoing.end(text.startsWith(XML_DECLARATION) ? text.slice(XML_DECLARATION.length) : text)
     else sendWhole(outgoing, undefined, status, headers, text)
-    return undefined
+    return { bytes: Buffer.byteLength(text) }
   } catch (thrown) {
     const error = toS3Error(thrown)
     const markup = errorElement(error, place)
     if (started) outgoing.end(markup)
     else sendWhole(outgoing, undefined, error.status, { ...headers, ...error.headers }, XML_DECLARATION + markup)
-    return error
+    return { bytes: Buffer.byteLength(markup), failure: error }
   } finally {
     clearInterval(keepAlive)
   }
