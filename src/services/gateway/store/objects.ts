@@ -28,6 +28,29 @@ export interface Freed {
   readonly size: number
 }
 
+/**
+ * Steps from one group of keys to the next with one search of the tree each, however many keys the group has: the next key is the first one above
+ * the last, or, where that has a common prefix, above the prefix and 0xff, which no UTF-8 text contains.
+ * Parameters: bucket, first key, upper bound, rows at most, where in the key (from 1) the delimiter is looked for, delimiter.
+ */
+export const groupedPage = `
+  WITH RECURSIVE walk (key) AS (
+    SELECT (SELECT key FROM objects WHERE bucket = ?1 AND key >= ?2 AND key < ?3 ORDER BY key LIMIT 1)
+    UNION ALL
+    SELECT (
+      SELECT o.key FROM objects AS o
+      WHERE o.bucket = ?1 AND o.key < ?3 AND o.key > CASE instr(substr(walk.key, ?5), ?6)
+        WHEN 0 THEN walk.key
+        ELSE CAST(substr(walk.key, 1, ?5 + instr(substr(walk.key, ?5), ?6) + length(?6) - 2) || x'ff' AS BLOB)
+      END
+      ORDER BY o.key LIMIT 1
+    )
+    FROM walk WHERE walk.key IS NOT NULL LIMIT ?4
+  )
+  SELECT o.key, o.size, o.modified, o.generation, o.etag, o.content_type
+  FROM walk CROSS JOIN objects AS o ON o.bucket = ?1 AND o.key = walk.key
+`
+
 /** The table of objects. Writing methods belong inside a transaction. */
 export class Objects {
   readonly #find
@@ -37,6 +60,7 @@ export class Objects {
   readonly #putBody
   readonly #removeBody
   readonly #page
+  readonly #groupedPage
   readonly #hasFile
   readonly #within
 
@@ -55,6 +79,8 @@ export class Objects {
       'SELECT key, size, modified, generation, etag, content_type FROM objects WHERE bucket = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?',
     )
     this.#page.setReturnArrays(true)
+    this.#groupedPage = db.prepare(groupedPage)
+    this.#groupedPage.setReturnArrays(true)
     this.#hasFile = db.prepare('SELECT 1 FROM objects WHERE generation = ? AND inline = 0')
     this.#within = db.prepare('SELECT 1 FROM objects WHERE bucket = ? AND key >= ? AND key < ? LIMIT 1')
   }
@@ -94,15 +120,19 @@ export class Objects {
 
   /** Objects with `from` <= key < `to`, in byte order. */
   page(bucket: number, from: Buffer, to: Buffer, limit: number): ListedObject[] {
-    const rows = this.#page.all(bucket, from, to, limit)
-    return rows.map(([key, size, modified, generation, etag, contentType]) => ({
-      key: asBuffer(key),
-      size,
-      modified,
-      generation,
-      etag,
-      contentType,
-    }))
+    return this.#page.all(bucket, from, to, limit).map(listed)
+  }
+
+  /** The same, but of the objects that share their key up to and with the first `delimiter` behind `prefixLength` bytes, the first only. */
+  groupedPage(
+    bucket: number,
+    from: Buffer,
+    to: Buffer,
+    limit: number,
+    prefixLength: number,
+    delimiter: Buffer,
+  ): ListedObject[] {
+    return this.#groupedPage.all(bucket, from, to, limit, prefixLength + 1, delimiter).map(listed)
   }
 
   /** True when there is an object with `from` <= key < `to`. */
@@ -114,6 +144,12 @@ export class Objects {
   hasFile(generation: string): boolean {
     return this.#hasFile.get(generation) !== undefined
   }
+}
+
+type ListedRow = [Uint8Array, number, string, string, string, string]
+
+function listed([key, size, modified, generation, etag, contentType]: ListedRow): ListedObject {
+  return { key: asBuffer(key), size, modified, generation, etag, contentType }
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {
