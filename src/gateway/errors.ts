@@ -145,10 +145,10 @@ export function isTokenRefusal(failure: UpstreamFailure): boolean {
 }
 
 /** ServiceUnavailable for a gateway that cannot be reached, went away or takes too long. An S3Error passes unchanged. */
-export function unavailable(error: unknown): S3Error {
+export function unavailable(error: unknown, message = transportMessage(error)): S3Error {
   if (error instanceof S3Error) return error
   return new S3Error('ServiceUnavailable', {
-    message: transportMessage(error),
+    message,
     headers: { 'retry-after': RETRY_AFTER },
     cause: error,
   })

@@ -34,7 +34,7 @@ export async function download(
     const found = await downloadListed(tools, features, bucket, listed, span)
     if (found) return found
   }
-  throw unavailable(new Error(`what is listed and what is downloaded did not agree ${ATTEMPTS} times`))
+  throw unavailable(undefined, 'The object is being changed, or the object gateway sends something else. Try again.')
 }
 
 /** One call: the gateway tells everything with the bytes. Undefined when it does not. */

@@ -1,3 +1,4 @@
+import type { ClientRequest, OutgoingHttpHeaders } from 'node:http'
 import { S3Error } from '../errors/s3-error.js'
 import type { Logger } from '../log.js'
 import type { BrandNames } from './brand.js'
@@ -108,9 +109,17 @@ abstract class UploadBase implements Upload {
       authorization: `Bearer ${token}`,
       'content-length': this.target.length,
     }
-    const request = this.tools.rest.put(this.target.path, headers, fresh)
-    this.put = new PutRequest(request, this.tools.rest.idleMs)
+    this.put = new PutRequest(this.#open(headers, fresh), this.tools.rest.idleMs)
     return this.put
+  }
+
+  #open(headers: OutgoingHttpHeaders, fresh: boolean): ClientRequest {
+    try {
+      return this.tools.rest.put(this.target.path, headers, fresh)
+    } catch (cause) {
+      // Node refuses control characters, and names that are no tokens.
+      throw new S3Error('InvalidArgument', { message: 'A header or metadata entry cannot be sent over HTTP.', cause })
+    }
   }
 
   /** Throws what an answer that is no success means: TokenRefused or S3Error. */
@@ -252,7 +261,7 @@ class StreamedUpload extends UploadBase {
 
   #expired(): S3Error {
     this.tools.session.forgetLogin(this.#token)
-    return unavailable(new Error('the log-in ended during an upload'))
+    return unavailable(undefined, 'The log-in at the object gateway ended during the upload. Try again.')
   }
 }
 

@@ -408,6 +408,9 @@ t.test('until commit the gateway has not got the last byte, and abort cuts the b
   const short = client.upload('b', 'k', MiB, plain)
   await short.write(Buffer.alloc(MiB - 1))
   await t.rejects(short.commit(), { code: 'IncompleteBody' })
+  for (const metadata of [{ a: 'line\nbreak' }, { 'no token': 'x' }]) {
+    await t.rejects(client.upload('b', 'k', 0, { ...plain, metadata }).commit(), { code: 'InvalidArgument' })
+  }
   const long = client.upload('b', 'k', 3, plain)
   await t.rejects(Promise.resolve(long.write(Buffer.alloc(4))), { code: 'InvalidRequest' })
 })
