@@ -408,7 +408,11 @@ t.test('until commit the gateway has not got the last byte, and abort cuts the b
   const short = client.upload('b', 'k', MiB, plain)
   await short.write(Buffer.alloc(MiB - 1))
   await t.rejects(short.commit(), { code: 'IncompleteBody' })
-  for (const metadata of [{ a: 'line\nbreak' }, { 'no token': 'x' }]) {
+  for (const [name, value] of [
+    ['a', 'line\nbreak'],
+    ['no token', 'x'],
+  ] as const) {
+    const metadata = { [name]: value }
     await t.rejects(client.upload('b', 'k', 0, { ...plain, metadata }).commit(), { code: 'InvalidArgument' })
   }
   const long = client.upload('b', 'k', 3, plain)
