@@ -5,7 +5,7 @@ import { S3Error } from '../errors/s3-error.js'
 export function unsupportedAlgorithm(algorithm: string): S3Error {
   if (algorithm === 'AWS') {
     return new S3Error('InvalidRequest', {
-      message: `Signature version 2 is not supported. Sign with ${ALGORITHM} (signature version 4).`,
+      message: `Signature version 2 is not supported. Sign with ${ALGORITHM} (signature version 4); aws-cli 1 presigns with it after: aws configure set default.s3.signature_version s3v4`,
     })
   }
   if (algorithm.startsWith('AWS4-')) {

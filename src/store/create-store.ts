@@ -4,6 +4,7 @@ import type { Limits } from '../limits.js'
 import type { Hooks } from '../registry/hooks.js'
 import type { ObjectRecord, State } from '../state/state.js'
 import { describe, EMPTY_MD5, etagOf, MARKER_STAMP, validRecord } from './describe.js'
+import { keepMarkers } from './keep-markers.js'
 import { put } from './put.js'
 import type { Store, StoredObject, StoreEntry } from './store.js'
 
@@ -74,6 +75,7 @@ export function createStore(parts: StoreParts): Store {
         if (precondition) precondition(await findToWrite(bucket, key))
         await gateway.remove(bucket, key)
         await state.objects.delete(bucket, key)
+        if (!(await gateway.features()).exactRemove) await keepMarkers(parts, bucket, key)
         await parts.hooks.objectDeleted({ ...cause, bucket, key, time: Date.now() })
       })
     },

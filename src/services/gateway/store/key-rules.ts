@@ -36,6 +36,19 @@ export class KeyRules {
     if (this.#objects.anyWithin(bucket, beneath, above(beneath))) throw new GatewayError('IsFolder')
   }
 
+  /**
+   * The folder objects above a key that has gone which hold nothing any more, innermost first: a file system's gateway removes empty parents with the
+   * last file in them (MinIO cmd/fs-v1-helpers.go, `deleteFile`).
+   */
+  *emptiedFolders(bucket: number, key: Buffer): Generator<Buffer> {
+    if (!this.#strict) return
+    for (let at = key.lastIndexOf(SLASH, -2); at > 0; at = key.subarray(0, at).lastIndexOf(SLASH)) {
+      const folder = key.subarray(0, at + 1)
+      if (this.#objects.anyWithin(bucket, Buffer.concat([folder, Buffer.from([0])]), above(folder))) return
+      yield folder
+    }
+  }
+
   /** An object of this key came or goes; to be called while it is not in the index. */
   entryChanged(bucket: number, key: Buffer, when: string): void {
     if (!this.#moving) return

@@ -88,20 +88,26 @@ export class ObjectStore {
   }
 
   async #removeBatch(bucket: BucketRow, keys: () => readonly Buffer[]): Promise<number> {
-    const freed = await this.#writer.run(() => {
+    const { freed, pruned } = await this.#writer.run(() => {
       this.#mustStillBe(bucket)
       const freed: Freed[] = []
+      const pruned: Freed[] = []
       for (const key of keys()) {
         const one = this.#objects.remove(bucket.id, key)
         if (one === undefined) continue
         freed.push(one)
+        for (const folder of this.#rules.emptiedFolders(bucket.id, key)) {
+          const empty = this.#objects.remove(bucket.id, folder)
+          if (empty !== undefined) pruned.push(empty)
+        }
         this.#rules.entryChanged(bucket.id, key, rfc3339(this.#clock.now()))
       }
-      const bytes = freed.reduce((sum, { size }) => sum + size, 0)
-      if (freed.length > 0) this.#buckets.count(bucket.id, -freed.length, -bytes)
-      return freed
+      const gone = [...freed, ...pruned]
+      const bytes = gone.reduce((sum, { size }) => sum + size, 0)
+      if (gone.length > 0) this.#buckets.count(bucket.id, -gone.length, -bytes)
+      return { freed, pruned }
     })
-    for (const one of freed) this.#discard(one)
+    for (const one of [...freed, ...pruned]) this.#discard(one)
     return freed.length
   }
 
