@@ -86,7 +86,10 @@ export class PutRequest {
 
   /** The last bytes, and the end of the request. */
   end(chunk?: Buffer): void {
-    this.#request.end(chunk)
+    // end(chunk) as the first write would have Node send a Content-Disposition beyond ASCII in other bytes than it was given
+    // (lib/_http_outgoing.js, processHeader).
+    if (chunk?.length) this.#request.write(chunk)
+    this.#request.end()
   }
 
   /** `answer`, waited for no longer than `patienceMs`. */
