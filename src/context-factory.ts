@@ -6,6 +6,7 @@ import type { GatewayPool } from './gateway/create-gateway.js'
 import type { Gateway } from './gateway/gateway.js'
 import type { AccountSource } from './gateway/session.js'
 import { createStore } from './store/create-store.js'
+import { partChecksumRecords } from './store/part-checksums.js'
 
 export interface ContextParts {
   readonly pool: GatewayPool
@@ -28,7 +29,8 @@ export function contextFactory(parts: ContextParts): ContextFactory {
   const own = pool.for(account)
   // By the object, not by its access key id: whoever replaces an identity replaces what it may do.
   const views = new WeakMap<Identity, View>()
-  const storeOf = (gateway: Gateway, lookUps: Gateway) => createStore({ ...shared, gateway, lookUps })
+  const partChecksums = partChecksumRecords(shared.state)
+  const storeOf = (gateway: Gateway, lookUps: Gateway) => createStore({ ...shared, gateway, lookUps, partChecksums })
 
   function viewOf(identity: Identity): View {
     const known = views.get(identity)

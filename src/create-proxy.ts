@@ -17,6 +17,7 @@ import { createBucketSettings } from './state/bucket-settings.js'
 import { openState } from './state/open-state.js'
 import type { State } from './state/state.js'
 import { MARKER_STAMP } from './store/describe.js'
+import { startSweeps } from './sweeps.js'
 
 export interface ProxyOptions {
   gateway: {
@@ -63,7 +64,6 @@ export interface Proxy {
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000
-const SWEEP_EVERY_MS = 60 * 60 * 1000
 
 /** Throws Error with code DATA_IN_USE when another process works on the data folder. */
 export async function createProxy(options: ProxyOptions): Promise<Proxy> {
@@ -89,7 +89,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     shared: { state, settings: createBucketSettings(state), region, limits, log, hooks, closing: () => closing },
   })
 
-  const stopSweeping = sweepUploads(state, options.uploadExpiryMs ?? 7 * DAY_MS, log)
+  const stopSweeping = startSweeps(state, options.uploadExpiryMs ?? 7 * DAY_MS, log)
   const stop = async () => {
     closing = true
     stopSweeping()
@@ -144,21 +144,6 @@ async function startPlugin(plugin: Plugin): Promise<void> {
 function openOwnState(options: ProxyOptions, log: Logger): Promise<State> {
   if (options.data === undefined) throw new Error('createProxy needs `data`, a folder, or `state`')
   return openState({ data: options.data, url: options.stateUrl, log })
-}
-
-/** Removes abandoned uploads now and every hour. Returns what ends it. */
-function sweepUploads(state: State, expiryMs: number, log: Logger): () => void {
-  const sweep = () => {
-    const before = expiryMs > 0 ? Date.now() - expiryMs : 0
-    state.uploads.sweep(before).then(
-      (count) => count > 0 && log.info({ count }, 'removed abandoned multipart uploads'),
-      (err) => log.error({ err }, 'removing abandoned multipart uploads failed'),
-    )
-  }
-  sweep()
-  const timer = setInterval(sweep, SWEEP_EVERY_MS)
-  timer.unref()
-  return () => clearInterval(timer)
 }
 
 function logRequest(log: Logger, entry: AccessEntry, access: boolean): void {

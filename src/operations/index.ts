@@ -22,6 +22,7 @@ import { copyObject } from './object/copy-object.js'
 import { deleteObject } from './object/delete-object.js'
 import { deleteObjectTagging } from './object/delete-object-tagging.js'
 import { getObject } from './object/get-object.js'
+import { getObjectAttributes } from './object/get-object-attributes.js'
 import { getObjectTagging } from './object/get-object-tagging.js'
 import { headObject } from './object/head-object.js'
 import { putObject } from './object/put-object.js'
@@ -45,6 +46,7 @@ export const s3Plugin: Plugin = {
     putObject,
     getObject,
     headObject,
+    getObjectAttributes,
     deleteObject,
     deleteObjects,
     copyObject,

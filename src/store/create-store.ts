@@ -5,6 +5,7 @@ import type { Hooks } from '../registry/hooks.js'
 import type { ObjectRecord, State } from '../state/state.js'
 import { describe, EMPTY_MD5, etagOf, MARKER_STAMP, validRecord } from './describe.js'
 import { keepMarkers } from './keep-markers.js'
+import type { PartChecksumRecords } from './part-checksums.js'
 import { put } from './put.js'
 import type { Store, StoredObject, StoreEntry } from './store.js'
 
@@ -15,6 +16,7 @@ export interface StoreParts {
   readonly state: State
   readonly limits: Limits
   readonly hooks: Hooks
+  readonly partChecksums: PartChecksumRecords
 }
 
 export function createStore(parts: StoreParts): Store {
@@ -95,6 +97,8 @@ export function createStore(parts: StoreParts): Store {
         })
       })
     },
+
+    partChecksums: async (object) => (object.partSizes ? parts.partChecksums.get(object) : undefined),
 
     async list(bucket, query) {
       const page = await gateway.list(bucket, query)

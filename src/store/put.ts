@@ -85,10 +85,12 @@ async function record(
     request.checksum ?? (facts.checksum && { ...facts.checksum, type: 'FULL_OBJECT' })
   const gatewayTellsAll = result.etag === etag && !checksum && !request.partSizes && !request.tags
   if (!gatewayTellsAll) {
+    const stamp = marker ? MARKER_STAMP : result.stamp
+    if (request.partChecksums) await parts.partChecksums.set({ bucket, key, stamp }, request.partChecksums)
     await parts.state.objects.set({
       bucket,
       key,
-      stamp: marker ? MARKER_STAMP : result.stamp,
+      stamp,
       size: facts.size,
       etag,
       contentType: request.attributes.contentType ?? 'binary/octet-stream',

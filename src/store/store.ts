@@ -2,6 +2,7 @@ import type { ByteRange, Download, ListQuery, StoredHeaders, UploadAttributes } 
 import type { ObjectEventName, Origin } from '../registry/hooks.js'
 import type { BodyFacts, BodyOptions, ByteSink } from '../request/body.js'
 import type { ObjectChecksum, ObjectRecord, Tag } from '../state/state.js'
+import type { PartChecksums } from './part-checksums.js'
 
 /** An object as S3 shows it: the gateway's facts, with the record's where it is about these very bytes. */
 export interface StoredObject {
@@ -67,6 +68,7 @@ export interface PutRequest {
   /** Compute this checksum when the source declares none. */
   readonly wantChecksum?: ObjectChecksum['algorithm']
   readonly partSizes?: ObjectRecord['partSizes']
+  readonly partChecksums?: PartChecksums
   readonly tags?: readonly Tag[]
   readonly precondition?: Precondition
   /** What is told to hooks. */
@@ -96,5 +98,7 @@ export interface Store {
   remove(bucket: string, key: string, cause: Cause, precondition?: Precondition): Promise<void>
   /** Replaces the object's tags, leaving its bytes alone; undefined removes them. Throws NoSuchKey. */
   setTags(bucket: string, key: string, tags: readonly Tag[] | undefined, cause: Cause): Promise<void>
+  /** Checksums of the parts of an object that was uploaded in parts with checksums. */
+  partChecksums(object: StoredObject): Promise<PartChecksums | undefined>
   list(bucket: string, query: ListQuery): Promise<StorePage>
 }

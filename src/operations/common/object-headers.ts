@@ -1,10 +1,14 @@
 import type { ReplyHeaders } from '../../response/reply.js'
+import type { ObjectChecksum } from '../../state/state.js'
 import type { StoredObject } from '../../store/store.js'
 import { quoted } from './etags.js'
 import { httpTime } from './times.js'
 
-/** Response headers that GET and HEAD have in common, but for the length. */
-export function objectHeaders(object: StoredObject, checksums: boolean): ReplyHeaders {
+/**
+ * Response headers that GET and HEAD have in common, but for the length.
+ * @param checksum as far as one is told: see told-checksum.ts
+ */
+export function objectHeaders(object: StoredObject, checksum?: ObjectChecksum): ReplyHeaders {
   const headers: ReplyHeaders = {
     'content-type': object.contentType,
     etag: quoted(object.etag),
@@ -14,15 +18,10 @@ export function objectHeaders(object: StoredObject, checksums: boolean): ReplyHe
     'x-amz-tagging-count': object.tags?.length || undefined,
   }
   for (const [name, value] of Object.entries(object.metadata)) headers[`x-amz-meta-${name}`] = value
-  if (checksums && object.checksum) {
-    headers[`x-amz-checksum-${object.checksum.algorithm.toLowerCase()}`] = object.checksum.value
-    headers['x-amz-checksum-type'] = object.checksum.type
-  }
-  return headers
+  return { ...headers, ...checksumHeaders(checksum) }
 }
 
-/** Checksum headers of the answer to a write. */
-export function checksumHeaders(checksum: StoredObject['checksum']): ReplyHeaders {
+export function checksumHeaders(checksum: ObjectChecksum | undefined): ReplyHeaders {
   if (!checksum) return {}
   return {
     [`x-amz-checksum-${checksum.algorithm.toLowerCase()}`]: checksum.value,

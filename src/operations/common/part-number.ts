@@ -5,6 +5,8 @@ import type { StoredObject } from '../../store/store.js'
 import { wholeNumber } from './numbers.js'
 
 export interface LocatedPart {
+  /** From 1. */
+  readonly number: number
   readonly range: { readonly first: number; readonly last: number } | undefined
   /** Undefined for an object that was not uploaded in parts, as S3 does not tell it then. */
   readonly count: number | undefined
@@ -22,7 +24,7 @@ export function locatePart(request: S3Request<'object'>, object: StoredObject): 
     if (wanted < number + count) {
       first += (wanted - number) * bytes
       const parts = object.partSizes?.reduce((sum, [, n]) => sum + n, 0)
-      return { range: bytes === 0 ? undefined : { first, last: first + bytes - 1 }, count: parts }
+      return { number: wanted, range: bytes === 0 ? undefined : { first, last: first + bytes - 1 }, count: parts }
     }
     first += bytes * count
     number += count

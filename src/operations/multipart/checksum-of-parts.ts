@@ -1,4 +1,5 @@
 import {
+  type ChecksumAlgorithm,
   checksumAlgorithms,
   checksumHeader,
   combineChecksums,
@@ -31,20 +32,57 @@ export function checksumOfParts(upload: UploadRecord, parts: readonly PartRecord
   return { algorithm, type, value: `${over.digest()}-${parts.length}` }
 }
 
-/** Throws BadDigest when the client expected another checksum of the whole, InvalidRequest when it expected another type. */
-export function refuseWrongChecksum(request: S3Request<'object'>, checksum: ObjectChecksum | undefined): void {
+/** What CompleteMultipartUpload expects of the whole object's checksum. */
+export interface ExpectedChecksum {
+  readonly algorithm: ChecksumAlgorithm
+  /** Base64. */
+  readonly value: string
+}
+
+/**
+ * Compares what the client expects with the checksum of the parts. What is left to be compared with the bytes themselves, because the upload was begun without
+ * a checksum, is returned.
+ * @throws S3Error BadDigest for another checksum, InvalidRequest for another type or algorithm
+ */
+export function checkExpectedChecksum(
+  request: S3Request<'object'>,
+  checksum: ObjectChecksum | undefined,
+): ExpectedChecksum | undefined {
+  const expected = readExpected(request)
   const type = headerText(request.headers, 'x-amz-checksum-type')?.toUpperCase()
-  if (type !== undefined && checksum && type !== checksum.type) {
-    throw new S3Error('InvalidRequest', { message: `The upload was created with the ${checksum.type} checksum type.` })
-  }
-  if (!checksum) return
-  for (const algorithm of checksumAlgorithms) {
-    const expected = headerText(request.headers, checksumHeader(algorithm))
-    // The header of a request with a body may also be about the body itself, the XML; S3 defines it as the object's here.
-    if (expected === undefined || algorithm !== checksum.algorithm || expected === checksum.value) continue
-    if (checksum.type === 'COMPOSITE' && expected === checksum.value.replace(/-\d+$/, '')) continue
-    throw new S3Error('BadDigest', {
-      message: `The ${algorithm.toLowerCase()} you specified did not match the calculated checksum.`,
+  if (type !== undefined && type !== (checksum?.type ?? 'FULL_OBJECT')) {
+    throw new S3Error('InvalidRequest', {
+      message: `The upload was created with the ${checksum?.type ?? 'FULL_OBJECT'} checksum type.`,
     })
   }
+  if (!expected) return undefined
+  if (!checksum) {
+    if (isCombinable(expected.algorithm)) return expected
+    throw mismatch(expected.algorithm, 'null')
+  }
+  if (expected.algorithm !== checksum.algorithm) throw mismatch(expected.algorithm, checksum.algorithm)
+  const plain = checksum.type === 'COMPOSITE' ? checksum.value.replace(/-\d+$/, '') : checksum.value
+  if (expected.value !== checksum.value && expected.value !== plain) throw wrongChecksum(expected.algorithm)
+  return undefined
+}
+
+function readExpected(request: S3Request<'object'>): ExpectedChecksum | undefined {
+  const [expected, other] = checksumAlgorithms.flatMap((algorithm): ExpectedChecksum[] => {
+    const value = headerText(request.headers, checksumHeader(algorithm))
+    return value === undefined ? [] : [{ algorithm, value }]
+  })
+  if (other) throw new S3Error('InvalidRequest', { message: 'Expecting a single x-amz-checksum- header.' })
+  return expected
+}
+
+function mismatch(actual: ChecksumAlgorithm, expected: string): S3Error {
+  return new S3Error('InvalidRequest', {
+    message: `Checksum Type mismatch occurred, expected checksum Type: ${expected.toLowerCase()}, actual checksum Type: ${actual.toLowerCase()}`,
+  })
+}
+
+export function wrongChecksum(algorithm: ChecksumAlgorithm): S3Error {
+  return new S3Error('BadDigest', {
+    message: `The ${algorithm.toLowerCase()} you specified did not match the calculated checksum.`,
+  })
 }

@@ -11,7 +11,7 @@ import { causeOf } from '../common/cause.js'
 import { quoted } from '../common/etags.js'
 import { headerText } from '../common/headers.js'
 import { writePrecondition } from '../common/write-conditions.js'
-import { checksumOfParts, refuseWrongChecksum } from './checksum-of-parts.js'
+import { checkExpectedChecksum, checksumOfParts, type ExpectedChecksum, wrongChecksum } from './checksum-of-parts.js'
 import { type PartWanted, readPartList } from './part-list.js'
 import { allParts, isOwn } from './upload.js'
 
@@ -50,20 +50,24 @@ async function assemble(
   wanted: readonly PartWanted[],
   fingerprint: string,
 ): Promise<CompletedUpload> {
-  const parts = matchParts(wanted, await allParts(context, upload.uploadId), context.limits.minPartBytes)
+  const parts = matchParts(upload, wanted, await allParts(context, upload.uploadId), context.limits.minPartBytes)
   const size = parts.reduce((sum, part) => sum + part.size, 0)
   refuseWrongSize(request, size, context.limits.maxObjectBytes)
   const checksum = checksumOfParts(upload, parts)
-  refuseWrongChecksum(request, checksum)
+  const expected = checkExpectedChecksum(request, checksum)
   const etag = etagOfParts(parts)
-  await context.store.put({
+  const result = await context.store.put({
     bucket: upload.bucket,
     key: upload.key,
-    source: staged(context, upload.uploadId, parts, size),
+    source: staged(context, upload.uploadId, parts, size, expected),
     attributes: { contentType: upload.contentType, headers: upload.headers, metadata: upload.metadata },
     etag,
     checksum,
     partSizes: runLengths(parts),
+    partChecksums: upload.checksum && {
+      algorithm: upload.checksum.algorithm,
+      values: parts.map((part) => part.checksum?.value ?? ''),
+    },
     tags: upload.tags,
     event: causeOf('ObjectCreated:CompleteMultipartUpload', request, context),
     precondition: writePrecondition(request.headers),
@@ -75,7 +79,7 @@ async function assemble(
     key: upload.key,
     accessKeyId: upload.accessKeyId,
     etag,
-    checksum,
+    checksum: result.checksum,
     request: fingerprint,
   }
   await context.state.uploads.finish(done)
@@ -101,13 +105,19 @@ function answer(request: S3Request<'object'>, done: CompletedUpload): string {
   )
 }
 
-/** The staged part for each one wanted. Throws InvalidPart, EntityTooSmall. */
-function matchParts(wanted: readonly PartWanted[], staged: readonly PartRecord[], minPartBytes: number): PartRecord[] {
+/** The staged part for each one wanted. Throws InvalidPart, EntityTooSmall, InvalidRequest. */
+function matchParts(
+  upload: UploadRecord,
+  wanted: readonly PartWanted[],
+  staged: readonly PartRecord[],
+  minPartBytes: number,
+): PartRecord[] {
   const byNumber = new Map(staged.map((part) => [part.partNumber, part]))
   return wanted.map((want, i) => {
+    refuseMissingChecksum(upload, want)
     const part = byNumber.get(want.partNumber)
     const sameChecksum = Object.entries(want.checksums).every(
-      ([name, value]) => part?.checksum?.algorithm !== name || part.checksum.value === value,
+      ([name, value]) => part?.checksum?.algorithm === name && part.checksum.value === value,
     )
     if (!part || part.etag !== want.etag || !sameChecksum)
       throw new S3Error('InvalidPart', { fields: { PartNumber: want.partNumber, ETag: want.etag } })
@@ -117,6 +127,14 @@ function matchParts(wanted: readonly PartWanted[], staged: readonly PartRecord[]
       })
     }
     return part
+  })
+}
+
+/** A composite checksum is over those of the parts: S3 wants to hear every one again. */
+function refuseMissingChecksum(upload: UploadRecord, want: PartWanted): void {
+  if (upload.checksum?.type !== 'COMPOSITE' || want.checksums[upload.checksum.algorithm] !== undefined) return
+  throw new S3Error('InvalidRequest', {
+    message: `The upload was created using a ${upload.checksum.algorithm.toLowerCase()} checksum. The complete request must include the checksum for each part. It was missing for part ${want.partNumber} in the request.`,
   })
 }
 
@@ -138,17 +156,25 @@ function etagOfParts(parts: readonly PartRecord[]): string {
   return `${md5.digest('hex')}-${parts.length}`
 }
 
-function staged(context: Context, uploadId: string, parts: readonly PartRecord[], size: number): Source {
+function staged(
+  context: Context,
+  uploadId: string,
+  parts: readonly PartRecord[],
+  size: number,
+  expected: ExpectedChecksum | undefined,
+): Source {
   return {
     length: size,
-    stream(sink, options) {
-      return digesting(
+    async stream(sink, options) {
+      const facts = await digesting(
         async (to) => {
           for (const part of parts) await context.state.uploads.readPart(uploadId, part, to)
         },
         sink,
-        options,
+        expected ? { ...options, checksum: expected.algorithm } : options,
       )
+      if (expected && facts.checksum?.value !== expected.value) throw wrongChecksum(expected.algorithm)
+      return facts
     },
   }
 }

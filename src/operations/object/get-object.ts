@@ -11,6 +11,7 @@ import { withOverrides } from '../common/overrides.js'
 import { type LocatedPart, locatePart, partHeaders } from '../common/part-number.js'
 import { parseRange } from '../common/range.js'
 import { checkConditions, mayBeUnchanged, READ } from '../common/read-conditions.js'
+import { toldChecksum } from '../common/told-checksum.js'
 import { refuseVersion } from '../common/version.js'
 
 /** How often an object that is overwritten between a look and the transfer is looked at again. */
@@ -30,11 +31,14 @@ export const getObject = defineOperation({
     const opened = mustLookFirst(request) ? await lookThenOpen(request, context) : await openAtOnce(request, context)
     if ('status' in opened) return opened
     const { object, download, ranged, part } = opened
-    const checksums = request.headers['x-amz-checksum-mode']?.toString().toUpperCase() === 'ENABLED' && !ranged
+    const checksum = await toldChecksum(request, context, object, part, ranged).catch((error) => {
+      download.discard()
+      throw error
+    })
     return {
       status: ranged ? 206 : 200,
       headers: withOverrides(request, {
-        ...objectHeaders(object, checksums),
+        ...objectHeaders(object, checksum),
         ...(ranged && { 'content-range': `bytes ${download.first}-${download.last}/${object.size}` }),
         ...partHeaders(part, object),
         'content-length': download.last - download.first + 1,
@@ -72,7 +76,7 @@ async function lookThenOpen(request: S3Request<'object'>, context: Context): Pro
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const seen = await context.store.head(request.bucket, request.key)
     if (checkConditions(request.headers, seen, READ) === 'unchanged')
-      return { status: 304, headers: objectHeaders(seen, false) }
+      return { status: 304, headers: objectHeaders(seen) }
     const part = locatePart(request, seen)
     const range: ByteRange | undefined = part
       ? part.range

@@ -7,6 +7,7 @@ import { locatePart, partHeaders } from '../common/part-number.js'
 import { parseRange } from '../common/range.js'
 import { checkConditions, READ } from '../common/read-conditions.js'
 import { resolveRange } from '../common/resolve-range.js'
+import { toldChecksum } from '../common/told-checksum.js'
 import { refuseVersion } from '../common/version.js'
 
 export const headObject = defineOperation({
@@ -17,7 +18,7 @@ export const headObject = defineOperation({
     refuseVersion(request.query)
     const object = await context.store.head(request.bucket, request.key)
     if (checkConditions(request.headers, object, READ) === 'unchanged')
-      return { status: 304, headers: objectHeaders(object, false) }
+      return { status: 304, headers: objectHeaders(object) }
     const part = locatePart(request, object)
     const asked = part?.range ?? parseRange(request.headers.range)
     const range = asked && resolveRange(asked, object.size)
@@ -25,11 +26,11 @@ export const headObject = defineOperation({
       throw new S3Error('InvalidRequest', {
         message: 'Cannot specify both Range header and partNumber query parameter',
       })
-    const checksums = request.headers['x-amz-checksum-mode']?.toString().toUpperCase() === 'ENABLED' && !range
+    const checksum = await toldChecksum(request, context, object, part, range !== undefined)
     return {
       status: range ? 206 : 200,
       headers: withOverrides(request, {
-        ...objectHeaders(object, checksums),
+        ...objectHeaders(object, checksum),
         ...(range && { 'content-range': `bytes ${range.first}-${range.last}/${object.size}` }),
         ...partHeaders(part, object),
         'content-length': range ? range.last - range.first + 1 : object.size,
