@@ -2,6 +2,7 @@
 import { CommanderError } from 'commander'
 import { doctor } from './cli/doctor.js'
 import { describeError, EXIT_BAD_OPTIONS, exitCodeOf } from './cli/failure.js'
+import { addKey, listKeys, removeKey } from './cli/key-commands.js'
 import { presign } from './cli/presign.js'
 import { createProgram } from './cli/program.js'
 import { serveUntilSignal } from './cli/serve.js'
@@ -14,6 +15,9 @@ const program = createProgram({
   services: traced(servicesUntilSignal),
   doctor: traced(doctor),
   presign: traced(presign),
+  addKey: traced(addKey),
+  listKeys: traced(listKeys),
+  removeKey: traced(removeKey),
 })
 
 try {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AccessEntry } from './access-log.js'
-import { createAuthenticator } from './auth/authenticate.js'
+import { createAuthenticator, type SessionToken } from './auth/authenticate.js'
 import type { Credentials, GatewayAccount, Identity } from './auth/caller.js'
 import { staticCredentials } from './auth/credentials.js'
 import { contextFactory } from './context-factory.js'
@@ -13,6 +13,7 @@ import { s3Plugin } from './operations/index.js'
 import type { Plugin } from './registry/plugin.js'
 import { combineHooks } from './registry/run-hooks.js'
 import { createTable, type OperationTable } from './registry/table.js'
+import { addressing } from './request/addressing.js'
 import { createBucketSettings } from './state/bucket-settings.js'
 import { openState } from './state/open-state.js'
 import type { State } from './state/state.js'
@@ -46,6 +47,15 @@ export interface ProxyOptions {
   accessLog?: boolean
   /** Prefixes of the path that clients sign and a proxy in front of this one takes away. */
   signedBasePaths?: readonly string[]
+  /** Hosts below which buckets have names of their own: with `s3.example.com`, `photos.s3.example.com` is the bucket `photos`. Default none. */
+  domains?: readonly string[]
+  /**
+   * Take X-Forwarded-Host and X-Forwarded-Proto for what the client asked for. Default false: only for a server that nobody reaches but through a reverse proxy
+   * which sets both itself.
+   */
+  trustForwardedHost?: boolean
+  /** Requests with X-Amz-Security-Token: refuse them (default), or ignore the token. */
+  sessionToken?: SessionToken
   /** Age at which an unfinished multipart upload is removed, ms; default 7 days, 0 for never. */
   uploadExpiryMs?: number
   plugins?: readonly Plugin[]
@@ -65,11 +75,12 @@ export interface Proxy {
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** Throws Error with code DATA_IN_USE when another process works on the data folder. */
+/** Throws Error with code DATA_IN_USE when another process works on the data folder, TypeError for a domain that cannot be. */
 export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const log = options.log ?? createLogger({ level: 'info' })
   const limits = Object.freeze({ ...defaultLimits, ...options.limits })
   const region = options.region ?? 'us-east-1'
+  const hosts = addressing(options.domains ?? [], options.trustForwardedHost ?? false)
   const plugins = [s3Plugin, ...(options.plugins ?? [])]
   const table = createTable(plugins)
   const state = options.state ?? (await openOwnState(options, log))
@@ -109,10 +120,12 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
         typeof options.identities === 'function' ? options.identities : staticCredentials(options.identities),
       region,
       signedBasePaths: options.signedBasePaths,
+      sessionToken: options.sessionToken,
     }),
     table,
     contextFor: contexts.for,
     limits,
+    addressing: hosts,
     onDone: (entry) => logRequest(log, entry, options.accessLog ?? true),
   })
 

@@ -7,8 +7,10 @@ import { anonymousPayload } from './auth/payload-mode.js'
 import type { Context } from './context.js'
 import { S3Error } from './errors/s3-error.js'
 import type { Limits } from './limits.js'
+import { requireExpectedOwner } from './operations/common/expected-owner.js'
 import type { AnyOperation } from './registry/plugin.js'
 import type { OperationTable, Selected } from './registry/table.js'
+import type { Addressing } from './request/addressing.js'
 import { hoistedHeaders } from './request/hoisted-headers.js'
 import { openBody } from './request/open-body.js'
 import { readRequest } from './request/read-request.js'
@@ -24,6 +26,7 @@ export interface HandleParts {
   /** Context of a request; also decides which gateway account it acts as. */
   readonly contextFor: (caller: Caller | undefined) => Context
   readonly limits: Limits
+  readonly addressing: Addressing
   /** Called once per request after the answer was sent. */
   readonly onDone: (entry: AccessEntry) => void
 }
@@ -45,12 +48,15 @@ export function createHandle(parts: HandleParts): Handle {
     let reply: Reply
     let failure: S3Error | undefined
     try {
-      head = readRequest(incoming, id, parts.limits.maxKeyBytes)
+      head = readRequest(incoming, id, parts)
       caller = await parts.authenticate(head, bodyReader(head, incoming, outgoing, parts.limits))
+      if (caller?.presigned) head = { ...head, headers: hoistedHeaders(head) }
       selected = parts.table.select(head)
       requireCaller(selected.operation, caller)
       const request = toRequest(head, caller, selected, incoming, outgoing, parts.limits)
-      reply = await run(selected.operation, request, parts.contextFor(caller))
+      const context = parts.contextFor(caller)
+      requireExpectedOwner(request, context)
+      reply = await run(selected.operation, request, context)
     } catch (thrown) {
       failure = toS3Error(thrown)
       reply = errorReply(failure, { id, resource: head?.path ?? incoming.url ?? '/' })
@@ -85,7 +91,6 @@ function toRequest(
   })
   return {
     ...head,
-    headers: caller?.presigned ? hoistedHeaders(head) : head.headers,
     params: selected.params,
     body: openBody(incoming, head, caller?.payload ?? anonymousPayload(head), limits, () => sayContinue(outgoing)),
     signal: gone.signal,

@@ -1,4 +1,5 @@
-export type { Caller, Credentials, GatewayAccount, Identity } from './auth/caller.js'
+export type { Caller, Credentials, GatewayAccount, Identity, Right } from './auth/caller.js'
+export { type CredentialsFile, type CredentialsFileOptions, openCredentialsFile } from './auth/credentials-file.js'
 export type { Context } from './context.js'
 export { createProxy, type Proxy, type ProxyOptions } from './create-proxy.js'
 export { codes, type S3Code } from './errors/codes.js'

@@ -22,7 +22,14 @@ export interface AuthenticatorOptions {
   readonly now?: () => number
   /** Path prefixes, percent-encoded, that a reverse proxy takes off before this server sees the path but that clients sign. */
   readonly signedBasePaths?: readonly string[]
+  /**
+   * What to do with X-Amz-Security-Token, the mark of temporary credentials, which nobody here has issued: refuse the request (default), or let the token count
+   * for nothing, for clients that cannot be kept from sending one.
+   */
+  readonly sessionToken?: SessionToken
 }
+
+export type SessionToken = 'refuse' | 'ignore'
 
 /**
  * Who makes a request: undefined if it carries no signature of any kind.
@@ -33,11 +40,12 @@ export interface AuthenticatorOptions {
 export type Authenticate = (head: RequestHead, readBody?: ReadWholeBody) => Promise<Caller | undefined>
 
 export function createAuthenticator(options: AuthenticatorOptions): Authenticate {
-  const { credentials, region, now = Date.now, signedBasePaths = [] } = options
+  const { credentials, region, now = Date.now, signedBasePaths = [], sessionToken = 'refuse' } = options
   const keys = new SigningKeys()
   return async (head, readBody) => {
     const claim = readClaim(head)
     if (claim === undefined) return undefined
+    if (sessionToken === 'refuse') refuseToken(head)
     checkScope(claim, region)
     checkTime(claim, now())
     checkSignedHeaders(claim, head)
@@ -65,9 +73,14 @@ function readClaim(head: RequestHead): Claim | undefined {
     if (head.query.has('AWSAccessKeyId') && head.query.has('Signature')) throw unsupportedAlgorithm('AWS')
     return undefined
   }
-  const token = brandedHeader(head.headers, 'security-token')
-  if (token !== undefined) throw unsupportedToken(token.name)
   return brand === undefined ? parseAuthorizationHeader(authorization ?? '', head) : parsePresignedQuery(brand, head)
+}
+
+function refuseToken({ headers, query }: RequestHead): void {
+  const header = brandedHeader(headers, 'security-token')?.name
+  const parameter = query.entries.find(([name]) => /^x-(amz|cloud)-security-token$/i.test(name))?.[0]
+  const name = header ?? parameter
+  if (name !== undefined) throw unsupportedToken(name)
 }
 
 interface Payload {

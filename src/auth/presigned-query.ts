@@ -3,7 +3,7 @@ import { S3Error } from '../errors/s3-error.js'
 import { brandedHeader } from '../request/branded-header.js'
 import type { RequestHead } from '../request/s3-request.js'
 import { type Claim, parseCredential, parseSignedHeaders, parseTimestamp } from './claim.js'
-import { unsupportedAlgorithm, unsupportedToken } from './unsupported.js'
+import { unsupportedAlgorithm } from './unsupported.js'
 
 const malformed = (message: string, fields?: Record<string, string>) =>
   new S3Error('AuthorizationQueryParametersError', { message, ...(fields && { fields }) })
@@ -44,7 +44,6 @@ export function parsePresignedQuery(brand: Brand, head: RequestHead): Claim {
   const expires = parseExpires(`X-${brand}-Expires`, required('Expires'))
   const signedHeaders = required('SignedHeaders')
   const signature = required('Signature')
-  if (parameter('Security-Token') !== undefined) throw unsupportedToken(`X-${brand}-Security-Token`)
   const time = parseTimestamp(timestamp)
   if (time === undefined) throw malformed(`X-${brand}-Date must be such as 20130524T000000Z.`)
   return {

@@ -29,16 +29,13 @@ export function verifySignature(
   basePaths: readonly string[],
   hashIsOurs: boolean,
 ): void {
-  const headers = signedHeaderValues(head, claim)
   const signedHeaders = claim.signedHeaders.join(';')
   let first: { canonical: string; toSign: string } | undefined
-  for (const path of pathForms(head.rawPath, basePaths)) {
-    for (const query of queryForms(head.rawQuery, claim.signatureParameter)) {
-      const canonical = canonicalRequest({ method: head.method, path, query, headers, signedHeaders, payloadHash })
-      const toSign = stringToSign(ALGORITHM, claim.timestamp, claim.scope.text, canonical)
-      if (timingSafeEqualHex(signature(key, toSign), claim.signature)) return
-      first ??= { canonical, toSign }
-    }
+  for (const { path, query, headers } of forms(head, claim, basePaths)) {
+    const canonical = canonicalRequest({ method: head.method, path, query, headers, signedHeaders, payloadHash })
+    const toSign = stringToSign(ALGORITHM, claim.timestamp, claim.scope.text, canonical)
+    if (timingSafeEqualHex(signature(key, toSign), claim.signature)) return
+    first ??= { canonical, toSign }
   }
   throw new S3Error('SignatureDoesNotMatch', {
     // Older curl signs the hash of an empty body under `-T`, whatever the file holds.
@@ -55,18 +52,28 @@ export function verifySignature(
   })
 }
 
-/** From the raw list: Node drops repeats of some headers and joins others with `, `. */
-function signedHeaderValues({ rawHeaders }: RequestHead, { signedHeaders }: Claim): [string, string][] {
+/** Lazily: nearly always the first one fits. */
+function* forms(head: RequestHead, claim: Claim, basePaths: readonly string[]) {
+  for (const host of head.signedHosts) {
+    const headers = signedHeaderValues(head, claim, host)
+    for (const path of pathForms(head.rawPath, basePaths)) {
+      for (const query of queryForms(head.rawQuery, claim.signatureParameter)) yield { path, query, headers }
+    }
+  }
+}
+
+/** From the raw list: Node drops repeats of some headers and joins others with `, `. Of Host there is one, and something on the way may have changed it. */
+function signedHeaderValues({ rawHeaders }: RequestHead, { signedHeaders }: Claim, host: string): [string, string][] {
   const names = new Set(signedHeaders)
   const pairs: [string, string][] = []
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const name = (rawHeaders[i] as string).toLowerCase()
-    if (names.has(name)) pairs.push([name, rawHeaders[i + 1] as string])
+    if (names.has(name)) pairs.push([name, name === 'host' ? host : (rawHeaders[i + 1] as string)])
   }
   return pairs
 }
 
-/** Lazily, each form once: nearly always the first one fits. */
+/** Each form once. */
 function* pathForms(rawPath: string, basePaths: readonly string[]): Generator<string> {
   for (const base of ['', ...basePaths]) {
     const sent = base + rawPath

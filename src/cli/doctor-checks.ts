@@ -6,6 +6,7 @@ import type { Config } from '../config.js'
 import { createGatewayPool } from '../gateway/create-gateway.js'
 import { createLogger, type Logger } from '../log.js'
 import { openState } from '../state/open-state.js'
+import { credentialsPath, readCredentials } from './credentials-file.js'
 import { Failure, listenFailure } from './failure.js'
 import { type GatewayInUse, obtainGateway } from './gateway.js'
 import { findKeys, keysFile } from './keys.js'
@@ -27,6 +28,7 @@ export const checks: readonly Check[] = [
   { name: 'data folder', run: checkData },
   { name: 'free space', run: checkSpace },
   { name: 'key pair', run: checkKeys },
+  { name: 'credentials file', run: checkCredentials },
   { name: 'endpoint', run: checkEndpoint },
   { name: 'gateway', run: checkGateway },
   { name: 'clock', run: checkClock },
@@ -67,6 +69,17 @@ async function checkKeys(config: Config): Promise<string> {
       throw new Failure(`others can read ${keysFile(config.data)}. Run: chmod 600 ${keysFile(config.data)}`)
   }
   return keys.accessKey
+}
+
+async function checkCredentials(config: Config): Promise<string | undefined> {
+  const file = credentialsPath(config)
+  const found = await stat(file).catch(() => undefined)
+  if (!found && config.credentialsFile === undefined) return undefined
+  if (!found) throw new Failure(`there is no ${file}. Make it with: dealgate keys add`)
+  const identities = await readCredentials(file)
+  if (process.platform !== 'win32' && (found.mode & 0o077) !== 0)
+    throw new Failure(`others can read ${file}. Run: chmod 600 ${file}`)
+  return `${identities.length} key pairs in ${file}`
 }
 
 async function checkEndpoint(config: Config): Promise<string> {

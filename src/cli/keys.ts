@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { link, mkdir, open, readFile, rm } from 'node:fs/promises'
+import { link, mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { Config } from '../config.js'
 import { Failure } from './failure.js'
+import { syncFolder, writeDurably } from './private-file.js'
 
 /** The S3 key pair of this server. */
 export interface KeyPair {
@@ -49,13 +50,16 @@ async function readKeys(data: string): Promise<KeyPair | undefined> {
   }
 }
 
+/** A new pair. Hexadecimal: safe in every shell, file and URL that it is pasted into. 160 bits of secret. */
+export function generateKeys(): KeyPair {
+  return { accessKey: `DG${randomBytes(9).toString('hex').toUpperCase()}`, secretKey: randomBytes(20).toString('hex') }
+}
+
 async function createKeys(data: string): Promise<KeyPair> {
-  const id = randomBytes(9).toString('hex').toUpperCase()
-  // Hexadecimal: safe in every shell, file and URL that it is pasted into. 160 bits of secret.
-  const keys = { accessKey: `DG${id}`, secretKey: randomBytes(20).toString('hex') }
+  const keys = generateKeys()
   try {
     await mkdir(data, { recursive: true, mode: 0o700 })
-    return (await keepKeys(data, `${keysFile(data)}.${id}`, keys)) ? keys : ((await readKeys(data)) ?? keys)
+    return (await keepKeys(data, `${keysFile(data)}.${keys.accessKey}`, keys)) ? keys : ((await readKeys(data)) ?? keys)
   } catch (error) {
     if (error instanceof Failure) throw error
     throw new Failure(`Cannot keep the key pair in ${data}: ${(error as Error).message}`, { cause: error })
@@ -74,25 +78,5 @@ async function keepKeys(data: string, temporary: string, keys: KeyPair): Promise
     throw error
   } finally {
     await rm(temporary)
-  }
-}
-
-async function writeDurably(file: string, text: string): Promise<void> {
-  const handle = await open(file, 'wx', 0o600)
-  try {
-    await handle.writeFile(text)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}
-
-/** Makes the name last through a power cut. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
   }
 }

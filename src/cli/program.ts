@@ -17,12 +17,23 @@ export interface Actions {
   services(config: Config): Promise<void>
   doctor(config: Config): Promise<void>
   presign(config: Config, url: string, own: PresignFlags): Promise<void>
+  addKey(config: Config, own: KeyFlags): Promise<void>
+  listKeys(config: Config): Promise<void>
+  removeKey(config: Config, accessKeyId: string): Promise<void>
 }
 
 export interface PresignFlags {
   readonly expires: string
   readonly method: string
   readonly endpointUrl?: string
+}
+
+export interface KeyFlags {
+  readonly accessKeyId?: string
+  readonly secretAccessKey?: string
+  readonly accountAccessKey?: string
+  readonly accountSecretKey?: string
+  readonly right?: readonly string[]
 }
 
 const SERVICES: readonly OptionName[] = [
@@ -37,6 +48,7 @@ const SERVICES: readonly OptionName[] = [
   'print',
 ]
 const PRESIGN: readonly OptionName[] = ['host', 'port', 'accessKey', 'secretKey', 'region', 'data']
+const KEYS: readonly OptionName[] = ['credentialsFile', 'data', 'print', 'logLevel']
 
 /** The command line: it only reads. Wrong use of commander's own kind (a flag without its value) throws CommanderError. */
 export function createProgram(actions: Actions): Command {
@@ -68,7 +80,37 @@ export function createProgram(actions: Actions): Command {
     'check options, data folder, gateway and clock, and say what to do',
     optionNames,
   ).action((flags, command) => actions.doctor(configOf(flags, command)))
+  addKeyCommands(program, actions)
   return program
+}
+
+function addKeyCommands(program: Command, actions: Actions): void {
+  const keys = program
+    .command('keys')
+    .description('add, list and remove S3 key pairs with rights of their own; no restart is needed')
+    .helpOption('-h, --help', 'print this help')
+    .addHelpText('after', '\nOptions of a command: dealgate keys <command> --help')
+  addCommand(keys, 'add', 'add a key pair and print it; the secret is not shown again', KEYS)
+    .option(
+      '--right <access:bucket[/prefix]>',
+      'what it may do: read, write or readwrite, in a bucket (`*` at the end of the name stands for any rest), below a prefix; may be repeated; without any, all that the account may',
+      collected,
+    )
+    .option('--access-key-id <id>', 'a pair that exists already, with --secret-access-key (default: one is made)')
+    .option('--secret-access-key <secret>', 'its secret, or - for the next line of standard input')
+    .option('--account-access-key <id>', 'the gateway account it acts as (default: that of dealgate)')
+    .option('--account-secret-key <secret>', 'the secret of that account, or - for the next line of standard input')
+    .addHelpText(
+      'after',
+      '\nFor one who may see the photos of 2024 and put new ones:\n  dealgate keys add --right read:photos/2024/ --right write:photos/inbox/',
+    )
+    .action((flags, command) => actions.addKey(configOf(flags, command), flags))
+  addCommand(keys, 'list', 'list the key pairs and their rights, without secrets', KEYS).action((flags, command) =>
+    actions.listKeys(configOf(flags, command)),
+  )
+  addCommand(keys, 'remove', 'remove a key pair: it is refused from then on, in presigned URLs too', KEYS)
+    .argument('<access-key-id>', 'as `dealgate keys list` shows it')
+    .action((id, flags, command) => actions.removeKey(configOf(flags, command, 1), id))
 }
 
 export function version(): string {
@@ -101,9 +143,13 @@ function flag(name: OptionName): Flag {
   const made = new Flag(`${flagOf(name)} <${option.kind.placeholder}>`, `${option.help} ${facts(name)}`).helpGroup(
     `${option.group}:`,
   )
-  if (option.kind.repeatable)
-    made.argParser((value: string, before: string[] | undefined) => [...(before ?? []), value])
+  if (option.kind.repeatable) made.argParser(collected)
   return made
+}
+
+/** The values of a flag that may be repeated. */
+function collected(value: string, before: string[] | undefined): string[] {
+  return [...(before ?? []), value]
 }
 
 /** `[0 to 65535; default 9000; DEALGATE_PORT]` */
@@ -122,14 +168,15 @@ export function defaultText(name: OptionName): string {
 
 /** @param operands how many arguments the command takes that are no flags */
 function configOf(flags: Record<string, unknown>, command: Command, operands = 0): Config {
+  const name = command.parent?.parent ? `${command.parent.name()} ${command.name()}` : command.name()
   const unknown = command.args.filter((argument) => argument.startsWith('-'))
   // What follows an unknown flag may be its value: nothing to complain of on its own.
   const excess = unknown.length > 0 ? [] : command.args.slice(operands)
   return readConfig({
     flags,
     problems: [
-      ...unknown.map((argument) => `${argument} is no option of dealgate ${command.name()}`),
-      ...excess.map((argument) => `${argument} is no command, and dealgate ${command.name()} takes no such argument`),
+      ...unknown.map((argument) => `${argument} is no option of dealgate ${name}`),
+      ...excess.map((argument) => `${argument} is no command, and dealgate ${name} takes no such argument`),
     ],
   })
 }

@@ -1,11 +1,16 @@
+import { mkdir } from 'node:fs/promises'
+import type { Credentials, Identity } from '../auth/caller.js'
+import { type CredentialsFile, openCredentialsFile } from '../auth/credentials-file.js'
+import { CredentialsError } from '../auth/credentials-text.js'
 import type { Config } from '../config.js'
 import { createProxy, type Proxy as S3Proxy } from '../create-proxy.js'
 import { createLogger, type Logger } from '../log.js'
 import { serve } from '../serve.js'
 import { banner } from './banner.js'
-import { listenFailure } from './failure.js'
+import { credentialsPath } from './credentials-file.js'
+import { Failure, listenFailure } from './failure.js'
 import { type GatewayInUse, obtainGateway } from './gateway.js'
-import { type KeyPair, obtainKeys } from './keys.js'
+import { obtainKeys } from './keys.js'
 import { Lifetime, untilSignal } from './lifetime.js'
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -26,9 +31,12 @@ export async function serveUntilSignal(config: Config): Promise<void> {
 /** Resolves to what is to be printed. */
 async function start(config: Config, log: Logger, lifetime: Lifetime): Promise<string> {
   const keys = await obtainKeys(config)
+  const owner = { accessKeyId: keys.accessKey, secretAccessKey: keys.secretKey }
+  const others = await followCredentials(config, owner, log)
+  lifetime.add(async () => others.close())
   const gateway = await obtainGateway(config, log)
   lifetime.add(() => gateway.stop())
-  const proxy = await createProxy(proxyOptions(config, keys, gateway, log))
+  const proxy = await createProxy(proxyOptions(config, credentialsOf(owner, others), gateway, log))
   lifetime.add(() => proxy.close())
   if (gateway.embedded) await proxy.ready()
   else void warnIfDown(proxy, gateway, log)
@@ -43,7 +51,24 @@ async function start(config: Config, log: Logger, lifetime: Lifetime): Promise<s
   return banner({ ...gateway, gateway: gateway.url, endpoint: serving.url, keys, region: config.region }, config)
 }
 
-function proxyOptions(config: Config, keys: KeyPair, gateway: GatewayInUse, log: Logger) {
+function credentialsOf(owner: Identity, others: CredentialsFile): Credentials {
+  return (accessKeyId) => (accessKeyId === owner.accessKeyId ? owner : others.find(accessKeyId))
+}
+
+/** A file that the options name must be there. */
+async function followCredentials(config: Config, owner: Identity, log: Logger): Promise<CredentialsFile> {
+  const file = credentialsPath(config)
+  try {
+    if (config.credentialsFile === undefined) await mkdir(config.data, { recursive: true, mode: 0o700 })
+    const optional = config.credentialsFile === undefined
+    return openCredentialsFile({ file, optional, owner: owner.accessKeyId, log })
+  } catch (error) {
+    const advice = error instanceof CredentialsError ? ' `dealgate keys add` makes such a file.' : ''
+    throw new Failure(`Cannot use the credentials file: ${(error as Error).message}.${advice}`, { cause: error })
+  }
+}
+
+function proxyOptions(config: Config, identities: Credentials, gateway: GatewayInUse, log: Logger) {
   return {
     gateway: {
       url: gateway.url,
@@ -51,7 +76,10 @@ function proxyOptions(config: Config, keys: KeyPair, gateway: GatewayInUse, log:
       brand: { path: config.brandPath, header: config.brandHeader },
       timeoutMs: config.gatewayTimeoutSeconds * 1000,
     },
-    identities: [{ accessKeyId: keys.accessKey, secretAccessKey: keys.secretKey }],
+    identities,
+    domains: config.domain,
+    trustForwardedHost: config.trustForwardedHost,
+    sessionToken: config.sessionToken,
     data: config.data,
     stateUrl: config.state,
     region: config.region,

@@ -46,6 +46,12 @@ const brandWord = text('word', 'lower-case letters and digits, a letter first', 
 const accessKey = text('id', '3 to 128 characters of ASCII without space , / =', /^(?:(?![,/=])[\x21-\x7e]){3,128}$/)
 const secretKey = text('secret', '8 to 128 characters of ASCII without space', /^[\x21-\x7e]{8,128}$/)
 const quirks = checkedText('names', 'none, legacy, or names of quirks joined by commas', parseQuirks)
+// No IP address: its last part has digits only, which the name of no host ends in.
+const domain = text(
+  'host',
+  'a host name without port, and no IP address',
+  /^(?=.{1,253}$)(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*(?!\d+$)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/,
+)
 const basePath = text('path', 'a path that starts with / and does not end in one', /^(?:\/[^/?#\s,]+)+$/)
 
 /**
@@ -59,6 +65,21 @@ export const options = Object.freeze({
     help: 'Access key id of the S3 key pair. Without it a pair is made at the first start and kept in the data folder.',
   }),
   secretKey: option('Endpoint', secretKey, { secret: true, help: 'Secret of the S3 key pair.' }),
+  credentialsFile: option('Endpoint', path, {
+    help: 'JSON file of further S3 key pairs and their rights, followed while running; see `dealgate keys`. Without it credentials.json in the data folder, if it is there.',
+  }),
+  sessionToken: option('Endpoint', choice('refuse', 'ignore'), {
+    default: 'refuse',
+    help: 'What to do with X-Amz-Security-Token, which belongs to temporary credentials: refuse the request, or let the token count for nothing.',
+  }),
+  domain: option('Endpoint', list(domain), {
+    default: Object.freeze([]),
+    help: 'Host whose subdomains are buckets: with `s3.example.com`, `photos.s3.example.com` is the bucket `photos`.',
+  }),
+  trustForwardedHost: option('Endpoint', onOff, {
+    default: false,
+    help: 'Take X-Forwarded-Host and X-Forwarded-Proto for what the client asked for. Only where a reverse proxy sets both and nobody else reaches this port.',
+  }),
   region: option('Endpoint', regionName, {
     default: 'us-east-1',
     help: 'Region that requests are signed for.',

@@ -30,7 +30,7 @@ export interface DeclaredDigests {
  * Reads x-amz-content-sha256 (through `payload`), Content-MD5, x-amz-checksum-*, x-amz-trailer and x-amz-sdk-checksum-algorithm.
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/checking-object-integrity-upload.html
  *
- * Checksums in the query of a presigned URL are not read: SDKs have put that of an empty body there (aws-sdk-js-v3#6994).
+ * Those in the query of a presigned URL come through hoistedHeaders.
  * @param framed the body is aws-chunked and may have a trailer
  * @throws S3Error InvalidDigest, InvalidRequest, NotImplemented
  */

@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { S3Error } from '../errors/s3-error.js'
+import type { Limits } from '../limits.js'
+import { type Addressing, bucketOfHost, hostsOf, isSecure } from './addressing.js'
 import { Query } from './query.js'
 import type { Method, RequestHead } from './s3-request.js'
 
@@ -8,19 +10,24 @@ export type MountedRequest = IncomingMessage & { originalUrl?: string; baseUrl?:
 
 const METHODS = new Set<string>(['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'OPTIONS'])
 
-/** The service's own paths begin so; `-` can never be a bucket (names have three letters at least). */
+/** The service's own paths begin so, on its own hosts; `-` can never be a bucket (names have three letters at least). */
 const SERVICE_PREFIX = '/-/'
 
-/**
- * Reads the request line and headers. Throws S3Error MethodNotAllowed, InvalidURI, InvalidBucketName, KeyTooLongError.
- * @param maxKeyBytes length bound of a key in UTF-8 bytes
- */
-export function readRequest(incoming: MountedRequest, id: string, maxKeyBytes: number): RequestHead {
+export interface ReadRequestOptions {
+  readonly limits: Pick<Limits, 'maxKeyBytes'>
+  readonly addressing: Addressing
+}
+
+/** Reads the request line and headers. Throws S3Error MethodNotAllowed, InvalidURI, InvalidBucketName, KeyTooLongError. */
+export function readRequest(incoming: MountedRequest, id: string, options: ReadRequestOptions): RequestHead {
   const method = incoming.method ?? ''
   if (!METHODS.has(method)) throw new S3Error('MethodNotAllowed', { fields: { Method: method } })
   const target = incoming.originalUrl ?? incoming.url ?? '/'
   const { rawPath, rawQuery } = splitTarget(target)
   const path = belowMount(rawPath, incoming.baseUrl ?? '')
+  const { addressing } = options
+  const [host = '', ...others] = hostsOf(incoming, addressing)
+  const bucket = bucketOfHost(host, addressing)
   return {
     id,
     method: method as Method,
@@ -31,9 +38,12 @@ export function readRequest(incoming: MountedRequest, id: string, maxKeyBytes: n
     query: new Query(rawQuery),
     headers: incoming.headers,
     rawHeaders: incoming.rawHeaders,
-    secure: 'encrypted' in incoming.socket && incoming.socket.encrypted === true,
+    secure: isSecure(incoming, addressing),
+    host,
+    // A signature for another host that would lead to another bucket is no signature for this request.
+    signedHosts: [host, ...others.filter((other) => bucketOfHost(other, addressing) === bucket)],
     remoteAddress: incoming.socket.remoteAddress ?? '',
-    ...addressed(path, maxKeyBytes),
+    ...addressed(bucket, path, options.limits.maxKeyBytes),
   }
 }
 
@@ -53,15 +63,20 @@ function belowMount(rawPath: string, baseUrl: string): string {
 
 type Address = Pick<RequestHead, 'resource' | 'bucket' | 'key'>
 
-/** Path-style addressing: /bucket/key. */
-function addressed(path: string, maxKeyBytes: number): Address {
+/** @param hostBucket the bucket if the host names it: the path is the key alone then. Else it is /bucket/key. */
+function addressed(hostBucket: string | undefined, path: string, maxKeyBytes: number): Address {
+  if (hostBucket !== undefined) return inBucket(hostBucket, path === '*' ? '' : path.slice(1), maxKeyBytes)
   if (path === '/' || path === '*' || path === '/-' || path.startsWith(SERVICE_PREFIX)) {
     return { resource: 'service', bucket: undefined, key: undefined }
   }
   const slash = path.indexOf('/', 1)
   const bucket = decodePath(slash < 0 ? path.slice(1) : path.slice(1, slash))
-  if (bucket === '') throw new S3Error('InvalidBucketName', { message: 'The request path names no bucket.' })
-  const key = slash < 0 ? '' : decodePath(path.slice(slash + 1))
+  return inBucket(bucket, slash < 0 ? '' : path.slice(slash + 1), maxKeyBytes)
+}
+
+function inBucket(bucket: string, rawKey: string, maxKeyBytes: number): Address {
+  if (bucket === '') throw new S3Error('InvalidBucketName', { message: 'The request names no bucket.' })
+  const key = decodePath(rawKey)
   if (key === '') return { resource: 'bucket', bucket, key: undefined }
   if (Buffer.byteLength(key) > maxKeyBytes) {
     throw new S3Error('KeyTooLongError', { fields: { Size: Buffer.byteLength(key), MaxSizeAllowed: maxKeyBytes } })

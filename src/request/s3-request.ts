@@ -23,7 +23,12 @@ export interface RequestHead {
   readonly headers: IncomingHttpHeaders
   /** Name, value, name, value ... as received, repeats kept. */
   readonly rawHeaders: readonly string[]
+  /** True when the client spoke TLS. */
   readonly secure: boolean
+  /** The host that the client asked for, with its port if it named one; '' when it named none. */
+  readonly host: string
+  /** Values of Host that a signature may cover: `host` first. */
+  readonly signedHosts: readonly string[]
   readonly remoteAddress: string
   readonly resource: Resource
   /** Decoded. Present unless `resource` is `service`. */

@@ -42,6 +42,8 @@ function buildHead(
     headers,
     rawHeaders,
     secure: false,
+    host: headers.host ?? '',
+    signedHosts: [headers.host ?? ''],
     remoteAddress: '127.0.0.1',
     resource: 'service',
     bucket: undefined,

@@ -2,13 +2,28 @@ import { createHash } from 'node:crypto'
 import type { Context } from '../../context.js'
 import { element } from '../../xml.js'
 
-/** A stable canonical user id of the caller, in AWS's form (64 hex digits); says nothing of the secret. */
-export function ownerId(context: Context): string {
-  return createHash('sha256')
-    .update(`dealgate:${context.caller?.identity.accessKeyId ?? 'anonymous'}`)
-    .digest('hex')
+/**
+ * The canonical user id that owns what the caller sees, in AWS's form (64 hex digits): one for each gateway account, however many key pairs act as it. Stable, and says
+ * nothing of any secret.
+ */
+export function ownerId(context: Pick<Context, 'caller'>): string {
+  return idOf(`account:${context.caller?.identity.account?.accessKey ?? ''}`)
 }
 
-export function ownerElement(context: Context, name = 'Owner'): string {
-  return `<${name}>${element('ID', ownerId(context))}${element('DisplayName', context.caller?.identity.accessKeyId ?? 'anonymous')}</${name}>`
+export function ownerElement(context: Pick<Context, 'caller'>): string {
+  return person('Owner', ownerId(context), 'dealgate')
+}
+
+/** Who began a multipart upload: the key pair itself. */
+export function initiatorElement(context: Pick<Context, 'caller'>): string {
+  const accessKeyId = context.caller?.identity.accessKeyId ?? 'anonymous'
+  return person('Initiator', idOf(accessKeyId), accessKeyId)
+}
+
+function person(name: string, id: string, displayName: string): string {
+  return `<${name}>${element('ID', id)}${element('DisplayName', displayName)}</${name}>`
+}
+
+function idOf(text: string): string {
+  return createHash('sha256').update(`dealgate:${text}`).digest('hex')
 }

@@ -90,10 +90,7 @@ function answer(request: S3Request<'object'>, done: CompletedUpload): string {
   return document(
     'CompleteMultipartUploadResult',
     [
-      element(
-        'Location',
-        `${request.secure ? 'https' : 'http'}://${request.headers.host ?? 'localhost'}${request.rawPath}`,
-      ),
+      element('Location', `${request.secure ? 'https' : 'http'}://${request.host || 'localhost'}${request.rawPath}`),
       element('Bucket', done.bucket),
       element('Key', done.key),
       element('ETag', quoted(done.etag)),

@@ -5,7 +5,7 @@ import type { UploadRecord } from '../../state/state.js'
 import { document, element } from '../../xml.js'
 import { requireBucket } from '../common/buckets.js'
 import { type ListRequest, readListRequest } from '../common/listing.js'
-import { ownerElement } from '../common/owner.js'
+import { initiatorElement, ownerElement } from '../common/owner.js'
 import { accessKeyId } from './upload.js'
 
 type Entry = { kind: 'upload'; upload: UploadRecord } | { kind: 'prefix'; prefix: string }
@@ -51,7 +51,7 @@ export const listMultipartUploads = defineOperation({
           page
             .map((entry) =>
               entry.kind === 'upload'
-                ? uploadElement(entry.upload, list, ownerElement(context, 'Initiator') + ownerElement(context))
+                ? uploadElement(entry.upload, list, initiatorElement(context) + ownerElement(context))
                 : '',
             )
             .join(''),

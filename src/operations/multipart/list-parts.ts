@@ -4,7 +4,7 @@ import type { PartRecord } from '../../state/state.js'
 import { document, element } from '../../xml.js'
 import { quoted } from '../common/etags.js'
 import { pageSize, wholeNumber } from '../common/numbers.js'
-import { ownerElement } from '../common/owner.js'
+import { initiatorElement, ownerElement } from '../common/owner.js'
 import { requireUpload } from './upload.js'
 
 export const listParts = defineOperation({
@@ -30,7 +30,7 @@ export const listParts = defineOperation({
           element('Bucket', upload.bucket),
           element('Key', upload.key),
           element('UploadId', upload.uploadId),
-          ownerElement(context, 'Initiator'),
+          initiatorElement(context),
           ownerElement(context),
           element('StorageClass', 'STANDARD'),
           element('PartNumberMarker', marker),

@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import type { Identity } from './caller.js'
+import { identitySchema, placeOf } from './identity-schema.js'
+
+/** Everything that is wrong with a credentials file, each with its place. Never holds a secret. */
+export class CredentialsError extends Error {
+  override readonly name = 'CredentialsError'
+
+  constructor(readonly problems: readonly string[]) {
+    super(problems.join('; '))
+  }
+}
+
+const listSchema = z.array(identitySchema, { error: 'must be a list of key pairs' })
+
+/** Reads the JSON of a credentials file. Throws CredentialsError. */
+export function parseCredentials(text: string): readonly Identity[] {
+  const result = listSchema.safeParse(parseJson(text))
+  if (!result.success) {
+    throw new CredentialsError(result.error.issues.map(({ path, message }) => `${placeOf(path)} ${message}`.trim()))
+  }
+  const repeated = repeats(result.data)
+  if (repeated.length > 0) throw new CredentialsError(repeated)
+  return result.data.map((identity) => Object.freeze(identity))
+}
+
+/** The JSON that parseCredentials reads. */
+export function formatCredentials(identities: readonly Identity[]): string {
+  return `${JSON.stringify(identities, null, 2)}\n`
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    // Its message may quote the text, and with that a secret: only the position is taken from it.
+    const at = /at position (\d+)/.exec((error as Error).message)?.[1]
+    throw new CredentialsError([at === undefined ? 'is not JSON' : `is not JSON: line ${lineOf(text, Number(at))}`])
+  }
+}
+
+function lineOf(text: string, position: number): string {
+  const before = text.slice(0, position).split('\n')
+  return `${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`
+}
+
+function repeats(identities: readonly Identity[]): string[] {
+  const places = new Map<string, number>()
+  return identities.flatMap(({ accessKeyId }, i) => {
+    const first = places.get(accessKeyId)
+    if (first === undefined) {
+      places.set(accessKeyId, i)
+      return []
+    }
+    return [`[${i}].accessKeyId is the same as that of [${first}]`]
+  })
+}
