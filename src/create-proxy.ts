@@ -4,6 +4,7 @@ import { createAuthenticator, type SessionToken } from './auth/authenticate.js'
 import type { Credentials, GatewayAccount, Identity } from './auth/caller.js'
 import { staticCredentials } from './auth/credentials.js'
 import { contextFactory } from './context-factory.js'
+import { withCors } from './cors/with-cors.js'
 import { type Brand, neutralBrand } from './gateway/brand.js'
 import { createGatewayPool } from './gateway/create-gateway.js'
 import { createHandle } from './handle.js'
@@ -93,11 +94,12 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
       (await state.objects.getMany(bucket, prefixes)).map((record) => record?.stamp === MARKER_STAMP),
   })
   const hooks = combineHooks(plugins, log)
+  const settings = createBucketSettings(state)
   let closing = false
   const contexts = contextFactory({
     pool,
     account: options.gateway.account,
-    shared: { state, settings: createBucketSettings(state), region, limits, log, hooks, closing: () => closing },
+    shared: { state, settings, region, limits, log, hooks, closing: () => closing },
   })
 
   const stopSweeping = startSweeps(state, options.uploadExpiryMs ?? 7 * DAY_MS, log)
@@ -126,6 +128,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     contextFor: contexts.for,
     limits,
     addressing: hosts,
+    withCors: withCors(settings, log),
     onDone: (entry) => logRequest(log, entry, options.accessLog ?? true),
   })
 

@@ -5,6 +5,7 @@ import type { Authenticate } from './auth/authenticate.js'
 import type { Caller } from './auth/caller.js'
 import { anonymousPayload } from './auth/payload-mode.js'
 import type { Context } from './context.js'
+import type { WithCors } from './cors/with-cors.js'
 import { S3Error } from './errors/s3-error.js'
 import type { Limits } from './limits.js'
 import { requireExpectedOwner } from './operations/common/expected-owner.js'
@@ -27,6 +28,7 @@ export interface HandleParts {
   readonly contextFor: (caller: Caller | undefined) => Context
   readonly limits: Limits
   readonly addressing: Addressing
+  readonly withCors: WithCors
   /** Called once per request after the answer was sent. */
   readonly onDone: (entry: AccessEntry) => void
 }
@@ -49,7 +51,9 @@ export function createHandle(parts: HandleParts): Handle {
     let failure: S3Error | undefined
     try {
       head = readRequest(incoming, id, parts)
-      caller = await parts.authenticate(head, bodyReader(head, incoming, outgoing, parts.limits))
+      caller = isPreflight(head)
+        ? undefined
+        : await parts.authenticate(head, bodyReader(head, incoming, outgoing, parts.limits))
       if (caller?.presigned) head = { ...head, headers: hoistedHeaders(head) }
       selected = parts.table.select(head)
       requireCaller(selected.operation, caller)
@@ -61,10 +65,16 @@ export function createHandle(parts: HandleParts): Handle {
       failure = toS3Error(thrown)
       reply = errorReply(failure, { id, resource: head?.path ?? incoming.url ?? '/' })
     }
+    if (head) reply = await parts.withCors(head, reply)
     const sent = await send(incoming, outgoing, reply, { id, resource: head?.path ?? incoming.url ?? '/' })
     failure = sent.failure ?? failure
     parts.onDone(describeRequest({ id, incoming, outgoing, head, selected, caller, reply, failure, started, sent }))
   }
+}
+
+/** Browsers never sign it; on a presigned URL it carries the signature of the request that it asks about. */
+function isPreflight(head: RequestHead): boolean {
+  return head.method === 'OPTIONS'
 }
 
 function requireCaller(operation: AnyOperation, caller: Caller | undefined): void {

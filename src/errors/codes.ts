@@ -9,6 +9,7 @@ export interface CodeRow {
 
 export const codes = {
   AccessDenied: { status: 403, message: 'Access Denied' },
+  AccessForbidden: { status: 403, message: 'Access forbidden' },
   AuthorizationHeaderMalformed: { status: 400, message: 'The authorization header that you provided is not valid.' },
   AuthorizationQueryParametersError: { status: 400, message: 'The authorization query parameters are not valid.' },
   BadDigest: {
@@ -76,6 +77,7 @@ export const codes = {
   MissingRequestBodyError: { status: 400, message: 'Request body is empty.' },
   MissingSecurityHeader: { status: 400, message: 'Your request is missing a required header.' },
   NoSuchBucket: { status: 404, message: 'The specified bucket does not exist.' },
+  NoSuchCORSConfiguration: { status: 404, message: 'The CORS configuration does not exist' },
   NoSuchKey: { status: 404, message: 'The specified key does not exist.' },
   NoSuchTagSet: { status: 404, message: 'The TagSet does not exist' },
   NoSuchUpload: {

@@ -1,8 +1,10 @@
 import type { Plugin } from '../registry/plugin.js'
 import { createBucket } from './bucket/create-bucket.js'
 import { deleteBucket } from './bucket/delete-bucket.js'
+import { deleteBucketCors } from './bucket/delete-bucket-cors.js'
 import { deleteBucketTagging } from './bucket/delete-bucket-tagging.js'
 import { deleteObjects } from './bucket/delete-objects.js'
+import { getBucketCors } from './bucket/get-bucket-cors.js'
 import { getBucketLocation } from './bucket/get-bucket-location.js'
 import { getBucketTagging } from './bucket/get-bucket-tagging.js'
 import { getBucketVersioning } from './bucket/get-bucket-versioning.js'
@@ -10,6 +12,8 @@ import { headBucket } from './bucket/head-bucket.js'
 import { listObjectVersions } from './bucket/list-object-versions.js'
 import { listObjects } from './bucket/list-objects.js'
 import { listObjectsV2 } from './bucket/list-objects-v2.js'
+import { preflightBucket } from './bucket/preflight-bucket.js'
+import { putBucketCors } from './bucket/put-bucket-cors.js'
 import { putBucketTagging } from './bucket/put-bucket-tagging.js'
 import { abortMultipartUpload } from './multipart/abort-multipart-upload.js'
 import { completeMultipartUpload } from './multipart/complete-multipart-upload.js'
@@ -25,6 +29,7 @@ import { getObject } from './object/get-object.js'
 import { getObjectAttributes } from './object/get-object-attributes.js'
 import { getObjectTagging } from './object/get-object-tagging.js'
 import { headObject } from './object/head-object.js'
+import { preflightObject } from './object/preflight-object.js'
 import { putObject } from './object/put-object.js'
 import { putObjectTagging } from './object/put-object-tagging.js'
 import { live, ready } from './service/health.js'
@@ -63,6 +68,11 @@ export const s3Plugin: Plugin = {
     putObjectTagging,
     getObjectTagging,
     deleteObjectTagging,
+    putBucketCors,
+    getBucketCors,
+    deleteBucketCors,
+    preflightBucket,
+    preflightObject,
     live,
     ready,
   ],

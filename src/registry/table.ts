@@ -127,6 +127,8 @@ function decodeSegment(segment: string): string {
  * So it is refused, but for those that cannot change the meaning.
  */
 function refuseUnnamedKeys(operation: AnyOperation | undefined, head: Parameters<OperationTable['select']>[0]): void {
+  // A preflight has the query of the request that it asks about, and changes nothing.
+  if (head.method === 'OPTIONS') return
   const named = new Set(
     [...(operation?.on.query ?? []), ...(operation?.on.params ?? [])].map((name) => name.split('=')[0]),
   )

@@ -53,17 +53,17 @@ t.test('selection: the most specific operation wins', async (t) => {
 t.test('selection: a query key that nobody names is refused, whatever the method', async (t) => {
   const refused: Parameters<typeof select>[] = [
     ['PUT', 'object', 'retention'],
-    ['PUT', 'object', 'tagging'],
+    ['PUT', 'object', 'renameObject'],
     ['PUT', 'object', 'legal-hold='],
     ['PUT', 'object', 'foo=bar'],
     ['PUT', 'object', 'x-deal='],
-    ['DELETE', 'object', 'tagging'],
-    ['DELETE', 'bucket', 'cors'],
+    ['DELETE', 'object', 'torrent'],
+    ['DELETE', 'bucket', 'website'],
     ['DELETE', 'bucket', 'policy'],
     ['PUT', 'bucket', 'versioning'],
     ['POST', 'object', 'restore'],
     ['POST', 'bucket', 'surprise'],
-    ['GET', 'bucket', 'cors'],
+    ['GET', 'bucket', 'website'],
     ['GET', 'bucket', 'versions&acl'],
     ['GET', 'object', 'acl=whatever'],
     ['GET', 'object', 'torrent'],
@@ -85,7 +85,8 @@ t.test('selection: keys that cannot change the meaning are ignored', async (t) =
 t.test('selection: no operation at all', async (t) => {
   t.equal(outcome('POST', 'service'), 'MethodNotAllowed')
   t.equal(outcome('DELETE', 'service'), 'MethodNotAllowed')
-  t.equal(outcome('OPTIONS', 'object'), 'MethodNotAllowed')
+  t.equal(outcome('OPTIONS', 'service'), 'MethodNotAllowed')
+  t.equal(outcome('OPTIONS', 'object', 'uploads'), 'PreflightObject', 'whatever it asks about')
   t.equal(outcome('GET', 'service', '', {}, '/-/nowhere'), 'MethodNotAllowed')
 })
 

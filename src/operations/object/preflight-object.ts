@@ -1,0 +1,10 @@
+import { defineOperation } from '../../registry/operation.js'
+import { answerPreflight } from '../common/preflight.js'
+
+export const preflightObject = defineOperation({
+  name: 'PreflightObject',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/RESTOPTIONSobject.html',
+  on: { method: 'OPTIONS', resource: 'object' },
+  access: 'public',
+  run: (request, context) => answerPreflight(request, context),
+})
