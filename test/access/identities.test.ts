@@ -1,0 +1,339 @@
+import t from 'tap'
+import type { Identity } from '../../src/auth/caller.js'
+import type { AnyOperation } from '../../src/registry/plugin.js'
+import { type InProcess, modes, startInProcess } from '../support/in-process.js'
+import { type Answer, presignedRequest, signedRequest, type Wanted } from '../support/signed-request.js'
+
+/** Two identities on one account, who try every operation that there is against each other. */
+
+const owner: Identity = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
+const alice: Identity = {
+  accessKeyId: 'alice',
+  secretAccessKey: 'alice-secret',
+  rights: [
+    { bucket: 'alice-data', access: 'readwrite' },
+    { bucket: 'shared', prefix: 'alice/', access: 'readwrite' },
+  ],
+}
+const mallory: Identity = {
+  accessKeyId: 'mallory',
+  secretAccessKey: 'mallory-secret',
+  rights: [
+    { bucket: 'mallory-data', access: 'readwrite' },
+    { bucket: 'shared', prefix: 'mallory/', access: 'readwrite' },
+  ],
+}
+const BUCKETS = ['alice-data', 'mallory-data', 'shared']
+
+/** What an operation needs beside its own selector to get as far as asking whether it may. An operation that is refused for another reason needs a line here. */
+const bodies: Readonly<Record<string, string>> = {
+  DeleteObjects: '<Delete><Object><Key>secret</Key></Object></Delete>',
+  CompleteMultipartUpload:
+    '<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>"0"</ETag></Part></CompleteMultipartUpload>',
+  PutBucketTagging: '<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>',
+  PutObjectTagging: '<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>',
+}
+const headers: Readonly<Record<string, Record<string, string>>> = {
+  GetObjectAttributes: { 'x-amz-object-attributes': 'ETag' },
+}
+
+/** What somebody with rights to a part of a bucket may know and do of the whole: that it is there, and what of it is his. */
+const OPEN_TO_PARTS = new Set([
+  'HeadBucket',
+  'GetBucketLocation',
+  'GetBucketVersioning',
+  'ListObjects',
+  'ListObjectsV2',
+  'ListObjectVersions',
+  'ListMultipartUploads',
+  'DeleteObjects',
+])
+
+interface Target {
+  readonly bucket: string
+  readonly key: string
+  readonly uploadId: string
+}
+
+/** A request for this operation on that object or its bucket. */
+function requestFor({ name, on }: AnyOperation, target: Target, copySource?: string): Wanted {
+  const values: Record<string, string> = { uploadId: target.uploadId, partNumber: '1' }
+  const query = Object.fromEntries(
+    (on.query ?? []).map((wanted) => {
+      const [key = '', value] = wanted.split('=')
+      return [key, value ?? values[key] ?? '']
+    }),
+  )
+  const needed: Record<string, string> = { ...headers[name] }
+  if (on.header === 'x-amz-copy-source') needed[on.header] = copySource ?? `/${target.bucket}/${target.key}`
+  else if (on.header !== undefined) needed[on.header] ??= '1'
+  const path = on.resource === 'object' ? `/${target.bucket}/${target.key}` : `/${target.bucket}`
+  return { method: on.method, path, query, headers: needed, body: bodies[name] }
+}
+
+async function prepare({ endpoint }: InProcess): Promise<Target[]> {
+  const put = async (path: string, body: string) => {
+    const { status } = await signedRequest(endpoint, owner, { method: 'PUT', path, body })
+    if (status !== 200) throw new Error(`PUT ${path}: ${status}`)
+  }
+  for (const bucket of BUCKETS) await put(`/${bucket}`, '')
+  for (const [name, identity] of [
+    ['alice', alice],
+    ['mallory', mallory],
+  ] as const) {
+    await put(`/${name}-data/secret`, `the secret of ${name}`)
+    await put(`/shared/${name}/secret`, `the shared secret of ${identity.accessKeyId}`)
+  }
+  const targets: Target[] = []
+  for (const [bucket, key] of [
+    ['alice-data', 'secret'],
+    ['shared', 'alice/secret'],
+  ] as const) {
+    const begun = await signedRequest(endpoint, alice, {
+      method: 'POST',
+      path: `/${bucket}/${key}`,
+      query: { uploads: '' },
+    })
+    const uploadId = /<UploadId>(.*?)</.exec(begun.body)?.[1] ?? ''
+    const part = { method: 'PUT', path: `/${bucket}/${key}`, query: { uploadId, partNumber: '1' }, body: 'a part' }
+    const { status } = await signedRequest(endpoint, alice, part)
+    if (status !== 200) throw new Error(`UploadPart: ${status}`)
+    targets.push({ bucket, key, uploadId })
+  }
+  return targets
+}
+
+/** All that can be seen: the answers to everything that only looks, asked by whoever may. */
+async function everything({ endpoint, proxy }: InProcess, targets: readonly Target[]): Promise<Record<string, string>> {
+  const looks = proxy.operations.filter(({ operation }) => /^(GET|HEAD)$/.test(operation.on.method))
+  const seen: Record<string, string> = {}
+  const look = async (identity: Identity, name: string, wanted: Wanted) => {
+    const { status, headers, body } = await signedRequest(endpoint, identity, wanted)
+    const { etag, 'last-modified': modified } = headers
+    const text = body.replace(/<(RequestId|HostId)>.*?<\/\1>/g, '')
+    seen[`${identity.accessKeyId} ${name} ${wanted.path} ${JSON.stringify(wanted.query)}`] = JSON.stringify([
+      status,
+      etag,
+      modified,
+      text,
+    ])
+  }
+  for (const { operation } of looks) {
+    if (operation.on.resource === 'service') {
+      if (operation.name === 'ListBuckets') await look(owner, 'ListBuckets', { method: 'GET', path: '/' })
+      continue
+    }
+    const others = [
+      { bucket: 'mallory-data', key: 'secret', uploadId: '' },
+      { bucket: 'shared', key: 'mallory/secret', uploadId: '' },
+    ]
+    for (const target of [...targets, ...others]) {
+      await look(owner, operation.name, requestFor(operation, target))
+      await look(alice, operation.name, requestFor(operation, target))
+    }
+  }
+  return seen
+}
+
+const REFUSED = /^(AccessDenied|NoSuchUpload)$/
+
+function isRefused({ status, code }: Answer, method: string): boolean {
+  return method === 'HEAD' ? status === 403 : status >= 400 && REFUSED.test(code)
+}
+
+for (const mode of modes) {
+  t.test(`${mode}: one identity gets at nothing of another's, by any operation`, async (t) => {
+    const running = await startInProcess(t, mode, { identities: [owner, alice, mallory] })
+    const { endpoint, proxy } = running
+    const targets = await prepare(running)
+    const before = await everything(running, targets)
+    const ways = [
+      ['signed', signedRequest],
+      ['presigned', presignedRequest],
+    ] as const
+
+    for (const { operation } of proxy.operations) {
+      const { name, on } = operation
+      if (on.resource === 'service') continue
+      for (const target of targets) {
+        for (const [way, send] of ways) {
+          if (target.bucket === 'shared' && on.resource === 'bucket' && OPEN_TO_PARTS.has(name)) continue
+          const wanted = requestFor(operation, target)
+          const answer = await send(endpoint, mallory, wanted)
+          const shown = `${answer.status} ${answer.code}`
+          t.ok(isRefused(answer, on.method), `${way} ${name} of ${wanted.path}: ${shown}`)
+          t.notMatch(answer.body, /secret of alice/)
+          if (on.header !== 'x-amz-copy-source') continue
+          const mine = { ...target, bucket: 'mallory-data', key: 'stolen' }
+          const stolen = await send(endpoint, mallory, requestFor(operation, mine, `/${target.bucket}/${target.key}`))
+          t.ok(isRefused(stolen, on.method), `${way} ${name} from ${wanted.path}: ${stolen.status} ${stolen.code}`)
+          const planted = await send(endpoint, mallory, requestFor(operation, target, '/mallory-data/secret'))
+          t.ok(isRefused(planted, on.method), `${way} ${name} to ${wanted.path}: ${planted.status} ${planted.code}`)
+        }
+      }
+    }
+
+    t.test('what a bucket that is shared shows of others', async (t) => {
+      const ask = (query: Record<string, string>, identity = mallory) =>
+        signedRequest(endpoint, identity, { method: 'GET', path: '/shared', query })
+      const listings: Record<string, string>[] = [{}, { 'list-type': '2' }, { versions: '' }, { delimiter: '/' }]
+      for (const query of listings) {
+        const answer = await ask(query)
+        t.equal(answer.status, 200)
+        t.match(answer.body, 'mallory/')
+        t.notMatch(answer.body, 'alice')
+        t.match((await ask(query, owner)).body, /alice\/[\s\S]*mallory\//)
+      }
+      for (const prefix of ['alice/', 'alice/secret', 'b']) {
+        t.equal((await ask({ 'list-type': '2', prefix })).code, 'AccessDenied', prefix)
+      }
+      const startAfter = await ask({ 'list-type': '2', 'start-after': 'a', 'max-keys': '1' })
+      t.match(startAfter.body, '<Key>mallory/secret</Key>')
+      t.match(startAfter.body, '<IsTruncated>false</IsTruncated>')
+      t.notMatch((await ask({ uploads: '' })).body, '<Upload>')
+      t.notMatch((await ask({ uploads: '' }, owner)).body, '<Upload>', 'not even the owner goes on with them')
+      t.match((await ask({ uploads: '' }, alice)).body, '<Upload>')
+
+      const removed = await signedRequest(endpoint, mallory, {
+        method: 'POST',
+        path: '/shared',
+        query: { delete: '' },
+        body: '<Delete><Object><Key>alice/secret</Key></Object><Object><Key>alice/none</Key></Object></Delete>',
+      })
+      t.equal(removed.body.match(/<Code>AccessDenied<\/Code>/g)?.length, 2, removed.body)
+    })
+
+    const buckets = await signedRequest(endpoint, mallory, { method: 'GET', path: '/' })
+    t.same(
+      [...buckets.body.matchAll(/<Name>(.*?)</g)].map(([, name]) => name),
+      ['mallory-data', 'shared'],
+    )
+    for (const path of ['/other', '/alice-data-2', '/shared']) {
+      t.equal((await signedRequest(endpoint, mallory, { method: 'PUT', path })).code, 'AccessDenied', `make ${path}`)
+    }
+    t.equal(
+      (await signedRequest(endpoint, mallory, { method: 'HEAD', path: '/not-there' })).status,
+      403,
+      'nor is it said',
+    )
+    for (const key of ['mallory/../alice/secret', './alice/secret', 'mallory/..\\alice/secret']) {
+      const path = `/shared/${key}`
+      t.ok((await signedRequest(endpoint, mallory, { method: 'GET', path })).status >= 400, path)
+      const { code } = await signedRequest(endpoint, mallory, { method: 'PUT', path, body: 'x' })
+      // A gateway of files refuses such a key for everybody.
+      t.match(code, mode === 'legacy' ? /^(AccessDenied|InvalidArgument)$/ : /^AccessDenied$/, path)
+    }
+
+    t.same(await everything(running, targets), before, 'nothing has changed')
+  })
+
+  t.test(`${mode}: writing without reading, reading without writing`, async (t) => {
+    const writer: Identity = {
+      accessKeyId: 'writer',
+      secretAccessKey: 'writer-secret',
+      rights: [{ bucket: 'box', prefix: 'in/', access: 'write' }],
+    }
+    const reader: Identity = {
+      accessKeyId: 'reader',
+      secretAccessKey: 'reader-secret',
+      rights: [{ bucket: 'bo*', access: 'read' }],
+    }
+    const { endpoint } = await startInProcess(t, mode, { identities: [owner, writer, reader] })
+    const by =
+      (identity: Identity) =>
+      async (method: string, path: string, more: Partial<Wanted> = {}) =>
+        signedRequest(endpoint, identity, { method, path, ...more })
+    const [own, write, read] = [by(owner), by(writer), by(reader)]
+    await own('PUT', '/box')
+    await own('PUT', '/box/in/old', { body: 'old' })
+    await own('PUT', '/box/out', { body: 'out' })
+
+    const { etag = '' } = (await write('PUT', '/box/in/new', { body: 'new' })).headers
+    t.match(etag, /^"/)
+    const conditions: [string, Record<string, string>, string][] = [
+      ['/box/in/new', { 'if-none-match': '*' }, 'PreconditionFailed'],
+      ['/box/in/new', { 'if-match': '"0"' }, 'PreconditionFailed'],
+      ['/box/in/new', { 'if-match': etag }, ''],
+      ['/box/in/newer', { 'if-none-match': '*' }, ''],
+      ['/box/in/none', { 'if-match': '"0"' }, 'NoSuchKey'],
+      ['/box/out', { 'if-none-match': '*' }, 'AccessDenied'],
+      ['/box/out', { 'if-match': '"0"' }, 'AccessDenied'],
+      ['/box/none', { 'if-none-match': '*' }, 'AccessDenied'],
+    ]
+    for (const [path, headers, code] of conditions) {
+      const answer = await write('PUT', path, { body: 'new', headers })
+      t.equal(answer.code, code, `${path} ${JSON.stringify(headers)}: ${answer.body}`)
+      t.notMatch(answer.headers.etag ?? '', code === '' ? /^$/ : /./)
+    }
+    for (const path of ['/box/in/old', '/box/in/none', '/box/out']) {
+      t.equal((await write('GET', path)).code, 'AccessDenied', `GET ${path}`)
+      t.equal((await write('HEAD', path)).status, 403, `HEAD ${path}`)
+      t.equal((await write('GET', path, { query: { tagging: '' } })).code, 'AccessDenied', `tags of ${path}`)
+    }
+    const listings: Record<string, string>[] = [{}, { 'list-type': '2', prefix: 'in/' }, { versions: '' }]
+    for (const query of listings) {
+      t.equal((await write('GET', '/box', { query })).code, 'AccessDenied', 'a listing')
+    }
+    const source = { headers: { 'x-amz-copy-source': '/box/in/old' } }
+    t.equal((await write('PUT', '/box/in/copy', source)).code, 'AccessDenied', 'a copy reads')
+    const begun = await write('POST', '/box/in/parts', { query: { uploads: '' } })
+    const uploadId = /<UploadId>(.*?)</.exec(begun.body)?.[1] ?? ''
+    const part = await write('PUT', '/box/in/parts', { query: { uploadId, partNumber: '1' }, body: 'part' })
+    t.equal(
+      (await write('PUT', '/box/in/parts', { query: { uploadId, partNumber: '2' }, ...source })).code,
+      'AccessDenied',
+    )
+    const list = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>${part.headers.etag}</ETag></Part></CompleteMultipartUpload>`
+    t.match((await write('POST', '/box/in/parts', { query: { uploadId }, body: list })).body, '<ETag>')
+    t.equal((await own('GET', '/box/in/parts')).body, 'part')
+    t.equal((await write('DELETE', '/box/in/old')).status, 204)
+    t.equal((await write('DELETE', '/box')).code, 'AccessDenied')
+
+    t.equal((await read('GET', '/box/out')).body, 'out')
+    t.match((await read('GET', '/box')).body, '<Key>in/new</Key>')
+    const refused: [string, string, Partial<Wanted>?][] = [
+      ['PUT', '/box/out', { body: 'x' }],
+      ['PUT', '/box/new', { headers: { 'x-amz-copy-source': '/box/out' } }],
+      ['PUT', '/box/out', { query: { tagging: '' }, body: bodies.PutObjectTagging ?? '' }],
+      ['DELETE', '/box/out', { query: { tagging: '' } }],
+      ['PUT', '/box', { query: { tagging: '' }, body: bodies.PutBucketTagging ?? '' }],
+      ['POST', '/box/out', { query: { uploads: '' } }],
+      ['DELETE', '/box/out'],
+      ['DELETE', '/box'],
+      ['PUT', '/bottle'],
+    ]
+    for (const [method, path, more] of refused) {
+      t.equal((await read(method, path, more)).code, 'AccessDenied', `${method} ${path} ${JSON.stringify(more ?? {})}`)
+    }
+    t.equal((await own('GET', '/box/out')).body, 'out')
+  })
+
+  t.test(`${mode}: an identity with an account of its own logs in as that`, async (t) => {
+    const identities = (account?: Identity['account']): Identity[] => [
+      owner,
+      { accessKeyId: 'tenant', secretAccessKey: 'tenant-secret', ...(account && { account }) },
+    ]
+    const first = await startInProcess(t, mode, {
+      identities: identities({ accessKey: 'nobody', secretKey: 'wrong-secret' }),
+    })
+    t.equal((await signedRequest(first.endpoint, owner, { method: 'PUT', path: '/theirs' })).status, 200)
+    const listed = await signedRequest(first.endpoint, owner, { method: 'GET', path: '/theirs' })
+    t.equal(listed.status, 200)
+    const tenant = identities()[1] as Identity
+    for (const path of ['/', '/theirs', '/theirs/key']) {
+      const answer = await signedRequest(first.endpoint, tenant, { method: 'GET', path })
+      t.ok(answer.status >= 400 && !answer.body.includes('<Name>theirs'), `${path}: ${answer.status} ${answer.code}`)
+    }
+    const ids = new Set<string | undefined>()
+    for (const keys of [owner, tenant]) {
+      const { endpoint } = await startInProcess(t, mode, {
+        identities: identities(first.gateway.account),
+        gateway: { url: first.gateway.url, account: first.gateway.account },
+      })
+      const { body } = await signedRequest(endpoint, keys, { method: 'GET', path: '/' })
+      t.match(body, '<Name>theirs</Name>')
+      ids.add(/<ID>(.*?)</.exec(body)?.[1])
+    }
+    t.equal(ids.size, 2, 'each account is an owner of its own')
+  })
+}
