@@ -18,6 +18,8 @@ export interface ContextParts {
 /** Makes the context of each request: decides which gateway account it acts as. */
 export interface ContextFactory {
   for(caller: Caller | undefined): Context
+  /** For somebody who has not signed: the gateway's own policies decide what he may do. */
+  anonymous(): Context
   /** The gateway as the proxy's own account sees it. */
   readonly own: Gateway
 }
@@ -58,17 +60,20 @@ export function contextFactory(parts: ContextParts): ContextFactory {
   const refuse = () => {
     throw denied('do this: the request is not signed')
   }
-  const anonymous: View = {
-    gateway: own,
-    store: storeOf(own, own),
-    requireWholeBucket: refuse,
-    requireKey: refuse,
+  function unsigned(gateway: Gateway): View {
+    return { gateway, store: storeOf(gateway, gateway), requireWholeBucket: refuse, requireKey: refuse }
   }
+  /** Of operations that decide by themselves what they do for whom. */
+  const open = unsigned(own)
+  const anonymous = unsigned(pool.anonymous(account))
 
   function contextFor(caller: Caller | undefined): Context {
-    const view = caller ? viewOf(caller.identity) : anonymous
+    return contextOf(caller ? viewOf(caller.identity) : open, caller)
+  }
+
+  function contextOf(view: View, caller: Caller | undefined): Context {
     return { ...shared, ...view, caller, as: contextFor }
   }
 
-  return { for: contextFor, own }
+  return { for: contextFor, anonymous: () => contextOf(anonymous, undefined), own }
 }

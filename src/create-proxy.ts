@@ -125,7 +125,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
       sessionToken: options.sessionToken,
     }),
     table,
-    contextFor: contexts.for,
+    contexts,
     limits,
     addressing: hosts,
     withCors: withCors(settings, log),

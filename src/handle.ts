@@ -5,10 +5,12 @@ import type { Authenticate } from './auth/authenticate.js'
 import type { Caller } from './auth/caller.js'
 import { anonymousPayload } from './auth/payload-mode.js'
 import type { Context } from './context.js'
+import type { ContextFactory } from './context-factory.js'
 import type { WithCors } from './cors/with-cors.js'
 import { S3Error } from './errors/s3-error.js'
 import type { Limits } from './limits.js'
 import { requireExpectedOwner } from './operations/common/expected-owner.js'
+import { refuseRestricted } from './policy/public-access-block.js'
 import type { AnyOperation } from './registry/plugin.js'
 import type { OperationTable, Selected } from './registry/table.js'
 import type { Addressing } from './request/addressing.js'
@@ -25,7 +27,7 @@ export interface HandleParts {
   readonly authenticate: Authenticate
   readonly table: OperationTable
   /** Context of a request; also decides which gateway account it acts as. */
-  readonly contextFor: (caller: Caller | undefined) => Context
+  readonly contexts: Pick<ContextFactory, 'for' | 'anonymous'>
   readonly limits: Limits
   readonly addressing: Addressing
   readonly withCors: WithCors
@@ -56,9 +58,8 @@ export function createHandle(parts: HandleParts): Handle {
         : await parts.authenticate(head, bodyReader(head, incoming, outgoing, parts.limits))
       if (caller?.presigned) head = { ...head, headers: hoistedHeaders(head) }
       selected = parts.table.select(head)
-      requireCaller(selected.operation, caller)
+      const context = await admit(parts, selected.operation, caller, head)
       const request = toRequest(head, caller, selected, incoming, outgoing, parts.limits)
-      const context = parts.contextFor(caller)
       requireExpectedOwner(request, context)
       reply = await run(selected.operation, request, context)
     } catch (thrown) {
@@ -77,9 +78,19 @@ function isPreflight(head: RequestHead): boolean {
   return head.method === 'OPTIONS'
 }
 
-function requireCaller(operation: AnyOperation, caller: Caller | undefined): void {
-  if (operation.access === 'public' || caller) return
-  throw new S3Error('AccessDenied', { message: 'Anonymous access is not allowed: sign the request.' })
+async function admit(
+  { contexts }: HandleParts,
+  operation: AnyOperation,
+  caller: Caller | undefined,
+  head: RequestHead,
+): Promise<Context> {
+  if (caller || operation.access === 'public') return contexts.for(caller)
+  if (operation.access !== 'anonymous') {
+    throw new S3Error('AccessDenied', { message: 'Anonymous access is not allowed: sign the request.' })
+  }
+  const context = contexts.anonymous()
+  await refuseRestricted(context.settings, head)
+  return context
 }
 
 /** For signatures over the hash of a body that nobody told: see readWhole. */

@@ -53,6 +53,25 @@ export function restrictGateway(gateway: Gateway, rights: Rights, look: Access =
       writing(bucket, key)
       return gateway.upload(bucket, key, length, attributes)
     },
+    listPolicies: (bucket) =>
+      checked(
+        () => requireWholeBucket(rights, bucket, 'read'),
+        () => gateway.listPolicies(bucket),
+      ),
+    // Whoever opens a bucket to everybody opens it to himself too: he needs every right that he could give.
+    setPolicy: (bucket, prefix, policy) =>
+      checked(
+        () => {
+          requireWholeBucket(rights, bucket, 'read')
+          requireWholeBucket(rights, bucket, 'write')
+        },
+        () => gateway.setPolicy(bucket, prefix, policy),
+      ),
+    presignedGet: (bucket, key, expirySeconds, host) =>
+      checked(
+        () => requireKey(rights, bucket, key, 'read'),
+        () => gateway.presignedGet(bucket, key, expirySeconds, host),
+      ),
     remove: (bucket, key) =>
       checked(
         () => writing(bucket, key),

@@ -8,6 +8,7 @@ export interface CodeRow {
 }
 
 export const codes = {
+  AccessControlListNotSupported: { status: 400, message: 'The bucket does not allow ACLs.' },
   AccessDenied: { status: 403, message: 'Access Denied' },
   AccessForbidden: { status: 403, message: 'Access forbidden' },
   AuthorizationHeaderMalformed: { status: 400, message: 'The authorization header that you provided is not valid.' },
@@ -41,6 +42,10 @@ export const codes = {
   InternalError: { status: 500, message: 'An internal error occurred. Try again.' },
   InvalidAccessKeyId: { status: 403, message: 'The access key ID that you provided does not exist in our records.' },
   InvalidArgument: { status: 400, message: 'Invalid Argument' },
+  InvalidBucketAclWithObjectOwnership: {
+    status: 400,
+    message: "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting",
+  },
   InvalidBucketName: { status: 400, message: 'The specified bucket is not valid.' },
   InvalidDigest: { status: 400, message: 'The Content-MD5 or checksum value that you specified is not valid.' },
   InvalidObjectState: { status: 403, message: 'The operation is not valid for the current state of the object.' },
@@ -62,6 +67,14 @@ export const codes = {
   InvalidToken: { status: 400, message: 'The provided token is malformed or otherwise not valid.' },
   InvalidURI: { status: 400, message: "The specified URI couldn't be parsed." },
   KeyTooLongError: { status: 400, message: 'Your key is too long.' },
+  MalformedACLError: {
+    status: 400,
+    message: 'The ACL that you provided was not well formed or did not validate against our published schema.',
+  },
+  MalformedPolicy: {
+    status: 400,
+    message: 'Your policy contains a principal, action, resource or form that is not valid.',
+  },
   MalformedTrailerError: {
     status: 400,
     message: 'The request contained trailing data that was not well-formed or did not conform to our published schema.',
@@ -77,8 +90,13 @@ export const codes = {
   MissingRequestBodyError: { status: 400, message: 'Request body is empty.' },
   MissingSecurityHeader: { status: 400, message: 'Your request is missing a required header.' },
   NoSuchBucket: { status: 404, message: 'The specified bucket does not exist.' },
+  NoSuchBucketPolicy: { status: 404, message: 'The specified bucket does not have a bucket policy.' },
   NoSuchCORSConfiguration: { status: 404, message: 'The CORS configuration does not exist' },
   NoSuchKey: { status: 404, message: 'The specified key does not exist.' },
+  NoSuchPublicAccessBlockConfiguration: {
+    status: 404,
+    message: 'The public access block configuration was not found',
+  },
   NoSuchTagSet: { status: 404, message: 'The TagSet does not exist' },
   NoSuchUpload: {
     status: 404,

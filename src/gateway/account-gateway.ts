@@ -5,6 +5,8 @@ import { refusal } from './keys.js'
 import { listPage } from './listing.js'
 import { requireBucket } from './look-up.js'
 import { upload } from './object-upload.js'
+import { listPolicies, setPolicy } from './policies.js'
+import { presignedGet } from './presigned-get.js'
 import { remove } from './remove.js'
 import { download } from './rest-download.js'
 import { isRecord } from './rpc.js'
@@ -28,6 +30,10 @@ export function accountGateway(tools: Tools): Gateway {
     refusesKey: (key) => able((can) => (can.anyKey ? undefined : refusal(key))),
     upload: (bucket, key, length, attributes) => upload(tools, bucket, key, length, attributes),
     remove: (bucket, key) => able((can) => remove(tools, can, bucket, key)),
+    listPolicies: (bucket) => listPolicies(tools.session, bucket),
+    setPolicy: (bucket, prefix, policy) => setPolicy(tools.session, bucket, prefix, policy),
+    presignedGet: (bucket, key, expirySeconds, host) =>
+      presignedGet(tools.session, { bucket, key, expirySeconds, host }),
     async ready() {
       await tools.features.ask(tools.session)
     },

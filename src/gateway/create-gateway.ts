@@ -2,14 +2,16 @@ import { createHash } from 'node:crypto'
 import { Pool } from 'undici'
 import type { Logger } from '../log.js'
 import { accountGateway } from './account-gateway.js'
+import { anonymousGateway } from './anonymous-gateway.js'
 import { type Brand, brandNames } from './brand.js'
 import { FeatureCache } from './features.js'
 import type { Gateway } from './gateway.js'
 import type { MarkerLookup } from './level-listing.js'
 import { RestClient } from './rest-client.js'
 import { Rpc } from './rpc.js'
-import { type AccountSource, Session } from './session.js'
+import { AccountSession, type AccountSource, AnonymousSession } from './session.js'
 import { SnapshotCache } from './snapshot-cache.js'
+import type { Tools } from './tools.js'
 
 /** Connections for JSON-RPC calls. */
 const RPC_CONNECTIONS = 64
@@ -36,6 +38,11 @@ export interface GatewayPoolOptions {
 export interface GatewayPool {
   /** The gateway as one account sees it. The same account gets the same sessions; a function is asked at each log-in, and known by its identity. */
   for(account: AccountSource): Gateway
+  /**
+   * The gateway as somebody without log-in sees it: its bucket policies decide, and what they refuse is AccessDenied.
+   * @param account asked what the gateway can do, and what has to be known beside of objects that it has let be used
+   */
+  anonymous(account: AccountSource): Gateway
   /** Ends all connections; calls under way fail. */
   close(): Promise<void>
 }
@@ -58,9 +65,16 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
     snapshots: new SnapshotCache(options.snapshotBytes ?? DEFAULT_SNAPSHOT_BYTES, now),
     isMarker: options.isMarker,
   }
-  const gateways = new Gateways((account) => accountGateway({ ...shared, session: new Session(rpc, account, now) }))
+  const views = new Views((account) => {
+    const tools = { ...shared, session: new AccountSession(rpc, account, now) }
+    return { tools, gateway: accountGateway(tools) }
+  })
   return {
-    for: (account) => gateways.get(account),
+    for: (account) => views.get(account).gateway,
+    anonymous(account) {
+      const { tools, gateway } = views.get(account)
+      return anonymousGateway({ ...shared, session: new AnonymousSession(rpc), own: tools }, gateway)
+    },
     async close() {
       shared.snapshots.clear()
       rest.close()
@@ -69,16 +83,22 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
   }
 }
 
-class Gateways {
-  readonly #create: (account: AccountSource) => Gateway
-  readonly #bySource = new WeakMap<() => unknown, Gateway>()
-  readonly #byKeys = new Map<string, Gateway>()
+interface View {
+  readonly tools: Tools
+  readonly gateway: Gateway
+}
 
-  constructor(create: (account: AccountSource) => Gateway) {
+/** One for each account. */
+class Views {
+  readonly #create: (account: AccountSource) => View
+  readonly #bySource = new WeakMap<() => unknown, View>()
+  readonly #byKeys = new Map<string, View>()
+
+  constructor(create: (account: AccountSource) => View) {
     this.#create = create
   }
 
-  get(account: AccountSource): Gateway {
+  get(account: AccountSource): View {
     if (typeof account === 'function') {
       const known = this.#bySource.get(account) ?? this.#create(account)
       this.#bySource.set(account, known)

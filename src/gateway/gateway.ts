@@ -108,6 +108,16 @@ export interface GatewayFeatures {
   readonly anyKey: boolean
 }
 
+/** What everybody may do with a bucket's objects, log-in or not. */
+export type PublicPolicy = 'readonly' | 'writeonly' | 'readwrite'
+
+/** One rule of a bucket's policy. */
+export interface PolicyEntry {
+  /** Of keys; '' is all of them. */
+  readonly prefix: string
+  readonly policy: PublicPolicy
+}
+
 /** The object gateway as one account sees it. All methods throw S3Error (see gateway/errors.ts) and log in by themselves. */
 export interface Gateway {
   features(): Promise<GatewayFeatures>
@@ -126,6 +136,17 @@ export interface Gateway {
   upload(bucket: string, key: string, length: number, attributes: UploadAttributes): Upload
   /** Removes one object; nothing else, whatever the key looks like. Removing what is not there is no error. */
   remove(bucket: string, key: string): Promise<void>
+  /** What everybody may do in the bucket, in UTF-8 byte order of the prefix. Throws NoSuchBucket. */
+  listPolicies(bucket: string): Promise<PolicyEntry[]>
+  /** Puts a rule for this prefix in the place of the one there is; `none` takes it away. Rules for other prefixes stay. */
+  setPolicy(bucket: string, prefix: string, policy: PublicPolicy | 'none'): Promise<void>
+  /**
+   * A link to read the object by, signed by the gateway, without its scheme: `host` and what follows. Throws InvalidRequest for a key that the gateway's links
+   * cannot name; whether there is such an object is not looked at.
+   * @param expirySeconds 1 to 604,800
+   * @param host as the one who follows the link will send it
+   */
+  presignedGet(bucket: string, key: string, expirySeconds: number, host: string): Promise<string>
   /** True when the gateway answers and accepts our log-in. */
   ready(): Promise<void>
 }

@@ -7,7 +7,7 @@ import type { Answer } from './rest-client.js'
 import { revisionOf } from './rest-download.js'
 import { createUpload } from './rest-upload.js'
 import { stat } from './stat.js'
-import type { Tools } from './tools.js'
+import { looking, type Tools } from './tools.js'
 
 /** See Gateway.upload. */
 export function upload(
@@ -20,7 +20,7 @@ export function upload(
   const revision = randomUUID()
   let features: GatewayFeatures | undefined
   const known = async () => {
-    features ??= await tools.features.get(tools.session)
+    features ??= await tools.features.get(looking(tools).session)
     return features
   }
   return createUpload(tools, {
@@ -38,7 +38,9 @@ export function upload(
     },
     async stored(answer) {
       const can = await known()
-      return (can.objectHead && told(tools, can, key, length, answer)) || confirm(tools, can, bucket, key, revision)
+      return (
+        (can.objectHead && told(tools, can, key, length, answer)) || confirm(looking(tools), can, bucket, key, revision)
+      )
     },
     settled: () => tools.snapshots.changed(bucket, key),
   })

@@ -1,7 +1,7 @@
 import type { GatewayFeatures } from './gateway.js'
 import { whyUnfit } from './keys.js'
 import { hasChildren, lookUp } from './look-up.js'
-import type { Tools } from './tools.js'
+import { looking, type Tools } from './tools.js'
 
 /**
  * See Gateway.remove. One name per call, because a call with several may stop early and still say success; and never a name that a legacy gateway
@@ -10,7 +10,8 @@ import type { Tools } from './tools.js'
 export async function remove(tools: Tools, features: GatewayFeatures, bucket: string, key: string): Promise<void> {
   if (key === '') return
   if (!features.anyKey && whyUnfit(key) !== undefined) return
-  if (key.endsWith('/') && !features.exactRemove && !(await isEmptyFolder(tools, features, bucket, key))) return
+  if (key.endsWith('/') && !features.exactRemove && !(await isEmptyFolder(looking(tools), features, bucket, key)))
+    return
   try {
     await tools.session.call({
       method: 'web.RemoveObject',

@@ -6,8 +6,8 @@ import type { ByteRange, Download, GatewayFeatures, GatewayObject } from './gate
 import { whyUnfit } from './keys.js'
 import { factsFromHeaders, headerFacts } from './object-facts.js'
 import { invalidRange, parseContentRange, rangeHeader, type Span, spanOf } from './range.js'
-import { request, stat } from './stat.js'
-import type { Tools } from './tools.js'
+import { isReadable, request, stat } from './stat.js'
+import { looking, type Tools } from './tools.js'
 
 /** How often an object that changes between listing and download is looked at anew. */
 const ATTEMPTS = 3
@@ -27,8 +27,10 @@ export async function download(
     const direct = await downloadDirectly(tools, features, bucket, key, range)
     if (direct) return direct
   }
+  // Nothing is told of the object to somebody who may not read it, not even whether it is there.
+  if (tools.own && !(await isReadable(tools, bucket, key))) throw noSuchKey(bucket, key)
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const listed = await stat(tools, features, bucket, key)
+    const listed = await stat(looking(tools), features, bucket, key)
     if (!listed) throw noSuchKey(bucket, key)
     const span = spanOf(range, listed.size)
     const found = await downloadListed(tools, features, bucket, listed, span)
@@ -115,7 +117,7 @@ async function downloadListed(
     tools.log.info({ bucket, wrong }, 'the object changed between listing and download')
     return undefined
   }
-  if (isAmbiguous(response) && (await stat(tools, features, bucket, key))?.stamp !== listed.stamp) {
+  if (isAmbiguous(response) && (await stat(looking(tools), features, bucket, key))?.stamp !== listed.stamp) {
     response.destroy()
     return undefined
   }

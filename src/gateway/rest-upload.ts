@@ -100,13 +100,13 @@ abstract class UploadBase implements Upload {
   }
 
   /** `fresh`: not on one of the kept connections, which may all have been closed by a gateway that was started anew. */
-  protected async begin(token: string, extra: Record<string, string>, fresh = false): Promise<PutRequest> {
+  protected async begin(token: string | undefined, extra: Record<string, string>, fresh = false): Promise<PutRequest> {
     const own = await this.headers()
     if (this.#aborted) throw aborted()
     const headers = {
       ...own,
       ...extra,
-      authorization: `Bearer ${token}`,
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
       'content-length': this.target.length,
     }
     this.put = new PutRequest(this.#open(headers, fresh), this.tools.rest.idleMs)
@@ -151,7 +151,7 @@ class SmallUpload extends UploadBase {
     return this.tools.session.withLogin(async (token) => this.check(await this.#send(token, body)))
   }
 
-  async #send(token: string, body: Buffer | undefined): Promise<Answer> {
+  async #send(token: string | undefined, body: Buffer | undefined): Promise<Answer> {
     const put = await this.begin(token, {})
     put.end(body)
     try {
@@ -172,7 +172,7 @@ class SmallUpload extends UploadBase {
 /** A body that passes through: the gateway is asked before the first byte, and the last bytes stay here until commit. */
 class StreamedUpload extends UploadBase {
   #last: Buffer | undefined
-  #token = ''
+  #token: string | undefined
   #open = false
 
   protected take(chunk: Buffer): void | Promise<void> {
@@ -232,7 +232,7 @@ class StreamedUpload extends UploadBase {
   }
 
   /** Resolves undefined when the body may go out. */
-  async #ask(token: string): Promise<Answer | undefined> {
+  async #ask(token: string | undefined): Promise<Answer | undefined> {
     const expect = { expect: '100-continue' }
     const put = await this.begin(token, expect)
     try {
@@ -249,17 +249,18 @@ class StreamedUpload extends UploadBase {
 
   /** The S3Error for a failure after bytes have gone out: they cannot be sent again, so the client has to. */
   async #explain(error: unknown): Promise<S3Error> {
-    if (error instanceof TokenRefused) return this.#expired()
+    if (error instanceof TokenRefused) return this.#expired(error)
     if (!(error instanceof AnsweredEarly)) return unavailable(error)
     try {
       this.check((await this.put?.answer) as Answer)
       return early()
     } catch (refusal) {
-      return refusal instanceof TokenRefused ? this.#expired() : unavailable(refusal)
+      return refusal instanceof TokenRefused ? this.#expired(refusal) : unavailable(refusal)
     }
   }
 
-  #expired(): S3Error {
+  #expired(refusal: TokenRefused): S3Error {
+    if (this.#token === undefined) return refusal.final
     this.tools.session.forgetLogin(this.#token)
     return unavailable(undefined, 'The log-in at the object gateway ended during the upload. Try again.')
   }

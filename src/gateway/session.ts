@@ -1,12 +1,25 @@
 import type { GatewayAccount } from '../auth/caller.js'
+import { S3Error } from '../errors/s3-error.js'
 import { nonsense, TokenRefused } from './errors.js'
 import type { Rpc, RpcCall, RpcResult } from './rpc.js'
 import { usableUntil } from './token-life.js'
 
 export type AccountSource = GatewayAccount | (() => Promise<GatewayAccount>)
 
+/** As whom the gateway is called. */
+export interface Session {
+  /** Throws S3Error. */
+  call(call: Omit<RpcCall, 'token'>): Promise<RpcResult>
+  /** Runs `use` with the log-in token, once more with a new one if it throws TokenRefused. Without an account there is no token. */
+  withLogin<T>(use: (token: string | undefined) => Promise<T>): Promise<T>
+  /** Has the next call log in, if `token` is still the one in use. */
+  forgetLogin(token: string | undefined): void
+  /** As `withLogin`, with the short-lived token that downloads take in their address; '' without an account. */
+  withUrlToken<T>(use: (token: string) => Promise<T>): Promise<T>
+}
+
 /** One account's tokens: got when first needed, by one call however many wait, and again once when the gateway refuses them. */
-export class Session {
+export class AccountSession implements Session {
   readonly #rpc: Rpc
   readonly #login: RenewedToken
   readonly #url: RenewedToken
@@ -24,24 +37,55 @@ export class Session {
     })
   }
 
-  /** Calls with the log-in token. Throws S3Error. */
   call(call: Omit<RpcCall, 'token'>): Promise<RpcResult> {
     return this.withLogin((token) => this.#rpc.call({ ...call, token }))
   }
 
-  /** Runs `use` with the log-in token, once more with a new one if it throws TokenRefused. */
   withLogin<T>(use: (token: string) => Promise<T>): Promise<T> {
     return this.#login.use(use)
   }
 
-  /** Has the next call log in, if `token` is still the one in use. */
-  forgetLogin(token: string): void {
-    this.#login.forget(token)
+  forgetLogin(token: string | undefined): void {
+    if (token !== undefined) this.#login.forget(token)
   }
 
-  /** As `withLogin`, with the short-lived token that downloads take in their address. */
   withUrlToken<T>(use: (token: string) => Promise<T>): Promise<T> {
     return this.#url.use(use)
+  }
+}
+
+/** Nobody's calls: without a token the gateway's own bucket policies decide. */
+export class AnonymousSession implements Session {
+  readonly #rpc: Rpc
+
+  constructor(rpc: Rpc) {
+    this.#rpc = rpc
+  }
+
+  call(call: Omit<RpcCall, 'token'>): Promise<RpcResult> {
+    return refusable(() => this.#rpc.call(call))
+  }
+
+  withLogin<T>(use: (token: undefined) => Promise<T>): Promise<T> {
+    return refusable(() => use(undefined))
+  }
+
+  forgetLogin(): void {}
+
+  withUrlToken<T>(use: (token: string) => Promise<T>): Promise<T> {
+    return refusable(() => use(''))
+  }
+}
+
+/** What the gateway says of a missing log-in is what S3 calls AccessDenied, without a word about accounts. */
+export async function refusable<T>(run: () => T | Promise<T>): Promise<T> {
+  try {
+    return await run()
+  } catch (error) {
+    const final = error instanceof TokenRefused ? error.final : error
+    throw final instanceof S3Error && final.code === 'AccessDenied'
+      ? new S3Error('AccessDenied', { cause: final })
+      : final
   }
 }
 

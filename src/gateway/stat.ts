@@ -7,7 +7,7 @@ import { toObject } from './list-entry.js'
 import { lookUp, requireBucket } from './look-up.js'
 import { factsFromHeaders } from './object-facts.js'
 import { httpFailure, readAnswer } from './rest-client.js'
-import type { Tools } from './tools.js'
+import { looking, type Tools } from './tools.js'
 
 /** See Gateway.stat. */
 export async function stat(
@@ -21,8 +21,21 @@ export async function stat(
     const answer = await head(tools, features, bucket, key)
     if (answer !== 'unknown') return answer
   }
-  const entry = await lookUp(tools, features, bucket, key)
+  if (tools.own && !(await isReadable(tools, bucket, key))) return undefined
+  const entry = await lookUp(looking(tools), features, bucket, key)
   return entry && !entry.isPrefix ? toObject(features, entry) : undefined
+}
+
+/** Asks for the object's bytes and leaves them: the one way to learn whether somebody without an account may read it. Throws AccessDenied. */
+export async function isReadable(tools: Tools, bucket: string, key: string): Promise<boolean> {
+  try {
+    const response = await request(tools, 'GET', { bucket, key })
+    response.destroy()
+    return true
+  } catch (error) {
+    if (error instanceof S3Error && error.code === 'NoSuchKey') return false
+    throw error
+  }
 }
 
 /** `unknown` when the answer is not about an object: the gateway does not do what it says it does. */
@@ -72,6 +85,6 @@ export function request(
 }
 
 async function missing(tools: Tools, subject: Required<Subject>): Promise<S3Error> {
-  await requireBucket(tools, subject.bucket)
+  await requireBucket(looking(tools), subject.bucket)
   return noSuchKey(subject.bucket, subject.key)
 }

@@ -12,4 +12,11 @@ export interface Tools extends LevelSource {
   readonly features: FeatureCache
   readonly isMarker: MarkerLookup | undefined
   readonly log: Logger
+  /** With the log-in of an account, for finding out what has to be known beside; absent when these have one themselves. */
+  readonly own?: Tools
+}
+
+/** The tools to look with, as opposed to those to act with: somebody without an account acts alone, but is not shown what the looking finds. */
+export function looking(tools: Tools): Tools {
+  return tools.own ?? tools
 }

@@ -1,11 +1,13 @@
 import type { Context } from '../../context.js'
 import { S3Error } from '../../errors/s3-error.js'
+import { cannedAcl } from '../../policy/acl.js'
+import { requireOwnerEnforced } from '../../policy/ownership.js'
 import { defineOperation } from '../../registry/operation.js'
 import type { S3Request } from '../../request/s3-request.js'
 import { empty } from '../../response/reply.js'
 import { childText, parseXml } from '../../xml.js'
 import { requireBucketName } from '../common/buckets.js'
-import { refuseHeaders } from '../common/refused-headers.js'
+import { ACL, refuseHeaders } from '../common/refused-headers.js'
 
 export const createBucket = defineOperation({
   name: 'CreateBucket',
@@ -13,13 +15,22 @@ export const createBucket = defineOperation({
   on: { method: 'PUT', resource: 'bucket' },
   async run(request, context) {
     requireBucketName(request.bucket)
-    refuseHeaders(request.headers)
+    refuseHeaders(request.headers, [ACL])
+    refuseAcl(request)
     await checkLocation(request, context)
     await context.gateway.makeBucket(request.bucket)
     await forgetSettings(request.bucket, context)
     return empty({ location: `/${request.bucket}` })
   },
 })
+
+/** A new bucket is nobody's but its owner's. */
+function refuseAcl({ headers }: S3Request<'bucket'>): void {
+  const acl = cannedAcl(headers)
+  if (acl?.READ || acl?.WRITE) throw new S3Error('InvalidBucketAclWithObjectOwnership')
+  const ownership = headers['x-amz-object-ownership']
+  if (ownership !== undefined) requireOwnerEnforced(String(ownership))
+}
 
 /** Settings that an earlier bucket of this name left behind, removed by somebody else or half removed here, must not become this one's. */
 async function forgetSettings(bucket: string, context: Context): Promise<void> {

@@ -6,6 +6,7 @@ import { requireBucket } from '../common/buckets.js'
 export const getBucketLocation = defineOperation({
   name: 'GetBucketLocation',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketLocation.html',
+  access: 'anonymous',
   on: { method: 'GET', resource: 'bucket', query: ['location'] },
   async run(request, context) {
     await requireBucket(context, request.bucket)

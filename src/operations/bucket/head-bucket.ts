@@ -5,6 +5,7 @@ import { requireBucket } from '../common/buckets.js'
 export const headBucket = defineOperation({
   name: 'HeadBucket',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadBucket.html',
+  access: 'anonymous',
   on: { method: 'HEAD', resource: 'bucket' },
   async run(request, context) {
     await requireBucket(context, request.bucket)

@@ -9,6 +9,7 @@ import { ownerElement } from '../common/owner.js'
 export const listObjectVersions = defineOperation({
   name: 'ListObjectVersions',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectVersions.html',
+  access: 'anonymous',
   on: {
     method: 'GET',
     resource: 'bucket',

@@ -8,6 +8,7 @@ import { decodeToken, encodeToken } from '../common/tokens.js'
 export const listObjectsV2 = defineOperation({
   name: 'ListObjectsV2',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html',
+  access: 'anonymous',
   on: {
     method: 'GET',
     resource: 'bucket',

@@ -7,6 +7,7 @@ import { ownerElement } from '../common/owner.js'
 export const listObjects = defineOperation({
   name: 'ListObjects',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjects.html',
+  access: 'anonymous',
   on: {
     method: 'GET',
     resource: 'bucket',

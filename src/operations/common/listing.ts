@@ -3,7 +3,6 @@ import { S3Error } from '../../errors/s3-error.js'
 import type { Query } from '../../request/query.js'
 import type { StoreEntry, StorePage } from '../../store/store.js'
 import { element } from '../../xml.js'
-import { requireBucket } from './buckets.js'
 import { quoted } from './etags.js'
 import { pageSize } from './numbers.js'
 import { xmlTime } from './times.js'
@@ -44,7 +43,8 @@ export function urlEncoded(text: string): string {
 /** A page; with maxKeys 0 an empty one, of a bucket that exists. */
 export async function listPage(context: Context, bucket: string, list: ListRequest, after: string): Promise<StorePage> {
   if (list.maxKeys === 0) {
-    await requireBucket(context, bucket)
+    // Also asks whether this prefix may be listed at all.
+    await context.store.list(bucket, { prefix: list.prefix, delimiter: list.delimiter, after: '', limit: 1 })
     return { entries: [], truncated: false }
   }
   return context.store.list(bucket, { prefix: list.prefix, delimiter: list.delimiter, after, limit: list.maxKeys })

@@ -1,3 +1,5 @@
+import type { Context } from '../../context.js'
+import { S3Error } from '../../errors/s3-error.js'
 import type { S3Request } from '../../request/s3-request.js'
 import type { ReplyHeaders } from '../../response/reply.js'
 import { OVERRIDES } from './object-headers.js'
@@ -11,4 +13,14 @@ export function withOverrides(request: S3Request<'object'>, headers: ReplyHeader
     if (value !== undefined) changed[header] = Buffer.from(value.replace(/[\x00-\x1f\x7f]/g, ' ')).toString('latin1')
   }
   return changed
+}
+
+/** Otherwise anybody could have a page of his own making shown from here. Throws InvalidRequest. */
+export function refuseAnonymousOverrides({ query }: S3Request<'object'>, { caller }: Context): void {
+  const given = Object.keys(OVERRIDES).find((parameter) => query.has(parameter))
+  if (caller || given === undefined) return
+  throw new S3Error('InvalidRequest', {
+    message: 'Request specific response headers cannot be used for anonymous GET requests.',
+    fields: { ArgumentName: given },
+  })
 }

@@ -20,8 +20,17 @@ export function initiatorElement(context: Pick<Context, 'caller'>): string {
   return person('Initiator', idOf(accessKeyId), accessKeyId)
 }
 
+/** `<ID>` and `<DisplayName>` of the owner. */
+export function ownerNames(context: Pick<Context, 'caller'>): string {
+  return names(ownerId(context), 'dealgate')
+}
+
+function names(id: string, displayName: string): string {
+  return element('ID', id) + element('DisplayName', displayName)
+}
+
 function person(name: string, id: string, displayName: string): string {
-  return `<${name}>${element('ID', id)}${element('DisplayName', displayName)}</${name}>`
+  return `<${name}>${names(id, displayName)}</${name}>`
 }
 
 function idOf(text: string): string {

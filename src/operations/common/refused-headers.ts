@@ -4,6 +4,9 @@ import { S3Error } from '../../errors/s3-error.js'
 /** Classes whose objects are stored as any other; archive classes need a plugin that keeps their promise. */
 const HOT_CLASSES = new Set(['STANDARD', 'STANDARD_IA', 'ONEZONE_IA', 'REDUCED_REDUNDANCY', 'INTELLIGENT_TIERING'])
 
+/** Read by operations that write; see policy/apply-acl.ts. */
+export const ACL = 'x-amz-acl'
+
 /** Headers that ask for something this gateway cannot do. Dropping one silently would break what the client relies on. */
 const REFUSED =
   /^x-amz-(server-side-encryption|object-lock-|website-redirect-location|grant-|tagging|copy-source-server-side-encryption|write-offset-bytes|bucket-object-lock-enabled$)/
@@ -25,8 +28,8 @@ export function refuseHeaders(headers: IncomingHttpHeaders, honoured: readonly s
       fields: { Header: name },
     })
   }
-  const acl = headers['x-amz-acl']
-  if (acl !== undefined && acl !== 'private' && acl !== 'bucket-owner-full-control') {
+  const acl = headers[ACL]
+  if (!honoured.includes(ACL) && acl !== undefined && acl !== 'private' && acl !== 'bucket-owner-full-control') {
     throw new S3Error('NotImplemented', {
       message: 'Only the canned ACL "private" is implemented.',
       fields: { Header: 'x-amz-acl' },

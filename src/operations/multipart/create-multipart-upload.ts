@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { ChecksumAlgorithm } from '../../common/checksums.js'
 import { isCombinable } from '../../common/checksums.js'
 import { S3Error } from '../../errors/s3-error.js'
+import { requireAclTrue } from '../../policy/apply-acl.js'
 import { defineOperation } from '../../registry/operation.js'
 import type { S3Request } from '../../request/s3-request.js'
 import { xml } from '../../response/reply.js'
@@ -11,7 +12,7 @@ import { document, element } from '../../xml.js'
 import { readAttributes } from '../common/attributes.js'
 import { requireBucket } from '../common/buckets.js'
 import { checksumAlgorithmHeader, headerText } from '../common/headers.js'
-import { refuseHeaders } from '../common/refused-headers.js'
+import { ACL, refuseHeaders } from '../common/refused-headers.js'
 import { accessKeyId } from './upload.js'
 
 export const createMultipartUpload = defineOperation({
@@ -19,7 +20,8 @@ export const createMultipartUpload = defineOperation({
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateMultipartUpload.html',
   on: { method: 'POST', resource: 'object', query: ['uploads'] },
   async run(request, context) {
-    refuseHeaders(request.headers, [TAGGING])
+    refuseHeaders(request.headers, [TAGGING, ACL])
+    await requireAclTrue(request, context)
     const checksum = readChecksum(request)
     const attributes = readAttributes(request.headers, context.limits.maxMetadataBytes)
     const tags = taggingOfHeader(request.headers)

@@ -1,5 +1,6 @@
 import type { Context } from '../../context.js'
 import { S3Error } from '../../errors/s3-error.js'
+import { requireAclTrue } from '../../policy/apply-acl.js'
 import { defineOperation } from '../../registry/operation.js'
 import type { S3Request } from '../../request/s3-request.js'
 import type { PutRequest, PutResult, StoredObject } from '../../store/store.js'
@@ -10,7 +11,7 @@ import { causeOf } from '../common/cause.js'
 import { checkSource, copiedBytes, readCopySource } from '../common/copy-source.js'
 import { quoted } from '../common/etags.js'
 import { checksumAlgorithmHeader, headerText } from '../common/headers.js'
-import { refuseHeaders } from '../common/refused-headers.js'
+import { ACL, refuseHeaders } from '../common/refused-headers.js'
 import { xmlTime } from '../common/times.js'
 import { writePrecondition } from '../common/write-conditions.js'
 
@@ -19,7 +20,8 @@ export const copyObject = defineOperation({
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html',
   on: { method: 'PUT', resource: 'object', header: 'x-amz-copy-source' },
   async run(request, context) {
-    refuseHeaders(request.headers, [TAGGING, TAGGING_DIRECTIVE])
+    refuseHeaders(request.headers, [TAGGING, TAGGING_DIRECTIVE, ACL])
+    await requireAclTrue(request, context)
     const from = readCopySource(request)
     const source = await context.store.head(from.bucket, from.key)
     checkSource(request, source)

@@ -8,6 +8,7 @@ import { refuseVersion } from '../common/version.js'
 export const deleteObject = defineOperation({
   name: 'DeleteObject',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObject.html',
+  access: 'anonymous',
   on: { method: 'DELETE', resource: 'object', params: ['versionId'] },
   async run(request, context) {
     refuseVersion(request.query)

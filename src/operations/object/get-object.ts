@@ -7,7 +7,7 @@ import type { Reply } from '../../response/reply.js'
 import type { StoredObject } from '../../store/store.js'
 import { listsEtag } from '../common/etags.js'
 import { OVERRIDES, objectHeaders } from '../common/object-headers.js'
-import { withOverrides } from '../common/overrides.js'
+import { refuseAnonymousOverrides, withOverrides } from '../common/overrides.js'
 import { type LocatedPart, locatePart, partHeaders } from '../common/part-number.js'
 import { parseRange } from '../common/range.js'
 import { checkConditions, mayBeUnchanged, READ } from '../common/read-conditions.js'
@@ -20,9 +20,11 @@ const ATTEMPTS = 3
 export const getObject = defineOperation({
   name: 'GetObject',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html',
+  access: 'anonymous',
   on: { method: 'GET', resource: 'object', params: ['versionId', 'partNumber', ...Object.keys(OVERRIDES)] },
   async run(request, context): Promise<Reply> {
     refuseVersion(request.query)
+    refuseAnonymousOverrides(request, context)
     if (request.headers.range && request.query.has('partNumber')) {
       throw new S3Error('InvalidRequest', {
         message: 'Cannot specify both Range header and partNumber query parameter',

@@ -2,7 +2,7 @@ import { S3Error } from '../../errors/s3-error.js'
 import { defineOperation } from '../../registry/operation.js'
 import type { Reply } from '../../response/reply.js'
 import { OVERRIDES, objectHeaders } from '../common/object-headers.js'
-import { withOverrides } from '../common/overrides.js'
+import { refuseAnonymousOverrides, withOverrides } from '../common/overrides.js'
 import { locatePart, partHeaders } from '../common/part-number.js'
 import { parseRange } from '../common/range.js'
 import { checkConditions, READ } from '../common/read-conditions.js'
@@ -13,9 +13,11 @@ import { refuseVersion } from '../common/version.js'
 export const headObject = defineOperation({
   name: 'HeadObject',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html',
+  access: 'anonymous',
   on: { method: 'HEAD', resource: 'object', params: ['versionId', 'partNumber', ...Object.keys(OVERRIDES)] },
   async run(request, context): Promise<Reply> {
     refuseVersion(request.query)
+    refuseAnonymousOverrides(request, context)
     const object = await context.store.head(request.bucket, request.key)
     if (checkConditions(request.headers, object, READ) === 'unchanged')
       return { status: 304, headers: objectHeaders(object) }

@@ -1,4 +1,5 @@
 import { S3Error } from '../../errors/s3-error.js'
+import { requireAclTrue } from '../../policy/apply-acl.js'
 import { defineOperation } from '../../registry/operation.js'
 import { empty } from '../../response/reply.js'
 import { TAGGING, taggingOfHeader } from '../../tagging/tagging-headers.js'
@@ -6,15 +7,19 @@ import { readAttributes } from '../common/attributes.js'
 import { causeOf } from '../common/cause.js'
 import { quoted } from '../common/etags.js'
 import { checksumHeaders } from '../common/object-headers.js'
-import { refuseHeaders } from '../common/refused-headers.js'
+import { ACL, refuseHeaders } from '../common/refused-headers.js'
 import { writePrecondition } from '../common/write-conditions.js'
 
 export const putObject = defineOperation({
   name: 'PutObject',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html',
+  access: 'anonymous',
   on: { method: 'PUT', resource: 'object' },
   async run(request, context) {
-    refuseHeaders(request.headers, [TAGGING])
+    refuseHeaders(request.headers, [TAGGING, ACL])
+    await requireAclTrue(request, context)
+    // Policies for everybody have no right to tag.
+    if (!context.caller && request.headers[TAGGING] !== undefined) throw new S3Error('AccessDenied')
     if (request.headers['content-length'] === undefined && request.headers['transfer-encoding'] === undefined)
       throw new S3Error('MissingContentLength')
     const result = await context.store.put({

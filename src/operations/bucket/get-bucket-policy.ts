@@ -1,0 +1,14 @@
+import { S3Error } from '../../errors/s3-error.js'
+import { readPolicy } from '../../policy/bucket-policy.js'
+import { defineOperation } from '../../registry/operation.js'
+
+export const getBucketPolicy = defineOperation({
+  name: 'GetBucketPolicy',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketPolicy.html',
+  on: { method: 'GET', resource: 'bucket', query: ['policy'] },
+  async run(request, context) {
+    const document = await readPolicy(context, request.bucket)
+    if (document === undefined) throw new S3Error('NoSuchBucketPolicy', { fields: { BucketName: request.bucket } })
+    return { status: 200, headers: { 'content-type': 'application/json' }, body: document }
+  },
+})

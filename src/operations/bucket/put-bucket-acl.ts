@@ -1,0 +1,22 @@
+import { bucketGrants } from '../../policy/acl.js'
+import { applyAcl, readAcl } from '../../policy/apply-acl.js'
+import { defineOperation } from '../../registry/operation.js'
+import { empty } from '../../response/reply.js'
+import { requireBucket } from '../common/buckets.js'
+import { ACL, refuseHeaders } from '../common/refused-headers.js'
+
+/** Accepts the ACL that is true: what the bucket policy lets everybody do. The gateway has no rights by bucket or object alone. */
+export const putBucketAcl = defineOperation({
+  name: 'PutBucketAcl',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketAcl.html',
+  on: { method: 'PUT', resource: 'bucket', query: ['acl'] },
+  async run(request, context) {
+    refuseHeaders(request.headers, [ACL])
+    context.requireWholeBucket(request.bucket, 'write')
+    const asked = await readAcl(request, context)
+    const entries = await context.gateway.listPolicies(request.bucket)
+    if (entries.length === 0) await requireBucket(context, request.bucket)
+    await applyAcl(context, request.bucket, asked, bucketGrants(entries))
+    return empty()
+  },
+})

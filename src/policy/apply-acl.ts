@@ -1,0 +1,52 @@
+import type { Context } from '../context.js'
+import { S3Error } from '../errors/s3-error.js'
+import type { S3Request } from '../request/s3-request.js'
+import { cannedAcl, objectGrants, type PublicGrants, requireGranted, requireTrue } from './acl.js'
+import { readAclDocument } from './acl-document.js'
+
+/** What a PutBucketAcl or PutObjectAcl asks for, in its header or its body. */
+export async function readAcl(request: S3Request, context: Context): Promise<PublicGrants> {
+  const inHeader = cannedAcl(request.headers)
+  const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
+  if (inHeader && bytes.length > 0) {
+    throw new S3Error('InvalidRequest', { message: 'An ACL is given in x-amz-acl or in the body, not in both.' })
+  }
+  if (inHeader) return inHeader
+  if (bytes.length > 0) return readAclDocument(bytes, context)
+  throw new S3Error('MissingSecurityHeader', {
+    message: 'An ACL is needed: in x-amz-acl, or in the body.',
+    fields: { MissingHeaderName: 'x-amz-acl' },
+  })
+}
+
+/** Accepts an ACL that is true, and no other: there is nothing to store. */
+export async function applyAcl(
+  context: Context,
+  bucket: string,
+  asked: PublicGrants,
+  current: PublicGrants,
+): Promise<void> {
+  await refuseBlocked(context, bucket, asked)
+  requireTrue(asked, current)
+}
+
+/**
+ * x-amz-acl of a write. `private` says that the ACL grants nothing, which is always so; more has to be granted by the bucket policy already.
+ * @throws S3Error AccessControlListNotSupported, InvalidArgument, AccessDenied
+ */
+export async function requireAclTrue(request: S3Request<'object'>, context: Context): Promise<void> {
+  const asked = cannedAcl(request.headers)
+  if (!asked?.READ && !asked?.WRITE) return
+  await refuseBlocked(context, request.bucket, asked)
+  requireGranted(asked, objectGrants(await context.gateway.listPolicies(request.bucket), request.key))
+}
+
+/** https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-control-block-public-access.html#access-control-block-public-access-options */
+async function refuseBlocked(context: Context, bucket: string, asked: PublicGrants): Promise<void> {
+  if (!asked.READ && !asked.WRITE) return
+  const block = await context.settings.get(bucket, 'publicAccessBlock')
+  if (!block?.BlockPublicAcls) return
+  throw new S3Error('AccessDenied', {
+    message: "The bucket's public access block has BlockPublicAcls: public ACLs are refused.",
+  })
+}
