@@ -12,6 +12,6 @@ export const getBucketPolicyStatus = defineOperation({
   async run(request, context) {
     if ((await readPolicy(context, request.bucket)) === undefined)
       throw new S3Error('NoSuchBucketPolicy', { fields: { BucketName: request.bucket } })
-    return xml(document('PolicyStatus', element('IsPublic', 'TRUE')))
+    return xml(document('PolicyStatus', element('IsPublic', true)))
   },
 })
