@@ -65,8 +65,7 @@ export async function parseXml(bytes: Buffer, root: string): Promise<XmlNode> {
   }
   const tree = parsed as Record<string, unknown> | null
   if (!tree || !Object.hasOwn(tree, root)) throw malformed(`The root element must be ${root}.`)
-  if (!new RegExp(`(</(?:[\\w.-]+:)?${root}\\s*>|/>)\\s*(<!--[^]*?-->\\s*)*$`).test(text))
-    throw malformed('There is text after the root element.')
+  if (!endsWithRoot(text, root)) throw malformed('There is text after the root element.')
   return toNode(tree[root])
 }
 
@@ -85,6 +84,16 @@ function refuseDepth(text: string): void {
     else if (!tag[2]) depth++
     if (depth > MAX_DEPTH) throw malformed('The document is nested too deeply.')
   }
+}
+
+/** xml2js takes a document for done at the end of its root. White space and comments may follow (XML 1.0, production 1). */
+function endsWithRoot(text: string, root: string): boolean {
+  let rest = text.trimEnd()
+  // Comments come off one by one: a pattern for any number of them can be made to try every way of dividing them.
+  while (rest.endsWith('-->')) rest = rest.slice(0, rest.lastIndexOf('<!--')).trimEnd()
+  const last = rest.slice(rest.lastIndexOf('<'))
+  const [, slash, name, closed] = /^<(\/?)(?:[^\s:/>]+:)?([^\s:/>]+).*?(\/?)>$/s.exec(last) ?? []
+  return name === root && (slash === '/' || closed === '/')
 }
 
 function localName(name: string): string {

@@ -30,6 +30,7 @@ t.test('parseXml: what is refused', async (t) => {
     'an unclosed element': '<A><B></A>',
     'text after the root': '<A></A>junk',
     'a second root': '<A></A><B></B>',
+    'an empty second root': '<A></A><B/>',
     nothing: '',
     'no XML': 'hello',
     'deep nesting': `<A>${'<B>'.repeat(5000)}${'</B>'.repeat(5000)}</A>`,
@@ -40,6 +41,17 @@ t.test('parseXml: what is refused', async (t) => {
     { code: 'MalformedXML' },
     'invalid UTF-8',
   )
+})
+
+t.test('parseXml: white space and comments may follow the root', async (t) => {
+  for (const text of ['<A/> <!-- a --> <!-- b -->\n', '<s:A xmlns:s="u"></s:A><!---->', '<A ></A >\n', '<A b="c" />'])
+    await t.resolves(parse(text), text)
+})
+
+t.test('parseXml: comments cannot keep it busy', async (t) => {
+  // Divided into groups in every possible way, these would take longer than anybody waits.
+  const { children } = await parse(`<A><B/>${'<!---->'.repeat(200)}</A>${'<!---->'.repeat(200)}`)
+  t.equal(children.size, 1)
 })
 
 t.test('escapeXml: any text that XML can hold survives a round trip', async (t) => {
