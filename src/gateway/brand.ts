@@ -28,7 +28,7 @@ export function brandNames(brand: Brand): BrandNames {
   const path = checked(brand.path)
   const header = checked(brand.header)
   const target = (verb: string, bucket: string, key: string) =>
-    `/${path}/${verb}/${encodePath(bucket)}/${encodePath(key)}`
+    `/${path}/${verb}/${encodeSegment(bucket)}/${encodePath(key)}`
   return {
     rpcPath: `/${path}/webrpc`,
     uploadPath: (bucket, key) => target('upload', bucket, key),

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { S3Error } from '../errors/s3-error.js'
 import type { Limits } from '../limits.js'
 import { type Addressing, bucketOfHost, hostsOf, isSecure } from './addressing.js'
+import { refuseNoBucketName } from './bucket-name.js'
 import { Query } from './query.js'
 import type { Method, RequestHead } from './s3-request.js'
 
@@ -75,7 +76,7 @@ function addressed(hostBucket: string | undefined, path: string, maxKeyBytes: nu
 }
 
 function inBucket(bucket: string, rawKey: string, maxKeyBytes: number): Address {
-  if (bucket === '') throw new S3Error('InvalidBucketName', { message: 'The request names no bucket.' })
+  refuseNoBucketName(bucket)
   const key = decodePath(rawKey)
   if (key === '') return { resource: 'bucket', bucket, key: undefined }
   if (Buffer.byteLength(key) > maxKeyBytes) {

@@ -25,6 +25,11 @@ async function start(t: Test, script: Script): Promise<ScriptedGateway> {
 t.test('brand words are in every name on the wire', async (t) => {
   const neutral = brandNames(neutralBrand)
   t.equal(neutral.uploadPath('b', 'a b/ü?#%+/..//'), '/gateway/upload/b/a%20b/%C3%BC%3F%23%25%2B/..//')
+  t.equal(
+    neutral.downloadPath('b/c', 'd'),
+    '/gateway/download/b%2Fc/d',
+    'a bucket is one segment, whatever it is called',
+  )
   t.equal(neutral.header('error-code'), 'x-cloud-error-code')
   t.equal(neutral.member('Features'), 'GatewayFeatures')
   const other = brandNames({ path: 'minio', header: 'amz' })

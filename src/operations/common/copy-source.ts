@@ -1,6 +1,7 @@
 import type { Context } from '../../context.js'
 import { S3Error } from '../../errors/s3-error.js'
 import type { ByteRange } from '../../gateway/gateway.js'
+import { refuseNoBucketName } from '../../request/bucket-name.js'
 import { Query } from '../../request/query.js'
 import type { S3Request } from '../../request/s3-request.js'
 import { digesting } from '../../store/digesting.js'
@@ -14,7 +15,7 @@ export interface CopySource {
   readonly key: string
 }
 
-/** Reads x-amz-copy-source: `/bucket/key` or `bucket/key`, percent-encoded, perhaps with `?versionId=null`. Throws InvalidArgument. */
+/** Reads x-amz-copy-source: `/bucket/key` or `bucket/key`, percent-encoded, perhaps with `?versionId=null`. Throws InvalidArgument, InvalidBucketName. */
 export function readCopySource(request: S3Request<'object'>): CopySource {
   const header = headerText(request.headers, 'x-amz-copy-source') ?? ''
   const at = header.lastIndexOf('?versionId=')
@@ -22,7 +23,9 @@ export function readCopySource(request: S3Request<'object'>): CopySource {
   const path = decode(at >= 0 ? header.slice(0, at) : header).replace(/^\//, '')
   const slash = path.indexOf('/')
   if (slash <= 0 || slash === path.length - 1) throw malformed()
-  return { bucket: path.slice(0, slash), key: path.slice(slash + 1) }
+  const bucket = path.slice(0, slash)
+  refuseNoBucketName(bucket)
+  return { bucket, key: path.slice(slash + 1) }
 }
 
 function decode(text: string): string {
