@@ -3,6 +3,7 @@ import t from 'tap'
 import { defaultText } from '../src/cli/program.js'
 import { flagOf, type Option, optionNames, options, variableOf } from '../src/config.js'
 import { s3Plugin } from '../src/operations/index.js'
+import { refusedOperations } from '../src/operations/refused.js'
 import type { AnyOperation } from '../src/registry/plugin.js'
 import { quirks } from '../src/services/gateway/quirks.js'
 
@@ -71,7 +72,11 @@ function compare(document: string, name: string, expected: string): void {
 }
 
 compare('README.md', 'options', optionTable())
-compare('README.md', 'operations', operationTable(s3Plugin.operations))
+compare(
+  'README.md',
+  'operations',
+  operationTable(s3Plugin.operations.filter((operation) => !refusedOperations.includes(operation))),
+)
 compare('docs/operations.md', 'quirks', quirkTable())
 
 const firstScreen = readFileSync('README.md', 'utf8').split('\n').slice(0, 30).join('\n')

@@ -92,6 +92,7 @@ export const codes = {
   NoSuchBucket: { status: 404, message: 'The specified bucket does not exist.' },
   NoSuchBucketPolicy: { status: 404, message: 'The specified bucket does not have a bucket policy.' },
   NoSuchCORSConfiguration: { status: 404, message: 'The CORS configuration does not exist' },
+  NoSuchConfiguration: { status: 404, message: 'The specified configuration does not exist.' },
   NoSuchKey: { status: 404, message: 'The specified key does not exist.' },
   NoSuchPublicAccessBlockConfiguration: {
     status: 404,
@@ -107,15 +108,24 @@ export const codes = {
     status: 404,
     message: 'The version ID specified in the request does not match an existing version.',
   },
+  NoSuchWebsiteConfiguration: {
+    status: 404,
+    message: 'The specified bucket does not have a website configuration',
+  },
   NotImplemented: {
     status: 501,
     message: 'A header or parameter that you provided implies functionality that is not implemented.',
+  },
+  ObjectLockConfigurationNotFoundError: {
+    status: 404,
+    message: 'Object Lock configuration does not exist for this bucket',
   },
   OperationAborted: {
     status: 409,
     message: 'A conflicting conditional operation is currently in progress against this resource. Try again.',
   },
   PreconditionFailed: { status: 412, message: 'At least one of the preconditions that you specified did not hold.' },
+  ReplicationConfigurationNotFoundError: { status: 404, message: 'The replication configuration was not found' },
   RequestHeaderSectionTooLarge: {
     status: 400,
     message: 'The request header section exceeds the maximum allowed size.',
@@ -127,6 +137,10 @@ export const codes = {
   RequestTimeTooSkewed: {
     status: 403,
     message: "The difference between the request time and the server's time is too large.",
+  },
+  ServerSideEncryptionConfigurationNotFoundError: {
+    status: 404,
+    message: 'The server side encryption configuration was not found',
   },
   ServiceUnavailable: { status: 503, message: 'Service is unable to handle request. Try again.' },
   SignatureDoesNotMatch: {

@@ -22,6 +22,8 @@ export interface Operation<R extends Resource = Resource> {
   readonly name: string
   /** The page or section that defines it. */
   readonly source: string
+  /** What it leaves out of the operation that `source` describes, in a sentence or two for docs/s3-compatibility.md. Absent: nothing. */
+  readonly partly?: string
   readonly on: Selector<R>
   /**
    * Who may call it. `signed` (default): whoever signed the request. `anonymous`: also somebody who did not, as far as the gateway's own bucket policies let

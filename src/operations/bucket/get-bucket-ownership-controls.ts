@@ -9,6 +9,7 @@ export const getBucketOwnershipControls = defineOperation({
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketOwnershipControls.html',
   on: { method: 'GET', resource: 'bucket', query: ['ownershipControls'] },
   async run(request, context) {
+    context.requireWholeBucket(request.bucket, 'read')
     await requireBucket(context, request.bucket)
     return xml(document('OwnershipControls', `<Rule>${element('ObjectOwnership', 'BucketOwnerEnforced')}</Rule>`))
   },

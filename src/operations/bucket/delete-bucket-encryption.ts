@@ -1,0 +1,16 @@
+import { defineOperation } from '../../registry/operation.js'
+import { noContent } from '../../response/reply.js'
+import { requireBucket } from '../common/buckets.js'
+
+/** As S3 answers where there was none. */
+export const deleteBucketEncryption = defineOperation({
+  name: 'DeleteBucketEncryption',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteBucketEncryption.html',
+  partly: 'There is never a configuration to delete.',
+  on: { method: 'DELETE', resource: 'bucket', query: ['encryption'] },
+  async run(request, context) {
+    context.requireWholeBucket(request.bucket, 'write')
+    await requireBucket(context, request.bucket)
+    return noContent()
+  },
+})
