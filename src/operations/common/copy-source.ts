@@ -58,11 +58,15 @@ export function copiedBytes(context: Context, object: StoredObject, range?: { fi
       const { object: opened, download } = await context.store.open(object.bucket, object.key, wanted)
       if (opened.stamp !== object.stamp) {
         download.discard()
-        throw new S3Error('PreconditionFailed', {
-          message: 'The source object was overwritten while it was being copied. Try again.',
-        })
+        throw sourceChanged()
       }
       return digesting((to) => download.consume(to), sink, options)
     },
   }
+}
+
+export function sourceChanged(): S3Error {
+  return new S3Error('PreconditionFailed', {
+    message: 'The source object was overwritten while it was being copied. Try again.',
+  })
 }

@@ -3,12 +3,12 @@ import { S3Error } from '../../errors/s3-error.js'
 import { requireAclTrue } from '../../policy/apply-acl.js'
 import { defineOperation } from '../../registry/operation.js'
 import type { S3Request } from '../../request/s3-request.js'
-import type { PutRequest, PutResult, StoredObject } from '../../store/store.js'
+import type { Precondition, PutRequest, PutResult, StoredObject } from '../../store/store.js'
 import { TAGGING, TAGGING_DIRECTIVE, taggingOfCopy } from '../../tagging/tagging-headers.js'
 import { document, element } from '../../xml.js'
 import { readAttributes } from '../common/attributes.js'
 import { causeOf } from '../common/cause.js'
-import { checkSource, copiedBytes, readCopySource } from '../common/copy-source.js'
+import { checkSource, copiedBytes, readCopySource, sourceChanged } from '../common/copy-source.js'
 import { quoted } from '../common/etags.js'
 import { checksumAlgorithmHeader, headerText } from '../common/headers.js'
 import { ACL, refuseHeaders } from '../common/refused-headers.js'
@@ -58,10 +58,24 @@ async function copy(
     checksum: asked === undefined && source.checksum?.type === 'FULL_OBJECT' ? source.checksum : undefined,
     wantChecksum: asked ?? (source.checksum?.type === 'COMPOSITE' ? source.checksum.algorithm : undefined),
     event: causeOf('ObjectCreated:Copy', request, context),
-    precondition: writePrecondition(request.headers),
+    precondition: copyPrecondition(request, source),
     maxBytes: context.limits.maxPutBytes,
   })
   return document('CopyObjectResult', copyResult(result))
+}
+
+/** A copy onto itself changes what is there: what was written or removed since it began must not give way to the older bytes. */
+function copyPrecondition(request: S3Request<'object'>, source: StoredObject): Precondition | undefined {
+  const asked = writePrecondition(request.headers)
+  if (!isItself(request, source)) return asked
+  return (current) => {
+    asked?.(current)
+    if (current?.stamp !== source.stamp) throw sourceChanged()
+  }
+}
+
+function isItself(request: S3Request<'object'>, source: StoredObject): boolean {
+  return source.bucket === request.bucket && source.key === request.key
 }
 
 function copyResult(result: PutResult): string {
@@ -89,11 +103,7 @@ function copiedAttributes(
     })
   }
   if (directive === 'REPLACE') return readAttributes(request.headers, context.limits.maxMetadataBytes)
-  if (
-    source.bucket === request.bucket &&
-    source.key === request.key &&
-    request.headers['x-amz-storage-class'] === undefined
-  ) {
+  if (isItself(request, source) && request.headers['x-amz-storage-class'] === undefined) {
     throw new S3Error('InvalidRequest', {
       message:
         "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.",
