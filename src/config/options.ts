@@ -1,4 +1,5 @@
 import { defaultLimits } from '../limits.js'
+import { addressing } from '../request/addressing.js'
 import { parseQuirks } from '../services/gateway/quirks.js'
 import { checkedText, choice, httpUrl, integer, type Kind, list, onOff, text, url } from './kinds.js'
 
@@ -46,12 +47,7 @@ const brandWord = text('word', 'lower-case letters and digits, a letter first', 
 const accessKey = text('id', '3 to 128 characters of ASCII without space , / =', /^(?:(?![,/=])[\x21-\x7e]){3,128}$/)
 const secretKey = text('secret', '8 to 128 characters of ASCII without space', /^[\x21-\x7e]{8,128}$/)
 const quirks = checkedText('names', 'none, legacy, or names of quirks joined by commas', parseQuirks)
-// No IP address: its last part has digits only, which the name of no host ends in.
-const domain = text(
-  'host',
-  'a host name without port, and no IP address',
-  /^(?=.{1,253}$)(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*(?!\d+$)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/,
-)
+const domain = checkedText('host', 'a host name without port, and no IP address', (value) => addressing([value], false))
 const basePath = text('path', 'a path that starts with / and does not end in one', /^(?:\/[^/?#\s,]+)+$/)
 
 /**

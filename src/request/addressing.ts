@@ -13,9 +13,9 @@ export const pathStyle: Addressing = Object.freeze({ domains: Object.freeze([]),
 
 /** Throws TypeError for a domain that cannot be: an address, or anything with a port. */
 export function addressing(domains: readonly string[], trustForwardedHost: boolean): Addressing {
-  const names = domains.map((domain) => hostName(domain))
+  const names = domains.map((domain) => domain.replace(/\.$/, '').toLowerCase())
   const wrong = names.find((name) => !DOMAIN.test(name))
-  if (wrong !== undefined) throw new TypeError(`${wrong} is not a domain: a host name without port, and no IP address`)
+  if (wrong !== undefined) throw new TypeError(`${wrong} is no host name without port, or it is an IP address`)
   // The longest first: a host below several domains belongs to the innermost.
   return { domains: names.sort((a, b) => b.length - a.length), trustForwardedHost }
 }

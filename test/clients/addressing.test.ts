@@ -1,0 +1,247 @@
+import { writeFileSync } from 'node:fs'
+import { createServer, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
+import type { AddressInfo, LookupFunction } from 'node:net'
+import { join } from 'node:path'
+import {
+  CompleteMultipartUploadCommand,
+  CreateBucketCommand,
+  CreateMultipartUploadCommand,
+  GetObjectCommand,
+  HeadBucketCommand,
+  ListBucketsCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3'
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
+import express from 'express'
+import t, { type Test } from 'tap'
+import type { ProxyOptions } from '../../src/create-proxy.js'
+import { startInProcess } from '../support/in-process.js'
+import { isInstalled, run } from '../support/program.js'
+import { exchange, presign, signedRequest } from '../support/signed-request.js'
+
+const keys = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
+const DOMAIN = 's3.dealgate.test'
+const BUCKETS = ['photos', 'my.dotted.bucket']
+
+function start(t: Test, options: Partial<ProxyOptions> = {}) {
+  return startInProcess(t, 'full', { identities: [keys], domains: [DOMAIN, 'localhost'], ...options })
+}
+
+/** A client that finds every host at 127.0.0.1. */
+function clientOf(t: Test, endpoint: string): S3Client {
+  const lookup = (_: string, options: { all?: boolean }, found: Parameters<LookupFunction>[2]) =>
+    options.all ? found(null, [{ address: '127.0.0.1', family: 4 }]) : found(null, '127.0.0.1', 4)
+  const client = new S3Client({
+    endpoint,
+    region: 'us-east-1',
+    forcePathStyle: false,
+    credentials: keys,
+    requestHandler: { httpAgent: new HttpAgent({ lookup }) },
+  })
+  t.teardown(() => client.destroy())
+  return client
+}
+
+const portOf = (endpoint: string) => new URL(endpoint).port
+
+t.test('SDK v3 with forcePathStyle false', async (t) => {
+  const { endpoint } = await start(t)
+  const s3 = clientOf(t, `http://${DOMAIN}:${portOf(endpoint)}`)
+  for (const Bucket of BUCKETS) {
+    await s3.send(new CreateBucketCommand({ Bucket }))
+    await s3.send(new HeadBucketCommand({ Bucket }))
+    for (const Key of ['a b/ü+%.txt', '-/live', Bucket]) {
+      await s3.send(new PutObjectCommand({ Bucket, Key, Body: Key }))
+      const { Body } = await s3.send(new GetObjectCommand({ Bucket, Key }))
+      t.equal(await Body?.transformToString(), Key)
+      const link = new URL(await getSignedUrl(s3, new GetObjectCommand({ Bucket, Key })))
+      // The SDK itself keeps names with dots, which no wildcard certificate covers, in the path.
+      t.equal(link.hostname, Bucket.includes('.') ? DOMAIN : `${Bucket}.${DOMAIN}`)
+      const shared = await exchange(endpoint, { method: 'GET' }, link.pathname + link.search, { host: link.host })
+      t.equal(shared.body, Key)
+      const elsewhere = { host: `other.${DOMAIN}:${link.port}` }
+      t.equal(
+        (await exchange(endpoint, { method: 'GET' }, link.pathname + link.search, elsewhere)).code,
+        'SignatureDoesNotMatch',
+      )
+    }
+    const { Contents } = await s3.send(new ListObjectsV2Command({ Bucket }))
+    t.equal(Contents?.length, 3)
+  }
+  const { Buckets } = await s3.send(new ListBucketsCommand({}))
+  t.same(
+    Buckets?.map(({ Name }) => Name),
+    [...BUCKETS].sort(),
+  )
+})
+
+t.test('hosts that are written in other ways', async (t) => {
+  const { endpoint } = await start(t)
+  const send = (host: string, path: string, method = 'GET', body = '') =>
+    signedRequest(endpoint, keys, { method, path, host, body })
+  t.equal((await send(`photos.${DOMAIN}`, '/', 'PUT')).status, 200)
+  t.equal((await send(`photos.${DOMAIN}`, '/key', 'PUT', 'bytes')).status, 200)
+  const hosts = [`PHOTOS.${DOMAIN.toUpperCase()}`, `photos.${DOMAIN}.`, `photos.${DOMAIN}:1234`, 'photos.localhost:80']
+  for (const host of hosts) t.equal((await send(host, '/key')).body, 'bytes', host)
+  for (const host of [DOMAIN, '127.0.0.1', '[::1]:9000', 'unknown.example', `photos.${DOMAIN}.example`]) {
+    t.equal((await send(host, '/photos/key')).body, 'bytes', host)
+  }
+  t.equal((await send(`a.b.${DOMAIN}`, '/key')).code, 'NoSuchBucket')
+  t.equal((await send(`a_b.${DOMAIN}`, '/', 'PUT')).code, 'InvalidBucketName')
+  const live = (host: string) => exchange(endpoint, { method: 'GET' }, '/-/live', { host })
+  t.equal((await live(DOMAIN)).status, 200)
+  t.equal((await live('10.1.2.3')).status, 200, 'a load balancer that asks by address')
+  t.equal((await live(`photos.${DOMAIN}`)).code, 'AccessDenied', 'a key of the bucket')
+})
+
+t.test('below a mount path of an Express app', async (t) => {
+  const { proxy } = await start(t)
+  const app = express()
+  app.use('/storage', proxy)
+  const server = app.listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await new Promise((resolve) => server.once('listening', resolve))
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  for (const [host, path, body] of [
+    [`photos.${DOMAIN}`, '/storage', ''],
+    [`photos.${DOMAIN}`, '/storage/key', 'first'],
+    [DOMAIN, '/storage/photos/key', 'second'],
+  ] as const) {
+    t.equal((await signedRequest(endpoint, keys, { method: 'PUT', path, host, body })).status, 200, path)
+  }
+  t.equal(
+    (await signedRequest(endpoint, keys, { method: 'GET', path: '/storage/key', host: `photos.${DOMAIN}` })).body,
+    'second',
+  )
+})
+
+/** A reverse proxy: says what it was asked for, and asks for another host itself. */
+async function reverseProxy(t: Test, target: string, headers: (asked: IncomingMessage) => Record<string, string>) {
+  const server = createServer((asked, answer) => {
+    const { hostname, port } = new URL(target)
+    const onward = httpRequest(
+      { hostname, port, method: asked.method, path: asked.url, headers: { ...asked.headers, ...headers(asked) } },
+      (response) => {
+        answer.writeHead(response.statusCode ?? 502, response.headers)
+        response.pipe(answer)
+      },
+    )
+    asked.pipe(onward)
+  }).listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await new Promise((resolve) => server.once('listening', resolve))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+t.test('behind a reverse proxy that changes Host', async (t) => {
+  const told = (asked: IncomingMessage) => ({
+    host: 'internal:9000',
+    'x-forwarded-host': asked.headers.host ?? '',
+    'x-forwarded-proto': 'https',
+  })
+  const trusting = await start(t, { trustForwardedHost: true })
+  const front = await reverseProxy(t, trusting.endpoint, told)
+  const s3 = clientOf(t, `http://${DOMAIN}:${portOf(front)}`)
+  const Bucket = 'photos'
+  await s3.send(new CreateBucketCommand({ Bucket }))
+  const { UploadId } = await s3.send(new CreateMultipartUploadCommand({ Bucket, Key: 'k' }))
+  const { ETag } = await s3.send(new UploadPartCommand({ Bucket, Key: 'k', UploadId, PartNumber: 1, Body: 'part' }))
+  const { Location } = await s3.send(
+    new CompleteMultipartUploadCommand({
+      Bucket,
+      Key: 'k',
+      UploadId,
+      MultipartUpload: { Parts: [{ PartNumber: 1, ETag }] },
+    }),
+  )
+  t.equal(Location, `https://photos.${DOMAIN}:${portOf(front)}/k`)
+
+  // A link that was made for the inner host, which names the service, is none for a bucket's host, where its path would mean another object.
+  t.equal(
+    (await signedRequest(trusting.endpoint, keys, { method: 'PUT', path: '/photos/photos/k', body: 'another' })).status,
+    200,
+  )
+  const inner = await presign(trusting.endpoint, keys, { method: 'GET', path: '/photos/k', host: 'internal:9000' })
+  const direct = await exchange(trusting.endpoint, { method: 'GET' }, inner.target, inner.headers)
+  t.equal(direct.body, 'part')
+  const through = await exchange(front, { method: 'GET' }, inner.target, { host: 'somewhere.example' })
+  t.equal(through.body, 'part', 'the same object, by the host that was received')
+  const shifted = await exchange(front, { method: 'GET' }, inner.target, { host: `photos.${DOMAIN}` })
+  t.equal(shifted.code, 'SignatureDoesNotMatch')
+
+  const plain = await start(t)
+  const wary = await reverseProxy(t, plain.endpoint, told)
+  t.equal(
+    (await signedRequest(wary, keys, { method: 'PUT', path: '/photos' })).code,
+    'SignatureDoesNotMatch',
+    'not trusted',
+  )
+  const claimed = { method: 'PUT', path: '/photos', headers: { 'x-forwarded-host': `other.${DOMAIN}` } }
+  t.equal((await signedRequest(plain.endpoint, keys, claimed)).headers.location, '/photos')
+})
+
+t.test('curl', { skip: !isInstalled('curl') && 'curl is not installed' }, async (t) => {
+  const { endpoint } = await start(t)
+  const curl = (method: string, host: string, path: string, ...more: string[]) =>
+    run('curl', [
+      ...['--silent', '--show-error', '--fail-with-body', '--request', method],
+      ...['--connect-to', `::127.0.0.1:${portOf(endpoint)}`, '--aws-sigv4', 'aws:amz:us-east-1:s3'],
+      ...['--user', `${keys.accessKeyId}:${keys.secretAccessKey}`, ...more, `http://${host}${path}`],
+    ])
+  const file = join(t.testdir({ body: 'by curl' }), 'body')
+  t.match(await curl('PUT', `photos.${DOMAIN}`, '/'), { code: 0 })
+  const put = await curl('PUT', `photos.${DOMAIN}:8080`, '/key', '--data-binary', `@${file}`)
+  t.equal(put.code, 0, put.stdout)
+  for (const [host, path] of [
+    [`photos.${DOMAIN}`, '/key'],
+    [DOMAIN, '/photos/key'],
+    ['photos.localhost', '/key'],
+  ] as const) {
+    t.equal((await curl('GET', host, path)).stdout, 'by curl', host)
+  }
+})
+
+t.test(
+  'aws-cli with addressing_style virtual',
+  { skip: !isInstalled('aws') && 'aws-cli is not installed' },
+  async (t) => {
+    const { endpoint } = await start(t)
+    const config = join(t.testdir({}), 'config')
+    writeFileSync(
+      config,
+      '[default]\nregion = us-east-1\ns3 =\n  addressing_style = virtual\n  signature_version = s3v4\n',
+    )
+    // No name server knows these hosts: dealgate itself stands in for the HTTP proxy, which gets requests with the whole address on the request line.
+    const env = {
+      AWS_CONFIG_FILE: config,
+      AWS_ACCESS_KEY_ID: keys.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: keys.secretAccessKey,
+      AWS_EC2_METADATA_DISABLED: 'true',
+      HTTP_PROXY: endpoint,
+      http_proxy: endpoint,
+    }
+    const aws = (...args: string[]) => run('aws', ['--endpoint-url', `http://${DOMAIN}`, ...args], env)
+    const file = join(t.testdirName, 'body')
+    writeFileSync(file, 'by aws-cli')
+    const calls: [string[], RegExp][] = [
+      [['s3api', 'create-bucket', '--bucket', 'photos'], /"\/photos"/],
+      [['s3', 'cp', file, 's3://photos/a/key', '--no-progress'], /upload/],
+      [['s3', 'ls', 's3://photos/a/'], / key\n/],
+      [['s3', 'cp', 's3://photos/a/key', '-'], /^by aws-cli$/],
+      [['s3api', 'list-buckets', '--query', 'Buckets[].Name', '--output', 'text'], /^photos\n/],
+    ]
+    for (const [args, expected] of calls) {
+      const { code, stdout, stderr } = await aws(...args)
+      t.equal(code, 0, `${args.join(' ')}: ${stderr}`)
+      t.match(stdout, expected)
+    }
+    const presigned = await aws('s3', 'presign', 's3://photos/a/key')
+    const link = new URL(presigned.stdout.trim())
+    t.equal(link.host, `photos.${DOMAIN}`)
+    const { body } = await exchange(endpoint, { method: 'GET' }, link.pathname + link.search, { host: link.host })
+    t.equal(body, 'by aws-cli')
+  },
+)

@@ -1,0 +1,226 @@
+import { request as httpRequest } from 'node:http'
+import {
+  CompleteMultipartUploadCommand,
+  CopyObjectCommand,
+  CreateBucketCommand,
+  CreateMultipartUploadCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  GetObjectTaggingCommand,
+  HeadObjectCommand,
+  ListBucketsCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3'
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
+import t from 'tap'
+import { modes, startInProcess } from '../support/in-process.js'
+import { exchange, presign, signedRequest } from '../support/signed-request.js'
+
+const keys = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
+
+function clientOf(
+  endpoint: string,
+  credentials: { accessKeyId: string; secretAccessKey: string; sessionToken?: string } = keys,
+) {
+  return new S3Client({ endpoint, region: 'us-east-1', forcePathStyle: true, credentials, maxAttempts: 1 })
+}
+
+/** As a browser would: whatever is given, to this URL. */
+function follow(link: string, method: string, body = '') {
+  const { origin, host, pathname, search } = new URL(link)
+  return exchange(origin, { method, body }, pathname + search, { host })
+}
+
+for (const mode of modes) {
+  t.test(`${mode}: the SDK's presigner: PUT, GET, HEAD, DELETE and parts`, async (t) => {
+    const { endpoint } = await startInProcess(t, mode, { identities: [keys] })
+    const s3 = clientOf(endpoint)
+    t.teardown(() => s3.destroy())
+    const Bucket = 'links'
+    const Key = 'ä folder/a+b %25.txt'
+    await s3.send(new CreateBucketCommand({ Bucket }))
+
+    const put = new PutObjectCommand({
+      Bucket,
+      Key,
+      Metadata: { name: 'v a lue', other: 'a,b' },
+      Tagging: 'project=x%20y&stage=1',
+      ACL: 'private',
+      StorageClass: 'STANDARD_IA',
+    })
+    const putLink = await getSignedUrl(s3, put)
+    t.match(putLink, /x-amz-meta-name=/, 'the SDK moves headers into the query')
+    t.match(putLink, /x-amz-tagging=/)
+    const stored = await follow(putLink, 'PUT', 'any body')
+    t.equal(stored.status, 200, stored.body)
+    const head = await s3.send(new HeadObjectCommand({ Bucket, Key }))
+    t.match(head, { ContentLength: 8, Metadata: { name: 'v a lue', other: 'a,b' } })
+    const { TagSet } = await s3.send(new GetObjectTaggingCommand({ Bucket, Key }))
+    t.same(TagSet, [
+      { Key: 'project', Value: 'x y' },
+      { Key: 'stage', Value: '1' },
+    ])
+    const shown = await follow(await getSignedUrl(s3, new HeadObjectCommand({ Bucket, Key })), 'HEAD')
+    t.match(shown, { status: 200, headers: { 'content-length': '8', 'x-amz-meta-name': 'v a lue' } })
+    const named = new GetObjectCommand({
+      Bucket,
+      Key,
+      ResponseContentType: 'text/x-named',
+      ResponseContentDisposition: 'attachment; filename="ä"',
+    })
+    t.match(await follow(await getSignedUrl(s3, named), 'GET'), {
+      body: 'any body',
+      headers: { 'content-type': 'text/x-named' },
+    })
+
+    const copy = new CopyObjectCommand({ Bucket, Key: 'copy', CopySource: `${Bucket}/${encodeURIComponent(Key)}` })
+    t.match((await follow(await getSignedUrl(s3, copy), 'PUT')).body, '<CopyObjectResult', 'not an empty object')
+    t.equal(
+      (await follow(await getSignedUrl(s3, new GetObjectCommand({ Bucket, Key: 'copy' })), 'GET')).body,
+      'any body',
+    )
+
+    const refused: [string, Partial<ConstructorParameters<typeof PutObjectCommand>[0]>][] = [
+      ['an ACL', { ACL: 'authenticated-read' }],
+      ['a lock', { ObjectLockLegalHoldStatus: 'ON' }],
+      ['tags', { Tagging: 'a=1&a=2' }],
+      ['metadata', { Metadata: { big: 'x'.repeat(3000) } }],
+      ['a checksum', { ChecksumCRC32: 'AAAAAQ==' }],
+    ]
+    for (const [what, more] of refused) {
+      const link = await getSignedUrl(s3, new PutObjectCommand({ Bucket, Key, ...more }))
+      t.ok((await follow(link, 'PUT', 'x')).status >= 400, `${what} in the query counts`)
+    }
+    t.equal((await follow(await getSignedUrl(s3, new GetObjectCommand({ Bucket, Key })), 'GET')).body, 'any body')
+
+    const begun = await follow(
+      await getSignedUrl(s3, new CreateMultipartUploadCommand({ Bucket, Key: 'parts', Metadata: { a: 'b' } })),
+      'POST',
+    )
+    const UploadId = /<UploadId>(.*?)</.exec(begun.body)?.[1]
+    const part = new UploadPartCommand({ Bucket, Key: 'parts', UploadId, PartNumber: 1 })
+    const { headers } = await follow(await getSignedUrl(s3, part), 'PUT', 'a part')
+    const complete = new CompleteMultipartUploadCommand({ Bucket, Key: 'parts', UploadId })
+    const list = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>${headers.etag}</ETag></Part></CompleteMultipartUpload>`
+    const done = await follow(await getSignedUrl(s3, complete), 'POST', list)
+    t.match(done, { status: 200, body: /-1&quot;|-1"/ }, done.body)
+    t.match(await s3.send(new HeadObjectCommand({ Bucket, Key: 'parts' })), { ContentLength: 6, Metadata: { a: 'b' } })
+
+    for (const name of [Key, 'copy', 'parts']) {
+      const link = await getSignedUrl(s3, new DeleteObjectCommand({ Bucket, Key: name }))
+      t.equal((await follow(link, 'GET')).code, 'SignatureDoesNotMatch', 'for this method alone')
+      t.equal((await follow(link, 'DELETE')).status, 204)
+    }
+    t.equal((await s3.send(new ListObjectsV2Command({ Bucket }))).KeyCount, 0)
+  })
+}
+
+t.test('a link ends when it says', async (t) => {
+  const { endpoint } = await startInProcess(t, 'full', { identities: [keys] })
+  const s3 = clientOf(endpoint)
+  t.teardown(() => s3.destroy())
+  await s3.send(new CreateBucketCommand({ Bucket: 'links' }))
+  await s3.send(new PutObjectCommand({ Bucket: 'links', Key: 'k', Body: 'bytes' }))
+  const get = new GetObjectCommand({ Bucket: 'links', Key: 'k' })
+  const at = (secondsAgo: number) => new Date(Date.now() - secondsAgo * 1000)
+  t.equal((await follow(await getSignedUrl(s3, get, { expiresIn: 3600, signingDate: at(3500) }), 'GET')).body, 'bytes')
+  const ended = await follow(await getSignedUrl(s3, get, { expiresIn: 3600, signingDate: at(3700) }), 'GET')
+  t.match(ended, { status: 403, code: 'AccessDenied', body: /expired/ })
+  const early = await follow(await getSignedUrl(s3, get, { signingDate: at(-3600) }), 'GET')
+  t.match(early, { status: 403, code: 'AccessDenied', body: /not valid yet/ })
+  const link = await getSignedUrl(s3, get, { expiresIn: 60 })
+  const longer = await follow(link.replace('X-Amz-Expires=60', 'X-Amz-Expires=600'), 'GET')
+  t.equal(longer.code, 'SignatureDoesNotMatch')
+  t.equal(
+    (await follow(link.replace('X-Amz-Expires=60', 'X-Amz-Expires=604801'), 'GET')).code,
+    'AuthorizationQueryParametersError',
+  )
+})
+
+t.test('a session token is refused, or counts for nothing', async (t) => {
+  const { endpoint, gateway } = await startInProcess(t, 'full', { identities: [keys] })
+  const ignoring = await startInProcess(t, 'full', { identities: [keys], gateway, sessionToken: 'ignore' })
+  const withToken = { ...keys, sessionToken: 'a-token' }
+  const refused = clientOf(endpoint, withToken)
+  const ignored = clientOf(ignoring.endpoint, withToken)
+  t.teardown(() => [refused, ignored].map((client) => client.destroy()))
+  await t.rejects(refused.send(new ListBucketsCommand({})), { name: 'InvalidToken', message: /x-amz-security-token/ })
+  await ignored.send(new CreateBucketCommand({ Bucket: 'tokens' }))
+  const link = (client: S3Client) => getSignedUrl(client, new PutObjectCommand({ Bucket: 'tokens', Key: 'k' }))
+  t.match(await link(refused), /X-Amz-Security-Token=a-token/)
+  t.equal((await follow(await link(refused), 'PUT', 'x')).code, 'InvalidToken')
+  t.equal((await follow(await link(ignored), 'PUT', 'x')).status, 200)
+  t.equal((await follow((await link(ignored)).replace('a-token', 'b-token'), 'PUT', 'x')).code, 'SignatureDoesNotMatch')
+})
+
+t.test('x-amz-expected-bucket-owner counts for every operation', async (t) => {
+  const { endpoint, proxy } = await startInProcess(t, 'full', { identities: [keys] })
+  const s3 = clientOf(endpoint)
+  t.teardown(() => s3.destroy())
+  await s3.send(new CreateBucketCommand({ Bucket: 'owned' }))
+  await s3.send(new PutObjectCommand({ Bucket: 'owned', Key: 'k', Body: 'bytes' }))
+  const { Owner } = await s3.send(new ListBucketsCommand({}))
+  const ExpectedBucketOwner = Owner?.ID ?? ''
+  t.match(ExpectedBucketOwner, /^[0-9a-f]{64}$/)
+
+  const get = (owner: string) => new GetObjectCommand({ Bucket: 'owned', Key: 'k', ExpectedBucketOwner: owner })
+  t.equal(await (await s3.send(get(ExpectedBucketOwner))).Body?.transformToString(), 'bytes')
+  await t.rejects(s3.send(get('111122223333')), { name: 'AccessDenied' })
+  t.equal((await follow(await getSignedUrl(s3, get(ExpectedBucketOwner)), 'GET')).body, 'bytes')
+  t.equal((await follow(await getSignedUrl(s3, get('111122223333')), 'GET')).code, 'AccessDenied', 'also in the query')
+  const copy = (source: string) =>
+    new CopyObjectCommand({
+      Bucket: 'owned',
+      Key: 'copy',
+      CopySource: 'owned/k',
+      ExpectedBucketOwner,
+      ExpectedSourceBucketOwner: source,
+    })
+  await t.rejects(s3.send(copy('111122223333')), { name: 'AccessDenied' })
+  await s3.send(copy(ExpectedBucketOwner))
+
+  for (const { operation } of proxy.operations) {
+    const { name, on } = operation
+    if (on.resource === 'service' || on.method === 'OPTIONS') continue
+    const query = Object.fromEntries(
+      (on.query ?? []).map((wanted) => wanted.split('=')).map(([key, value = '']) => [key, value]),
+    )
+    for (const header of ['x-amz-expected-bucket-owner', 'x-amz-source-expected-bucket-owner']) {
+      const answer = await signedRequest(endpoint, keys, {
+        method: on.method,
+        path: on.resource === 'object' ? '/owned/k' : '/owned',
+        query,
+        headers: { [header]: '111122223333', ...(on.header && { [on.header]: '/owned/k' }) },
+      })
+      t.equal(answer.status, 403, `${name} with ${header}`)
+    }
+  }
+  const { Contents } = await s3.send(new ListObjectsV2Command({ Bucket: 'owned', ExpectedBucketOwner }))
+  t.same(
+    Contents?.map(({ Key, Size }) => [Key, Size]),
+    [
+      ['copy', 5],
+      ['k', 5],
+    ],
+  )
+})
+
+t.test('a link is followed with chunks of unknown length', async (t) => {
+  const { endpoint } = await startInProcess(t, 'full', { identities: [keys] })
+  t.equal((await signedRequest(endpoint, keys, { method: 'PUT', path: '/links' })).status, 200)
+  const { target, headers } = await presign(endpoint, keys, { method: 'PUT', path: '/links/k' })
+  const { hostname, port } = new URL(endpoint)
+  const status = await new Promise((resolve, reject) => {
+    const request = httpRequest({ hostname, port, method: 'PUT', path: target, headers, agent: false }, (response) =>
+      resolve(response.resume().statusCode),
+    )
+    request.on('error', reject)
+    request.write('one ')
+    request.end('two')
+  })
+  t.equal(status, 200)
+  t.equal((await signedRequest(endpoint, keys, { method: 'GET', path: '/links/k' })).body, 'one two')
+})

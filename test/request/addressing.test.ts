@@ -1,0 +1,121 @@
+import type { IncomingMessage } from 'node:http'
+import t from 'tap'
+import { defaultLimits } from '../../src/limits.js'
+import { type Addressing, addressing, pathStyle } from '../../src/request/addressing.js'
+import { hoistedHeaders } from '../../src/request/hoisted-headers.js'
+import { readRequest } from '../../src/request/read-request.js'
+import { requestHead } from '../support/request-head.js'
+
+function read(host: string | undefined, url: string, hosts: Addressing, more: Record<string, unknown> = {}) {
+  const { headers, ...rest } = more as { headers?: Record<string, string> }
+  const incoming = {
+    method: 'GET',
+    url,
+    headers: { ...(host !== undefined && { host }), ...headers },
+    rawHeaders: [],
+    socket: { remoteAddress: '127.0.0.1' },
+    ...rest,
+  } as unknown as IncomingMessage
+  return readRequest(incoming, 'ID', { limits: defaultLimits, addressing: hosts })
+}
+
+const domains = addressing(['S3.Example.com.', 'example.com', 'localhost'], false)
+
+t.test('where the bucket stands', async (t) => {
+  const cases: [host: string | undefined, url: string, bucket: string | undefined, key: string | undefined][] = [
+    ['s3.example.com', '/photos/a', 'photos', 'a'],
+    ['photos.s3.example.com', '/a/b', 'photos', 'a/b'],
+    ['photos.s3.example.com', '/', 'photos', undefined],
+    ['photos.s3.example.com', '', 'photos', undefined],
+    ['photos.s3.example.com:9000', '/a', 'photos', 'a'],
+    ['Photos.S3.EXAMPLE.com.', '/A', 'photos', 'A'],
+    ['photos.s3.example.com.:80', '/a', 'photos', 'a'],
+    ['my.dotted.bucket.s3.example.com', '/a', 'my.dotted.bucket', 'a'],
+    ['photos.localhost:1', '/a', 'photos', 'a'],
+    ['photos.example.com', '/a', 'photos', 'a'],
+    ['s3.example.com:9000', '/', undefined, undefined],
+    ['photos.s3.example.org', '/bucket/a', 'bucket', 'a'],
+    ['xs3.example.org', '/bucket/a', 'bucket', 'a'],
+    ['notlocalhost', '/bucket/a', 'bucket', 'a'],
+    ['127.0.0.1:9000', '/bucket/a', 'bucket', 'a'],
+    ['[::1]:9000', '/bucket/a', 'bucket', 'a'],
+    ['[::1]', '/bucket/a', 'bucket', 'a'],
+    [undefined, '/bucket/a', 'bucket', 'a'],
+    ['', '/bucket/a', 'bucket', 'a'],
+    ['photos.s3.example.com', '/-/live', 'photos', '-/live'],
+    ['s3.example.com', '/-/live', undefined, undefined],
+    ['10.0.0.1', '/-/live', undefined, undefined],
+    ['photos.s3.example.com', '/photos/a', 'photos', 'photos/a'],
+    ['photos.s3.example.com', '//a', 'photos', '/a'],
+    ['photos.s3.example.com', '/%C3%A9?x=y', 'photos', 'é'],
+    ['photos.s3.example.com', 'http://other.s3.example.com/a', 'photos', 'a'],
+  ]
+  for (const [host, url, bucket, key] of cases) {
+    const head = read(host, url, domains)
+    const resource = bucket === undefined ? 'service' : key === undefined ? 'bucket' : 'object'
+    t.match(head, { bucket, key, resource }, `${host} ${url}`)
+    if (bucket === undefined) t.equal(head.bucket, undefined)
+  }
+  t.match(
+    read('photos.s3.example.com', '/bucket/a', pathStyle),
+    { bucket: 'bucket', key: 'a' },
+    'no domains, no subdomains',
+  )
+  t.throws(() => read('.s3.example.com', '/a', domains), { code: 'InvalidBucketName' })
+  t.throws(() => read('photos.s3.example.com', `/${'a'.repeat(1025)}`, domains), { code: 'KeyTooLongError' })
+  const mounted = { originalUrl: '/mount/a?b', baseUrl: '/mount' }
+  t.match(read('photos.s3.example.com', '/a?b', domains, mounted), { bucket: 'photos', key: 'a', rawPath: '/mount/a' })
+  for (const domain of ['127.0.0.1', '[::1]', 's3.example.com:9000', 'a_b', '', '-a.example']) {
+    t.throws(() => addressing([domain], false), TypeError, domain)
+  }
+})
+
+t.test('what something in front of the server says of the host', async (t) => {
+  const trusting = addressing(['s3.example.com'], true)
+  const forwarded = (headers: Record<string, string>) => ({ headers })
+  const told = forwarded({ 'x-forwarded-host': 'photos.s3.example.com', 'x-forwarded-proto': 'https' })
+  t.match(read('internal:9000', '/a', trusting, told), {
+    bucket: 'photos',
+    host: 'photos.s3.example.com',
+    secure: true,
+    signedHosts: ['photos.s3.example.com'],
+  })
+  const same = forwarded({ 'x-forwarded-host': 's3.example.com, proxy-2' })
+  t.match(read('internal:9000', '/b/a', trusting, same), {
+    bucket: 'b',
+    secure: false,
+    signedHosts: ['s3.example.com', 'internal:9000'],
+  })
+  t.match(read('internal:9000', '/b/a', addressing(['s3.example.com'], false), told), {
+    bucket: 'b',
+    host: 'internal:9000',
+    secure: false,
+    signedHosts: ['internal:9000'],
+  })
+  t.match(read('s3.example.com', '/b/a', trusting, forwarded({ 'x-forwarded-host': '' })), { host: 's3.example.com' })
+})
+
+t.test('headers that a presigner moved into the query', async (t) => {
+  const query = [
+    'X-Amz-Signature=1&X-Amz-Credential=a&X-Amz-Content-Sha256=UNSIGNED-PAYLOAD&x-amz-sdk-checksum-algorithm=CRC32&x-id=PutObject',
+    'x-amz-meta-name=%C3%A9&x-amz-meta-twice=1&x-amz-meta-twice=2&x-amz-acl=private&X-Amz-Tagging=a%3Db&x-amz-meta-sent=query',
+    'x-amz-checksum-crc32=AAAAAA%3D%3D&x-amz-checksum-crc32c=yZRlqg%3D%3D&x-amz-checksum-mode=ENABLED&x-amz-trailer=x',
+  ].join('&')
+  const head = requestHead({
+    target: `/b/k?${query}`,
+    headers: [
+      ['host', 'h'],
+      ['x-amz-meta-sent', 'header'],
+    ],
+  })
+  t.same(hoistedHeaders(head), {
+    host: 'h',
+    'x-amz-meta-sent': 'header',
+    'x-amz-meta-name': '\u00c3\u00a9',
+    'x-amz-meta-twice': '1, 2',
+    'x-amz-acl': 'private',
+    'x-amz-tagging': 'a=b',
+    'x-amz-checksum-crc32c': 'yZRlqg==',
+    'x-amz-checksum-mode': 'ENABLED',
+  })
+})
