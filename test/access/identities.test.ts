@@ -43,6 +43,7 @@ const OPEN_TO_PARTS = new Set([
   'HeadBucket',
   'GetBucketLocation',
   'GetBucketVersioning',
+  'GetBucketOwnershipControls',
   'ListObjects',
   'ListObjectsV2',
   'ListObjectVersions',
