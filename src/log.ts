@@ -16,8 +16,9 @@ export function createLogger(options: LogOptions): Logger {
   )
 }
 
-/** Signature parameters of both brands, tokens, and the key id in credentials. */
-const SECRET_PARAMETER = /([?&](?:token|x-[a-z]+-(?:signature|credential|security-token))=)[^&#\s"]*/gi
+/** Signature parameters of both brands and both versions, tokens, and the key id in credentials. */
+const SECRET_PARAMETER =
+  /([?&](?:token|signature|awsaccesskeyid|x-[a-z]+-(?:signature|credential|security-token))=)[^&#\s"]*/gi
 
 /** A URL or request target without its secrets (DESIGN section 4, promise 10). */
 export function redact(target: string): string {

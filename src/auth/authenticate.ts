@@ -11,8 +11,9 @@ import type { Claim } from './claim.js'
 import { payloadMode } from './payload-mode.js'
 import { parsePresignedQuery, presignedBrand } from './presigned-query.js'
 import { SigningKeys } from './signing-keys.js'
-import { unsupportedAlgorithm, unsupportedToken } from './unsupported.js'
+import { unsupportedToken } from './unsupported.js'
 import { verifySignature } from './verify-signature.js'
+import { isVersion2Link, verifyVersion2Link } from './version-2-link.js'
 
 export interface AuthenticatorOptions {
   readonly credentials: Credentials
@@ -44,7 +45,9 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticate
   const keys = new SigningKeys()
   return async (head, readBody) => {
     const claim = readClaim(head)
-    if (claim === undefined) return undefined
+    if (claim === undefined) {
+      return isVersion2Link(head) ? verifyVersion2Link(head, credentials, now(), signedBasePaths) : undefined
+    }
     if (sessionToken === 'refuse') refuseToken(head)
     checkScope(claim, region)
     checkTime(claim, now())
@@ -63,16 +66,13 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticate
 function readClaim(head: RequestHead): Claim | undefined {
   const { authorization } = head.headers
   const brand = presignedBrand(head)
-  if (authorization !== undefined && brand !== undefined) {
+  if (authorization !== undefined && (brand !== undefined || isVersion2Link(head))) {
     throw new S3Error('InvalidArgument', {
       message: 'Sign in the Authorization header or in the query, not in both.',
       fields: { ArgumentName: 'Authorization' },
     })
   }
-  if (authorization === undefined && brand === undefined) {
-    if (head.query.has('AWSAccessKeyId') && head.query.has('Signature')) throw unsupportedAlgorithm('AWS')
-    return undefined
-  }
+  if (authorization === undefined && brand === undefined) return undefined
   return brand === undefined ? parseAuthorizationHeader(authorization ?? '', head) : parsePresignedQuery(brand, head)
 }
 

@@ -1,11 +1,12 @@
 import { ALGORITHM } from '../common/sigv4.js'
 import { S3Error } from '../errors/s3-error.js'
 
-/** Signature version 2 and everything else that is not SigV4 with HMAC, refused by name. */
+/** Signature version 2 in a header and everything else that is not SigV4 with HMAC, refused by name. */
 export function unsupportedAlgorithm(algorithm: string): S3Error {
   if (algorithm === 'AWS') {
+    // AWS's own words: s3cmd tries version 2 after an error of another kind, and goes back to version 4 when it reads exactly these.
     return new S3Error('InvalidRequest', {
-      message: `Signature version 2 is not supported. Sign with ${ALGORITHM} (signature version 4); aws-cli 1 presigns with it after: aws configure set default.s3.signature_version s3v4`,
+      message: `The authorization mechanism you have provided is not supported. Please use ${ALGORITHM}.`,
     })
   }
   if (algorithm.startsWith('AWS4-')) {

@@ -1,10 +1,11 @@
-import { createHash } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { type Authenticate, createAuthenticator } from '../../src/auth/authenticate.js'
 import { staticCredentials } from '../../src/auth/credentials.js'
 import { anonymousPayload } from '../../src/auth/payload-mode.js'
 import { EMPTY_SHA256, type Presign, presignQuery } from '../../src/common/sigv4.js'
 import { S3Error } from '../../src/errors/s3-error.js'
+import type { RequestHead } from '../../src/request/s3-request.js'
 import { type HeadParts, requestHead } from '../support/request-head.js'
 import { example, type SignOptions, sign } from '../support/signer.js'
 
@@ -255,7 +256,7 @@ t.test('faults of the Authorization header', async (t) => {
   const all = authorization(sign(get))
   const other = (value: string) => altered(get, 'Authorization', value)
   await refused(t, 'signature version 2', 'InvalidRequest', other('AWS AKID:frJIUN8DYpKDtOLCwo='), {
-    says: /version 2/,
+    says: /^The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256.$/,
   })
   await refused(t, 'ECDSA', 'UnsupportedSignature', edited('AWS4-HMAC-SHA256', 'AWS4-ECDSA-P256-SHA256'), {
     says: /AWS4-ECDSA-P256-SHA256/,
@@ -365,10 +366,6 @@ t.test('faults of presigned URLs', async (t) => {
   }
   await refused(t, 'unknown algorithm', Q, linkEdited('AWS4-HMAC-SHA256', 'HMAC'))
   await refused(t, 'ECDSA', 'UnsupportedSignature', linkEdited('HMAC-SHA256', 'ECDSA-P256-SHA256'), { says: /ECDSA/ })
-  await refused(t, 'version 2', 'InvalidRequest', {
-    target: '/b/k?AWSAccessKeyId=A&Expires=1&Signature=x',
-    headers: [host],
-  })
   await refused(t, 'token', 'InvalidToken', linkEdited(/$/, '&X-Amz-Security-Token=T'))
   for (const expires of ['0', '-1', '604801', '1.5', 'x', '1e3', '99999999999999999999', '%2B5']) {
     await refused(t, `expires ${expires}`, Q, linkEdited('X-Amz-Expires=60', `X-Amz-Expires=${expires}`), {
@@ -501,4 +498,68 @@ t.test('fixed credentials', async (t) => {
     })(),
     false,
   )
+})
+
+t.test('links of signature version 2', async (t) => {
+  // https://docs.aws.amazon.com/AmazonS3/latest/API/RESTAuthentication.html#RESTAuthenticationQueryStringAuth
+  const path = '/johnsmith/photos/puppy.jpg'
+  const own = `AWSAccessKeyId=${example.accessKeyId}&Signature=NpgCjnDzrM%2BWFzoENXmpNDUsSn8%3D&Expires=1175139620`
+  const before = (1175139620 - 60) * 1000
+  const linkHead = (target: string, more: Partial<RequestHead> = {}, headers: [string, string][] = []) => {
+    const head = requestHead({ target, headers: [host, ...headers] })
+    const [, bucket, ...key] = head.path.split('/')
+    return { ...head, resource: 'object', bucket, key: key.join('/'), ...more } as RequestHead
+  }
+  t.match(await authenticator(before)(linkHead(`${path}?${own}`)), {
+    identity: { accessKeyId: example.accessKeyId },
+    presigned: true,
+    payload: { kind: 'unsigned' },
+  })
+  const byHost = { bucket: 'johnsmith', key: 'photos/puppy.jpg' }
+  t.ok(
+    await authenticator(before)(linkHead(`/photos/puppy.jpg?${own}`, byHost)),
+    'as published: the host names the bucket',
+  )
+  const stripped = authenticator(before, ['/johnsmith'])
+  t.ok(await stripped(linkHead(`/photos/puppy.jpg?${own}`)), 'below a path that was taken off')
+
+  const signed = (toSign: string) =>
+    encodeURIComponent(createHmac('sha1', example.secretAccessKey).update(toSign).digest('base64'))
+  const type = signed(`GET\n\n\n1175139620\n${path}?partNumber=2&response-content-type=a/b c`)
+  const ends = `AWSAccessKeyId=${example.accessKeyId}&Expires=1175139620`
+  const with2 = `${path}?${ends}&response-content-type=a%2Fb%20c&partNumber=2&Signature=${type}`
+  t.ok(await authenticator(before)(linkHead(with2)), 'with parameters that are signed')
+
+  const cases: [what: string, code: string, head: RequestHead, now?: number][] = [
+    ['another key', 'SignatureDoesNotMatch', linkHead(`${path}2?${own}`)],
+    [
+      'another bucket by host',
+      'SignatureDoesNotMatch',
+      linkHead(`${path}?${own}`, { bucket: 'b', key: path.slice(1) }),
+    ],
+    ['another method', 'SignatureDoesNotMatch', linkHead(`${path}?${own}`, { method: 'HEAD' })],
+    ['a header of S3’s own', 'SignatureDoesNotMatch', linkHead(`${path}?${own}`, {}, [['x-amz-meta-a', '1']])],
+    ['another override', 'SignatureDoesNotMatch', linkHead(with2.replace('b%20c', 'bc'))],
+    ['a write', 'InvalidRequest', linkHead(`${path}?${own}`, { method: 'PUT' })],
+    ['a listing', 'InvalidRequest', linkHead(`/johnsmith?${own}`, { resource: 'bucket' })],
+    [
+      'a parameter that is not signed',
+      'AuthorizationQueryParametersError',
+      linkHead(`${path}?${own}&x-amz-acl=private`),
+    ],
+    ['two of a kind', 'AuthorizationQueryParametersError', linkHead(`${path}?${own}&Expires=1975139620`)],
+    ['no Expires', 'AuthorizationQueryParametersError', linkHead(`${path}?${own.replace(/&Expires.*/, '')}`)],
+    ['Expires that is no time', 'AuthorizationQueryParametersError', linkHead(`${path}?${own}x`)],
+    ['an unknown key id', 'InvalidAccessKeyId', linkHead(`${path}?${own.replace('AKIA', 'AKIB')}`)],
+    ['after its time', 'AccessDenied', linkHead(`${path}?${own}`), before + 61_000],
+    ['more than a week ahead', 'AuthorizationQueryParametersError', linkHead(`${path}?${own}`), before - 604_800_000],
+    [
+      'a signature in the header too',
+      'InvalidArgument',
+      linkHead(`${path}?${own}`, {}, [['Authorization', 'AWS a:b']]),
+    ],
+  ]
+  for (const [what, code, head, now = before] of cases) {
+    t.equal((await refusal(authenticator(now)(head))).code, code, what)
+  }
 })
