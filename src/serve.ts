@@ -143,7 +143,13 @@ function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void
   // Node keeps the answer under way here, and its own handler of this event looks at it too: half an answer must not be followed by another.
   const { _httpMessage: current } = socket as Socket & { _httpMessage?: ServerResponse | null }
   if (!socket.writable || current?.headersSent || error.code === 'ECONNRESET') socket.destroy()
-  else refuse(socket, BROKEN[error.code ?? ''] ?? 'BadRequest')
+  // The request before the garbage is whole: its answer is true whatever follows, and it is the last one on this connection.
+  else if (current?.req.complete) current.shouldKeepAlive = false
+  else refuse(socket, current && error.code === 'HPE_INVALID_EOF_STATE' ? 'IncompleteBody' : codeOf(error))
+}
+
+function codeOf(error: NodeJS.ErrnoException): S3Code {
+  return BROKEN[error.code ?? ''] ?? 'BadRequest'
 }
 
 const refused = new WeakSet<Duplex>()

@@ -120,6 +120,32 @@ t.test('garbage after half an answer cuts the connection and adds nothing to the
   t.notMatch(answer, '<Error>')
 })
 
+t.test('garbage after a whole request does not take its answer away', async (t) => {
+  const inside = signal()
+  const { port } = await started((req, res) => {
+    req.resume().on('end', () => setImmediate(() => res.end('true')))
+    inside.fire()
+  })
+  const answer = await raw(port, 'PUT / HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\nbody and more\r\n\r\n')
+  await inside.fired
+  t.match(answer, /^HTTP\/1\.1 200 [\s\S]*connection: close[\s\S]*true/i)
+  t.notMatch(answer, '<Error>')
+})
+
+t.test('a client that stops sending within a body is told so', async (t) => {
+  const { port } = await started((req) => req.resume())
+  const answer = new Promise<string>((resolve) => {
+    let text = ''
+    const socket = connect({ port, host: HOST, allowHalfOpen: true })
+    socket.setEncoding('latin1').on('data', (chunk) => {
+      text += chunk
+    })
+    socket.on('close', () => resolve(text))
+    socket.end('PUT / HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\nbod')
+  })
+  t.match(await answer, /^HTTP\/1\.1 400 [\s\S]*<Code>IncompleteBody</)
+})
+
 t.test('a request to change protocols is served without changing them', async (t) => {
   const { port } = await started((_, res) => res.end('served'))
   const answer = await raw(port, 'GET / HTTP/1.1\r\nhost: x\r\nconnection: close, upgrade\r\nupgrade: h2c\r\n\r\n')
