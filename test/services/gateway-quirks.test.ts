@@ -244,6 +244,14 @@ t.test('strict-keys', async (t) => {
   t.match(entry('filled/'), { contentType: '', isPrefix: true }, 'one with something in it a prefix')
   t.same(await client.names('bucket', { prefix: 'filled/' }), ['filled/x'], 'and is not in itself')
   t.same(await client.names('bucket', { prefix: 'empty/' }), [])
+  await put('upper/', '')
+  await put('upper/a/b/', '')
+  await put('upper/a/b/x')
+  await client.call('RemoveObject', { bucketName: 'bucket', objects: ['filled/x', 'upper/a/b/x'] })
+  const left = await client.call('ListObjects', { bucketName: 'bucket', prefix: '' })
+  const names = left.objects.map((object: { name: string }) => object.name)
+  t.notOk(names.includes('filled/') || names.includes('upper/'), 'folders go with the last thing in them')
+  t.ok(names.includes('empty/'))
   t.same(await client.names('bucket', { prefix: '/' }), [])
   t.match(await client.failure('ListObjects', { bucketName: 'bucket', prefix: 'a//b' }), {
     message: 'Object name invalid: bucket#a//b',

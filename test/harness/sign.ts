@@ -1,0 +1,235 @@
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import {
+  ALGORITHM,
+  canonicalPath,
+  canonicalQuery,
+  canonicalRequest,
+  credentialScope,
+  formatTimestamp,
+  presignQuery,
+  signature,
+  signingKey,
+  stringToSign,
+  UNSIGNED_PAYLOAD,
+  uriEncode,
+} from '../../src/common/sigv4.js'
+import { sha256 } from './content.js'
+import type { Endpoint } from './dealgate.js'
+
+export { UNSIGNED_PAYLOAD, uriEncode }
+
+type Headers = Readonly<Record<string, string>>
+
+export interface Signing {
+  readonly method: string
+  /** Path and query as they go over the wire. */
+  readonly target: string
+  readonly headers?: Headers
+  /** What goes into x-amz-content-sha256; by default the hash of nothing. */
+  readonly payloadHash?: string
+  readonly now?: Date
+}
+
+export interface Signed {
+  /** All headers to send, host and authorization among them. */
+  readonly headers: Record<string, string>
+  readonly seed: string
+  readonly timestamp: string
+  readonly scope: string
+  readonly key: Buffer
+}
+
+/** Signs in the Authorization header; every header given is signed. */
+export function sign(server: Endpoint, signing: Signing): Signed {
+  const { method, target, headers = {}, payloadHash = sha256(''), now = new Date() } = signing
+  const at = target.indexOf('?')
+  const timestamp = formatTimestamp(now)
+  const date = timestamp.slice(0, 8)
+  const all: Record<string, string> = {
+    ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+    host: new URL(server.endpoint).host,
+    'x-amz-date': timestamp,
+    'x-amz-content-sha256': payloadHash,
+  }
+  const signedHeaders = Object.keys(all).sort().join(';')
+  const canonical = canonicalRequest({
+    method,
+    path: canonicalPath(at < 0 ? target : target.slice(0, at)),
+    query: at < 0 ? '' : canonicalQuery(target.slice(at + 1)),
+    headers: Object.entries(all),
+    signedHeaders,
+    payloadHash,
+  })
+  const scope = credentialScope(date, server.region, 's3')
+  const key = signingKey(server.secretKey, date, server.region, 's3')
+  const seed = signature(key, stringToSign(ALGORITHM, timestamp, scope, canonical))
+  all.authorization = `${ALGORITHM} Credential=${server.accessKey}/${scope},SignedHeaders=${signedHeaders},Signature=${seed}`
+  return { headers: all, seed, timestamp, scope, key }
+}
+
+/** A presigned URL. `path` is decoded. */
+export function presigned(server: Endpoint, method: string, path: string, brand: 'Amz' | 'Cloud' = 'Amz'): string {
+  const query = presignQuery({
+    brand,
+    method,
+    path,
+    host: new URL(server.endpoint).host,
+    accessKeyId: server.accessKey,
+    secretAccessKey: server.secretKey,
+    region: server.region,
+    expires: 300,
+    now: new Date(),
+  })
+  return `${server.endpoint}${uriEncode(path, true)}?${query}`
+}
+
+/** `/bucket/key`, encoded. */
+export function targetOf(bucket: string, key: string, query = ''): string {
+  return `/${bucket}/${uriEncode(key, true)}${query === '' ? '' : `?${query}`}`
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingMessage['headers']
+  readonly body: Buffer
+  /** `<Code>` of an error document, or undefined. */
+  readonly code: string | undefined
+  readonly message: string | undefined
+  /** True when the connection ended before the body was complete. */
+  readonly cut: boolean
+}
+
+export interface Sending extends Omit<Signing, 'payloadHash'> {
+  readonly body?: Buffer
+  /** Default: the hash of the body. */
+  readonly payloadHash?: string
+  /** Sent but not signed. */
+  readonly unsignedHeaders?: Headers
+}
+
+/** Signs and sends a request and takes in the whole answer. Rejects when none came. */
+export function send(server: Endpoint, sending: Sending): Promise<Answer> {
+  const { method, target, body, unsignedHeaders } = sending
+  const payloadHash = sending.payloadHash ?? sha256(body ?? '')
+  const { headers } = sign(server, { ...sending, payloadHash })
+  const length: Headers = body === undefined ? {} : { 'content-length': String(body.length) }
+  const request = open(server, method, target, { ...length, ...headers, ...unsignedHeaders })
+  const answer = answerTo(request)
+  request.end(body)
+  return answer
+}
+
+/** Opens a request with exactly this target; nothing in it is normalised. */
+export function open(server: Endpoint, method: string, target: string, headers: Headers): ClientRequest {
+  const { hostname, port } = new URL(server.endpoint)
+  return httpRequest({ host: hostname, port, method, path: target, headers, agent: false })
+}
+
+export function answerTo(request: ClientRequest): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    let answered = false
+    request.on('error', (error) => {
+      // An answer given early may come together with a reset of what was still being sent.
+      if (!answered) reject(error)
+    })
+    request.on('response', (response) => {
+      answered = true
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('error', () => {})
+      response.on('close', () => {
+        const body = Buffer.concat(chunks)
+        const text = body.subarray(0, 4096).toString('utf8')
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          body,
+          code: /<Code>(\w+)<\/Code>/.exec(text)?.[1],
+          message: /<Message>([^<]*)<\/Message>/.exec(text)?.[1],
+          cut: !response.complete,
+        })
+      })
+    })
+  })
+}
+
+/** Sends bytes as they are and resolves to everything that comes back until the connection ends or `patienceMs` have passed. */
+export function exchange(
+  server: Endpoint,
+  write: (socket: Socket) => void,
+  patienceMs = 15_000,
+): Promise<{ text: string; closed: boolean }> {
+  const { hostname, port } = new URL(server.endpoint)
+  return new Promise((resolve, reject) => {
+    let text = ''
+    const socket = connect(Number(port), hostname, () => write(socket))
+    const timer = setTimeout(() => {
+      resolve({ text, closed: false })
+      socket.destroy()
+    }, patienceMs)
+    socket.setEncoding('latin1')
+    socket.on('data', (chunk) => {
+      text += chunk
+    })
+    socket.on('end', () => socket.end())
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      if (!['ECONNRESET', 'EPIPE'].includes(error.code ?? '')) reject(error)
+    })
+    socket.on('close', () => {
+      clearTimeout(timer)
+      resolve({ text, closed: true })
+    })
+  })
+}
+
+/** The head of a request as bytes for `exchange`. */
+export function headText(method: string, target: string, headers: Headers): string {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `${method} ${target} HTTP/1.1\r\n${lines.join('')}\r\n`
+}
+
+export interface Chunking {
+  readonly chunkBytes?: number
+  /** Trailer lines, without line ends: `x-amz-checksum-crc32:AAAAAA==`. */
+  readonly trailer?: readonly string[]
+}
+
+/** aws-chunked body with signed chunks: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming.html */
+export function signedChunks(signed: Signed, data: Buffer, { chunkBytes = 64 * 1024, trailer }: Chunking = {}): Buffer {
+  const out: Buffer[] = []
+  let previous = signed.seed
+  const sealed = (kind: string, ...lines: string[]) => {
+    previous = signature(
+      signed.key,
+      [`${ALGORITHM}-${kind}`, signed.timestamp, signed.scope, previous, ...lines].join('\n'),
+    )
+    return previous
+  }
+  for (let at = 0; ; at += chunkBytes) {
+    const chunk = data.subarray(at, at + chunkBytes)
+    const head = `${chunk.length.toString(16)};chunk-signature=${sealed('PAYLOAD', sha256(''), sha256(chunk))}\r\n`
+    out.push(Buffer.from(head))
+    if (chunk.length === 0) break
+    out.push(chunk, Buffer.from('\r\n'))
+  }
+  if (trailer) {
+    for (const line of trailer) out.push(Buffer.from(`${line}\r\n`))
+    const seal = sealed('TRAILER', sha256(trailer.map((line) => `${line}\n`).join('')))
+    out.push(Buffer.from(`x-amz-trailer-signature:${seal}\r\n`))
+  }
+  out.push(Buffer.from('\r\n'))
+  return Buffer.concat(out)
+}
+
+/** aws-chunked body without signatures, with a trailer. */
+export function unsignedChunks(data: Buffer, { chunkBytes = 64 * 1024, trailer = [] }: Chunking = {}): Buffer {
+  const out: Buffer[] = []
+  for (let at = 0; ; at += chunkBytes) {
+    const chunk = data.subarray(at, at + chunkBytes)
+    out.push(Buffer.from(`${chunk.length.toString(16)}\r\n`))
+    if (chunk.length === 0) break
+    out.push(chunk, Buffer.from('\r\n'))
+  }
+  return Buffer.concat([...out, Buffer.from(`${trailer.map((line) => `${line}\r\n`).join('')}\r\n`)])
+}

@@ -1,0 +1,403 @@
+import t, { type Test } from 'tap'
+import {
+  type ChecksumAlgorithm,
+  checksumAlgorithms,
+  checksumHeader,
+  createChecksum,
+} from '../../src/common/checksums.js'
+import { bytes, KiB, md5, sha256 } from '../harness/content.js'
+import { type Dealgate, inEachMode } from '../harness/dealgate.js'
+import {
+  type Answer,
+  answerTo,
+  exchange,
+  headText,
+  open,
+  send,
+  sign,
+  signedChunks,
+  targetOf,
+  UNSIGNED_PAYLOAD,
+  unsignedChunks,
+} from '../harness/sign.js'
+
+/** DESIGN section 4, promises 1 and 2: nothing unverified is ever stored, and a failed PUT leaves the old object. */
+
+const BUCKET = 'unverified'
+const STREAMING = 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD'
+const STREAMING_TRAILER = 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER'
+const UNSIGNED_TRAILER = 'STREAMING-UNSIGNED-PAYLOAD-TRAILER'
+
+/** A PUT that must not take effect. */
+interface Bad {
+  readonly name: string
+  /** Error codes, any of which will do; none: the connection may just end. */
+  readonly codes: readonly string[]
+  put(server: Dealgate, target: string, data: Buffer): Promise<Pick<Answer, 'status' | 'code'> | undefined>
+}
+
+const flipped = (data: Buffer) => {
+  const copy = Buffer.from(data)
+  copy[copy.length - 1] = (copy.at(-1) ?? 0) ^ 1
+  return copy
+}
+
+const sumOf = (algorithm: ChecksumAlgorithm, data: Buffer) => {
+  const checksum = createChecksum(algorithm)
+  checksum.update(data)
+  return checksum.digest()
+}
+
+/** Sends an aws-chunked body that `build` makes. */
+async function sendChunked(
+  server: Dealgate,
+  target: string,
+  payloadHash: string,
+  decodedLength: number,
+  trailer: string | undefined,
+  build: (signed: ReturnType<typeof sign>) => Buffer,
+): Promise<Answer> {
+  const headers: Record<string, string> = {
+    'content-encoding': 'aws-chunked',
+    'x-amz-decoded-content-length': String(decodedLength),
+    ...(trailer ? { 'x-amz-trailer': trailer } : {}),
+  }
+  const signed = sign(server, { method: 'PUT', target, headers, payloadHash })
+  const body = build(signed)
+  const request = open(server, 'PUT', target, { ...signed.headers, 'content-length': String(body.length) })
+  const answer = answerTo(request)
+  request.end(body)
+  return answer
+}
+
+/** Sends the head and some of the body, then lets go in the way `end` says; resolves to what came back. */
+async function sendPartly(
+  server: Dealgate,
+  target: string,
+  payloadHash: string,
+  headers: Record<string, string>,
+  part: Buffer,
+  end: 'half-close' | 'reset',
+): Promise<Pick<Answer, 'status' | 'code'> | undefined> {
+  const signed = sign(server, { method: 'PUT', target, headers, payloadHash })
+  const { text } = await exchange(server, (socket) => {
+    socket.write(headText('PUT', target, signed.headers))
+    socket.write(part, () => (end === 'half-close' ? socket.end() : socket.resetAndDestroy()))
+  })
+  if (text === '') return undefined
+  return { status: Number(text.slice(9, 12)), code: /<Code>(\w+)</.exec(text)?.[1] }
+}
+
+const bad: readonly Bad[] = [
+  {
+    name: 'a wrong payload hash',
+    codes: ['XAmzContentSHA256Mismatch'],
+    put: (server, target, body) => send(server, { method: 'PUT', target, body, payloadHash: sha256('other') }),
+  },
+  {
+    name: 'a wrong Content-MD5',
+    codes: ['BadDigest'],
+    put: (server, target, body) =>
+      send(server, {
+        method: 'PUT',
+        target,
+        body,
+        headers: { 'content-md5': Buffer.from(md5(flipped(body)), 'hex').toString('base64') },
+      }),
+  },
+  {
+    name: 'a wrong Content-MD5 of an unsigned payload',
+    codes: ['BadDigest'],
+    put: (server, target, body) =>
+      send(server, {
+        method: 'PUT',
+        target,
+        body,
+        payloadHash: UNSIGNED_PAYLOAD,
+        headers: { 'content-md5': Buffer.from(md5(flipped(body)), 'hex').toString('base64') },
+      }),
+  },
+  ...checksumAlgorithms.map(
+    (algorithm): Bad => ({
+      name: `a wrong ${algorithm} header`,
+      codes: ['BadDigest'],
+      put: (server, target, body) =>
+        send(server, {
+          method: 'PUT',
+          target,
+          body,
+          headers: { [checksumHeader(algorithm)]: sumOf(algorithm, flipped(body)) },
+        }),
+    }),
+  ),
+  ...checksumAlgorithms.map(
+    (algorithm): Bad => ({
+      name: `a wrong ${algorithm} trailer`,
+      codes: ['BadDigest'],
+      put: (server, target, body) =>
+        sendChunked(server, target, UNSIGNED_TRAILER, body.length, checksumHeader(algorithm), () =>
+          unsignedChunks(body, { trailer: [`${checksumHeader(algorithm)}:${sumOf(algorithm, flipped(body))}`] }),
+        ),
+    }),
+  ),
+  {
+    name: 'a wrong trailer, rightly signed',
+    codes: ['BadDigest'],
+    put: (server, target, body) =>
+      sendChunked(server, target, STREAMING_TRAILER, body.length, 'x-amz-checksum-crc32', (signed) =>
+        signedChunks(signed, body, { trailer: [`x-amz-checksum-crc32:${sumOf('CRC32', flipped(body))}`] }),
+      ),
+  },
+  {
+    name: 'a trailer with a wrong signature',
+    codes: ['SignatureDoesNotMatch'],
+    put: (server, target, body) =>
+      sendChunked(server, target, STREAMING_TRAILER, body.length, 'x-amz-checksum-crc32', (signed) => {
+        const text = signedChunks(signed, body, { trailer: [`x-amz-checksum-crc32:${sumOf('CRC32', body)}`] })
+        return Buffer.from(
+          text.toString('latin1').replace(/trailer-signature:\w{8}/, 'trailer-signature:00000000'),
+          'latin1',
+        )
+      }),
+  },
+  {
+    name: 'a declared trailer that does not come',
+    codes: ['MalformedTrailerError'],
+    put: (server, target, body) =>
+      sendChunked(server, target, UNSIGNED_TRAILER, body.length, 'x-amz-checksum-crc32', () => unsignedChunks(body)),
+  },
+  {
+    name: 'a trailer without a value',
+    codes: ['MalformedTrailerError', 'InvalidRequest', 'InvalidDigest'],
+    put: (server, target, body) =>
+      sendChunked(server, target, UNSIGNED_TRAILER, body.length, 'x-amz-checksum-crc32', () =>
+        unsignedChunks(body, { trailer: ['x-amz-checksum-crc32'] }),
+      ),
+  },
+  {
+    name: 'a chunk whose bytes were changed',
+    codes: ['SignatureDoesNotMatch'],
+    put: (server, target, body) =>
+      sendChunked(server, target, STREAMING, body.length, undefined, (signed) => {
+        const sent = signedChunks(signed, body)
+        const at = sent.lastIndexOf(body.subarray(-20)) + 5
+        sent[at] = (sent[at] ?? 0) ^ 1
+        return sent
+      }),
+  },
+  {
+    name: 'a wrong chunk signature',
+    codes: ['SignatureDoesNotMatch'],
+    put: (server, target, body) =>
+      sendChunked(server, target, STREAMING, body.length, undefined, (signed) =>
+        signedChunks({ ...signed, seed: sha256('') }, body),
+      ),
+  },
+  {
+    name: 'a wrong signature on the last, empty chunk',
+    codes: ['SignatureDoesNotMatch'],
+    put: (server, target, body) =>
+      sendChunked(server, target, STREAMING, body.length, undefined, (signed) => {
+        const text = signedChunks(signed, body).toString('latin1')
+        const at = text.lastIndexOf('chunk-signature=') + 16
+        return Buffer.from(`${text.slice(0, at)}00000000${text.slice(at + 8)}`, 'latin1')
+      }),
+  },
+  {
+    name: 'chunks without the last, empty one',
+    codes: ['IncompleteBody'],
+    put: (server, target, body) =>
+      sendChunked(server, target, UNSIGNED_TRAILER, body.length, undefined, () => {
+        const sent = unsignedChunks(body)
+        return sent.subarray(0, sent.length - '0\r\n\r\n'.length)
+      }),
+  },
+  {
+    name: 'a truncated chunk',
+    codes: ['IncompleteBody'],
+    put: (server, target, body) =>
+      sendChunked(server, target, UNSIGNED_TRAILER, body.length, undefined, () => {
+        const sent = unsignedChunks(body)
+        return sent.subarray(0, sent.length - 100)
+      }),
+  },
+  {
+    name: 'chunks that are no chunks',
+    codes: ['InvalidRequest', 'IncompleteBody', 'InvalidChunkSizeError'],
+    put: (server, target, body) => sendChunked(server, target, UNSIGNED_TRAILER, body.length, undefined, () => body),
+  },
+  {
+    name: 'fewer decoded bytes than declared',
+    codes: ['IncompleteBody'],
+    put: (server, target, body) =>
+      sendChunked(server, target, UNSIGNED_TRAILER, body.length + 1, undefined, () => unsignedChunks(body)),
+  },
+  {
+    name: 'more decoded bytes than declared',
+    codes: ['IncompleteBody', 'InvalidRequest'],
+    put: (server, target, body) =>
+      sendChunked(server, target, UNSIGNED_TRAILER, body.length - 1, undefined, () => unsignedChunks(body)),
+  },
+  {
+    name: 'an unknown form of streaming',
+    codes: ['NotImplemented'],
+    put: (server, target, body) =>
+      sendChunked(server, target, 'STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD', body.length, undefined, () =>
+        unsignedChunks(body),
+      ),
+  },
+  {
+    name: 'a body shorter than declared, then silence',
+    codes: ['IncompleteBody'],
+    put: (server, target, body) =>
+      sendPartly(server, target, sha256(body), { 'content-length': String(body.length + 1) }, body, 'half-close'),
+  },
+  {
+    name: 'an unsigned body shorter than declared, then silence',
+    codes: ['IncompleteBody'],
+    put: (server, target, body) =>
+      sendPartly(server, target, UNSIGNED_PAYLOAD, { 'content-length': String(body.length + 1) }, body, 'half-close'),
+  },
+  {
+    name: 'a client that dies in the middle of a body',
+    codes: [],
+    put: (server, target, body) =>
+      sendPartly(
+        server,
+        target,
+        UNSIGNED_PAYLOAD,
+        { 'content-length': String(body.length) },
+        body.subarray(0, -1),
+        'reset',
+      ),
+  },
+  {
+    name: 'a client that dies in the middle of a chunk',
+    codes: [],
+    put: (server, target, body) => {
+      const sent = unsignedChunks(body)
+      const headers = {
+        'content-encoding': 'aws-chunked',
+        'content-length': String(sent.length),
+        'x-amz-decoded-content-length': String(body.length),
+      }
+      return sendPartly(server, target, UNSIGNED_TRAILER, headers, sent.subarray(0, -3), 'reset')
+    },
+  },
+  {
+    name: 'a client that dies in a body of unknown length',
+    codes: [],
+    put: (server, target, body) => {
+      const sent = Buffer.concat([Buffer.from(`${body.length.toString(16)}\r\n`), body, Buffer.from('\r\n')])
+      return sendPartly(server, target, UNSIGNED_PAYLOAD, { 'transfer-encoding': 'chunked' }, sent, 'reset')
+    },
+  },
+]
+
+inEachMode(t, async (t, server) => {
+  const created = await send(server, { method: 'PUT', target: `/${BUCKET}` })
+  t.equal(created.status, 200)
+  // One size is collected and sent in one piece, the other is streamed with its end held back.
+  for (const size of [100 * KiB, 700 * KiB]) {
+    await t.test(`PUT of ${size} bytes`, (t) => puts(t, server, size))
+  }
+  await t.test('a part that fails leaves the part before it', (t) => parts(t, server))
+  await t.test('right ones are stored', (t) => right(t, server))
+  await t.test('bytes beyond the declared length are no part of the object', (t) => excess(t, server))
+})
+
+async function puts(t: Test, server: Dealgate, size: number): Promise<void> {
+  const target = targetOf(BUCKET, `old-${size}`)
+  const fresh = targetOf(BUCKET, `fresh-${size}`)
+  const old = bytes(`old ${size}`, size + 3)
+  const headers = { 'content-type': 'x/old', 'x-amz-meta-age': 'old' }
+  t.equal((await send(server, { method: 'PUT', target, body: old, headers })).status, 200)
+  const data = bytes(`new ${size}`, size)
+  for (const { name, codes, put } of bad) {
+    for (const at of [target, fresh]) {
+      const done = server.served
+      const answer = await put(server, at, data)
+      if (codes.length > 0) {
+        t.ok(codes.includes(answer?.code ?? ''), `${name} is refused with ${codes.join(' or ')}, got ${answer?.code}`)
+        t.ok((answer?.status ?? 0) >= 400 && (answer?.status ?? 0) < 600, name)
+      }
+      await server.untilServed(done + 1)
+    }
+    const kept = await send(server, { method: 'GET', target })
+    t.equal(kept.status, 200)
+    t.equal(sha256(kept.body), sha256(old), `${name} leaves the old bytes`)
+    t.match(kept.headers, { etag: `"${md5(old)}"`, 'content-type': 'x/old', 'x-amz-meta-age': 'old' })
+    t.equal((await send(server, { method: 'HEAD', target: fresh })).status, 404, `${name} makes no object`)
+  }
+  const listing = await send(server, { method: 'GET', target: `/${BUCKET}?list-type=2&prefix=fresh-` })
+  t.match(listing.body.toString(), '<KeyCount>0</KeyCount>')
+}
+
+async function parts(t: Test, server: Dealgate): Promise<void> {
+  const target = targetOf(BUCKET, 'in-parts')
+  const created = await send(server, { method: 'POST', target: `${target}?uploads` })
+  const id = /<UploadId>([^<]+)</.exec(created.body.toString())?.[1]
+  const part = `${target}?partNumber=1&uploadId=${id}`
+  const old = bytes('old part', 10 * KiB)
+  t.equal((await send(server, { method: 'PUT', target: part, body: old })).status, 200)
+  for (const { name, put } of bad) {
+    const done = server.served
+    await put(server, part, bytes('new part', 11 * KiB))
+    await server.untilServed(done + 1)
+    const listed = (await send(server, { method: 'GET', target: `${target}?uploadId=${id}` })).body.toString()
+    t.match(listed, `<ETag>&quot;${md5(old)}&quot;</ETag><Size>${old.length}</Size>`, name)
+  }
+  t.equal((await send(server, { method: 'DELETE', target: `${target}?uploadId=${id}` })).status, 204)
+}
+
+/** The same ways of sending, without the lie. */
+async function right(t: Test, server: Dealgate): Promise<void> {
+  const data = bytes('right', 150 * KiB + 7)
+  const stored = async (name: string, answer: Answer) => {
+    t.equal(answer.status, 200, `${name}: ${answer.code}`)
+    const target = targetOf(BUCKET, 'right')
+    t.equal(sha256((await send(server, { method: 'GET', target })).body), sha256(data), name)
+    t.equal((await send(server, { method: 'DELETE', target })).status, 204)
+  }
+  const target = targetOf(BUCKET, 'right')
+  for (const algorithm of checksumAlgorithms) {
+    const header = checksumHeader(algorithm)
+    const value = sumOf(algorithm, data)
+    await stored(
+      `${header} header`,
+      await send(server, { method: 'PUT', target, body: data, headers: { [header]: value } }),
+    )
+    const trailer = [`${header}:${value}`]
+    await stored(
+      `${header} trailer`,
+      await sendChunked(server, target, UNSIGNED_TRAILER, data.length, header, () => unsignedChunks(data, { trailer })),
+    )
+    await stored(
+      `${header} signed trailer`,
+      await sendChunked(server, target, STREAMING_TRAILER, data.length, header, (signed) =>
+        signedChunks(signed, data, { trailer, chunkBytes: 8 * KiB }),
+      ),
+    )
+  }
+  await stored(
+    'signed chunks',
+    await sendChunked(server, target, STREAMING, data.length, undefined, (signed) => signedChunks(signed, data)),
+  )
+}
+
+async function excess(t: Test, server: Dealgate): Promise<void> {
+  const target = targetOf(BUCKET, 'excess')
+  const data = bytes('excess', 1000)
+  const signed = sign(server, {
+    method: 'PUT',
+    target,
+    headers: { 'content-length': '1000' },
+    payloadHash: UNSIGNED_PAYLOAD,
+  })
+  const { text } = await exchange(server, (socket) => {
+    socket.write(headText('PUT', target, signed.headers))
+    socket.write(Buffer.concat([data, Buffer.from('and more than that\r\n\r\n')]))
+  })
+  t.match(text, /^HTTP\/1\.1 200 [^<]*$/, 'what follows is no request')
+  t.same((await send(server, { method: 'GET', target })).body, data)
+}
