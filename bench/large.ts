@@ -1,27 +1,50 @@
-import { report } from './report.js'
+import { type Cost, measure, type Pair, report } from './measure.js'
 import type { Target } from './target.js'
 import { download, upload } from './wire.js'
 
-/** One large object up and down, proxy and gateway in turn. */
+const MIB = 1024 * 1024
+
+/** One large object up and down, proxy and gateway in turn, the one that begins changing by the round. */
 export async function large(target: Target, rounds: number, size: number): Promise<void> {
-  const mib = size / 1024 / 1024
-  const up = { proxy: [] as number[], direct: [] as number[] }
-  const down = { proxy: [] as number[], direct: [] as number[] }
+  const up: Pair = { proxy: [], direct: [] }
+  const down: Pair = { proxy: [], direct: [] }
   for (let round = 0; round < rounds; round++) {
-    up.proxy.push(await rate(mib, () => upload(target.proxy, target.s3('PUT', 'large-proxy'), {}, size)))
-    const put = await target.direct('PUT', 'large-direct')
-    up.direct.push(await rate(mib, () => upload(target.gateway, put.path, put.headers, size)))
-    down.proxy.push(await rate(mib, () => download(target.proxy, target.s3('GET', 'large-proxy'), {}, size)))
-    const get = await target.direct('GET', 'large-proxy')
-    down.direct.push(await rate(mib, () => download(target.gateway, get.path, get.headers, size)))
+    await inTurn(round, [
+      async () => void up.proxy.push(await put(target, 'large-proxy', size)),
+      async () => void up.direct.push(await putDirectly(target, 'large-direct', size)),
+    ])
+    await inTurn(round, [
+      async () => void down.proxy.push(await get(target, 'large-proxy', size)),
+      async () => void down.direct.push(await getDirectly(target, 'large-proxy', size)),
+    ])
   }
-  report(`PUT ${mib} MiB`, 'MiB/s', up.proxy, up.direct)
-  report(`GET ${mib} MiB`, 'MiB/s', down.proxy, down.direct)
+  const mib = () => size / MIB
+  report(`PUT ${mib()} MiB`, 'MiB', up, mib, 1024)
+  report(`GET ${mib()} MiB`, 'MiB', down, mib, 1024)
 }
 
-async function rate(mib: number, run: () => Promise<number>): Promise<number> {
-  const started = performance.now()
-  const status = await run()
-  if (status !== 200) throw new Error(`status ${status}`)
-  return mib / ((performance.now() - started) / 1000)
+export async function inTurn(round: number, runs: (() => Promise<void>)[]): Promise<void> {
+  for (const run of round % 2 === 0 ? runs : [...runs].reverse()) await run()
+}
+
+function put(target: Target, key: string, size: number): Promise<Cost> {
+  return measure(target, () => ok(upload(target.proxy, target.s3('PUT', key), {}, size)))
+}
+
+async function putDirectly(target: Target, key: string, size: number): Promise<Cost> {
+  const { path, headers } = await target.direct('PUT', key)
+  return measure(target, () => ok(upload(target.gateway, path, headers, size)))
+}
+
+function get(target: Target, key: string, size: number): Promise<Cost> {
+  return measure(target, () => ok(download(target.proxy, target.s3('GET', key), {}, size)))
+}
+
+async function getDirectly(target: Target, key: string, size: number): Promise<Cost> {
+  const { path, headers } = await target.direct('GET', key)
+  return measure(target, () => ok(download(target.gateway, path, headers, size)))
+}
+
+export async function ok(status: Promise<number>): Promise<void> {
+  if ((await status) !== 200) throw new Error(`status ${await status}`)
 }

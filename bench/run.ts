@@ -1,7 +1,7 @@
 /**
  * Measures the proxy against the gateway behind it, both over loopback, in interleaved rounds of one run. Read the ratios: absolute figures depend on the machine.
  *
- *   npm run bench [-- --rounds 5] [--size-mib 1024] [--rss-mib 5120] [--only large|small|rss] [--quirks legacy]
+ *   npm run bench [-- --rounds 5] [--size-mib 1024] [--rss-mib 5120] [--only large|small|rss] [--quirks legacy] [--node-options '--cpu-prof']
  */
 import { parseArgs } from 'node:util'
 import { large } from './large.js'
@@ -16,12 +16,13 @@ const { values } = parseArgs({
     'rss-mib': { type: 'string', default: '5120' },
     only: { type: 'string', default: 'large,small,rss' },
     quirks: { type: 'string', default: 'none' },
+    'node-options': { type: 'string', default: '' },
   },
 })
 
 const MiB = 1024 * 1024
 const parts = values.only.split(',')
-const target = await startTarget(values.quirks)
+const target = await startTarget(values.quirks, values['node-options'].split(' ').filter(Boolean))
 try {
   if (parts.includes('large')) await large(target, Number(values.rounds), Number(values['size-mib']) * MiB)
   if (parts.includes('small')) await small(target, Number(values.rounds))

@@ -1,5 +1,6 @@
 import http from 'node:http'
-import { report } from './report.js'
+import { inTurn } from './large.js'
+import { type Cost, measure, type Pair, report } from './measure.js'
 import type { Endpoint, Target } from './target.js'
 
 const CONNECTIONS = 16
@@ -15,26 +16,44 @@ interface Shot {
 
 /** Operations a second on objects of 1 KiB over 16 connections, proxy and gateway in turn. */
 export async function small(target: Target, rounds: number): Promise<void> {
+  const agent = new http.Agent({ keepAlive: true })
+  for (const shot of signed(target, 'PUT')) await fire(agent, target.proxy, shot)
+  agent.destroy()
   for (const method of ['PUT', 'GET', 'HEAD']) {
-    const proxy: number[] = []
-    const direct: number[] = []
-    for (let round = 0; round < rounds; round++) {
-      const signed = keys().map((key): Shot => ({ method, path: target.s3(method, key), headers: {} }))
-      proxy.push(await hammer(target.proxy, signed))
-      const plain = await target.direct(method, '')
-      const own = keys().map(
-        (key): Shot => ({ method, path: plain.path.replace('/bench/', `/bench/${key}`), headers: plain.headers }),
-      )
-      direct.push(await hammer(target.gateway, own))
+    const pair: Pair = { proxy: [], direct: [] }
+    const done = new Map<Cost, number>()
+    const run = async (costs: Cost[], to: Endpoint, shots: readonly Shot[]) => {
+      let count = 0
+      const cost = await measure(target, async () => {
+        count = await hammer(to, shots)
+      })
+      costs.push(cost)
+      done.set(cost, count)
     }
-    report(`${method} 1 KiB, ${CONNECTIONS} connections`, 'op/s', proxy, direct)
+    for (let round = 0; round < rounds; round++) {
+      await inTurn(round, [
+        async () => run(pair.proxy, target.proxy, signed(target, method)),
+        async () => run(pair.direct, target.gateway, await plain(target, method)),
+      ])
+    }
+    report(`${method} 1 KiB, ${CONNECTIONS} connections`, 'op', pair, (cost) => done.get(cost) ?? 0, 10_000)
   }
+}
+
+function signed(target: Target, method: string): Shot[] {
+  return keys().map((key) => ({ method, path: target.s3(method, key), headers: {} }))
+}
+
+async function plain(target: Target, method: string): Promise<Shot[]> {
+  const { path, headers } = await target.direct(method, '')
+  return keys().map((key) => ({ method, path: path.replace('/bench/', `/bench/${key}`), headers }))
 }
 
 function keys(): string[] {
   return Array.from({ length: KEYS }, (_, i) => `small/${i}`)
 }
 
+/** Resolves to the number of operations. */
 async function hammer(to: Endpoint, shots: readonly Shot[]): Promise<number> {
   const agent = new http.Agent({ keepAlive: true, maxSockets: CONNECTIONS })
   const end = performance.now() + SECONDS * 1000
@@ -47,7 +66,7 @@ async function hammer(to: Endpoint, shots: readonly Shot[]): Promise<number> {
   }
   await Promise.all(Array.from({ length: CONNECTIONS }, (_, i) => worker(i * 7)))
   agent.destroy()
-  return done / SECONDS
+  return done
 }
 
 function fire(agent: http.Agent, to: Endpoint, shot: Shot): Promise<void> {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { presignQuery, uriEncode } from '../src/common/sigv4.js'
+import { type Cpu, cpuOf } from './cpu.js'
 
 export interface Endpoint {
   readonly host: string
@@ -22,6 +23,8 @@ export interface Target {
   direct(method: string, key: string): Promise<{ path: string; headers: Record<string, string> }>
   /** Highest resident set so far, bytes. */
   peakRss(): Promise<number>
+  /** CPU time of the whole process so far: proxy and embedded gateway. */
+  cpu(): Promise<Cpu>
   stop(): Promise<void>
 }
 
@@ -35,7 +38,8 @@ interface Started {
 
 const USER_AGENT = 'Mozilla/5.0 (dealgate bench)'
 
-export async function startTarget(quirks: string): Promise<Target> {
+/** @param nodeOptions for the server, such as --cpu-prof */
+export async function startTarget(quirks: string, nodeOptions: readonly string[] = []): Promise<Target> {
   const data = await mkdtemp(join(tmpdir(), 'dealgate-bench-'))
   const cli = fileURLToPath(new URL('../src/cli.js', import.meta.url))
   const keys = ['--gateway-access-key', 'bench-gateway', '--gateway-secret-key', 'bench-gateway-secret']
@@ -58,7 +62,7 @@ export async function startTarget(quirks: string): Promise<Target> {
     quirks,
     ...keys,
   ]
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [...nodeOptions, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
   const started = JSON.parse(line) as Started
   const proxy = endpointOf(started.endpoint)
@@ -101,6 +105,7 @@ export async function startTarget(quirks: string): Promise<Target> {
       const status = await readFile(`/proc/${child.pid}/status`, 'utf8')
       return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1024
     },
+    cpu: () => cpuOf(child.pid as number),
     async stop() {
       child.kill('SIGTERM')
       await once(child, 'exit')

@@ -1,11 +1,11 @@
-import type { IncomingMessage } from 'node:http'
 import type { ByteSink } from '../request/body.js'
 import { timedOut, unavailable } from './errors.js'
-import type { Download, GatewayObject } from './gateway.js'
+import type { Download, GatewayObject, LentSink } from './gateway.js'
 import type { Span } from './range.js'
+import { type BodyReceiver, DRAIN_BYTES, lost, type RestResponse } from './transport/response.js'
 
-/** Up to so many bytes that nobody wants are read to keep the connection; for more a new connection is cheaper. */
-const DRAIN_BYTES = 64 * 1024
+/** Chunks that are lent at a time: one is on its way to the client, one waits, one is being filled. */
+const LENT_AT_A_TIME = 3
 
 export interface BodyPlan {
   readonly object: GatewayObject
@@ -23,12 +23,13 @@ export class DownloadBody implements Download {
   readonly object: GatewayObject
   readonly first: number
   readonly last: number
-  readonly #response: IncomingMessage | undefined
+  readonly #response: RestResponse | undefined
   readonly #plan: BodyPlan
   #consumed = false
+  #giveUp: (() => void) | undefined
 
   /** `response` may be absent when the span is empty. */
-  constructor(response: IncomingMessage | undefined, plan: BodyPlan) {
+  constructor(response: RestResponse | undefined, plan: BodyPlan) {
     this.#response = response
     this.#plan = plan
     this.object = plan.object
@@ -37,91 +38,122 @@ export class DownloadBody implements Download {
   }
 
   consume(sink: ByteSink): Promise<void> {
+    return this.#deliver((chunk, done) => {
+      const waiting = sink(Buffer.from(chunk))
+      if (waiting) waiting.then(() => done(), done)
+      else done()
+    }, 1)
+  }
+
+  lend(sink: LentSink): Promise<void> {
+    return this.#deliver(sink, LENT_AT_A_TIME)
+  }
+
+  discard(): void {
+    this.#giveUp?.()
+    this.#response?.destroy()
+  }
+
+  #deliver(sink: LentSink, ahead: number): Promise<void> {
     if (this.#consumed) return Promise.reject(new TypeError('a download can be consumed once'))
     this.#consumed = true
     const wanted = this.last - this.first + 1
     const response = this.#response
     if (!response || wanted === 0) {
-      response?.resume()
+      response?.drain()
       return Promise.resolve()
     }
-    return relay(response, this.#plan, wanted, sink)
-  }
-
-  discard(): void {
-    this.#response?.destroy()
+    return new Promise((resolve, reject) => {
+      const delivery = new Delivery(response, this.#plan, wanted, sink, { resolve, reject })
+      this.#giveUp = () => delivery.fail(unavailable(lost()))
+      response.read(delivery, ahead)
+    })
   }
 }
 
-/** `data` events with pause and resume: half the cost per chunk of an async iterator. */
-function relay(response: IncomingMessage, plan: BodyPlan, wanted: number, sink: ByteSink): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let skip = plan.skip
-    let left = wanted
-    let settled = false
-    let sinkIsBusy = false
-    const timer = setTimeout(() => {
+/** The wanted part of one body on its way to a sink. */
+class Delivery implements BodyReceiver {
+  readonly #response: RestResponse
+  readonly #plan: BodyPlan
+  readonly #sink: LentSink
+  readonly #promise: { resolve(): void; reject(error: unknown): void }
+  readonly #timer: NodeJS.Timeout
+  #skip: number
+  #left: number
+  /** Chunks that the sink has not given back. */
+  #lent = 0
+  #settled = false
+
+  constructor(
+    response: RestResponse,
+    plan: BodyPlan,
+    wanted: number,
+    sink: LentSink,
+    promise: { resolve(): void; reject(error: unknown): void },
+  ) {
+    this.#response = response
+    this.#plan = plan
+    this.#sink = sink
+    this.#promise = promise
+    this.#skip = plan.skip
+    this.#left = wanted
+    this.#timer = setTimeout(() => {
       // A slow client is not the gateway's fault.
-      if (sinkIsBusy) timer.refresh()
-      else fail(unavailable(timedOut('an object body')))
+      if (this.#lent > 0) this.#timer.refresh()
+      else this.fail(unavailable(timedOut('an object body')))
     }, plan.idleMs)
+  }
 
-    const settle = () => {
-      settled = true
-      clearTimeout(timer)
-      response.off('data', take)
-      response.off('close', closed)
-      response.off('error', failed)
+  data(received: Buffer, release: () => void): void {
+    const chunk = cut(received, this.#skip, this.#left)
+    this.#skip -= Math.min(this.#skip, received.length)
+    if (this.#settled || chunk.length === 0) {
+      release()
+      return
     }
-    const fail = (error: unknown) => {
-      if (settled) return
-      settle()
-      response.destroy()
-      reject(error)
+    this.#timer.refresh()
+    this.#left -= chunk.length
+    this.#lent++
+    if (this.#left === 0) this.#leaveTheRest()
+    try {
+      this.#sink(chunk, (error) => {
+        this.#lent--
+        release()
+        if (error !== undefined) this.fail(error)
+        if (this.#settled) return
+        this.#timer.refresh()
+        if (this.#left === 0 && this.#lent === 0) this.#settle(this.#promise.resolve)
+      })
+    } catch (error) {
+      this.fail(error)
     }
-    const done = () => {
-      if (settled) return
-      settle()
-      if (plan.surplus > DRAIN_BYTES) response.destroy()
-      else response.resume()
-      resolve()
-    }
-    const closed = () => {
-      if (left > 0) fail(unavailable(cutShort(left)))
-    }
-    const failed = (error: Error) => fail(unavailable(error))
-    const take = (received: Buffer) => {
-      const chunk = cut(received, skip, left)
-      skip -= Math.min(skip, received.length)
-      timer.refresh()
-      if (chunk.length === 0) return
-      left -= chunk.length
-      offer(chunk)
-    }
-    const offer = (chunk: Buffer) => {
-      try {
-        const waiting = sink(chunk)
-        if (!waiting) return left === 0 ? done() : undefined
-        response.pause()
-        sinkIsBusy = true
-        waiting.then(proceed, fail)
-      } catch (error) {
-        fail(error)
-      }
-    }
-    const proceed = () => {
-      if (settled) return
-      if (left === 0) return done()
-      sinkIsBusy = false
-      timer.refresh()
-      response.resume()
-    }
+  }
 
-    response.on('data', take)
-    response.on('close', closed)
-    response.on('error', failed)
-    if (response.destroyed) closed()
-  })
+  end(): void {
+    if (this.#left > 0) this.fail(unavailable(cutShort(this.#left)))
+  }
+
+  failed(error: unknown): void {
+    if (this.#left > 0) this.fail(unavailable(error))
+  }
+
+  fail(error: unknown): void {
+    if (this.#settled) return
+    this.#settle(() => this.#promise.reject(error))
+    this.#response.destroy()
+  }
+
+  #leaveTheRest(): void {
+    if (this.#plan.surplus > DRAIN_BYTES) this.#response.destroy()
+    else this.#response.drain()
+  }
+
+  #settle(tell: () => void): void {
+    if (this.#settled) return
+    this.#settled = true
+    clearTimeout(this.#timer)
+    tell()
+  }
 }
 
 function cut(chunk: Buffer, skip: number, left: number): Buffer {

@@ -1,6 +1,8 @@
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { timedOut } from './errors.js'
 import { type Answer, readAnswer } from './rest-client.js'
+import { NodeResponse } from './transport/node-response.js'
+import { lost } from './transport/response.js'
 
 /** How much may wait in our own buffers before the writer is asked to wait, bytes. */
 const MAX_BUFFERED_BYTES = 512 * 1024
@@ -30,7 +32,7 @@ export class PutRequest {
       }
       request.once('response', (response: IncomingMessage) => {
         head = response
-        readAnswer(response, idleMs).then((answer) => {
+        readAnswer(new NodeResponse(response), idleMs).then((answer) => {
           this.#answered = true
           resolve(answer)
           this.#waiting?.reject(new AnsweredEarly())
@@ -125,7 +127,3 @@ export class PutRequest {
 
 /** The gateway answered before it had the whole body: `PutRequest.answer` says what. */
 export class AnsweredEarly extends Error {}
-
-function lost(): Error {
-  return Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' })
-}

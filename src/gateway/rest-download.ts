@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import { S3Error } from '../errors/s3-error.js'
 import { DownloadBody } from './download-body.js'
 import { nonsense, noSuchKey, unavailable } from './errors.js'
@@ -8,6 +7,7 @@ import { factsFromHeaders, headerFacts } from './object-facts.js'
 import { invalidRange, parseContentRange, rangeHeader, type Span, spanOf } from './range.js'
 import { isReadable, request, stat } from './stat.js'
 import { looking, type Tools } from './tools.js'
+import type { RestResponse } from './transport/response.js'
 
 /** How often an object that changes between listing and download is looked at anew. */
 const ATTEMPTS = 3
@@ -64,18 +64,18 @@ async function readDirect(
   features: GatewayFeatures,
   key: string,
   range: ByteRange | undefined,
-  response: IncomingMessage,
+  response: RestResponse,
 ): Promise<Download | undefined> {
   const contentRange = response.headers['content-range']
-  if (response.statusCode === 416) {
-    response.resume()
+  if (response.status === 416) {
+    response.drain()
     const size = /^bytes \*\/(\d+)$/.exec(contentRange ?? '')?.[1]
     if (size === undefined) throw nonsense('refused a range without telling the size')
     throw invalidRange(Number(size))
   }
-  const sent = response.statusCode === 206 ? parseContentRange(contentRange) : undefined
+  const sent = response.status === 206 ? parseContentRange(contentRange) : undefined
   const length = Number(response.headers['content-length'] ?? Number.NaN)
-  if (response.statusCode === 206 && !sent) throw nonsense('answered a range without saying which')
+  if (response.status === 206 && !sent) throw nonsense('answered a range without saying which')
   const size = sent?.size ?? length
   const object = factsFromHeaders(tools.names, features, response.headers, key, size)
   if (!object || !Number.isSafeInteger(size)) {
@@ -137,7 +137,7 @@ function whole(tools: Tools): { skip: number; surplus: number; idleMs: number } 
 }
 
 /** Undefined when the object has gone since it was listed. */
-async function open(tools: Tools, bucket: string, key: string): Promise<IncomingMessage | undefined> {
+async function open(tools: Tools, bucket: string, key: string): Promise<RestResponse | undefined> {
   try {
     return await request(tools, 'GET', { bucket, key })
   } catch (error) {
@@ -147,9 +147,9 @@ async function open(tools: Tools, bucket: string, key: string): Promise<Incoming
 }
 
 /** What is wrong with a full download of the listed object. */
-function disagreement(response: IncomingMessage, listed: GatewayObject): string | undefined {
-  const { headers, statusCode } = response
-  if (statusCode !== 200) return `status ${statusCode}`
+function disagreement(response: RestResponse, listed: GatewayObject): string | undefined {
+  const { headers, status } = response
+  if (status !== 200) return `status ${status}`
   if (/^text\/html\b/i.test(headers['content-type'] ?? '') && !/^text\/html\b/i.test(listed.contentType))
     return 'an HTML page'
   // Absent in a chunked answer; the bytes are counted anyway.
@@ -161,7 +161,7 @@ function disagreement(response: IncomingMessage, listed: GatewayObject): string 
 }
 
 /** Both times are the gateway's own. */
-function isAmbiguous(response: IncomingMessage): boolean {
+function isAmbiguous(response: RestResponse): boolean {
   const answered = Date.parse(response.headers.date ?? '')
   const modified = Date.parse(response.headers['last-modified'] ?? '')
   return !(answered - modified >= AMBIGUOUS_MS)
@@ -172,10 +172,6 @@ export async function revisionOf(tools: Tools, bucket: string, key: string): Pro
   const response = await open(tools, bucket, key)
   if (!response) return undefined
   const { revision } = headerFacts(tools.names, response.headers, key, true)
-  if (Number(response.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= DRAIN_BYTES) response.resume()
-  else response.destroy()
+  response.drain()
   return revision
 }
-
-/** An unwanted body up to this size is read, because a new connection would cost more, bytes. */
-const DRAIN_BYTES = 64 * 1024

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import { S3Error } from '../errors/s3-error.js'
 import { isTokenRefusal, noSuchKey, type Subject, TokenRefused, translate } from './errors.js'
 import type { GatewayFeatures, GatewayObject } from './gateway.js'
@@ -8,6 +7,7 @@ import { lookUp, requireBucket } from './look-up.js'
 import { factsFromHeaders } from './object-facts.js'
 import { httpFailure, readAnswer } from './rest-client.js'
 import { looking, type Tools } from './tools.js'
+import type { RestResponse } from './transport/response.js'
 
 /** See Gateway.stat. */
 export async function stat(
@@ -30,7 +30,7 @@ export async function stat(
 export async function isReadable(tools: Tools, bucket: string, key: string): Promise<boolean> {
   try {
     const response = await request(tools, 'GET', { bucket, key })
-    response.destroy()
+    response.drain()
     return true
   } catch (error) {
     if (error instanceof S3Error && error.code === 'NoSuchKey') return false
@@ -47,8 +47,8 @@ async function head(
 ): Promise<GatewayObject | undefined | 'unknown'> {
   try {
     const answer = await request(tools, 'HEAD', { bucket, key })
-    answer.resume()
-    if (answer.statusCode !== 200) return 'unknown'
+    answer.drain()
+    if (answer.status !== 200) return 'unknown'
     return (
       factsFromHeaders(tools.names, features, answer.headers, key, Number(answer.headers['content-length'])) ??
       'unknown'
@@ -65,7 +65,7 @@ export function request(
   method: 'GET' | 'HEAD',
   subject: Required<Subject>,
   headers: Record<string, string> = {},
-): Promise<IncomingMessage> {
+): Promise<RestResponse> {
   const { rest, names, session, log } = tools
   const path = names.downloadPath(subject.bucket, subject.key)
   return session.withUrlToken(async (token) => {
@@ -74,7 +74,7 @@ export function request(
       'accept-encoding': 'identity',
       ...headers,
     })
-    if ([200, 206, 416].includes(response.statusCode ?? 0)) return response
+    if ([200, 206, 416].includes(response.status)) return response
     const failure = httpFailure(names, await readAnswer(response, rest.idleMs))
     // The answer to a HEAD has no body to say what is missing.
     if (method === 'HEAD' && failure.status === 404 && failure.headerCode === undefined)

@@ -10,38 +10,33 @@ const STALLED_MS = 10 * 60_000
  */
 export async function relay(download: Download, outgoing: ServerResponse): Promise<number> {
   let bytes = 0
-  let wake: (() => void) | undefined
-  const gone = () => {
-    download.discard()
-    wake?.()
-  }
-  const drained = () => wake?.()
+  let waiting = 0
+  const stalled = setTimeout(() => {
+    // Nothing to take is not the client's fault.
+    if (waiting === 0) stalled.refresh()
+    else outgoing.destroy()
+  }, STALLED_MS)
+  const gone = () => download.discard()
   outgoing.on('close', gone)
-  outgoing.on('drain', drained)
   try {
-    await download.consume((chunk) => {
-      if (outgoing.destroyed) throw new ClientGone()
+    await download.lend((chunk, done) => {
       bytes += chunk.length
-      if (outgoing.write(chunk)) return
-      return new Promise<void>((resolve, reject) => {
-        const stalled = setTimeout(() => outgoing.destroy(), STALLED_MS)
-        wake = () => {
-          clearTimeout(stalled)
-          if (outgoing.destroyed) reject(new ClientGone())
-          else resolve()
-        }
+      waiting++
+      // The chunk is the socket's until it has been written: only the callback says so.
+      outgoing.write(chunk, (error) => {
+        waiting--
+        if (!outgoing.destroyed) stalled.refresh()
+        done(error ?? undefined)
       })
     })
     outgoing.off('close', gone)
     outgoing.end()
     return bytes
   } catch (thrown) {
-    if (thrown instanceof ClientGone || outgoing.destroyed) return bytes
+    if (outgoing.destroyed) return bytes
     throw thrown
   } finally {
+    clearTimeout(stalled)
     outgoing.off('close', gone)
-    outgoing.off('drain', drained)
   }
 }
-
-class ClientGone extends Error {}

@@ -143,5 +143,12 @@ function markerObject(key: string): GatewayObject {
 }
 
 function emptyDownload(key: string) {
-  return { object: markerObject(key), first: 0, last: -1, consume: async () => {}, discard: () => {} }
+  return {
+    object: markerObject(key),
+    first: 0,
+    last: -1,
+    consume: async () => {},
+    lend: async () => {},
+    discard: () => {},
+  }
 }

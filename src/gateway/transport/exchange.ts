@@ -1,0 +1,218 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { nonsense } from '../errors.js'
+import { type Framing, framingOf } from './framing.js'
+import { type BodyReceiver, DRAIN_BYTES, DRAIN_MS, lost, type RestResponse } from './response.js'
+import { parseHead, type ResponseHead } from './response-head.js'
+
+/** Most of a head, with those of informational answers before it, bytes. */
+const MAX_HEAD_BYTES = 64 * 1024
+/** Size of the buffers a long body is read into, bytes. */
+const BUFFER_BYTES = 256 * 1024
+const HEAD_END = '\r\n\r\n'
+
+/** What an exchange needs of its connection. */
+export interface Wire {
+  resume(): void
+  /** The answer has arrived in full. */
+  finished(reusable: boolean, headers: IncomingHttpHeaders): void
+  destroy(): void
+}
+
+/** One request on a connection, and its answer. */
+export class Exchange implements RestResponse {
+  /** The answer, once its head is there. Rejects with the error of the connection, or S3Error for what is not HTTP. */
+  readonly answered: Promise<RestResponse>
+  readonly #method: string
+  readonly #wire: Wire
+  #resolve!: (response: RestResponse) => void
+  #reject!: (error: unknown) => void
+  #start: Buffer = Buffer.alloc(0)
+  #headBytes = 0
+  #head: ResponseHead | undefined
+  #framing: Framing | undefined
+  /** Bytes of the body that came with the head. */
+  #early: Buffer | undefined
+  #receiver: BodyReceiver | undefined
+  /** Turns go round: the next chunk is lent on this one. */
+  #ring: Turn[] = []
+  #turn = 0
+  #paused = false
+  #dropping = false
+  #complete = false
+  #failure: unknown
+
+  constructor(method: string, wire: Wire) {
+    this.#method = method
+    this.#wire = wire
+    this.answered = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+  }
+
+  get status(): number {
+    return this.#head?.status ?? 0
+  }
+
+  get headers(): IncomingHttpHeaders {
+    return this.#head?.headers ?? {}
+  }
+
+  /** Where the next bytes are to be put; undefined when they are few, or nobody has asked for them. */
+  get buffer(): Buffer | undefined {
+    if (this.#complete || !this.#receiver || this.#dropping) return undefined
+    const turn = this.#ring[this.#turn] as Turn
+    const size = Math.min(BUFFER_BYTES, this.#framing?.left ?? BUFFER_BYTES)
+    turn.buffer ??= Buffer.allocUnsafeSlow(size)
+    return turn.buffer
+  }
+
+  /** Bytes from the wire, good for the time of this call, but for those in `buffer`. False: no more for now. */
+  take(bytes: Buffer): boolean {
+    try {
+      return this.#framing ? this.#takeBody(this.#framing, bytes) : this.#takeHead(bytes)
+    } catch (error) {
+      this.#wire.destroy()
+      this.lost(error)
+      return false
+    }
+  }
+
+  /** The connection has ended, with an error or by itself. */
+  lost(error?: unknown): void {
+    if (this.#complete || this.#failure !== undefined) return
+    if (!this.#head) {
+      this.#failure = error ?? lost()
+      this.#reject(this.#failure)
+    } else if (error === undefined && this.#framing?.endsWithConnection) {
+      this.#complete = true
+      this.#receiver?.end()
+    } else {
+      this.#failure = error ?? lost()
+      this.#receiver?.failed(this.#failure)
+    }
+  }
+
+  read(receiver: BodyReceiver, ahead: number): void {
+    if (this.#failure !== undefined) {
+      receiver.failed(this.#failure)
+      return
+    }
+    this.#receiver = receiver
+    this.#ring = Array.from({ length: ahead }, () => new Turn(() => this.#givenBack()))
+    const early = this.#early
+    this.#early = undefined
+    if (early) this.#lend(receiver, early)
+    if (this.#failure !== undefined) return
+    if (this.#complete) receiver.end()
+    else if (this.#ring[this.#turn]?.busy) this.#paused = true
+    else this.#wire.resume()
+  }
+
+  drain(): void {
+    this.#early = undefined
+    if (this.#complete || this.#failure !== undefined) return
+    if ((this.#framing?.left ?? Number.POSITIVE_INFINITY) > DRAIN_BYTES) {
+      this.destroy()
+      return
+    }
+    const timer = setTimeout(() => this.destroy(), DRAIN_MS).unref()
+    const settle = () => clearTimeout(timer)
+    this.#receiver = { data: (_, done) => done(), end: settle, failed: settle }
+    this.#dropping = true
+    this.#ring = [new Turn(() => {})]
+    this.#turn = 0
+    this.#wire.resume()
+  }
+
+  destroy(): void {
+    if (!this.#complete) this.#wire.destroy()
+    this.#early = undefined
+    if (this.#failure !== undefined) return
+    this.#failure = lost()
+    if (!this.#complete) this.#receiver?.failed(this.#failure)
+  }
+
+  #takeHead(bytes: Buffer): boolean {
+    let rest = this.#start.length === 0 ? bytes : Buffer.concat([this.#start, bytes])
+    let from = Math.max(0, this.#start.length - HEAD_END.length)
+    for (;;) {
+      const end = rest.indexOf(HEAD_END, from, 'latin1')
+      if (this.#headBytes + (end < 0 ? rest.length : end) > MAX_HEAD_BYTES)
+        throw nonsense('answered with endless headers')
+      if (end < 0) {
+        // A copy: the bytes are ours for the time of this call only.
+        this.#start = Buffer.from(rest)
+        return true
+      }
+      const head = parseHead(rest.toString('latin1', 0, end))
+      rest = rest.subarray(end + HEAD_END.length)
+      if (head.status >= 200) return this.#begin(head, rest)
+      if (head.status === 101) throw nonsense('changed the protocol unasked')
+      this.#headBytes += end
+      from = 0
+    }
+  }
+
+  #begin(head: ResponseHead, rest: Buffer): boolean {
+    const framing = framingOf(this.#method, head)
+    this.#start = Buffer.alloc(0)
+    this.#framing = framing
+    const early = framing.decode(rest)
+    if (early.length > 0) this.#early = Buffer.from(early)
+    this.#head = head
+    if (framing.complete) this.#finish(framing)
+    this.#resolve(this)
+    return this.#complete
+  }
+
+  #takeBody(framing: Framing, bytes: Buffer): boolean {
+    const receiver = this.#receiver
+    if (!receiver) throw nonsense('sent a body nobody waited for')
+    const own = framing.decode(bytes)
+    // Before the last bytes are lent: whoever gets them may want to use the connection.
+    if (framing.complete) this.#finish(framing)
+    if (own.length > 0) {
+      const lent = own.buffer === this.#ring[this.#turn]?.buffer?.buffer
+      this.#lend(receiver, lent ? own : Buffer.from(own))
+    }
+    if (this.#complete) {
+      if (this.#failure === undefined) this.#receiver?.end()
+      return true
+    }
+    this.#paused = this.#ring[this.#turn]?.busy === true
+    return !this.#paused
+  }
+
+  #lend(receiver: BodyReceiver, bytes: Buffer): void {
+    const turn = this.#ring[this.#turn] as Turn
+    this.#turn = (this.#turn + 1) % this.#ring.length
+    turn.busy = true
+    receiver.data(bytes, turn.done)
+  }
+
+  #givenBack(): void {
+    if (!this.#paused || this.#ring[this.#turn]?.busy || this.#failure !== undefined) return
+    this.#paused = false
+    this.#wire.resume()
+  }
+
+  #finish(framing: Framing): void {
+    this.#complete = true
+    this.#wire.finished(!framing.surplus && (this.#head?.persistent ?? false), this.headers)
+  }
+}
+
+/** A buffer that is either with the reader or lent. */
+class Turn {
+  buffer: Buffer | undefined
+  busy = false
+  readonly done: () => void
+
+  constructor(givenBack: () => void) {
+    this.done = () => {
+      this.busy = false
+      givenBack()
+    }
+  }
+}

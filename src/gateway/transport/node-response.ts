@@ -1,0 +1,56 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { type BodyReceiver, DRAIN_BYTES, lost, type RestResponse } from './response.js'
+
+/** An answer that node:http has received: over TLS, or to a request with a body. */
+export class NodeResponse implements RestResponse {
+  readonly #message: IncomingMessage
+
+  constructor(message: IncomingMessage) {
+    this.#message = message
+    // A message that nobody reads any more may still break; it must not take the process with it.
+    message.on('error', () => {})
+  }
+
+  get status(): number {
+    return this.#message.statusCode ?? 0
+  }
+
+  get headers(): IncomingHttpHeaders {
+    return this.#message.headers
+  }
+
+  read(receiver: BodyReceiver, ahead: number): void {
+    const message = this.#message
+    let lent = 0
+    let over = false
+    const settle = (tell: () => void) => {
+      if (over) return
+      over = true
+      tell()
+    }
+    if (message.destroyed) {
+      receiver.failed(lost())
+      return
+    }
+    message.on('data', (chunk: Buffer) => {
+      if (over) return
+      if (++lent >= ahead) message.pause()
+      receiver.data(chunk, () => {
+        if (--lent < ahead && !over) message.resume()
+      })
+    })
+    message.once('end', () => settle(() => receiver.end()))
+    message.once('error', (error) => settle(() => receiver.failed(error)))
+    message.once('close', () => settle(() => receiver.failed(lost())))
+  }
+
+  drain(): void {
+    this.#message.removeAllListeners('data')
+    if (Number(this.headers['content-length'] ?? Number.POSITIVE_INFINITY) > DRAIN_BYTES) this.destroy()
+    else this.#message.resume()
+  }
+
+  destroy(): void {
+    this.#message.destroy()
+  }
+}

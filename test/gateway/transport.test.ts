@@ -1,0 +1,344 @@
+import { once } from 'node:events'
+import http from 'node:http'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { ConnectionPool } from '../../src/gateway/transport/connection-pool.js'
+import { NodeResponse } from '../../src/gateway/transport/node-response.js'
+import type { RestResponse } from '../../src/gateway/transport/response.js'
+
+interface Server {
+  readonly pool: ConnectionPool
+  /** Heads of the requests that arrived, and the sockets they came on. */
+  readonly requests: { head: string; socket: Socket }[]
+  get(method?: 'GET' | 'HEAD', fresh?: boolean, timeoutMs?: number): Promise<RestResponse>
+}
+
+/** A server that answers each request with whatever bytes `answer` writes. */
+async function serve(t: Test, answer: (socket: Socket, n: number) => void): Promise<Server> {
+  const requests: Server['requests'] = []
+  const server = createServer({ noDelay: true }, (socket) => {
+    socket.on('error', () => {})
+    let text = ''
+    socket.on('data', (data: Buffer) => {
+      text += data.toString('latin1')
+      for (let end = text.indexOf('\r\n\r\n'); end >= 0; end = text.indexOf('\r\n\r\n')) {
+        requests.push({ head: text.slice(0, end), socket })
+        text = text.slice(end + 4)
+        answer(socket, requests.length)
+      }
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const pool = new ConnectionPool(new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))
+  t.teardown(async () => {
+    pool.close()
+    for (const { socket } of requests) socket.destroy()
+    await new Promise((resolve) => server.close(resolve))
+  })
+  return {
+    pool,
+    requests,
+    get: (method = 'GET', fresh = false, timeoutMs = 5000) => pool.request(method, '/x', {}, fresh, timeoutMs),
+  }
+}
+
+/** All of the body; chunks are copied as they are lent. */
+function body(response: RestResponse, ahead = 3): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    const data = (chunk: Buffer, done: () => void) => {
+      text += chunk.toString('latin1')
+      done()
+    }
+    response.read({ data, end: () => resolve(text), failed: reject }, ahead)
+  })
+}
+
+/** Writes the bytes in pieces that arrive one by one. */
+async function dribble(socket: Socket, pieces: readonly string[]): Promise<void> {
+  for (const piece of pieces) {
+    if (socket.destroyed) return
+    await new Promise((resolve) => socket.write(piece, 'latin1', resolve))
+    await nextTurn()
+    await nextTurn()
+  }
+}
+
+const HELLO = 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Text: gr\xfc\xdf dich\r\n\r\nhello'
+const CHUNKED =
+  'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;name=value\r\nhe\r\n3 \r\nllo\r\n0\r\nX-Trailer: 1\r\n\r\n'
+
+t.test('answers are the same wherever the network cuts them', async (t) => {
+  for (const whole of [
+    HELLO,
+    CHUNKED,
+    `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n${HELLO}`,
+  ]) {
+    const { get, requests } = await serve(t, (socket, n) => {
+      const pieces = n <= whole.length ? [whole.slice(0, n - 1), whole.slice(n - 1)] : [...whole]
+      void dribble(socket, pieces.filter(Boolean))
+    })
+    for (let n = 1; n <= whole.length + 1; n++) {
+      const response = await get()
+      if (response.status !== 200 || (await body(response)) !== 'hello') t.fail(`cut before byte ${n}`)
+    }
+    t.equal(requests.length, whole.length + 1)
+    t.equal(new Set(requests.map(({ socket }) => socket)).size, 1, 'all on one connection')
+    t.match(requests[0]?.head, /^GET \/x HTTP\/1\.1\r\nhost: 127\.0\.0\.1:\d+$/)
+  }
+})
+
+t.test('headers are those of node:http', async (t) => {
+  const { get } = await serve(t, (socket) =>
+    socket.write(
+      'HTTP/1.1 200 \r\nContent-Length:0\r\nETag: "a"\r\nETag: "b"\r\nVary: a\r\nVARY: \tb \r\nSet-Cookie: 1\r\nSet-Cookie: 2\r\n__proto__: x\r\nX-Empty:\r\n\r\n',
+    ),
+  )
+  const { headers } = await get()
+  t.strictSame(Object.entries(headers), [
+    ['content-length', '0'],
+    ['etag', '"a"'],
+    ['vary', 'a, b'],
+    ['set-cookie', ['1', '2']],
+    ['__proto__', 'x'],
+    ['x-empty', ''],
+  ])
+})
+
+t.test('answers that have no body, whatever they say of its length', async (t) => {
+  const answers: ['GET' | 'HEAD', string][] = [
+    ['HEAD', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n'],
+    ['HEAD', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'],
+    ['GET', 'HTTP/1.1 204 No Content\r\n\r\n'],
+    ['GET', 'HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n'],
+  ]
+  const { get, requests } = await serve(t, (socket, n) => socket.write(answers[n - 1]?.[1] ?? HELLO))
+  for (const [method] of answers) t.equal(await body(await get(method)), '')
+  t.equal(await body(await get()), 'hello')
+  t.equal(new Set(requests.map(({ socket }) => socket)).size, 1)
+})
+
+t.test('what is not HTTP is refused, and the connection with it', async (t) => {
+  const bad = [
+    'SSH-2.0-OpenSSH\r\n\r\n',
+    'HTTP/2 200\r\n\r\n',
+    'HTTP/1.1 20 OK\r\n\r\n',
+    'HTTP/1.1 101 Switching Protocols\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nno colon\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nName : value\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nA: b\r\n folded\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nA: b\0c\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nA: b\nContent-Length: 3\r\n\r\nabc',
+    'HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nContent-Length: 1e3\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nContent-Length: 9007199254740993\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n',
+    `HTTP/1.1 200 OK\r\nA: ${'x'.repeat(70_000)}`,
+    'HTTP/1.1 100 Continue\r\n\r\n'.repeat(5000),
+  ]
+  const { get, requests } = await serve(t, (socket, n) => socket.write(bad[n - 1] ?? HELLO, 'latin1'))
+  for (const text of bad) await t.rejects(get(), { code: 'InternalError' }, JSON.stringify(text.slice(0, 80)))
+  t.equal(await body(await get()), 'hello')
+  t.equal(new Set(requests.map(({ socket }) => socket)).size, requests.length, 'none was used again')
+})
+
+t.test('broken chunks are refused', async (t) => {
+  const bad = [
+    '',
+    'x',
+    '-1',
+    '0x5',
+    ' 5',
+    '10000000000000',
+    `5;${'x'.repeat(5000)}`,
+    '5\r\nhelloX',
+    '0\r\na: b\r\n'.padEnd(9000, 'x'),
+  ]
+  const { get } = await serve(t, (socket, n) =>
+    socket.write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${bad[n - 1]}\r\nhello\r\n0\r\n\r\n`),
+  )
+  for (const size of bad)
+    await t.rejects(get().then(body), { code: 'InternalError' }, JSON.stringify(size.slice(0, 40)))
+})
+
+t.test('a body that ends early is no body', async (t) => {
+  const short = [
+    'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell',
+    'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n',
+    'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n',
+  ]
+  const { get, requests } = await serve(t, (socket, n) => socket.end(short[n - 1] as string))
+  for (const text of short) {
+    const response = await get()
+    await t.rejects(body(response), { code: 'ECONNRESET' }, JSON.stringify(text))
+    await t.rejects(body(response), { code: 'ECONNRESET' }, 'and stays so')
+  }
+  t.equal(requests.length, short.length)
+  const { get: mute } = await serve(t, (socket, n) => (n === 1 ? socket.end('HTTP/1.1 20') : socket.destroy()))
+  await t.rejects(mute(), { code: 'ECONNRESET' })
+  await t.rejects(mute(), { code: 'ECONNRESET' })
+  const { get: silent } = await serve(t, () => {})
+  await t.rejects(silent('GET', false, 50), { code: 'ETIMEDOUT' })
+})
+
+t.test('without a length the body ends with the connection', async (t) => {
+  const { get, requests } = await serve(t, (socket) => {
+    socket.write('HTTP/1.0 200 OK\r\n\r\nhel')
+    setImmediate(() => socket.end('lo'))
+  })
+  t.equal(await body(await get()), 'hello')
+  t.equal(await body(await get()), 'hello')
+  t.equal(new Set(requests.map(({ socket }) => socket)).size, 2)
+})
+
+t.test('bytes that nobody asked for are never an answer', async (t) => {
+  const evil = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil'
+  const { get, requests } = await serve(t, (socket, n) => {
+    // Behind the answer in one piece, behind it in another, and behind an answer without a body.
+    if (n === 1) socket.write(HELLO + evil)
+    else if (n === 2) {
+      socket.write(HELLO)
+      setTimeout(() => socket.write(evil), 5)
+    } else if (n === 3) socket.write(`HTTP/1.1 304 Not Modified\r\n\r\n${evil}`)
+    else if (n === 4) socket.write(CHUNKED + evil)
+    else socket.write(HELLO)
+  })
+  t.equal(await body(await get()), 'hello')
+  t.equal(await body(await get()), 'hello')
+  await once(requests[1]?.socket as Socket, 'close')
+  t.equal(await body(await get()), '')
+  t.equal(await body(await get()), 'hello')
+  t.equal(await body(await get()), 'hello')
+  t.equal(new Set(requests.map(({ socket }) => socket)).size, 5)
+})
+
+t.test('connections are kept as long as both sides want', async (t) => {
+  const { get, requests } = await serve(t, (socket, n) =>
+    socket.write(
+      n === 1
+        ? HELLO.replace('X-Text', 'Connection: close\r\nX')
+        : HELLO.replace('X-Text', 'Keep-Alive: timeout=1\r\nX'),
+    ),
+  )
+  const sockets = () => new Set(requests.map(({ socket }) => socket)).size
+  await get().then(body)
+  await get().then(body)
+  t.equal(sockets(), 2, 'said to close')
+  await get().then(body)
+  t.equal(sockets(), 3, 'too short a time to rely on')
+  await get('GET', true).then(body)
+  t.equal(sockets(), 4, 'a new one was asked for')
+  const [a, b] = await Promise.all([get(), get()])
+  t.strictSame([await body(a), await body(b)], ['hello', 'hello'], 'two at a time are on two connections')
+})
+
+t.test('the rest of a body is read when short and cut when long', async (t) => {
+  const sizes = [10, 60_000, 10_000_000]
+  const { get, requests } = await serve(t, (socket, n) => {
+    const size = sizes[n - 1]
+    if (size === undefined) return void socket.write(HELLO)
+    socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`)
+    setImmediate(() => socket.write(Buffer.alloc(size)))
+  })
+  for (const _ of sizes) {
+    ;(await get()).drain()
+    await sleep(20)
+  }
+  t.equal(await body(await get()), 'hello')
+  t.strictSame(
+    requests.map(({ socket }) => requests.findIndex((other) => other.socket === socket)),
+    [0, 0, 0, 3],
+  )
+})
+
+t.test('lent chunks keep their bytes until they are given back, and bound what is read ahead', async (t) => {
+  const size = 40 * 1024 * 1024
+  const bytes = Buffer.from(Uint8Array.from({ length: size / 64 }, (_, i) => (i * 2654435761) >>> 24))
+  const { get } = await serve(t, (socket) => {
+    socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`)
+    for (let i = 0; i < 64; i++) socket.write(bytes)
+  })
+  for (const ahead of [1, 3]) {
+    const response = await get()
+    let at = 0
+    let most = 0
+    const out: { chunk: Buffer; at: number; done: () => void }[] = []
+    await new Promise<void>((resolve, reject) => {
+      let ended = false
+      const giveBack = () => {
+        const lent = out.shift()
+        if (!lent) return ended ? resolve() : void setImmediate(giveBack)
+        for (let i = 0; i < lent.chunk.length; i += 997)
+          if (lent.chunk[i] !== bytes[(lent.at + i) % bytes.length]) return reject(new Error(`byte ${lent.at + i}`))
+        lent.done()
+        setImmediate(giveBack)
+      }
+      const data = (chunk: Buffer, done: () => void) => {
+        out.push({ chunk, at, done })
+        at += chunk.length
+        most = Math.max(most, out.length)
+      }
+      const end = () => {
+        ended = true
+      }
+      response.read({ data, end, failed: reject }, ahead)
+      giveBack()
+    })
+    t.equal(at, size)
+    t.ok(most <= ahead, `${most} chunks were lent`)
+  }
+  const given = await get()
+  given.destroy()
+  await t.rejects(body(given), { code: 'ECONNRESET' })
+})
+
+t.test('nothing but a request goes out', async (t) => {
+  const { pool, requests } = await serve(t, (socket) => socket.write(HELLO))
+  for (const path of ['/a b', '/a\r\nX: y', '/ü', 'a'])
+    await t.rejects(pool.request('GET', path, {}, false, 1000), TypeError)
+  await t.rejects(pool.request('GET', '/', { a: 'b\r\nc: d' }, false, 1000), TypeError)
+  t.equal(requests.length, 0)
+})
+
+t.test('answers received by node:http behave alike', async (t) => {
+  const size = 8 * 1024 * 1024
+  const server = http.createServer((request, response) => {
+    response.writeHead(200, { 'content-length': size })
+    if (request.url === '/short') response.write('short', () => response.destroy())
+    else response.end(Buffer.alloc(size, 'x'))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const get = async (path: string) => {
+    const request = http.get({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', path })
+    const [message] = (await once(request, 'response')) as [http.IncomingMessage]
+    return new NodeResponse(message)
+  }
+  const whole = await get('/')
+  t.equal(whole.status, 200)
+  let lent = 0
+  let most = 0
+  let bytes = 0
+  await new Promise<void>((resolve, reject) => {
+    const data = (chunk: Buffer, done: () => void) => {
+      bytes += chunk.length
+      most = Math.max(most, ++lent)
+      setImmediate(() => {
+        lent--
+        done()
+      })
+    }
+    whole.read({ data, end: resolve, failed: reject }, 2)
+  })
+  t.equal(bytes, size)
+  t.ok(most <= 2, `${most} chunks were lent`)
+  await t.rejects(body(await get('/short')), { code: 'ECONNRESET' })
+  const cut = await get('/')
+  cut.drain()
+  await t.rejects(body(cut), { code: 'ECONNRESET' }, 'too long to be read away')
+})
