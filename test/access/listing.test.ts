@@ -6,6 +6,8 @@ import type { Right } from '../../src/auth/caller.js'
 import { compareUtf8 } from '../../src/common/byte-order.js'
 import { S3Error } from '../../src/errors/s3-error.js'
 import type { Gateway, ListEntry, ListPage, ListQuery } from '../../src/gateway/gateway.js'
+import { Level, LevelBuilder } from '../../src/gateway/level.js'
+import { SnapshotCache } from '../../src/gateway/snapshot-cache.js'
 
 /** What a listing of these keys is: every one in order, or the group it falls into, from `after` on. */
 function model(keys: readonly string[], { prefix, delimiter, after, limit }: ListQuery): ListPage {
@@ -83,6 +85,19 @@ t.test('all pages of a restricted listing together are the whole of it', async (
     }
     t.same(seen, delimiter === '' ? ['a/1', 'b/x/1', 'b/x/2', 'b/y', 'd'] : ['a/', 'b/', 'd'])
   }
+})
+
+t.test('what one account has listed is kept for that account alone', async (t) => {
+  const snapshots = new SnapshotCache(1024 * 1024, () => 0)
+  t.teardown(() => snapshots.clear())
+  const [one, other] = [{}, {}]
+  const builder = new LevelBuilder()
+  builder.add({ name: 'secret', size: 1, lastModified: '2020-01-01T00:00:00Z', contentType: '', isPrefix: false })
+  const reading = snapshots.begin(one, 'b', '')
+  snapshots.store(reading, await Level.seal(builder, true))
+  snapshots.end(reading)
+  t.equal(snapshots.get(one, 'b', '')?.count, 1)
+  t.equal(snapshots.get(other, 'b', ''), undefined)
 })
 
 t.test('rights: bucket patterns, prefixes and access', async (t) => {
