@@ -49,7 +49,13 @@ export function readConfig(sources: ConfigSources = {}): Config {
   const given = collect(sources, problems)
   const config = new Map<string, unknown>()
   for (const name of optionNames) config.set(name, check(name, given.get(name), problems))
-  for (const rule of rules) problems.push(...rule((name) => given.has(name)))
+  for (const rule of rules)
+    problems.push(
+      ...rule(
+        (name) => given.has(name),
+        (name) => config.get(name) as Config[typeof name],
+      ),
+    )
   if (problems.length > 0) throw new ConfigError(problems)
   return Object.freeze(Object.fromEntries(config)) as Config
 }

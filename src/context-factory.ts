@@ -7,12 +7,16 @@ import type { Gateway } from './gateway/gateway.js'
 import type { AccountSource } from './gateway/session.js'
 import { createStore } from './store/create-store.js'
 import { partChecksumRecords } from './store/part-checksums.js'
+import type { Store } from './store/store.js'
 
 export interface ContextParts {
   readonly pool: GatewayPool
   /** The account of identities that have none of their own. */
   readonly account: AccountSource
-  readonly shared: Pick<Context, 'state' | 'settings' | 'region' | 'limits' | 'log' | 'hooks' | 'closing'>
+  readonly shared: Pick<
+    Context,
+    'state' | 'settings' | 'region' | 'limits' | 'log' | 'hooks' | 'storageClasses' | 'closing'
+  >
 }
 
 /** Makes the context of each request: decides which gateway account it acts as. */
@@ -22,6 +26,8 @@ export interface ContextFactory {
   anonymous(): Context
   /** The gateway as the proxy's own account sees it. */
   readonly own: Gateway
+  /** Objects as it sees them: for what the server does by itself. */
+  readonly ownStore: Store
 }
 
 type View = Pick<Context, 'gateway' | 'store' | 'requireWholeBucket' | 'requireKey'>
@@ -72,8 +78,8 @@ export function contextFactory(parts: ContextParts): ContextFactory {
   }
 
   function contextOf(view: View, caller: Caller | undefined): Context {
-    return { ...shared, ...view, caller, as: contextFor }
+    return { ...shared, ...view, own, caller, as: contextFor }
   }
 
-  return { for: contextFor, anonymous: () => contextOf(anonymous, undefined), own }
+  return { for: contextFor, anonymous: () => contextOf(anonymous, undefined), own, ownStore: open.store }
 }

@@ -4,6 +4,7 @@ import type { Gateway } from './gateway/gateway.js'
 import type { Limits } from './limits.js'
 import type { Logger } from './log.js'
 import type { Hooks } from './registry/hooks.js'
+import type { StorageClasses } from './registry/storage-class.js'
 import type { BucketSettings } from './state/bucket-settings.js'
 import type { State } from './state/state.js'
 import type { Store } from './store/store.js'
@@ -30,6 +31,10 @@ export interface Context {
   readonly limits: Limits
   readonly log: Logger
   readonly hooks: Hooks
+  /** Offered by plugins, beside those that mean "as any other object". */
+  readonly storageClasses: StorageClasses
+  /** What the server's own account sees, which works by itself where no caller asks it to. */
+  readonly own: Pick<Gateway, 'bucketExists'>
   /** The same for another caller: a form whose policy document somebody signed, for one. */
   readonly as: (caller: Caller) => Context
   /** True once the server has begun to shut down. */

@@ -8,11 +8,15 @@ import { withCors } from './cors/with-cors.js'
 import { type Brand, neutralBrand } from './gateway/brand.js'
 import { createGatewayPool } from './gateway/create-gateway.js'
 import { createHandle } from './handle.js'
+import { startLifecycle } from './lifecycle/runner.js'
 import { defaultLimits, type Limits } from './limits.js'
 import { createLogger, type Logger } from './log.js'
+import { notifications } from './notifications/plugin.js'
+import { joinWebhooks, type Webhook } from './notifications/webhooks.js'
 import { s3Plugin } from './operations/index.js'
 import type { Plugin } from './registry/plugin.js'
 import { combineHooks } from './registry/run-hooks.js'
+import { storageClassesOf } from './registry/storage-class.js'
 import { createTable, type OperationTable } from './registry/table.js'
 import { addressing } from './request/addressing.js'
 import { createBucketSettings } from './state/bucket-settings.js'
@@ -59,7 +63,17 @@ export interface ProxyOptions {
   sessionToken?: SessionToken
   /** Age at which an unfinished multipart upload is removed, ms; default 7 days, 0 for never. */
   uploadExpiryMs?: number
+  /** How often to look whether lifecycle rules have something to do, ms; default one hour, 0 for never. */
+  lifecycleIntervalMs?: number
+  /** Where buckets can send their notifications. */
+  webhooks?: readonly Webhook[]
+  /** Age at which a notification that no webhook takes is given up, ms; default 24 hours. */
+  notificationMaxAgeMs?: number
+  /** Pause before a notification is sent again, ms, doubled each time; default one second. */
+  notificationRetryMs?: number
   plugins?: readonly Plugin[]
+  /** The time by which lifecycle rules are carried out, ms since 1970; default the system's. */
+  now?: () => number
 }
 
 /** An S3 endpoint as a handler: mount it in Express at any path, or give it to http.createServer. */
@@ -74,6 +88,7 @@ export interface Proxy {
   close(): Promise<void>
 }
 
+const HOUR_MS = 60 * 60 * 1000
 const DAY_MS = 24 * 60 * 60 * 1000
 
 /** Throws Error with code DATA_IN_USE when another process works on the data folder, TypeError for a domain that cannot be. */
@@ -82,9 +97,29 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const limits = Object.freeze({ ...defaultLimits, ...options.limits })
   const region = options.region ?? 'us-east-1'
   const hosts = addressing(options.domains ?? [], options.trustForwardedHost ?? false)
-  const plugins = [s3Plugin, ...(options.plugins ?? [])]
-  const table = createTable(plugins)
+  const webhooks = joinWebhooks(options.webhooks ?? [])
   const state = options.state ?? (await openOwnState(options, log))
+  const settings = createBucketSettings(state)
+  const plugins: Plugin[] = [
+    s3Plugin,
+    notifications({
+      webhooks,
+      state,
+      settings,
+      region,
+      log,
+      giveUpAfterMs: options.notificationMaxAgeMs,
+      firstRetryMs: options.notificationRetryMs,
+    }),
+    ...(options.plugins ?? []),
+  ]
+  const releaseState = async () => {
+    if (!options.state) await state.close()
+  }
+  const { table, storageClasses } = await combine(plugins).catch(async (error) => {
+    await releaseState()
+    throw error
+  })
   const pool = createGatewayPool({
     url: options.gateway.url,
     brand: { ...neutralBrand, ...options.gateway.brand },
@@ -94,12 +129,11 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
       (await state.objects.getMany(bucket, prefixes)).map((record) => record?.stamp === MARKER_STAMP),
   })
   const hooks = combineHooks(plugins, log)
-  const settings = createBucketSettings(state)
   let closing = false
   const contexts = contextFactory({
     pool,
     account: options.gateway.account,
-    shared: { state, settings, region, limits, log, hooks, closing: () => closing },
+    shared: { state, settings, region, limits, log, hooks, storageClasses, closing: () => closing },
   })
 
   const stopSweeping = startSweeps(state, options.uploadExpiryMs ?? 7 * DAY_MS, log)
@@ -107,7 +141,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     closing = true
     stopSweeping()
     await pool.close()
-    if (!options.state) await state.close()
+    await releaseState()
   }
   try {
     for (const plugin of plugins) await startPlugin(plugin)
@@ -115,6 +149,16 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     await stop()
     throw error
   }
+
+  const lifecycle = startLifecycle({
+    state,
+    settings,
+    store: contexts.ownStore,
+    storageClasses,
+    log,
+    now: options.now ?? Date.now,
+    intervalMs: options.lifecycleIntervalMs ?? HOUR_MS,
+  })
 
   const handle = createHandle({
     authenticate: createAuthenticator({
@@ -140,10 +184,16 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
       closing = true
     },
     async close() {
+      await lifecycle.stop()
       for (const plugin of [...plugins].reverse()) await plugin.stop?.()
       await stop()
     },
   })
+}
+
+/** Rejects for plugins that do not go together. */
+async function combine(plugins: readonly Plugin[]) {
+  return { table: createTable(plugins), storageClasses: storageClassesOf(plugins) }
 }
 
 async function startPlugin(plugin: Plugin): Promise<void> {

@@ -2,10 +2,10 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { defaultText } from '../src/cli/program.js'
 import { flagOf, type Option, optionNames, options, variableOf } from '../src/config.js'
-import { s3Plugin } from '../src/operations/index.js'
 import { refusedOperations } from '../src/operations/refused.js'
 import type { AnyOperation } from '../src/registry/plugin.js'
 import { quirks } from '../src/services/gateway/quirks.js'
+import { allOperations } from './support/all-operations.js'
 
 const UPDATE = process.env.UPDATE_README === '1'
 
@@ -75,7 +75,7 @@ compare('README.md', 'options', optionTable())
 compare(
   'README.md',
   'operations',
-  operationTable(s3Plugin.operations.filter((operation) => !refusedOperations.includes(operation))),
+  operationTable(allOperations.filter((operation) => !refusedOperations.includes(operation))),
 )
 compare('docs/operations.md', 'quirks', quirkTable())
 

@@ -5,6 +5,7 @@ import { CredentialsError } from '../auth/credentials-text.js'
 import type { Config } from '../config.js'
 import { createProxy, type Proxy as S3Proxy } from '../create-proxy.js'
 import { createLogger, type Logger } from '../log.js'
+import { joinWebhooks, parseWebhook, parseWebhookSecret } from '../notifications/webhooks.js'
 import { serve } from '../serve.js'
 import { banner } from './banner.js'
 import { credentialsPath } from './credentials-file.js'
@@ -13,6 +14,8 @@ import { type GatewayInUse, obtainGateway } from './gateway.js'
 import { obtainKeys } from './keys.js'
 import { Lifetime, untilSignal } from './lifetime.js'
 
+const MINUTE_MS = 60 * 1000
+const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * 60 * 60 * 1000
 
 /** `dealgate serve`: starts everything, tells how to reach it, and stops it on a signal. Rejects when the start fails, with nothing left running. */
@@ -88,6 +91,11 @@ function proxyOptions(config: Config, identities: Credentials, gateway: GatewayI
     accessLog: config.accessLog,
     signedBasePaths: config.signedBasePath,
     uploadExpiryMs: config.uploadExpiryDays * DAY_MS,
+    lifecycleIntervalMs: config.lifecycleIntervalMinutes * MINUTE_MS,
+    webhooks: [
+      ...joinWebhooks(config.webhook.map(parseWebhook), config.webhookSecret.map(parseWebhookSecret)).values(),
+    ],
+    notificationMaxAgeMs: config.notificationMaxAgeHours * HOUR_MS,
   }
 }
 

@@ -1,4 +1,5 @@
 import { defaultLimits } from '../limits.js'
+import { parseWebhook, parseWebhookSecret } from '../notifications/webhooks.js'
 import { addressing } from '../request/addressing.js'
 import { parseQuirks } from '../services/gateway/quirks.js'
 import { checkedText, choice, httpUrl, integer, type Kind, list, onOff, text, url } from './kinds.js'
@@ -16,7 +17,7 @@ export interface Option<T = unknown> {
   readonly secret?: true
 }
 
-type Group = 'Endpoint' | 'Gateway' | 'State' | 'Limits' | 'Logs'
+type Group = 'Endpoint' | 'Gateway' | 'State' | 'Buckets' | 'Limits' | 'Logs'
 
 interface Details {
   readonly help: string
@@ -48,6 +49,8 @@ const accessKey = text('id', '3 to 128 characters of ASCII without space , / =',
 const secretKey = text('secret', '8 to 128 characters of ASCII without space', /^[\x21-\x7e]{8,128}$/)
 const quirks = checkedText('names', 'none, legacy, or names of quirks joined by commas', parseQuirks)
 const domain = checkedText('host', 'a host name without port, and no IP address', (value) => addressing([value], false))
+const webhook = checkedText('name=url', 'a name, = and an http or https URL', parseWebhook)
+const webhookSecret = checkedText('name=secret', 'the name of a webhook, = and a secret', parseWebhookSecret)
 const basePath = text('path', 'a path that starts with / and does not end in one', /^(?:\/[^/?#\s,]+)+$/)
 
 /**
@@ -121,6 +124,27 @@ export const options = Object.freeze({
     default: 7,
     unit: 'days',
     help: 'Multipart uploads that were not completed are removed after this time; 0 keeps them.',
+  }),
+
+  lifecycleIntervalMinutes: option('Buckets', integer(0, 1440), {
+    default: 60,
+    unit: 'minutes',
+    help: 'How often to look whether lifecycle rules, which are due at midnight UTC, have something to do; 0 carries out none.',
+  }),
+  webhook: option('Buckets', list(webhook), {
+    default: Object.freeze([]),
+    secret: true,
+    help: 'Where notifications of buckets can be sent, as `arn:dealgate:webhook:::name`.',
+  }),
+  webhookSecret: option('Buckets', list(webhookSecret), {
+    default: Object.freeze([]),
+    secret: true,
+    help: 'Key that notifications to the webhook of that name are signed with.',
+  }),
+  notificationMaxAgeHours: option('Buckets', integer(1, 336), {
+    default: 24,
+    unit: 'hours',
+    help: 'A notification that its webhook has not taken by then is given up.',
   }),
 
   maxDocumentBytes: option('Limits', integer(1024, 64 * 1024 * 1024), {

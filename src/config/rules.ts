@@ -1,7 +1,11 @@
-import { flagOf, type OptionName } from './options.js'
+import { joinWebhooks, parseWebhook, parseWebhookSecret } from '../notifications/webhooks.js'
+import { type Config, flagOf, type OptionName } from './options.js'
 
-/** What options must be true of one another. Returns problems in words. `given` tells what the user set himself. */
-type Rule = (given: (name: OptionName) => boolean) => readonly string[]
+/** What options must be true of one another. Returns problems in words. `given` tells what the user set himself, `value` what holds. */
+type Rule = (
+  given: (name: OptionName) => boolean,
+  value: <Name extends OptionName>(name: Name) => Config[Name],
+) => readonly string[]
 
 const EMBEDDED_ONLY = ['gatewayHost', 'gatewayPort', 'gatewayQuirks'] as const
 
@@ -17,6 +21,14 @@ export const rules: readonly Rule[] = [
     return EMBEDDED_ONLY.filter(given).map(
       (name) => `${flagOf(name)} is for the embedded gateway: leave it out, or leave out ${flagOf('gatewayUrl')}`,
     )
+  },
+  (_given, value) => {
+    try {
+      joinWebhooks(value('webhook').map(parseWebhook), value('webhookSecret').map(parseWebhookSecret))
+      return []
+    } catch (error) {
+      return [`${flagOf('webhook')}: ${(error as Error).message}`]
+    }
   },
 ]
 

@@ -98,6 +98,7 @@ export const codes = {
     status: 404,
     message: 'The public access block configuration was not found',
   },
+  NoSuchLifecycleConfiguration: { status: 404, message: 'The lifecycle configuration does not exist' },
   NoSuchTagSet: { status: 404, message: 'The TagSet does not exist' },
   NoSuchUpload: {
     status: 404,

@@ -4,6 +4,7 @@ import { createBucket } from './bucket/create-bucket.js'
 import { deleteBucket } from './bucket/delete-bucket.js'
 import { deleteBucketCors } from './bucket/delete-bucket-cors.js'
 import { deleteBucketEncryption } from './bucket/delete-bucket-encryption.js'
+import { deleteBucketLifecycle } from './bucket/delete-bucket-lifecycle.js'
 import { deleteBucketPolicy } from './bucket/delete-bucket-policy.js'
 import { deleteBucketReplication } from './bucket/delete-bucket-replication.js'
 import { deleteBucketTagging } from './bucket/delete-bucket-tagging.js'
@@ -15,6 +16,7 @@ import { getBucketAccelerateConfiguration } from './bucket/get-bucket-accelerate
 import { getBucketAcl } from './bucket/get-bucket-acl.js'
 import { getBucketCors } from './bucket/get-bucket-cors.js'
 import { getBucketEncryption } from './bucket/get-bucket-encryption.js'
+import { getBucketLifecycleConfiguration } from './bucket/get-bucket-lifecycle-configuration.js'
 import { getBucketLocation } from './bucket/get-bucket-location.js'
 import { getBucketLogging } from './bucket/get-bucket-logging.js'
 import { getBucketOwnershipControls } from './bucket/get-bucket-ownership-controls.js'
@@ -34,6 +36,7 @@ import { listObjectsV2 } from './bucket/list-objects-v2.js'
 import { preflightBucket } from './bucket/preflight-bucket.js'
 import { putBucketAcl } from './bucket/put-bucket-acl.js'
 import { putBucketCors } from './bucket/put-bucket-cors.js'
+import { putBucketLifecycleConfiguration } from './bucket/put-bucket-lifecycle-configuration.js'
 import { putBucketLogging } from './bucket/put-bucket-logging.js'
 import { putBucketOwnershipControls } from './bucket/put-bucket-ownership-controls.js'
 import { putBucketPolicy } from './bucket/put-bucket-policy.js'
@@ -132,6 +135,9 @@ export const s3Plugin: Plugin = {
     putBucketRequestPayment,
     getObjectLegalHold,
     getObjectRetention,
+    putBucketLifecycleConfiguration,
+    getBucketLifecycleConfiguration,
+    deleteBucketLifecycle,
     live,
     ready,
     ...refusedOperations,

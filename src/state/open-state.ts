@@ -33,7 +33,8 @@ export async function openState(options: StateOptions): Promise<State> {
     const spools = new Spools(makeFolder(join(options.data, 'spool')))
     const staging = new Staging(makeFolder(join(options.data, 'staging')))
     await spools.clear()
-    return stateOf(await openBackend(kind, options, folder), spools, staging, options, lock.release)
+    const backend = await openBackend(kind, options, folder)
+    return stateOf(backend, kind !== 'sqlite', spools, staging, options, lock.release)
   } catch (error) {
     lock.release()
     throw error
@@ -42,6 +43,7 @@ export async function openState(options: StateOptions): Promise<State> {
 
 function stateOf(
   backend: Backend,
+  shared: boolean,
   spools: Spools,
   staging: Staging,
   options: StateOptions,
@@ -50,6 +52,7 @@ function stateOf(
   const { locks } = backend
   let closed: Promise<void> | undefined
   return {
+    shared,
     objects: new KeyvObjectRecords(backend.table('object')),
     uploads: new KeyvUploads({
       uploads: backend.table('upload'),

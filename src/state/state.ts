@@ -135,6 +135,8 @@ export interface Records<T> {
 
 /** Everything the proxy itself remembers. */
 export interface State {
+  /** True when other processes may work with the same records. */
+  readonly shared: boolean
   /** Records of a feature or plugin of its own. A name is lower-case letters, digits and `-`; bound to one type by its only user. */
   records<T>(name: string): Records<T>
   readonly objects: ObjectRecords

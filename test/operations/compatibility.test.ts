@@ -12,14 +12,14 @@ import {
 } from '@aws-sdk/client-s3'
 import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
-import { s3Plugin } from '../../src/operations/index.js'
 import { refusalReasons, refusedOperations } from '../../src/operations/refused.js'
+import { allOperations } from '../support/all-operations.js'
 import { startDealgate } from '../support/dealgate.js'
 import { calls, command, commands, type Target } from './s3-calls.js'
 
 const DOCUMENT = 'docs/s3-compatibility.md'
 const implemented = new Map(
-  s3Plugin.operations
+  allOperations
     .filter((operation) => !refusedOperations.includes(operation))
     .map((operation) => [operation.name, operation]),
 )
@@ -66,7 +66,7 @@ t.test('the table in the documentation is that of the code', async (t) => {
 
 t.test('every operation has a call, and every operation of ours is one of S3 or of the service itself', async (t) => {
   t.same(Object.keys(calls).sort(), [...commands.keys()].sort())
-  const own = s3Plugin.operations.filter(({ name, on }) => !commands.has(name) && !on.path?.startsWith('/-/'))
+  const own = allOperations.filter(({ name, on }) => !commands.has(name) && !on.path?.startsWith('/-/'))
   t.same(
     own.map(({ name }) => name).filter((name) => !NOT_IN_SDK.includes(name)),
     [],

@@ -1,6 +1,7 @@
 import type { Context } from '../../context.js'
 import { S3Error } from '../../errors/s3-error.js'
 import type { ByteRange, Download } from '../../gateway/gateway.js'
+import { expirationHeader } from '../../lifecycle/expiration-header.js'
 import { defineOperation } from '../../registry/operation.js'
 import type { S3Request } from '../../request/s3-request.js'
 import type { Reply } from '../../response/reply.js'
@@ -43,6 +44,7 @@ export const getObject = defineOperation({
         ...objectHeaders(object, checksum),
         ...(ranged && { 'content-range': `bytes ${download.first}-${download.last}/${object.size}` }),
         ...partHeaders(part, object),
+        'x-amz-expiration': await expirationHeader(context, request.bucket, object),
         'content-length': download.last - download.first + 1,
       }),
       body: { download },

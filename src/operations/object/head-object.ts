@@ -1,4 +1,5 @@
 import { S3Error } from '../../errors/s3-error.js'
+import { expirationHeader } from '../../lifecycle/expiration-header.js'
 import { defineOperation } from '../../registry/operation.js'
 import type { Reply } from '../../response/reply.js'
 import { OVERRIDES, objectHeaders } from '../common/object-headers.js'
@@ -35,6 +36,7 @@ export const headObject = defineOperation({
         ...objectHeaders(object, checksum),
         ...(range && { 'content-range': `bytes ${range.first}-${range.last}/${object.size}` }),
         ...partHeaders(part, object),
+        'x-amz-expiration': await expirationHeader(context, request.bucket, object),
         'content-length': range ? range.last - range.first + 1 : object.size,
       }),
     }

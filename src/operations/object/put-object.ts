@@ -1,4 +1,5 @@
 import { S3Error } from '../../errors/s3-error.js'
+import { expirationHeader } from '../../lifecycle/expiration-header.js'
 import { requireAclTrue } from '../../policy/apply-acl.js'
 import { defineOperation } from '../../registry/operation.js'
 import { empty } from '../../response/reply.js'
@@ -22,16 +23,21 @@ export const putObject = defineOperation({
     if (!context.caller && request.headers[TAGGING] !== undefined) throw new S3Error('AccessDenied')
     if (request.headers['content-length'] === undefined && request.headers['transfer-encoding'] === undefined)
       throw new S3Error('MissingContentLength')
+    const tags = taggingOfHeader(request.headers)
     const result = await context.store.put({
       bucket: request.bucket,
       key: request.key,
       source: request.body,
       attributes: readAttributes(request.headers, context.limits.maxMetadataBytes),
-      tags: taggingOfHeader(request.headers),
+      tags,
       event: causeOf('ObjectCreated:Put', request, context),
       precondition: writePrecondition(request.headers),
       maxBytes: context.limits.maxPutBytes,
     })
-    return empty({ etag: quoted(result.etag), ...checksumHeaders(result.checksum) })
+    return empty({
+      etag: quoted(result.etag),
+      ...checksumHeaders(result.checksum),
+      'x-amz-expiration': await expirationHeader(context, request.bucket, { ...result, key: request.key, tags }),
+    })
   },
 })

@@ -1,0 +1,39 @@
+import type { UploadRecord } from '../state/state.js'
+import type { PassParts, Tally } from './bucket-pass.js'
+import type { LifecycleConfiguration } from './configuration.js'
+import { dueAfter } from './rules.js'
+
+/** Aborts the bucket's multipart uploads that its rules have given up. Bytes staged by another proxy go with that proxy's own sweep. */
+export async function abortUploads(
+  parts: PassParts,
+  bucket: string,
+  { rules }: LifecycleConfiguration,
+  tally: Tally,
+): Promise<void> {
+  const aborting = rules.filter(({ enabled, abortDays }) => enabled && abortDays !== undefined)
+  if (aborting.length === 0) return
+  const due = ({ key, initiated }: UploadRecord) =>
+    aborting.some(
+      ({ filter, abortDays = Number.POSITIVE_INFINITY }) =>
+        key.startsWith(filter.prefix ?? '') && dueAfter(initiated, abortDays) <= parts.now(),
+    )
+  for (const upload of await parts.state.uploads.list(bucket)) {
+    if (!due(upload)) continue
+    if (await parts.ended()) return
+    try {
+      if (await abort(parts, upload.uploadId)) tally.aborted++
+    } catch (err) {
+      tally.failed++
+      parts.log.warn({ err, bucket, uploadId: upload.uploadId }, 'a lifecycle rule could not abort an upload')
+    }
+  }
+}
+
+/** Under the lock that CompleteMultipartUpload holds: an upload that is being completed is not given up. */
+function abort({ state }: PassParts, uploadId: string): Promise<boolean> {
+  return state.locks.withName(`complete/${uploadId}`, async () => {
+    if (!(await state.uploads.get(uploadId))) return false
+    await state.uploads.abort(uploadId)
+    return true
+  })
+}

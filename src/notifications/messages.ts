@@ -1,0 +1,69 @@
+import type { ObjectEvent } from '../registry/hooks.js'
+
+export interface MessageFacts {
+  readonly region: string
+  readonly ruleId: string
+  /** Canonical user id. */
+  readonly owner: string
+  readonly sequencer: string
+}
+
+/** Stands in S3's events for what S3 does by itself. */
+const THE_SERVICE = 's3.amazonaws.com'
+
+/** The body that a destination gets, as S3 writes it: https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html */
+export function eventMessage(event: ObjectEvent, { region, ruleId, owner, sequencer }: MessageFacts): string {
+  const { requestId, accessKeyId, remoteAddress } = event.origin
+  const byItself = event.name.startsWith('LifecycleExpiration:')
+  const record = {
+    eventVersion: versionOf(event),
+    eventSource: 'aws:s3',
+    awsRegion: region,
+    eventTime: new Date(event.time).toISOString(),
+    eventName: event.name,
+    userIdentity: { principalId: byItself ? THE_SERVICE : accessKeyId || 'Anonymous' },
+    requestParameters: { sourceIPAddress: byItself ? THE_SERVICE : remoteAddress },
+    responseElements: { 'x-amz-request-id': requestId, 'x-amz-id-2': requestId },
+    s3: {
+      s3SchemaVersion: '1.0',
+      configurationId: ruleId,
+      bucket: {
+        name: event.bucket,
+        ownerIdentity: { principalId: owner },
+        arn: `arn:aws:s3:::${event.bucket}`,
+      },
+      object: {
+        key: formEncoded(event.key),
+        ...(event.size !== undefined && { size: event.size }),
+        ...(event.etag !== undefined && { eTag: event.etag }),
+        sequencer,
+      },
+    },
+  }
+  return JSON.stringify({ Records: [record] })
+}
+
+/** What S3 sends to a destination when it is set up. */
+export function testMessage(facts: { bucket: string; requestId: string; time: number }): string {
+  return JSON.stringify({
+    Service: 'Amazon S3',
+    Event: 's3:TestEvent',
+    Time: new Date(facts.time).toISOString(),
+    Bucket: facts.bucket,
+    RequestId: facts.requestId,
+    HostId: facts.requestId,
+  })
+}
+
+/** Creations and removals are told in version 2.1, tagging and lifecycle in 2.3, by the page above. */
+function versionOf({ name }: ObjectEvent): string {
+  return /^Object(Created|Removed):/.test(name) ? '2.1' : '2.3'
+}
+
+/** "The key name value is URL encoded": as forms are, with a `+` for a space, slashes as they are. */
+function formEncoded(key: string): string {
+  return encodeURIComponent(key)
+    .replaceAll('%2F', '/')
+    .replaceAll('%20', '+')
+    .replace(/[!'()~]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
+}

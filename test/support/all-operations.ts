@@ -1,0 +1,8 @@
+import { s3Plugin } from '../../src/operations/index.js'
+import { notificationOperations } from '../../src/operations/notifications/index.js'
+
+/** Every operation of a proxy without further plugins. */
+export const allOperations = [
+  ...s3Plugin.operations,
+  ...notificationOperations({ knows: () => false, send: async () => undefined }),
+]
