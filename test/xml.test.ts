@@ -33,6 +33,7 @@ t.test('parseXml: what is refused', async (t) => {
     'an empty second root': '<A></A><B/>',
     nothing: '',
     'no XML': 'hello',
+    'more elements than any document has': `<A>${'<B/>'.repeat(100_000)}</A>`,
     'deep nesting': `<A>${'<B>'.repeat(5000)}${'</B>'.repeat(5000)}</A>`,
   }
   for (const [what, text] of Object.entries(refused)) await t.rejects(parse(text), { code: 'MalformedXML' }, what)
