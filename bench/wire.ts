@@ -60,6 +60,29 @@ export function download(from: Endpoint, path: string, headers: Record<string, s
   })
 }
 
+/** Fetches at a pace of its own for so many seconds, then leaves. Rejects when nothing comes. */
+export function readSlowly(from: Endpoint, path: string, bytesPerSecond: number, seconds: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: from.host, port: from.port })
+    const started = performance.now()
+    let bytes = 0
+    socket.on('error', reject)
+    socket.on('data', (data) => {
+      bytes += data.length
+      const ahead = (bytes / bytesPerSecond) * 1000 - (performance.now() - started)
+      if (ahead <= 0) return
+      socket.pause()
+      setTimeout(() => socket.resume(), ahead)
+    })
+    setTimeout(() => {
+      socket.destroy()
+      if (bytes > bytesPerSecond) resolve()
+      else reject(new Error(`only ${bytes} bytes came`))
+    }, seconds * 1000)
+    socket.write(head('GET', from, path, {}))
+  })
+}
+
 function head(method: string, to: Endpoint, path: string, headers: Record<string, string>): string {
   const lines = Object.entries({ host: `${to.host}:${to.port}`, ...headers }).map(
     ([name, value]) => `${name}: ${value}\r\n`,

@@ -27,17 +27,17 @@ export function createTable(plugins: readonly Plugin[]): OperationTable {
     plugin.operations.map((operation) => ({ plugin: plugin.name, operation })),
   )
   refuseDuplicates(rows)
-  const slots = new Map<string, Row[]>()
+  const slots = new Map<string, Candidate[]>()
   for (const row of rows) {
     const slot = slotName(row.operation.on.method, row.operation.on.resource)
-    slots.set(slot, [...(slots.get(slot) ?? []), row])
+    slots.set(slot, [...(slots.get(slot) ?? []), candidate(row)])
   }
   return {
     rows,
     select(head) {
       const candidates = slots.get(slotName(head.method, head.resource)) ?? []
       const found = mostSpecific(candidates, head)
-      refuseUnnamedKeys(found?.operation, head)
+      refuseUnnamedKeys(found?.named, head)
       if (!found)
         throw new S3Error('MethodNotAllowed', {
           fields: { Method: head.method, ResourceType: head.resource.toUpperCase() },
@@ -66,16 +66,39 @@ function refuseDuplicates(rows: readonly Row[]): void {
   }
 }
 
-type Match = Selected & { weight: number }
+/** A row with what every selection needs of it. */
+interface Candidate extends Row {
+  /** Conditions on query and headers: of all that fit, the one with the most is meant. */
+  readonly weight: number
+  /** Query keys that mean something to it. */
+  readonly named: ReadonlySet<string>
+}
 
-function mostSpecific(candidates: readonly Row[], head: Parameters<OperationTable['select']>[0]): Selected | undefined {
-  let best: Match | undefined
-  let rival: Match | undefined
+type Match = Candidate & Selected
+
+function candidate(row: Row): Candidate {
+  const { query = [], params = [], header } = row.operation.on
+  return {
+    ...row,
+    weight: query.length + (header === undefined ? 0 : 1),
+    named: new Set([...query, ...params].map((name) => name.split('=')[0] as string)),
+  }
+}
+
+function mostSpecific(
+  candidates: readonly Candidate[],
+  head: Parameters<OperationTable['select']>[0],
+): Match | undefined {
+  let best: Candidate | undefined
+  let rival: Candidate | undefined
+  let params: Selected['params'] = {}
   for (const row of candidates) {
-    const match = fit(row, head)
-    if (!match || (best && match.weight < best.weight)) continue
-    rival = best && match.weight === best.weight ? best : undefined
-    best = match
+    if (best && row.weight < best.weight) continue
+    const fitting = fit(row, head)
+    if (!fitting) continue
+    rival = best && row.weight === best.weight ? best : undefined
+    best = row
+    params = fitting
   }
   if (best && rival) {
     const names = `${rival.operation.name} and ${best.operation.name}`
@@ -83,16 +106,17 @@ function mostSpecific(candidates: readonly Row[], head: Parameters<OperationTabl
       message: `The request fits two operations equally: ${names}. Send only one sub-resource.`,
     })
   }
-  return best
+  return best && { ...best, params }
 }
 
-function fit(row: Row, head: Parameters<OperationTable['select']>[0]): Match | undefined {
-  const { path = '/', query = [], header, resource } = row.operation.on
-  const params = resource === 'service' ? matchPath(path, head.path) : {}
-  if (!params) return undefined
-  if (!query.every((wanted) => queryHas(head.query, wanted))) return undefined
+const NO_PARAMS: Selected['params'] = Object.freeze({})
+
+/** The parameters in its path; undefined when the request is none for it. */
+function fit({ operation }: Row, head: Parameters<OperationTable['select']>[0]): Selected['params'] | undefined {
+  const { path = '/', query, header, resource } = operation.on
+  if (query && !query.every((wanted) => queryHas(head.query, wanted))) return undefined
   if (header !== undefined && head.headers[header] === undefined) return undefined
-  return { ...row, params, weight: query.length + (header === undefined ? 0 : 1) }
+  return resource === 'service' ? matchPath(path, head.path) : NO_PARAMS
 }
 
 function queryHas(query: Query, wanted: string): boolean {
@@ -126,15 +150,15 @@ function decodeSegment(segment: string): string {
  * A query key that the operation does not name may mean something to the client that would be lost: `PUT key?retention` must not overwrite the key.
  * So it is refused, but for those that cannot change the meaning.
  */
-function refuseUnnamedKeys(operation: AnyOperation | undefined, head: Parameters<OperationTable['select']>[0]): void {
+function refuseUnnamedKeys(
+  named: ReadonlySet<string> | undefined,
+  head: Parameters<OperationTable['select']>[0],
+): void {
   // A preflight has the query of the request that it asks about, and changes nothing.
   if (head.method === 'OPTIONS') return
-  const named = new Set(
-    [...(operation?.on.query ?? []), ...(operation?.on.params ?? [])].map((name) => name.split('=')[0]),
-  )
   const reading = head.method === 'GET' || head.method === 'HEAD'
   for (const [name, value] of head.query.entries) {
-    if (named.has(name) || name === 'x-id' || isSigning(name)) continue
+    if (named?.has(name) || name === 'x-id' || isSigning(name)) continue
     // "S3 ignores query parameters that begin with x-": https://docs.aws.amazon.com/AmazonS3/latest/userguide/LogFormat.html#LogFormatCustom
     if (/^x-/i.test(name) && value !== '') continue
     if (reading && value !== '' && !isSubresource(name)) continue

@@ -229,6 +229,60 @@ t.test('chunked answers, slow sinks, failing sinks and discarding', async (t) =>
   )
 })
 
+t.test('lent bytes: exact spans, slow takers, failures, and leaving', async (t) => {
+  const body = Buffer.from(Uint8Array.from({ length: 3 * MiB }, (_, i) => (i * 2654435761) >>> 24))
+  const { client } = await start(
+    t,
+    legacy(
+      (_, response) => {
+        response.writeHead(200, { ...HEADERS, 'content-length': body.length })
+        response.end(body)
+      },
+      () => ({ ...LISTED, size: body.length }),
+    ),
+    { idleMs: 150 },
+  )
+  const spans = [{ first: 0 }, { first: 1, last: 2 * MiB }, { first: 700_000, last: 700_000 }, { suffix: 70_000 }]
+  for (const range of spans) {
+    const download = await client.download('b', 'dir/k', range)
+    const wanted = body.subarray(download.first, download.last + 1)
+    let at = 0
+    let out = 0
+    await download.lend((chunk, done) => {
+      t.ok(++out <= 3, 'no more than a few at a time')
+      setTimeout(
+        () => {
+          if (!chunk.equals(wanted.subarray(at, at + chunk.length))) t.fail(`byte ${at}`)
+          at += chunk.length
+          out--
+          done()
+        },
+        // A slow client is no stalled gateway.
+        at === 0 ? 300 : 0,
+      )
+    })
+    t.equal(at, wanted.length)
+    t.equal(out, 0, 'resolved when all was given back')
+  }
+
+  const failing = await client.download('b', 'dir/k')
+  await t.rejects(
+    failing.lend((_, done) => setImmediate(done, new Error('client gone'))),
+    { message: 'client gone' },
+  )
+  const throwing = await client.download('b', 'dir/k')
+  await t.rejects(
+    throwing.lend(() => {
+      throw new Error('no sink')
+    }),
+    { message: 'no sink' },
+  )
+  const left = await client.download('b', 'dir/k', { first: 0, last: 9 })
+  const waiting = left.lend(() => {})
+  setTimeout(() => left.discard(), 10)
+  await t.rejects(waiting, { code: 'ServiceUnavailable' }, 'given up with its last chunk out')
+})
+
 t.test('a cut range ends the transfer as soon as its last byte is through', async (t) => {
   const size = 64 * MiB
   let sent = 0
