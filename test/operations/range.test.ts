@@ -29,14 +29,14 @@ function ours(header: string, body: string): string | undefined {
   }
 }
 
-t.test('ranges: the same bytes as a model that cuts the body', async (t) => {
+t.test('ranges: the same bytes as a model that cuts the body', async () => {
   const number = fc.option(fc.nat({ max: 30 }), { nil: undefined })
   const text = (n: number | undefined) => (n === undefined ? '' : String(n))
   fc.assert(
     fc.property(fc.nat({ max: 25 }), number, number, (size, first, last) => {
       const body = 'abcdefghijklmnopqrstuvwxyz'.slice(0, size)
       const header = `bytes=${text(first)}-${text(last)}`
-      t.equal(ours(header, body), model(header, body), `${header} of ${size}`)
+      return ours(header, body) === model(header, body)
     }),
     { numRuns: 2000 },
   )
