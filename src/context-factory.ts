@@ -15,7 +15,7 @@ export interface ContextParts {
   readonly account: AccountSource
   readonly shared: Pick<
     Context,
-    'state' | 'settings' | 'region' | 'limits' | 'log' | 'hooks' | 'storageClasses' | 'closing'
+    'state' | 'settings' | 'region' | 'shareUrl' | 'limits' | 'log' | 'hooks' | 'storageClasses' | 'closing'
   >
 }
 

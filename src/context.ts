@@ -28,6 +28,8 @@ export interface Context {
   /** What is kept for a bucket beside what the gateway holds of it. */
   readonly settings: BucketSettings
   readonly region: string
+  /** Scheme and host that share links of the gateway lead to. */
+  readonly shareUrl: string
   readonly limits: Limits
   readonly log: Logger
   readonly hooks: Hooks

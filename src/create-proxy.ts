@@ -19,6 +19,8 @@ import { combineHooks } from './registry/run-hooks.js'
 import { storageClassesOf } from './registry/storage-class.js'
 import { createTable, type OperationTable } from './registry/table.js'
 import { addressing } from './request/addressing.js'
+import { gatewayLinks } from './share/gateway-links.js'
+import { shareAddress } from './share/share-address.js'
 import { createBucketSettings } from './state/bucket-settings.js'
 import { openState } from './state/open-state.js'
 import type { State } from './state/state.js'
@@ -61,6 +63,11 @@ export interface ProxyOptions {
   trustForwardedHost?: boolean
   /** Requests with X-Amz-Security-Token: refuse them (default), or ignore the token. */
   sessionToken?: SessionToken
+  /**
+   * Scheme and host that share links are made for (`POST /{bucket}/{key}?x-share=`). Default: the gateway's own, which then has to be reachable by whoever follows
+   * them. If it is this server's, requests that come by such a link are passed on to the gateway, which checks them.
+   */
+  shareUrl?: string
   /** Age at which an unfinished multipart upload is removed, ms; default 7 days, 0 for never. */
   uploadExpiryMs?: number
   /** How often to look whether lifecycle rules have something to do, ms; default one hour, 0 for never. */
@@ -91,12 +98,13 @@ export interface Proxy {
 const HOUR_MS = 60 * 60 * 1000
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** Throws Error with code DATA_IN_USE when another process works on the data folder, TypeError for a domain that cannot be. */
+/** Throws Error with code DATA_IN_USE when another process works on the data folder, TypeError for a domain or share address that cannot be. */
 export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const log = options.log ?? createLogger({ level: 'info' })
   const limits = Object.freeze({ ...defaultLimits, ...options.limits })
   const region = options.region ?? 'us-east-1'
   const hosts = addressing(options.domains ?? [], options.trustForwardedHost ?? false)
+  const shareUrl = options.shareUrl === undefined ? undefined : shareAddress(options.shareUrl)
   const webhooks = joinWebhooks(options.webhooks ?? [])
   const state = options.state ?? (await openOwnState(options, log))
   const settings = createBucketSettings(state)
@@ -120,9 +128,12 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     await releaseState()
     throw error
   })
+  const brand = { ...neutralBrand, ...options.gateway.brand }
+  const credentials =
+    typeof options.identities === 'function' ? options.identities : staticCredentials(options.identities)
   const pool = createGatewayPool({
     url: options.gateway.url,
-    brand: { ...neutralBrand, ...options.gateway.brand },
+    brand,
     timeoutMs: options.gateway.timeoutMs,
     log,
     isMarker: async (bucket, prefixes) =>
@@ -133,7 +144,17 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const contexts = contextFactory({
     pool,
     account: options.gateway.account,
-    shared: { state, settings, region, limits, log, hooks, storageClasses, closing: () => closing },
+    shared: {
+      state,
+      settings,
+      region,
+      shareUrl: shareUrl ?? options.gateway.url,
+      limits,
+      log,
+      hooks,
+      storageClasses,
+      closing: () => closing,
+    },
   })
 
   const stopSweeping = startSweeps(state, options.uploadExpiryMs ?? 7 * DAY_MS, log)
@@ -162,13 +183,13 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
 
   const handle = createHandle({
     authenticate: createAuthenticator({
-      credentials:
-        typeof options.identities === 'function' ? options.identities : staticCredentials(options.identities),
+      credentials,
       region,
       signedBasePaths: options.signedBasePaths,
       sessionToken: options.sessionToken,
     }),
     table,
+    links: gatewayLinks({ shareUrl, brand, pool, credentials, region }),
     contexts,
     limits,
     addressing: hosts,

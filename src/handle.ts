@@ -22,10 +22,12 @@ import type { RequestHead, S3Request } from './request/s3-request.js'
 import { errorReply, toS3Error } from './response/error-reply.js'
 import type { Reply } from './response/reply.js'
 import { send } from './response/send.js'
+import type { GatewayLinks } from './share/gateway-links.js'
 
 export interface HandleParts {
   readonly authenticate: Authenticate
   readonly table: OperationTable
+  readonly links: GatewayLinks
   /** Context of a request; also decides which gateway account it acts as. */
   readonly contexts: Pick<ContextFactory, 'for' | 'anonymous'>
   readonly limits: Limits
@@ -53,11 +55,13 @@ export function createHandle(parts: HandleParts): Handle {
     let failure: S3Error | undefined
     try {
       head = readRequest(incoming, id, parts)
-      caller = isPreflight(head)
-        ? undefined
-        : await parts.authenticate(head, bodyReader(head, incoming, outgoing, parts.limits))
+      const link = await parts.links(head)
+      caller =
+        link || isPreflight(head)
+          ? undefined
+          : await parts.authenticate(head, bodyReader(head, incoming, outgoing, parts.limits))
       if (caller?.presigned) head = { ...head, headers: hoistedHeaders(head) }
-      selected = parts.table.select(head)
+      selected = link ?? parts.table.select(head)
       const context = await admit(parts, selected.operation, caller, head)
       const request = toRequest(head, caller, selected, incoming, outgoing, parts.limits)
       requireExpectedOwner(request, context)

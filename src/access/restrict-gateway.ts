@@ -53,11 +53,14 @@ export function restrictGateway(gateway: Gateway, rights: Rights, look: Access =
       writing(bucket, key)
       return gateway.upload(bucket, key, length, attributes)
     },
-    listPolicies: (bucket) =>
-      checked(
-        () => requireWholeBucket(rights, bucket, 'read'),
-        () => gateway.listPolicies(bucket),
-      ),
+    // Those that say something of his own keys.
+    async listPolicies(bucket) {
+      requireAnything(rights, bucket)
+      const own = [...rights.prefixes(bucket, 'read'), ...rights.prefixes(bucket, 'write')]
+      return (await gateway.listPolicies(bucket)).filter(({ prefix }) =>
+        own.some((one) => one.startsWith(prefix) || prefix.startsWith(one)),
+      )
+    },
     // Whoever opens a bucket to everybody opens it to himself too: he needs every right that he could give.
     setPolicy: (bucket, prefix, policy) =>
       checked(

@@ -90,6 +90,7 @@ function proxyOptions(config: Config, identities: Credentials, gateway: GatewayI
     log,
     accessLog: config.accessLog,
     signedBasePaths: config.signedBasePath,
+    shareUrl: config.shareUrl,
     uploadExpiryMs: config.uploadExpiryDays * DAY_MS,
     lifecycleIntervalMs: config.lifecycleIntervalMinutes * MINUTE_MS,
     webhooks: [

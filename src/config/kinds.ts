@@ -63,6 +63,14 @@ export function httpUrl(): Kind<string> {
   return { ...kind, schema: kind.schema.refine((value) => !URL.canParse(value) || isAddress(value), error) }
 }
 
+/** Scheme and host of an HTTP server, nothing else. */
+export function origin(): Kind<string> {
+  const kind = httpUrl()
+  const error = 'must be scheme and host alone'
+  const isOrigin = (value: string) => !URL.canParse(value) || new URL(value).pathname === '/'
+  return { ...kind, schema: kind.schema.refine(isOrigin, error) }
+}
+
 /** Several values of one kind: a repeated flag, a comma-separated variable, an array in the file. */
 export function list<T>(kind: Kind<T>): Kind<readonly T[]> {
   const split = z.string().transform((value) => value.split(','))

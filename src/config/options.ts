@@ -2,7 +2,7 @@ import { defaultLimits } from '../limits.js'
 import { parseWebhook, parseWebhookSecret } from '../notifications/webhooks.js'
 import { addressing } from '../request/addressing.js'
 import { parseQuirks } from '../services/gateway/quirks.js'
-import { checkedText, choice, httpUrl, integer, type Kind, list, onOff, text, url } from './kinds.js'
+import { checkedText, choice, httpUrl, integer, type Kind, list, onOff, origin, text, url } from './kinds.js'
 
 /** One option, everything about it: it feeds the flags, the environment, the config file, the checks, `--help` and the README. */
 export interface Option<T = unknown> {
@@ -86,6 +86,10 @@ export const options = Object.freeze({
   signedBasePath: option('Endpoint', list(basePath), {
     default: Object.freeze([]),
     help: 'Path that a reverse proxy strips from requests: signatures that cover it are accepted too.',
+  }),
+
+  shareUrl: option('Endpoint', origin(), {
+    help: 'Address that share links are made for. If it leads to this server, links are passed on to the gateway. Without it they lead to the gateway itself.',
   }),
 
   gatewayUrl: option('Gateway', httpUrl(), {

@@ -10,6 +10,7 @@ import type { MarkerLookup } from './level-listing.js'
 import { RestClient } from './rest-client.js'
 import { Rpc } from './rpc.js'
 import { AccountSession, type AccountSource, AnonymousSession } from './session.js'
+import { type LinkedAnswer, type LinkedRequest, openLink } from './share-link.js'
 import { SnapshotCache } from './snapshot-cache.js'
 import type { Tools } from './tools.js'
 
@@ -43,6 +44,8 @@ export interface GatewayPool {
    * @param account asked what the gateway can do, and what has to be known beside of objects that it has let be used
    */
   anonymous(account: AccountSource): Gateway
+  /** Follows a link that the gateway has signed, whosever account it was made by. Throws S3Error. */
+  openLink(link: LinkedRequest): Promise<LinkedAnswer>
   /** Ends all connections; calls under way fail. */
   close(): Promise<void>
 }
@@ -75,6 +78,7 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
       const { tools, gateway } = views.get(account)
       return anonymousGateway({ ...shared, session: new AnonymousSession(rpc), own: tools }, gateway)
     },
+    openLink: (link) => openLink(shared, link),
     async close() {
       shared.snapshots.clear()
       rest.close()

@@ -1,6 +1,6 @@
 import type { ByteSink } from '../request/body.js'
 import { timedOut, unavailable } from './errors.js'
-import type { Download, GatewayObject, LentSink } from './gateway.js'
+import type { Download, GatewayObject, LentSink, Transfer } from './gateway.js'
 import type { Span } from './range.js'
 import { type BodyReceiver, DRAIN_BYTES, lost, type RestResponse } from './transport/response.js'
 
@@ -8,7 +8,6 @@ import { type BodyReceiver, DRAIN_BYTES, lost, type RestResponse } from './trans
 const LENT_AT_A_TIME = 3
 
 export interface BodyPlan {
-  readonly object: GatewayObject
   readonly span: Span
   /** Bytes of the response before `span.first`. */
   readonly skip: number
@@ -19,8 +18,7 @@ export interface BodyPlan {
 }
 
 /** Exactly the bytes of a span out of a response that may hold more: never fewer without an error, never others. */
-export class DownloadBody implements Download {
-  readonly object: GatewayObject
+export class SpanBody implements Transfer {
   readonly first: number
   readonly last: number
   readonly #response: RestResponse | undefined
@@ -32,7 +30,6 @@ export class DownloadBody implements Download {
   constructor(response: RestResponse | undefined, plan: BodyPlan) {
     this.#response = response
     this.#plan = plan
-    this.object = plan.object
     this.first = plan.span.first
     this.last = plan.span.last
   }
@@ -68,6 +65,17 @@ export class DownloadBody implements Download {
       this.#giveUp = () => delivery.fail(unavailable(lost()))
       response.read(delivery, ahead)
     })
+  }
+}
+
+/** An object and some of its bytes. */
+export class DownloadBody extends SpanBody implements Download {
+  readonly object: GatewayObject
+
+  /** As SpanBody. */
+  constructor(response: RestResponse | undefined, { object, ...plan }: BodyPlan & { readonly object: GatewayObject }) {
+    super(response, plan)
+    this.object = object
   }
 }
 

@@ -61,8 +61,19 @@ export type ByteRange = { readonly first: number; readonly last?: number } | { r
 /** Takes the next bytes until it calls `done`; they change after that. `done` with an error stops the body. */
 export type LentSink = (chunk: Buffer, done: (error?: unknown) => void) => void
 
+/** Bytes that are only passed on. */
+export interface Transfer {
+  /**
+   * As `Download.consume`, but the chunks are lent, and cost less. Several may be out at a time. Resolves when the last one has been given back; rejects also
+   * with what a chunk was given back with.
+   */
+  lend(sink: LentSink): Promise<void>
+  /** Gives the transfer up. Safe at any time. */
+  discard(): void
+}
+
 /** An object's bytes on their way: exactly `last - first + 1` of them, whatever the gateway sent. */
-export interface Download {
+export interface Download extends Transfer {
   /** With headers and metadata. */
   readonly object: GatewayObject
   /** First and last byte position; last is first - 1 for an empty object. */
@@ -70,13 +81,6 @@ export interface Download {
   readonly last: number
   /** Delivers the bytes once. Rejects (S3Error) when the gateway ends early or stalls; some bytes may have gone to the sink by then. */
   consume(sink: ByteSink): Promise<void>
-  /**
-   * As `consume`, for bytes that are only passed on: the chunks are lent, and cost less. Several may be out at a time. Resolves when the last one has been
-   * given back; rejects also with what a chunk was given back with.
-   */
-  lend(sink: LentSink): Promise<void>
-  /** Gives the transfer up. Safe at any time. */
-  discard(): void
 }
 
 export interface UploadAttributes {

@@ -51,6 +51,7 @@ import { listParts } from './multipart/list-parts.js'
 import { uploadPart } from './multipart/upload-part.js'
 import { uploadPartCopy } from './multipart/upload-part-copy.js'
 import { copyObject } from './object/copy-object.js'
+import { createShareLink } from './object/create-share-link.js'
 import { deleteObject } from './object/delete-object.js'
 import { deleteObjectTagging } from './object/delete-object-tagging.js'
 import { getObject } from './object/get-object.js'
@@ -138,6 +139,7 @@ export const s3Plugin: Plugin = {
     putBucketLifecycleConfiguration,
     getBucketLifecycleConfiguration,
     deleteBucketLifecycle,
+    createShareLink,
     live,
     ready,
     ...refusedOperations,

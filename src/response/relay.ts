@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Download } from '../gateway/gateway.js'
+import type { Transfer } from '../gateway/gateway.js'
 
 /** A client that takes no byte for so long has gone without saying so, ms. Players and mounts do pause for minutes. */
 const STALLED_MS = 10 * 60_000
@@ -8,7 +8,7 @@ const STALLED_MS = 10 * 60_000
  * Passes an object's bytes on to the client, with the client's pace. Rejects when the gateway ends early: the caller then cuts the connection,
  * so that a short body never looks complete. Resolves, having given the transfer up, when the client leaves. Resolves to the bytes passed on.
  */
-export async function relay(download: Download, outgoing: ServerResponse): Promise<number> {
+export async function relay(download: Transfer, outgoing: ServerResponse): Promise<number> {
   let bytes = 0
   let waiting = 0
   const stalled = setTimeout(() => {

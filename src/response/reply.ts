@@ -1,4 +1,4 @@
-import type { Download } from '../gateway/gateway.js'
+import type { Transfer } from '../gateway/gateway.js'
 
 /** Header values are latin-1 strings; undefined ones are left out. */
 export type ReplyHeaders = Record<string, string | number | undefined>
@@ -13,7 +13,7 @@ export interface Reply {
 
 /** An object's bytes: cut the client's connection if they end early. */
 export interface RelayBody {
-  readonly download: Download
+  readonly download: Transfer
 }
 
 /** A document that may take minutes: after a while a 200 and white space are sent, then the document, which may be an `<Error>` inside the 200. */

@@ -31,6 +31,8 @@ export interface ScriptedGateway {
   readonly transfers: { request: IncomingMessage; body: Buffer[] }[]
   count(method: string): number
   client(options?: Partial<GatewayPoolOptions>): Gateway
+  /** As somebody without log-in. */
+  anonymous(): Gateway
   close(): Promise<void>
 }
 
@@ -88,6 +90,11 @@ export async function scriptedGateway(script: Script): Promise<ScriptedGateway> 
     calls,
     transfers,
     count: (method) => calls.filter((call) => call.method === method).length,
+    anonymous() {
+      const pool = createGatewayPool({ url, brand: neutralBrand, log: createLogger({ level: 'silent' }) })
+      pools.push(pool)
+      return pool.anonymous({ accessKey: 'access', secretKey: 'secret-key' })
+    },
     client(options = {}) {
       const pool = createGatewayPool({ url, brand: neutralBrand, log: createLogger({ level: 'silent' }), ...options })
       pools.push(pool)

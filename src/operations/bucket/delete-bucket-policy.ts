@@ -8,6 +8,8 @@ export const deleteBucketPolicy = defineOperation({
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteBucketPolicy.html',
   on: { method: 'DELETE', resource: 'bucket', query: ['policy'] },
   async run(request, context) {
+    context.requireWholeBucket(request.bucket, 'read')
+    context.requireWholeBucket(request.bucket, 'write')
     await requireBucket(context, request.bucket)
     await replacePolicy(context, request.bucket, [], undefined)
     return noContent()

@@ -10,6 +10,7 @@ export const getBucketAcl = defineOperation({
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketAcl.html',
   on: { method: 'GET', resource: 'bucket', query: ['acl'] },
   async run(request, context) {
+    context.requireWholeBucket(request.bucket, 'read')
     const entries = await context.gateway.listPolicies(request.bucket)
     if (entries.length === 0) await requireBucket(context, request.bucket)
     return xml(aclDocument(context, bucketGrants(entries)))

@@ -10,6 +10,7 @@ export const getBucketPolicyStatus = defineOperation({
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketPolicyStatus.html',
   on: { method: 'GET', resource: 'bucket', query: ['policyStatus'] },
   async run(request, context) {
+    context.requireWholeBucket(request.bucket, 'read')
     if ((await readPolicy(context, request.bucket)) === undefined)
       throw new S3Error('NoSuchBucketPolicy', { fields: { BucketName: request.bucket } })
     return xml(document('PolicyStatus', element('IsPublic', true)))

@@ -12,6 +12,7 @@ export const putBucketAcl = defineOperation({
   on: { method: 'PUT', resource: 'bucket', query: ['acl'] },
   async run(request, context) {
     refuseHeaders(request.headers, [ACL])
+    context.requireWholeBucket(request.bucket, 'read')
     context.requireWholeBucket(request.bucket, 'write')
     const asked = await readAcl(request, context)
     const entries = await context.gateway.listPolicies(request.bucket)

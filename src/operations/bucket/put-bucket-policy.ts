@@ -12,6 +12,7 @@ export const putBucketPolicy = defineOperation({
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketPolicy.html',
   on: { method: 'PUT', resource: 'bucket', query: ['policy'] },
   async run(request, context) {
+    context.requireWholeBucket(request.bucket, 'read')
     context.requireWholeBucket(request.bucket, 'write')
     const { bytes } = await request.body.collect(MAX_POLICY_BYTES)
     if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
