@@ -4,9 +4,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import {
+  CopyObjectCommand,
   CreateBucketCommand,
+  CreateMultipartUploadCommand,
   DeleteBucketPolicyCommand,
+  GetBucketAclCommand,
+  GetBucketPolicyCommand,
+  GetBucketPolicyStatusCommand,
+  GetObjectAclCommand,
+  GetPublicAccessBlockCommand,
+  HeadObjectCommand,
+  PutBucketAclCommand,
+  PutBucketOwnershipControlsCommand,
   PutBucketPolicyCommand,
+  PutObjectAclCommand,
   PutObjectCommand,
   PutPublicAccessBlockCommand,
   S3Client,
@@ -27,6 +38,7 @@ interface Target {
 
 const arn = (bucket: string, rest = '') => `arn:aws:s3:::${bucket}${rest}`
 const WRITES = ['s3:AbortMultipartUpload', 's3:DeleteObject', 's3:ListMultipartUploadParts', 's3:PutObject']
+const ALL_USERS = 'http://acs.amazonaws.com/groups/global/AllUsers'
 const everybody = { Effect: 'Allow', Principal: { AWS: ['*'] } }
 
 /** The policy documents that clients make for the three rules of the gateway. */
@@ -69,6 +81,7 @@ for (const mode of ['full', 'legacy']) {
       await t.test(`curl without a signature, ${kind}`, (t) => anonymous(t, target, kind))
     await t.test('curl without a signature, a prefix', (t) => anonymousPrefix(t, target))
     await t.test('aws s3api', { skip: !(await has('aws')) }, (t) => awsCli(t, target))
+    await t.test('limits', (t) => limits(t, target))
     await t.test('s3cmd', { skip: !(await has('s3cmd')) }, (t) => s3cmd(t, target))
     await t.test('minio-js', (t) => minioJs(t, target))
   })
@@ -255,101 +268,131 @@ async function awsCli(t: Test, target: Target): Promise<void> {
     }
   }
   t.match(await aws('get-bucket-policy'), 'NoSuchBucketPolicy')
-  t.match(await aws('get-bucket-policy-status'), 'NoSuchBucketPolicy')
   const document = policyOf('readonly', bucket)
   t.same(await aws('put-bucket-policy', '--policy', document), {})
   t.equal((await aws('get-bucket-policy')).Policy, document, 'as it was put, with its names')
   t.same(await aws('get-bucket-policy-status'), { PolicyStatus: { IsPublic: true } })
-  const deny = JSON.stringify({
-    Statement: [{ Sid: 'No', Effect: 'Deny', Principal: '*', Action: 's3:GetObject', Resource: arn(bucket, '/*') }],
-  })
-  t.match(await aws('put-bucket-policy', '--policy', deny), /NotImplemented.*statement 1 \("No"\).*Deny/)
-  t.match(await aws('put-bucket-policy', '--policy', '{"Statement": 7}'), 'MalformedPolicy')
-  t.equal((await aws('get-bucket-policy')).Policy, document, 'a refused policy changes nothing')
 
-  const everybodyReads = {
-    Grantee: { Type: 'Group', URI: 'http://acs.amazonaws.com/groups/global/AllUsers' },
-    Permission: 'READ',
-  }
   const acl = await aws('get-bucket-acl')
   t.match(acl.Grants, [
     { Grantee: { Type: 'CanonicalUser', ID: acl.Owner.ID }, Permission: 'FULL_CONTROL' },
-    everybodyReads,
+    { Grantee: { Type: 'Group', URI: ALL_USERS }, Permission: 'READ' },
   ])
-  t.match((await aws('get-object-acl', '--key', 'a.txt')).Grants, [{}, everybodyReads])
   t.same(await aws('put-bucket-acl', '--acl', 'public-read'), {}, 'what is true is accepted')
-  t.same(await aws('put-object-acl', '--key', 'a.txt', '--acl', 'public-read'), {})
-  t.same(
-    await aws(
-      'put-object-acl',
-      '--key',
-      'a.txt',
-      '--access-control-policy',
-      JSON.stringify({ Grants: acl.Grants, Owner: acl.Owner }),
-    ),
-    {},
-  )
-  t.match(
-    await aws('put-object-acl', '--key', 'a.txt', '--acl', 'private'),
-    /AccessControlListNotSupported.*DeleteBucketPolicy/,
-  )
-  t.match(await aws('put-bucket-acl', '--acl', 'public-read-write'), /AccessControlListNotSupported.*PutBucketPolicy/)
-  t.match(await aws('put-bucket-acl', '--acl', 'authenticated-read'), 'AccessControlListNotSupported')
-  t.match(await aws('put-bucket-acl', '--grant-read', 'id=abc'), 'NotImplemented')
-  t.match(await aws('put-object', '--key', 'p.txt', '--acl', 'public-read'), { ETag: /./ })
-  t.match(await aws('get-object-acl', '--key', 'none'), 'NoSuchKey')
-
+  t.same((await aws('get-object-acl', '--key', 'a.txt')).Grants, acl.Grants)
+  const same = JSON.stringify({ Grants: acl.Grants, Owner: acl.Owner })
+  t.same(await aws('put-object-acl', '--key', 'a.txt', '--access-control-policy', same), {})
   t.same(await aws('delete-bucket-policy'), {})
-  t.match(await aws('get-bucket-policy'), 'NoSuchBucketPolicy')
-  t.equal((await aws('get-bucket-acl')).Grants.length, 1)
-  t.same(await aws('put-bucket-acl', '--acl', 'private'), {})
-  t.same(await aws('put-object-acl', '--key', 'a.txt', '--acl', 'private'), {})
-  t.match(
-    await aws('put-object', '--key', 'q.txt', '--acl', 'public-read'),
-    /AccessControlListNotSupported.*PutBucketPolicy/,
-  )
-  t.match(await aws('head-object', '--key', 'q.txt'), '404', 'nothing was stored')
-  t.match(
-    await aws('create-multipart-upload', '--key', 'q.txt', '--acl', 'public-read'),
-    'AccessControlListNotSupported',
-  )
 
-  const owned = 'Rules=[{ObjectOwnership=BucketOwnerEnforced}]'
-  t.same(await aws('get-bucket-ownership-controls'), {
-    OwnershipControls: { Rules: [{ ObjectOwnership: 'BucketOwnerEnforced' }] },
-  })
-  t.same(await aws('put-bucket-ownership-controls', '--ownership-controls', owned), {})
-  t.match(
-    await aws('put-bucket-ownership-controls', '--ownership-controls', owned.replace('Enforced', 'Preferred')),
-    'NotImplemented',
-  )
+  const owned = { Rules: [{ ObjectOwnership: 'BucketOwnerEnforced' }] }
+  t.same(await aws('get-bucket-ownership-controls'), { OwnershipControls: owned })
+  t.same(await aws('put-bucket-ownership-controls', '--ownership-controls', JSON.stringify(owned)), {})
   t.match(await aws('delete-bucket-ownership-controls'), 'NotImplemented')
 
-  t.match(await aws('get-public-access-block'), 'NoSuchPublicAccessBlockConfiguration')
-  t.same(
-    await aws(
-      'put-public-access-block',
-      '--public-access-block-configuration',
-      'BlockPublicPolicy=true,BlockPublicAcls=true',
-    ),
-    {},
-  )
-  t.same(await aws('get-public-access-block'), {
-    PublicAccessBlockConfiguration: {
-      BlockPublicAcls: true,
-      IgnorePublicAcls: false,
-      BlockPublicPolicy: true,
-      RestrictPublicBuckets: false,
-    },
-  })
-  t.match(await aws('put-bucket-policy', '--policy', document), /AccessDenied.*BlockPublicPolicy/)
-  t.match(await aws('put-object-acl', '--key', 'a.txt', '--acl', 'public-read'), /AccessDenied.*BlockPublicAcls/)
+  const blocks = {
+    BlockPublicAcls: true,
+    IgnorePublicAcls: false,
+    BlockPublicPolicy: true,
+    RestrictPublicBuckets: false,
+  }
+  const block = ['--public-access-block-configuration', JSON.stringify(blocks)]
+  t.same(await aws('put-public-access-block', ...block), {})
+  t.same(await aws('get-public-access-block'), { PublicAccessBlockConfiguration: blocks })
   t.same(await aws('delete-public-access-block'), {})
-  t.same(await aws('put-bucket-policy', '--policy', document), {})
+}
+
+/** What is refused, and what is accepted because it is true. */
+async function limits(t: Test, target: Target): Promise<void> {
+  const Bucket = 'limits'
+  const object = { Bucket, Key: 'a.txt' }
+  await fill(target, Bucket, 'a.txt')
+  // biome-ignore lint/suspicious/noExplicitAny: every command has types of its own
+  const ask = async (command: any): Promise<any> => {
+    try {
+      return await target.s3.send(command)
+    } catch (error) {
+      const { name, message } = error as Error
+      return `${name}: ${message}`
+    }
+  }
+  const put = (Policy: string) => ask(new PutBucketPolicyCommand({ Bucket, Policy }))
+  const get = async () => (await ask(new GetBucketPolicyCommand({ Bucket }))).Policy
+  const document = policyOf('readonly', Bucket)
+  t.match(await ask(new GetBucketPolicyStatusCommand({ Bucket })), /^NoSuchBucketPolicy/)
+  t.match(await ask(new GetBucketPolicyCommand({ Bucket: 'not-there' })), /^NoSuchBucket:/)
   t.match(
-    await aws('put-public-access-block', '--public-access-block-configuration', 'RestrictPublicBuckets=true'),
-    /NotImplemented.*DeleteBucketPolicy/,
+    await ask(new PutBucketPolicyCommand({ Bucket: 'not-there', Policy: policyOf('readonly', 'not-there') })),
+    /^NoSuchBucket:/,
   )
+  await put(document)
+  const resource = arn(Bucket, '/*')
+  const deny = [{ Sid: 'No', Effect: 'Deny', Principal: '*', Action: 's3:GetObject', Resource: resource }]
+  t.match(await put(JSON.stringify({ Statement: deny })), /^NotImplemented: In statement 1 \("No"\).*Deny/)
+  t.match(await put('{"Statement": 7}'), /^MalformedPolicy/)
+  t.match(await put(`${document}${' '.repeat(20 * 1024)}`), /^MaxMessageLengthExceeded/)
+  t.equal(await get(), document, 'a refused policy changes nothing')
+
+  const bucketAcl = (acl: object) => ask(new PutBucketAclCommand({ Bucket, ...acl }))
+  const objectAcl = (acl: object) => ask(new PutObjectAclCommand({ ...object, ...acl }))
+  const accepted = { $metadata: { httpStatusCode: 200 } }
+  t.match(await objectAcl({ ACL: 'public-read' }), accepted)
+  t.match(await objectAcl({ ACL: 'private' }), /^AccessControlListNotSupported.*DeleteBucketPolicy/)
+  t.match(await bucketAcl({ ACL: 'private' }), /^AccessControlListNotSupported.*DeleteBucketPolicy/)
+  t.match(await bucketAcl({ ACL: 'public-read-write' }), /^AccessControlListNotSupported.*PutBucketPolicy/)
+  t.match(await bucketAcl({ ACL: 'authenticated-read' }), /^AccessControlListNotSupported/)
+  t.match(await bucketAcl({ ACL: 'odd' }), /^InvalidArgument/)
+  t.match(await bucketAcl({ GrantRead: 'id=abc' }), /^NotImplemented/)
+  t.match(await bucketAcl({}), /^MissingSecurityHeader/)
+  t.match(await ask(new GetObjectAclCommand({ Bucket, Key: 'none' })), /^NoSuchKey/)
+  const { Owner, Grants } = await ask(new GetObjectAclCommand(object))
+  const policy = (grants: unknown, owner: unknown = Owner) =>
+    objectAcl({ AccessControlPolicy: { Owner: owner, Grants: grants } })
+  t.match(await policy(Grants), accepted)
+  t.match(await policy(Grants.slice(1)), /^AccessControlListNotSupported.*FULL_CONTROL/)
+  t.match(await policy(Grants, { ID: 'f'.repeat(64) }), /^AccessControlListNotSupported/)
+  const group = { Type: 'Group', URI: 'http://acs.amazonaws.com/groups/global/AuthenticatedUsers' }
+  t.match(await policy([...Grants, { Grantee: group, Permission: 'READ' }]), /^AccessControlListNotSupported/)
+  t.match(
+    await policy([...Grants, { Grantee: { Type: 'Group', URI: ALL_USERS }, Permission: 'READ_ACP' }]),
+    /^AccessControlListNotSupported.*READ_ACP/,
+  )
+
+  const written = { Bucket, Key: 'w.txt', ACL: 'public-read' } as const
+  t.match(await ask(new PutObjectCommand(written)), accepted)
+  t.match(await ask(new PutObjectCommand({ ...written, ACL: 'private' })), accepted)
+  t.match(await ask(new DeleteBucketPolicyCommand({ Bucket })), { $metadata: { httpStatusCode: 204 } })
+  t.equal((await ask(new GetBucketAclCommand({ Bucket }))).Grants.length, 1)
+  t.match(await bucketAcl({ ACL: 'private' }), accepted)
+  t.match(await objectAcl({ ACL: 'private' }), accepted)
+  const refused = { ...written, Key: 'refused.txt' }
+  t.match(await ask(new PutObjectCommand(refused)), /^AccessControlListNotSupported.*PutBucketPolicy/)
+  t.match(
+    await ask(new CopyObjectCommand({ ...refused, CopySource: `${Bucket}/a.txt` })),
+    /^AccessControlListNotSupported/,
+  )
+  t.match(await ask(new CreateMultipartUploadCommand(refused)), /^AccessControlListNotSupported/)
+  t.match(await ask(new HeadObjectCommand({ Bucket, Key: refused.Key })), /^NotFound/, 'nothing was stored')
+  t.match(
+    await ask(new CreateBucketCommand({ Bucket: 'new-open', ACL: 'public-read' })),
+    /^InvalidBucketAclWithObjectOwnership/,
+  )
+  t.match(
+    await ask(new CreateBucketCommand({ Bucket: 'new-open', ObjectOwnership: 'ObjectWriter' })),
+    /^NotImplemented/,
+  )
+  const rules = { OwnershipControls: { Rules: [{ ObjectOwnership: 'BucketOwnerPreferred' as const }] } }
+  t.match(await ask(new PutBucketOwnershipControlsCommand({ Bucket, ...rules })), /^NotImplemented/)
+
+  const block = (blocks: object) =>
+    ask(new PutPublicAccessBlockCommand({ Bucket, PublicAccessBlockConfiguration: blocks }))
+  t.match(await ask(new GetPublicAccessBlockCommand({ Bucket })), /^NoSuchPublicAccessBlockConfiguration/)
+  t.match(await block({ BlockPublicPolicy: true, BlockPublicAcls: true }), accepted)
+  t.match(await put(document), /^AccessDenied.*BlockPublicPolicy/)
+  t.match(await objectAcl({ ACL: 'public-read' }), /^AccessDenied.*BlockPublicAcls/)
+  t.match(await block({ BlockPublicPolicy: false }), accepted)
+  await put(document)
+  t.equal(await get(), document)
+  t.match(await block({ RestrictPublicBuckets: true }), /^NotImplemented.*DeleteBucketPolicy/)
 }
 
 async function s3cmd(t: Test, target: Target): Promise<void> {
