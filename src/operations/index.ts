@@ -51,7 +51,6 @@ import { listParts } from './multipart/list-parts.js'
 import { uploadPart } from './multipart/upload-part.js'
 import { uploadPartCopy } from './multipart/upload-part-copy.js'
 import { copyObject } from './object/copy-object.js'
-import { createShareLink } from './object/create-share-link.js'
 import { deleteObject } from './object/delete-object.js'
 import { deleteObjectTagging } from './object/delete-object-tagging.js'
 import { getObject } from './object/get-object.js'
@@ -65,6 +64,7 @@ import { preflightObject } from './object/preflight-object.js'
 import { putObject } from './object/put-object.js'
 import { putObjectAcl } from './object/put-object-acl.js'
 import { putObjectTagging } from './object/put-object-tagging.js'
+import { shareObject } from './object/share-object.js'
 import { refusedOperations } from './refused.js'
 import { live, ready } from './service/health.js'
 import { listBuckets } from './service/list-buckets.js'
@@ -139,7 +139,7 @@ export const s3Plugin: Plugin = {
     putBucketLifecycleConfiguration,
     getBucketLifecycleConfiguration,
     deleteBucketLifecycle,
-    createShareLink,
+    shareObject,
     live,
     ready,
     ...refusedOperations,

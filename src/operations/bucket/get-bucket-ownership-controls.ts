@@ -7,6 +7,7 @@ import { requireBucket } from '../common/buckets.js'
 export const getBucketOwnershipControls = defineOperation({
   name: 'GetBucketOwnershipControls',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketOwnershipControls.html',
+  partly: 'Always BucketOwnerEnforced.',
   on: { method: 'GET', resource: 'bucket', query: ['ownershipControls'] },
   async run(request, context) {
     context.requireWholeBucket(request.bucket, 'read')

@@ -9,6 +9,7 @@ import { ACL, refuseHeaders } from '../common/refused-headers.js'
 export const putBucketAcl = defineOperation({
   name: 'PutBucketAcl',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketAcl.html',
+  partly: 'An ACL that says what the bucket policy grants (access.md); any other is AccessControlListNotSupported.',
   on: { method: 'PUT', resource: 'bucket', query: ['acl'] },
   async run(request, context) {
     refuseHeaders(request.headers, [ACL])

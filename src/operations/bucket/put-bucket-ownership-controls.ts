@@ -8,6 +8,7 @@ import { requireBucket } from '../common/buckets.js'
 export const putBucketOwnershipControls = defineOperation({
   name: 'PutBucketOwnershipControls',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketOwnershipControls.html',
+  partly: 'BucketOwnerEnforced, which is always so; others are NotImplemented.',
   on: { method: 'PUT', resource: 'bucket', query: ['ownershipControls'] },
   async run(request, context) {
     context.requireWholeBucket(request.bucket, 'write')

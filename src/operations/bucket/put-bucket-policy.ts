@@ -10,6 +10,8 @@ import { requireBucket } from '../common/buckets.js'
 export const putBucketPolicy = defineOperation({
   name: 'PutBucketPolicy',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketPolicy.html',
+  partly:
+    'What the gateway’s rules express, exactly (access.md); Deny, conditions and other principals are NotImplemented.',
   on: { method: 'PUT', resource: 'bucket', query: ['policy'] },
   async run(request, context) {
     context.requireWholeBucket(request.bucket, 'read')

@@ -13,6 +13,7 @@ import { requireBucket } from '../common/buckets.js'
 export const putPublicAccessBlock = defineOperation({
   name: 'PutPublicAccessBlock',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutPublicAccessBlock.html',
+  partly: 'RestrictPublicBuckets only for a bucket without a policy (access.md).',
   on: { method: 'PUT', resource: 'bucket', query: ['publicAccessBlock'] },
   async run(request, context) {
     context.requireWholeBucket(request.bucket, 'read')

@@ -10,6 +10,7 @@ import { refuseVersion } from '../common/version.js'
 export const putObjectAcl = defineOperation({
   name: 'PutObjectAcl',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObjectAcl.html',
+  partly: 'An ACL that says what the bucket policy grants (access.md); any other is AccessControlListNotSupported.',
   on: { method: 'PUT', resource: 'object', query: ['acl'], params: ['versionId'] },
   async run(request, context) {
     refuseHeaders(request.headers, [ACL])

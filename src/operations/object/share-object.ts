@@ -5,8 +5,8 @@ import { readShareRequest } from '../../share/share-request.js'
 import { document, element } from '../../xml.js'
 
 /** A link signed by the gateway: whoever has it may read this one object until it expires. */
-export const createShareLink = defineOperation({
-  name: 'CreateShareLink',
+export const shareObject = defineOperation({
+  name: 'ShareObject',
   source: 'docs/access.md#share-links',
   on: { method: 'POST', resource: 'object', query: ['x-share'], params: ['expiry', 'format'] },
   async run(request, context) {
