@@ -1,5 +1,5 @@
 import type { Logger } from '../log.js'
-import { Lane, type LaneKey, laneName } from './lanes.js'
+import { Lane } from './lanes.js'
 import type { Outbox, Waiting } from './outbox.js'
 import type { WebhookClient } from './webhook-client.js'
 
@@ -43,17 +43,24 @@ export class Delivery {
     return this.#waiting
   }
 
-  /** Takes up a message that is in the outbox; one that is known already stays as it is. */
-  add(id: string, key: LaneKey): void {
+  /**
+   * Takes up a message that is in the outbox; one that is known already stays as it is.
+   * @param name of its lane
+   */
+  add(id: string, webhook: string, name: string): void {
     if (this.#stopped) return
-    const name = laneName(key)
     const known = this.#lanes.get(name)
-    const lane = known ?? new Lane(key.webhook, name)
+    const lane = known ?? new Lane(webhook, name)
     if (!lane.add(id)) return
     this.#waiting++
     if (known) return
     this.#lanes.set(name, lane)
     this.#ready(lane)
+  }
+
+  /** True when a message is known to wait in the lane of that name. */
+  has(id: string, name: string): boolean {
+    return this.#lanes.get(name)?.has(id) ?? false
   }
 
   /** Ends deliveries; what has not arrived stays in the outbox. */

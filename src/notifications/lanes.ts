@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Waiting } from './outbox.js'
 
 /** Messages about one object for one webhook, delivered one after the other in the order of their ids. */
 export class Lane {
@@ -30,18 +31,16 @@ export class Lane {
     return true
   }
 
+  has(id: string): boolean {
+    return this.#ids.has(id)
+  }
+
   remove(id: string): void {
     this.#ids.delete(id)
   }
 }
 
-export interface LaneKey {
-  readonly webhook: string
-  readonly bucket: string
-  readonly key: string
-}
-
 /** Names a lane in few bytes, however long the key is. */
-export function laneName({ webhook, bucket, key }: LaneKey): string {
+export function laneName({ webhook, bucket, key }: Pick<Waiting, 'webhook' | 'bucket' | 'key'>): string {
   return createHash('sha256').update(`${webhook}\0${bucket}\0${key}`).digest('base64url').slice(0, 22)
 }

@@ -55,6 +55,14 @@ export class Outbox {
     return this.#records.delete(id)
   }
 
+  /** Gives up a message for which there is no room, and says so in the log. */
+  async discard(id: string): Promise<void> {
+    const message = await this.#records.get(id)
+    if (!message) return
+    this.#drop(message)
+    await this.#records.delete(id)
+  }
+
   /** In no order. */
   entries(): AsyncIterable<[id: string, message: Waiting]> {
     return this.#records.entries()

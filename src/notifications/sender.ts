@@ -4,6 +4,7 @@ import type { BucketSettings } from '../state/bucket-settings.js'
 import { type Claim, takeClaim } from '../state/claim.js'
 import type { State } from '../state/state.js'
 import { Delivery } from './delivery.js'
+import { laneName } from './lanes.js'
 import { eventMessage } from './messages.js'
 import { Outbox, sequencerOf } from './outbox.js'
 import { wants } from './rules.js'
@@ -26,7 +27,7 @@ export interface SenderOptions {
 
 const GIVE_UP_MS = 24 * 60 * 60 * 1000
 const MAX_WAITING = 100_000
-/** How often proxies on one state look for what others have written, and whether it is their turn to deliver, ms. */
+/** How long proxies on one state wait at least before they look for what others have written, and whether it is their turn to deliver, ms. */
 const TURN_MS = 5000
 
 /** Writes events down for the webhooks that want them, and delivers what is written. Of proxies on one state one delivers for all. */
@@ -38,6 +39,7 @@ export class Sender {
   #delivery: Delivery | undefined
   #timer: NodeJS.Timeout | undefined
   #turning: Promise<void> | undefined
+  #stopped = false
 
   constructor(options: SenderOptions) {
     this.#options = options
@@ -58,34 +60,46 @@ export class Sender {
         const body = eventMessage(event, { region, ruleId, owner, sequencer })
         const message = { webhook, bucket, key, since, body }
         const id = await this.#outbox.add(sequencer, message, this.#delivery?.waiting ?? 0)
-        if (id !== undefined) this.#delivery?.add(id, message)
+        if (id !== undefined) this.#delivery?.add(id, webhook, laneName(message))
       }),
     )
   }
 
   /** Takes up what an earlier run has left. Throws S3Error when the state fails. */
   async start(): Promise<void> {
-    await this.#turn()
-    if (!this.#options.state.shared) return
-    this.#timer = setInterval(() => {
-      this.#turning ??= this.#turn()
-        .catch((err) => this.#options.log.error({ err }, 'waiting notifications could not be read yet'))
-        .finally(() => {
-          this.#turning = undefined
-        })
-    }, TURN_MS)
-    this.#timer.unref()
+    const waiting = await this.#turn()
+    if (this.#options.state.shared) this.#schedule(waiting)
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#timer)
+    this.#stopped = true
+    clearTimeout(this.#timer)
     await this.#turning
     await this.#delivery?.stop()
     await this.#claim?.release()
   }
 
-  /** Takes the claim if it is free, and takes up what it does not know yet. */
-  async #turn(): Promise<void> {
+  /** The more there is to read, the more seldom. */
+  #schedule(waiting: number): void {
+    if (this.#stopped) return
+    const next = async () => {
+      const found = await this.#turn().catch((err) => {
+        this.#options.log.error({ err }, 'waiting notifications could not be read yet')
+        return waiting
+      })
+      this.#schedule(found)
+    }
+    this.#timer = setTimeout(
+      () => {
+        this.#turning = next()
+      },
+      Math.max(TURN_MS, waiting),
+    )
+    this.#timer.unref()
+  }
+
+  /** Takes the claim if it is free, and takes up what it does not know yet. Resolves to how many messages it has read. */
+  async #turn(): Promise<number> {
     const { state, log } = this.#options
     if (this.#claim && !this.#claim.held()) {
       await this.#delivery?.stop()
@@ -93,17 +107,19 @@ export class Sender {
       this.#claim = this.#delivery = undefined
     }
     this.#claim ??= await takeClaim(state, 'notifications', log)
-    if (!this.#claim) return
+    if (!this.#claim) return 0
     const delivery = this.#delivery ?? this.#newDelivery()
-    const found: [id: string, key: { webhook: string; bucket: string; key: string }][] = []
+    const found: [id: string, webhook: string, lane: string][] = []
     // Without the bodies: they are read again one by one.
-    for await (const [id, { webhook, bucket, key }] of this.#outbox.entries())
-      found.push([id, { webhook, bucket, key }])
-    for (const [id, key] of found.sort(([a], [b]) => (a < b ? -1 : 1))) {
+    for await (const [id, message] of this.#outbox.entries()) found.push([id, message.webhook, laneName(message)])
+    for (const [id, webhook, lane] of found.sort(([a], [b]) => (a < b ? -1 : 1))) {
       this.#sequencer.follow(sequencerOf(id))
-      delivery.add(id, key)
+      // Other proxies cannot count what waits.
+      if (delivery.waiting >= this.#outbox.maxWaiting && !delivery.has(id, lane)) await this.#outbox.discard(id)
+      else delivery.add(id, webhook, lane)
     }
     this.#delivery = delivery
+    return found.length
   }
 
   #newDelivery(): Delivery {

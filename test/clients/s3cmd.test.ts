@@ -1,50 +1,11 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { findClient, run, runFailing } from '../harness/clients.js'
+import { findClient } from '../harness/clients.js'
 import { bytes, hashesOf, hashTree, KiB, MiB, md5, sha256, sha256OfFile, writeTree } from '../harness/content.js'
 import { type Dealgate, inEachMode, temporaryFolder } from '../harness/dealgate.js'
 import { bareKeys, fileKeys } from '../harness/keys.js'
-
-class S3cmd {
-  readonly home: string
-  readonly #path: string
-
-  private constructor(path: string, home: string) {
-    this.#path = path
-    this.home = home
-  }
-
-  static async configured(path: string, server: Dealgate, home: string): Promise<S3cmd> {
-    const { host } = new URL(server.endpoint)
-    const settings = {
-      access_key: server.accessKey,
-      secret_key: server.secretKey,
-      bucket_location: server.region,
-      host_base: host,
-      // Without a place for the bucket: path style.
-      host_bucket: host,
-      use_https: 'False',
-      max_retries: '1',
-      progress_meter: 'False',
-    }
-    const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}\n`)
-    await writeFile(join(home, 's3cfg'), `[default]\n${lines.join('')}`)
-    return new S3cmd(path, home)
-  }
-
-  async run(...args: string[]): Promise<string> {
-    return (await run(this.#path, this.#args(args), { env: { HOME: this.home } })).toString('utf8')
-  }
-
-  failing(...args: string[]): Promise<string> {
-    return runFailing(this.#path, this.#args(args), { env: { HOME: this.home } })
-  }
-
-  #args(args: string[]): string[] {
-    return ['-c', join(this.home, 's3cfg'), ...args]
-  }
-}
+import { S3cmd } from '../harness/s3cmd.js'
 
 const path = await findClient(t, 's3cmd')
 if (path) {

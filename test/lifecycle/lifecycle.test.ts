@@ -16,6 +16,7 @@ import {
 } from '@aws-sdk/client-s3'
 import t from 'tap'
 import { DAY_MS, dueAfter } from '../../src/lifecycle/rules.js'
+import { putBucketLifecycleConfiguration } from '../../src/operations/bucket/put-bucket-lifecycle-configuration.js'
 import { type InProcess, modes, startInProcess, until } from '../support/kept-proxy.js'
 
 const Bucket = 'bucket'
@@ -211,4 +212,20 @@ t.test('only who may write all of the bucket sets rules, and only where they can
   })
   await server.restart({ identities: [{ ...identity, rights: [{ bucket: Bucket, access: 'readwrite' }] }] })
   await setRules(s3, [days])
+})
+
+t.test('rules for a bucket that the server’s own account does not see are refused', async (t) => {
+  const bytes = Buffer.from(
+    '<LifecycleConfiguration><Rule><Filter/><Status>Enabled</Status><Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>',
+  )
+  const request = { bucket: Bucket, headers: {}, body: { collect: async () => ({ bytes }) } }
+  const context = {
+    requireWholeBucket: () => {},
+    limits: { maxDocumentBytes: 1000 },
+    storageClasses: new Map(),
+    gateway: { bucketExists: async () => true },
+    own: { bucketExists: async () => false },
+    settings: { set: async () => t.fail('they were kept') },
+  }
+  await t.rejects(putBucketLifecycleConfiguration.run(request as never, context as never), { code: 'NotImplemented' })
 })

@@ -1,6 +1,7 @@
 import { deepEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
+import { type ConfigError, readConfig } from '../../src/config.js'
 import type { NotificationRule } from '../../src/notifications/configuration.js'
 import { configurationDocument } from '../../src/notifications/document.js'
 import { eventsOf, selectors } from '../../src/notifications/event-names.js'
@@ -294,5 +295,23 @@ t.test('webhooks', (t) => {
   t.equal(webhookOfArn('arn:dealgate:webhook:::a_B-1'), 'a_B-1')
   for (const bad of ['arn:dealgate:webhook:::', 'arn:dealgate:webhook:us-east-1::a', 'a', 'arn:dealgate:webhook:::a/b'])
     t.equal(webhookOfArn(bad), undefined)
+  t.end()
+})
+
+t.test('webhooks as options', (t) => {
+  const problems = (flags: Record<string, unknown>) => {
+    try {
+      readConfig({ flags, env: {} })
+      return []
+    } catch (error) {
+      return (error as ConfigError).problems
+    }
+  }
+  t.same(problems({ webhook: ['a=http://x', 'b=https://me:pass@y/?token=1'], webhookSecret: ['b=12345678'] }), [])
+  t.match(problems({ webhook: ['a=http://x', 'a=http://y'] }), [/--webhook: the webhook "a" is declared twice/])
+  t.match(problems({ webhook: ['a=http://x'], webhookSecret: ['b=12345678'] }), [/"b", which is not declared/])
+  const [secret] = problems({ webhook: ['a=nowhere?token=THE-TOKEN'] })
+  t.match(secret, /--webhook is not valid: after "=" there must be an http or https URL/)
+  t.notMatch(secret, 'THE-TOKEN')
   t.end()
 })

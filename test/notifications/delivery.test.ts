@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { Delivery } from '../../src/notifications/delivery.js'
+import { laneName } from '../../src/notifications/lanes.js'
 import { Outbox } from '../../src/notifications/outbox.js'
 import { Sender } from '../../src/notifications/sender.js'
 import { WebhookClient } from '../../src/notifications/webhook-client.js'
@@ -119,8 +120,8 @@ t.test('each object’s messages come in order and at least once, whatever the r
     sent[key] = [...(sent[key] ?? []), i]
     const message = { webhook: 'hook', bucket: 'b', key, since: Date.now(), body: JSON.stringify({ key, i }) }
     const id = await outbox.add(String(i).padStart(16, '0'), message, delivery.waiting)
-    delivery.add(id ?? '', message)
-    delivery.add(id ?? '', message)
+    delivery.add(id ?? '', 'hook', laneName(message))
+    delivery.add(id ?? '', 'hook', laneName(message))
   }
   await until('all have arrived', () => delivery.waiting === 0)
   const taken: Record<string, number[]> = {}
@@ -146,7 +147,7 @@ t.test('one object’s trouble is not another’s', async (t) => {
     received.body.key === 'poison' ? response.writeHead(500).end() : receiver.accept(response, received)
   const add = async (n: number, webhook: string, key: string) => {
     const message = { webhook, bucket: 'b', key, since: Date.now(), body: JSON.stringify({ key }) }
-    delivery.add((await outbox.add(`${n}`.padStart(16, '0'), message, 0)) ?? '', message)
+    delivery.add((await outbox.add(`${n}`.padStart(16, '0'), message, 0)) ?? '', webhook, laneName(message))
   }
   for (let i = 0; i < 20; i++) await add(i, 'down', `key ${i}`)
   await add(20, 'hook', 'poison')
@@ -165,7 +166,7 @@ t.test('too old is given up, loudly; too many are dropped, loudly', async (t) =>
   const message = (webhook: string) => ({ webhook, bucket: 'b', key: 'k', since: Date.now(), body: '{}' })
   for (const webhook of ['down', 'not declared any more', 'down']) {
     const id = await outbox.add('0'.repeat(16), message(webhook), delivery.waiting)
-    if (id) delivery.add(id, message(webhook))
+    if (id) delivery.add(id, webhook, laneName(message(webhook)))
     else t.equal(delivery.waiting, 2)
   }
   await until('both are given up', () => delivery.waiting === 0)
@@ -186,7 +187,7 @@ const event = (key: string, i: number): ObjectEvent => ({
 
 t.test('of two proxies on one state one delivers for both, and the other when it is gone', async (t) => {
   const receiver = await WebhookReceiver.start(t)
-  const { log } = keptLog()
+  const { log, lines } = keptLog()
   const own = await stateOf(t)
   const state: State = Object.assign(Object.create(own), { shared: true })
   const settings = createBucketSettings(state)
@@ -206,5 +207,14 @@ t.test('of two proxies on one state one delivers for both, and the other when it
   await until('the other one has taken over', () => receiver.events.length === 2)
   t.same(receiver.events, ['ObjectCreated:Put b.jpg', 'ObjectCreated:Put a.jpg'])
   await second.stop()
+
+  await second.tell(event('late.jpg', 3))
+  await second.tell(event('too late.jpg', 4))
+  const third = new Sender({ state, settings, client, region: 'r', log, maxWaiting: 1 })
+  await third.start()
+  await until('the one for which there was room is told', () => receiver.events.length === 3)
+  t.equal(receiver.events.at(-1), 'ObjectCreated:Put late.jpg')
+  t.ok(lines.some(({ msg }) => msg.startsWith('notifications are dropped')))
+  await third.stop()
   for await (const [id] of state.records('notifications').entries()) t.fail(`${id} is still kept`)
 })

@@ -1,0 +1,205 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { buildARN, Client as MinioClient, NotificationConfig, ObjectCreatedAll, QueueConfig } from 'minio'
+import t, { type Test } from 'tap'
+import { Aws, awsVersions } from '../harness/aws-cli.js'
+import { findClient } from '../harness/clients.js'
+import { type Dealgate, modes, startDealgate, temporaryFolder } from '../harness/dealgate.js'
+import { S3cmd } from '../harness/s3cmd.js'
+import { until } from '../support/kept-proxy.js'
+import { WebhookReceiver } from '../support/webhook-receiver.js'
+
+/** What is to become of objects of a bucket (lifecycle), and who is told of it (notifications). */
+
+const ARN = 'arn:dealgate:webhook:::hook'
+const aws = await awsVersions(t)
+const s3cmdPath = await findClient(t, 's3cmd')
+
+for (const mode of modes) {
+  t.test(mode, async (t) => {
+    const receiver = await WebhookReceiver.start(t)
+    const server = await startDealgate(t, { mode, args: ['--webhook', `hook=${receiver.url}`] })
+    for (const version of aws) {
+      const cli = async () => Aws.start(t, version, server, await temporaryFolder(t))
+      await t.test(`${version.name}: lifecycle`, async (t) => awsLifecycle(t, await cli()))
+      await t.test(`${version.name}: notifications`, async (t) => awsNotifications(t, await cli(), receiver))
+    }
+    await t.test('minio-js', (t) => minioJs(t, server, receiver))
+    if (s3cmdPath) await t.test('s3cmd', (t) => s3cmd(t, s3cmdPath, server, receiver))
+  })
+}
+
+async function awsLifecycle(t: Test, cli: Aws): Promise<void> {
+  const bucket = ['--bucket', 'aws-lifecycle']
+  await cli.api('create-bucket', ...bucket)
+  t.match(await cli.apiFailing('get-bucket-lifecycle-configuration', ...bucket), 'NoSuchLifecycleConfiguration')
+  const Rules = [
+    {
+      ID: 'one',
+      Filter: { And: { Prefix: 'logs/', Tags: [{ Key: 'a', Value: 'b' }], ObjectSizeGreaterThan: 5 } },
+      Status: 'Enabled',
+      Expiration: { Days: 3 },
+    },
+    {
+      ID: 'two',
+      Filter: { Prefix: '' },
+      Status: 'Disabled',
+      AbortIncompleteMultipartUpload: { DaysAfterInitiation: 7 },
+    },
+    { ID: 'three', Filter: { Prefix: 'x/' }, Status: 'Enabled', Expiration: { Date: '2038-01-01T00:00:00.000Z' } },
+  ]
+  const put = (rules: object) =>
+    ['put-bucket-lifecycle-configuration', ...bucket, '--lifecycle-configuration', JSON.stringify(rules)] as const
+  const [command, ...args] = put({ Rules })
+  await cli.api(command, ...args)
+  const shown = await cli.api('get-bucket-lifecycle-configuration', ...bucket)
+  // Versions of the program write an instant in different ways.
+  shown.Rules[2].Expiration.Date = new Date(shown.Rules[2].Expiration.Date).toISOString()
+  t.same(shown.Rules, Rules)
+  const { Expiration } = await cli.api('put-object', ...bucket, '--key', 'x/1')
+  t.equal(Expiration, 'expiry-date="Fri, 01 Jan 2038 00:00:00 GMT", rule-id="three"')
+  t.equal((await cli.api('head-object', ...bucket, '--key', 'x/1')).Expiration, Expiration)
+
+  const refused: [rule: object, code: string][] = [
+    [{ ...Rules[0], Transitions: [{ Days: 1, StorageClass: 'GLACIER' }] }, 'InvalidStorageClass'],
+    [{ ...Rules[0], NoncurrentVersionExpiration: { NoncurrentDays: 1 } }, 'NotImplemented'],
+    [{ ...Rules[0], Expiration: { Days: 0 } }, 'InvalidArgument'],
+    [{ ...Rules[0], Expiration: undefined }, 'InvalidRequest'],
+  ]
+  for (const [rule, code] of refused) t.match(await cli.apiFailing(...put({ Rules: [rule] })), code)
+
+  // The older operations, which write the prefix beside the rule.
+  const older = { Rules: [{ ID: 'old', Prefix: 'old/', Status: 'Enabled', Expiration: { Days: 2 } }] }
+  await cli.api('put-bucket-lifecycle', ...bucket, '--lifecycle-configuration', JSON.stringify(older))
+  t.same((await cli.api('get-bucket-lifecycle', ...bucket)).Rules, older.Rules)
+  await cli.api('delete-bucket-lifecycle', ...bucket)
+  t.match(await cli.apiFailing('get-bucket-lifecycle-configuration', ...bucket), 'NoSuchLifecycleConfiguration')
+  await cli.s3('rb', '--force', 's3://aws-lifecycle')
+}
+
+async function awsNotifications(t: Test, cli: Aws, receiver: WebhookReceiver): Promise<void> {
+  const bucket = ['--bucket', 'aws-notifications']
+  await cli.api('create-bucket', ...bucket)
+  t.same(await cli.api('get-bucket-notification-configuration', ...bucket), {})
+  const put = (configuration: object) =>
+    [
+      'put-bucket-notification-configuration',
+      ...bucket,
+      '--notification-configuration',
+      JSON.stringify(configuration),
+    ] as const
+  const topic = { Id: 't', TopicArn: ARN, Events: ['s3:ObjectRemoved:*'] }
+  const FilterRules = [{ Name: 'suffix', Value: '.jpg' }]
+  const queue = { Id: 'q', QueueArn: ARN, Events: ['s3:ObjectCreated:*'], Filter: { Key: { FilterRules } } }
+  const before = receiver.taken.length
+  const [command, ...args] = put({ TopicConfigurations: [topic], QueueConfigurations: [queue] })
+  await cli.api(command, ...args)
+  t.match(receiver.taken[before]?.body, { Event: 's3:TestEvent', Bucket: 'aws-notifications' })
+  const shown = await cli.api('get-bucket-notification-configuration', ...bucket)
+  t.same(shown.TopicConfigurations, [topic])
+  t.same(shown.QueueConfigurations, [
+    { ...queue, Filter: { Key: { FilterRules: [{ Name: 'Suffix', Value: '.jpg' }] } } },
+  ])
+  for (const key of ['a b.jpg', 'c.txt']) await cli.api('put-object', ...bucket, '--key', key)
+  await cli.api('delete-object', ...bucket, '--key', 'a b.jpg')
+  const events = () =>
+    receiver.taken.slice(before + 1).map(({ record }) => `${record.eventName} ${record.s3.object.key}`)
+  await until('both are told', () => events().length >= 2)
+  t.same(events(), ['ObjectCreated:Put a+b.jpg', 'ObjectRemoved:Delete a+b.jpg'])
+
+  const elsewhere = { ...queue, QueueArn: 'arn:aws:sqs:us-east-1:123456789012:queue' }
+  t.match(
+    await cli.apiFailing(...put({ QueueConfigurations: [elsewhere] })),
+    'Unable to validate the following destination configurations',
+  )
+  t.match(await cli.apiFailing(...put({ QueueConfigurations: [queue, { ...queue, Id: 'other' }] })), 'InvalidArgument')
+  t.match(await cli.apiFailing(...put({ EventBridgeConfiguration: {} })), 'NotImplemented')
+  const [, ...nothing] = put({})
+  await cli.api(command, ...nothing)
+  t.same(await cli.api('get-bucket-notification-configuration', ...bucket), {})
+  await cli.s3('rb', '--force', 's3://aws-notifications')
+}
+
+async function minioJs(t: Test, server: Dealgate, receiver: WebhookReceiver): Promise<void> {
+  const { hostname, port } = new URL(server.endpoint)
+  const client = new MinioClient({
+    endPoint: hostname,
+    port: Number(port),
+    useSSL: false,
+    accessKey: server.accessKey,
+    secretKey: server.secretKey,
+    retryOptions: { disableRetry: true },
+  })
+  const bucket = 'minio-rules'
+  await client.makeBucket(bucket)
+  await t.rejects(client.getBucketLifecycle(bucket), { code: 'NoSuchLifecycleConfiguration' })
+  await client.setBucketLifecycle(bucket, {
+    Rule: [{ ID: 'one', Status: 'Enabled', Filter: { Prefix: 'logs/' }, Expiration: { Days: 3 } }],
+  } as never)
+  t.match(JSON.stringify(await client.getBucketLifecycle(bucket)), /"ID":"one".*"Days":3/)
+  await client.removeBucketLifecycle(bucket)
+  await t.rejects(client.getBucketLifecycle(bucket), { code: 'NoSuchLifecycleConfiguration' })
+
+  const queue = new QueueConfig(buildARN('dealgate', 'webhook', '', '', 'hook'))
+  queue.addFilterPrefix('photos/')
+  queue.addEvent(ObjectCreatedAll)
+  const configuration = new NotificationConfig()
+  configuration.add(queue)
+  await client.setBucketNotification(bucket, configuration)
+  t.match(JSON.stringify(await client.getBucketNotification(bucket)), 's3:ObjectCreated:*')
+  const before = receiver.events.length
+  await client.putObject(bucket, 'photos/1', 'x')
+  await until('it is told', () => receiver.events.length > before)
+  t.equal(receiver.events.at(-1), 'ObjectCreated:Put photos/1')
+  await client.removeAllBucketNotification(bucket)
+  t.notMatch(JSON.stringify(await client.getBucketNotification(bucket)), 'hook')
+  await client.removeObject(bucket, 'photos/1')
+  await client.removeBucket(bucket)
+}
+
+async function s3cmd(t: Test, path: string, server: Dealgate, receiver: WebhookReceiver): Promise<void> {
+  const home = await temporaryFolder(t)
+  const bucket = 's3://s3cmd-rules'
+  let client = await S3cmd.configured(path, server, home)
+  await client.run('mb', bucket)
+  t.match(await client.run('info', bucket), /Expiration rule: *none/i)
+  const file = join(home, 'rules.xml')
+  const rules =
+    '<LifecycleConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Rule><ID>old form</ID><Prefix>logs/</Prefix><Status>Enabled</Status><Expiration><Days>9</Days></Expiration></Rule></LifecycleConfiguration>'
+  await writeFile(file, rules)
+  await client.run('setlifecycle', file, bucket)
+  t.match(await client.run('getlifecycle', bucket), /old form[\s\S]*<Days>9</)
+  t.match(
+    await client.run('info', bucket),
+    /Expiration rule: *objects with key prefix 'logs\/' will expire in '9' day/i,
+  )
+  await client.run('dellifecycle', bucket)
+  t.match(await client.failing('getlifecycle', bucket), 'NoSuchLifecycleConfiguration')
+
+  const told = join(home, 'told.xml')
+  await writeFile(
+    told,
+    `<NotificationConfiguration><TopicConfiguration><Id>t</Id><Topic>${ARN}</Topic><Event>s3:LifecycleExpiration:*</Event></TopicConfiguration></NotificationConfiguration>`,
+  )
+  await client.run('setnotification', told, bucket)
+  t.match(await client.run('getnotification', bucket), ARN)
+
+  // A date that is over: at its next start the server carries it out.
+  for (const key of ['due/1', 'due/2', 'stays']) await client.run('put', file, `${bucket}/${key}`)
+  await client.run('expire', '--expiry-date=2020-01-01', '--expiry-prefix=due/', bucket)
+  t.match(await client.run('info', bucket), /'due\/'.*2020-01-01/)
+  await server.stop()
+  await server.start()
+  client = await S3cmd.configured(path, server, home)
+  const expired = () => receiver.events.filter((event) => event.startsWith('LifecycleExpiration')).sort()
+  await until('they are gone', () => expired().length === 2)
+  t.same(expired(), ['LifecycleExpiration:Delete due/1', 'LifecycleExpiration:Delete due/2'])
+  const left = await client.run('ls', '--recursive', bucket)
+  t.match(left, 'stays')
+  t.notMatch(left, 'due/')
+  await client.run('delnotification', bucket)
+  t.notMatch(await client.run('getnotification', bucket), ARN)
+  await client.run('expire', bucket)
+  t.match(await client.run('info', bucket), /Expiration rule: *none/i)
+  await client.run('rb', '--recursive', '--force', bucket)
+}
