@@ -14,6 +14,7 @@ import { createLogger, type Logger } from './log.js'
 import { notifications } from './notifications/plugin.js'
 import { joinWebhooks, type Webhook } from './notifications/webhooks.js'
 import { s3Plugin } from './operations/index.js'
+import { createPassthrough } from './passthrough/passthrough.js'
 import type { Plugin } from './registry/plugin.js'
 import { combineHooks } from './registry/run-hooks.js'
 import { storageClassesOf } from './registry/storage-class.js'
@@ -81,6 +82,8 @@ export interface ProxyOptions {
   plugins?: readonly Plugin[]
   /** The time by which lifecycle rules are carried out, ms since 1970; default the system's. */
   now?: () => number
+  /** Serve the gateway's own paths (`/gateway/...`) too, for clients of its JSON-RPC and its web pages; never object data. Default false. */
+  passthrough?: boolean
 }
 
 /** An S3 endpoint as a handler: mount it in Express at any path, or give it to http.createServer. */
@@ -181,6 +184,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     intervalMs: options.lifecycleIntervalMs ?? HOUR_MS,
   })
 
+  const onDone = (entry: AccessEntry) => logRequest(log, entry, options.accessLog ?? true)
   const handle = createHandle({
     authenticate: createAuthenticator({
       credentials,
@@ -194,10 +198,27 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     limits,
     addressing: hosts,
     withCors: withCors(settings, log),
-    onDone: (entry) => logRequest(log, entry, options.accessLog ?? true),
+    onDone,
   })
 
-  const proxy = (incoming: IncomingMessage, outgoing: ServerResponse): void => void handle(incoming, outgoing)
+  const passthrough = options.passthrough
+    ? createPassthrough({
+        url: options.gateway.url,
+        word: brand.path,
+        timeoutMs: options.gateway.timeoutMs ?? 30_000,
+        addressing: hosts,
+        limits,
+        gateway: contexts.own,
+        settings,
+        onChange: () => pool.forget(),
+        onDone,
+        log,
+      })
+    : undefined
+
+  const proxy = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    if (!passthrough?.serve(incoming, outgoing)) void handle(incoming, outgoing)
+  }
   return Object.assign(proxy, {
     operations: table.rows,
     ready: () => contexts.own.ready(),
@@ -207,6 +228,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     async close() {
       await lifecycle.stop()
       for (const plugin of [...plugins].reverse()) await plugin.stop?.()
+      passthrough?.close()
       await stop()
     },
   })

@@ -21,6 +21,7 @@ import { readWhole } from './request/read-whole.js'
 import type { RequestHead, S3Request } from './request/s3-request.js'
 import { errorReply, toS3Error } from './response/error-reply.js'
 import type { Reply } from './response/reply.js'
+import { sayContinue } from './response/say-continue.js'
 import { send } from './response/send.js'
 import type { GatewayLinks } from './share/gateway-links.js'
 
@@ -134,13 +135,6 @@ function whenGone(outgoing: ServerResponse): AbortSignal {
     if (!outgoing.writableFinished) gone.abort()
   })
   return gone.signal
-}
-
-/** Tells a client that waits with `Expect: 100-continue` to go on, at the moment somebody wants the body and not before. */
-function sayContinue(outgoing: ServerResponse): void {
-  // Node keeps both facts on the response; where nobody listens to 'checkContinue' it has answered by itself already.
-  const state = outgoing as ServerResponse & { _expect_continue?: boolean; _sent100?: boolean }
-  if (state._expect_continue === true && state._sent100 !== true) outgoing.writeContinue()
 }
 
 /** The table hands an operation only requests of its own resource, which the union of types cannot say. */

@@ -56,6 +56,11 @@ const rules: readonly Rule[] = [
   },
   { rule: 'Keyv stays behind state/', from: /^(?!src\/state\/)/, never: /^npm:(keyv|@keyv\/.*)$/ },
   { rule: 'Express is the business of serve.ts', from: /^(?!src\/serve\.ts)/, never: /^npm:express$/ },
+  {
+    rule: 'the pass-through of the gateway’s own paths is the business of passthrough/',
+    from: /^(?!src\/passthrough\/forward\.ts)/,
+    never: /^npm:http-proxy-middleware$/,
+  },
   { rule: 'commander is the business of the command line', from: /^(?!src\/cli)/, never: /^npm:commander$/ },
   { rule: 'pino is the business of log.ts', from: /^(?!src\/log\.ts)/, never: /^npm:pino$/ },
 ]

@@ -140,9 +140,10 @@ function addCommand(
 
 function flag(name: OptionName): Flag {
   const option: Option = options[name]
-  const made = new Flag(`${flagOf(name)} <${option.kind.placeholder}>`, `${option.help} ${facts(name)}`).helpGroup(
-    `${option.group}:`,
-  )
+  const { placeholder, alone } = option.kind
+  const value = alone === undefined ? `<${placeholder}>` : `[${placeholder}]`
+  const made = new Flag(`${flagOf(name)} ${value}`, `${option.help} ${facts(name)}`).helpGroup(`${option.group}:`)
+  if (alone !== undefined) made.preset(alone)
   if (option.kind.repeatable) made.argParser(collected)
   return made
 }

@@ -91,6 +91,7 @@ function proxyOptions(config: Config, identities: Credentials, gateway: GatewayI
     accessLog: config.accessLog,
     signedBasePaths: config.signedBasePath,
     shareUrl: config.shareUrl,
+    passthrough: config.passthrough,
     uploadExpiryMs: config.uploadExpiryDays * DAY_MS,
     lifecycleIntervalMs: config.lifecycleIntervalMinutes * MINUTE_MS,
     webhooks: [

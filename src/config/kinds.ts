@@ -9,6 +9,8 @@ export interface Kind<T> {
   readonly schema: z.ZodType<T>
   /** The flag may be given more than once; in a variable the values are separated by commas. */
   readonly repeatable?: true
+  /** What the flag says when it stands without a value; absent: it needs one. */
+  readonly alone?: string
 }
 
 export function integer(min: number, max: number): Kind<number> {
@@ -33,6 +35,7 @@ export function choice<const T extends string>(...values: readonly T[]): Kind<T>
 export const onOff: Kind<boolean> = {
   placeholder: 'on|off',
   accepts: 'on, off',
+  alone: 'on',
   schema: z.union([z.boolean(), z.enum(['on', 'off']).transform((word) => word === 'on')], {
     error: 'must be on or off',
   }),

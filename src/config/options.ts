@@ -112,6 +112,10 @@ export const options = Object.freeze({
     default: 'cloud',
     help: 'Brand word in header and query names (`X-Cloud-Date`).',
   }),
+  passthrough: option('Gateway', onOff, {
+    default: false,
+    help: "Serve the gateway's own paths (`/gateway/...`) on the port of the S3 endpoint too: its JSON-RPC and web pages, not its object data.",
+  }),
   gatewayHost: option('Gateway', host, { default: '127.0.0.1', help: 'Address of the embedded gateway.' }),
   gatewayPort: option('Gateway', port, { default: 9100, help: 'Port of the embedded gateway; 0 takes a free one.' }),
   gatewayQuirks: option('Gateway', quirks, {

@@ -46,6 +46,8 @@ export interface GatewayPool {
   anonymous(account: AccountSource): Gateway
   /** Follows a link that the gateway has signed, whosever account it was made by. Throws S3Error. */
   openLink(link: LinkedRequest): Promise<LinkedAnswer>
+  /** Somebody else may have changed anything: what listings have read is not shown any more. */
+  forget(): void
   /** Ends all connections; calls under way fail. */
   close(): Promise<void>
 }
@@ -79,6 +81,7 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
       return anonymousGateway({ ...shared, session: new AnonymousSession(rpc), own: tools }, gateway)
     },
     openLink: (link) => openLink(shared, link),
+    forget: () => shared.snapshots.everythingChanged(),
     async close() {
       shared.snapshots.clear()
       rest.close()

@@ -121,6 +121,12 @@ export class SnapshotCache {
       for (const snapshot of accounts.values()) this.#drop(snapshot)
   }
 
+  /** Anything may have changed. */
+  everythingChanged(): void {
+    for (const reading of this.#readings) reading.outdated = true
+    for (const snapshot of this.#byUse) this.#drop(snapshot)
+  }
+
   clear(): void {
     clearTimeout(this.#sweep)
     this.#places.clear()

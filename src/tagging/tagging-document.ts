@@ -1,6 +1,6 @@
 import { S3Error } from '../errors/s3-error.js'
 import type { Tag } from '../state/state.js'
-import { childText, document, element, parseXml } from '../xml.js'
+import { childText, document, element, parseXml, type XmlNode } from '../xml.js'
 import { checkTags, type TagRules } from './tag-rules.js'
 
 /** Reads a `<Tagging>` document. Throws S3Error MalformedXML, BadRequest, InvalidTag. */
@@ -9,7 +9,12 @@ export async function readTagging(bytes: Buffer, rules: TagRules): Promise<Tag[]
   const sets = root.children.get('TagSet') ?? []
   const [set] = sets
   if (!set || sets.length > 1) throw new S3Error('MalformedXML', { message: 'Tagging must hold one TagSet.' })
-  const tags = (set.children.get('Tag') ?? []).map((tag): Tag => {
+  return readTags(set, rules)
+}
+
+/** The `<Tag>` elements of a set. Throws as readTagging. */
+export function readTags(set: XmlNode | undefined, rules: TagRules): Tag[] {
+  const tags = (set?.children.get('Tag') ?? []).map((tag): Tag => {
     const key = childText(tag, 'Key')
     const value = childText(tag, 'Value')
     if (key === undefined || value === undefined)

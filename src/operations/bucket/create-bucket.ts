@@ -5,6 +5,9 @@ import { requireOwnerEnforced } from '../../policy/ownership.js'
 import { defineOperation } from '../../registry/operation.js'
 import type { S3Request } from '../../request/s3-request.js'
 import { empty } from '../../response/reply.js'
+import type { Tag } from '../../state/state.js'
+import { BUCKET_TAGS } from '../../tagging/tag-rules.js'
+import { readTags } from '../../tagging/tagging-document.js'
 import { childText, parseXml } from '../../xml.js'
 import { requireBucketName } from '../common/buckets.js'
 import { ACL, refuseHeaders } from '../common/refused-headers.js'
@@ -17,9 +20,9 @@ export const createBucket = defineOperation({
     requireBucketName(request.bucket)
     refuseHeaders(request.headers, [ACL])
     refuseAcl(request)
-    await checkLocation(request, context)
+    const { tags } = await readConfiguration(request, context)
     await context.gateway.makeBucket(request.bucket)
-    await forgetSettings(request.bucket, context)
+    await settleIn(request.bucket, tags, context)
     return empty({ location: `/${request.bucket}` })
   },
 })
@@ -33,9 +36,10 @@ function refuseAcl({ headers }: S3Request<'bucket'>): void {
 }
 
 /** Settings that an earlier bucket of this name left behind, removed by somebody else or half removed here, must not become this one's. */
-async function forgetSettings(bucket: string, context: Context): Promise<void> {
+async function settleIn(bucket: string, tags: readonly Tag[], context: Context): Promise<void> {
   try {
     await context.settings.clear(bucket)
+    if (tags.length > 0) await context.settings.set(bucket, 'tagging', tags)
   } catch (error) {
     await context.gateway.deleteBucket(bucket).catch((err) => {
       context.log.error(
@@ -47,11 +51,23 @@ async function forgetSettings(bucket: string, context: Context): Promise<void> {
   }
 }
 
-/** All buckets are where the gateway is: a constraint may only repeat the configured region. */
-async function checkLocation(request: S3Request<'bucket'>, context: Context): Promise<void> {
+/** What the document of a CreateBucket asks for. Throws S3Error for what cannot be had. */
+async function readConfiguration(request: S3Request<'bucket'>, context: Context): Promise<{ tags: readonly Tag[] }> {
   const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
-  if (bytes.length === 0) return
-  const wanted = childText(await parseXml(bytes, 'CreateBucketConfiguration'), 'LocationConstraint')
+  if (bytes.length === 0) return { tags: [] }
+  const root = await parseXml(bytes, 'CreateBucketConfiguration')
+  for (const name of root.children.keys()) {
+    if (name === 'LocationConstraint' || name === 'Tags') continue
+    throw new S3Error('NotImplemented', {
+      message: `CreateBucketConfiguration holds ${name}, which is for directory buckets: there are none here.`,
+    })
+  }
+  checkLocation(childText(root, 'LocationConstraint'), context)
+  return { tags: readTags(root.children.get('Tags')?.[0], BUCKET_TAGS) }
+}
+
+/** All buckets are where the gateway is: a constraint may only repeat the configured region. */
+function checkLocation(wanted: string | undefined, context: Context): void {
   if (wanted === undefined || wanted === '' || wanted === context.region) return
   throw new S3Error('IllegalLocationConstraintException', {
     message: `This server has one region, ${context.region}: the location constraint ${wanted} does not fit it.`,
