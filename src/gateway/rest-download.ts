@@ -30,10 +30,11 @@ export async function download(
   // Nothing is told of the object to somebody who may not read it, not even whether it is there.
   if (tools.own && !(await isReadable(tools, bucket, key))) throw noSuchKey(bucket, key)
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const asked = performance.now()
     const listed = await stat(looking(tools), features, bucket, key)
     if (!listed) throw noSuchKey(bucket, key)
     const span = spanOf(range, listed.size)
-    const found = await downloadListed(tools, features, bucket, listed, span)
+    const found = await downloadListed(tools, features, bucket, listed, asked, span)
     if (found) return found
   }
   throw unavailable(undefined, 'The object is being changed, or the object gateway sends something else. Try again.')
@@ -96,12 +97,13 @@ async function readDirect(
   })
 }
 
-/** The listing has said what there is; the download must agree with it. Undefined when it does not. */
+/** The listing, `asked` for at that `performance.now()`, has said what there is; the download must agree with it. Undefined when it does not. */
 async function downloadListed(
   tools: Tools,
   features: GatewayFeatures,
   bucket: string,
   listed: GatewayObject,
+  asked: number,
   span: Span,
 ): Promise<Download | undefined> {
   const { key } = listed
@@ -117,7 +119,11 @@ async function downloadListed(
     tools.log.info({ bucket, wrong }, 'the object changed between listing and download')
     return undefined
   }
-  if (isAmbiguous(response) && (await stat(looking(tools), features, bucket, key))?.stamp !== listed.stamp) {
+  const sinceAsked = performance.now() - asked
+  if (
+    isAmbiguous(response, sinceAsked) &&
+    (await stat(looking(tools), features, bucket, key))?.stamp !== listed.stamp
+  ) {
     response.destroy()
     return undefined
   }
@@ -160,11 +166,14 @@ function disagreement(response: RestResponse, listed: GatewayObject): string | u
   return undefined
 }
 
-/** Both times are the gateway's own. */
-function isAmbiguous(response: RestResponse): boolean {
+/**
+ * Whether the object was so young when the listing looked at it, perhaps long before the download, that an overwrite since then need not show.
+ * Both times are the gateway's own.
+ */
+function isAmbiguous(response: RestResponse, sinceAskedMs: number): boolean {
   const answered = Date.parse(response.headers.date ?? '')
   const modified = Date.parse(response.headers['last-modified'] ?? '')
-  return !(answered - modified >= AMBIGUOUS_MS)
+  return !(answered - sinceAskedMs - modified >= AMBIGUOUS_MS)
 }
 
 /** The mark of the upload that the object now comes from; undefined when it is not one of ours or gone. */

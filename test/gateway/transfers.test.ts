@@ -152,6 +152,22 @@ t.test('an object that is overwritten between listing and download is looked at 
   t.equal(second.object.stamp, '2026-01-01T00:00:00.999Z/10')
   second.discard()
 
+  // Nor can they when the listing took long: what counts is how young the object was when it was listed.
+  const slow = await start(
+    t,
+    legacy(
+      (_, r) =>
+        r.writeHead(200, { ...HEADERS, date: 'Thu, 01 Jan 2026 00:00:02 GMT', 'content-length': 10 }).end('twin-bytes'),
+      (n) => {
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
+        return n === 0 ? LISTED : twin
+      },
+    ),
+  )
+  const third = await slow.client.download('b', 'dir/k')
+  t.equal(third.object.stamp, '2026-01-01T00:00:00.999Z/10')
+  third.discard()
+
   const gone = await start(
     t,
     legacy(
