@@ -124,7 +124,21 @@ function takeIn(incoming: IncomingMessage): void {
   incoming.once('close', () => clearTimeout(timer))
   incoming.once('end', () => clearTimeout(timer))
   incoming.on('error', () => {})
+  closeAfter(incoming)
   incoming.resume()
+}
+
+/** A client that asked for `connection: close` would have it closed with the answer: its last bytes are waited for as well. */
+function closeAfter(incoming: IncomingMessage): void {
+  const { socket } = incoming
+  const { destroySoon } = socket
+  socket.destroySoon = () => {
+    socket.end()
+    incoming.once('end', () => socket.destroy())
+  }
+  incoming.once('end', () => {
+    socket.destroySoon = destroySoon
+  })
 }
 
 function isRelay(body: Reply['body']): body is RelayBody {
