@@ -28,5 +28,8 @@ export function parseContentRange(value: string | undefined): (Span & { size: nu
 }
 
 export function invalidRange(size: number): S3Error {
-  return new S3Error('InvalidRange', { fields: { ActualObjectSize: size } })
+  return new S3Error('InvalidRange', {
+    fields: { ActualObjectSize: size },
+    headers: { 'content-range': `bytes */${size}` },
+  })
 }
