@@ -8,7 +8,7 @@ import type { GatewayAddress } from './dealgate.js'
 export type Script = (request: IncomingMessage, response: ServerResponse, key: string) => void
 
 /**
- * A gateway in the wire form of public deployments that a test can make misbehave. It holds one bucket, `b`, whose objects the test puts in
+ * A gateway in the wire form of public deployments that a test can make misbehave. It holds one bucket, `fakes`, whose objects the test puts in
  * by hand; it does nothing else.
  */
 export class FakeGateway implements GatewayAddress {
@@ -41,7 +41,7 @@ export class FakeGateway implements GatewayAddress {
     const { pathname } = new URL(request.url ?? '/', this.url)
     const [, verb = ''] = /^\/gateway\/(webrpc|upload|download)/.exec(pathname) ?? []
     if (verb === 'webrpc') return this.#call(request, response)
-    const key = decodeURIComponent(pathname.replace(/^\/gateway\/\w+\/b\//, ''))
+    const key = decodeURIComponent(pathname.replace(/^\/gateway\/\w+\/fakes\//, ''))
     if (verb === 'download') return this.#download(request, response, key)
     if (verb === 'upload') return this.#upload(request, response, key)
     sendPage(response)
@@ -66,7 +66,7 @@ export class FakeGateway implements GatewayAddress {
       case 'web.CreateURLToken':
         return { token: 'a-token' }
       case 'web.ListBuckets':
-        return { buckets: [{ name: 'b', creationDate: this.#modified }] }
+        return { buckets: [{ name: 'fakes', creationDate: this.#modified }] }
       case 'web.ListObjects':
         return { objects: this.#level(prefix), writable: true }
       default:

@@ -1,4 +1,4 @@
-import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
+import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import {
   ALGORITHM,
@@ -25,7 +25,7 @@ export interface Signing {
   readonly method: string
   /** Path and query as they go over the wire. */
   readonly target: string
-  readonly headers?: Headers
+  readonly headers?: Headers | undefined
   /** What goes into x-amz-content-sha256; by default the hash of nothing. */
   readonly payloadHash?: string
   readonly now?: Date
@@ -109,21 +109,37 @@ export interface Sending extends Omit<Signing, 'payloadHash'> {
 }
 
 /** Signs and sends a request and takes in the whole answer. Rejects when none came. */
-export function send(server: Endpoint, sending: Sending): Promise<Answer> {
+export function send(server: Endpoint, sending: Sending, agent: Agent | false = false): Promise<Answer> {
   const { method, target, body, unsignedHeaders } = sending
   const payloadHash = sending.payloadHash ?? sha256(body ?? '')
   const { headers } = sign(server, { ...sending, payloadHash })
   const length: Headers = body === undefined ? {} : { 'content-length': String(body.length) }
-  const request = open(server, method, target, { ...length, ...headers, ...unsignedHeaders })
+  const request = open(server, method, target, { ...length, ...headers, ...unsignedHeaders }, agent)
   const answer = answerTo(request)
   request.end(body)
   return answer
 }
 
-/** Opens a request with exactly this target; nothing in it is normalised. */
-export function open(server: Endpoint, method: string, target: string, headers: Headers): ClientRequest {
+/** Opens a request with exactly this target; nothing in it is normalised. Default: a connection of its own. */
+export function open(
+  server: Pick<Endpoint, 'endpoint'>,
+  method: string,
+  target: string,
+  headers: Headers,
+  agent: Agent | false = false,
+): ClientRequest {
   const { hostname, port } = new URL(server.endpoint)
-  return httpRequest({ host: hostname, port, method, path: target, headers, agent: false })
+  return httpRequest({ host: hostname, port, method, path: target, headers, agent })
+}
+
+/** Sends many requests, some at once, over connections that are kept. Resolves to the answers in order. */
+export async function sendAll(server: Endpoint, sendings: readonly Sending[]): Promise<Answer[]> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 16 })
+  try {
+    return await Promise.all(sendings.map((sending) => send(server, sending, agent)))
+  } finally {
+    agent.destroy()
+  }
 }
 
 export function answerTo(request: ClientRequest): Promise<Answer> {
@@ -154,7 +170,7 @@ export function answerTo(request: ClientRequest): Promise<Answer> {
   })
 }
 
-/** Sends bytes as they are and resolves to everything that comes back until the connection ends or `patienceMs` have passed. */
+/** Sends bytes as they are and resolves to everything that comes back until the connection ends, an error document is there, or `patienceMs` have passed. */
 export function exchange(
   server: Endpoint,
   write: (socket: Socket) => void,
@@ -171,6 +187,7 @@ export function exchange(
     socket.setEncoding('latin1')
     socket.on('data', (chunk) => {
       text += chunk
+      if (text.endsWith('</Error>')) socket.end()
     })
     socket.on('end', () => socket.end())
     socket.on('error', (error: NodeJS.ErrnoException) => {

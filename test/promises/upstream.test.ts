@@ -1,0 +1,188 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import t, { type Test } from 'tap'
+import { bytes, KiB, MiB, sha256 } from '../harness/content.js'
+import { type Dealgate, startDealgate } from '../harness/dealgate.js'
+import { FakeGateway, type Script, sendPage } from '../harness/fake-gateway.js'
+import { type Answer, send, targetOf } from '../harness/sign.js'
+
+/** DESIGN section 4, promises 2, 4 and 12, over a gateway that lies, dies or says nothing. */
+
+const data = bytes('upstream', 2 * MiB)
+const target = targetOf('fakes', 'object')
+
+async function started(t: Test): Promise<{ gateway: FakeGateway; server: Dealgate }> {
+  const gateway = await FakeGateway.start(t)
+  const args = ['--gateway-timeout-seconds', '1']
+  const server = await startDealgate(t, { mode: 'legacy', gateway, args })
+  gateway.objects.set('object', data)
+  return { gateway, server }
+}
+
+const isError = (t: Test, answer: Answer, what: string) => {
+  t.ok(answer.status >= 500 && !answer.cut, `${what}: ${answer.status} ${answer.code}`)
+  t.equal(answer.headers['content-type'], 'application/xml', what)
+  t.match(answer.code, /^(InternalError|ServiceUnavailable)$/, what)
+  t.notMatch(answer.body.toString(), /<html|Console|at .*\.js|127\.0\.0\.1/i, `${what}: nothing of the inside is shown`)
+}
+
+t.test('downloads', async (t) => {
+  const { gateway, server } = await started(t)
+  const get = (headers?: Record<string, string>) => send(server, { method: 'GET', target, headers })
+  t.equal(sha256((await get()).body), sha256(data), 'without a fault')
+
+  const range = await get({ range: 'bytes=1000000-1000099' })
+  t.equal(range.status, 206, 'a range that the gateway ignores')
+  t.equal(range.headers['content-range'], `bytes 1000000-1000099/${data.length}`)
+  t.same(range.body, data.subarray(1_000_000, 1_000_100))
+  t.same((await get({ range: 'bytes=-7' })).body, data.subarray(-7))
+  t.equal((await get({ range: `bytes=${data.length}-` })).status, 416)
+
+  const head = (response: ServerResponse, changes: Record<string, string | number | undefined> = {}) => {
+    const headers = { ...gateway.headersFor(data), ...changes }
+    response.writeHead(
+      200,
+      Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined)) as Record<string, string>,
+    )
+  }
+  /** What begins as a 200 and cannot be completed must not look complete. */
+  const cut: Record<string, Script> = {
+    'dies in the middle': (_, response) => {
+      head(response)
+      response.write(data.subarray(0, MiB), () => response.destroy())
+    },
+    'dies after the head': (_, response) => {
+      head(response)
+      response.flushHeaders()
+      setImmediate(() => response.destroy())
+    },
+    'ends a chunked body early': (_, response) => {
+      head(response, { 'content-length': undefined })
+      response.end(data.subarray(0, MiB))
+    },
+  }
+  for (const [name, script] of Object.entries(cut)) {
+    gateway.onDownload = script
+    for (const headers of [undefined, { range: 'bytes=10-' }]) {
+      // Without an answer at all where nothing of it had gone out yet.
+      const answer = await get(headers).catch(() => undefined)
+      t.ok(!answer || answer.cut || answer.status >= 500, `${name}: the client sees that it is not all`)
+    }
+  }
+  const refused: Record<string, Script> = {
+    'sends a page with 200': (_, response) => sendPage(response),
+    'sends a page of the right length': (_, response) => {
+      head(response, { 'content-type': 'text/html', 'last-modified': undefined })
+      response.end(Buffer.alloc(data.length, '<'))
+    },
+    'sends a shorter object': (_, response) => {
+      head(response, { 'content-length': 1000 })
+      response.end(data.subarray(0, 1000))
+    },
+    'sends a longer object': (_, response) => {
+      head(response, { 'content-length': data.length + 1 })
+      response.end(Buffer.concat([data, Buffer.of(0)]))
+    },
+    'answers 500 with a page': (_, response) => response.writeHead(500, { 'content-type': 'text/html' }).end('<html>'),
+    'answers 204': (_, response) => response.writeHead(204).end(),
+    'answers with a redirect': (_, response) => response.writeHead(302, { location: 'http://127.0.0.1/' }).end(),
+    'hangs up': (request) => request.destroy(),
+    'says nothing': () => {},
+  }
+  for (const [name, script] of Object.entries(refused)) {
+    gateway.onDownload = script
+    isError(t, await get(), name)
+  }
+  gateway.onDownload = undefined
+  t.equal(sha256((await get()).body), sha256(data), 'and all is well again')
+})
+
+t.test('a token that is refused once', async (t) => {
+  const { gateway, server } = await started(t)
+  let refusals = 0
+  gateway.onDownload = (_, response) => {
+    refusals++
+    gateway.onDownload = undefined
+    response.writeHead(401).end()
+  }
+  t.equal((await send(server, { method: 'GET', target })).status, 200)
+  t.equal(refusals, 1)
+  gateway.onDownload = (_, response) => response.writeHead(401).end()
+  const refused = await send(server, { method: 'GET', target })
+  t.equal(refused.status, 403, 'for ever')
+  t.match(refused.message, /account/)
+})
+
+t.test('uploads', async (t) => {
+  const { gateway, server } = await started(t)
+  const put = (body: Buffer) => send(server, { method: 'PUT', target: targetOf('fakes', 'up'), body })
+  const takeAll = (request: IncomingMessage, answer: () => void) => request.resume().on('end', answer)
+  const faults: Record<string, Script> = {
+    'answers 500': (request, response) => takeAll(request, () => response.writeHead(500).end('boom')),
+    'answers 500 at once': (_, response) => response.writeHead(500, { connection: 'close' }).end('boom'),
+    'answers with a page': (request, response) => takeAll(request, () => sendPage(response)),
+    'has no space': (request, response) => takeAll(request, () => response.writeHead(507).end()),
+    'hangs up at once': (request) => request.destroy(),
+    'hangs up after a while': (request) => request.once('data', () => request.destroy()),
+    'hangs up at the end': (request) => takeAll(request, () => request.destroy()),
+    'takes all and says nothing': (request) => request.resume(),
+  }
+  for (const [name, script] of Object.entries(faults)) {
+    for (const size of [10, 300 * KiB, 3 * MiB]) {
+      gateway.onUpload = script
+      isError(t, await put(bytes(name, size)), `${name}, ${size} bytes`)
+      t.equal((await send(server, { method: 'HEAD', target: targetOf('fakes', 'up') })).status, 404)
+    }
+  }
+  gateway.onUpload = undefined
+  t.equal((await put(data)).status, 200, 'and all is well again')
+  t.equal(sha256(gateway.objects.get('up') ?? ''), sha256(data))
+})
+
+t.test('calls', async (t) => {
+  const { gateway, server } = await started(t)
+  const list = () => send(server, { method: 'GET', target: '/fakes?list-type=2' })
+  t.match((await list()).body.toString(), '<Key>object</Key>')
+  const faults: Record<string, (response: ServerResponse) => void> = {
+    'a page': sendPage,
+    'broken JSON': (response) => response.writeHead(200, { 'content-type': 'application/json' }).end('{"result":{"obj'),
+    'JSON of another kind': (response) => response.writeHead(200, { 'content-type': 'application/json' }).end('[1]'),
+    'objects that are none': (response) =>
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end('{"jsonrpc":"2.0","id":"1","result":{"objects":[{"name":5,"size":"x"}]}}'),
+    'an error nobody knows': (response) =>
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end('{"jsonrpc":"2.0","id":"1","error":{"code":0,"message":"The moon is in the wrong phase.","data":null}}'),
+    'a status 502': (response) => response.writeHead(502).end('<html>Bad Gateway</html>'),
+    silence: () => {},
+    'a hang-up': (response) => response.destroy(),
+  }
+  for (const [name, fault] of Object.entries(faults)) {
+    gateway.onCall.set('web.ListObjects', fault)
+    // Not what an earlier answer may have left.
+    gateway.objects.set(`new-${name}`, data)
+    isError(
+      t,
+      await send(server, { method: 'GET', target: `/fakes?list-type=2&prefix=${encodeURIComponent(name)}` }),
+      name,
+    )
+  }
+  gateway.onCall.clear()
+  t.match((await list()).body.toString(), '<Key>object</Key>', 'and all is well again')
+  t.equal((await fetch(`${server.endpoint}/-/ready`)).status, 200)
+  gateway.onCall.set('web.ListBuckets', (response) => response.destroy())
+  gateway.onCall.set('web.Login', (response) => response.destroy())
+  t.equal((await send(server, { method: 'GET', target: '/' })).status, 503)
+  t.equal((await fetch(`${server.endpoint}/-/live`)).status, 200, 'the server is alive whatever the gateway does')
+})
+
+t.test('a gateway that is not there', async (t) => {
+  const gateway = { url: 'http://127.0.0.1:9', accessKey: 'fakekey', secretKey: 'fakesecret' }
+  const server = await startDealgate(t, { mode: 'legacy', gateway })
+  const answer = await send(server, { method: 'GET', target: '/' })
+  t.equal(answer.status, 503)
+  t.match(answer.message, /gateway/)
+  t.ok(answer.headers['retry-after'])
+  t.equal((await fetch(`${server.endpoint}/-/ready`)).status, 503)
+})
