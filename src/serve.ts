@@ -39,6 +39,7 @@ export async function serve({ handler, host, port }: ServeOptions): Promise<Serv
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
+  const connections = new Set<Socket>()
   let draining = false
 
   const server = createServer(
@@ -55,6 +56,10 @@ export async function serve({ handler, host, port }: ServeOptions): Promise<Serv
     },
     listener,
   )
+  server.on('connection', (socket) => {
+    connections.add(socket)
+    socket.once('close', () => connections.delete(socket))
+  })
   // Node drops headers beyond this count silently, signed ones too; maxHeaderSize is the bound.
   server.maxHeadersCount = 0
   // The handler authenticates before it asks for the body with writeContinue().
@@ -79,7 +84,7 @@ export async function serve({ handler, host, port }: ServeOptions): Promise<Serv
     port: address.port,
     close(graceMs) {
       draining = true
-      return drain(server, graceMs)
+      return drain(server, connections, graceMs)
     },
   }
 }
@@ -114,10 +119,14 @@ function expressMessages(app: Express) {
   return { IncomingMessage: Message, ServerResponse: Answer }
 }
 
-async function drain(server: Server, graceMs: number): Promise<number> {
+async function drain(server: Server, connections: ReadonlySet<Socket>, graceMs: number): Promise<number> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  // A connection whose last answer ends after close() would idle on for keepAliveTimeout.
-  const idle = setInterval(() => server.closeIdleConnections(), DRAIN_POLL_MS)
+  const idle = setInterval(() => {
+    // A connection whose last answer ends after close() would idle on for keepAliveTimeout.
+    server.closeIdleConnections()
+    // One opened ahead of need, as load balancers and browsers do, is to Node a request that has begun.
+    for (const socket of connections) if (socket.bytesRead === 0) socket.destroy()
+  }, DRAIN_POLL_MS)
   let cut = 0
   const grace = setTimeout(() => {
     server.getConnections((_, count) => {

@@ -204,6 +204,16 @@ t.test('close does not wait for idle keep-alive connections', async (t) => {
   t.equal(await closed, 0)
 })
 
+t.test('close does not wait for connections on which nothing was asked', async (t) => {
+  const serving = await started((_, res) => void res.end('done'))
+  const silent = connect(serving.port, HOST)
+  const ended = new Promise((resolve) => silent.once('close', resolve))
+  // When a later connection has its answer, this one was accepted.
+  await get(serving.url, { agent: false })
+  t.equal(await serving.close(60_000), 0)
+  await ended
+})
+
 t.test('close cuts what does not end within the grace period', async (t) => {
   const inside = signal()
   const serving = await started(() => inside.fire())
