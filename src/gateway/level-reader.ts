@@ -105,10 +105,12 @@ async function scan(source: LevelSource, call: RpcCall, visit: (entry: RawEntry)
       if (visit(entry) === false) return
     }
   }
-  source.rpc.resultOf(
+  const { objects } = source.rpc.resultOf(
     readable(call, () => scanner.end()),
     call,
   )
+  // Anything else is no empty listing: whoever synchronises with it would remove what it does not show.
+  if (!Array.isArray(objects) && objects !== null && objects !== undefined) throw unreadable(call)
 }
 
 /** The body's chunks, with failures of the connection as S3Error. */
@@ -124,8 +126,12 @@ function readable<T>(call: RpcCall, parse: () => T): T {
   try {
     return parse()
   } catch {
-    throw nonsense(`answered ${call.method} with a listing that cannot be read`)
+    throw unreadable(call)
   }
+}
+
+function unreadable(call: RpcCall): Error {
+  return nonsense(`answered ${call.method} with a listing that cannot be read`)
 }
 
 /** Keeps a whole level while there is memory for it; what was asked for is selected all along, in case there is not. */

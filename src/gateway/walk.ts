@@ -1,5 +1,6 @@
 import { compareUtf8 } from '../common/byte-order.js'
 import { type Bound, start } from './bound.js'
+import { nonsense } from './errors.js'
 import type { ListablePrefix } from './keys.js'
 import type { Level } from './level.js'
 import { LevelCursor } from './level-cursor.js'
@@ -7,6 +8,8 @@ import type { RawEntry } from './list-entry.js'
 
 /** Folders whose levels are read ahead, each a call to the gateway. */
 const READ_AHEAD = 8
+/** Longest path a gateway of files can hold, bytes (PATH_MAX): folders beyond it go on for ever. */
+const MAX_PATH_BYTES = 4096
 /** Prefixes asked about together. */
 const MARKER_BATCH = 200
 
@@ -93,6 +96,7 @@ export class FlatWalk {
   }
 
   async #descend(prefix: string, from: LevelCursor): Promise<void> {
+    if (Buffer.byteLength(prefix) > MAX_PATH_BYTES) throw nonsense('answered web.ListObjects with folders without end')
     const bound = boundIn(prefix, this.#after)
     const reading = this.#ahead.get(prefix) ?? this.#source.level(prefix, bound)
     this.#ahead.delete(prefix)

@@ -170,6 +170,25 @@ t.test('a level too large to keep is selected from, in parts', async (t) => {
   t.ok(gateway.count('web.ListObjects') > 3)
 })
 
+t.test('what is no listing is an error and not an empty one', async (t) => {
+  for (const objects of [1, 'none', {}, false]) {
+    const gateway = await scriptedGateway({ rpc: { 'web.ListObjects': () => ({ objects }) } })
+    t.teardown(() => gateway.close())
+    const query = { prefix: '', delimiter: '/', after: '', limit: 10 }
+    await t.rejects(gateway.client().list('b', query), { code: 'InternalError' }, JSON.stringify(objects))
+  }
+})
+
+t.test('folders without end come to one', async (t) => {
+  const folder = (params: Record<string, unknown>) => ({
+    objects: [{ name: `${params.prefix}${'f'.repeat(200)}/`, lastModified: '0001-01-01T00:00:00Z', size: 0 }],
+  })
+  const gateway = await scriptedGateway({ rpc: { 'web.ListObjects': folder } })
+  t.teardown(() => gateway.close())
+  const listed = gateway.client().list('b', { prefix: '', delimiter: '', after: '', limit: 1 })
+  await t.rejects(listed, { code: 'InternalError' })
+})
+
 t.test('the scanner reads a reply cut anywhere', async (t) => {
   const entries = ['a"b', 'c\\', '{[', ']}', 'é😀\u0001', ',', 'objects'].map((name) => ({
     name,
