@@ -8,6 +8,16 @@ export function declaresBody(headers: IncomingHttpHeaders): boolean {
   return headers['content-length'] !== undefined && Number(headers['content-length']) > 0
 }
 
+/**
+ * Node takes `gzip, chunked` and hands on what is under the chunks: it would be stored as if it were the object.
+ * @throws S3Error NotImplemented for another transfer coding than chunked, as RFC 9112 section 6.1 asks
+ */
+export function refuseTransferCodings(headers: IncomingHttpHeaders): void {
+  const codings = headers['transfer-encoding']
+  if (codings === undefined || codings.trim().toLowerCase() === 'chunked') return
+  throw new S3Error('NotImplemented', { message: 'The only transfer coding that is implemented is chunked.' })
+}
+
 /** Bytes that will follow the head, framing included; undefined under Transfer-Encoding: chunked. */
 export function wireLength(headers: IncomingHttpHeaders): number | undefined {
   return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : undefined

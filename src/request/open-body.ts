@@ -8,7 +8,7 @@ import type { BodyFacts, BodyOptions, ByteSink, RequestBody } from './body.js'
 import { type BodySource, BufferSource, IncomingSource } from './body-source.js'
 import { hasAwsChunked } from './content-encoding.js'
 import { type DeclaredDigests, declaredDigests } from './declared-digests.js'
-import { declaresBody, decodedLength, wireLength } from './declared-length.js'
+import { declaresBody, decodedLength, refuseTransferCodings, wireLength } from './declared-length.js'
 import { Digests } from './digests.js'
 import type { RequestHead } from './s3-request.js'
 import type { Trailer } from './trailer.js'
@@ -28,6 +28,7 @@ export function openBody(
   limits: Limits,
   beforeBody?: BeforeBody,
 ): RequestBody {
+  refuseTransferCodings(head.headers)
   const framing = framingOf(head, payload)
   const declared = declaredDigests(head, payload, framing?.trailer ?? false)
   const length = framing

@@ -167,6 +167,7 @@ t.test('length, emptiness and limits', async (t) => {
   t.match(open({}), { length: 0, empty: true, declaredChecksum: undefined })
   t.match(open({ 'content-length': '0' }), { length: 0, empty: true })
   t.match(open({ 'content-length': '7' }), { length: 7, empty: false })
+  t.throws(() => open({ 'transfer-encoding': 'gzip, chunked' }), { code: 'NotImplemented' })
   t.match(open({ 'transfer-encoding': 'chunked' }), { length: undefined, empty: false })
   t.match(open({ 'content-length': '90', 'x-amz-decoded-content-length': '7' }, chunked), { length: 7 })
   t.match(open({ 'transfer-encoding': 'chunked' }, chunked), { length: undefined, empty: false })
