@@ -14,6 +14,8 @@ export interface Selector<R extends Resource> {
   readonly header?: string
   /** Query keys that may be present. Any other is NotImplemented. */
   readonly params?: readonly string[]
+  /** Of the headers that ask for something particular, those that it honours (see demands.ts). Any other of them is NotImplemented. */
+  readonly headers?: readonly string[]
 }
 
 /** One operation: how it is recognised, what it is called, and what it does, in one place. */

@@ -1,6 +1,7 @@
 import { S3Error } from '../errors/s3-error.js'
 import type { Query } from '../request/query.js'
 import type { Method, RequestHead, Resource } from '../request/s3-request.js'
+import { refuseDemands } from './demands.js'
 import type { AnyOperation, Plugin } from './plugin.js'
 import { isSubresource } from './subresources.js'
 
@@ -42,6 +43,7 @@ export function createTable(plugins: readonly Plugin[]): OperationTable {
         throw new S3Error('MethodNotAllowed', {
           fields: { Method: head.method, ResourceType: head.resource.toUpperCase() },
         })
+      refuseDemands(head.headers, found.operation.on.headers)
       return found
     },
   }

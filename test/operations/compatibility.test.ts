@@ -1,20 +1,10 @@
-import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import {
-  CreateBucketCommand,
-  CreateMultipartUploadCommand,
-  PutBucketTaggingCommand,
-  PutObjectCommand,
-  S3Client,
-  S3ServiceException,
-  UploadPartCommand,
-} from '@aws-sdk/client-s3'
-import { DatabaseSync } from '@photostructure/sqlite'
+import { CreateBucketCommand, type S3Client, S3ServiceException } from '@aws-sdk/client-s3'
 import t from 'tap'
 import { refusalReasons, refusedOperations } from '../../src/operations/refused.js'
 import { allOperations } from '../support/all-operations.js'
 import { startDealgate } from '../support/dealgate.js'
+import { clientOf, contentOf, furnish } from './furnished.js'
 import { calls, command, commands, type Target } from './s3-calls.js'
 
 const DOCUMENT = 'docs/s3-compatibility.md'
@@ -80,16 +70,7 @@ for (const quirks of ['none', 'legacy']) {
   t.test(`each operation answers as the table says, gateway quirks: ${quirks}`, async (t) => {
     const data = t.testdir()
     const server = await startDealgate(t, data, ['--gateway-quirks', quirks, '--log-level', 'error'])
-    const client = new S3Client({
-      endpoint: server.endpoint,
-      region: server.region,
-      forcePathStyle: true,
-      maxAttempts: 1,
-      // WriteGetObjectResponse goes to a host of its own, of which there is none.
-      disableHostPrefix: true,
-      credentials: { accessKeyId: server.accessKey, secretAccessKey: server.secretKey },
-    })
-    t.teardown(() => client.destroy())
+    const client = clientOf(t, server)
     const full = await furnish(client, 'full')
     await client.send(new CreateBucketCommand({ Bucket: 'empty' }))
     const empty = { ...full, bucket: 'empty', key: 'nothing' }
@@ -113,20 +94,6 @@ for (const quirks of ['none', 'legacy']) {
   })
 }
 
-/** A bucket with a little of everything that can be lost. */
-async function furnish(client: S3Client, bucket: string): Promise<Target> {
-  const key = 'a folder/an object'
-  await client.send(new CreateBucketCommand({ Bucket: bucket }))
-  const Tagging = { TagSet: [{ Key: 'cost', Value: '1' }] }
-  await client.send(new PutBucketTaggingCommand({ Bucket: bucket, Tagging }))
-  const put = { Body: 'content', ContentType: 'text/x-own', Metadata: { colour: 'blue' }, Tagging: 'team=blue' }
-  await client.send(new PutObjectCommand({ Bucket: bucket, Key: key, ...put }))
-  const { UploadId = '' } = await client.send(new CreateMultipartUploadCommand({ Bucket: bucket, Key: key }))
-  const part = { UploadId, PartNumber: 1, Body: 'part one' }
-  const { ETag = '' } = await client.send(new UploadPartCommand({ Bucket: bucket, Key: key, ...part }))
-  return { bucket, key, uploadId: UploadId, partEtag: ETag }
-}
-
 /** S3's error code; undefined for success. */
 async function codeOf(client: S3Client, name: string, target: Target): Promise<string | undefined> {
   try {
@@ -136,19 +103,4 @@ async function codeOf(client: S3Client, name: string, target: Target): Promise<s
     if (error instanceof S3ServiceException) return error.name
     throw new Error(`${name}: the client could not make sense of the answer`, { cause: error })
   }
-}
-
-/** A digest of every row of every table: objects, buckets, policies, records, uploads, settings. */
-function contentOf(data: string): string {
-  const hash = createHash('sha256')
-  for (const file of ['state/records.sqlite', 'services/gateway/index.db']) {
-    const database = new DatabaseSync(join(data, file), { readOnly: true })
-    const tables = database.prepare(`SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`).all()
-    for (const { name } of tables as { name: string }[]) {
-      for (const row of database.prepare(`SELECT * FROM "${name}"`).all())
-        hash.update(`${name} ${JSON.stringify(row)}\n`)
-    }
-    database.close()
-  }
-  return hash.digest('hex')
 }

@@ -10,15 +10,16 @@ import { BUCKET_TAGS } from '../../tagging/tag-rules.js'
 import { readTags } from '../../tagging/tagging-document.js'
 import { childText, parseXml } from '../../xml.js'
 import { requireBucketName } from '../common/buckets.js'
-import { ACL, refuseHeaders } from '../common/refused-headers.js'
+import { ACL } from '../common/refused-headers.js'
+
+const OWNERSHIP = 'x-amz-object-ownership'
 
 export const createBucket = defineOperation({
   name: 'CreateBucket',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html',
-  on: { method: 'PUT', resource: 'bucket' },
+  on: { method: 'PUT', resource: 'bucket', headers: [ACL, OWNERSHIP] },
   async run(request, context) {
     requireBucketName(request.bucket)
-    refuseHeaders(request.headers, [ACL])
     refuseAcl(request)
     const { tags } = await readConfiguration(request, context)
     await context.gateway.makeBucket(request.bucket)
@@ -31,7 +32,7 @@ export const createBucket = defineOperation({
 function refuseAcl({ headers }: S3Request<'bucket'>): void {
   const acl = cannedAcl(headers)
   if (acl?.READ || acl?.WRITE) throw new S3Error('InvalidBucketAclWithObjectOwnership')
-  const ownership = headers['x-amz-object-ownership']
+  const ownership = headers[OWNERSHIP]
   if (ownership !== undefined) requireOwnerEnforced(String(ownership))
 }
 

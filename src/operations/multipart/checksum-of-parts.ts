@@ -66,7 +66,18 @@ export function checkExpectedChecksum(
   return undefined
 }
 
+/** These say something about checksums and are none; all others are, also those that S3 may have tomorrow. */
+const NO_VALUES = new Set(['x-amz-checksum-algorithm', 'x-amz-checksum-type'])
+
 function readExpected(request: S3Request<'object'>): ExpectedChecksum | undefined {
+  const known = new Set(checksumAlgorithms.map(checksumHeader))
+  for (const name in request.headers) {
+    if (!name.startsWith('x-amz-checksum-') || known.has(name) || NO_VALUES.has(name)) continue
+    throw new S3Error('NotImplemented', {
+      message: `${name} cannot be verified; known are ${checksumAlgorithms.join(', ')}.`,
+      fields: { Header: name },
+    })
+  }
   const [expected, other] = checksumAlgorithms.flatMap((algorithm): ExpectedChecksum[] => {
     const value = headerText(request.headers, checksumHeader(algorithm))
     return value === undefined ? [] : [{ algorithm, value }]

@@ -12,15 +12,15 @@ import { document, element } from '../../xml.js'
 import { readAttributes } from '../common/attributes.js'
 import { requireBucket } from '../common/buckets.js'
 import { checksumAlgorithmHeader, headerText } from '../common/headers.js'
-import { ACL, refuseHeaders } from '../common/refused-headers.js'
+import { ACL, refuseStorageClass } from '../common/refused-headers.js'
 import { accessKeyId } from './upload.js'
 
 export const createMultipartUpload = defineOperation({
   name: 'CreateMultipartUpload',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateMultipartUpload.html',
-  on: { method: 'POST', resource: 'object', query: ['uploads'] },
+  on: { method: 'POST', resource: 'object', query: ['uploads'], headers: [TAGGING, ACL] },
   async run(request, context) {
-    refuseHeaders(request.headers, [TAGGING, ACL])
+    refuseStorageClass(request.headers)
     await requireAclTrue(request, context)
     const checksum = readChecksum(request)
     const attributes = readAttributes(request.headers, context.limits.maxMetadataBytes)

@@ -8,7 +8,6 @@ import { document, element } from '../../xml.js'
 import { checkSource, copiedBytes, readCopySource } from '../common/copy-source.js'
 import { quoted } from '../common/etags.js'
 import { headerText } from '../common/headers.js'
-import { refuseHeaders } from '../common/refused-headers.js'
 import { stagePart } from './stage-part.js'
 import { readPartNumber, requireUpload } from './upload.js'
 
@@ -17,7 +16,6 @@ export const uploadPartCopy = defineOperation({
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_UploadPartCopy.html',
   on: { method: 'PUT', resource: 'object', query: ['partNumber', 'uploadId'], header: 'x-amz-copy-source' },
   async run(request, context) {
-    refuseHeaders(request.headers)
     const partNumber = readPartNumber(request, context)
     const upload = await requireUpload(request, context)
     const from = readCopySource(request)

@@ -2,7 +2,6 @@ import { S3Error } from '../../errors/s3-error.js'
 import { defineOperation } from '../../registry/operation.js'
 import { empty } from '../../response/reply.js'
 import { quoted } from '../common/etags.js'
-import { refuseHeaders } from '../common/refused-headers.js'
 import { stagePart } from './stage-part.js'
 import { readPartNumber, requireUpload } from './upload.js'
 
@@ -11,7 +10,6 @@ export const uploadPart = defineOperation({
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_UploadPart.html',
   on: { method: 'PUT', resource: 'object', query: ['partNumber', 'uploadId'] },
   async run(request, context) {
-    refuseHeaders(request.headers)
     const partNumber = readPartNumber(request, context)
     if (request.headers['content-length'] === undefined && request.headers['transfer-encoding'] === undefined)
       throw new S3Error('MissingContentLength')

@@ -11,16 +11,16 @@ import { causeOf } from '../common/cause.js'
 import { checkSource, copiedBytes, readCopySource, sourceChanged } from '../common/copy-source.js'
 import { quoted } from '../common/etags.js'
 import { checksumAlgorithmHeader, headerText } from '../common/headers.js'
-import { ACL, refuseHeaders } from '../common/refused-headers.js'
+import { ACL, refuseStorageClass } from '../common/refused-headers.js'
 import { xmlTime } from '../common/times.js'
 import { writePrecondition } from '../common/write-conditions.js'
 
 export const copyObject = defineOperation({
   name: 'CopyObject',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html',
-  on: { method: 'PUT', resource: 'object', header: 'x-amz-copy-source' },
+  on: { method: 'PUT', resource: 'object', header: 'x-amz-copy-source', headers: [TAGGING, TAGGING_DIRECTIVE, ACL] },
   async run(request, context) {
-    refuseHeaders(request.headers, [TAGGING, TAGGING_DIRECTIVE, ACL])
+    refuseStorageClass(request.headers)
     await requireAclTrue(request, context)
     const from = readCopySource(request)
     const source = await context.store.head(from.bucket, from.key)

@@ -3,7 +3,7 @@ import { applyAcl, readAcl } from '../../policy/apply-acl.js'
 import { defineOperation } from '../../registry/operation.js'
 import { empty } from '../../response/reply.js'
 
-import { ACL, refuseHeaders } from '../common/refused-headers.js'
+import { ACL } from '../common/refused-headers.js'
 import { refuseVersion } from '../common/version.js'
 
 /** Accepts the ACL that is true: what the bucket policy lets everybody do. The gateway has no rights by bucket or object alone. */
@@ -11,9 +11,8 @@ export const putObjectAcl = defineOperation({
   name: 'PutObjectAcl',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObjectAcl.html',
   partly: 'An ACL that says what the bucket policy grants (access.md); any other is AccessControlListNotSupported.',
-  on: { method: 'PUT', resource: 'object', query: ['acl'], params: ['versionId'] },
+  on: { method: 'PUT', resource: 'object', query: ['acl'], params: ['versionId'], headers: [ACL] },
   async run(request, context) {
-    refuseHeaders(request.headers, [ACL])
     refuseVersion(request.query)
     context.requireKey(request.bucket, request.key, 'write')
     const asked = await readAcl(request, context)

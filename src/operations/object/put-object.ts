@@ -8,16 +8,16 @@ import { readAttributes } from '../common/attributes.js'
 import { causeOf } from '../common/cause.js'
 import { quoted } from '../common/etags.js'
 import { checksumHeaders } from '../common/object-headers.js'
-import { ACL, refuseHeaders } from '../common/refused-headers.js'
+import { ACL, refuseStorageClass } from '../common/refused-headers.js'
 import { writePrecondition } from '../common/write-conditions.js'
 
 export const putObject = defineOperation({
   name: 'PutObject',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html',
   access: 'anonymous',
-  on: { method: 'PUT', resource: 'object' },
+  on: { method: 'PUT', resource: 'object', headers: [TAGGING, ACL] },
   async run(request, context) {
-    refuseHeaders(request.headers, [TAGGING, ACL])
+    refuseStorageClass(request.headers)
     await requireAclTrue(request, context)
     // Policies for everybody have no right to tag.
     if (!context.caller && request.headers[TAGGING] !== undefined) throw new S3Error('AccessDenied')
