@@ -1,4 +1,11 @@
-import { CreateBucketCommand, type S3Client, S3ServiceException } from '@aws-sdk/client-s3'
+import {
+  CompleteMultipartUploadCommand,
+  CreateBucketCommand,
+  DeleteObjectsCommand,
+  GetBucketTaggingCommand,
+  type S3Client,
+  S3ServiceException,
+} from '@aws-sdk/client-s3'
 import t from 'tap'
 import { refusedOperations } from '../../src/operations/refused.js'
 import { isDemand } from '../../src/registry/demands.js'
@@ -95,6 +102,39 @@ t.test('what is refused is refused by name, and nothing has happened', async (t)
     else t.match(refusal, { status: /^(501|400)$/, text: header.replace(/.*checksum-/, '') }, `${name} ${header}`)
   }
   t.equal(contentOf(data), before)
+})
+
+t.test('elements of documents: honoured, or refused by name', async (t) => {
+  const data = t.testdir()
+  const server = await startDealgate(t, data, ['--log-level', 'error'])
+  const client = clientOf(t, server)
+  const { bucket, key, uploadId, partEtag } = await furnish(client, 'full')
+  const before = contentOf(data)
+  const refused = async (send: Promise<unknown>, message: RegExp) =>
+    t.rejects(send, { name: 'NotImplemented', message }, String(message))
+
+  const Objects = [{ Key: key, Size: 7 }]
+  await refused(client.send(new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects } })), /Size/)
+  const Parts = [{ PartNumber: 1, ETag: partEtag, ChecksumSHA512: 'x' }]
+  const complete = { Bucket: bucket, Key: key, UploadId: uploadId, MultipartUpload: { Parts } }
+  await refused(client.send(new CompleteMultipartUploadCommand(complete)), /ChecksumSHA512/)
+  for (const [name, CreateBucketConfiguration] of Object.entries({
+    Location: { Location: { Type: 'AvailabilityZone', Name: 'use1-az1' } },
+    Bucket: { Bucket: { Type: 'Directory', DataRedundancy: 'SingleAvailabilityZone' } },
+  } as const)) {
+    const create = new CreateBucketCommand({ Bucket: 'refused', CreateBucketConfiguration })
+    await refused(client.send(create), new RegExp(name))
+  }
+  t.equal(contentOf(data), before)
+
+  const Tags = [{ Key: 'team', Value: 'red' }]
+  await client.send(new CreateBucketCommand({ Bucket: 'tagged', CreateBucketConfiguration: { Tags } }))
+  t.same((await client.send(new GetBucketTaggingCommand({ Bucket: 'tagged' }))).TagSet, Tags)
+  const wrong = { Tags: [...Tags, ...Tags] }
+  await t.rejects(client.send(new CreateBucketCommand({ Bucket: 'wrong', CreateBucketConfiguration: wrong })), {
+    name: 'InvalidTag',
+  })
+  await t.rejects(client.send(new GetBucketTaggingCommand({ Bucket: 'wrong' })), { name: 'NoSuchBucket' })
 })
 
 async function refusalOf(

@@ -17,6 +17,8 @@ const OWNERSHIP = 'x-amz-object-ownership'
 export const createBucket = defineOperation({
   name: 'CreateBucket',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html',
+  partly:
+    'In the configured region. Object lock, directory buckets and object ownership other than BucketOwnerEnforced are NotImplemented.',
   on: { method: 'PUT', resource: 'bucket', headers: [ACL, OWNERSHIP] },
   async run(request, context) {
     requireBucketName(request.bucket)

@@ -4,7 +4,7 @@ import { defineOperation } from '../../registry/operation.js'
 import type { S3Request } from '../../request/s3-request.js'
 import { toS3Error } from '../../response/error-reply.js'
 import { xml } from '../../response/reply.js'
-import { childText, document, element, parseXml } from '../../xml.js'
+import { childText, document, element, parseXml, type XmlNode } from '../../xml.js'
 import { requireBucket } from '../common/buckets.js'
 import { causeOf } from '../common/cause.js'
 import { unquoted } from '../common/etags.js'
@@ -22,6 +22,7 @@ interface Wanted {
 export const deleteObjects = defineOperation({
   name: 'DeleteObjects',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjects.html',
+  partly: 'The one version is "null". Conditions on size and time, for directory buckets, are NotImplemented.',
   access: 'anonymous',
   on: { method: 'POST', resource: 'bucket', query: ['delete'] },
   async run(request, context) {
@@ -43,6 +44,7 @@ async function readWanted(
   const wanted = (root.children.get('Object') ?? []).map((object): Wanted => {
     const key = childText(object, 'Key')
     if (key === undefined || key === '') throw new S3Error('MalformedXML', { message: 'Every Object needs a Key.' })
+    refuseConditions(object)
     return { key, versionId: childText(object, 'VersionId') || undefined, etag: childText(object, 'ETag') || undefined }
   })
   if (wanted.length === 0 || wanted.length > context.limits.maxDeleteKeys) {
@@ -51,6 +53,16 @@ async function readWanted(
     })
   }
   return { wanted, quiet: childText(root, 'Quiet') === 'true' }
+}
+
+/** Passed over, they would let go what the client wanted kept. */
+function refuseConditions(object: XmlNode): void {
+  for (const name of ['LastModifiedTime', 'Size']) {
+    if (!object.children.has(name)) continue
+    throw new S3Error('NotImplemented', {
+      message: `An Object with ${name}, a condition of directory buckets, cannot be deleted here.`,
+    })
+  }
 }
 
 /** One name per call to the gateway: a call for many may stop early and still say success (DESIGN section 4, promise 3). */

@@ -7,6 +7,7 @@ import { requireBucket } from '../common/buckets.js'
 export const getBucketVersioning = defineOperation({
   name: 'GetBucketVersioning',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketVersioning.html',
+  partly: 'Always the empty configuration: never versioned.',
   on: { method: 'GET', resource: 'bucket', query: ['versioning'] },
   async run(request, context) {
     await requireBucket(context, request.bucket)

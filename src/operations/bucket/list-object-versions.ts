@@ -9,6 +9,7 @@ import { ownerElement } from '../common/owner.js'
 export const listObjectVersions = defineOperation({
   name: 'ListObjectVersions',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectVersions.html',
+  partly: 'Every object has one version, "null".',
   access: 'anonymous',
   on: {
     method: 'GET',

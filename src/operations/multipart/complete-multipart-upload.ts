@@ -18,6 +18,7 @@ import { allParts, isOwn } from './upload.js'
 export const completeMultipartUpload = defineOperation({
   name: 'CompleteMultipartUpload',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CompleteMultipartUpload.html',
+  partly: 'Encryption with customer keys is NotImplemented.',
   on: { method: 'POST', resource: 'object', query: ['uploadId'] },
   async run(request, context) {
     const wanted = await readPartList(request, context)

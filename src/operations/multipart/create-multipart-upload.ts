@@ -18,6 +18,8 @@ import { accessKeyId } from './upload.js'
 export const createMultipartUpload = defineOperation({
   name: 'CreateMultipartUpload',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateMultipartUpload.html',
+  partly:
+    'Encryption, object lock, grants and website redirects are NotImplemented, archive classes InvalidStorageClass; checksums are CRC32, CRC32C, CRC64NVME, SHA1 and SHA256.',
   on: { method: 'POST', resource: 'object', query: ['uploads'], headers: [TAGGING, ACL] },
   async run(request, context) {
     refuseStorageClass(request.headers)

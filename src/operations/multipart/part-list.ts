@@ -2,7 +2,7 @@ import { checksumAlgorithms } from '../../common/checksums.js'
 import type { Context } from '../../context.js'
 import { S3Error } from '../../errors/s3-error.js'
 import type { S3Request } from '../../request/s3-request.js'
-import { childText, parseXml } from '../../xml.js'
+import { childText, parseXml, type XmlNode } from '../../xml.js'
 import { unquoted } from '../common/etags.js'
 
 /** A part as the client lists it. */
@@ -33,6 +33,7 @@ export async function readPartList(request: S3Request<'object'>, context: Contex
         fields: { ArgumentName: 'PartNumber', ArgumentValue: number },
       })
     }
+    refuseUnknownChecksums(part)
     const checksums = checksumAlgorithms.flatMap((name) => {
       const value = childText(part, `Checksum${name}`)
       return value ? [[name, value] as const] : []
@@ -45,4 +46,15 @@ export async function readPartList(request: S3Request<'object'>, context: Contex
       throw new S3Error('InvalidPartOrder')
   }
   return parts
+}
+
+/** No part can have one, so that it could not be compared with anything. */
+function refuseUnknownChecksums(part: XmlNode): void {
+  for (const name of part.children.keys()) {
+    if (!name.startsWith('Checksum') || checksumAlgorithms.some((algorithm) => name === `Checksum${algorithm}`))
+      continue
+    throw new S3Error('NotImplemented', {
+      message: `${name} cannot be verified; known are ${checksumAlgorithms.join(', ')}.`,
+    })
+  }
 }

@@ -14,6 +14,7 @@ import { readPartNumber, requireUpload } from './upload.js'
 export const uploadPartCopy = defineOperation({
   name: 'UploadPartCopy',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_UploadPartCopy.html',
+  partly: 'Encryption with customer keys is NotImplemented.',
   on: { method: 'PUT', resource: 'object', query: ['partNumber', 'uploadId'], header: 'x-amz-copy-source' },
   async run(request, context) {
     const partNumber = readPartNumber(request, context)

@@ -8,6 +8,7 @@ import { readPartNumber, requireUpload } from './upload.js'
 export const uploadPart = defineOperation({
   name: 'UploadPart',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_UploadPart.html',
+  partly: 'Encryption with customer keys is NotImplemented.',
   on: { method: 'PUT', resource: 'object', query: ['partNumber', 'uploadId'] },
   async run(request, context) {
     const partNumber = readPartNumber(request, context)

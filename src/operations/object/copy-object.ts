@@ -18,6 +18,8 @@ import { writePrecondition } from '../common/write-conditions.js'
 export const copyObject = defineOperation({
   name: 'CopyObject',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html',
+  partly:
+    'Encryption, object lock, grants and website redirects are NotImplemented, archive classes InvalidStorageClass; checksums are CRC32, CRC32C, CRC64NVME, SHA1 and SHA256.',
   on: { method: 'PUT', resource: 'object', header: 'x-amz-copy-source', headers: [TAGGING, TAGGING_DIRECTIVE, ACL] },
   async run(request, context) {
     refuseStorageClass(request.headers)

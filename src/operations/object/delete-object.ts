@@ -8,6 +8,7 @@ import { refuseVersion } from '../common/version.js'
 export const deleteObject = defineOperation({
   name: 'DeleteObject',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObject.html',
+  partly: 'The one version is "null". Conditions on size and time, for directory buckets, are NotImplemented.',
   access: 'anonymous',
   on: { method: 'DELETE', resource: 'object', params: ['versionId'] },
   async run(request, context) {

@@ -18,6 +18,7 @@ const MARKER = 'x-amz-part-number-marker'
 export const getObjectAttributes = defineOperation({
   name: 'GetObjectAttributes',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObjectAttributes.html',
+  partly: 'The one version is "null". Encryption with customer keys is NotImplemented.',
   on: { method: 'GET', resource: 'object', query: ['attributes'], params: ['versionId'] },
   async run(request, context) {
     refuseVersion(request.query)

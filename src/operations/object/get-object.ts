@@ -21,6 +21,7 @@ const ATTEMPTS = 3
 export const getObject = defineOperation({
   name: 'GetObject',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html',
+  partly: 'The one version is "null". Encryption with customer keys is NotImplemented.',
   access: 'anonymous',
   on: { method: 'GET', resource: 'object', params: ['versionId', 'partNumber', ...Object.keys(OVERRIDES)] },
   async run(request, context): Promise<Reply> {

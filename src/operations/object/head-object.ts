@@ -14,6 +14,7 @@ import { refuseVersion } from '../common/version.js'
 export const headObject = defineOperation({
   name: 'HeadObject',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html',
+  partly: 'The one version is "null". Encryption with customer keys is NotImplemented.',
   access: 'anonymous',
   on: { method: 'HEAD', resource: 'object', params: ['versionId', 'partNumber', ...Object.keys(OVERRIDES)] },
   async run(request, context): Promise<Reply> {

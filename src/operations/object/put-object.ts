@@ -14,6 +14,8 @@ import { writePrecondition } from '../common/write-conditions.js'
 export const putObject = defineOperation({
   name: 'PutObject',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html',
+  partly:
+    'Encryption, object lock, grants and website redirects are NotImplemented, archive classes InvalidStorageClass; checksums are CRC32, CRC32C, CRC64NVME, SHA1 and SHA256.',
   access: 'anonymous',
   on: { method: 'PUT', resource: 'object', headers: [TAGGING, ACL] },
   async run(request, context) {

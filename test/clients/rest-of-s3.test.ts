@@ -1,0 +1,110 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { Aws, type AwsVersion, awsVersions } from '../harness/aws-cli.js'
+import { findClient, run } from '../harness/clients.js'
+import { type Dealgate, modes, startDealgate, temporaryFolder } from '../harness/dealgate.js'
+import { S3cmd } from '../harness/s3cmd.js'
+
+/** What clients ask of every store, what no store of this kind has, and the gateway's own paths. */
+
+const aws = await awsVersions(t)
+const s3cmdPath = await findClient(t, 's3cmd')
+const curlPath = await findClient(t, 'curl')
+
+for (const mode of modes) {
+  t.test(mode, async (t) => {
+    const server = await startDealgate(t, { mode, args: ['--passthrough'] })
+    for (const version of aws) await t.test(version.name, (t) => awsCli(t, version, server))
+    if (s3cmdPath) await t.test('s3cmd info', (t) => s3cmdInfo(t, s3cmdPath, server))
+    if (curlPath) await t.test('curl: JSON-RPC on the port of the S3 endpoint', (t) => jsonRpc(t, curlPath, server))
+  })
+}
+
+/** s3api commands that look at what nobody has set, and the error code of each; '' for an empty answer. */
+const UNSET: readonly (readonly [command: string, code: string])[] = [
+  ['get-bucket-encryption', 'ServerSideEncryptionConfigurationNotFoundError'],
+  ['get-bucket-website', 'NoSuchWebsiteConfiguration'],
+  ['get-bucket-replication', 'ReplicationConfigurationNotFoundError'],
+  ['get-object-lock-configuration', 'ObjectLockConfigurationNotFoundError'],
+  ['get-bucket-versioning', ''],
+  ['get-bucket-logging', ''],
+  ['get-bucket-accelerate-configuration', ''],
+  ['list-bucket-analytics-configurations', ''],
+  ['list-bucket-inventory-configurations', ''],
+  ['list-bucket-metrics-configurations', ''],
+  ['list-bucket-intelligent-tiering-configurations', ''],
+]
+
+async function awsCli(t: Test, version: AwsVersion, server: Dealgate): Promise<void> {
+  const cli = await Aws.start(t, version, server, await temporaryFolder(t))
+  const bucket = ['--bucket', 'rest-of-s3']
+  const object = [...bucket, '--key', 'key']
+  await cli.api('create-bucket', ...bucket)
+  await cli.api('put-object', ...object)
+
+  for (const [command, code] of UNSET) {
+    if (code === '') {
+      const { ResponseMetadata: _, IsTruncated = false, RequestCharged, ...rest } = await cli.api(command, ...bucket)
+      t.same([IsTruncated, RequestCharged, rest], [false, undefined, {}], command)
+    } else t.match(await cli.apiFailing(command, ...bucket), `(${code})`, command)
+  }
+  t.match(await cli.api('get-bucket-request-payment', ...bucket), { Payer: 'BucketOwner' })
+  const payment = (payer: string) => [
+    'put-bucket-request-payment',
+    ...bucket,
+    '--request-payment-configuration',
+    `Payer=${payer}`,
+  ]
+  const [command = '', ...ownerPays] = payment('BucketOwner')
+  await cli.api(command, ...ownerPays)
+  t.match(await cli.apiFailing(command, ...payment('Requester').slice(1)), /NotImplemented.*Payer must be BucketOwner/s)
+  t.match(await cli.apiFailing('get-object-retention', ...object), '(InvalidRequest)')
+  t.match(await cli.apiFailing('get-bucket-website', '--bucket', 'not-there'), '(NoSuchBucket)')
+
+  t.match(
+    await cli.apiFailing('put-bucket-versioning', ...bucket, '--versioning-configuration', 'Status=Enabled'),
+    /NotImplemented.*PutBucketVersioning is not implemented: the gateway keeps one version of each object/s,
+  )
+  const refused: [string, ...string[]][] = [
+    ['put-object', '--server-side-encryption', 'AES256'],
+    ['put-object', '--website-redirect-location', '/elsewhere'],
+    ['put-object', '--object-lock-legal-hold-status', 'ON'],
+  ]
+  for (const [command, ...args] of refused)
+    t.match(await cli.apiFailing(command, ...object, ...args), /NotImplemented.*The header x-amz-/s, String(args[0]))
+}
+
+async function s3cmdInfo(t: Test, path: string, server: Dealgate): Promise<void> {
+  const s3cmd = await S3cmd.configured(path, server, await temporaryFolder(t))
+  await s3cmd.run('mb', 's3://s3cmd-info')
+  const file = join(s3cmd.home, 'file')
+  await writeFile(file, 'content')
+  await s3cmd.run('put', file, 's3://s3cmd-info/file')
+  const bucket = await s3cmd.run('info', 's3://s3cmd-info')
+  t.match(bucket, /Payer: *BucketOwner/)
+  t.match(bucket, /Location: *\S+/)
+  t.match(bucket, /Policy: *none/)
+  t.match(bucket, /CORS: *none/)
+  t.match(bucket, /ACL: *\w+: FULL_CONTROL/)
+  const object = await s3cmd.run('info', 's3://s3cmd-info/file')
+  t.match(object, /MD5 sum: *9a0364b9e99bb480dd25e1f0284c8555/)
+  t.match(object, /ACL: *\w+: FULL_CONTROL/)
+}
+
+async function jsonRpc(t: Test, path: string, server: Dealgate): Promise<void> {
+  const call = async (body: string) =>
+    (
+      await run(path, [
+        '--silent',
+        ...['-A', 'Mozilla/5.0', '-H', 'content-type: application/json', '-d', body],
+        `${server.endpoint}/gateway/webrpc`,
+      ])
+    ).toString('utf8')
+  const params = { username: 'nobody', password: 'wrong-password' }
+  const refused = await call(JSON.stringify({ id: 1, jsonrpc: '2.0', method: 'web.Login', params }))
+  t.match(JSON.parse(refused), { jsonrpc: '2.0', error: { message: /./ } })
+  const code = ['--silent', '-o', '/dev/null', '-w', '%{http_code}']
+  const download = await run(path, [...code, `${server.endpoint}/gateway/download/a/b?token=t`])
+  t.equal(download.toString('utf8'), '501')
+}
