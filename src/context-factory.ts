@@ -15,7 +15,16 @@ export interface ContextParts {
   readonly account: AccountSource
   readonly shared: Pick<
     Context,
-    'state' | 'settings' | 'region' | 'shareUrl' | 'limits' | 'log' | 'hooks' | 'storageClasses' | 'closing'
+    | 'state'
+    | 'settings'
+    | 'region'
+    | 'shareUrl'
+    | 'limits'
+    | 'log'
+    | 'hooks'
+    | 'storageClasses'
+    | 'closing'
+    | 'authenticateForm'
   >
 }
 
@@ -78,7 +87,8 @@ export function contextFactory(parts: ContextParts): ContextFactory {
   }
 
   function contextOf(view: View, caller: Caller | undefined): Context {
-    return { ...shared, ...view, own, caller, as: contextFor }
+    const as = (other: Caller | undefined) => (other ? contextFor(other) : contextOf(anonymous, undefined))
+    return { ...shared, ...view, own, caller, as }
   }
 
   return { for: contextFor, anonymous: () => contextOf(anonymous, undefined), own, ownStore: open.store }

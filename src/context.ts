@@ -1,4 +1,5 @@
 import type { Access } from './access/rights.js'
+import type { AuthenticateForm } from './auth/authenticate-form.js'
 import type { Caller } from './auth/caller.js'
 import type { Gateway } from './gateway/gateway.js'
 import type { Limits } from './limits.js'
@@ -37,8 +38,10 @@ export interface Context {
   readonly storageClasses: StorageClasses
   /** What the server's own account sees, which works by itself where no caller asks it to. */
   readonly own: Pick<Gateway, 'bucketExists'>
-  /** The same for another caller: a form whose policy document somebody signed, for one. */
-  readonly as: (caller: Caller) => Context
+  /** The same for another caller, such as whoever signed the policy of a form; undefined for an anonymous one, for whom the gateway's own policies decide. */
+  readonly as: (caller: Caller | undefined) => Context
+  /** Who signed the policy document of a form. */
+  readonly authenticateForm: AuthenticateForm
   /** True once the server has begun to shut down. */
   readonly closing: () => boolean
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AccessEntry } from './access-log.js'
 import { createAuthenticator, type SessionToken } from './auth/authenticate.js'
+import { createFormAuthenticator } from './auth/authenticate-form.js'
 import type { Credentials, GatewayAccount, Identity } from './auth/caller.js'
 import { staticCredentials } from './auth/credentials.js'
 import { contextFactory } from './context-factory.js'
@@ -144,6 +145,12 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   })
   const hooks = combineHooks(plugins, log)
   let closing = false
+  const authentication = {
+    credentials,
+    region,
+    signedBasePaths: options.signedBasePaths,
+    sessionToken: options.sessionToken,
+  }
   const contexts = contextFactory({
     pool,
     account: options.gateway.account,
@@ -157,6 +164,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
       hooks,
       storageClasses,
       closing: () => closing,
+      authenticateForm: createFormAuthenticator(authentication),
     },
   })
 
@@ -186,12 +194,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
 
   const onDone = (entry: AccessEntry) => logRequest(log, entry, options.accessLog ?? true)
   const handle = createHandle({
-    authenticate: createAuthenticator({
-      credentials,
-      region,
-      signedBasePaths: options.signedBasePaths,
-      sessionToken: options.sessionToken,
-    }),
+    authenticate: createAuthenticator(authentication),
     table,
     links: gatewayLinks({ shareUrl, brand, pool, credentials, region }),
     contexts,

@@ -7,7 +7,10 @@ import type { Claim } from './claim.js'
 const MAX_SKEW_MS = 15 * 60 * 1000
 
 /** @throws S3Error unless the signature was made for S3 in this region and on the day of the request */
-export function checkScope({ scope, timestamp, malformed }: Claim, region: string): void {
+export function checkScope(
+  { scope, timestamp, malformed }: Pick<Claim, 'scope' | 'timestamp' | 'malformed'>,
+  region: string,
+): void {
   if (scope.terminal !== 'aws4_request') {
     throw malformed(`Credential must end in aws4_request, not "${scope.terminal}".`)
   }

@@ -59,6 +59,10 @@ export const codes = {
     status: 400,
     message: 'The list of parts was not in ascending order. Parts must be ordered by part number.',
   },
+  InvalidPolicyDocument: {
+    status: 400,
+    message: 'The content of the form does not meet the conditions of a policy document.',
+  },
   InvalidRange: { status: 416, message: 'The requested range is not satisfiable' },
   InvalidRequest: { status: 400, message: 'Invalid Request' },
   InvalidSecurity: { status: 403, message: 'The provided security credentials are not valid.' },
@@ -75,6 +79,10 @@ export const codes = {
     status: 400,
     message: 'Your policy contains a principal, action, resource or form that is not valid.',
   },
+  MalformedPOSTRequest: {
+    status: 400,
+    message: 'The body of your POST request is not well-formed multipart/form-data.',
+  },
   MalformedTrailerError: {
     status: 400,
     message: 'The request contained trailing data that was not well-formed or did not conform to our published schema.',
@@ -82,6 +90,10 @@ export const codes = {
   MalformedXML: {
     status: 400,
     message: 'The XML you provided was not well-formed or did not validate against our published schema.',
+  },
+  MaxPostPreDataLengthExceededError: {
+    status: 400,
+    message: 'Your POST request fields preceding the upload file were too large.',
   },
   MaxMessageLengthExceeded: { status: 400, message: 'Your request was too large.' },
   MetadataTooLarge: { status: 400, message: 'Your metadata headers exceed the maximum allowed metadata size.' },

@@ -33,6 +33,7 @@ import { headBucket } from './bucket/head-bucket.js'
 import { listObjectVersions } from './bucket/list-object-versions.js'
 import { listObjects } from './bucket/list-objects.js'
 import { listObjectsV2 } from './bucket/list-objects-v2.js'
+import { postObject } from './bucket/post-object.js'
 import { preflightBucket } from './bucket/preflight-bucket.js'
 import { putBucketAcl } from './bucket/put-bucket-acl.js'
 import { putBucketCors } from './bucket/put-bucket-cors.js'
@@ -83,6 +84,7 @@ export const s3Plugin: Plugin = {
     listObjectsV2,
     listObjectVersions,
     putObject,
+    postObject,
     getObject,
     headObject,
     getObjectAttributes,

@@ -34,7 +34,10 @@ export async function applyAcl(
  * x-amz-acl of a write. `private` says that the ACL grants nothing, which is always so; more has to be granted by the bucket policy already.
  * @throws S3Error AccessControlListNotSupported, InvalidArgument, AccessDenied
  */
-export async function requireAclTrue(request: S3Request<'object'>, context: Context): Promise<void> {
+export async function requireAclTrue(
+  request: Pick<S3Request<'object'>, 'headers' | 'bucket' | 'key'>,
+  context: Context,
+): Promise<void> {
   const asked = cannedAcl(request.headers)
   if (!asked?.READ && !asked?.WRITE) return
   await refuseBlocked(context, request.bucket, asked)

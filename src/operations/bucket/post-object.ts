@@ -1,0 +1,139 @@
+import type { Context } from '../../context.js'
+import { S3Error } from '../../errors/s3-error.js'
+import { FileSource, type SizeRange } from '../../form/form-file.js'
+import { checkPolicy, readPolicy } from '../../form/form-policy.js'
+import { type FormFile, FormStream, oneFile } from '../../form/form-stream.js'
+import { allows } from '../../gateway/policies.js'
+import { requireAclTrue } from '../../policy/apply-acl.js'
+import { refuseRestricted } from '../../policy/public-access-block.js'
+import { defineOperation } from '../../registry/operation.js'
+import { declaredDigests } from '../../request/declared-digests.js'
+import type { S3Request } from '../../request/s3-request.js'
+import type { Reply } from '../../response/reply.js'
+import type { PutResult } from '../../store/store.js'
+import { OBJECT_TAGS } from '../../tagging/tag-rules.js'
+import { readTagging } from '../../tagging/tagging-document.js'
+import { answerForm } from '../common/answer-form.js'
+import { readAttributes } from '../common/attributes.js'
+import { causeOf } from '../common/cause.js'
+import { checksumAlgorithmHeader, headerText } from '../common/headers.js'
+import { ACL, refuseHeaders } from '../common/refused-headers.js'
+import { writePrecondition } from '../common/write-conditions.js'
+
+/** Upload by a form, as browsers send it. Nothing is stored before all of the form has arrived and been verified. */
+export const postObject = defineOperation({
+  name: 'PostObject',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/RESTObjectPOST.html',
+  on: { method: 'POST', resource: 'bucket' },
+  // The signature is in the form.
+  access: 'public',
+  async run(request, context): Promise<Reply> {
+    const form = new FormStream(request.body, headerText(request.headers, 'content-type'))
+    try {
+      const file = await form.file
+      if (!file) {
+        await form.ended
+        throw oneFile()
+      }
+      form.fields.substitute(nameOf(file))
+      const key = readKey(form, context)
+      const admitted = await admit(request, context, form, key)
+      const result = await store(request, admitted, form, file, key)
+      return answerForm(request, form.fields, key, result)
+    } catch (error) {
+      form.stop(error as Error)
+      throw error
+    }
+  },
+})
+
+/** What follows the last slash or backslash: some browsers tell folders too. */
+function nameOf({ filename }: FormFile): string {
+  return filename.slice(Math.max(filename.lastIndexOf('/'), filename.lastIndexOf('\\')) + 1)
+}
+
+function readKey({ fields }: FormStream, { limits }: Context): string {
+  const key = fields.get('key')
+  if (!key) {
+    throw new S3Error('InvalidArgument', {
+      message:
+        "Bucket POST must contain a field named 'key'. If it is specified, please check the order of the fields.",
+      fields: { ArgumentName: 'key' },
+    })
+  }
+  const size = Buffer.byteLength(key)
+  if (size > limits.maxKeyBytes) {
+    throw new S3Error('KeyTooLongError', { fields: { Size: size, MaxSizeAllowed: limits.maxKeyBytes } })
+  }
+  return key
+}
+
+interface Admitted {
+  /** Of whoever signed the form; else of whoever signed the request; else of nobody, for whom the gateway's policies decide. */
+  readonly context: Context
+  readonly size: SizeRange
+}
+
+async function admit(
+  request: S3Request<'bucket'>,
+  context: Context,
+  { fields }: FormStream,
+  key: string,
+): Promise<Admitted> {
+  const { bucket } = request
+  const named = fields.get('bucket')
+  if (named !== undefined && named !== bucket) {
+    throw new S3Error('AccessDenied', { message: 'The form is for another bucket than the one it was sent to.' })
+  }
+  const any: SizeRange = { min: 0, max: context.limits.maxPutBytes }
+  const caller = await context.authenticateForm(fields)
+  if (caller && context.caller) {
+    throw new S3Error('InvalidArgument', {
+      message: 'Sign the request or the policy in the form, not both.',
+      fields: { ArgumentName: 'Authorization' },
+    })
+  }
+  if (caller) {
+    const policy = readPolicy(fields.get('policy') ?? '')
+    checkPolicy(policy, new Map([...fields.entries(), ['bucket', bucket]]), Date.now())
+    const own = context.as(caller)
+    own.requireKey(bucket, key, 'write')
+    return { context: own, size: { min: policy.size.min, max: Math.min(policy.size.max, any.max) } }
+  }
+  if (context.caller) {
+    context.requireKey(bucket, key, 'write')
+    return { context, size: any }
+  }
+  await refuseRestricted(context.settings, request)
+  // The gateway decides when it is asked to store the file, but by then the whole of it has been taken in.
+  if (!allows(await context.gateway.listPolicies(bucket), 'put', key)) throw new S3Error('AccessDenied')
+  return { context: context.as(undefined), size: any }
+}
+
+async function store(
+  request: S3Request<'bucket'>,
+  { context, size }: Admitted,
+  form: FormStream,
+  file: FormFile,
+  key: string,
+): Promise<PutResult> {
+  const { bucket } = request
+  const headers = form.fields.headers()
+  refuseHeaders(headers, [ACL])
+  await requireAclTrue({ headers, bucket, key }, context)
+  const tagging = form.fields.get('tagging')
+  // Policies for everybody have no right to tag.
+  if (tagging !== undefined && !context.caller) throw new S3Error('AccessDenied')
+  const declared = declaredDigests({ ...request, headers }, { kind: 'unsigned' }, false)
+  return context.store.put({
+    bucket,
+    key,
+    source: new FileSource(form, file, declared, size),
+    attributes: readAttributes(headers, context.limits.maxMetadataBytes),
+    tags: tagging === undefined ? undefined : await readTagging(Buffer.from(tagging), OBJECT_TAGS),
+    wantChecksum: checksumAlgorithmHeader(headers, 'x-amz-checksum-algorithm'),
+    event: causeOf('ObjectCreated:Post', request, context),
+    precondition: writePrecondition(request.headers),
+    maxBytes: size.max,
+  })
+}
