@@ -1,6 +1,6 @@
 import { S3Error } from '../../errors/s3-error.js'
 import { defineOperation } from '../../registry/operation.js'
-import { noContent } from '../../response/reply.js'
+import { empty } from '../../response/reply.js'
 import { BUCKET_TAGS } from '../../tagging/tag-rules.js'
 import { readTagging } from '../../tagging/tagging-document.js'
 import { requireBucket } from '../common/buckets.js'
@@ -16,6 +16,6 @@ export const putBucketTagging = defineOperation({
     const tags = await readTagging(bytes, BUCKET_TAGS)
     await requireBucket(context, request.bucket)
     await context.settings.set(request.bucket, 'tagging', tags)
-    return noContent()
+    return empty()
   },
 })
