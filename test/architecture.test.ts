@@ -61,6 +61,7 @@ const rules: readonly Rule[] = [
     from: /^(?!src\/passthrough\/forward\.ts)/,
     never: /^npm:http-proxy-middleware$/,
   },
+  { rule: 'forms are parsed in form/', from: /^(?!src\/form\/)/, never: /^npm:busboy$/ },
   { rule: 'commander is the business of the command line', from: /^(?!src\/cli)/, never: /^npm:commander$/ },
   { rule: 'pino is the business of log.ts', from: /^(?!src\/log\.ts)/, never: /^npm:pino$/ },
 ]

@@ -4,19 +4,21 @@ import { FileSource, type SizeRange } from '../../form/form-file.js'
 import { checkPolicy, readPolicy } from '../../form/form-policy.js'
 import { type FormFile, FormStream, oneFile } from '../../form/form-stream.js'
 import { allows } from '../../gateway/policies.js'
+import { expirationHeader } from '../../lifecycle/expiration-header.js'
 import { requireAclTrue } from '../../policy/apply-acl.js'
 import { refuseRestricted } from '../../policy/public-access-block.js'
 import { defineOperation } from '../../registry/operation.js'
 import { declaredDigests } from '../../request/declared-digests.js'
 import type { S3Request } from '../../request/s3-request.js'
 import type { Reply } from '../../response/reply.js'
-import type { PutResult } from '../../store/store.js'
 import { OBJECT_TAGS } from '../../tagging/tag-rules.js'
 import { readTagging } from '../../tagging/tagging-document.js'
 import { answerForm } from '../common/answer-form.js'
 import { readAttributes } from '../common/attributes.js'
 import { causeOf } from '../common/cause.js'
+import { quoted } from '../common/etags.js'
 import { checksumAlgorithmHeader, headerText } from '../common/headers.js'
+import { checksumHeaders } from '../common/object-headers.js'
 import { ACL, refuseHeaders } from '../common/refused-headers.js'
 import { writePrecondition } from '../common/write-conditions.js'
 
@@ -38,8 +40,7 @@ export const postObject = defineOperation({
       form.fields.substitute(nameOf(file))
       const key = readKey(form, context)
       const admitted = await admit(request, context, form, key)
-      const result = await store(request, admitted, form, file, key)
-      return answerForm(request, form.fields, key, result)
+      return await store(request, admitted, form, file, key)
     } catch (error) {
       form.stop(error as Error)
       throw error
@@ -116,7 +117,7 @@ async function store(
   form: FormStream,
   file: FormFile,
   key: string,
-): Promise<PutResult> {
+): Promise<Reply> {
   const { bucket } = request
   const headers = form.fields.headers()
   refuseHeaders(headers, [ACL])
@@ -125,15 +126,21 @@ async function store(
   // Policies for everybody have no right to tag.
   if (tagging !== undefined && !context.caller) throw new S3Error('AccessDenied')
   const declared = declaredDigests({ ...request, headers }, { kind: 'unsigned' }, false)
-  return context.store.put({
+  const tags = tagging === undefined ? undefined : await readTagging(Buffer.from(tagging), OBJECT_TAGS)
+  const result = await context.store.put({
     bucket,
     key,
     source: new FileSource(form, file, declared, size),
     attributes: readAttributes(headers, context.limits.maxMetadataBytes),
-    tags: tagging === undefined ? undefined : await readTagging(Buffer.from(tagging), OBJECT_TAGS),
+    tags,
     wantChecksum: checksumAlgorithmHeader(headers, 'x-amz-checksum-algorithm'),
     event: causeOf('ObjectCreated:Post', request, context),
     precondition: writePrecondition(request.headers),
     maxBytes: size.max,
+  })
+  return answerForm(request, form.fields, key, {
+    etag: quoted(result.etag),
+    ...checksumHeaders(result.checksum),
+    'x-amz-expiration': await expirationHeader(context, bucket, { ...result, key, tags }),
   })
 }

@@ -1,18 +1,23 @@
 import { uriEncode } from '../../common/sigv4.js'
 import type { FormFields } from '../../form/form-fields.js'
 import type { S3Request } from '../../request/s3-request.js'
-import { empty, type Reply, xml } from '../../response/reply.js'
-import type { PutResult } from '../../store/store.js'
+import { empty, type Reply, type ReplyHeaders, xml } from '../../response/reply.js'
 import { element, XML_DECLARATION } from '../../xml.js'
-import { quoted } from './etags.js'
-import { checksumHeaders } from './object-headers.js'
 
-/** The answer that a form asked for: a redirect, or 200, 201 with a document, or 204. https://docs.aws.amazon.com/AmazonS3/latest/API/RESTObjectPOST.html */
-export function answerForm(request: S3Request<'bucket'>, fields: FormFields, key: string, result: PutResult): Reply {
+/**
+ * The answer that a form asked for: a redirect, or 200, 201 with a document, or 204. https://docs.aws.amazon.com/AmazonS3/latest/API/RESTObjectPOST.html
+ * @param told headers of the answer to any write; the ETag in quotes
+ */
+export function answerForm(
+  request: S3Request<'bucket'>,
+  fields: FormFields,
+  key: string,
+  told: ReplyHeaders & { readonly etag: string },
+): Reply {
   const { bucket } = request
-  const etag = quoted(result.etag)
+  const { etag } = told
   const location = locationOf(request, key)
-  const headers = { etag, location, ...checksumHeaders(result.checksum) }
+  const headers = { ...told, location }
   const redirect = redirectUrl(fields.get('success_action_redirect') ?? fields.get('redirect'), { bucket, key, etag })
   if (redirect !== undefined) return empty({ ...headers, location: redirect }, 303)
   switch (fields.get('success_action_status')) {

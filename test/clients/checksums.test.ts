@@ -1,0 +1,315 @@
+import { createHash } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import {
+  AbortMultipartUploadCommand,
+  type ChecksumAlgorithm,
+  type ChecksumType,
+  type CompletedPart,
+  CompleteMultipartUploadCommand,
+  CopyObjectCommand,
+  CreateBucketCommand,
+  CreateMultipartUploadCommand,
+  GetObjectAttributesCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ObjectAttributes,
+  PutObjectCommand,
+  S3Client,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3'
+import { Upload } from '@aws-sdk/lib-storage'
+import t, { type Test } from 'tap'
+import { createChecksum } from '../../src/common/checksums.js'
+import { findAwsClis, run } from '../harness/clients.js'
+import { bytes, MiB } from '../harness/content.js'
+import { type Dealgate, inEachMode } from '../harness/dealgate.js'
+
+const Bucket = 'sums'
+const ALL = Object.values(ObjectAttributes)
+const FIVE = 5 * MiB
+
+inEachMode(t, async (t, server) => {
+  const client = new S3Client({
+    endpoint: server.endpoint,
+    region: server.region,
+    forcePathStyle: true,
+    credentials: { accessKeyId: server.accessKey, secretAccessKey: server.secretKey },
+    maxAttempts: 1,
+    // Each test says what it sends.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+  })
+  t.teardown(() => client.destroy())
+  await client.send(new CreateBucketCommand({ Bucket }))
+  await t.test('of an object in one piece', (t) => whole(t, client))
+  await t.test('of parts, composite', (t) => composite(t, client))
+  await t.test('of parts, over the full object', (t) => fullObject(t, client))
+  await t.test('that do not fit are refused', (t) => refused(t, client))
+  await t.test('lib-storage', (t) => libStorage(t, client))
+  await t.test('aws-cli', (t) => awsCli(t, server))
+})
+
+async function whole(t: Test, client: S3Client): Promise<void> {
+  const Body = bytes('whole', 1000)
+  await client.send(new PutObjectCommand({ Bucket, Key: 'whole', Body, ChecksumAlgorithm: 'CRC32C' }))
+  const ChecksumCRC32C = sum('CRC32C', Body)
+  const told = await client.send(new GetObjectAttributesCommand({ Bucket, Key: 'whole', ObjectAttributes: ALL }))
+  t.match(told, {
+    ETag: createHash('md5').update(Body).digest('hex'),
+    Checksum: { ChecksumCRC32C, ChecksumType: 'FULL_OBJECT' },
+    ObjectParts: undefined,
+    StorageClass: 'STANDARD',
+    ObjectSize: 1000,
+    LastModified: Date,
+  })
+  const some = await client.send(
+    new GetObjectAttributesCommand({ Bucket, Key: 'whole', ObjectAttributes: ['ObjectSize'] }),
+  )
+  t.match(some, { ETag: undefined, Checksum: undefined, StorageClass: undefined, ObjectSize: 1000 })
+  const enabled = { Bucket, Key: 'whole', ChecksumMode: 'ENABLED' } as const
+  t.match(await client.send(new HeadObjectCommand(enabled)), { ChecksumCRC32C, ChecksumType: 'FULL_OBJECT' })
+  t.match(await client.send(new HeadObjectCommand({ ...enabled, PartNumber: 1 })), { ChecksumCRC32C })
+  t.match(await client.send(new HeadObjectCommand({ Bucket, Key: 'whole' })), { ChecksumCRC32C: undefined })
+  const ranged = await client.send(new GetObjectCommand({ ...enabled, Range: 'bytes=0-9' }))
+  t.equal(ranged.ChecksumCRC32C, undefined, 'none goes with a range')
+  await ranged.Body?.transformToByteArray()
+
+  await rejects(
+    t,
+    client.send(new GetObjectAttributesCommand({ Bucket, Key: 'whole', ObjectAttributes: ['Colour' as 'ETag'] })),
+    'InvalidArgument',
+  )
+  await rejects(
+    t,
+    client.send(new GetObjectAttributesCommand({ Bucket, Key: 'whole', ObjectAttributes: [] })),
+    'InvalidRequest',
+  )
+  await rejects(
+    t,
+    client.send(new GetObjectAttributesCommand({ Bucket, Key: 'none', ObjectAttributes: ALL })),
+    'NoSuchKey',
+  )
+}
+
+interface Uploaded {
+  readonly parts: readonly Buffer[]
+  readonly listed: readonly CompletedPart[]
+  readonly UploadId: string
+}
+
+async function uploadParts(
+  client: S3Client,
+  Key: string,
+  algorithm: ChecksumAlgorithm | undefined,
+  type?: ChecksumType,
+): Promise<Uploaded> {
+  const created = await client.send(
+    new CreateMultipartUploadCommand({ Bucket, Key, ChecksumAlgorithm: algorithm, ChecksumType: type }),
+  )
+  const UploadId = created.UploadId ?? ''
+  const parts = [bytes(`${Key}1`, FIVE), bytes(`${Key}2`, FIVE), bytes(`${Key}3`, 77)]
+  const listed: CompletedPart[] = []
+  for (const [i, Body] of parts.entries()) {
+    const { $metadata: _, ...told } = await client.send(
+      new UploadPartCommand({ Bucket, Key, UploadId, PartNumber: i + 1, Body, ChecksumAlgorithm: algorithm }),
+    )
+    listed.push({ ...told, PartNumber: i + 1 })
+  }
+  return { parts, listed, UploadId }
+}
+
+async function composite(t: Test, client: S3Client): Promise<void> {
+  const Key = 'composite'
+  const { parts, listed, UploadId } = await uploadParts(client, Key, 'SHA256')
+  const sums = parts.map((part) => sum('SHA256', part))
+  t.same(
+    listed.map(({ ChecksumSHA256 }) => ChecksumSHA256),
+    sums,
+  )
+  const value = createHash('sha256')
+    .update(Buffer.concat(sums.map((part) => Buffer.from(part, 'base64'))))
+    .digest('base64')
+  const complete = (more: object) =>
+    client.send(
+      new CompleteMultipartUploadCommand({ Bucket, Key, UploadId, MultipartUpload: { Parts: [...listed] }, ...more }),
+    )
+  await rejects(
+    t,
+    complete({ MultipartUpload: { Parts: listed.map(({ ETag, PartNumber }) => ({ ETag, PartNumber })) } }),
+    'InvalidRequest',
+  )
+  await rejects(t, complete({ ChecksumType: 'FULL_OBJECT' }), 'InvalidRequest')
+  await rejects(t, complete({ ChecksumSHA256: sums[0] }), 'BadDigest')
+  await rejects(t, complete({ ChecksumCRC32: 'AAAAAA==' }), 'InvalidRequest')
+  const done = await complete({ ChecksumSHA256: `${value}-3`, ChecksumType: 'COMPOSITE' })
+  t.match(done, { ChecksumSHA256: `${value}-3`, ChecksumType: 'COMPOSITE' })
+
+  const enabled = { Bucket, Key, ChecksumMode: 'ENABLED' } as const
+  const head = await client.send(new HeadObjectCommand(enabled))
+  t.match(head, { ChecksumSHA256: `${value}-3`, ChecksumType: 'COMPOSITE' })
+  for (const [i, part] of parts.entries()) {
+    // The SDK compares the bytes with the checksum that comes with them.
+    const got = await client.send(new GetObjectCommand({ ...enabled, PartNumber: i + 1 }))
+    t.match(got, { ChecksumSHA256: sums[i], PartsCount: 3 })
+    t.ok(part.equals(Buffer.from((await got.Body?.transformToByteArray()) ?? [])))
+  }
+  const attributes = (more: object) =>
+    client.send(new GetObjectAttributesCommand({ Bucket, Key, ObjectAttributes: ['Checksum', 'ObjectParts'], ...more }))
+  t.match(await attributes({}), {
+    Checksum: { ChecksumSHA256: value, ChecksumType: 'COMPOSITE' },
+    ObjectParts: {
+      TotalPartsCount: 3,
+      IsTruncated: false,
+      Parts: parts.map((part, i) => ({ PartNumber: i + 1, Size: part.length, ChecksumSHA256: sums[i] })),
+    },
+  })
+  const first = await attributes({ MaxParts: 2 })
+  t.match(first.ObjectParts, { IsTruncated: true, NextPartNumberMarker: '2', MaxParts: 2, Parts: { length: 2 } })
+  const rest = await attributes({ MaxParts: 2, PartNumberMarker: first.ObjectParts?.NextPartNumberMarker })
+  t.match(rest.ObjectParts, { IsTruncated: false, PartNumberMarker: '2', Parts: [{ PartNumber: 3 }] })
+  t.equal(rest.ObjectParts?.Parts?.length, 1)
+
+  await client.send(new CopyObjectCommand({ Bucket, Key: 'copy', CopySource: `${Bucket}/${Key}` }))
+  t.match(await client.send(new HeadObjectCommand({ ...enabled, Key: 'copy' })), {
+    ChecksumSHA256: sum('SHA256', Buffer.concat(parts)),
+    ChecksumType: 'FULL_OBJECT',
+  })
+
+  await client.send(new PutObjectCommand({ Bucket, Key, Body: 'new' }))
+  t.equal((await attributes({})).ObjectParts, undefined, 'nothing is left of parts that were overwritten')
+}
+
+async function fullObject(t: Test, client: S3Client): Promise<void> {
+  for (const algorithm of ['CRC32', 'CRC64NVME'] as const) {
+    const Key = `full-${algorithm}`
+    const { parts, listed, UploadId } = await uploadParts(client, Key, algorithm, 'FULL_OBJECT')
+    const value = sum(algorithm, Buffer.concat(parts))
+    const done = await client.send(
+      new CompleteMultipartUploadCommand({
+        Bucket,
+        Key,
+        UploadId,
+        MultipartUpload: { Parts: listed.map(({ ETag, PartNumber }) => ({ ETag, PartNumber })) },
+        [`Checksum${algorithm}`]: value,
+        ChecksumType: 'FULL_OBJECT',
+      }),
+    )
+    t.match(done, { [`Checksum${algorithm}`]: value, ChecksumType: 'FULL_OBJECT' })
+    const got = await client.send(new GetObjectCommand({ Bucket, Key, ChecksumMode: 'ENABLED' }))
+    t.match(got, { [`Checksum${algorithm}`]: value, ChecksumType: 'FULL_OBJECT' })
+    t.ok(Buffer.concat([...parts]).equals(Buffer.from((await got.Body?.transformToByteArray()) ?? [])))
+    const told = await client.send(
+      new GetObjectAttributesCommand({ Bucket, Key, ObjectAttributes: ['Checksum', 'ObjectParts'] }),
+    )
+    t.match(told, {
+      Checksum: { [`Checksum${algorithm}`]: value, ChecksumType: 'FULL_OBJECT' },
+      ObjectParts: { TotalPartsCount: 3, Parts: { length: 3 } },
+    })
+  }
+
+  const { parts, listed, UploadId } = await uploadParts(client, 'plain', undefined)
+  const complete = (ChecksumCRC32: string) =>
+    client.send(
+      new CompleteMultipartUploadCommand({
+        Bucket,
+        Key: 'plain',
+        UploadId,
+        MultipartUpload: { Parts: [...listed] },
+        ChecksumCRC32,
+      }),
+    )
+  await client.send(new PutObjectCommand({ Bucket, Key: 'plain', Body: 'old' }))
+  await rejects(t, complete('AAAAAA=='), 'BadDigest')
+  const old = await client.send(new GetObjectCommand({ Bucket, Key: 'plain' }))
+  t.equal(await old.Body?.transformToString(), 'old', 'the old object stays')
+  const value = Buffer.alloc(4)
+  value.writeUInt32BE(crc32(Buffer.concat([...parts])))
+  const done = await complete(value.toString('base64'))
+  t.equal(
+    done.ChecksumCRC32,
+    value.toString('base64'),
+    'an upload begun without a checksum is compared as it is stored',
+  )
+  const told = await client.send(
+    new GetObjectAttributesCommand({ Bucket, Key: 'plain', ObjectAttributes: ['ObjectParts'] }),
+  )
+  t.match(told.ObjectParts, { TotalPartsCount: 3, Parts: undefined }, 'parts without checksums are only counted')
+}
+
+async function refused(t: Test, client: S3Client): Promise<void> {
+  const create = (ChecksumAlgorithm: ChecksumAlgorithm | undefined, ChecksumType: ChecksumType) =>
+    client.send(new CreateMultipartUploadCommand({ Bucket, Key: 'no', ChecksumAlgorithm, ChecksumType }))
+  await rejects(t, create('SHA256', 'FULL_OBJECT'), 'InvalidRequest')
+  await rejects(t, create('CRC64NVME', 'COMPOSITE'), 'InvalidRequest')
+  await rejects(t, create(undefined, 'COMPOSITE'), 'InvalidRequest')
+
+  const { listed, UploadId } = await uploadParts(client, 'no', 'CRC32')
+  const upload = { Bucket, Key: 'no', UploadId }
+  await rejects(
+    t,
+    client.send(new UploadPartCommand({ ...upload, PartNumber: 4, Body: 'x', ChecksumAlgorithm: 'SHA1' })),
+    'InvalidRequest',
+  )
+  const [one, ...others] = listed
+  for (const wrong of [{ ChecksumCRC32: 'AAAAAA==' }, { ChecksumSHA1: '2jmj7l5rSw0yVb/vlWAYkK/YBwk=' }]) {
+    await rejects(
+      t,
+      client.send(
+        new CompleteMultipartUploadCommand({
+          ...upload,
+          MultipartUpload: { Parts: [{ ...one, ...wrong }, ...others] },
+        }),
+      ),
+      'InvalidPart',
+    )
+  }
+  await client.send(new AbortMultipartUploadCommand(upload))
+}
+
+async function libStorage(t: Test, client: S3Client): Promise<void> {
+  const Body = bytes('lib', FIVE + 1000)
+  for (const algorithm of ['CRC32', 'CRC32C', 'CRC64NVME', 'SHA1', 'SHA256'] as const) {
+    const Key = `lib-${algorithm}`
+    await new Upload({ client, params: { Bucket, Key, Body, ChecksumAlgorithm: algorithm } }).done()
+    const told = await client.send(
+      new GetObjectAttributesCommand({ Bucket, Key, ObjectAttributes: ['Checksum', 'ObjectParts'] }),
+    )
+    t.equal(told.Checksum?.ChecksumType, algorithm === 'CRC64NVME' ? 'FULL_OBJECT' : 'COMPOSITE', algorithm)
+    t.equal(told.ObjectParts?.TotalPartsCount, 2)
+    const got = await client.send(new GetObjectCommand({ Bucket, Key, ChecksumMode: 'ENABLED' }))
+    t.ok(Body.equals(Buffer.from((await got.Body?.transformToByteArray()) ?? [])))
+  }
+}
+
+async function awsCli(t: Test, server: Dealgate): Promise<void> {
+  for (const aws of await findAwsClis(t)) {
+    const env = {
+      HOME: t.testdirName,
+      AWS_ACCESS_KEY_ID: server.accessKey,
+      AWS_SECRET_ACCESS_KEY: server.secretKey,
+      AWS_DEFAULT_REGION: server.region,
+    }
+    const told = await run(
+      aws,
+      [
+        ...['--endpoint-url', server.endpoint, 's3api', 'get-object-attributes', '--bucket', Bucket],
+        ...['--key', 'lib-SHA256', '--object-attributes', 'ETag', 'Checksum', 'ObjectParts', 'ObjectSize'],
+        ...['--max-parts', '1'],
+      ],
+      { env },
+    )
+    t.match(JSON.parse(told.toString()), {
+      ObjectSize: FIVE + 1000,
+      ObjectParts: { TotalPartsCount: 2, IsTruncated: true, Parts: [{ PartNumber: 1, Size: FIVE }] },
+    })
+  }
+}
+
+function sum(algorithm: ChecksumAlgorithm, data: Buffer): string {
+  const checksum = createChecksum(algorithm as 'CRC32')
+  checksum.update(data)
+  return checksum.digest()
+}
+
+async function rejects(t: Test, sent: Promise<unknown>, name: string): Promise<void> {
+  await t.rejects(sent, { name })
+}

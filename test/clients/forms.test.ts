@@ -1,0 +1,409 @@
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  CreateBucketCommand,
+  GetObjectCommand,
+  GetObjectTaggingCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  PutBucketCorsCommand,
+  PutBucketPolicyCommand,
+  PutObjectCommand,
+  S3Client,
+} from '@aws-sdk/client-s3'
+import { createPresignedPost, type PresignedPostOptions } from '@aws-sdk/s3-presigned-post'
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
+import { Client as MinioClient } from 'minio'
+import t, { type Test } from 'tap'
+import { createChecksum } from '../../src/common/checksums.js'
+import { findClient, run } from '../harness/clients.js'
+import { bytes, MiB, md5 } from '../harness/content.js'
+import { type Dealgate, inEachMode, temporaryFolder } from '../harness/dealgate.js'
+
+const Bucket = 'forms'
+// biome-ignore lint/suspicious/noTemplateCurlyInString: S3's variable, word for word
+const FILENAME = '${filename}'
+
+inEachMode(t, async (t, server) => {
+  const client = new S3Client({
+    endpoint: server.endpoint,
+    region: server.region,
+    forcePathStyle: true,
+    credentials: { accessKeyId: server.accessKey, secretAccessKey: server.secretKey },
+    maxAttempts: 1,
+  })
+  t.teardown(() => client.destroy())
+  await client.send(new CreateBucketCommand({ Bucket }))
+  await t.test('SDK v3', (t) => sdk(t, client))
+  await t.test('answers', (t) => answers(t, client, server))
+  await t.test('refused', (t) => refused(t, client, server))
+  await t.test('anonymous', (t) => anonymous(t, client, server))
+  await t.test('minio-js', (t) => minioJs(t, client, server))
+  await t.test('curl', (t) => curl(t, client))
+  await t.test('browser', (t) => browser(t, client))
+})
+
+interface Posting {
+  readonly url: string
+  readonly fields: Record<string, string>
+}
+
+function presign(client: S3Client, Key: string, more: Partial<PresignedPostOptions> = {}): Promise<Posting> {
+  return createPresignedPost(client, { Bucket, Key, Expires: 300, ...more })
+}
+
+function post(
+  { url, fields }: Posting,
+  content: Buffer | undefined,
+  filename = 'photo.png',
+  more: Record<string, string> = {},
+): Promise<Response> {
+  const form = new FormData()
+  for (const [name, value] of Object.entries({ ...fields, ...more })) form.append(name, value)
+  if (content) form.append('file', new Blob([content]), filename)
+  return fetch(url, { method: 'POST', body: form, redirect: 'manual' })
+}
+
+async function keysOf(client: S3Client): Promise<string[]> {
+  const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket }))
+  return Contents.map(({ Key = '', ETag }) => `${Key} ${ETag}`)
+}
+
+async function bodyOf(client: S3Client, Key: string): Promise<Buffer> {
+  const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }))
+  return Buffer.from((await Body?.transformToByteArray()) ?? [])
+}
+
+async function sdk(t: Test, client: S3Client): Promise<void> {
+  const content = bytes('form', 3 * MiB + 17)
+  const posting = await presign(client, `up/${FILENAME}`, {
+    Fields: {
+      'Content-Type': 'image/png',
+      'Cache-Control': 'no-cache',
+      'x-amz-meta-colour': 'grün',
+      acl: 'private',
+      'x-amz-storage-class': 'STANDARD',
+      tagging: '<Tagging><TagSet><Tag><Key>a</Key><Value>1</Value></Tag></TagSet></Tagging>',
+      'x-amz-checksum-crc32': crc32(content),
+    },
+    Conditions: [['content-length-range', 1, 4 * MiB]],
+  })
+  const answer = await post(posting, content, 'C:\\pictures\\é 1.png')
+  t.equal(answer.status, 204, await answer.text())
+  t.equal(answer.headers.get('etag'), `"${md5(content)}"`)
+  t.ok((await bodyOf(client, 'up/é 1.png')).equals(content))
+  const head = await client.send(new HeadObjectCommand({ Bucket, Key: 'up/é 1.png', ChecksumMode: 'ENABLED' }))
+  t.match(head, {
+    ContentType: 'image/png',
+    CacheControl: 'no-cache',
+    ContentLength: content.length,
+    ChecksumCRC32: crc32(content),
+    ETag: `"${md5(content)}"`,
+  })
+  t.equal(Buffer.from(head.Metadata?.colour ?? '', 'latin1').toString(), 'grün')
+  t.same((await client.send(new GetObjectTaggingCommand({ Bucket, Key: 'up/é 1.png' }))).TagSet, [
+    { Key: 'a', Value: '1' },
+  ])
+  const empty = await post(await presign(client, 'empty'), Buffer.alloc(0))
+  t.equal(empty.status, 204)
+  t.match((await client.send(new HeadObjectCommand({ Bucket, Key: 'empty' }))).ContentType, /octet-stream/)
+}
+
+async function answers(t: Test, client: S3Client, server: Dealgate): Promise<void> {
+  const content = Buffer.from('hello')
+  const etag = `"${md5(content)}"`
+  const withField = async (name: string, value: string) =>
+    post(await presign(client, 'a & b', { Fields: { [name]: value } }), content)
+  t.equal((await withField('success_action_status', '200')).status, 200)
+  t.equal((await withField('success_action_status', '404')).status, 204)
+  const created = await withField('success_action_status', '201')
+  t.equal(created.status, 201)
+  const location = `${server.endpoint}/${Bucket}/a%20%26%20b`
+  t.equal(created.headers.get('location'), location)
+  const document = await created.text()
+  t.match(document, `<PostResponse><Location>${location}</Location><Bucket>${Bucket}</Bucket><Key>a &amp; b</Key>`)
+  t.match(document, `<ETag>&quot;${md5(content)}&quot;</ETag>`)
+  const redirected = await withField('success_action_redirect', 'http://127.0.0.1:1/done?x=1#top')
+  t.equal(redirected.status, 303)
+  t.equal(
+    redirected.headers.get('location'),
+    `http://127.0.0.1:1/done?x=1&bucket=${Bucket}&key=a%20%26%20b&etag=${encodeURIComponent(etag)}#top`,
+  )
+  t.equal((await withField('success_action_redirect', 'javascript:alert(1)')).status, 204)
+}
+
+async function refused(t: Test, client: S3Client, server: Dealgate): Promise<void> {
+  const content = Buffer.from('content')
+  await client.send(new PutObjectCommand({ Bucket, Key: 'kept', Body: 'old' }))
+  const before = await keysOf(client)
+  const good = await presign(client, 'kept', { Conditions: [['content-length-range', 0, 10]] })
+  const { Policy = '' } = good.fields
+  const without = (...names: string[]): Posting => ({
+    ...good,
+    fields: Object.fromEntries(Object.entries(good.fields).filter(([name]) => !names.includes(name))),
+  })
+  const expect = async (code: string, status: number, sent: Promise<Response>) => {
+    const answer = await sent
+    const text = await answer.text()
+    t.same([answer.status, /<Code>(\w+)</.exec(text)?.[1]], [status, code], text)
+  }
+  const signed = (policy: object) => ({ Policy: Buffer.from(JSON.stringify(policy)).toString('base64') })
+  await expect('AccessDenied', 403, post(good, content, 'f', { 'x-amz-meta-extra': '1' }))
+  await expect('AccessDenied', 403, post(good, content, 'f', { key: 'other' }))
+  await expect('AccessDenied', 403, post(good, content, 'f', { bucket: 'other' }))
+  await expect('AccessDenied', 403, post(without('X-Amz-Signature', 'Policy'), content))
+  await expect('InvalidArgument', 400, post(without('X-Amz-Signature'), content))
+  await expect('InvalidArgument', 400, post(without('Policy'), content))
+  await expect('InvalidArgument', 400, post(without('key'), content))
+  await expect('InvalidArgument', 400, post(good, undefined))
+  await expect('SignatureDoesNotMatch', 403, post(good, content, 'f', { 'X-Amz-Signature': '0'.repeat(64) }))
+  await expect('SignatureDoesNotMatch', 403, post(good, content, 'f', signed({ expiration: '2099', conditions: [] })))
+  await expect('InvalidAccessKeyId', 403, post(good, content, 'f', credential(good, 'NOBODY')))
+  await expect('EntityTooLarge', 400, post(good, Buffer.alloc(11)))
+  await expect('EntityTooLarge', 400, post(good, Buffer.alloc(2 * MiB)))
+  await expect(
+    'EntityTooSmall',
+    400,
+    post(await presign(client, 'kept', { Conditions: [['content-length-range', 9, 10]] }), content),
+  )
+  for (const [Fields, code, status] of [
+    [{ 'x-amz-checksum-crc32': 'AAAAAA==' }, 'BadDigest', 400],
+    [{ 'x-amz-storage-class': 'GLACIER' }, 'InvalidStorageClass', 400],
+    [{ 'x-amz-server-side-encryption': 'aws:kms' }, 'NotImplemented', 501],
+    [{ tagging: '<Tagging/>' }, 'MalformedXML', 400],
+    [{ 'x-amz-meta-a': 'a\u0001b' }, 'InvalidArgument', 400],
+    [{ 'x-amz-meta-a': 'x'.repeat(3000) }, 'MetadataTooLarge', 400],
+    [{ 'x-amz-security-token': 'x' }, 'InvalidToken', 400],
+  ] as const)
+    await expect(code, status, post(await presign(client, 'kept', { Fields }), content))
+  const expired = await presign(client, 'kept', { Expires: -1 })
+  await expect('AccessDenied', 403, post(expired, content))
+  await expect('PreconditionFailed', 412, fetch(`${server.endpoint}/${Bucket}`, { method: 'POST', body: 'x' }))
+  await expect('NoSuchBucket', 404, post(await createPresignedPost(client, { Bucket: 'no-such', Key: 'k' }), content))
+  t.ok(Policy)
+  t.same(await keysOf(client), before, 'nothing has changed')
+}
+
+function credential({ fields }: Posting, accessKey: string): Record<string, string> {
+  return { 'X-Amz-Credential': (fields['X-Amz-Credential'] ?? '').replace(/^[^/]+/, accessKey) }
+}
+
+async function anonymous(t: Test, client: S3Client, server: Dealgate): Promise<void> {
+  const drop = (key: string, more = {}) =>
+    post({ url: `${server.endpoint}/${Bucket}`, fields: { key, ...more } }, Buffer.from('dropped'))
+  t.equal((await drop('inbox/a')).status, 403)
+  await client.send(
+    new PutBucketPolicyCommand({
+      Bucket,
+      Policy: JSON.stringify({
+        Version: '2012-10-17',
+        Statement: [
+          {
+            Effect: 'Allow',
+            Principal: '*',
+            Action: ['s3:AbortMultipartUpload', 's3:DeleteObject', 's3:ListMultipartUploadParts', 's3:PutObject'],
+            Resource: `arn:aws:s3:::${Bucket}/inbox/*`,
+          },
+          {
+            Effect: 'Allow',
+            Principal: '*',
+            Action: ['s3:GetBucketLocation', 's3:ListBucketMultipartUploads'],
+            Resource: `arn:aws:s3:::${Bucket}`,
+          },
+        ],
+      }),
+    }),
+  )
+  const answer = await drop('inbox/a')
+  t.equal(answer.status, 204, await answer.text())
+  t.equal((await bodyOf(client, 'inbox/a')).toString(), 'dropped')
+  t.equal((await drop('elsewhere/a')).status, 403)
+  t.equal((await drop('inbox/b', { tagging: '<Tagging><TagSet/></Tagging>' })).status, 403)
+}
+
+async function minioJs(t: Test, client: S3Client, server: Dealgate): Promise<void> {
+  const { hostname, port } = new URL(server.endpoint)
+  const minio = new MinioClient({
+    endPoint: hostname,
+    port: Number(port),
+    useSSL: false,
+    accessKey: server.accessKey,
+    secretKey: server.secretKey,
+    region: server.region,
+  })
+  const policy = minio.newPostPolicy()
+  policy.setBucket(Bucket)
+  policy.setKeyStartsWith('minio/')
+  policy.setContentTypeStartsWith('image/')
+  policy.setContentLengthRange(1, 1000)
+  policy.setExpires(new Date(Date.now() + 60_000))
+  policy.setUserMetaData({ who: 'me' })
+  const { postURL, formData } = await minio.presignedPostPolicy(policy)
+  const fields = Object.fromEntries(Object.entries(formData).map(([name, value]) => [name, String(value)]))
+  const more = { key: 'minio/x', 'Content-Type': 'image/gif' }
+  const answer = await post({ url: postURL, fields }, Buffer.from('gif'), 'x', more)
+  t.equal(answer.status, 204, await answer.text())
+  t.match(await client.send(new HeadObjectCommand({ Bucket, Key: 'minio/x' })), {
+    ContentType: 'image/gif',
+    Metadata: { who: 'me' },
+  })
+  const outside = await post({ url: postURL, fields }, Buffer.from('gif'), 'x', { ...more, key: 'other/x' })
+  t.equal(outside.status, 403)
+}
+
+async function curl(t: Test, client: S3Client): Promise<void> {
+  const program = await findClient(t, 'curl')
+  if (!program) return
+  const file = join(await temporaryFolder(t), 'from curl.bin')
+  const content = bytes('curl', 12 * MiB)
+  await writeFile(file, content)
+  const { url, fields } = await presign(client, `curl/${FILENAME}`)
+  const form = Object.entries(fields).flatMap(([name, value]) => ['--form-string', `${name}=${value}`])
+  const out = await run(program, ['-sS', '-w', '%{http_code}', ...form, '-F', `file=@${file}`, url])
+  t.equal(out.toString(), '204')
+  t.ok((await bodyOf(client, 'curl/from curl.bin')).equals(content))
+  const text = await presign(client, 'curl-text')
+  const fieldsOfText = Object.entries(text.fields).flatMap(([name, value]) => ['--form-string', `${name}=${value}`])
+  await run(program, ['-sS', '--fail', ...fieldsOfText, '-F', 'file=just text', text.url])
+  t.equal((await bodyOf(client, 'curl-text')).toString(), 'just text')
+}
+
+/** A page of another origin, in a real browser: a form sent with fetch, a PUT that needs a preflight, and a plain form that ends in a redirect. */
+async function browser(t: Test, client: S3Client): Promise<void> {
+  const program = await findClient(t, 'chromium')
+  if (!program) return
+  const reports: Record<string, string>[] = []
+  const pages = createServer((request, response) => {
+    const url = new URL(request.url ?? '/', 'http://page')
+    if (url.pathname === '/report') reports.push(Object.fromEntries(url.searchParams))
+    const page = url.pathname === '/page' ? pageOf(url.searchParams.get('steps') ?? '') : 'ok'
+    response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(page)
+  })
+  pages.listen(0)
+  await once(pages, 'listening')
+  const { port } = pages.address() as AddressInfo
+  t.teardown(() => pages.close())
+  const allowed = `http://127.0.0.1:${port}`
+  await client.send(
+    new PutBucketCorsCommand({
+      Bucket,
+      CORSConfiguration: {
+        CORSRules: [
+          {
+            AllowedOrigins: [allowed],
+            AllowedMethods: ['POST', 'PUT', 'GET'],
+            AllowedHeaders: ['content-type', 'x-amz-meta-*'],
+            ExposeHeaders: ['ETag'],
+            MaxAgeSeconds: 5,
+          },
+        ],
+      },
+    }),
+  )
+  const form = await presign(client, `web/${FILENAME}`)
+  const plain = await presign(client, 'web/plain', { Fields: { success_action_redirect: `${allowed}/report` } })
+  const put = await getSignedUrl(client, new PutObjectCommand({ Bucket, Key: 'web/put', Metadata: { from: 'page' } }), {
+    unhoistableHeaders: new Set(['x-amz-meta-from']),
+  })
+  const get = await getSignedUrl(client, new GetObjectCommand({ Bucket, Key: 'web/put' }))
+  const steps = Buffer.from(JSON.stringify({ form, plain, put, get, reports: `${allowed}/report` })).toString(
+    'base64url',
+  )
+  const visit = async (origin: string, count: number) => {
+    reports.length = 0
+    const folder = await temporaryFolder(t)
+    const child = spawn(
+      program,
+      [
+        ...['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run'],
+        ...[`--user-data-dir=${folder}`, '--remote-debugging-port=0', `${origin}/page?steps=${steps}`],
+      ],
+      { stdio: 'ignore', env: { PATH: process.env.PATH, HOME: folder } },
+    )
+    const ended = once(child, 'close')
+    try {
+      for (let waited = 0; reports.length < count && waited < 60_000; waited += 50) await sleep(50)
+    } finally {
+      child.kill('SIGTERM')
+      await ended
+    }
+    return [...reports]
+  }
+  const [fetched, redirected] = await visit(allowed, 2)
+  const etag = `"${createHash('md5').update('from the page').digest('hex')}"`
+  t.match(fetched, {
+    form: `204 ${etag}`,
+    put: `200 ${etag}`,
+    get: '200 from the page',
+    refused: '403 <Code>SignatureDoesNotMatch</Code>',
+    other: /TypeError/,
+  })
+  t.match(redirected, { bucket: Bucket, key: 'web/plain' })
+  t.equal((await bodyOf(client, 'web/näme.txt')).toString(), 'from the page')
+  t.match(await client.send(new HeadObjectCommand({ Bucket, Key: 'web/put' })), { Metadata: { from: 'page' } })
+  t.equal((await bodyOf(client, 'web/plain')).toString(), 'typed')
+
+  const [stranger] = await visit(`http://localhost:${port}`, 1)
+  t.match(stranger, { form: /TypeError/, put: /TypeError/, get: /TypeError/ }, 'another origin sees nothing')
+}
+
+function pageOf(steps: string): string {
+  return `<!doctype html><meta charset="utf-8"><body><script>
+    const { form, plain, put, get, reports } = JSON.parse(atob(${JSON.stringify(steps)}.replace(/-/g, '+').replace(/_/g, '/')))
+    const attempt = (run) => run().catch((error) => String(error))
+    async function main() {
+      const told = {}
+      told.form = await attempt(async () => {
+        const data = new FormData()
+        for (const [name, value] of Object.entries(form.fields)) data.append(name, value)
+        data.append('file', new File(['from the page'], 'näme.txt'))
+        const answer = await fetch(form.url, { method: 'POST', body: data })
+        return answer.status + ' ' + answer.headers.get('etag')
+      })
+      told.put = await attempt(async () => {
+        const answer = await fetch(put, { method: 'PUT', body: 'from the page', headers: { 'x-amz-meta-from': 'page' } })
+        return answer.status + ' ' + answer.headers.get('etag')
+      })
+      told.get = await attempt(async () => {
+        const answer = await fetch(get)
+        return answer.status + ' ' + (await answer.text()).slice(0, 40)
+      })
+      told.refused = await attempt(async () => {
+        const answer = await fetch(put)
+        return answer.status + ' ' + (await answer.text()).match(/<Code>.*<.Code>/)
+      })
+      told.other = await attempt(async () => String((await fetch(put, { method: 'DELETE' })).status))
+      // Not by fetch: the page may be one that must not read anything.
+      await new Promise((resolve) => {
+        const image = new Image()
+        image.onerror = image.onload = resolve
+        image.src = reports + '?' + new URLSearchParams(told)
+      })
+      const node = document.createElement('form')
+      node.method = 'POST'
+      node.enctype = 'multipart/form-data'
+      node.action = plain.url
+      for (const [name, value] of [...Object.entries(plain.fields), ['file', 'typed']]) {
+        const input = document.createElement('input')
+        input.name = name
+        input.value = value
+        node.append(input)
+      }
+      document.body.append(node)
+      node.submit()
+    }
+    main()
+  </script>`
+}
+
+function crc32(data: Buffer): string {
+  const checksum = createChecksum('CRC32')
+  checksum.update(data)
+  return checksum.digest()
+}

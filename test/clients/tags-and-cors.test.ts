@@ -1,0 +1,324 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  CopyObjectCommand,
+  CreateBucketCommand,
+  DeleteBucketCommand,
+  DeleteObjectCommand,
+  GetBucketCorsCommand,
+  GetBucketTaggingCommand,
+  GetObjectCommand,
+  GetObjectTaggingCommand,
+  HeadObjectCommand,
+  PutBucketCorsCommand,
+  PutBucketTaggingCommand,
+  PutObjectCommand,
+  PutObjectTaggingCommand,
+  S3Client,
+} from '@aws-sdk/client-s3'
+import { Upload } from '@aws-sdk/lib-storage'
+import { Client as MinioClient } from 'minio'
+import t, { type Test } from 'tap'
+import { Aws, awsVersions } from '../harness/aws-cli.js'
+import { findClient, run, runFailing } from '../harness/clients.js'
+import { bytes, MiB } from '../harness/content.js'
+import { type Dealgate, inEachMode, temporaryFolder } from '../harness/dealgate.js'
+import { send } from '../harness/sign.js'
+
+const Bucket = 'tags-and-cors'
+
+inEachMode(t, async (t, server) => {
+  const client = clientOf(server)
+  t.teardown(() => client.destroy())
+  await client.send(new CreateBucketCommand({ Bucket }))
+  await t.test('tags of objects', (t) => objectTags(t, client, server))
+  await t.test('settings go with their bucket', (t) => withBucket(t, client))
+  await t.test('preflight', (t) => preflight(t, client, server))
+  await t.test('aws-cli', (t) => awsCli(t, server))
+  await t.test('s3cmd', (t) => s3cmd(t, server))
+  await t.test('rclone', (t) => rclone(t, server))
+  await t.test('minio-js', (t) => minioJs(t, server))
+  await t.test('a restart', (t) => restart(t, client, server))
+})
+
+function clientOf(server: Dealgate): S3Client {
+  return new S3Client({
+    endpoint: server.endpoint,
+    region: server.region,
+    forcePathStyle: true,
+    credentials: { accessKeyId: server.accessKey, secretAccessKey: server.secretKey },
+    maxAttempts: 1,
+  })
+}
+
+async function tagsOf(client: S3Client, Key: string): Promise<Record<string, string>> {
+  const { TagSet = [] } = await client.send(new GetObjectTaggingCommand({ Bucket, Key }))
+  return Object.fromEntries(TagSet.map(({ Key = '', Value = '' }) => [Key, Value]))
+}
+
+async function objectTags(t: Test, client: S3Client, server: Dealgate): Promise<void> {
+  const put = (Key: string, Tagging?: string) =>
+    client.send(new PutObjectCommand({ Bucket, Key, Body: 'body', Tagging, Metadata: { a: 'b' } }))
+  const first = await put('a', 'colour=red&shape=%2Fround+one')
+  const tags = { colour: 'red', shape: '/round one' }
+  t.same(await tagsOf(client, 'a'), tags)
+  const head = await client.send(new HeadObjectCommand({ Bucket, Key: 'a' }))
+  const got = await client.send(new GetObjectCommand({ Bucket, Key: 'a', VersionId: 'null' }))
+  t.match([head.TagCount, got.TagCount, await got.Body?.transformToString()], [2, 2, 'body'])
+
+  await client.send(
+    new PutObjectTaggingCommand({
+      Bucket,
+      Key: 'a',
+      VersionId: 'null',
+      Tagging: { TagSet: [{ Key: 'x', Value: '' }] },
+    }),
+  )
+  t.same(await tagsOf(client, 'a'), { x: '' })
+  const tagged = await client.send(new HeadObjectCommand({ Bucket, Key: 'a' }))
+  t.same(
+    [tagged.ETag, tagged.Metadata, tagged.LastModified],
+    [first.ETag, { a: 'b' }, head.LastModified],
+    'all else stays',
+  )
+
+  const copy = (Key: string, more = {}) =>
+    client.send(new CopyObjectCommand({ Bucket, Key, CopySource: `${Bucket}/a`, ...more }))
+  await copy('b')
+  t.same(await tagsOf(client, 'b'), { x: '' }, 'a copy has the tags of its source')
+  await copy('b', { TaggingDirective: 'REPLACE', Tagging: 'y=1' })
+  t.same(await tagsOf(client, 'b'), { y: '1' })
+  await copy('b', { TaggingDirective: 'REPLACE' })
+  t.same(await tagsOf(client, 'b'), {})
+  await copy('a', { MetadataDirective: 'REPLACE', Metadata: { c: 'd' } })
+  t.same(await tagsOf(client, 'a'), { x: '' }, 'a copy onto itself keeps them')
+  await t.rejects(copy('b', { Tagging: 'y=1' }), { name: 'InvalidArgument' })
+
+  await new Upload({ client, params: { Bucket, Key: 'big', Body: bytes('big', 6 * MiB), Tagging: 'parts=2' } }).done()
+  t.same(await tagsOf(client, 'big'), { parts: '2' })
+
+  const set = (TagSet: { Key: string; Value: string }[]) =>
+    client.send(new PutObjectTaggingCommand({ Bucket, Key: 'a', Tagging: { TagSet } }))
+  await t.rejects(set(Array.from({ length: 11 }, (_, i) => ({ Key: `k${i}`, Value: '' }))), {
+    name: 'BadRequest',
+    message: 'Object tags cannot be greater than 10',
+  })
+  for (const Key of ['aws:x', '', 'x'.repeat(129), 'a!'])
+    await t.rejects(set([{ Key, Value: '' }]), { name: 'InvalidTag' }, Key.slice(0, 20))
+  await t.rejects(set([1, 2].map(() => ({ Key: 'a', Value: '' }))), { name: 'InvalidTag' })
+  await t.rejects(put('a', 'a=1&a=2'), { name: 'InvalidArgument' })
+  t.same(await tagsOf(client, 'a'), { x: '' }, 'what is refused changes nothing')
+  await t.rejects(tagsOf(client, 'none'), { name: 'NoSuchKey' })
+
+  await put('a')
+  t.same(await tagsOf(client, 'a'), {}, 'an overwritten object has none')
+  await set([{ Key: 'x', Value: '1' }])
+  await client.send(new DeleteObjectCommand({ Bucket, Key: 'a' }))
+  await put('a')
+  t.same(await tagsOf(client, 'a'), {}, 'nor has one that was removed and put anew')
+  const late = await send(server, { method: 'PUT', target: `/${Bucket}/a?tagging`, body: Buffer.from('no xml') })
+  t.match([late.status, late.code], [400, 'MalformedXML'])
+  const none = await send(server, { method: 'PUT', target: `/${Bucket}/a?tagging` })
+  t.match([none.status, none.code], [400, 'MissingRequestBodyError'])
+}
+
+const RULE = { AllowedMethods: ['GET'], AllowedOrigins: ['*'] }
+
+async function withBucket(t: Test, client: S3Client): Promise<void> {
+  const bucket = { Bucket: 'short-lived' }
+  await client.send(new CreateBucketCommand(bucket))
+  await t.rejects(client.send(new GetBucketTaggingCommand(bucket)), { name: 'NoSuchTagSet' })
+  await t.rejects(client.send(new GetBucketCorsCommand(bucket)), { name: 'NoSuchCORSConfiguration' })
+  await client.send(new PutBucketTaggingCommand({ ...bucket, Tagging: { TagSet: [{ Key: 'a', Value: '1' }] } }))
+  await client.send(new PutBucketCorsCommand({ ...bucket, CORSConfiguration: { CORSRules: [RULE] } }))
+  t.match(await client.send(new GetBucketTaggingCommand(bucket)), { TagSet: [{ Key: 'a', Value: '1' }] })
+  await client.send(new DeleteBucketCommand(bucket))
+  await t.rejects(client.send(new GetBucketCorsCommand(bucket)), { name: 'NoSuchBucket' })
+  await client.send(new CreateBucketCommand(bucket))
+  await t.rejects(client.send(new GetBucketTaggingCommand(bucket)), { name: 'NoSuchTagSet' })
+  await t.rejects(client.send(new GetBucketCorsCommand(bucket)), { name: 'NoSuchCORSConfiguration' })
+  const none = { Bucket: 'no-such-bucket' }
+  await t.rejects(client.send(new PutBucketCorsCommand({ ...none, CORSConfiguration: { CORSRules: [RULE] } })), {
+    name: 'NoSuchBucket',
+  })
+  await t.rejects(client.send(new PutBucketTaggingCommand({ ...none, Tagging: { TagSet: [] } })), {
+    name: 'NoSuchBucket',
+  })
+}
+
+async function preflight(t: Test, client: S3Client, server: Dealgate): Promise<void> {
+  const ask = async (headers: Record<string, string>, path = `/${Bucket}/any/key?uploads&X-Amz-Signature=0`) => {
+    const answer = await fetch(`${server.endpoint}${path}`, { method: 'OPTIONS', headers })
+    return { status: answer.status, headers: answer.headers, text: await answer.text() }
+  }
+  const asking = (origin: string, method: string, headers = '') => ({
+    origin,
+    'access-control-request-method': method,
+    ...(headers && { 'access-control-request-headers': headers }),
+  })
+  t.match(await ask(asking('http://a.example', 'PUT')), { status: 403, text: /CORSResponse: CORS is not enabled/ })
+  const CORSRules = [
+    { AllowedMethods: ['PUT'], AllowedOrigins: ['http://*.example'], AllowedHeaders: ['x-amz-*', 'Content-Type'] },
+    { AllowedMethods: ['GET', 'HEAD'], AllowedOrigins: ['*'], ExposeHeaders: ['ETag'], MaxAgeSeconds: 30 },
+  ]
+  await client.send(new PutBucketCorsCommand({ Bucket, CORSConfiguration: { CORSRules } }))
+  t.match((await client.send(new GetBucketCorsCommand({ Bucket }))).CORSRules, CORSRules)
+  const allowed = await ask(asking('http://a.example', 'PUT', 'X-Amz-Date, content-type'))
+  t.equal(allowed.status, 200)
+  t.match(Object.fromEntries(allowed.headers), {
+    'access-control-allow-origin': 'http://a.example',
+    'access-control-allow-methods': 'PUT',
+    'access-control-allow-headers': 'x-amz-date, content-type',
+    'access-control-allow-credentials': 'true',
+    vary: /Origin/,
+  })
+  t.equal((await ask(asking('http://a.example', 'GET'), `/${Bucket}?list-type=2`)).status, 200)
+  for (const refused of [
+    asking('http://a.example', 'DELETE'),
+    asking('http://a.other', 'PUT'),
+    asking('http://a.example', 'PUT', 'range'),
+  ])
+    t.match(await ask(refused), {
+      status: 403,
+      text: /AccessForbidden.*CORSResponse: This CORS request is not allowed/,
+    })
+  t.match(await ask(asking('http://a.example', 'PATCH')), { status: 400, text: /BadRequest/ })
+  t.match(await ask({ origin: 'http://a.example' }), { status: 400 })
+  t.match(await ask({ 'access-control-request-method': 'PUT' }), { status: 400 })
+
+  await client.send(new PutObjectCommand({ Bucket, Key: 'seen', Body: 'x' }))
+  const get = (unsignedHeaders: Record<string, string>, key = 'seen') =>
+    send(server, { method: 'GET', target: `/${Bucket}/${key}`, unsignedHeaders })
+  const open = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'ETag', vary: /Origin/ }
+  t.match((await get({ origin: 'http://any' })).headers, open)
+  t.match((await get({ origin: 'http://any' }, 'none')).headers, open, 'errors too')
+  t.match(await fetch(`${server.endpoint}/${Bucket}/seen`, { headers: { origin: 'http://any' } }), { status: 403 })
+  t.equal((await get({})).headers['access-control-allow-origin'], undefined)
+  const put = { method: 'PUT', target: `/${Bucket}/seen`, body: Buffer.from('y') }
+  const stranger = await send(server, { ...put, unsignedHeaders: { origin: 'http://any' } })
+  t.match([stranger.status, stranger.headers.vary], [200, /Origin/])
+  t.equal(stranger.headers['access-control-allow-origin'], undefined)
+}
+
+async function awsCli(t: Test, server: Dealgate): Promise<void> {
+  for (const version of await awsVersions(t)) {
+    await t.test(version.name, async (t) => {
+      const aws = await Aws.start(t, version, server, await temporaryFolder(t))
+      const bucket = ['--bucket', Bucket]
+      const object = [...bucket, '--key', 'by-cli']
+      const body = join(aws.home, 'body')
+      await writeFile(body, 'body')
+      await aws.api('put-object', ...object, '--body', body, '--tagging', 'a=1&b=2')
+      const TagSet = [{ Key: 'c', Value: '3' }]
+      t.same((await aws.api('get-object-tagging', ...object)).TagSet.length, 2)
+      await aws.api('put-object-tagging', ...object, '--tagging', JSON.stringify({ TagSet }))
+      t.same((await aws.api('get-object-tagging', ...object)).TagSet, TagSet)
+      await aws.s3('cp', `s3://${Bucket}/by-cli`, `s3://${Bucket}/by-cli-2`)
+      t.same((await aws.api('get-object-tagging', ...bucket, '--key', 'by-cli-2')).TagSet, TagSet)
+      await aws.api('delete-object-tagging', ...object)
+      t.same((await aws.api('get-object-tagging', ...object)).TagSet, [])
+      await aws.api('put-bucket-tagging', ...bucket, '--tagging', JSON.stringify({ TagSet }))
+      t.same((await aws.api('get-bucket-tagging', ...bucket)).TagSet, TagSet)
+      await aws.api('delete-bucket-tagging', ...bucket)
+      t.match(await aws.apiFailing('get-bucket-tagging', ...bucket), 'NoSuchTagSet')
+      const cors = JSON.stringify({ CORSRules: [{ ...RULE, ID: 'one', MaxAgeSeconds: 5 }] })
+      await aws.api('put-bucket-cors', ...bucket, '--cors-configuration', cors)
+      t.same(await aws.api('get-bucket-cors', ...bucket), JSON.parse(cors))
+      await aws.api('delete-bucket-cors', ...bucket)
+      t.match(await aws.apiFailing('get-bucket-cors', ...bucket), 'NoSuchCORSConfiguration')
+      const wrong = JSON.stringify({ CORSRules: [{ ...RULE, AllowedMethods: ['PATCH'] }] })
+      t.match(await aws.apiFailing('put-bucket-cors', ...bucket, '--cors-configuration', wrong), 'InvalidRequest')
+    })
+  }
+}
+
+async function s3cmd(t: Test, server: Dealgate): Promise<void> {
+  const path = await findClient(t, 's3cmd')
+  if (!path) return
+  const home = await temporaryFolder(t)
+  const { host } = new URL(server.endpoint)
+  const options = [
+    ...[`--access_key=${server.accessKey}`, `--secret_key=${server.secretKey}`, `--region=${server.region}`],
+    ...[`--host=${host}`, `--host-bucket=${host}`, '--no-ssl', '--config=/dev/null'],
+  ]
+  const call = async (...args: string[]) => (await run(path, [...options, ...args], { env: { HOME: home } })).toString()
+  const rules = join(home, 'cors.xml')
+  await writeFile(
+    rules,
+    '<CORSConfiguration><CORSRule><ID>Allow</ID><AllowedOrigin>http://a.example</AllowedOrigin><AllowedMethod>GET</AllowedMethod><AllowedHeader>*</AllowedHeader></CORSRule></CORSConfiguration>',
+  )
+  await call('setcors', rules, `s3://${Bucket}`)
+  t.match(await call('info', `s3://${Bucket}`), /CORS:\s+<\?xml.*<CORSConfiguration.*http:\/\/a\.example/s)
+  await call('delcors', `s3://${Bucket}`)
+  t.match(await call('info', `s3://${Bucket}`), /CORS:\s+none/)
+  await writeFile(rules, '<CORSConfiguration/>')
+  t.match(
+    await runFailing(path, [...options, 'setcors', rules, `s3://${Bucket}`], { env: { HOME: home } }),
+    'MalformedXML',
+  )
+}
+
+async function rclone(t: Test, server: Dealgate): Promise<void> {
+  const path = await findClient(t, 'rclone')
+  if (!path) return
+  const home = await temporaryFolder(t)
+  await writeFile(join(home, 'rclone.conf'), '')
+  const env = {
+    HOME: home,
+    RCLONE_CONFIG: join(home, 'rclone.conf'),
+    RCLONE_CONFIG_DG_TYPE: 's3',
+    RCLONE_CONFIG_DG_PROVIDER: 'Other',
+    RCLONE_CONFIG_DG_ENDPOINT: server.endpoint,
+    RCLONE_CONFIG_DG_REGION: server.region,
+    RCLONE_CONFIG_DG_ACCESS_KEY_ID: server.accessKey,
+    RCLONE_CONFIG_DG_SECRET_ACCESS_KEY: server.secretKey,
+    RCLONE_RETRIES: '1',
+  }
+  const folder = join(home, 'in')
+  await mkdir(folder)
+  await writeFile(join(folder, 'a.txt'), 'with metadata')
+  const metadata = ['--metadata', '--metadata-set', 'cache-control=no-store', '--metadata-set', 'colour=green']
+  const headers = ['--header-upload', 'x-amz-tagging: by=rclone']
+  await run(path, ['copy', folder, `dg:${Bucket}/rclone`, ...metadata, ...headers], { env })
+  const listed = await run(path, ['lsjson', '--metadata', `dg:${Bucket}/rclone`], { env })
+  t.match(JSON.parse(listed.toString()), [{ Metadata: { 'cache-control': 'no-store', colour: 'green' } }])
+  const tagging = await send(server, { method: 'GET', target: `/${Bucket}/rclone/a.txt?tagging` })
+  t.match(tagging.body.toString(), '<Key>by</Key><Value>rclone</Value>')
+  await run(path, ['touch', '--timestamp', '2001-02-03T04:05:06', `dg:${Bucket}/rclone/a.txt`], { env })
+  const touched = await send(server, { method: 'GET', target: `/${Bucket}/rclone/a.txt?tagging` })
+  t.match(touched.body.toString(), '<Value>rclone</Value>', 'a new time, set by a copy onto itself, keeps the tags')
+  await run(path, ['copy', `dg:${Bucket}/rclone`, join(home, 'out'), '--metadata'], { env })
+  t.equal(await readFile(join(home, 'out/a.txt'), 'utf8'), 'with metadata')
+}
+
+async function minioJs(t: Test, server: Dealgate): Promise<void> {
+  const { hostname, port } = new URL(server.endpoint)
+  const minio = new MinioClient({
+    endPoint: hostname,
+    port: Number(port),
+    useSSL: false,
+    accessKey: server.accessKey,
+    secretKey: server.secretKey,
+    region: server.region,
+  })
+  await minio.putObject(Bucket, 'minio', 'body', 4)
+  await minio.setObjectTagging(Bucket, 'minio', { colour: 'blue', empty: '' })
+  t.match(await minio.getObjectTagging(Bucket, 'minio'), [{ Key: 'colour', Value: 'blue' }, { Key: 'empty' }])
+  await minio.removeObjectTagging(Bucket, 'minio', { versionId: 'null' })
+  t.same(await minio.getObjectTagging(Bucket, 'minio'), [])
+  await minio.setBucketTagging(Bucket, { team: 'one' })
+  t.same(await minio.getBucketTagging(Bucket), [{ Key: 'team', Value: 'one' }])
+  await minio.removeBucketTagging(Bucket)
+  await t.rejects(minio.getBucketTagging(Bucket), { code: 'NoSuchTagSet' })
+}
+
+async function restart(t: Test, client: S3Client, server: Dealgate): Promise<void> {
+  await client.send(new PutObjectCommand({ Bucket, Key: 'kept', Body: 'x', Tagging: 'a=1' }))
+  await client.send(new PutBucketTaggingCommand({ Bucket, Tagging: { TagSet: [{ Key: 'b', Value: '2' }] } }))
+  await server.kill9()
+  await server.start()
+  const again = clientOf(server)
+  t.teardown(() => again.destroy())
+  t.same(await tagsOf(again, 'kept'), { a: '1' })
+  t.match(await again.send(new GetBucketTaggingCommand({ Bucket })), { TagSet: [{ Key: 'b', Value: '2' }] })
+}
