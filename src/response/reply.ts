@@ -32,3 +32,9 @@ export function empty(headers: ReplyHeaders = {}, status = 200): Reply {
 export function noContent(headers: ReplyHeaders = {}): Reply {
   return { status: 204, headers }
 }
+
+/** The answer of something that is under way already. What it fails with reaches whoever sends the reply; nobody else has to look at it before. */
+export function late(document: Promise<string>): Reply {
+  document.catch(() => {})
+  return { status: 200, headers: { 'content-type': 'application/xml' }, body: { late: document } }
+}

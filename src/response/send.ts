@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { S3Error } from '../errors/s3-error.js'
 import { XML_DECLARATION } from '../xml.js'
-import { type ErrorPlace, errorElement, toS3Error } from './error-reply.js'
+import { type ErrorPlace, errorElement, errorReply, toS3Error } from './error-reply.js'
 import { relay } from './relay.js'
-import type { LateBody, RelayBody, Reply } from './reply.js'
+import type { LateBody, RelayBody, Reply, ReplyHeaders } from './reply.js'
 
 /** A document that is not ready by then gets its 200 and white space ahead of it, and more of it as often, ms. Clients give up after 60 s of silence. */
 const LATE_EVERY_MS = 10_000
@@ -30,8 +30,7 @@ export async function send(
   place: ErrorPlace,
 ): Promise<Sent> {
   const { body } = reply
-  const headers: Record<string, string | number> = { 'x-amz-request-id': place.id, 'x-amz-id-2': place.id }
-  for (const [name, value] of Object.entries(reply.headers)) if (value !== undefined) headers[name] = value
+  const headers = { ...ids(place), ...defined(reply.headers) }
   if (!incoming.complete && declaresBody(incoming)) takeIn(incoming)
   try {
     if (isLate(body)) return await sendLate(outgoing, reply.status, headers, body, place)
@@ -46,10 +45,30 @@ export async function send(
     }
     return { bytes: 0 }
   } catch (thrown) {
-    // The status is out already: a cut connection is the one way left to say that the body is not complete.
-    outgoing.destroy()
-    return { bytes: 0, failure: toS3Error(thrown) }
+    const failure = toS3Error(thrown)
+    if (isRelay(body)) body.download.discard()
+    // With the status out, a cut connection is the one way left to say that the body is not complete.
+    if (outgoing.headersSent || outgoing.destroyed) outgoing.destroy()
+    else sendError(outgoing, incoming.method, failure, place)
+    return { bytes: 0, failure }
   }
+}
+
+/** The reply's own headers could not be sent: the error goes without them. */
+function sendError(outgoing: ServerResponse, method: string | undefined, error: S3Error, place: ErrorPlace): void {
+  const { status, headers, body } = errorReply(error, place)
+  outgoing.statusMessage = ''
+  sendWhole(outgoing, method, status, { ...ids(place), ...defined(headers) }, body as string)
+}
+
+function ids(place: ErrorPlace): Record<string, string> {
+  return { 'x-amz-request-id': place.id, 'x-amz-id-2': place.id }
+}
+
+function defined(headers: ReplyHeaders): Record<string, string | number> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  )
 }
 
 function sendWhole(

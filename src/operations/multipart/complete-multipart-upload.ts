@@ -3,6 +3,7 @@ import type { Context } from '../../context.js'
 import { S3Error } from '../../errors/s3-error.js'
 import { defineOperation } from '../../registry/operation.js'
 import type { S3Request } from '../../request/s3-request.js'
+import { late } from '../../response/reply.js'
 import type { CompletedUpload, PartRecord, UploadRecord } from '../../state/state.js'
 import { digesting } from '../../store/digesting.js'
 import type { Source } from '../../store/store.js'
@@ -23,11 +24,7 @@ export const completeMultipartUpload = defineOperation({
   async run(request, context) {
     const wanted = await readPartList(request, context)
     context.requireKey(request.bucket, request.key, 'write')
-    return {
-      status: 200,
-      headers: { 'content-type': 'application/xml' },
-      body: { late: complete(request, context, wanted) },
-    }
+    return late(complete(request, context, wanted))
   },
 })
 

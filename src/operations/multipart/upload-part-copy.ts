@@ -2,6 +2,7 @@ import type { Context } from '../../context.js'
 import { S3Error } from '../../errors/s3-error.js'
 import { defineOperation } from '../../registry/operation.js'
 import type { S3Request } from '../../request/s3-request.js'
+import { late } from '../../response/reply.js'
 import type { UploadRecord } from '../../state/state.js'
 import type { Source } from '../../store/store.js'
 import { document, element } from '../../xml.js'
@@ -23,11 +24,7 @@ export const uploadPartCopy = defineOperation({
     const source = await context.store.head(from.bucket, from.key)
     checkSource(request, source)
     const range = copiedRange(request, source.size)
-    return {
-      status: 200,
-      headers: { 'content-type': 'application/xml' },
-      body: { late: copy(context, upload, partNumber, copiedBytes(context, source, range)) },
-    }
+    return late(copy(context, upload, partNumber, copiedBytes(context, source, range)))
   },
 })
 

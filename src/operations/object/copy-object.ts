@@ -3,6 +3,7 @@ import { S3Error } from '../../errors/s3-error.js'
 import { requireAclTrue } from '../../policy/apply-acl.js'
 import { defineOperation } from '../../registry/operation.js'
 import type { S3Request } from '../../request/s3-request.js'
+import { late } from '../../response/reply.js'
 import type { Precondition, PutRequest, PutResult, StoredObject } from '../../store/store.js'
 import { TAGGING, TAGGING_DIRECTIVE, taggingOfCopy } from '../../tagging/tagging-headers.js'
 import { document, element } from '../../xml.js'
@@ -36,11 +37,7 @@ export const copyObject = defineOperation({
     const tags = taggingOfCopy(request.headers, source.tags)
     const precondition = writePrecondition(request.headers)
     if (precondition) precondition(await context.store.find(request.bucket, request.key))
-    return {
-      status: 200,
-      headers: { 'content-type': 'application/xml' },
-      body: { late: copy(request, context, source, { attributes, tags }) },
-    }
+    return late(copy(request, context, source, { attributes, tags }))
   },
 })
 

@@ -1,0 +1,55 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setImmediate as turn } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { S3Error } from '../../src/errors/s3-error.js'
+import { late, type Reply } from '../../src/response/reply.js'
+import { type Sent, send } from '../../src/response/send.js'
+
+const place = { id: 'ID', resource: '/b/k' }
+
+/** Has one request answered with `reply`. */
+async function answered(t: Test, reply: Reply, method = 'GET'): Promise<{ response: Response; sent: Sent }> {
+  let resolve = (_: Sent) => {}
+  const sent = new Promise<Sent>((settle) => {
+    resolve = settle
+  })
+  const server = createServer(async (incoming: IncomingMessage, outgoing: ServerResponse) =>
+    resolve(await send(incoming, outgoing, reply, place)),
+  )
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  t.teardown(() => server.close().closeAllConnections())
+  const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, { method })
+  return { response, sent: await sent }
+}
+
+t.test('headers that cannot be sent are an error, and the download behind them is given up', async (t) => {
+  for (const method of ['GET', 'HEAD']) {
+    let discarded = 0
+    const download = {
+      first: 0,
+      last: 0,
+      consume: async () => {},
+      lend: async () => {},
+      discard: () => void discarded++,
+    }
+    const reply: Reply = { status: 200, headers: { etag: '"a"', 'x-amz-meta-a': '\u20ac' }, body: { download } }
+    const { response, sent } = await answered(t, reply, method)
+    t.equal(response.status, 500)
+    t.equal(response.headers.get('x-amz-request-id'), 'ID')
+    t.equal(response.headers.get('etag'), null)
+    t.match(await response.text(), method === 'GET' ? /<Code>InternalError<.*<RequestId>ID</ : /^$/)
+    t.match(sent, { failure: { code: 'InternalError' } })
+    t.equal(discarded, 1)
+  }
+})
+
+t.test('a late answer that fails before it is sent fails nobody but its client', async (t) => {
+  // Without a look at it, the rejection would end the process here.
+  const reply = late(Promise.reject(new S3Error('NoSuchUpload')))
+  await turn()
+  const { response, sent } = await answered(t, reply)
+  t.equal(response.status, 404)
+  t.match(await response.text(), /<Code>NoSuchUpload</)
+  t.match(sent, { failure: { code: 'NoSuchUpload' } })
+})
