@@ -67,7 +67,12 @@ function mustLookFirst(request: S3Request<'object'>): boolean {
 
 async function openAtOnce(request: S3Request<'object'>, context: Context): Promise<Opened> {
   const range = parseRange(request.headers.range)
-  const { object, download } = await context.store.open(request.bucket, request.key, range)
+  const { object, download } = await context.store.open(request.bucket, request.key, range).catch(async (error) => {
+    // Conditions come before the range, RFC 9110 section 13.2.2: the object may be a shorter one by now.
+    if (error instanceof S3Error && error.code === 'InvalidRange')
+      checkConditions(request.headers, await context.store.head(request.bucket, request.key), READ)
+    throw error
+  })
   try {
     checkConditions(request.headers, object, READ)
   } catch (error) {
