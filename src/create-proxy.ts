@@ -260,7 +260,8 @@ function openOwnState(options: ProxyOptions, log: Logger): Promise<State> {
 
 function logRequest(log: Logger, entry: AccessEntry, access: boolean): void {
   const { cause, ...line } = entry
-  if (entry.status >= 500)
+  // 501 is what a client gets that asks for what there is not.
+  if (entry.status >= 500 && entry.status !== 501)
     log.error(
       { requestId: entry.requestId, operation: entry.operation, code: entry.error, err: cause },
       'request failed',
