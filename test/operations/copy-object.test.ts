@@ -25,7 +25,7 @@ async function relayTo(
       answer.pipe(response)
     })
     onward.on('error', () => response.destroy())
-    request.on('close', () => request.complete || onward.destroy())
+    response.on('close', () => onward.destroy())
     request.pipe(onward)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
