@@ -4,13 +4,16 @@ import type { StoredHeaders, UploadAttributes } from '../../gateway/gateway.js'
 
 const META = 'x-amz-meta-'
 
+/** S3's own: gateways differ in theirs. */
+const DEFAULT_TYPE = 'binary/octet-stream'
+
 /**
  * What a write says of the object beside its bytes. Throws MetadataTooLarge.
  * @param maxMetadataBytes names and values of user metadata together
  */
 export function readAttributes(headers: IncomingHttpHeaders, maxMetadataBytes: number): Omit<UploadAttributes, 'etag'> {
   return {
-    contentType: headers['content-type'] || undefined,
+    contentType: headers['content-type'] || DEFAULT_TYPE,
     headers: storedHeaders(headers),
     metadata: readMetadata(headers, maxMetadataBytes),
   }
