@@ -38,7 +38,7 @@ export function readAttributes({ request, target, context }: Exchange): Attribut
     const isMetadata = name.startsWith(metaPrefix)
     if (isMetadata) metadataBytes += name.length + value.length
     const isKept = isMetadata || name === storageClass || (KEPT as readonly string[]).includes(name)
-    if (isKept && NAME.test(name) && value !== '') headers[name] = value
+    if (isKept && NAME.test(name) && (isMetadata || value !== '')) headers[name] = value
   }
   if (metadataBytes > (small ? SMALL_METADATA_BYTES : limits.maxMetadataBytes)) {
     throw new GatewayError('MetadataTooLarge')
