@@ -88,7 +88,8 @@ const awkward = fc.constantFrom(
 const key = fc
   .array(fc.oneof(text, awkward), { minLength: 1, maxLength: 4 })
   .map((parts) => `/bucket/${parts.join('')}`)
-const name = fc.oneof(text, awkward).filter((n) => n !== '' && !/^x-amz-/i.test(n))
+// The other signer keeps parameters in a plain object, in which "__proto__" is not one.
+const name = fc.oneof(text, awkward).filter((n) => n !== '' && n !== '__proto__' && !/^x-amz-/i.test(n))
 const query = fc.dictionary(name, fc.oneof(text, awkward, fc.array(text, { minLength: 1, maxLength: 3 })), {
   maxKeys: 4,
   noNullPrototype: true,
