@@ -38,7 +38,7 @@ const UNSET: readonly (readonly [command: string, code: string])[] = [
 
 async function awsCli(t: Test, version: AwsVersion, server: Dealgate): Promise<void> {
   const cli = await Aws.start(t, version, server, await temporaryFolder(t))
-  const bucket = ['--bucket', 'rest-of-s3']
+  const bucket = ['--bucket', version.name.replace(/[^a-z0-9]+/g, '-')]
   const object = [...bucket, '--key', 'key']
   await cli.api('create-bucket', ...bucket)
   await cli.api('put-object', ...object)
