@@ -7,9 +7,11 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** True when the program can be started; a test of it is skipped otherwise. */
+/** True when the program can be started; a test of it is skipped otherwise, or fails with REQUIRE_CLIENTS=1. */
 export function isInstalled(program: string): boolean {
-  return spawnSync(program, ['--version'], { stdio: 'ignore' }).status === 0
+  const found = spawnSync(program, ['--version'], { stdio: 'ignore' }).status === 0
+  if (!found && process.env.REQUIRE_CLIENTS === '1') throw new Error(`${program} is not installed`)
+  return found
 }
 
 /** Runs a client program to its end, in an environment without settings of the user's own. */
