@@ -1,11 +1,14 @@
 import { join, resolve } from 'node:path'
-import { DatabaseSync } from '@photostructure/sqlite'
+import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite'
 
 /** The data folder belongs to another running instance. */
 export class DataInUseError extends Error {
   override readonly name = 'DataInUseError'
   readonly code = 'DATA_IN_USE'
 }
+
+/** A connection that nothing refers to is closed by the garbage collector, and its lock with it, although what it guards may run on. */
+const held = new Set<DatabaseSyncInstance>()
 
 /**
  * Takes an existing folder for this instance alone, and returns how to give it back. The lock is SQLite's on an empty database, so the system
@@ -24,7 +27,10 @@ export function lockFolder(folder: string): () => void {
       { cause },
     )
   }
-  return () => lock.close()
+  held.add(lock)
+  return () => {
+    if (held.delete(lock)) lock.close()
+  }
 }
 
 function isBusy(error: unknown): boolean {

@@ -7,6 +7,9 @@ export interface FolderLock {
   release(): void
 }
 
+/** A connection that nothing refers to is closed by the garbage collector, and its lock with it, although what it guards may run on. */
+const held = new Set<DatabaseSyncInstance>()
+
 /**
  * Keeps a folder to ourselves, against other processes and against a second opener in this one. It is SQLite's exclusive lock on an empty database,
  * which the system releases however the process ends (https://www.sqlite.org/lockingv3.html). Throws StateError DATA_IN_USE.
@@ -28,8 +31,13 @@ export function lockFolder(folder: string): FolderLock {
     }
     throw new StateError('DATA_FOLDER', `The folder ${folder} cannot be locked: ${reasonOf(error)}`, error)
   }
-  const held = database
-  return { release: () => held.isOpen && held.close() }
+  const lock = database
+  held.add(lock)
+  return {
+    release() {
+      if (held.delete(lock)) lock.close()
+    },
+  }
 }
 
 /** SQLITE_BUSY or SQLITE_LOCKED, extended codes too (https://www.sqlite.org/rescode.html). */
