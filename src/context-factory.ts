@@ -37,6 +37,8 @@ export interface ContextFactory {
   readonly own: Gateway
   /** Objects as it sees them: for what the server does by itself. */
   readonly ownStore: Store
+  /** What the server works with where nobody asked it to: everything, as its own account. */
+  readonly ownContext: Context
 }
 
 type View = Pick<Context, 'gateway' | 'store' | 'requireWholeBucket' | 'requireKey'>
@@ -47,7 +49,8 @@ export function contextFactory(parts: ContextParts): ContextFactory {
   // By the object, not by its access key id: whoever replaces an identity replaces what it may do.
   const views = new WeakMap<Identity, View>()
   const partChecksums = partChecksumRecords(shared.state)
-  const storeOf = (gateway: Gateway, lookUps: Gateway) => createStore({ ...shared, gateway, lookUps, partChecksums })
+  const storeOf = (gateway: Gateway, lookUps: Gateway) =>
+    createStore({ ...shared, gateway, lookUps, partChecksums, archives: shared.storageClasses.size > 0 })
 
   function viewOf(identity: Identity): View {
     const known = views.get(identity)
@@ -91,5 +94,6 @@ export function contextFactory(parts: ContextParts): ContextFactory {
     return { ...shared, ...view, own, caller, as }
   }
 
-  return { for: contextFor, anonymous: () => contextOf(anonymous, undefined), own, ownStore: open.store }
+  const ownContext = contextOf(unrestricted(own), undefined)
+  return { for: contextFor, anonymous: () => contextOf(anonymous, undefined), own, ownStore: open.store, ownContext }
 }

@@ -16,7 +16,7 @@ import { notifications } from './notifications/plugin.js'
 import { joinWebhooks, type Webhook } from './notifications/webhooks.js'
 import { s3Plugin } from './operations/index.js'
 import { createPassthrough } from './passthrough/passthrough.js'
-import type { Plugin } from './registry/plugin.js'
+import type { Plugin, PluginHost } from './registry/plugin.js'
 import { combineHooks } from './registry/run-hooks.js'
 import { storageClassesOf } from './registry/storage-class.js'
 import { createTable, type OperationTable } from './registry/table.js'
@@ -176,7 +176,8 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     await releaseState()
   }
   try {
-    for (const plugin of plugins) await startPlugin(plugin)
+    const host = { state, settings, own: contexts.ownContext, now: options.now ?? Date.now }
+    for (const plugin of plugins) await startPlugin(plugin, { ...host, log: log.child({ plugin: plugin.name }) })
   } catch (error) {
     await stop()
     throw error
@@ -242,9 +243,9 @@ async function combine(plugins: readonly Plugin[]) {
   return { table: createTable(plugins), storageClasses: storageClassesOf(plugins) }
 }
 
-async function startPlugin(plugin: Plugin): Promise<void> {
+async function startPlugin(plugin: Plugin, host: PluginHost): Promise<void> {
   try {
-    await plugin.start?.()
+    await plugin.start?.(host)
   } catch (cause) {
     throw new Error(
       `The plugin "${plugin.name}" failed to start: ${cause instanceof Error ? cause.message : String(cause)}`,

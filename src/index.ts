@@ -8,7 +8,14 @@ export { defaultLimits, type Limits } from './limits.js'
 export { createLogger, type Logger } from './log.js'
 export type { Webhook } from './notifications/webhooks.js'
 export { defineOperation, type Operation, type Selector } from './registry/operation.js'
-export { type AnyOperation, definePlugin, type Plugin } from './registry/plugin.js'
+export {
+  type AnyOperation,
+  definePlugin,
+  type Plugin,
+  type PluginDefinition,
+  type PluginFactory,
+  type PluginHost,
+} from './registry/plugin.js'
 export type { StorageClass, TransitionedObject } from './registry/storage-class.js'
 export type { S3Request } from './request/s3-request.js'
 export { empty, noContent, type Reply, type ReplyHeaders, xml } from './response/reply.js'

@@ -75,6 +75,16 @@ export function restrictGateway(gateway: Gateway, rights: Rights, look: Access =
         () => requireKey(rights, bucket, key, 'read'),
         () => gateway.presignedGet(bucket, key, expirySeconds, host),
       ),
+    // A call about no bucket is about the network, or about a deal that whoever makes the call has looked for among those of the identity's buckets.
+    call: (call) =>
+      checked(
+        () => {
+          if (call.bucket === undefined) return
+          if (call.key === undefined) requireWholeBucket(rights, call.bucket, call.access)
+          else requireKey(rights, call.bucket, call.key, call.access)
+        },
+        () => gateway.call(call),
+      ),
     remove: (bucket, key) =>
       checked(
         () => writing(bucket, key),

@@ -8,6 +8,7 @@ import { upload } from './object-upload.js'
 import { listPolicies, setPolicy } from './policies.js'
 import { presignedGet } from './presigned-get.js'
 import { remove } from './remove.js'
+import { restCall } from './rest-call.js'
 import { download } from './rest-download.js'
 import { isRecord } from './rpc.js'
 import { stat } from './stat.js'
@@ -34,6 +35,7 @@ export function accountGateway(tools: Tools): Gateway {
     setPolicy: (bucket, prefix, policy) => setPolicy(tools.session, bucket, prefix, policy),
     presignedGet: (bucket, key, expirySeconds, host) =>
       presignedGet(tools.session, { bucket, key, expirySeconds, host }),
+    call: (call) => restCall(tools, call),
     async ready() {
       await tools.features.ask(tools.session)
     },

@@ -73,6 +73,7 @@ export function anonymousGateway(tools: Tools, account: Gateway): Gateway {
     listPolicies: denied,
     setPolicy: denied,
     presignedGet: denied,
+    call: denied,
   }
 }
 

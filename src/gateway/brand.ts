@@ -11,6 +11,8 @@ export const neutralBrand: Brand = Object.freeze({ path: 'gateway', header: 'clo
 /** Every name on the wire that holds a brand word. */
 export interface BrandNames {
   readonly rpcPath: string
+  /** `/gateway/<rest>`; the rest is percent-encoded already. */
+  ownPath(rest: string): string
   uploadPath(bucket: string, key: string): string
   downloadPath(bucket: string, key: string): string
   /** `x-cloud-<suffix>`, lower-case. */
@@ -31,6 +33,7 @@ export function brandNames(brand: Brand): BrandNames {
     `/${path}/${verb}/${encodeSegment(bucket)}/${encodePath(key)}`
   return {
     rpcPath: `/${path}/webrpc`,
+    ownPath: (rest) => `/${path}/${rest}`,
     uploadPath: (bucket, key) => target('upload', bucket, key),
     downloadPath: (bucket, key) => target('download', bucket, key),
     header: (suffix) => `x-${header}-${suffix}`,

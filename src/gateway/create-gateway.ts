@@ -63,6 +63,7 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
   const shared = {
     rpc,
     rest,
+    address: url,
     names,
     log,
     timeoutMs,

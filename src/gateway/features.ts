@@ -9,6 +9,10 @@ export const legacyFeatures: GatewayFeatures = Object.freeze({
   objectHead: false,
   exactRemove: false,
   anyKey: false,
+  dealTokens: false,
+  dealStatus: false,
+  dealProviders: false,
+  dealEviction: false,
 })
 
 /** For how long the answer of web.ServerInfo is believed, ms: an upgraded gateway is noticed without a restart of ours. */
@@ -61,5 +65,9 @@ function readFeatures(list: unknown): GatewayFeatures {
     objectHead: has('object-head'),
     exactRemove: has('exact-remove'),
     anyKey: has('any-key'),
+    dealTokens: has('deal-tokens'),
+    dealStatus: has('deal-status'),
+    dealProviders: has('deal-providers'),
+    dealEviction: has('deal-eviction'),
   }
 }

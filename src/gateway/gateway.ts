@@ -32,6 +32,8 @@ export interface GatewayObject {
   readonly headers?: StoredHeaders
   /** User metadata, lower-case names without prefix; present as `headers` is. */
   readonly metadata?: Readonly<Record<string, string>>
+  /** The gateway lists it and holds no copy of its bytes: see `deal-eviction`. */
+  readonly cold?: true
 }
 
 export type ListEntry =
@@ -118,6 +120,43 @@ export interface GatewayFeatures {
   readonly exactRemove: boolean
   /** Any UTF-8 key up to 1024 bytes can be stored. */
   readonly anyKey: boolean
+  /** Making a deal takes a client token, by which a repeated request is known; its progress can be asked for. */
+  readonly dealTokens: boolean
+  /** The state of a deal can be asked for. */
+  readonly dealStatus: boolean
+  /** The storage providers can be asked for. */
+  readonly dealProviders: boolean
+  /** The local copy of an object with a deal can be given up, once a retrieval has been compared with it. */
+  readonly dealEviction: boolean
+}
+
+/** A call of one of the gateway's REST paths that answer JSON: `/<word>/<endpoint>[/<bucket>[/<key>]]`. */
+export interface GatewayCall {
+  readonly method: 'GET' | 'POST'
+  /** `deal`, `bucket/retrieve`, `dealstatus`. Sent as it is. */
+  readonly endpoint: string
+  readonly bucket?: string
+  readonly key?: string
+  /** A last path segment of a call that is about no bucket, such as the CID of a deal. */
+  readonly id?: string
+  /** Sent as JSON. */
+  readonly body?: Readonly<Record<string, string>>
+  /** Neutral names without the brand's word: `{ 'client-token': 'x' }` is sent as x-cloud-client-token. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** What the caller needs a right to. */
+  readonly access: 'read' | 'write'
+  /** Until the whole answer is there, ms; default as for every call. */
+  readonly timeoutMs?: number
+  readonly signal?: AbortSignal
+}
+
+/** Whatever the gateway answered, also a failure. */
+export interface GatewayAnswer {
+  readonly status: number
+  /** undefined when the body is not JSON. */
+  readonly json: unknown
+  /** At most 8 MiB. */
+  readonly text: string
 }
 
 /** What everybody may do with a bucket's objects, log-in or not. */
@@ -159,6 +198,11 @@ export interface Gateway {
    * @param host as the one who follows the link will send it
    */
   presignedGet(bucket: string, key: string, expirySeconds: number, host: string): Promise<string>
+  /**
+   * Throws S3Error when nothing was done because the gateway could not be reached or asked (for a GET also when the answer got lost), and OutcomeUnknown
+   * when a POST was sent and its answer got lost.
+   */
+  call(call: GatewayCall): Promise<GatewayAnswer>
   /** True when the gateway answers and accepts our log-in. */
   ready(): Promise<void>
 }

@@ -12,6 +12,7 @@ export interface RawEntry {
   readonly isPrefix: boolean
   readonly etag?: string
   readonly generation?: string
+  readonly cold?: true
 }
 
 /** RFC 3339, any precision. */
@@ -20,7 +21,7 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
 /** Throws TypeError for what is no entry. */
 export function readEntry(value: unknown): RawEntry {
   if (!isRecord(value)) throw new TypeError('an entry of a listing is no object')
-  const { name, size, lastModified, contentType, etag, generation, isPrefix } = value
+  const { name, size, lastModified, contentType, etag, generation, isPrefix, cold } = value
   if (typeof name !== 'string' || name === '') throw new TypeError('an entry of a listing has no name')
   if (typeof lastModified !== 'string' || !TIME.test(lastModified))
     throw new TypeError('an entry of a listing has no time')
@@ -35,6 +36,7 @@ export function readEntry(value: unknown): RawEntry {
     isPrefix: isPrefix === true || (name.endsWith('/') && lastModified.startsWith('0001-01-01T')),
     ...(typeof etag === 'string' && etag !== '' ? { etag } : {}),
     ...(typeof generation === 'string' || typeof generation === 'number' ? { generation: String(generation) } : {}),
+    ...(cold === true ? { cold } : {}),
   }
 }
 
@@ -48,5 +50,6 @@ export function toObject(features: GatewayFeatures, entry: RawEntry): GatewayObj
     contentType: entry.contentType || DEFAULT_TYPE,
     stamp: stampOf(features, { key: entry.name, ...entry, generation: entry.generation }),
     ...(etag === undefined ? {} : { etag }),
+    ...(entry.cold ? { cold: true } : {}),
   }
 }

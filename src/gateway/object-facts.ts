@@ -117,6 +117,7 @@ export function factsFromHeaders(
     ...(etag === undefined ? {} : { etag }),
     headers,
     metadata,
+    ...(answer[names.header('storage-state')] === 'cold' ? { cold: true as const } : {}),
   }
 }
 

@@ -130,7 +130,7 @@ async function readText(body: Dispatcher.ResponseData['body']): Promise<string> 
 }
 
 /** Undefined when there is more than `max`. */
-async function readBounded(body: AsyncIterable<Buffer>, max: number): Promise<Buffer | undefined> {
+export async function readBounded(body: AsyncIterable<Buffer>, max: number): Promise<Buffer | undefined> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of body) {

@@ -8,6 +8,10 @@ import type { RestClient } from './rest-client.js'
 /** What the calls of one account work with. All but the session is shared by the accounts of a pool. */
 export interface Tools extends LevelSource {
   readonly rest: RestClient
+  /** The gateway's address. */
+  readonly address: URL
+  /** Until the head of an answer is there, ms. */
+  readonly timeoutMs: number
   readonly names: BrandNames
   readonly features: FeatureCache
   readonly isMarker: MarkerLookup | undefined

@@ -1,5 +1,5 @@
 import { notificationOperations } from '../operations/notifications/index.js'
-import { definePlugin } from '../registry/plugin.js'
+import type { Plugin } from '../registry/plugin.js'
 import { Sender, type SenderOptions } from './sender.js'
 import { WebhookClient } from './webhook-client.js'
 import type { Webhook } from './webhooks.js'
@@ -12,7 +12,7 @@ export interface NotificationOptions extends Omit<SenderOptions, 'client'> {
 }
 
 /** Tells webhooks what happens to objects, as S3 tells its destinations. */
-export const notifications = definePlugin(({ webhooks, timeoutMs, ...options }: NotificationOptions) => {
+export function notifications({ webhooks, timeoutMs, ...options }: NotificationOptions): Plugin {
   const client = new WebhookClient(webhooks, timeoutMs)
   const sender = new Sender({ ...options, client })
   return {
@@ -29,4 +29,4 @@ export const notifications = definePlugin(({ webhooks, timeoutMs, ...options }: 
       await client.close()
     },
   }
-})
+}

@@ -1,12 +1,47 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Context } from '../context.js'
+import type { ReplyHeaders } from '../response/reply.js'
+import type { Archive } from '../state/state.js'
+import type { StoredObject } from '../store/store.js'
+
 /** A storage class that a plugin keeps objects in, beside those that all mean "as any other object". */
 export interface StorageClass {
   /** As in x-amz-storage-class: `GLACIER`. */
   readonly name: string
   /**
+   * Asked before anything of a write is read. Throws S3Error (InvalidStorageClass and others) when the object could not be kept in this class: nothing is stored then.
+   * Absent: only lifecycle rules move objects there.
+   */
+  admit?(write: ClassWrite, context: Context): Promise<AdmittedWrite>
+  /**
    * Moves an object there, because a lifecycle rule says so. Called again on a later day for an object that is there already, which must do nothing.
    * What it throws is logged, and it is called again.
    */
   transition(object: TransitionedObject): Promise<void>
+  /** RestoreObject of an object in this class. Throws RestoreAlreadyInProgress, InvalidObjectState, GlacierExpeditedRetrievalNotAvailable ... */
+  restore?(object: StoredObject, order: RestoreOrder, context: Context): Promise<RestoreOutcome>
+}
+
+/** A write with this class. */
+export interface ClassWrite {
+  readonly operation: 'PutObject' | 'CopyObject' | 'CreateMultipartUpload' | 'CompleteMultipartUpload' | 'PostObject'
+  readonly bucket: string
+  readonly key: string
+  /** User metadata of the object that is to be. */
+  readonly metadata: Readonly<Record<string, string>>
+  readonly headers: IncomingHttpHeaders
+  /** Bytes, where they are known. */
+  readonly size?: number
+}
+
+/** Exactly one of `stored` and `dropped` is called, unless the process dies. */
+export interface AdmittedWrite {
+  /** Is remembered with the object from the moment it is stored. */
+  readonly archive: Archive
+  /** The object is safe. Resolves with headers for the answer; what it throws is logged and does not fail the write. */
+  stored(object: TransitionedObject): Promise<ReplyHeaders>
+  /** It was not stored. */
+  dropped(): Promise<void>
 }
 
 export interface TransitionedObject {
@@ -16,6 +51,19 @@ export interface TransitionedObject {
   readonly size: number
   /** Unquoted; of the object that is meant. */
   readonly etag: string
+}
+
+export interface RestoreOrder {
+  /** 0: for good. */
+  readonly days: number
+  readonly tier: 'Standard' | 'Bulk' | 'Expedited'
+  readonly description: string
+}
+
+export interface RestoreOutcome {
+  /** 202: begun. 200: was here already, the date is a new one. */
+  readonly status: 200 | 202
+  readonly headers?: ReplyHeaders
 }
 
 /** Storage classes by name. */

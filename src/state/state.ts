@@ -25,6 +25,19 @@ export interface ObjectRecord {
   /** Sizes of the parts in order, run-length coded: [bytes, how many parts in a row]. */
   readonly partSizes?: readonly (readonly [bytes: number, count: number])[]
   readonly tags?: readonly Tag[]
+  readonly archive?: Archive
+}
+
+/** What a plugin that keeps objects elsewhere too has to say of one. */
+export interface Archive {
+  /** The class that was asked for: `GLACIER`, `GLACIER_IR`. Absent: copies are kept elsewhere of an object that is as any other. */
+  readonly storageClass?: string
+  /** A copy was asked back: it is on its way, or here until (ms since 1970; Infinity is written as null: for good). */
+  readonly restore?: { readonly ongoing: true } | { readonly until: number | null }
+  /** Told as `x-amz-meta-<name>` by GET and HEAD. */
+  readonly facts?: Readonly<Record<string, string>>
+  /** The job that makes it so. */
+  readonly jobId?: string
 }
 
 export interface Tag {

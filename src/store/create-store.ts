@@ -17,6 +17,8 @@ export interface StoreParts {
   readonly limits: Limits
   readonly hooks: Hooks
   readonly partChecksums: PartChecksumRecords
+  /** True when plugins offer storage classes: listings then look into every object's record. */
+  readonly archives: boolean
 }
 
 export function createStore(parts: StoreParts): Store {
@@ -85,7 +87,7 @@ export function createStore(parts: StoreParts): Store {
     async setTags(bucket, key, tags, cause) {
       await state.locks.withKey(bucket, key, async () => {
         const object = present(await findToWrite(bucket, key), key)
-        const { lastModified: _, ...record } = object
+        const { lastModified: _, cold: __, ...record } = object
         if (tags ?? object.tags) await state.objects.set({ ...record, tags })
         await parts.hooks.objectTagged({
           ...cause,
@@ -98,12 +100,22 @@ export function createStore(parts: StoreParts): Store {
       })
     },
 
+    annotate: (bucket, key, stamp, change) =>
+      state.locks.withKey(bucket, key, async () => {
+        const object = await findToWrite(bucket, key)
+        if (object?.stamp !== stamp) return false
+        const archive = change(object.archive)
+        const { lastModified: _, cold: __, ...record } = object
+        if (archive ?? object.archive) await state.objects.set({ ...record, archive })
+        return true
+      }),
+
     partChecksums: async (object) => (object.partSizes ? parts.partChecksums.get(object) : undefined),
 
     async list(bucket, query) {
       const page = await gateway.list(bucket, query)
       const unknown = page.entries.flatMap((entry) =>
-        entry.kind === 'object' && entry.object.etag === undefined ? [entry.object] : [],
+        entry.kind === 'object' && (parts.archives || entry.object.etag === undefined) ? [entry.object] : [],
       )
       const records =
         unknown.length === 0
@@ -116,8 +128,16 @@ export function createStore(parts: StoreParts): Store {
       const entries = page.entries.map((entry): StoreEntry => {
         if (entry.kind === 'prefix') return entry
         const { object } = entry
-        const etag = etagOf(bucket, object, validRecord(object, recordOf.get(object)))
-        return { kind: 'object', key: object.key, size: object.size, etag, lastModified: object.lastModified }
+        const record = validRecord(object, recordOf.get(object))
+        return {
+          kind: 'object',
+          key: object.key,
+          size: object.size,
+          etag: etagOf(bucket, object, record),
+          lastModified: object.lastModified,
+          archive: record?.archive,
+          cold: object.cold === true,
+        }
       })
       return { entries, truncated: page.truncated }
     },

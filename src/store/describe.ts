@@ -28,6 +28,8 @@ export function describe(bucket: string, object: GatewayObject, record: ObjectRe
     checksum: valid?.checksum,
     partSizes: valid?.partSizes,
     tags: valid?.tags,
+    archive: valid?.archive,
+    cold: object.cold === true,
     stamp: valid?.stamp ?? object.stamp,
   }
 }

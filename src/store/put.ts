@@ -83,7 +83,7 @@ async function record(
   if (etag === undefined) throw new Error('neither the gateway nor the body gave an MD5')
   const checksum: ObjectChecksum | undefined =
     request.checksum ?? (facts.checksum && { ...facts.checksum, type: 'FULL_OBJECT' })
-  const gatewayTellsAll = result.etag === etag && !checksum && !request.partSizes && !request.tags
+  const gatewayTellsAll = result.etag === etag && !checksum && !request.partSizes && !request.tags && !request.archive
   if (!gatewayTellsAll) {
     const stamp = marker ? MARKER_STAMP : result.stamp
     if (request.partChecksums) await parts.partChecksums.set({ bucket, key, stamp }, request.partChecksums)
@@ -99,6 +99,7 @@ async function record(
       checksum,
       partSizes: request.partSizes,
       tags: request.tags,
+      archive: request.archive,
     })
   }
   await parts.hooks.objectStored({ ...request.event, bucket, key, size: facts.size, etag, time: Date.now() })

@@ -1,7 +1,7 @@
 import type { ByteRange, Download, ListQuery, StoredHeaders, UploadAttributes } from '../gateway/gateway.js'
 import type { ObjectEventName, Origin } from '../registry/hooks.js'
 import type { BodyFacts, BodyOptions, ByteSink } from '../request/body.js'
-import type { ObjectChecksum, ObjectRecord, Tag } from '../state/state.js'
+import type { Archive, ObjectChecksum, ObjectRecord, Tag } from '../state/state.js'
 import type { PartChecksums } from './part-checksums.js'
 
 /** An object as S3 shows it: the gateway's facts, with the record's where it is about these very bytes. */
@@ -20,6 +20,9 @@ export interface StoredObject {
   readonly checksum?: ObjectChecksum
   readonly partSizes?: ObjectRecord['partSizes']
   readonly tags?: readonly Tag[]
+  readonly archive?: Archive
+  /** True when the gateway holds no copy of the bytes any more: they have to be brought back from elsewhere. */
+  readonly cold: boolean
   /** Changes with every overwrite. */
   readonly stamp: string
 }
@@ -31,6 +34,9 @@ export type StoreEntry =
       readonly size: number
       readonly etag: string
       readonly lastModified: string
+      /** Looked for only when plugins offer storage classes. */
+      readonly archive?: Archive
+      readonly cold: boolean
     }
   | { readonly kind: 'prefix'; readonly prefix: string }
 
@@ -70,6 +76,7 @@ export interface PutRequest {
   readonly partSizes?: ObjectRecord['partSizes']
   readonly partChecksums?: PartChecksums
   readonly tags?: readonly Tag[]
+  readonly archive?: Archive
   readonly precondition?: Precondition
   /** What is told to hooks. */
   readonly event: Cause
@@ -98,6 +105,16 @@ export interface Store {
   remove(bucket: string, key: string, cause: Cause, precondition?: Precondition): Promise<void>
   /** Replaces the object's tags, leaving its bytes alone; undefined removes them. Throws NoSuchKey. */
   setTags(bucket: string, key: string, tags: readonly Tag[] | undefined, cause: Cause): Promise<void>
+  /**
+   * Changes what is remembered of an object's copies elsewhere, leaving its bytes alone, if it is still the one with this stamp. `change` sees what is remembered now;
+   * undefined forgets it. Resolves false when the object is gone or another.
+   */
+  annotate(
+    bucket: string,
+    key: string,
+    stamp: string,
+    change: (archive: Archive | undefined) => Archive | undefined,
+  ): Promise<boolean>
   /** Checksums of the parts of an object that was uploaded in parts with checksums. */
   partChecksums(object: StoredObject): Promise<PartChecksums | undefined>
   list(bucket: string, query: ListQuery): Promise<StorePage>

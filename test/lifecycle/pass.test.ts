@@ -29,7 +29,12 @@ function modelStore(objects: Map<string, Held>) {
       const keys = [...objects.keys()].filter((key) => key.startsWith(prefix) && key > after).sort()
       const page = keys.slice(0, limit)
       seen.most = Math.max(seen.most, page.length)
-      const entries = page.map((key) => ({ kind: 'object' as const, key, ...(objects.get(key) as Held) }))
+      const entries = page.map((key) => ({
+        kind: 'object' as const,
+        key,
+        cold: false,
+        ...(objects.get(key) as Held),
+      }))
       return { entries, truncated: keys.length > limit }
     },
     async remove(bucket, key, cause, precondition) {
