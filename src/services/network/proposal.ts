@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto'
+import * as dagCbor from '@ipld/dag-cbor'
+import { CID } from 'multiformats/cid'
+import * as digest from 'multiformats/hashes/digest'
+import { z } from 'zod'
+import { tokenAmount, tokenBytes } from './fil.js'
+import { addressOfMiner, addressText } from './filecoin-address.js'
+import { signerOf, type Wallet } from './wallet.js'
+
+/** What client and provider agree on. Amounts in attoFIL. */
+export interface Proposal {
+  readonly pieceCid: string
+  /** Padded, bytes. */
+  readonly pieceSize: number
+  readonly verifiedDeal: boolean
+  /** Address of the client's wallet. */
+  readonly client: string
+  /** Id of the provider. */
+  readonly provider: string
+  /** At most 256 bytes; root of the DAG by custom. */
+  readonly label: string
+  readonly startEpoch: number
+  readonly endEpoch: number
+  /** For the whole piece. */
+  readonly storagePricePerEpoch: bigint
+  readonly providerCollateral: bigint
+  readonly clientCollateral: bigint
+}
+
+export interface SignedProposal {
+  /** CIDv1, DAG-CBOR, SHA2-256: the CID of the block. */
+  readonly dealCid: string
+  readonly block: Uint8Array
+}
+
+const SHA2_256 = 0x12
+
+/** Filecoin's number for signatures by a secp256k1 key, in front of them. */
+const SIG_SECP256K1 = 1
+
+/**
+ * Lays a proposal out and signs it as Filecoin has it, so that its tools can read it: a `ClientDealProposal`, the list of the members of a `DealProposal` in the
+ * order above (the piece CID as a link, addresses and amounts as bytes) and of the client's signature, whose first byte tells its kind
+ * (https://github.com/filecoin-project/go-state-types/blob/master/builtin/v9/market/deal.go). The client is the wallet.
+ */
+export function signProposal(proposal: Omit<Proposal, 'client'>, wallet: Wallet): SignedProposal {
+  const members = [
+    CID.parse(proposal.pieceCid),
+    proposal.pieceSize,
+    proposal.verifiedDeal,
+    wallet.addressBytes,
+    addressOfMiner(proposal.provider),
+    proposal.label,
+    proposal.startEpoch,
+    proposal.endEpoch,
+    tokenBytes(proposal.storagePricePerEpoch),
+    tokenBytes(proposal.providerCollateral),
+    tokenBytes(proposal.clientCollateral),
+  ]
+  const signature = Uint8Array.of(SIG_SECP256K1, ...wallet.sign(dagCbor.encode(members)))
+  const block = dagCbor.encode([members, signature])
+  return { dealCid: cidOf(block), block }
+}
+
+const bytes = z.instanceof(Uint8Array)
+const size = z.int().nonnegative()
+const clientDealProposal = z.tuple([
+  z.tuple([z.unknown(), size, z.boolean(), bytes, bytes, z.string(), size, size, bytes, bytes, bytes]),
+  bytes,
+])
+
+/** Reads the block of a proposal. Throws when it is none, is not the one with this CID, or its client did not sign it. */
+export function verifyProposal(block: Uint8Array, dealCid: string): Proposal {
+  if (cidOf(block) !== dealCid) throw new Error(`This block is not the proposal ${dealCid}.`)
+  const [members, signature] = clientDealProposal.parse(dagCbor.decode(block))
+  const [piece, pieceSize, verifiedDeal, client, provider, label, startEpoch, endEpoch, ...amounts] = members
+  const signer = signature[0] === SIG_SECP256K1 ? signerOf(dagCbor.encode(members), signature.subarray(1)) : undefined
+  if (signer === undefined || Buffer.compare(signer, client) !== 0) {
+    throw new Error(`The proposal ${dealCid} is not signed by its client.`)
+  }
+  const pieceCid = CID.asCID(piece)
+  if (pieceCid === null) throw new Error(`The proposal ${dealCid} has no piece CID.`)
+  const [storagePricePerEpoch, providerCollateral, clientCollateral] = amounts
+  return {
+    pieceCid: pieceCid.toString(),
+    pieceSize,
+    verifiedDeal,
+    client: addressText(client),
+    provider: addressText(provider),
+    label,
+    startEpoch,
+    endEpoch,
+    storagePricePerEpoch: tokenAmount(storagePricePerEpoch),
+    providerCollateral: tokenAmount(providerCollateral),
+    clientCollateral: tokenAmount(clientCollateral),
+  }
+}
+
+function cidOf(block: Uint8Array): string {
+  const hash = createHash('sha256').update(block).digest()
+  return CID.createV1(dagCbor.code, digest.create(SHA2_256, hash)).toString()
+}
