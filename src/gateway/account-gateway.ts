@@ -12,6 +12,7 @@ import { restCall } from './rest-call.js'
 import { download } from './rest-download.js'
 import { isRecord } from './rpc.js'
 import { stat } from './stat.js'
+import { isTime } from './time.js'
 import type { Tools } from './tools.js'
 
 /** The gateway as the account of `tools.session` sees it. */
@@ -47,7 +48,7 @@ async function listBuckets(tools: Tools): Promise<GatewayBucket[]> {
   const buckets = result.buckets ?? []
   if (!Array.isArray(buckets)) throw nonsense('answered web.ListBuckets with something other than a list')
   return buckets.map((bucket: unknown) => {
-    if (isRecord(bucket) && typeof bucket.name === 'string' && typeof bucket.creationDate === 'string') {
+    if (isRecord(bucket) && typeof bucket.name === 'string' && isTime(bucket.creationDate)) {
       return { name: bucket.name, creationDate: bucket.creationDate }
     }
     throw nonsense('answered web.ListBuckets with a bucket that has no name or time')

@@ -1,6 +1,7 @@
 import type { GatewayFeatures, GatewayObject } from './gateway.js'
 import { DEFAULT_TYPE, stampOf, unquoted } from './object-facts.js'
 import { isRecord } from './rpc.js'
+import { isTime } from './time.js'
 
 /** One entry of web.ListObjects, as it was sent. */
 export interface RawEntry {
@@ -15,16 +16,12 @@ export interface RawEntry {
   readonly cold?: true
 }
 
-/** RFC 3339, any precision. */
-const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
-
 /** Throws TypeError for what is no entry. */
 export function readEntry(value: unknown): RawEntry {
   if (!isRecord(value)) throw new TypeError('an entry of a listing is no object')
   const { name, size, lastModified, contentType, etag, generation, isPrefix, cold } = value
   if (typeof name !== 'string' || name === '') throw new TypeError('an entry of a listing has no name')
-  if (typeof lastModified !== 'string' || !TIME.test(lastModified))
-    throw new TypeError('an entry of a listing has no time')
+  if (!isTime(lastModified)) throw new TypeError('an entry of a listing has no time')
   if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 0)
     throw new TypeError('an entry of a listing has no size')
   return {

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { BrandNames } from './brand.js'
 import type { GatewayFeatures, GatewayObject, StoredHeaders, UploadAttributes } from './gateway.js'
+import { isTime } from './time.js'
 
 /** User metadata by which an upload to a gateway without ETags is recognised again; never shown to clients. */
 export const REVISION_NAME = 'dealgate-rev'
@@ -105,7 +106,7 @@ export function factsFromHeaders(
 ): GatewayObject | undefined {
   const generation = single(answer[names.header('generation')])
   const lastModified = single(answer[names.header('last-modified')])
-  if (generation === undefined || lastModified === undefined) return undefined
+  if (generation === undefined || !isTime(lastModified)) return undefined
   const { contentType, headers, metadata } = headerFacts(names, answer, key, false)
   const etag = unquoted(single(answer.etag))
   return {

@@ -150,6 +150,12 @@ t.test('calls', async (t) => {
       response
         .writeHead(200, { 'content-type': 'application/json' })
         .end('{"jsonrpc":"2.0","id":"1","result":{"objects":[{"name":5,"size":"x"}]}}'),
+    'an object of an impossible day': (response) =>
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(
+          '{"jsonrpc":"2.0","id":"1","result":{"objects":[{"name":"an object of an impossible day","lastModified":"2026-02-45T00:00:00Z","size":1,"contentType":""}]}}',
+        ),
     'an error nobody knows': (response) =>
       response
         .writeHead(200, { 'content-type': 'application/json' })
@@ -168,9 +174,18 @@ t.test('calls', async (t) => {
       name,
     )
   }
+  gateway.onCall.set('web.ListObjects', faults['an object of an impossible day'] as (response: ServerResponse) => void)
+  const told = await send(server, { method: 'GET', target: '/fakes?list-type=2&prefix=an' })
+  t.match(told.message, /gateway/, 'whose fault it is')
   gateway.onCall.clear()
   t.match((await list()).body.toString(), '<Key>object</Key>', 'and all is well again')
   t.equal((await fetch(`${server.endpoint}/-/ready`)).status, 200)
+  gateway.onCall.set('web.ListBuckets', (response) =>
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end('{"jsonrpc":"2.0","id":"1","result":{"buckets":[{"name":"fakes","creationDate":"2026-02-45T00:00:00Z"}]}}'),
+  )
+  t.match((await send(server, { method: 'GET', target: '/' })).message, /gateway/, 'a bucket of an impossible day')
   gateway.onCall.set('web.ListBuckets', (response) => response.destroy())
   gateway.onCall.set('web.Login', (response) => response.destroy())
   t.equal((await send(server, { method: 'GET', target: '/' })).status, 503)
