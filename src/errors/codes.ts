@@ -1,6 +1,7 @@
 /**
  * Every error code this server can answer, with its HTTP status and default text.
- * Codes and statuses: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html#ErrorCodeList
+ * Codes and statuses: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html#ErrorCodeList; those about deals, tasks, providers, wallets, jobs and
+ * the services upstream are our own. Upstream* with 5xx are for calls that read only: clients repeat what they get them for.
  */
 export interface CodeRow {
   status: number
@@ -23,14 +24,33 @@ export const codes = {
     status: 409,
     message: 'The bucket that you tried to create already exists, and you own it.',
   },
+  BucketEmpty: { status: 409, message: 'The bucket holds no object.' },
   BucketNotEmpty: { status: 409, message: 'The bucket that you tried to delete is not empty.' },
   ConditionalRequestConflict: {
     status: 409,
     message: 'A conflicting operation occurred during the conditional request. Try again.',
   },
+  DealRejected: { status: 409, message: 'The deal was rejected.' },
+  DealTermsInvalid: { status: 400, message: 'The terms of the deal are incomplete or contradict each other.' },
+  DealTermsRequired: {
+    status: 400,
+    message:
+      'No terms for a deal were found in the request, in the metadata of the object, or in the configuration of the bucket.',
+  },
+  DuplicateRequest: {
+    status: 409,
+    message:
+      'The same request was made a moment ago. Repeat it with a client token, or with Force to have it done twice.',
+  },
   EntityTooLarge: { status: 400, message: 'Your proposed upload exceeds the maximum allowed object size.' },
   EntityTooSmall: { status: 400, message: 'Your proposed upload is smaller than the minimum allowed object size.' },
   ExpiredToken: { status: 400, message: 'The provided token has expired.' },
+  FeatureNotInVariant: { status: 501, message: 'The service behind this endpoint does not offer this.' },
+  GlacierExpeditedRetrievalNotAvailable: {
+    status: 503,
+    message: 'Glacier expedited retrievals are currently not available. Try again later.',
+  },
+  IdempotencyParameterMismatch: { status: 409, message: 'The client token was used before with other parameters.' },
   IllegalLocationConstraintException: {
     status: 400,
     message: 'The specified location constraint does not fit this region.',
@@ -68,6 +88,7 @@ export const codes = {
   InvalidSecurity: { status: 403, message: 'The provided security credentials are not valid.' },
   InvalidStorageClass: { status: 400, message: 'The storage class you specified is not valid.' },
   InvalidTag: { status: 400, message: 'The tag that you provided is not valid.' },
+  InvalidTier: { status: 403, message: 'The retrieval tier is not available for the storage class of the object.' },
   InvalidToken: { status: 400, message: 'The provided token is malformed or otherwise not valid.' },
   InvalidURI: { status: 400, message: "The specified URI couldn't be parsed." },
   KeyTooLongError: { status: 400, message: 'Your key is too long.' },
@@ -105,13 +126,17 @@ export const codes = {
   NoSuchBucketPolicy: { status: 404, message: 'The specified bucket does not have a bucket policy.' },
   NoSuchCORSConfiguration: { status: 404, message: 'The CORS configuration does not exist' },
   NoSuchConfiguration: { status: 404, message: 'The specified configuration does not exist.' },
+  NoSuchDeal: { status: 404, message: 'The specified deal does not exist.' },
+  NoSuchJob: { status: 404, message: 'The specified job does not exist.' },
   NoSuchKey: { status: 404, message: 'The specified key does not exist.' },
+  NoSuchProvider: { status: 404, message: 'The specified storage provider does not exist.' },
   NoSuchPublicAccessBlockConfiguration: {
     status: 404,
     message: 'The public access block configuration was not found',
   },
   NoSuchLifecycleConfiguration: { status: 404, message: 'The lifecycle configuration does not exist' },
   NoSuchTagSet: { status: 404, message: 'The TagSet does not exist' },
+  NoSuchTask: { status: 404, message: 'The specified task does not exist.' },
   NoSuchUpload: {
     status: 404,
     message:
@@ -129,15 +154,26 @@ export const codes = {
     status: 501,
     message: 'A header or parameter that you provided implies functionality that is not implemented.',
   },
+  ObjectAlreadyInActiveTierError: { status: 403, message: 'This object is not archived and is readable as it is.' },
   ObjectLockConfigurationNotFoundError: {
     status: 404,
     message: 'Object Lock configuration does not exist for this bucket',
+  },
+  ObjectNotInActiveTierError: {
+    status: 403,
+    message: 'The source object of the COPY operation is not in the active tier.',
   },
   OperationAborted: {
     status: 409,
     message: 'A conflicting conditional operation is currently in progress against this resource. Try again.',
   },
+  PlatformIdentityRequired: { status: 403, message: 'This access key has no account of the task platform.' },
+  PluginUnavailable: {
+    status: 503,
+    message: 'The plugin that answers this request is unavailable at the moment. Try again later.',
+  },
   PreconditionFailed: { status: 412, message: 'At least one of the preconditions that you specified did not hold.' },
+  ProviderRoleRequired: { status: 403, message: 'The account of the task platform is not that of a storage provider.' },
   ReplicationConfigurationNotFoundError: { status: 404, message: 'The replication configuration was not found' },
   RequestHeaderSectionTooLarge: {
     status: 400,
@@ -151,6 +187,7 @@ export const codes = {
     status: 403,
     message: "The difference between the request time and the server's time is too large.",
   },
+  RestoreAlreadyInProgress: { status: 409, message: 'Object restore is already in progress.' },
   ServerSideEncryptionConfigurationNotFoundError: {
     status: 404,
     message: 'The server side encryption configuration was not found',
@@ -166,6 +203,14 @@ export const codes = {
     status: 400,
     message: 'The provided request is signed with an unsupported signature version.',
   },
+  UpstreamAuthFailed: { status: 403, message: 'The service behind this endpoint refused the log-in.' },
+  UpstreamBadResponse: {
+    status: 502,
+    message: 'The service behind this endpoint gave an answer that cannot be understood.',
+  },
+  UpstreamTimeout: { status: 504, message: 'The service behind this endpoint did not answer in time. Try again.' },
+  UpstreamUnavailable: { status: 503, message: 'The service behind this endpoint cannot be reached. Try again later.' },
+  WalletNotLinked: { status: 403, message: 'This access key has no wallet linked to it.' },
   XAmzContentSHA256Mismatch: {
     status: 400,
     message: "The provided 'x-amz-content-sha256' header does not match what was computed.",
