@@ -41,3 +41,26 @@ t.test('ranges: the same bytes as a model that cuts the body', async () => {
     { numRuns: 2000 },
   )
 })
+
+t.test('positions of any number of digits', async (t) => {
+  const far = '9'.repeat(40)
+  for (const [header, expected] of [
+    [`bytes=${far}-`, 'refused'],
+    ['bytes=99999999999999999-', 'refused'],
+    ['bytes=18446744073709551616-18446744073709551617', 'refused'],
+    [`bytes=1-${far}`, 'bcde'],
+    [`bytes=-${far}`, 'abcde'],
+    [`bytes=${'0'.repeat(30)}1-2`, 'bc'],
+    [`bytes=${far}1-${far}0`, undefined],
+  ] as const) {
+    t.equal(ours(header, 'abcde'), expected, header)
+  }
+})
+
+t.test('a header of nothing but spaces costs next to nothing', async (t) => {
+  const started = performance.now()
+  for (const header of [`bytes=${' '.repeat(60_000)}x`, `bytes=1-${' '.repeat(60_000)}x`])
+    t.equal(parseRange(header), undefined)
+  // Time that grows with the square of the length would be seconds.
+  t.ok(performance.now() - started < 1000)
+})
