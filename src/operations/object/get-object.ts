@@ -6,7 +6,7 @@ import { defineOperation } from '../../registry/operation.js'
 import type { S3Request } from '../../request/s3-request.js'
 import type { Reply } from '../../response/reply.js'
 import type { StoredObject } from '../../store/store.js'
-import { listsEtag } from '../common/etags.js'
+import { rangeOf } from '../common/if-range.js'
 import { OVERRIDES, objectHeaders } from '../common/object-headers.js'
 import { refuseAnonymousOverrides, withOverrides } from '../common/overrides.js'
 import { type LocatedPart, locatePart, partHeaders } from '../common/part-number.js'
@@ -88,11 +88,7 @@ async function lookThenOpen(request: S3Request<'object'>, context: Context): Pro
     if (checkConditions(request.headers, seen, READ) === 'unchanged')
       return { status: 304, headers: objectHeaders(seen) }
     const part = locatePart(request, seen)
-    const range: ByteRange | undefined = part
-      ? part.range
-      : ifRangeHolds(request, seen)
-        ? parseRange(request.headers.range)
-        : undefined
+    const range: ByteRange | undefined = part ? part.range : rangeOf(request, seen)
     const { object, download } = await context.store.open(request.bucket, request.key, range)
     if (object.stamp === seen.stamp) return { object, download, ranged: range !== undefined, part }
     download.discard()
@@ -101,13 +97,4 @@ async function lookThenOpen(request: S3Request<'object'>, context: Context): Pro
     message: 'The object is being overwritten all the time. Try again.',
     headers: { 'retry-after': '1' },
   })
-}
-
-/** RFC 9110 section 13.1.5. */
-function ifRangeHolds(request: S3Request<'object'>, object: StoredObject): boolean {
-  const value = request.headers['if-range']?.toString()
-  if (value === undefined) return true
-  const time = /^(W\/)?"/.test(value) ? Number.NaN : Date.parse(value)
-  if (Number.isNaN(time)) return listsEtag(value, object.etag)
-  return Math.floor(Date.parse(object.lastModified) / 1000) * 1000 === time
 }

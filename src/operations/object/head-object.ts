@@ -2,10 +2,10 @@ import { S3Error } from '../../errors/s3-error.js'
 import { expirationHeader } from '../../lifecycle/expiration-header.js'
 import { defineOperation } from '../../registry/operation.js'
 import type { Reply } from '../../response/reply.js'
+import { rangeOf } from '../common/if-range.js'
 import { OVERRIDES, objectHeaders } from '../common/object-headers.js'
 import { refuseAnonymousOverrides, withOverrides } from '../common/overrides.js'
 import { locatePart, partHeaders } from '../common/part-number.js'
-import { parseRange } from '../common/range.js'
 import { checkConditions, READ } from '../common/read-conditions.js'
 import { resolveRange } from '../common/resolve-range.js'
 import { toldChecksum } from '../common/told-checksum.js'
@@ -24,7 +24,7 @@ export const headObject = defineOperation({
     if (checkConditions(request.headers, object, READ) === 'unchanged')
       return { status: 304, headers: objectHeaders(object) }
     const part = locatePart(request, object)
-    const asked = part?.range ?? parseRange(request.headers.range)
+    const asked = part ? part.range : rangeOf(request, object)
     const range = asked && resolveRange(asked, object.size)
     if (part && request.headers.range)
       throw new S3Error('InvalidRequest', {
