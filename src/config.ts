@@ -65,8 +65,10 @@ function check(name: OptionName, given: Given | undefined, problems: string[]): 
   if (given === undefined) return option.default
   const result = option.kind.schema.safeParse(given.value)
   if (result.success) return Object.freeze(result.data)
-  const shown = option.secret ? '' : `, not ${JSON.stringify(given.value)}`
-  problems.push(`${given.from} ${result.error.issues[0]?.message ?? 'is not valid'}${shown}`)
+  const message = result.error.issues[0]?.message ?? 'is not valid'
+  const value = JSON.stringify(given.value)
+  const shown = option.secret || message.includes(value) ? '' : `, not ${value}`
+  problems.push(`${given.from} ${message}${shown}`)
   return option.default
 }
 

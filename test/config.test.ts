@@ -96,6 +96,8 @@ t.test('all problems come together, by the name under which the user gave the va
   }
   t.match(text, /--port must be a whole number from 0 to 65535, not "70000"/)
   t.match(text, /--secret-key needs --access-key/)
+  const [quirk = ''] = problemsOf(() => readConfig({ flags: { gatewayQuirks: 'nope' }, env: {} }))
+  t.match(quirk, /^--gateway-quirks is not valid: "nope" is no gateway quirk: known are none, .* joined by commas$/)
   t.notMatch(text, /short/, 'a secret is not repeated')
   t.match(
     problemsOf(() => readConfig({ flags: { port: 'x' }, env: {} })),

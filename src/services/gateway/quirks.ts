@@ -49,7 +49,7 @@ export function parseQuirks(text: string): readonly QuirkName[] {
     const name = part.trim()
     if (!Object.hasOwn(quirks, name)) {
       throw new RangeError(
-        `"${name}" is no gateway quirk. Known: none, legacy, or some of ${quirkNames.join(', ')}, joined by commas.`,
+        `"${name}" is no gateway quirk: known are none, legacy, or some of ${quirkNames.join(', ')} joined by commas`,
       )
     }
     return name as QuirkName
