@@ -199,6 +199,7 @@ export const codes = {
       'The request signature that the server calculated does not match the signature that you provided. Check your secret access key and signing method.',
   },
   SlowDown: { status: 503, message: 'Please reduce your request rate.' },
+  SpendCapReached: { status: 409, message: 'The deal would cost more than may still be spent today.' },
   UnsupportedSignature: {
     status: 400,
     message: 'The provided request is signed with an unsupported signature version.',

@@ -137,6 +137,8 @@ export interface GatewayCall {
   readonly endpoint: string
   readonly bucket?: string
   readonly key?: string
+  /** The key goes in one path segment, its slashes encoded: `retrieve` of public gateways takes no more (filswan/fs3 cmd/web-router.go). Default false. */
+  readonly keyInOneSegment?: boolean
   /** A last path segment of a call that is about no bucket, such as the CID of a deal. */
   readonly id?: string
   /** Sent as JSON. */

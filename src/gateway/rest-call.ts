@@ -85,9 +85,10 @@ async function exchange(tools: Tools, call: GatewayCall, token: string | undefin
   }
 }
 
-function targetOf({ names }: Tools, { endpoint, bucket, key, id }: GatewayCall): string {
-  const parts = [endpoint, bucket, key, id].filter((part): part is string => part !== undefined)
-  return names.ownPath(parts.map((part, i) => (i === 0 ? part : encodePath(part))).join('/'))
+function targetOf({ names }: Tools, { endpoint, bucket, key, keyInOneSegment, id }: GatewayCall): string {
+  const parts = [bucket, key, id].filter((part) => part !== undefined).map(encodePath)
+  if (key !== undefined && keyInOneSegment) parts[1] = encodePath(key).replaceAll('/', '%2F')
+  return names.ownPath([endpoint, ...parts].join('/'))
 }
 
 async function readAnswer(

@@ -1,4 +1,5 @@
 import type { Context } from '../context.js'
+import type { ErrorFields } from '../errors/s3-error.js'
 import type { Logger } from '../log.js'
 
 /**
@@ -18,7 +19,7 @@ export interface JobProgress {
 export interface JobFailure {
   readonly code: string
   readonly message: string
-  readonly fields?: Readonly<Record<string, string | number>>
+  readonly fields?: ErrorFields
 }
 
 /** Work that may outlive the request that asked for it, and the process. Plain JSON. */

@@ -16,7 +16,9 @@ export function toS3Error(thrown: unknown): S3Error {
 
 /** `<Error>` without declaration: also stands inside a 200 of a late answer. */
 export function errorElement(error: S3Error, place: ErrorPlace): string {
-  const fields = Object.entries(error.fields).map(([name, value]) => element(name, value))
+  const fields = Object.entries(error.fields).flatMap(([name, value]) =>
+    typeof value === 'object' ? value.map((one) => element(name, one)) : [element(name, value)],
+  )
   return [
     '<Error>',
     element('Code', error.code),
