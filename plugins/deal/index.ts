@@ -1,0 +1,30 @@
+import { definePlugin } from '../../src/registry/plugin.js'
+import { dealOptions } from './options.js'
+import { DealParts } from './parts.js'
+
+/** What GET and HEAD tell of an object that deals are about; a client that sends these does not store them. */
+export const outputMetadata = [
+  'cid',
+  'deal-cid',
+  'deal-count',
+  'deal-provider',
+  'deal-status',
+  'deal-expiry',
+  'task-uuid',
+] as const
+
+export default definePlugin({
+  name: 'deal',
+  summary: 'Deals with a decentralized storage network: backup of buckets and objects, and their retrieval.',
+  options: dealOptions,
+  create(options) {
+    const parts = new DealParts(options)
+    return {
+      operations: [],
+      outputMetadata,
+      async start(host) {
+        parts.start(host)
+      },
+    }
+  },
+})

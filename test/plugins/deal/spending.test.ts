@@ -1,0 +1,91 @@
+import t, { type Test } from 'tap'
+import { Spending } from '../../../plugins/deal/spending.js'
+import { createLogger } from '../../../src/log.js'
+import { openState } from '../../../src/state/open-state.js'
+import type { Records, State } from '../../../src/state/state.js'
+import { temporaryFolder } from '../../harness/dealgate.js'
+
+const DAY = 86_400_000
+const NOON = Date.UTC(2026, 10, 21, 12)
+const none = { all: undefined, bucket: undefined }
+
+async function open(t: Test): Promise<State> {
+  const state = await openState({ data: await temporaryFolder(t), log: createLogger({ level: 'silent' }) })
+  t.teardown(() => state.close())
+  return state
+}
+
+t.test('no more than a cap is spent, of the bucket and of all, and a job counts once', async (t) => {
+  let now = NOON
+  const spending = new Spending(await open(t), () => now)
+  const caps = { all: 100n, bucket: 60n }
+  await spending.reserve({ jobId: 'j-1', bucket: 'a', amount: 40n }, caps)
+  await spending.reserve({ jobId: 'j-1', bucket: 'a', amount: 40n }, caps)
+  t.equal(await spending.spentToday(), 40n)
+  await t.rejects(spending.reserve({ jobId: 'j-2', bucket: 'a', amount: 21n }, caps), { code: 'SpendCapReached' })
+  await spending.reserve({ jobId: 'j-2', bucket: 'a', amount: 20n }, caps)
+  await t.rejects(spending.reserve({ jobId: 'j-3', bucket: 'b', amount: 41n }, caps), { code: 'SpendCapReached' })
+  await spending.reserve({ jobId: 'j-3', bucket: 'b', amount: 40n }, caps)
+  t.equal(await spending.spentToday('a'), 60n)
+  t.equal(await spending.spentToday('constructor'), 0n)
+  await t.rejects(spending.reserve({ jobId: 'j-4', bucket: 'c', amount: 1n }, caps), { code: 'SpendCapReached' })
+  await spending.release('j-3')
+  await spending.release('j-3')
+  await spending.release('j-9')
+  t.equal(await spending.spentToday(), 60n)
+  await spending.reserve({ jobId: 'j-4', bucket: 'c', amount: 40n }, caps)
+
+  now += DAY
+  t.equal(await spending.spentToday(), 0n, 'a new day')
+  await spending.reserve({ jobId: 'j-2', bucket: 'a', amount: 20n }, caps)
+  t.equal(await spending.spentToday(), 20n, 'a job that is tried again on another day counts on that day')
+  now -= DAY
+  t.equal(await spending.spentToday(), 80n, 'and no longer on the first')
+  now += 100 * DAY
+  await spending.sweep()
+  now -= 99 * DAY
+  t.equal(await spending.spentToday(), 0n, 'days long past are forgotten')
+})
+
+t.test('jobs at the same time do not exceed a cap together', async (t) => {
+  const spending = new Spending(await open(t), () => NOON)
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 20 }, (_, i) =>
+      spending.reserve({ jobId: `j-${i}`, bucket: 'a', amount: 3n }, { all: 10n, bucket: undefined }),
+    ),
+  )
+  t.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 3)
+  t.equal(await spending.spentToday(), 9n)
+})
+
+t.test('what the process dies over is counted, and counted once', async (t) => {
+  const state = await open(t)
+  const spending = new Spending(dying(state), () => NOON)
+  await t.rejects(spending.reserve({ jobId: 'j-1', bucket: 'a', amount: 5n }, none), /power cut/)
+  const later = new Spending(state, () => NOON)
+  t.equal(await later.spentToday(), 5n)
+  await later.reserve({ jobId: 'j-1', bucket: 'a', amount: 5n }, none)
+  t.equal(await later.spentToday(), 5n)
+  await t.rejects(spending.release('j-1'), /power cut/)
+  t.equal(await later.spentToday(), 0n)
+  await later.reserve({ jobId: 'j-2', bucket: 'a', amount: 1n }, none)
+  await later.release('j-1')
+  t.equal(await later.spentToday(), 1n)
+  await later.reserve({ jobId: 'j-1', bucket: 'a', amount: 5n }, none)
+  t.equal(await later.spentToday(), 6n)
+})
+
+/** Records of single jobs cannot be written: as if the process had died between the two writes of a change. */
+function dying(state: State): Pick<State, 'records' | 'locks'> {
+  const fail = async () => {
+    throw new Error('power cut')
+  }
+  return {
+    locks: state.locks,
+    records: <T>(name: string): Records<T> => {
+      const records = state.records<T>(name)
+      if (name !== 'deal-spend-jobs') return records
+      return { get: (key) => records.get(key), entries: () => records.entries(), set: fail, delete: fail }
+    },
+  }
+}
