@@ -48,28 +48,38 @@ const MAX_DEPTH = 32
 /** The longest documents are lists of 10,000 parts, of five elements each. So many take a third of a second, in which nobody else is served. */
 const MAX_ELEMENTS = 100_000
 
-/** Parses a document whose root has this name; any namespace. Throws S3Error MalformedXML, also for DTDs, junk after the root, deep nesting and more than 100,000 elements. */
+/** Parses a document whose root has this name; any namespace. Throws S3Error MalformedXML, also for DTDs, junk after the root, text beside elements, control characters, deep nesting and more than 100,000 elements. */
 export async function parseXml(bytes: Buffer, root: string): Promise<XmlNode> {
   const text = decodeUtf8(bytes)
+  if (NO_CHARACTER.test(text)) throw malformed('The document holds a control character, which XML has no place for.')
   if (/<!(?:DOCTYPE|ENTITY)/i.test(text)) throw malformed('Document type declarations are not accepted.')
   refuseExcess(text)
+  const parser = new Parser({
+    explicitArray: true,
+    explicitCharkey: true,
+    explicitRoot: true,
+    ignoreAttrs: true,
+    tagNameProcessors: [localName],
+  })
+  let end = 0
+  parser.once('end', () => {
+    // Not in its types. It takes a document for done at the end of its root.
+    end = (parser as unknown as { saxParser: { position: number } }).saxParser.position
+  })
   let parsed: unknown
   try {
-    parsed = await new Parser({
-      explicitArray: true,
-      explicitCharkey: true,
-      explicitRoot: true,
-      ignoreAttrs: true,
-      tagNameProcessors: [localName],
-    }).parseStringPromise(text)
+    parsed = await parser.parseStringPromise(text)
   } catch (cause) {
     throw new S3Error('MalformedXML', { cause })
   }
   const tree = parsed as Record<string, unknown> | null
   if (!tree || !Object.hasOwn(tree, root)) throw malformed(`The root element must be ${root}.`)
-  if (!endsWithRoot(text, root)) throw malformed('There is text after the root element.')
+  if (!holdsNothing(text, end)) throw malformed('There is something after the root element.')
   return toNode(tree[root])
 }
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: exactly those that XML text cannot hold as they are
+const NO_CHARACTER = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/
 
 function decodeUtf8(bytes: Buffer): string {
   try {
@@ -93,14 +103,16 @@ function refuseExcess(text: string): void {
   }
 }
 
-/** xml2js takes a document for done at the end of its root. White space and comments may follow (XML 1.0, production 1). */
-function endsWithRoot(text: string, root: string): boolean {
-  let rest = text.trimEnd()
-  // Comments come off one by one: a pattern for any number of them can be made to try every way of dividing them.
-  while (rest.endsWith('-->')) rest = rest.slice(0, rest.lastIndexOf('<!--')).trimEnd()
-  const last = rest.slice(rest.lastIndexOf('<'))
-  const [, slash, name, closed] = /^<(\/?)(?:[^\s:/>]+:)?([^\s:/>]+).*?(\/?)>$/s.exec(last) ?? []
-  return name === root && (slash === '/' || closed === '/')
+/** True when nothing but white space, comments and processing instructions begins at `from` (XML 1.0, production 1). */
+function holdsNothing(text: string, from: number): boolean {
+  for (let at = from; ; ) {
+    while (at < text.length && /\s/.test(text[at] as string)) at++
+    if (at === text.length) return true
+    const closing = text.startsWith('<!--', at) ? '-->' : text.startsWith('<?', at) ? '?>' : undefined
+    const end = closing === undefined ? -1 : text.indexOf(closing, at)
+    if (closing === undefined || end < 0) return false
+    at = end + closing.length
+  }
 }
 
 function localName(name: string): string {
@@ -124,6 +136,8 @@ function toNode(value: unknown): XmlNode {
       children.set(name, occurrences.map(toNode))
     }
   }
+  // No document of S3 has both: to take one of them would be to guess.
+  if (children.size > 0 && text.trim() !== '') throw malformed('An element holds text beside other elements.')
   return { text, children }
 }
 

@@ -14,6 +14,16 @@ t.test('parseXml: repeated children, namespaces, prefixes and entities', async (
   t.equal(childText(root, 'C'), undefined)
 })
 
+t.test('parseXml: what may stand around the root, and what text may hold', async (t) => {
+  const text = (content: string) => parse(content).then((root) => root.text)
+  t.equal(await text('<!-- <A>1</A> --><A>2</A>\n<!-- <A>3</A> -->\n<?note <A>4</A>?> '), '2')
+  t.equal(await text('<A><![CDATA[</A><A>]]></A>'), '</A><A>')
+  t.equal(await text('<A>\t&#13;\u0085\u{1F600}</A>'), '\t\r\u0085\u{1F600}')
+  t.equal(await text('\ufeff<A>1</A>'), '1')
+  const comments = await parse(`<A/>${'<!-- -->'.repeat(200_000)}`)
+  t.equal(comments.children.size, 0)
+})
+
 t.test('parseXml: names from the client cannot reach a prototype', async (t) => {
   const root = await parse('<A><__proto__>x</__proto__><constructor>y</constructor></A>')
   t.equal(childText(root, '__proto__'), 'x')
@@ -31,6 +41,12 @@ t.test('parseXml: what is refused', async (t) => {
     'text after the root': '<A></A>junk',
     'a second root': '<A></A><B></B>',
     'an empty second root': '<A></A><B/>',
+    'a second root of the same name': '<A><B>1</B></A><A><B>2</B></A>',
+    'an empty second root of the same name': '<A/><A/>',
+    'a comment without end after the root': '<A/><!-- ',
+    'text beside elements': '<A><B>1<C>2</C>3</B></A>',
+    'a control character': '<A>a\u0001b</A>',
+    'a character that is none': '<A>\uffff</A>',
     nothing: '',
     'no XML': 'hello',
     'more elements than any document has': `<A>${'<B/>'.repeat(100_000)}</A>`,
