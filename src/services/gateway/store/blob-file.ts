@@ -1,5 +1,6 @@
 import { writev } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
+import { syncFolder } from '../../sync-folder.js'
 
 /** Bytes collected before they are written. */
 const BATCH = 512 * 1024
@@ -97,13 +98,4 @@ function unwritten(buffers: Buffer[], written: number): Buffer[] {
     rest -= buffer.length
   }
   return []
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
 }
