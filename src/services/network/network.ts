@@ -3,6 +3,7 @@ export interface Provider {
   readonly minerId: string
   readonly location: string
   readonly price: string
+  /** '' where it takes no verified deals. */
   readonly verifiedPrice: string
   /** Bytes. */
   readonly minPieceSize: number
