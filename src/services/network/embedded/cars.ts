@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto'
+import { constants, mkdirSync } from 'node:fs'
+import { copyFile, mkdir, open, readdir, rename, rm, unlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { ServicesLog } from '../../log.js'
+import { syncFolder } from '../../sync-folder.js'
+
+/**
+ * The CARs: on their way in a staging folder, then each in a file of its own in the folder of its provider. A file there counts once a deal names it, by
+ * `<minerId>/<name>`, its custody; one without such a deal is garbage, removed when it becomes so or, after a crash, by the sweep at the next start.
+ */
+export class Cars {
+  readonly #staging: string
+  readonly #providers: string
+  readonly #log: ServicesLog
+  readonly #removals = new Set<Promise<void>>()
+
+  constructor(folder: string, log: ServicesLog) {
+    this.#staging = join(folder, 'staging')
+    this.#providers = join(folder, 'providers')
+    this.#log = log
+  }
+
+  /** Makes the folders, and removes what no deal names. Resolves with how many files and folders that were. */
+  async open(minerIds: readonly string[], isNamed: (custody: string) => boolean): Promise<number> {
+    for (const minerId of minerIds) {
+      mkdirSync(join(this.#providers, minerId), { recursive: true, mode: 0o700 })
+    }
+    mkdirSync(this.#staging, { recursive: true, mode: 0o700 })
+    await syncFolder(this.#providers)
+    await syncFolder(dirname(this.#providers))
+    let removed = 0
+    for (const name of await readdir(this.#staging)) {
+      await rm(join(this.#staging, name), { recursive: true })
+      removed++
+    }
+    for (const minerId of minerIds) {
+      for (const name of await readdir(join(this.#providers, minerId))) {
+        if (isNamed(`${minerId}/${name}`)) continue
+        await rm(join(this.#providers, minerId, name), { recursive: true })
+        removed++
+      }
+    }
+    return removed
+  }
+
+  /** Gives `job` a new folder to work in, and removes it with all that is left in it. */
+  async staged<T>(job: (folder: string) => Promise<T>): Promise<T> {
+    const folder = join(this.#staging, randomUUID())
+    await mkdir(folder, { mode: 0o700 })
+    try {
+      return await job(folder)
+    } finally {
+      await rm(folder, { recursive: true, force: true }).catch((err) =>
+        this.#log.warn({ err }, 'What a deal left in the staging folder could not be removed.'),
+      )
+    }
+  }
+
+  /**
+   * Gives a staged CAR, which is on the disk, to a provider and resolves with its custody. The file is moved, as nobody else needs it; copied where the
+   * provider's folder lies on another disk. To be ended with a
+   * deal that names it, or with `discard`.
+   */
+  async deliver(staged: string, minerId: string): Promise<string> {
+    const custody = `${minerId}/${randomUUID()}.car`
+    try {
+      await move(staged, this.path(custody))
+      await syncFolder(dirname(this.path(custody)))
+      return custody
+    } catch (error) {
+      this.discard(custody)
+      throw error
+    }
+  }
+
+  /** Removes the file in the background. */
+  discard(custody: string): void {
+    const removal = unlink(this.path(custody))
+      .catch((err) => {
+        if (err.code !== 'ENOENT') this.#log.warn({ err }, 'The CAR of a deal could not be removed.')
+      })
+      .then(() => {
+        this.#removals.delete(removal)
+      })
+    this.#removals.add(removal)
+  }
+
+  path(custody: string): string {
+    return join(this.#providers, custody)
+  }
+
+  /** Paths of all that a provider has, also of deals that are just being made. */
+  async of(minerId: string): Promise<string[]> {
+    const folder = join(this.#providers, minerId)
+    return (await readdir(folder)).map((name) => join(folder, name))
+  }
+
+  /** Resolves when nothing is being removed any more. */
+  async close(): Promise<void> {
+    await Promise.all(this.#removals)
+  }
+}
+
+async function move(from: string, to: string): Promise<void> {
+  try {
+    await rename(from, to)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error
+    await copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
+    const handle = await open(to, 'r+')
+    try {
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+  }
+}

@@ -1,0 +1,251 @@
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Clock } from '../../clock.js'
+import { type Database, openDatabase, Writer } from '../../database.js'
+import type { ServicesLog } from '../../log.js'
+import { makePrivateFolder } from '../../private-file.js'
+import { ByReference } from '../by-reference.js'
+import { type DealRecord, deliverableFrom, madeDeal, stateOf } from '../deal-record.js'
+import { DealTable, dealSchema } from '../deal-table.js'
+import { EpochClock, type EpochClockOptions, epochSchema } from '../epoch-clock.js'
+import {
+  type DealRequest,
+  type DealStatus,
+  type MadeDeal,
+  type Network,
+  NetworkError,
+  type PackedFile,
+  type Provider,
+} from '../network.js'
+import type { Commit, Pack, ReadFromCar } from '../packing.js'
+import { Turns } from '../turns.js'
+import { Wallet } from '../wallet.js'
+import { Cars } from './cars.js'
+import { catalogue, type ProviderTerms } from './catalogue.js'
+import { createControl, type NetworkControl } from './control.js'
+import { DealMaker } from './deal-maker.js'
+import { Expiry } from './expiry.js'
+import { Faults, faultSchema } from './faults.js'
+import { Providers, providerSchema } from './providers.js'
+
+export interface EmbeddedNetworkOptions extends EpochClockOptions {
+  /** For this network alone; made when it is not there. */
+  readonly folder: string
+  readonly pack: Pack
+  readonly commit: Commit
+  readonly readFromCar: ReadFromCar
+  readonly log: ServicesLog
+  /** Providers that it is to have besides those it has had; default a list of eight. */
+  readonly providers?: readonly ProviderTerms[]
+  /** Deals that are packed at the same time; the others wait. Default 2. */
+  readonly atOnce?: number
+}
+
+/** A network on the local disk: its providers are folders and rules, its content ids, pieces, proposals and signatures real. */
+export interface EmbeddedNetwork extends Network {
+  readonly kind: 'embedded'
+  readonly control: NetworkControl
+  /** The signed proposal of a deal: the DAG-CBOR block whose CID is `dealCid`; `verifyProposal` reads it. Rejects with NetworkError NoSuchDeal. */
+  proposal(dealCid: string): Promise<Uint8Array>
+}
+
+const DEFAULT_AT_ONCE = 2
+const MAX_REFERENCE = 128
+
+/** How often deals that have ended are looked for, at most, ms. */
+const MIN_EXPIRY_MS = 1000
+
+/** How long a slow provider waits before each chunk, ms. */
+const SLOW_CHUNK_MS = 100
+
+/**
+ * Opens the network kept in a folder that nobody else uses. Everything in it survives `kill -9`; what deals cut short have left is removed first.
+ * Rejects when the folder's content is not its own, or an option is out of its bounds.
+ */
+export async function openEmbeddedNetwork(options: EmbeddedNetworkOptions): Promise<EmbeddedNetwork> {
+  makePrivateFolder(options.folder)
+  const schema = dealSchema + epochSchema + providerSchema + faultSchema
+  const db = openDatabase(join(options.folder, 'network.db'), schema)
+  try {
+    const network = new FolderNetwork(db, options)
+    await network.open()
+    return network
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+class FolderNetwork implements EmbeddedNetwork {
+  readonly kind = 'embedded'
+  readonly control: NetworkControl
+  readonly #db: Database
+  readonly #log: ServicesLog
+  readonly #readFromCar: ReadFromCar
+  readonly #writer: Writer
+  readonly #wallet: Wallet
+  readonly #epochs: EpochClock
+  readonly #providers: Providers
+  readonly #faults: Faults
+  readonly #cars: Cars
+  readonly #deals: DealTable
+  readonly #maker: DealMaker
+  readonly #expiry: Expiry
+  readonly #underway = new ByReference<DealRecord>()
+  readonly #stopping = new AbortController()
+  #stopped: Promise<void> | undefined
+
+  constructor(db: Database, options: EmbeddedNetworkOptions) {
+    const { folder, pack, commit, log } = options
+    this.#db = db
+    this.#log = log
+    this.#readFromCar = options.readFromCar
+    this.#writer = new Writer(db)
+    this.#wallet = Wallet.open(join(folder, 'wallet.json'))
+    this.#epochs = new EpochClock(db, this.#writer, options)
+    this.#providers = new Providers(db, options.providers ?? catalogue)
+    this.#faults = new Faults(db, this.#writer)
+    this.#cars = new Cars(folder, log)
+    this.#deals = new DealTable(db)
+    this.#expiry = new Expiry(this.#deals, this.#writer, this.#cars, this.#epochs, log)
+    this.#maker = new DealMaker({
+      pack,
+      commit,
+      providers: this.#providers,
+      faults: this.#faults,
+      cars: this.#cars,
+      deals: this.#deals,
+      writer: this.#writer,
+      epochs: this.#epochs,
+      clock: new Clock(),
+      wallet: this.#wallet,
+      turns: new Turns(options.atOnce ?? DEFAULT_AT_ONCE),
+    })
+    this.control = createControl(this.#providers, this.#faults, this.#cars, this.#epochs, this.#expiry)
+  }
+
+  async open(): Promise<void> {
+    const minerIds = this.#providers.all().map(({ minerId }) => minerId)
+    const removed = await this.#cars.open(minerIds, (custody) => this.#deals.isInCustody(custody))
+    if (removed > 0) this.#log.info({ removed }, 'Removed what deals cut short had left.')
+    this.#expiry.start(Math.max(MIN_EXPIRY_MS, this.epochSeconds * 1000))
+  }
+
+  get wallet(): string {
+    return this.#wallet.address
+  }
+
+  get epochSeconds(): number {
+    return this.#epochs.epochSeconds
+  }
+
+  epoch(): number {
+    return this.#epochs.epoch()
+  }
+
+  async providers(): Promise<Provider[]> {
+    return this.#providers.all().map(({ acceptEpochs: _a, publishEpochs: _p, sealEpochs: _s, ...provider }) => ({
+      ...provider,
+      status: this.#faults.has(provider.minerId, 'offline') ? 'Offline' : 'Active',
+    }))
+  }
+
+  async deal(request: DealRequest): Promise<MadeDeal> {
+    this.#mustRun()
+    const { reference } = request
+    if (!isReference(reference)) throw new RangeError('The reference of a deal must have 1 to 128 characters.')
+    const signal = this.#until(request.signal)
+    const make = async (): Promise<DealRecord> => {
+      const record = await this.#maker.make(request, signal)
+      const { dealCid, terms, carSize } = record
+      this.#log.info({ reference, dealCid, minerId: terms.minerId, carSize }, 'Made a deal.')
+      return record
+    }
+    return madeDeal(await this.#underway.run(reference, () => this.#deals.find(reference), make, signal))
+  }
+
+  async find(reference: string): Promise<MadeDeal | undefined> {
+    this.#mustRun()
+    const record = isReference(reference) ? this.#deals.find(reference) : undefined
+    return record === undefined ? undefined : madeDeal(record)
+  }
+
+  async status(dealCid: string): Promise<DealStatus> {
+    const record = this.#record(dealCid)
+    const epoch = this.epoch()
+    return { ...madeDeal(record), ...stateOf(record, epoch), epoch }
+  }
+
+  async proposal(dealCid: string): Promise<Uint8Array> {
+    return this.#record(dealCid).proposal
+  }
+
+  async *retrieve(dealCid: string, file: PackedFile, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
+    const record = this.#record(dealCid)
+    const car = this.#cars.path(deliverableFrom(record, this.epoch()))
+    const { minerId } = record.terms
+    const until = this.#until(signal)
+    this.#mustBeOnline(minerId)
+    let given = 0
+    for await (const chunk of this.#readFromCar(car, file.cid, until)) {
+      if (this.#faults.has(minerId, 'slow')) await pause(until)
+      this.#mustBeOnline(minerId)
+      given += chunk.length
+      if (given > file.size) break
+      yield chunk
+    }
+    if (given !== file.size) {
+      throw new NetworkError('NotRetrievable', `${file.cid} in deal ${dealCid} does not have ${file.size} bytes.`)
+    }
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop()
+    return this.#stopped
+  }
+
+  async #stop(): Promise<void> {
+    this.#stopping.abort(stopped())
+    await this.#underway.idle()
+    await this.#expiry.stop()
+    await this.#cars.close()
+    this.#writer.close()
+    this.#db.close()
+  }
+
+  #record(dealCid: string): DealRecord {
+    this.#mustRun()
+    const record = this.#deals.findByCid(dealCid)
+    if (record === undefined) {
+      throw new NetworkError('NoSuchDeal', `There is no deal "${dealCid.slice(0, MAX_REFERENCE)}" in this network.`)
+    }
+    return record
+  }
+
+  #mustBeOnline(minerId: string): void {
+    if (this.#faults.has(minerId, 'offline')) {
+      throw new NetworkError('NotRetrievable', `Storage provider ${minerId} is offline. Try again later.`)
+    }
+  }
+
+  #mustRun(): void {
+    if (this.#stopping.signal.aborted) throw stopped()
+  }
+
+  #until(signal: AbortSignal | undefined): AbortSignal {
+    return signal === undefined ? this.#stopping.signal : AbortSignal.any([signal, this.#stopping.signal])
+  }
+}
+
+function stopped(): NetworkError {
+  return new NetworkError('Unavailable', 'The storage network is stopping. Ask again.')
+}
+
+/** SQLite ends a text at NUL, and has no place for half a surrogate pair. */
+function isReference(text: string): boolean {
+  return text.length > 0 && text.length <= MAX_REFERENCE && !text.includes('\0') && text.isWellFormed()
+}
+
+async function pause(signal: AbortSignal): Promise<void> {
+  await delay(SLOW_CHUNK_MS, undefined, { signal }).catch(() => signal.throwIfAborted())
+}

@@ -1,0 +1,94 @@
+import type { Database } from '../../database.js'
+import { parseFil } from '../fil.js'
+import { addressOfMiner } from '../filecoin-address.js'
+import type { ProviderTerms } from './catalogue.js'
+
+export const providerSchema = `
+  CREATE TABLE IF NOT EXISTS providers (
+    miner_id TEXT PRIMARY KEY,
+    location TEXT NOT NULL,
+    price TEXT NOT NULL,
+    verified_price TEXT NOT NULL,
+    min_piece_size INTEGER NOT NULL,
+    max_piece_size INTEGER NOT NULL,
+    offline_deal_available INTEGER NOT NULL,
+    score INTEGER NOT NULL,
+    contact_info TEXT NOT NULL,
+    accept_epochs INTEGER NOT NULL,
+    publish_epochs INTEGER NOT NULL,
+    seal_epochs INTEGER NOT NULL
+  ) STRICT;
+`
+
+/** The providers of the network: those it was first opened with, on the terms of then, and those that later lists add. */
+export class Providers {
+  readonly #byId: ReadonlyMap<string, ProviderTerms>
+
+  /** `db` has `providerSchema`. Throws RangeError when terms make no sense. */
+  constructor(db: Database, catalogue: readonly ProviderTerms[]) {
+    const add = db.prepare(`
+      INSERT OR IGNORE INTO providers (
+        miner_id, location, price, verified_price, min_piece_size, max_piece_size, offline_deal_available, score, contact_info, accept_epochs,
+        publish_epochs, seal_epochs
+      ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    `)
+    for (const provider of catalogue) {
+      check(provider)
+      add.run(
+        provider.minerId,
+        provider.location,
+        provider.price,
+        provider.verifiedPrice,
+        provider.minPieceSize,
+        provider.maxPieceSize,
+        provider.offlineDealAvailable ? 1 : 0,
+        provider.score,
+        provider.contactInfo,
+        provider.acceptEpochs,
+        provider.publishEpochs,
+        provider.sealEpochs,
+      )
+    }
+    const rows = db.prepare('SELECT * FROM providers ORDER BY rowid').all()
+    this.#byId = new Map(rows.map((row) => [row.miner_id as string, terms(row)]))
+  }
+
+  all(): ProviderTerms[] {
+    return [...this.#byId.values()]
+  }
+
+  find(minerId: string): ProviderTerms | undefined {
+    return this.#byId.get(minerId)
+  }
+}
+
+function check(provider: ProviderTerms): void {
+  // Also what makes the id fit for the name of a folder.
+  addressOfMiner(provider.minerId)
+  const wrong = (what: string): RangeError => new RangeError(`Provider ${provider.minerId}: ${what}.`)
+  if (parseFil(provider.price) === undefined) throw wrong('its price is not a decimal number')
+  if (provider.verifiedPrice !== '' && parseFil(provider.verifiedPrice) === undefined) {
+    throw wrong('its price for verified deals is neither a decimal number nor empty')
+  }
+  if (!(provider.minPieceSize <= provider.maxPieceSize)) throw wrong('its smallest piece is larger than its largest')
+  for (const epochs of [provider.acceptEpochs, provider.publishEpochs, provider.sealEpochs]) {
+    if (!Number.isSafeInteger(epochs) || epochs < 1) throw wrong('each step of a deal takes a whole number of epochs')
+  }
+}
+
+function terms(row: ReturnType<ReturnType<Database['prepare']>['get']>): ProviderTerms {
+  return {
+    minerId: row.miner_id,
+    location: row.location,
+    price: row.price,
+    verifiedPrice: row.verified_price,
+    minPieceSize: row.min_piece_size,
+    maxPieceSize: row.max_piece_size,
+    offlineDealAvailable: row.offline_deal_available === 1,
+    score: row.score,
+    contactInfo: row.contact_info,
+    acceptEpochs: row.accept_epochs,
+    publishEpochs: row.publish_epochs,
+    sealEpochs: row.seal_epochs,
+  }
+}

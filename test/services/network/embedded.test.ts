@@ -1,0 +1,529 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { catalogue } from '../../../src/services/network/embedded/catalogue.js'
+import type { Fault } from '../../../src/services/network/embedded/faults.js'
+import type { DealProgress, DealTerms } from '../../../src/services/network/network.js'
+import type { Pack } from '../../../src/services/network/packing.js'
+import { verifyProposal } from '../../../src/services/network/proposal.js'
+import { tempFolder } from '../gateway-client.js'
+import { ask, bytesOf, cars, content, open, other, packedFile, provider, staged, terms } from './embedded-network.js'
+import { commit, pack } from './small-packing.js'
+
+const notRetrievable = { name: 'NetworkError', code: 'NotRetrievable' }
+
+t.test('a deal is packed, signed, handed over, kept and delivered', async (t) => {
+  const folder = tempFolder(t)
+  const first = await open(t, folder)
+  const all = { 'a/one': content('one', 5000), 'a/two': content('two', 2500), 'b/empty': Buffer.alloc(0) }
+  const progress: DealProgress[] = []
+  const asked = ask('a deal', all, { onProgress: (one) => progress.push(one) })
+  const made = await first.deal(asked)
+  t.match(made, {
+    reference: 'a deal',
+    terms,
+    walletAddress: first.wallet,
+    dataCid: /^bafy/,
+    pieceCid: /^baga6ea4sea/,
+    pieceSize: 8192,
+    dealCid: /^bafyrei/,
+    startEpoch: first.epoch() + 10,
+    endEpoch: first.epoch() + 10 + terms.duration,
+  })
+  t.ok(Math.abs(made.timeStamp / 1000 - Date.now()) < 60_000, 'the time is in microseconds')
+  t.same([...asked.packed.keys()], Object.keys(all))
+  t.same([...new Set(progress.map(({ phase }) => phase))], ['Packing', 'Committing', 'Sending', 'Done'])
+  t.match(progress[0], { phase: 'Packing', bytesDone: 0, bytesTotal: 7500, filesDone: 0 })
+  t.match(progress.at(-1), { phase: 'Done', bytesDone: made.carSize, bytesTotal: made.carSize, filesDone: 3 })
+  t.same(verifyProposal(await first.proposal(made.dealCid), made.dealCid), {
+    pieceCid: made.pieceCid,
+    pieceSize: made.pieceSize,
+    verifiedDeal: false,
+    client: first.wallet,
+    provider: provider.minerId,
+    label: made.dataCid,
+    startEpoch: made.startEpoch,
+    endEpoch: made.endEpoch,
+    storagePricePerEpoch: 5n * 10n ** 17n,
+    providerCollateral: 0n,
+    clientCollateral: 0n,
+  })
+  const [car = ''] = cars(folder)
+  t.equal(statSync(join(folder, 'providers', provider.minerId, car)).size, made.carSize)
+  t.same(staged(folder), [])
+  await first.control.advance(2)
+  await first.stop()
+
+  const network = await open(t, folder)
+  t.equal(network.kind, 'embedded')
+  t.equal(network.wallet, first.wallet)
+  t.same(await network.find('a deal'), made)
+  const epoch = network.epoch()
+  t.same(await network.status(made.dealCid), { ...made, state: 'StorageDealPublish', message: '', epoch })
+  for (const [path, bytes] of Object.entries(all)) {
+    t.ok((await bytesOf(network, made.dealCid, packedFile(asked, path))).equals(bytes), path)
+  }
+  const file = packedFile(asked, 'a/one')
+  for (const size of [file.size - 1, file.size + 1]) {
+    await t.rejects(bytesOf(network, made.dealCid, { ...file, size }), notRetrievable, 'not the file that was packed')
+  }
+  await t.rejects(bytesOf(network, made.dealCid, { ...file, cid: made.dealCid }), notRetrievable, 'not in this deal')
+  await t.rejects(bytesOf(network, 'bafyno', file), { code: 'NoSuchDeal' })
+  await t.rejects(network.status('bafyno'), { code: 'NoSuchDeal' })
+  await t.rejects(network.proposal('bafyno'), { code: 'NoSuchDeal' })
+  t.equal(await network.find('another'), undefined)
+  t.equal(await network.find(''), undefined)
+})
+
+t.test('the states of a deal move with the epochs', async (t) => {
+  const folder = tempFolder(t)
+  let network = await open(t, folder)
+  const begin = network.epoch()
+  const fast = ask('fast')
+  const plain = ask('plain', undefined, { terms: { ...terms, fastRetrieval: false } })
+  const { dealCid } = await network.deal(fast)
+  const { dealCid: plainCid } = await network.deal(plain)
+  const steps: [epochs: number, state: string, message: string, fast: boolean, plain: boolean][] = [
+    [0, 'StorageDealCheckForAcceptance', 'Provider state: StorageDealWaitingForData', false, false],
+    [1, 'StorageDealCheckForAcceptance', 'Provider state: StorageDealPublish', false, false],
+    [2, 'StorageDealPublish', '', true, false],
+    [4, 'StorageDealPublish', '', true, false],
+    [5, 'StorageDealSealing', '', true, false],
+    [9, 'StorageDealSealing', '', true, false],
+    [10, 'StorageDealActive', '', true, true],
+    [10 + terms.duration - 1, 'StorageDealActive', '', true, true],
+    [
+      10 + terms.duration,
+      'StorageDealExpired',
+      `The deal ended at epoch ${begin + 10 + terms.duration}.`,
+      false,
+      false,
+    ],
+  ]
+  for (const [epochs, state, message, delivers, delivsPlain] of steps) {
+    const ahead = begin + epochs - network.epoch()
+    if (ahead > 0) await network.control.advance(ahead)
+    const epoch = begin + epochs
+    t.match(await network.status(dealCid), { state, message, epoch }, `epoch ${epochs}`)
+    for (const [cid, asked, expected] of [
+      [dealCid, fast, delivers],
+      [plainCid, plain, delivsPlain],
+    ] as const) {
+      const bytes = bytesOf(network, cid, packedFile(asked))
+      if (expected) t.equal((await bytes).length, 3000)
+      else await t.rejects(bytes, notRetrievable)
+    }
+    if (epochs === 5) {
+      await network.stop()
+      network = await open(t, folder)
+    }
+  }
+  await network.stop()
+  t.same(cars(folder), [], 'the provider has dropped what ended')
+  network = await open(t, folder)
+  t.match(await network.status(dealCid), { state: 'StorageDealExpired' })
+  await t.rejects(network.control.advance(0), RangeError)
+  await t.rejects(network.control.advance(0.5), RangeError)
+})
+
+t.test('epochs follow the clock, also through a life of another pace', async (t) => {
+  const folder = tempFolder(t)
+  let nowMs = Date.UTC(2020, 7, 24, 22) + 86_400_000
+  const now = (): number => nowMs
+  let network = await open(t, folder, { virtual: false, now })
+  t.equal(network.epochSeconds, 30)
+  t.equal(network.epoch(), 2880, 'so many a day since the genesis')
+  nowMs += 29_999
+  t.equal(network.epoch(), 2880)
+  nowMs += 1
+  t.equal(network.epoch(), 2881)
+  nowMs -= 3_600_000
+  t.equal(network.epoch(), 2881, 'not back')
+  nowMs += 3_600_000
+  await t.rejects(network.control.advance(1), /Only a virtual clock/)
+  const asked = ask('deal')
+  const { dealCid } = await network.deal(asked)
+  await network.stop()
+
+  network = await open(t, folder, { virtual: false, now, epochSeconds: 0.001 })
+  t.equal(network.epoch(), 2881)
+  nowMs += 10
+  t.match(await network.status(dealCid), { state: 'StorageDealActive', epoch: 2891 })
+  await network.stop()
+  nowMs += terms.duration
+  network = await open(t, folder, { virtual: false, now, epochSeconds: 0.001 })
+  t.match(await network.status(dealCid), { state: 'StorageDealExpired' }, 'right after any time it was down')
+  await t.rejects(bytesOf(network, dealCid, packedFile(asked)), notRetrievable)
+  await network.stop()
+  t.same(cars(folder), [])
+
+  network = await open(t, folder, { virtual: true, now })
+  const { control } = network
+  const epoch = network.epoch()
+  nowMs += 1000
+  t.equal(network.epoch(), epoch, 'a virtual clock stands still')
+  await Promise.all([control.advance(3), control.advance(4)])
+  t.equal(network.epoch(), epoch + 7)
+  await network.stop()
+  network = await open(t, folder, { virtual: true, now })
+  t.equal(network.epoch(), epoch + 7)
+  for (const epochSeconds of [0, -1, 86_401, Number.NaN]) {
+    await t.rejects(open(t, tempFolder(t), { epochSeconds }), RangeError, `epochs of ${epochSeconds} s`)
+  }
+})
+
+t.test('terms that are none are refused before anything is read', async (t) => {
+  const folder = tempFolder(t)
+  const network = await open(t, folder)
+  const untouched = {
+    files: () => {
+      throw new Error('The files were read.')
+    },
+  }
+  const refusals: [Partial<DealTerms>, string][] = [
+    [{ minerId: 't09999' }, 'NoSuchProvider'],
+    [{ minerId: '' }, 'NoSuchProvider'],
+    [{ minerId: '../t02000' }, 'NoSuchProvider'],
+    [{ price: 'cheap' }, 'TermsRefused'],
+    [{ price: '-1' }, 'TermsRefused'],
+    [{ price: '' }, 'TermsRefused'],
+    [{ duration: 0 }, 'TermsRefused'],
+    [{ duration: 518_400.5 }, 'TermsRefused'],
+    [{ duration: 2 ** 31 }, 'TermsRefused'],
+  ]
+  for (const [change, code] of refusals) {
+    const asked = ask('refused', {}, { ...untouched, terms: { ...terms, ...change } })
+    await t.rejects(network.deal(asked), { name: 'NetworkError', code }, JSON.stringify(change))
+  }
+  for (const reference of ['', 'x'.repeat(129), 'a\0b', 'a\ud800']) {
+    await t.rejects(network.deal(ask(reference, {}, untouched)), RangeError)
+  }
+  t.equal(await network.find('refused'), undefined)
+  await network.deal(ask('x'.repeat(128)))
+})
+
+t.test('a provider rejects what is not to its terms, after it was asked', async (t) => {
+  const folder = tempFolder(t)
+  const network = await open(t, folder)
+  const small = { file: content('small', 10) }
+  const large = { file: content('large', 1_100_000) }
+  const rejections: [string, Partial<DealTerms>, RegExp, Record<string, Buffer>?][] = [
+    [
+      'cheap',
+      { price: '0.000000001' },
+      /0\.000000001 fil per epoch is below 0\.000000003814697266, its price for a piece of 4096 bytes/,
+    ],
+    ['short', { duration: 518_399 }, /duration of 518399 epochs is not within 518400 to 1555200/],
+    ['long', { duration: 1_555_201 }, /duration/],
+    ['small', {}, /smaller than 512/, small],
+    ['large', {}, /larger than 1048576/, large],
+    ['verified', { verifiedDeal: true }, /no verified deals/],
+  ]
+  const made = new Map<string, string>()
+  for (const [reference, change, , all] of rejections) {
+    const { dealCid } = await network.deal(ask(reference, all, { terms: { ...terms, ...change } }))
+    t.match(await network.status(dealCid), { state: 'StorageDealCheckForAcceptance' }, reference)
+    made.set(reference, dealCid)
+  }
+  t.same(cars(folder), [], 'it takes nothing')
+  t.same(staged(folder), [])
+  await network.control.advance(2)
+  for (const [reference, , message] of rejections) {
+    const dealCid = made.get(reference) ?? ''
+    t.match(await network.status(dealCid), { state: 'StorageDealError', message }, reference)
+    await t.rejects(bytesOf(network, dealCid, { path: [], size: 1, cid: dealCid }), { code: 'NotRetrievable', message })
+  }
+  await network.control.advance(1_000_000)
+  t.match(await network.status(made.get('cheap') ?? ''), { state: 'StorageDealError' }, 'for good')
+
+  const free = { ...terms, minerId: other.minerId, price: '0', verifiedDeal: true }
+  const { dealCid } = await network.deal(ask('verified for free', small, { terms: free }))
+  await network.control.advance(2)
+  t.match(await network.status(dealCid), { state: 'StorageDealPublish' })
+})
+
+t.test('the faults of a provider', async (t) => {
+  const folder = tempFolder(t)
+  let network = await open(t, folder)
+  const { minerId } = provider
+  const set = (fault: Fault, on: boolean): Promise<void> => network.control.setFault(minerId, fault, on)
+  const asked = ask('before')
+  const { dealCid } = await network.deal(asked)
+  const elsewhere = ask('elsewhere', undefined, { terms: { ...terms, minerId: other.minerId } })
+  const { dealCid: elsewhereCid } = await network.deal(elsewhere)
+  await network.control.advance(2)
+  const file = packedFile(asked)
+  const delivers = async (cid = dealCid): Promise<boolean> => {
+    const bytes = await bytesOf(network, cid, file).catch((error) => t.match(error, notRetrievable))
+    return Buffer.isBuffer(bytes)
+  }
+
+  await set('offline', true)
+  t.match(await network.providers(), [{ minerId, status: 'Offline' }, { status: 'Active' }])
+  await t.rejects(network.deal(ask('offline')), { code: 'ProviderOffline' })
+  t.notOk(await delivers())
+  await network.stop()
+  network = await open(t, folder)
+  t.same(network.control.faults(), [{ minerId, fault: 'offline' }], 'a fault stays')
+  t.notOk(await delivers())
+  await set('offline', false)
+  t.ok(await delivers())
+  const chunks = network.retrieve(dealCid, file)[Symbol.asyncIterator]()
+  t.notOk((await chunks.next()).done)
+  await set('offline', true)
+  await t.rejects(chunks.next(), { code: 'NotRetrievable' }, 'in the middle of a file')
+  await set('offline', false)
+
+  await set('rejects', true)
+  const { dealCid: rejected } = await network.deal(ask('rejected'))
+  await set('rejects', false)
+  await network.control.advance(2)
+  t.match(await network.status(rejected), { state: 'StorageDealError', message: /takes no new deals/ })
+  t.ok(await delivers(), 'older deals stand')
+
+  await set('slow', true)
+  const slow = await network.deal(ask('slow'))
+  t.equal(slow.startEpoch, network.epoch() + 100)
+  const start = performance.now()
+  t.ok(await delivers())
+  t.ok(performance.now() - start > 90)
+  const abort = new AbortController()
+  const slowly = network.retrieve(dealCid, file, abort.signal)[Symbol.asyncIterator]()
+  const next = slowly.next()
+  abort.abort(new Error('enough'))
+  await t.rejects(next, /enough/)
+  await set('slow', false)
+
+  await set('corruptsData', true)
+  t.notOk(await delivers(), 'what it had')
+  const late = ask('corrupted', { file: content('before', 3000) })
+  const { dealCid: corrupted } = await network.deal(late)
+  await network.control.advance(20)
+  t.notOk(await delivers(corrupted), 'what it got')
+  await set('corruptsData', true)
+  t.notOk(await delivers(), 'done twice it does not undo itself')
+  await set('corruptsData', false)
+  t.notOk(await delivers(), 'what is corrupted stays so')
+  t.match(await network.status(dealCid), { state: 'StorageDealActive' }, 'and nobody knows until it is asked for')
+  const { dealCid: good } = await network.deal(ask('good', { file: content('before', 3000) }))
+  await network.control.advance(2)
+  t.ok(await delivers(good))
+
+  await set('losesData', true)
+  t.same(cars(folder), [])
+  t.notOk(await delivers(good))
+  const { dealCid: lost } = await network.deal(ask('lost'))
+  await network.control.advance(2)
+  t.same(cars(folder), [])
+  t.notOk(await delivers(lost))
+  t.equal((await bytesOf(network, elsewhereCid, packedFile(elsewhere))).length, 3000, 'another provider has no fault')
+  t.same(network.control.faults(), [{ minerId, fault: 'losesData' }])
+  await network.control.advance(2_000_000)
+
+  await t.rejects(network.control.setFault('t09999', 'offline', true), { code: 'NoSuchProvider' })
+  await t.rejects(set('tired' as Fault, true), RangeError)
+})
+
+t.test('one reference is one deal', async (t) => {
+  const folder = tempFolder(t)
+  const network = await open(t, folder)
+  const first = ask('same')
+  const second = ask('same')
+  const [one, two] = await Promise.all([network.deal(first), network.deal(second)])
+  t.same(two, one, 'at the same time')
+  t.equal(second.packed.size, 0, 'nothing was packed for the second')
+  t.same(await network.deal(ask('same')), one, 'later')
+  t.same(cars(folder).length, 1)
+
+  const failing = ask('retried', undefined, { onFile: () => Promise.reject(new Error('not now')) })
+  const [failed, retried] = await Promise.allSettled([network.deal(failing), network.deal(ask('retried'))])
+  t.match(failed, { status: 'rejected', reason: { message: 'not now' } })
+  t.match(retried, { status: 'fulfilled' }, 'the second has its own try when the first failed')
+
+  const content1 = { file: content('twice', 3000) }
+  const again = await network.deal(ask('twice 1', content1))
+  const other = await network.deal(ask('twice 2', content1))
+  t.equal(other.dataCid, again.dataCid)
+  t.not(other.dealCid, again.dealCid, 'the same content on the same terms is another deal')
+  t.equal(cars(folder).length, 4)
+})
+
+t.test('a bounded number of deals is packed at a time, in order', async (t) => {
+  const folder = tempFolder(t)
+  let packing = 0
+  let most = 0
+  const order: string[] = []
+  const gates = new Map<string, () => void>()
+  const held: Pack = async (files, options) => {
+    packing++
+    most = Math.max(most, packing)
+    const car = await pack(files, options)
+    await new Promise<void>((resolve) => gates.set(order.at(-1) ?? '', resolve))
+    packing--
+    return car
+  }
+  const network = await open(t, folder, { pack: held })
+  const abort = new AbortController()
+  const deal = (reference: string, signal?: AbortSignal) =>
+    network.deal(ask(reference, undefined, { onFile: () => void order.push(reference), ...(signal && { signal }) }))
+  const release = async (reference: string): Promise<void> => {
+    while (!gates.has(reference)) await delay(1)
+    gates.get(reference)?.()
+  }
+  const a = deal('a')
+  while (!gates.has('a')) await delay(1)
+  const b = deal('b')
+  const c = deal('c', abort.signal)
+  const sameAsA = deal('a', abort.signal)
+  const d = deal('d')
+  while (!gates.has('b')) await delay(1)
+  abort.abort(new Error('no longer'))
+  await t.rejects(c, /no longer/, 'one that waits for its turn')
+  await t.rejects(sameAsA, /no longer/, 'one that waits for another of its reference')
+  await t.rejects(deal('e', abort.signal), /no longer/, 'one that comes too late')
+  await release('a')
+  await a
+  await release('d')
+  await release('b')
+  await Promise.all([b, d])
+  t.equal(most, 2)
+  t.same(order, ['a', 'b', 'd'])
+  t.equal(await network.find('c'), undefined)
+})
+
+t.test('what fails leaves nothing', async (t) => {
+  const folder = tempFolder(t)
+  let failure: 'pack' | 'commit' | 'offline' | 'none' = 'pack'
+  const network = await open(t, folder, {
+    pack: async (...args) => {
+      const car = await pack(...args)
+      if (failure === 'pack') throw new Error('no pack')
+      return car
+    },
+    commit: async (...args) => {
+      if (failure === 'commit') throw new Error('no commit')
+      if (failure === 'offline') await network.control.setFault(provider.minerId, 'offline', true)
+      return commit(...args)
+    },
+  })
+  const clean = (name: string): void => {
+    t.same([...staged(folder), ...cars(folder)], [], name)
+  }
+  await t.rejects(network.deal(ask('deal')), /no pack/)
+  clean('packing')
+  failure = 'commit'
+  await t.rejects(network.deal(ask('deal')), /no commit/)
+  clean('committing')
+  failure = 'none'
+  for (const phase of ['Packing', 'Committing', 'Sending'] as const) {
+    const abort = new AbortController()
+    const { signal } = abort
+    const onProgress = (progress: DealProgress): void => {
+      if (progress.phase === phase) abort.abort(new Error('enough'))
+    }
+    await t.rejects(network.deal(ask('deal', undefined, { signal, onProgress })), /enough/)
+    clean(phase)
+  }
+  failure = 'offline'
+  await t.rejects(network.deal(ask('deal')), { code: 'ProviderOffline' })
+  clean('offline after packing')
+  await network.control.setFault(provider.minerId, 'offline', false)
+  failure = 'none'
+  t.equal(await network.find('deal'), undefined)
+
+  const stopping = network.deal(ask('deal', undefined, { onProgress: () => void network.stop() }))
+  await t.rejects(stopping, { code: 'Unavailable' }, 'stopping ends it')
+  await network.stop()
+  clean('stop')
+  await t.rejects(network.deal(ask('deal')), { code: 'Unavailable' })
+  await t.rejects(network.find('deal'), { code: 'Unavailable' })
+  await t.rejects(network.status('deal'), { code: 'Unavailable' })
+
+  mkdirSync(join(folder, 'staging', 'cut short'))
+  writeFileSync(join(folder, 'staging', 'cut short', 'deal.car'), 'half')
+  writeFileSync(join(folder, 'providers', provider.minerId, 'nobodys.car'), 'whole')
+  await open(t, folder)
+  clean('swept at the start')
+})
+
+t.test('kill -9 at any moment: one deal, and nothing else', async (t) => {
+  const folder = tempFolder(t)
+  const script = fileURLToPath(new URL('./embedded-process.js', import.meta.url))
+  let finished = 0
+  for (let round = 0; round < 30; round++) {
+    const reference = `round ${round}`
+    const child = spawn(process.execPath, [script, folder, reference], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const exited = once(child, 'exit')
+    const lines = createInterface({ input: child.stdout })
+    let dealCid: string | undefined
+    lines.on('line', (line) => {
+      if (line !== 'ready') dealCid = line
+      else setTimeout(() => child.kill('SIGKILL'), Math.random() * 40)
+    })
+    await exited
+    const network = await open(t, folder)
+    const before = await network.find(reference)
+    if (dealCid !== undefined) finished++
+    if (dealCid !== undefined) t.equal(before?.dealCid, dealCid, 'what was told is kept')
+    const asked = ask(reference, { file: content(reference, 100_000) })
+    const made = await network.deal(asked)
+    if (before !== undefined) t.same(made, before)
+    await network.stop()
+    t.equal(cars(folder).length, round + 1, `round ${round}: one CAR for each deal`)
+    t.same(staged(folder), [])
+  }
+  t.comment(`${finished} of 30 were done before the end`)
+  const network = await open(t, folder)
+  await network.control.advance(2)
+  const asked = ask('packed for its CIDs', { file: content('round 7', 100_000) })
+  await network.deal(asked)
+  const { dealCid = '' } = (await network.find('round 7')) ?? {}
+  t.ok((await bytesOf(network, dealCid, packedFile(asked))).equals(content('round 7', 100_000)))
+})
+
+t.test('the providers of a new network', async (t) => {
+  const folder = tempFolder(t)
+  const first = await open(t, folder, { providers: undefined })
+  const providers = await first.providers()
+  t.ok(providers.length >= 6)
+  t.same(
+    providers.map(({ minerId }) => minerId),
+    catalogue.map(({ minerId }) => minerId),
+  )
+  t.same(Object.keys(providers[0] ?? {}).sort(), [
+    'contactInfo',
+    'location',
+    'maxPieceSize',
+    'minPieceSize',
+    'minerId',
+    'offlineDealAvailable',
+    'price',
+    'score',
+    'status',
+    'verifiedPrice',
+  ])
+  t.same(readdirSync(join(folder, 'providers')).length, providers.length)
+  await first.stop()
+  const second = await open(t, folder, { providers: [{ ...provider, minerId: 't01000', price: '7' }, provider] })
+  const now = await second.providers()
+  t.same(now.slice(0, -1), providers, 'those of before, on their terms')
+  t.equal(now.at(-1)?.minerId, provider.minerId, 'and a new one')
+  for (const wrong of [
+    { minerId: '../x' },
+    { price: 'x' },
+    { verifiedPrice: 'x' },
+    { minPieceSize: 2 ** 21 },
+    { sealEpochs: 0 },
+  ]) {
+    await t.rejects(
+      open(t, tempFolder(t), { providers: [{ ...provider, ...wrong }] }),
+      RangeError,
+      JSON.stringify(wrong),
+    )
+  }
+})
