@@ -1,20 +1,23 @@
 import { S3Error } from '../errors/s3-error.js'
 import type { Tag } from '../state/state.js'
+import { requireChildren } from '../strict-xml.js'
 import { childText, document, element, parseXml, type XmlNode } from '../xml.js'
 import { checkTags, type TagRules } from './tag-rules.js'
 
 /** Reads a `<Tagging>` document. Throws S3Error MalformedXML, BadRequest, InvalidTag. */
 export async function readTagging(bytes: Buffer, rules: TagRules): Promise<Tag[]> {
   const root = await parseXml(bytes, 'Tagging')
-  const sets = root.children.get('TagSet') ?? []
-  const [set] = sets
-  if (!set || sets.length > 1) throw new S3Error('MalformedXML', { message: 'Tagging must hold one TagSet.' })
+  requireChildren(root, 'Tagging', { once: ['TagSet'] })
+  const set = root.children.get('TagSet')?.[0]
+  if (!set) throw new S3Error('MalformedXML', { message: 'Tagging must hold one TagSet.' })
   return readTags(set, rules)
 }
 
 /** The `<Tag>` elements of a set. Throws as readTagging. */
 export function readTags(set: XmlNode | undefined, rules: TagRules): Tag[] {
+  if (set) requireChildren(set, 'A set of tags', { many: ['Tag'] })
   const tags = (set?.children.get('Tag') ?? []).map((tag): Tag => {
+    requireChildren(tag, 'Tag', { once: ['Key', 'Value'] })
     const key = childText(tag, 'Key')
     const value = childText(tag, 'Value')
     if (key === undefined || value === undefined)

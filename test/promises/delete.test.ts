@@ -52,6 +52,18 @@ async function oneKey(t: Test, server: Dealgate): Promise<void> {
   const empty = Buffer.from('<Delete><Object><Key></Key></Object></Delete>')
   t.equal((await send(server, { method: 'POST', target: `/${BUCKET}?delete`, body: empty })).code, 'MalformedXML')
   await allThere('an empty key')
+  // Nothing is passed over: what stands there twice or by another name may be what the client wanted kept.
+  for (const unclear of [
+    '<Object><Key>dir</Key><Key>dir/x</Key></Object>',
+    '<Object><Key>dir/x</Key><versionId>an-old-one</versionId></Object>',
+    '<Object><Key>dir/x</Key><VersionId>null</VersionId><VersionId>an-old-one</VersionId></Object>',
+    '<Object><Key>dir/x</Key></Object><Objects><Key>none</Key></Objects>',
+    '<Object><Key>dir/x</Key></Object><Quiet>true</Quiet><Quiet>false</Quiet>',
+  ]) {
+    const body = Buffer.from(`<Delete>${unclear}</Delete>`)
+    t.equal((await send(server, { method: 'POST', target: `/${BUCKET}?delete`, body })).code, 'MalformedXML', unclear)
+    await allThere(unclear)
+  }
 
   await put('dir/', Buffer.of())
   t.equal(await status('HEAD', 'dir/'), 200)

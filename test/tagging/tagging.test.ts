@@ -44,6 +44,10 @@ t.test('the document', async (t) => {
     '<Tagging><TagSet><Tag><Key>a</Key></Tag></TagSet></Tagging>',
     '<Tagging><TagSet><Tag><Value>a</Value></Tag></TagSet></Tagging>',
     '<TagSet/>',
+    '<Tagging><TagSet><tag><Key>a</Key><Value/></tag></TagSet></Tagging>',
+    '<Tagging><TagSet><Tag><Key>a</Key><Key>b</Key><Value/></Tag></TagSet></Tagging>',
+    '<Tagging><TagSet><Tag><Key>a</Key><Value/><Color/></Tag></TagSet></Tagging>',
+    '<Tagging><TagSet/><Tag><Key>a</Key><Value/></Tag></Tagging>',
     '<!DOCTYPE x [<!ENTITY e "e">]><Tagging><TagSet/></Tagging>',
   ])
     await t.rejects(read(bad), { code: 'MalformedXML' }, bad)

@@ -4,6 +4,7 @@ import { defineOperation } from '../../registry/operation.js'
 import type { S3Request } from '../../request/s3-request.js'
 import { toS3Error } from '../../response/error-reply.js'
 import { xml } from '../../response/reply.js'
+import { requireChildren } from '../../strict-xml.js'
 import { childText, document, element, parseXml, type XmlNode } from '../../xml.js'
 import { requireBucket } from '../common/buckets.js'
 import { causeOf } from '../common/cause.js'
@@ -41,7 +42,9 @@ async function readWanted(
   const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
   if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
   const root = await parseXml(bytes, 'Delete')
+  requireChildren(root, 'Delete', { once: ['Quiet'], many: ['Object'] })
   const wanted = (root.children.get('Object') ?? []).map((object): Wanted => {
+    requireChildren(object, 'Object', { once: ['Key', 'VersionId', 'ETag', ...CONDITIONS] })
     const key = childText(object, 'Key')
     if (key === undefined || key === '') throw new S3Error('MalformedXML', { message: 'Every Object needs a Key.' })
     refuseConditions(object)
@@ -55,9 +58,11 @@ async function readWanted(
   return { wanted, quiet: childText(root, 'Quiet') === 'true' }
 }
 
+const CONDITIONS = ['LastModifiedTime', 'Size']
+
 /** Passed over, they would let go what the client wanted kept. */
 function refuseConditions(object: XmlNode): void {
-  for (const name of ['LastModifiedTime', 'Size']) {
+  for (const name of CONDITIONS) {
     if (!object.children.has(name)) continue
     throw new S3Error('NotImplemented', {
       message: `An Object with ${name}, a condition of directory buckets, cannot be deleted here.`,
