@@ -1,0 +1,5 @@
+export { commit } from './commit.js'
+export { dagNames, dagNamesInOrder } from './dag-names.js'
+export { pack } from './pack.js'
+export { createReadFromCar } from './read-from-car.js'
+export { verifyStream } from './verify-stream.js'
