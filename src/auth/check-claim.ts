@@ -73,6 +73,10 @@ export function checkSignedHeaders({ signedHeaders }: Claim, { headers }: Reques
 
 const PREFIXES = headerBrands.map((brand) => `x-${brand}-`)
 
-function mustBeSigned(name: string): boolean {
-  return PREFIXES.some((prefix) => name.startsWith(prefix))
+/** Added by Google's load balancers on the way: https://cloud.google.com/load-balancing/docs/https */
+const TRACE = 'x-cloud-trace-context'
+
+/** True for S3's own headers, in either brand. */
+export function mustBeSigned(name: string): boolean {
+  return name !== TRACE && PREFIXES.some((prefix) => name.startsWith(prefix))
 }

@@ -3,6 +3,7 @@ import { canonicalPath, timingSafeEqualHex, uriEncode } from '../common/sigv4.js
 import { S3Error } from '../errors/s3-error.js'
 import type { RequestHead } from '../request/s3-request.js'
 import type { Caller, Credentials } from './caller.js'
+import { mustBeSigned } from './check-claim.js'
 
 /**
  * Links that read one object, signed with signature version 2: what `aws s3 presign` of aws-cli 1 and `s3cmd signurl` make. Nothing else is let in
@@ -99,6 +100,6 @@ function hostBucket({ path, bucket, key }: RequestHead): string {
 
 function* headerLines({ headers }: RequestHead): Generator<string> {
   for (const [name, value] of Object.entries(headers)) {
-    if (/^x-(amz|cloud)-/.test(name)) yield `${name}:${Array.isArray(value) ? value.join(',') : value}`
+    if (mustBeSigned(name)) yield `${name}:${Array.isArray(value) ? value.join(',') : value}`
   }
 }

@@ -22,6 +22,10 @@ const DEMAND = new RegExp(
   ].join('|')})$`,
 )
 
+/** Honoured as `x-amz-...` alone: only headers of the signature and the transfer have the other brand too. */
+const AMZ_ALONE =
+  /^x-cloud-(?:copy-source.*|meta-.*|metadata-directive|storage-class|(?:source-)?expected-bucket-owner|mp-object-size)$/
+
 /** Values that ask for what is so anyway. */
 const GRANTED: Readonly<Record<string, readonly string[]>> = {
   'x-amz-acl': ['private', 'bucket-owner-full-control'],
@@ -30,7 +34,7 @@ const GRANTED: Readonly<Record<string, readonly string[]>> = {
 }
 
 export function isDemand(header: string): boolean {
-  return DEMAND.test(header)
+  return DEMAND.test(header) || AMZ_ALONE.test(header)
 }
 
 /**

@@ -316,6 +316,9 @@ t.test('faults of identity and signature', async (t) => {
   const added = await refused(t, 'header added', 'AccessDenied', altered(signed, 'x-amz-copy-source', '/b/secret'))
   t.equal(added.fields.HeadersNotSigned, 'x-amz-copy-source')
   await refused(t, 'X-Cloud header added', 'AccessDenied', altered(signed, 'x-cloud-meta-a', '1'))
+  // Google's load balancers add it to every request on its way.
+  const traced = altered(signed, 'x-cloud-trace-context', '105445aa7843bc8bf206b12000100000/1;o=1')
+  t.ok(await authenticator()(requestHead(traced)), 'a header that says nothing to us may be added')
   await refused(t, 'token', 'InvalidToken', sign({ ...get, headers: [host, ['x-amz-security-token', 'T']] }), {
     says: /x-amz-security-token/,
   })

@@ -100,6 +100,24 @@ const row = (name: string, on: AnyOperation['on']): AnyOperation =>
   ({ name, source: 'docs/x.md', on, run: async () => ({ status: 200, headers: {} }) }) as AnyOperation
 const plugin = (name: string, ...operations: AnyOperation[]): Plugin => ({ name, operations })
 
+t.test('table: what is honoured as x-amz-... alone is refused as x-cloud-..., and not passed over', async (t) => {
+  for (const name of [
+    'copy-source',
+    'copy-source-if-match',
+    'copy-source-range',
+    'meta-a',
+    'metadata-directive',
+    'storage-class',
+  ])
+    t.equal(outcome('PUT', 'object', '', { [`x-cloud-${name}`]: '1' }), 'NotImplemented', name)
+  for (const name of ['expected-bucket-owner', 'source-expected-bucket-owner'])
+    t.equal(outcome('GET', 'object', '', { [`x-cloud-${name}`]: '1' }), 'NotImplemented', name)
+  t.equal(
+    outcome('PUT', 'object', '', { 'x-cloud-date': '20130524T000000Z', 'x-cloud-trace-context': '1' }),
+    'PutObject',
+  )
+})
+
 t.test('table: two declarations of one route stop the start and name both owners', async (t) => {
   const a = plugin('first', row('One', { method: 'GET', resource: 'object', query: ['x-a', 'x-b'] }))
   const b = plugin('second', row('Two', { method: 'GET', resource: 'object', query: ['x-b', 'x-a'] }))
