@@ -6,7 +6,7 @@ export const MAX_FIELD_BYTES = 20 * 1024
 
 /** Fields that become a header of the same name. `acl` has a shorter name in forms. */
 const HEADERS =
-  /^(cache-control|content-(disposition|encoding|language|md5|type)|expires|x-amz-(?!algorithm$|credential$|date$|signature$|security-token$).*)$/
+  /^(cache-control|content-(disposition|encoding|language|md5|type)|expires|x-(?:amz|cloud)-(?!algorithm$|credential$|date$|signature$|security-token$).*)$/
 
 /** The fields of a form ahead of its file. Names are lower-case: they are the same in any case. */
 export class FormFields {

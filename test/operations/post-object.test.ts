@@ -32,16 +32,22 @@ for (const mode of modes) {
     await signedRequest(endpoint, owner, { method: 'PUT', path: '/box/in/old', body: 'old' })
     const read = async (path: string) => (await signedRequest(endpoint, owner, { method: 'GET', path })).body
 
-    const presign = async (by: Identity, Key: string) => {
+    const presign = async (by: Identity, Key: string, Fields: Record<string, string> = {}) => {
       const client = new S3Client({ endpoint, region: 'us-east-1', forcePathStyle: true, credentials: by })
       try {
-        return await createPresignedPost(client, { Bucket: 'box', Key })
+        return await createPresignedPost(client, { Bucket: 'box', Key, Fields })
       } finally {
         client.destroy()
       }
     }
-    const post = async (by: Identity, key: string, filename = 'f', headers: Record<string, string> = {}) => {
-      const { url, fields } = await presign(by, key)
+    const post = async (
+      by: Identity,
+      key: string,
+      filename = 'f',
+      headers: Record<string, string> = {},
+      more: Record<string, string> = {},
+    ) => {
+      const { url, fields } = await presign(by, key, more)
       const body = new FormData()
       for (const [name, value] of Object.entries(fields)) body.append(name, value)
       body.append('file', new Blob(['by form']), filename)
@@ -56,6 +62,10 @@ for (const mode of modes) {
     t.same(await post(writer, 'in/../out'), [403, 'AccessDenied'])
     t.same(await post(reader, 'in/old'), [403, 'AccessDenied'])
     t.same(await post(writer, 'in/old', 'f', { 'if-none-match': '*' }), [412, 'PreconditionFailed'])
+    const withField = (name: string, value: string) => post(writer, 'in/old', 'f', {}, { [name]: value })
+    t.same(await withField('x-amz-expected-bucket-owner', '111122223333'), [403, 'AccessDenied'])
+    for (const name of ['x-amz-copy-source', 'x-amz-metadata-directive', 'x-cloud-meta-a'])
+      t.same(await withField(name, '/box/in/new'), [501, 'NotImplemented'], name)
     t.equal(await read('/box/in/old'), 'old')
     t.notMatch(await read('/box?list-type=2'), /<Key>out</)
 

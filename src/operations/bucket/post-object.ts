@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Context } from '../../context.js'
 import { S3Error } from '../../errors/s3-error.js'
 import { FileSource, type SizeRange } from '../../form/form-file.js'
@@ -17,6 +18,7 @@ import { answerForm } from '../common/answer-form.js'
 import { readAttributes } from '../common/attributes.js'
 import { causeOf } from '../common/cause.js'
 import { quoted } from '../common/etags.js'
+import { requireExpectedOwner } from '../common/expected-owner.js'
 import { checksumAlgorithmHeader, headerText } from '../common/headers.js'
 import { checksumHeaders } from '../common/object-headers.js'
 import { ACL, refuseHeaders } from '../common/refused-headers.js'
@@ -111,6 +113,16 @@ async function admit(
   return { context: context.as(undefined), size: any }
 }
 
+/** A form brings its bytes along. */
+function refuseCopy(headers: IncomingHttpHeaders): void {
+  const name = Object.keys(headers).find((header) => /^x-amz-(copy-source|metadata-directive)/.test(header))
+  if (name === undefined) return
+  throw new S3Error('NotImplemented', {
+    message: `A form cannot copy: the field ${name} is for CopyObject.`,
+    fields: { Header: name },
+  })
+}
+
 async function store(
   request: S3Request<'bucket'>,
   { context, size }: Admitted,
@@ -121,6 +133,8 @@ async function store(
   const { bucket } = request
   const headers = form.fields.headers()
   refuseHeaders(headers, [ACL])
+  refuseCopy(headers)
+  requireExpectedOwner({ headers }, context)
   await requireAclTrue({ headers, bucket, key }, context)
   const tagging = form.fields.get('tagging')
   // Policies for everybody have no right to tag.
