@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { S3Error } from '../errors/s3-error.js'
+import { repeatedName } from './repeated-name.js'
 
 /** Largest policy document, bytes: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucket-policies.html */
 export const MAX_POLICY_BYTES = 20 * 1024
@@ -37,6 +38,9 @@ export function parsePolicy(text: string): Statement[] {
   } catch (cause) {
     throw new S3Error('MalformedPolicy', { message: 'The policy is not in valid JSON format.', cause })
   }
+  const name = repeatedName(text)
+  if (name !== undefined)
+    throw new S3Error('MalformedPolicy', { message: `The policy holds an object with ${JSON.stringify(name)} twice.` })
   const result = document.safeParse(json)
   if (!result.success) throw malformed(result.error, json)
   return result.data.Statement.map((one, index) => ({ ...one, label: labelOf(index, one.Sid) }))

@@ -36,6 +36,11 @@ t.test('policies that fit', (t) => {
   const both = [ARN, `${ARN}/*`]
   t.same(entriesOf(allow('s3:ListBucket', ARN), allow('s3:GetObject', `${ARN}/*`)), readonly)
   t.same(entriesOf(allow(['s3:GetObject', 's3:ListBucket'], both)), readonly, 'in one statement')
+  t.same(
+    entriesOf({ ...allow(['s3:GetObject', 's3:ListBucket'], both), Sid: '"Effect":{"Effect":[' }),
+    readonly,
+    'an odd name',
+  )
   t.same(entriesOf(allow(['s3:getobject', 'S3:LISTBUCKET'], both)), readonly, 'in any case')
   t.same(entriesOf({ ...allow(['s3:GetObject', 's3:ListBucket'], both), Principal: { AWS: '*' } }), readonly)
   t.same(entriesOf({ ...allow(['s3:GetObject', 's3:ListBucket'], both), Principal: { AWS: ['*'] } }), readonly)
@@ -87,6 +92,16 @@ t.test('policies that do not fit say which statement and why', (t) => {
   const get = allow('s3:GetObject', `${ARN}/*`)
   const cases: [text: string, code: string, message: RegExp][] = [
     ['{', 'MalformedPolicy', /not in valid JSON/],
+    [
+      `{"Statement":[{"Effect":"Deny","Effect":"Allow","Principal":"*","Action":["s3:ListBucket","s3:GetObject"],"Resource":["${ARN}","${ARN}/*"]}]}`,
+      'MalformedPolicy',
+      /"Effect" twice/,
+    ],
+    [
+      `{"Statement":[{"Effect":"Deny"}],"St\\u0061tement":[{"Effect":"Allow","Principal":"*","Action":["s3:ListBucket","s3:GetObject"],"Resource":["${ARN}","${ARN}/*"]}]}`,
+      'MalformedPolicy',
+      /"Statement" twice/,
+    ],
     ['[]', 'MalformedPolicy', /The policy/],
     ['{"Statement":[]}', 'MalformedPolicy', /Statement|statement/],
     [policy(list, { ...get, Effect: 'Permit' }), 'MalformedPolicy', /^statement 2, Effect/],
