@@ -17,8 +17,8 @@ import { type Refusal, refusalReply } from './refusal.js'
 /** JSON-RPC calls are small; objects are not passed on. */
 const MAX_BODY_BYTES = 1024 * 1024
 
-/** Endpoints whose bodies are objects. */
-const OBJECT_DATA = new Set(['upload', 'download'])
+/** Endpoints whose bodies are objects; `zip` is the one by which public gateways send several at once (MinIO cmd/web-router.go). */
+const OBJECT_DATA = new Set(['upload', 'download', 'zip'])
 
 export interface PassthroughOptions {
   /** The gateway's address. */

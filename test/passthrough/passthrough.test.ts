@@ -210,6 +210,7 @@ t.test('what is not passed on', async (t) => {
   for (const path of [
     'upload/b/k',
     'download/b/k?token=t',
+    'zip?token=t',
     '%75pload/b/k',
     'Download/b/k',
     '/upload/b',
