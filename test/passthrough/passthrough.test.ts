@@ -182,7 +182,7 @@ t.test('defect of the middleware: a client waits for ever when the gateway dies 
 })
 
 t.test('defect of the middleware: the text of a failure repeats tokens', async (t) => {
-  const target = '/gateway/zip?token=secret-token'
+  const target = '/gateway/webrpc?token=secret-token'
   const asked = { method: 'POST', body: '{}', headers: { authorization: 'Bearer secret-token' } }
 
   const slow = await start(t, () => {}, { timeoutMs: 50 })
