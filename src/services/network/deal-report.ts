@@ -16,7 +16,16 @@ export class DealReport {
   }
 
   /** `bytesTotal`: of the CAR, from now on. */
-  next(phase: 'Committing' | 'Sending' | 'Done', bytesDone: number, bytesTotal: number): void {
+  next(phase: 'Committing' | 'Sending', bytesDone: number, bytesTotal: number): void {
     this.#request.onProgress?.({ phase, bytesDone, bytesTotal, filesDone: this.#filesDone })
+  }
+
+  /** The deal is made by now, so a listener that fails does not fail it. */
+  done(bytesTotal: number): void {
+    try {
+      this.#request.onProgress?.({ phase: 'Done', bytesDone: bytesTotal, bytesTotal, filesDone: this.#filesDone })
+    } catch {
+      // There is nobody left to tell.
+    }
   }
 }

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -14,6 +15,12 @@ import { verifyProposal } from '../../../src/services/network/proposal.js'
 import { tempFolder } from '../gateway-client.js'
 import { ask, bytesOf, cars, content, open, other, packedFile, provider, staged, terms } from './embedded-network.js'
 import { commit, pack } from './small-packing.js'
+
+const OTHER_DISK = '/dev/shm'
+
+function hasOtherDisk(): boolean {
+  return existsSync(OTHER_DISK) && statSync(OTHER_DISK).dev !== statSync(tmpdir()).dev
+}
 
 const notRetrievable = { name: 'NetworkError', code: 'NotRetrievable' }
 
@@ -345,12 +352,19 @@ t.test('one reference is one deal', async (t) => {
   t.match(failed, { status: 'rejected', reason: { message: 'not now' } })
   t.match(retried, { status: 'fulfilled' }, 'the second has its own try when the first failed')
 
+  const loud = ask('loud', undefined, {
+    onProgress: ({ phase }) => {
+      if (phase === 'Done') throw new Error('too late')
+    },
+  })
+  t.same(await network.deal(loud), await network.find('loud'), 'a listener does not undo what is made')
+
   const content1 = { file: content('twice', 3000) }
   const again = await network.deal(ask('twice 1', content1))
   const other = await network.deal(ask('twice 2', content1))
   t.equal(other.dataCid, again.dataCid)
   t.not(other.dealCid, again.dealCid, 'the same content on the same terms is another deal')
-  t.equal(cars(folder).length, 4)
+  t.equal(cars(folder).length, 5)
 })
 
 t.test('a bounded number of deals is packed at a time, in order', async (t) => {
@@ -449,6 +463,22 @@ t.test('what fails leaves nothing', async (t) => {
   writeFileSync(join(folder, 'providers', provider.minerId, 'nobodys.car'), 'whole')
   await open(t, folder)
   clean('swept at the start')
+})
+
+t.test('a provider on another disk', { skip: !hasOtherDisk() && 'there is no other disk' }, async (t) => {
+  const folder = tempFolder(t)
+  const disk = mkdtempSync(join(OTHER_DISK, 'dealgate-network-'))
+  t.teardown(() => rmSync(disk, { recursive: true, force: true }))
+  mkdirSync(join(folder, 'providers'), { recursive: true })
+  symlinkSync(disk, join(folder, 'providers', provider.minerId))
+  const network = await open(t, folder)
+  const asked = ask('far away')
+  const { dealCid, carSize } = await network.deal(asked)
+  const [car = ''] = readdirSync(disk)
+  t.equal(statSync(join(disk, car)).size, carSize)
+  t.same(staged(folder), [])
+  await network.control.advance(2)
+  t.equal((await bytesOf(network, dealCid, packedFile(asked))).length, 3000)
 })
 
 t.test('kill -9 at any moment: one deal, and nothing else', async (t) => {

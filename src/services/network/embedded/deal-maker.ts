@@ -78,7 +78,7 @@ export class DealMaker {
     })
     report.next('Sending', 0, car.size)
     const record = await this.#send({ request, price, car, piece }, signal)
-    report.next('Done', car.size, car.size)
+    report.done(car.size)
     return record
   }
 
