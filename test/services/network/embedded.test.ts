@@ -10,11 +10,11 @@ import t from 'tap'
 import { catalogue } from '../../../src/services/network/embedded/catalogue.js'
 import type { Fault } from '../../../src/services/network/embedded/faults.js'
 import type { DealProgress, DealTerms } from '../../../src/services/network/network.js'
+import { commit, pack } from '../../../src/services/network/pack/index.js'
 import type { Pack } from '../../../src/services/network/packing.js'
 import { verifyProposal } from '../../../src/services/network/proposal.js'
 import { tempFolder } from '../gateway-client.js'
 import { ask, bytesOf, cars, content, open, other, packedFile, provider, staged, terms } from './embedded-network.js'
-import { commit, pack } from './small-packing.js'
 
 const OTHER_DISK = '/dev/shm'
 
@@ -26,7 +26,7 @@ const notRetrievable = { name: 'NetworkError', code: 'NotRetrievable' }
 
 t.test('a deal is packed, signed, handed over, kept and delivered', async (t) => {
   const folder = tempFolder(t)
-  const first = await open(t, folder)
+  const first = await open(t, folder, { commit })
   const all = { 'a/one': content('one', 5000), 'a/two': content('two', 2500), 'b/empty': Buffer.alloc(0) }
   const progress: DealProgress[] = []
   const asked = ask('a deal', all, { onProgress: (one) => progress.push(one) })
@@ -37,11 +37,11 @@ t.test('a deal is packed, signed, handed over, kept and delivered', async (t) =>
     walletAddress: first.wallet,
     dataCid: /^bafy/,
     pieceCid: /^baga6ea4sea/,
-    pieceSize: 8192,
     dealCid: /^bafyrei/,
     startEpoch: first.epoch() + 10,
     endEpoch: first.epoch() + 10 + terms.duration,
   })
+  t.equal(made.pieceSize, 2 ** Math.ceil(Math.log2((made.carSize * 128) / 127)))
   t.ok(Math.abs(made.timeStamp / 1000 - Date.now()) < 60_000, 'the time is in microseconds')
   t.same([...asked.packed.keys()], Object.keys(all))
   t.same([...new Set(progress.map(({ phase }) => phase))], ['Packing', 'Committing', 'Sending', 'Done'])
@@ -79,7 +79,11 @@ t.test('a deal is packed, signed, handed over, kept and delivered', async (t) =>
   for (const size of [file.size - 1, file.size + 1]) {
     await t.rejects(bytesOf(network, made.dealCid, { ...file, size }), notRetrievable, 'not the file that was packed')
   }
-  await t.rejects(bytesOf(network, made.dealCid, { ...file, cid: made.dealCid }), notRetrievable, 'not in this deal')
+  await t.rejects(
+    bytesOf(network, made.dealCid, { ...file, cid: made.dataCid.replace('bafybei', 'bafkrei') }),
+    notRetrievable,
+    'not in this deal',
+  )
   await t.rejects(bytesOf(network, 'bafyno', file), { code: 'NoSuchDeal' })
   await t.rejects(network.status('bafyno'), { code: 'NoSuchDeal' })
   await t.rejects(network.proposal('bafyno'), { code: 'NoSuchDeal' })
@@ -218,7 +222,7 @@ t.test('a provider rejects what is not to its terms, after it was asked', async 
   const folder = tempFolder(t)
   const network = await open(t, folder)
   const small = { file: content('small', 10) }
-  const large = { file: content('large', 1_100_000) }
+  const large = { file: content('large', 4_300_000) }
   const rejections: [string, Partial<DealTerms>, RegExp, Record<string, Buffer>?][] = [
     [
       'cheap',
@@ -228,7 +232,7 @@ t.test('a provider rejects what is not to its terms, after it was asked', async 
     ['short', { duration: 518_399 }, /duration of 518399 epochs is not within 518400 to 1555200/],
     ['long', { duration: 1_555_201 }, /duration/],
     ['small', {}, /smaller than 512/, small],
-    ['large', {}, /larger than 1048576/, large],
+    ['large', {}, /larger than 4194304/, large],
     ['verified', { verifiedDeal: true }, /no verified deals/],
   ]
   const made = new Map<string, string>()
@@ -259,7 +263,8 @@ t.test('the faults of a provider', async (t) => {
   let network = await open(t, folder)
   const { minerId } = provider
   const set = (fault: Fault, on: boolean): Promise<void> => network.control.setFault(minerId, fault, on)
-  const asked = ask('before')
+  const all = { file: content('before', 2_500_000) }
+  const asked = ask('before', all)
   const { dealCid } = await network.deal(asked)
   const elsewhere = ask('elsewhere', undefined, { terms: { ...terms, minerId: other.minerId } })
   const { dealCid: elsewhereCid } = await network.deal(elsewhere)
@@ -308,7 +313,7 @@ t.test('the faults of a provider', async (t) => {
 
   await set('corruptsData', true)
   t.notOk(await delivers(), 'what it had')
-  const late = ask('corrupted', { file: content('before', 3000) })
+  const late = ask('corrupted', all)
   const { dealCid: corrupted } = await network.deal(late)
   await network.control.advance(20)
   t.notOk(await delivers(corrupted), 'what it got')
@@ -317,7 +322,7 @@ t.test('the faults of a provider', async (t) => {
   await set('corruptsData', false)
   t.notOk(await delivers(), 'what is corrupted stays so')
   t.match(await network.status(dealCid), { state: 'StorageDealActive' }, 'and nobody knows until it is asked for')
-  const { dealCid: good } = await network.deal(ask('good', { file: content('before', 3000) }))
+  const { dealCid: good } = await network.deal(ask('good', all))
   await network.control.advance(2)
   t.ok(await delivers(good))
 
@@ -485,15 +490,24 @@ t.test('kill -9 at any moment: one deal, and nothing else', async (t) => {
   const folder = tempFolder(t)
   const script = fileURLToPath(new URL('./embedded-process.js', import.meta.url))
   let finished = 0
+  /** How long a deal takes in the other process, ms: that of the first round, which is let finish. */
+  let took = 0
   for (let round = 0; round < 30; round++) {
     const reference = `round ${round}`
     const child = spawn(process.execPath, [script, folder, reference], { stdio: ['ignore', 'pipe', 'inherit'] })
     const exited = once(child, 'exit')
-    const lines = createInterface({ input: child.stdout })
+    const kill = (): void => void child.kill('SIGKILL')
     let dealCid: string | undefined
-    lines.on('line', (line) => {
-      if (line !== 'ready') dealCid = line
-      else setTimeout(() => child.kill('SIGKILL'), Math.random() * 40)
+    let begin = 0
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      if (line !== 'ready') {
+        dealCid = line
+        took ||= performance.now() - begin
+        kill()
+      } else {
+        begin = performance.now()
+        if (took > 0) setTimeout(kill, Math.random() * 1.2 * took)
+      }
     })
     await exited
     const network = await open(t, folder)
@@ -547,7 +561,7 @@ t.test('the providers of a new network', async (t) => {
     { minerId: '../x' },
     { price: 'x' },
     { verifiedPrice: 'x' },
-    { minPieceSize: 2 ** 21 },
+    { minPieceSize: 2 ** 23 },
     { sealEpochs: 0 },
   ]) {
     await t.rejects(
