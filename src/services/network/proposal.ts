@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto'
 import * as dagCbor from '@ipld/dag-cbor'
 import { CID } from 'multiformats/cid'
-import * as digest from 'multiformats/hashes/digest'
 import { z } from 'zod'
 import { tokenAmount, tokenBytes } from './fil.js'
 import { addressOfMiner, addressText } from './filecoin-address.js'
+import { digestSha256 } from './pack/sha256.js'
 import { signerOf, type Wallet } from './wallet.js'
 
 /** What client and provider agree on. Amounts in attoFIL. */
@@ -32,8 +31,6 @@ export interface SignedProposal {
   readonly dealCid: string
   readonly block: Uint8Array
 }
-
-const SHA2_256 = 0x12
 
 /** Filecoin's number for signatures by a secp256k1 key, in front of them. */
 const SIG_SECP256K1 = 1
@@ -97,6 +94,5 @@ export function verifyProposal(block: Uint8Array, dealCid: string): Proposal {
 }
 
 function cidOf(block: Uint8Array): string {
-  const hash = createHash('sha256').update(block).digest()
-  return CID.createV1(dagCbor.code, digest.create(SHA2_256, hash)).toString()
+  return CID.createV1(dagCbor.code, digestSha256(block)).toString()
 }

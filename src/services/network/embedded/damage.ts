@@ -1,6 +1,5 @@
-import { createReadStream } from 'node:fs'
 import { open, unlink } from 'node:fs/promises'
-import { CarIndexer } from '@ipld/car/indexer'
+import { sectionsOf } from '../pack/car-sections.js'
 import type { Faults } from './faults.js'
 
 /** What a block that is overwritten begins with. The same each time, so that damage done twice does not undo itself. */
@@ -20,9 +19,8 @@ export async function applyFaults(car: string, minerId: string, faults: Faults):
 async function corrupt(car: string): Promise<void> {
   const file = await open(car, 'r+')
   try {
-    const blocks = await CarIndexer.fromIterable(createReadStream(car))
-    for await (const { blockOffset, blockLength } of blocks) {
-      await file.write(PATTERN, 0, Math.min(PATTERN.length, blockLength), blockOffset)
+    for await (const { blockOffset, end } of sectionsOf(file)) {
+      await file.write(PATTERN, 0, Math.min(PATTERN.length, end - blockOffset), blockOffset)
     }
     await file.datasync()
   } finally {
