@@ -25,7 +25,17 @@ export function webhookOfArn(arn: string): string | undefined {
 export function parseWebhook(text: string): Webhook {
   const [name, url] = splitNamed(text)
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) throw new Error('after "=" there must be an http or https URL')
+  if (!isEncoded(new URL(url))) throw new Error('user and password must be percent-encoded')
   return { name, url }
+}
+
+function isEncoded({ username, password }: URL): boolean {
+  try {
+    decodeURIComponent(username + password)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Reads `name=secret`. Throws as parseWebhook. */

@@ -312,6 +312,12 @@ t.test('webhooks as options', (t) => {
   t.match(problems({ webhook: ['a=http://x'], webhookSecret: ['b=12345678'] }), [/"b", which is not declared/])
   const [secret] = problems({ webhook: ['a=nowhere?token=THE-TOKEN'] })
   t.match(secret, /--webhook is not valid: after "=" there must be an http or https URL/)
+  t.throws(
+    () => parseWebhook('hook=http://user%:pa%73s@127.0.0.1/'),
+    /user and password must be percent-encoded/,
+    'told at the start, in words, and not as a malformed URI',
+  )
+  t.equal(parseWebhook('hook=http://u%25:p%3a@127.0.0.1/').name, 'hook')
   t.notMatch(secret, 'THE-TOKEN')
   t.end()
 })
