@@ -23,6 +23,7 @@ export interface ContextParts {
     | 'log'
     | 'hooks'
     | 'storageClasses'
+    | 'jobs'
     | 'closing'
     | 'authenticateForm'
   >

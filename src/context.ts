@@ -2,6 +2,7 @@ import type { Access } from './access/rights.js'
 import type { AuthenticateForm } from './auth/authenticate-form.js'
 import type { Caller } from './auth/caller.js'
 import type { Gateway } from './gateway/gateway.js'
+import type { Jobs } from './jobs/job.js'
 import type { Limits } from './limits.js'
 import type { Logger } from './log.js'
 import type { Hooks } from './registry/hooks.js'
@@ -36,6 +37,8 @@ export interface Context {
   readonly hooks: Hooks
   /** Offered by plugins, beside those that mean "as any other object". */
   readonly storageClasses: StorageClasses
+  /** Work that outlives the request. */
+  readonly jobs: Jobs
   /** What the server's own account sees, which works by itself where no caller asks it to. */
   readonly own: Pick<Gateway, 'bucketExists'>
   /** The same for another caller, such as whoever signed the policy of a form; undefined for an anonymous one, for whom the gateway's own policies decide. */

@@ -9,6 +9,7 @@ import { withCors } from './cors/with-cors.js'
 import { type Brand, neutralBrand } from './gateway/brand.js'
 import { createGatewayPool } from './gateway/create-gateway.js'
 import { createHandle } from './handle.js'
+import { openJobs } from './jobs/open-jobs.js'
 import { startLifecycle } from './lifecycle/runner.js'
 import { defaultLimits, type Limits } from './limits.js'
 import { createLogger, type Logger } from './log.js'
@@ -72,6 +73,8 @@ export interface ProxyOptions {
   shareUrl?: string
   /** Age at which an unfinished multipart upload is removed, ms; default 7 days, 0 for never. */
   uploadExpiryMs?: number
+  /** Age at which a job that has ended is forgotten, ms since its end; default 7 days, 0 for never. Its client token counts as long. */
+  jobExpiryMs?: number
   /** How often to look whether lifecycle rules have something to do, ms; default one hour, 0 for never. */
   lifecycleIntervalMs?: number
   /** Where buckets can send their notifications. */
@@ -151,6 +154,10 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     signedBasePaths: options.signedBasePaths,
     sessionToken: options.sessionToken,
   }
+  const jobs = await openJobs({ state, log, contextOf, expiryMs: options.jobExpiryMs }).catch(async (error) => {
+    await releaseState()
+    throw error
+  })
   const contexts = contextFactory({
     pool,
     account: options.gateway.account,
@@ -163,10 +170,18 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
       log,
       hooks,
       storageClasses,
+      jobs,
       closing: () => closing,
       authenticateForm: createFormAuthenticator(authentication),
     },
   })
+
+  /** Looked up whenever it is asked for: an identity may go, or get other rights. */
+  async function contextOf(accessKeyId: string) {
+    if (accessKeyId === '') return contexts.ownContext
+    const identity = await credentials(accessKeyId)
+    return identity && contexts.for({ identity, presigned: false, payload: { kind: 'unsigned' } })
+  }
 
   const stopSweeping = startSweeps(state, options.uploadExpiryMs ?? 7 * DAY_MS, log)
   const stop = async () => {
@@ -177,7 +192,9 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   }
   try {
     const host = { state, settings, own: contexts.ownContext, now: options.now ?? Date.now }
+    for (const kind of plugins.flatMap((plugin) => plugin.jobs ?? [])) jobs.register(kind)
     for (const plugin of plugins) await startPlugin(plugin, { ...host, log: log.child({ plugin: plugin.name }) })
+    jobs.start()
   } catch (error) {
     await stop()
     throw error
@@ -228,9 +245,11 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     ready: () => contexts.own.ready(),
     shutDown() {
       closing = true
+      jobs.endWaits()
     },
     async close() {
       await lifecycle.stop()
+      await jobs.stop()
       for (const plugin of [...plugins].reverse()) await plugin.stop?.()
       passthrough?.close()
       await stop()

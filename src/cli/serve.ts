@@ -93,6 +93,7 @@ function proxyOptions(config: Config, identities: Credentials, gateway: GatewayI
     shareUrl: config.shareUrl,
     passthrough: config.passthrough,
     uploadExpiryMs: config.uploadExpiryDays * DAY_MS,
+    jobExpiryMs: config.jobExpiryDays * DAY_MS,
     lifecycleIntervalMs: config.lifecycleIntervalMinutes * MINUTE_MS,
     webhooks: [
       ...joinWebhooks(config.webhook.map(parseWebhook), config.webhookSecret.map(parseWebhookSecret)).values(),

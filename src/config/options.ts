@@ -133,6 +133,11 @@ export const options = Object.freeze({
     unit: 'days',
     help: 'Multipart uploads that were not completed are removed after this time; 0 keeps them.',
   }),
+  jobExpiryDays: option('State', integer(0, 3650), {
+    default: 7,
+    unit: 'days',
+    help: 'Jobs that have ended, and the client tokens they were asked for with, are forgotten after this time; 0 keeps them.',
+  }),
 
   lifecycleIntervalMinutes: option('Buckets', integer(0, 1440), {
     default: 60,

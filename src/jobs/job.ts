@@ -55,7 +55,8 @@ export interface NewJob<Input> {
   readonly token?: string
   readonly requestHash?: string
   /**
-   * Without a token: a job of the same identity and hash that is younger than this, ms, is refused with DuplicateRequest.
+   * Without a token: refused with DuplicateRequest when there is a job of the same identity and hash that is younger than this, ms, and that has not failed. With 0 it is
+   * not refused, but what comes after it may be.
    */
   readonly refuseRepeatsWithin?: number
   /** Remembered, and not begun before `release`. After a restart the kind's `held` decides. */
@@ -68,7 +69,8 @@ export interface JobKind<Input = unknown, Result = unknown> {
   readonly name: string
   /**
    * Does the work; called again from the start after a restart that found it before `commit`. What it throws fails the job, but for OutcomeUnknown (errors/outcome-unknown.ts),
-   * which makes it `Unknown`, and Retry (below).
+   * which makes it `Unknown`, and Retry (below). Between `commit` and `uncommit` only an S3Error below 500 fails it, for somebody has answered; anything else, a Retry
+   * too, makes it `Unknown`.
    */
   run(job: RunningJob<Input>): Promise<Result>
   /**
@@ -78,7 +80,7 @@ export interface JobKind<Input = unknown, Result = unknown> {
   reconcile?(job: RunningJob<Input>): Promise<{ readonly done: Result } | 'not-done' | undefined>
   /** After a restart: what to do with a job that was held. Default `drop`. */
   held?(job: RunningJob<Input>): Promise<'release' | 'drop'>
-  /** Such jobs at once; default 4. */
+  /** Such jobs at once in this process; default 4. */
   readonly concurrency?: number
 }
 
@@ -109,30 +111,37 @@ export interface RunningJob<Input> {
   link(name: string, path: string): void
   /**
    * To be awaited before something is sent that cannot be taken back: durable when it resolves. If the process dies between here and the end of `run`, the
-   * job is `Unknown`, and `reconcile` decides.
+   * job is `Unknown`, and `reconcile` decides. Rejects when the job was cancelled or the server stops: let that through.
    */
   commit(): Promise<void>
   /** Takes `commit` back: what was sent surely did nothing. */
   uncommit(): Promise<void>
 }
 
+export interface JobQuery {
+  /** An id, exclusive: only older ones. */
+  readonly before?: string | undefined
+  readonly limit: number
+  readonly accessKeyId?: string | undefined
+  /** Whose kinds. */
+  readonly plugin?: string | undefined
+  readonly status?: JobStatus | undefined
+  readonly matches?: (job: Job) => boolean
+}
+
 /** Who may see which jobs: an identity with rights of its own sees those that it asked for, any other all. */
 export interface Jobs {
   /** Registers a kind; before `start` only. Throws Error when the name is taken. */
   register(kind: JobKind<never, unknown>): void
-  /** Durable when it resolves; the same job again for the same token. Throws IdempotencyParameterMismatch, DuplicateRequest, ServiceUnavailable. */
+  /** Durable when it resolves; the same job again for the same token. Throws IdempotencyParameterMismatch, DuplicateRequest, ServiceUnavailable. Input is plain JSON. */
   create<Input>(job: NewJob<Input>): Promise<Job<Input>>
-  /** Lets a held job begin, with another input if one is given. */
+  /** Lets a held job begin, with another input if one is given. Nothing happens to one that is not held any more. Throws NoSuchJob. */
   release<Input>(id: string, input?: Input): Promise<void>
   /** Forgets a held job. */
   drop(id: string): Promise<void>
   get(id: string): Promise<Job | undefined>
-  /** Newest first; `before` is an id, exclusive. */
-  list(query: {
-    readonly before?: string
-    readonly limit: number
-    readonly matches?: (job: Job) => boolean
-  }): Promise<Job[]>
+  /** Newest first. */
+  list(query: JobQuery): Promise<Job[]>
   /** Resolves with the job when it is `Complete`, `Failed`, `Cancelled`, or as it is after `ms` or when the signal fires. */
   wait(id: string, ms: number, signal?: AbortSignal): Promise<Job>
   /** A job that has committed is not cancelled: InvalidRequest. */

@@ -1,0 +1,183 @@
+import type { Context } from '../context.js'
+import { S3Error } from '../errors/s3-error.js'
+import type { Logger } from '../log.js'
+import type { Claim } from '../state/claim.js'
+import { type Job, type JobProgress, Retry, type RunningJob } from './job.js'
+import type { JobStore, LogLine } from './job-store.js'
+import type { JobRecord } from './record.js'
+
+/** Progress is written so often at most, ms. */
+const FLUSH_MS = 1000
+const LOG_LINES = 100
+/** Characters of a line that are kept. */
+const LINE_LENGTH = 1000
+/** Until a job is taken up again whose `commit` could not be written, ms. */
+const COMMIT_AGAIN_MS = 5000
+
+/** Why a job's signal fires. */
+export type Interruption = 'cancelled' | 'stopping' | 'taken-over'
+
+export interface LiveParts {
+  readonly store: JobStore
+  readonly claim: Claim
+  readonly context: Context
+  readonly log: Logger
+  /** ms since 1970 */
+  readonly now: () => number
+}
+
+/** A job that is at work in this process. */
+export class LiveJob implements RunningJob<unknown> {
+  readonly context: Context
+  readonly log: Logger
+  readonly #parts: LiveParts
+  readonly #controller = new AbortController()
+  #job: Job
+  #committed: boolean
+  #lines: LogLine[] = []
+  /** What is not on disk yet. */
+  #unsaved = { job: false, lines: false }
+  #closed = false
+  #timer: NodeJS.Timeout | undefined
+  #writing: Promise<void> = Promise.resolve()
+
+  constructor(record: JobRecord, parts: LiveParts) {
+    this.#job = record.job
+    this.#committed = record.committed
+    this.#parts = parts
+    this.context = parts.context
+    this.log = parts.log
+  }
+
+  get job(): Job {
+    return this.#job
+  }
+
+  get input(): unknown {
+    return this.#job.input
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  get committed(): boolean {
+    return this.#committed
+  }
+
+  get interruption(): Interruption | undefined {
+    return this.signal.aborted ? (this.signal.reason as InterruptedError).why : undefined
+  }
+
+  interrupt(why: Interruption): void {
+    if (!this.signal.aborted) this.#controller.abort(new InterruptedError(why))
+  }
+
+  report(progress: Partial<JobProgress>): void {
+    this.#job = { ...this.#job, progress: { ...this.#job.progress, ...progress }, updated: this.#parts.now() }
+    this.#saveSoon('job')
+  }
+
+  link(name: string, path: string): void {
+    this.#job = { ...this.#job, links: { ...this.#job.links, [name]: path } }
+    this.#saveSoon('job')
+  }
+
+  note(line: string): void {
+    this.#lines.push({ time: this.#parts.now(), line: line.slice(0, LINE_LENGTH) })
+    if (this.#lines.length > LOG_LINES) this.#lines.shift()
+    this.#saveSoon('lines')
+  }
+
+  /** Another process may be at it by now. */
+  checkClaim(): void {
+    if (!this.#parts.claim.held()) this.interrupt('taken-over')
+  }
+
+  async commit(): Promise<void> {
+    this.checkClaim()
+    this.signal.throwIfAborted()
+    await this.#write((record) => {
+      if (record.job.status === 'Cancelling') this.interrupt('cancelled')
+      this.signal.throwIfAborted()
+      return { ...record, committed: true }
+    })
+    this.#committed = true
+  }
+
+  async uncommit(): Promise<void> {
+    await this.#write((record) => ({ ...record, committed: false }))
+    this.#committed = false
+  }
+
+  /** With what this process knows of its progress. */
+  merged(record: JobRecord): JobRecord {
+    const { progress, links } = this.#job
+    const updated = Math.max(record.job.updated, this.#job.updated)
+    return { ...record, job: { ...record.job, progress, updated, ...(links && { links }) } }
+  }
+
+  /** The lines of its log, also those that are not on disk yet. */
+  get lines(): readonly LogLine[] {
+    return this.#lines
+  }
+
+  /** Goes on with the log of an earlier run. */
+  async open(): Promise<this> {
+    this.#lines = [...((await this.#parts.store.logs.get(this.#job.id)) ?? []), ...this.#lines].slice(-LOG_LINES)
+    return this
+  }
+
+  /** Writes what is left. Nothing is written after it; safe to be called again. */
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    clearTimeout(this.#timer)
+    await this.#writing
+    await this.#save()
+  }
+
+  async #write(to: (record: JobRecord) => JobRecord): Promise<void> {
+    try {
+      await this.#parts.store.change(this.#job.id, (record) => this.merged(to(record)))
+    } catch (thrown) {
+      // Nothing was sent: it can be begun again once the records can be written.
+      if (thrown instanceof S3Error && thrown.status >= 500) {
+        throw new Retry(COMMIT_AGAIN_MS, 'Waiting for the records of the server', { cause: thrown })
+      }
+      throw thrown
+    }
+  }
+
+  #saveSoon(what: 'job' | 'lines'): void {
+    if (this.#closed) return
+    this.#unsaved[what] = true
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined
+      this.#writing = this.#writing.then(() => this.#save())
+    }, FLUSH_MS).unref()
+  }
+
+  /** Never rejects: what could not be written is written with the next, or told again by the next run. */
+  async #save(): Promise<void> {
+    const { job, lines } = this.#unsaved
+    if (!job && !lines) return
+    this.#unsaved = { job: false, lines: false }
+    const { store } = this.#parts
+    try {
+      if (lines) await store.logs.set(this.#job.id, this.#lines)
+      if (job) await store.change(this.#job.id, (record) => this.merged(record))
+    } catch (err) {
+      this.#unsaved = { job: job || this.#unsaved.job, lines: lines || this.#unsaved.lines }
+      this.log.warn({ err }, 'the progress of a job could not be written')
+    }
+  }
+}
+
+/** What `signal` gives as its reason. */
+class InterruptedError extends Error {
+  override readonly name = 'AbortError'
+  constructor(readonly why: Interruption) {
+    super(`The job was interrupted: ${why}`)
+  }
+}

@@ -1,0 +1,48 @@
+import { OutcomeUnknown } from '../errors/outcome-unknown.js'
+import { S3Error } from '../errors/s3-error.js'
+import { Retry } from './job.js'
+import type { Interruption } from './live-job.js'
+import { ended, failureOf, type JobRecord, withStatus } from './record.js'
+
+/** Until it is asked for the first time what became of a job, ms: what was sent may still be at work. */
+export const ASK_FIRST_MS = 5_000
+
+/** How a run ended that threw. */
+export interface Thrown {
+  readonly thrown: unknown
+  readonly committed: boolean
+  readonly interruption: Interruption | undefined
+  /** ms since 1970 */
+  readonly now: number
+}
+
+/**
+ * What becomes of a job whose run threw. undefined: it stays as it is, for whoever goes on with it.
+ *
+ * Between `commit` and `uncommit` only an answer of somebody who refused (an S3Error below 500) says that nothing was done; anything else leaves that open, be it a
+ * mistake in the kind itself: money is not spent twice.
+ */
+export function afterThrow({
+  thrown,
+  committed,
+  interruption,
+  now,
+}: Thrown): ((record: JobRecord) => JobRecord) | undefined {
+  if (interruption === 'taken-over') return undefined
+  const refused = thrown instanceof S3Error && thrown.status < 500
+  if (thrown instanceof OutcomeUnknown || (committed && !refused)) {
+    return (record) => ({ ...withStatus(record, 'Unknown'), committed: true, notBefore: now + ASK_FIRST_MS, asked: 1 })
+  }
+  if (interruption === 'cancelled') return (record) => ended(record, { status: 'Cancelled' })
+  if (interruption === 'stopping' && !refused) return undefined
+  if (thrown instanceof Retry) {
+    const { afterMs, message: phase } = thrown
+    return (record) => ({
+      ...record,
+      job: { ...record.job, progress: { ...record.job.progress, phase } },
+      committed: false,
+      notBefore: now + Math.max(0, afterMs),
+    })
+  }
+  return (record) => ended(record, { status: 'Failed', failure: failureOf(thrown) })
+}
