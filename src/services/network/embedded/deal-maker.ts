@@ -43,7 +43,10 @@ interface Packed {
   readonly piece: Piece
 }
 
-/** Makes deals: packs, commits, proposes, hands over and records. The record is last, in one transaction: what comes before it without it counts for nothing. */
+/**
+ * Makes deals: packs, commits, proposes, hands over and records. The record comes last, in one transaction; what is there without it counts for nothing.
+ * Holds no content itself: memory is what packing and committing need, once for each deal that has its turn.
+ */
 export class DealMaker {
   readonly #parts: DealMakerParts
 
