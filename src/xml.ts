@@ -50,6 +50,13 @@ const MAX_ELEMENTS = 100_000
 
 /** Parses a document whose root has this name; any namespace. Throws S3Error MalformedXML, also for DTDs, junk after the root, text beside elements, control characters, deep nesting and more than 100,000 elements. */
 export async function parseXml(bytes: Buffer, root: string): Promise<XmlNode> {
+  const parsed = await parseDocument(bytes)
+  if (parsed.root !== root) throw malformed(`The root element must be ${root}.`)
+  return parsed.node
+}
+
+/** As parseXml, for a root of any name. */
+export async function parseDocument(bytes: Buffer): Promise<{ readonly root: string; readonly node: XmlNode }> {
   const text = decodeUtf8(bytes)
   if (NO_CHARACTER.test(text)) throw malformed('The document holds a control character, which XML has no place for.')
   if (/<!(?:DOCTYPE|ENTITY)/i.test(text)) throw malformed('Document type declarations are not accepted.')
@@ -73,9 +80,10 @@ export async function parseXml(bytes: Buffer, root: string): Promise<XmlNode> {
     throw new S3Error('MalformedXML', { cause })
   }
   const tree = parsed as Record<string, unknown> | null
-  if (!tree || !Object.hasOwn(tree, root)) throw malformed(`The root element must be ${root}.`)
+  const root = tree && Object.keys(tree)[0]
+  if (!tree || root === null || root === undefined) throw malformed('The document has no root element.')
   if (!holdsNothing(text, end)) throw malformed('There is something after the root element.')
-  return toNode(tree[root])
+  return { root, node: toNode(tree[root]) }
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: exactly those that XML text cannot hold as they are
