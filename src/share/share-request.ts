@@ -24,6 +24,7 @@ export async function readShareRequest(request: S3Request<'object'>, context: Co
   const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
   const inBody = await readBody(bytes)
   const inQuery = request.query.get('expiry')
+  requireOnce(request.query.entries.filter(([name]) => name === 'expiry').length)
   if (inQuery !== undefined && inBody.expiry !== undefined) {
     throw new S3Error('InvalidRequest', { message: 'Expiry is given in the query or in the body, not in both.' })
   }
@@ -52,7 +53,8 @@ async function readBody(bytes: Buffer): Promise<Body> {
   if (text.startsWith('{')) return { expiry: onlyExpiry(Object.entries(parseJson(text))), format: 'json' }
   if (text.startsWith('<')) {
     const { children } = await parseXml(bytes, 'ShareLinkRequest')
-    return { expiry: onlyExpiry([...children].map(([name, nodes]) => [name, nodes[0]?.text])), format: 'xml' }
+    const members = [...children].flatMap(([name, nodes]) => nodes.map(({ text }) => [name, text] as const))
+    return { expiry: onlyExpiry(members), format: 'xml' }
   }
   return { expiry: onlyExpiry([...new URLSearchParams(text)]) }
 }
@@ -65,6 +67,14 @@ function parseJson(text: string): object {
   }
 }
 
+function requireOnce(times: number): void {
+  if (times > 1)
+    throw new S3Error('InvalidArgument', {
+      message: 'Expiry is given more than once.',
+      fields: { ArgumentName: 'Expiry' },
+    })
+}
+
 /** The gateway's own spelling, `expiry`, is taken too. */
 function onlyExpiry(members: readonly (readonly [string, unknown])[]): string | undefined {
   for (const [name] of members) {
@@ -75,6 +85,7 @@ function onlyExpiry(members: readonly (readonly [string, unknown])[]): string | 
       })
     }
   }
+  requireOnce(members.length)
   const value = members[0]?.[1]
   return value === undefined ? undefined : String(value)
 }

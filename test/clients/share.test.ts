@@ -181,6 +181,13 @@ t.test('the request for a link', async (t) => {
   await refused('InvalidRequest', '', '--data-binary', '{')
   await refused('MalformedXML', '', '--data-binary', '<Other/>')
   await refused('InvalidRequest', 'expiry=5&', '--data-binary', '{"Expiry": 5}')
+  for (const twice of [
+    '{"Expiry": 5, "expiry": 9}',
+    '<ShareLinkRequest><Expiry>5</Expiry><Expiry>9</Expiry></ShareLinkRequest>',
+    'Expiry=5&Expiry=9',
+  ])
+    await refused('InvalidArgument', '', '--data-binary', twice)
+  await refused('InvalidArgument', 'expiry=5&expiry=9&')
   t.match((await signed(`${setup.endpoint}/photos/none?x-share=`, '-X', 'POST')).body, 'NoSuchKey')
   t.match(
     (await signed(`${setup.endpoint}${KEY}?x-share=`, '-X', 'PUT')).body,
