@@ -53,6 +53,13 @@ export interface CallRequest<R extends Resource, Body, Query> {
   readonly query: Query
 }
 
+/** A result as `answer` may give it: a list also as an async iterable, of which no more is taken than the page holds. */
+export type Answer<Result extends Document> = {
+  readonly [Member in keyof Result]: Result[Member] extends readonly (infer Item)[]
+    ? Result[Member] | AsyncIterable<Item>
+    : Result[Member]
+}
+
 /** Answers at once. */
 export interface AnsweredCall<
   R extends Resource,
@@ -60,8 +67,10 @@ export interface AnsweredCall<
   Query extends Document,
   Result extends Document,
 > extends CallDeclaration<R, Body, Query, Result> {
-  /** With `pages`: the whole list or an async iterable of it, of which the frame takes a page. */
-  answer(call: CallRequest<R, Body, Query>, context: Context): Promise<Result>
+  /** With `pages`: the whole list or an async iterable of it, of which the frame takes a page. Without, lists are lists. */
+  answer(call: CallRequest<R, Body, Query>, context: Context): Promise<Answer<Result>>
+  /** HTTP status of an answer; default 200. */
+  status?(result: Answer<Result>): 200 | 202
 }
 
 /** What the job of a call is to work with. */
