@@ -6,7 +6,7 @@ import { createProxy } from '../../src/create-proxy.js'
 import { createLogger } from '../../src/log.js'
 import { serve } from '../../src/serve.js'
 import { legacy, startServices } from '../../src/services/index.js'
-import { modes } from '../support/in-process.js'
+import { modes, startInProcess } from '../support/in-process.js'
 import { signedRequest, type Wanted } from '../support/signed-request.js'
 
 const keys = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
@@ -90,5 +90,22 @@ for (const mode of modes) {
     t.equal((await send('PUT', '/bucket/quiet', unsigned)).status, 200)
     t.equal((await touch('/bucket/quiet')).status, 200)
     t.match(await send('HEAD', '/bucket/quiet'), { status: 200, headers: { 'x-amz-meta-mtime': '1' } })
+  })
+}
+
+for (const mode of modes) {
+  t.test(`${mode}: a source key that no object can have is refused before the gateway is asked`, async (t) => {
+    const { endpoint } = await startInProcess(t, mode, { identities: [keys] })
+    const send = (path: string, more: Partial<Wanted>) =>
+      signedRequest(endpoint, keys, { method: 'PUT', path, ...more })
+    await send('/bucket', {})
+    const begun = await signedRequest(endpoint, keys, { method: 'POST', path: '/bucket/k', query: { uploads: '' } })
+    const uploadId = /<UploadId>(.*?)</.exec(begun.body)?.[1] ?? ''
+    for (const bytes of [1025, 54_000]) {
+      const headers = { 'x-amz-copy-source': `/bucket/${'k'.repeat(bytes)}` }
+      t.match(await send('/bucket/copy', { headers }), { status: 400, code: 'KeyTooLongError' })
+      const part = await send('/bucket/k', { headers, query: { uploadId, partNumber: '1' } })
+      t.match(part, { status: 400, code: 'KeyTooLongError' })
+    }
   })
 }

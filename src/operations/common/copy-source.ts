@@ -15,8 +15,8 @@ export interface CopySource {
   readonly key: string
 }
 
-/** Reads x-amz-copy-source: `/bucket/key` or `bucket/key`, percent-encoded, perhaps with `?versionId=null`. Throws InvalidArgument, InvalidBucketName. */
-export function readCopySource(request: S3Request<'object'>): CopySource {
+/** Reads x-amz-copy-source: `/bucket/key` or `bucket/key`, percent-encoded, perhaps with `?versionId=null`. Throws InvalidArgument, InvalidBucketName, KeyTooLongError. */
+export function readCopySource(request: S3Request<'object'>, { limits }: Pick<Context, 'limits'>): CopySource {
   const header = headerText(request.headers, 'x-amz-copy-source') ?? ''
   const at = header.lastIndexOf('?versionId=')
   if (at >= 0) refuseVersion(new Query(header.slice(at + 1)))
@@ -25,7 +25,11 @@ export function readCopySource(request: S3Request<'object'>): CopySource {
   if (slash <= 0 || slash === path.length - 1) throw malformed()
   const bucket = path.slice(0, slash)
   refuseNoBucketName(bucket)
-  return { bucket, key: path.slice(slash + 1) }
+  const key = path.slice(slash + 1)
+  const size = Buffer.byteLength(key)
+  if (size > limits.maxKeyBytes)
+    throw new S3Error('KeyTooLongError', { fields: { Size: size, MaxSizeAllowed: limits.maxKeyBytes } })
+  return { bucket, key }
 }
 
 function decode(text: string): string {

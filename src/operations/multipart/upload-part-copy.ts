@@ -20,7 +20,7 @@ export const uploadPartCopy = defineOperation({
   async run(request, context) {
     const partNumber = readPartNumber(request, context)
     const upload = await requireUpload(request, context)
-    const from = readCopySource(request)
+    const from = readCopySource(request, context)
     const source = await context.store.head(from.bucket, from.key)
     checkSource(request, source)
     const range = copiedRange(request, source.size)

@@ -25,7 +25,7 @@ export const copyObject = defineOperation({
   async run(request, context) {
     refuseStorageClass(request.headers)
     await requireAclTrue(request, context)
-    const from = readCopySource(request)
+    const from = readCopySource(request, context)
     const source = await context.store.head(from.bucket, from.key)
     checkSource(request, source)
     if (source.size > context.limits.maxPutBytes) {
