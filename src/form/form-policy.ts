@@ -34,7 +34,7 @@ export function readPolicy(base64: string): FormPolicy {
 }
 
 function parse(base64: string): { expiration?: unknown; conditions?: unknown } {
-  if (!/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(base64)) throw invalid('Invalid Base64.')
+  if (!/^[A-Za-z0-9+/\s]*(?:=\s*){0,2}$/.test(base64)) throw invalid('Invalid Base64.')
   let document: unknown
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(base64, 'base64'))
