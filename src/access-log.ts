@@ -11,6 +11,8 @@ import type { Sent } from './response/send.js'
 export interface AccessEntry {
   readonly requestId: string
   readonly operation: string
+  /** Absent for core S3. */
+  readonly plugin?: string
   readonly method: string
   readonly bucket?: string
   readonly key?: string
@@ -47,6 +49,7 @@ export function describeRequest(facts: Facts): AccessEntry {
   return {
     requestId: facts.id,
     operation: selected?.operation.name ?? 'Unknown',
+    plugin: selected?.plugin === 's3' ? undefined : selected?.plugin,
     method: facts.incoming.method ?? '',
     bucket: head?.bucket,
     key: head?.key === undefined ? undefined : redact(head.key),

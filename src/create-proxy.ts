@@ -17,7 +17,10 @@ import { notifications } from './notifications/plugin.js'
 import { joinWebhooks, type Webhook } from './notifications/webhooks.js'
 import { s3Plugin } from './operations/index.js'
 import { createPassthrough } from './passthrough/passthrough.js'
-import type { Plugin, PluginHost } from './registry/plugin.js'
+import { checkPlugins } from './registry/check-plugins.js'
+import { containPlugin } from './registry/contain.js'
+import type { Plugin } from './registry/plugin.js'
+import { startPlugins } from './registry/plugin-lives.js'
 import { combineHooks } from './registry/run-hooks.js'
 import { storageClassesOf } from './registry/storage-class.js'
 import { createTable, type OperationTable } from './registry/table.js'
@@ -83,6 +86,7 @@ export interface ProxyOptions {
   notificationMaxAgeMs?: number
   /** Pause before a notification is sent again, ms, doubled each time; default one second. */
   notificationRetryMs?: number
+  /** Made by what definePlugin returns: `[hello({ word: 'Hi' })]`. */
   plugins?: readonly Plugin[]
   /** The time by which lifecycle rules are carried out, ms since 1970; default the system's. */
   now?: () => number
@@ -105,7 +109,10 @@ export interface Proxy {
 const HOUR_MS = 60 * 60 * 1000
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** Throws Error with code DATA_IN_USE when another process works on the data folder, TypeError for a domain or share address that cannot be. */
+/**
+ * Throws Error with code DATA_IN_USE when another process works on the data folder, TypeError for a domain or share address that cannot be, PluginError for
+ * plugins that are malformed, collide or fail to start.
+ */
 export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const log = options.log ?? createLogger({ level: 'info' })
   const limits = Object.freeze({ ...defaultLimits, ...options.limits })
@@ -115,7 +122,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const webhooks = joinWebhooks(options.webhooks ?? [])
   const state = options.state ?? (await openOwnState(options, log))
   const settings = createBucketSettings(state)
-  const plugins: Plugin[] = [
+  const core: Plugin[] = [
     s3Plugin,
     notifications({
       webhooks,
@@ -126,12 +133,11 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
       giveUpAfterMs: options.notificationMaxAgeMs,
       firstRetryMs: options.notificationRetryMs,
     }),
-    ...(options.plugins ?? []),
   ]
   const releaseState = async () => {
     if (!options.state) await state.close()
   }
-  const { table, storageClasses } = await combine(plugins).catch(async (error) => {
+  const { plugins, table, storageClasses } = await combine(core, options.plugins ?? [], limits).catch(async (error) => {
     await releaseState()
     throw error
   })
@@ -146,7 +152,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     isMarker: async (bucket, prefixes) =>
       (await state.objects.getMany(bucket, prefixes)).map((record) => record?.stamp === MARKER_STAMP),
   })
-  const hooks = combineHooks(plugins, log)
+  const hooks = combineHooks(plugins, log, limits.hookDeadlineMs)
   let closing = false
   const authentication = {
     credentials,
@@ -190,15 +196,13 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     await pool.close()
     await releaseState()
   }
-  try {
-    const host = { state, settings, own: contexts.ownContext, now: options.now ?? Date.now }
-    for (const kind of plugins.flatMap((plugin) => plugin.jobs ?? [])) jobs.register(kind)
-    for (const plugin of plugins) await startPlugin(plugin, { ...host, log: log.child({ plugin: plugin.name }) })
-    jobs.start()
-  } catch (error) {
+  const host = { state, settings, own: contexts.ownContext, now: options.now ?? Date.now }
+  for (const kind of plugins.flatMap((plugin) => plugin.jobs ?? [])) jobs.register(kind)
+  const stopPlugins = await startPlugins(plugins, host, log).catch(async (error) => {
     await stop()
     throw error
-  }
+  })
+  jobs.start()
 
   const lifecycle = startLifecycle({
     state,
@@ -250,7 +254,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     async close() {
       await lifecycle.stop()
       await jobs.stop()
-      for (const plugin of [...plugins].reverse()) await plugin.stop?.()
+      await stopPlugins()
       passthrough?.close()
       await stop()
     },
@@ -258,19 +262,11 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
 }
 
 /** Rejects for plugins that do not go together. */
-async function combine(plugins: readonly Plugin[]) {
-  return { table: createTable(plugins), storageClasses: storageClassesOf(plugins) }
-}
-
-async function startPlugin(plugin: Plugin, host: PluginHost): Promise<void> {
-  try {
-    await plugin.start?.(host)
-  } catch (cause) {
-    throw new Error(
-      `The plugin "${plugin.name}" failed to start: ${cause instanceof Error ? cause.message : String(cause)}`,
-      { cause },
-    )
-  }
+async function combine(core: readonly Plugin[], added: readonly Plugin[], limits: Limits) {
+  checkPlugins(added, core)
+  const contained = added.map((plugin) => containPlugin(plugin, { deadlineMs: limits.pluginDeadlineMs }))
+  const plugins = [...core, ...contained]
+  return { plugins, table: createTable(plugins), storageClasses: storageClassesOf(plugins) }
 }
 
 function openOwnState(options: ProxyOptions, log: Logger): Promise<State> {
@@ -283,7 +279,7 @@ function logRequest(log: Logger, entry: AccessEntry, access: boolean): void {
   // 501 is what a client gets that asks for what there is not.
   if (entry.status >= 500 && entry.status !== 501)
     log.error(
-      { requestId: entry.requestId, operation: entry.operation, code: entry.error, err: cause },
+      { requestId: entry.requestId, plugin: entry.plugin, operation: entry.operation, code: entry.error, err: cause },
       'request failed',
     )
   if (access) log.info({ access: line })

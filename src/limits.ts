@@ -18,6 +18,10 @@ export interface Limits {
   readonly smallBodyBytes: number
   /** A body on which nothing arrives for this long is given up, ms. */
   readonly bodyIdleMs: number
+  /** How long an operation of a plugin, or a call of its storage classes, may take to answer, ms; see `Operation.deadlineMs`. */
+  readonly pluginDeadlineMs: number
+  /** How long one hook of one plugin may hold an answer up, ms. */
+  readonly hookDeadlineMs: number
 }
 
 const KiB = 1024
@@ -35,4 +39,6 @@ export const defaultLimits: Limits = Object.freeze({
   maxDeleteKeys: 1000,
   smallBodyBytes: 256 * KiB,
   bodyIdleMs: 60_000,
+  pluginDeadlineMs: 120_000,
+  hookDeadlineMs: 10_000,
 })

@@ -1,4 +1,5 @@
-import { codes, type S3Code } from './codes.js'
+import { isMarked, isOfClass } from './across-copies.js'
+import { type CodeRow, codes, type S3Code } from './codes.js'
 
 /** Further elements of an error document; a list is an element repeated. */
 export type ErrorFields = Readonly<Record<string, string | number | readonly string[]>>
@@ -14,19 +15,43 @@ export interface S3ErrorOptions {
   headers?: Record<string, string>
 }
 
-/** The one error that operations, authentication and the gateway client throw; it becomes S3's `<Error>` document. */
+/** For a code of a plugin's own, of which the table knows nothing. */
+export interface OwnErrorOptions extends S3ErrorOptions {
+  /** 400 to 599. */
+  status: number
+  message: string
+}
+
+/** One of the table (errors/codes.ts), or a plugin's own word. */
+export type ErrorCode = S3Code | (string & {})
+
+const MARK: unique symbol = Symbol.for('dealgate.S3Error')
+
+/** The one error that operations, authentication and the gateway client throw; it becomes S3's `<Error>` document. `instanceof` holds for those of another copy of this package too. */
 export class S3Error extends Error {
   override readonly name = 'S3Error'
-  readonly code: S3Code
+  readonly code: ErrorCode
   readonly status: number
   readonly fields: ErrorFields
   readonly headers: Readonly<Record<string, string>>
 
-  constructor(code: S3Code, options: S3ErrorOptions = {}) {
-    super(options.message ?? codes[code].message, options.cause === undefined ? undefined : { cause: options.cause })
+  constructor(code: S3Code, options?: S3ErrorOptions)
+  constructor(code: string, options: OwnErrorOptions)
+  constructor(code: ErrorCode, options: S3ErrorOptions & { status?: number } = {}) {
+    const row: CodeRow = Object.hasOwn(codes, code) ? codes[code as S3Code] : codes.InternalError
+    super(options.message ?? row.message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
-    this.status = codes[code].status
+    this.status = options.status ?? row.status
     this.fields = options.fields ?? {}
     this.headers = options.headers ?? {}
+  }
+
+  get [MARK](): true {
+    return true
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    // biome-ignore lint/complexity/noThisInStatic: a subclass inherits this, and is to be told by its class
+    return this === S3Error ? isMarked(value, MARK) : isOfClass(this, value)
   }
 }

@@ -32,6 +32,11 @@ export interface Operation<R extends Resource = Resource> {
    * them: it is asked without a log-in. `public`: anybody; the operation itself decides.
    */
   readonly access?: 'signed' | 'anonymous' | 'public'
+  /**
+   * For operations of plugins: how long `run` may go on without answering and without a byte of the body arriving, ms, before the request fails with InternalError.
+   * Default `Limits.pluginDeadlineMs`.
+   */
+  readonly deadlineMs?: number
   /** Returns a Reply or throws an S3Error; never sees Express. */
   run(request: S3Request<R>, context: Context): Promise<Reply>
 }

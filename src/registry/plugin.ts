@@ -6,8 +6,15 @@ import type { Resource } from '../request/s3-request.js'
 import type { BucketSettings } from '../state/bucket-settings.js'
 import type { State } from '../state/state.js'
 import type { PluginHooks } from './hooks.js'
+import { makePlugin } from './make-plugin.js'
 import type { Operation } from './operation.js'
 import type { StorageClass } from './storage-class.js'
+
+/** Raised when plugins that were made for the agreement before cannot be run any more. */
+export const PLUGIN_API = 1
+
+/** In the registry that all copies of this package share: a plugin may bring its own. */
+export const MADE_FOR: unique symbol = Symbol.for('dealgate.plugin')
 
 /** A named set of operations with a life of its own. Core S3 is one: src/operations/index.ts. */
 export interface Plugin {
@@ -25,8 +32,12 @@ export interface Plugin {
    * A `*` at the end stands for any rest.
    */
   readonly outputMetadata?: readonly string[]
+  /** Opens what it needs, within 30 s. What it throws stops the start of the server. */
   start?(host: PluginHost): Promise<void>
+  /** Closes it, within 30 s. Also called after a `start` that failed. */
   stop?(): Promise<void>
+  /** See PluginFactory. */
+  readonly [MADE_FOR]?: number
 }
 
 /** What a plugin lives in. */
@@ -44,25 +55,26 @@ export interface PluginHost {
 export type AnyOperation = { [R in Resource]: Operation<R> }[Resource]
 
 export interface PluginDefinition<Schema extends z.ZodType> {
+  /** See `Plugin.name`. Not a name of the server's own (registry/plugin-name.ts). */
   readonly name: string
   /** What it is for, in a sentence. */
   readonly summary?: string
-  /** Its options: what does not fit stops the start. Give each a `.describe()`. */
+  /** Its options: what does not fit stops the start, and so does an option that is not in a `z.object`. Give each a `.describe()`. Not asynchronous. */
   readonly options?: Schema
+  /** Only declares: whatever holds something open belongs into `start`. Called once for each server that runs the plugin. */
   create(options: z.output<Schema>): Omit<Plugin, 'name'>
 }
 
-/** Makes the plugin; throws a ZodError for options that do not fit. */
+/** Makes the plugin; throws PluginError for options that do not fit. */
 export interface PluginFactory<Schema extends z.ZodType = z.ZodType> {
   (options?: z.input<Schema>): Plugin
   readonly definition: PluginDefinition<Schema>
+  /** Which agreement between plugins and servers it was made for: PLUGIN_API of its copy of this package. */
+  readonly [MADE_FOR]: number
 }
 
 /** A plugin to be named in the configuration: the default export of its module. */
 export function definePlugin<Schema extends z.ZodType>(definition: PluginDefinition<Schema>): PluginFactory<Schema> {
-  const make = (options?: z.input<Schema>): Plugin => {
-    const read = definition.options ? definition.options.parse(options ?? {}) : undefined
-    return { ...definition.create(read as z.output<Schema>), name: definition.name }
-  }
-  return Object.assign(make, { definition })
+  const make = (options?: z.input<Schema>): Plugin => ({ ...makePlugin(definition, options), [MADE_FOR]: PLUGIN_API })
+  return Object.assign(make, { definition, [MADE_FOR]: PLUGIN_API })
 }

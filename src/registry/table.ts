@@ -24,10 +24,9 @@ export interface OperationTable {
 
 /** Throws Error, naming both owners, when two declarations could answer the same request equally well. */
 export function createTable(plugins: readonly Plugin[]): OperationTable {
-  const rows: Row[] = plugins.flatMap((plugin) =>
-    plugin.operations.map((operation) => ({ plugin: plugin.name, operation })),
-  )
-  refuseDuplicates(rows)
+  const rows = rowsOf(plugins)
+  const doubled = collisions(rows)
+  if (doubled.length > 0) throw new Error(doubled.join('; '))
   const slots = new Map<string, Candidate[]>()
   for (const row of rows) {
     const slot = slotName(row.operation.on.method, row.operation.on.resource)
@@ -49,40 +48,50 @@ export function createTable(plugins: readonly Plugin[]): OperationTable {
   }
 }
 
+export function rowsOf(plugins: readonly Plugin[]): Row[] {
+  return plugins.flatMap((plugin) => plugin.operations.map((operation) => ({ plugin: plugin.name, operation })))
+}
+
 function slotName(method: Method, resource: Resource): string {
   return `${method} ${resource}`
 }
 
-function refuseDuplicates(rows: readonly Row[]): void {
+/** Routes that two operations declare, each in a sentence that names both owners. */
+export function collisions(rows: readonly Row[]): string[] {
   const seen = new Map<string, Row>()
+  const found: string[] = []
   for (const row of rows) {
     const { method, resource, path = '/', query = [], header = '' } = row.operation.on
     const route = `${method} ${resource} ${path.replace(/\{[^}]*\}/g, '{}')} ?${[...query].sort().join('&')} ${header}`
     const other = seen.get(route)
-    if (other) {
-      throw new Error(
+    if (other)
+      found.push(
         `Plugins "${other.plugin}" (${other.operation.name}) and "${row.plugin}" (${row.operation.name}) both answer ${route.trim()}`,
       )
-    }
     seen.set(route, row)
   }
+  return found
 }
 
 /** A row with what every selection needs of it. */
 interface Candidate extends Row {
-  /** Conditions on query and headers: of all that fit, the one with the most is meant. */
+  /** Conditions on query and headers, then segments of the path that are no parameters: of all that fit, the one with the most is meant. */
   readonly weight: number
   /** Query keys that mean something to it. */
   readonly named: ReadonlySet<string>
 }
 
+/** More than any path has. */
+const MAX_SEGMENTS = 1000
+
 type Match = Candidate & Selected
 
 function candidate(row: Row): Candidate {
-  const { query = [], params = [], header } = row.operation.on
+  const { query = [], params = [], header, path = '/' } = row.operation.on
+  const literal = path.split('/').filter((segment) => !segment.startsWith('{')).length
   return {
     ...row,
-    weight: query.length + (header === undefined ? 0 : 1),
+    weight: query.length + (header === undefined ? 0 : 1) + literal / MAX_SEGMENTS,
     named: new Set([...query, ...params].map((name) => name.split('=')[0] as string)),
   }
 }

@@ -9,9 +9,28 @@ export interface ErrorPlace {
   readonly resource: string
 }
 
-/** Anything thrown, as an S3Error; what is not one is an InternalError whose text stays in the log. */
+/** Anything thrown, as an S3Error; what is not one, or none that can be sent, is an InternalError whose text stays in the log. */
 export function toS3Error(thrown: unknown): S3Error {
-  return thrown instanceof S3Error ? thrown : new S3Error('InternalError', { cause: thrown })
+  return thrown instanceof S3Error && isSound(thrown) ? thrown : new S3Error('InternalError', { cause: thrown })
+}
+
+/** Both a code and the name of an element. */
+const NAME = /^[A-Za-z][A-Za-z0-9._-]{0,127}$/
+
+/** Plugins are not always compiled against our types, and may bring a class of their own that only claims to be ours. */
+function isSound({ code, status, message, fields }: S3Error): boolean {
+  return (
+    typeof code === 'string' &&
+    NAME.test(code) &&
+    Number.isInteger(status) &&
+    status >= 400 &&
+    status <= 599 &&
+    typeof message === 'string' &&
+    typeof fields === 'object' &&
+    Object.entries(fields ?? {}).every(
+      ([name, value]) => NAME.test(name) && ['string', 'number', 'undefined'].includes(typeof value),
+    )
+  )
 }
 
 /** `<Error>` without declaration: also stands inside a 200 of a late answer. */
