@@ -1,4 +1,5 @@
 import type { Context } from '../context.js'
+import { isMarked } from '../errors/across-copies.js'
 import type { ErrorFields } from '../errors/s3-error.js'
 import type { Logger } from '../log.js'
 
@@ -84,6 +85,8 @@ export interface JobKind<Input = unknown, Result = unknown> {
   readonly concurrency?: number
 }
 
+const RETRY: unique symbol = Symbol.for('dealgate.Retry')
+
 /** Thrown by `run`: to be tried again after `afterMs`; the reason stays with the job as its phase. */
 export class Retry extends Error {
   override readonly name = 'Retry'
@@ -91,6 +94,14 @@ export class Retry extends Error {
   constructor(afterMs: number, message: string, options?: ErrorOptions) {
     super(message, options)
     this.afterMs = afterMs
+  }
+
+  get [RETRY](): true {
+    return true
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return isMarked(value, RETRY)
   }
 }
 

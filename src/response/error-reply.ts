@@ -27,10 +27,12 @@ function isSound({ code, status, message, fields }: S3Error): boolean {
     status <= 599 &&
     typeof message === 'string' &&
     typeof fields === 'object' &&
-    Object.entries(fields ?? {}).every(
-      ([name, value]) => NAME.test(name) && ['string', 'number', 'undefined'].includes(typeof value),
-    )
+    Object.entries(fields ?? {}).every(([name, value]) => NAME.test(name) && [value].flat().every(isText))
   )
+}
+
+function isText(value: unknown): boolean {
+  return ['string', 'number', 'undefined'].includes(typeof value)
 }
 
 /** `<Error>` without declaration: also stands inside a 200 of a late answer. */
