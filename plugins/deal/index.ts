@@ -1,4 +1,6 @@
 import { definePlugin } from '../../src/registry/plugin.js'
+import { Follower } from './follow/follower.js'
+import { bucketDeals, objectDeals } from './jobs/kinds.js'
 import { dealOptions } from './options.js'
 import { DealParts } from './parts.js'
 
@@ -19,11 +21,18 @@ export default definePlugin({
   options: dealOptions,
   create(options) {
     const parts = new DealParts(options)
+    let follower: Follower | undefined
     return {
       operations: [],
+      jobs: [objectDeals(parts), bucketDeals(parts)],
       outputMetadata,
       async start(host) {
         parts.start(host)
+        follower = new Follower(parts)
+        follower.start()
+      },
+      async stop() {
+        await follower?.stop()
       },
     }
   },

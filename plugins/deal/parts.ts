@@ -1,17 +1,24 @@
 import type { Context } from '../../src/context.js'
+import type { Jobs } from '../../src/jobs/job.js'
 import type { PluginHost } from '../../src/registry/plugin.js'
 import { parseAmount } from './amounts.js'
 import { configurationOf } from './configuration.js'
 import { type DealOptions, statedOf } from './options.js'
-import { resolveTerms } from './resolve-terms.js'
+import { Attempts } from './records/attempts.js'
+import { DealRecords } from './records/deal-records.js'
+import { resolveTerms, statedBy, type TermSources } from './resolve-terms.js'
 import { type Caps, Spending } from './spending.js'
 import type { DealTerms, StatedTerms } from './terms.js'
+
+type Stated = Pick<TermSources, 'request' | 'metadata' | 'storageClass'>
 
 /** What the operations, jobs and storage classes of this plugin have in common. Everything but the options is there once the plugin was started. */
 export class DealParts {
   readonly options: DealOptions
   #host: PluginHost | undefined
   #spending: Spending | undefined
+  #deals: DealRecords | undefined
+  #attempts: Attempts | undefined
 
   constructor(options: DealOptions) {
     this.options = options
@@ -20,6 +27,8 @@ export class DealParts {
   start(host: PluginHost): void {
     this.#host = host
     this.#spending = new Spending(host.state, host.now)
+    this.#deals = new DealRecords(host.state)
+    this.#attempts = new Attempts(host.state)
   }
 
   get host(): PluginHost {
@@ -30,18 +39,31 @@ export class DealParts {
     return started(this.#spending)
   }
 
+  get deals(): DealRecords {
+    return started(this.#deals)
+  }
+
+  get attempts(): Attempts {
+    return started(this.#attempts)
+  }
+
+  get jobs(): Jobs {
+    return this.host.own.jobs
+  }
+
   /** Terms for a deal in this bucket. Throws DealTermsRequired, DealTermsInvalid. */
-  async termsFor(
-    context: Pick<Context, 'settings'>,
-    bucket: string,
-    stated: {
-      readonly request?: StatedTerms
-      readonly metadata?: Readonly<Record<string, string>>
-      readonly storageClass?: string
-    },
-  ): Promise<DealTerms> {
+  async termsFor(context: Pick<Context, 'settings'>, bucket: string, stated: Stated): Promise<DealTerms> {
+    return resolveTerms(await this.#sources(context, bucket, stated))
+  }
+
+  /** The same, unread and as far as they are stated. Throws DealTermsInvalid. */
+  async statedFor(context: Pick<Context, 'settings'>, bucket: string, stated: Stated): Promise<StatedTerms> {
+    return statedBy(await this.#sources(context, bucket, stated))
+  }
+
+  async #sources(context: Pick<Context, 'settings'>, bucket: string, stated: Stated): Promise<TermSources> {
     const configuration = await configurationOf(context, bucket)
-    return resolveTerms({ ...stated, configuration, defaults: statedOf(this.options.terms) })
+    return { ...stated, configuration, defaults: statedOf(this.options.terms) }
   }
 
   /** What deals may cost per day, those of this bucket and all together. */

@@ -18,6 +18,18 @@ export interface TermSources {
 
 /** Takes each term from the first place that states it. Throws DealTermsRequired where none states any, DealTermsInvalid when what they state together is no deal. */
 export function resolveTerms(sources: TermSources): DealTerms {
+  const stated = statedBy(sources)
+  if (!hasTerms(stated))
+    throw new S3Error('DealTermsRequired', {
+      message:
+        'Nothing says on what terms the deal is to be made. State MinerId, Price and DurationEpochs in the request, in x-amz-meta-deal-terms of the object, in the ' +
+        "bucket's deal configuration (?x-deal-config=) or in the options of the plugin.",
+    })
+  return readTerms(stated)
+}
+
+/** Each term from the first place that states it, unread, as far as there is one. Throws DealTermsInvalid for metadata that cannot be made out. */
+export function statedBy(sources: TermSources): StatedTerms {
   const { request, metadata, configuration, storageClass, defaults } = sources
   const ofBucket = configuration?.Terms ?? []
   const places = [
@@ -27,15 +39,9 @@ export function resolveTerms(sources: TermSources): DealTerms {
     ofBucket.find((terms) => terms.StorageClass === undefined),
     defaults,
   ]
-  if (!places.some(hasTerms))
-    throw new S3Error('DealTermsRequired', {
-      message:
-        'Nothing says on what terms the deal is to be made. State MinerId, Price and DurationEpochs in the request, in x-amz-meta-deal-terms of the object, in the ' +
-        "bucket's deal configuration (?x-deal-config=) or in the options of the plugin.",
-    })
   const stated: Record<string, unknown> = {}
   for (const name of termNames) stated[name] = places.find((place) => isStated(place?.[name]))?.[name]
-  return readTerms(stated)
+  return stated
 }
 
 /** An empty form field or element states nothing. */

@@ -99,8 +99,8 @@ export function termsInvalid(violations: readonly string[]): S3Error {
   })
 }
 
-export function hasTerms(stated: StatedTerms | undefined): boolean {
-  return stated !== undefined && termNames.some((name) => stated[name] !== undefined)
+export function hasTerms(stated: StatedTerms): boolean {
+  return termNames.some((name) => stated[name] !== undefined)
 }
 
 /** Terms as a document has them. */

@@ -1,0 +1,100 @@
+import { z } from 'zod'
+import type { GatewayDeal } from './deal-wire.js'
+
+/** A deal as every answer of this plugin shows it. */
+export const dealDocument = z.object({
+  DealCid: z.string().describe('CID of the deal proposal.'),
+  DataCid: z.string().describe('Root CID of what was packed.'),
+  PieceCid: z.string().optional(),
+  PieceSize: z.number().optional().describe('Bytes, padded.'),
+  MinerId: z.string(),
+  WalletAddress: z.string(),
+  Price: z.string().describe('Decimal: fil per epoch for the whole piece.'),
+  DurationEpochs: z.number().optional(),
+  VerifiedDeal: z.boolean(),
+  FastRetrieval: z.boolean(),
+  SourcePath: z.string().describe('Where the gateway had the data.'),
+  TimeStamp: z.string().describe('When the deal was made, as the gateway wrote it.'),
+  CreatedAt: z.string().optional().describe('The same in RFC 3339.'),
+  StartEpoch: z.number().optional(),
+  EndEpoch: z.number().optional(),
+  EstimatedExpiry: z.string().optional().describe('RFC 3339.'),
+  Status: z
+    .string()
+    .describe(
+      'State of the deal on the network, such as StorageDealActive; Recorded where the gateway does not tell it.',
+    ),
+  StatusMessage: z.string().optional(),
+})
+export type DealDocument = z.output<typeof dealDocument>
+
+/** What is known of a deal beside what the history of the gateway says. */
+export interface KnownOfDeal {
+  readonly state?: string
+  readonly message?: string
+  readonly pieceCid?: string
+  readonly pieceSize?: number
+  readonly startEpoch?: number
+  readonly endEpoch?: number
+  /** ms since 1970. */
+  readonly expires?: number
+}
+
+/** @param epochSeconds length of an epoch, where it is known */
+export function documentOf(deal: GatewayDeal, known: KnownOfDeal = {}, epochSeconds?: number): DealDocument {
+  const created = instantOf(deal.timeStamp)
+  const duration = /^\d{1,12}$/.test(deal.duration) ? Number(deal.duration) : undefined
+  const expires =
+    known.expires ??
+    (created && duration && epochSeconds ? Number(created / 1000n) + duration * epochSeconds * 1000 : undefined)
+  return {
+    DealCid: deal.dealCid,
+    DataCid: deal.dataCid,
+    ...(known.pieceCid && { PieceCid: known.pieceCid }),
+    ...(known.pieceSize && { PieceSize: known.pieceSize }),
+    MinerId: deal.minerId,
+    WalletAddress: deal.walletAddress,
+    Price: deal.price,
+    ...(duration !== undefined && { DurationEpochs: duration }),
+    VerifiedDeal: deal.verifiedDeal.toLowerCase() === 'true',
+    FastRetrieval: deal.fastRetrieval.toLowerCase() === 'true',
+    SourcePath: deal.filename,
+    TimeStamp: deal.timeStamp,
+    ...(created !== undefined && { CreatedAt: rfc3339(created, deal.timeStamp.length) }),
+    ...(known.startEpoch !== undefined && { StartEpoch: known.startEpoch }),
+    ...(known.endEpoch !== undefined && { EndEpoch: known.endEpoch }),
+    ...(expires !== undefined && isInstant(expires) && { EstimatedExpiry: wholeSeconds(expires) }),
+    Status: known.state ?? 'Recorded',
+    ...(known.message && { StatusMessage: known.message }),
+  }
+}
+
+const MICROSECOND: Readonly<Record<number, (digits: bigint) => bigint>> = {
+  10: (seconds) => seconds * 1_000_000n,
+  13: (milliseconds) => milliseconds * 1000n,
+  16: (microseconds) => microseconds,
+  19: (nanoseconds) => nanoseconds / 1000n,
+}
+
+/** Microseconds since 1970 of a time told in digits, in seconds, milli-, micro- or nanoseconds as their number says. Undefined for anything else. */
+export function instantOf(digits: string): bigint | undefined {
+  return /^\d+$/.test(digits) ? MICROSECOND[digits.length]?.(BigInt(digits)) : undefined
+}
+
+/** With as many digits after the second as were told, at most six. */
+function rfc3339(microseconds: bigint, digits: number): string {
+  const whole = new Date(Number(microseconds / 1000n)).toISOString().slice(0, 19)
+  const fraction = String(microseconds % 1_000_000n)
+    .padStart(6, '0')
+    .slice(0, Math.min(digits - 10, 6))
+  return fraction === '' ? `${whole}Z` : `${whole}.${fraction}Z`
+}
+
+export function wholeSeconds(time: number): string {
+  return `${new Date(time).toISOString().slice(0, 19)}Z`
+}
+
+/** True for what a Date can hold. */
+function isInstant(time: number): boolean {
+  return Math.abs(time) <= 8.64e15
+}

@@ -1,0 +1,46 @@
+import type { Context } from '../../src/context.js'
+import { S3Error } from '../../src/errors/s3-error.js'
+import { documentOf } from './deal-document.js'
+import type { DealParts } from './parts.js'
+import { type DealRecord, holds } from './records/deal-record.js'
+
+/**
+ * What GET and HEAD tell of an object's deals, as x-amz-meta-<name>: of the newest deal that holds it, or of the newest at all, and how many there are.
+ * @param deals about this very object, oldest first; at least one
+ */
+export function factsOf(deals: readonly DealRecord[], epochSeconds: number | undefined): Record<string, string> {
+  const told = deals.findLast(holds) ?? deals.at(-1)
+  if (!told) return {}
+  const { deal, live } = told
+  const document = documentOf(deal, live, epochSeconds)
+  return {
+    ...(deal.dataCid && { cid: deal.dataCid }),
+    'deal-cid': deal.dealCid,
+    'deal-count': String(deals.length),
+    'deal-provider': deal.minerId,
+    'deal-status': document.Status,
+    ...(document.EstimatedExpiry && { 'deal-expiry': document.EstimatedExpiry }),
+  }
+}
+
+const OURS = ['cid', 'deal-cid', 'deal-count', 'deal-provider', 'deal-status', 'deal-expiry']
+
+/** Has the object tell of its deals, if it is still the one that the deal holds. */
+export async function tellObject(parts: DealParts, context: Context, record: DealRecord): Promise<void> {
+  const { bucket, key, stamp } = record
+  if (key === undefined || stamp === undefined) return
+  const deals = (await parts.deals.of(bucket, key)).filter((deal) => deal.stamp === stamp)
+  const facts = factsOf(deals, parts.options.epochSeconds)
+  const annotate = ({ store }: Context) =>
+    store.annotate(bucket, key, stamp, (archive) => {
+      const others = Object.entries(archive?.facts ?? {}).filter(([name]) => !OURS.includes(name))
+      return { ...archive, facts: { ...Object.fromEntries(others), ...facts } }
+    })
+  try {
+    await annotate(context)
+  } catch (error) {
+    // Whoever may have deals made of an object need not be able to write it.
+    if (!(error instanceof S3Error) || error.code !== 'AccessDenied') throw error
+    await annotate(parts.host.own)
+  }
+}

@@ -1,0 +1,110 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { S3Error } from '../../../src/errors/s3-error.js'
+import { inOrder } from '../../../src/operations/common/in-order.js'
+import { type Claim, takeClaim } from '../../../src/state/claim.js'
+import { DealClient } from '../deal-client.js'
+import { tellObject } from '../facts.js'
+import { askState } from '../live-state.js'
+import type { DealParts } from '../parts.js'
+import type { DealRecord } from '../records/deal-record.js'
+import { renew } from './renew.js'
+import { isDue } from './schedule.js'
+
+/** Deals that the gateway is asked about at once. */
+const AT_ONCE = 4
+const SWEEP_MS = 3_600_000
+
+/**
+ * Asks the gateway now and then what has become of deals that are under way, so that objects tell it, and has those renewed that are about to end. Of servers on one state one
+ * does it at a time.
+ */
+export class Follower {
+  readonly #parts: DealParts
+  readonly #ending = new AbortController()
+  #running: Promise<void> = Promise.resolve()
+  /** ms since 1970. */
+  #swept = 0
+
+  constructor(parts: DealParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    this.#running = this.#run(this.#ending.signal)
+  }
+
+  /** Ends what is under way between two deals. */
+  async stop(): Promise<void> {
+    this.#ending.abort()
+    await this.#running
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const { host, options } = this.#parts
+    while (!signal.aborted) {
+      try {
+        await this.#turn(signal)
+      } catch (err) {
+        if (!signal.aborted) host.log.warn({ err }, 'deals could not be followed; they will be looked at again')
+      }
+      // Servers that were started together do not ask together.
+      const pause = options.statusIntervalSeconds * 1000 * (0.9 + Math.random() * 0.2)
+      await sleep(pause, undefined, { signal, ref: false }).catch(() => {})
+    }
+  }
+
+  async #turn(signal: AbortSignal): Promise<void> {
+    const { state, log } = this.#parts.host
+    const claim = await takeClaim(state, 'deal-status', log)
+    if (!claim) return
+    try {
+      await this.#sweep()
+      await this.#follow(claim, signal)
+    } finally {
+      await claim.release()
+    }
+  }
+
+  async #follow(claim: Claim, signal: AbortSignal): Promise<void> {
+    const { deals, host } = this.#parts
+    const { dealStatus } = await host.own.gateway.features()
+    let due: DealRecord[] = []
+    for await (const deal of deals.open()) {
+      if (signal.aborted || !claim.held()) return
+      if (!dealStatus || !isDue(deal, host.now())) continue
+      due.push(deal)
+      if (due.length < AT_ONCE) continue
+      await this.#ask(due)
+      due = []
+    }
+    await this.#ask(due)
+  }
+
+  async #ask(due: readonly DealRecord[]): Promise<void> {
+    const { host, options, deals } = this.#parts
+    const client = new DealClient(host.own.gateway, host.log)
+    await inOrder(due, AT_ONCE, async (deal) => {
+      const { dealCid } = deal.deal
+      const live = await askState(client, dealCid, host.now(), options.epochSeconds)
+      const known = live && (await deals.setLive(dealCid, live))
+      if (!known) return
+      try {
+        if (live.state !== deal.live?.state || live.expires !== deal.live?.expires)
+          await tellObject(this.#parts, host.own, known)
+        await renew(this.#parts, known)
+      } catch (err) {
+        // Trouble with the gateway or the records ends the turn; what is wrong with one object does not.
+        if (!(err instanceof S3Error) || err.status >= 500) throw err
+        host.log.warn({ err, deal: dealCid, bucket: deal.bucket }, 'the object of a deal could not be told of it')
+      }
+    })
+  }
+
+  async #sweep(): Promise<void> {
+    const { host, spending, attempts, jobs } = this.#parts
+    if (host.now() - this.#swept < SWEEP_MS) return
+    await spending.sweep()
+    await attempts.sweep(jobs)
+    this.#swept = host.now()
+  }
+}

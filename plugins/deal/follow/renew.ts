@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto'
+import { S3Error } from '../../../src/errors/s3-error.js'
+import { configurationOf } from '../configuration.js'
+import { OBJECT_DEAL, type ObjectDealInput } from '../jobs/inputs.js'
+import type { DealParts } from '../parts.js'
+import { type DealRecord, holds } from '../records/deal-record.js'
+import { readTerms } from '../terms.js'
+
+const DAY_MS = 86_400_000
+
+/**
+ * Has a deal made on the same terms when the last one that holds an object ends within the days that its bucket says. One deal follows a deal, however often it is
+ * looked at; one that was refused is tried again on another day.
+ */
+export async function renew(parts: DealParts, record: DealRecord): Promise<void> {
+  const { host, deals, jobs } = parts
+  const { bucket, key, stamp, live, renewedBy, deal } = record
+  if (key === undefined || stamp === undefined || live?.expires === undefined || !holds(record)) return
+  const days = (await configurationOf(host, bucket))?.RenewBeforeDays
+  if (days === undefined || live.expires - host.now() > days * DAY_MS) return
+  if (renewedBy !== undefined) {
+    await tryAgain(parts, renewedBy)
+    return
+  }
+  const last = (await deals.of(bucket, key)).findLast((other) => other.stamp === stamp && holds(other))
+  if (last?.deal.dealCid !== deal.dealCid) return
+  const object = await host.own.store.find(bucket, key)
+  if (object?.stamp !== stamp) return
+  const input: ObjectDealInput = { bucket, key, stamp, terms: termsOf(record), cause: 'lifecycle' }
+  const token = createHash('sha256').update(deal.dealCid).digest('hex')
+  const resource = `/${bucket}/${key}`
+  const job = await jobs.create({ kind: OBJECT_DEAL, resource, input, accessKeyId: '', token, requestHash: token })
+  await deals.setRenewedBy(deal.dealCid, job.id)
+  host.log.info({ bucket, key, deal: deal.dealCid, job: job.id }, 'a deal that ends soon is renewed')
+}
+
+async function tryAgain({ jobs, host }: DealParts, id: string): Promise<void> {
+  const job = await jobs.get(id)
+  if (job?.status !== 'Failed' || host.now() - job.updated < DAY_MS) return
+  await jobs.retry(id).catch((error) => {
+    // Somebody else was faster.
+    if (!(error instanceof S3Error) || error.code !== 'InvalidRequest') throw error
+  })
+}
+
+function termsOf({ deal }: DealRecord) {
+  return readTerms({
+    MinerId: deal.minerId,
+    Price: deal.price,
+    DurationEpochs: deal.duration,
+    VerifiedDeal: deal.verifiedDeal,
+    FastRetrieval: deal.fastRetrieval,
+  })
+}

@@ -1,0 +1,34 @@
+import type { JobKind } from '../../../src/jobs/job.js'
+import type { DealParts } from '../parts.js'
+import { BUCKET_DEAL, type BucketDealInput, OBJECT_DEAL, type ObjectDealInput } from './inputs.js'
+import { makeDeal } from './make-deal.js'
+import { reconcileDeal } from './reconcile-deal.js'
+import type { DealResult } from './settle.js'
+import { requireContent, requireObject } from './subject.js'
+
+export function objectDeals(parts: DealParts): JobKind<ObjectDealInput, DealResult> {
+  return {
+    name: OBJECT_DEAL,
+    async run(job) {
+      const { stamp } = await requireObject(job.context, job.input)
+      return makeDeal(parts, job, stamp)
+    },
+    reconcile: (job) => reconcileDeal(parts, parts.jobs, job),
+    /** Held while the object is being stored, which then names its job. */
+    async held({ job, context, input }) {
+      const object = await context.store.find(input.bucket, input.key)
+      return object?.archive?.jobId === job.id ? 'release' : 'drop'
+    },
+  }
+}
+
+export function bucketDeals(parts: DealParts): JobKind<BucketDealInput, DealResult> {
+  return {
+    name: BUCKET_DEAL,
+    async run(job) {
+      await requireContent(job.context, job.input.bucket)
+      return makeDeal(parts, job, undefined)
+    },
+    reconcile: (job) => reconcileDeal(parts, parts.jobs, job),
+  }
+}

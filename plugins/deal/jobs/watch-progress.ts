@@ -1,0 +1,36 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { RunningJob } from '../../../src/jobs/job.js'
+import type { DealClient } from '../deal-client.js'
+
+const FIRST_WAIT_MS = 500
+const LONGEST_WAIT_MS = 5000
+
+/** Reports how far the gateway is with the deal of this job, for as long as `work` goes on. Settles as it does. */
+export async function watchProgress<T>(client: DealClient, job: RunningJob<unknown>, work: Promise<T>): Promise<T> {
+  const over = new AbortController()
+  const watching = watch(client, job, over.signal)
+  try {
+    return await work
+  } finally {
+    over.abort()
+    await watching
+  }
+}
+
+async function watch(client: DealClient, job: RunningJob<unknown>, signal: AbortSignal): Promise<void> {
+  for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+    try {
+      await sleep(wait, undefined, { signal, ref: false })
+      const at = await client.progress(job.job.id, signal)
+      if (at && !signal.aborted)
+        job.report({
+          phase: at.phase,
+          bytes: { done: at.bytesDone, total: at.bytesTotal },
+          tasks: { total: at.filesTotal, succeeded: at.filesDone, failed: 0 },
+        })
+    } catch (err) {
+      // Whoever looks at the job sees less; the deal is made all the same.
+      if (!signal.aborted) job.log.debug({ err }, 'the progress of a deal could not be asked for')
+    }
+  }
+}

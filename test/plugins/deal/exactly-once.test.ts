@@ -1,0 +1,224 @@
+import t, { type Test } from 'tap'
+import { BUCKET_DEAL, OBJECT_DEAL } from '../../../plugins/deal/jobs/inputs.js'
+import type { Job } from '../../../src/jobs/job.js'
+import { until } from '../../support/kept-proxy.js'
+import { type DealProxy, startDealProxy } from './proxy.js'
+import { type Accident, ScriptedDeals } from './scripted-deals.js'
+
+// Most of the time goes by in pauses before it is asked what became of a deal.
+t.jobs = 12
+
+/** A test of its own beside the others. */
+function together(name: string, body: (t: Test) => Promise<void>): void {
+  t.test(name, { buffered: true }, body)
+}
+
+const terms = { minerId: 'f01000', price: '0.000005', duration: 1000, verifiedDeal: false, fastRetrieval: true }
+const asks = { f01000: terms, f02000: { ...terms, minerId: 'f02000' } } as const
+
+function ask({ host }: DealProxy, key = 'a.txt', more: object = {}): Promise<Job> {
+  return host.own.jobs.create({
+    kind: OBJECT_DEAL,
+    resource: `/fakes/${key}`,
+    input: { bucket: 'fakes', key, terms, cause: 'call' },
+    accessKeyId: '',
+    ...more,
+  })
+}
+
+async function ended({ host }: DealProxy, { id }: Job): Promise<Job> {
+  return until('the job has ended', async () => {
+    const job = await host.own.jobs.get(id)
+    return job && ['Complete', 'Failed', 'Cancelled'].includes(job.status) && job
+  })
+}
+
+async function start(t: Test, tokens: boolean, options: Parameters<typeof startDealProxy>[2] = {}) {
+  const deals = await ScriptedDeals.start(t, { tokens })
+  deals.objects.set('a.txt', Buffer.from('content'))
+  const data = t.testdir()
+  const proxy = await startDealProxy(t, deals.gateway, { data, ...options })
+  return { deals, proxy, data }
+}
+
+for (const tokens of [false, true]) {
+  const kind = tokens ? 'a gateway with client tokens' : 'a public gateway'
+  together(`${kind}: makes the deal of a job, which the object then tells`, async (t) => {
+    const { deals, proxy } = await start(t, tokens)
+    const job = await ended(proxy, await ask(proxy))
+    t.match(job, {
+      status: 'Complete',
+      result: { Bucket: 'fakes', Key: 'a.txt', JobId: job.id, Deal: { DealCid: 'bafydeal1', DataCid: 'bafydata' } },
+      links: { Deal: '/-/deal/v1/deals/bafydeal1' },
+    })
+    const [request] = deals.gateway.requests.filter(({ method, path }) => method === 'POST' && path.includes('/deal/'))
+    t.same(JSON.parse(String(request?.body)), {
+      MinerId: 'f01000',
+      Price: '0.000005',
+      Duration: '1000',
+      VerifiedDeal: 'false',
+      FastRetrieval: 'true',
+      FastRetrival: 'true',
+    })
+    t.equal(request?.headers['x-cloud-client-token'], tokens ? job.id : undefined)
+    const object = await proxy.host.own.store.head('fakes', 'a.txt')
+    t.match(object.archive?.facts, {
+      cid: 'bafydata',
+      'deal-cid': 'bafydeal1',
+      'deal-count': '1',
+      'deal-provider': 'f01000',
+      'deal-status': tokens ? 'StorageDealCheckForAcceptance' : 'Recorded',
+    })
+    await ended(proxy, await ask(proxy))
+    const again = await proxy.host.own.store.head('fakes', 'a.txt')
+    t.match(again.archive?.facts, { 'deal-cid': 'bafydeal2', 'deal-count': '2' })
+  })
+
+  const accidents: readonly Accident[] = ['lost-before', 'lost-after', 'timeout-before', 'timeout-after']
+  for (const accident of accidents)
+    together(`${kind}: ${accident}: there is one deal in the end`, async (t) => {
+      const { deals, proxy } = await start(t, tokens, { deal: { reconcileAfterSeconds: 1 } })
+      deals.missIs500 = false
+      deals.accidents.push(accident)
+      const job = await ended(proxy, await ask(proxy))
+      t.equal(job.status, 'Complete', JSON.stringify(job.failure))
+      t.equal(deals.made.length, 1)
+      t.match(job.result, { Deal: { DealCid: 'bafydeal1' } })
+      t.equal(deals.asked, tokens || accident.endsWith('before') ? 2 : 1)
+    })
+
+  together(`${kind}: several accidents, several jobs at once: one deal for each`, async (t) => {
+    const { deals, proxy } = await start(t, tokens, { deal: { reconcileAfterSeconds: 1 } })
+    deals.missIs500 = false
+    deals.accidents.push('lost-after', 'none', 'lost-before', 'timeout-after', 'none', 'lost-after')
+    const jobs = await Promise.all(Array.from({ length: 4 }, () => ask(proxy)))
+    const results = await Promise.all(jobs.map((job) => ended(proxy, job)))
+    t.same(
+      results.map(({ status }) => status),
+      jobs.map(() => 'Complete'),
+    )
+    t.equal(deals.made.length, 4)
+    const cids = results.map(({ result }) => (result as { Deal: { DealCid: string } }).Deal.DealCid)
+    t.equal(new Set(cids).size, 4, 'each has its own')
+  })
+
+  together(`${kind}: a restart while the gateway is at it`, async (t) => {
+    const { deals, proxy, data } = await start(t, tokens)
+    let answer = () => {}
+    deals.beforeAnswer = () =>
+      new Promise((resolve) => {
+        answer = resolve
+      })
+    const job = await ask(proxy)
+    await until('the gateway is at it', () => deals.made.length === 1)
+    await proxy.close()
+    answer()
+    deals.beforeAnswer = async () => {}
+    const later = await startDealProxy(t, deals.gateway, { data })
+    const done = await ended(later, job)
+    t.match(done, { status: 'Complete', result: { Deal: { DealCid: 'bafydeal1' } } })
+    t.equal(deals.made.length, 1)
+  })
+
+  together(`${kind}: refusals are told in the words of the gateway, and nothing is spent`, async (t) => {
+    const { deals, proxy } = await start(t, tokens)
+    deals.refusal = 'Sending deal failed during lotus sending deal'
+    t.match(await ended(proxy, await ask(proxy)), {
+      status: 'Failed',
+      failure: {
+        code: 'DealRejected',
+        message: deals.refusal,
+        fields: { Service: 'gateway', UpstreamStatus: 'fail' },
+      },
+    })
+    deals.refusal = 'Please provide a wallet address for sending deals'
+    t.match(await ended(proxy, await ask(proxy)), { status: 'Failed', failure: { code: 'WalletNotLinked' } })
+    deals.refusal = undefined
+    t.equal(deals.made.length, 0)
+    const capped = await startDealProxy(t, deals.gateway, { deal: { maxSpendPerDay: '0.005' } })
+    deals.refusal = 'no'
+    await ended(capped, await ask(capped))
+    deals.refusal = undefined
+    t.match(await ended(capped, await ask(capped)), { status: 'Complete' }, 'the cap has room for just one')
+    t.match(await ended(capped, await ask(capped)), { status: 'Failed', failure: { code: 'SpendCapReached' } })
+    t.equal(deals.made.length, 1)
+  })
+
+  together(`${kind}: what is not there, or is another by now, gets no deal`, async (t) => {
+    const { deals, proxy } = await start(t, tokens)
+    t.match(await ended(proxy, await ask(proxy, 'missing')), { status: 'Failed', failure: { code: 'NoSuchKey' } })
+    const input = { bucket: 'fakes', key: 'a.txt', terms, cause: 'call', stamp: 'another' }
+    t.match(await ended(proxy, await ask(proxy, 'a.txt', { input })), { failure: { code: 'PreconditionFailed' } })
+    deals.objects.clear()
+    const bucketDeal = { kind: BUCKET_DEAL, resource: '/fakes', input: { bucket: 'fakes', terms, cause: 'call' } }
+    t.match(await ended(proxy, await ask(proxy, '', bucketDeal)), { failure: { code: 'BucketEmpty' } })
+    t.equal(deals.asked, 0)
+    deals.objects.set('b', Buffer.from('b'))
+    t.match(await ended(proxy, await ask(proxy, '', bucketDeal)), { status: 'Complete', result: { Bucket: 'fakes' } })
+    t.match(deals.made, [{ subject: 'fakes' }])
+  })
+}
+
+together(
+  'a public gateway: a deal that shows late in the history is found, and one of somebody else is not taken for it',
+  async (t) => {
+    const { deals, proxy } = await start(t, false)
+    await ended(proxy, await ask(proxy))
+    t.equal(deals.made.length, 1)
+    let known = 1
+    deals.historyKnows = (deal) => deals.made.indexOf(deal) < known
+    deals.accidents.push('lost-after')
+    const job = await ask(proxy)
+    await until('nobody knows', async () => (await proxy.host.own.jobs.get(job.id))?.status === 'Unknown')
+    const other = { input: { bucket: 'fakes', key: 'a.txt', terms: asks.f02000, cause: 'call' } }
+    t.match(await ended(proxy, await ask(proxy, 'a.txt', other)), { result: { Deal: { DealCid: 'bafydeal3' } } })
+    known = 3
+    t.match(await ended(proxy, job), { status: 'Complete', result: { Deal: { DealCid: 'bafydeal2' } } })
+    t.equal(deals.made.length, 3)
+  },
+)
+
+together(
+  'a public gateway: where nothing says that there is none, the job stays unknown until somebody settles it',
+  async (t) => {
+    const { deals, proxy } = await start(t, false, { deal: { reconcileAfterSeconds: 1 } })
+    deals.accidents.push('lost-before')
+    const job = await ask(proxy)
+    await until('it was asked twice what became of it', () => deals.gateway.count('GET', '/gateway/retrieve') >= 3)
+    t.equal((await proxy.host.own.jobs.get(job.id))?.status, 'Unknown')
+    t.equal(deals.asked, 1)
+    await proxy.host.own.jobs.retry(job.id)
+    t.match(await ended(proxy, job), { status: 'Complete' })
+    t.equal(deals.made.length, 1)
+  },
+)
+
+together(
+  'a public gateway: keys that a shell would not take for text are not sent, and slashes in one segment',
+  async (t) => {
+    const { deals, proxy } = await start(t, false)
+    for (const key of [
+      'a b',
+      'a;reboot',
+      '$(id)',
+      'a`b`',
+      "a'b",
+      'a"b',
+      'a\nb',
+      '~',
+      'a*',
+      'a&b',
+      'a|b',
+      'a<b',
+      '{a}',
+    ]) {
+      deals.objects.set(key, Buffer.from('x'))
+      t.match(await ended(proxy, await ask(proxy, key)), { failure: { code: 'InvalidRequest' } }, key)
+    }
+    t.equal(deals.asked, 0)
+    deals.objects.set('ä/b_c@1,2.txt', Buffer.from('x'))
+    t.match(await ended(proxy, await ask(proxy, 'ä/b_c@1,2.txt')), { status: 'Complete' })
+    t.ok(deals.gateway.requests.some(({ path }) => path === '/gateway/retrieve/fakes/%C3%A4%2Fb_c%401%2C2.txt'))
+    t.ok(deals.gateway.requests.some(({ path }) => path === '/gateway/deal/fakes/%C3%A4/b_c%401%2C2.txt'))
+  },
+)
