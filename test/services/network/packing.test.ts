@@ -27,6 +27,7 @@ import {
 } from '../../../src/services/network/pack/index.js'
 import type { Car } from '../../../src/services/network/packing.js'
 import { CHUNK_BYTES, chunkedCid, type Folder, fileCid, folderCid } from './second-chunker.js'
+import { murmur3 } from './second-murmur.js'
 import { pieceRoot } from './second-piece.js'
 
 const readFromCar = createReadFromCar()
@@ -140,30 +141,45 @@ function* filesOf(folder: Folder, path: readonly string[] = []): Iterable<DealFi
   }
 }
 
-t.test('a directory of thousands of files is sharded, and each file comes back', async (t) => {
-  const names = Array.from({ length: 3500 }, (_, at) => `file number ${at} of a large directory`)
-  const { car, packed } = await packAll(
-    newCar(t),
-    names.map((name) => dealFile(['large', name], Buffer.from(name))),
-  )
-  t.ok(car.size > 3500 * 80)
-  for (const { path, cid } of packed.filter((_, at) => at % 100 === 0)) {
-    t.equal((await collect(readFromCar(car.file, cid))).toString(), path[1])
+t.test('a directory of more than 256 KiB is sharded like that of the second chunker', async (t) => {
+  /** Of a directory with these names, each taking 60 bytes more than the name: the last one makes it larger than that, or not. */
+  const numbered = (count: number, length: number): string[] =>
+    Array.from({ length: count }, (_, at) => `${at}`.padStart(length, '-'))
+  for (const count of [2900, 3000]) {
+    const names = numbered(count, 40)
+    const folder: Folder = { large: Object.fromEntries(names.map((name) => [name, Buffer.from(name)])) }
+    const { car, packed } = await packAll(newCar(t), filesOf(folder))
+    t.equal(car.dataCid, folderCid(folder), `${count} files`)
+    for (const { path, cid } of packed.filter((_, at) => at % 100 === 0)) {
+      assert.equal((await collect(readFromCar(car.file, cid))).toString(), path[1])
+    }
   }
-  const reader = await CarReader.fromBytes(readFileSync(car.file))
-  let largest = 0
-  for await (const { bytes } of reader.blocks()) largest = Math.max(largest, bytes.length)
-  t.ok(largest <= 256 * 1024, `no block is larger than 256 KiB: ${largest}`)
-
-  const folders = await packAll(
-    newCar(t),
-    names.map((name) => dealFile([name, 'file'], Buffer.from(name))),
+  // Two names with the same hash, as anybody can make them.
+  const alike = ['0123456789abcdefghijklmnopqrstuv', 'xxxxxxxxxx257668QCAJ(\t@q\b\bIk\u0011\u0017%\u001e']
+  t.same(murmur3(Buffer.from(alike[0] ?? '')), murmur3(Buffer.from(alike[1] ?? '')))
+  const folders: Folder = Object.fromEntries(
+    [...alike, ...numbered(3000, 50)].map((name) => [name, { 'a file': Buffer.from(name) }]),
   )
-  largest = 0
-  for await (const { bytes } of (await CarReader.fromBytes(readFileSync(folders.car.file))).blocks()) {
+  const { car } = await packAll(newCar(t), filesOf(folders))
+  t.equal(car.dataCid, folderCid(folders), 'and directories in it count as well')
+  let largest = 0
+  for await (const { bytes } of (await CarReader.fromBytes(readFileSync(car.file))).blocks()) {
     largest = Math.max(largest, bytes.length)
   }
-  t.ok(largest <= 256 * 1024, `nor one of a directory of as many directories: ${largest}`)
+  t.ok(largest < 64 * 1024, `no block is larger than a shard: ${largest}`)
+})
+
+t.test('the limit of a directory in one block is that of the second chunker, to the byte', async (t) => {
+  for (const more of [-2, -1, 0, 1, 2]) {
+    // 255 names of 1000 characters, and one that fills up what is left of 256 KiB; a file of one byte: 36 of CID, 10 of fields.
+    const names = Array.from({ length: 249 }, (_, at) => `${at}`.padStart(1000, '-'))
+    const block = 4 + 249 * (1000 + 48)
+    const left = 256 * 1024 - block - 48
+    names.push('x'.repeat(left + more))
+    const folder: Folder = Object.fromEntries(names.map((name) => [name, Buffer.from('x')]))
+    const { car } = await packAll(newCar(t), filesOf(folder))
+    t.equal(car.dataCid, folderCid(folder), `${more} bytes`)
+  }
 })
 
 t.test('what packing refuses leaves no file', async (t) => {

@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto'
+import { murmur3 } from './second-murmur.js'
 
 /**
  * A second implementation of the profile `unixfs-v1-2025`, written from the specifications of UnixFS, dag-pb and CID alone, to compare the first one with:
- * chunks of 1 MiB as raw leaves, 1024 links to a node, CIDv1 with SHA-256 in base32. Directories are never sharded.
+ * chunks of 1 MiB as raw leaves, 1024 links to a node, CIDv1 with SHA-256 in base32, directories of more than 256 KiB sharded.
  */
 export const CHUNK_BYTES = 1024 * 1024
 const WIDTH = 1024
+const FLAT_BYTES = 256 * 1024
 
 const RAW = 0x55
 const DAG_PB = 0x70
@@ -61,23 +63,64 @@ function fileNode(children: readonly Node[]): Node {
 }
 
 function directory(folder: Folder): Node {
-  const links = Object.entries(folder)
-    .map(([name, held]): Link => [name, held instanceof Uint8Array ? balanced(chunksOf(held)) : directory(held)])
-    .sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
-  return { ...branch(links, [number(1, 1)]), content: 0 }
+  const links = Object.entries(folder).map(
+    ([name, held]): Link => [name, held instanceof Uint8Array ? balanced(chunksOf(held)) : directory(held)],
+  )
+  const flat = branch(links, [number(1, 1)])
+  if (flat.block.length <= FLAT_BYTES) return { ...flat, content: 0 }
+  const trie: Trie = new Map()
+  for (const link of links) insert(trie, link, 0)
+  return shard(trie)
+}
+
+/** A link at each place of a shard, or the shard below it. */
+type Trie = Map<number, Link | Trie>
+
+function insert(trie: Trie, link: Link, level: number): void {
+  const name = Buffer.from(link[0])
+  const place = Buffer.concat([murmur3(name), createHash('sha256').update(name).digest()])[level] ?? 0
+  const there = trie.get(place)
+  if (there === undefined) trie.set(place, link)
+  else if (there instanceof Map) insert(there, link, level + 1)
+  else {
+    const below: Trie = new Map()
+    trie.set(place, below)
+    insert(below, there, level + 1)
+    insert(below, link, level + 1)
+  }
+}
+
+function shard(trie: Trie): Node {
+  let field = 0n
+  const links: Link[] = []
+  for (const [place, held] of trie) {
+    field |= 1n << BigInt(place)
+    const prefix = place.toString(16).padStart(2, '0').toUpperCase()
+    links.push(held instanceof Map ? [prefix, shard(held)] : [prefix + held[0], held[1]])
+  }
+  const hex = field.toString(16)
+  const data = Buffer.from(hex.padStart(hex.length + (hex.length % 2), '0'), 'hex')
+  return { ...branch(links, [number(1, 5), bytes(2, data), number(5, 0x22), number(6, 256)]), content: 0 }
 }
 
 type Link = readonly [name: string, child: Node]
 
-/** A block of dag-pb: all links, then the data. */
-function branch(links: readonly Link[], unixfs: readonly Buffer[]): { readonly cid: Buffer; readonly total: number } {
+interface Branch {
+  readonly cid: Buffer
+  readonly total: number
+  readonly block: Buffer
+}
+
+/** A block of dag-pb: all links in the order of their names, then the data. */
+function branch(links: readonly Link[], unixfs: readonly Buffer[]): Branch {
+  const inOrder = [...links].sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
   const block = Buffer.concat([
-    ...links.map(([name, child]) =>
+    ...inOrder.map(([name, child]) =>
       bytes(2, Buffer.concat([bytes(1, child.cid), bytes(2, Buffer.from(name)), number(3, child.total)])),
     ),
     bytes(1, Buffer.concat(unixfs)),
   ])
-  return { cid: cid(DAG_PB, block), total: links.reduce((sum, [, child]) => sum + child.total, block.length) }
+  return { cid: cid(DAG_PB, block), total: links.reduce((sum, [, child]) => sum + child.total, block.length), block }
 }
 
 const number = (field: number, value: number): Buffer => Buffer.concat([varint(field << 3), varint(value)])

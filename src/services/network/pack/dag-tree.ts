@@ -1,4 +1,5 @@
-import { type BlockSink, type DagNode, type DirectoryEntry, putDirectory } from './unixfs.js'
+import { type DirectoryEntry, directoryEntry, putDirectory } from './directory.js'
+import type { BlockSink, DagNode } from './unixfs.js'
 
 interface OpenDirectory {
   readonly name: string
@@ -7,8 +8,8 @@ interface OpenDirectory {
 
 /**
  * The directories above the files, made as the files come. A directory is kept in memory until a file outside of it comes, then it is written and only its
- * node is kept; hence files of one directory, its sub-directories included, have to come together. Holds about 1 KiB for each entry of the directories that
- * are open, and twice that while a directory of more than 256 KiB is written.
+ * node is kept; hence files of one directory, its sub-directories included, have to come together. Holds about 250 bytes and the name for each entry of the
+ * directories that are open.
  */
 export class DagTree {
   readonly #blocks: BlockSink
@@ -26,13 +27,13 @@ export class DagTree {
     for (const part of path) checkName(part)
     const directory = await this.#enter(path)
     if (directory.entries.has(name)) throw new Error(`Two files of a deal have the path ${show(path)}.`)
-    directory.entries.set(name, { name, ...node })
+    directory.entries.set(name, directoryEntry(name, node))
   }
 
   /** Writes what is open. @returns the root */
   async close(): Promise<DagNode> {
     while (this.#open.length > 1) await this.#leave()
-    return putDirectory(this.#current.entries.values(), this.#blocks)
+    return putDirectory([...this.#current.entries.values()], this.#blocks)
   }
 
   get #current(): OpenDirectory {
@@ -61,8 +62,8 @@ export class DagTree {
   async #leave(): Promise<void> {
     const left = this.#open.pop()
     if (left === undefined) return
-    const node = await putDirectory(left.entries.values(), this.#blocks)
-    this.#current.entries.set(left.name, { name: left.name, ...node })
+    const node = await putDirectory([...left.entries.values()], this.#blocks)
+    this.#current.entries.set(left.name, directoryEntry(left.name, node))
   }
 }
 

@@ -10,8 +10,8 @@ import { type BlockSink, type DagNode, putFile } from './unixfs.js'
 const PROGRESS_BYTES = 1024 * 1024
 
 /**
- * Beside about 25 MiB for the blocks on their way, this holds what `DagTree` holds: up to 2 KiB for each entry of the directories from the root to the file at
- * hand, nothing for those that were left.
+ * Beside about 25 MiB for the blocks on their way, this holds about 400 bytes and the name for each entry of the directories from the root to the file at hand,
+ * and nothing for those that were left.
  */
 export const pack: Pack = async (files, options) => {
   const file = resolve(options.target)
