@@ -1,0 +1,154 @@
+import t, { type Test } from 'tap'
+import { isDue } from '../../../plugins/deal/follow/schedule.js'
+import { OBJECT_DEAL } from '../../../plugins/deal/jobs/inputs.js'
+import type { DealRecord } from '../../../plugins/deal/records/deal-record.js'
+import { DealRecords } from '../../../plugins/deal/records/deal-records.js'
+import { Sequence } from '../../../plugins/deal/records/sequence.js'
+import type { Job } from '../../../src/jobs/job.js'
+import { createLogger } from '../../../src/log.js'
+import { openState } from '../../../src/state/open-state.js'
+import { until } from '../../support/kept-proxy.js'
+import { type DealProxy, startDealProxy } from './proxy.js'
+import { ScriptedDeals } from './scripted-deals.js'
+
+const DAY = 86_400_000
+const terms = { minerId: 'f01000', price: '0.000005', duration: 2880 * 100, verifiedDeal: false, fastRetrieval: true }
+
+t.jobs = 8
+
+function together(name: string, body: (t: Test) => Promise<void>): void {
+  t.test(name, { buffered: true }, body)
+}
+
+async function dealt({ host }: DealProxy): Promise<Job> {
+  const { id } = await host.own.jobs.create({
+    kind: OBJECT_DEAL,
+    resource: '/fakes/a.txt',
+    input: { bucket: 'fakes', key: 'a.txt', terms, cause: 'call' },
+    accessKeyId: '',
+  })
+  return until('the deal is made', async () => {
+    const job = await host.own.jobs.get(id)
+    return job?.status === 'Complete' && job
+  })
+}
+
+async function start(t: Test, options: Parameters<typeof startDealProxy>[2] = {}, status = true) {
+  const deals = await ScriptedDeals.start(t, { tokens: true, status })
+  deals.objects.set('a.txt', Buffer.from('content'))
+  const data = t.testdir()
+  const proxy = await startDealProxy(t, deals.gateway, { data, deal: { statusIntervalSeconds: 1 }, ...options })
+  const facts = async () => (await proxy.host.own.store.head('fakes', 'a.txt')).archive?.facts ?? {}
+  const asked = () => deals.gateway.count('GET', '/gateway/dealstatus')
+  return { deals, proxy, data, facts, asked }
+}
+
+together('the object tells what the network says of its deal, until nothing can change any more', async (t) => {
+  const { deals, proxy, data, facts, asked } = await start(t)
+  await dealt(proxy)
+  t.match(await facts(), { 'deal-status': 'StorageDealCheckForAcceptance' })
+  deals.state = 'StorageDealSealing'
+  await until('it is sealing', async () => (await facts())['deal-status'] === 'StorageDealSealing')
+  const expiry = (await facts())['deal-expiry'] ?? ''
+  t.ok(Math.abs(Date.parse(expiry) - Date.now() - 100 * DAY) < 60_000, expiry)
+  await proxy.close()
+  deals.state = 'StorageDealError'
+  const later = await startDealProxy(t, deals.gateway, { data, deal: { statusIntervalSeconds: 1 } })
+  const told = async () => (await later.host.own.store.head('fakes', 'a.txt')).archive?.facts
+  await until('it has failed, after a restart', async () => (await told())?.['deal-status'] === 'StorageDealError')
+  const before = asked()
+  await new Promise((resolve) => setTimeout(resolve, 2500))
+  t.equal(asked(), before, 'and is not asked for again')
+  t.match(await told(), { 'deal-cid': 'bafydeal1', 'deal-count': '1' })
+  deals.state = 'StorageDealActive'
+  await dealt(later)
+  t.match(await told(), { 'deal-cid': 'bafydeal2', 'deal-count': '2', 'deal-status': 'StorageDealActive' })
+})
+
+together('an object that was replaced does not tell of the deal of another', async (t) => {
+  const { deals, proxy, facts } = await start(t)
+  await dealt(proxy)
+  deals.objects.set('a.txt', Buffer.from('another content'))
+  deals.state = 'StorageDealActive'
+  const record = await until('the record says so', async () => {
+    const found = await proxy.host.state.records<DealRecord>('deals').get('bafydeal1')
+    return found?.live?.state === 'StorageDealActive' && found
+  })
+  t.equal(record.key, 'a.txt')
+  t.same(await facts(), {})
+})
+
+together('nothing is asked of a gateway that does not tell states', async (t) => {
+  const { proxy, facts, asked } = await start(t, {}, false)
+  await dealt(proxy)
+  await new Promise((resolve) => setTimeout(resolve, 2500))
+  t.equal(asked(), 0)
+  t.match(await facts(), { 'deal-status': 'Recorded' })
+})
+
+together('a deal that ends soon is renewed once, where the bucket says so', async (t) => {
+  let now = Date.now()
+  const { deals, proxy } = await start(t, { now: () => now })
+  await proxy.host.settings.set('fakes', 'deal', { RenewBeforeDays: 10 })
+  deals.state = 'StorageDealActive'
+  await dealt(proxy)
+  now += 89 * DAY
+  deals.epoch += 89 * 2880
+  const records = new DealRecords(proxy.host.state)
+  await until('it was asked for', async () => ((await records.get('bafydeal1'))?.live?.asked ?? 0) >= now)
+  t.equal(deals.made.length, 1, 'there is time yet')
+  now += 2 * DAY
+  deals.epoch += 2 * 2880
+  await until('it is renewed', () => deals.made.length === 2)
+  await new Promise((resolve) => setTimeout(resolve, 2500))
+  t.equal(deals.made.length, 2)
+  t.same(
+    { ...deals.made[1]?.record, dealCid: '', timeStamp: '' },
+    { ...deals.made[0]?.record, dealCid: '', timeStamp: '' },
+  )
+  t.ok((await records.get('bafydeal1'))?.renewedBy)
+  t.match(await records.get('bafydeal2'), { cause: 'lifecycle' })
+})
+
+together('when to ask', async (t) => {
+  const record = (state: string | undefined, expires?: number) =>
+    ({ ...(state && { live: { state, asked: 1000, expires } }) }) as DealRecord
+  t.equal(isDue(record(undefined), 1000), true)
+  t.equal(isDue(record('StorageDealSealing'), 1000), true)
+  t.equal(isDue(record('StorageDealActive'), 1001), false)
+  t.equal(isDue(record('StorageDealActive'), 1000 + 6 * 3_600_000), true)
+  t.equal(isDue(record('StorageDealActive', 5000), 4999), false)
+  t.equal(isDue(record('StorageDealActive', 5000), 5000), true)
+})
+
+together('deals are remembered once, in their order, and found by what they are about', async (t) => {
+  const state = await openState({ data: t.testdir(), log: createLogger({ level: 'silent' }) })
+  t.teardown(() => state.close())
+  const records = new DealRecords(state)
+  const deal = (n: number, jobId = `j-${n}`) =>
+    ({
+      ...{ bucket: 'b', key: n % 2 ? 'odd' : 'even', stamp: 's', jobId, cause: 'call', account: '', made: n },
+      deal: { dealCid: `bafy${n}` },
+    }) as DealRecord
+  for (let n = 0; n < 250; n++) t.equal(await records.remember(deal(n)), true)
+  t.equal(await records.remember(deal(249)), true, 'the same again')
+  t.equal(await records.remember(deal(100)), true)
+  t.equal(await records.remember(deal(100, 'j-another')), false, 'another job has none of it')
+  const all: string[] = []
+  for await (const { deal } of records.newestFirst()) all.push(deal.dealCid)
+  t.same(
+    all,
+    Array.from({ length: 250 }, (_, i) => `bafy${249 - i}`),
+  )
+  t.equal((await records.of('b', 'odd')).length, 125)
+  t.same((await records.of('b', 'odd')).at(0)?.deal.dealCid, 'bafy1')
+  t.same(await records.of('b', undefined), [])
+  t.equal(await records.get('none'), undefined)
+  await records.setLive('bafy7', { state: 'StorageDealExpired', asked: 1 })
+  const open = new Set<string>()
+  for await (const { deal } of records.open()) open.add(deal.dealCid)
+  t.equal(open.size, 249)
+  t.notOk(open.has('bafy7'))
+  const empty = new Sequence(state, 'another-order')
+  for await (const name of empty.backwards()) t.fail(name)
+})
