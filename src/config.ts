@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import {
   type Config,
+  flagName,
   flagOf,
   type Option,
   type OptionName,
@@ -26,7 +28,7 @@ export class ConfigError extends Error {
 }
 
 export interface ConfigSources {
-  /** Raw values of flags by option name; `config` names the file. */
+  /** Raw values of flags by their names in camelCase; `config` names the file. */
   readonly flags?: Readonly<Record<string, unknown>>
   /** Default: the environment of the process. An empty variable counts as absent. */
   readonly env?: Readonly<Record<string, string | undefined>>
@@ -38,6 +40,8 @@ interface Given {
   readonly value: unknown
   /** Where it comes from, as the user would call it: `--port`, `DEALGATE_PORT`, `port in /etc/dealgate.json`. */
   readonly from: string
+  /** Of the config file, or the working one. */
+  readonly folder: string
 }
 
 /**
@@ -64,7 +68,7 @@ function check(name: OptionName, given: Given | undefined, problems: string[]): 
   const option: Option = options[name]
   if (given === undefined) return option.default
   const result = option.kind.schema.safeParse(given.value)
-  if (result.success) return Object.freeze(result.data)
+  if (result.success) return Object.freeze(option.kind.locate?.(result.data, given.folder) ?? result.data)
   const message = result.error.issues[0]?.message ?? 'is not valid'
   const value = JSON.stringify(given.value)
   const shown = option.secret || message.includes(value) ? '' : `, not ${value}`
@@ -76,10 +80,12 @@ function collect(sources: ConfigSources, problems: string[]): Map<string, Given>
   const { flags = {}, env = process.env } = sources
   const file = flags.config ?? (env[variableOf('config')] || undefined)
   const given = file === undefined ? new Map<string, Given>() : readFile(String(file), problems)
+  const folder = process.cwd()
   for (const name of optionNames) {
     const variable = variableOf(name)
-    if (env[variable]) given.set(name, { value: env[variable], from: variable })
-    if (flags[name] !== undefined) given.set(name, { value: flags[name], from: flagOf(name) })
+    const flag = flags[flagName(name)]
+    if (env[variable]) given.set(name, { value: env[variable], from: variable, folder })
+    if (flag !== undefined) given.set(name, { value: flag, from: flagOf(name), folder })
   }
   return given
 }
@@ -97,8 +103,9 @@ function readFile(file: string, problems: string[]): Map<string, Given> {
     problems.push(`--config: ${file} must hold one JSON object`)
     return given
   }
+  const folder = dirname(resolve(file))
   for (const [name, value] of Object.entries(content)) {
-    if (Object.hasOwn(options, name)) given.set(name, { value, from: `${name} in ${file}` })
+    if (Object.hasOwn(options, name)) given.set(name, { value, from: `${name} in ${file}`, folder })
     else problems.push(`${name} in ${file} is no option`)
   }
   return given

@@ -1,10 +1,12 @@
+/** The schemas of options: a plugin that takes them from here needs no zod of its own. */
+export { z } from 'zod'
 export type { Caller, Credentials, GatewayAccount, Identity, Right } from './auth/caller.js'
 export { type CredentialsFile, type CredentialsFileOptions, openCredentialsFile } from './auth/credentials-file.js'
 export type { Context } from './context.js'
 export { createProxy, type Proxy, type ProxyOptions } from './create-proxy.js'
 export { codes, type S3Code } from './errors/codes.js'
 export { OutcomeUnknown } from './errors/outcome-unknown.js'
-export { S3Error, type S3ErrorOptions } from './errors/s3-error.js'
+export { type ErrorCode, type OwnErrorOptions, S3Error, type S3ErrorOptions } from './errors/s3-error.js'
 export { type Job, type JobKind, type JobProgress, type Jobs, Retry, type RunningJob } from './jobs/job.js'
 export { defaultLimits, type Limits } from './limits.js'
 export { createLogger, type Logger } from './log.js'
@@ -18,6 +20,7 @@ export {
   type PluginFactory,
   type PluginHost,
 } from './registry/plugin.js'
+export { PluginError } from './registry/plugin-error.js'
 export type { StorageClass, TransitionedObject } from './registry/storage-class.js'
 export type { S3Request } from './request/s3-request.js'
 export { empty, noContent, type Reply, type ReplyHeaders, xml } from './response/reply.js'

@@ -148,6 +148,39 @@ t.test('options that belong together', (t) => {
   t.end()
 })
 
+t.test('plugins: names and paths, with options in the file, looked for where they are named', (t) => {
+  const folder = t.testdir({
+    'dealgate.json': JSON.stringify({ plugins: ['deal', { use: './own.js', options: { word: 'Hi' } }] }),
+  })
+  const config = join(folder, 'dealgate.json')
+  const of = (flags: Record<string, unknown>, env = {}) => readConfig({ flags, env }).plugins
+  const from = process.cwd()
+  t.equal(of({}), undefined, 'what comes along is not decided here')
+  t.same(of({ config }), [
+    { use: 'deal', from: folder },
+    { use: './own.js', options: { word: 'Hi' }, from: folder },
+  ])
+  t.same(of({ config, plugin: ['x', './y'] }), [
+    { use: 'x', from },
+    { use: './y', from },
+  ])
+  t.same(of({}, { DEALGATE_PLUGINS: 'deal,@scope/x' }), [
+    { use: 'deal', from },
+    { use: '@scope/x', from },
+  ])
+  t.same(of({ plugin: ['none'] }), [])
+  t.same(of({}, { DEALGATE_PLUGINS: 'none' }), [])
+  const wrong = (plugins: unknown) => {
+    const file = join(t.testdir({ 'wrong.json': JSON.stringify({ plugins }) }), 'wrong.json')
+    return problemsOf(() => readConfig({ flags: { config: file }, env: {} })).join()
+  }
+  t.match(wrong([{ use: 'x', option: { secret: 'hush' } }]), /^plugins in .*wrong.json has entries with other members/)
+  t.notMatch(wrong([{ use: 'x', option: { secret: 'hush' } }]), 'hush')
+  t.match(wrong([{ use: 'x', options: 'a' }]), /"options" of a plugin must be an object$/)
+  for (const nonsense of [[5], [''], [null], 5, { deal: true }]) t.match(wrong(nonsense), /^plugins in .* must be /)
+  t.end()
+})
+
 t.test('a config file that cannot be used', (t) => {
   const folder = t.testdir({ broken: '{', list: '[]' })
   const of = (config: string) => problemsOf(() => readConfig({ flags: { config }, env: {} })).join('\n')
@@ -160,5 +193,6 @@ t.test('a config file that cannot be used', (t) => {
 t.test('names', (t) => {
   t.equal(flagOf('gatewayAccessKey'), '--gateway-access-key')
   t.equal(variableOf('gatewayAccessKey'), 'DEALGATE_GATEWAY_ACCESS_KEY')
+  t.same([flagOf('plugins'), variableOf('plugins')], ['--plugin', 'DEALGATE_PLUGINS'])
   t.end()
 })

@@ -10,6 +10,7 @@ import { credentialsPath, readCredentials } from './credentials-file.js'
 import { Failure, listenFailure } from './failure.js'
 import { type GatewayInUse, obtainGateway } from './gateway.js'
 import { findKeys, keysFile } from './keys.js'
+import { obtainPlugins } from './plugins.js'
 
 interface Check {
   readonly name: string
@@ -29,6 +30,7 @@ export const checks: readonly Check[] = [
   { name: 'free space', run: checkSpace },
   { name: 'key pair', run: checkKeys },
   { name: 'credentials file', run: checkCredentials },
+  { name: 'plugins', run: checkPlugins },
   { name: 'endpoint', run: checkEndpoint },
   { name: 'gateway', run: checkGateway },
   { name: 'clock', run: checkClock },
@@ -80,6 +82,11 @@ async function checkCredentials(config: Config): Promise<string | undefined> {
   if (process.platform !== 'win32' && (found.mode & 0o077) !== 0)
     throw new Failure(`others can read ${file}. Run: chmod 600 ${file}`)
   return `${identities.length} key pairs in ${file}`
+}
+
+async function checkPlugins(config: Config): Promise<string> {
+  const plugins = await obtainPlugins(config)
+  return plugins.length === 0 ? 'none' : plugins.map(({ plugin }) => plugin.name).join(', ')
 }
 
 async function checkEndpoint(config: Config): Promise<string> {

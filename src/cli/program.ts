@@ -135,6 +135,8 @@ function addCommand(
       new Flag('--config <file>', `JSON file of options, named as here in camelCase [${variableOf('config')}]`),
     )
   for (const option of names) command.addOption(flag(option))
+  if (names.includes('plugins'))
+    command.addOption(new Flag('--no-plugins', 'Run no plugins beside core S3.').helpGroup('Plugins:'))
   return command
 }
 
@@ -167,17 +169,22 @@ export function defaultText(name: OptionName): string {
   return value === undefined ? '' : String(value)
 }
 
+/** `--no-plugins` is `--plugin none`; commander tells it as `plugins: false`, and `true` where it is absent. */
+function withoutPlugins({ plugins, ...flags }: Record<string, unknown>, problems: string[]): Record<string, unknown> {
+  if (plugins !== false) return flags
+  if (flags.plugin !== undefined) problems.push('--no-plugins and --plugin contradict each other')
+  return { ...flags, plugin: ['none'] }
+}
+
 /** @param operands how many arguments the command takes that are no flags */
 function configOf(flags: Record<string, unknown>, command: Command, operands = 0): Config {
   const name = command.parent?.parent ? `${command.parent.name()} ${command.name()}` : command.name()
   const unknown = command.args.filter((argument) => argument.startsWith('-'))
   // What follows an unknown flag may be its value: nothing to complain of on its own.
   const excess = unknown.length > 0 ? [] : command.args.slice(operands)
-  return readConfig({
-    flags,
-    problems: [
-      ...unknown.map((argument) => `${argument} is no option of dealgate ${name}`),
-      ...excess.map((argument) => `${argument} is no command, and dealgate ${name} takes no such argument`),
-    ],
-  })
+  const problems = [
+    ...unknown.map((argument) => `${argument} is no option of dealgate ${name}`),
+    ...excess.map((argument) => `${argument} is no command, and dealgate ${name} takes no such argument`),
+  ]
+  return readConfig({ flags: withoutPlugins(flags, problems), problems })
 }

@@ -13,6 +13,7 @@ import { Failure, listenFailure } from './failure.js'
 import { type GatewayInUse, obtainGateway } from './gateway.js'
 import { obtainKeys } from './keys.js'
 import { Lifetime, untilSignal } from './lifetime.js'
+import { obtainPlugins } from './plugins.js'
 
 const MINUTE_MS = 60 * 1000
 const HOUR_MS = 60 * MINUTE_MS
@@ -33,13 +34,17 @@ export async function serveUntilSignal(config: Config): Promise<void> {
 
 /** Resolves to what is to be printed. */
 async function start(config: Config, log: Logger, lifetime: Lifetime): Promise<string> {
+  const plugins = await obtainPlugins(config)
   const keys = await obtainKeys(config)
   const owner = { accessKeyId: keys.accessKey, secretAccessKey: keys.secretKey }
   const others = await followCredentials(config, owner, log)
   lifetime.add(async () => others.close())
   const gateway = await obtainGateway(config, log)
   lifetime.add(() => gateway.stop())
-  const proxy = await createProxy(proxyOptions(config, credentialsOf(owner, others), gateway, log))
+  const proxy = await createProxy({
+    ...proxyOptions(config, credentialsOf(owner, others), gateway, log),
+    plugins: plugins.map(({ plugin }) => plugin),
+  })
   lifetime.add(() => proxy.close())
   if (gateway.embedded) await proxy.ready()
   else void warnIfDown(proxy, gateway, log)
@@ -86,7 +91,11 @@ function proxyOptions(config: Config, identities: Credentials, gateway: GatewayI
     data: config.data,
     stateUrl: config.state,
     region: config.region,
-    limits: { maxDocumentBytes: config.maxDocumentBytes, bodyIdleMs: config.bodyIdleSeconds * 1000 },
+    limits: {
+      maxDocumentBytes: config.maxDocumentBytes,
+      bodyIdleMs: config.bodyIdleSeconds * 1000,
+      pluginDeadlineMs: config.pluginDeadlineSeconds * 1000,
+    },
     log,
     accessLog: config.accessLog,
     signedBasePaths: config.signedBasePath,

@@ -11,6 +11,8 @@ export interface Kind<T> {
   readonly repeatable?: true
   /** What the flag says when it stands without a value; absent: it needs one. */
   readonly alone?: string
+  /** What the value means where it is found: in this folder, of the config file or the working one. */
+  locate?(value: T, folder: string): T
 }
 
 export function integer(min: number, max: number): Kind<number> {

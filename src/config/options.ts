@@ -3,6 +3,7 @@ import { parseWebhook, parseWebhookSecret } from '../notifications/webhooks.js'
 import { addressing } from '../request/addressing.js'
 import { parseQuirks } from '../services/gateway/quirks.js'
 import { checkedText, choice, httpUrl, integer, type Kind, list, onOff, origin, text, url } from './kinds.js'
+import { pluginUses } from './plugin-uses.js'
 
 /** One option, everything about it: it feeds the flags, the environment, the config file, the checks, `--help` and the README. */
 export interface Option<T = unknown> {
@@ -17,7 +18,7 @@ export interface Option<T = unknown> {
   readonly secret?: true
 }
 
-type Group = 'Endpoint' | 'Gateway' | 'State' | 'Buckets' | 'Limits' | 'Logs'
+type Group = 'Endpoint' | 'Gateway' | 'State' | 'Buckets' | 'Plugins' | 'Limits' | 'Logs'
 
 interface Details {
   readonly help: string
@@ -160,6 +161,11 @@ export const options = Object.freeze({
     help: 'A notification that its webhook has not taken by then is given up.',
   }),
 
+  plugins: option('Plugins', pluginUses, {
+    secret: true,
+    help: 'Plugins to run instead of those that come along: the name of one of those, of an npm package, or a path; `none` for none, as `--no-plugins`. In the file an entry may be `{"use": …, "options": {…}}`.',
+  }),
+
   maxDocumentBytes: option('Limits', integer(1024, 64 * 1024 * 1024), {
     default: defaultLimits.maxDocumentBytes,
     unit: 'bytes',
@@ -169,6 +175,11 @@ export const options = Object.freeze({
     default: defaultLimits.bodyIdleMs / 1000,
     unit: 'seconds',
     help: 'A request body on which nothing arrives for this long is given up.',
+  }),
+  pluginDeadlineSeconds: option('Limits', integer(1, 3600), {
+    default: defaultLimits.pluginDeadlineMs / 1000,
+    unit: 'seconds',
+    help: 'A plugin that has not answered a request by then, not counting the time its body takes, fails with InternalError.',
   }),
   shutdownGraceSeconds: option('Limits', integer(0, 3600), {
     default: 30,
@@ -194,9 +205,17 @@ export type Config = { readonly [Name in OptionName]: (typeof options)[Name] ext
 
 export const optionNames = Object.keys(options) as OptionName[]
 
+/** Flags that are repeated name one thing where the option names them all. */
+const SINGULAR: Readonly<Record<string, string>> = { plugins: 'plugin' }
+
+/** The name of its flag in camelCase. */
+export function flagName(name: string): string {
+  return SINGULAR[name] ?? name
+}
+
 /** accessKey -> --access-key */
 export function flagOf(name: string): string {
-  return `--${kebab(name)}`
+  return `--${kebab(flagName(name))}`
 }
 
 /** accessKey -> DEALGATE_ACCESS_KEY */

@@ -13,10 +13,15 @@ const HOOKS: Readonly<Record<keyof PluginHooks, true>> = { objectStored: true, o
  * @param core the server's own plugins, which may answer any request
  */
 export function checkPlugins(plugins: readonly Plugin[], core: readonly Plugin[]): void {
+  const problems = pluginProblems(plugins, core)
+  if (problems.length > 0) throw new PluginError(problems)
+}
+
+/** As checkPlugins; the problems in sentences. */
+export function pluginProblems(plugins: readonly Plugin[], core: readonly Plugin[] = []): string[] {
   const problems = plugins.flatMap((plugin) => problemsOf(plugin))
   // What is malformed has no routes to compare.
-  if (problems.length === 0) problems.push(...clashes([...core, ...plugins]))
-  if (problems.length > 0) throw new PluginError(problems)
+  return problems.length > 0 ? problems : clashes([...core, ...plugins])
 }
 
 function problemsOf(given: unknown): string[] {
@@ -61,7 +66,12 @@ function memberProblems({ name, operations, storageClasses = [], jobs = [] }: Pl
   return [
     ...operations.flatMap((operation) => operationProblems(name, operation)),
     ...storageClasses
-      .filter((offered) => !/^[A-Z][A-Z0-9_]{0,63}$/.test(offered?.name) || typeof offered.transition !== 'function')
+      .filter(
+        (offered) =>
+          !isText(offered?.name) ||
+          !/^[A-Z][A-Z0-9_]{0,63}$/.test(offered.name) ||
+          typeof offered.transition !== 'function',
+      )
       .map((offered) => `the storage class ${offered?.name} must have a name like GLACIER and transition()`),
     ...jobs
       .filter((kind) => !String(kind?.name).startsWith(`${name}:`) || typeof kind.run !== 'function')
@@ -70,7 +80,7 @@ function memberProblems({ name, operations, storageClasses = [], jobs = [] }: Pl
 }
 
 function operationProblems(plugin: string, operation: AnyOperation): string[] {
-  if (!/^[A-Za-z][A-Za-z0-9]{0,63}$/.test(operation?.name))
+  if (!isText(operation?.name) || !/^[A-Za-z][A-Za-z0-9]{0,63}$/.test(operation.name))
     return ['an operation must have a name of letters and digits']
   const { source, run, access, deadlineMs } = operation
   const problems: (string | undefined)[] = [
