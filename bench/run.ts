@@ -1,9 +1,10 @@
 /**
  * Measures the proxy against the gateway behind it, both over loopback, in interleaved rounds of one run. Read the ratios: absolute figures depend on the machine.
  *
- *   npm run bench [-- --rounds 5] [--size-mib 1024] [--rss-mib 5120] [--only large|small|rss] [--quirks legacy] [--node-options '--cpu-prof']
+ *   npm run bench [-- --rounds 5] [--size-mib 1024] [--rss-mib 5120] [--only large|small|rss|deals] [--deals-mib 5120] [--quirks legacy] [--node-options '--cpu-prof']
  */
 import { parseArgs } from 'node:util'
+import { deals } from './deals.js'
 import { large } from './large.js'
 import { rss } from './rss.js'
 import { small } from './small.js'
@@ -15,6 +16,7 @@ const { values } = parseArgs({
     'size-mib': { type: 'string', default: '1024' },
     'rss-mib': { type: 'string', default: '5120' },
     only: { type: 'string', default: 'large,small,rss' },
+    'deals-mib': { type: 'string', default: '5120' },
     quirks: { type: 'string', default: 'none' },
     'node-options': { type: 'string', default: '' },
   },
@@ -29,4 +31,5 @@ try {
 } finally {
   await target.stop()
 }
+if (parts.includes('deals')) await deals(Number(values['deals-mib']) * MiB)
 if (parts.includes('rss')) await rss(values.quirks, Number(values['rss-mib']) * MiB)

@@ -238,12 +238,17 @@ t.test('a reading call is sent again when the connection was lost, a changing on
 })
 
 t.test('features are those the gateway advertises, none if it knows no such thing', async (t) => {
-  const full = await start(t, { rpc: withFeatures(...ALL_FEATURES) })
+  const deals = ['deal-tokens', 'deal-status', 'deal-providers', 'deal-eviction']
+  const full = await start(t, { rpc: withFeatures(...ALL_FEATURES, ...deals) })
   t.strictSame(await full.client().features(), {
     pagedListing: true,
     objectHead: true,
     exactRemove: true,
     anyKey: true,
+    dealTokens: true,
+    dealStatus: true,
+    dealProviders: true,
+    dealEviction: true,
   })
   const some = await start(t, { rpc: withFeatures('any-key', 'unheard-of') })
   t.match(await some.client().features(), { pagedListing: false, anyKey: true })

@@ -20,9 +20,9 @@ interface Node {
   readonly content: number
 }
 
-/** Folders and files by name. */
+/** Folders and files by name; a file too large to be held gives its chunks. */
 export interface Folder {
-  readonly [name: string]: Uint8Array | Folder
+  readonly [name: string]: Uint8Array | (() => Iterable<Uint8Array>) | Folder
 }
 
 export function fileCid(content: Uint8Array): string {
@@ -63,9 +63,7 @@ function fileNode(children: readonly Node[]): Node {
 }
 
 function directory(folder: Folder): Node {
-  const links = Object.entries(folder).map(
-    ([name, held]): Link => [name, held instanceof Uint8Array ? balanced(chunksOf(held)) : directory(held)],
-  )
+  const links = Object.entries(folder).map(([name, held]): Link => [name, entry(held)])
   const flat = branch(links, [number(1, 1)])
   if (flat.block.length <= FLAT_BYTES) return { ...flat, content: 0 }
   const trie: Trie = new Map()
@@ -101,6 +99,11 @@ function shard(trie: Trie): Node {
   const hex = field.toString(16)
   const data = Buffer.from(hex.padStart(hex.length + (hex.length % 2), '0'), 'hex')
   return { ...branch(links, [number(1, 5), bytes(2, data), number(5, 0x22), number(6, 256)]), content: 0 }
+}
+
+function entry(held: Folder[string]): Node {
+  if (held instanceof Uint8Array) return balanced(chunksOf(held))
+  return typeof held === 'function' ? balanced(held()) : directory(held)
 }
 
 type Link = readonly [name: string, child: Node]
