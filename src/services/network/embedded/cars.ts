@@ -1,22 +1,23 @@
 import { randomUUID } from 'node:crypto'
 import { constants, mkdirSync } from 'node:fs'
-import { copyFile, mkdir, open, readdir, rename, rm, unlink } from 'node:fs/promises'
+import { copyFile, open, readdir, rename, rm, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { ServicesLog } from '../../log.js'
 import { syncFolder } from '../../sync-folder.js'
+import { Staging } from '../staging.js'
 
 /**
  * The CARs: on their way in a staging folder, then each in a file of its own in the folder of its provider. A file there counts once a deal names it, by
  * `<minerId>/<name>`, its custody; one without such a deal is garbage, removed when it becomes so or, after a crash, by the sweep at the next start.
  */
 export class Cars {
-  readonly #staging: string
+  readonly staging: Staging
   readonly #providers: string
   readonly #log: ServicesLog
   readonly #removals = new Set<Promise<void>>()
 
   constructor(folder: string, log: ServicesLog) {
-    this.#staging = join(folder, 'staging')
+    this.staging = new Staging(join(folder, 'staging'), log)
     this.#providers = join(folder, 'providers')
     this.#log = log
   }
@@ -26,14 +27,9 @@ export class Cars {
     for (const minerId of minerIds) {
       mkdirSync(join(this.#providers, minerId), { recursive: true, mode: 0o700 })
     }
-    mkdirSync(this.#staging, { recursive: true, mode: 0o700 })
     await syncFolder(this.#providers)
     await syncFolder(dirname(this.#providers))
-    let removed = 0
-    for (const name of await readdir(this.#staging)) {
-      await rm(join(this.#staging, name), { recursive: true })
-      removed++
-    }
+    let removed = await this.staging.open()
     for (const minerId of minerIds) {
       for (const name of await readdir(join(this.#providers, minerId))) {
         if (isNamed(`${minerId}/${name}`)) continue
@@ -44,23 +40,9 @@ export class Cars {
     return removed
   }
 
-  /** Gives `job` a new folder to work in, and removes it with all that is left in it. */
-  async staged<T>(job: (folder: string) => Promise<T>): Promise<T> {
-    const folder = join(this.#staging, randomUUID())
-    await mkdir(folder, { mode: 0o700 })
-    try {
-      return await job(folder)
-    } finally {
-      await rm(folder, { recursive: true, force: true }).catch((err) =>
-        this.#log.warn({ err }, 'What a deal left in the staging folder could not be removed.'),
-      )
-    }
-  }
-
   /**
    * Gives a staged CAR, which is on the disk, to a provider and resolves with its custody. The file is moved, as nobody else needs it; copied where the
-   * provider's folder lies on another disk. To be ended with a
-   * deal that names it, or with `discard`.
+   * provider's folder lies on another disk. To be ended with a deal that names it, or with `discard`.
    */
   async deliver(staged: string, minerId: string): Promise<string> {
     const custody = `${minerId}/${randomUUID()}.car`

@@ -1,15 +1,12 @@
-import { join } from 'node:path'
 import type { Clock } from '../../clock.js'
 import type { Writer } from '../../database.js'
 import type { DealRecord, DealSchedule } from '../deal-record.js'
-import { DealReport } from '../deal-report.js'
 import type { DealTable } from '../deal-table.js'
 import { draftDeal } from '../draft-deal.js'
 import type { EpochClock } from '../epoch-clock.js'
 import { type DealRequest, NetworkError } from '../network.js'
-import type { Car, Commit, Pack, Piece } from '../packing.js'
+import type { DealPacker, PackedDeal } from '../pack-deal.js'
 import { checkTerms, reasonToReject } from '../terms.js'
-import type { Turns } from '../turns.js'
 import type { Wallet } from '../wallet.js'
 import type { Cars } from './cars.js'
 import type { ProviderTerms } from './catalogue.js'
@@ -21,8 +18,7 @@ import type { Providers } from './providers.js'
 const SLOWNESS = 10
 
 export interface DealMakerParts {
-  readonly pack: Pack
-  readonly commit: Commit
+  readonly packer: DealPacker
   readonly providers: Providers
   readonly faults: Faults
   readonly cars: Cars
@@ -31,22 +27,9 @@ export interface DealMakerParts {
   readonly epochs: EpochClock
   readonly clock: Clock
   readonly wallet: Wallet
-  readonly turns: Turns
 }
 
-/** What is to be sent, and on which terms. */
-interface Packed {
-  readonly request: DealRequest
-  /** Of the terms, attoFIL. */
-  readonly price: bigint
-  readonly car: Car
-  readonly piece: Piece
-}
-
-/**
- * Makes deals: packs, commits, proposes, hands over and records. The record comes last, in one transaction; what is there without it counts for nothing.
- * Holds no content itself: memory is what packing and committing need, once for each deal that has its turn.
- */
+/** Makes deals: has them packed, proposes, hands over and records. The record comes last, in one transaction; what is there without it counts for nothing. */
 export class DealMaker {
   readonly #parts: DealMakerParts
 
@@ -58,31 +41,7 @@ export class DealMaker {
   async make(request: DealRequest, signal: AbortSignal): Promise<DealRecord> {
     const price = checkTerms(request.terms)
     this.#willing(request.terms.minerId)
-    const { turns, cars } = this.#parts
-    return turns.run(
-      () => cars.staged((folder) => this.#make(request, price, join(folder, 'deal.car'), signal)),
-      signal,
-    )
-  }
-
-  async #make(request: DealRequest, price: bigint, target: string, signal: AbortSignal): Promise<DealRecord> {
-    const report = new DealReport(request)
-    report.packing(0, 0)
-    const car = await this.#parts.pack(request.files(), {
-      target,
-      onFile: (file) => request.onFile(file),
-      onProgress: (bytes, files) => report.packing(bytes, files),
-      signal,
-    })
-    report.next('Committing', 0, car.size)
-    const piece = await this.#parts.commit(car.file, {
-      onProgress: (bytes) => report.next('Committing', bytes, car.size),
-      signal,
-    })
-    report.next('Sending', 0, car.size)
-    const record = await this.#send({ request, price, car, piece }, signal)
-    report.done(car.size)
-    return record
+    return this.#parts.packer.run(request, (packed) => this.#send(request, price, packed, signal), signal)
   }
 
   /** The provider, when there is such a one and it can be reached. */
@@ -103,7 +62,13 @@ export class DealMaker {
     return provider
   }
 
-  async #send({ request, price, car, piece }: Packed, signal: AbortSignal): Promise<DealRecord> {
+  /** `price` of the terms, attoFIL. */
+  async #send(
+    request: DealRequest,
+    price: bigint,
+    { car, piece }: PackedDeal,
+    signal: AbortSignal,
+  ): Promise<DealRecord> {
     const { reference, terms } = request
     const { cars, faults, deals, writer, wallet, clock } = this.#parts
     signal.throwIfAborted()

@@ -4,10 +4,11 @@ import { Clock } from '../../clock.js'
 import { type Database, openDatabase, Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import { makePrivateFolder } from '../../private-file.js'
-import { ByReference } from '../by-reference.js'
+import { DealBook } from '../deal-book.js'
 import { type DealRecord, deliverableFrom, madeDeal, stateOf } from '../deal-record.js'
 import { DealTable, dealSchema } from '../deal-table.js'
 import { EpochClock, type EpochClockOptions, epochSchema } from '../epoch-clock.js'
+import { Lifetime } from '../lifetime.js'
 import {
   type DealRequest,
   type DealStatus,
@@ -17,6 +18,7 @@ import {
   type PackedFile,
   type Provider,
 } from '../network.js'
+import { DealPacker } from '../pack-deal.js'
 import type { Commit, Pack, ReadFromCar } from '../packing.js'
 import { Turns } from '../turns.js'
 import { Wallet } from '../wallet.js'
@@ -50,7 +52,6 @@ export interface EmbeddedNetwork extends Network {
 }
 
 const DEFAULT_AT_ONCE = 2
-const MAX_REFERENCE = 128
 
 /** How often deals that have ended are looked for, at most, ms. */
 const MIN_EXPIRY_MS = 1000
@@ -91,8 +92,8 @@ class FolderNetwork implements EmbeddedNetwork {
   readonly #deals: DealTable
   readonly #maker: DealMaker
   readonly #expiry: Expiry
-  readonly #underway = new ByReference<DealRecord>()
-  readonly #stopping = new AbortController()
+  readonly #book: DealBook
+  readonly #lifetime = new Lifetime()
   #stopped: Promise<void> | undefined
 
   constructor(db: Database, options: EmbeddedNetworkOptions) {
@@ -107,10 +108,12 @@ class FolderNetwork implements EmbeddedNetwork {
     this.#faults = new Faults(db, this.#writer)
     this.#cars = new Cars(folder, log)
     this.#deals = new DealTable(db)
+    this.#book = new DealBook(this.#deals, log)
     this.#expiry = new Expiry(this.#deals, this.#writer, this.#cars, this.#epochs, log)
+    const { staging } = this.#cars
+    const packer = new DealPacker({ pack, commit, staging, turns: new Turns(options.atOnce ?? DEFAULT_AT_ONCE) })
     this.#maker = new DealMaker({
-      pack,
-      commit,
+      packer,
       providers: this.#providers,
       faults: this.#faults,
       cars: this.#cars,
@@ -119,7 +122,6 @@ class FolderNetwork implements EmbeddedNetwork {
       epochs: this.#epochs,
       clock: new Clock(),
       wallet: this.#wallet,
-      turns: new Turns(options.atOnce ?? DEFAULT_AT_ONCE),
     })
     this.control = createControl(this.#providers, this.#faults, this.#cars, this.#epochs, this.#expiry)
   }
@@ -151,23 +153,14 @@ class FolderNetwork implements EmbeddedNetwork {
   }
 
   async deal(request: DealRequest): Promise<MadeDeal> {
-    this.#mustRun()
-    const { reference } = request
-    if (!isReference(reference)) throw new RangeError('The reference of a deal must have 1 to 128 characters.')
-    const signal = this.#until(request.signal)
-    const make = async (): Promise<DealRecord> => {
-      const record = await this.#maker.make(request, signal)
-      const { dealCid, terms, carSize } = record
-      this.#log.info({ reference, dealCid, minerId: terms.minerId, carSize }, 'Made a deal.')
-      return record
-    }
-    return madeDeal(await this.#underway.run(reference, () => this.#deals.find(reference), make, signal))
+    this.#lifetime.check()
+    const signal = this.#lifetime.until(request.signal)
+    return this.#book.deal(request.reference, () => this.#maker.make(request, signal), signal)
   }
 
   async find(reference: string): Promise<MadeDeal | undefined> {
-    this.#mustRun()
-    const record = isReference(reference) ? this.#deals.find(reference) : undefined
-    return record === undefined ? undefined : madeDeal(record)
+    this.#lifetime.check()
+    return this.#book.find(reference)
   }
 
   async status(dealCid: string): Promise<DealStatus> {
@@ -184,7 +177,7 @@ class FolderNetwork implements EmbeddedNetwork {
     const record = this.#record(dealCid)
     const car = this.#cars.path(deliverableFrom(record, this.epoch()))
     const { minerId } = record.terms
-    const until = this.#until(signal)
+    const until = this.#lifetime.until(signal)
     this.#mustBeOnline(minerId)
     let given = 0
     for await (const chunk of this.#readFromCar(car, file.cid, until)) {
@@ -205,8 +198,8 @@ class FolderNetwork implements EmbeddedNetwork {
   }
 
   async #stop(): Promise<void> {
-    this.#stopping.abort(stopped())
-    await this.#underway.idle()
+    this.#lifetime.end()
+    await this.#book.idle()
     await this.#expiry.stop()
     await this.#cars.close()
     this.#writer.close()
@@ -214,12 +207,8 @@ class FolderNetwork implements EmbeddedNetwork {
   }
 
   #record(dealCid: string): DealRecord {
-    this.#mustRun()
-    const record = this.#deals.findByCid(dealCid)
-    if (record === undefined) {
-      throw new NetworkError('NoSuchDeal', `There is no deal "${dealCid.slice(0, MAX_REFERENCE)}" in this network.`)
-    }
-    return record
+    this.#lifetime.check()
+    return this.#book.record(dealCid)
   }
 
   #mustBeOnline(minerId: string): void {
@@ -227,23 +216,6 @@ class FolderNetwork implements EmbeddedNetwork {
       throw new NetworkError('NotRetrievable', `Storage provider ${minerId} is offline. Try again later.`)
     }
   }
-
-  #mustRun(): void {
-    if (this.#stopping.signal.aborted) throw stopped()
-  }
-
-  #until(signal: AbortSignal | undefined): AbortSignal {
-    return signal === undefined ? this.#stopping.signal : AbortSignal.any([signal, this.#stopping.signal])
-  }
-}
-
-function stopped(): NetworkError {
-  return new NetworkError('Unavailable', 'The storage network is stopping. Ask again.')
-}
-
-/** SQLite ends a text at NUL, and has no place for half a surrogate pair. */
-function isReference(text: string): boolean {
-  return text.length > 0 && text.length <= MAX_REFERENCE && !text.includes('\0') && text.isWellFormed()
 }
 
 async function pause(signal: AbortSignal): Promise<void> {

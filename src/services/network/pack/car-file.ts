@@ -2,6 +2,7 @@ import { type FileHandle, open, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { CarWriter } from '@ipld/car'
 import { CID } from 'multiformats/cid'
+import { syncFolder } from '../../sync-folder.js'
 import { digestSha256 } from './sha256.js'
 import type { BlockSink } from './unixfs.js'
 
@@ -49,12 +50,7 @@ export class CarFile implements BlockSink {
     await CarWriter.updateRootsInFile(this.#handle, [root])
     await this.#handle.sync()
     await this.#handle.close()
-    const folder = await open(dirname(this.#path), 'r')
-    try {
-      await folder.sync()
-    } finally {
-      await folder.close()
-    }
+    await syncFolder(dirname(this.#path))
     return this.#size
   }
 
