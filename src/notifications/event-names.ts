@@ -9,14 +9,19 @@ const EVENTS: Readonly<Record<ObjectEventName, true>> = {
   'ObjectRemoved:Delete': true,
   'ObjectTagging:Put': true,
   'ObjectTagging:Delete': true,
+  'ObjectRestore:Post': true,
+  'ObjectRestore:Completed': true,
+  'ObjectRestore:Delete': true,
   'LifecycleExpiration:Delete': true,
+  LifecycleTransition: true,
 }
 
 const names = Object.keys(EVENTS) as ObjectEventName[]
-const families = [...new Set(names.map((name) => `${name.split(':')[0]}:*`))]
 
-/** What a rule can ask for: `s3:ObjectCreated:Put`, `s3:ObjectCreated:*` and so on. Others of S3 never happen in a store without versions and archives. */
-export const selectors: readonly string[] = [...families, ...names].sort().map((name) => `s3:${name}`)
+/** What a rule can ask for: `s3:ObjectCreated:Put`, `s3:ObjectCreated:*` and so on. Others of S3 never happen in a store without versions. */
+export const selectors: readonly string[] = [...new Set([...names.map(familyOf), ...names])]
+  .sort()
+  .map((name) => `s3:${name}`)
 
 /** The events that a selector stands for; none for one that is not ours. */
 export function eventsOf(selector: string): readonly ObjectEventName[] {
@@ -24,5 +29,10 @@ export function eventsOf(selector: string): readonly ObjectEventName[] {
 }
 
 export function selects(selector: string, name: ObjectEventName): boolean {
-  return selector === `s3:${name}` || selector === `s3:${name.slice(0, name.indexOf(':'))}:*`
+  return selector === `s3:${name}` || selector === `s3:${familyOf(name)}`
+}
+
+/** `ObjectCreated:*`; the name itself where the event is of no family. */
+function familyOf(name: ObjectEventName): string {
+  return name.replace(/:.*/, ':*')
 }

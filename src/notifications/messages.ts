@@ -14,7 +14,7 @@ const THE_SERVICE = 's3.amazonaws.com'
 /** The body that a destination gets, as S3 writes it: https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html */
 export function eventMessage(event: ObjectEvent, { region, ruleId, owner, sequencer }: MessageFacts): string {
   const { requestId, accessKeyId, remoteAddress } = event.origin
-  const byItself = event.name.startsWith('LifecycleExpiration:')
+  const byItself = /^(Lifecycle|ObjectRestore:(Completed|Delete)$)/.test(event.name)
   const record = {
     eventVersion: versionOf(event),
     eventSource: 'aws:s3',
@@ -39,8 +39,21 @@ export function eventMessage(event: ObjectEvent, { region, ruleId, owner, sequen
         sequencer,
       },
     },
+    ...movement(event),
   }
   return JSON.stringify({ Records: [record] })
+}
+
+/** What is told only of objects that came into another storage class or are back from one. */
+function movement({ name, storageClass, until }: ObjectEvent): object {
+  if (name === 'LifecycleTransition')
+    return { lifecycleEventData: { transitionEventData: { destinationStorageClass: storageClass } } }
+  if (name !== 'ObjectRestore:Completed') return {}
+  const restoreEventData = {
+    ...(until !== undefined && { lifecycleRestorationExpiryTime: new Date(until).toISOString() }),
+    lifecycleRestoreStorageClass: storageClass,
+  }
+  return { glacierEventData: { restoreEventData } }
 }
 
 /** What S3 sends to a destination when it is set up. */
@@ -55,9 +68,9 @@ export function testMessage(facts: { bucket: string; requestId: string; time: nu
   })
 }
 
-/** Creations and removals are told in version 2.1, tagging and lifecycle in 2.3, by the page above. */
+/** Tagging, lifecycle and the end of restores are told in version 2.3, all else in 2.1, by the page above. */
 function versionOf({ name }: ObjectEvent): string {
-  return /^Object(Created|Removed):/.test(name) ? '2.1' : '2.3'
+  return /^(ObjectTagging:|Lifecycle|ObjectRestore:Delete)/.test(name) ? '2.3' : '2.1'
 }
 
 /** "The key name value is URL encoded": as forms are, with a `+` for a space, slashes as they are. */

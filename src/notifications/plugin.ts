@@ -22,6 +22,7 @@ export function notifications({ webhooks, timeoutMs, ...options }: NotificationO
       objectStored: (event) => sender.tell(event),
       objectDeleted: (event) => sender.tell(event),
       objectTagged: (event) => sender.tell(event),
+      objectMoved: (event) => sender.tell(event),
     },
     start: () => sender.start(),
     async stop() {

@@ -7,7 +7,11 @@ export type ObjectEventName =
   | 'ObjectRemoved:Delete'
   | 'ObjectTagging:Put'
   | 'ObjectTagging:Delete'
+  | 'ObjectRestore:Post'
+  | 'ObjectRestore:Completed'
+  | 'ObjectRestore:Delete'
   | 'LifecycleExpiration:Delete'
+  | 'LifecycleTransition'
 
 /** Something that has happened to an object. */
 export interface ObjectEvent {
@@ -21,6 +25,10 @@ export interface ObjectEvent {
   /** Milliseconds since 1970. */
   readonly time: number
   readonly origin: Origin
+  /** LifecycleTransition: the class that the object has come into. ObjectRestore: the one that it was restored from. */
+  readonly storageClass?: string
+  /** ObjectRestore:Completed: when the restored copy goes, ms since 1970; absent when it stays. */
+  readonly until?: number
 }
 
 /** Whose request led to it. */
@@ -41,6 +49,8 @@ export interface PluginHooks {
   objectDeleted?(event: ObjectEvent): Promise<void>
   /** Tags were put or removed. */
   objectTagged?(event: ObjectEvent): Promise<void>
+  /** A copy elsewhere was asked back, is back, or went again; or a lifecycle rule has taken the object into another storage class. */
+  objectMoved?(event: ObjectEvent): Promise<void>
 }
 
 /** The hooks of all plugins as one. Never reject. */

@@ -16,5 +16,10 @@ export function combineHooks(plugins: readonly Plugin[], log: Logger, deadlineMs
       }
     }
   }
-  return { objectStored: run('objectStored'), objectDeleted: run('objectDeleted'), objectTagged: run('objectTagged') }
+  return {
+    objectStored: run('objectStored'),
+    objectDeleted: run('objectDeleted'),
+    objectTagged: run('objectTagged'),
+    objectMoved: run('objectMoved'),
+  }
 }

@@ -80,7 +80,7 @@ t.test('what is refused, and how', async (t) => {
       'InvalidArgument',
       /DeleteMarkerCreated/,
     ],
-    ['an event of archives', queue('<Event>s3:ObjectRestore:Post</Event>'), 'InvalidArgument', /ObjectRestore/],
+    ['a family of one', queue('<Event>s3:LifecycleTransition:*</Event>'), 'InvalidArgument', /LifecycleTransition/],
     ['an unknown filter', queue(created + filter(['infix', 'x'])), 'InvalidArgument', /prefix or suffix/],
     [
       'two prefixes',
@@ -224,6 +224,25 @@ t.test('the message of an event', (t) => {
   t.same(Object.keys(expired.s3.object), ['key', 'sequencer'])
   const anonymous = JSON.parse(eventMessage({ ...event, origin }, facts)).Records[0]
   t.equal(anonymous.userIdentity.principalId, 'Anonymous')
+  const until = Date.UTC(2030, 0, 5)
+  const moved = (name: ObjectEvent['name']) =>
+    JSON.parse(eventMessage({ ...event, name, storageClass: 'GLACIER', until }, facts)).Records[0]
+  t.match(moved('ObjectRestore:Completed'), {
+    eventVersion: '2.1',
+    glacierEventData: {
+      restoreEventData: {
+        lifecycleRestorationExpiryTime: '2030-01-05T00:00:00.000Z',
+        lifecycleRestoreStorageClass: 'GLACIER',
+      },
+    },
+  })
+  t.match(moved('ObjectRestore:Post'), { eventVersion: '2.1', userIdentity: { principalId: 'me' } })
+  t.equal(moved('ObjectRestore:Delete').eventVersion, '2.3')
+  t.match(moved('LifecycleTransition'), {
+    eventVersion: '2.3',
+    userIdentity: { principalId: 's3.amazonaws.com' },
+    lifecycleEventData: { transitionEventData: { destinationStorageClass: 'GLACIER' } },
+  })
   t.match(JSON.parse(testMessage({ bucket: 'b', requestId: 'R', time: 0 })), {
     Service: 'Amazon S3',
     Event: 's3:TestEvent',
