@@ -24,6 +24,7 @@ export interface ContextParts {
     | 'hooks'
     | 'storageClasses'
     | 'jobs'
+    | 'outputMetadata'
     | 'closing'
     | 'authenticateForm'
   >

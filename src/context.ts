@@ -6,6 +6,7 @@ import type { Jobs } from './jobs/job.js'
 import type { Limits } from './limits.js'
 import type { Logger } from './log.js'
 import type { Hooks } from './registry/hooks.js'
+import type { OutputMetadata } from './registry/output-metadata.js'
 import type { StorageClasses } from './registry/storage-class.js'
 import type { BucketSettings } from './state/bucket-settings.js'
 import type { State } from './state/state.js'
@@ -39,6 +40,8 @@ export interface Context {
   readonly storageClasses: StorageClasses
   /** Work that outlives the request. */
   readonly jobs: Jobs
+  /** Names of user metadata that plugins tell of objects themselves: clients that send them back do not store them. */
+  readonly outputMetadata: OutputMetadata
   /** What the server's own account sees, which works by itself where no caller asks it to. */
   readonly own: Pick<Gateway, 'bucketExists'>
   /** The same for another caller, such as whoever signed the policy of a form; undefined for an anonymous one, for whom the gateway's own policies decide. */

@@ -19,6 +19,7 @@ import { s3Plugin } from './operations/index.js'
 import { createPassthrough } from './passthrough/passthrough.js'
 import { checkPlugins } from './registry/check-plugins.js'
 import { containPlugin } from './registry/contain.js'
+import { outputMetadataOf } from './registry/output-metadata.js'
 import type { Plugin } from './registry/plugin.js'
 import { startPlugins } from './registry/plugin-lives.js'
 import { combineHooks } from './registry/run-hooks.js'
@@ -137,10 +138,12 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const releaseState = async () => {
     if (!options.state) await state.close()
   }
-  const { plugins, table, storageClasses } = await combine(core, options.plugins ?? [], limits).catch(async (error) => {
-    await releaseState()
-    throw error
-  })
+  const { plugins, table, storageClasses, outputMetadata } = await combine(core, options.plugins ?? [], limits).catch(
+    async (error) => {
+      await releaseState()
+      throw error
+    },
+  )
   const brand = { ...neutralBrand, ...options.gateway.brand }
   const credentials =
     typeof options.identities === 'function' ? options.identities : staticCredentials(options.identities)
@@ -177,6 +180,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
       hooks,
       storageClasses,
       jobs,
+      outputMetadata,
       closing: () => closing,
       authenticateForm: createFormAuthenticator(authentication),
     },
@@ -209,6 +213,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     settings,
     store: contexts.ownStore,
     storageClasses,
+    hooks,
     log,
     now: options.now ?? Date.now,
     intervalMs: options.lifecycleIntervalMs ?? HOUR_MS,
@@ -266,7 +271,12 @@ async function combine(core: readonly Plugin[], added: readonly Plugin[], limits
   checkPlugins(added, core)
   const contained = added.map((plugin) => containPlugin(plugin, { deadlineMs: limits.pluginDeadlineMs }))
   const plugins = [...core, ...contained]
-  return { plugins, table: createTable(plugins), storageClasses: storageClassesOf(plugins) }
+  return {
+    plugins,
+    table: createTable(plugins),
+    storageClasses: storageClassesOf(plugins),
+    outputMetadata: outputMetadataOf(plugins),
+  }
 }
 
 function openOwnState(options: ProxyOptions, log: Logger): Promise<State> {

@@ -80,7 +80,9 @@ export function request(
     if (method === 'HEAD' && failure.status === 404 && failure.headerCode === undefined)
       throw await missing(tools, subject)
     const error = translate(failure, subject, log)
-    throw isTokenRefusal(failure) || failure.status === 403 ? new TokenRefused(error) : error
+    // Whoever is told that there are no bytes has been let in.
+    const refused = failure.status === 403 && error.code !== 'InvalidObjectState'
+    throw isTokenRefusal(failure) || refused ? new TokenRefused(error) : error
   })
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { S3Error } from '../errors/s3-error.js'
 import type { Logger } from '../log.js'
 import { inOrder } from '../operations/common/in-order.js'
+import type { Hooks, Origin } from '../registry/hooks.js'
 import type { StorageClasses } from '../registry/storage-class.js'
 import type { State, Tag } from '../state/state.js'
 import type { Store, StoredObject, StoreEntry } from '../store/store.js'
@@ -16,6 +17,7 @@ export interface PassParts {
   readonly store: Store
   readonly state: Pick<State, 'objects' | 'uploads' | 'locks'>
   readonly storageClasses: StorageClasses
+  readonly hooks: Pick<Hooks, 'objectMoved'>
   readonly log: Logger
   /** Milliseconds since 1970. */
   readonly now: () => number
@@ -89,11 +91,7 @@ async function actOnPage(
     if (tally.failed >= MAX_FAILURES || (await parts.ended())) return
     try {
       if (action === 'expire') await expire(parts, bucket, entry, (object) => act(object) === 'expire', tally)
-      else {
-        const { key, size, etag } = entry
-        await parts.storageClasses.get(action.storageClass)?.transition({ bucket, key, size, etag })
-        tally.transitioned++
-      }
+      else if (await transition(parts, bucket, entry, action.storageClass)) tally.transitioned++
     } catch (err) {
       tally.failed++
       parts.log.warn({ err, bucket, key: entry.key }, 'a lifecycle rule could not be carried out on an object')
@@ -134,6 +132,33 @@ async function tagsOf(parts: PassParts, bucket: string, listed: readonly Listed[
   })
 }
 
+/** Resolves true when the object has come into the class now, false when it was there before. */
+async function transition(
+  { storageClasses, hooks, now }: PassParts,
+  bucket: string,
+  { key, size, etag, archive }: Listed,
+  storageClass: string,
+): Promise<boolean> {
+  const offered = archive?.storageClass === storageClass ? undefined : storageClasses.get(storageClass)
+  if (!(await offered?.transition({ bucket, key, size, etag }))) return false
+  await hooks.objectMoved({
+    name: 'LifecycleTransition',
+    bucket,
+    key,
+    size,
+    etag,
+    time: now(),
+    origin: ownOrigin(),
+    storageClass,
+  })
+  return true
+}
+
+/** Of what the server does by itself. */
+function ownOrigin(): Origin {
+  return { requestId: randomBytes(8).toString('hex').toUpperCase(), accessKeyId: '', remoteAddress: '' }
+}
+
 /** Removes the object if it is still the listed one and still due, both decided under its lock. */
 async function expire(
   parts: PassParts,
@@ -142,8 +167,7 @@ async function expire(
   isDue: (object: Candidate) => boolean,
   tally: Tally,
 ): Promise<void> {
-  const requestId = randomBytes(8).toString('hex').toUpperCase()
-  const origin = { requestId, accessKeyId: '', remoteAddress: '' }
+  const origin = ownOrigin()
   try {
     await parts.store.remove(bucket, listed.key, { name: 'LifecycleExpiration:Delete', origin }, (current) => {
       if (!current || !isSame(current, listed) || !isDue({ ...candidate(current), tags: current.tags ?? [] }))

@@ -65,6 +65,7 @@ import { preflightObject } from './object/preflight-object.js'
 import { putObject } from './object/put-object.js'
 import { putObjectAcl } from './object/put-object-acl.js'
 import { putObjectTagging } from './object/put-object-tagging.js'
+import { restoreObject } from './object/restore-object.js'
 import { shareObject } from './object/share-object.js'
 import { refusedOperations } from './refused.js'
 import { live, ready } from './service/health.js'
@@ -91,6 +92,7 @@ export const s3Plugin: Plugin = {
     deleteObject,
     deleteObjects,
     copyObject,
+    restoreObject,
     createMultipartUpload,
     uploadPart,
     uploadPartCopy,

@@ -65,10 +65,7 @@ const refusals: readonly Refusal[] = [
   },
   {
     why: 'objects are not moved between storage classes',
-    operations: [
-      ['PutBucketIntelligentTieringConfiguration', 'PUT', 'bucket', ['intelligent-tiering'], ['id']],
-      ['RestoreObject', 'POST', 'object', ['restore'], ['versionId']],
-    ],
+    operations: [['PutBucketIntelligentTieringConfiguration', 'PUT', 'bucket', ['intelligent-tiering'], ['id']]],
   },
   {
     why: 'there are no tables of metadata',

@@ -3,6 +3,9 @@ import { S3Error } from '../errors/s3-error.js'
 import type { PolicyEntry } from '../gateway/gateway.js'
 import { allows } from '../gateway/policies.js'
 
+/** Honoured by operations that write. */
+export const ACL = 'x-amz-acl'
+
 /** What an ACL lets everybody do. */
 export interface PublicGrants {
   readonly READ: boolean
@@ -33,7 +36,7 @@ export function objectGrants(entries: readonly PolicyEntry[], key: string): Publ
 
 /** What x-amz-acl asks for; undefined when it is not there. Throws InvalidArgument and AccessControlListNotSupported. */
 export function cannedAcl(headers: IncomingHttpHeaders): PublicGrants | undefined {
-  const name = headers['x-amz-acl']?.toString()
+  const name = headers[ACL]?.toString()
   if (name === undefined) return undefined
   const grants = Object.hasOwn(canned, name) ? canned[name] : undefined
   if (grants) return grants

@@ -5,7 +5,12 @@ import { nameProblem } from './plugin-name.js'
 import { collisions, rowsOf } from './table.js'
 
 const METHODS = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE']
-const HOOKS: Readonly<Record<keyof PluginHooks, true>> = { objectStored: true, objectDeleted: true, objectTagged: true }
+const HOOKS: Readonly<Record<keyof PluginHooks, true>> = {
+  objectStored: true,
+  objectDeleted: true,
+  objectTagged: true,
+  objectMoved: true,
+}
 
 /**
  * Throws PluginError with all that keeps these plugins from running: each must be what its type says, keep to the requests that are its own, and collide with none

@@ -1,5 +1,5 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
-import type { RelayBody, Reply } from '../response/reply.js'
+import type { RelayBody, Reply, ReplyHeaders } from '../response/reply.js'
 
 /** Headers about the connection: those are the server's own business. */
 const HOP_BY_HOP = new Set([
@@ -40,7 +40,8 @@ function checkBody(body: unknown): number | undefined {
   throw new TypeError(`it answered with a body that is ${kindOf(body)}, not text, bytes, a download or a late document`)
 }
 
-function checkHeaders(headers: unknown, length: number | undefined): void {
+/** @param length of the body, bytes, where it is known */
+export function checkHeaders(headers: unknown, length: number | undefined): asserts headers is ReplyHeaders {
   if (!isObject(headers)) throw new TypeError(`it answered with headers that are ${kindOf(headers)}`)
   for (const [name, value] of Object.entries(headers)) {
     if (value === undefined) continue

@@ -3,7 +3,7 @@ import type { ByteSink, RequestBody } from '../request/body.js'
 import type { S3Request } from '../request/s3-request.js'
 import type { LateBody, RelayBody, Reply } from '../response/reply.js'
 import { blame } from './blame.js'
-import { checkReply } from './check-reply.js'
+import { checkHeaders, checkReply } from './check-reply.js'
 import { containStorageClass } from './contain-storage-class.js'
 import { Turn } from './deadline.js'
 import type { Operation } from './operation.js'
@@ -113,9 +113,11 @@ function guardReply(reply: Reply, ms: number): Reply {
 
 function guardLate(body: LateBody, ms: number): LateBody {
   const turn = new Turn(ms)
-  const late = turn.race(body.late).then((document: unknown) => {
+  const late = turn.race(body.late).then((made: unknown) => {
+    const { document, headers = {} } = Object(typeof made === 'string' ? { document: made } : made)
     if (typeof document !== 'string') throw new TypeError(`a late document that is a ${typeof document}, not text`)
-    return document
+    checkHeaders(headers, undefined)
+    return { document, headers }
   })
   late.finally(() => turn.end()).catch(() => {})
   return { late }

@@ -14,11 +14,14 @@ export interface StorageClass {
    */
   admit?(write: ClassWrite, context: Context): Promise<AdmittedWrite>
   /**
-   * Moves an object there, because a lifecycle rule says so. Called again on a later day for an object that is there already, which must do nothing.
-   * What it throws is logged, and it is called again.
+   * Moves an object there, because a lifecycle rule says so. May be called again for an object that is there already, which must do nothing. What it throws is
+   * logged, and it is called again. Resolves false when there was nothing to do.
    */
-  transition(object: TransitionedObject): Promise<void>
-  /** RestoreObject of an object in this class. Throws RestoreAlreadyInProgress, InvalidObjectState, GlacierExpeditedRetrievalNotAvailable ... */
+  transition(object: TransitionedObject): Promise<boolean>
+  /**
+   * RestoreObject of an object in this class that is cold, or here for a while. One that can be read as it is needs none, and one that is on its way back is refused
+   * before. Throws RestoreAlreadyInProgress, InvalidTier, GlacierExpeditedRetrievalNotAvailable ...
+   */
   restore?(object: StoredObject, order: RestoreOrder, context: Context): Promise<RestoreOutcome>
 }
 
@@ -32,6 +35,8 @@ export interface ClassWrite {
   readonly headers: IncomingHttpHeaders
   /** Bytes, where they are known. */
   readonly size?: number
+  /** The object itself, where nothing but its class and description changes and its bytes stay where they are. */
+  readonly kept?: StoredObject
 }
 
 /** Exactly one of `stored` and `dropped` is called, unless the process dies. */

@@ -18,7 +18,13 @@ export interface RelayBody {
 
 /** A document that may take minutes: after a while a 200 and white space are sent, then the document, which may be an `<Error>` inside the 200. */
 export interface LateBody {
-  readonly late: Promise<string>
+  readonly late: Promise<string | LateDocument>
+}
+
+export interface LateDocument {
+  readonly document: string
+  /** Further ones, told only if nothing has been sent before the document was ready. */
+  readonly headers?: ReplyHeaders
 }
 
 export function xml(body: string, headers: ReplyHeaders = {}, status = 200): Reply {
@@ -34,7 +40,7 @@ export function noContent(headers: ReplyHeaders = {}): Reply {
 }
 
 /** The answer of something that is under way already. What it fails with reaches whoever sends the reply; nobody else has to look at it before. */
-export function late(document: Promise<string>): Reply {
+export function late(document: Promise<string | LateDocument>): Reply {
   document.catch(() => {})
   return { status: 200, headers: { 'content-type': 'application/xml' }, body: { late: document } }
 }

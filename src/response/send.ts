@@ -109,9 +109,10 @@ async function sendLate(
   }, LATE_EVERY_MS)
   keepAlive.unref()
   try {
-    const text = await body.late
+    const made = await body.late
+    const { document: text, headers: more = {} } = typeof made === 'string' ? { document: made } : made
     if (started) outgoing.end(text.startsWith(XML_DECLARATION) ? text.slice(XML_DECLARATION.length) : text)
-    else sendWhole(outgoing, undefined, status, headers, text)
+    else sendWhole(outgoing, undefined, status, { ...headers, ...defined(more) }, text)
     return { bytes: Buffer.byteLength(text) }
   } catch (thrown) {
     const error = toS3Error(thrown)

@@ -38,6 +38,8 @@ export interface Archive {
   readonly facts?: Readonly<Record<string, string>>
   /** The job that makes it so. */
   readonly jobId?: string
+  /** The multipart upload that it comes from: completing that again, after a crash, stores nothing again, and pays for nothing. */
+  readonly uploadId?: string
 }
 
 export interface Tag {
@@ -68,6 +70,8 @@ export interface UploadRecord {
   readonly metadata: Readonly<Record<string, string>>
   readonly checksum?: { readonly algorithm: ChecksumAlgorithm; readonly type: ChecksumType }
   readonly tags?: readonly Tag[]
+  /** The class that it is to be stored in, unless that is one as any other. */
+  readonly storageClass?: string
 }
 
 export interface PartRecord {
@@ -90,6 +94,8 @@ export interface CompletedUpload {
   readonly accessKeyId: string
   readonly etag: string
   readonly checksum?: ObjectChecksum
+  /** Of the object's archive. */
+  readonly jobId?: string
   /** Hash of the part list that was asked for; another list under the same id is NoSuchUpload. */
   readonly request: string
 }

@@ -54,6 +54,7 @@ export function createStore(parts: StoreParts): Store {
 
   return {
     find,
+    findToWrite,
     head: async (bucket, key) => present(await find(bucket, key), key),
 
     async open(bucket, key, range) {
@@ -99,6 +100,18 @@ export function createStore(parts: StoreParts): Store {
         })
       })
     },
+
+    describe: ({ bucket, key, stamp, attributes, tags, archive, event }) =>
+      state.locks.withKey(bucket, key, async () => {
+        const object = await findToWrite(bucket, key)
+        if (object?.stamp !== stamp) return undefined
+        const { lastModified, cold: _, ...record } = object
+        const { headers, metadata, contentType = object.contentType } = attributes
+        await state.objects.set({ ...record, contentType, headers, metadata, tags, archive })
+        const { size, etag, checksum } = object
+        await parts.hooks.objectStored({ ...event, bucket, key, size, etag, time: Date.now() })
+        return { etag, lastModified, size, checksum }
+      }),
 
     annotate: (bucket, key, stamp, change) =>
       state.locks.withKey(bucket, key, async () => {

@@ -84,6 +84,13 @@ export interface PutRequest {
   readonly maxBytes: number
 }
 
+/** Another description of an object, in the place of all that it has. */
+export interface DescribeRequest
+  extends Pick<PutRequest, 'bucket' | 'key' | 'attributes' | 'tags' | 'archive' | 'event'> {
+  /** Of the object that is meant. */
+  readonly stamp: string
+}
+
 export interface PutResult {
   readonly etag: string
   readonly lastModified: string
@@ -97,7 +104,9 @@ export interface Store {
   head(bucket: string, key: string): Promise<StoredObject>
   /** As head, undefined for NoSuchKey. */
   find(bucket: string, key: string): Promise<StoredObject | undefined>
-  /** Throws also InvalidRange. The object is the one whose bytes come. */
+  /** As find, for whoever may write the object: he need not be able to read it. */
+  findToWrite(bucket: string, key: string): Promise<StoredObject | undefined>
+  /** Throws also InvalidRange, and InvalidObjectState for an object that is cold. The object is the one whose bytes come. */
   open(bucket: string, key: string, range?: ByteRange): Promise<{ object: StoredObject; download: Download }>
   /** Stores verified bytes or nothing; the old object stays until the new one is complete. */
   put(request: PutRequest): Promise<PutResult>
@@ -105,6 +114,8 @@ export interface Store {
   remove(bucket: string, key: string, cause: Cause, precondition?: Precondition): Promise<void>
   /** Replaces the object's tags, leaving its bytes alone; undefined removes them. Throws NoSuchKey. */
   setTags(bucket: string, key: string, tags: readonly Tag[] | undefined, cause: Cause): Promise<void>
+  /** Gives an object another description, leaving its bytes alone. Resolves undefined when it is gone, or another than the one that was meant. */
+  describe(request: DescribeRequest): Promise<PutResult | undefined>
   /**
    * Changes what is remembered of an object's copies elsewhere, leaving its bytes alone, if it is still the one with this stamp. `change` sees what is remembered now;
    * undefined forgets it. Resolves false when the object is gone or another.

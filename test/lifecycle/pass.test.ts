@@ -3,21 +3,25 @@ import { type PassParts, passBucket } from '../../src/lifecycle/bucket-pass.js'
 import type { LifecycleConfiguration, LifecycleRule } from '../../src/lifecycle/configuration.js'
 import { DAY_MS } from '../../src/lifecycle/rules.js'
 import { startLifecycle } from '../../src/lifecycle/runner.js'
+import type { ObjectEvent } from '../../src/registry/hooks.js'
 import type { TransitionedObject } from '../../src/registry/storage-class.js'
 import { createBucketSettings } from '../../src/state/bucket-settings.js'
 import { openState } from '../../src/state/open-state.js'
-import type { Tag } from '../../src/state/state.js'
+import type { Archive, Tag } from '../../src/state/state.js'
 import type { Store, StoredObject, StorePage } from '../../src/store/store.js'
 import { keptLog } from '../support/kept-proxy.js'
 
 const NOW = Date.UTC(2030, 5, 15, 12)
 const ago = (days: number) => new Date(NOW - days * DAY_MS).toISOString()
 
+const hooks: PassParts['hooks'] = { objectMoved: async () => {} }
+
 interface Held {
   size: number
   lastModified: string
   etag: string
   tags?: readonly Tag[]
+  archive?: Archive
 }
 
 /** A store of so many objects that counts what is asked of it. */
@@ -63,7 +67,15 @@ async function fixture(t: Test, objects: Record<string, Partial<Held>>) {
       await state.objects.set({ bucket: 'b', key, stamp: '', contentType: '', headers: {}, metadata: {}, ...object })
   }
   const { store, seen } = modelStore(held)
-  const parts: PassParts = { store, state, storageClasses: new Map(), log, now: () => NOW, ended: async () => false }
+  const parts: PassParts = {
+    store,
+    state,
+    storageClasses: new Map(),
+    hooks,
+    log,
+    now: () => NOW,
+    ended: async () => false,
+  }
   return { parts, state, held, seen, lines, log }
 }
 
@@ -190,19 +202,30 @@ t.test('transitions go to the class that a plugin offers; expiration goes before
   const large = 200_000
   const { parts, seen } = await fixture(t, {
     a: { size: large },
+    there: { size: large, archive: { storageClass: 'DEEP' } },
+    unmoved: { size: large },
     b: { size: large, lastModified: ago(1) },
     old: { size: large },
   })
   const storageClasses = new Map([
-    ['DEEP', { name: 'DEEP', transition: async (object: TransitionedObject) => void moved.push(object) }],
+    ['DEEP', { name: 'DEEP', transition: async (object: TransitionedObject) => moved.push(object) === 1 }],
   ])
+  const events: ObjectEvent[] = []
+  const objectMoved = async (event: ObjectEvent) => void events.push(event)
   const transitions = [{ days: 10, storageClass: 'DEEP' }]
   const tally = await passBucket(
-    { ...parts, storageClasses },
+    { ...parts, storageClasses, hooks: { objectMoved } },
     'b',
     rules(rule({}, { expiration: undefined, transitions }), rule({ prefix: 'old' })),
   )
-  t.same(moved, [{ bucket: 'b', key: 'a', size: large, etag: 'e' }])
+  t.same(
+    moved.map(({ key }) => key),
+    ['a', 'unmoved'],
+    'what is there is not asked about',
+  )
+  t.same(moved[0], { bucket: 'b', key: 'a', size: large, etag: 'e' })
+  t.match(events, [{ name: 'LifecycleTransition', key: 'a', size: large, storageClass: 'DEEP', time: NOW }])
+  t.equal(events.length, 1)
   t.same(seen.removed, ['old'])
   t.match(tally, { transitioned: 1, expired: 1 })
 })

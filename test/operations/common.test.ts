@@ -9,10 +9,10 @@ import { urlEncoded } from '../../src/operations/common/listing.js'
 import { pageSize, wholeNumber } from '../../src/operations/common/numbers.js'
 import { parseRange } from '../../src/operations/common/range.js'
 import { checkConditions, READ } from '../../src/operations/common/read-conditions.js'
-import { refuseHeaders } from '../../src/operations/common/refused-headers.js'
 import { resolveRange } from '../../src/operations/common/resolve-range.js'
 import { decodeToken, encodeToken } from '../../src/operations/common/tokens.js'
 import { writePrecondition } from '../../src/operations/common/write-conditions.js'
+import { refuseDemands } from '../../src/registry/demands.js'
 import type { StoredObject } from '../../src/store/store.js'
 
 t.test('compareUtf8: the order of the bytes, also beyond the BMP', async () => {
@@ -82,6 +82,7 @@ t.test('writePrecondition', async (t) => {
 })
 
 t.test('readAttributes: aws-chunked is not stored, metadata is bounded', async (t) => {
+  const rules = { limits: { maxMetadataBytes: 2048 }, outputMetadata: (name: string) => name === 'told' }
   const read = readAttributes(
     {
       'content-encoding': 'aws-chunked, gzip',
@@ -89,18 +90,19 @@ t.test('readAttributes: aws-chunked is not stored, metadata is bounded', async (
       'x-amz-meta-a': '1',
       'content-type': 'a/b',
     },
-    2048,
+    rules,
   )
   t.same(read, {
     contentType: 'a/b',
     headers: { 'content-encoding': 'gzip', 'cache-control': 'no-cache' },
     metadata: { a: '1' },
   })
-  t.same(readAttributes({ 'content-encoding': 'aws-chunked' }, 2048).headers, {})
-  t.throws(() => readAttributes({ 'x-amz-meta-a': 'x'.repeat(2048) }, 2048), { code: 'MetadataTooLarge' })
+  t.same(readAttributes({ 'content-encoding': 'aws-chunked' }, rules).headers, {})
+  t.same(readAttributes({ 'x-amz-meta-told': 'x'.repeat(4096), 'x-amz-meta-kept': 'y' }, rules).metadata, { kept: 'y' })
+  t.throws(() => readAttributes({ 'x-amz-meta-a': 'x'.repeat(2048) }, rules), { code: 'MetadataTooLarge' })
 })
 
-t.test('refuseHeaders: what cannot be honoured is named', async (t) => {
+t.test('refuseDemands: what cannot be honoured is named', async (t) => {
   for (const name of [
     'x-amz-server-side-encryption',
     'x-amz-server-side-encryption-customer-key',
@@ -110,12 +112,11 @@ t.test('refuseHeaders: what cannot be honoured is named', async (t) => {
     'x-amz-tagging',
     'x-amz-grant-read',
   ]) {
-    t.throws(() => refuseHeaders({ [name]: 'x' }), { code: 'NotImplemented', fields: { Header: name } }, name)
+    t.throws(() => refuseDemands({ [name]: 'x' }), { code: 'NotImplemented', fields: { Header: name } }, name)
   }
-  t.throws(() => refuseHeaders({ 'x-amz-acl': 'public-read' }), { code: 'NotImplemented' })
-  t.throws(() => refuseHeaders({ 'x-amz-storage-class': 'GLACIER' }), { code: 'InvalidStorageClass' })
+  t.throws(() => refuseDemands({ 'x-amz-acl': 'public-read' }), { code: 'NotImplemented' })
   t.doesNotThrow(() =>
-    refuseHeaders({ 'x-amz-acl': 'private', 'x-amz-storage-class': 'STANDARD', 'x-amz-meta-a': 'b' }),
+    refuseDemands({ 'x-amz-acl': 'private', 'x-amz-storage-class': 'STANDARD', 'x-amz-meta-a': 'b' }),
   )
 })
 

@@ -28,6 +28,7 @@ const HONOURED = new Set([
   ...['x-amz-expected-bucket-owner', 'x-amz-source-expected-bucket-owner'],
   ...['x-amz-object-attributes', 'x-amz-max-parts', 'x-amz-part-number-marker'],
   'x-amz-storage-class',
+  'x-amz-optional-object-attributes',
   'x-amz-skip-destination-validation',
   'x-amz-transition-default-minimum-object-size',
 ])
@@ -42,8 +43,6 @@ const HARMLESS: Readonly<Record<string, string>> = {
   'x-amz-mfa': 'lets through what MFA Delete would stop; no bucket has that',
   'x-amz-bypass-governance-retention': 'lets through what a retention would stop; no object has one',
   'x-amz-confirm-remove-self-bucket-access': 'confirms what no policy here can do',
-  'x-amz-optional-object-attributes':
-    'asks for the state of restores in listings, which S3 tells of archived objects only',
   'x-amz-object-annotation-directive': 'says whether annotations are copied; no object has any',
 }
 

@@ -187,7 +187,7 @@ export const calls: Readonly<Record<string, Call>> = {
       SSEKMS: { KMSKeyArn: 'arn:aws:kms:us-east-1:111122223333:key/00000000-0000-0000-0000-000000000000' },
     },
   }),
-  RestoreObject: onObject({ RestoreRequest: { Days: 1 } }),
+  RestoreObject: refusedWith('InvalidObjectState', onObject({ RestoreRequest: { Days: 1 } })),
   SelectObjectContent: onObject({
     Expression: 'SELECT * FROM S3Object',
     ExpressionType: 'SQL',

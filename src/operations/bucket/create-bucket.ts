@@ -1,6 +1,6 @@
 import type { Context } from '../../context.js'
 import { S3Error } from '../../errors/s3-error.js'
-import { cannedAcl } from '../../policy/acl.js'
+import { ACL, cannedAcl } from '../../policy/acl.js'
 import { requireOwnerEnforced } from '../../policy/ownership.js'
 import { defineOperation } from '../../registry/operation.js'
 import type { S3Request } from '../../request/s3-request.js'
@@ -10,7 +10,6 @@ import { BUCKET_TAGS } from '../../tagging/tag-rules.js'
 import { readTags } from '../../tagging/tagging-document.js'
 import { childText, parseXml } from '../../xml.js'
 import { requireBucketName } from '../common/buckets.js'
-import { ACL } from '../common/refused-headers.js'
 
 const OWNERSHIP = 'x-amz-object-ownership'
 

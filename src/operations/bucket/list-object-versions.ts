@@ -2,6 +2,7 @@ import { S3Error } from '../../errors/s3-error.js'
 import { defineOperation } from '../../registry/operation.js'
 import { xml } from '../../response/reply.js'
 import { document, element } from '../../xml.js'
+import { asksForRestores } from '../common/archive-report.js'
 import { entryElements, listPage, nameOf, readListRequest } from '../common/listing.js'
 import { ownerElement } from '../common/owner.js'
 
@@ -19,6 +20,7 @@ export const listObjectVersions = defineOperation({
   },
   async run(request, context) {
     const list = readListRequest(request.query)
+    const restores = asksForRestores(request.headers)
     const keyMarker = request.query.get('key-marker') ?? ''
     const versionMarker = request.query.get('version-id-marker') ?? ''
     if (versionMarker !== '' && keyMarker === '') {
@@ -47,7 +49,7 @@ export const listObjectVersions = defineOperation({
           list.delimiter === '' ? '' : element('Delimiter', list.name(list.delimiter)),
           element('EncodingType', list.encodingType),
           element('IsTruncated', page.truncated),
-          entryElements(page.entries, list, ownerElement(context), 'Version'),
+          entryElements(page.entries, list, { ...context, owner: ownerElement(context), restores }, 'Version'),
         ].join(''),
       ),
     )

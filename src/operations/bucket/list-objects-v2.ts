@@ -1,6 +1,7 @@
 import { defineOperation } from '../../registry/operation.js'
 import { xml } from '../../response/reply.js'
 import { document, element } from '../../xml.js'
+import { asksForRestores } from '../common/archive-report.js'
 import { entryElements, listPage, nameOf, readListRequest } from '../common/listing.js'
 import { ownerElement } from '../common/owner.js'
 import { decodeToken, encodeToken } from '../common/tokens.js'
@@ -17,6 +18,7 @@ export const listObjectsV2 = defineOperation({
   },
   async run(request, context) {
     const list = readListRequest(request.query)
+    const restores = asksForRestores(request.headers)
     const token = request.query.get('continuation-token')
     const startAfter = request.query.get('start-after')
     // A token says where to go on; start-after only counts for the first page.
@@ -37,7 +39,11 @@ export const listObjectsV2 = defineOperation({
           list.delimiter === '' ? '' : element('Delimiter', list.name(list.delimiter)),
           element('EncodingType', list.encodingType),
           element('IsTruncated', page.truncated),
-          entryElements(page.entries, list, request.query.get('fetch-owner') === 'true' ? ownerElement(context) : ''),
+          entryElements(page.entries, list, {
+            ...context,
+            owner: request.query.get('fetch-owner') === 'true' ? ownerElement(context) : '',
+            restores,
+          }),
         ].join(''),
       ),
     )

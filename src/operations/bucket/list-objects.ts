@@ -1,6 +1,7 @@
 import { defineOperation } from '../../registry/operation.js'
 import { xml } from '../../response/reply.js'
 import { document, element } from '../../xml.js'
+import { asksForRestores } from '../common/archive-report.js'
 import { entryElements, listPage, nameOf, readListRequest } from '../common/listing.js'
 import { ownerElement } from '../common/owner.js'
 
@@ -15,6 +16,7 @@ export const listObjects = defineOperation({
   },
   async run(request, context) {
     const list = readListRequest(request.query)
+    const restores = asksForRestores(request.headers)
     const marker = request.query.get('marker') ?? ''
     const page = await listPage(context, request.bucket, list, marker)
     const last = page.entries.at(-1)
@@ -31,7 +33,7 @@ export const listObjects = defineOperation({
           element('IsTruncated', page.truncated),
           // S3 tells it only with a delimiter; told always it is right for clients that look for it (rclone issue 1653).
           page.truncated && last ? element('NextMarker', list.name(nameOf(last))) : '',
-          entryElements(page.entries, list, ownerElement(context)),
+          entryElements(page.entries, list, { ...context, owner: ownerElement(context), restores }),
         ].join(''),
       ),
     )

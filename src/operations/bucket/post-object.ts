@@ -6,8 +6,10 @@ import { checkPolicy, readPolicy } from '../../form/form-policy.js'
 import { type FormFile, FormStream, oneFile } from '../../form/form-stream.js'
 import { allows } from '../../gateway/policies.js'
 import { expirationHeader } from '../../lifecycle/expiration-header.js'
+import { ACL } from '../../policy/acl.js'
 import { requireAclTrue } from '../../policy/apply-acl.js'
 import { refuseRestricted } from '../../policy/public-access-block.js'
+import { refuseDemands } from '../../registry/demands.js'
 import { defineOperation } from '../../registry/operation.js'
 import { declaredDigests } from '../../request/declared-digests.js'
 import type { S3Request } from '../../request/s3-request.js'
@@ -21,7 +23,7 @@ import { quoted } from '../common/etags.js'
 import { requireExpectedOwner } from '../common/expected-owner.js'
 import { checksumAlgorithmHeader, headerText } from '../common/headers.js'
 import { checksumHeaders } from '../common/object-headers.js'
-import { ACL, refuseHeaders } from '../common/refused-headers.js'
+import { admitClass, askedClass, writeAdmitted } from '../common/storage-class.js'
 import { writePrecondition } from '../common/write-conditions.js'
 
 /** Upload by a form, as browsers send it. Nothing is stored before all of the form has arrived and been verified. */
@@ -132,7 +134,7 @@ async function store(
 ): Promise<Reply> {
   const { bucket } = request
   const headers = form.fields.headers()
-  refuseHeaders(headers, [ACL])
+  refuseDemands(headers, [ACL])
   refuseCopy(headers)
   requireExpectedOwner({ headers }, context)
   await requireAclTrue({ headers, bucket, key }, context)
@@ -141,18 +143,27 @@ async function store(
   if (tagging !== undefined && !context.caller) throw new S3Error('AccessDenied')
   const declared = declaredDigests({ ...request, headers }, { kind: 'unsigned' }, false)
   const tags = tagging === undefined ? undefined : await readTagging(Buffer.from(tagging), OBJECT_TAGS)
-  const result = await context.store.put({
-    bucket,
-    key,
-    source: new FileSource(form, file, declared, size),
-    attributes: readAttributes(headers, context.limits.maxMetadataBytes),
-    tags,
-    wantChecksum: checksumAlgorithmHeader(headers, 'x-amz-checksum-algorithm'),
-    event: causeOf('ObjectCreated:Post', request, context),
-    precondition: writePrecondition(request.headers),
-    maxBytes: size.max,
-  })
+  const attributes = readAttributes(headers, context)
+  const wantChecksum = checksumAlgorithmHeader(headers, 'x-amz-checksum-algorithm')
+  const precondition = writePrecondition(request.headers)
+  const write = { operation: 'PostObject', bucket, key, metadata: attributes.metadata, headers } as const
+  const admitted = await admitClass(askedClass(headers), write, context)
+  const { result, headers: told } = await writeAdmitted(context, admitted, write, (archive) =>
+    context.store.put({
+      bucket,
+      key,
+      source: new FileSource(form, file, declared, size),
+      attributes,
+      tags,
+      archive,
+      wantChecksum,
+      event: causeOf('ObjectCreated:Post', request, context),
+      precondition,
+      maxBytes: size.max,
+    }),
+  )
   return answerForm(request, form.fields, key, {
+    ...told,
     etag: quoted(result.etag),
     ...checksumHeaders(result.checksum),
     'x-amz-expiration': await expirationHeader(context, bucket, { ...result, key, tags }),

@@ -1,9 +1,8 @@
-import { bucketGrants } from '../../policy/acl.js'
+import { ACL, bucketGrants } from '../../policy/acl.js'
 import { applyAcl, readAcl } from '../../policy/apply-acl.js'
 import { defineOperation } from '../../registry/operation.js'
 import { empty } from '../../response/reply.js'
 import { requireBucket } from '../common/buckets.js'
-import { ACL } from '../common/refused-headers.js'
 
 /** Accepts the ACL that is true: what the bucket policy lets everybody do. The gateway has no rights by bucket or object alone. */
 export const putBucketAcl = defineOperation({

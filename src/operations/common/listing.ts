@@ -1,10 +1,13 @@
 import type { Context } from '../../context.js'
 import { S3Error } from '../../errors/s3-error.js'
+import type { StorageClasses } from '../../registry/storage-class.js'
 import type { Query } from '../../request/query.js'
 import type { StoreEntry, StorePage } from '../../store/store.js'
 import { element } from '../../xml.js'
+import { restoreStatus } from './archive-report.js'
 import { quoted } from './etags.js'
 import { pageSize } from './numbers.js'
+import { presenceOf } from './presence.js'
 import { xmlTime } from './times.js'
 
 /** What the listings have in common. */
@@ -54,11 +57,20 @@ export function nameOf(entry: StoreEntry): string {
   return entry.kind === 'object' ? entry.key : entry.prefix
 }
 
+/** What is told of each object beside what the listing says of it. */
+export interface EntryReport {
+  /** `<Owner>`, or nothing. */
+  readonly owner: string
+  readonly storageClasses: StorageClasses
+  /** `<RestoreStatus>` was asked for. */
+  readonly restores: boolean
+}
+
 /** `<Contents>` (or `<Version>`) elements, then `<CommonPrefixes>`. */
 export function entryElements(
   entries: readonly StoreEntry[],
   list: ListRequest,
-  extra: string,
+  { owner, storageClasses, restores }: EntryReport,
   tag: 'Contents' | 'Version' = 'Contents',
 ): string {
   let objects = ''
@@ -67,8 +79,10 @@ export function entryElements(
     if (entry.kind === 'prefix')
       prefixes += `<CommonPrefixes>${element('Prefix', list.name(entry.prefix))}</CommonPrefixes>`
     else {
+      const presence = presenceOf(entry, storageClasses)
+      const restore = restores ? restoreStatus(presence) : ''
       const version = tag === 'Version' ? '<VersionId>null</VersionId><IsLatest>true</IsLatest>' : ''
-      objects += `<${tag}>${element('Key', list.name(entry.key))}${version}<LastModified>${xmlTime(entry.lastModified)}</LastModified>${element('ETag', quoted(entry.etag))}<Size>${entry.size}</Size><StorageClass>STANDARD</StorageClass>${extra}</${tag}>`
+      objects += `<${tag}>${element('Key', list.name(entry.key))}${version}<LastModified>${xmlTime(entry.lastModified)}</LastModified>${element('ETag', quoted(entry.etag))}<Size>${entry.size}</Size>${element('StorageClass', presence.storageClass)}${owner}${restore}</${tag}>`
     }
   }
   return objects + prefixes

@@ -1,6 +1,7 @@
 import type { ReplyHeaders } from '../../response/reply.js'
 import type { ObjectChecksum } from '../../state/state.js'
 import type { StoredObject } from '../../store/store.js'
+import { archiveHeaders, metadataHeaders, type Reporting } from './archive-report.js'
 import { quoted } from './etags.js'
 import { httpTime } from './times.js'
 
@@ -8,17 +9,18 @@ import { httpTime } from './times.js'
  * Response headers that GET and HEAD have in common, but for the length.
  * @param checksum as far as one is told: see told-checksum.ts
  */
-export function objectHeaders(object: StoredObject, checksum?: ObjectChecksum): ReplyHeaders {
-  const headers: ReplyHeaders = {
+export function objectHeaders(object: StoredObject, reporting: Reporting, checksum?: ObjectChecksum): ReplyHeaders {
+  return {
     'content-type': object.contentType,
     etag: quoted(object.etag),
     'last-modified': httpTime(object.lastModified),
     'accept-ranges': 'bytes',
     ...object.headers,
     'x-amz-tagging-count': object.tags?.length || undefined,
+    ...metadataHeaders(object, reporting),
+    ...archiveHeaders(object, reporting),
+    ...checksumHeaders(checksum),
   }
-  for (const [name, value] of Object.entries(object.metadata)) headers[`x-amz-meta-${name}`] = value
-  return { ...headers, ...checksumHeaders(checksum) }
 }
 
 export function checksumHeaders(checksum: ObjectChecksum | undefined): ReplyHeaders {

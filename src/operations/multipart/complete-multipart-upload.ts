@@ -3,14 +3,15 @@ import type { Context } from '../../context.js'
 import { S3Error } from '../../errors/s3-error.js'
 import { defineOperation } from '../../registry/operation.js'
 import type { S3Request } from '../../request/s3-request.js'
-import { late } from '../../response/reply.js'
+import { type LateDocument, late } from '../../response/reply.js'
 import type { CompletedUpload, PartRecord, UploadRecord } from '../../state/state.js'
 import { digesting } from '../../store/digesting.js'
-import type { Source } from '../../store/store.js'
+import type { PutRequest, PutResult, Source } from '../../store/store.js'
 import { document, element } from '../../xml.js'
 import { causeOf } from '../common/cause.js'
 import { quoted } from '../common/etags.js'
 import { headerText } from '../common/headers.js'
+import { admitClass, writeAdmitted } from '../common/storage-class.js'
 import { writePrecondition } from '../common/write-conditions.js'
 import { checkExpectedChecksum, checksumOfParts, type ExpectedChecksum, wrongChecksum } from './checksum-of-parts.js'
 import { type PartWanted, readPartList } from './part-list.js'
@@ -29,7 +30,11 @@ export const completeMultipartUpload = defineOperation({
 })
 
 /** One at a time per upload: clients repeat the call after a time-out, and the second must get the first's answer. */
-function complete(request: S3Request<'object'>, context: Context, wanted: readonly PartWanted[]): Promise<string> {
+function complete(
+  request: S3Request<'object'>,
+  context: Context,
+  wanted: readonly PartWanted[],
+): Promise<LateDocument> {
   const uploadId = request.query.get('uploadId') ?? ''
   return context.state.locks.withName(`complete/${uploadId}`, async () => {
     const fingerprint = createHash('sha256').update(JSON.stringify(wanted)).digest('base64url')
@@ -53,39 +58,76 @@ async function assemble(
   refuseWrongSize(request, size, context.limits.maxObjectBytes)
   const checksum = checksumOfParts(upload, parts)
   const expected = checkExpectedChecksum(request, checksum)
-  const etag = etagOfParts(parts)
-  const result = await context.store.put({
-    bucket: upload.bucket,
-    key: upload.key,
-    source: staged(context, upload.uploadId, parts, size, expected),
-    attributes: { contentType: upload.contentType, headers: upload.headers, metadata: upload.metadata },
-    etag,
-    checksum,
-    partSizes: runLengths(parts),
-    partChecksums: upload.checksum && {
-      algorithm: upload.checksum.algorithm,
-      values: parts.map((part) => part.checksum?.value ?? ''),
-    },
-    tags: upload.tags,
-    event: causeOf('ObjectCreated:CompleteMultipartUpload', request, context),
-    precondition: writePrecondition(request.headers),
-    maxBytes: context.limits.maxObjectBytes,
-  })
+  const stored =
+    (await storedBefore(context, upload)) ??
+    (await store(request, context, upload, {
+      source: staged(context, upload.uploadId, parts, size, expected),
+      etag: etagOfParts(parts),
+      checksum,
+      partSizes: runLengths(parts),
+      partChecksums: upload.checksum && {
+        algorithm: upload.checksum.algorithm,
+        values: parts.map((part) => part.checksum?.value ?? ''),
+      },
+      size,
+    }))
   const done: CompletedUpload = {
     uploadId: upload.uploadId,
     bucket: upload.bucket,
     key: upload.key,
     accessKeyId: upload.accessKeyId,
-    etag,
-    checksum: result.checksum,
+    etag: stored.etag,
+    checksum: stored.checksum,
+    jobId: stored.jobId,
     request: fingerprint,
   }
   await context.state.uploads.finish(done)
   return done
 }
 
-function answer(request: S3Request<'object'>, done: CompletedUpload): string {
-  return document(
+interface Stored extends Pick<PutResult, 'etag' | 'checksum'> {
+  readonly jobId?: string
+}
+
+/** The object, if the process has died between storing it and saying so. Told apart only where storing it again would cost money. */
+async function storedBefore(context: Context, upload: UploadRecord): Promise<Stored | undefined> {
+  if (upload.storageClass === undefined) return undefined
+  const object = await context.store.findToWrite(upload.bucket, upload.key)
+  return object?.archive?.uploadId === upload.uploadId ? { ...object, jobId: object.archive.jobId } : undefined
+}
+
+interface Assembled extends Pick<PutRequest, 'source' | 'etag' | 'checksum' | 'partSizes' | 'partChecksums'> {
+  readonly size: number
+}
+
+async function store(
+  request: S3Request<'object'>,
+  context: Context,
+  upload: UploadRecord,
+  { size, ...assembled }: Assembled,
+): Promise<Stored> {
+  const { bucket, key, contentType, headers, metadata, tags, uploadId } = upload
+  const precondition = writePrecondition(request.headers)
+  const write = { operation: 'CompleteMultipartUpload', bucket, key, metadata, headers: request.headers, size } as const
+  const admitted = await admitClass(upload.storageClass, write, context)
+  const { result } = await writeAdmitted(context, admitted, upload, (archive) =>
+    context.store.put({
+      ...assembled,
+      bucket,
+      key,
+      attributes: { contentType, headers, metadata },
+      tags,
+      archive: archive && { ...archive, uploadId },
+      event: causeOf('ObjectCreated:CompleteMultipartUpload', request, context),
+      precondition,
+      maxBytes: context.limits.maxObjectBytes,
+    }),
+  )
+  return { ...result, jobId: admitted?.archive.jobId }
+}
+
+function answer(request: S3Request<'object'>, done: CompletedUpload): LateDocument {
+  const markup = document(
     'CompleteMultipartUploadResult',
     [
       element('Location', `${request.secure ? 'https' : 'http'}://${request.host || 'localhost'}${request.rawPath}`),
@@ -98,6 +140,7 @@ function answer(request: S3Request<'object'>, done: CompletedUpload): string {
         : '',
     ].join(''),
   )
+  return { document: markup, headers: { 'x-dealgate-job-id': done.jobId } }
 }
 
 /** The staged part for each one wanted. Throws InvalidPart, EntityTooSmall, InvalidRequest. */

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { ChecksumAlgorithm } from '../../common/checksums.js'
 import { isCombinable } from '../../common/checksums.js'
 import { S3Error } from '../../errors/s3-error.js'
+import { ACL } from '../../policy/acl.js'
 import { requireAclTrue } from '../../policy/apply-acl.js'
 import { defineOperation } from '../../registry/operation.js'
 import type { S3Request } from '../../request/s3-request.js'
@@ -12,26 +13,30 @@ import { document, element } from '../../xml.js'
 import { readAttributes } from '../common/attributes.js'
 import { requireBucket } from '../common/buckets.js'
 import { checksumAlgorithmHeader, headerText } from '../common/headers.js'
-import { ACL, refuseStorageClass } from '../common/refused-headers.js'
+import { admitClass, askedClass } from '../common/storage-class.js'
 import { accessKeyId } from './upload.js'
 
 export const createMultipartUpload = defineOperation({
   name: 'CreateMultipartUpload',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateMultipartUpload.html',
   partly:
-    'Encryption, object lock, grants and website redirects are NotImplemented, archive classes InvalidStorageClass; checksums are CRC32, CRC32C, CRC64NVME, SHA1 and SHA256.',
+    'Encryption, object lock, grants and website redirects are NotImplemented, archive classes that no plugin offers InvalidStorageClass; checksums are CRC32, CRC32C, CRC64NVME, SHA1 and SHA256.',
   on: { method: 'POST', resource: 'object', query: ['uploads'], headers: [TAGGING, ACL] },
   async run(request, context) {
-    refuseStorageClass(request.headers)
     await requireAclTrue(request, context)
     const checksum = readChecksum(request)
-    const attributes = readAttributes(request.headers, context.limits.maxMetadataBytes)
+    const attributes = readAttributes(request.headers, context)
     const tags = taggingOfHeader(request.headers)
     context.requireKey(request.bucket, request.key, 'write')
     await requireBucket(context, request.bucket)
     // A key that the gateway will refuse in the end is refused before gigabytes of parts were sent.
     const why = await context.gateway.refusesKey(request.key)
     if (why !== undefined) throw new S3Error('InvalidArgument', { message: why, fields: { ArgumentName: 'key' } })
+    const storageClass = askedClass(request.headers)
+    const { bucket, key, headers } = request
+    const write = { operation: 'CreateMultipartUpload', bucket, key, metadata: attributes.metadata, headers } as const
+    // What is refused in the end is refused before gigabytes of parts were sent; it is asked again when there is something to store.
+    await (await admitClass(storageClass, write, context))?.dropped()
     const uploadId = randomBytes(24).toString('base64url')
     await context.state.uploads.create({
       uploadId,
@@ -42,6 +47,7 @@ export const createMultipartUpload = defineOperation({
       ...attributes,
       checksum,
       tags,
+      storageClass,
     })
     return xml(
       document(

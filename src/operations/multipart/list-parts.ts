@@ -32,7 +32,7 @@ export const listParts = defineOperation({
           element('UploadId', upload.uploadId),
           initiatorElement(context),
           ownerElement(context),
-          element('StorageClass', 'STANDARD'),
+          element('StorageClass', upload.storageClass ?? 'STANDARD'),
           element('PartNumberMarker', marker),
           element('NextPartNumberMarker', truncated ? parts.at(-1)?.partNumber : undefined),
           element('MaxParts', maxParts),

@@ -9,6 +9,7 @@ import { document, element } from '../../xml.js'
 import { checkSource, copiedBytes, readCopySource } from '../common/copy-source.js'
 import { quoted } from '../common/etags.js'
 import { headerText } from '../common/headers.js'
+import { notReadable } from '../common/presence.js'
 import { stagePart } from './stage-part.js'
 import { readPartNumber, requireUpload } from './upload.js'
 
@@ -22,6 +23,7 @@ export const uploadPartCopy = defineOperation({
     const upload = await requireUpload(request, context)
     const from = readCopySource(request, context)
     const source = await context.store.head(from.bucket, from.key)
+    if (source.cold) throw notReadable(source, context.storageClasses)
     checkSource(request, source)
     const range = copiedRange(request, source.size)
     return late(copy(context, upload, partNumber, copiedBytes(context, source, range)))

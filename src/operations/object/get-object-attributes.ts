@@ -7,6 +7,7 @@ import type { StoredObject } from '../../store/store.js'
 import { document, element } from '../../xml.js'
 import { headerText } from '../common/headers.js'
 import { pageSize, wholeNumber } from '../common/numbers.js'
+import { presenceOf } from '../common/presence.js'
 import { checkConditions, READ } from '../common/read-conditions.js'
 import { httpTime } from '../common/times.js'
 import { refuseVersion } from '../common/version.js'
@@ -31,7 +32,7 @@ export const getObjectAttributes = defineOperation({
       ETag: () => element('ETag', object.etag),
       Checksum: () => checksumElement(object),
       ObjectParts: () => partsElement(context, object, page),
-      StorageClass: () => element('StorageClass', 'STANDARD'),
+      StorageClass: () => element('StorageClass', presenceOf(object, context.storageClasses).storageClass),
       ObjectSize: () => element('ObjectSize', object.size),
     }
     let content = ''

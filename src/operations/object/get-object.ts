@@ -10,6 +10,7 @@ import { rangeOf } from '../common/if-range.js'
 import { OVERRIDES, objectHeaders } from '../common/object-headers.js'
 import { refuseAnonymousOverrides, withOverrides } from '../common/overrides.js'
 import { type LocatedPart, locatePart, partHeaders } from '../common/part-number.js'
+import { notReadable } from '../common/presence.js'
 import { parseRange } from '../common/range.js'
 import { checkConditions, mayBeUnchanged, READ } from '../common/read-conditions.js'
 import { toldChecksum } from '../common/told-checksum.js'
@@ -42,7 +43,7 @@ export const getObject = defineOperation({
     return {
       status: ranged ? 206 : 200,
       headers: withOverrides(request, {
-        ...objectHeaders(object, checksum),
+        ...objectHeaders(object, context, checksum),
         ...(ranged && { 'content-range': `bytes ${download.first}-${download.last}/${object.size}` }),
         ...partHeaders(part, object),
         'x-amz-expiration': await expirationHeader(context, request.bucket, object),
@@ -69,6 +70,7 @@ async function openAtOnce(request: S3Request<'object'>, context: Context): Promi
   const range = parseRange(request.headers.range)
   const { object, download } = await context.store.open(request.bucket, request.key, range).catch(async (error) => {
     // Conditions come before the range, RFC 9110 section 13.2.2: the object may be a shorter one by now.
+    if (error instanceof S3Error && error.code === 'InvalidObjectState') throw await whyNotReadable(request, context)
     if (error instanceof S3Error && error.code === 'InvalidRange')
       checkConditions(request.headers, await context.store.head(request.bucket, request.key), READ)
     throw error
@@ -82,11 +84,20 @@ async function openAtOnce(request: S3Request<'object'>, context: Context): Promi
   return { object, download, ranged: range !== undefined }
 }
 
+async function whyNotReadable(
+  { bucket, key }: S3Request<'object'>,
+  { store, storageClasses }: Context,
+): Promise<S3Error> {
+  return notReadable(await store.head(bucket, key), storageClasses)
+}
+
 async function lookThenOpen(request: S3Request<'object'>, context: Context): Promise<Opened | Reply> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const seen = await context.store.head(request.bucket, request.key)
+    // Conditions are for what would be answered otherwise, RFC 9110 section 13.2.1.
+    if (seen.cold) throw notReadable(seen, context.storageClasses)
     if (checkConditions(request.headers, seen, READ) === 'unchanged')
-      return { status: 304, headers: objectHeaders(seen) }
+      return { status: 304, headers: objectHeaders(seen, context) }
     const part = locatePart(request, seen)
     const range: ByteRange | undefined = part ? part.range : rangeOf(request, seen)
     const { object, download } = await context.store.open(request.bucket, request.key, range)

@@ -22,7 +22,7 @@ export const headObject = defineOperation({
     refuseAnonymousOverrides(request, context)
     const object = await context.store.head(request.bucket, request.key)
     if (checkConditions(request.headers, object, READ) === 'unchanged')
-      return { status: 304, headers: objectHeaders(object) }
+      return { status: 304, headers: objectHeaders(object, context) }
     const part = locatePart(request, object)
     const asked = part ? part.range : rangeOf(request, object)
     const range = asked && resolveRange(asked, object.size)
@@ -34,7 +34,7 @@ export const headObject = defineOperation({
     return {
       status: range ? 206 : 200,
       headers: withOverrides(request, {
-        ...objectHeaders(object, checksum),
+        ...objectHeaders(object, context, checksum),
         ...(range && { 'content-range': `bytes ${range.first}-${range.last}/${object.size}` }),
         ...partHeaders(part, object),
         'x-amz-expiration': await expirationHeader(context, request.bucket, object),

@@ -1,9 +1,8 @@
-import { objectGrants } from '../../policy/acl.js'
+import { ACL, objectGrants } from '../../policy/acl.js'
 import { applyAcl, readAcl } from '../../policy/apply-acl.js'
 import { defineOperation } from '../../registry/operation.js'
 import { empty } from '../../response/reply.js'
 
-import { ACL } from '../common/refused-headers.js'
 import { refuseVersion } from '../common/version.js'
 
 /** Accepts the ACL that is true: what the bucket policy lets everybody do. The gateway has no rights by bucket or object alone. */
