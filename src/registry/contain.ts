@@ -1,7 +1,7 @@
 import type { LentSink } from '../gateway/gateway.js'
 import type { ByteSink, RequestBody } from '../request/body.js'
 import type { S3Request } from '../request/s3-request.js'
-import type { LateBody, RelayBody, Reply } from '../response/reply.js'
+import type { LateBody, LateDocument, RelayBody, Reply } from '../response/reply.js'
 import { blame } from './blame.js'
 import { checkHeaders, checkReply } from './check-reply.js'
 import { containStorageClass } from './contain-storage-class.js'
@@ -114,7 +114,7 @@ function guardReply(reply: Reply, ms: number): Reply {
 function guardLate(body: LateBody, ms: number): LateBody {
   const turn = new Turn(ms)
   const late = turn.race(body.late).then((made: unknown) => {
-    const { document, headers = {} } = Object(typeof made === 'string' ? { document: made } : made)
+    const { document, headers = {} } = (Object(made) === made ? made : { document: made }) as Partial<LateDocument>
     if (typeof document !== 'string') throw new TypeError(`a late document that is a ${typeof document}, not text`)
     checkHeaders(headers, undefined)
     return { document, headers }
