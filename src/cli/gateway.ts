@@ -41,6 +41,7 @@ export async function startEmbedded(config: Config, log: Logger): Promise<Embedd
       accessKey: config.gatewayAccessKey,
       secretKey: config.gatewaySecretKey,
     },
+    network: { epochSeconds: config.networkEpochSeconds, control: config.networkControl },
     log,
   }
   const services = await startServicesInWorker(options, endAtOnce).catch((error) => {

@@ -29,6 +29,21 @@ export function integer(min: number, max: number): Kind<number> {
   }
 }
 
+/** A number that may have a fraction. */
+export function decimal(min: number, max: number): Kind<number> {
+  const accepts = `${min} to ${max}`
+  const error = `must be a number from ${accepts}`
+  const digits = z
+    .string({ error })
+    .regex(/^\d{1,15}(\.\d{1,15})?$/, error)
+    .transform(Number)
+  return {
+    placeholder: 'number',
+    accepts,
+    schema: z.union([z.number(), digits], { error }).pipe(z.number().min(min, error).max(max, error)),
+  }
+}
+
 export function choice<const T extends string>(...values: readonly T[]): Kind<T> {
   const accepts = values.join(', ')
   return { placeholder: 'word', accepts, schema: z.enum(values, { error: `must be one of ${accepts}` }) }

@@ -2,7 +2,7 @@ import { defaultLimits } from '../limits.js'
 import { parseWebhook, parseWebhookSecret } from '../notifications/webhooks.js'
 import { addressing } from '../request/addressing.js'
 import { parseQuirks } from '../services/gateway/quirks.js'
-import { checkedText, choice, httpUrl, integer, type Kind, list, onOff, origin, text, url } from './kinds.js'
+import { checkedText, choice, decimal, httpUrl, integer, type Kind, list, onOff, origin, text, url } from './kinds.js'
 import { pluginUses } from './plugin-uses.js'
 
 /** One option, everything about it: it feeds the flags, the environment, the config file, the checks, `--help` and the README. */
@@ -18,7 +18,7 @@ export interface Option<T = unknown> {
   readonly secret?: true
 }
 
-type Group = 'Endpoint' | 'Gateway' | 'State' | 'Buckets' | 'Plugins' | 'Limits' | 'Logs'
+type Group = 'Endpoint' | 'Gateway' | 'Network' | 'State' | 'Buckets' | 'Plugins' | 'Limits' | 'Logs'
 
 interface Details {
   readonly help: string
@@ -122,6 +122,16 @@ export const options = Object.freeze({
   gatewayQuirks: option('Gateway', quirks, {
     default: 'none',
     help: 'Makes the embedded gateway behave as public deployments do: `legacy` is all of it, else single quirks by name.',
+  }),
+
+  networkEpochSeconds: option('Network', decimal(0.001, 86_400), {
+    default: 30,
+    unit: 'seconds',
+    help: 'Length of an epoch of the embedded storage network, in which the durations and states of deals are counted; 30 as in the real one.',
+  }),
+  networkControl: option('Network', onOff, {
+    default: false,
+    help: 'Let clients of the embedded gateway have time pass in the embedded storage network and break its providers: for tests and demonstrations.',
   }),
 
   data: option('State', path, { default: './dealgate-data', help: 'Folder of everything that is kept.' }),

@@ -7,7 +7,7 @@ type Rule = (
   value: <Name extends OptionName>(name: Name) => Config[Name],
 ) => readonly string[]
 
-const EMBEDDED_ONLY = ['gatewayHost', 'gatewayPort', 'gatewayQuirks'] as const
+const EMBEDDED_ONLY = ['gatewayHost', 'gatewayPort', 'gatewayQuirks', 'networkEpochSeconds', 'networkControl'] as const
 
 export const rules: readonly Rule[] = [
   (given) => together(given, 'accessKey', 'secretKey'),

@@ -6,8 +6,9 @@ export type Database = DatabaseSyncInstance
  * Opens (and creates) a database that survives `kill -9` and power failure: what a committed transaction wrote is on the disk
  * (https://www.sqlite.org/pragma.html#pragma_synchronous). Takes no lock for its lifetime: see `lockFolder`. With prepared statements about, SQLite holds a
  * closed connection's locks until they are collected as garbage, and a restart in the same process would meet them.
+ * @param migrate brings what an earlier version left into the form that `schema` expects
  */
-export function openDatabase(file: string, schema: string): Database {
+export function openDatabase(file: string, schema: string, migrate?: (db: Database) => void): Database {
   const db = new DatabaseSync(file)
   try {
     db.exec(`
@@ -16,11 +17,39 @@ export function openDatabase(file: string, schema: string): Database {
       PRAGMA foreign_keys = ON;
       PRAGMA cache_size = -32768;
     `)
+    migrate?.(db)
     db.exec(schema)
     return db
   } catch (error) {
     db.close()
     throw error
+  }
+}
+
+/** The database as it was at one moment. */
+export interface Snapshot {
+  readonly db: Database
+  close(): void
+}
+
+/** The state that was committed last, however long it is read and whatever is written meanwhile. To be closed soon: until then the write-ahead log only grows. */
+export function openSnapshot(file: string): Snapshot {
+  const db = new DatabaseSync(file, { readOnly: true })
+  try {
+    db.exec('BEGIN')
+    // The moment is that of the first read.
+    db.prepare('SELECT 1 FROM sqlite_schema').get()
+  } catch (error) {
+    db.close()
+    throw error
+  }
+  return {
+    db,
+    close: () => {
+      // Closing alone would not end the transaction before the statements are collected as garbage.
+      if (db.isTransaction) db.exec('ROLLBACK')
+      db.close()
+    },
   }
 }
 

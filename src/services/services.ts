@@ -3,11 +3,14 @@ import { join } from 'node:path'
 import { lockFolder } from './folder-lock.js'
 import { type GatewayOptions, type RunningGateway, startGateway } from './gateway/gateway.js'
 import { type ServicesLog, silentLog } from './log.js'
+import { type NetworkOptions, openNetwork } from './network/open.js'
 
 export interface ServicesOptions {
   /** Folder everything is kept in; made when it is not there. */
   readonly data: string
   readonly gateway: GatewayOptions
+  /** The storage network that deals are made in. */
+  readonly network?: NetworkOptions
   readonly log?: ServicesLog
 }
 
@@ -24,14 +27,25 @@ export async function startServices(options: ServicesOptions): Promise<Services>
   // A folder somebody else made stays as open as it is; what is in ours is closed.
   mkdirSync(options.data, { recursive: true, mode: 0o700 })
   const unlock = lockFolder(options.data)
+  const { data, log = silentLog } = options
   try {
-    const gateway = await startGateway(join(options.data, 'gateway'), options.gateway, options.log ?? silentLog)
-    let stopped: Promise<void> | undefined
-    const stop = (): Promise<void> => {
-      stopped ??= gateway.stop().finally(unlock)
-      return stopped
+    const opened = await openNetwork(join(data, 'network'), options.network ?? {}, log)
+    const { network } = opened
+    try {
+      const gateway = await startGateway(join(data, 'gateway'), options.gateway, opened, log)
+      let stopped: Promise<void> | undefined
+      const stop = (): Promise<void> => {
+        stopped ??= gateway
+          .stop()
+          .finally(() => network.stop())
+          .finally(unlock)
+        return stopped
+      }
+      return { gateway, stop }
+    } catch (error) {
+      await network.stop()
+      throw error
     }
-    return { gateway, stop }
   } catch (error) {
     unlock()
     throw error

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { type GatewayOptions, type Services, startServices } from '../../src/services/index.js'
+import { type GatewayOptions, type NetworkOptions, type Services, startServices } from '../../src/services/index.js'
 
 export interface Answer {
   readonly status: number
@@ -38,14 +38,22 @@ export function tempFolder(t: Test): string {
 }
 
 /** Services over a temp folder, stopped with the test, and a client that is logged in. */
-export async function startGateway(t: Test, gateway: Partial<GatewayOptions> = {}): Promise<Client> {
-  const services = await start(tempFolder(t), gateway)
+export async function startGateway(
+  t: Test,
+  gateway: Partial<GatewayOptions> = {},
+  network: NetworkOptions = {},
+): Promise<Client> {
+  const services = await start(tempFolder(t), gateway, network)
   t.teardown(() => services.stop())
   return connectTo(services, gateway.brand?.path)
 }
 
-export function start(data: string, gateway: Partial<GatewayOptions> = {}): Promise<Services> {
-  return startServices({ data, gateway: { host: '127.0.0.1', port: 0, quirks: [], ...gateway } })
+export function start(
+  data: string,
+  gateway: Partial<GatewayOptions> = {},
+  network: NetworkOptions = {},
+): Promise<Services> {
+  return startServices({ data, gateway: { host: '127.0.0.1', port: 0, quirks: [], ...gateway }, network })
 }
 
 export async function connectTo(services: Pick<Services, 'gateway'>, path = 'gateway'): Promise<Client> {

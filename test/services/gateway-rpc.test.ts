@@ -69,11 +69,7 @@ t.test('the protocol', async (t) => {
   t.match(await client.send('/gateway/webrpc'), { status: 405, headers: { allow: 'POST' } })
   t.equal((await client.send('/gateway/nothing')).status, 404)
   for (const [method, path] of [
-    ['POST', 'deal/b/o'],
-    ['POST', 'deals/b'],
     ['POST', 'offlinedeals/b'],
-    ['GET', 'retrieve/b/o'],
-    ['GET', 'bucket/retrieve/b'],
     ['GET', ''],
   ] as const) {
     const answer = await client.send(`/gateway/${path}`, { method })
@@ -259,7 +255,10 @@ t.test('information', async (t) => {
     MinioRuntime: /^Version: node .+ \| CPUs: \d+$/,
     MinioGlobalInfo: { isXL: false, isEnvRegion: true, serverRegion: 'eu' },
     MinioUserInfo: { isIAMUser: false },
-    MinioFeatures: ['paged-listing', 'object-head', 'exact-remove', 'any-key'],
+    MinioFeatures: [
+      ...['paged-listing', 'object-head', 'exact-remove', 'any-key'],
+      ...['deal-tokens', 'deal-status', 'deal-providers', 'deal-eviction'],
+    ],
     uiVersion: /^\d{4}-/,
   })
   await t.rejects(start(tempFolder(t), { brand: { path: 'a/b', header: 'x' } }), { name: 'RangeError' })
@@ -340,7 +339,7 @@ t.test('a scan gives what a listing is, and steps over what prefixes hide', asyn
         etag: '',
         contentType: '',
         headers: {},
-        inline: true,
+        bodyAt: 'index' as const,
       }
       objects.put(bucket, { ...row, key: Buffer.from(key) }, undefined)
     }

@@ -133,6 +133,28 @@ export const errorTable = {
     'The request signature we calculated does not match the signature you provided. Check your key and signing method.',
   ),
 
+  InvalidObjectState: row(
+    -32070,
+    403,
+    'InvalidObjectState',
+    'The object has no copy here, only in deals: bring it back with GET retrieve first.',
+  ),
+  InvalidDeal: row(-32071, 200, 'InvalidArgument', ({ value }) => String(value)),
+  DealFailed: row(-32072, 200, 'DealFailed', ({ value }) => String(value)),
+  BucketEmpty: row(-32073, 200, 'BucketEmpty', 'The bucket is empty: upload objects before making a deal of it.'),
+  InvalidBody: row(-32080, 400, 'InvalidRequest', ({ value }) => String(value)),
+  TokenReused: row(
+    -32074,
+    409,
+    'IdempotencyParameterMismatch',
+    'The client token belongs to another deal: send the same request again, or a new token with a new one.',
+  ),
+  UnknownToken: row(-32075, 404, 'NoSuchDeal', 'No deal was asked for with this client token.'),
+  NoSuchDeal: row(-32076, 404, 'NoSuchDeal', 'There is no such deal.'),
+  RetrievalFailed: row(-32077, 200, 'RetrievalFailed', ({ value }) => String(value)),
+  EvictionRefused: row(-32078, 409, 'EvictionRefused', ({ value }) => String(value)),
+  NetworkUnavailable: row(-32079, 503, 'ServiceUnavailable', ({ value }) => String(value)),
+
   StorageFull: row(
     -32060,
     507,

@@ -1,24 +1,19 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { Clock } from '../clock.js'
-import { openDatabase, Writer } from '../database.js'
+import { type Database, openDatabase } from '../database.js'
 import type { ServicesLog } from '../log.js'
+import type { OpenedNetwork } from '../network/open.js'
 import { makePrivateFolder } from '../private-file.js'
-import { Account, type KeyPair } from './access/account.js'
-import { Tokens } from './access/tokens.js'
-import { type Brand, namesOf, neutralBrand } from './brand.js'
+import type { KeyPair } from './access/account.js'
+import { assemble } from './assemble.js'
+import type { Brand } from './brand.js'
 import type { GatewayContext } from './context.js'
-import { type GatewayLimits, gatewayLimits } from './limits.js'
+import { dealSchema } from './deals/schema.js'
+import type { GatewayLimits } from './limits.js'
 import type { QuirkName } from './quirks.js'
 import { createGatewayServer } from './server.js'
-import { Blobs } from './store/blobs.js'
-import { Buckets } from './store/buckets.js'
-import { KeyRules } from './store/key-rules.js'
-import { ObjectStore } from './store/object-store.js'
-import { Objects } from './store/objects.js'
-import { Policies } from './store/policies.js'
-import { schema } from './store/schema.js'
+import { INDEX_FILE, migrate, schema } from './store/schema.js'
 
 export interface GatewayOptions {
   readonly host: string
@@ -46,85 +41,54 @@ export interface RunningGateway {
   stop(): Promise<void>
 }
 
-const URL_TOKEN_SECONDS = 5 * 60
-const SHORT_URL_TOKEN_SECONDS = 60
-
-/** Starts the gateway over a folder that nobody else uses. Rejects when the port is taken or the folder's content is not its own. */
-export async function startGateway(folder: string, options: GatewayOptions, log: ServicesLog): Promise<RunningGateway> {
+/**
+ * Starts the gateway over a folder that nobody else uses. Rejects when the port is taken or the folder's content is not its own.
+ * @param network is to be stopped by the caller, after the gateway
+ */
+export async function startGateway(
+  folder: string,
+  options: GatewayOptions,
+  network: OpenedNetwork,
+  log: ServicesLog,
+): Promise<RunningGateway> {
   makePrivateFolder(folder)
-  const db = openDatabase(join(folder, 'index.db'), schema)
+  const db = openDatabase(join(folder, INDEX_FILE), schema + dealSchema, migrate)
+  let context: GatewayContext | undefined
   try {
-    const context = assemble(folder, options, db, log)
+    context = assemble(folder, options, db, network, log)
+    await context.desk.recover()
     const server = createGatewayServer(context)
     await listen(server, options.host, options.port)
-    const sweeping = sweep(context)
-    const { port } = server.address() as AddressInfo
-    return {
-      url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}`,
-      port,
-      quirks: options.quirks ?? [],
-      credentials: async () => context.account.pair,
-      stop: async () => {
-        await close(server, context.limits.stopMs)
-        context.writer.close()
-        await context.blobs.close()
-        await sweeping
-        db.close()
-      },
-    }
+    return running(context, options, db, server)
   } catch (error) {
+    await context?.tasks.stop()
     db.close()
     throw error
   }
 }
 
-function assemble(
-  folder: string,
-  options: GatewayOptions,
-  db: ReturnType<typeof openDatabase>,
-  log: ServicesLog,
-): GatewayContext {
-  const quirks = new Set(options.quirks ?? [])
-  const clock = new Clock()
-  const configured = configuredPair(options)
-  const account = Account.open(folder, configured)
-  const writer = new Writer(db)
-  const buckets = new Buckets(db)
-  const objects = new Objects(db)
-  const rules = new KeyRules(quirks, buckets, objects)
-  const blobs = new Blobs(join(folder, 'objects'), clock, log)
+function running(context: GatewayContext, options: GatewayOptions, db: Database, server: Server): RunningGateway {
+  const sweeping = sweep(context)
+  const { port } = server.address() as AddressInfo
   return {
-    names: namesOf(options.brand ?? neutralBrand),
-    quirks,
-    region: options.region ?? '',
-    limits: { ...gatewayLimits, ...options.limits },
-    folder,
-    clock,
-    log,
-    account,
-    configuredKeys: configured !== undefined,
-    tokens: new Tokens(account, quirks.has('short-url-tokens') ? SHORT_URL_TOKEN_SECONDS : URL_TOKEN_SECONDS),
-    writer,
-    buckets,
-    policies: new Policies(db),
-    objects,
-    store: new ObjectStore(writer, buckets, objects, blobs, clock, rules),
-    blobs,
-    rules,
+    url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}`,
+    port,
+    quirks: options.quirks ?? [],
+    credentials: async () => context.account.pair,
+    stop: async () => {
+      await close(server, context.limits.stopMs)
+      await context.tasks.stop()
+      context.writer.close()
+      await context.blobs.close()
+      await sweeping
+      db.close()
+    },
   }
 }
 
-function configuredPair({ accessKey, secretKey }: GatewayOptions): KeyPair | undefined {
-  if (accessKey === undefined && secretKey === undefined) return undefined
-  if (accessKey === undefined || secretKey === undefined) {
-    throw new RangeError("The gateway's access key and secret key must be given both or not at all.")
-  }
-  return { accessKey, secretKey }
-}
-
-async function sweep({ blobs, objects, log }: GatewayContext): Promise<void> {
+async function sweep({ blobs, objects, holds, log }: GatewayContext): Promise<void> {
   try {
-    const removed = await blobs.sweep((generation) => objects.hasFile(generation))
+    const removed = await blobs.sweep((generation) => objects.hasFile(generation) || holds.isRetained(generation))
     if (removed > 0) log.info({ removed }, 'Removed files that uploads cut short had left.')
   } catch (error) {
     log.warn({ err: error }, 'Not all files that uploads cut short had left could be removed.')

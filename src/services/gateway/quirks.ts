@@ -32,6 +32,15 @@ export const quirks = {
   'small-metadata': 'at most 2 KiB of user metadata and 8 KiB of headers (generic-handlers.go)',
   'query-metadata': 'metadata is read from the query as well (handler-utils.go)',
   'moving-creation-date': "a bucket's creationDate moves when an entry at its root comes or goes (fs-v1.go)",
+  'plain-deals':
+    'deals as the interface has them: no client tokens and progress, no state of a deal, no list of providers, no eviction (web-router.go)',
+  'unchecked-deals':
+    'terms of deals are not looked at and FastRetrival is not known; what will not do fails in sending, a body that is not JSON of texts gets 200 and a text (SendDeal)',
+  'empty-bucket-deals': 'a deal is made of an empty bucket as well (SendDeals)',
+  'history-only': 'retrieving an object tells its deals and brings nothing back (RetrieveDeal)',
+  'retrieve-500': 'retrieving what no deal was made of fails with 500 (RetrieveDeal, RetrieveDeals)',
+  'retrieve-one-segment':
+    'retrieving takes the object as one path segment; a slash in its name must be percent-encoded, or the console page is served (web-router.go)',
 } as const satisfies Record<string, string>
 
 export type QuirkName = keyof typeof quirks
@@ -57,17 +66,34 @@ export function parseQuirks(text: string): readonly QuirkName[] {
 }
 
 /** What the gateway does beyond the specification. Advertised in web.ServerInfo, because a client relies on it. */
-export type Feature = 'paged-listing' | 'object-head' | 'exact-remove' | 'any-key'
+export type Feature =
+  | 'paged-listing'
+  | 'object-head'
+  | 'exact-remove'
+  | 'any-key'
+  | 'deal-tokens'
+  | 'deal-status'
+  | 'deal-providers'
+  | 'deal-eviction'
+  | 'network-control'
 
 const contradictions: Record<Feature, readonly QuirkName[]> = {
   'paged-listing': ['one-level-listing', 'unsorted-listing', 'year-one-prefixes', 'random-etags'],
   'object-head': ['ignore-range', 'no-head', 'no-upload-etag', 'random-etags', 'forced-disposition'],
   'exact-remove': ['recursive-remove'],
   'any-key': ['strict-keys'],
+  'deal-tokens': ['plain-deals'],
+  'deal-status': ['plain-deals'],
+  'deal-providers': ['plain-deals'],
+  // What cannot be brought back is not to be given up.
+  'deal-eviction': ['plain-deals', 'history-only'],
+  'network-control': ['plain-deals'],
 }
 
-export function featuresOf(active: ReadonlySet<QuirkName>): Feature[] {
+/** @param controlled whether the storage network can be told what to do */
+export function featuresOf(active: ReadonlySet<QuirkName>, controlled: boolean): Feature[] {
   return (Object.keys(contradictions) as Feature[]).filter(
-    (feature) => !contradictions[feature].some((quirk) => active.has(quirk)),
+    (feature) =>
+      (feature !== 'network-control' || controlled) && !contradictions[feature].some((quirk) => active.has(quirk)),
   )
 }

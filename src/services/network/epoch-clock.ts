@@ -22,7 +22,7 @@ export const epochSchema = `
 export interface EpochClockOptions {
   /** 0.001 to 86400; default 30, Filecoin's. Another length than in an earlier life counts from now on: the epoch itself never jumps. */
   readonly epochSeconds?: number
-  /** The epoch stands still but for `advance`; for tests and demonstrations. */
+  /** Time alone moves no epoch, only `advance` does; for tests and demonstrations. */
   readonly virtual?: boolean
   /** ms since 1970; default the system's clock. */
   readonly now?: () => number
@@ -77,9 +77,8 @@ export class EpochClock {
     return this.#latest
   }
 
-  /** Durable when it resolves. Rejects with RangeError when the clock is not virtual, or `epochs` is not a whole number above 0. */
+  /** It is so many epochs later from now on, and goes on from there. Durable when it resolves. Rejects with RangeError unless `epochs` is a whole number above 0. */
   async advance(epochs: number): Promise<void> {
-    if (!this.virtual) throw new RangeError('Only a virtual clock can be advanced.')
     if (!Number.isSafeInteger(epochs) || epochs < 1)
       throw new RangeError('Epochs to advance by: a whole number above 0.')
     await this.#writer.run(() => this.#advance.run(epochs))

@@ -156,15 +156,16 @@ t.test('epochs follow the clock, also through a life of another pace', async (t)
   nowMs -= 3_600_000
   t.equal(network.epoch(), 2881, 'not back')
   nowMs += 3_600_000
-  await t.rejects(network.control.advance(1), /Only a virtual clock/)
+  await network.control.advance(1)
+  t.equal(network.epoch(), 2882, 'one ahead of the time')
   const asked = ask('deal')
   const { dealCid } = await network.deal(asked)
   await network.stop()
 
   network = await open(t, folder, { virtual: false, now, epochSeconds: 0.001 })
-  t.equal(network.epoch(), 2881)
+  t.equal(network.epoch(), 2882)
   nowMs += 10
-  t.match(await network.status(dealCid), { state: 'StorageDealActive', epoch: 2891 })
+  t.match(await network.status(dealCid), { state: 'StorageDealActive', epoch: 2892 })
   await network.stop()
   nowMs += terms.duration
   network = await open(t, folder, { virtual: false, now, epochSeconds: 0.001 })

@@ -1,5 +1,13 @@
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
+import type { Feature } from '../quirks.js'
+import { evictObject } from '../rest/deals/evict.js'
+import { dealOfBucket, dealOfObject } from '../rest/deals/make.js'
+import { networkControl } from '../rest/deals/network-control.js'
+import { dealProgress } from '../rest/deals/progress.js'
+import { listProviders } from '../rest/deals/providers.js'
+import { retrieveBucket, retrieveObject } from '../rest/deals/retrieve.js'
+import { dealStatus } from '../rest/deals/status.js'
 import { download } from '../rest/download.js'
 import { notYet } from '../rest/not-implemented.js'
 import { sharedObject } from '../rest/shared-object.js'
@@ -12,6 +20,8 @@ import { replyRestError, replyXmlError } from './reply-error.js'
 import { splitFirst } from './target.js'
 
 interface Endpoint {
+  /** Without which there is no such endpoint. */
+  readonly feature?: Feature
   readonly methods: readonly string[]
   /** @param rest what follows the endpoint's name in the path, percent-encoded */
   readonly handle: (exchange: Exchange, rest: string) => Promise<void> | void
@@ -22,11 +32,16 @@ const endpoints: Readonly<Record<string, Endpoint>> = {
   webrpc: { methods: ['POST'], handle: webrpc },
   upload: { methods: ['PUT'], handle: upload },
   download: { methods: ['GET', 'HEAD'], handle: download },
-  deal: { methods: ['POST'], handle: notYet('Backing an object up as a deal') },
-  deals: { methods: ['POST'], handle: notYet('Backing a bucket up as a deal') },
+  deal: { methods: ['POST'], handle: dealOfObject },
+  deals: { methods: ['POST'], handle: dealOfBucket },
   offlinedeals: { methods: ['POST'], handle: notYet('Backing a bucket up as an offline deal') },
-  retrieve: { methods: ['GET'], handle: notYet('Retrieving an object') },
-  bucket: { methods: ['GET'], handle: notYet('Retrieving a bucket') },
+  retrieve: { methods: ['GET'], handle: retrieveObject },
+  bucket: { methods: ['GET'], handle: retrieveBucket },
+  dealprogress: { feature: 'deal-tokens', methods: ['GET'], handle: dealProgress },
+  dealstatus: { feature: 'deal-status', methods: ['GET'], handle: dealStatus },
+  providers: { feature: 'deal-providers', methods: ['GET'], handle: listProviders },
+  evict: { feature: 'deal-eviction', methods: ['POST'], handle: evictObject },
+  network: { feature: 'network-control', methods: ['POST'], handle: networkControl },
 }
 
 /** Hands the request to whom it belongs. */
@@ -38,7 +53,7 @@ export async function route(exchange: Exchange): Promise<void> {
     return replyXmlError(exchange, new GatewayError(kind))
   }
   const [name, rest] = splitFirst(target.path.slice(context.names.path.length + 2))
-  const endpoint = Object.hasOwn(endpoints, name) ? endpoints[name] : undefined
+  const endpoint = endpointOf(name, context)
   const method = request.method ?? ''
   if (endpoint !== undefined && accepts(endpoint, method, context)) {
     try {
@@ -57,6 +72,11 @@ export async function route(exchange: Exchange): Promise<void> {
   } else {
     replyRestError(exchange, new GatewayError('NotFound'))
   }
+}
+
+function endpointOf(name: string, { features }: GatewayContext): Endpoint | undefined {
+  const endpoint = Object.hasOwn(endpoints, name) ? endpoints[name] : undefined
+  return endpoint?.feature === undefined || features.has(endpoint.feature) ? endpoint : undefined
 }
 
 function accepts(endpoint: Endpoint, method: string, { quirks }: GatewayContext): boolean {

@@ -33,6 +33,7 @@ export function objectHeaders({ names, quirks }: GatewayContext, row: ObjectRow,
   if (!quirks.has('no-upload-etag')) {
     list.push(`${names.header}generation`, row.generation, `${names.header}last-modified`, row.modified)
   }
+  if (row.bodyAt === 'network') list.push(`${names.header}storage-state`, 'cold')
   for (const [name, value] of Object.entries(values)) list.push(name, value)
   return list
 }

@@ -43,7 +43,8 @@ async function openObject({ context, request }: Exchange, bucket: BucketRow, key
     const row = context.objects.find(bucket.id, key)
     if (row === undefined) throw new GatewayError('NoSuchKey')
     if (request.method === 'HEAD') return { row }
-    if (row.inline) {
+    if (row.bodyAt === 'network') throw new GatewayError('InvalidObjectState')
+    if (row.bodyAt === 'index') {
       const body = context.objects.inlineBody(row.generation)
       if (body === undefined) throw new Error(`The index has lost the body of generation ${row.generation}.`)
       return { row, body }

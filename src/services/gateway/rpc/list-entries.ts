@@ -24,9 +24,10 @@ export function describeEntries(context: GatewayContext, query: ScanQuery, page:
   ]
 }
 
-function describeObject({ key, modified, size, contentType, etag, generation }: ListedObject, bare: boolean): object {
+function describeObject(object: ListedObject, bare: boolean): object {
+  const { key, modified, size, contentType, etag, generation, bodyAt } = object
   const spec = { name: key.toString(), lastModified: modified, size, contentType }
-  return bare ? spec : { ...spec, etag, generation }
+  return bare ? spec : { ...spec, etag, generation, ...(bodyAt === 'network' && { cold: true }) }
 }
 
 /** The time of a prefix is that of the first object beneath it. */

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { arch, availableParallelism, hostname, platform } from 'node:os'
 import { z } from 'zod'
-import { featuresOf } from '../quirks.js'
 import { defineMethod } from './method.js'
 
 /** Backend type FS, as MinIO numbers them (cmd/object-api-datatypes.go). */
@@ -52,7 +51,7 @@ export const serverInfo = defineMethod({
         serverRegion: context.region,
       },
       [`${member}UserInfo`]: { isIAMUser: false },
-      ...featureMember(`${member}Features`, featuresOf(context.quirks)),
+      ...featureMember(`${member}Features`, [...context.features]),
     }
   },
 })

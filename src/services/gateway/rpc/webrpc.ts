@@ -1,11 +1,10 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { setImmediate } from 'node:timers/promises'
 import { errorTable } from '../error-table.js'
 import { GatewayError } from '../errors.js'
+import { collect } from '../http/collect.js'
 import type { Exchange } from '../http/exchange.js'
 import { reply, replyText } from '../http/reply.js'
 import { asGatewayError } from '../http/reply-error.js'
-import { receive } from '../rest/receive.js'
+import { sendParts } from '../http/send-parts.js'
 import { type RpcMethod, type RpcResult, StreamedResult, UI_VERSION } from './method.js'
 import { methods } from './methods.js'
 import {
@@ -84,61 +83,16 @@ async function finishSilently(exchange: Exchange, result: RpcResult | StreamedRe
   reply(exchange, 200, JSON_TYPE)
 }
 
-/** Sends a long result part by part. What fails after the first part cuts the connection: half a result must not pass for the whole. */
-async function stream(exchange: Exchange, id: unknown, result: StreamedResult): Promise<void> {
-  const { response } = exchange
-  const parts = result.parts[Symbol.asyncIterator]()
-  let part = await parts.next()
-  response.writeHead(200, JSON_TYPE)
-  try {
-    response.write('{"jsonrpc":"2.0","result":')
-    while (!part.done) {
-      if (response.destroyed) return
-      if (response.write(part.value)) await setImmediate()
-      else await drained(response)
-      part = await parts.next()
-    }
-    response.end(`,"id":${JSON.stringify(id)}}`)
-  } catch (error) {
-    asGatewayError(error, exchange)
-    response.destroy()
+/** Sends a long result part by part. */
+function stream(exchange: Exchange, id: unknown, result: StreamedResult): Promise<void> {
+  return sendParts(exchange, JSON_TYPE, inEnvelope(id, result))
+}
+
+async function* inEnvelope(id: unknown, { parts }: StreamedResult): AsyncGenerator<string> {
+  let start = '{"jsonrpc":"2.0","result":'
+  for await (const part of parts) {
+    yield start + part
+    start = ''
   }
-}
-
-/** Resolves when more may be written, or nothing can be any more. */
-function drained(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      response.off('drain', done).off('close', done)
-      resolve()
-    }
-    response.on('drain', done).on('close', done)
-  })
-}
-
-async function collect({ context, request, body }: Exchange, most: number): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > most) throw new GatewayError('EntityTooLarge')
-  body.open()
-  return receiveAtMost(request, most, context.limits.uploadIdleMs)
-}
-
-/** A body of unknown length up to a bound. */
-async function receiveAtMost(request: IncomingMessage, most: number, idleMs: number): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let size = 0
-  const tooLarge = (): Promise<void> => Promise.reject(new GatewayError('EntityTooLarge'))
-  await receive(
-    request,
-    undefined,
-    {
-      write(chunk) {
-        chunks.push(chunk)
-        size += chunk.length
-        return size <= most
-      },
-      ready: tooLarge,
-    },
-    idleMs,
-  )
-  return Buffer.concat(chunks)
+  yield `,"id":${JSON.stringify(id)}}`
 }

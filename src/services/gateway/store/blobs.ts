@@ -19,7 +19,8 @@ export class Blobs {
   readonly #log: ServicesLog
   /** Files that have no row yet. */
   readonly #underway = new Set<string>()
-  readonly #removals = new Set<Promise<void>>()
+  /** By generation. */
+  readonly #removals = new Map<string, Promise<void>>()
   #stopping = false
 
   constructor(root: string, clock: Clock, log: ServicesLog) {
@@ -38,8 +39,7 @@ export class Blobs {
   }
 
   /** To be ended with `settled`, after the row is committed, or with `discard`. */
-  async create(): Promise<BlobFile> {
-    const generation = this.newGeneration()
+  async create(generation = this.newGeneration()): Promise<BlobFile> {
     this.#underway.add(generation)
     try {
       return await BlobFile.create(generation, this.#folder(generation), this.path(generation))
@@ -47,6 +47,15 @@ export class Blobs {
       this.#underway.delete(generation)
       throw error
     }
+  }
+
+  /** The same for a body whose file was discarded. One at a time for each generation. */
+  async recreate(generation: string): Promise<BlobFile> {
+    await this.#removals.get(generation)
+    // What a crash has left, before the sweep comes to it.
+    this.discard(generation)
+    await this.#removals.get(generation)
+    return this.create(generation)
   }
 
   settled(generation: string): void {
@@ -59,15 +68,16 @@ export class Blobs {
 
   /** Removes the file in the background; downloads that have it open go on to its end. */
   discard(generation: string): void {
+    if (this.#removals.has(generation)) return
     const removal = unlink(this.path(generation))
       .catch((error) => {
         if (error.code !== 'ENOENT') this.#log.warn({ err: error }, 'A body file could not be removed.')
       })
       .then(() => {
         this.#underway.delete(generation)
-        this.#removals.delete(removal)
+        this.#removals.delete(generation)
       })
-    this.#removals.add(removal)
+    this.#removals.set(generation, removal)
   }
 
   /** Removes files that no row names. Resolves with how many there were. Meant to run beside everything else. */
@@ -79,7 +89,9 @@ export class Blobs {
         if (this.#stopping) break
         // No await between the two: an upload either is under way or has its row.
         if (this.#underway.has(name) || hasRow(name)) continue
-        if (await removed(join(this.#root, folder, name))) count++
+        this.discard(name)
+        await this.#removals.get(name)
+        count++
       }
     }
     return count
@@ -88,7 +100,7 @@ export class Blobs {
   /** Resolves when nothing is being removed any more. */
   async close(): Promise<void> {
     this.#stopping = true
-    await Promise.all(this.#removals)
+    await Promise.all(this.#removals.values())
   }
 
   path(generation: string): string {
@@ -97,16 +109,5 @@ export class Blobs {
 
   #folder(generation: string): string {
     return join(this.#root, generation.slice(-2))
-  }
-}
-
-/** False when there is no such file any more. */
-async function removed(path: string): Promise<boolean> {
-  try {
-    await unlink(path)
-    return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
-    throw error
   }
 }

@@ -3,8 +3,9 @@ import type { Writer } from '../../database.js'
 import { GatewayError } from '../errors.js'
 import type { Blobs } from './blobs.js'
 import type { BucketRow, Buckets } from './buckets.js'
+import type { Holds } from './holds.js'
 import type { KeyRules } from './key-rules.js'
-import type { Freed, ObjectRow, Objects } from './objects.js'
+import { bytesHere, type Freed, type ObjectRow, type Objects } from './objects.js'
 import { above } from './scan.js'
 
 /** An object whose body has arrived in full. */
@@ -19,6 +20,9 @@ export interface Draft {
   readonly body?: Buffer
 }
 
+/** Names of files that lost their object, to be discarded once that is committed. */
+type Files = readonly string[]
+
 /** Rows removed in one transaction at most. */
 const REMOVE_BATCH = 500
 
@@ -30,23 +34,33 @@ export class ObjectStore {
   readonly #blobs: Blobs
   readonly #clock: Clock
   readonly #rules: KeyRules
+  readonly #holds: Holds
 
-  constructor(writer: Writer, buckets: Buckets, objects: Objects, blobs: Blobs, clock: Clock, rules: KeyRules) {
+  constructor(
+    writer: Writer,
+    buckets: Buckets,
+    objects: Objects,
+    blobs: Blobs,
+    clock: Clock,
+    rules: KeyRules,
+    holds: Holds,
+  ) {
     this.#writer = writer
     this.#buckets = buckets
     this.#objects = objects
     this.#blobs = blobs
     this.#clock = clock
     this.#rules = rules
+    this.#holds = holds
   }
 
   /** Puts the object in the place of one of the same key. On failure a file the draft came with is discarded. */
   async put(bucket: BucketRow, draft: Draft): Promise<ObjectRow> {
     const inline = draft.body !== undefined
     try {
-      const { row, freed } = await this.#writer.run(() => this.#put(bucket, draft))
+      const { row, files } = await this.#writer.run(() => this.#put(bucket, draft))
       if (!inline) this.#blobs.settled(draft.generation)
-      this.#discard(freed)
+      this.#discard(files)
       return row
     } catch (error) {
       if (!inline) this.#blobs.discard(draft.generation)
@@ -75,20 +89,28 @@ export class ObjectStore {
     }
   }
 
-  #put(bucket: BucketRow, draft: Draft): { row: ObjectRow; freed: Freed | undefined } {
+  #put(bucket: BucketRow, draft: Draft): { row: ObjectRow; files: Files } {
     this.#mustStillBe(bucket)
     this.#rules.mayPut(bucket.id, draft.key, draft.size)
     const freed = this.#objects.remove(bucket.id, draft.key)
     const { body, ...rest } = draft
-    const row: ObjectRow = { ...rest, modified: rfc3339(this.#clock.now()), inline: body !== undefined }
+    const row: ObjectRow = {
+      ...rest,
+      modified: rfc3339(this.#clock.now()),
+      bodyAt: body === undefined ? 'file' : 'index',
+    }
     if (freed === undefined) this.#rules.entryChanged(bucket.id, draft.key, row.modified)
     this.#objects.put(bucket.id, row, body)
-    this.#buckets.count(bucket.id, freed === undefined ? 1 : 0, draft.size - (freed?.size ?? 0))
-    return { row, freed }
+    this.#buckets.count(
+      bucket.id,
+      freed === undefined ? 1 : 0,
+      draft.size - (freed === undefined ? 0 : bytesHere(freed)),
+    )
+    return { row, files: freed === undefined ? [] : this.#letGo(bucket, [freed]) }
   }
 
   async #removeBatch(bucket: BucketRow, keys: () => readonly Buffer[]): Promise<number> {
-    const { freed, pruned } = await this.#writer.run(() => {
+    const { removed, files } = await this.#writer.run(() => {
       this.#mustStillBe(bucket)
       const freed: Freed[] = []
       const pruned: Freed[] = []
@@ -103,12 +125,12 @@ export class ObjectStore {
         this.#rules.entryChanged(bucket.id, key, rfc3339(this.#clock.now()))
       }
       const gone = [...freed, ...pruned]
-      const bytes = gone.reduce((sum, { size }) => sum + size, 0)
+      const bytes = gone.reduce((sum, one) => sum + bytesHere(one), 0)
       if (gone.length > 0) this.#buckets.count(bucket.id, -gone.length, -bytes)
-      return { freed, pruned }
+      return { removed: freed.length, files: this.#letGo(bucket, gone) }
     })
-    for (const one of [...freed, ...pruned]) this.#discard(one)
-    return freed.length
+    this.#discard(files)
+    return removed
   }
 
   /** The bucket may have been deleted, and made again, while a body was on its way. */
@@ -117,7 +139,11 @@ export class ObjectStore {
       throw new GatewayError('NoSuchBucket', { bucket: bucket.name })
   }
 
-  #discard(freed: Freed | undefined): void {
-    if (freed !== undefined && !freed.inline) this.#blobs.discard(freed.generation)
+  #letGo(bucket: BucketRow, freed: readonly Freed[]): Files {
+    return freed.filter((one) => this.#holds.letGo(bucket.id, one)).map(({ generation }) => generation)
+  }
+
+  #discard(files: Files): void {
+    for (const generation of files) this.#blobs.discard(generation)
   }
 }

@@ -1,5 +1,10 @@
 import type { Database } from '../../database.js'
 
+/** Where a body lies, by the number that stands for it: in a file named by the generation, in the index, or nowhere here but in deals. */
+const places = ['file', 'index', 'network'] as const
+
+export type BodyAt = (typeof places)[number]
+
 /** What a listing tells of an object. */
 export interface ListedObject {
   /** UTF-8. */
@@ -12,20 +17,24 @@ export interface ListedObject {
   /** Unquoted. */
   readonly etag: string
   readonly contentType: string
+  readonly bodyAt: BodyAt
 }
 
 export interface ObjectRow extends ListedObject {
   /** Headers to give back on download, by lower-case name; values hold one character for each byte. */
   readonly headers: Readonly<Record<string, string>>
-  /** True when the body lies in the index, false when in a file named by the generation. */
-  readonly inline: boolean
 }
 
 /** A body that lost its row, and where it lies. */
 export interface Freed {
   readonly generation: string
-  readonly inline: boolean
+  readonly bodyAt: BodyAt
   readonly size: number
+}
+
+/** Bytes that the body takes on the disk. */
+export function bytesHere({ bodyAt, size }: Pick<Freed, 'bodyAt' | 'size'>): number {
+  return bodyAt === 'network' ? 0 : size
 }
 
 /**
@@ -47,7 +56,7 @@ export const groupedPage = `
     )
     FROM walk WHERE walk.key IS NOT NULL LIMIT ?4
   )
-  SELECT o.key, o.size, o.modified, o.generation, o.etag, o.content_type
+  SELECT o.key, o.size, o.modified, o.generation, o.etag, o.content_type, o.body_at
   FROM walk CROSS JOIN objects AS o ON o.bucket = ?1 AND o.key = walk.key
 `
 
@@ -59,6 +68,7 @@ export class Objects {
   readonly #body
   readonly #putBody
   readonly #removeBody
+  readonly #move
   readonly #page
   readonly #groupedPage
   readonly #hasFile
@@ -66,22 +76,25 @@ export class Objects {
 
   constructor(db: Database) {
     this.#find = db.prepare(
-      'SELECT key, size, modified, generation, etag, content_type AS contentType, headers, inline FROM objects WHERE bucket = ? AND key = ?',
+      'SELECT key, size, modified, generation, etag, content_type AS contentType, headers, body_at AS bodyAt FROM objects WHERE bucket = ? AND key = ?',
     )
     this.#put = db.prepare(
-      'INSERT INTO objects (bucket, key, size, modified, generation, etag, content_type, headers, inline) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      'INSERT INTO objects (bucket, key, size, modified, generation, etag, content_type, headers, body_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
-    this.#remove = db.prepare('DELETE FROM objects WHERE bucket = ? AND key = ? RETURNING generation, inline, size')
+    this.#remove = db.prepare(
+      'DELETE FROM objects WHERE bucket = ? AND key = ? RETURNING generation, body_at AS bodyAt, size',
+    )
     this.#body = db.prepare('SELECT body FROM bodies WHERE generation = ?')
     this.#putBody = db.prepare('INSERT INTO bodies (generation, body) VALUES (?, ?)')
     this.#removeBody = db.prepare('DELETE FROM bodies WHERE generation = ?')
+    this.#move = db.prepare('UPDATE objects SET body_at = ? WHERE bucket = ? AND key = ?')
     this.#page = db.prepare(
-      'SELECT key, size, modified, generation, etag, content_type FROM objects WHERE bucket = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?',
+      'SELECT key, size, modified, generation, etag, content_type, body_at FROM objects WHERE bucket = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?',
     )
     this.#page.setReturnArrays(true)
     this.#groupedPage = db.prepare(groupedPage)
     this.#groupedPage.setReturnArrays(true)
-    this.#hasFile = db.prepare('SELECT 1 FROM objects WHERE generation = ? AND inline = 0')
+    this.#hasFile = db.prepare('SELECT 1 FROM objects WHERE generation = ? AND body_at = 0')
     this.#within = db.prepare('SELECT 1 FROM objects WHERE bucket = ? AND key >= ? AND key < ? LIMIT 1')
   }
 
@@ -92,25 +105,33 @@ export class Objects {
       ...row,
       key,
       headers: row.headers === null ? {} : JSON.parse(row.headers),
-      inline: row.inline === 1,
+      bodyAt: placeOf(row.bodyAt),
     }
   }
 
   /** An object of this key must have been taken out with `remove`. */
   put(bucket: number, row: ObjectRow, body: Buffer | undefined): void {
     const headers = Object.keys(row.headers).length === 0 ? null : JSON.stringify(row.headers)
-    const { key, size, modified, generation, etag, contentType } = row
-    this.#put.run(bucket, key, size, modified, generation, etag, contentType, headers, body === undefined ? 0 : 1)
+    const { key, size, modified, generation, etag, contentType, bodyAt } = row
+    this.#put.run(bucket, key, size, modified, generation, etag, contentType, headers, places.indexOf(bodyAt))
     if (body !== undefined) this.#putBody.run(generation, body)
   }
 
-  /** Takes the row and an inline body; the caller discards a file once that is committed. */
+  /** Says where the body of this object lies from now on; `body` when that is the index. */
+  move(bucket: number, { key, generation }: ObjectRow, bodyAt: BodyAt, body?: Buffer): void {
+    this.#move.run(places.indexOf(bodyAt), bucket, key)
+    if (body !== undefined) this.#putBody.run(generation, body)
+  }
+
+  /** Takes the row, and leaves the body to the caller. */
   remove(bucket: number, key: Buffer): Freed | undefined {
     const row = this.#remove.get(bucket, key)
     if (row === undefined) return undefined
-    const freed: Freed = { generation: row.generation, inline: row.inline === 1, size: row.size }
-    if (freed.inline) this.#removeBody.run(freed.generation)
-    return freed
+    return { generation: row.generation, bodyAt: placeOf(row.bodyAt), size: row.size }
+  }
+
+  removeBody(generation: string): void {
+    this.#removeBody.run(generation)
   }
 
   inlineBody(generation: string): Buffer | undefined {
@@ -146,10 +167,16 @@ export class Objects {
   }
 }
 
-type ListedRow = [Uint8Array, number, string, string, string, string]
+type ListedRow = [Uint8Array, number, string, string, string, string, number]
 
-function listed([key, size, modified, generation, etag, contentType]: ListedRow): ListedObject {
-  return { key: asBuffer(key), size, modified, generation, etag, contentType }
+function listed([key, size, modified, generation, etag, contentType, bodyAt]: ListedRow): ListedObject {
+  return { key: asBuffer(key), size, modified, generation, etag, contentType, bodyAt: placeOf(bodyAt) }
+}
+
+function placeOf(number: number): BodyAt {
+  const place = places[number]
+  if (place === undefined) throw new Error(`The index names a place of bodies that there is not: ${number}.`)
+  return place
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

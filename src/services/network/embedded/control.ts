@@ -15,7 +15,7 @@ export interface NetworkControl {
   setFault(minerId: string, fault: Fault, on: boolean): Promise<void>
   /** Those that are on. */
   faults(): readonly ProviderFault[]
-  /** Resolves when it is that many epochs later, and what ended by then is dropped. Rejects with RangeError unless the clock is virtual. */
+  /** Resolves when it is that many epochs later, and what ended by then is dropped. Rejects with RangeError unless that is a whole number above 0. */
   advance(epochs: number): Promise<void>
 }
 

@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto'
+import { NetworkError } from '../../network/network.js'
+import { Turns } from '../../network/turns.js'
+import type { GatewayContext } from '../context.js'
+import type { BucketRow } from '../store/buckets.js'
+import type { ObjectRow } from '../store/objects.js'
+import { firstThatDoes } from './copies-in-deals.js'
+import type { HeldCopy } from './manifest.js'
+
+type Tools = Pick<GatewayContext, 'manifest' | 'network' | 'log' | 'objects' | 'blobs' | 'copies' | 'limits' | 'tasks'>
+
+/** Objects brought back at the same time; the others wait. */
+const AT_ONCE = 8
+
+/** Takes back the bodies of cold objects, each once at a time however many ask for it. */
+export class BringBack {
+  readonly #tools: Tools
+  readonly #turns = new Turns(AT_ONCE)
+  /** By generation. */
+  readonly #running = new Map<string, Promise<void>>()
+
+  constructor(tools: Tools) {
+    this.#tools = tools
+  }
+
+  /**
+   * Resolves when the object of this key has its body here; its generation does not change. Does nothing when it has, or when it is overwritten or removed
+   * meanwhile. Throws GatewayError RetrievalFailed when no deal delivers.
+   */
+  run(bucket: BucketRow, key: Buffer): Promise<void> {
+    const row = this.#tools.objects.find(bucket.id, key)
+    if (row?.bodyAt !== 'network') return Promise.resolve()
+    const running = this.#running.get(row.generation)
+    if (running !== undefined) return running
+    const started = this.#tools.tasks
+      .run((signal) => this.#turns.run(() => this.#bringBack(bucket, row, signal), signal))
+      .finally(() => this.#running.delete(row.generation))
+    this.#running.set(row.generation, started)
+    return started
+  }
+
+  async #bringBack(bucket: BucketRow, row: ObjectRow, signal: AbortSignal): Promise<void> {
+    const { copies, limits } = this.#tools
+    const small = row.size <= limits.inlineBytes
+    const body = await firstThatDoes(this.#tools, row.generation, (copy) =>
+      small ? this.#toMemory(row, copy, signal) : this.#toFile(row, copy, signal),
+    )
+    await copies.bringBack(bucket, row.key, row.generation, body)
+  }
+
+  async #toMemory(row: ObjectRow, copy: HeldCopy, signal: AbortSignal): Promise<Buffer> {
+    const chunks: Uint8Array[] = []
+    await this.#read(row, copy, signal, async (chunk) => {
+      chunks.push(chunk)
+    })
+    return Buffer.concat(chunks)
+  }
+
+  async #toFile(row: ObjectRow, copy: HeldCopy, signal: AbortSignal): Promise<undefined> {
+    const { blobs } = this.#tools
+    const file = await blobs.recreate(row.generation)
+    try {
+      await this.#read(row, copy, signal, async (chunk) => {
+        if (!file.write(chunk)) await file.ready()
+      })
+      await file.finish()
+    } catch (error) {
+      await file.abandon()
+      blobs.discard(row.generation)
+      throw error
+    }
+  }
+
+  /** Hands over all of the body, and throws NetworkError when it is not that of the object. */
+  async #read(
+    { size, etag }: ObjectRow,
+    { dealCid, minerId, file }: HeldCopy,
+    signal: AbortSignal,
+    take: (chunk: Buffer) => Promise<void>,
+  ): Promise<void> {
+    const md5 = isMd5(etag) ? createHash('md5') : undefined
+    let received = 0
+    for await (const chunk of this.#tools.network.retrieve(dealCid, file, signal)) {
+      received += chunk.length
+      if (received > size) break
+      md5?.update(chunk)
+      await take(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length))
+    }
+    if (received !== size || (md5 !== undefined && md5.digest('hex') !== etag)) {
+      throw new NetworkError('NotRetrievable', `What provider ${minerId} delivered is not the object.`)
+    }
+  }
+}
+
+/** ETags of multipart uploads, for example, are no digest of the body. */
+export function isMd5(etag: string): boolean {
+  return /^[0-9a-f]{32}$/.test(etag)
+}

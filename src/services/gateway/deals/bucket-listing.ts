@@ -1,0 +1,40 @@
+import { openSnapshot } from '../../database.js'
+import type { ManifestFile } from './manifest.js'
+
+const PAGE = 1000
+
+/** The objects of a bucket as it was at one moment, page by page in the byte order of their keys. */
+export interface BucketListing {
+  pages(): Iterable<ManifestFile[]>
+  close(): void
+}
+
+/**
+ * Lists a bucket as it is now, whatever happens to it while the pages are read. To be called outside of transactions, and closed soon.
+ * @param file the database of the index
+ */
+export function openBucketListing(file: string, bucket: number): BucketListing {
+  const snapshot = openSnapshot(file)
+  const page = snapshot.db.prepare(
+    'SELECT key, generation, size, etag FROM objects WHERE bucket = ? AND key > ? ORDER BY key LIMIT ?',
+  )
+  return {
+    *pages() {
+      let after = Buffer.alloc(0)
+      for (;;) {
+        const rows = page.all(bucket, after, PAGE) as {
+          key: Uint8Array
+          generation: string
+          size: number
+          etag: string
+        }[]
+        const files = rows.map((row) => ({ ...row, key: Buffer.from(row.key) }))
+        if (files.length > 0) yield files
+        const last = files.at(-1)
+        if (last === undefined || files.length < PAGE) return
+        after = last.key
+      }
+    },
+    close: snapshot.close,
+  }
+}

@@ -1,0 +1,159 @@
+import { join } from 'node:path'
+import { rfc3339 } from '../../clock.js'
+import { type DealProgress, type MadeDeal, NetworkError } from '../../network/network.js'
+import type { GatewayContext } from '../context.js'
+import { GatewayError } from '../errors.js'
+import type { Hold } from '../store/holds.js'
+import { INDEX_FILE } from '../store/schema.js'
+import { openBucketListing } from './bucket-listing.js'
+import type { CompleteDeal, DealAsk, DealRow } from './deals.js'
+import type { ManifestFile } from './manifest.js'
+import { PackingList } from './packing-list.js'
+
+export type MakerTools = Pick<
+  GatewayContext,
+  | 'deals'
+  | 'manifest'
+  | 'network'
+  | 'log'
+  | 'buckets'
+  | 'objects'
+  | 'blobs'
+  | 'holds'
+  | 'writer'
+  | 'quirks'
+  | 'clock'
+  | 'folder'
+>
+
+/** Rows removed in one transaction at most. */
+const REMOVE_BATCH = 500
+
+/** Called as the deal comes on. */
+export type OnProgress = (deal: DealRow, progress: DealProgress) => void
+
+/**
+ * Makes a deal of objects as they are now, whatever is written or removed meanwhile. The deal is on the disk as pending before anything is made, and with its
+ * record and all of its files when this resolves. Throws GatewayError; then there is no deal, unless `leftPending` was called.
+ * @param leftPending called when what became of the deal could not be written down
+ */
+export async function makeDeal(
+  tools: MakerTools,
+  ask: DealAsk,
+  signal: AbortSignal,
+  onProgress: OnProgress,
+  leftPending: (deal: DealRow) => void,
+): Promise<CompleteDeal> {
+  const { deals, holds, writer } = tools
+  const pending = await begin(tools, ask)
+  const hold = new DealHold(tools, pending)
+  let made: MadeDeal | undefined
+  try {
+    await listFiles(tools, pending, hold)
+    const deal = deals.mustFind(pending.id)
+    const record = await give(tools, deal, signal, (progress) => onProgress(deal, progress))
+    made = record
+    await writer.run(() => deals.complete(deal.id, record))
+    return { ...deal, record }
+  } catch (error) {
+    if (made === undefined) await dropDeal(tools, pending.id).catch(() => leftPending(pending))
+    else leftPending(pending)
+    throw error
+  } finally {
+    await holds.release(pending.bucket, hold).catch((error) => {
+      tools.log.warn({ err: error }, 'What a deal was made of could not be removed yet.')
+    })
+  }
+}
+
+/** Forgets a deal of which nothing came. Goes on where an earlier call was cut short. */
+export async function dropDeal({ deals, manifest, writer }: MakerTools, id: number): Promise<void> {
+  await writer.run(() => deals.drop(id))
+  let removed = REMOVE_BATCH
+  while (removed === REMOVE_BATCH) removed = await writer.run(() => manifest.remove(id, REMOVE_BATCH))
+  await writer.run(() => deals.remove(id))
+}
+
+/** Keeps the bodies that the deal is made of; while they are being listed, all of the bucket. */
+class DealHold implements Hold {
+  readonly #tools: MakerTools
+  readonly #deal: DealRow
+  listed = false
+
+  constructor(tools: MakerTools, deal: DealRow) {
+    this.#tools = tools
+    this.#deal = deal
+  }
+
+  covers(generation: string): boolean {
+    return !this.listed || this.#tools.manifest.has(this.#deal.id, generation)
+  }
+}
+
+function begin({ writer, deals, blobs, buckets, clock }: MakerTools, ask: DealAsk): Promise<DealRow> {
+  return writer.run(() => {
+    const bucket = ask.bucketName
+    if (buckets.find(bucket)?.id !== ask.bucket) throw new GatewayError('NoSuchBucket', { bucket })
+    return deals.mustFind(deals.add(ask, blobs.newGeneration(), rfc3339(clock.now())))
+  })
+}
+
+async function listFiles(tools: MakerTools, deal: DealRow, hold: DealHold): Promise<void> {
+  const { holds, objects, quirks, folder } = tools
+  // From here to the first await nothing else runs: what is listed and what is held are of one moment.
+  holds.add(deal.bucket, hold)
+  if (deal.key.length > 0) {
+    const row = objects.find(deal.bucket, deal.key)
+    if (row === undefined) throw new GatewayError('NoSuchKey')
+    await addFiles(tools, deal, [row])
+  } else {
+    const listing = openBucketListing(join(folder, INDEX_FILE), deal.bucket)
+    try {
+      let files = 0
+      for (const page of listing.pages()) {
+        await addFiles(tools, deal, page)
+        files += page.length
+      }
+      if (files === 0 && !quirks.has('empty-bucket-deals')) throw new GatewayError('BucketEmpty')
+    } finally {
+      listing.close()
+    }
+  }
+  hold.listed = true
+}
+
+async function addFiles(
+  { writer, deals, manifest }: MakerTools,
+  { id }: DealRow,
+  files: ManifestFile[],
+): Promise<void> {
+  await writer.run(() => {
+    for (const file of files) manifest.add(id, file)
+    const bytes = files.reduce((sum, { size }) => sum + size, 0)
+    deals.count(id, files.length, bytes)
+  })
+}
+
+async function give(
+  tools: MakerTools,
+  deal: DealRow,
+  signal: AbortSignal,
+  onProgress: (progress: DealProgress) => void,
+): Promise<MadeDeal> {
+  const list = new PackingList(tools, deal, signal)
+  try {
+    return await tools.network.deal({
+      reference: deal.reference,
+      terms: deal.terms,
+      files: () => list.files(),
+      bytesTotal: deal.bytes,
+      onFile: (file) => list.packed(file),
+      onProgress,
+      signal,
+    })
+  } catch (error) {
+    const known = error instanceof NetworkError || (error instanceof GatewayError && error.kind === 'RetrievalFailed')
+    if (known) throw new GatewayError('DealFailed', { value: error.message }, error)
+    throw error
+  }
+}

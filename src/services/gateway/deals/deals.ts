@@ -1,0 +1,122 @@
+import type { Database } from '../../database.js'
+import type { DealTerms, MadeDeal } from '../../network/network.js'
+
+/** What somebody asks to have stored in the network. */
+export interface DealAsk {
+  /** Id. */
+  readonly bucket: number
+  readonly bucketName: string
+  /** Empty: the whole bucket. */
+  readonly key: Buffer
+  readonly terms: DealTerms
+  /** By which the client knows it again. */
+  readonly token: string | undefined
+}
+
+export interface DealRow extends DealAsk {
+  readonly id: number
+  /** Under which the network knows it. */
+  readonly reference: string
+  readonly files: number
+  /** Of all files together. */
+  readonly bytes: number
+  /** undefined: pending. */
+  readonly record: MadeDeal | undefined
+  /** Nothing came of it. */
+  readonly dropped: boolean
+}
+
+/** A deal that was made. */
+export type CompleteDeal = DealRow & { readonly record: MadeDeal }
+
+const COLUMNS =
+  'id, reference, bucket, bucket_name AS bucketName, key, token, terms, files, bytes, record, dropped FROM deals'
+
+/** The table of deals. Writing methods belong inside a transaction. */
+export class Deals {
+  readonly #add
+  readonly #count
+  readonly #complete
+  readonly #drop
+  readonly #remove
+  readonly #find
+  readonly #findByToken
+  readonly #pending
+  readonly #history
+
+  constructor(db: Database) {
+    this.#add = db.prepare(
+      'INSERT INTO deals (reference, bucket, bucket_name, key, token, terms, asked) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id',
+    )
+    this.#count = db.prepare('UPDATE deals SET files = files + ?, bytes = bytes + ? WHERE id = ?')
+    this.#complete = db.prepare('UPDATE deals SET record = ? WHERE id = ?')
+    this.#drop = db.prepare('UPDATE deals SET dropped = 1, token = NULL WHERE id = ?')
+    this.#remove = db.prepare('DELETE FROM deals WHERE id = ?')
+    this.#find = db.prepare(`SELECT ${COLUMNS} WHERE id = ?`)
+    this.#findByToken = db.prepare(`SELECT ${COLUMNS} WHERE token = ?`)
+    this.#pending = db.prepare(`SELECT ${COLUMNS} WHERE record IS NULL ORDER BY id`)
+    this.#history = db.prepare(
+      `SELECT ${COLUMNS} WHERE bucket = ? AND key = ? AND id > ? AND record IS NOT NULL ORDER BY id LIMIT ?`,
+    )
+  }
+
+  /**
+   * Adds a pending deal and returns its id. Throws when there is one of this token.
+   * @param asked RFC 3339, nanoseconds
+   */
+  add({ bucket, bucketName, key, terms, token }: DealAsk, reference: string, asked: string): number {
+    return this.#add.get(reference, bucket, bucketName, key, token ?? null, JSON.stringify(terms), asked).id
+  }
+
+  /** Adds to what the deal holds. */
+  count(id: number, files: number, bytes: number): void {
+    this.#count.run(files, bytes, id)
+  }
+
+  complete(id: number, record: MadeDeal): void {
+    this.#complete.run(JSON.stringify(record), id)
+  }
+
+  /** Its token may be used anew. */
+  drop(id: number): void {
+    this.#drop.run(id)
+  }
+
+  remove(id: number): void {
+    this.#remove.run(id)
+  }
+
+  /** Throws when there is none. */
+  mustFind(id: number): DealRow {
+    const row = this.#find.get(id)
+    if (row === undefined) throw new Error(`The deal ${id} is gone.`)
+    return toRow(row)
+  }
+
+  findByToken(token: string): DealRow | undefined {
+    const row = this.#findByToken.get(token)
+    return row === undefined ? undefined : toRow(row)
+  }
+
+  /** Those without a record. */
+  pending(): DealRow[] {
+    return this.#pending.all().map(toRow)
+  }
+
+  /** Made deals about exactly this key, or, where it is empty, the bucket as a whole; the oldest first, behind `after`. */
+  history(bucket: number, key: Buffer, after: number, limit: number): CompleteDeal[] {
+    return this.#history.all(bucket, key, after, limit).map(toRow) as CompleteDeal[]
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: rows come untyped; the columns are those above
+function toRow(row: any): DealRow {
+  return {
+    ...row,
+    key: Buffer.from(row.key),
+    token: row.token ?? undefined,
+    terms: JSON.parse(row.terms),
+    record: row.record === null ? undefined : JSON.parse(row.record),
+    dropped: row.dropped === 1,
+  }
+}

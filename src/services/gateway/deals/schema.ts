@@ -1,0 +1,33 @@
+/**
+ * What was given to the storage network. A deal is pending until it has a record, and is about a whole bucket when its key is empty. `deal_files` are its files:
+ * path and CID are there once they are packed. A deal of which nothing came is `dropped`, and goes once its files are gone.
+ */
+export const dealSchema = `
+  CREATE TABLE IF NOT EXISTS deals (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    reference TEXT NOT NULL UNIQUE,
+    bucket INTEGER NOT NULL,
+    bucket_name TEXT NOT NULL,
+    key BLOB NOT NULL,
+    token TEXT UNIQUE,
+    terms TEXT NOT NULL,
+    asked TEXT NOT NULL,
+    files INTEGER NOT NULL DEFAULT 0,
+    bytes INTEGER NOT NULL DEFAULT 0,
+    record TEXT,
+    dropped INTEGER NOT NULL DEFAULT 0
+  ) STRICT;
+  CREATE INDEX IF NOT EXISTS deal_history ON deals (bucket, key, id) WHERE record IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS deals_pending ON deals (id) WHERE record IS NULL;
+  CREATE TABLE IF NOT EXISTS deal_files (
+    deal INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    generation TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    etag TEXT NOT NULL,
+    path TEXT,
+    cid TEXT,
+    PRIMARY KEY (deal, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS deal_files_of_generation ON deal_files (generation);
+`

@@ -1,0 +1,110 @@
+import { mustFindBucket } from '../../bucket-name.js'
+import type { GatewayContext } from '../../context.js'
+import { GatewayError } from '../../errors.js'
+import type { Exchange } from '../../http/exchange.js'
+import { replyConsolePage } from '../../http/reply.js'
+import { sendParts } from '../../http/send-parts.js'
+import { decode, splitFirst } from '../../http/target.js'
+import { parsePlace } from '../place.js'
+import { dealEndpoint, JSON_TYPE, recordOf } from './envelope.js'
+
+const PAGE = 500
+const WHOLE_BUCKET = Buffer.alloc(0)
+
+interface History {
+  readonly bucket: number
+  /** Empty: of the bucket as a whole. */
+  readonly key: Buffer
+  /** Member of `data` that names what the history is of, and its value. */
+  readonly subject: readonly [member: string, name: string]
+  /** In the message of an empty history. */
+  readonly what: 'object' | 'bucket'
+}
+
+/** GET retrieve/<bucket>/<object>: brings the object back when it has no copy here, then tells the deals that were made of it. */
+export const retrieveObject = dealEndpoint({
+  nothing: (rest) => ({ file_name: readable(splitFirst(rest)[1]), deals: [] }),
+  async run(exchange, rest) {
+    const { context } = exchange
+    const oneSegment = context.quirks.has('retrieve-one-segment')
+    if (oneSegment && splitFirst(rest)[1].includes('/')) {
+      replyConsolePage(exchange)
+      return undefined
+    }
+    const place = parsePlace(context, rest)
+    const bucket = mustFindBucket(context, place.bucket)
+    const row = context.objects.find(bucket.id, place.key)
+    if (row === undefined) throw new GatewayError('NoSuchKey')
+    const cold = row.bodyAt === 'network' && !context.quirks.has('history-only')
+    const failure = cold ? await failureOf(context.bringBack.run(bucket, place.key)) : undefined
+    const subject = ['file_name', place.key.toString()] as const
+    const message = cold ? (failure ?? 'The object has been brought back.') : undefined
+    const history: History = { bucket: bucket.id, key: place.key, subject, what: 'object' }
+    await sendHistory(exchange, history, failure === undefined ? 'success' : 'fail', message)
+    return undefined
+  },
+})
+
+/** GET bucket/retrieve/<bucket>: tells the deals that were made of the bucket as a whole. */
+export const retrieveBucket = dealEndpoint({
+  nothing: (rest) => ({ bucket_name: readable(splitFirst(rest)[1]), deals: [] }),
+  async run(exchange, rest) {
+    const [word, raw] = splitFirst(rest)
+    if (word !== 'retrieve') throw new GatewayError('NotFound')
+    const name = decode(raw).toString()
+    const { id } = mustFindBucket(exchange.context, name)
+    const history: History = { bucket: id, key: WHOLE_BUCKET, subject: ['bucket_name', name], what: 'bucket' }
+    await sendHistory(exchange, history, 'success')
+    return undefined
+  },
+})
+
+/** Why no deal delivered; undefined when one did. */
+async function failureOf(broughtBack: Promise<void>): Promise<string | undefined> {
+  try {
+    await broughtBack
+    return undefined
+  } catch (error) {
+    if (error instanceof GatewayError && error.kind === 'RetrievalFailed') return error.message
+    throw error
+  }
+}
+
+async function sendHistory(
+  exchange: Exchange,
+  history: History,
+  status: 'success' | 'fail',
+  message?: string,
+): Promise<void> {
+  const { context } = exchange
+  const { bucket, key, what } = history
+  const never = context.deals.history(bucket, key, 0, 1).length === 0
+  if (never && context.quirks.has('retrieve-500')) throw new GatewayError('Internal')
+  const told = never ? `The specified ${what} does not have deals` : `The deals made of the ${what}.`
+  await sendParts(exchange, [...JSON_TYPE], write(context, history, { status, message: message ?? told }))
+}
+
+/** Page by page, so that a long history takes no more memory than a short one. */
+async function* write({ deals }: GatewayContext, history: History, end: object): AsyncGenerator<string> {
+  const [member, name] = history.subject
+  yield `{"data":{"${member}":${JSON.stringify(name)},"deals":[`
+  let after = 0
+  for (let first = true; ; first = false) {
+    const page = deals.history(history.bucket, history.key, after, PAGE)
+    const last = page.at(-1)
+    if (last === undefined) break
+    const envelopes = page.map((deal) => ({ data: recordOf(deal), status: 'success', message: '' }))
+    yield (first ? '' : ',') + envelopes.map((envelope) => JSON.stringify(envelope)).join(',')
+    after = last.id
+  }
+  yield `]},${JSON.stringify(end).slice(1)}`
+}
+
+/** A part of a path, decoded where it can be. */
+function readable(raw: string): string {
+  try {
+    return decode(raw).toString()
+  } catch {
+    return ''
+  }
+}

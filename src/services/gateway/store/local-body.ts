@@ -1,0 +1,50 @@
+import { read } from 'node:fs'
+import type { Blobs } from './blobs.js'
+import type { Objects } from './objects.js'
+
+/** A body that lies here, open: it can be read to its end also when its object is overwritten or removed meanwhile. */
+export interface LocalBody {
+  /** Up to `length` bytes; fewer only at the end, where there are none. */
+  read(position: number, length: number): Promise<Buffer>
+  close(): Promise<void>
+}
+
+/** Undefined when the body of this generation is not here. */
+export async function openLocalBody(
+  { objects, blobs }: { readonly objects: Objects; readonly blobs: Blobs },
+  generation: string,
+): Promise<LocalBody | undefined> {
+  const inline = objects.inlineBody(generation)
+  if (inline !== undefined) {
+    return {
+      read: async (position, length) => inline.subarray(position, position + length),
+      close: async () => {},
+    }
+  }
+  try {
+    const handle = await blobs.open(generation)
+    return { read: (position, length) => readAt(handle.fd, position, length), close: () => handle.close() }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+async function readAt(fd: number, position: number, length: number): Promise<Buffer> {
+  const buffer = Buffer.allocUnsafe(length)
+  let filled = 0
+  while (filled < length) {
+    const bytes = await readInto(fd, buffer, filled, position + filled)
+    if (bytes === 0) break
+    filled += bytes
+  }
+  return buffer.subarray(0, filled)
+}
+
+function readInto(fd: number, buffer: Buffer, offset: number, position: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    read(fd, buffer, offset, buffer.length - offset, position, (error, bytes) =>
+      error === null ? resolve(bytes) : reject(error),
+    )
+  })
+}
