@@ -1,8 +1,6 @@
-import { S3Error } from '../../errors/s3-error.js'
 import { defineOperation } from '../../registry/operation.js'
 import { empty } from '../../response/reply.js'
-import { causeOf } from '../common/cause.js'
-import { presenceOf } from '../common/presence.js'
+import { restoreStored } from '../common/restore-stored.js'
 import { refuseVersion } from '../common/version.js'
 import { readRestoreOrder } from './restore-order.js'
 
@@ -16,30 +14,8 @@ export const restoreObject = defineOperation({
     refuseVersion(request.query)
     const { bucket, key } = request
     context.requireKey(bucket, key, 'write')
-    const order = await readRestoreOrder((await request.body.collect(context.limits.maxDocumentBytes)).bytes)
-    const object = await context.store.findToWrite(bucket, key)
-    if (!object) throw new S3Error('NoSuchKey', { fields: { Key: key } })
-    const { state, storageClass } = presenceOf(object, context.storageClasses)
-    if (state === 'restoring') throw new S3Error('RestoreAlreadyInProgress')
-    if (state === 'hot') {
-      throw new S3Error('InvalidObjectState', {
-        message: "Restore is not allowed for the object's current storage class",
-        fields: { StorageClass: storageClass },
-      })
-    }
-    if (state === 'archived') return empty()
-    const offered = context.storageClasses.get(object.archive?.storageClass ?? storageClass)
-    if (!offered?.restore) {
-      throw new S3Error('NotImplemented', {
-        message: `No plugin is loaded that brings objects of the storage class ${storageClass} back.`,
-      })
-    }
-    const { status, headers } = await offered.restore(object, order, context)
-    const { size, etag } = object
-    if (status === 202) {
-      const cause = causeOf('ObjectRestore:Post', request, context)
-      await context.hooks.objectMoved({ ...cause, bucket, key, size, etag, time: Date.now() })
-    }
+    const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
+    const { status, headers } = await restoreStored(context, bucket, key, await readRestoreOrder(bytes), request)
     return empty(headers, status)
   },
 })
