@@ -1,3 +1,4 @@
+import { requireAction } from './access/actions.js'
 import { denied, requireKey, requireWholeBucket, restrictGateway } from './access/restrict-gateway.js'
 import { Rights } from './access/rights.js'
 import type { Caller, Identity } from './auth/caller.js'
@@ -43,7 +44,7 @@ export interface ContextFactory {
   readonly ownContext: Context
 }
 
-type View = Pick<Context, 'gateway' | 'store' | 'requireWholeBucket' | 'requireKey'>
+type View = Pick<Context, 'gateway' | 'store' | 'requireWholeBucket' | 'requireKey' | 'requireAction'>
 
 export function contextFactory(parts: ContextParts): ContextFactory {
   const { pool, account, shared } = parts
@@ -58,22 +59,31 @@ export function contextFactory(parts: ContextParts): ContextFactory {
     const known = views.get(identity)
     if (known) return known
     const gateway = identity.account ? pool.for(identity.account) : own
-    const view = identity.rights ? restricted(gateway, new Rights(identity.rights)) : unrestricted(gateway)
+    const view = identity.rights
+      ? restricted(gateway, new Rights(identity.rights), identity.actions ?? [])
+      : unrestricted(gateway)
     views.set(identity, view)
     return view
   }
 
   function unrestricted(gateway: Gateway): View {
-    return { gateway, store: storeOf(gateway, gateway), requireWholeBucket: () => {}, requireKey: () => {} }
+    return {
+      gateway,
+      store: storeOf(gateway, gateway),
+      requireWholeBucket: () => {},
+      requireKey: () => {},
+      requireAction: () => {},
+    }
   }
 
-  function restricted(account: Gateway, rights: Rights): View {
+  function restricted(account: Gateway, rights: Rights, actions: readonly string[]): View {
     const gateway = restrictGateway(account, rights)
     return {
       gateway,
       store: storeOf(gateway, restrictGateway(account, rights, 'write')),
       requireWholeBucket: (bucket, access) => requireWholeBucket(rights, bucket, access),
       requireKey: (bucket, key, access) => requireKey(rights, bucket, key, access),
+      requireAction: (name) => requireAction(actions, name),
     }
   }
 
@@ -81,7 +91,13 @@ export function contextFactory(parts: ContextParts): ContextFactory {
     throw denied('do this: the request is not signed')
   }
   function unsigned(gateway: Gateway): View {
-    return { gateway, store: storeOf(gateway, gateway), requireWholeBucket: refuse, requireKey: refuse }
+    return {
+      gateway,
+      store: storeOf(gateway, gateway),
+      requireWholeBucket: refuse,
+      requireKey: refuse,
+      requireAction: refuse,
+    }
   }
   /** Of operations that decide by themselves what they do for whom. */
   const open = unsigned(own)

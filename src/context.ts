@@ -27,6 +27,8 @@ export interface Context {
   readonly requireWholeBucket: (bucket: string, access: Access) => void
   /** As requireWholeBucket, for what is kept of one key. */
   readonly requireKey: (bucket: string, key: string, access: Access) => void
+  /** Throws AccessDenied unless the caller may make calls of this name: `deal:CreateObjectDeal`. An identity without rights of its own may make all, an anonymous caller none. */
+  readonly requireAction: (name: string) => void
   readonly state: State
   /** What is kept for a bucket beside what the gateway holds of it. */
   readonly settings: BucketSettings

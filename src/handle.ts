@@ -8,6 +8,8 @@ import type { Context } from './context.js'
 import type { ContextFactory } from './context-factory.js'
 import type { WithCors } from './cors/with-cors.js'
 import { S3Error } from './errors/s3-error.js'
+import { versionHeader } from './extension/document-reply.js'
+import { errorFormatOf } from './extension/format.js'
 import type { Limits } from './limits.js'
 import { requireExpectedOwner } from './operations/common/expected-owner.js'
 import { refuseRestricted } from './policy/public-access-block.js'
@@ -20,7 +22,7 @@ import { readRequest } from './request/read-request.js'
 import { readWhole } from './request/read-whole.js'
 import type { RequestHead, S3Request } from './request/s3-request.js'
 import { errorReply, toS3Error } from './response/error-reply.js'
-import type { Reply } from './response/reply.js'
+import type { Reply, ReplyHeaders } from './response/reply.js'
 import { sayContinue } from './response/say-continue.js'
 import { send } from './response/send.js'
 import type { GatewayLinks } from './share/gateway-links.js'
@@ -54,6 +56,11 @@ export function createHandle(parts: HandleParts): Handle {
     let caller: Caller | undefined
     let reply: Reply
     let failure: S3Error | undefined
+    const place = () => ({
+      id,
+      resource: head?.path ?? incoming.url ?? '/',
+      ...(head && { form: errorFormatOf(head) }),
+    })
     try {
       head = readRequest(incoming, id, parts)
       const link = await parts.links(head)
@@ -69,13 +76,18 @@ export function createHandle(parts: HandleParts): Handle {
       reply = await run(selected.operation, request, context)
     } catch (thrown) {
       failure = toS3Error(thrown)
-      reply = errorReply(failure, { id, resource: head?.path ?? incoming.url ?? '/' })
+      reply = errorReply(failure, place())
+      if (selected?.operation.call) reply = withHeaders(reply, versionHeader(selected.plugin))
     }
     if (head) reply = await parts.withCors(head, reply)
-    const sent = await send(incoming, outgoing, reply, { id, resource: head?.path ?? incoming.url ?? '/' })
+    const sent = await send(incoming, outgoing, reply, place())
     failure = sent.failure ?? failure
     parts.onDone(describeRequest({ id, incoming, outgoing, head, selected, caller, reply, failure, started, sent }))
   }
+}
+
+function withHeaders(reply: Reply, headers: ReplyHeaders): Reply {
+  return { ...reply, headers: { ...headers, ...reply.headers } }
 }
 
 /** 16 hex digits, as S3's. From a UUID, because Node keeps random bytes ready for those: a call for eight bytes costs 7 µs. */
@@ -119,6 +131,7 @@ function toRequest(
 ): S3Request {
   return {
     ...head,
+    plugin: selected.plugin,
     params: selected.params,
     body: openBody(incoming, head, caller?.payload ?? anonymousPayload(head), limits, () => sayContinue(outgoing)),
     get signal() {

@@ -7,6 +7,17 @@ export { createProxy, type Proxy, type ProxyOptions } from './create-proxy.js'
 export { codes, type S3Code } from './errors/codes.js'
 export { OutcomeUnknown } from './errors/outcome-unknown.js'
 export { type ErrorCode, type OwnErrorOptions, S3Error, type S3ErrorOptions } from './errors/s3-error.js'
+export {
+  type Answer,
+  type AnsweredCall,
+  type CallRequest,
+  type JobCall,
+  type JobOrder,
+  PageOf,
+  type PageRequest,
+} from './extension/call.js'
+export { defineCall } from './extension/define-call.js'
+export { withRaw } from './extension/raw.js'
 export { type Job, type JobKind, type JobProgress, type Jobs, Retry, type RunningJob } from './jobs/job.js'
 export { defaultLimits, type Limits } from './limits.js'
 export { createLogger, type Logger } from './log.js'

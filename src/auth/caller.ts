@@ -23,6 +23,11 @@ export interface Identity {
   readonly account?: GatewayAccount
   /** Absent: everything that the account may. Present: nothing else. */
   readonly rights?: readonly Right[]
+  /**
+   * With `rights`: which calls of plugins it may make, beside those that read what its rights cover: `deal:CreateObjectDeal`; `*` at the end stands for any rest. Without
+   * `rights` it may make all.
+   */
+  readonly actions?: readonly string[]
 }
 
 /** Looks up an S3 key pair. Resolves undefined for an unknown access key id. */

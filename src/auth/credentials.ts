@@ -17,8 +17,8 @@ export function staticCredentials(identities: readonly Identity[]): Credentials 
   return (accessKeyId) => byKey.get(accessKeyId)
 }
 
-function checked({ accessKeyId, secretAccessKey, account, rights }: Identity): Identity {
-  const result = identitySchema.safeParse({ accessKeyId, secretAccessKey, account, rights })
+function checked({ accessKeyId, secretAccessKey, account, rights, actions }: Identity): Identity {
+  const result = identitySchema.safeParse({ accessKeyId, secretAccessKey, account, rights, actions })
   if (result.success) return Object.freeze(result.data)
   const problems = result.error.issues.map(({ path, message }) => `${placeOf(path).replace(/^\./, '')} ${message}`)
   throw new Error(`The identity of access key id ${JSON.stringify(accessKeyId)}: ${problems.join('; ')}.`)

@@ -6,6 +6,9 @@ const ACCESS_KEY_ID = /^[!-+\--~]{3,128}$/
 const PRINTABLE = /^[!-~]+$/
 /** A name that a bucket can have, or the beginning of one with `*` behind it. */
 const BUCKET = /^(?:[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]|(?:[a-z0-9][a-z0-9.-]{0,61})?\*)$/
+/** `plugin:Name`, or the beginning of one with `*` behind it. */
+const ACTION = /^(?:[a-z][a-z0-9-]{0,31}:[A-Za-z0-9]{0,100}\*|[a-z][a-z0-9-]{0,31}:[A-Za-z0-9]{1,100}|\*)$/
+const MAX_ACTIONS = 1000
 const MAX_PREFIX_BYTES = 1024
 /** An identity's rights are looked through at every request. */
 const MAX_RIGHTS = 1000
@@ -53,6 +56,19 @@ export const identitySchema = exactly({
     .array(right, { error: 'must be a list' })
     .max(MAX_RIGHTS, { error: `can hold at most ${MAX_RIGHTS} rights` })
     .optional(),
+  actions: z
+    .array(
+      text(
+        'must be an action such as deal:CreateObjectDeal; "*" at its end stands for any rest, "*" alone for all',
+        (value) => ACTION.test(value),
+      ),
+      { error: 'must be a list' },
+    )
+    .max(MAX_ACTIONS, { error: `can hold at most ${MAX_ACTIONS} actions` })
+    .optional(),
+}).refine(({ rights, actions }) => actions === undefined || rights !== undefined, {
+  path: ['actions'],
+  error: 'goes with rights: an identity without them may do everything',
 }) satisfies z.ZodType<Identity>
 
 /** Where an issue lies, as one would write it in JavaScript: `[2].rights[0].bucket`. */

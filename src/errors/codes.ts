@@ -219,3 +219,7 @@ export const codes = {
 } as const satisfies Record<string, CodeRow>
 
 export type S3Code = keyof typeof codes
+
+export function isCode(code: string): code is S3Code {
+  return Object.hasOwn(codes, code)
+}

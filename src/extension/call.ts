@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { Context } from '../context.js'
+import { isMarked } from '../errors/across-copies.js'
 import type { Resource, S3Request } from '../request/s3-request.js'
 
 /** Documents in and out of a call are objects with members in PascalCase. */
@@ -43,6 +44,11 @@ export interface CallDeclaration<
   readonly pages?: keyof Result & string
   /** A presigned link may ask for it. Default no: a leaked link must not show billing or spend money. GET only. */
   readonly presignable?: boolean
+  /**
+   * It decides itself who may do what. Otherwise of an identity with rights of its own the frame asks for the action `<plugin>:<name>`, but to read what belongs to a bucket
+   * or object; and for what belongs to one, for the right to read the whole bucket or that key.
+   */
+  readonly ownRules?: boolean
   /** For the virtual bucket: names that stand for `{...}` in `path`, so that the resources can be listed; a resource without is listed if its path has no `{...}`. */
   members?(context: Context): AsyncIterable<Readonly<Record<string, string>>>
 }
@@ -51,13 +57,41 @@ export interface CallRequest<R extends Resource, Body, Query> {
   readonly request: S3Request<R>
   readonly body: Body
   readonly query: Query
+  /** Which part of the list is wanted, for a call that makes its pages itself. */
+  readonly page: PageRequest
 }
 
-/** A result as `answer` may give it: a list also as an async iterable, of which no more is taken than the page holds. */
-export type Answer<Result extends Document> = {
-  readonly [Member in keyof Result]: Result[Member] extends readonly (infer Item)[]
-    ? Result[Member] | AsyncIterable<Item>
-    : Result[Member]
+export interface PageRequest {
+  /** Items at most, 1 to 1000. */
+  readonly limit: number
+  /** `next` of the page before, or what a client has made up; undefined for the first. */
+  readonly from: string | undefined
+}
+
+const MARK: unique symbol = Symbol.for('dealgate.PageOf')
+
+/** A page that the call has made itself. `instanceof` holds for those of another copy of this package too. */
+export class PageOf<T> {
+  /** @param next where the next page begins, in the call's own words; undefined where there is none */
+  constructor(
+    readonly items: readonly T[],
+    readonly next: string | undefined,
+  ) {}
+
+  get [MARK](): true {
+    return true
+  }
+
+  static [Symbol.hasInstance](value: unknown): boolean {
+    return isMarked(value, MARK)
+  }
+}
+
+/** A result whose lists may also come as they are made, or as a page of them. */
+export type Answer<Result> = {
+  readonly [Name in keyof Result]: Result[Name] extends readonly (infer Item)[]
+    ? Result[Name] | AsyncIterable<Item> | PageOf<Item>
+    : Result[Name]
 }
 
 /** Answers at once. */
@@ -67,7 +101,7 @@ export interface AnsweredCall<
   Query extends Document,
   Result extends Document,
 > extends CallDeclaration<R, Body, Query, Result> {
-  /** With `pages`: the whole list or an async iterable of it, of which the frame takes a page. Without, lists are lists. */
+  /** With `pages`: the whole list or an async iterable of it, of which the frame takes a page; or a PageOf, made by what `page` asks for. */
   answer(call: CallRequest<R, Body, Query>, context: Context): Promise<Answer<Result>>
   /** HTTP status of an answer; default 200. */
   status?(result: Answer<Result>): 200 | 202
@@ -90,6 +124,13 @@ export interface JobCall<R extends Resource, Body extends Document, Query extend
   readonly job: string
   /** It can cost money: the same again within 60 s without a token is DuplicateRequest unless the body has `Force`. */
   readonly spends: boolean
-  /** Checks everything that can be checked, changing nothing; throws S3Error. */
+  /** Checks everything that can be checked, changing nothing; throws S3Error. Not asked for a request that is repeated with its token. */
   order(call: CallRequest<R, Body, Query>, context: Context): Promise<JobOrder>
+}
+
+/** A call as data, whatever its types: what an operation carries for those who describe it. */
+export interface CallFacts extends CallDeclaration<Resource, Document, Document, Document> {
+  /** Of calls that become jobs. */
+  readonly job?: string
+  readonly spends?: boolean
 }

@@ -1,64 +1,162 @@
 import { z } from 'zod'
+import { normalized } from './names.js'
 
-/** What a schema says of the form of a document, as far as it matters for reading one that holds nothing but text. */
-export type Shape =
-  | { readonly kind: 'object'; readonly members: ReadonlyMap<string, Shape>; readonly open: boolean }
-  | { readonly kind: 'list'; readonly of: Shape }
-  | { readonly kind: 'text' | 'number' | 'boolean' | 'any' }
+/**
+ * What a value of a schema looks like, as far as reading it from text and writing it as XML need to know. `scalar`: text, number or boolean, as it comes. `any`: whatever
+ * it is. A list with an `element` stands in an element of its own, each item as `<element>`; another one is its member's element repeated.
+ */
+export type Shape = (ScalarShape | ListShape | ObjectShape) & { readonly nullable: boolean }
 
-interface JsonSchema {
+export interface ScalarShape {
+  readonly kind: 'text' | 'number' | 'boolean' | 'scalar' | 'any'
+}
+
+export interface ListShape {
+  readonly kind: 'list'
+  readonly item: Shape
+  readonly element?: string
+}
+
+export interface ObjectShape {
+  readonly kind: 'object'
+  readonly members: ReadonlyMap<string, Member>
+  /** Names of members, by what is compared of them. */
+  readonly names: ReadonlyMap<string, string>
+  /** Of members that have no name of their own; undefined where there can be none. */
+  readonly rest: Shape | undefined
+}
+
+export interface Member {
+  readonly shape: Shape
+  readonly required: boolean
+}
+
+/** As z.toJSONSchema makes it, as far as it is looked at. */
+interface Node {
+  readonly $ref?: string
+  readonly $defs?: Readonly<Record<string, Node>>
   readonly type?: string | readonly string[]
-  readonly properties?: Readonly<Record<string, JsonSchema>>
-  readonly additionalProperties?: unknown
-  readonly items?: JsonSchema
-  readonly enum?: readonly unknown[]
   readonly const?: unknown
-  readonly anyOf?: readonly JsonSchema[]
-  readonly oneOf?: readonly JsonSchema[]
-  readonly allOf?: readonly JsonSchema[]
+  readonly enum?: readonly unknown[]
+  readonly anyOf?: readonly Node[]
+  readonly oneOf?: readonly Node[]
+  readonly allOf?: readonly Node[]
+  readonly properties?: Readonly<Record<string, Node>>
+  readonly required?: readonly string[]
+  readonly additionalProperties?: boolean | Node
+  readonly items?: Node
+  /** Ours, from `.meta({ element: 'Tag' })`. */
+  readonly element?: string
 }
 
 /**
- * Of what a schema takes in. By way of JSON Schema, so that a schema made with another copy of zod, as a plugin in a folder of its own has it, is understood too.
+ * @param io of a schema that turns values into others, what goes in or what comes out
+ * @throws Error for two members whose names differ in nothing but case and underscores
  */
-export function shapeOf(schema: z.ZodType): Shape {
-  return fromJson(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema)
+export function shapeOf(schema: z.ZodType, io: 'input' | 'output'): Shape {
+  const root = z.toJSONSchema(schema, { io, unrepresentable: 'any' }) as Node
+  return new Shapes(root).of(root)
 }
 
-function fromJson(schema: JsonSchema): Shape {
-  const choices = schema.anyOf ?? schema.oneOf ?? schema.allOf
-  if (choices) return firstKnown(choices.map(fromJson))
-  if (schema.enum ?? schema.const !== undefined) return ofValues(schema.enum ?? [schema.const])
-  const types = [schema.type ?? []].flat().filter((type) => type !== 'null')
-  switch (types[0]) {
-    case 'object':
-      return {
-        kind: 'object',
-        members: new Map(Object.entries(schema.properties ?? {}).map(([name, member]) => [name, fromJson(member)])),
-        open: schema.additionalProperties !== false,
-      }
-    case 'array':
-      return { kind: 'list', of: fromJson(schema.items ?? {}) }
-    case 'string':
-      return { kind: 'text' }
-    case 'number':
-    case 'integer':
-      return { kind: 'number' }
-    case 'boolean':
-      return { kind: 'boolean' }
-    default:
-      return { kind: 'any' }
+class Shapes {
+  readonly #root: Node
+  readonly #byRef = new Map<string, Shape>()
+
+  constructor(root: Node) {
+    this.#root = root
+  }
+
+  of(node: Node): Shape {
+    if (node.$ref !== undefined) return this.#referred(node.$ref)
+    const choices = node.anyOf ?? node.oneOf
+    if (choices) return this.#choice(choices)
+    if (node.allOf) return merged(node.allOf.map((part) => this.of(part)))
+    const types = typesOf(node)
+    const nullable = types.includes('null')
+    const [type, ...others] = types.filter((one) => one !== 'null')
+    if (others.length > 0) return { kind: 'scalar', nullable }
+    return this.#ofType(type, node, nullable)
+  }
+
+  #ofType(type: string | undefined, node: Node, nullable: boolean): Shape {
+    switch (type) {
+      case 'string':
+        return { kind: 'text', nullable }
+      case 'number':
+      case 'integer':
+        return { kind: 'number', nullable }
+      case 'boolean':
+        return { kind: 'boolean', nullable }
+      case 'array':
+        return { kind: 'list', item: this.#item(node), ...(node.element && { element: node.element }), nullable }
+      case 'object':
+        return this.#object(node, nullable)
+      default:
+        return { kind: 'any', nullable: true }
+    }
+  }
+
+  /** Of a list of lists, the inner ones cannot be told apart without an element. */
+  #item(node: Node): Shape {
+    const item = this.of(node.items ?? {})
+    return item.kind === 'list' && item.element === undefined ? { ...item, element: 'member' } : item
+  }
+
+  #object(node: Node, nullable: boolean): Shape {
+    const members = new Map<string, Member>()
+    const names = new Map<string, string>()
+    for (const [name, member] of Object.entries(node.properties ?? {})) {
+      members.set(name, { shape: this.of(member), required: node.required?.includes(name) ?? false })
+      const other = names.get(normalized(name))
+      if (other !== undefined) throw new Error(`The members ${other} and ${name} of a schema cannot be told apart`)
+      names.set(normalized(name), name)
+    }
+    const { additionalProperties: rest } = node
+    return { kind: 'object', members, names, rest: rest ? this.of(rest === true ? {} : rest) : undefined, nullable }
+  }
+
+  #choice(choices: readonly Node[]): Shape {
+    const shapes = choices.filter((choice) => choice.type !== 'null').map((choice) => this.of(choice))
+    const shape = merged(shapes)
+    return shapes.length < choices.length ? { ...shape, nullable: true } : shape
+  }
+
+  /** A schema may hold itself: what is referred to is known before it is complete. */
+  #referred(ref: string): Shape {
+    const known = this.#byRef.get(ref)
+    if (known) return known
+    const shape = {} as Shape
+    this.#byRef.set(ref, shape)
+    const name = /^#\/\$defs\/(.+)$/.exec(ref)?.[1]
+    const node = name === undefined ? this.#root : this.#root.$defs?.[name]
+    return Object.assign(shape, this.of(node ?? {}))
   }
 }
 
-/** Of a union: the form of the first that has one. */
-function firstKnown(shapes: readonly Shape[]): Shape {
-  return shapes.find(({ kind }) => kind !== 'any') ?? { kind: 'any' }
+function typesOf({ type, const: only, enum: values }: Node): readonly string[] {
+  if (type !== undefined) return typeof type === 'string' ? [type] : type
+  const examples = values ?? (only === undefined ? [] : [only])
+  return [...new Set(examples.map((value) => (value === null ? 'null' : typeof value)))]
 }
 
-function ofValues(values: readonly unknown[]): Shape {
-  const kinds = new Set(values.filter((value) => value !== null).map((value) => typeof value))
-  if (kinds.size !== 1) return { kind: 'any' }
-  const [kind] = kinds
-  return kind === 'string' ? { kind: 'text' } : kind === 'number' || kind === 'boolean' ? { kind } : { kind: 'any' }
+/** One shape for what may have any of these. */
+function merged(shapes: readonly Shape[]): Shape {
+  const [first, ...others] = shapes
+  if (!first) return { kind: 'any', nullable: true }
+  const nullable = shapes.some((shape) => shape.nullable)
+  if (others.every(({ kind }) => kind === first.kind)) {
+    return first.kind === 'object' ? mergedObjects(shapes as (ObjectShape & Shape)[], nullable) : { ...first, nullable }
+  }
+  const structured = shapes.some(({ kind }) => kind === 'object' || kind === 'list' || kind === 'any')
+  return { kind: structured ? 'any' : 'scalar', nullable }
+}
+
+function mergedObjects(shapes: readonly ObjectShape[], nullable: boolean): Shape {
+  const members = new Map(shapes.flatMap((shape) => [...shape.members]).reverse())
+  for (const [name, member] of members) {
+    const everywhere = shapes.every((shape) => shape.members.get(name)?.required)
+    members.set(name, { ...member, required: everywhere })
+  }
+  const names = new Map(shapes.flatMap((shape) => [...shape.names]).reverse())
+  return { kind: 'object', members, names, rest: shapes.find(({ rest }) => rest)?.rest, nullable }
 }

@@ -20,6 +20,8 @@ export interface JobProgress {
 export interface JobFailure {
   readonly code: string
   readonly message: string
+  /** HTTP status of a code that is a plugin's own; absent for those of errors/codes.ts. */
+  readonly status?: number
   readonly fields?: ErrorFields
 }
 
@@ -146,6 +148,12 @@ export interface Jobs {
   register(kind: JobKind<never, unknown>): void
   /** Durable when it resolves; the same job again for the same token. Throws IdempotencyParameterMismatch, DuplicateRequest, ServiceUnavailable. Input is plain JSON. */
   create<Input>(job: NewJob<Input>): Promise<Job<Input>>
+  /** The job of a token, if there is one. Throws IdempotencyParameterMismatch. */
+  find(asked: {
+    readonly accessKeyId: string
+    readonly token: string
+    readonly requestHash?: string
+  }): Promise<Job | undefined>
   /** Lets a held job begin, with another input if one is given. Nothing happens to one that is not held any more. Throws NoSuchJob. */
   release<Input>(id: string, input?: Input): Promise<void>
   /** Forgets a held job. */

@@ -8,7 +8,7 @@ import { jobStore } from './job-store.js'
 import { listJobs } from './list-jobs.js'
 import { ended, hasEnded, type JobRecord, newRecord, noSuchJob, plain, renewed, withStatus } from './record.js'
 import { makeRoom, sweepJobs } from './sweep-jobs.js'
-import { oncePerToken } from './tokens.js'
+import { jobOfToken, oncePerToken } from './tokens.js'
 import { ulids } from './ulid.js'
 import { Waiters } from './waiters.js'
 import { Workers } from './workers.js'
@@ -151,6 +151,7 @@ export async function openJobs(options: JobsOptions): Promise<OwnJobs> {
       const id = `j-${nextId()}`
       return (await oncePerToken(state, store, asked, id, now(), () => make(id, asked))) as Job<Input>
     },
+    find: (asked) => jobOfToken(store, asked),
     async release(id, input) {
       await settle(id, (record) =>
         record.held

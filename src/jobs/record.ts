@@ -1,3 +1,4 @@
+import { isCode } from '../errors/codes.js'
 import { S3Error } from '../errors/s3-error.js'
 import { toS3Error } from '../response/error-reply.js'
 import type { Job, JobFailure, JobProgress, JobStatus, NewJob } from './job.js'
@@ -74,8 +75,13 @@ export function withStatus(record: JobRecord, status: JobStatus): JobRecord {
 
 /** What can be kept and told of whatever a job failed with: what is no S3Error stays in the log. */
 export function failureOf(thrown: unknown): JobFailure {
-  const { code, message, fields } = toS3Error(thrown)
-  return { code, message, ...(Object.keys(fields).length > 0 && { fields }) }
+  const { code, message, status, fields } = toS3Error(thrown)
+  return {
+    code,
+    message,
+    ...(!isCode(code) && { status }),
+    ...(Object.keys(fields).length > 0 && { fields }),
+  }
 }
 
 export function noSuchJob(id: string): S3Error {

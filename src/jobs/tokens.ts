@@ -42,15 +42,9 @@ export async function oncePerToken(
   const { token, requestHash, refuseRepeatsWithin } = asked
   const keys = tokenKeysOf(refuseRepeatsWithin === undefined ? { ...asked, requestHash: undefined } : asked)
 
-  async function known(key: string): Promise<{ record: TokenRecord; job: Job } | undefined> {
-    const record = await store.tokens.get(key)
-    const job = record && (await store.read(record.id))?.job
-    return record && job && { record, job }
-  }
-
   return withAll(state, keys, async () => {
     for (const key of keys) {
-      const earlier = await known(key)
+      const earlier = await known(store, key)
       if (!earlier) continue
       if (key.startsWith('token-')) return sameRequest(asked, earlier.record, earlier.job)
       if (token === undefined) refuseRepeat(asked, earlier.job, now)
@@ -61,6 +55,22 @@ export async function oncePerToken(
   })
 }
 
+/** Throws IdempotencyParameterMismatch. */
+export async function jobOfToken(
+  store: JobStore,
+  asked: Origin & { readonly token: string },
+): Promise<Job | undefined> {
+  const [key = ''] = tokenKeysOf(asked)
+  const earlier = await known(store, key)
+  return earlier && sameRequest(asked, earlier.record, earlier.job)
+}
+
+async function known(store: JobStore, key: string): Promise<{ record: TokenRecord; job: Job } | undefined> {
+  const record = await store.tokens.get(key)
+  const job = record && (await store.read(record.id))?.job
+  return record && job && { record, job }
+}
+
 /** Always in the same order, so that nobody waits for somebody who waits for him. */
 function withAll<T>(state: Pick<State, 'locks'>, keys: readonly string[], run: () => Promise<T>): Promise<T> {
   const [key, ...others] = keys
@@ -68,7 +78,7 @@ function withAll<T>(state: Pick<State, 'locks'>, keys: readonly string[], run: (
   return state.locks.withName(`job-${key}`, () => withAll(state, others, run))
 }
 
-function sameRequest(asked: NewJob<unknown>, known: TokenRecord, earlier: Job): Job {
+function sameRequest(asked: Origin, known: TokenRecord, earlier: Job): Job {
   if (known.requestHash === asked.requestHash) return earlier
   throw new S3Error('IdempotencyParameterMismatch', { fields: { JobId: earlier.id } })
 }

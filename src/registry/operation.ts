@@ -1,4 +1,5 @@
 import type { Context } from '../context.js'
+import type { CallFacts } from '../extension/call.js'
 import type { Method, Resource, S3Request } from '../request/s3-request.js'
 import type { Reply } from '../response/reply.js'
 
@@ -37,6 +38,8 @@ export interface Operation<R extends Resource = Resource> {
    * Default `Limits.pluginDeadlineMs`.
    */
   readonly deadlineMs?: number
+  /** What it was made from by `defineCall`: absent for S3's own. A GET of such answers HEAD too. */
+  readonly call?: CallFacts
   /** Returns a Reply or throws an S3Error; never sees Express. */
   run(request: S3Request<R>, context: Context): Promise<Reply>
 }

@@ -29,15 +29,19 @@ export function createTable(plugins: readonly Plugin[]): OperationTable {
   if (doubled.length > 0) throw new Error(doubled.join('; '))
   const slots = new Map<string, Candidate[]>()
   for (const row of rows) {
-    const slot = slotName(row.operation.on.method, row.operation.on.resource)
-    slots.set(slot, [...(slots.get(slot) ?? []), candidate(row)])
+    for (const method of methodsOf(row.operation)) {
+      const slot = slotName(method, row.operation.on.resource)
+      slots.set(slot, [...(slots.get(slot) ?? []), candidate(row)])
+    }
   }
+  const extensions = extensionNames(rows)
   return {
     rows,
     select(head) {
+      refuseSecond(head.query, extensions)
       const candidates = slots.get(slotName(head.method, head.resource)) ?? []
       const found = mostSpecific(candidates, head)
-      refuseUnnamedKeys(found?.named, head)
+      refuseUnnamedKeys(found?.named, head, extensions)
       if (!found)
         throw new S3Error('MethodNotAllowed', {
           fields: { Method: head.method, ResourceType: head.resource.toUpperCase() },
@@ -61,14 +65,16 @@ export function collisions(rows: readonly Row[]): string[] {
   const seen = new Map<string, Row>()
   const found: string[] = []
   for (const row of rows) {
-    const { method, resource, path = '/', query = [], header = '' } = row.operation.on
-    const route = `${method} ${resource} ${path.replace(/\{[^}]*\}/g, '{}')} ?${[...query].sort().join('&')} ${header}`
-    const other = seen.get(route)
-    if (other)
-      found.push(
-        `Plugins "${other.plugin}" (${other.operation.name}) and "${row.plugin}" (${row.operation.name}) both answer ${route.trim()}`,
-      )
-    seen.set(route, row)
+    const { resource, path = '/', query = [], header = '' } = row.operation.on
+    for (const method of methodsOf(row.operation)) {
+      const route = `${method} ${resource} ${path.replace(/\{[^}]*\}/g, '{}')} ?${[...query].sort().join('&')} ${header}`
+      const other = seen.get(route)
+      if (other)
+        found.push(
+          `Plugins "${other.plugin}" (${other.operation.name}) and "${row.plugin}" (${row.operation.name}) both answer ${route.trim()}`,
+        )
+      seen.set(route, row)
+    }
   }
   return found
 }
@@ -164,6 +170,7 @@ function decodeSegment(segment: string): string {
 function refuseUnnamedKeys(
   named: ReadonlySet<string> | undefined,
   head: Parameters<OperationTable['select']>[0],
+  extensions: ReadonlySet<string>,
 ): void {
   // A preflight has the query of the request that it asks about, and changes nothing.
   if (head.method === 'OPTIONS') return
@@ -171,13 +178,37 @@ function refuseUnnamedKeys(
   for (const [name, value] of head.query.entries) {
     if (named?.has(name) || name === 'x-id' || isSigning(name)) continue
     // "S3 ignores query parameters that begin with x-": https://docs.aws.amazon.com/AmazonS3/latest/userguide/LogFormat.html#LogFormatCustom
-    if (/^x-/i.test(name) && value !== '') continue
+    if (/^x-/i.test(name) && value !== '' && !extensions.has(name)) continue
     if (reading && value !== '' && !isSubresource(name)) continue
     throw new S3Error('NotImplemented', {
       message: `The query parameter "${name}" is not implemented for ${head.method} on a ${head.resource}.`,
       fields: { Parameter: name },
     })
   }
+}
+
+/** A GET of an extension answers HEAD as well. */
+function methodsOf({ on, call }: AnyOperation): readonly Method[] {
+  return call && on.method === 'GET' ? ['GET', 'HEAD'] : [on.method]
+}
+
+/** Sub-resources `x-...` of all operations. */
+function extensionNames(rows: readonly Row[]): ReadonlySet<string> {
+  return new Set(rows.flatMap(({ operation }) => operation.on.query ?? []).filter((name) => name.startsWith('x-')))
+}
+
+/** Throws InvalidRequest for a sub-resource beside one of an extension: neither is what is meant by both. */
+function refuseSecond({ entries }: Query, extensions: ReadonlySet<string>): void {
+  if (entries.length < 2) return
+  const names = new Set(entries.map(([name]) => name))
+  const own = [...names].filter((name) => extensions.has(name))
+  if (own.length === 0) return
+  const others = [...names].filter((name) => isSubresource(name) && name !== 'versionId')
+  if (own.length + others.length < 2) return
+  const [first, second] = [...own, ...others]
+  throw new S3Error('InvalidRequest', {
+    message: `The request names two sub-resources, ${first} and ${second}: send one.`,
+  })
 }
 
 function isSigning(name: string): boolean {

@@ -41,6 +41,7 @@ export function readRequest(incoming: MountedRequest, id: string, options: ReadR
     rawHeaders: incoming.rawHeaders,
     secure: isSecure(incoming, addressing),
     host,
+    hostBucket: bucket,
     // A signature for another host that would lead to another bucket is no signature for this request.
     signedHosts: [host, ...others.filter((other) => bucketOfHost(other, addressing) === bucket)],
     remoteAddress: incoming.socket.remoteAddress ?? '',

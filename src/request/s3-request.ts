@@ -27,6 +27,8 @@ export interface RequestHead {
   readonly secure: boolean
   /** The host that the client asked for, with its port if it named one; '' when it named none. */
   readonly host: string
+  /** The bucket if the host names it, undefined where the path does. */
+  readonly hostBucket: string | undefined
   /** Values of Host that a signature may cover: `host` first. */
   readonly signedHosts: readonly string[]
   readonly remoteAddress: string
@@ -42,6 +44,8 @@ export interface S3Request<R extends Resource = Resource> extends RequestHead {
   readonly resource: R
   readonly bucket: R extends 'service' ? undefined : string
   readonly key: R extends 'object' ? string : undefined
+  /** Name of the plugin whose operation answers. */
+  readonly plugin: string
   /** Values of `{Name}` segments of the operation's `path`. */
   readonly params: Readonly<Record<string, string>>
   readonly body: RequestBody

@@ -7,6 +7,8 @@ export interface ErrorPlace {
   readonly id: string
   /** The decoded or raw path that the client asked for. */
   readonly resource: string
+  /** Default xml. */
+  readonly form?: 'xml' | 'json'
 }
 
 /** Anything thrown, as an S3Error; what is not one, or none that can be sent, is an InternalError whose text stays in the log. */
@@ -52,8 +54,32 @@ export function errorElement(error: S3Error, place: ErrorPlace): string {
   ].join('')
 }
 
+/**
+ * The same as JSON, by which AWS's clients know an error too: they look for `__type` and x-amzn-errortype.
+ * https://smithy.io/2.0/aws/protocols/aws-restjson1-protocol.html#operation-error-serialization
+ */
+function jsonReply(error: S3Error, place: ErrorPlace): Reply {
+  const { code, message, fields } = error
+  const document = {
+    __type: code,
+    Code: code,
+    Message: message,
+    message,
+    Resource: place.resource,
+    RequestId: place.id,
+    HostId: place.id,
+    Details: fields,
+  }
+  return {
+    status: error.status,
+    headers: { 'content-type': 'application/json', 'x-amzn-errortype': code, ...error.headers },
+    body: `${JSON.stringify(document)}\n`,
+  }
+}
+
 /** https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html#RESTErrorResponses */
 export function errorReply(error: S3Error, place: ErrorPlace): Reply {
+  if (place.form === 'json') return jsonReply(error, place)
   return {
     status: error.status,
     headers: { 'content-type': 'application/xml', ...error.headers },

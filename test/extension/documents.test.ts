@@ -1,92 +1,174 @@
+import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { z } from 'zod'
-import { formatOf, readDocument } from '../../src/extension/read-document.js'
+import { fromJson } from '../../src/extension/read-json.js'
+import { fromText } from '../../src/extension/read-text.js'
 import { shapeOf } from '../../src/extension/shape.js'
-import { writeJson, writeXml } from '../../src/extension/write-document.js'
+import { xmlDocument } from '../../src/extension/write-xml.js'
+import { parseDocument } from '../../src/xml.js'
+
+const folder = z.strictObject({
+  Name: z.string(),
+  get Inner() {
+    return z.array(folder).optional()
+  },
+})
 
 const schema = z.strictObject({
   Name: z.string(),
   Size: z.number().optional(),
   Fast: z.boolean().default(false),
   Kind: z.enum(['online', 'offline']).optional(),
-  Tags: z.array(z.string()).optional(),
+  Level: z.union([z.literal(0), z.literal(1)]).optional(),
+  Price: z.union([z.string(), z.number()]).optional(),
+  Won: z.string().nullable(),
+  Tags: z.array(z.string()).optional().meta({ element: 'Tag' }),
+  Words: z.array(z.string()),
+  Grid: z.array(z.array(z.number())).optional(),
   Terms: z.strictObject({ MinerId: z.string(), Duration: z.number() }).optional(),
-  Entries: z.array(z.strictObject({ Id: z.number(), Notes: z.array(z.string()).optional() })).optional(),
+  Entries: z.array(z.strictObject({ Id: z.number(), Notes: z.array(z.string()) })),
+  Links: z.record(z.string(), z.string()).optional(),
+  Counts: z.record(z.string(), z.strictObject({ N: z.number() })).optional(),
+  Folder: folder.optional(),
 })
-const shape = shapeOf(schema)
-const read = async (text: string, format: 'json' | 'xml' | 'form', aliases = {}) =>
-  schema.parse({ ...(await readDocument(Buffer.from(text), format, shape, aliases)) })
+type Sample = z.output<typeof schema>
+const shape = shapeOf(schema, 'input')
 
-/** Text that XML can hold, ends of line as a parser leaves them. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: exactly those that it cannot
+const fromXml = async (xml: string) => schema.parse(fromText(shape, (await parseDocument(Buffer.from(xml))).node))
+
+/** Text that XML can hold; white space alone is none to its parser. */
 const text = fc
   .string({ unit: 'grapheme' })
-  .filter((value) => /^[^\0-\x1f\x7f\ufffe\uffff\ud800-\udfff]*$/u.test(value))
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: those that XML cannot hold
+  .filter((value) => /^[^\0-\x1f\x7f-\x9f\u2028\ufffe\uffff\ud800-\udfff]*$/u.test(value))
+  .filter((value) => value === '' || value.trim() !== '')
+const number = fc.oneof(
+  fc.integer(),
+  fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0),
+)
+const name = fc.oneof(text, fc.constantFrom('Entry', 'constructor', 'xmlns', 'a b', '1', 'Name'))
+
+const folders: fc.Arbitrary<z.output<typeof folder>> = fc.letrec((tie) => ({
+  folder: fc.record(
+    { Name: text, Inner: fc.array(tie('folder'), { minLength: 1, maxLength: 3 }) },
+    { requiredKeys: ['Name'] },
+  ),
+})).folder as fc.Arbitrary<z.output<typeof folder>>
+
 const documents = fc.record(
   {
     Name: text,
-    Size: fc.integer(),
+    Size: number,
     Fast: fc.boolean(),
     Kind: fc.constantFrom('online' as const, 'offline' as const),
-    Tags: fc.array(text, { minLength: 1 }).filter((tags) => tags.length > 1 || tags[0]?.trim() !== ''),
-    Terms: fc.record({ MinerId: text, Duration: fc.double({ noNaN: true, noDefaultInfinity: true }) }),
-    Entries: fc.array(fc.record({ Id: fc.integer() }), { minLength: 1 }),
+    Level: fc.constantFrom(0 as const, 1 as const),
+    Price: text,
+    Won: fc.option(text),
+    Tags: fc.array(text),
+    Words: fc.array(text),
+    Grid: fc.array(fc.array(number), { minLength: 1 }),
+    Terms: fc.record({ MinerId: text, Duration: number }),
+    Entries: fc.array(fc.record({ Id: fc.integer(), Notes: fc.array(text) })),
+    Links: fc.dictionary(name, text),
+    Counts: fc.dictionary(name, fc.record({ N: fc.integer() })),
+    Folder: folders,
   },
-  { requiredKeys: ['Name', 'Fast'] },
+  { requiredKeys: ['Name', 'Fast', 'Won', 'Words', 'Entries'] },
 )
 
-t.test('what was written is read back, in either format', async (t) => {
+t.test('what is written is read back, in either form', async (t) => {
   await fc.assert(
     fc.asyncProperty(documents, async (document) => {
-      const same = JSON.stringify(schema.parse(document))
-      t.equal(JSON.stringify(await read(writeJson(document), 'json')), same)
-      t.equal(JSON.stringify(await read(writeXml('Root', 'urn:x', document), 'xml')), same)
+      const plain = JSON.parse(JSON.stringify(document)) as Sample
+      const wanted = schema.parse(plain)
+      assert.deepEqual(schema.parse(fromJson(shape, plain)), wanted)
+      assert.deepEqual(await fromXml(xmlDocument('Root', 'test', shape, plain)), wanted)
+    }),
+    { numRuns: 300 },
+  )
+  t.pass()
+})
+
+t.test('names are the same however they are written', (t) => {
+  const spelled = fc.constantFrom(
+    (given: string) => given.toLowerCase(),
+    (given: string) => given.replace(/(?<=[a-z])(?=[A-Z])/g, '_'),
+    (given: string) => given.replace(/(?<=[a-z])(?=[A-Z])/g, '-').toUpperCase(),
+  )
+  fc.assert(
+    fc.property(documents, spelled, (document, spell) => {
+      const { Links: _, Counts: __, ...plain } = JSON.parse(JSON.stringify(document)) as Sample
+      const other = Object.fromEntries(Object.entries(plain).map(([key, value]) => [spell(key), value]))
+      assert.deepEqual(fromJson(shape, other), fromJson(shape, plain))
+    }),
+    { numRuns: 50 },
+  )
+  t.pass()
+  t.end()
+})
+
+t.test('anything at all is read or refused', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(fc.jsonValue(), async (value) => {
+      try {
+        schema.parse(fromJson(shape, value))
+      } catch (error) {
+        assert.match((error as Error).name, /^(S3Error|ZodError)$/)
+      }
+      const xml = xmlDocument('Root', 'test', { kind: 'any', nullable: true }, { Value: value })
+      try {
+        await fromXml(xml)
+      } catch (error) {
+        assert.match((error as Error).name, /^(S3Error|ZodError)$/)
+      }
     }),
     { numRuns: 200 },
   )
+  t.pass()
 })
 
-t.test('names without case, underscores and hyphens, and other names', async (t) => {
-  const wanted = { Name: 'n', Fast: true, Tags: ['a', 'b'], Size: 3 }
-  t.same(await read('{"NAME":"n","f_a_s_t":"true","Tag":["a","b"],"size":"3"}', 'json', { Tag: 'Tags' }), wanted)
-  t.same(await read('name=n&fast=1&tags=a&tags=b&Size=3', 'form'), wanted)
-  t.same(
-    await read('<R><name>n</name><Fast>TRUE</Fast><Tags><Tag>a</Tag><Tag>b</Tag></Tags><Size>3</Size></R>', 'xml'),
-    wanted,
+t.test('values of no known form', (t) => {
+  const any = { kind: 'any', nullable: true } as const
+  const value = {
+    Ids: [1, 2],
+    Map: { 'a b': 'c', Entry: 1 },
+    Nested: [[1], [2, 3]],
+    Nothing: null,
+    Yes: true,
+    Odd: '<&>',
+  }
+  const markup =
+    '<Ids>1</Ids><Ids>2</Ids><Map><Entry><Name>a b</Name><Value>c</Value></Entry><Entry><Name>Entry</Name><Value>1</Value></Entry></Map>' +
+    '<Nested><member>1</member></Nested><Nested><member>2</member><member>3</member></Nested><Yes>true</Yes><Odd>&lt;&amp;&gt;</Odd>'
+  t.equal(
+    xmlDocument('R', 'p', any, value),
+    `<?xml version="1.0" encoding="UTF-8"?>\n<R xmlns="urn:dealgate:p:1">${markup}</R>`,
   )
-  await t.rejects(read('{"Name":"a","name":"b"}', 'json'), {
-    code: 'InvalidArgument',
-    fields: { ArgumentName: 'Name' },
-  })
-  t.same(await read('{"Name":"a","name":"a"}', 'json'), { Name: 'a', Fast: false })
+  t.end()
 })
 
-t.test('what does not fit is left for the schema to name', async (t) => {
-  for (const [body, format] of [
-    ['{"Name":"n","Foo":1}', 'json'],
-    ['Name=n&Foo=1', 'form'],
-    ['<R><Name>n</Name><Foo/></R>', 'xml'],
-    ['{"Name":"n","Size":"many"}', 'json'],
-    ['{"Name":["n"]}', 'json'],
-    ['<R><Name>n</Name><Name>m</Name></R>', 'xml'],
-    ['{"__proto__":{"Name":"n"}}', 'json'],
-    ['{"Name":"n","constructor":1}', 'json'],
-  ] as const)
-    await t.rejects(read(body, format), { name: 'ZodError' }, body)
-  for (const body of ['[1]', '1', 'null']) await t.rejects(read(body, 'json'), { code: 'InvalidRequest' }, body)
-  await t.rejects(read('{', 'json'), { code: 'InvalidRequest' })
-  await t.rejects(read('<R>', 'xml'), { code: 'MalformedXML' })
-  await t.rejects(read('<!DOCTYPE R [<!ENTITY a "b">]><R><Name>&a;</Name></R>', 'xml'), { code: 'MalformedXML' })
-  t.same(await readDocument(Buffer.from(' \n'), 'json', shape), {})
-})
-
-t.test('the format is what the type says, or what the body looks like', async (t) => {
-  const of = (type: string | undefined, body: string) => formatOf(type, Buffer.from(body))
-  t.equal(of('application/json; charset=utf-8', '<'), 'json')
-  t.equal(of('text/xml', '{'), 'xml')
-  t.equal(of('application/vnd.x+json', ''), 'json')
-  t.equal(of('application/x-www-form-urlencoded', ' {"a":1}'), 'json')
-  t.equal(of(undefined, '\n<a/>'), 'xml')
-  t.equal(of('application/x-www-form-urlencoded', 'a=b'), 'form')
+t.test('shapes', (t) => {
+  const kinds = (type: z.ZodType) => {
+    const { kind, nullable } = shapeOf(type, 'input')
+    return nullable ? `${kind} or null` : kind
+  }
+  t.equal(kinds(z.string().transform(Number)), 'text', 'what goes in')
+  t.equal(kinds(z.coerce.number()), 'number')
+  t.equal(kinds(z.stringbool()), 'text')
+  t.equal(kinds(z.number().nullish()), 'number or null')
+  t.equal(kinds(z.union([z.boolean(), z.string()])), 'scalar')
+  t.equal(kinds(z.enum(['a'])), 'text')
+  t.equal(kinds(z.literal([1, null])), 'number or null')
+  t.equal(kinds(z.unknown()), 'any or null')
+  t.equal(kinds(z.union([z.string(), z.array(z.string())])), 'any')
+  const either = z.discriminatedUnion('Kind', [
+    z.strictObject({ Kind: z.literal('a'), N: z.number() }),
+    z.strictObject({ Kind: z.literal('b'), B: z.boolean() }),
+  ])
+  t.same(fromJson(shapeOf(either, 'input'), { kind: 'a', n: '1', b: 'true' }), { Kind: 'a', N: 1, B: true })
+  const both = z.intersection(z.object({ A: z.number() }), z.object({ B: z.number() }))
+  t.same(fromJson(shapeOf(both, 'input'), { a: '1', b: '2' }), { A: 1, B: 2 })
+  t.throws(() => shapeOf(z.object({ MinerId: z.string(), Miner_ID: z.string() }), 'input'), /cannot be told apart/)
+  t.end()
 })

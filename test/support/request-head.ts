@@ -43,6 +43,7 @@ function buildHead(
     rawHeaders,
     secure: false,
     host: headers.host ?? '',
+    hostBucket: undefined,
     signedHosts: [headers.host ?? ''],
     remoteAddress: '127.0.0.1',
     resource: 'service',
