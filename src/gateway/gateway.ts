@@ -120,13 +120,16 @@ export interface GatewayFeatures {
   readonly exactRemove: boolean
   /** Any UTF-8 key up to 1024 bytes can be stored. */
   readonly anyKey: boolean
-  /** Making a deal takes a client token, by which a repeated request is known; its progress can be asked for. */
+  /** Making a deal takes a client token, by which a repeated request is known, also when its object has gone since; its progress can be asked for. */
   readonly dealTokens: boolean
   /** The state of a deal can be asked for. */
   readonly dealStatus: boolean
   /** The storage providers can be asked for. */
   readonly dealProviders: boolean
-  /** The local copy of an object with a deal can be given up, once a retrieval has been compared with it. */
+  /**
+   * The local copy of an object with a deal can be given up, once a retrieval has been compared with it. `retrieve` brings it back, unless the header `history-only` is
+   * sent.
+   */
   readonly dealEviction: boolean
 }
 

@@ -61,6 +61,12 @@ t.test('deals of objects', async (t) => {
     )
   }
   t.same((await client.history('bucket')).data, { bucket_name: 'bucket', deals: [] })
+
+  await client.putCold('bucket', 'cold', 'cold')
+  const used = await client.used()
+  const told = await client.ask('retrieve/bucket/cold', undefined, { 'x-cloud-history-only': 'true' })
+  t.match(told, { status: 'success', data: { deals: [{ status: 'success' }] } })
+  t.equal(await client.used(), used, 'asked for the history alone, it brings nothing back')
 })
 
 t.test('deals of buckets', async (t) => {
@@ -206,6 +212,11 @@ t.test('a client token', async (t) => {
   ]) {
     t.match(await different, { http: 409, status: 'fail', data: empty, message: /belongs to another deal/ })
   }
+  await client.gateway.call('RemoveObject', { bucketName: 'bucket', objects: ['key'] })
+  t.same(await client.deal('bucket', 'key', {}, 'a token'), first, 'the object has gone, the deal has not')
+  t.match(await client.deal('bucket', 'key', {}, 'another token'), { http: 404 })
+  await client.put('bucket', 'key', 'new')
+
   await client.fault('offline')
   t.match(await client.deal('bucket', 'other', {}, 'failing'), { http: 200, status: 'fail' })
   t.equal((await client.ask('dealprogress/failing')).http, 404, 'nothing came of it')

@@ -1,5 +1,6 @@
 import type { DealTerms } from '../../../network/network.js'
 import { mustFindBucket } from '../../bucket-name.js'
+import type { DealAsk } from '../../deals/deals.js'
 import { GatewayError } from '../../errors.js'
 import type { Exchange } from '../../http/exchange.js'
 import { replyText } from '../../http/reply.js'
@@ -19,8 +20,11 @@ export const dealOfObject = dealEndpoint({
     const { context } = exchange
     const place = parsePlace(context, rest)
     const bucket = mustFindBucket(context, place.bucket)
-    if (context.objects.find(bucket.id, place.key) === undefined) throw new GatewayError('NoSuchKey')
-    return make(exchange, bucket.id, place.bucket, place.key)
+    const token = readToken(exchange)
+    // The object of a request that is repeated may have gone since.
+    const repeated = token !== undefined && context.desk.progress(token) !== undefined
+    if (!repeated && context.objects.find(bucket.id, place.key) === undefined) throw new GatewayError('NoSuchKey')
+    return make(exchange, { bucket: bucket.id, bucketName: place.bucket, key: place.key, token })
   },
 })
 
@@ -29,16 +33,15 @@ export const dealOfBucket = dealEndpoint({
   nothing: () => noRecord,
   async run(exchange, rest) {
     const name = decode(rest).toString()
-    return make(exchange, mustFindBucket(exchange.context, name).id, name, WHOLE_BUCKET)
+    const bucket = mustFindBucket(exchange.context, name).id
+    return make(exchange, { bucket, bucketName: name, key: WHOLE_BUCKET, token: readToken(exchange) })
   },
 })
 
-async function make(exchange: Exchange, bucket: number, bucketName: string, key: Buffer): Promise<Outcome | undefined> {
-  const { desk } = exchange.context
-  const token = readToken(exchange)
+async function make(exchange: Exchange, ask: Omit<DealAsk, 'terms'>): Promise<Outcome | undefined> {
   const terms = await readBody(exchange)
   if (terms === undefined) return undefined
-  const deal = await desk.make({ bucket, bucketName, key, terms, token })
+  const deal = await exchange.context.desk.make({ ...ask, terms })
   return { data: recordOf(deal), message: 'The deal has been made.' }
 }
 

@@ -21,7 +21,10 @@ interface History {
   readonly what: 'object' | 'bucket'
 }
 
-/** GET retrieve/<bucket>/<object>: brings the object back when it has no copy here, then tells the deals that were made of it. */
+/**
+ * GET retrieve/<bucket>/<object>: brings the object back when it has no copy here, then tells the deals that were made of it. With the header `history-only` it only
+ * tells them.
+ */
 export const retrieveObject = dealEndpoint({
   nothing: (rest) => ({ file_name: readable(splitFirst(rest)[1]), deals: [] }),
   async run(exchange, rest) {
@@ -35,7 +38,7 @@ export const retrieveObject = dealEndpoint({
     const bucket = mustFindBucket(context, place.bucket)
     const row = context.objects.find(bucket.id, place.key)
     if (row === undefined) throw new GatewayError('NoSuchKey')
-    const cold = row.bodyAt === 'network' && !context.quirks.has('history-only')
+    const cold = row.bodyAt === 'network' && !isForHistory(exchange)
     const failure = cold ? await failureOf(context.bringBack.run(bucket, place.key)) : undefined
     const subject = ['file_name', place.key.toString()] as const
     const message = cold ? (failure ?? 'The object has been brought back.') : undefined
@@ -58,6 +61,10 @@ export const retrieveBucket = dealEndpoint({
     return undefined
   },
 })
+
+function isForHistory({ context, request }: Exchange): boolean {
+  return context.quirks.has('history-only') || request.headers[`${context.names.header}history-only`] === 'true'
+}
 
 /** Why no deal delivered; undefined when one did. */
 async function failureOf(broughtBack: Promise<void>): Promise<string | undefined> {
