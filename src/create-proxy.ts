@@ -10,6 +10,7 @@ import { type Brand, neutralBrand } from './gateway/brand.js'
 import { createGatewayPool } from './gateway/create-gateway.js'
 import { createHandle } from './handle.js'
 import { openJobs } from './jobs/open-jobs.js'
+import { jobsPlugin } from './jobs/plugin.js'
 import { startLifecycle } from './lifecycle/runner.js'
 import { defaultLimits, type Limits } from './limits.js'
 import { createLogger, type Logger } from './log.js'
@@ -125,6 +126,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const settings = createBucketSettings(state)
   const core: Plugin[] = [
     s3Plugin,
+    jobsPlugin,
     notifications({
       webhooks,
       state,

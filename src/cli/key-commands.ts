@@ -25,7 +25,7 @@ export async function addKey(config: Config, own: KeyFlags): Promise<void> {
       ? `${JSON.stringify({ ...shown(identity), secretAccessKey, file })}\n`
       : `access key  ${accessKeyId}
 secret key  ${secretAccessKey}
-rights      ${formatRights(identity.rights)}
+rights      ${formatRights(identity)}
 account     ${identity.account?.accessKey ?? 'that of dealgate'}
 
 Kept in ${file}; a dealgate that runs with this file knows it already. The secret is not shown again.
@@ -40,10 +40,10 @@ export async function listKeys(config: Config): Promise<void> {
     process.stdout.write(`${JSON.stringify(identities.map(shown))}\n`)
     return
   }
-  const rows = identities.map(({ accessKeyId, account, rights }) => [
-    accessKeyId,
-    account?.accessKey ?? '-',
-    formatRights(rights),
+  const rows = identities.map((identity) => [
+    identity.accessKeyId,
+    identity.account?.accessKey ?? '-',
+    formatRights(identity),
   ])
   process.stdout.write(columns([['ACCESS KEY', 'ACCOUNT', 'RIGHTS'], ...rows]))
 }
@@ -86,6 +86,7 @@ async function readIdentity(own: KeyFlags): Promise<Identity> {
       secretKey: await secrets.read(own.accountSecretKey ?? ''),
     },
     rights,
+    actions: own.allow,
   })
   secrets.close()
   if (checked.success) return checked.data
@@ -113,8 +114,8 @@ class SecretReader {
   }
 }
 
-function shown({ accessKeyId, account, rights }: Identity) {
-  return { accessKeyId, account: account?.accessKey, rights }
+function shown({ accessKeyId, account, rights, actions }: Identity) {
+  return { accessKeyId, account: account?.accessKey, rights, actions }
 }
 
 function columns(rows: readonly (readonly string[])[]): string {

@@ -34,6 +34,7 @@ export interface KeyFlags {
   readonly accountAccessKey?: string
   readonly accountSecretKey?: string
   readonly right?: readonly string[]
+  readonly allow?: readonly string[]
 }
 
 const SERVICES: readonly OptionName[] = [
@@ -94,6 +95,11 @@ function addKeyCommands(program: Command, actions: Actions): void {
     .option(
       '--right <access:bucket[/prefix]>',
       'what it may do: read, write or readwrite, in a bucket (`*` at the end of the name stands for any rest), below a prefix; may be repeated; without any, all that the account may',
+      collected,
+    )
+    .option(
+      '--allow <plugin:call>',
+      'with --right: which calls of plugins it may make beside reading what is its own, such as deal:CreateObjectDeal (`*` at the end stands for any rest); may be repeated',
       collected,
     )
     .option('--access-key-id <id>', 'a pair that exists already, with --secret-access-key (default: one is made)')

@@ -56,11 +56,12 @@ t.test('keys that are added and removed count at once, without a restart', async
 t.test('the commands: what they print, and what they refuse', async (t) => {
   const data = join(t.testdir({}), 'data')
   const file = join(data, 'credentials.json')
-  const made = await runCli(['keys', 'add', '--data', data, '--right', 'read:photos', '--right', 'write:in*/a/b'])
+  const rights = ['--right', 'read:photos', '--right', 'write:in*/a/b', '--allow', 'deal:Create*']
+  const made = await runCli(['keys', 'add', '--data', data, ...rights])
   t.equal(made.code, 0)
   t.match(
     made.stdout,
-    /^access key {2}DG[0-9A-F]{18}\nsecret key {2}[0-9a-f]{40}\nrights {6}read:photos write:in\*\/a\/b\n/,
+    /^access key {2}DG[0-9A-F]{18}\nsecret key {2}[0-9a-f]{40}\nrights {6}read:photos write:in\*\/a\/b allow:deal:Create\*\n/,
   )
   t.match(made.stdout, file)
   t.equal(statSync(file).mode & 0o777, 0o600)
@@ -85,8 +86,14 @@ t.test('the commands: what they print, and what they refuse', async (t) => {
 
   const text = await runCli(['keys', 'list', '--data', data])
   const json = await runCli(['keys', 'list', '--data', data, '--print', 'json'])
-  t.match(text.stdout, /^ACCESS KEY +ACCOUNT +RIGHTS\nDG\w+ +- +read:photos write:in\*\/a\/b\nmine +account +all that/)
-  t.match(JSON.parse(json.stdout), [{ rights: [{ bucket: 'photos' }, { prefix: 'a/b' }] }, { account: 'account' }])
+  t.match(
+    text.stdout,
+    /^ACCESS KEY +ACCOUNT +RIGHTS\nDG\w+ +- +read:photos write:in\*\/a\/b allow:deal:Create\*\nmine +account +all that/,
+  )
+  t.match(JSON.parse(json.stdout), [
+    { rights: [{ bucket: 'photos' }, { prefix: 'a/b' }], actions: ['deal:Create*'] },
+    { account: 'account' },
+  ])
   for (const { stdout } of [text, json]) {
     for (const hidden of [secret, 'my-own-secret', 'secret-of-the-account']) t.notMatch(stdout, hidden)
   }
@@ -96,6 +103,8 @@ t.test('the commands: what they print, and what they refuse', async (t) => {
     [['add', '--access-key-id', 'mine', '--secret-access-key', 'another-secret'], 1, /mine already/],
     [['add', '--right', 'photos'], 2, /--right must have the form/],
     [['add', '--right', 'read:Photos'], 2, /rights\[0\]\.bucket must be/],
+    [['add', '--allow', 'deal:*'], 2, /actions goes with rights/],
+    [['add', '--right', 'read:photos', '--allow', 'Deal'], 2, /actions\[0\] must be an action/],
     [['add', '--access-key-id', 'x'], 2, /--secret-access-key/],
     [['add', '--account-access-key', 'x'], 2, /--account-secret-key/],
     [['add', '--access-key-id', 'next', '--secret-access-key', 'hunter2'], 2, /secretAccessKey must be 8/],

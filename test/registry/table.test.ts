@@ -131,12 +131,17 @@ t.test('table: two equally specific operations for one request are refused', asy
   const both = createTable([
     plugin(
       'p',
-      row('One', { method: 'GET', resource: 'object', query: ['x-a'] }),
-      row('Two', { method: 'GET', resource: 'object', query: ['x-b'] }),
+      row('One', { method: 'GET', resource: 'object', query: ['a'] }),
+      row('Two', { method: 'GET', resource: 'object', query: ['b'] }),
+      row('Three', { method: 'GET', resource: 'object', query: ['x-p'] }),
+      row('Four', { method: 'GET', resource: 'object', query: ['x-p-more'] }),
     ),
   ])
-  const request = { method: 'GET', resource: 'object', path: '/b/k', query: new Query('x-a&x-b'), headers: {} } as const
-  t.throws(() => both.select(request), { code: 'InvalidArgument' })
+  const select = (query: string) =>
+    both.select({ method: 'GET', resource: 'object', path: '/b/k', query: new Query(query), headers: {} })
+  t.throws(() => select('a&b'), { code: 'InvalidArgument' })
+  t.throws(() => select('x-p&x-p-more'), { code: 'InvalidRequest' }, 'two of extensions')
+  t.throws(() => select('acl&x-p-more'), { code: 'InvalidRequest' }, "one of S3's")
 })
 
 t.test('table: named segments of a path', async (t) => {

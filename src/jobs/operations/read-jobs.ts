@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import { PageOf } from '../../extension/call.js'
+import { defineCall } from '../../extension/define-call.js'
+import { documentOf, jobDocument, jobStatuses } from '../document.js'
+import { jobOf, seenBy } from './own-job.js'
+
+export const SOURCE = 'docs/extensions.md#jobs'
+export const ONE = '/-/jobs/v1/{JobId}'
+
+export const listJobs = defineCall({
+  name: 'ListJobs',
+  source: SOURCE,
+  summary: 'Jobs, the newest first.',
+  on: { method: 'GET', resource: 'service', path: '/-/jobs/v1' },
+  query: z.strictObject({
+    status: z.enum(jobStatuses).optional().describe('Only those that are in this state.'),
+    plugin: z.string().max(32).optional().describe('Only those of this plugin.'),
+  }),
+  result: z.object({ Jobs: z.array(jobDocument).meta({ element: 'Job' }) }),
+  pages: 'Jobs',
+  ownRules: true,
+  async answer({ query, page }, context) {
+    const found = await context.jobs.list({
+      ...query,
+      accessKeyId: seenBy(context) || undefined,
+      before: page.from,
+      limit: page.limit + 1,
+    })
+    const jobs = found.slice(0, page.limit)
+    return { Jobs: new PageOf(jobs.map(documentOf), found.length > page.limit ? jobs.at(-1)?.id : undefined) }
+  },
+})
+
+export const getJob = defineCall({
+  name: 'GetJob',
+  source: SOURCE,
+  summary: 'What a job is at, and what became of it.',
+  on: { method: 'GET', resource: 'service', path: ONE },
+  result: jobDocument,
+  root: 'Job',
+  ownRules: true,
+  answer: async ({ request }, context) => documentOf(await jobOf(request.params.JobId ?? '', context)),
+})
+
+export const getJobLog = defineCall({
+  name: 'GetJobLog',
+  source: SOURCE,
+  summary: 'The last lines that a job has left behind.',
+  on: { method: 'GET', resource: 'service', path: `${ONE}/log` },
+  result: z.object({
+    JobId: z.string(),
+    Lines: z.array(z.object({ Time: z.string(), Text: z.string() })).meta({ element: 'Line' }),
+  }),
+  ownRules: true,
+  async answer({ request }, context) {
+    const { id } = await jobOf(request.params.JobId ?? '', context)
+    const lines = await context.jobs.log(id)
+    return {
+      JobId: id,
+      Lines: lines.map(({ time, line }) => ({ Time: new Date(time).toISOString(), Text: line })),
+    }
+  },
+})
