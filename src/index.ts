@@ -3,7 +3,7 @@ export { z } from 'zod'
 export type { Caller, Credentials, GatewayAccount, Identity, Right } from './auth/caller.js'
 export { type CredentialsFile, type CredentialsFileOptions, openCredentialsFile } from './auth/credentials-file.js'
 export type { Context } from './context.js'
-export { createProxy, type Proxy, type ProxyOptions } from './create-proxy.js'
+export { createProxy } from './create-proxy.js'
 export { codes, type S3Code } from './errors/codes.js'
 export { OutcomeUnknown } from './errors/outcome-unknown.js'
 export { type ErrorCode, type OwnErrorOptions, S3Error, type S3ErrorOptions } from './errors/s3-error.js'
@@ -22,6 +22,7 @@ export { type Job, type JobKind, type JobProgress, type Jobs, Retry, type Runnin
 export { defaultLimits, type Limits } from './limits.js'
 export { createLogger, type Logger } from './log.js'
 export type { Webhook } from './notifications/webhooks.js'
+export type { Proxy, ProxyOptions } from './proxy-options.js'
 export { defineOperation, type Operation, type Selector } from './registry/operation.js'
 export {
   type AnyOperation,

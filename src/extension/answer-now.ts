@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto'
 import type { Context } from '../context.js'
+import { quoted } from '../operations/common/etags.js'
 import type { Resource, S3Request } from '../request/s3-request.js'
 import type { Reply } from '../response/reply.js'
 import type { AnsweredCall, Document } from './call.js'
@@ -29,7 +31,8 @@ export async function answerNow(
   const status = call.status?.(result) ?? 200
   if (frame.raw) return rawReply(result, request.plugin)
   const document = call.pages === undefined ? result : await paged(result, call.pages)
-  return documentReply({ format, root, plugin: request.plugin, shape }, document, versionHeader(request.plugin), status)
+  const form = { format, root, plugin: request.plugin, shape }
+  return withValidators(request, documentReply(form, document, versionHeader(request.plugin), status))
 
   async function paged(whole: Document, name: string): Promise<Document> {
     const { items, next } = await takePage(whole[name], page)
@@ -40,6 +43,13 @@ export async function answerNow(
       ...(next !== undefined && { NextContinuationToken: tokenOf(next, binding) }),
     }
   }
+}
+
+/** What can be read as an object of the virtual bucket has what clients look for in an object. Made at this moment, it has changed at this moment. */
+function withValidators(request: S3Request, reply: Reply): Reply {
+  if (request.resource !== 'service' || request.method === 'POST' || reply.status !== 200) return reply
+  const etag = quoted(createHash('md5').update(String(reply.body)).digest('hex'))
+  return { ...reply, headers: { ...reply.headers, etag, 'last-modified': new Date().toUTCString() } }
 }
 
 function rawReply(result: Document, plugin: string): Reply {

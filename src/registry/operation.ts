@@ -9,6 +9,8 @@ export interface Selector<R extends Resource> {
   readonly resource: R
   /** For resource `service` only: a path such as `/-/live`, or with named segments `/-/deal/v1/providers/{MinerId}`. Default `/`. */
   readonly path?: string
+  /** A GET that answers HEAD too: nobody needs to know which it was. */
+  readonly head?: true
   /** Query keys that must be present; `name=value` asks for that value. */
   readonly query?: readonly string[]
   /** A header that must be present, lower-case. */

@@ -187,9 +187,9 @@ function refuseUnnamedKeys(
   }
 }
 
-/** A GET of an extension answers HEAD as well. */
+/** A GET of an extension answers HEAD as well, and so does one that says so. */
 function methodsOf({ on, call }: AnyOperation): readonly Method[] {
-  return call && on.method === 'GET' ? ['GET', 'HEAD'] : [on.method]
+  return on.method === 'GET' && (call || on.head) ? ['GET', 'HEAD'] : [on.method]
 }
 
 /** Sub-resources `x-...` of all operations. */

@@ -8,7 +8,7 @@ export const live = defineOperation({
   name: 'Live',
   source: SOURCE,
   access: 'public',
-  on: { method: 'GET', resource: 'service', path: '/-/live' },
+  on: { method: 'GET', resource: 'service', path: '/-/live', head: true },
   async run() {
     return { status: 200, headers: { 'content-type': 'application/json' }, body: '{"status":"live"}\n' }
   },
@@ -19,7 +19,7 @@ export const ready = defineOperation({
   name: 'Ready',
   source: SOURCE,
   access: 'public',
-  on: { method: 'GET', resource: 'service', path: '/-/ready' },
+  on: { method: 'GET', resource: 'service', path: '/-/ready', head: true },
   async run(_request, context) {
     if (context.closing()) throw new S3Error('ServiceUnavailable', { message: 'The server is shutting down.' })
     await context.gateway.ready()

@@ -1,0 +1,12 @@
+import { openApiOperation } from '../openapi/operation.js'
+import type { Plugin } from '../registry/plugin.js'
+import type { Row } from '../registry/table.js'
+import { virtualBucketOperations } from './operations.js'
+
+/**
+ * What the server tells of itself: its resources as a bucket, and as a description.
+ * @param rows all operations there are, known once the table is made
+ */
+export function selfPlugin(rows: () => readonly Row[]): Plugin {
+  return { name: 'self', operations: [...virtualBucketOperations(rows), openApiOperation(rows)] }
+}

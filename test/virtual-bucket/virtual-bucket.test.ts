@@ -1,0 +1,120 @@
+import t from 'tap'
+import { z } from 'zod'
+import type { Context } from '../../src/context.js'
+import { defineCall } from '../../src/extension/define-call.js'
+import { Query } from '../../src/request/query.js'
+import type { S3Request } from '../../src/request/s3-request.js'
+import { listResources } from '../../src/virtual-bucket/list.js'
+import { readables } from '../../src/virtual-bucket/resources.js'
+import { awsVersions } from '../harness/aws-cli.js'
+import { findClient, run, runFailing } from '../harness/clients.js'
+import { startDealgate } from '../harness/dealgate.js'
+import { send } from '../harness/sign.js'
+
+const ids = Array.from({ length: 250 }, (_, i) => `id ${String(i).padStart(3, '0')}/é`)
+const reading = (path: string, members?: () => AsyncIterable<Record<string, string>>) =>
+  defineCall({
+    name: `Read${path}`,
+    source: 'here',
+    summary: 'Says which one it is.',
+    on: { method: 'GET', resource: 'service', path },
+    result: z.object({ Id: z.string().optional() }),
+    ...(members && { members }),
+    async answer({ request }) {
+      return { Id: request.params.Id }
+    },
+  })
+const rows = [
+  reading('/-/one/v1/things'),
+  reading('/-/one/v1/things/{Id}', async function* () {
+    for (const Id of ids) yield { Id }
+  }),
+  reading('/-/two/v1/nothing/{Id}', async function* () {}),
+  reading('/-/two/v1/secret/{Id}'),
+].map((operation) => ({ plugin: operation.name, operation }))
+
+t.test('pages of what is there, in byte order, folded at the delimiter', async (t) => {
+  const request = { headers: {}, query: new Query(''), method: 'GET', signal: undefined } as unknown as S3Request
+  const list = (query: object) =>
+    listResources(readables(rows), { prefix: '', delimiter: '', after: '', limit: 1000, ...query }, request, {
+      requireAction() {},
+    } as unknown as Context)
+  const names = (page: Awaited<ReturnType<typeof list>>) =>
+    page.entries.map((entry) => (entry.kind === 'prefix' ? entry.prefix : entry.key))
+  t.same(names(await list({ delimiter: '/' })), ['one/', 'two/'])
+  t.same(names(await list({ delimiter: '/', prefix: 'one/v1/' })), ['one/v1/things', 'one/v1/things/'])
+  t.same(names(await list({ delimiter: '/', after: 'one/' })), ['two/'])
+  t.same(names(await list({ prefix: 'one/v1/things/id%20000' })), ['one/v1/things/id%20000%2F%C3%A9'])
+  t.same(names(await list({ prefix: 'three' })), [])
+  const all: string[] = []
+  for (let after = ''; ; ) {
+    const page = await list({ after })
+    all.push(...names(page))
+    t.ok(page.entries.length <= 100)
+    if (!page.truncated) break
+    after = all.at(-1) as string
+  }
+  t.same(all, ['one/v1/things', ...ids.map((id) => `one/v1/things/${encodeURIComponent(id)}`)])
+})
+
+t.test('over HTTP', async (t) => {
+  const server = await startDealgate(t)
+  const ask = (method: string, target: string) => send(server, { method, target })
+  for (const target of ['/-/openapi.json', '/-/jobs/v1', '/-/live']) {
+    const got = await ask('GET', target)
+    const head = await ask('HEAD', target)
+    t.equal(got.status, 200, target)
+    t.match(head, { status: 200, headers: { 'content-length': String(got.body.length) } })
+    t.ok(JSON.parse(got.body.toString()))
+  }
+  const { body } = await ask('GET', '/-/openapi.json')
+  const { openapi, paths } = JSON.parse(body.toString())
+  t.equal(openapi, '3.1.0')
+  t.match(paths['/-/jobs/v1'].get, { operationId: 'jobs_ListJobs_GET', responses: { 200: {} } })
+  for (const target of ['/-', '/-/']) {
+    t.match((await ask('GET', `${target}?list-type=2`)).body.toString(), /<Key>openapi\.json<\/Key>/)
+    t.match((await ask('GET', `${target}?location=`)).body.toString(), /LocationConstraint/)
+    t.equal((await ask('HEAD', target)).status, 200)
+    t.equal((await ask('PUT', target)).status, 200)
+    t.match(await ask('DELETE', target), { status: 405, code: 'MethodNotAllowed' })
+  }
+  t.notMatch((await ask('GET', '/')).body.toString(), /<Name>-<\/Name>/, 'it is no bucket of anybody')
+  t.match(await ask('GET', '/-/nothing'), { status: 405 })
+  t.equal((await fetch(`${server.endpoint}/-?list-type=2`)).status, 403)
+})
+
+t.test('aws-cli and rclone read it', async (t) => {
+  const server = await startDealgate(t)
+  const env = {
+    AWS_ACCESS_KEY_ID: server.accessKey,
+    AWS_SECRET_ACCESS_KEY: server.secretKey,
+    AWS_DEFAULT_REGION: server.region,
+    AWS_EC2_METADATA_DISABLED: 'true',
+  }
+  for (const { path, name } of await awsVersions(t)) {
+    const aws = async (...args: string[]) =>
+      (await run(path, ['--endpoint-url', server.endpoint, ...args], { env })).toString()
+    t.match(await aws('s3', 'ls', 's3://-/'), /PRE jobs\/[\s\S]*openapi\.json/, name)
+    t.match(JSON.parse(await aws('s3', 'cp', 's3://-/openapi.json', '-')), { openapi: '3.1.0' })
+    t.match(JSON.parse(await aws('s3', 'cp', 's3://-/jobs/v1', '-')), { Jobs: [] })
+    t.match(
+      await runFailing(path, ['--endpoint-url', server.endpoint, 's3', 'rm', 's3://-/openapi.json'], { env }),
+      /MethodNotAllowed/,
+    )
+  }
+  const rclone = await findClient(t, 'rclone')
+  if (rclone === undefined) return
+  const config = {
+    RCLONE_CONFIG: '/nowhere/rclone.conf',
+    RCLONE_CONFIG_DG_TYPE: 's3',
+    RCLONE_CONFIG_DG_PROVIDER: 'Other',
+    RCLONE_CONFIG_DG_ENDPOINT: server.endpoint,
+    RCLONE_CONFIG_DG_REGION: server.region,
+    RCLONE_CONFIG_DG_ACCESS_KEY_ID: server.accessKey,
+    RCLONE_CONFIG_DG_SECRET_ACCESS_KEY: server.secretKey,
+  }
+  t.match((await run(rclone, ['lsf', 'dg:-/'], { env: config })).toString(), /jobs\/\n[\s\S]*openapi\.json/)
+  t.match(JSON.parse((await run(rclone, ['cat', 'dg:-/openapi.json'], { env: config })).toString()), {
+    openapi: '3.1.0',
+  })
+})
