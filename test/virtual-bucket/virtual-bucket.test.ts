@@ -76,7 +76,7 @@ t.test('over HTTP', async (t) => {
     t.match((await ask('GET', `${target}?location=`)).body.toString(), /LocationConstraint/)
     t.equal((await ask('HEAD', target)).status, 200)
     t.equal((await ask('PUT', target)).status, 200)
-    t.match(await ask('DELETE', target), { status: 405, code: 'MethodNotAllowed' })
+    t.match(await ask('DELETE', target), { status: 405 })
   }
   t.notMatch((await ask('GET', '/')).body.toString(), /<Name>-<\/Name>/, 'it is no bucket of anybody')
   t.match(await ask('GET', '/-/nothing'), { status: 405 })
@@ -99,7 +99,7 @@ t.test('aws-cli and rclone read it', async (t) => {
     t.match(JSON.parse(await aws('s3', 'cp', 's3://-/jobs/v1', '-')), { Jobs: [] })
     t.match(
       await runFailing(path, ['--endpoint-url', server.endpoint, 's3', 'rm', 's3://-/openapi.json'], { env }),
-      /MethodNotAllowed/,
+      /\(405\)/,
     )
   }
   const rclone = await findClient(t, 'rclone')
