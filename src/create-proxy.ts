@@ -17,7 +17,7 @@ import { notifications } from './notifications/plugin.js'
 import { joinWebhooks } from './notifications/webhooks.js'
 import { s3Plugin } from './operations/index.js'
 import { createPassthrough } from './passthrough/passthrough.js'
-import type { Proxy, ProxyOptions } from './proxy-options.js'
+import type { ProxyOptions, Proxy as S3Proxy } from './proxy-options.js'
 import { checkPlugins } from './registry/check-plugins.js'
 import { containPlugin } from './registry/contain.js'
 import { outputMetadataOf } from './registry/output-metadata.js'
@@ -45,7 +45,7 @@ const DAY_MS = 24 * 60 * 60 * 1000
  * Throws Error with code DATA_IN_USE when another process works on the data folder, TypeError for a domain or share address that cannot be, PluginError for
  * plugins that are malformed, collide or fail to start.
  */
-export async function createProxy(options: ProxyOptions): Promise<Proxy> {
+export async function createProxy(options: ProxyOptions): Promise<S3Proxy> {
   const log = options.log ?? createLogger({ level: 'info' })
   const limits = Object.freeze({ ...defaultLimits, ...options.limits })
   const region = options.region ?? 'us-east-1'
