@@ -9,6 +9,7 @@ import { openSqliteBackend } from './sqlite-backend.js'
 import { lockFolder } from './sqlite-lock.js'
 import { Staging } from './staging.js'
 import type { State } from './state.js'
+import type { Table } from './table.js'
 import { KeyvUploads } from './uploads.js'
 
 export interface StateOptions {
@@ -51,6 +52,8 @@ function stateOf(
 ): State {
   const { locks } = backend
   let closed: Promise<void> | undefined
+  /** One for each kind: clients of stores listen to their connection for each, and claims ask for theirs again and again. */
+  const tables = new Map<string, Table<unknown>>()
   return {
     shared,
     objects: new KeyvObjectRecords(backend.table('object')),
@@ -64,7 +67,12 @@ function stateOf(
       now: options.now ?? Date.now,
     }),
     locks,
-    records: (name) => backend.table(ownNamespace(name)),
+    records: <T>(name: string) => {
+      const known = tables.get(name) ?? backend.table(ownNamespace(name))
+      tables.set(name, known)
+      // Bound to one type by its only user.
+      return known as Table<T>
+    },
     spool: () => spools.create(),
     close() {
       closed ??= (async () => {

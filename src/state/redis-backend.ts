@@ -30,6 +30,8 @@ export async function openRedisBackend(url: string, log: Logger): Promise<Backen
       reconnectStrategy: (attempt, cause) => (open ? Math.min(100 * 2 ** attempt, 2000) : cause),
     },
   }) as RedisClientType
+  // Each kind of record listens, and there are more than ten.
+  client.setMaxListeners(0)
   client.on('error', (error: unknown) => {
     if (open) log.error({ err: error }, 'connection to Redis failed')
   })
