@@ -1,3 +1,4 @@
+import { capabilitiesOperation } from '../capabilities/operation.js'
 import { openApiOperation } from '../openapi/operation.js'
 import type { Plugin } from '../registry/plugin.js'
 import type { Row } from '../registry/table.js'
@@ -8,5 +9,8 @@ import { virtualBucketOperations } from './operations.js'
  * @param rows all operations there are, known once the table is made
  */
 export function selfPlugin(rows: () => readonly Row[]): Plugin {
-  return { name: 'self', operations: [...virtualBucketOperations(rows), openApiOperation(rows)] }
+  return {
+    name: 'self',
+    operations: [...virtualBucketOperations(rows), openApiOperation(rows), capabilitiesOperation(rows)],
+  }
 }

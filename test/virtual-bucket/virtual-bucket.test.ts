@@ -60,7 +60,7 @@ t.test('pages of what is there, in byte order, folded at the delimiter', async (
 t.test('over HTTP', async (t) => {
   const server = await startDealgate(t)
   const ask = (method: string, target: string) => send(server, { method, target })
-  for (const target of ['/-/openapi.json', '/-/jobs/v1', '/-/live']) {
+  for (const target of ['/-/openapi.json', '/-/jobs/v1', '/-/live', '/-/capabilities']) {
     const got = await ask('GET', target)
     const head = await ask('HEAD', target)
     t.equal(got.status, 200, target)
@@ -71,6 +71,12 @@ t.test('over HTTP', async (t) => {
   const { openapi, paths } = JSON.parse(body.toString())
   t.equal(openapi, '3.1.0')
   t.match(paths['/-/jobs/v1'].get, { operationId: 'jobs_ListJobs_GET', responses: { 200: {} } })
+  const capabilities = JSON.parse((await ask('GET', '/-/capabilities')).body.toString())
+  t.match(capabilities, { Region: 'us-east-1', Gateway: { Variant: 'full' } })
+  t.match(
+    capabilities.Operations.find(({ Name }: { Name: string }) => Name === 'GetJob'),
+    { Plugin: 'jobs', Method: 'GET', Route: '/-/jobs/v1/{JobId}' },
+  )
   for (const target of ['/-', '/-/']) {
     t.match((await ask('GET', `${target}?list-type=2`)).body.toString(), /<Key>openapi\.json<\/Key>/)
     t.match((await ask('GET', `${target}?location=`)).body.toString(), /LocationConstraint/)
