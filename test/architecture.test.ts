@@ -44,8 +44,8 @@ const rules: readonly Rule[] = [
     typesToo: true,
   },
   {
-    rule: 'calls to others go through gateway/, a plugin’s own client or the one for webhooks',
-    from: /^(?!src\/gateway\/|src\/notifications\/webhook-client\.ts$|plugins\/[^/]+\/[^/]+-client\.ts)/,
+    rule: 'calls to others go through gateway/, a plugin’s own client, the one for webhooks or the one for Kubo nodes',
+    from: /^(?!src\/gateway\/|src\/notifications\/webhook-client\.ts$|src\/services\/network\/kubo\/kubo-client\.ts$|plugins\/[^/]+\/[^/]+-client\.ts)/,
     never: /^npm:undici$/,
   },
   { rule: 'XML is read in xml.ts', from: /^(?!src\/xml\.ts)/, never: /^npm:xml2js$/ },

@@ -1,13 +1,18 @@
 import { blake2b } from '@noble/hashes/blake2.js'
 import { base32 } from 'multiformats/bases/base32'
+import { base58btc } from 'multiformats/bases/base58'
 
 /** Addresses as Filecoin has them, in its test networks' form, which starts with `t` (https://spec.filecoin.io/#section-appendix.address). */
 
 const ID = 0
 const SECP256K1 = 1
+const ACTOR = 2
 
-/** Bytes of the hash of a public key, and of the checksum behind it in the text. */
-const KEY_HASH = 20
+/** In base58, of a key of Ed25519 or secp256k1 itself, or of the SHA-256 of another one (https://github.com/libp2p/specs/blob/master/peer-ids/peer-ids.md). */
+const PEER_ID = /^(?:12D3Koo|16Uiu2|Qm)[1-9A-HJ-NP-Za-km-z]{40,50}$/
+
+/** Bytes of the hash in an address, and of the checksum behind it in the text. */
+const HASH = 20
 const CHECKSUM = 4
 
 /** Largest number that an actor can have. */
@@ -15,11 +20,15 @@ const MAX_ID = 2n ** 63n - 1n
 
 /** Bytes of the address that belongs to an uncompressed public key, 65 bytes. */
 export function addressOfKey(publicKey: Uint8Array): Uint8Array {
-  return Uint8Array.of(SECP256K1, ...blake2b(publicKey, { dkLen: KEY_HASH }))
+  return Uint8Array.of(SECP256K1, ...blake2b(publicKey, { dkLen: HASH }))
 }
 
-/** Bytes of the address of a storage provider, such as `t01000`. Throws RangeError when the text is none. */
+/**
+ * Bytes of the address of a storage provider, such as `t01000`. One that is a peer of libp2p without being an actor, such as `12D3Koo...`, gets the form of an
+ * actor's address, which is a hash, here that of the bytes of its peer id. Throws RangeError when the text is neither.
+ */
 export function addressOfMiner(minerId: string): Uint8Array {
+  if (PEER_ID.test(minerId)) return Uint8Array.of(ACTOR, ...blake2b(base58btc.baseDecode(minerId), { dkLen: HASH }))
   const digits = /^t0(0|[1-9]\d{0,18})$/.exec(minerId)?.[1]
   if (digits === undefined || BigInt(digits) > MAX_ID) {
     throw new RangeError(`"${minerId}" is not the id of a storage provider, such as t01000.`)
@@ -32,8 +41,8 @@ export function addressText(address: Uint8Array): string {
   const [protocol] = address
   const payload = address.subarray(1)
   if (protocol === ID && payload.length > 0) return `t0${fromLeb128(payload)}`
-  if (protocol === SECP256K1 && payload.length === KEY_HASH) {
-    return `t1${base32.baseEncode(Uint8Array.of(...payload, ...blake2b(address, { dkLen: CHECKSUM })))}`
+  if ((protocol === SECP256K1 || protocol === ACTOR) && payload.length === HASH) {
+    return `t${protocol}${base32.baseEncode(Uint8Array.of(...payload, ...blake2b(address, { dkLen: CHECKSUM })))}`
   }
   throw new RangeError('These bytes are neither the address of a secp256k1 key nor that of an actor.')
 }

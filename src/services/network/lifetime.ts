@@ -1,8 +1,14 @@
+import { setMaxListeners } from 'node:events'
 import { NetworkError } from './network.js'
 
 /** Until when a network serves. */
 export class Lifetime {
   readonly #stopping = new AbortController()
+
+  constructor() {
+    // Each deal and each retrieval listens.
+    setMaxListeners(0, this.#stopping.signal)
+  }
 
   /** Everything that is under way ends. */
   end(): void {

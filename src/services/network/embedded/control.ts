@@ -1,8 +1,8 @@
 import type { EpochClock } from '../epoch-clock.js'
+import type { Expiry } from '../expiry.js'
 import { NetworkError } from '../network.js'
 import type { Cars } from './cars.js'
 import { applyFaults } from './damage.js'
-import type { Expiry } from './expiry.js'
 import { type Fault, type Faults, faultNames, type ProviderFault } from './faults.js'
 import type { Providers } from './providers.js'
 

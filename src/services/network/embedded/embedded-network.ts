@@ -8,6 +8,7 @@ import { DealBook } from '../deal-book.js'
 import { type DealRecord, deliverableFrom, madeDeal, stateOf } from '../deal-record.js'
 import { DealTable, dealSchema } from '../deal-table.js'
 import { EpochClock, type EpochClockOptions, epochSchema } from '../epoch-clock.js'
+import { Expiry } from '../expiry.js'
 import { Lifetime } from '../lifetime.js'
 import {
   type DealRequest,
@@ -26,7 +27,6 @@ import { Cars } from './cars.js'
 import { catalogue, type ProviderTerms } from './catalogue.js'
 import { createControl, type NetworkControl } from './control.js'
 import { DealMaker } from './deal-maker.js'
-import { Expiry } from './expiry.js'
 import { Faults, faultSchema } from './faults.js'
 import { Providers, providerSchema } from './providers.js'
 
@@ -109,7 +109,8 @@ class FolderNetwork implements EmbeddedNetwork {
     this.#cars = new Cars(folder, log)
     this.#deals = new DealTable(db)
     this.#book = new DealBook(this.#deals, log)
-    this.#expiry = new Expiry(this.#deals, this.#writer, this.#cars, this.#epochs, log)
+    const drop = (custodies: readonly string[]) => custodies.forEach((custody) => void this.#cars.discard(custody))
+    this.#expiry = new Expiry(this.#deals, this.#writer, drop, this.#epochs, log)
     const { staging } = this.#cars
     const packer = new DealPacker({ pack, commit, staging, turns: new Turns(options.atOnce ?? DEFAULT_AT_ONCE) })
     this.#maker = new DealMaker({

@@ -1,27 +1,30 @@
-import type { Writer } from '../../database.js'
-import type { ServicesLog } from '../../log.js'
-import type { DealTable } from '../deal-table.js'
-import type { EpochClock } from '../epoch-clock.js'
-import type { Cars } from './cars.js'
+import type { Writer } from '../database.js'
+import type { ServicesLog } from '../log.js'
+import type { DealTable } from './deal-table.js'
+import type { EpochClock } from './epoch-clock.js'
 
 /** Deals in one transaction at most. */
 const BATCH = 200
 
-/** Lets providers drop the CARs of deals that have ended. A deal counts as ended by its epoch, whether or not that has been done. */
+/** Drops what deals keep of others. */
+export type Drop = (custodies: readonly string[]) => Promise<void> | void
+
+/** Takes deals that have ended out of their providers' custody. A deal counts as ended by its epoch, whether or not that has been done. */
 export class Expiry {
   readonly #deals: DealTable
   readonly #writer: Writer
-  readonly #cars: Cars
+  readonly #drop: Drop
   readonly #epochs: EpochClock
   readonly #log: ServicesLog
   #running: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #stopped = false
 
-  constructor(deals: DealTable, writer: Writer, cars: Cars, epochs: EpochClock, log: ServicesLog) {
+  /** @param drop told of each batch of custodies, also when it is empty; other deals may still count on the same */
+  constructor(deals: DealTable, writer: Writer, drop: Drop, epochs: EpochClock, log: ServicesLog) {
     this.#deals = deals
     this.#writer = writer
-    this.#cars = cars
+    this.#drop = drop
     this.#epochs = epochs
     this.#log = log
   }
@@ -30,7 +33,9 @@ export class Expiry {
   start(everyMs: number): void {
     const look = (): void => {
       this.#running ??= this.run()
-        .catch((err) => this.#log.warn({ err }, 'Deals that have ended could not all be dropped.'))
+        .catch((err) => {
+          if (!this.#stopped) this.#log.warn({ err }, 'Deals that have ended could not all be dropped.')
+        })
         .finally(() => {
           this.#running = undefined
         })
@@ -44,11 +49,12 @@ export class Expiry {
     for (let dropped = BATCH; dropped === BATCH && !this.#stopped; ) {
       const epoch = this.#epochs.epoch()
       const custodies = await this.#writer.run(() => this.#deals.takeEnded(epoch, BATCH))
-      for (const custody of custodies) this.#cars.discard(custody)
+      await this.#drop(custodies)
       dropped = custodies.length
     }
   }
 
+  /** Resolves when nothing is being dropped any more. What `drop` has begun is not cut short here. */
   async stop(): Promise<void> {
     this.#stopped = true
     clearInterval(this.#timer)

@@ -1,0 +1,104 @@
+import { Clock } from '../../clock.js'
+import type { Writer } from '../../database.js'
+import type { ServicesLog } from '../../log.js'
+import type { DealRecord } from '../deal-record.js'
+import type { DealTable } from '../deal-table.js'
+import { draftDeal } from '../draft-deal.js'
+import type { EpochClock } from '../epoch-clock.js'
+import { type DealRequest, NetworkError, type Provider } from '../network.js'
+import type { DealPacker, PackedDeal } from '../pack-deal.js'
+import { checkTerms } from '../terms.js'
+import type { Wallet } from '../wallet.js'
+import { asUnavailable } from './kubo-errors.js'
+import type { KuboNode } from './kubo-node.js'
+import type { KuboProvider } from './kubo-provider.js'
+import type { Pins } from './pins.js'
+
+/** How long a deal that fails waits for the node to forget it, ms. */
+const TAKE_BACK_MS = 10_000
+
+export interface KuboDealsParts {
+  readonly packer: DealPacker
+  readonly provider: KuboProvider
+  readonly node: KuboNode
+  readonly pins: Pins
+  readonly deals: DealTable
+  readonly writer: Writer
+  readonly epochs: EpochClock
+  readonly wallet: Wallet
+  readonly log: ServicesLog
+}
+
+/** Makes deals: has them packed, has the node import and pin, proposes and records. What has no record counts for nothing, and its pin is taken back. */
+export class KuboDeals {
+  readonly #parts: KuboDealsParts
+  readonly #clock = new Clock()
+
+  constructor(parts: KuboDealsParts) {
+    this.#parts = parts
+  }
+
+  /** Throws NetworkError NoSuchProvider, ProviderOffline, TermsRefused or Unavailable, and what `signal` says. */
+  async make(request: DealRequest, signal: AbortSignal): Promise<DealRecord> {
+    const price = checkTerms(request.terms)
+    const { minerId } = request.terms
+    checkRoom(await this.#parts.provider.willing(minerId, signal), request.bytesTotal)
+    return this.#parts.packer.run(request, (packed) => this.#send(request, price, packed, signal), signal)
+  }
+
+  /** `price` of the terms, attoFIL. */
+  async #send(
+    { reference, terms }: DealRequest,
+    price: bigint,
+    { car, piece, report }: PackedDeal,
+    signal: AbortSignal,
+  ): Promise<DealRecord> {
+    const { provider, pins, node, deals, epochs, writer, wallet } = this.#parts
+    // Packing may have taken hours.
+    checkRoom(await provider.willing(terms.minerId, signal), piece.pieceSize)
+    const { dataCid, size: carSize } = car
+    try {
+      return await pins.make(
+        dataCid,
+        async () => {
+          await node.import(car, (sent) => report.next('Sending', sent, carSize), signal)
+          const now = epochs.epoch()
+          const schedule = {
+            proposedEpoch: now,
+            acceptEpoch: now,
+            sealEpoch: now,
+            startEpoch: now,
+            endEpoch: now + terms.duration,
+          }
+          const timeStamp = Number(this.#clock.now() / 1000n)
+          const made = { reference, terms, price, dataCid, carSize, piece, schedule, timeStamp }
+          const record = draftDeal({ ...made, rejection: undefined, custody: dataCid }, wallet)
+          signal.throwIfAborted()
+          await writer.run(() => deals.add(record))
+          return record
+        },
+        signal,
+      )
+    } catch (error) {
+      await this.#takeBack()
+      throw asUnavailable(error)
+    }
+  }
+
+  /** Leaves it to the next sweep when the node cannot be reached. */
+  async #takeBack(): Promise<void> {
+    await this.#parts.pins
+      .sweep(AbortSignal.timeout(TAKE_BACK_MS))
+      .catch((err) =>
+        this.#parts.log.warn({ err }, 'What the Kubo node pinned for a deal cut short is taken back later.'),
+      )
+  }
+}
+
+function checkRoom({ minerId, maxPieceSize }: Provider, bytes: number): void {
+  if (bytes <= maxPieceSize) return
+  throw new NetworkError(
+    'TermsRefused',
+    `The Kubo node ${minerId} has room for pieces of ${maxPieceSize} bytes, not for one of ${bytes}. Let it have more, or make a smaller deal.`,
+  )
+}

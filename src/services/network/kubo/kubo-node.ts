@@ -1,0 +1,139 @@
+import type { CID } from 'multiformats/cid'
+import { z } from 'zod'
+import { NetworkError } from '../network.js'
+import { type BlockSource, digestOf, hashesTo, MAX_BLOCK_BYTES, notRetrievable } from '../pack/file-node.js'
+import type { Car } from '../packing.js'
+import type { KuboClient } from './kubo-client.js'
+import { KuboError, messageOf } from './kubo-errors.js'
+import { fileForm } from './multipart.js'
+
+const identity = z.object({ ID: z.string().min(1).max(128), Addresses: z.array(z.string()).nullish() })
+const version = z.object({ Version: z.string() })
+const space = z.object({ RepoSize: z.number().nonnegative(), StorageMax: z.number().nonnegative() })
+const pins = z.object({ Keys: z.record(z.string(), z.unknown()).nullish() })
+const importedRoot = z.object({
+  Root: z.object({ Cid: z.object({ '/': z.string() }), PinErrorMsg: z.string().nullish() }),
+})
+
+export interface NodeIdentity {
+  readonly peerId: string
+  /** Multiaddresses. */
+  readonly addresses: readonly string[]
+}
+
+/** The commands of a Kubo node that deals need. They throw what `KuboClient` does. */
+export class KuboNode {
+  readonly #client: KuboClient
+  readonly #pinMs: number
+
+  /** @param pinMs how long the node may take to pin what it was sent: it goes over all blocks once more */
+  constructor(client: KuboClient, pinMs: number) {
+    this.#client = client
+    this.#pinMs = pinMs
+  }
+
+  async identity(signal?: AbortSignal): Promise<NodeIdentity> {
+    const { ID, Addresses } = await this.#ask('id', {}, identity, signal)
+    return { peerId: ID, addresses: Addresses ?? [] }
+  }
+
+  async version(signal?: AbortSignal): Promise<string> {
+    return (await this.#ask('version', {}, version, signal)).Version
+  }
+
+  /** Bytes that the node may still take by its own limit. */
+  async room(signal?: AbortSignal): Promise<number> {
+    const { RepoSize, StorageMax } = await this.#ask('repo/stat', { 'size-only': true }, space, signal)
+    return Math.max(0, StorageMax - RepoSize)
+  }
+
+  /**
+   * Gives the node all blocks of a CAR and has it pin the root. Rejects with KuboError also when it pins something else, or nothing.
+   * @param onSent bytes of the CAR sent so far
+   */
+  async import({ file, size, dataCid }: Car, onSent: (bytes: number) => void, signal?: AbortSignal): Promise<void> {
+    const query = { 'pin-roots': true, stats: false }
+    const upload = { ...fileForm(file, size, onSent), answerMs: this.#pinMs }
+    const answer = await this.#client.call('dag/import', query, signal, upload)
+    const roots = new Map(rootsOf(answer).map(({ cid, failure }) => [cid, failure]))
+    const failure = roots.get(dataCid)
+    if (failure === undefined || roots.size !== 1) throw new KuboError('The node has not taken what it was sent.')
+    if (failure !== '') throw new KuboError(`The node could not pin what it was sent: ${failure}`)
+  }
+
+  /** Whether this is the root of something that the node keeps. */
+  async isPinned(cid: string, signal?: AbortSignal): Promise<boolean> {
+    try {
+      const { Keys } = await this.#ask('pin/ls', { arg: cid, type: 'recursive' }, pins, signal)
+      return Object.keys(Keys ?? {}).length > 0
+    } catch (error) {
+      if (isNotPinned(error)) return false
+      throw error
+    }
+  }
+
+  /** Lets the node forget it; does nothing when it has not kept it. */
+  async unpin(cid: string, signal?: AbortSignal): Promise<void> {
+    try {
+      await this.#client.call('pin/rm', { arg: cid, recursive: true }, signal)
+    } catch (error) {
+      if (!isNotPinned(error)) throw error
+    }
+  }
+
+  /** Bytes of a file, not verified. */
+  cat(cid: string, signal?: AbortSignal): AsyncIterable<Uint8Array> {
+    return this.#client.stream('cat', { arg: cid, progress: false }, signal)
+  }
+
+  blocks(signal?: AbortSignal): BlockSource {
+    return {
+      get: async (cid: CID) => {
+        const digest = digestOf(cid)
+        const block = await this.#client.bytes('block/get', { arg: cid.toString() }, MAX_BLOCK_BYTES, signal)
+        if (!hashesTo(block, digest)) throw notRetrievable(`The node gives other bytes for the block ${cid}.`)
+        return block
+      },
+    }
+  }
+
+  async #ask<T>(
+    command: string,
+    query: Readonly<Record<string, string | boolean>>,
+    form: z.ZodType<T>,
+    signal: AbortSignal | undefined,
+  ): Promise<T> {
+    const text = await this.#client.call(command, query, signal)
+    const answer = form.safeParse(parse(text))
+    if (answer.success) return answer.data
+    throw new NetworkError(
+      'Unavailable',
+      `The Kubo node answers "${command}" with something else than a Kubo node does.`,
+    )
+  }
+}
+
+/** The lines of an answer: for each root whether it could be pinned, and at the end sometimes an error. */
+function rootsOf(answer: string): { readonly cid: string; readonly failure: string }[] {
+  return answer
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .flatMap((line) => {
+      const failure = messageOf(line)
+      if (failure !== undefined) throw new KuboError(failure)
+      const root = importedRoot.safeParse(parse(line))
+      return root.success ? [{ cid: root.data.Root.Cid['/'], failure: root.data.Root.PinErrorMsg ?? '' }] : []
+    })
+}
+
+function isNotPinned(error: unknown): boolean {
+  return error instanceof KuboError && /\bnot pinned\b/.test(error.message)
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,92 @@
+import type { Database, Writer } from '../../database.js'
+import { NetworkError, type Provider } from '../network.js'
+import { asUnavailable } from './kubo-errors.js'
+import type { KuboNode, NodeIdentity } from './kubo-node.js'
+
+export const providerSchema = `
+  CREATE TABLE IF NOT EXISTS kubo_node (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    peer_id TEXT NOT NULL
+  ) STRICT;
+`
+
+const SMALLEST_PIECE = 128
+/** The largest sector of Filecoin, 64 GiB: larger pieces are none. */
+const LARGEST_PIECE = 2 ** 36
+
+/** The node as a storage provider: its peer id is the name, it costs nothing, and takes what its repository has room for. */
+export class KuboProvider {
+  readonly #writer: Writer
+  readonly #node: KuboNode
+  readonly #save
+  /** The last one that it said, also in an earlier life. */
+  #peerId: string | undefined
+
+  /** `db` has `providerSchema`. */
+  constructor(db: Database, writer: Writer, node: KuboNode) {
+    this.#writer = writer
+    this.#node = node
+    this.#save = db.prepare('INSERT OR REPLACE INTO kubo_node (id, peer_id) VALUES (1, ?)')
+    this.#peerId = db.prepare('SELECT peer_id FROM kubo_node').get()?.peer_id as string | undefined
+  }
+
+  /** As it is now. Throws NetworkError Unavailable. */
+  async find(signal?: AbortSignal): Promise<Provider> {
+    try {
+      const identity = await this.#node.identity(signal)
+      await this.#remember(identity.peerId)
+      return describe(identity, await this.#node.room(signal))
+    } catch (error) {
+      throw asUnavailable(error)
+    }
+  }
+
+  /** Also while it cannot be reached: then as offline. Throws NetworkError Unavailable when it never could be. */
+  async describe(): Promise<Provider> {
+    try {
+      return await this.find()
+    } catch (error) {
+      if (this.#peerId === undefined || !(error instanceof NetworkError)) throw error
+      return { ...describe({ peerId: this.#peerId, addresses: [] }, LARGEST_PIECE), status: 'Offline' }
+    }
+  }
+
+  /** Throws NetworkError NoSuchProvider when it is another one, ProviderOffline when it cannot be reached. */
+  async willing(minerId: string, signal: AbortSignal): Promise<Provider> {
+    const provider = await this.find(signal).catch((error) => {
+      if (!(error instanceof NetworkError)) throw error
+      throw new NetworkError('ProviderOffline', `${error.message} Try again later.`, { cause: error })
+    })
+    if (provider.minerId === minerId) return provider
+    throw new NetworkError(
+      'NoSuchProvider',
+      `There is no storage provider "${minerId.slice(0, 64)}" in this network, only the Kubo node ${provider.minerId}.`,
+    )
+  }
+
+  async #remember(peerId: string): Promise<void> {
+    if (this.#peerId === peerId) return
+    await this.#writer.run(() => this.#save.run(peerId))
+    this.#peerId = peerId
+  }
+}
+
+function describe({ peerId, addresses }: NodeIdentity, room: number): Provider {
+  return {
+    minerId: peerId,
+    location: 'Global',
+    price: '0',
+    verifiedPrice: '0',
+    minPieceSize: SMALLEST_PIECE,
+    maxPieceSize: pieceWithin(room),
+    offlineDealAvailable: false,
+    score: 100,
+    status: 'Active',
+    contactInfo: addresses[0] ?? '',
+  }
+}
+
+/** The largest piece that takes no more than so many bytes. */
+function pieceWithin(bytes: number): number {
+  return Math.max(SMALLEST_PIECE, Math.min(LARGEST_PIECE, 2 ** Math.floor(Math.log2(Math.max(1, bytes)))))
+}

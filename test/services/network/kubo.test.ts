@@ -1,0 +1,507 @@
+import assert from 'node:assert/strict'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { openDatabase } from '../../../src/services/database.js'
+import { silentLog } from '../../../src/services/log.js'
+import { openKuboNetwork } from '../../../src/services/network/kubo/kubo-network.js'
+import type { DealFile, DealProgress, DealRequest, Network, PackedFile } from '../../../src/services/network/network.js'
+import { commit, pack } from '../../../src/services/network/pack/index.js'
+import { verifyProposal } from '../../../src/services/network/proposal.js'
+import { fail, json, PEER_ID, ScriptedKubo, stream, wholeOf } from './scripted-kubo.js'
+import { CHUNK_BYTES, folderCid } from './second-chunker.js'
+
+const terms = { minerId: PEER_ID, price: '0', duration: 518_400, verifiedDeal: false, fastRetrieval: true }
+
+const folder = { 'a.txt': Buffer.from('a'), large: randomBytes(3 * CHUNK_BYTES + 5), nothing: Buffer.alloc(0) }
+
+interface Asked {
+  readonly request: DealRequest
+  readonly packed: PackedFile[]
+  readonly progress: DealProgress[]
+}
+
+function ask(more: Partial<DealRequest> = {}, content: Record<string, Buffer> = folder): Asked {
+  const packed: PackedFile[] = []
+  const progress: DealProgress[] = []
+  const files = Object.entries(content).map(
+    ([name, bytes]): DealFile => ({
+      path: [name],
+      size: bytes.length,
+      content: async function* () {
+        yield bytes
+      },
+    }),
+  )
+  const request: DealRequest = {
+    reference: randomUUID(),
+    terms,
+    files: async function* () {
+      yield* files
+    },
+    bytesTotal: files.reduce((sum, { size }) => sum + size, 0),
+    onFile: (file) => void packed.push(file),
+    onProgress: (now) => void progress.push(now),
+    ...more,
+  }
+  return { request, packed, progress }
+}
+
+interface Opening {
+  readonly folder?: string
+  readonly url?: string
+  readonly timeoutMs?: number
+  readonly pinMs?: number
+  readonly now?: () => number
+}
+
+/** Stopped with the test. */
+async function open(
+  t: Test,
+  kubo: ScriptedKubo,
+  options: Opening = {},
+): Promise<Network & { readonly folder: string }> {
+  const { folder = t.testdir(), url = kubo.url, timeoutMs = 5000, ...rest } = options
+  const network = await openKuboNetwork({ url, folder, pack, commit, log: silentLog, timeoutMs, ...rest })
+  t.teardown(() => network.stop())
+  return Object.assign(network, { folder })
+}
+
+async function collect(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of bytes) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+
+const unavailable = { name: 'NetworkError', code: 'Unavailable' }
+const notRetrievable = { name: 'NetworkError', code: 'NotRetrievable' }
+
+/** Polls until it holds; the time is a bound, not a part of the test. */
+async function until(holds: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 500; tries++) {
+    if (holds()) return
+    await sleep(10)
+  }
+  assert.fail('It never came to hold.')
+}
+
+t.test('a deal is made, found, followed and brought back', async (t) => {
+  const kubo = await ScriptedKubo.start(t)
+  const network = await open(t, kubo, { url: `${kubo.url}/api/v0/` })
+  t.equal(network.kind, 'kubo')
+  const [provider] = await network.providers()
+  t.match(provider, { minerId: PEER_ID, price: '0', status: 'Active', maxPieceSize: 2 ** 33, contactInfo: /^\/ip4/ })
+
+  const { request, packed, progress } = ask()
+  const deal = await network.deal(request)
+  t.match(deal, { reference: request.reference, terms, dataCid: folderCid(folder), walletAddress: network.wallet })
+  t.match(deal.pieceCid, /^baga6ea4sea/)
+  t.equal(deal.endEpoch - deal.startEpoch, terms.duration)
+  t.same([...new Set(progress.map(({ phase }) => phase))], ['Packing', 'Committing', 'Sending', 'Done'])
+  t.same(progress.at(-1), { phase: 'Done', bytesDone: deal.carSize, bytesTotal: deal.carSize, filesDone: 3 })
+  t.ok(progress.filter(({ phase }) => phase === 'Sending').length > 3)
+
+  const { headers, head, car } = kubo.form ?? assert.fail('nothing was imported')
+  t.equal(car.length, deal.carSize)
+  t.match(head, /^--dealgate-.*\r\nContent-Disposition: form-data; name="file"; filename="deal.car"\r\n/)
+  t.match(headers, { 'content-length': /^\d+$/, 'user-agent': 'dealgate', 'transfer-encoding': undefined })
+
+  t.same(await network.find(request.reference), deal)
+  t.match(await network.status(deal.dealCid), { ...deal, state: 'StorageDealActive', message: '' })
+  for (const file of packed) {
+    const content = folder[file.path[0] as keyof typeof folder]
+    t.ok((await collect(network.retrieve(deal.dealCid, file))).equals(content), file.path.join('/'))
+  }
+  t.same(await network.deal(ask({ reference: request.reference }).request), deal, 'the same again makes nothing new')
+  t.equal(kubo.calls.filter((command) => command === 'dag/import').length, 1)
+  t.same(readdirSync(join(network.folder, 'staging')), [])
+
+  await network.stop()
+  await t.rejects(network.deal(ask().request), unavailable)
+  const later = await open(t, kubo, { folder: network.folder })
+  t.equal(later.wallet, network.wallet)
+  t.same(await later.find(request.reference), deal)
+  const large = packed.find(({ path }) => path[0] === 'large') ?? assert.fail()
+  t.ok((await collect(later.retrieve(deal.dealCid, large))).equals(folder.large))
+  await t.rejects(later.status('nothing'), { code: 'NoSuchDeal' })
+
+  kubo.pinned.clear()
+  t.match(await later.status(deal.dealCid), { state: 'StorageDealError', message: /does not keep/ })
+  kubo.scripts.set('pin/ls', (_, response) => fail(response, 'lock file is held'))
+  t.match(await later.status(deal.dealCid), { state: 'StorageDealActive', message: /lock file is held/ })
+  await later.stop()
+  const db = openDatabase(join(network.folder, 'network.db'), '')
+  const row = db.prepare('SELECT proposal FROM deals').get()
+  db.close()
+  const proposal = verifyProposal(row?.proposal, deal.dealCid)
+  t.match(proposal, { client: network.wallet, provider: /^t2[a-z2-7]{39}$/, label: deal.dataCid })
+})
+
+t.test('what the node may not be asked for', async (t) => {
+  const kubo = await ScriptedKubo.start(t)
+  const network = await open(t, kubo)
+  const cases: [string, Partial<DealRequest>, string, RegExp][] = [
+    ['another provider', { terms: { ...terms, minerId: 't01000' } }, 'NoSuchProvider', new RegExp(PEER_ID)],
+    ['no price', { terms: { ...terms, price: 'much' } }, 'TermsRefused', /price/],
+    ['no duration', { terms: { ...terms, duration: 0 } }, 'TermsRefused', /duration/],
+    ['more than there is room', { bytesTotal: 2 ** 33 + 1 }, 'TermsRefused', /has room for pieces of 8589934592 bytes/],
+  ]
+  for (const [what, more, code, message] of cases) {
+    await t.rejects(network.deal(ask(more).request), { name: 'NetworkError', code, message }, what)
+  }
+  kubo.space = { RepoSize: 0, StorageMax: CHUNK_BYTES }
+  await t.rejects(
+    network.deal(ask({ bytesTotal: 1 }).request),
+    { code: 'TermsRefused' },
+    'the piece counts, whatever was said',
+  )
+  await t.rejects(network.deal(ask({ reference: '' }).request), RangeError)
+  t.notOk(kubo.calls.includes('dag/import'))
+  t.same(readdirSync(join(network.folder, 'staging')), [])
+  for (const url of ['/ip4/127.0.0.1/tcp/5001', 'ftp://kubo', '']) {
+    await t.rejects(open(t, kubo, { url }), RangeError, `no URL: ${url}`)
+  }
+})
+
+t.test('an import that comes to nothing leaves nothing', async (t) => {
+  const kubo = await ScriptedKubo.start(t)
+  const network = await open(t, kubo, { timeoutMs: 400, pinMs: 400 })
+  const root = folderCid(folder)
+  const line = (Cid: string, PinErrorMsg = ''): string =>
+    `${JSON.stringify({ Root: { Cid: { '/': Cid }, PinErrorMsg } })}\n`
+  type Case = [string, Parameters<typeof kubo.scripts.set>[1], RegExp]
+  const cases: Case[] = [
+    ['an error', (_, response) => fail(response, 'disk is full'), /disk is full/],
+    [
+      'an error after the headers, as a line',
+      (_, response) => void response.end('{"Message":"not a CAR","Code":0,"Type":"error"}\n'),
+      /not a CAR/,
+    ],
+    [
+      'an error after the headers, as a trailer',
+      async ({ request }, response) => {
+        await wholeOf(request)
+        response.writeHead(200, { trailer: 'X-Stream-Error' })
+        response.write(line(root))
+        response.addTrailers({ 'X-Stream-Error': 'the repository is locked' })
+        response.end()
+      },
+      /repository is locked/,
+    ],
+    [
+      'a root that could not be pinned',
+      async ({ request }, response) => {
+        await wholeOf(request)
+        response.end(line(root, 'block not found'))
+      },
+      /could not pin what it was sent: block not found/,
+    ],
+    [
+      'another root',
+      async ({ request }, response) => {
+        await wholeOf(request)
+        response.end(line('bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku'))
+      },
+      /has not taken/,
+    ],
+    [
+      'no root',
+      async ({ request }, response) => {
+        await wholeOf(request)
+        response.end('{"Stats":{"BlockCount":1,"BlockBytesCount":2}}\n')
+      },
+      /has not taken/,
+    ],
+    [
+      'no JSON',
+      async ({ request }, response) => {
+        await wholeOf(request)
+        response.end('<html>')
+      },
+      /has not taken/,
+    ],
+    [
+      'too much of an answer',
+      async ({ request }, response) => {
+        await wholeOf(request)
+        response.end(Buffer.alloc(1_000_000, ' '))
+      },
+      /more than 65536 bytes/,
+    ],
+    ['a lost connection', ({ request }) => void request.destroy(), /cannot be reached/],
+    ['a page', (_, response) => void response.writeHead(502).end('<html>Bad Gateway</html>'), /answers 502/],
+    ['nothing read, nothing said', () => sleep(10), /nothing went to or from it for 0.4 seconds/],
+    [
+      'an answer that hangs after the pin',
+      async ({ request }, response) => {
+        await wholeOf(request)
+        kubo.pinned.add(root)
+        response.write(' ')
+        response.socket?.destroy()
+      },
+      /cannot be reached/,
+    ],
+  ]
+  for (const [what, script, message] of cases) {
+    kubo.scripts.set('dag/import', script)
+    const { request } = ask({}, { ...folder, 'a.txt': Buffer.from('a') })
+    await t.rejects(network.deal(request), { ...unavailable, message }, what)
+    t.equal(await network.find(request.reference), undefined)
+    t.same([...kubo.pinned], [], `${what}: nothing is pinned`)
+    t.same(readdirSync(join(network.folder, 'staging')), [], `${what}: nothing is staged`)
+  }
+  t.test('nor does one that is given up', async (t) => {
+    const ending = new AbortController()
+    kubo.scripts.set('dag/import', async (_, __, proceed) => {
+      ending.abort(new Error('given up'))
+      await proceed()
+    })
+    await t.rejects(network.deal(ask({ signal: ending.signal }).request), { message: 'given up' })
+    t.same([...kubo.pinned], [])
+  })
+  t.test('and the next one succeeds', async (t) => {
+    kubo.scripts.clear()
+    t.ok(await network.deal(ask().request))
+    t.same([...kubo.pinned], [root])
+  })
+})
+
+t.test('bytes that are not those of the deal', async (t) => {
+  const kubo = await ScriptedKubo.start(t)
+  const network = await open(t, kubo, { timeoutMs: 400 })
+  const { request, packed } = ask()
+  const { dealCid } = await network.deal(request)
+  const [small, large, nothing] = packed
+  if (small === undefined || large === undefined || nothing === undefined) assert.fail()
+  const damaged = Buffer.from(folder.large)
+  damaged[CHUNK_BYTES + 7] = (damaged[CHUNK_BYTES + 7] ?? 0) ^ 1
+  type Case = [string, Parameters<typeof kubo.scripts.set>[1], { code: string; message?: RegExp | string }]
+  const cases: Case[] = [
+    ['damaged', (_, response) => stream(response, [damaged]), { ...notRetrievable, message: /not those of the block/ }],
+    ['cut', (_, response) => stream(response, [folder.large.subarray(0, -1)]), notRetrievable],
+    [
+      'more',
+      (_, response) => stream(response, [folder.large, Buffer.from('x')]),
+      { ...notRetrievable, message: /more bytes/ },
+    ],
+    ['none', (_, response) => stream(response, []), notRetrievable],
+    ['an error', (_, response) => fail(response, 'merkledag: not found'), { ...notRetrievable, message: /merkledag/ }],
+    [
+      'an error on the way',
+      (_, response) =>
+        stream(
+          response,
+          (function* () {
+            yield folder.large.subarray(0, 2 * CHUNK_BYTES)
+            throw new Error('block was lost')
+          })(),
+        ),
+      { ...notRetrievable, message: 'block was lost' },
+    ],
+    [
+      'a lost connection',
+      (_, response) => {
+        response.write(folder.large.subarray(0, CHUNK_BYTES))
+        setTimeout(() => response.socket?.destroy(), 50)
+      },
+      unavailable,
+    ],
+    ['nothing', () => sleep(10), { ...notRetrievable, message: /nothing went to or from it/ }],
+    [
+      'nothing more',
+      (_, response) => void response.write(folder.large.subarray(0, CHUNK_BYTES)),
+      { ...notRetrievable, message: /nothing went to or from it/ },
+    ],
+  ]
+  for (const [what, script, error] of cases) {
+    kubo.scripts.set('cat', script)
+    let given = 0
+    await t.rejects(
+      async () => {
+        for await (const chunk of network.retrieve(dealCid, large)) {
+          assert.ok(folder.large.subarray(given, given + chunk.length).equals(chunk))
+          given += chunk.length
+        }
+      },
+      error,
+      what,
+    )
+    t.ok(given <= folder.large.length, 'and what was given before is right')
+  }
+  kubo.scripts.set('cat', (_, response) => stream(response, [Buffer.from('b')]))
+  await t.rejects(collect(network.retrieve(dealCid, small)), notRetrievable, 'a file of one block')
+  await t.rejects(collect(network.retrieve(dealCid, nothing)), notRetrievable, 'an empty file')
+  kubo.scripts.clear()
+  const node = kubo.blocks.get(large.cid) ?? assert.fail()
+  kubo.blocks.set(large.cid, Buffer.concat([node, Buffer.from('x')]))
+  await t.rejects(collect(network.retrieve(dealCid, large)), { ...notRetrievable, message: /other bytes/ }, 'a node')
+  kubo.blocks.set(large.cid, randomBytes(3 * CHUNK_BYTES))
+  await t.rejects(collect(network.retrieve(dealCid, large)), { ...notRetrievable, message: /more than/ }, 'a huge one')
+  kubo.blocks.delete(large.cid)
+  await t.rejects(collect(network.retrieve(dealCid, large)), { ...notRetrievable, message: /not found/ }, 'none')
+  kubo.blocks.set(large.cid, node)
+  await t.rejects(collect(network.retrieve(dealCid, { ...large, size: 5 })), notRetrievable, 'another size')
+  await t.rejects(collect(network.retrieve(dealCid, { ...large, cid: 'none' })), notRetrievable, 'no CID')
+  const given = AbortSignal.abort(new Error('given up'))
+  await t.rejects(collect(network.retrieve(dealCid, large, given)), { message: 'given up' })
+  for await (const chunk of network.retrieve(dealCid, large)) {
+    t.ok(chunk.length > 0, 'a reader may leave early')
+    break
+  }
+  t.ok((await collect(network.retrieve(dealCid, large))).equals(folder.large), 'all is well in the end')
+})
+
+t.test('a reader that takes its time is waited for', async (t) => {
+  const kubo = await ScriptedKubo.start(t)
+  const network = await open(t, kubo, { timeoutMs: 150 })
+  const content = randomBytes(20 * CHUNK_BYTES)
+  const { request, packed } = ask({}, { content })
+  const { dealCid } = await network.deal(request)
+  const [file] = packed
+  if (file === undefined) assert.fail()
+  let given = 0
+  for await (const chunk of network.retrieve(dealCid, file)) {
+    if (given === 0) await sleep(500)
+    given += chunk.length
+  }
+  t.equal(given, content.length)
+})
+
+t.test('a node that is down, locked or none at all', async (t) => {
+  const kubo = await ScriptedKubo.start(t)
+  const { port } = kubo
+  const { url } = kubo
+  await kubo.close()
+  const network = await open(t, kubo, { url })
+  await t.rejects(network.providers(), { ...unavailable, message: /ECONNREFUSED/ }, 'nobody knows it')
+  await t.rejects(network.deal(ask().request), { code: 'ProviderOffline', message: /Try again/ })
+  await kubo.listen(port)
+  const { request, packed } = ask()
+  const { dealCid } = await network.deal(request)
+  await kubo.close()
+  t.match(await network.providers(), [{ minerId: PEER_ID, status: 'Offline' }], 'known from before')
+  t.match(await network.status(dealCid), { state: 'StorageDealActive', message: /cannot be reached/ })
+  await t.rejects(collect(network.retrieve(dealCid, packed[0] ?? assert.fail())), unavailable)
+  await network.stop()
+  const later = await open(t, kubo, { url, folder: network.folder })
+  t.match(await later.providers(), [{ minerId: PEER_ID, status: 'Offline' }], 'also in a later life')
+
+  await kubo.listen(port)
+  const answers: [string, Parameters<typeof kubo.scripts.set>[1], RegExp][] = [
+    ['credentials', (_, response) => void response.writeHead(401).end(), /401: it wants other credentials/],
+    ['a refusal', (_, response) => void response.writeHead(403).end('403 - Forbidden'), /403: it refuses/],
+    ['another server', (_, response) => void response.writeHead(404).end('{}'), /404: there is no RPC/],
+    ['a page', (_, response) => void response.end('<html>hello</html>'), /something else than a Kubo node/],
+    ['another form', (_, response) => json(response, { ID: 5 }), /something else than a Kubo node/],
+    ['an error', (_, response) => fail(response, 'shutting down'), /shutting down/],
+  ]
+  for (const [what, script, message] of answers) {
+    kubo.scripts.set('id', script)
+    await t.rejects(later.deal(ask().request), { code: 'ProviderOffline', message }, what)
+  }
+  kubo.scripts.set('id', ({ request }, response, proceed) =>
+    request.headers.authorization === `Basic ${Buffer.from('me:p@ss').toString('base64')}`
+      ? proceed()
+      : void response.writeHead(401).end(),
+  )
+  await later.stop()
+  const login = await open(t, kubo, { url: url.replace('//', '//me:p%40ss@'), folder: network.folder })
+  t.match(await login.providers(), [{ status: 'Active' }], 'with name and password')
+})
+
+t.test('pins are taken back when no deal needs them', async (t) => {
+  const kubo = await ScriptedKubo.start(t)
+  let now = Date.now()
+  const options = { now: () => now }
+  const first = await open(t, kubo, options)
+  const { folder: home } = first
+  const short = await first.deal(ask({ terms: { ...terms, duration: 10 } }).request)
+  const long = await first.deal(ask({ terms: { ...terms, duration: 1000 } }).request)
+  t.equal(short.dataCid, long.dataCid)
+  const foreign = { file: randomBytes(10) }
+  kubo.pinned.add(folderCid(foreign))
+  await first.deal(ask({ terms: { ...terms, duration: 10 } }, foreign).request)
+  await first.stop()
+
+  now += 20 * 30_000
+  const second = await open(t, kubo, { ...options, folder: home })
+  t.equal((await second.status(short.dealCid)).state, 'StorageDealExpired')
+  t.equal((await second.status(long.dealCid)).state, 'StorageDealActive')
+  await second.stop()
+  t.same([...kubo.pinned].sort(), [short.dataCid, folderCid(foreign)].sort(), 'one that another deal needs stays')
+
+  now += 2000 * 30_000
+  kubo.scripts.set('pin/rm', (_, response) => fail(response, 'busy'))
+  const third = await open(t, kubo, { ...options, folder: home })
+  await until(() => kubo.calls.includes('pin/rm'))
+  await third.stop()
+  t.ok(kubo.pinned.has(short.dataCid), 'what the node does not do')
+  kubo.scripts.clear()
+  const fourth = await open(t, kubo, { ...options, folder: home })
+  await until(() => !kubo.pinned.has(short.dataCid))
+  t.same([...kubo.pinned], [folderCid(foreign)], 'is done the next time, and what was pinned before the deals stays')
+
+  kubo.scripts.set('dag/import', async (_, response, proceed) => {
+    await proceed()
+    response.destroy()
+  })
+  kubo.scripts.set('pin/rm', (_, response) => fail(response, 'busy'))
+  const content = { file: randomBytes(10) }
+  kubo.scripts.set('dag/import', async ({ request }, response) => {
+    await wholeOf(request)
+    kubo.pinned.add(folderCid(content))
+    response.socket?.destroy()
+  })
+  await t.rejects(fourth.deal(ask({}, content).request), unavailable)
+  t.ok(kubo.pinned.has(folderCid(content)), 'what was pinned for a deal that did not come about')
+  await fourth.stop()
+  kubo.scripts.clear()
+  await open(t, kubo, { ...options, folder: home })
+  await until(() => !kubo.pinned.has(folderCid(content)))
+  t.pass('is taken back later')
+})
+
+t.test('many deals at once, some of the same content', async (t) => {
+  const kubo = await ScriptedKubo.start(t)
+  const network = await open(t, kubo)
+  const contents = [1, 2, 3].map((value) => ({ file: Buffer.alloc(1000, value) }))
+  let calls = 0
+  kubo.scripts.set('dag/import', async (_, response, proceed) => {
+    if (++calls % 3 === 0) return fail(response, 'no')
+    await proceed()
+  })
+  const results = await Promise.allSettled(
+    Array.from({ length: 12 }, (_, at) => network.deal(ask({}, contents[at % 3]).request)),
+  )
+  const made = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value.dataCid] : []))
+  t.equal(made.length, 8)
+  t.same([...kubo.pinned].sort(), [...new Set(made)].sort())
+})
+
+const { KUBO_API } = process.env
+t.test('a real node', { skip: KUBO_API === undefined && 'KUBO_API names none' }, async (t) => {
+  const folder = t.testdir()
+  const network = await openKuboNetwork({
+    url: KUBO_API ?? '',
+    folder,
+    pack,
+    commit,
+    log: silentLog,
+    timeoutMs: 30_000,
+  })
+  t.teardown(() => network.stop())
+  const [provider] = await network.providers()
+  if (provider === undefined) assert.fail()
+  const content = { small: randomBytes(10), empty: Buffer.alloc(0), large: randomBytes(20 * CHUNK_BYTES + 1) }
+  const { request, packed } = ask({ terms: { ...terms, minerId: provider.minerId, duration: 1 } }, content)
+  const deal = await network.deal(request)
+  t.match(await network.status(deal.dealCid), { state: 'StorageDealActive', message: '' })
+  for (const file of packed) {
+    const bytes = await collect(network.retrieve(deal.dealCid, file))
+    t.ok(bytes.equals(content[file.path[0] as keyof typeof content]), file.path.join('/'))
+  }
+  const absent = { path: ['x'], size: 5, cid: 'bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e' }
+  await t.rejects(collect(network.retrieve(deal.dealCid, absent, AbortSignal.timeout(5000))))
+})
