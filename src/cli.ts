@@ -3,6 +3,9 @@ import { CommanderError } from 'commander'
 import { doctor } from './cli/doctor.js'
 import { describeError, EXIT_BAD_OPTIONS, exitCodeOf } from './cli/failure.js'
 import { addKey, listKeys, removeKey } from './cli/key-commands.js'
+import { checkPluginAt } from './cli/plugin-check.js'
+import { listPlugins } from './cli/plugin-list.js'
+import { newPlugin } from './cli/plugin-new.js'
 import { presign } from './cli/presign.js'
 import { createProgram } from './cli/program.js'
 import { serveUntilSignal } from './cli/serve.js'
@@ -18,6 +21,9 @@ const program = createProgram({
   addKey: traced(addKey),
   listKeys: traced(listKeys),
   removeKey: traced(removeKey),
+  listPlugins: traced(listPlugins),
+  newPlugin: traced(newPlugin),
+  checkPlugin: traced(checkPluginAt),
 })
 
 try {

@@ -1,4 +1,4 @@
-/** The schemas of options: a plugin that takes them from here needs no zod of its own. */
+/** Schemas of options and documents: a plugin that takes them from here needs no zod of its own. */
 export { z } from 'zod'
 export type { Caller, Credentials, GatewayAccount, Identity, Right } from './auth/caller.js'
 export { type CredentialsFile, type CredentialsFileOptions, openCredentialsFile } from './auth/credentials-file.js'

@@ -63,14 +63,25 @@ const rules: readonly Rule[] = [
   },
   { rule: 'forms are parsed in form/', from: /^(?!src\/form\/)/, never: /^npm:busboy$/ },
   { rule: 'commander is the business of the command line', from: /^(?!src\/cli)/, never: /^npm:commander$/ },
-  { rule: 'pino is the business of log.ts', from: /^(?!src\/log\.ts)/, never: /^npm:pino$/ },
+  {
+    rule: 'the suite for plugins is published: it needs nothing of the tests beside it',
+    from: /^test\/suites\//,
+    never: /^(test\/(?!suites\/)|plugins\/|examples\/|npm:(?!pino$|zod$))/,
+  },
+  {
+    rule: 'nothing needs the suite for plugins but the command that runs it',
+    from: /^(src\/(?!cli\/plugin-check\.ts)|plugins\/)/,
+    never: /^test\//,
+    typesToo: true,
+  },
+  { rule: 'pino is the business of log.ts', from: /^(?!src\/log\.ts|test\/)/, never: /^npm:pino$/ },
 ]
 
 /** Longest file of the product, lines. */
 const MAX_LINES = 300
 
 const files = new Map(
-  ['src', 'plugins']
+  ['src', 'plugins', 'test/suites']
     .filter((folder) => existsSync(folder))
     .flatMap((folder) =>
       readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) =>

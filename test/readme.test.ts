@@ -1,9 +1,13 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
+import { builtInPlugins } from '../src/cli/built-in-plugins.js'
 import { defaultText } from '../src/cli/program.js'
 import { flagOf, type Option, optionNames, options, variableOf } from '../src/config.js'
 import { refusedOperations } from '../src/operations/refused.js'
+import { makePlugin } from '../src/registry/make-plugin.js'
+import { optionFacts } from '../src/registry/option-facts.js'
 import type { AnyOperation } from '../src/registry/plugin.js'
+import { routeText } from '../src/registry/route-text.js'
 import { quirks } from '../src/services/gateway/quirks.js'
 import { allOperations } from './support/all-operations.js'
 
@@ -28,19 +32,12 @@ function operationTable(operations: readonly AnyOperation[]): string {
   const sorted = [...operations].sort((a, b) => (a.name < b.name ? -1 : 1))
   return table(
     ['operation', 'request'],
-    sorted.map((operation) => [nameOf(operation), `\`${requestOf(operation)}\``]),
+    sorted.map((operation) => [nameOf(operation), `\`${routeText(operation)}\``]),
   )
 }
 
 function nameOf({ name, source }: AnyOperation): string {
   return `[${name}](${source})`
-}
-
-/** As one would write it on a request line: `GET /{Bucket}?location`. */
-function requestOf({ on }: AnyOperation): string {
-  const path = { service: on.path ?? '/', bucket: '/{Bucket}', object: '/{Bucket}/{Key}' }[on.resource]
-  const query = on.query?.length ? `?${on.query.join('&')}` : ''
-  return `${on.method} ${path}${query}${on.header ? ` with ${on.header}` : ''}`
 }
 
 function code(text: string): string {
@@ -52,6 +49,36 @@ function quirkTable(): string {
     ['quirk', 'the gateway then'],
     Object.entries(quirks).map(([name, what]) => [`\`${name}\``, what]),
   )
+}
+
+function pluginTables(): string {
+  const options = builtInPlugins.flatMap(({ definition }) =>
+    optionFacts(definition.options).map((option) => [
+      `\`${definition.name}\``,
+      `\`${option.name}\``,
+      option.accepts,
+      option.required ? 'required' : code(option.default),
+      option.description,
+    ]),
+  )
+  const operations = builtInPlugins.flatMap(({ definition }) =>
+    makePlugin(definition, undefined).operations.map((operation) => [
+      `\`${definition.name}\``,
+      nameOf(operation),
+      `\`${routeText(operation)}\``,
+      operation.call?.summary ?? '',
+    ]),
+  )
+  const plugins = builtInPlugins.map(({ definition }) => [`\`${definition.name}\``, definition.summary ?? ''])
+  const tables: [head: string[], rows: string[][]][] = [
+    [['plugin', 'what it is for'], plugins],
+    [['plugin', 'option', 'value', 'default', ''], options],
+    [['plugin', 'operation', 'request', ''], operations],
+  ]
+  return tables
+    .filter(([, rows]) => rows.length > 0)
+    .map(([head, rows]) => table(head, rows))
+    .join('\n\n')
 }
 
 /** The block of that name in a document must be this table; with UPDATE_README=1 it is made so. */
@@ -77,6 +104,7 @@ compare(
   'operations',
   operationTable(allOperations.filter((operation) => !refusedOperations.includes(operation))),
 )
+compare('README.md', 'plugins', pluginTables())
 compare('docs/operations.md', 'quirks', quirkTable())
 
 const firstScreen = readFileSync('README.md', 'utf8').split('\n').slice(0, 30).join('\n')

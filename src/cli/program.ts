@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { Command, Option as Flag } from 'commander'
 import {
   type Config,
@@ -10,6 +9,9 @@ import {
   readConfig,
   variableOf,
 } from '../config.js'
+import type { CheckFlags } from './plugin-check.js'
+import type { NewFlags } from './plugin-new.js'
+import { version } from './version.js'
 
 /** What the program does for each command; the commands' own flags come raw in `own`. */
 export interface Actions {
@@ -19,6 +21,9 @@ export interface Actions {
   presign(config: Config, url: string, own: PresignFlags): Promise<void>
   addKey(config: Config, own: KeyFlags): Promise<void>
   listKeys(config: Config): Promise<void>
+  listPlugins(config: Config, own: { readonly explain?: boolean }): Promise<void>
+  newPlugin(config: Config, name: string, own: NewFlags): Promise<void>
+  checkPlugin(config: Config, use: string, own: CheckFlags): Promise<void>
   removeKey(config: Config, accessKeyId: string): Promise<void>
 }
 
@@ -49,6 +54,7 @@ const SERVICES: readonly OptionName[] = [
   'print',
 ]
 const PRESIGN: readonly OptionName[] = ['host', 'port', 'accessKey', 'secretKey', 'region', 'data']
+const PLUGINS: readonly OptionName[] = ['plugins', 'logLevel']
 const KEYS: readonly OptionName[] = ['credentialsFile', 'data', 'print', 'logLevel']
 
 /** The command line: it only reads. Wrong use of commander's own kind (a flag without its value) throws CommanderError. */
@@ -82,7 +88,32 @@ export function createProgram(actions: Actions): Command {
     optionNames,
   ).action((flags, command) => actions.doctor(configOf(flags, command)))
   addKeyCommands(program, actions)
+  addPluginCommands(program, actions)
   return program
+}
+
+function addPluginCommands(program: Command, actions: Actions): void {
+  const plugins = program
+    .command('plugin')
+    .description('list plugins, write one, and check that it keeps their contract')
+    .helpOption('-h, --help', 'print this help')
+    .addHelpText('after', '\nOptions of a command: dealgate plugin <command> --help')
+  addCommand(plugins, 'list', 'list the plugins that run with these options, and those that come along', PLUGINS)
+    .option('--explain', 'tell their options and operations, too')
+    .action((flags, command) => actions.listPlugins(configOf(flags, command), flags))
+  addCommand(plugins, 'new', 'write a plugin that works, with its test, into the new folder dealgate-plugin-<name>', [
+    'logLevel',
+  ])
+    .argument('<name>', 'lower-case letters, digits and -: stands in the requests that it answers')
+    .option(
+      '--dealgate <version>',
+      'what its package.json asks for: versions, or file: and a folder (default: this one)',
+    )
+    .action((name, flags, command) => actions.newPlugin(configOf(flags, command, 1), name, flags))
+  addCommand(plugins, 'check', 'start a server with a plugin in a temporary folder, and check it', PLUGINS)
+    .argument('<plugin>', 'the name of a package or of a plugin that comes along, or a path that starts with . or /')
+    .option('--options <json>', 'its options (default: those that the config file has for it)')
+    .action((use, flags, command) => actions.checkPlugin(configOf(flags, command, 1), use, flags))
 }
 
 function addKeyCommands(program: Command, actions: Actions): void {
@@ -117,10 +148,6 @@ function addKeyCommands(program: Command, actions: Actions): void {
   addCommand(keys, 'remove', 'remove a key pair: it is refused from then on, in presigned URLs too', KEYS)
     .argument('<access-key-id>', 'as `dealgate keys list` shows it')
     .action((id, flags, command) => actions.removeKey(configOf(flags, command, 1), id))
-}
-
-export function version(): string {
-  return JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')).version
 }
 
 function addCommand(

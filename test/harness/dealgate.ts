@@ -7,6 +7,9 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import type { Endpoint } from '../suites/sign.js'
+
+export type { Endpoint }
 
 const CLI = fileURLToPath(new URL('../../src/cli.js', import.meta.url))
 
@@ -31,15 +34,6 @@ export interface GatewayAddress {
   readonly url: string
   readonly accessKey: string
   readonly secretKey: string
-}
-
-/** What a client needs to know. */
-export interface Endpoint {
-  /** http://127.0.0.1:port */
-  readonly endpoint: string
-  readonly accessKey: string
-  readonly secretKey: string
-  readonly region: string
 }
 
 interface Announced extends Endpoint {

@@ -1,72 +1,10 @@
 import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
-import {
-  ALGORITHM,
-  canonicalPath,
-  canonicalQuery,
-  canonicalRequest,
-  credentialScope,
-  formatTimestamp,
-  presignQuery,
-  signature,
-  signingKey,
-  stringToSign,
-  UNSIGNED_PAYLOAD,
-  uriEncode,
-} from '../../src/common/sigv4.js'
+import { ALGORITHM, presignQuery, signature, UNSIGNED_PAYLOAD, uriEncode } from '../../src/common/sigv4.js'
+import { type Endpoint, type Headers, type Signed, type Signing, sign } from '../suites/sign.js'
 import { sha256 } from './content.js'
-import type { Endpoint } from './dealgate.js'
 
-export { UNSIGNED_PAYLOAD, uriEncode }
-
-type Headers = Readonly<Record<string, string>>
-
-export interface Signing {
-  readonly method: string
-  /** Path and query as they go over the wire. */
-  readonly target: string
-  readonly headers?: Headers | undefined
-  /** What goes into x-amz-content-sha256; by default the hash of nothing. */
-  readonly payloadHash?: string
-  readonly now?: Date
-}
-
-export interface Signed {
-  /** All headers to send, host and authorization among them. */
-  readonly headers: Record<string, string>
-  readonly seed: string
-  readonly timestamp: string
-  readonly scope: string
-  readonly key: Buffer
-}
-
-/** Signs in the Authorization header; every header given is signed. */
-export function sign(server: Endpoint, signing: Signing): Signed {
-  const { method, target, headers = {}, payloadHash = sha256(''), now = new Date() } = signing
-  const at = target.indexOf('?')
-  const timestamp = formatTimestamp(now)
-  const date = timestamp.slice(0, 8)
-  const all: Record<string, string> = {
-    ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
-    host: new URL(server.endpoint).host,
-    'x-amz-date': timestamp,
-    'x-amz-content-sha256': payloadHash,
-  }
-  const signedHeaders = Object.keys(all).sort().join(';')
-  const canonical = canonicalRequest({
-    method,
-    path: canonicalPath(at < 0 ? target : target.slice(0, at)),
-    query: at < 0 ? '' : canonicalQuery(target.slice(at + 1)),
-    headers: Object.entries(all),
-    signedHeaders,
-    payloadHash,
-  })
-  const scope = credentialScope(date, server.region, 's3')
-  const key = signingKey(server.secretKey, date, server.region, 's3')
-  const seed = signature(key, stringToSign(ALGORITHM, timestamp, scope, canonical))
-  all.authorization = `${ALGORITHM} Credential=${server.accessKey}/${scope},SignedHeaders=${signedHeaders},Signature=${seed}`
-  return { headers: all, seed, timestamp, scope, key }
-}
+export { type Signed, type Signing, sign, UNSIGNED_PAYLOAD, uriEncode }
 
 /** A presigned URL. `path` is decoded. */
 export function presigned(server: Endpoint, method: string, path: string, brand: 'Amz' | 'Cloud' = 'Amz'): string {

@@ -34,8 +34,12 @@ export interface Running<Line> {
 }
 
 /** Runs `dealgate <args>` to its end, with no `DEALGATE_` variable but those given. */
-export async function runCli(args: readonly string[], env: Record<string, string> = {}): Promise<Finished> {
-  return finished(launch(args, env))
+export async function runCli(
+  args: readonly string[],
+  env: Record<string, string> = {},
+  cwd?: string,
+): Promise<Finished> {
+  return finished(launch(args, env, cwd))
 }
 
 /**
@@ -71,10 +75,11 @@ export async function startDealgate(
   return { ...running, ...running.line }
 }
 
-function launch(args: readonly string[], env: Record<string, string>): ChildProcess {
+function launch(args: readonly string[], env: Record<string, string>, cwd?: string): ChildProcess {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('DEALGATE_'))
   return spawn(process.execPath, [CLI, ...args], {
     env: { ...Object.fromEntries(inherited), ...env },
+    cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
 }

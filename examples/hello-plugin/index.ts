@@ -1,0 +1,41 @@
+/**
+ * A plugin with an operation of the service and one of buckets.
+ *
+ *   dealgate serve --plugin ./dist/examples/hello-plugin/index.js
+ *   curl --aws-sigv4 aws:amz:us-east-1:s3 -u "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" http://127.0.0.1:9000/-/hello/v1/greeting
+ */
+import { defineCall, definePlugin, S3Error, z } from '../../src/index.js'
+
+const source = 'docs/plugins.md#the-example'
+const result = z.object({ Text: z.string() })
+
+export default definePlugin({
+  name: 'hello',
+  summary: 'Greets whoever asks, and buckets.',
+  options: z.object({ word: z.string().default('Hello').describe('What it says.') }),
+  create: ({ word }) => ({
+    operations: [
+      defineCall({
+        name: 'GetGreeting',
+        source,
+        summary: 'Greets whoever asks, by the access key.',
+        on: { method: 'GET', resource: 'service', path: '/-/hello/v1/greeting' },
+        result,
+        answer: async (_, { caller }) => ({ Text: `${word}, ${caller?.identity.accessKeyId}!` }),
+      }),
+      defineCall({
+        name: 'GetBucketGreeting',
+        source,
+        summary: 'Greets a bucket that is there.',
+        on: { method: 'GET', resource: 'bucket', subresource: 'x-hello' },
+        result,
+        async answer({ request }, { gateway }) {
+          const { bucket } = request
+          if (!(await gateway.bucketExists(bucket)))
+            throw new S3Error('NoSuchBucket', { fields: { BucketName: bucket } })
+          return { Text: `${word}, ${bucket}!` }
+        },
+      }),
+    ],
+  }),
+})

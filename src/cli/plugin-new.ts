@@ -1,0 +1,37 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { type Config, ConfigError } from '../config.js'
+import { nameProblem } from '../registry/plugin-name.js'
+import { Failure } from './failure.js'
+import { pluginTemplate } from './plugin-template.js'
+import { version } from './version.js'
+
+export interface NewFlags {
+  /** As npm takes it: a range of versions, or `file:` and a folder. */
+  readonly dealgate?: string
+}
+
+/** `dealgate plugin new`: writes a plugin that works into a folder of its own. Nothing that is there is written over. */
+export async function newPlugin(
+  _config: Config,
+  name: string,
+  { dealgate = `^${version()}` }: NewFlags,
+): Promise<void> {
+  const problem = nameProblem(name)
+  if (problem) throw new ConfigError([`${name}: a plugin ${problem}`])
+  const folder = `dealgate-plugin-${name}`
+  try {
+    await mkdir(folder)
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause
+    throw new Failure(`There is a ${resolve(folder)} already: remove it, or choose another name.`, { cause })
+  }
+  for (const [file, content] of Object.entries(pluginTemplate(name, dealgate)))
+    await writeFile(join(folder, file), content, { flag: 'wx' })
+  process.stdout.write(`${folder} is written. Next:
+  cd ${folder}
+  npm install
+  npm test
+  npx dealgate serve --plugin .
+`)
+}
