@@ -82,14 +82,12 @@ async function importModule(url: URL, file: string): Promise<Record<string, unkn
 function loadMessage(error: unknown, file: string): string {
   if (error instanceof Overdue) return `the module has not been ready within ${LOAD_MS / 1000} s`
   if (error instanceof SyntaxError) return `${error.message}. \`node --check ${file}\` shows where`
-  switch ((error as NodeJS.ErrnoException | undefined)?.code) {
-    case 'ERR_MODULE_NOT_FOUND':
-      return `${messageOf(error)}. Install what it needs in its own folder (npm install)`
-    case 'ERR_UNKNOWN_FILE_EXTENSION':
-      return `${messageOf(error)}. Compile it to JavaScript`
-    default:
-      return messageOf(error)
-  }
+  // Where loaders are at work (node --import), errors of Node have lost their codes.
+  const message = messageOf(error)
+  if (/^Cannot find (?:package|module)/.test(message))
+    return `${message}. Install what it needs in its own folder (npm install)`
+  if (/unknown.file.extension/i.test(message)) return `${message}. Compile it to JavaScript`
+  return message
 }
 
 function loadable(module: Record<string, unknown>, file: string): Loadable {
