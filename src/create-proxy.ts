@@ -162,7 +162,7 @@ export async function createProxy(options: ProxyOptions): Promise<S3Proxy> {
     contexts,
     limits,
     addressing: hosts,
-    withCors: withCors(settings, log),
+    withCors: withCors(settings, log, outputMetadata),
     onDone,
   })
 

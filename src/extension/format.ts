@@ -4,7 +4,7 @@ import type { RequestHead } from '../request/s3-request.js'
 
 export type Format = 'json' | 'xml'
 
-type Head = Pick<RequestHead, 'resource' | 'path' | 'query' | 'headers'>
+type Head = Pick<RequestHead, 'method' | 'resource' | 'path' | 'query' | 'headers'>
 
 /**
  * In which form a call answers: what `format` says, else what is accepted, else what was sent, else JSON for resources of the service and XML for those of S3. Throws
@@ -19,17 +19,16 @@ export function formatOf(head: Head): Format {
       fields: { ArgumentName: 'format', ArgumentValue: wanted.slice(0, 100) },
     })
   }
-  return accepted(head.headers.accept) ?? formatOfType(head.headers['content-type']) ?? usual(head)
+  // Bytes that are read are told to the user as they are; anything else is for the client itself.
+  const reads = head.method === 'GET' || head.method === 'HEAD'
+  return asked(head) ?? (reads && head.resource === 'service' ? 'json' : usual(head))
 }
 
 /** In which form a request is told what went wrong, whether or not it got as far as a call: that of its answer for extensions, XML for S3. */
 export function errorFormatOf(head: Head): Format {
   if (!isExtension(head)) return 'xml'
-  try {
-    return formatOf(head)
-  } catch {
-    return usual(head)
-  }
+  const wanted = head.query.get('format')
+  return wanted === 'json' || wanted === 'xml' ? wanted : (asked(head) ?? usual(head))
 }
 
 /** The format that a media type says; undefined for others. */
@@ -40,8 +39,13 @@ export function formatOfType(type: string | undefined): Format | undefined {
   return undefined
 }
 
-function usual({ resource }: Head): Format {
-  return resource === 'service' ? 'json' : 'xml'
+function asked({ headers }: Head): Format | undefined {
+  return accepted(headers.accept) ?? formatOfType(headers['content-type'])
+}
+
+/** AWS's SDKs say that they are one, and understand as clients of S3 nothing but XML. */
+function usual({ resource, headers }: Head): Format {
+  return resource === 'service' && headers['amz-sdk-invocation-id'] === undefined ? 'json' : 'xml'
 }
 
 /** What lies below `/-/`, and sub-resources `?x-...`. */

@@ -148,7 +148,7 @@ t.test('the rules are looked up only for browsers, and a failure does not change
       return [rule({})]
     },
   } as unknown as BucketSettings
-  const add = withCors(settings, createLogger({ level: 'silent' }))
+  const add = withCors(settings, createLogger({ level: 'silent' }), (name) => name === 'cid')
   const head = (headers: object, more = {}) => ({ headers, method: 'GET', bucket: 'b', ...more }) as RequestHead
   const reply = { status: 404, headers: { etag: 'x' } }
   t.equal(await add(head({}), reply), reply)
@@ -161,6 +161,17 @@ t.test('the rules are looked up only for browsers, and a failure does not change
   t.match(await add(head({ origin: 'http://a' }, { method: 'PUT' }), reply), {
     headers: { 'access-control-allow-origin': undefined, vary: /Origin/ },
   })
+  const beyond = { status: 200, headers: { 'x-dealgate-job-id': 'j', 'x-amz-meta-cid': 'c', 'x-amz-meta-own': 'o' } }
+  t.match(
+    await add(head({ origin: 'http://a' }), beyond),
+    {
+      headers: {
+        'access-control-expose-headers':
+          'ETag, x-amz-request-id, x-amz-restore, x-amz-storage-class, x-dealgate-job-id, x-amz-meta-cid',
+      },
+    },
+    'what is told beyond S3 can be read',
+  )
   failing = true
   t.equal(await add(head({ origin: 'http://a' }), reply), reply)
 })
