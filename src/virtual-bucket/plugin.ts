@@ -1,3 +1,4 @@
+import { listPlugins } from '../capabilities/list-plugins.js'
 import { capabilitiesOperation } from '../capabilities/operation.js'
 import { openApiOperation } from '../openapi/operation.js'
 import type { Plugin } from '../registry/plugin.js'
@@ -11,6 +12,11 @@ import { virtualBucketOperations } from './operations.js'
 export function selfPlugin(rows: () => readonly Row[]): Plugin {
   return {
     name: 'self',
-    operations: [...virtualBucketOperations(rows), openApiOperation(rows), capabilitiesOperation(rows)],
+    operations: [
+      ...virtualBucketOperations(rows),
+      openApiOperation(rows),
+      capabilitiesOperation(rows),
+      listPlugins(rows),
+    ],
   }
 }

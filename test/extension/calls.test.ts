@@ -282,6 +282,16 @@ t.test('jobs', async (t) => {
   t.match(xml, { status: 202, body: '<Job xmlns="urn:dealgate:jobs:1"><JobId>j-' })
 })
 
+t.test('which plugins run', async (t) => {
+  const { send } = await start(t)
+  const { Plugins } = json(await send('GET', '/-/plugins/v1'))
+  const calls = ['GetThing', 'ListThings', 'QuoteThing', 'ReplaceThing', 'ListBucketThings', 'CreateThing']
+  t.same(
+    Plugins.find(({ Name }: { Name: string }) => Name === 'test'),
+    { Name: 'test', Operations: calls.length, Calls: calls },
+  )
+})
+
 t.test('who may', async (t) => {
   const { endpoint, send } = await start(t)
   const status = async (as: typeof owner, method: string, path: string, query: Record<string, string> = {}) => {

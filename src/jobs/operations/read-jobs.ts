@@ -7,6 +7,9 @@ import { jobOf, seenBy } from './own-job.js'
 export const SOURCE = 'docs/extensions.md#jobs'
 export const ONE = '/-/jobs/v1/{JobId}'
 
+/** Jobs that the bucket of what can be read lists, the newest; any other can be read all the same. */
+const MAX_MEMBERS = 1000
+
 export const listJobs = defineCall({
   name: 'ListJobs',
   source: SOURCE,
@@ -39,6 +42,10 @@ export const getJob = defineCall({
   result: jobDocument,
   root: 'Job',
   ownRules: true,
+  async *members(context) {
+    const newest = await context.jobs.list({ accessKeyId: seenBy(context) || undefined, limit: MAX_MEMBERS })
+    for (const { id } of newest) yield { JobId: id }
+  },
   answer: async ({ request }, context) => documentOf(await jobOf(request.params.JobId ?? '', context)),
 })
 
