@@ -98,6 +98,10 @@ t.test('all problems come together, by the name under which the user gave the va
   t.match(text, /--secret-key needs --access-key/)
   const [quirk = ''] = problemsOf(() => readConfig({ flags: { gatewayQuirks: 'nope' }, env: {} }))
   t.match(quirk, /^--gateway-quirks is not valid: "nope" is no gateway quirk: known are none, .* joined by commas$/)
+  t.match(
+    problemsOf(() => readConfig({ flags: { kuboApi: 'http://x', networkControl: true }, env: {} })),
+    [/^--network-control is for the embedded storage network/],
+  )
   t.notMatch(text, /short/, 'a secret is not repeated')
   t.match(
     problemsOf(() => readConfig({ flags: { port: 'x' }, env: {} })),
@@ -116,6 +120,7 @@ t.test('values out of bounds', (t) => {
     signedBasePath: ['', '/', 'a', '/a/', '/a?b', '//a'],
     gatewayUrl: ['', 'localhost:9000', '/x', 'file:///x', 'http://u:p@x', 'http://x?y', 'http://x/#y'],
     state: ['mysql://x', 'memory'],
+    kuboApi: ['', '127.0.0.1:5001', '/ip4/127.0.0.1/tcp/5001', 'ftp://x'],
     logLevel: ['trace', 'INFO', ''],
     accessLog: ['yes', '', 1],
     gatewayTimeoutSeconds: ['0', '3601'],

@@ -41,7 +41,11 @@ export async function startEmbedded(config: Config, log: Logger): Promise<Embedd
       accessKey: config.gatewayAccessKey,
       secretKey: config.gatewaySecretKey,
     },
-    network: { epochSeconds: config.networkEpochSeconds, control: config.networkControl },
+    network: {
+      epochSeconds: config.networkEpochSeconds,
+      control: config.networkControl,
+      ...(config.kuboApi !== undefined && { kubo: config.kuboApi }),
+    },
     log,
   }
   const services = await startServicesInWorker(options, endAtOnce).catch((error) => {

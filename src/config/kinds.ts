@@ -64,7 +64,7 @@ export function text(placeholder: string, accepts: string, form: RegExp): Kind<s
   return { placeholder, accepts, schema: z.string({ error }).regex(form, error) }
 }
 
-/** A URL of one of these schemes. Secrets in it are for databases: the others have options of their own for them. */
+/** A URL of one of these schemes. Secrets in it are for databases and nodes of networks: the others have options of their own for them. */
 export function url(...schemes: readonly string[]): Kind<string> {
   const accepts = schemes.map((scheme) => `${scheme}://…`).join(', ')
   const error = `must be a URL: ${accepts}`

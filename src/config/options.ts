@@ -127,11 +127,15 @@ export const options = Object.freeze({
   networkEpochSeconds: option('Network', decimal(0.001, 86_400), {
     default: 30,
     unit: 'seconds',
-    help: 'Length of an epoch of the embedded storage network, in which the durations and states of deals are counted; 30 as in the real one.',
+    help: 'Length of an epoch of the storage network, in which the durations and states of deals are counted; 30 as in the real one.',
   }),
   networkControl: option('Network', onOff, {
     default: false,
     help: 'Let clients of the embedded gateway have time pass in the embedded storage network and break its providers: for tests and demonstrations.',
+  }),
+  kuboApi: option('Network', url('http', 'https'), {
+    secret: true,
+    help: 'RPC of a Kubo node (`http://127.0.0.1:5001`) that the embedded gateway makes deals with: it takes their CARs and pins them. Name and password in the URL are for a node that asks for them. Without it deals are made in the embedded storage network.',
   }),
 
   data: option('State', path, { default: './dealgate-data', help: 'Folder of everything that is kept.' }),

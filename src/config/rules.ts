@@ -7,7 +7,14 @@ type Rule = (
   value: <Name extends OptionName>(name: Name) => Config[Name],
 ) => readonly string[]
 
-const EMBEDDED_ONLY = ['gatewayHost', 'gatewayPort', 'gatewayQuirks', 'networkEpochSeconds', 'networkControl'] as const
+const EMBEDDED_ONLY = [
+  'gatewayHost',
+  'gatewayPort',
+  'gatewayQuirks',
+  'networkEpochSeconds',
+  'networkControl',
+  'kuboApi',
+] as const
 
 export const rules: readonly Rule[] = [
   (given) => together(given, 'accessKey', 'secretKey'),
@@ -21,6 +28,12 @@ export const rules: readonly Rule[] = [
     return EMBEDDED_ONLY.filter(given).map(
       (name) => `${flagOf(name)} is for the embedded gateway: leave it out, or leave out ${flagOf('gatewayUrl')}`,
     )
+  },
+  (given, value) => {
+    if (!given('kuboApi') || !value('networkControl')) return []
+    return [
+      `${flagOf('networkControl')} is for the embedded storage network: leave it out, or leave out ${flagOf('kuboApi')}`,
+    ]
   },
   (_given, value) => {
     try {

@@ -29,7 +29,7 @@ export async function startServices(options: ServicesOptions): Promise<Services>
   const unlock = lockFolder(options.data)
   const { data, log = silentLog } = options
   try {
-    const opened = await openNetwork(join(data, 'network'), options.network ?? {}, log)
+    const opened = await openNetwork(data, options.network ?? {}, log)
     const { network } = opened
     try {
       const gateway = await startGateway(join(data, 'gateway'), options.gateway, opened, log)

@@ -1,14 +1,18 @@
+import { join } from 'node:path'
 import type { ServicesLog } from '../log.js'
 import type { NetworkControl } from './embedded/control.js'
 import { openEmbeddedNetwork } from './embedded/embedded-network.js'
+import { openKuboNetwork } from './kubo/kubo-network.js'
 import type { Network } from './network.js'
 import { commit, createReadFromCar, pack } from './pack/index.js'
 
 export interface NetworkOptions {
   /** Length of an epoch, 0.001 to 86400; default 30. */
   readonly epochSeconds?: number
-  /** Lets clients of the gateway let time pass and break providers: for tests and demonstrations. Default false. */
+  /** Lets clients of the gateway let time pass and break providers: for tests and demonstrations. Default false; the embedded network alone. */
   readonly control?: boolean
+  /** URL of a Kubo node's RPC: deals are made with that node, not in the embedded network. */
+  readonly kubo?: string
 }
 
 export interface OpenedNetwork {
@@ -17,16 +21,15 @@ export interface OpenedNetwork {
   readonly control?: NetworkControl
 }
 
-/** Opens the storage network kept in a folder that nobody else uses. */
-export async function openNetwork(folder: string, options: NetworkOptions, log: ServicesLog): Promise<OpenedNetwork> {
-  const { epochSeconds, control = false } = options
-  const network = await openEmbeddedNetwork({
-    folder,
-    pack,
-    commit,
-    readFromCar: createReadFromCar(),
-    log,
-    ...(epochSeconds !== undefined && { epochSeconds }),
-  })
+/** Opens a storage network, kept in a folder of its own below one that nobody else uses: `network` for the embedded one, `kubo` for deals with a Kubo node. */
+export async function openNetwork(data: string, options: NetworkOptions, log: ServicesLog): Promise<OpenedNetwork> {
+  const { epochSeconds, control = false, kubo } = options
+  const shared = { pack, commit, log, ...(epochSeconds !== undefined && { epochSeconds }) }
+  if (kubo !== undefined) {
+    if (control) throw new RangeError('A Kubo node cannot be controlled: that is for the embedded network.')
+    return { network: await openKuboNetwork({ url: kubo, folder: join(data, 'kubo'), ...shared }) }
+  }
+  const folder = join(data, 'network')
+  const network = await openEmbeddedNetwork({ folder, readFromCar: createReadFromCar(), ...shared })
   return control ? { network, control: network.control } : { network }
 }

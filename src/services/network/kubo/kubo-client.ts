@@ -159,11 +159,19 @@ function addressOf(text: string): Address {
     throw new RangeError('The RPC of a Kubo node has a URL of http or https, such as http://127.0.0.1:5001.')
   }
   const { origin, pathname, username, password } = url
-  const login = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')
+  const login = Buffer.from(`${unescaped(username)}:${unescaped(password)}`).toString('base64')
   return {
     origin,
     path: pathname.replace(/\/+$/, '').replace(/\/api\/v0$/, ''),
     // Kubo refuses what looks like a browser.
     headers: { 'user-agent': 'dealgate', ...((username || password) && { authorization: `Basic ${login}` }) },
+  }
+}
+
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw new RangeError('Name and password in the URL of a Kubo node are to be percent-encoded.')
   }
 }
