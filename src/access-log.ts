@@ -26,8 +26,6 @@ export interface AccessEntry {
   readonly bytesOut: number
   readonly ms: number
   readonly accessKeyId?: string
-  /** What a client says in parameters of its own, `x-...=value`, which mean nothing to us: https://docs.aws.amazon.com/AmazonS3/latest/userguide/LogFormat.html#LogFormatCustom */
-  readonly custom?: Readonly<Record<string, string>>
   readonly remote: string
   /** True when the response did not reach its end: the client left or the connection was cut. */
   readonly cut: boolean
@@ -62,17 +60,7 @@ export function describeRequest(facts: Facts): AccessEntry {
     bytesOut: facts.sent.bytes,
     ms: Math.round((performance.now() - facts.started) * 10) / 10,
     accessKeyId: facts.caller?.identity.accessKeyId,
-    custom: head && customParameters(head),
     remote: facts.incoming.socket.remoteAddress ?? '',
     cut: !outgoing.writableEnded,
   }
-}
-
-/** Longest of what is told of one, characters. */
-const MAX_CUSTOM = 200
-
-function customParameters({ query }: RequestHead): Record<string, string> | undefined {
-  const custom = query.entries.filter(([name, value]) => value !== '' && /^x-(?!id$|amz-|cloud-)/i.test(name))
-  if (custom.length === 0) return undefined
-  return Object.fromEntries(custom.map(([name, value]) => [name.slice(0, MAX_CUSTOM), value.slice(0, MAX_CUSTOM)]))
 }

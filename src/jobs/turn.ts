@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../context.js'
-import { OutcomeUnknown } from '../errors/outcome-unknown.js'
 import { S3Error } from '../errors/s3-error.js'
 import type { Logger } from '../log.js'
 import type { Claim } from '../state/claim.js'
@@ -126,7 +125,6 @@ function tell(live: LiveJob, err: unknown): void {
   if (live.interruption) return
   if (err instanceof Retry) live.note(`To be tried again in ${err.afterMs} ms: ${err.message}`)
   else if (err instanceof S3Error) live.note(`${err.code}: ${err.message}`)
-  else live.note(err instanceof OutcomeUnknown ? 'An answer was lost.' : 'It ended in an error of the server.')
   const expected = err instanceof Retry || (err instanceof S3Error && err.status < 500)
   live.log[expected ? 'info' : 'error']({ err }, expected ? 'a job ended early' : 'a job failed')
 }

@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto'
 import { S3Error } from '../errors/s3-error.js'
 import type { Logger } from '../log.js'
 import { inOrder } from '../operations/common/in-order.js'
-import type { Hooks, Origin } from '../registry/hooks.js'
+import type { Hooks } from '../registry/hooks.js'
+import { ownOrigin } from '../registry/own-origin.js'
 import type { StorageClasses } from '../registry/storage-class.js'
 import type { State, Tag } from '../state/state.js'
 import type { Store, StoredObject, StoreEntry } from '../store/store.js'
@@ -152,11 +152,6 @@ async function transition(
     storageClass,
   })
   return true
-}
-
-/** Of what the server does by itself. */
-function ownOrigin(): Origin {
-  return { requestId: randomBytes(8).toString('hex').toUpperCase(), accessKeyId: '', remoteAddress: '' }
 }
 
 /** Removes the object if it is still the listed one and still due, both decided under its lock. */

@@ -257,6 +257,21 @@ t.test('writes into an archive class', async (t) => {
     t.equal((await s3.send(new CompleteMultipartUploadCommand(complete))).ETag, told.ETag)
     t.equal(seen.stored.length, stored, 'completing again stores nothing')
 
+    const second = await s3.send(new CreateMultipartUploadCommand(create))
+    const other = { ...at('parts'), UploadId: second.UploadId }
+    const part = await s3.send(new UploadPartCommand({ ...other, PartNumber: 1, Body: 'part 2' }))
+    const { uploads } = (seen.own as Context).state
+    const finish = uploads.finish.bind(uploads)
+    uploads.finish = async () => {
+      throw new S3Error('ServiceUnavailable')
+    }
+    const completed = { ...other, MultipartUpload: { Parts: [{ PartNumber: 1, ETag: part.ETag }] } }
+    await rejects(s3.send(new CompleteMultipartUploadCommand(completed)), 'ServiceUnavailable', t)
+    uploads.finish = finish
+    const admitted = seen.admitted.length
+    t.equal((await s3.send(new CompleteMultipartUploadCommand(completed))).ETag, (await head('parts')).ETag)
+    t.equal(seen.admitted.length, admitted, 'what was stored and not put on record is not stored, and paid for, again')
+
     const again = await s3.send(new CreateMultipartUploadCommand({ ...create, StorageClass: 'STANDARD' }))
     await s3.send(new AbortMultipartUploadCommand({ ...at('parts'), UploadId: again.UploadId }))
   })
