@@ -1,4 +1,7 @@
 import { definePlugin } from '../../src/registry/plugin.js'
+import { archiveClasses } from './archive/classes.js'
+import { Keeper } from './archive/keeper.js'
+import { restores } from './archive/restore-job.js'
 import { Follower } from './follow/follower.js'
 import { bucketDeals, objectDeals } from './jobs/kinds.js'
 import { dealOptions } from './options.js'
@@ -22,17 +25,25 @@ export default definePlugin({
   create(options) {
     const parts = new DealParts(options)
     let follower: Follower | undefined
+    let keeper: Keeper | undefined
     return {
       operations: [],
-      jobs: [objectDeals(parts), bucketDeals(parts)],
+      storageClasses: archiveClasses(parts),
+      jobs: [objectDeals(parts), bucketDeals(parts), restores(parts)],
+      hooks: {
+        objectDeleted: (event) => parts.copies.forget(event),
+      },
       outputMetadata,
       async start(host) {
         parts.start(host)
         follower = new Follower(parts)
         follower.start()
+        keeper = new Keeper(parts)
+        keeper.start()
       },
       async stop() {
         await follower?.stop()
+        await keeper?.stop()
       },
     }
   },

@@ -47,6 +47,15 @@ export const dealOptions = z.strictObject({
     .describe(
       'Whether the gateway may give up its copy of an object in class GLACIER: never, or once a test retrieval of that object returned identical bytes.',
     ),
+  evictionIntervalSeconds: seconds(1, DAY, 300).describe(
+    'How often to look whether copies may be given up, or the time of restored ones is over.',
+  ),
+  maxTransitionsPerDay: z
+    .number()
+    .int()
+    .min(1)
+    .default(10_000)
+    .describe('Objects of which lifecycle rules may have deals made per day, UTC.'),
 })
 
 export type DealOptions = z.output<typeof dealOptions>

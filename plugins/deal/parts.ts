@@ -2,6 +2,7 @@ import type { Context } from '../../src/context.js'
 import type { Jobs } from '../../src/jobs/job.js'
 import type { PluginHost } from '../../src/registry/plugin.js'
 import { parseAmount } from './amounts.js'
+import { LocalCopies } from './archive/local-copies.js'
 import { configurationOf } from './configuration.js'
 import { type DealOptions, statedOf } from './options.js'
 import { Attempts } from './records/attempts.js'
@@ -19,6 +20,7 @@ export class DealParts {
   #spending: Spending | undefined
   #deals: DealRecords | undefined
   #attempts: Attempts | undefined
+  #copies: LocalCopies | undefined
 
   constructor(options: DealOptions) {
     this.options = options
@@ -29,6 +31,7 @@ export class DealParts {
     this.#spending = new Spending(host.state, host.now)
     this.#deals = new DealRecords(host.state)
     this.#attempts = new Attempts(host.state)
+    this.#copies = new LocalCopies(host.state)
   }
 
   get host(): PluginHost {
@@ -45,6 +48,10 @@ export class DealParts {
 
   get attempts(): Attempts {
     return started(this.#attempts)
+  }
+
+  get copies(): LocalCopies {
+    return started(this.#copies)
   }
 
   get jobs(): Jobs {

@@ -1,5 +1,4 @@
 import t, { type Test } from 'tap'
-import { serviceAddress } from '../../src/extension/service-address.js'
 import { startInProcess } from '../support/in-process.js'
 import { type Answer, exchange, presignedRequest, signedRequest, type Wanted } from '../support/signed-request.js'
 import { examplePlugin } from './example-plugin.js'
@@ -281,23 +280,6 @@ t.test('jobs', async (t) => {
     body: '<ThingRequest><How>late</How><N>7</N></ThingRequest>',
   })
   t.match(xml, { status: 202, body: '<Job xmlns="urn:dealgate:jobs:1"><JobId>j-' })
-})
-
-t.test('where the job is', async (t) => {
-  const identities = [owner]
-  const domains = ['s3.example.com']
-  const { endpoint } = await startInProcess(t, 'full', { identities, domains, plugins: [examplePlugin()] })
-  const host = 'bucket.s3.example.com:9000'
-  await signedRequest(endpoint, owner, { method: 'PUT', path: '/', host })
-  const answer = await signedRequest(endpoint, owner, {
-    ...{ method: 'POST', path: '/key', host, query: { 'x-test': '' } },
-    ...{ headers: { prefer: 'wait=0' }, body: '{"How":"soon"}' },
-  })
-  const id = answer.headers['x-dealgate-job-id']
-  t.equal(answer.headers.location, `http://s3.example.com:9000/-/jobs/v1/${id}`, "on a bucket's host /-/ is a key")
-  const at = { host: 'h', hostBucket: undefined, secure: true }
-  t.equal(serviceAddress({ ...at, rawPath: '/mount/b/k', path: '/b/k' }), '/mount')
-  t.equal(serviceAddress({ ...at, rawPath: '/b/k', path: '/b/k' }), '')
 })
 
 t.test('which plugins run', async (t) => {

@@ -1,4 +1,6 @@
 import type { JobKind } from '../../../src/jobs/job.js'
+import { tellFailure } from '../archive/deal-failed.js'
+import { decide, mustName } from '../archive/held-deal.js'
 import type { DealParts } from '../parts.js'
 import { BUCKET_DEAL, type BucketDealInput, OBJECT_DEAL, type ObjectDealInput } from './inputs.js'
 import { makeDeal } from './make-deal.js'
@@ -10,15 +12,18 @@ export function objectDeals(parts: DealParts): JobKind<ObjectDealInput, DealResu
   return {
     name: OBJECT_DEAL,
     async run(job) {
-      const { stamp } = await requireObject(job.context, job.input)
-      return makeDeal(parts, job, stamp)
+      try {
+        const object = await requireObject(job.context, job.input)
+        mustName(job, object)
+        return await makeDeal(parts, job, object.stamp)
+      } catch (error) {
+        await tellFailure(parts, job, error)
+        throw error
+      }
     },
     reconcile: (job) => reconcileDeal(parts, parts.jobs, job),
     /** Held while the object is being stored, which then names its job. */
-    async held({ job, context, input }) {
-      const object = await context.store.find(input.bucket, input.key)
-      return object?.archive?.jobId === job.id ? 'release' : 'drop'
-    },
+    held: (job) => decide(parts, job),
   }
 }
 

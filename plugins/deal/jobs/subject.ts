@@ -45,7 +45,7 @@ export async function requireContent(context: Context, bucket: string): Promise<
  * Public gateways, which know no client tokens, put the key of an object into the command line of a shell as it is (filswan/fs3 cmd/web-handlers.go): what a shell
  * would take for more than text is not sent there.
  */
-async function refuseUnsafe({ gateway }: Context, key: string): Promise<void> {
+export async function refuseUnsafe({ gateway }: Context, key: string): Promise<void> {
   if (/^[\p{L}\p{M}\p{N}/._\-+=@,:%]*$/u.test(key) || (await gateway.features()).dealTokens) return
   throw new S3Error('InvalidRequest', {
     message: 'This gateway can make deals only of objects whose keys are letters, digits and / . _ - + = @ , : %.',

@@ -3,6 +3,7 @@ import deal from '../../../plugins/deal/index.js'
 import type { Identity } from '../../../src/auth/caller.js'
 import { createProxy, type ProxyOptions, type Proxy as S3Proxy } from '../../../src/create-proxy.js'
 import { createLogger } from '../../../src/log.js'
+import type { PluginHooks } from '../../../src/registry/hooks.js'
 import type { PluginHost } from '../../../src/registry/plugin.js'
 import { serve } from '../../../src/serve.js'
 import type { State } from '../../../src/state/state.js'
@@ -30,6 +31,7 @@ export async function startDealProxy(
     readonly deal?: Options
     readonly now?: () => number
     readonly identities?: readonly Identity[]
+    readonly hooks?: PluginHooks
     readonly proxy?: Partial<ProxyOptions>
   } = {},
 ): Promise<DealProxy> {
@@ -51,6 +53,7 @@ export async function startDealProxy(
       {
         name: 'probe',
         operations: [],
+        hooks: options.hooks,
         async start(started) {
           host = started
         },

@@ -1,0 +1,21 @@
+import type { StorageClass } from '../../../src/registry/storage-class.js'
+import { ARCHIVE_CLASSES } from '../configuration.js'
+import type { DealParts } from '../parts.js'
+import { admit } from './admit.js'
+import { restore } from './restore.js'
+import { Transitions } from './transitions.js'
+
+/**
+ * The storage classes whose objects are kept by deals, and the words that mean one of them. The gateway may give up its copy of an object in GLACIER once a deal holds it; one in
+ * GLACIER_IR stays where it is. There is no DEEP_ARCHIVE: deals about single objects are made online.
+ */
+export function archiveClasses(parts: DealParts): readonly StorageClass[] {
+  const words = new Set([...ARCHIVE_CLASSES, ...Object.keys(parts.options.storageClassMap)])
+  const transitions = new Transitions(parts)
+  return [...words].map((word) => ({
+    name: word,
+    admit: (write, context) => admit(parts, word, write, context),
+    transition: (object) => transitions.move(word, object),
+    restore: (object, order, context) => restore(parts, object, order, context),
+  }))
+}

@@ -1,0 +1,84 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { S3Error } from '../../../src/errors/s3-error.js'
+import { takeClaim } from '../../../src/state/claim.js'
+import type { DealParts } from '../parts.js'
+import { GiveUp } from './give-up.js'
+import { isUnderWay } from './kept-elsewhere.js'
+import type { LocalCopy } from './local-copies.js'
+import { giveUp as forgetRestore } from './restore-job.js'
+
+/**
+ * Looks after the gateway's copies: gives up those that may go, because a deal holds the object or because the time of a restored one is over, and clears away what is left of
+ * restores that were cancelled. Of servers on one state one does it at a time.
+ */
+export class Keeper {
+  readonly #parts: DealParts
+  readonly #giveUp: GiveUp
+  readonly #ending = new AbortController()
+  #running: Promise<void> = Promise.resolve()
+
+  constructor(parts: DealParts) {
+    this.#parts = parts
+    this.#giveUp = new GiveUp(parts)
+  }
+
+  start(): void {
+    this.#running = this.#run(this.#ending.signal)
+  }
+
+  /** Ends what is under way. */
+  async stop(): Promise<void> {
+    this.#ending.abort()
+    await this.#running
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const { host, options } = this.#parts
+    while (!signal.aborted) {
+      // Servers that were started together do not begin together.
+      const pause = options.evictionIntervalSeconds * 1000 * (0.9 + Math.random() * 0.2)
+      await sleep(pause, undefined, { signal, ref: false }).catch(() => {})
+      if (signal.aborted) return
+      try {
+        await this.#turn(signal)
+      } catch (err) {
+        if (!signal.aborted)
+          host.log.warn({ err }, 'local copies could not be looked after; they will be looked at again')
+      }
+    }
+  }
+
+  async #turn(signal: AbortSignal): Promise<void> {
+    const { state, log, now } = this.#parts.host
+    const claim = await takeClaim(state, 'deal-local-copies', log)
+    if (!claim) return
+    try {
+      const evicting = await this.#giveUp.mayEvict()
+      for await (const copy of this.#parts.copies.all()) {
+        if (signal.aborted || !claim.held()) return
+        if (copy.restoring !== undefined) await this.#lookAfter(copy, copy.restoring)
+        else if (copy.due !== undefined && copy.due <= now()) await this.#attempt(copy, evicting, signal)
+      }
+    } finally {
+      await claim.release()
+    }
+  }
+
+  async #attempt(copy: LocalCopy, evicting: boolean, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#giveUp.attempt(copy, evicting, signal)
+    } catch (err) {
+      // Trouble with the gateway or the records ends the turn; what is wrong with one object does not.
+      if (!(err instanceof S3Error) || err.status >= 500) throw err
+      const { bucket, key } = copy
+      this.#parts.host.log.warn({ err, bucket, key }, 'a local copy cannot be looked after, and stays')
+      await this.#parts.copies.forget(copy)
+    }
+  }
+
+  /** A job that was cancelled before its turn says nothing to the object. */
+  async #lookAfter(copy: LocalCopy, jobId: string): Promise<void> {
+    if (await isUnderWay(this.#parts, jobId)) return
+    await forgetRestore(this.#parts, this.#parts.host.own, copy)
+  }
+}

@@ -1,0 +1,86 @@
+import type { Context } from '../../../src/context.js'
+import { S3Error } from '../../../src/errors/s3-error.js'
+import type { RestoreOrder, RestoreOutcome } from '../../../src/registry/storage-class.js'
+import type { Archive } from '../../../src/state/state.js'
+import type { StoredObject } from '../../../src/store/store.js'
+import type { DealParts } from '../parts.js'
+import { expiryOf } from './expiry.js'
+import { dealsHolding } from './kept-elsewhere.js'
+import { RESTORE, type RestoreInput } from './restore-job.js'
+
+/**
+ * RestoreObject. Throws GlacierExpeditedRetrievalNotAvailable where no deal that holds the object promises fast retrieval, NoSuchDeal for a deal that does not hold it,
+ * RestoreAlreadyInProgress, NoSuchKey.
+ */
+export async function restore(
+  parts: DealParts,
+  object: StoredObject,
+  order: RestoreOrder,
+  context: Context,
+): Promise<RestoreOutcome> {
+  return object.cold ? begin(parts, object, order, context) : renew(parts, object, order, context)
+}
+
+/** The copy is here: it stays until another date, counted from now. */
+async function renew(
+  { host, copies }: DealParts,
+  { bucket, key, stamp }: StoredObject,
+  order: RestoreOrder,
+  context: Context,
+): Promise<RestoreOutcome> {
+  const until = expiryOf(order.days, host.now(), context)
+  // The date on the object decides; this only says when to look at it.
+  if (until !== null) await copies.set({ bucket, key, stamp, due: until })
+  if (!(await context.store.annotate(bucket, key, stamp, (archive) => ({ ...archive, restore: { until } }))))
+    throw new S3Error('NoSuchKey', { fields: { Key: key } })
+  return { status: 200 }
+}
+
+/** The job is on record, held, before the object says that it is on its way, and begins only then. */
+async function begin(
+  parts: DealParts,
+  object: StoredObject,
+  { days, tier, description }: RestoreOrder,
+  context: Context,
+): Promise<RestoreOutcome> {
+  const { bucket, key, stamp } = object
+  const dealCid = /(?:^|\s)deal=(\S+)/.exec(description)?.[1]
+  await refuseUnavailable(parts, object, tier, dealCid)
+  const input: RestoreInput = { bucket, key, stamp, days, tier, ...(dealCid !== undefined && { dealCid }) }
+  const accessKeyId = context.caller?.identity.accessKeyId ?? ''
+  const job = await parts.jobs.create({ kind: RESTORE, resource: `/${bucket}/${key}`, input, accessKeyId, held: true })
+  let begun = false
+  try {
+    begun = await context.store.annotate(bucket, key, stamp, onItsWay)
+    if (!begun) throw new S3Error('NoSuchKey', { fields: { Key: key } })
+    await parts.copies.set({ bucket, key, stamp, restoring: job.id })
+    await parts.jobs.release(job.id)
+  } catch (error) {
+    if (!begun) await parts.jobs.drop(job.id)
+    throw error
+  }
+  return { status: 202, headers: { 'x-dealgate-job-id': job.id } }
+}
+
+/** Two may ask at once. Throws RestoreAlreadyInProgress. */
+function onItsWay(archive: Archive | undefined): Archive {
+  if (archive?.restore && 'ongoing' in archive.restore) throw new S3Error('RestoreAlreadyInProgress')
+  return { ...archive, restore: { ongoing: true } }
+}
+
+async function refuseUnavailable(
+  parts: DealParts,
+  object: StoredObject,
+  tier: RestoreOrder['tier'],
+  dealCid: string | undefined,
+): Promise<void> {
+  if (dealCid === undefined && tier !== 'Expedited') return
+  const holding = await dealsHolding(parts, object)
+  const asked = dealCid === undefined ? holding : holding.filter(({ deal }) => deal.dealCid === dealCid)
+  if (asked.length === 0 && dealCid !== undefined)
+    throw new S3Error('NoSuchDeal', { message: 'The deal that the description names does not hold this object.' })
+  if (tier === 'Expedited' && !asked.some(({ deal }) => deal.fastRetrieval.toLowerCase() === 'true'))
+    throw new S3Error('GlacierExpeditedRetrievalNotAvailable', {
+      message: 'No deal that holds the object promises fast retrieval. Use the tier Standard or Bulk.',
+    })
+}

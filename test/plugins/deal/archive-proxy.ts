@@ -1,0 +1,156 @@
+import { join } from 'node:path'
+import {
+  CreateBucketCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  type HeadObjectCommandOutput,
+  PutObjectCommand,
+  type PutObjectCommandInput,
+  RestoreObjectCommand,
+  type RestoreRequest,
+  S3Client,
+} from '@aws-sdk/client-s3'
+import type { Test } from 'tap'
+import { LocalCopies, type LocalCopy } from '../../../plugins/deal/archive/local-copies.js'
+import type { Job } from '../../../src/jobs/job.js'
+import type { ObjectEvent } from '../../../src/registry/hooks.js'
+import { startServices } from '../../../src/services/index.js'
+import type { Archive } from '../../../src/state/state.js'
+import { until } from '../../support/kept-proxy.js'
+import { type DealProxy, owner, startDealProxy } from './proxy.js'
+
+export const BUCKET = 'photos'
+
+/** Terms that the provider t01000 of the embedded network takes. */
+export const terms = { minerId: 't01000', price: '0.0001', duration: 518_400 }
+
+type Options = NonNullable<Parameters<typeof startDealProxy>[2]>
+
+/** A proxy with deals over the embedded gateway, whose network needs a quarter of a second to seal. */
+export class ArchiveProxy {
+  readonly events: ObjectEvent[] = []
+  /** By so much the plugin's clock goes ahead, ms. */
+  ahead = 0
+  readonly #t: Test
+  readonly #data: string
+  readonly #gateway: { url: string; accessKey: string; secretKey: string }
+  #proxy!: DealProxy
+  s3!: S3Client
+
+  private constructor(t: Test, data: string, gateway: { url: string; accessKey: string; secretKey: string }) {
+    this.#t = t
+    this.#data = data
+    this.#gateway = gateway
+  }
+
+  static async start(t: Test, deal: Options['deal'] = {}, more: Partial<Options> = {}): Promise<ArchiveProxy> {
+    const data = t.testdir()
+    const services = await startServices({
+      data: join(data, 'services'),
+      gateway: { host: '127.0.0.1', port: 0 },
+      network: { epochSeconds: 0.001, control: true },
+    })
+    t.teardown(() => services.stop())
+    const account = await services.gateway.credentials()
+    const running = new ArchiveProxy(t, join(data, 'proxy'), { url: services.gateway.url, ...account })
+    await running.open(deal, more)
+    await running.s3.send(new CreateBucketCommand({ Bucket: BUCKET }))
+    return running
+  }
+
+  /** Closes the proxy, if it runs, and starts it over the same data. */
+  async open(deal: Options['deal'] = {}, more: Partial<Options> = {}): Promise<void> {
+    await this.#proxy?.close()
+    const proxy = await startDealProxy(this.#t, this.#gateway, {
+      data: this.#data,
+      now: () => Date.now() + this.ahead,
+      ...more,
+      deal: { statusIntervalSeconds: 1, evictionIntervalSeconds: 1, terms, ...deal },
+      hooks: { objectMoved: async (event) => void this.events.push(event) },
+    })
+    this.#proxy = proxy
+    this.s3?.destroy()
+    const { endpoint } = proxy
+    const s3 = new S3Client({ endpoint, region: 'us-east-1', forcePathStyle: true, maxAttempts: 1, credentials: owner })
+    this.s3 = s3
+    this.#t.teardown(() => s3.destroy())
+  }
+
+  get endpoint(): string {
+    return this.#proxy.endpoint
+  }
+  get host() {
+    return this.#proxy.host
+  }
+  close(): Promise<void> {
+    return this.#proxy.close()
+  }
+
+  put(key: string, more: Partial<PutObjectCommandInput> = {}) {
+    const wanted = { Bucket: BUCKET, Key: key, Body: `the bytes of ${key}`, StorageClass: 'GLACIER', ...more } as const
+    return this.s3.send(new PutObjectCommand(wanted))
+  }
+
+  head(key: string): Promise<HeadObjectCommandOutput> {
+    return this.s3.send(new HeadObjectCommand({ Bucket: BUCKET, Key: key }))
+  }
+
+  async read(key: string, Range?: string): Promise<string | undefined> {
+    const { Body } = await this.s3.send(new GetObjectCommand({ Bucket: BUCKET, Key: key, Range }))
+    return Body?.transformToString()
+  }
+
+  /** HTTP status of the answer. */
+  async restore(key: string, RestoreRequest?: RestoreRequest): Promise<number | undefined> {
+    const { $metadata } = await this.s3.send(new RestoreObjectCommand({ Bucket: BUCKET, Key: key, RestoreRequest }))
+    return $metadata.httpStatusCode
+  }
+
+  /** Waits until HEAD is as it is to be. */
+  untilHead(what: string, key: string, is: (head: HeadObjectCommandOutput) => boolean) {
+    return until(what, async () => {
+      const head = await this.head(key)
+      return is(head) && head
+    })
+  }
+
+  untilCold(key: string) {
+    return this.untilHead(`${key} is cold`, key, ({ StorageClass, Restore }) => StorageClass === 'GLACIER' && !Restore)
+  }
+
+  /** Jobs about this key, the newest first. */
+  jobs(key: string): Promise<Job[]> {
+    return this.host.own.jobs.list({ limit: 100, matches: ({ resource }) => resource === `/${BUCKET}/${key}` })
+  }
+
+  /** The job about this key, once it is over. */
+  ended(key: string, operation = 'deal:CreateObjectDeal'): Promise<Job> {
+    return until(`the job about ${key} has ended`, async () => {
+      const job = (await this.jobs(key)).find((one) => one.operation === operation)
+      return job && ['Complete', 'Failed', 'Cancelled'].includes(job.status) && job
+    })
+  }
+
+  /** Puts this in the place of what is remembered of the object's copies. */
+  async annotate(key: string, change: (archive: Archive | undefined) => Archive): Promise<void> {
+    const { store } = this.host.own
+    const { stamp } = await store.head(BUCKET, key)
+    if (!(await store.annotate(BUCKET, key, stamp, change))) throw new Error(`${key} has changed`)
+  }
+
+  /** What is to become of the gateway's copy. */
+  copy(key: string): Promise<LocalCopy | undefined> {
+    return new LocalCopies(this.host.state).get(BUCKET, key)
+  }
+
+  /** See `POST network/control` of the embedded gateway. */
+  async control(body: Record<string, string>): Promise<void> {
+    const call = { method: 'POST', endpoint: 'network/control', access: 'write', body } as const
+    const { status, text } = await this.host.own.gateway.call(call)
+    if (status !== 200) throw new Error(text)
+  }
+
+  fault(name: string, on: boolean): Promise<void> {
+    return this.control({ MinerId: terms.minerId, Fault: name, On: String(on) })
+  }
+}
