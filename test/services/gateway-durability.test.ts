@@ -1,13 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { type Services, type ServicesLog, startServices, startServicesInWorker } from '../../src/services/index.js'
-import { type Client, connectTo, start, tempFolder, until } from './gateway-client.js'
+import { inProcess } from './gateway-child.js'
+import { connectTo, start, tempFolder, until } from './gateway-client.js'
 
 const files = (data: string): string[] =>
   readdirSync(join(data, 'gateway', 'objects'), { recursive: true, encoding: 'utf8' }).filter((name) =>
@@ -15,20 +14,6 @@ const files = (data: string): string[] =>
   )
 
 const md5 = (body: Buffer): string => createHash('md5').update(body).digest('hex')
-
-/** The services in a process of their own. */
-async function inProcess(t: Test, data: string): Promise<{ child: ChildProcess; client: Client }> {
-  const script = fileURLToPath(new URL('./gateway-process.js', import.meta.url))
-  const child = spawn(process.execPath, [script, data], { stdio: ['ignore', 'pipe', 'inherit'] })
-  t.teardown(() => child.kill('SIGKILL'))
-  const line = await new Promise<string>((resolve, reject) => {
-    child.stdout?.once('data', (chunk) => resolve(chunk.toString()))
-    child.once('exit', () => reject(new Error('The process ended.')))
-  })
-  const { url, credentials } = JSON.parse(line)
-  const gateway = { url, port: 0, quirks: [], credentials: async () => credentials }
-  return { child, client: await connectTo({ gateway }) }
-}
 
 t.test('kill -9 loses nothing that was acknowledged, and leaves nothing behind', async (t) => {
   const data = tempFolder(t)

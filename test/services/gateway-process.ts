@@ -5,7 +5,7 @@ import { startServices } from '../../src/services/index.js'
 
 /** Runs the services over the folder given, and prints where and with which keys. */
 const [data = ''] = process.argv.slice(2)
-const { gateway } = await startServices({ data, gateway: { host: '127.0.0.1', port: 0 } })
+const { gateway } = await startServices({ data, gateway: { host: '127.0.0.1', port: 0 }, network: { control: true } })
 const credentials = await gateway.credentials()
 // What nothing refers to is gone by now; the lock of the folder must not be among it.
 setFlagsFromString('--expose-gc')

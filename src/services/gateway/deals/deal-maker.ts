@@ -74,11 +74,12 @@ export async function dropDeal({ deals, manifest, writer }: MakerTools, id: numb
   await writer.run(() => deals.remove(id))
 }
 
-/** Keeps the bodies that the deal is made of; while they are being listed, all of the bucket. */
+/** Keeps the bodies that the deal is made of. */
 class DealHold implements Hold {
   readonly #tools: MakerTools
   readonly #deal: DealRow
-  listed = false
+  /** All of the bucket while its objects are being listed, one generation, or those in the manifest. */
+  scope: 'bucket' | 'manifest' | { readonly generation: string } = 'bucket'
 
   constructor(tools: MakerTools, deal: DealRow) {
     this.#tools = tools
@@ -86,7 +87,9 @@ class DealHold implements Hold {
   }
 
   covers(generation: string): boolean {
-    return !this.listed || this.#tools.manifest.has(this.#deal.id, generation)
+    if (this.scope === 'bucket') return true
+    if (this.scope === 'manifest') return this.#tools.manifest.has(this.#deal.id, generation)
+    return this.scope.generation === generation
   }
 }
 
@@ -105,6 +108,7 @@ async function listFiles(tools: MakerTools, deal: DealRow, hold: DealHold): Prom
   if (deal.key.length > 0) {
     const row = objects.find(deal.bucket, deal.key)
     if (row === undefined) throw new GatewayError('NoSuchKey')
+    hold.scope = row
     await addFiles(tools, deal, [row])
   } else {
     const listing = openBucketListing(join(folder, INDEX_FILE), deal.bucket)
@@ -118,8 +122,8 @@ async function listFiles(tools: MakerTools, deal: DealRow, hold: DealHold): Prom
     } finally {
       listing.close()
     }
+    hold.scope = 'manifest'
   }
-  hold.listed = true
 }
 
 async function addFiles(
