@@ -149,7 +149,11 @@ t.test('options that belong together', (t) => {
   t.match(of({ gatewayUrl: 'http://x', gatewayAccessKey: 'abc' }), /--gateway-access-key needs --gateway-secret-key/)
   t.equal(of(pair), '', 'the embedded gateway takes an account too')
   t.match(of({ gatewayUrl: 'http://x', ...pair, gatewayPort: '1' }), /--gateway-port is for the embedded gateway/)
+  t.match(of({ gatewayUrl: 'http://x', ...pair, kuboApi: 'http://k' }), /--kubo-api is for the embedded gateway/)
   t.equal(of({ gatewayUrl: 'http://x', ...pair }), '')
+  t.equal(of({ kuboApi: 'http://user:pass@kubo:5001', networkEpochSeconds: '0.5' }), '')
+  t.match(of({ kuboApi: 'http://kubo:5001', networkControl: 'on' }), /--network-control is for the embedded storage/)
+  t.match(of({ networkEpochSeconds: '0' }), /--network-epoch-seconds must be a number from 0.001 to 86400/)
   t.end()
 })
 

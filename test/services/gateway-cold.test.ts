@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import t from 'tap'
-import { startDeals, terms, UNTIL_ACTIVE } from './deal-client.js'
-import { Client, connectTo, start, tempFolder } from './gateway-client.js'
+import { DealClient, startDeals, terms, UNTIL_ACTIVE } from './deal-client.js'
+import { Client, connectTo, start, startGateway, tempFolder, until } from './gateway-client.js'
+import { ScriptedKubo } from './network/scripted-kubo.js'
 
 /** In the index, in a file, and nothing at all. */
 const bodies = [Buffer.from('small'), randomBytes(100_000), Buffer.alloc(0)]
@@ -222,4 +223,30 @@ t.test('cold objects and their deals survive a restart, also among quirks', asyn
   const back = await client.get('bucket', 'key')
   t.equal(back.headers.etag, `"${createHash('md5').update(body).digest('hex')}"`)
   t.ok(back.body.equals(body))
+})
+
+t.test('over a Kubo node', async (t) => {
+  const kubo = await ScriptedKubo.start(t)
+  const gateway = await startGateway(t, {}, { kubo: kubo.url, epochSeconds: 0.001 })
+  t.notOk((await gateway.call('ServerInfo')).GatewayFeatures.includes('network-control'))
+  const client = new DealClient(gateway)
+  const { data } = await client.ask('providers')
+  t.match(data, { providers: { length: 1 }, epochSeconds: 0.001 })
+  const MinerId = data.providers[0].miner_id
+  await gateway.call('MakeBucket', { bucketName: 'bucket' })
+  for (const [index, body] of bodies.entries()) await client.put('bucket', `folder/${index}`, body)
+  const { data: deal } = await client.deals('bucket', { MinerId, Price: '0' })
+  await until(async () => (await client.ask(`dealstatus/${deal.dealCid}`)).data.state === 'StorageDealActive')
+  const { objects } = await gateway.call('ListObjects', { bucketName: 'bucket', delimiter: '' })
+  for (const { name, generation } of objects) t.match(await client.evict('bucket', name, generation), { http: 200 })
+  const { port } = kubo
+  await kubo.close()
+  t.match(await client.retrieve('bucket', 'folder/1'), { http: 200, status: 'fail', message: /\w/ })
+  await kubo.listen(port)
+  for (const [index, body] of bodies.entries()) {
+    t.match(await client.retrieve('bucket', `folder/${index}`), { status: 'success' })
+    t.ok((await gateway.get('bucket', `folder/${index}`)).body.equals(body))
+  }
+  await t.rejects(start(tempFolder(t), {}, { kubo: kubo.url, control: true }), /A Kubo node cannot be controlled/)
+  await t.rejects(start(tempFolder(t), {}, { epochSeconds: 0 }), RangeError)
 })
