@@ -400,7 +400,7 @@ t.test('providers are tried in turn, and none gets away with other bytes', async
     }
     const failed = await client.retrieve('bucket', 'key')
     t.match(failed, { http: 200, status: 'fail', message: `No ${latest[2]}. No ${latest[1]}. No ${latest[0]}.` })
-    network.deliver = async function* () {
+    network.deliver = () => {
       throw new Error('A secret detail.')
     }
     t.match(await client.retrieve('bucket', 'key'), { http: 500, status: 'fail', message: /internal error/ })
