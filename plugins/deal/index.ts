@@ -4,6 +4,8 @@ import { Keeper } from './archive/keeper.js'
 import { restores } from './archive/restore-job.js'
 import { Follower } from './follow/follower.js'
 import { bucketDeals, objectDeals } from './jobs/kinds.js'
+import { bucketRetrievals } from './jobs/retrieve-bucket.js'
+import { dealOperations } from './operations/index.js'
 import { dealOptions } from './options.js'
 import { DealParts } from './parts.js'
 
@@ -27,9 +29,9 @@ export default definePlugin({
     let follower: Follower | undefined
     let keeper: Keeper | undefined
     return {
-      operations: [],
+      operations: dealOperations(parts),
       storageClasses: archiveClasses(parts),
-      jobs: [objectDeals(parts), bucketDeals(parts), restores(parts)],
+      jobs: [objectDeals(parts), bucketDeals(parts), restores(parts), bucketRetrievals(parts)],
       hooks: {
         objectDeleted: (event) => parts.copies.forget(event),
       },

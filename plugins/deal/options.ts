@@ -12,8 +12,8 @@ export const dealOptions = z.strictObject({
       minerId: z.string().optional().describe('Id of the storage provider.'),
       price: z.string().optional().describe('Decimal, fil per epoch for the whole piece.'),
       duration: z.number().int().optional().describe('Epochs.'),
-      verifiedDeal: z.boolean().optional(),
-      fastRetrieval: z.boolean().optional(),
+      verifiedDeal: z.boolean().optional().describe('Spend DataCap of the wallet. Default false.'),
+      fastRetrieval: z.boolean().optional().describe('Ask for an unsealed copy. Default true.'),
     })
     .superRefine((terms, check) => {
       for (const message of violationsOf(statedOf(terms))) check.addIssue({ code: 'custom', message })
@@ -32,10 +32,13 @@ export const dealOptions = z.strictObject({
   reconcileAfterSeconds: seconds(1, 30 * DAY, DAY).describe(
     'When the answer to a deal was lost and the gateway knows no client tokens: after so long without the deal in its history, the deal is taken not to have been made.',
   ),
-  epochSeconds: seconds(1, 3600, 30)
+  epochSeconds: z
+    .number()
+    .min(0.001)
+    .max(86_400)
     .optional()
     .describe(
-      'Length of an epoch of the network, for the expiry of deals where the gateway does not tell it. Default: not told then.',
+      'Length of an epoch of the network, for the expiry of deals where the gateway does not tell it. Default: then their expiry is not told.',
     ),
   storageClassMap: z
     .record(z.string().regex(/^[A-Z][A-Z0-9_]{0,39}$/), z.enum(ARCHIVE_CLASSES))

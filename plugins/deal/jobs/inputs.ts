@@ -25,3 +25,12 @@ export interface BucketDealInput {
   readonly terms: DealTerms
   readonly cause: DealCause
 }
+
+/** Of job `deal:RetrieveBucket`. */
+export interface RetrieveBucketInput {
+  readonly bucket: string
+  readonly prefix: string
+  /** For how long restored objects stay; 0: for good. */
+  readonly days: number
+  readonly tier: 'Standard' | 'Bulk' | 'Expedited'
+}

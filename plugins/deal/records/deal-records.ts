@@ -59,11 +59,14 @@ export class DealRecords {
     return deals.filter((deal) => deal !== undefined)
   }
 
-  /** All of them, the newest first. Memory does not grow with their number. */
-  async *newestFirst(): AsyncGenerator<DealRecord, void> {
-    for await (const dealCid of this.#order.backwards()) {
+  /**
+   * All of them, the newest first, each with its place in their order. Memory does not grow with their number.
+   * @param before only those at places less than this
+   */
+  async *newestFirst(before?: number): AsyncGenerator<[place: number, record: DealRecord], void> {
+    for await (const [place, dealCid] of this.#order.backwards(before)) {
       const deal = await this.get(dealCid)
-      if (deal) yield deal
+      if (deal) yield [place, deal]
     }
   }
 

@@ -35,9 +35,19 @@ export class Sequence {
     })
   }
 
-  /** The newest first. */
-  async *backwards(): AsyncGenerator<string, void> {
-    for (let shard = await this.#last(); shard >= 0; shard--) yield* (await this.#read(shard)).toReversed()
+  /**
+   * The newest first, each with its place: what is added meanwhile moves nothing.
+   * @param before only those at places less than this
+   */
+  async *backwards(before = Number.POSITIVE_INFINITY): AsyncGenerator<[place: number, name: string], void> {
+    const last = await this.#last()
+    for (let shard = Math.min(last, Math.floor(before / SHARD)); shard >= 0; shard--) {
+      const names = await this.#read(shard)
+      for (let i = names.length - 1; i >= 0; i--) {
+        const place = shard * SHARD + i
+        if (place < before) yield [place, names[i] as string]
+      }
+    }
   }
 
   async #last(): Promise<number> {

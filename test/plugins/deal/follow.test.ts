@@ -135,7 +135,14 @@ together('deals are remembered once, in their order, and found by what they are 
   t.equal(await records.remember(deal(100)), true)
   t.equal(await records.remember(deal(100, 'j-another')), false, 'another job has none of it')
   const all: string[] = []
-  for await (const { deal } of records.newestFirst()) all.push(deal.dealCid)
+  for await (const [place, { deal }] of records.newestFirst()) {
+    all.push(deal.dealCid)
+    t.equal(deal.dealCid, `bafy${place}`)
+  }
+  for (const before of [250, 249, 201, 200, 199, 1, 0]) {
+    const { value } = await records.newestFirst(before).next()
+    t.equal(value?.[0], before === 0 ? undefined : before - 1)
+  }
   t.same(
     all,
     Array.from({ length: 250 }, (_, i) => `bafy${249 - i}`),
@@ -150,5 +157,5 @@ together('deals are remembered once, in their order, and found by what they are 
   t.equal(open.size, 249)
   t.notOk(open.has('bafy7'))
   const empty = new Sequence(state, 'another-order')
-  for await (const name of empty.backwards()) t.fail(name)
+  for await (const [, name] of empty.backwards()) t.fail(name)
 })

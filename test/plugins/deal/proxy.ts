@@ -2,12 +2,15 @@ import type { Test } from 'tap'
 import deal from '../../../plugins/deal/index.js'
 import type { Identity } from '../../../src/auth/caller.js'
 import { createProxy, type ProxyOptions, type Proxy as S3Proxy } from '../../../src/create-proxy.js'
+import { neutralBrand } from '../../../src/gateway/brand.js'
+import { createGatewayPool } from '../../../src/gateway/create-gateway.js'
 import { createLogger } from '../../../src/log.js'
 import type { PluginHooks } from '../../../src/registry/hooks.js'
 import type { PluginHost } from '../../../src/registry/plugin.js'
 import { serve } from '../../../src/serve.js'
+import { legacy, startServices } from '../../../src/services/index.js'
 import type { State } from '../../../src/state/state.js'
-import type { GatewayAddress } from '../../harness/dealgate.js'
+import { type GatewayAddress, temporaryFolder } from '../../harness/dealgate.js'
 
 export const owner = { accessKeyId: 'owner', secretAccessKey: 'owner-secret-key' }
 
@@ -36,7 +39,8 @@ export async function startDealProxy(
   } = {},
 ): Promise<DealProxy> {
   let host: PluginHost | undefined
-  const { data = t.testdir(), state, now, identities = [owner] } = options
+  const { state, now, identities = [owner] } = options
+  const data = options.data ?? (await temporaryFolder(t))
   const proxy = await createProxy({
     gateway: {
       url: gateway.url,
@@ -70,4 +74,34 @@ export async function startDealProxy(
   t.teardown(close)
   if (!host) throw new Error('the probe was not started')
   return { endpoint: serving.url, proxy, host, close }
+}
+
+export interface Embedded extends GatewayAddress {
+  /** Lets so many epochs go by in the storage network. */
+  advance(epochs: number): Promise<void>
+  fault(minerId: string, fault: string, on?: boolean): Promise<void>
+}
+
+/** The embedded gateway and storage network in this process, until the test ends. */
+export async function startEmbedded(t: Test, mode: 'full' | 'legacy'): Promise<Embedded> {
+  const services = await startServices({
+    data: await temporaryFolder(t),
+    gateway: { host: '127.0.0.1', port: 0, quirks: mode === 'legacy' ? legacy : [] },
+    network: { control: true },
+  })
+  t.teardown(() => services.stop())
+  const address = { url: services.gateway.url, ...(await services.gateway.credentials()) }
+  const pool = createGatewayPool({ url: address.url, brand: neutralBrand, log: createLogger({ level: 'silent' }) })
+  t.teardown(() => pool.close())
+  const control = async (body: Record<string, string>) => {
+    const { status, text } = await pool
+      .for(address)
+      .call({ method: 'POST', endpoint: 'network/control', body, access: 'write' })
+    if (status !== 200) throw new Error(text)
+  }
+  return {
+    ...address,
+    advance: (epochs) => control({ AdvanceEpochs: String(epochs) }),
+    fault: (MinerId, Fault, on = true) => control({ MinerId, Fault, On: String(on) }),
+  }
 }

@@ -1,0 +1,147 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
+import type { Context } from '../../../src/context.js'
+import { S3Error } from '../../../src/errors/s3-error.js'
+import type { JobKind, RunningJob } from '../../../src/jobs/job.js'
+import { inOrder } from '../../../src/operations/common/in-order.js'
+import { presenceOf } from '../../../src/operations/common/presence.js'
+import { restoreStored } from '../../../src/operations/common/restore-stored.js'
+import type { RestoreOrder } from '../../../src/registry/storage-class.js'
+import type { StoreEntry } from '../../../src/store/store.js'
+import type { DealParts } from '../parts.js'
+import { RETRIEVE_BUCKET, type RetrieveBucketInput } from './inputs.js'
+
+export const retrieveBucketResult = z.object({
+  Bucket: z.string(),
+  Prefix: z.string(),
+  JobId: z.string(),
+  Restored: z.number().describe('Objects that were brought back.'),
+  Present: z.number().describe('Objects with deals whose bytes were here already.'),
+  Failed: z.number(),
+  Failures: z
+    .array(z.object({ Key: z.string(), Code: z.string(), Message: z.string() }))
+    .meta({ element: 'Failure' })
+    .describe('The first hundred.'),
+})
+export type RetrieveBucketResult = z.output<typeof retrieveBucketResult>
+
+/** Entries of the listing looked at together; after them it is on record how far the job is. */
+const PAGE = 100
+/** Objects that are on their way at once. */
+const AT_ONCE = 8
+const MAX_FAILURES = 100
+
+/** How far a job is. */
+interface Passed {
+  /** The last key of what is done. */
+  readonly after: string
+  readonly restored: number
+  readonly present: number
+  readonly failed: number
+  /** Of objects that were brought back. */
+  readonly bytes: number
+  readonly failures: RetrieveBucketResult['Failures']
+}
+
+const NOTHING: Passed = { after: '', restored: 0, present: 0, failed: 0, bytes: 0, failures: [] }
+
+type Listed = Extract<StoreEntry, { kind: 'object' }>
+
+/**
+ * Brings back every object of a bucket whose bytes are elsewhere, and ends when they are here. Memory does not grow with the bucket; after a restart it goes on where it
+ * was.
+ */
+export function bucketRetrievals(parts: DealParts): JobKind<RetrieveBucketInput, RetrieveBucketResult> {
+  return {
+    name: RETRIEVE_BUCKET,
+    async run(job) {
+      const records = parts.host.state.records<Passed>('deal-retrievals')
+      const { bucket, prefix } = job.input
+      let passed = (await records.get(job.job.id)) ?? NOTHING
+      for (;;) {
+        job.signal.throwIfAborted()
+        const page = await job.context.store.list(bucket, { prefix, delimiter: '', after: passed.after, limit: PAGE })
+        const objects = page.entries.filter((entry): entry is Listed => entry.kind === 'object')
+        const last = objects.at(-1)
+        if (last) {
+          passed = { ...(await bringBack(job, objects, passed)), after: last.key }
+          await records.set(job.job.id, passed)
+        }
+        if (!page.truncated || !last) break
+      }
+      await records.delete(job.job.id)
+      const { restored, present, failed, failures } = passed
+      return {
+        ...{ Bucket: bucket, Prefix: prefix, JobId: job.job.id },
+        ...{ Restored: restored, Present: present, Failed: failed, Failures: failures },
+      }
+    },
+  }
+}
+
+async function bringBack(
+  job: RunningJob<RetrieveBucketInput>,
+  objects: readonly Listed[],
+  before: Passed,
+): Promise<Passed> {
+  const { context } = job
+  const states = objects.map((entry) => presenceOf(entry, context.storageClasses).state)
+  const absent = objects.filter((_, i) => states[i] === 'cold' || states[i] === 'restoring')
+  let passed = {
+    ...before,
+    present: before.present + states.filter((s) => s === 'archived' || s === 'restored').length,
+  }
+  const bytesTotal = before.bytes + absent.reduce((sum, { size }) => sum + size, 0)
+  const report = () => {
+    const succeeded = passed.restored + passed.present
+    const total = before.restored + before.failed + absent.length + passed.present
+    const tasks = { total, succeeded, failed: passed.failed }
+    job.report({ phase: 'Restoring', tasks, bytes: { done: passed.bytes, total: bytesTotal } })
+  }
+  report()
+  await inOrder(absent, AT_ONCE, async ({ key, size }) => {
+    const failure = await bringBackOne(job, key)
+    passed = failure
+      ? { ...passed, failed: passed.failed + 1, failures: [...passed.failures, failure].slice(0, MAX_FAILURES) }
+      : { ...passed, restored: passed.restored + 1, bytes: passed.bytes + size }
+    report()
+  })
+  return passed
+}
+
+type Failure = RetrieveBucketResult['Failures'][number]
+
+async function bringBackOne(
+  { context, input, signal, job }: RunningJob<RetrieveBucketInput>,
+  key: string,
+): Promise<Failure | undefined> {
+  const order: RestoreOrder = { days: input.days, tier: input.tier, description: '' }
+  try {
+    await restoreStored(context, input.bucket, key, order, { id: job.id, remoteAddress: '' })
+  } catch (error) {
+    if (!(error instanceof S3Error) || error.status >= 500) throw error
+    if (error.code !== 'RestoreAlreadyInProgress') return { Key: key, Code: error.code, Message: error.message }
+  }
+  return arrival(context, input.bucket, key, signal)
+}
+
+const FIRST_LOOK_MS = 200
+const LAST_LOOK_MS = 30_000
+
+/** Waits until the object is here, or is not on its way any more. */
+async function arrival(
+  context: Context,
+  bucket: string,
+  key: string,
+  signal: AbortSignal,
+): Promise<Failure | undefined> {
+  for (let pause = FIRST_LOOK_MS; ; pause = Math.min(pause * 2, LAST_LOOK_MS)) {
+    const object = await context.store.find(bucket, key)
+    if (!object) return { Key: key, Code: 'NoSuchKey', Message: 'The object was removed while it was on its way.' }
+    const { state } = presenceOf(object, context.storageClasses)
+    if (state === 'cold')
+      return { Key: key, Code: 'InvalidObjectState', Message: 'No deal delivered the object. Its job says why.' }
+    if (state !== 'restoring') return undefined
+    await sleep(pause, undefined, { signal, ref: false })
+  }
+}

@@ -1,0 +1,91 @@
+import { z } from 'zod'
+import type { Context } from '../../../src/context.js'
+import { S3Error } from '../../../src/errors/s3-error.js'
+import { PageOf, type PageRequest } from '../../../src/extension/call.js'
+import { defineCall } from '../../../src/extension/define-call.js'
+import { DealClient } from '../deal-client.js'
+import { dealDocument, documentOf, wholeSeconds } from '../deal-document.js'
+import { stateOf } from '../deal-entries.js'
+import type { DealParts } from '../parts.js'
+import type { DealRecord, LiveState } from '../records/deal-record.js'
+import { SOURCE } from '../request.js'
+import { visibility } from '../visible.js'
+
+const madeDeal = z.object({
+  Bucket: z.string(),
+  Key: z.string().optional(),
+  JobId: z.string().describe('Of the job that made it.'),
+  Cause: z.enum(['call', 'class', 'lifecycle']),
+  ...dealDocument.shape,
+  StatusTime: z.string().optional().describe('When the network was asked for the state, RFC 3339.'),
+})
+type MadeDeal = z.output<typeof madeDeal>
+
+const listDeals = z.object({ Deals: z.array(madeDeal).meta({ element: 'Deal' }) })
+
+export function listMadeDeals(parts: DealParts) {
+  return defineCall({
+    name: 'ListDeals',
+    source: SOURCE,
+    summary:
+      'Lists the deals that were made through this server, the newest first, each with its state when it was last asked for.',
+    on: { method: 'GET', resource: 'service', path: '/-/deal/v1/deals' },
+    result: listDeals,
+    ownRules: true,
+    pages: 'Deals',
+    answer: async ({ page }, context) => ({ Deals: await pageOfDeals(parts, context, page) }),
+  })
+}
+
+/** Deals that are made meanwhile move nothing from one page to another. */
+async function pageOfDeals(
+  parts: DealParts,
+  context: Context,
+  { limit, from }: PageRequest,
+): Promise<PageOf<MadeDeal>> {
+  const before = from === undefined || !/^\d{1,15}$/.test(from) ? undefined : Number(from)
+  const maySee = visibility(context)
+  const items: MadeDeal[] = []
+  for await (const [place, deal] of parts.deals.newestFirst(before)) {
+    if (!(await maySee(deal))) continue
+    if (items.length === limit) return new PageOf(items, String(place + 1))
+    items.push(madeDealOf(deal, deal.live, parts.options.epochSeconds))
+  }
+  return new PageOf(items, undefined)
+}
+
+export function getDeal(parts: DealParts) {
+  return defineCall({
+    name: 'GetDeal',
+    source: SOURCE,
+    summary: 'Tells a deal that was made through this server, with its state now.',
+    on: { method: 'GET', resource: 'service', path: '/-/deal/v1/deals/{DealCid}' },
+    result: madeDeal,
+    root: 'Deal',
+    ownRules: true,
+    async answer({ request: { params } }, context) {
+      const dealCid = params.DealCid ?? ''
+      const deal = await parts.deals.get(dealCid)
+      // Nothing is told of what the caller may not see, not even whether it exists.
+      if (!deal || !(await visibility(context)(deal))) throw new S3Error('NoSuchDeal', { fields: { DealCid: dealCid } })
+      const live = await stateOf(parts, context, new DealClient(context.gateway, context.log), dealCid)
+      return madeDealOf(deal, live, parts.options.epochSeconds)
+    },
+    async *members(context) {
+      const maySee = visibility(context)
+      for await (const [, deal] of parts.deals.newestFirst())
+        if (await maySee(deal)) yield { DealCid: deal.deal.dealCid }
+    },
+  })
+}
+
+function madeDealOf(record: DealRecord, live: LiveState | undefined, epochSeconds: number | undefined): MadeDeal {
+  return {
+    Bucket: record.bucket,
+    ...(record.key !== undefined && { Key: record.key }),
+    JobId: record.jobId,
+    Cause: record.cause,
+    ...documentOf(record.deal, live, epochSeconds),
+    ...(live && { StatusTime: wholeSeconds(live.asked) }),
+  }
+}

@@ -1,0 +1,52 @@
+import { z } from 'zod'
+import { parseAmount } from './amounts.js'
+import type { GatewayProvider } from './deal-wire.js'
+import { readSize } from './quote/piece-size.js'
+
+/** A storage provider as the answers of this plugin show it. */
+export const providerDocument = z.object({
+  MinerId: z.string(),
+  Location: z.string(),
+  Price: z.string().describe('Decimal: fil per GiB and epoch.'),
+  VerifiedPrice: z.string().describe('The same for verified deals.'),
+  MinPieceSize: z.string(),
+  MaxPieceSize: z.string(),
+  OfflineDealAvailable: z.boolean(),
+  Score: z.number(),
+  Status: z.string(),
+  ContactInfo: z.string(),
+  UpdateTime: z.string(),
+})
+export type ProviderDocument = z.output<typeof providerDocument>
+
+export function providerOf(provider: GatewayProvider): ProviderDocument {
+  return {
+    MinerId: provider.miner_id,
+    Location: provider.location,
+    Price: provider.price,
+    VerifiedPrice: provider.verified_price,
+    MinPieceSize: provider.min_piece_size,
+    MaxPieceSize: provider.max_piece_size,
+    OfflineDealAvailable: provider.offline_deal_available,
+    Score: provider.score,
+    Status: provider.status,
+    ContactInfo: provider.contact_info,
+    UpdateTime: provider.update_time_str,
+  }
+}
+
+/** Attofil per GiB and epoch; undefined when the provider tells no price. */
+export function askOf(provider: GatewayProvider, verified: boolean): bigint | undefined {
+  return parseAmount(verified ? provider.verified_price : provider.price)
+}
+
+/** Why the provider takes no piece of this size, bytes, in a sentence; undefined when it does, as far as it tells. */
+export function whyUnfit(provider: GatewayProvider, pieceSize: number): string | undefined {
+  const { miner_id: id, status } = provider
+  if (status !== '' && status.toLowerCase() !== 'active') return `${id} is ${status}.`
+  const smallest = readSize(provider.min_piece_size) ?? 0
+  const largest = readSize(provider.max_piece_size) ?? Number.POSITIVE_INFINITY
+  if (pieceSize < smallest) return `${id} takes pieces of ${smallest} bytes or more; this one has about ${pieceSize}.`
+  if (pieceSize > largest) return `${id} takes pieces of at most ${largest} bytes; this one has about ${pieceSize}.`
+  return undefined
+}

@@ -1,0 +1,399 @@
+import t, { type Test } from 'tap'
+import { until } from '../../support/kept-proxy.js'
+import { type Answer, signedRequest } from '../../support/signed-request.js'
+import { type DealProxy, type Embedded, owner, startDealProxy, startEmbedded } from './proxy.js'
+
+const terms = { MinerId: 't01000', Price: '0.0001', DurationEpochs: 518400 }
+
+interface Server extends DealProxy {
+  readonly gateway: Embedded
+}
+
+async function start(
+  t: Test,
+  mode: 'full' | 'legacy',
+  options: Parameters<typeof startDealProxy>[2] = {},
+): Promise<Server> {
+  const gateway = await startEmbedded(t, mode)
+  const server = { ...(await startDealProxy(t, gateway, options)), gateway }
+  t.equal((await send(server, 'PUT', '/photos')).status, 200)
+  for (const [key, body] of [
+    ['2021/a.zip', 'the first'],
+    ['2021/b.zip', 'the second'],
+    ['empty', ''],
+  ] as const)
+    t.equal((await send(server, 'PUT', `/photos/${key}`, body)).status, 200)
+  return server
+}
+
+function send(
+  { endpoint }: Pick<Server, 'endpoint'>,
+  method: string,
+  target: string,
+  body?: string | object,
+  headers: Record<string, string> = {},
+  keys = owner,
+): Promise<Answer> {
+  const [path = '', query = ''] = target.split('?')
+  const json: Record<string, string> = typeof body === 'object' ? { 'content-type': 'application/json' } : {}
+  return signedRequest(endpoint, keys, {
+    method,
+    path,
+    query: Object.fromEntries(new URLSearchParams(query)),
+    headers: { ...json, ...headers },
+    ...(body !== undefined && { body: typeof body === 'object' ? JSON.stringify(body) : body }),
+  })
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look at documents of any shape
+async function ask(server: Server, method: string, target: string, body?: object, status = 200): Promise<any> {
+  const separator = target.includes('?') ? '&' : '?'
+  const answer = await send(server, method, `${target}${separator}format=json`, body)
+  if (answer.status !== status) throw new Error(`${method} ${target}: ${answer.status} ${answer.body}`)
+  return JSON.parse(answer.body)
+}
+
+/** Every element of that name that holds text. */
+function texts(xml: string, name: string): string[] {
+  return [...xml.matchAll(new RegExp(`<${name}>([^<]*)</${name}>`, 'g'))].map(([, text]) => text ?? '')
+}
+
+for (const mode of ['full', 'legacy'] as const) {
+  t.test(`${mode}: deals of an object, in every form of body`, async (t) => {
+    const server = await start(t, mode)
+    const state = mode === 'full' ? 'StorageDealCheckForAcceptance' : 'Recorded'
+    const xml =
+      '<DealRequest><MinerId>t01000</MinerId><Price>0.0001</Price><DurationEpochs>518400</DurationEpochs></DealRequest>'
+    const own = '{"MinerId":"t01000","Price":"0.0002","Duration":"518400","VerifiedDeal":"false","FastRetrival":"true"}'
+    const bodies: [body: string, type: Record<string, string>][] = [
+      [JSON.stringify(terms), { 'content-type': 'application/json' }],
+      [xml.replace('0.0001', '0.00011'), { 'content-type': 'application/xml' }],
+      ['MinerId=t01000&Price=0.00012&Duration=518400&FastRetrieval=false', {}],
+      [own, { 'content-type': 'application/x-www-form-urlencoded' }],
+    ]
+    for (const [i, [body, type]] of bodies.entries()) {
+      const answer = await send(server, 'POST', '/photos/2021/a.zip?x-deal=', body, type)
+      t.equal(answer.status, 200, answer.body)
+      t.match(answer.headers['x-dealgate-job-id'], /^j-/)
+      if (i > 0) {
+        t.match(
+          answer.body,
+          '<DealResult xmlns="urn:dealgate:deal:1"><Bucket>photos</Bucket><Key>2021/a.zip</Key><JobId>j-',
+        )
+        t.same(texts(answer.body, 'Status'), [state])
+        t.same(texts(answer.body, 'FastRetrieval'), [i === 2 ? 'false' : 'true'])
+      } else {
+        t.match(JSON.parse(answer.body), {
+          Bucket: 'photos',
+          Key: '2021/a.zip',
+          JobId: /^j-/,
+          Deal: {
+            ...terms,
+            DealCid: /^bafy/,
+            DataCid: /^bafk?/,
+            VerifiedDeal: false,
+            FastRetrieval: true,
+            Status: state,
+            TimeStamp: /^\d{16}$/,
+            CreatedAt: /^\d{4}-.*\.\d{6}Z$/,
+          },
+        })
+      }
+    }
+    const head = await send(server, 'HEAD', '/photos/2021/a.zip')
+    t.match(head.headers, {
+      'x-amz-meta-cid': /^baf/,
+      'x-amz-meta-deal-cid': /^bafy/,
+      'x-amz-meta-deal-count': '4',
+      'x-amz-meta-deal-provider': 't01000',
+      'x-amz-meta-deal-status': state,
+    })
+    t.equal('x-amz-meta-deal-expiry' in head.headers, mode === 'full')
+    t.equal((await send(server, 'GET', '/photos/2021/a.zip')).body, 'the first')
+    // As tools do that copy what they were told.
+    const facts = Object.entries(head.headers).filter(([name]) => name.startsWith('x-amz-meta-'))
+    const kept = { ...Object.fromEntries(facts as [string, string][]), 'x-amz-meta-mine': 'yes' }
+    await send(server, 'PUT', '/photos/copy', 'x', kept)
+    const copied = (await send(server, 'HEAD', '/photos/copy')).headers
+    t.same(
+      Object.keys(copied).filter((name) => name.startsWith('x-amz-meta-')),
+      ['x-amz-meta-mine'],
+    )
+    await send(server, 'PUT', '/photos/2021/a.zip', 'another')
+    const replaced = await send(server, 'HEAD', '/photos/2021/a.zip')
+    t.notOk('x-amz-meta-deal-cid' in replaced.headers, 'the deals are not of the new object')
+  })
+
+  t.test(`${mode}: lists of deals, in pages`, async (t) => {
+    const server = await start(t, mode)
+    const none = await send(server, 'GET', '/photos/empty?x-deal=')
+    t.equal(none.status, 200)
+    t.match(none.body, /<ListDealsResult.*<Bucket>photos<\/Bucket><Key>empty<\/Key><IsTruncated>false/s)
+    t.notMatch(none.body, 'DealEntry')
+    t.same((await ask(server, 'GET', '/photos?x-deal=')).DealEntry, [])
+    const cids: string[] = []
+    for (let i = 0; i < 5; i++) {
+      const deal = { ...terms, Price: `0.000${i + 1}` }
+      cids.push((await ask(server, 'POST', '/photos/2021/a.zip?x-deal=', deal)).Deal.DealCid)
+    }
+    const pages: string[] = []
+    let token = ''
+    do {
+      const page = await ask(server, 'GET', `/photos/2021/a.zip?x-deal=&max-items=2${token}`)
+      t.ok(page.DealEntry.length <= 2)
+      for (const { Status, Deal } of page.DealEntry) {
+        t.equal(Status, 'success')
+        t.equal(Deal.Status, mode === 'full' ? 'StorageDealCheckForAcceptance' : 'Recorded')
+        pages.push(Deal.DealCid)
+      }
+      token = page.IsTruncated ? `&continuation-token=${page.NextContinuationToken}` : ''
+    } while (token)
+    t.same(pages, cids, 'the oldest first, each once')
+
+    const whole = await ask(server, 'POST', '/photos?x-deal=', terms)
+    t.notOk('Key' in whole)
+    const list = await ask(server, 'GET', '/photos?x-deal=')
+    t.match(list, { Bucket: 'photos', IsTruncated: false, DealEntry: [{ Deal: { DealCid: whole.Deal.DealCid } }] })
+    t.equal(list.DealEntry.length, 1)
+
+    const all = await ask(server, 'GET', '/-/deal/v1/deals?max-items=4')
+    t.same(
+      all.Deals.map((deal: { DealCid: string }) => deal.DealCid),
+      [whole.Deal.DealCid, ...cids.slice(2).reverse()],
+      'the newest first',
+    )
+    await ask(server, 'POST', '/photos/2021/b.zip?x-deal=', terms)
+    const rest = await ask(
+      server,
+      'GET',
+      `/-/deal/v1/deals?max-items=4&continuation-token=${all.NextContinuationToken}`,
+    )
+    t.same(
+      rest.Deals.map((deal: { DealCid: string }) => deal.DealCid),
+      cids.slice(0, 2).reverse(),
+      'a new one moves nothing',
+    )
+    t.match(await ask(server, 'GET', `/-/deal/v1/deals/${cids[0]}`), {
+      Bucket: 'photos',
+      Key: '2021/a.zip',
+      Cause: 'call',
+      DealCid: cids[0],
+    })
+    t.match(
+      (await send(server, 'GET', `/-/deal/v1/deals/${cids[0]}?format=xml`)).body,
+      /<Deal xmlns="urn:dealgate:deal:1">/,
+    )
+    const unknown = await send(server, 'GET', '/-/deal/v1/deals/bafynone')
+    t.equal(unknown.status, 404)
+    t.equal(JSON.parse(unknown.body).Code, 'NoSuchDeal')
+  })
+
+  t.test(`${mode}: what is refused`, async (t) => {
+    const server = await start(t, mode)
+    const refused = async (target: string, body: object, code: string, message: RegExp | string = '<Error>') => {
+      const answer = await send(server, 'POST', target, body, { accept: 'application/xml' })
+      t.equal(answer.code, code, `${target} ${JSON.stringify(body)}: ${answer.body}`)
+      t.match(answer.body, message)
+      return answer
+    }
+    t.equal((await refused('/photos/2021/a.zip?x-deal=', {}, 'DealTermsRequired')).status, 400)
+    const { body } = await refused(
+      '/photos/2021/a.zip?x-deal=',
+      { MinerId: '?', VerifiedDeal: 'x' },
+      'DealTermsInvalid',
+    )
+    t.equal(texts(body, 'Violations').length, 4)
+    const json = await send(server, 'POST', '/photos/2021/a.zip?x-deal=&format=json', { MinerId: '?' })
+    t.match(JSON.parse(json.body), {
+      __type: 'DealTermsInvalid',
+      Details: { Violations: [/MinerId/, /Price/, /Duration/] },
+    })
+    await refused('/photos/2021/a.zip?x-deal=', { ...terms, Prize: '1' }, 'InvalidArgument', 'Prize')
+    await refused('/photos/2021/a.zip?x-deal=', { ...terms, Duration: 1 }, 'InvalidArgument', 'DurationEpochs')
+    await refused('/photos/none?x-deal=', terms, 'NoSuchKey')
+    await refused('/nowhere/none?x-deal=', terms, 'NoSuchBucket')
+    await refused('/nowhere?x-deal=', terms, 'NoSuchBucket')
+    t.equal((await send(server, 'PUT', '/hollow')).status, 200)
+    t.equal((await refused('/hollow?x-deal=', terms, 'BucketEmpty')).status, 409)
+    const rejected = await refused('/photos/2021/a.zip?x-deal=', { ...terms, MinerId: 't099' }, 'DealRejected')
+    t.equal(rejected.status, 409)
+    t.match(rejected.body, '<Service>gateway</Service><UpstreamStatus>fail</UpstreamStatus>')
+    t.equal((await send(server, 'GET', '/photos/none?x-deal=')).code, 'NoSuchKey')
+    t.equal((await send(server, 'GET', '/nowhere?x-deal=')).code, 'NoSuchBucket')
+    t.equal((await send(server, 'PUT', '/photos/2021/a.zip?x-deal=', 'x')).status, 501)
+    t.equal((await send(server, 'DELETE', '/photos/2021/a.zip?x-deal=')).status, 501)
+    t.equal((await send(server, 'GET', '/photos/2021/a.zip')).body, 'the first')
+    t.same((await ask(server, 'GET', '/-/deal/v1/deals')).Deals, [], 'no deal was made')
+  })
+
+  t.test(`${mode}: a request that is repeated`, async (t) => {
+    const server = await start(t, mode)
+    const target = '/photos/2021/a.zip?x-deal=&format=json'
+    const token = { 'x-amz-client-token': 'once' }
+    const answers = await Promise.all([1, 2, 3].map(() => send(server, 'POST', target, terms, token)))
+    t.equal(new Set(answers.map(({ body }) => JSON.parse(body).Deal.DealCid)).size, 1, 'the same token, the same deal')
+    const other = await send(server, 'POST', target, { ...terms, Price: '1' }, token)
+    t.equal(JSON.parse(other.body).Code, 'IdempotencyParameterMismatch')
+    t.equal((await send(server, 'POST', target, { ...terms, Price: '2' })).status, 200)
+    const again = await send(server, 'POST', target, { ...terms, Price: '2' })
+    t.equal(JSON.parse(again.body).Code, 'DuplicateRequest')
+    t.equal((await send(server, 'POST', target, { ...terms, Price: '2', Force: true })).status, 200)
+    t.equal((await ask(server, 'GET', '/photos/2021/a.zip?x-deal=')).DealEntry.length, 3)
+
+    const soon = await send(server, 'POST', target, { ...terms, Price: '3' }, { prefer: 'wait=0' })
+    t.equal(soon.status, 202)
+    t.match(soon.headers.location, /\/-\/jobs\/v1\/j-/)
+    const job = await server.host.own.jobs.wait(JSON.parse(soon.body).JobId, 20_000)
+    t.match(job, { status: 'Complete', operation: 'deal:CreateObjectDeal', resource: '/photos/2021/a.zip' })
+  })
+
+  t.test(`${mode}: terms of the bucket and of the object, and caps`, async (t) => {
+    const server = await start(t, mode, { deal: { maxSpendPerDay: '1000', storageClassMap: { FILECOIN: 'GLACIER' } } })
+    t.same(await ask(server, 'GET', '/photos?x-deal-config='), {})
+    const configuration = {
+      Terms: [terms, { StorageClass: 'GLACIER', MinerId: 't01001' }],
+      StorageClassMap: [{ Word: 'FILECOIN', StorageClass: 'GLACIER_IR' }],
+      RenewBeforeDays: 30,
+      MaxSpendPerDay: '104',
+    }
+    t.match(await ask(server, 'POST', '/photos?x-deal-config=', configuration), configuration)
+    t.match(await ask(server, 'GET', '/photos?x-deal-config='), configuration)
+    const xml = await send(server, 'GET', '/photos?x-deal-config=')
+    t.match(xml.body, '<DealConfiguration xmlns="urn:dealgate:deal:1"><Terms>')
+    const back = await send(server, 'POST', '/photos?x-deal-config=', xml.body)
+    t.equal(back.status, 200, back.body)
+    t.match(await ask(server, 'GET', '/photos?x-deal-config='), configuration, 'what XML tells can be sent back')
+
+    t.match(await ask(server, 'POST', '/photos/2021/a.zip?x-deal='), { Deal: terms })
+    await send(server, 'PUT', '/photos/own', 'x', { 'x-amz-meta-deal-terms': 'price=0.00009;miner=t01000' })
+    t.match(await ask(server, 'POST', '/photos/own?x-deal='), { Deal: { ...terms, Price: '0.00009' } })
+    // 51.84 and 46.656 of 104 are spent.
+    const capped = await send(server, 'POST', '/photos/2021/b.zip?x-deal=')
+    t.equal(capped.code, 'SpendCapReached')
+    t.match(capped.body, '98.496')
+    t.equal((await send(server, 'POST', '/photos/2021/b.zip?x-deal=', { Price: '0.00001' })).status, 200)
+
+    for (const [bad, code] of [
+      [{ Schedules: [{ Cron: '0 0 * * *', Kind: 'online' }] }, 'NotImplemented'],
+      [{ Terms: [{ MinerId: 'a b' }] }, 'DealTermsInvalid'],
+      [{ Terms: [terms, terms] }, 'InvalidArgument'],
+      [{ StorageClassMap: [{ Word: 'TAPE', StorageClass: 'GLACIER' }] }, 'InvalidArgument'],
+      [{ RenewBeforeDays: 0 }, 'InvalidArgument'],
+      [{ MaxSpendPerDay: 'much' }, 'InvalidArgument'],
+    ] as const) {
+      const answer = await send(server, 'POST', '/photos?x-deal-config=', bad, { accept: 'application/xml' })
+      t.equal(answer.code, code, answer.body)
+    }
+    t.match(await ask(server, 'GET', '/photos?x-deal-config='), configuration)
+    t.same(await ask(server, 'POST', '/photos?x-deal-config=', {}), {})
+    t.same(await ask(server, 'GET', '/photos?x-deal-config='), {})
+  })
+
+  t.test(`${mode}: what it would cost`, async (t) => {
+    const server = await start(t, mode)
+    const quote = await ask(server, 'POST', '/photos?x-deal-quote=', { DurationEpochs: 518400 })
+    t.match(quote, { Bytes: 19, Objects: 3, Currency: 'fil', DurationEpochs: 518400 })
+    if (mode === 'legacy') {
+      t.same(quote.Candidates, [])
+      t.match(quote.Warnings, [/does not tell its storage providers/])
+      return
+    }
+    const [cheapest] = quote.Candidates
+    t.ok(quote.Candidates.length >= 3)
+    t.equal(quote.Total, cheapest.Total)
+    t.ok(quote.Candidates.every(({ MinPieceSize }: { MinPieceSize: string }) => !/[MG]iB/.test(MinPieceSize)))
+    const { PieceSize, PricePerGibEpoch, Price } = await ask(server, 'POST', '/photos/2021/a.zip?x-deal-quote=', {
+      MinerId: 't01000',
+    })
+    t.equal(PricePerGibEpoch, '0.0000005')
+    const exact = (500_000_000_000n * BigInt(PieceSize) + (1n << 30n) - 1n) >> 30n
+    t.equal(BigInt(Math.round(Number(Price) * 1e18)), exact)
+    t.equal((await send(server, 'POST', '/photos/2021/a.zip?x-deal=', { ...terms, Price })).status, 200, 'it is enough')
+    const stated = await ask(server, 'POST', '/photos?x-deal-quote=', { ...terms, Price: '1e-18' })
+    t.match(stated, { Total: '0.0000000000005184', Warnings: [/asks .* more than the stated Price/] })
+    t.match(await ask(server, 'POST', '/photos?x-deal-quote=', { MinerId: 't01003' }), {
+      Warnings: [/No DurationEpochs/, /t01003 takes pieces of/],
+    })
+    t.match((await ask(server, 'POST', '/photos?x-deal-quote=', { MinerId: 't0999', DurationEpochs: 1 })).Warnings, [
+      /does not know/,
+    ])
+    t.equal((await send(server, 'POST', '/photos?x-deal-quote=', { Price: '-1' })).status, 400)
+    const xml = await send(server, 'POST', '/photos?x-deal-quote=')
+    t.match(xml.body, /<DealQuote .*<Candidates><Provider><MinerId>.*<Warnings><Warning>/s)
+    t.equal((await ask(server, 'GET', '/-/deal/v1/deals')).Deals.length, 1, 'a quote makes no deal')
+  })
+}
+
+t.test('providers, and a deal as it goes on', async (t) => {
+  const server = await start(t, 'full')
+  const { Providers } = await ask(server, 'GET', '/-/deal/v1/providers')
+  t.match(
+    Providers.find(({ MinerId }: { MinerId: string }) => MinerId === 't01000'),
+    { Price: '0.0000005', VerifiedPrice: '0.00000005', MinPieceSize: '128B', MaxPieceSize: '64GiB', Status: 'Active' },
+  )
+  t.match((await send(server, 'GET', '/-/deal/v1/providers?format=xml')).body, /<Providers><Provider><MinerId>/)
+  const { Deal } = await ask(server, 'POST', '/photos/2021/a.zip?x-deal=', terms)
+  await server.gateway.advance(400)
+  const now = await until('it is active', async () => {
+    const deal = await ask(server, 'GET', `/-/deal/v1/deals/${Deal.DealCid}`)
+    return deal.Status === 'StorageDealActive' && deal
+  })
+  t.match(now, { PieceCid: /^baga/, PieceSize: Number, StartEpoch: Number, EndEpoch: Number, EstimatedExpiry: /Z$/ })
+  t.match(await ask(server, 'GET', '/photos/2021/a.zip?x-deal='), {
+    DealEntry: [{ Deal: { Status: 'StorageDealActive' } }],
+  })
+  await server.gateway.fault('t01001', 'offline')
+  const offline = await ask(server, 'POST', '/photos?x-deal-quote=', { ...terms, MinerId: 't01001' })
+  t.match(offline.Warnings, [/t01001 is Offline/])
+  const refused = await send(server, 'POST', '/photos/2021/a.zip?x-deal=', { ...terms, MinerId: 't01001' })
+  t.equal(refused.status, 409)
+})
+
+t.test('a public gateway tells no providers', async (t) => {
+  const server = await start(t, 'legacy')
+  t.equal((await send(server, 'GET', '/-/deal/v1/providers')).status, 501)
+})
+
+t.test('who may see and do what', async (t) => {
+  const reader = { accessKeyId: 'reader', secretAccessKey: 'reader-secret-key' }
+  const dealer = { accessKeyId: 'dealer', secretAccessKey: 'dealer-secret-key' }
+  const rights = (prefix: string) => [{ bucket: 'photos', prefix, access: 'read' as const }]
+  const server = await start(t, 'full', {
+    identities: [
+      owner,
+      { ...reader, rights: rights('2021/') },
+      { ...dealer, rights: rights('2021/a'), actions: ['deal:CreateObjectDeal', 'deal:CreateBucketDeal'] },
+    ],
+  })
+  const first = await ask(server, 'POST', '/photos/2021/a.zip?x-deal=', terms)
+  const other = await ask(server, 'POST', '/photos/empty?x-deal=', terms)
+  await ask(server, 'POST', '/photos?x-deal=', terms)
+  const as = async (keys: typeof owner, method: string, target: string, body?: object) => {
+    const answer = await send(server, method, `${target}${target.includes('?') ? '&' : '?'}format=json`, body, {}, keys)
+    return { status: answer.status, json: JSON.parse(answer.body) }
+  }
+  const seen = await as(reader, 'GET', '/-/deal/v1/deals')
+  t.same(
+    seen.json.Deals.map(({ DealCid }: { DealCid: string }) => DealCid),
+    [first.Deal.DealCid],
+    'those of keys that may be read',
+  )
+  t.equal((await as(reader, 'GET', `/-/deal/v1/deals/${first.Deal.DealCid}`)).status, 200)
+  t.equal((await as(reader, 'GET', `/-/deal/v1/deals/${other.Deal.DealCid}`)).status, 404)
+  t.equal((await as(reader, 'GET', '/photos/2021/a.zip?x-deal=')).status, 200)
+  t.equal((await as(reader, 'GET', '/photos/empty?x-deal=')).status, 403)
+  t.equal((await as(reader, 'GET', '/photos?x-deal=')).status, 403)
+  t.equal((await as(reader, 'GET', '/photos?x-deal-config=')).status, 403)
+  t.equal((await as(reader, 'POST', '/photos?x-deal-config=', {})).status, 403)
+  t.equal(
+    (await as(reader, 'POST', '/photos/2021/a.zip?x-deal=', terms)).status,
+    403,
+    'spending is an action of its own',
+  )
+  t.equal((await as(reader, 'POST', '/photos/2021/a.zip?x-deal-retrieve=')).status, 403)
+  const made = await as(dealer, 'POST', '/photos/2021/a.zip?x-deal=', terms)
+  t.equal(made.status, 200)
+  t.equal((await as(dealer, 'POST', '/photos/2021/b.zip?x-deal=', terms)).status, 403)
+  t.equal((await as(dealer, 'POST', '/photos?x-deal=', terms)).status, 403)
+  t.equal((await send(server, 'HEAD', '/photos/2021/a.zip')).headers['x-amz-meta-deal-count'], '2')
+})
