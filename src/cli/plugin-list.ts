@@ -1,7 +1,5 @@
 import type { Config } from '../config.js'
-import { jobsPlugin } from '../jobs/plugin.js'
-import { s3Plugin } from '../operations/index.js'
-import { notificationOperations } from '../operations/notifications/index.js'
+import { corePlugins } from '../core-plugins.js'
 import { type Loadable, loadPlugins } from '../registry/loading/load-plugins.js'
 import { type OptionFacts, optionFacts } from '../registry/option-facts.js'
 import type { AnyOperation, Plugin } from '../registry/plugin.js'
@@ -15,17 +13,7 @@ interface Row {
   readonly definition?: Loadable['definition']
 }
 
-const CORE: readonly Row[] = [
-  { plugin: s3Plugin, source: 'always on' },
-  {
-    plugin: {
-      name: 'notifications',
-      operations: notificationOperations({ knows: () => false, send: async () => undefined }),
-    },
-    source: 'always on',
-  },
-  { plugin: jobsPlugin, source: 'always on' },
-]
+const CORE: readonly Row[] = corePlugins.map((plugin) => ({ plugin, source: 'always on' }))
 
 /** `dealgate plugin list`: what runs with these options, and what could. */
 export async function listPlugins(config: Config, { explain = false }: { explain?: boolean }): Promise<void> {

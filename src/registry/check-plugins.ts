@@ -2,6 +2,7 @@ import type { PluginHooks } from './hooks.js'
 import { type AnyOperation, MADE_FOR, PLUGIN_API, type Plugin } from './plugin.js'
 import { PluginError } from './plugin-error.js'
 import { nameProblem } from './plugin-name.js'
+import { isHotClass, type StorageClass } from './storage-class.js'
 import { collisions, rowsOf } from './table.js'
 
 const METHODS = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE']
@@ -70,18 +71,18 @@ function hookProblems(hooks: unknown = {}): string[] {
 function memberProblems({ name, operations, storageClasses = [], jobs = [] }: Plugin): string[] {
   return [
     ...operations.flatMap((operation) => operationProblems(name, operation)),
-    ...storageClasses
-      .filter(
-        (offered) =>
-          !isText(offered?.name) ||
-          !/^[A-Z][A-Z0-9_]{0,63}$/.test(offered.name) ||
-          typeof offered.transition !== 'function',
-      )
-      .map((offered) => `the storage class ${offered?.name} must have a name like GLACIER and transition()`),
+    ...storageClasses.flatMap(classProblems),
     ...jobs
       .filter((kind) => !String(kind?.name).startsWith(`${name}:`) || typeof kind.run !== 'function')
       .map((kind) => `jobs named ${kind?.name} must have a name that begins with ${name}: and run()`),
   ]
+}
+
+function classProblems(offered: StorageClass | undefined): string[] {
+  const { name, transition } = offered ?? {}
+  if (!isText(name) || !/^[A-Z][A-Z0-9_]{0,63}$/.test(name) || typeof transition !== 'function')
+    return [`the storage class ${name} must have a name like GLACIER and transition()`]
+  return isHotClass(name) ? [`the storage class ${name} is the server's own`] : []
 }
 
 function operationProblems(plugin: string, operation: AnyOperation): string[] {

@@ -1,14 +1,24 @@
 import { blame } from './blame.js'
+import { checkHeaders } from './check-reply.js'
 import { withinDeadline } from './deadline.js'
-import type { AdmittedWrite, StorageClass } from './storage-class.js'
+import type { AdmittedWrite, RestoreOutcome, StorageClass } from './storage-class.js'
 
-/** A plugin's storage class with its callbacks fenced in: one that fails other than with an S3Error, or takes too long, is an InternalError that names it. */
+/**
+ * A plugin's storage class with its callbacks fenced in: one that fails other than with an S3Error, takes too long or answers with nonsense is an InternalError that
+ * names it.
+ */
 export function containStorageClass(plugin: string, offered: StorageClass, deadlineMs: number): StorageClass {
-  /** `givenUp` gets what comes too late. */
-  async function guard<T>(callback: string, call: () => Promise<T>, givenUp?: (late: T) => void): Promise<T> {
+  /** `check` throws for what cannot be the result; `givenUp` gets what comes too late. */
+  async function guard<T>(
+    callback: string,
+    call: () => Promise<T>,
+    { check, givenUp }: { check?: (result: T) => void; givenUp?: (late: T) => unknown } = {},
+  ): Promise<T> {
     const work = (async () => call())()
     try {
-      return await withinDeadline(work, deadlineMs)
+      const result = await withinDeadline(work, deadlineMs)
+      check?.(result)
+      return result
     } catch (thrown) {
       work.then(givenUp).catch(() => {})
       throw blame(thrown, plugin, `${callback} of the storage class ${offered.name}`)
@@ -17,7 +27,7 @@ export function containStorageClass(plugin: string, offered: StorageClass, deadl
 
   const guardWrite = (write: AdmittedWrite): AdmittedWrite => ({
     archive: write.archive,
-    stored: (object) => guard('stored', () => write.stored(object)),
+    stored: (object) => guard('stored', () => write.stored(object), { check: (told) => checkHeaders(told, undefined) }),
     dropped: () => guard('dropped', () => write.dropped()),
   })
 
@@ -26,17 +36,28 @@ export function containStorageClass(plugin: string, offered: StorageClass, deadl
     name: offered.name,
     transition: (object) => guard('transition', () => offered.transition(object)),
     ...(admit && {
-      admit: async (write, context) =>
-        guardWrite(
-          await guard(
-            'admit',
-            () => admit.call(offered, write, context),
-            (late) => guardWrite(late).dropped(),
-          ),
-        ),
+      admit: async (write, context) => {
+        const givenUp = (late: AdmittedWrite) => guardWrite(late).dropped()
+        return guardWrite(
+          await guard('admit', () => admit.call(offered, write, context), { check: checkAdmitted, givenUp }),
+        )
+      },
     }),
     ...(restore && {
-      restore: (object, order, context) => guard('restore', () => restore.call(offered, object, order, context)),
+      restore: (object, order, context) =>
+        guard('restore', () => restore.call(offered, object, order, context), { check: checkRestored }),
     }),
   }
+}
+
+function checkAdmitted(admitted: AdmittedWrite): void {
+  const { archive, stored, dropped } = admitted ?? {}
+  if (typeof archive !== 'object' || typeof stored !== 'function' || typeof dropped !== 'function')
+    throw new TypeError('it admitted with what is no AdmittedWrite')
+}
+
+function checkRestored(outcome: RestoreOutcome): void {
+  const { status, headers = {} } = outcome ?? {}
+  if (status !== 200 && status !== 202) throw new TypeError(`it answered with the status ${status}, not 200 or 202`)
+  checkHeaders(headers, undefined)
 }

@@ -4,8 +4,13 @@ import { withinDeadline } from './deadline.js'
 import type { Plugin, PluginHost } from './plugin.js'
 import { PluginError } from './plugin-error.js'
 
-const START_MS = 30_000
-const STOP_MS = 30_000
+/** How long each may take, ms. */
+export interface LifeTimes {
+  readonly startMs: number
+  readonly stopMs: number
+}
+
+const standard: LifeTimes = { startMs: 30_000, stopMs: 30_000 }
 
 /** Ends what was started, in the opposite order. Never rejects: what fails or takes too long is logged. */
 export type StopPlugins = () => Promise<void>
@@ -15,17 +20,18 @@ export async function startPlugins(
   plugins: readonly Plugin[],
   host: Omit<PluginHost, 'log'>,
   log: Logger,
+  times: LifeTimes = standard,
 ): Promise<StopPlugins> {
   const begun: Plugin[] = []
   const stop = async () => {
-    for (let plugin = begun.pop(); plugin; plugin = begun.pop()) await stopPlugin(plugin, log)
+    for (let plugin = begun.pop(); plugin; plugin = begun.pop()) await stopPlugin(plugin, log, times.stopMs)
   }
   for (const plugin of plugins) {
     begun.push(plugin)
     try {
       await withinDeadline(
         (async () => plugin.start?.({ ...host, log: log.child({ plugin: plugin.name }) }))(),
-        START_MS,
+        times.startMs,
       )
     } catch (cause) {
       await stop()
@@ -35,9 +41,9 @@ export async function startPlugins(
   return stop
 }
 
-async function stopPlugin(plugin: Plugin, log: Logger): Promise<void> {
+async function stopPlugin(plugin: Plugin, log: Logger, stopMs: number): Promise<void> {
   try {
-    await withinDeadline((async () => plugin.stop?.())(), STOP_MS)
+    await withinDeadline((async () => plugin.stop?.())(), stopMs)
   } catch (err) {
     log.error({ err, plugin: plugin.name }, 'a plugin failed to stop')
   }

@@ -16,6 +16,7 @@ const RESERVED = new Set([
   'inbox',
   'outbox',
   's3',
+  'self',
   'notifications',
   'share',
   'policy',

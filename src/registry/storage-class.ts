@@ -4,9 +4,16 @@ import type { ReplyHeaders } from '../response/reply.js'
 import type { Archive } from '../state/state.js'
 import type { StoredObject } from '../store/store.js'
 
+const HOT = new Set(['STANDARD', 'STANDARD_IA', 'ONEZONE_IA', 'REDUCED_REDUNDANCY', 'INTELLIGENT_TIERING'])
+
+/** A class whose objects are stored as any other; archive classes need a plugin that keeps their promise. */
+export function isHotClass(name: string): boolean {
+  return HOT.has(name)
+}
+
 /** A storage class that a plugin keeps objects in, beside those that all mean "as any other object". */
 export interface StorageClass {
-  /** As in x-amz-storage-class: `GLACIER`. */
+  /** As in x-amz-storage-class: `GLACIER`. Not one of those that every server has. */
   readonly name: string
   /**
    * Asked before anything of a write is read. Throws S3Error (InvalidStorageClass and others) when the object could not be kept in this class: nothing is stored then.

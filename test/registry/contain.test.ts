@@ -12,8 +12,9 @@ import {
 } from '../../src/index.js'
 import { containPlugin } from '../../src/registry/contain.js'
 import type { PluginHooks } from '../../src/registry/hooks.js'
+import { startPlugins } from '../../src/registry/plugin-lives.js'
 import type { StorageClass } from '../../src/registry/storage-class.js'
-import { startInProcess } from '../support/kept-proxy.js'
+import { keptLog, startInProcess } from '../support/kept-proxy.js'
 import { signedRequest } from '../support/signed-request.js'
 
 const keys = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
@@ -248,6 +249,15 @@ t.test(
     t.same(calls, ['dropped'])
   },
 )
+
+t.test('start and stop have deadlines', async (t) => {
+  const host = {} as Parameters<typeof startPlugins>[1]
+  const { log, lines } = keptLog()
+  const times = { startMs: 50, stopMs: 50 }
+  const stuck = { name: 'stuck', operations: [], start: never, stop: never }
+  await t.rejects(startPlugins([stuck], host, log, times), /"stuck" failed to start: nothing came of it within 50 ms/)
+  t.match(lines, [{ plugin: 'stuck', msg: 'a plugin failed to stop' }])
+})
 
 t.test('start and stop: what fails names its plugin, and all that was begun is ended', async (t) => {
   const calls: string[] = []

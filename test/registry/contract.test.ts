@@ -1,10 +1,14 @@
 import t from 'tap'
 import hello from '../../examples/hello-plugin/index.js'
 import { builtInPlugins } from '../../src/cli/built-in-plugins.js'
-import { type CheckResult, checkCoreS3, checkPlugin } from '../suites/plugin-suite.js'
+import { corePlugins } from '../../src/core-plugins.js'
+import { type CheckResult, checkCorePlugin, checkPlugin } from '../suites/plugin-suite.js'
 
 const subjects: [name: string, checks: () => AsyncGenerator<CheckResult>][] = [
-  ['core S3, as far as it applies', checkCoreS3],
+  ...corePlugins.map((plugin): [string, () => AsyncGenerator<CheckResult>] => [
+    `${plugin.name}, as far as it applies`,
+    () => checkCorePlugin(plugin),
+  ]),
   ...[hello, ...builtInPlugins].map((plugin): [string, () => AsyncGenerator<CheckResult>] => [
     plugin.definition.name,
     () => checkPlugin(plugin),

@@ -177,6 +177,10 @@ t.test('plugins that are malformed, reach beyond what is theirs, or collide', as
     [{ operations: [], start: 5 }, /start must be a function/],
     [{ operations: [], hooks: { objectSaved() {} } }, /there is no hook objectSaved, but objectStored/],
     [{ operations: [], storageClasses: [{ name: 'cold' }] }, /the storage class cold must have a name like GLACIER/],
+    [
+      { operations: [], storageClasses: [{ name: 'STANDARD', async transition() {} }] },
+      /the storage class STANDARD is the server's own/,
+    ],
     [{ operations: [], jobs: [{ name: 'other:Do', run() {} }] }, /begins with own:/],
     [{ operations: [{}] }, /name of letters and digits/],
     [{ operations: [operation({ source: '' })] }, /operation Do must name its source/],

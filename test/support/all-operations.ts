@@ -1,12 +1,4 @@
-import { jobsPlugin } from '../../src/jobs/plugin.js'
-import { s3Plugin } from '../../src/operations/index.js'
-import { notificationOperations } from '../../src/operations/notifications/index.js'
-import { selfPlugin } from '../../src/virtual-bucket/plugin.js'
+import { corePlugins } from '../../src/core-plugins.js'
 
 /** Every operation of a proxy without further plugins. */
-export const allOperations = [
-  ...s3Plugin.operations,
-  ...jobsPlugin.operations,
-  ...selfPlugin(() => []).operations,
-  ...notificationOperations({ knows: () => false, send: async () => undefined }),
-]
+export const allOperations = corePlugins.flatMap(({ operations }) => operations)

@@ -1,18 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Context } from '../../context.js'
 import { S3Error } from '../../errors/s3-error.js'
-import type { AdmittedWrite, ClassWrite } from '../../registry/storage-class.js'
+import { type AdmittedWrite, type ClassWrite, isHotClass } from '../../registry/storage-class.js'
 import type { ReplyHeaders } from '../../response/reply.js'
 import type { PutRequest, PutResult } from '../../store/store.js'
 import { headerText } from './headers.js'
 
-/** Classes whose objects are stored as any other; archive classes need a plugin that keeps their promise. */
-const HOT_CLASSES = new Set(['STANDARD', 'STANDARD_IA', 'ONEZONE_IA', 'REDUCED_REDUNDANCY', 'INTELLIGENT_TIERING'])
-
 /** The storage class that a write asks for; undefined where that is one as any other. */
 export function askedClass(headers: IncomingHttpHeaders): string | undefined {
   const asked = headerText(headers, 'x-amz-storage-class')
-  return asked === undefined || HOT_CLASSES.has(asked) ? undefined : asked
+  return asked === undefined || isHotClass(asked) ? undefined : asked
 }
 
 /**

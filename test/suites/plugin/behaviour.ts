@@ -1,5 +1,5 @@
 import type { AnyOperation, Plugin } from '../../../src/registry/plugin.js'
-import { ask, described, documentProblem } from './client.js'
+import { ask, described, documentProblem, refusalProblem } from './client.js'
 import { BUCKET, KEY, requestFor } from './requests.js'
 import type { Bench, Running } from './server.js'
 import { type CheckResult, result, type Subject } from './subject.js'
@@ -18,8 +18,14 @@ export async function* checkBehaviour(subject: Subject, bench: Bench): AsyncGene
   await makeObject(one)
   const { operations } = subject.make()
   const before = await statuses(other, operations)
-  for (const operation of operations)
+  for (const operation of operations) {
     yield result(`${operation.name}: its errors are S3's documents`, await errorProblem(one, operation))
+    if (operation.call && operation.on.method === 'GET')
+      yield result(
+        `${operation.name}: ${LINKS[String(operation.call.presignable === true)]}`,
+        await linkProblem(one, operation),
+      )
+  }
   yield result('two instances in one process share nothing', difference(before, await statuses(other, operations)))
   const held = await statuses(one, operations)
   await one.stop()
@@ -37,6 +43,13 @@ export async function makeObject(server: Running): Promise<void> {
   await ask(server, { method: 'PUT', target: `/${BUCKET}/${KEY}`, body: Buffer.from('for the plugin suite') })
 }
 
+/** What a link that leaks must not show, its operation does not answer to. */
+async function linkProblem(server: Running, operation: AnyOperation): Promise<string | undefined> {
+  const answer = await ask(server, requestFor(operation), 'presigned')
+  if (operation.call?.presignable) return answer.status === 403 ? `the answer is ${described(answer)}` : undefined
+  return refusalProblem(answer, 403, 'AccessDenied')
+}
+
 /** Whatever is sent, the operation succeeds or says what is wrong with it; 502 to 504 are for upstreams that are not here. */
 async function errorProblem(server: Running, operation: AnyOperation): Promise<string | undefined> {
   const bodies = ['GET', 'HEAD'].includes(operation.on.method) ? [undefined] : BODIES
@@ -48,6 +61,11 @@ async function errorProblem(server: Running, operation: AnyOperation): Promise<s
     if (problem) return `with ${what} ${problem}`
   }
   return undefined
+}
+
+const LINKS: Readonly<Record<string, string>> = {
+  true: 'answered by a presigned link, as it declares',
+  false: 'refused by a presigned link',
 }
 
 type Statuses = Readonly<Record<string, number>>

@@ -1,12 +1,13 @@
 import { createHash, createHmac } from 'node:crypto'
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import { presignQuery } from '../../../src/common/sigv4.js'
 import { type Endpoint, type Headers, sign } from '../sign.js'
 
 /** An answer is waited for so long, ms. */
 const PATIENCE_MS = 60_000
 
 /** How a request vouches for itself. */
-export type Vouching = 'signed' | 'unsigned' | 'wrong secret' | 'version 2' | 'version 2 link'
+export type Vouching = 'signed' | 'presigned' | 'unsigned' | 'wrong secret' | 'version 2' | 'version 2 link'
 
 export interface Asked {
   readonly method: string
@@ -57,6 +58,8 @@ function vouched(server: Endpoint, asked: Asked, vouching: Vouching): { target: 
   switch (vouching) {
     case 'unsigned':
       return { target, headers }
+    case 'presigned':
+      return { target: presigned(server, method, target), headers: {} }
     case 'version 2': {
       const date = new Date().toUTCString()
       const signature = version2(server, `${method}\n\n\n${date}\n${pathOf(target)}`)
@@ -76,6 +79,23 @@ function vouched(server: Endpoint, asked: Asked, vouching: Vouching): { target: 
       return { target, headers: sign({ ...server, secretKey }, { method, target, headers, payloadHash }).headers }
     }
   }
+}
+
+function presigned(server: Endpoint, method: string, target: string): string {
+  const { host, pathname, searchParams } = new URL(target, server.endpoint)
+  const query = presignQuery({
+    brand: 'Amz',
+    method,
+    path: decodeURIComponent(pathname),
+    host,
+    query: [...searchParams],
+    accessKeyId: server.accessKey,
+    secretAccessKey: server.secretKey,
+    region: server.region,
+    expires: 300,
+    now: new Date(),
+  })
+  return `${pathname}?${query}`
 }
 
 function version2(server: Endpoint, toSign: string): string {

@@ -1,5 +1,6 @@
 import type { PluginHooks } from '../../../src/registry/hooks.js'
 import type { AnyOperation, Plugin } from '../../../src/registry/plugin.js'
+import type { StorageClass } from '../../../src/registry/storage-class.js'
 import { type Asked, ask, described, refusalProblem } from './client.js'
 import { BUCKET, KEY, requestFor } from './requests.js'
 import type { Bench, Running } from './server.js'
@@ -25,9 +26,10 @@ const HOOKS: readonly (keyof PluginHooks)[] = ['objectStored', 'objectDeleted', 
 
 /** Faults in the plugin's place: the client gets an answer, the log names plugin and operation or hook, and the server lives. */
 export async function* checkContainment(subject: Subject, bench: Bench): AsyncGenerator<CheckResult> {
-  const { name, operations } = subject.make()
+  const plugin = subject.make()
+  const { name, operations, storageClasses = [] } = plugin
   for (const [fault, behave] of Object.entries(FAULTS)) {
-    const faulty = faultyPlugin(name, operations, behave)
+    const faulty = faultyPlugin(plugin, behave)
     const limits = { pluginDeadlineMs: DEADLINE_MS, hookDeadlineMs: DEADLINE_MS }
     const server = await bench.start({ data: 'containment', plugins: [faulty], limits })
     for (const operation of operations) {
@@ -36,16 +38,24 @@ export async function* checkContainment(subject: Subject, bench: Bench): AsyncGe
     }
     if (fault !== 'answers with nonsense')
       yield result(`hooks: contained when one ${fault}`, await hookProblem(server, name))
+    for (const offered of storageClasses)
+      yield result(
+        `storage class ${offered.name}: contained when it ${fault}`,
+        await classProblem(server, name, offered.name),
+      )
     const { status } = await ask(server, { method: 'GET', target: '/-/live' }, 'unsigned')
     yield result(`the server lives when a handler ${fault}`, status === 200 ? undefined : `/-/live answers ${status}`)
     await server.stop()
   }
 }
 
-function faultyPlugin(name: string, operations: Plugin['operations'], behave: () => unknown): Plugin {
+function faultyPlugin({ name, operations, storageClasses }: Plugin, behave: () => unknown): Plugin {
   const run = behave as AnyOperation['run']
   return {
     name,
+    storageClasses: storageClasses?.map(
+      (offered) => ({ name: offered.name, admit: behave, transition: behave }) as StorageClass,
+    ),
     operations: operations.map((operation) => ({ ...operation, run, deadlineMs: DEADLINE_MS }) as AnyOperation),
     hooks: Object.fromEntries(HOOKS.map((hook) => [hook, behave])) as PluginHooks,
   }
@@ -76,4 +86,16 @@ async function hookProblem(server: Running, plugin: string): Promise<string | un
   }
   const named = HOOKS.filter((hook) => server.lines.some((line) => line.plugin === plugin && line.hook === hook))
   return named.length === HOOKS.length ? undefined : `the log names only the failure of ${named.join(', ') || 'none'}`
+}
+
+/** A class that cannot say whether it takes an object has not taken it. */
+async function classProblem(server: Running, plugin: string, storageClass: string): Promise<string | undefined> {
+  const target = `/${BUCKET}/cold`
+  await ask(server, { method: 'PUT', target: `/${BUCKET}` })
+  const headers = { 'x-amz-storage-class': storageClass }
+  const answer = await ask(server, { method: 'PUT', target, headers, body: Buffer.from('cold') })
+  const stored = await ask(server, { method: 'HEAD', target })
+  if (stored.status !== 404) return `the object was stored: HEAD answers ${described(stored)}`
+  const named = server.lines.some((line) => JSON.stringify(line).includes(`of the plugin \\"${plugin}\\" failed`))
+  return refusalProblem(answer, 500, 'InternalError') ?? (named ? undefined : 'the log does not name it')
 }

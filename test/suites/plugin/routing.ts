@@ -17,7 +17,7 @@ export async function* checkRouting(subject: Subject, bench: Bench): AsyncGenera
   const plugin = subject.make()
   const server = await bench.start({ data: 'routing', plugins: subject.core ? [] : [markedRoutes(plugin)] })
   for (const operation of plugin.operations) {
-    const check = new RouteCheck(server, operation, subject.core)
+    const check = new RouteCheck(server, operation, subject)
     yield result(`${operation.name}: reached by ${routeText(operation)}`, await check.reached())
     // A preflight is not signed, and has the query of the request that it asks about.
     if (operation.on.method === 'OPTIONS') continue
@@ -48,11 +48,13 @@ function markedRoutes(plugin: Plugin): Plugin {
 class RouteCheck {
   readonly #server: Running
   readonly #operation: AnyOperation
+  readonly #plugin: string
   readonly #core: boolean
 
-  constructor(server: Running, operation: AnyOperation, core: boolean) {
+  constructor(server: Running, operation: AnyOperation, { name, core }: Subject) {
     this.#server = server
     this.#operation = operation
+    this.#plugin = name
     this.#core = core
   }
 
@@ -65,11 +67,11 @@ class RouteCheck {
       : `the answer to ${routeText(this.#operation)} is ${described(answer)}, from ${who ?? 'no operation of it'}`
   }
 
-  /** Handlers of core S3 cannot be exchanged, but the access log says who answered. */
+  /** Handlers of the server's own cannot be exchanged, but the access log says who answered. */
   async #logged(before: number): Promise<string | undefined> {
     for (const start = Date.now(); Date.now() - start < LOG_PATIENCE_MS; await sleep(5)) {
       const line = this.#server.lines.slice(before).find(({ access }) => access !== undefined)
-      if (line) return line.access?.plugin === undefined ? line.access?.operation : undefined
+      if (line) return (line.access?.plugin ?? 's3') === this.#plugin ? line.access?.operation : line.access?.plugin
     }
     return undefined
   }

@@ -4,7 +4,7 @@ import type { Plugin, PluginDefinition } from '../../../src/registry/plugin.js'
 /** What is checked. */
 export interface Subject {
   readonly name: string
-  /** Absent for core S3, which has no options and nobody who names it. */
+  /** Absent for the server's own, which have no options and nobody who names them. */
   readonly definition?: PluginDefinition<z.ZodType>
   /** A fresh one at each call. */
   make(): Plugin
