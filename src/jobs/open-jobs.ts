@@ -46,6 +46,8 @@ export async function openJobs(options: JobsOptions): Promise<OwnJobs> {
   const nextId = ulids(now)
   /** Of held jobs that were made here. */
   const held = new Map<string, Claim>()
+  /** Kinds of jobs that nobody here can run; each is told of once. */
+  const orphaned = new Set<string>()
   /** Ends what is done now and then. */
   const background: (() => Promise<void>)[] = []
   const waiters = new Waiters()
@@ -55,13 +57,14 @@ export async function openJobs(options: JobsOptions): Promise<OwnJobs> {
 
   /** Every job that has not ended and that nobody here is at. */
   function scheduleAll(): void {
-    const unknown = new Map<string, number>()
     for (const [id, { kind, end }] of store.index.oldestFirst()) {
       if (end || workers.has(id) || held.has(id)) continue
       if (workers.knows(kind)) workers.schedule(kind, id)
-      else unknown.set(kind, (unknown.get(kind) ?? 0) + 1)
+      else if (!orphaned.has(kind)) {
+        orphaned.add(kind)
+        log.warn({ kind }, 'there are jobs of a plugin that is not there: they wait for it')
+      }
     }
-    for (const [kind, count] of unknown) log.warn({ kind, count }, 'jobs wait for a plugin that is not there')
   }
 
   /** On a shared state: what others have left, and what they want of us. */
@@ -173,7 +176,7 @@ export async function openJobs(options: JobsOptions): Promise<OwnJobs> {
     wait: (id, ms, signal) =>
       waiters.wait(
         id,
-        { ms, signal, elsewhere: state.shared && (() => !workers.has(id)) },
+        { ms, signal, elsewhere: state.shared && (() => !workers.working(id)) },
         async () => (await read(id)).job,
       ),
     async cancel(id) {
