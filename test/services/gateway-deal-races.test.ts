@@ -43,11 +43,11 @@ class Scene {
   }
 
   /** Another gateway over what the disk holds now, as after `kill -9`. */
-  async afterCrash(t: Test): Promise<Scene> {
+  afterCrash(t: Test, network = this.network): Promise<Scene> {
     const copy = join(tempFolder(t), 'gateway')
     mkdirSync(copy)
     cpSync(this.folder, copy, { recursive: true, filter: (source) => !source.endsWith('-shm') })
-    return Scene.start(t, this.network, copy)
+    return Scene.start(t, network, copy)
   }
 
   files(): string[] {
@@ -250,6 +250,12 @@ t.test('what a crash leaves is settled from the network', async (t) => {
   t.match(await unsure.client.ask('providers'), { http: 503, data: null })
   t.match(await unsure.client.ask('dealstatus/deal-0'), { http: 503 })
   network.failure = undefined
+  const elsewhere = await scene.afterCrash(t, Object.assign(new ScriptedNetwork(), { kind: 'kubo' as const }))
+  t.match(await elsewhere.client.deals('bucket', {}, 'made'), {
+    http: 503,
+    message: /another storage network \(embedded\)/,
+  })
+  t.match((await elsewhere.client.ask('dealprogress/lost')).data, { phase: 'Settling' }, 'nor is it given up')
   t.match(await unsure.client.deals('bucket', {}, 'made'), { status: 'success', data: { dealCid: 'deal-0' } })
   t.equal((await unsure.client.history('bucket')).data.deals.length, 1)
 

@@ -3,6 +3,7 @@ import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
 import { type Services, type ServicesLog, startServices, startServicesInWorker } from '../../src/services/index.js'
 import { inProcess } from './gateway-child.js'
@@ -189,4 +190,25 @@ t.test('what is wrong with the folder is said', async (t) => {
   )
   t.match(failure.message, /account\.json is not an account file/)
   t.notMatch(JSON.stringify([failure.message, failure.cause]), /do-not-tell/)
+})
+
+t.test('a folder of before bodies could be in deals alone', async (t) => {
+  const data = tempFolder(t)
+  const services = await start(data)
+  const client = await connectTo(services)
+  await client.call('MakeBucket', { bucketName: 'bucket' })
+  await client.put('bucket', 'small', 'small')
+  await client.put('bucket', 'large', Buffer.alloc(100_000, 'x'))
+  await services.stop()
+  const db = new DatabaseSync(join(data, 'gateway', 'index.db'))
+  db.exec('ALTER TABLE objects RENAME COLUMN body_at TO inline')
+  db.exec('DROP TABLE retained; DROP TABLE deals; DROP TABLE deal_files')
+  db.close()
+  const again = await start(data)
+  t.teardown(() => again.stop())
+  const reader = await connectTo(again)
+  t.equal((await reader.get('bucket', 'small')).text, 'small')
+  t.equal((await reader.get('bucket', 'large')).body.length, 100_000)
+  await reader.call('RemoveObject', { bucketName: 'bucket', objects: ['small', 'large'] })
+  await until(() => files(data).length === 0)
 })

@@ -19,7 +19,7 @@ interface Kept {
 
 /** A network in memory that does what a test tells it to; it outlives the gateways that use it. */
 export class ScriptedNetwork implements Network {
-  readonly kind = 'embedded'
+  readonly kind: Network['kind'] = 'embedded'
   readonly wallet = 't1wallet'
   readonly epochSeconds = 30
   readonly deals = new Map<string, Kept>()

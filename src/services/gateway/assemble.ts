@@ -3,6 +3,7 @@ import { Clock } from '../clock.js'
 import { type Database, Writer } from '../database.js'
 import type { ServicesLog } from '../log.js'
 import type { OpenedNetwork } from '../network/open.js'
+import { Turns } from '../network/turns.js'
 import { Account, type KeyPair } from './access/account.js'
 import { Tokens } from './access/tokens.js'
 import { namesOf, neutralBrand } from './brand.js'
@@ -26,6 +27,8 @@ import { Policies } from './store/policies.js'
 
 const URL_TOKEN_SECONDS = 5 * 60
 const SHORT_URL_TOKEN_SECONDS = 60
+/** Objects that are compared with a deal's at the same time; the others wait. */
+const EVICTIONS_AT_ONCE = 8
 
 /** Everything the gateway is made of, over an open database. */
 export function assemble(
@@ -71,6 +74,7 @@ export function assemble(
     deals: new Deals(db),
     manifest: new Manifest(db),
     tasks: new Tasks(),
+    evictions: new Turns(EVICTIONS_AT_ONCE),
   }
   return { ...parts, desk: new DealDesk(parts), bringBack: new BringBack(parts) }
 }

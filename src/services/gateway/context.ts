@@ -3,6 +3,7 @@ import type { Writer } from '../database.js'
 import type { ServicesLog } from '../log.js'
 import type { NetworkControl } from '../network/embedded/control.js'
 import type { Network } from '../network/network.js'
+import type { Turns } from '../network/turns.js'
 import type { Account } from './access/account.js'
 import type { Tokens } from './access/tokens.js'
 import type { Names } from './brand.js'
@@ -56,4 +57,6 @@ export interface GatewayContext {
   readonly desk: DealDesk
   readonly bringBack: BringBack
   readonly tasks: Tasks
+  /** Of evictions. */
+  readonly evictions: Turns
 }

@@ -75,7 +75,7 @@ export class DealDesk {
   async recover(): Promise<void> {
     for (const row of this.#tools.deals.pending()) {
       if (row.dropped) await dropDeal(this.#tools, row.id)
-      else this.#unsettled.set(row.id, row)
+      else if (row.network === this.#tools.network.kind) this.#unsettled.set(row.id, row)
     }
     await this.#settleAll()
   }
@@ -139,8 +139,12 @@ export class DealDesk {
     return started
   }
 
-  async #find({ id, reference }: DealRow): Promise<void> {
+  async #find({ id, reference, network: kind }: DealRow): Promise<void> {
     const { network, deals, writer, log } = this.#tools
+    if (kind !== network.kind) {
+      const value = `What became of the deal is known to another storage network (${kind}) than the one in use: start the gateway with that one.`
+      throw new GatewayError('NetworkUnavailable', { value })
+    }
     try {
       const record = await network.find(reference)
       if (record === undefined) await dropDeal(this.#tools, id)

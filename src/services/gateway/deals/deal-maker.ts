@@ -93,11 +93,11 @@ class DealHold implements Hold {
   }
 }
 
-function begin({ writer, deals, blobs, buckets, clock }: MakerTools, ask: DealAsk): Promise<DealRow> {
+function begin({ writer, deals, blobs, buckets, clock, network }: MakerTools, ask: DealAsk): Promise<DealRow> {
   return writer.run(() => {
     const bucket = ask.bucketName
     if (buckets.find(bucket)?.id !== ask.bucket) throw new GatewayError('NoSuchBucket', { bucket })
-    return deals.mustFind(deals.add(ask, blobs.newGeneration(), rfc3339(clock.now())))
+    return deals.mustFind(deals.add(ask, blobs.newGeneration(), network.kind, rfc3339(clock.now())))
   })
 }
 

@@ -1,5 +1,5 @@
 import type { Database } from '../../database.js'
-import type { DealTerms, MadeDeal } from '../../network/network.js'
+import type { DealTerms, MadeDeal, Network } from '../../network/network.js'
 
 /** What somebody asks to have stored in the network. */
 export interface DealAsk {
@@ -17,6 +17,8 @@ export interface DealRow extends DealAsk {
   readonly id: number
   /** Under which the network knows it. */
   readonly reference: string
+  /** In which it is made. */
+  readonly network: Network['kind']
   readonly files: number
   /** Of all files together. */
   readonly bytes: number
@@ -30,7 +32,7 @@ export interface DealRow extends DealAsk {
 export type CompleteDeal = DealRow & { readonly record: MadeDeal }
 
 const COLUMNS =
-  'id, reference, bucket, bucket_name AS bucketName, key, token, terms, files, bytes, record, dropped FROM deals'
+  'id, reference, network, bucket, bucket_name AS bucketName, key, token, terms, files, bytes, record, dropped FROM deals'
 
 /** The table of deals. Writing methods belong inside a transaction. */
 export class Deals {
@@ -46,7 +48,7 @@ export class Deals {
 
   constructor(db: Database) {
     this.#add = db.prepare(
-      'INSERT INTO deals (reference, bucket, bucket_name, key, token, terms, asked) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id',
+      'INSERT INTO deals (reference, network, bucket, bucket_name, key, token, terms, asked) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id',
     )
     this.#count = db.prepare('UPDATE deals SET files = files + ?, bytes = bytes + ? WHERE id = ?')
     this.#complete = db.prepare('UPDATE deals SET record = ? WHERE id = ?')
@@ -64,8 +66,9 @@ export class Deals {
    * Adds a pending deal and returns its id. Throws when there is one of this token.
    * @param asked RFC 3339, nanoseconds
    */
-  add({ bucket, bucketName, key, terms, token }: DealAsk, reference: string, asked: string): number {
-    return this.#add.get(reference, bucket, bucketName, key, token ?? null, JSON.stringify(terms), asked).id
+  add(ask: DealAsk, reference: string, network: Network['kind'], asked: string): number {
+    const { bucket, bucketName, key, terms, token } = ask
+    return this.#add.get(reference, network, bucket, bucketName, key, token ?? null, JSON.stringify(terms), asked).id
   }
 
   /** Adds to what the deal holds. */

@@ -1,11 +1,12 @@
 /**
  * What was given to the storage network. A deal is pending until it has a record, and is about a whole bucket when its key is empty. `deal_files` are its files:
- * path and CID are there once they are packed. A deal of which nothing came is `dropped`, and goes once its files are gone.
+ * path and CID are there once they are packed. `network` is the kind of it, since another may be in use at the next start. A deal of which nothing came is `dropped`, and goes once its files are gone.
  */
 export const dealSchema = `
   CREATE TABLE IF NOT EXISTS deals (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     reference TEXT NOT NULL UNIQUE,
+    network TEXT NOT NULL,
     bucket INTEGER NOT NULL,
     bucket_name TEXT NOT NULL,
     key BLOB NOT NULL,

@@ -1,9 +1,15 @@
+import { setMaxListeners } from 'node:events'
 import { GatewayError } from '../errors.js'
 
 /** Work that goes on when the client has left, until it is done or the gateway stops. */
 export class Tasks {
   readonly #controller = new AbortController()
   readonly #running = new Set<Promise<unknown>>()
+
+  constructor() {
+    // Each task that waits for its turn listens.
+    setMaxListeners(0, this.#controller.signal)
+  }
 
   /** Aborted, with GatewayError Stopping, when the gateway stops. */
   get signal(): AbortSignal {

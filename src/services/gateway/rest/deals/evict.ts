@@ -16,7 +16,9 @@ export const evictObject = dealEndpoint({
     if (generation === '') {
       throw new GatewayError('InvalidBody', { value: 'Generation must name the generation to be given up.' })
     }
-    const { copy, size } = await context.tasks.run((signal) => evict(context, bucket, place.key, generation, signal))
+    const { copy, size } = await context.tasks.run((signal) =>
+      context.evictions.run(() => evict(context, bucket, place.key, generation, signal), signal),
+    )
     const { dealCid, minerId } = copy
     const file_name = place.key.toString()
     return {
