@@ -49,6 +49,8 @@ export interface CallDeclaration<
    * or object; and for what belongs to one, for the right to read the whole bucket or that key.
    */
   readonly ownRules?: boolean
+  /** See `Operation.deadlineMs`. Default for what becomes a job: long enough for the longest wait for it. */
+  readonly deadlineMs?: number
   /** For the virtual bucket: names that stand for `{...}` in `path`, so that the resources can be listed; a resource without is listed if its path has no `{...}`. */
   members?(context: Context): AsyncIterable<Readonly<Record<string, string>>>
 }

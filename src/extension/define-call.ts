@@ -43,6 +43,7 @@ export function defineCall<
     call: call as CallFacts,
     // It may wait for its job.
     ...('job' in call && { deadlineMs: JOB_DEADLINE_MS }),
+    ...(call.deadlineMs !== undefined && { deadlineMs: call.deadlineMs }),
     run: (request, context) => run(call, prepared, request, context),
   }
 }

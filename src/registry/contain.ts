@@ -4,6 +4,7 @@ import type { S3Request } from '../request/s3-request.js'
 import type { LateBody, LateDocument, RelayBody, Reply } from '../response/reply.js'
 import { blame } from './blame.js'
 import { checkHeaders, checkReply } from './check-reply.js'
+import { containMembers } from './contain-members.js'
 import { containStorageClass } from './contain-storage-class.js'
 import { Turn } from './deadline.js'
 import type { Operation } from './operation.js'
@@ -44,7 +45,8 @@ function containOperation(plugin: string, operation: AnyOperation, deadlineMs: n
       turn.end()
     }
   }
-  return { ...operation, run } as AnyOperation
+  const call = operation.call && containMembers(plugin, operation.call, deadlineMs)
+  return { ...operation, ...(call && { call }), run } as AnyOperation
 }
 
 /** A handler in plain JavaScript may throw before it returns a promise. */
@@ -145,6 +147,7 @@ function guardRelay({ download }: RelayBody, ms: number): RelayBody {
 /** While a piece is with the client, the client is waited for. */
 function guardLent(sink: LentSink, turn: Turn): LentSink {
   return (chunk, done) => {
+    if (turn.signal.aborted) return done(turn.signal.reason)
     turn.away()
     sink(chunk, (error) => {
       turn.back()

@@ -3,12 +3,14 @@ import t from 'tap'
 import {
   createLogger,
   createProxy,
+  defineCall,
   definePlugin,
   empty,
   type Operation,
   type Plugin,
   S3Error,
   xml,
+  z,
 } from '../../src/index.js'
 import { containPlugin } from '../../src/registry/contain.js'
 import type { PluginHooks } from '../../src/registry/hooks.js'
@@ -20,6 +22,15 @@ import { signedRequest } from '../support/signed-request.js'
 const keys = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
 const never = () => new Promise<never>(() => {})
 const PATIENCE_MS = 100
+
+const listed = {
+  name: 'ListNames',
+  source: 'docs/plugins.md',
+  summary: 'One of the names.',
+  on: { method: 'GET', resource: 'service', path: '/-/p/v1/{Name}' },
+  result: z.object({}),
+  answer: async () => ({}),
+} as const
 
 type Run = Operation<'object'>['run']
 
@@ -249,6 +260,39 @@ t.test(
     t.same(calls, ['dropped'])
   },
 )
+
+t.test('names for the virtual bucket that never come, or are none, are told by the plugin', async (t) => {
+  const wrong: [members: unknown, logged: RegExp][] = [
+    [never, /asyncIterator|not a function/],
+    [
+      async function* () {
+        yield await never()
+      },
+      /nothing came of it/,
+    ],
+    [
+      async function* () {
+        yield { Name: 5 }
+      },
+      /no text/,
+    ],
+    [
+      () => {
+        throw new Error('broken list')
+      },
+      /broken list/,
+    ],
+  ]
+  for (const [members, logged] of wrong) {
+    const call = { ...listed, members } as typeof listed
+    const [operation] = containPlugin({ name: 'p', operations: [defineCall(call)] }, { deadlineMs: 50 }).operations
+    const asked = (async () => {
+      for await (const _ of operation?.call?.members?.({} as never) ?? []) t.fail('a name came')
+    })()
+    await t.rejects(asked, { code: 'InternalError', cause: { message: /members\(\) of ListNames of the plugin "p"/ } })
+    await asked.catch((error) => t.match(error.cause.cause.message, logged))
+  }
+})
 
 t.test('start and stop have deadlines', async (t) => {
   const host = {} as Parameters<typeof startPlugins>[1]

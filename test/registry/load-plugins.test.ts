@@ -264,6 +264,8 @@ t.test('dealgate serve --plugin: a package of its own that brings its own copy o
   })
 
   writeFileSync(config, JSON.stringify({ plugins: [{ use: 'dealgate-plugin-hi', options: { word: 'Hi' } }] }))
+  const explained = await runCli(['plugin', 'list', '--explain', '--config', config])
+  t.match(explained.stdout, /^ {4}word +\[string; default "Hello"\] +What it says$/m, 'a schema of another copy of zod')
   const server = await startDealgate(t, join(folder, 'data'), ['--config', config])
   const keys = { accessKeyId: server.accessKey, secretAccessKey: server.secretKey }
   const greet = (who: string) => signedRequest(server.endpoint, keys, { method: 'GET', path: `/-/hi/v1/${who}` })
