@@ -67,6 +67,11 @@ t.test('deals of objects', async (t) => {
   const told = await client.ask('retrieve/bucket/cold', undefined, { 'x-cloud-history-only': 'true' })
   t.match(told, { status: 'success', data: { deals: [{ status: 'success' }] } })
   t.equal(await client.used(), used, 'asked for the history alone, it brings nothing back')
+  const { dealCid } = told.data.deals[0].data
+  const from = (cid: string) => client.ask('retrieve/bucket/cold', undefined, { 'x-cloud-deal-cid': cid })
+  t.match(await from(`${dealCid}x`), { status: 'fail', message: /No deal holds this object/ })
+  t.equal(await client.used(), used)
+  t.match(await from(dealCid), { status: 'success', message: 'The object has been brought back.' })
 })
 
 t.test('deals of buckets', async (t) => {

@@ -26,25 +26,25 @@ export class BringBack {
   /**
    * Resolves when the object of this key has its body here; its generation does not change. Does nothing when it has, or when it is overwritten or removed
    * meanwhile. Throws GatewayError RetrievalFailed when no deal delivers.
+   * @param dealCid the one deal to bring it back from, unless it is on its way already; any by default
    */
-  run(bucket: BucketRow, key: Buffer): Promise<void> {
+  run(bucket: BucketRow, key: Buffer, dealCid?: string): Promise<void> {
     const row = this.#tools.objects.find(bucket.id, key)
     if (row?.bodyAt !== 'network') return Promise.resolve()
     const running = this.#running.get(row.generation)
     if (running !== undefined) return running
     const started = this.#tools.tasks
-      .run((signal) => this.#turns.run(() => this.#bringBack(bucket, row, signal), signal))
+      .run((signal) => this.#turns.run(() => this.#bringBack(bucket, row, dealCid, signal), signal))
       .finally(() => this.#running.delete(row.generation))
     this.#running.set(row.generation, started)
     return started
   }
 
-  async #bringBack(bucket: BucketRow, row: ObjectRow, signal: AbortSignal): Promise<void> {
+  async #bringBack(bucket: BucketRow, row: ObjectRow, dealCid: string | undefined, signal: AbortSignal): Promise<void> {
     const { copies, limits } = this.#tools
     const small = row.size <= limits.inlineBytes
-    const body = await firstThatDoes(this.#tools, row.generation, (copy) =>
-      small ? this.#toMemory(row, copy, signal) : this.#toFile(row, copy, signal),
-    )
+    const read = (copy: HeldCopy) => (small ? this.#toMemory(row, copy, signal) : this.#toFile(row, copy, signal))
+    const body = await firstThatDoes<Buffer | undefined>(this.#tools, row.generation, read, dealCid)
     await copies.bringBack(bucket, row.key, row.generation, body)
   }
 

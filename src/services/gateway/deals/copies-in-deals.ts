@@ -11,14 +11,17 @@ const NO_DEAL = 'No deal holds this object as it is.'
 /**
  * Gives the deals that hold this generation to `use`, one after the other, until one does. Throws GatewayError RetrievalFailed with what was wrong with each.
  * @param use throws NetworkError when this deal will not do
+ * @param dealCid the one deal that is meant; any by default
  */
 export async function firstThatDoes<T>(
   { manifest, log }: RetrievalTools,
   generation: string,
   use: (copy: HeldCopy) => Promise<T>,
+  dealCid?: string,
 ): Promise<T> {
   const reasons = new Set<string>()
   for (const copy of manifest.copiesOf(generation)) {
+    if (dealCid !== undefined && copy.dealCid !== dealCid) continue
     try {
       return await use(copy)
     } catch (error) {

@@ -23,7 +23,7 @@ interface History {
 
 /**
  * GET retrieve/<bucket>/<object>: brings the object back when it has no copy here, then tells the deals that were made of it. With the header `history-only` it only
- * tells them.
+ * tells them; with `deal-cid` it brings the object back from no other deal.
  */
 export const retrieveObject = dealEndpoint({
   nothing: (rest) => ({ file_name: readable(splitFirst(rest)[1]), deals: [] }),
@@ -39,7 +39,7 @@ export const retrieveObject = dealEndpoint({
     const row = context.objects.find(bucket.id, place.key)
     if (row === undefined) throw new GatewayError('NoSuchKey')
     const cold = row.bodyAt === 'network' && !isForHistory(exchange)
-    const failure = cold ? await failureOf(context.bringBack.run(bucket, place.key)) : undefined
+    const failure = cold ? await failureOf(context.bringBack.run(bucket, place.key, dealAsked(exchange))) : undefined
     const subject = ['file_name', place.key.toString()] as const
     const message = cold ? (failure ?? 'The object has been brought back.') : undefined
     const history: History = { bucket: bucket.id, key: place.key, subject, what: 'object' }
@@ -61,6 +61,10 @@ export const retrieveBucket = dealEndpoint({
     return undefined
   },
 })
+
+function dealAsked({ context, request }: Exchange): string | undefined {
+  return request.headers[`${context.names.header}deal-cid`]?.toString()
+}
 
 function isForHistory({ context, request }: Exchange): boolean {
   return context.quirks.has('history-only') || request.headers[`${context.names.header}history-only`] === 'true'
