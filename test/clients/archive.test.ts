@@ -1,0 +1,208 @@
+import { createHash } from 'node:crypto'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { Aws, awsVersions } from '../harness/aws-cli.js'
+import { findClient, run, runAny } from '../harness/clients.js'
+import { bytes, MiB } from '../harness/content.js'
+import { type Dealgate, startDealgate, temporaryFolder } from '../harness/dealgate.js'
+import { S3cmd } from '../harness/s3cmd.js'
+import { until } from '../support/kept-proxy.js'
+
+/** Storage classes that are kept by deals, as clients see them that know nothing of deals. The network needs a quarter of a second to seal. */
+
+const DEAL = fileURLToPath(new URL('../../plugins/deal/index.js', import.meta.url))
+const options = {
+  terms: { minerId: 't01000', price: '0.0001', duration: 518_400 },
+  eviction: 'verified',
+  evictionIntervalSeconds: 1,
+  statusIntervalSeconds: 1,
+}
+
+async function start(t: Test): Promise<Dealgate> {
+  const config = join(await temporaryFolder(t), 'dealgate.json')
+  await writeFile(config, JSON.stringify({ plugins: [{ use: DEAL, options }] }))
+  return startDealgate(t, { args: ['--config', config, '--network-epoch-seconds', '0.001'] })
+}
+
+interface Head {
+  readonly StorageClass?: string
+  readonly Restore?: string
+}
+
+class Archive {
+  readonly bucket: string
+  readonly #aws: Aws
+
+  constructor(aws: Aws, bucket: string) {
+    this.#aws = aws
+    this.bucket = bucket
+  }
+
+  head(key: string): Promise<Head> {
+    return this.#aws.api('head-object', '--bucket', this.bucket, '--key', key)
+  }
+
+  untilCold(key: string): Promise<Head> {
+    return until(`${key} is cold`, async () => {
+      const head = await this.head(key)
+      return head.StorageClass === 'GLACIER' && head.Restore === undefined && head
+    })
+  }
+
+  untilRestored(key: string): Promise<Head> {
+    return until(`${key} is back`, async () => {
+      const head = await this.head(key)
+      return /ongoing-request="false"/.test(head.Restore ?? '') && head
+    })
+  }
+}
+
+const md5 = (content: Buffer) => createHash('md5').update(content).digest('hex')
+
+const [version] = await awsVersions(t)
+const s3cmdPath = await findClient(t, 's3cmd')
+const rclone = await findClient(t, 'rclone')
+if (version) {
+  const server = await start(t)
+  const home = await temporaryFolder(t)
+  const aws = await Aws.start(t, version, server, home)
+  const path = (name: string) => join(home, name)
+  const small = bytes('small', 70_000)
+  const large = bytes('large', 9 * MiB)
+  await writeFile(path('small'), small)
+  await writeFile(path('large'), large)
+
+  await t.test('aws-cli', async (t) => {
+    const archive = new Archive(aws, 'archive')
+    await aws.s3('mb', 's3://archive')
+    await aws.s3('cp', path('small'), 's3://archive/dir/small', '--storage-class', 'GLACIER')
+    await aws.s3('cp', path('large'), 's3://archive/dir/large', '--storage-class', 'GLACIER')
+    await aws.s3('cp', path('small'), 's3://archive/hot')
+    await aws.s3('cp', 's3://archive/hot', 's3://archive/hot', '--storage-class', 'GLACIER')
+    await aws.s3('cp', path('small'), 's3://archive/near', '--storage-class', 'GLACIER_IR')
+    t.match(
+      await aws.s3Failing('cp', path('small'), 's3://archive/no', '--storage-class', 'DEEP_ARCHIVE'),
+      'InvalidStorageClass',
+    )
+    for (const key of ['dir/small', 'dir/large', 'hot']) await archive.untilCold(key)
+    t.match(await archive.head('dir/large'), {
+      Metadata: { 'deal-status': 'StorageDealActive', cid: /^baf/ },
+      ContentLength: large.length,
+    })
+    t.equal((await archive.head('near')).StorageClass, 'GLACIER_IR')
+
+    const get = ['--bucket', 'archive', '--key', 'dir/large', path('back')]
+    t.match(await aws.apiFailing('get-object', ...get), 'InvalidObjectState')
+    t.match(await aws.s3Failing('cp', 's3://archive/dir/large', path('back')), /GLACIER/)
+    await aws.s3('cp', '--recursive', '--exclude', '*', '--include', 'near', 's3://archive', path('all'))
+    t.equal(
+      await aws.s3Code('cp', '--recursive', 's3://archive', path('all')),
+      2,
+      'what is cold is passed over, with a warning',
+    )
+    t.ok((await readFile(path('all/near'))).equals(small), 'what is not, comes')
+
+    const restore = (key: string, request?: object) => {
+      const more = request === undefined ? [] : ['--restore-request', JSON.stringify(request)]
+      return aws.api('restore-object', '--bucket', 'archive', '--key', key, ...more)
+    }
+    await restore('dir/large', { Days: 7, GlacierJobParameters: { Tier: 'Expedited' } })
+    await restore('hot')
+    const { Restore } = await archive.untilRestored('dir/large')
+    t.match(Restore, /^ongoing-request="false", expiry-date="\w{3}, \d\d \w{3} \d{4} 00:00:00 GMT"$/)
+    await aws.s3('cp', 's3://archive/dir/large', path('back'))
+    t.ok((await readFile(path('back'))).equals(large), 'the identical bytes')
+    await until('hot is back for good', async () => (await archive.head('hot')).StorageClass === 'GLACIER_IR')
+    t.match(await aws.apiFailing('restore-object', '--bucket', 'archive', '--key', 'none'), 'NoSuchKey')
+    const listing = ['list-objects-v2', '--bucket', 'archive', '--optional-object-attributes', 'RestoreStatus'] as const
+    const { Contents } = await aws.api(...listing)
+    const classes = Contents.map((entry: Record<string, unknown>) => [entry.Key, entry.StorageClass])
+    t.same(classes, [
+      ['dir/large', 'GLACIER'],
+      ['dir/small', 'GLACIER'],
+      ['hot', 'GLACIER_IR'],
+      ['near', 'GLACIER_IR'],
+    ])
+    t.match(Contents[0].RestoreStatus, { IsRestoreInProgress: false, RestoreExpiryDate: /T00:00:00/ })
+  })
+
+  await t.test('lifecycle rules', async (t) => {
+    await aws.s3('mb', 's3://aging')
+    await aws.s3('cp', path('large'), 's3://aging/old')
+    const Rules = [
+      {
+        ID: 'archive',
+        Status: 'Enabled',
+        Filter: { Prefix: '' },
+        Transitions: [{ Date: '2026-01-01T00:00:00Z', StorageClass: 'GLACIER' }],
+      },
+    ]
+    const configuration = ['--bucket', 'aging', '--lifecycle-configuration', JSON.stringify({ Rules })]
+    await aws.api('put-bucket-lifecycle-configuration', ...configuration)
+    // Rules are looked at on starting, and then every hour.
+    await server.stop()
+    await server.start()
+    const again = await Aws.start(t, version, server, home)
+    await new Archive(again, 'aging').untilCold('old')
+  })
+
+  if (s3cmdPath) {
+    await t.test('s3cmd', async (t) => {
+      const current = await Aws.start(t, version, server, home)
+      const archive = new Archive(current, 's3cmd-archive')
+      const s3cmd = await S3cmd.configured(s3cmdPath, server, home)
+      await s3cmd.run('mb', 's3://s3cmd-archive')
+      await s3cmd.run('put', '--storage-class=GLACIER', path('small'), 's3://s3cmd-archive/small')
+      await archive.untilCold('small')
+      t.match(
+        await s3cmd.failing('get', '--force', 's3://s3cmd-archive/small', path('back')),
+        /InvalidObjectState|storage class/,
+      )
+      await s3cmd.run('restore', '--restore-days=3', '--restore-priority=bulk', 's3://s3cmd-archive/small')
+      await archive.untilRestored('small')
+      await s3cmd.run('restore', '--restore-days=5', 's3://s3cmd-archive/small')
+      await s3cmd.run('get', '--force', 's3://s3cmd-archive/small', path('back'))
+      t.equal(md5(await readFile(path('back'))), md5(small))
+    })
+  }
+
+  if (rclone) {
+    await t.test('rclone', async (t) => {
+      const current = await Aws.start(t, version, server, home)
+      const archive = new Archive(current, 'rclone-archive')
+      await writeFile(path('rclone.conf'), '')
+      const env = {
+        HOME: home,
+        RCLONE_CONFIG: path('rclone.conf'),
+        RCLONE_CONFIG_DG_TYPE: 's3',
+        RCLONE_CONFIG_DG_PROVIDER: 'Other',
+        RCLONE_CONFIG_DG_ENDPOINT: server.endpoint,
+        RCLONE_CONFIG_DG_REGION: server.region,
+        RCLONE_CONFIG_DG_ACCESS_KEY_ID: server.accessKey,
+        RCLONE_CONFIG_DG_SECRET_ACCESS_KEY: server.secretKey,
+        RCLONE_RETRIES: '1',
+      }
+      const does = async (...args: string[]) => (await run(rclone, args, { env })).toString('utf8')
+      await does('mkdir', 'dg:rclone-archive')
+      await does('copyto', '--s3-storage-class', 'GLACIER', path('small'), 'dg:rclone-archive/dir/small')
+      await does('copyto', path('small'), 'dg:rclone-archive/dir/hot')
+      await archive.untilCold('dir/small')
+      const refused = await runAny(rclone, ['copyto', 'dg:rclone-archive/dir/small', path('returned')], { env })
+      t.match(refused.stderr, /restore first/i, 'rclone knows what the refusal means')
+      t.not(refused.code, 0)
+      const restore = ['backend', 'restore', 'dg:rclone-archive/dir', '-o', 'priority=Standard', '-o', 'lifetime=1']
+      const told = JSON.parse(await does(...restore))
+      const asked = told.filter((entry: { Status: string }) => entry.Status === 'OK')
+      t.match(asked, [{ Remote: 'small' }], 'only what is cold')
+      await archive.untilRestored('dir/small')
+      if (/restore-status/.test(await does('help', 'backend', 's3'))) {
+        const status = JSON.parse(await does('backend', 'restore-status', 'dg:rclone-archive/dir'))
+        t.match(status, [{ Remote: 'small', RestoreStatus: { IsRestoreInProgress: false } }])
+      } else t.pass('restore-status', { skip: 'this rclone has no restore-status' })
+      await does('copyto', 'dg:rclone-archive/dir/small', path('returned'))
+      t.equal(md5(await readFile(path('returned'))), md5(small))
+    })
+  }
+}
