@@ -1,0 +1,31 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { findClient, run, runAny } from '../harness/clients.js'
+import { bytes } from '../harness/content.js'
+import { startDealgate, temporaryFolder } from '../harness/dealgate.js'
+
+const aws = await findClient(t, 'aws')
+if (aws) {
+  const server = await startDealgate(t, { args: ['--config', 'examples/back-up-a-bucket/dealgate.json'] })
+  const home = await temporaryFolder(t)
+  const folder = join(home, 'folder')
+  await mkdir(join(folder, 'with a folder'), { recursive: true })
+  await writeFile(join(folder, 'one.bin'), bytes('one', 300_000))
+  await writeFile(join(folder, 'with a folder', 'two.txt'), 'two')
+  const env = {
+    HOME: home,
+    AWS_ENDPOINT_URL: server.endpoint,
+    AWS_ACCESS_KEY_ID: server.accessKey,
+    AWS_SECRET_ACCESS_KEY: server.secretKey,
+    AWS_DEFAULT_REGION: server.region,
+    AWS_EC2_METADATA_DISABLED: 'true',
+  }
+  const script = 'examples/back-up-a-bucket/back-up.sh'
+  const said = (await run(script, [folder, 'pictures'], { env, timeoutMs: 300_000 })).toString('utf8')
+  t.match(said, /one\.bin is in a deal as baf\w+/)
+  t.match(said, /with a folder\/two\.txt is in a deal as baf\w+/)
+  t.match(said, /Everything is as it was\.\n$/)
+  const { code } = await runAny(script, [folder, 'Not a bucket'], { env })
+  t.not(code, 0, 'what goes wrong ends it')
+}
