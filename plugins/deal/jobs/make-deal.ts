@@ -23,9 +23,9 @@ export async function makeDeal(
   stamp: string | undefined,
 ): Promise<DealResult> {
   const client = new DealClient(job.context.gateway, job.log)
-  await reserve(parts, job)
   let attempt: Attempt
   try {
+    await reserve(parts, job)
     attempt = await begin(parts, job, client, stamp)
   } catch (error) {
     await parts.spending.release(job.job.id)

@@ -38,15 +38,17 @@ export async function settle(
     account: context.caller?.identity.account?.accessKey ?? '',
     made: parts.host.now(),
   }
+  let known: DealRecord | undefined
   try {
     if (!(await parts.deals.remember(record))) throw new Error(`the deal ${deal.dealCid} is another job's`)
     await parts.attempts.succeeded(attempt, deal.dealCid)
+    known = await parts.deals.get(deal.dealCid)
   } catch (cause) {
     throw new OutcomeUnknown('The deal was made, which could not be put on record.', { cause })
   }
   job.note(`deal ${deal.dealCid}`)
   job.link('Deal', `/-/deal/v1/deals/${encodeURIComponent(deal.dealCid)}`)
-  return tell(parts, job, client, (await parts.deals.get(deal.dealCid)) ?? record)
+  return tell(parts, job, client, known ?? record)
 }
 
 /** The result of a job whose deal is on record. What the network says of it, and what the object tells, may also come later. */

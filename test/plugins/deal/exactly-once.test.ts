@@ -1,12 +1,50 @@
 import t, { type Test } from 'tap'
 import { BUCKET_DEAL, OBJECT_DEAL } from '../../../plugins/deal/jobs/inputs.js'
+import { Spending } from '../../../plugins/deal/spending.js'
+import { S3Error } from '../../../src/errors/s3-error.js'
 import type { Job } from '../../../src/jobs/job.js'
+import { createLogger } from '../../../src/log.js'
+import { openState } from '../../../src/state/open-state.js'
+import type { Records, State } from '../../../src/state/state.js'
+import { temporaryFolder } from '../../harness/dealgate.js'
 import { until } from '../../support/kept-proxy.js'
 import { type DealProxy, startDealProxy } from './proxy.js'
 import { type Accident, ScriptedDeals } from './scripted-deals.js'
 
 // Most of the time goes by in pauses before it is asked what became of a deal.
 t.jobs = 12
+
+/** Records of deals of which the nth operation from now fails. */
+function failingRecords(state: State) {
+  let left = 0
+  const counted = async <T>(run: () => Promise<T>): Promise<T> => {
+    if (left > 0 && --left === 0) throw new S3Error('ServiceUnavailable')
+    return run()
+  }
+  const records = <T>(name: string): Records<T> => {
+    const own = state.records<T>(name)
+    if (!name.startsWith('deal')) return own
+    return {
+      get: (key) => counted(() => own.get(key)),
+      set: (key, value) => counted(() => own.set(key, value)),
+      delete: (key) => counted(() => own.delete(key)),
+      entries: () => own.entries(),
+    }
+  }
+  return {
+    state: {
+      ...state,
+      records,
+      shared: state.shared,
+      locks: state.locks,
+      objects: state.objects,
+      uploads: state.uploads,
+    },
+    failAt(operation: number) {
+      left = operation
+    },
+  }
+}
 
 /** A test of its own beside the others. */
 function together(name: string, body: (t: Test) => Promise<void>): void {
@@ -100,6 +138,42 @@ for (const tokens of [false, true]) {
     t.equal(deals.made.length, 4)
     const cids = results.map(({ result }) => (result as { Deal: { DealCid: string } }).Deal.DealCid)
     t.equal(new Set(cids).size, 4, 'each has its own')
+  })
+
+  together(`${kind}: records that fail at any moment`, async (t) => {
+    const data = await temporaryFolder(t)
+    const state = await openState({ data, log: createLogger({ level: 'silent' }) })
+    t.teardown(() => state.close())
+    const deals = await ScriptedDeals.start(t, { tokens })
+    deals.missIs500 = false
+    const failing = failingRecords(state)
+    const proxy = await startDealProxy(t, deals.gateway, {
+      data,
+      state: failing.state,
+      deal: { reconcileAfterSeconds: 1, maxSpendPerDay: '1' },
+    })
+    const jobs: (readonly [number, Job])[] = []
+    for (let moment = 1; moment <= 60; moment++) {
+      const key = `object-${moment}`
+      deals.objects.set(key, Buffer.from(key))
+      failing.failAt(moment)
+      const job = await ask(proxy, key)
+      await until('the first run is over', async () => {
+        const seen = await proxy.host.own.jobs.get(job.id)
+        return seen && ['Complete', 'Failed', 'Unknown'].includes(seen.status)
+      })
+      failing.failAt(0)
+      jobs.push([moment, job])
+    }
+    for (const [moment, job] of jobs) {
+      const { status } = await ended(proxy, job)
+      const made = deals.made.filter(({ subject }) => subject === `fakes/object-${moment}`)
+      t.equal(made.length, status === 'Complete' ? 1 : 0, `${status} when operation ${moment} failed`)
+    }
+    const complete = deals.made.length
+    t.ok(complete > 30 && complete < 60, `${complete} were made`)
+    const spent = await new Spending(state, Date.now).spentToday()
+    t.equal(spent, BigInt(complete) * 5_000_000_000_000_000n, 'what was made is what was spent')
   })
 
   together(`${kind}: a restart while the gateway is at it`, async (t) => {
