@@ -53,7 +53,9 @@ export const dealConfiguration = z.strictObject({
   ReadThrough: z
     .boolean()
     .optional()
-    .describe('A GET of an object whose bytes are elsewhere begins to bring them back.'),
+    .describe(
+      'A GET of an object whose bytes are only in deals, which is refused, begins to bring them back for a day.',
+    ),
 })
 
 /** Plain JSON. */

@@ -31,7 +31,7 @@ export function containStorageClass(plugin: string, offered: StorageClass, deadl
     dropped: () => guard('dropped', () => write.dropped()),
   })
 
-  const { admit, restore } = offered
+  const { admit, restore, missed } = offered
   return {
     name: offered.name,
     transition: (object) => guard('transition', () => offered.transition(object)),
@@ -47,6 +47,7 @@ export function containStorageClass(plugin: string, offered: StorageClass, deadl
       restore: (object, order, context) =>
         guard('restore', () => restore.call(offered, object, order, context), { check: checkRestored }),
     }),
+    ...(missed && { missed: (object, context) => guard('missed', () => missed.call(offered, object, context)) }),
   }
 }
 

@@ -30,6 +30,11 @@ export interface StorageClass {
    * before. Throws RestoreAlreadyInProgress, InvalidTier, GlacierExpeditedRetrievalNotAvailable ...
    */
   restore?(object: StoredObject, order: RestoreOrder, context: Context): Promise<RestoreOutcome>
+  /**
+   * Somebody who may read the object has asked for its bytes, which are not here: they may begin to be brought back. Resolves with headers for the refusal; what it throws is
+   * logged and changes nothing.
+   */
+  missed?(object: StoredObject, context: Context): Promise<ReplyHeaders>
 }
 
 /** A write with this class. */

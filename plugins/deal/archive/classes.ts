@@ -2,6 +2,7 @@ import type { StorageClass } from '../../../src/registry/storage-class.js'
 import { ARCHIVE_CLASSES } from '../configuration.js'
 import type { DealParts } from '../parts.js'
 import { admit } from './admit.js'
+import { readThrough } from './read-through.js'
 import { restore } from './restore.js'
 import { Transitions } from './transitions.js'
 
@@ -17,5 +18,6 @@ export function archiveClasses(parts: DealParts): readonly StorageClass[] {
     admit: (write, context) => admit(parts, word, write, context),
     transition: (object) => transitions.move(word, object),
     restore: (object, order, context) => restore(parts, object, order, context),
+    missed: (object) => readThrough(parts, object),
   }))
 }

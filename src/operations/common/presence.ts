@@ -1,6 +1,9 @@
+import type { Context } from '../../context.js'
 import { S3Error } from '../../errors/s3-error.js'
 import type { StorageClasses } from '../../registry/storage-class.js'
+import type { ReplyHeaders } from '../../response/reply.js'
 import type { Archive } from '../../state/state.js'
+import type { StoredObject } from '../../store/store.js'
 
 /** Where the bytes of an object are, as S3 tells it: what every operation reports comes from here. */
 export interface Presence {
@@ -36,10 +39,25 @@ export function presenceOf({ archive, cold }: Placed, offered: StorageClasses): 
   return { state: 'archived', storageClass: 'GLACIER_IR' }
 }
 
+/** As `notReadable`, when the plugin of the class has been told that somebody wants the bytes. */
+export async function refuseCold(object: StoredObject, context: Context): Promise<S3Error> {
+  const { storageClasses, log } = context
+  const offered =
+    object.archive?.storageClass === undefined ? undefined : storageClasses.get(object.archive.storageClass)
+  let headers: ReplyHeaders = {}
+  try {
+    headers = (await offered?.missed?.(object, context)) ?? {}
+  } catch (err) {
+    log.warn({ err, bucket: object.bucket, key: object.key }, 'an object that was asked for is not brought back')
+  }
+  return notReadable(object, storageClasses, headers)
+}
+
 /** For whoever asks for bytes that are not here. https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html#API_GetObject_Errors */
-export function notReadable(object: Placed, offered: StorageClasses): S3Error {
+export function notReadable(object: Placed, offered: StorageClasses, headers: ReplyHeaders = {}): S3Error {
   return new S3Error('InvalidObjectState', {
     message: "The operation is not valid for the object's storage class. Restore the object first.",
     fields: { StorageClass: presenceOf({ ...object, cold: true }, offered).storageClass },
+    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
   })
 }

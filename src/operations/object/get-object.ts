@@ -10,7 +10,7 @@ import { rangeOf } from '../common/if-range.js'
 import { OVERRIDES, objectHeaders } from '../common/object-headers.js'
 import { refuseAnonymousOverrides, withOverrides } from '../common/overrides.js'
 import { type LocatedPart, locatePart, partHeaders } from '../common/part-number.js'
-import { notReadable } from '../common/presence.js'
+import { refuseCold } from '../common/presence.js'
 import { parseRange } from '../common/range.js'
 import { checkConditions, mayBeUnchanged, READ } from '../common/read-conditions.js'
 import { toldChecksum } from '../common/told-checksum.js'
@@ -84,18 +84,15 @@ async function openAtOnce(request: S3Request<'object'>, context: Context): Promi
   return { object, download, ranged: range !== undefined }
 }
 
-async function whyNotReadable(
-  { bucket, key }: S3Request<'object'>,
-  { store, storageClasses }: Context,
-): Promise<S3Error> {
-  return notReadable(await store.head(bucket, key), storageClasses)
+async function whyNotReadable({ bucket, key }: S3Request<'object'>, context: Context): Promise<S3Error> {
+  return refuseCold(await context.store.head(bucket, key), context)
 }
 
 async function lookThenOpen(request: S3Request<'object'>, context: Context): Promise<Opened | Reply> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const seen = await context.store.head(request.bucket, request.key)
     // Conditions are for what would be answered otherwise, RFC 9110 section 13.2.1.
-    if (seen.cold) throw notReadable(seen, context.storageClasses)
+    if (seen.cold) throw await refuseCold(seen, context)
     if (checkConditions(request.headers, seen, READ) === 'unchanged')
       return { status: 304, headers: objectHeaders(seen, context) }
     const part = locatePart(request, seen)

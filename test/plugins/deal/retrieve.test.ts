@@ -1,0 +1,113 @@
+import t from 'tap'
+import type { Job } from '../../../src/jobs/job.js'
+import { until } from '../../support/kept-proxy.js'
+import { type Answer, signedRequest } from '../../support/signed-request.js'
+import { ArchiveProxy, BUCKET } from './archive-proxy.js'
+import { owner } from './proxy.js'
+
+t.jobs = 4
+
+function send(proxy: ArchiveProxy, method: string, target: string, body?: object, wait = 20): Promise<Answer> {
+  const [path = '', query = ''] = target.split('?')
+  return signedRequest(proxy.endpoint, owner, {
+    method,
+    path: `/${BUCKET}${path}`,
+    headers: { prefer: `wait=${wait}` },
+    query: { format: 'json', ...Object.fromEntries(new URLSearchParams(query)) },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+}
+
+async function ask(proxy: ArchiveProxy, method: string, target: string, body?: object, wait?: number) {
+  const answer = await send(proxy, method, target, body, wait)
+  return { status: answer.status, json: JSON.parse(answer.body) }
+}
+
+const retrieve = (proxy: ArchiveProxy, key: string, body?: object) =>
+  ask(proxy, 'POST', `/${key}?x-deal-retrieve=`, body)
+
+t.test('an object is retrieved as RestoreObject does it', { buffered: true }, async (t) => {
+  const proxy = await ArchiveProxy.start(t, { eviction: 'verified' })
+  await proxy.put('hot', { StorageClass: 'STANDARD' })
+  t.match(await retrieve(proxy, 'hot'), { status: 403, json: { Code: 'InvalidObjectState' } })
+  t.match(await retrieve(proxy, 'none'), { status: 404, json: { Code: 'NoSuchKey' } })
+  await proxy.put('near', { StorageClass: 'GLACIER_IR' })
+  await proxy.ended('near')
+  t.match(await retrieve(proxy, 'near'), { status: 200, json: { State: 'Present', Deal: [{ MinerId: 't01000' }] } })
+
+  await proxy.put('dir/far')
+  await proxy.untilCold('dir/far')
+  const listed = await ask(proxy, 'GET', '/dir/far?x-deal=')
+  t.match(listed, { status: 200, json: { DealEntry: [{ Status: 'success', Deal: { Status: 'StorageDealActive' } }] } })
+  await proxy.untilCold('dir/far')
+  t.match((await ask(proxy, 'POST', '/dir/far?x-deal-quote=', { DurationEpochs: 1 })).json.Warnings, [
+    /holds no copy of 1/,
+  ])
+  const deal = await ask(proxy, 'POST', '/dir/far?x-deal=')
+  t.match(deal, { status: 403, json: { Code: 'InvalidObjectState' } }, 'there is nothing to make a deal of')
+
+  t.match(await retrieve(proxy, 'dir/far', { DealCid: 'bafynone' }), { status: 404, json: { Code: 'NoSuchDeal' } })
+  t.match(await retrieve(proxy, 'dir/far', { Days: -1 }), { status: 400, json: { Code: 'InvalidArgument' } })
+  t.match(await retrieve(proxy, 'dir/far', { Tier: 'Quick' }), { status: 400, json: { Code: 'InvalidArgument' } })
+  await proxy.fault('slow', true)
+  const [{ Deal }] = listed.json.DealEntry
+  const begun = await retrieve(proxy, 'dir/far', { Days: 7, Tier: 'Expedited', DealCid: Deal.DealCid })
+  t.match(begun, { status: 202, json: { State: 'Restoring', JobId: /^j-/, Deal: [{ DealCid: Deal.DealCid }] } })
+  t.match(await retrieve(proxy, 'dir/far'), { status: 409, json: { Code: 'RestoreAlreadyInProgress' } })
+  await proxy.fault('slow', false)
+  await proxy.host.own.jobs.wait(begun.json.JobId, 20_000)
+  t.match(await retrieve(proxy, 'dir/far', { Days: 9 }), {
+    status: 200,
+    json: { State: 'Restored', RestoreExpiryDate: /T00:00:00/ },
+  })
+  t.equal(await proxy.read('dir/far'), 'the bytes of dir/far')
+})
+
+t.test('what is read is brought back, where the bucket says so', { buffered: true }, async (t) => {
+  const proxy = await ArchiveProxy.start(t, { eviction: 'verified' })
+  await proxy.put('far')
+  await proxy.untilCold('far')
+  const plain = await send(proxy, 'GET', '/far')
+  t.match(plain, { status: 403, code: 'InvalidObjectState' })
+  t.notOk('retry-after' in plain.headers)
+  t.equal((await ask(proxy, 'POST', '?x-deal-config=', { ReadThrough: true })).status, 200)
+  const refused = await send(proxy, 'GET', '/far')
+  t.match(refused, { status: 403, code: 'InvalidObjectState', headers: { 'retry-after': '30' } })
+  const { Restore } = await proxy.untilHead('it is here', 'far', (head) => head.Restore?.includes('false') ?? false)
+  t.match(Restore, 'expiry-date')
+  t.equal((await send(proxy, 'GET', '/far')).body, 'the bytes of far')
+})
+
+t.test('a bucket is retrieved, and the job goes on after a restart', { buffered: true }, async (t) => {
+  const options = { eviction: 'verified' } as const
+  const proxy = await ArchiveProxy.start(t, options)
+  const keys = Array.from({ length: 24 }, (_, i) => `wanted/${i % 3 ? 'deep/er/' : ''}${i}`)
+  for (const key of [...keys, 'other']) await proxy.put(key)
+  await proxy.put('wanted/hot', { StorageClass: 'STANDARD' })
+  await proxy.put('wanted/near', { StorageClass: 'GLACIER_IR' })
+  for (const key of [...keys, 'other']) await proxy.untilCold(key)
+
+  t.match(await ask(proxy, 'POST', '?x-deal-retrieve=', { Tier: 'Expedited' }), { json: { Code: 'InvalidTier' } })
+  await proxy.fault('slow', true)
+  const order = { Prefix: 'wanted/', Days: 3, Tier: 'Bulk' }
+  const { status, json } = await ask(proxy, 'POST', '?x-deal-retrieve=', order, 0)
+  t.equal(status, 202)
+  const job = (): Promise<Job | undefined> => proxy.host.own.jobs.get(json.JobId)
+  await until('some are here', async () => ((await job())?.progress.tasks.succeeded ?? 0) > 1)
+  t.match((await job())?.progress, { phase: 'Restoring', tasks: { total: 25, failed: 0 } })
+  await proxy.open(options)
+  await proxy.fault('slow', false)
+  const done = await until('all are here', async () => {
+    const seen = await job()
+    return seen?.status === 'Complete' && seen
+  })
+  const { Restored, Present, Failed } = done.result as Record<string, number>
+  t.equal((Restored ?? 0) + (Present ?? 0), 25)
+  t.equal(Failed, 0)
+  for (const key of keys) t.equal(await proxy.read(key), `the bytes of ${key}`)
+  await t.rejects(proxy.read('other'), { name: 'InvalidObjectState' })
+
+  await proxy.fault('offline', true)
+  const failing = await ask(proxy, 'POST', '?x-deal-retrieve=', { Prefix: 'oth' })
+  t.match(failing.json, { Restored: 0, Failed: 1, Failures: [{ Key: 'other', Code: 'InvalidObjectState' }] })
+})
