@@ -34,6 +34,7 @@ export function containStorageClass(plugin: string, offered: StorageClass, deadl
   const { admit, restore, missed } = offered
   return {
     name: offered.name,
+    action: offered.action,
     transition: (object) => guard('transition', () => offered.transition(object)),
     ...(admit && {
       admit: async (write, context) => {

@@ -16,6 +16,10 @@ export interface StorageClass {
   /** As in x-amz-storage-class: `GLACIER`. Not one of those that every server has. */
   readonly name: string
   /**
+   * The action that an identity with rights of its own needs in its list to put objects there, or to have rules do it: `deal:CreateObjectDeal`. Absent: to write is enough.
+   */
+  readonly action?: string
+  /**
    * Asked before anything of a write is read. Throws S3Error (InvalidStorageClass and others) when the object could not be kept in this class: nothing is stored then.
    * Absent: only lifecycle rules move objects there.
    */

@@ -1,5 +1,6 @@
 import type { StorageClass } from '../../../src/registry/storage-class.js'
 import { ARCHIVE_CLASSES } from '../configuration.js'
+import { OBJECT_DEAL } from '../jobs/inputs.js'
 import type { DealParts } from '../parts.js'
 import { admit } from './admit.js'
 import { readThrough } from './read-through.js'
@@ -15,6 +16,7 @@ export function archiveClasses(parts: DealParts): readonly StorageClass[] {
   const transitions = new Transitions(parts)
   return [...words].map((word) => ({
     name: word,
+    action: OBJECT_DEAL,
     admit: (write, context) => admit(parts, word, write, context),
     transition: (object) => transitions.move(word, object),
     restore: (object, order, context) => restore(parts, object, order, context),

@@ -1,7 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Context } from '../../context.js'
 import { S3Error } from '../../errors/s3-error.js'
-import { MINIMUM_TRANSITION_SIZES, type MinimumTransitionSize } from '../../lifecycle/configuration.js'
+import {
+  type LifecycleRule,
+  MINIMUM_TRANSITION_SIZES,
+  type MinimumTransitionSize,
+} from '../../lifecycle/configuration.js'
 import { readConfiguration } from '../../lifecycle/read-configuration.js'
 import { defineOperation } from '../../registry/operation.js'
 import { empty } from '../../response/reply.js'
@@ -22,12 +26,21 @@ export const putBucketLifecycleConfiguration = defineOperation({
     const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
     if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
     const rules = await readConfiguration(bytes, (name) => context.storageClasses.has(name))
+    requireActions(context, rules)
     await requireBucket(context, request.bucket)
     await requireOwn(context, request.bucket)
     await context.settings.set(request.bucket, 'lifecycle', { rules, minimumTransitionSize })
     return empty({ [MINIMUM_TRANSITION_SIZE]: minimumTransitionSize })
   },
 })
+
+/** What rules do costs what it costs when it is asked for. */
+function requireActions(context: Context, rules: readonly LifecycleRule[]): void {
+  for (const { storageClass } of rules.flatMap(({ transitions }) => transitions ?? [])) {
+    const action = context.storageClasses.get(storageClass)?.action
+    if (action !== undefined) context.requireAction(action)
+  }
+}
 
 /** Rules are carried out by the server itself, with its own account: rules for a bucket out of its reach would never be. */
 async function requireOwn(context: Context, bucket: string): Promise<void> {

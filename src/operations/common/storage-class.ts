@@ -25,6 +25,7 @@ export async function admitClass(
   if (storageClass === undefined) return undefined
   context.requireKey(write.bucket, write.key, 'write')
   const offered = context.storageClasses.get(storageClass)
+  if (offered?.action !== undefined) context.requireAction(offered.action)
   if (offered?.admit) return offered.admit(write, context)
   throw new S3Error('InvalidStorageClass', {
     message: offered

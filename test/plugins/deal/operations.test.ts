@@ -397,3 +397,27 @@ t.test('who may see and do what', async (t) => {
   t.equal((await as(dealer, 'POST', '/photos?x-deal=', terms)).status, 403)
   t.equal((await send(server, 'HEAD', '/photos/2021/a.zip')).headers['x-amz-meta-deal-count'], '2')
 })
+
+t.test('to store in a class that is paid for is an action too, and so is to have rules do it', async (t) => {
+  const writer = { accessKeyId: 'writer', secretAccessKey: 'writer-secret-key' }
+  const payer = { accessKeyId: 'payer', secretAccessKey: 'payer-secret-key' }
+  const rights = [{ bucket: 'photos', access: 'readwrite' as const }]
+  const server = await start(t, 'full', {
+    identities: [owner, { ...writer, rights }, { ...payer, rights, actions: ['deal:CreateObjectDeal'] }],
+  })
+  const terms = 'miner=t01000;price=1;duration=518400'
+  const headers = { 'x-amz-storage-class': 'GLACIER', 'x-amz-meta-deal-terms': terms }
+  const put = (keys: typeof owner, key: string) => send(server, 'PUT', `/photos/${key}`, 'content', headers, keys)
+  t.equal((await put(writer, 'a')).status, 403)
+  t.equal((await send(server, 'HEAD', '/photos/a')).status, 404, 'nothing is stored')
+  t.equal((await put(payer, 'b')).status, 200)
+  const copy = { 'x-amz-copy-source': '/photos/b', ...headers }
+  t.equal((await send(server, 'PUT', '/photos/c', undefined, copy, writer)).status, 403)
+  t.equal((await send(server, 'POST', '/photos/d?uploads=', undefined, headers, writer)).status, 403)
+  const rule =
+    '<Rule><ID>r</ID><Status>Enabled</Status><Filter/><Transition><Days>1</Days><StorageClass>GLACIER</StorageClass></Transition></Rule>'
+  const rules = `<LifecycleConfiguration>${rule}</LifecycleConfiguration>`
+  const lifecycle = (keys: typeof owner) => send(server, 'PUT', '/photos?lifecycle=', rules, {}, keys)
+  t.equal((await lifecycle(writer)).status, 403)
+  t.equal((await lifecycle(payer)).status, 200)
+})
