@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Identity } from '../../src/auth/caller.js'
 import { refusedOperations } from '../../src/operations/refused.js'
-import type { AnyOperation } from '../../src/registry/plugin.js'
+import type { AnyOperation, Plugin } from '../../src/registry/plugin.js'
 import { type InProcess, modes, startInProcess } from '../support/in-process.js'
 import { type Answer, presignedRequest, signedRequest, type Wanted } from '../support/signed-request.js'
 
@@ -341,3 +341,70 @@ for (const mode of modes) {
     t.equal(ids.size, 2, 'each account is an owner of its own')
   })
 }
+
+t.test(
+  'nobody puts objects into a class that is paid for, or has them brought back, without the right to',
+  async (t) => {
+    const right = { bucket: 'box', prefix: 'in/', access: 'readwrite' } as const
+    const payer: Identity = {
+      accessKeyId: 'payer',
+      secretAccessKey: 'payer-secret',
+      rights: [right],
+      actions: ['attic:*'],
+    }
+    const guest: Identity = { accessKeyId: 'guest', secretAccessKey: 'guest-secret', rights: [right] }
+    const keeper: Identity = {
+      accessKeyId: 'keeper',
+      secretAccessKey: 'keeper-secret',
+      rights: [{ bucket: 'box', access: 'readwrite' }],
+    }
+    const admitted: string[] = []
+    const attic: Plugin = {
+      name: 'attic',
+      operations: [],
+      storageClasses: [
+        {
+          name: 'GLACIER',
+          action: 'attic:Keep',
+          async admit({ key }) {
+            admitted.push(key)
+            return { archive: { storageClass: 'GLACIER' }, stored: async () => ({}), dropped: async () => {} }
+          },
+          transition: async () => false,
+        },
+      ],
+    }
+    const { endpoint } = await startInProcess(t, 'full', {
+      identities: [owner, payer, guest, keeper],
+      plugins: [attic],
+    })
+    const send = (identity: Identity, method: string, path: string, more: Partial<Wanted> = {}) =>
+      signedRequest(endpoint, identity, { method, path, ...more })
+    await send(owner, 'PUT', '/box')
+    for (const key of ['in/old', 'out/old']) await send(owner, 'PUT', `/box/${key}`, { body: 'old' })
+
+    const archived = { 'x-amz-storage-class': 'GLACIER' }
+    const ways = (key: string): [string, string, Partial<Wanted>][] => [
+      ['PUT', `/box/${key}`, { body: 'new', headers: archived }],
+      ['PUT', `/box/${key}`, { headers: { ...archived, 'x-amz-copy-source': '/box/in/old' } }],
+      ['POST', `/box/${key}`, { query: { uploads: '' }, headers: archived }],
+    ]
+    for (const [method, path, more] of ways('out/old'))
+      t.equal((await send(payer, method, path, more)).code, 'AccessDenied', `${method} ${path}`)
+    for (const [method, path, more] of ways('in/old'))
+      t.equal((await send(guest, method, path, more)).code, 'AccessDenied', `${method} ${path} without the action`)
+    t.same(admitted, [], 'the plugin was not even asked')
+    for (const [method, path, more] of ways('in/old')) t.equal((await send(payer, method, path, more)).status, 200)
+    t.same(admitted, ['in/old', 'in/old', 'in/old'])
+
+    const body =
+      '<LifecycleConfiguration><Rule><ID>a</ID><Status>Enabled</Status><Filter/><Transition><Days>1</Days><StorageClass>GLACIER</StorageClass></Transition></Rule></LifecycleConfiguration>'
+    const rules = { query: { lifecycle: '' }, body }
+    t.equal((await send(keeper, 'PUT', '/box', rules)).code, 'AccessDenied', 'a rule pays as well')
+    t.equal((await send(owner, 'PUT', '/box', rules)).status, 200)
+
+    const restore = { query: { restore: '' } }
+    t.equal((await send(guest, 'POST', '/box/out/old', restore)).code, 'AccessDenied')
+    t.equal((await send(guest, 'POST', '/box/in/old', restore)).status, 200, 'to have something back costs nothing')
+  },
+)
