@@ -13,7 +13,8 @@ export function objectDeals(parts: DealParts): JobKind<ObjectDealInput, DealResu
     name: OBJECT_DEAL,
     async run(job) {
       try {
-        const object = await requireObject(job.context, job.input)
+        // Of what is only in a deal the server itself wants another one when that deal ends: its bytes can be had from nowhere else.
+        const object = await requireObject(job.context, job.input, { mayBeCold: job.input.cause === 'lifecycle' })
         mustName(job, object)
         return await makeDeal(parts, job, object.stamp)
       } catch (error) {

@@ -5,7 +5,7 @@ import type { StoredObject } from '../../../src/store/store.js'
 
 /**
  * The object that a deal is to be made about. Throws NoSuchKey, NoSuchBucket, AccessDenied; PreconditionFailed when it is another than the one that is meant;
- * InvalidObjectState when the gateway has no copy of it to make a deal of; InvalidRequest for a key that must not be handed to this gateway's deals.
+ * InvalidObjectState when the gateway has no copy of it to make a deal of, unless it may take the bytes from the deal that holds them; InvalidRequest for a key that must not be handed to this gateway's deals.
  */
 export async function requireObject(
   context: Context,
@@ -15,6 +15,7 @@ export async function requireObject(
     stamp,
     etag,
   }: { readonly bucket: string; readonly key: string; readonly stamp?: string; readonly etag?: string },
+  { mayBeCold = false } = {},
 ): Promise<StoredObject> {
   await refuseUnsafe(context, key)
   const object = await context.store.head(bucket, key)
@@ -22,7 +23,7 @@ export async function requireObject(
     throw new S3Error('PreconditionFailed', {
       message: 'The object was replaced before its deal was made. The new one has no deal yet.',
     })
-  if (object.cold)
+  if (object.cold && !mayBeCold)
     throw new S3Error('InvalidObjectState', {
       message: 'The gateway holds no copy of the object to make a deal of. Restore it first.',
     })

@@ -219,6 +219,22 @@ t.test('a copy is given up once a deal holds it, asked back, and goes again', as
   })
 })
 
+t.test('a deal that ends can be followed by another about an object whose bytes are nowhere else', async (t) => {
+  const proxy = await ArchiveProxy.start(t, { eviction: 'verified' })
+  await proxy.put('a')
+  const { Metadata } = await proxy.untilCold('a')
+  const { stamp, archive } = await proxy.host.own.store.head(BUCKET, 'a')
+  const input: ObjectDealInput = { bucket: BUCKET, key: 'a', stamp, terms, cause: 'lifecycle' }
+  const resource = `/${BUCKET}/a`
+  const { id } = await proxy.host.own.jobs.create({ kind: OBJECT_DEAL, resource, input, accessKeyId: '' })
+  t.match(await proxy.ended('a'), { id, status: 'Complete', result: { Deal: { DataCid: Metadata?.cid } } })
+  t.match((await proxy.head('a')).Metadata, { cid: Metadata?.cid, 'deal-count': '2' })
+  t.match(await proxy.host.own.store.head(BUCKET, 'a'), {
+    cold: true,
+    archive: { storageClass: archive?.storageClass },
+  })
+})
+
 t.test('restores that fail, are cancelled, or outlive the server', async (t) => {
   const options = { eviction: 'verified' } as const
   const proxy = await ArchiveProxy.start(t, options)
