@@ -110,6 +110,47 @@ together('a deal that ends soon is renewed once, where the bucket says so', asyn
   t.match(await records.get('bafydeal2'), { cause: 'lifecycle' })
 })
 
+together('a deal that is shorter than the days before its end is not followed by another at once', async (t) => {
+  let now = Date.now()
+  const { deals, proxy } = await start(t, { now: () => now })
+  await proxy.host.settings.set('fakes', 'deal', { RenewBeforeDays: 365 })
+  deals.state = 'StorageDealActive'
+  await dealt(proxy)
+  now += 49 * DAY
+  deals.epoch += 49 * 2880
+  const records = new DealRecords(proxy.host.state)
+  await until('it was asked for', async () => ((await records.get('bafydeal1'))?.live?.asked ?? 0) >= now)
+  await new Promise((resolve) => setTimeout(resolve, 2500))
+  t.equal(deals.made.length, 1, 'before half of its time')
+  now += 2 * DAY
+  deals.epoch += 2 * 2880
+  await until('it is renewed', () => deals.made.length === 2)
+})
+
+together('a renewal that came to nothing is made again on another day', async (t) => {
+  let now = Date.now()
+  const { deals, proxy } = await start(t, { now: () => now })
+  await proxy.host.settings.set('fakes', 'deal', { RenewBeforeDays: 10 })
+  deals.state = 'StorageDealActive'
+  await dealt(proxy)
+  now += 91 * DAY
+  deals.epoch += 91 * 2880
+  await until('it is renewed', () => deals.made.length === 2)
+  const records = new DealRecords(proxy.host.state)
+  const lost = { state: 'StorageDealError', asked: now }
+  const { renewedBy = '' } = await until('it is on record', async () => {
+    const record = await records.get('bafydeal1')
+    return record?.renewedBy !== undefined && record
+  })
+  await until('it is complete', async () => (await proxy.host.own.jobs.get(renewedBy))?.status === 'Complete')
+  await records.setLive('bafydeal2', lost)
+  now += DAY / 2
+  await until('it was asked for', async () => ((await records.get('bafydeal1'))?.live?.asked ?? 0) >= now)
+  t.equal(deals.made.length, 2, 'not on the same day')
+  now += DAY
+  await until('it is renewed again', () => deals.made.length === 3)
+})
+
 together('when to ask', async (t) => {
   const record = (state: string | undefined, expires?: number) =>
     ({ ...(state && { live: { state, asked: 1000, expires } }) }) as DealRecord
