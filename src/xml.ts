@@ -48,7 +48,7 @@ const MAX_DEPTH = 32
 /** The longest documents are lists of 10,000 parts, of five elements each. So many take a third of a second, in which nobody else is served. */
 const MAX_ELEMENTS = 100_000
 
-/** Parses a document whose root has this name; any namespace. Throws S3Error MalformedXML, also for DTDs, junk after the root, text beside elements, control characters, deep nesting and more than 100,000 elements. */
+/** Parses a document whose root has this name; any namespace. Throws S3Error MalformedXML, also for DTDs, junk after the root, text beside elements, deep nesting and more than 100,000 elements. */
 export async function parseXml(bytes: Buffer, root: string): Promise<XmlNode> {
   const parsed = await parseDocument(bytes)
   if (parsed.root !== root) throw malformed(`The root element must be ${root}.`)
@@ -58,7 +58,6 @@ export async function parseXml(bytes: Buffer, root: string): Promise<XmlNode> {
 /** As parseXml, for a root of any name. */
 export async function parseDocument(bytes: Buffer): Promise<{ readonly root: string; readonly node: XmlNode }> {
   const text = decodeUtf8(bytes)
-  if (NO_CHARACTER.test(text)) throw malformed('The document holds a control character, which XML has no place for.')
   if (/<!(?:DOCTYPE|ENTITY)/i.test(text)) throw malformed('Document type declarations are not accepted.')
   refuseExcess(text)
   const parser = new Parser({
@@ -85,9 +84,6 @@ export async function parseDocument(bytes: Buffer): Promise<{ readonly root: str
   if (!holdsNothing(text, end)) throw malformed('There is something after the root element.')
   return { root, node: toNode(tree[root]) }
 }
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: exactly those that XML text cannot hold as they are
-const NO_CHARACTER = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/
 
 function decodeUtf8(bytes: Buffer): string {
   try {

@@ -61,7 +61,9 @@ class Archive {
 
 const md5 = (content: Buffer) => createHash('md5').update(content).digest('hex')
 
-const [version] = await awsVersions(t)
+const versions = await awsVersions(t)
+/** The older ones cannot ask for RestoreStatus. */
+const version = versions.find(({ modern }) => modern) ?? versions[0]
 const s3cmdPath = await findClient(t, 's3cmd')
 const rclone = await findClient(t, 'rclone')
 if (version) {
@@ -116,6 +118,7 @@ if (version) {
     t.ok((await readFile(path('back'))).equals(large), 'the identical bytes')
     await until('hot is back for good', async () => (await archive.head('hot')).StorageClass === 'GLACIER_IR')
     t.match(await aws.apiFailing('restore-object', '--bucket', 'archive', '--key', 'none'), 'NoSuchKey')
+    if (!version.modern) return
     const listing = ['list-objects-v2', '--bucket', 'archive', '--optional-object-attributes', 'RestoreStatus'] as const
     const { Contents } = await aws.api(...listing)
     const classes = Contents.map((entry: Record<string, unknown>) => [entry.Key, entry.StorageClass])
