@@ -16,8 +16,9 @@ interface Subject {
   readonly signal: AbortSignal
 }
 
-/** How long an answer is waited for, ms: both calls read the whole object from a provider first. */
-const ANSWER_MS = 10 * 60_000
+/** How long an answer is waited for, ms: both calls read the whole object from a provider first. One that takes longer goes on all the same. */
+const BACK_MS = 10 * 60_000
+const EVICT_MS = 60 * 60_000
 /** Of the text that a gateway answers, at most so much goes into a message. */
 const QUOTED = 500
 
@@ -38,13 +39,13 @@ export async function askBack(
     answer = await gateway.call({
       method: 'GET',
       endpoint: 'retrieve',
-      ...{ bucket, key, signal, timeoutMs: ANSWER_MS },
+      ...{ bucket, key, signal, timeoutMs: BACK_MS },
       ...(dealCid !== undefined && { headers: { 'deal-cid': dealCid } }),
       // Whoever may have an object restored need not be able to read it.
       access: 'write',
     })
   } catch (error) {
-    const late = error instanceof S3Error && error.status >= 500 && performance.now() - asked >= ANSWER_MS
+    const late = error instanceof S3Error && error.status >= 500 && performance.now() - asked >= BACK_MS
     if (late && !signal.aborted) return { outcome: 'late', message: '' }
     throw error
   }
@@ -67,7 +68,7 @@ export async function askToEvict(
     const answer = await gateway.call({
       method: 'POST',
       endpoint: 'evict',
-      ...{ bucket, key, signal, timeoutMs: ANSWER_MS },
+      ...{ bucket, key, signal, timeoutMs: EVICT_MS },
       body: { Generation: stamp },
       access: 'write',
     })

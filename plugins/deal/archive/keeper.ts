@@ -1,11 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { S3Error } from '../../../src/errors/s3-error.js'
+import { inOrder } from '../../../src/operations/common/in-order.js'
 import { takeClaim } from '../../../src/state/claim.js'
 import type { DealParts } from '../parts.js'
 import { GiveUp } from './give-up.js'
 import { isUnderWay } from './kept-elsewhere.js'
 import type { LocalCopy } from './local-copies.js'
 import { giveUp as forgetRestore } from './restore-job.js'
+
+/** Copies that the gateway is asked to give up at once. */
+const AT_ONCE = 4
 
 /**
  * Looks after the gateway's copies: gives up those that may go, because a deal holds the object or because the time of a restored one is over, and clears away what is left of
@@ -54,11 +58,16 @@ export class Keeper {
     if (!claim) return
     try {
       const evicting = await this.#giveUp.mayEvict()
+      const attempt = (due: readonly LocalCopy[]) =>
+        inOrder(due, AT_ONCE, (copy) => this.#attempt(copy, evicting, signal))
+      const due: LocalCopy[] = []
       for await (const copy of this.#parts.copies.all()) {
         if (signal.aborted || !claim.held()) return
         if (copy.restoring !== undefined) await this.#lookAfter(copy, copy.restoring)
-        else if (copy.due !== undefined && copy.due <= now()) await this.#attempt(copy, evicting, signal)
+        else if (copy.due !== undefined && copy.due <= now()) due.push(copy)
+        if (due.length === AT_ONCE) await attempt(due.splice(0))
       }
+      await attempt(due)
     } finally {
       await claim.release()
     }

@@ -32,9 +32,10 @@ export class LocalCopies {
     return this.#records.get(recordKey({ bucket, key }))
   }
 
-  /** Resolves at once for a key of which there is nothing: most objects are in no archive. */
-  async forget(copy: Pick<LocalCopy, 'bucket' | 'key'>): Promise<void> {
-    if (await this.#records.get(recordKey(copy))) await this.#records.delete(recordKey(copy))
+  /** Writes nothing for a key of which nothing is known, as most are. What is known of another object than that of the stamp, where one is given, stays. */
+  async forget(copy: Pick<LocalCopy, 'bucket' | 'key'> & { readonly stamp?: string }): Promise<void> {
+    const known = await this.#records.get(recordKey(copy))
+    if (known && (copy.stamp ?? known.stamp) === known.stamp) await this.#records.delete(recordKey(copy))
   }
 
   /** In no order. */

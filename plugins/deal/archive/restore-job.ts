@@ -69,11 +69,11 @@ async function run(parts: DealParts, job: RunningJob<RestoreInput>): Promise<Res
   })
   job.report({ phase: 'Verifying' })
   await mustRead(parts, context, object)
-  const until = expiryOf(days, parts.host.now(), context)
-  if (until === null) await parts.copies.forget({ bucket, key })
-  else await parts.copies.set({ bucket, key, stamp, due: until })
+  const until = expiryOf(object, days, parts.host.now(), context)
   const known = await context.store.annotate(bucket, key, stamp, (archive) => ({ ...archive, restore: { until } }))
   if (!known) throw replaced()
+  if (until === null) await parts.copies.forget({ bucket, key, stamp })
+  else await parts.copies.set({ bucket, key, stamp, due: until })
   job.report({ tasks: { total: 1, succeeded: 1, failed: 0 } })
   await tellCompleted(parts, job, object, until)
   return {
@@ -117,7 +117,7 @@ export async function giveUp(
     const { restore, ...others } = archive ?? {}
     return restore && 'ongoing' in restore ? others : archive
   })
-  await copies.forget({ bucket, key })
+  await copies.forget({ bucket, key, stamp })
 }
 
 async function tellCompleted(

@@ -24,15 +24,16 @@ export async function restore(
 /** The copy is here: it stays until another date, counted from now. */
 async function renew(
   { host, copies }: DealParts,
-  { bucket, key, stamp }: StoredObject,
+  object: StoredObject,
   order: RestoreOrder,
   context: Context,
 ): Promise<RestoreOutcome> {
-  const until = expiryOf(order.days, host.now(), context)
-  // The date on the object decides; this only says when to look at it.
-  if (until !== null) await copies.set({ bucket, key, stamp, due: until })
+  const { bucket, key, stamp } = object
+  const until = expiryOf(object, order.days, host.now(), context)
   if (!(await context.store.annotate(bucket, key, stamp, (archive) => ({ ...archive, restore: { until } }))))
     throw new S3Error('NoSuchKey', { fields: { Key: key } })
+  // The date on the object decides; this only says when to look at it.
+  if (until !== null) await copies.set({ bucket, key, stamp, due: until })
   return { status: 200 }
 }
 

@@ -18,7 +18,7 @@ export function objectDeals(parts: DealParts): JobKind<ObjectDealInput, DealResu
         mustName(job, object)
         return await makeDeal(parts, job, object.stamp)
       } catch (error) {
-        await tellFailure(parts, job, error)
+        await tellFailure(job, error)
         throw error
       }
     },
