@@ -200,7 +200,7 @@ if (version) {
       const asked = told.filter((entry: { Status: string }) => entry.Status === 'OK')
       t.match(asked, [{ Remote: 'small' }], 'only what is cold')
       await archive.untilRestored('dir/small')
-      if (/restore-status/.test(await does('help', 'backend', 's3'))) {
+      if (/restore-status/.test(await does('backend', 'help', 's3'))) {
         const status = JSON.parse(await does('backend', 'restore-status', 'dg:rclone-archive/dir'))
         t.match(status, [{ Remote: 'small', RestoreStatus: { IsRestoreInProgress: false } }])
       } else t.pass('restore-status', { skip: 'this rclone has no restore-status' })
