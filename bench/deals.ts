@@ -174,15 +174,15 @@ async function followed(server: Dealgate, { JobId }: Job): Promise<Job> {
 
 async function untilActive(server: Dealgate, dealCid: string): Promise<void> {
   for (;;) {
-    const { Deal } = await ask<{ Deal: { Status: string } }>(server, 'GET', `/-/deal/v1/deals/${dealCid}`)
-    if (/Active$/.test(Deal.Status)) return
-    if (/Error$|Expired$/.test(Deal.Status)) throw new Error(`the deal is ${Deal.Status}`)
+    const { Status } = await ask<{ Status: string }>(server, 'GET', `/-/deal/v1/deals/${dealCid}`)
+    if (/Active$/.test(Status)) return
+    if (/Error$|Expired$/.test(Status)) throw new Error(`the deal is ${Status}`)
     await sleep(POLL_MS)
   }
 }
 
 async function login(server: Dealgate): Promise<string> {
-  const { accessKey, secretKey } = JSON.parse(await readFile(join(server.data, 'gateway', 'account.json'), 'utf8'))
+  const { accessKey, secretKey } = JSON.parse(await readFile(join(server.data, 'services', 'gateway', 'account.json'), 'utf8'))
   const reply = await fetch(`${server.gateway}/gateway/webrpc`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
