@@ -5,7 +5,7 @@ export function normalized(name: string): string {
   return name.replaceAll(/[_-]/g, '').toLowerCase()
 }
 
-/** Longest value that an error repeats, characters. */
+/** Longest name or value that an error repeats, characters. */
 const MAX_SHOWN = 200
 
 /**
@@ -16,8 +16,8 @@ const MAX_SHOWN = 200
 export function invalidArgument(name: string, what: string, value?: unknown): S3Error {
   const shown = ['string', 'number', 'boolean'].includes(typeof value) ? String(value).slice(0, MAX_SHOWN) : undefined
   return new S3Error('InvalidArgument', {
-    message: `${name || 'The document'} ${what}.`,
-    fields: { ArgumentName: name, ...(shown !== undefined && { ArgumentValue: shown }) },
+    message: `${name.slice(0, MAX_SHOWN) || 'The document'} ${what}.`,
+    fields: { ArgumentName: name.slice(0, MAX_SHOWN), ...(shown !== undefined && { ArgumentValue: shown }) },
   })
 }
 

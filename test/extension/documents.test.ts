@@ -172,3 +172,16 @@ t.test('shapes', (t) => {
   t.throws(() => shapeOf(z.object({ MinerId: z.string(), Miner_ID: z.string() }), 'input'), /cannot be told apart/)
   t.end()
 })
+
+t.test('of a name that is no member no more is repeated than somebody can read', async (t) => {
+  const name = '['.repeat(100_000)
+  const refused = (run: () => unknown) => {
+    try {
+      run()
+    } catch (error) {
+      return JSON.stringify(error).length + (error as Error).message.length
+    }
+    return Number.POSITIVE_INFINITY
+  }
+  t.ok(refused(() => fromJson(shape, { [name]: 1 })) < 2000)
+})
