@@ -38,13 +38,14 @@ export class GiveUp {
   async attempt(copy: LocalCopy, evicting: boolean, signal: AbortSignal): Promise<void> {
     const { bucket, key, stamp } = copy
     const object = await this.#parts.host.own.store.find(bucket, key)
-    if (!object || object.stamp !== stamp || object.cold) return this.#parts.copies.forget(copy)
+    if (!object || object.stamp !== stamp || object.cold) return this.#parts.copies.replace(copy)
     const restore = object.archive?.restore
     if (restore && 'ongoing' in restore) return
     const until = restore?.until
-    if (object.archive?.storageClass !== 'GLACIER' || until === null) return this.#parts.copies.forget(copy)
+    if (object.archive?.storageClass !== 'GLACIER' || until === null) return this.#parts.copies.replace(copy)
     // It was restored anew since.
-    if (until !== undefined && until > this.#parts.host.now()) return this.#parts.copies.set({ ...copy, due: until })
+    if (until !== undefined && until > this.#parts.host.now())
+      return this.#parts.copies.replace(copy, { ...copy, due: until })
     if (!evicting) return until === undefined ? undefined : this.#keep(copy)
     const holding = await dealsHolding(this.#parts, object)
     if (holding.some(({ live }) => live?.state === 'StorageDealActive')) return this.#evict(copy, object, signal)
@@ -59,7 +60,7 @@ export class GiveUp {
     await this.#parts.host.own.store.annotate(bucket, key, stamp, (archive) =>
       archive?.restore ? { ...archive, restore: { until: null } } : archive,
     )
-    await this.#parts.copies.forget(copy)
+    await this.#parts.copies.replace(copy)
   }
 
   async #evict(copy: LocalCopy, object: StoredObject, signal: AbortSignal): Promise<void> {
@@ -70,12 +71,12 @@ export class GiveUp {
     if (!gone) {
       const failures = (copy.failures ?? 0) + 1
       const due = host.now() + Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS)
-      await this.#parts.copies.set({ ...copy, failures, due })
+      await this.#parts.copies.replace(copy, { ...copy, failures, due })
       host.log.info({ bucket, key, why: message, failures }, 'the gateway keeps its copy of an object in class GLACIER')
       return
     }
     host.log.info({ bucket, key }, 'the gateway has given up its copy of an object, which a deal holds')
-    await this.#parts.copies.forget(copy)
+    await this.#parts.copies.replace(copy)
     if (object.archive?.restore !== undefined) await this.#ended(copy, object)
   }
 

@@ -61,8 +61,11 @@ export class Keeper {
       const attempt = (due: readonly LocalCopy[]) =>
         inOrder(due, AT_ONCE, (copy) => this.#attempt(copy, evicting, signal))
       const due: LocalCopy[] = []
-      for await (const copy of this.#parts.copies.all()) {
+      for await (const { bucket, key } of this.#parts.copies.all()) {
         if (signal.aborted || !claim.held()) return
+        // Giving one up may take minutes, in which the others change.
+        const copy = await this.#parts.copies.get(bucket, key)
+        if (!copy) continue
         if (copy.restoring !== undefined) await this.#lookAfter(copy, copy.restoring)
         else if (copy.due !== undefined && copy.due <= now()) due.push(copy)
         if (due.length === AT_ONCE) await attempt(due.splice(0))
@@ -81,7 +84,7 @@ export class Keeper {
       if (!(err instanceof S3Error) || err.status >= 500) throw err
       const { bucket, key } = copy
       this.#parts.host.log.warn({ err, bucket, key }, 'a local copy cannot be looked after, and stays')
-      await this.#parts.copies.forget(copy)
+      await this.#parts.copies.replace(copy)
     }
   }
 

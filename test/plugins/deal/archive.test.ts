@@ -12,7 +12,8 @@ import {
   UploadPartCopyCommand,
 } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
-import { RESTORE } from '../../../plugins/deal/archive/restore-job.js'
+import { LocalCopies } from '../../../plugins/deal/archive/local-copies.js'
+import { RESTORE, type RestoreInput } from '../../../plugins/deal/archive/restore-job.js'
 import { OBJECT_DEAL, type ObjectDealInput } from '../../../plugins/deal/jobs/inputs.js'
 import { until } from '../../support/kept-proxy.js'
 import { signedRequest } from '../../support/signed-request.js'
@@ -235,6 +236,34 @@ t.test('a deal that ends can be followed by another about an object whose bytes 
   })
 })
 
+t.test('what is to become of a copy outlives what becomes of one before it', async (t) => {
+  const proxy = await ArchiveProxy.start(t)
+  const copies = new LocalCopies(proxy.host.state)
+  const subject = { bucket: BUCKET, key: 'a' }
+  const before = { ...subject, stamp: 'first', due: 1 }
+  const after = { ...subject, stamp: 'second', due: 2 }
+  await copies.set(before)
+  await copies.set(after)
+  await copies.replace(before)
+  await copies.replace(before, { ...before, failures: 1 })
+  await copies.forget(before)
+  t.same(await copies.get(BUCKET, 'a'), after)
+  await copies.replace(after, { ...after, failures: 1 })
+  t.match(await copies.get(BUCKET, 'a'), { stamp: 'second', failures: 1 })
+  await copies.forget(subject)
+  t.equal(await copies.get(BUCKET, 'a'), undefined)
+
+  // A restore of an object that is replaced on its way ends without a word about the one in its place.
+  await proxy.put('b')
+  await proxy.ended('b')
+  const copy = await proxy.copy('b')
+  t.ok(copy?.due)
+  const input = { bucket: BUCKET, key: 'b', stamp: 'of the one before', days: 1, tier: 'Standard' }
+  await proxy.host.own.jobs.create({ kind: RESTORE, resource: `/${BUCKET}/b`, input, accessKeyId: '' })
+  t.match(await proxy.ended('b', RESTORE), { status: 'Failed', failure: { code: 'PreconditionFailed' } })
+  t.same(await proxy.copy('b'), copy)
+})
+
 t.test('restores that fail, are cancelled, or outlive the server', async (t) => {
   const options = { eviction: 'verified' } as const
   const proxy = await ArchiveProxy.start(t, options)
@@ -270,9 +299,7 @@ t.test('restores that fail, are cancelled, or outlive the server', async (t) => 
 
   const cancelled = await held()
   await onItsWay()
-  await proxy.host.state
-    .records('deal-local-copies')
-    .set('any', { ...(failed.input as object), restoring: cancelled.id })
+  await new LocalCopies(proxy.host.state).set({ ...(failed.input as RestoreInput), restoring: cancelled.id })
   await proxy.host.own.jobs.cancel(cancelled.id)
   await proxy.untilHead('the object says so no longer', 'a', ({ Restore }) => Restore === undefined)
 
