@@ -38,6 +38,8 @@ export async function evict(
     copy = await firstThatDoes(tools, generation, async (held) => {
       await mustBeActive(tools, held)
       await mustBeTheSame(tools, held, row, local, signal)
+      // A long comparison may outlast the deal.
+      await mustBeActive(tools, held)
       return held
     })
   } catch (error) {
