@@ -35,6 +35,13 @@ export interface DealOrder extends DealSubject {
 
 export type HistoryEntry = z.output<typeof historyEntry>
 
+export interface History {
+  /** Oldest first. */
+  readonly entries: readonly HistoryEntry[]
+  /** All that the gateway has said. */
+  readonly raw: unknown
+}
+
 /** Of the text that a gateway answers, at most so much goes into a message. */
 const QUOTED = 500
 
@@ -67,8 +74,8 @@ export class DealClient {
     return this.#madeDeal(answer, order)
   }
 
-  /** Every deal that was made about the subject, oldest first; undefined when the gateway does not say, as public ones for what never had a deal. */
-  async history({ bucket, key }: DealSubject): Promise<readonly HistoryEntry[] | undefined> {
+  /** The deals that were made about the subject; undefined when the gateway does not say, as public ones for what never had a deal. */
+  async history({ bucket, key }: DealSubject): Promise<History | undefined> {
     const answer = await this.#gateway.call({
       method: 'GET',
       endpoint: key === undefined ? 'bucket/retrieve' : 'retrieve',
@@ -82,7 +89,7 @@ export class DealClient {
     // A miss in its store of records, which it cannot tell from a failure: filswan/fs3 cmd/web-handlers.go.
     if (answer.status === 500) return undefined
     const data = this.#data(answer, history, { bucket, key })
-    return (data?.deals ?? []).filter((entry) => isOf(entry, bucket, key))
+    return { entries: (data?.deals ?? []).filter((entry) => isOf(entry, bucket, key)), raw: answer.json }
   }
 
   /** Undefined when no deal was asked for with this token, as far as one is under way or made. */

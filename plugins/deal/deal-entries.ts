@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Context } from '../../src/context.js'
 import { S3Error } from '../../src/errors/s3-error.js'
+import { PageOf, type PageRequest } from '../../src/extension/call.js'
 import { inOrder } from '../../src/operations/common/in-order.js'
 import { DealClient, type DealSubject, type HistoryEntry } from './deal-client.js'
 import { dealDocument, documentOf } from './deal-document.js'
@@ -19,33 +20,38 @@ export type DealEntry = z.output<typeof dealEntry>
 /** Deals whose state is asked for at once. */
 const AT_ONCE = 8
 
-/** Every deal about the subject, oldest first, with its state as the network tells it now. */
-export async function dealEntries(
+export interface DealPage {
+  readonly page: PageOf<DealEntry>
+  /** What the gateway has said, for those who may see all of it. */
+  readonly raw: unknown
+}
+
+/** Deals about the subject, oldest first, with their state as the network tells it now. */
+export async function dealPage(
   parts: DealParts,
   context: Context,
   subject: DealSubject,
-): Promise<AsyncIterable<DealEntry>> {
+  { limit, from }: PageRequest,
+): Promise<DealPage> {
   const client = new DealClient(context.gateway, context.log)
   const history = await client.history(subject)
   // A gateway that cannot tell whether there are any may have forgotten those that were made through here.
-  const entries = history ?? (await parts.deals.of(subject.bucket, subject.key)).map(entryOf)
-  return joined(parts, context, client, entries)
+  const entries = history?.entries ?? (await parts.deals.of(subject.bucket, subject.key)).map(entryOf)
+  const start = from !== undefined && /^\d{1,9}$/.test(from) ? Number(from) : 0
+  const end = start + limit
+  const items = await inOrder(entries.slice(start, end), AT_ONCE, (entry) => withState(parts, context, client, entry))
+  return { page: new PageOf(items, end < entries.length ? String(end) : undefined), raw: history?.raw }
 }
 
-async function* joined(
+async function withState(
   parts: DealParts,
   context: Context,
   client: DealClient,
-  entries: readonly HistoryEntry[],
-): AsyncGenerator<DealEntry, void> {
-  for (let at = 0; at < entries.length; at += AT_ONCE)
-    yield* await inOrder(entries.slice(at, at + AT_ONCE), AT_ONCE, async ({ status, message, data }) => ({
-      Status: status,
-      Message: message,
-      ...(data && {
-        Deal: documentOf(data, await stateOf(parts, context, client, data.dealCid), parts.options.epochSeconds),
-      }),
-    }))
+  { status, message, data }: HistoryEntry,
+): Promise<DealEntry> {
+  if (!data) return { Status: status, Message: message }
+  const state = await stateOf(parts, context, client, data.dealCid)
+  return { Status: status, Message: message, Deal: documentOf(data, state, parts.options.epochSeconds) }
 }
 
 function entryOf({ deal }: DealRecord): HistoryEntry {

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { defineCall } from '../../../src/extension/define-call.js'
+import { withRaw } from '../../../src/extension/raw.js'
 import { requireBucket } from '../../../src/operations/common/buckets.js'
-import { dealEntries, dealEntry } from '../deal-entries.js'
+import { dealEntry, dealPage } from '../deal-entries.js'
 import type { DealParts } from '../parts.js'
 import { SOURCE } from '../request.js'
 
@@ -18,9 +19,12 @@ export function listObjectDeals(parts: DealParts) {
     summary: 'Lists the deals that were made about an object, the oldest first, each with its state.',
     on: { method: 'GET', resource: 'object', subresource: 'x-deal' },
     result: ofObject,
-    async answer({ request: { bucket, key } }, context) {
+    async answer({ request: { bucket, key }, page: wanted }, context) {
       context.requireKey(bucket, key, 'read')
-      return { Bucket: bucket, Key: key, DealEntry: await dealEntries(parts, context, { bucket, key }) }
+      const { page, raw } = await dealPage(parts, context, { bucket, key }, wanted)
+      const result = { Bucket: bucket, Key: key, DealEntry: page }
+      // Public gateways may tell of another key here: see `isOf` in deal-client.ts.
+      return context.caller?.identity.rights ? result : withRaw(result, raw)
     },
   })
 }
@@ -33,10 +37,11 @@ export function listBucketDeals(parts: DealParts) {
     summary: 'Lists the deals that were made about a bucket as a whole, the oldest first, each with its state.',
     on: { method: 'GET', resource: 'bucket', subresource: 'x-deal' },
     result: ofBucket,
-    async answer({ request: { bucket } }, context) {
+    async answer({ request: { bucket }, page: wanted }, context) {
       context.requireWholeBucket(bucket, 'read')
       await requireBucket(context, bucket)
-      return { Bucket: bucket, DealEntry: await dealEntries(parts, context, { bucket }) }
+      const { page, raw } = await dealPage(parts, context, { bucket }, wanted)
+      return withRaw({ Bucket: bucket, DealEntry: page }, raw)
     },
   })
 }

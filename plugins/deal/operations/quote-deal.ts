@@ -33,6 +33,8 @@ export function quoteBucketDeal(parts: DealParts) {
     name: 'QuoteBucketDeal',
     summary: 'Tells what a deal about a whole bucket would cost, and which providers would take it. Spends nothing.',
     on: { method: 'POST', resource: 'bucket', subresource: 'x-deal-quote' },
+    // All of the bucket is listed for it.
+    deadlineMs: 600_000,
     answer: ({ request: { bucket, signal }, body }, context) => quoteDeal(parts, context, { bucket }, body, signal),
   })
 }

@@ -156,6 +156,9 @@ for (const mode of ['full', 'legacy'] as const) {
     t.match(list, { Bucket: 'photos', IsTruncated: false, DealEntry: [{ Deal: { DealCid: whole.Deal.DealCid } }] })
     t.equal(list.DealEntry.length, 1)
 
+    const raw = JSON.parse((await send(server, 'GET', '/photos?x-deal=&raw=1')).body)
+    t.match(raw, { status: 'success', data: { deals: [{ data: { dealCid: whole.Deal.DealCid } }] } })
+
     const all = await ask(server, 'GET', '/-/deal/v1/deals?max-items=4')
     t.same(
       all.Deals.map((deal: { DealCid: string }) => deal.DealCid),
