@@ -48,7 +48,9 @@ export const dealConfiguration = z.strictObject({
     .min(1)
     .max(3650)
     .optional()
-    .describe('Make a deal on the same terms again when the last one that holds an object ends within so many days.'),
+    .describe(
+      'Make a deal on the same terms again when the last one that holds an object ends within so many days, but not before half of its life is over.',
+    ),
   MaxSpendPerDay: amountText.optional().describe('Fil that deals of this bucket may cost per day, UTC.'),
   ReadThrough: z
     .boolean()

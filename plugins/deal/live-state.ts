@@ -16,10 +16,12 @@ export async function askState(
 function liveOf(told: GatewayDealState, now: number, configured: number | undefined): LiveState {
   const { startEpoch, endEpoch, epoch } = told
   const epochSeconds = told.epochSeconds ?? configured
-  const expires =
-    endEpoch !== undefined && epoch !== undefined && epochSeconds !== undefined
-      ? now + (endEpoch - epoch) * epochSeconds * 1000
-      : undefined
+  const span = (from: number | undefined, to: number | undefined) =>
+    from === undefined || to === undefined || epochSeconds === undefined
+      ? undefined
+      : safe((to - from) * epochSeconds * 1000)
+  const left = span(epoch, endEpoch)
+  const lasts = span(startEpoch, endEpoch)
   return {
     state: told.state,
     asked: now,
@@ -28,6 +30,12 @@ function liveOf(told: GatewayDealState, now: number, configured: number | undefi
     ...(told.pieceSize && { pieceSize: told.pieceSize }),
     ...(startEpoch !== undefined && { startEpoch }),
     ...(endEpoch !== undefined && { endEpoch }),
-    ...(expires !== undefined && Number.isSafeInteger(Math.round(expires)) && { expires: Math.round(expires) }),
+    ...(left !== undefined && { expires: now + left }),
+    ...(lasts !== undefined && { lasts }),
   }
+}
+
+/** Undefined for a number of ms that no date can be made of. */
+function safe(ms: number): number | undefined {
+  return Math.abs(ms) <= 4e15 ? Math.round(ms) : undefined
 }

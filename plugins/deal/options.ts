@@ -29,6 +29,14 @@ export const dealOptions = z.strictObject({
   statusIntervalSeconds: seconds(1, DAY, 300).describe(
     'How often the gateway is asked what has become of deals that are under way.',
   ),
+  rescueBeforeDays: z
+    .number()
+    .min(0)
+    .max(3650)
+    .default(7)
+    .describe(
+      'An object whose bytes are only in deals is brought back for good when the last of these ends within so many days, or within a tenth of its time.',
+    ),
   reconcileAfterSeconds: seconds(1, 30 * DAY, DAY).describe(
     'When the answer to a deal was lost and the gateway knows no client tokens: after so long without the deal in its history, the deal is taken not to have been made.',
   ),

@@ -1,6 +1,7 @@
 import { S3Error } from '../../../src/errors/s3-error.js'
 import { presenceOf } from '../../../src/operations/common/presence.js'
 import { restoreStored } from '../../../src/operations/common/restore-stored.js'
+import { ownOrigin } from '../../../src/registry/own-origin.js'
 import type { ReplyHeaders } from '../../../src/response/reply.js'
 import type { StoredObject } from '../../../src/store/store.js'
 import { configurationOf } from '../configuration.js'
@@ -18,7 +19,7 @@ export async function readThrough({ host }: DealParts, object: StoredObject): Pr
   const order = { days: DAYS, tier: 'Standard', description: '' } as const
   try {
     if (presenceOf(object, host.own.storageClasses).state === 'cold')
-      await restoreStored(host.own, bucket, key, order, { id: 'read-through', remoteAddress: '' })
+      await restoreStored(host.own, bucket, key, order, { id: ownOrigin().requestId, remoteAddress: '' })
   } catch (error) {
     // Somebody else was faster.
     if (!(error instanceof S3Error) || error.code !== 'RestoreAlreadyInProgress') throw error

@@ -8,6 +8,7 @@ import { askState } from '../live-state.js'
 import type { DealParts } from '../parts.js'
 import type { DealRecord } from '../records/deal-record.js'
 import { renew } from './renew.js'
+import { rescue } from './rescue.js'
 import { isDue } from './schedule.js'
 
 /** Deals that the gateway is asked about at once. */
@@ -66,12 +67,12 @@ export class Follower {
   }
 
   async #follow(claim: Claim, signal: AbortSignal): Promise<void> {
-    const { deals, host } = this.#parts
+    const { deals, host, options } = this.#parts
     const { dealStatus } = await host.own.gateway.features()
     let due: DealRecord[] = []
     for await (const deal of deals.open()) {
       if (signal.aborted || !claim.held()) return
-      if (!dealStatus || !isDue(deal, host.now())) continue
+      if (!dealStatus || !isDue(deal, host.now(), options.rescueBeforeDays)) continue
       due.push(deal)
       if (due.length < AT_ONCE) continue
       await this.#ask(due)
@@ -92,6 +93,7 @@ export class Follower {
         if (live.state !== deal.live?.state || live.expires !== deal.live?.expires)
           await tellObject(this.#parts, host.own, known)
         await renew(this.#parts, known)
+        await rescue(this.#parts, known)
       } catch (err) {
         // Trouble with the gateway or the records ends the turn; what is wrong with one object does not.
         if (!(err instanceof S3Error) || err.status >= 500) throw err

@@ -33,6 +33,8 @@ export interface LiveState {
   readonly endEpoch?: number
   /** ms since 1970. */
   readonly expires?: number
+  /** From its start to its end, ms. */
+  readonly lasts?: number
   /** When the gateway was asked, ms since 1970. */
   readonly asked: number
 }

@@ -152,14 +152,28 @@ together('a renewal that came to nothing is made again on another day', async (t
 })
 
 together('when to ask', async (t) => {
-  const record = (state: string | undefined, expires?: number) =>
-    ({ ...(state && { live: { state, asked: 1000, expires } }) }) as DealRecord
-  t.equal(isDue(record(undefined), 1000), true)
-  t.equal(isDue(record('StorageDealSealing'), 1000), true)
-  t.equal(isDue(record('StorageDealActive'), 1001), false)
-  t.equal(isDue(record('StorageDealActive'), 1000 + 6 * 3_600_000), true)
-  t.equal(isDue(record('StorageDealActive', 5000), 4999), false)
-  t.equal(isDue(record('StorageDealActive', 5000), 5000), true)
+  const HOUR = 3_600_000
+  const active = (asked: number, expires?: number) =>
+    ({ live: { state: 'StorageDealActive', asked, expires, lasts: expires } }) as DealRecord
+  t.equal(isDue({} as DealRecord, 1000, 7), true)
+  t.equal(isDue({ live: { state: 'StorageDealSealing', asked: 999 } } as DealRecord, 1000, 7), true)
+  for (const [asked, expires, due] of [
+    // It is not known when it ends, or it is long until then.
+    [0, undefined, 6 * HOUR],
+    [0, 100 * DAY, 6 * HOUR],
+    // Its last days begin, more often then, and its end.
+    [93 * DAY - HOUR, 100 * DAY, 93 * DAY],
+    [95 * DAY, 100 * DAY, 95 * DAY + 6 * HOUR],
+    [100 * DAY - HOUR, 100 * DAY, 100 * DAY],
+    [100 * DAY, 100 * DAY, 100 * DAY],
+    // The last tenth of a short one.
+    [0, 10 * HOUR, HOUR / 2],
+    [9 * HOUR - 1, 10 * HOUR, 9 * HOUR],
+    [9 * HOUR, 10 * HOUR, 9 * HOUR + HOUR / 8],
+  ] as const) {
+    t.equal(isDue(active(asked, expires), due - 1, 7), asked === expires)
+    t.equal(isDue(active(asked, expires), due, 7), true)
+  }
 })
 
 together('deals are remembered once, in their order, and found by what they are about', async (t) => {

@@ -78,6 +78,43 @@ t.test('what is read is brought back, where the bucket says so', { buffered: tru
   t.equal((await send(proxy, 'GET', '/far')).body, 'the bytes of far')
 })
 
+t.test('the deal of an object whose bytes are nowhere else is renewed', { buffered: true }, async (t) => {
+  const proxy = await ArchiveProxy.start(t, { eviction: 'verified' })
+  await proxy.put('kept')
+  await proxy.untilCold('kept')
+  t.equal((await ask(proxy, 'POST', '?x-deal-config=', { RenewBeforeDays: 30 })).status, 200)
+  // An epoch is a millisecond here.
+  const pass = async (epochs: number) => {
+    await proxy.control({ AdvanceEpochs: String(epochs) })
+    proxy.ahead += epochs
+  }
+  await pass(300_000)
+  const renewed = await until('it is renewed after half of its time', async () => {
+    const { DealEntry } = (await ask(proxy, 'GET', '/kept?x-deal=')).json
+    return DealEntry.length === 2 && DealEntry
+  })
+  t.not(renewed[0].Deal.DealCid, renewed[1].Deal.DealCid)
+  await proxy.untilCold('kept')
+})
+
+t.test('an object is brought back for good when nothing renews its last deal', { buffered: true }, async (t) => {
+  const proxy = await ArchiveProxy.start(t, { eviction: 'verified' })
+  await proxy.put('kept')
+  await proxy.untilCold('kept')
+  const pass = async (epochs: number) => {
+    await proxy.control({ AdvanceEpochs: String(epochs) })
+    proxy.ahead += epochs
+  }
+  await pass(480_000)
+  await proxy.untilHead(
+    'it is here for good',
+    'kept',
+    ({ StorageClass, Restore }) => StorageClass === 'GLACIER_IR' && !Restore,
+  )
+  await pass(100_000)
+  t.equal(await proxy.read('kept'), 'the bytes of kept')
+})
+
 t.test('a bucket is retrieved, and the job goes on after a restart', { buffered: true }, async (t) => {
   const options = { eviction: 'verified' } as const
   const proxy = await ArchiveProxy.start(t, options)
