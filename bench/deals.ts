@@ -182,7 +182,9 @@ async function untilActive(server: Dealgate, dealCid: string): Promise<void> {
 }
 
 async function login(server: Dealgate): Promise<string> {
-  const { accessKey, secretKey } = JSON.parse(await readFile(join(server.data, 'services', 'gateway', 'account.json'), 'utf8'))
+  const { accessKey, secretKey } = JSON.parse(
+    await readFile(join(server.data, 'services', 'gateway', 'account.json'), 'utf8'),
+  )
   const reply = await fetch(`${server.gateway}/gateway/webrpc`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
