@@ -377,6 +377,31 @@ t.test('bringing back: once, to the end, and whole', async (t) => {
   }
 })
 
+t.test('a deal of an object that is just being brought back', async (t) => {
+  const scene = await Scene.start(t)
+  const { client, network } = scene
+  const deliver = network.deliver
+  for (const body of [Buffer.from('small'), large]) {
+    const generation = await scene.cold('key', body)
+    const gate = new Gate()
+    network.deliver = async function* (bytes) {
+      yield bytes.subarray(0, 1)
+      await gate.pass()
+      yield bytes.subarray(1)
+    }
+    const retrieving = client.retrieve('bucket', 'key')
+    await gate.reached()
+    network.deliver = deliver
+    t.match(await client.deal('bucket', 'key'), { status: 'success' })
+    t.ok(scene.lastBodies()[0]?.equals(body), 'is of the bytes in the deal, not of what is here by then')
+    t.match(await client.evict('bucket', 'key', generation), { http: 409, message: /has no local copy/ })
+    gate.open()
+    t.match(await retrieving, { status: 'success' })
+    t.ok((await client.gateway.get('bucket', 'key')).body.equals(body))
+    await scene.remove('key')
+  }
+})
+
 t.test('providers are tried in turn, and none gets away with other bytes', async (t) => {
   const scene = await Scene.start(t)
   const { client, network } = scene

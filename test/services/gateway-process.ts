@@ -1,11 +1,24 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { startServices } from '../../src/services/index.js'
+import { type ServicesLog, startServices } from '../../src/services/index.js'
+
+const ignored = () => {}
+const log: ServicesLog = {
+  info: ignored,
+  warn: ignored,
+  // What nobody foresaw: the answer does not tell more than that it happened.
+  error: (fields, message) => console.error(message, fields),
+}
 
 /** Runs the services over the folder given, and prints where and with which keys. */
 const [data = ''] = process.argv.slice(2)
-const { gateway } = await startServices({ data, gateway: { host: '127.0.0.1', port: 0 }, network: { control: true } })
+const { gateway } = await startServices({
+  data,
+  gateway: { host: '127.0.0.1', port: 0 },
+  network: { control: true },
+  log,
+})
 const credentials = await gateway.credentials()
 // What nothing refers to is gone by now; the lock of the folder must not be among it.
 setFlagsFromString('--expose-gc')

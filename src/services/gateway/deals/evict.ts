@@ -9,7 +9,7 @@ import { isMd5 } from './bring-back.js'
 import { firstThatDoes } from './copies-in-deals.js'
 import type { HeldCopy } from './manifest.js'
 
-type Tools = Pick<GatewayContext, 'manifest' | 'network' | 'log' | 'objects' | 'blobs' | 'copies'>
+type Tools = Pick<GatewayContext, 'manifest' | 'network' | 'log' | 'objects' | 'blobs' | 'holds' | 'copies'>
 
 export interface Evicted {
   /** The deal whose copy was compared with the one that is gone now. */

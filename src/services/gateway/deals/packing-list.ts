@@ -8,7 +8,7 @@ import { readFromDeals } from './copies-in-deals.js'
 import type { DealRow } from './deals.js'
 import type { Manifest, ManifestFile } from './manifest.js'
 
-type Tools = Pick<GatewayContext, 'manifest' | 'network' | 'log' | 'objects' | 'blobs' | 'writer' | 'quirks'>
+type Tools = Pick<GatewayContext, 'manifest' | 'network' | 'log' | 'objects' | 'blobs' | 'holds' | 'writer' | 'quirks'>
 
 /** Files fetched from the manifest at once, and written to it in one transaction. */
 const PAGE = 500

@@ -1,5 +1,6 @@
 import { read } from 'node:fs'
 import type { Blobs } from './blobs.js'
+import type { Holds } from './holds.js'
 import type { Objects } from './objects.js'
 
 /** A body that lies here, open: it can be read to its end also when its object is overwritten or removed meanwhile. */
@@ -9,9 +10,15 @@ export interface LocalBody {
   close(): Promise<void>
 }
 
-/** Undefined when the body of this generation is not here. */
+interface Tools {
+  readonly objects: Objects
+  readonly blobs: Blobs
+  readonly holds: Holds
+}
+
+/** Undefined when the body of this generation is not here, or not all of it yet. */
 export async function openLocalBody(
-  { objects, blobs }: { readonly objects: Objects; readonly blobs: Blobs },
+  { objects, blobs, holds }: Tools,
   generation: string,
 ): Promise<LocalBody | undefined> {
   const inline = objects.inlineBody(generation)
@@ -23,6 +30,11 @@ export async function openLocalBody(
   }
   try {
     const handle = await blobs.open(generation)
+    // The file of a body that is being brought back, or that a crash has cut short in that, has its name already: it counts once the index says so.
+    if (!objects.hasFile(generation) && !holds.isRetained(generation)) {
+      await handle.close()
+      return undefined
+    }
     return { read: (position, length) => readAt(handle.fd, position, length), close: () => handle.close() }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
