@@ -41,6 +41,3 @@ export type Commit = (
  * gone or cut, or a block is not there or not what its CID says. Memory does not grow with the file.
  */
 export type ReadFromCar = (carFile: string, cid: string, signal?: AbortSignal) => AsyncIterable<Uint8Array>
-
-/** Throws NetworkError NotRetrievable at the end of a stream whose bytes do not have this root in the profile `unixfs-v1-2025`; passes the bytes on. */
-export type VerifyStream = (bytes: AsyncIterable<Uint8Array>, cid: string) => AsyncIterable<Uint8Array>

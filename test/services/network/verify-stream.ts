@@ -1,13 +1,12 @@
-import { NetworkError } from '../network.js'
-import type { VerifyStream } from '../packing.js'
-import { parseCid } from './cid-text.js'
+import { NetworkError } from '../../../src/services/network/network.js'
+import { parseCid } from '../../../src/services/network/pack/cid-text.js'
+import { type BlockSink, putFile } from '../../../src/services/network/pack/unixfs.js'
 import { Feed } from './feed.js'
-import { type BlockSink, putFile } from './unixfs.js'
 
 const nowhere: BlockSink = { put: (cid) => cid }
 
-/** Holds up to ten chunks of 1 MiB. Nobody may write into the bytes that pass: up to 1 MiB of them are hashed later. */
-export const verifyStream: VerifyStream = async function* (bytes, cid) {
+/** Throws at the end of a stream whose bytes do not have this root; passes the bytes on. Holds up to ten chunks of 1 MiB. Nobody may write into the bytes that pass: up to 1 MiB of them are hashed later. */
+export async function* verifyStream(bytes: AsyncIterable<Uint8Array>, cid: string): AsyncGenerator<Uint8Array> {
   const expected = parseCid(cid)
   const feed = new Feed()
   const computing = putFile(feed.content(), nowhere)
