@@ -3,6 +3,7 @@ import { S3Error } from '../../../src/errors/s3-error.js'
 import { defineCall } from '../../../src/extension/define-call.js'
 import { requireBucket } from '../../../src/operations/common/buckets.js'
 import { checkConfiguration, configurationOf, dealConfiguration } from '../configuration.js'
+import { OBJECT_DEAL } from '../jobs/inputs.js'
 import type { DealParts } from '../parts.js'
 import { SOURCE } from '../request.js'
 import { termsInvalid, violationsOf } from '../terms.js'
@@ -42,6 +43,8 @@ export function setBucketDealConfiguration({ options }: DealParts) {
           message: 'Schedules are not implemented: call CreateBucketDeal from a scheduler of your own.',
           fields: { ArgumentName: 'Schedules' },
         })
+      // Renewals are deals that the server makes by itself, because of what is asked for here.
+      if (configuration.RenewBeforeDays !== undefined) context.requireAction(OBJECT_DEAL)
       checkConfiguration(configuration, options.storageClassMap)
       const violations = (configuration.Terms ?? []).flatMap(violationsOf)
       if (violations.length > 0) throw termsInvalid(violations)

@@ -424,3 +424,22 @@ t.test('to store in a class that is paid for is an action too, and so is to have
   t.equal((await lifecycle(writer)).status, 403)
   t.equal((await lifecycle(payer)).status, 200)
 })
+
+t.test('nor may who cannot pay have deals renewed', async (t) => {
+  const setter = { accessKeyId: 'setter', secretAccessKey: 'setter-secret-key' }
+  const payer = { accessKeyId: 'payer', secretAccessKey: 'payer-secret-key' }
+  const rights = [{ bucket: 'photos', access: 'readwrite' as const }]
+  const actions = ['deal:SetBucketDealConfiguration']
+  const server = await start(t, 'full', {
+    identities: [
+      owner,
+      { ...setter, rights, actions },
+      { ...payer, rights, actions: [...actions, 'deal:CreateObjectDeal'] },
+    ],
+  })
+  const set = async (keys: typeof owner, configuration: object) =>
+    (await send(server, 'POST', '/photos?x-deal-config=', configuration, {}, keys)).status
+  t.equal(await set(setter, { MaxSpendPerDay: '1' }), 200)
+  t.equal(await set(setter, { RenewBeforeDays: 30 }), 403)
+  t.equal(await set(payer, { RenewBeforeDays: 30 }), 200)
+})
