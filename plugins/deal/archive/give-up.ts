@@ -1,6 +1,8 @@
 import { ownOrigin } from '../../../src/registry/own-origin.js'
 import type { StoredObject } from '../../../src/store/store.js'
+import { endBegins } from '../follow/schedule.js'
 import type { DealParts } from '../parts.js'
+import type { DealRecord } from '../records/deal-record.js'
 import { askToEvict } from './copy-calls.js'
 import { dealsHolding, isUnderWay } from './kept-elsewhere.js'
 import type { LocalCopy } from './local-copies.js'
@@ -48,10 +50,17 @@ export class GiveUp {
       return this.#parts.copies.replace(copy, { ...copy, due: until })
     if (!evicting) return until === undefined ? undefined : this.#keep(copy)
     const holding = await dealsHolding(this.#parts, object)
-    if (holding.some(({ live }) => live?.state === 'StorageDealActive')) return this.#evict(copy, object, signal)
+    if (holding.some((deal) => this.#lastsOn(deal))) return this.#evict(copy, object, signal)
     const { jobId } = object.archive
     if (holding.length > 0 || (jobId !== undefined && (await isUnderWay(this.#parts, jobId)))) return
     await this.#keep(copy)
+  }
+
+  /** A copy that is given up shortly before its deal ends would have to be brought back at once. */
+  #lastsOn(deal: DealRecord): boolean {
+    const { host, options } = this.#parts
+    const end = endBegins(deal, options.rescueBeforeDays) ?? Number.POSITIVE_INFINITY
+    return deal.live?.state === 'StorageDealActive' && end > host.now()
   }
 
   /** Nothing takes the copy away any more: the object can be read for good. */

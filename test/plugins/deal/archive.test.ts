@@ -220,6 +220,24 @@ t.test('a copy is given up once a deal holds it, asked back, and goes again', as
   })
 })
 
+t.test('a copy is not given up for a deal that ends soon', async (t) => {
+  const proxy = await ArchiveProxy.start(t)
+  await proxy.put('a')
+  await proxy.ended('a')
+  await proxy.control({ AdvanceEpochs: String(Math.floor(terms.duration * 0.93)) })
+  await proxy.untilHead('active', 'a', ({ Metadata }) => Metadata?.['deal-status'] === 'StorageDealActive')
+  await proxy.open({ eviction: 'verified' })
+  await proxy.put('b')
+  await proxy.untilCold('b')
+  t.match(await proxy.head('a'), { StorageClass: 'GLACIER_IR', Metadata: { 'deal-status': 'StorageDealActive' } })
+  t.same(
+    proxy.events.filter(({ key }) => key === 'a'),
+    [],
+    'nor given up and brought back',
+  )
+  t.ok(await proxy.copy('a'), 'it is tried again')
+})
+
 t.test('a deal that ends can be followed by another about an object whose bytes are nowhere else', async (t) => {
   const proxy = await ArchiveProxy.start(t, { eviction: 'verified' })
   await proxy.put('a')
