@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { S3Error } from '../../../src/errors/s3-error.js'
 import { inOrder } from '../../../src/operations/common/in-order.js'
-import { takeClaim } from '../../../src/state/claim.js'
+import type { Claim } from '../../../src/state/claim.js'
 import type { DealParts } from '../parts.js'
+import { Rounds } from '../rounds.js'
 import { GiveUp } from './give-up.js'
 import { isUnderWay } from './kept-elsewhere.js'
 import type { LocalCopy } from './local-copies.js'
@@ -15,65 +15,38 @@ const AT_ONCE = 4
  * Looks after the gateway's copies: gives up those that may go, because a deal holds the object or because the time of a restored one is over, and clears away what is left of
  * restores that were cancelled. Of servers on one state one does it at a time.
  */
-export class Keeper {
+export class Keeper extends Rounds {
   readonly #parts: DealParts
   readonly #giveUp: GiveUp
-  readonly #ending = new AbortController()
-  #running: Promise<void> = Promise.resolve()
 
   constructor(parts: DealParts) {
+    super(parts.host, {
+      claim: 'deal-local-copies',
+      seconds: parts.options.evictionIntervalSeconds,
+      atOnce: false,
+      failure: 'local copies could not be looked after; they will be looked at again',
+      round: (claim, signal) => this.#lookAtAll(claim, signal),
+    })
     this.#parts = parts
     this.#giveUp = new GiveUp(parts)
   }
 
-  start(): void {
-    this.#running = this.#run(this.#ending.signal)
-  }
-
-  /** Ends what is under way. */
-  async stop(): Promise<void> {
-    this.#ending.abort()
-    await this.#running
-  }
-
-  async #run(signal: AbortSignal): Promise<void> {
-    const { host, options } = this.#parts
-    while (!signal.aborted) {
-      // Servers that were started together do not begin together.
-      const pause = options.evictionIntervalSeconds * 1000 * (0.9 + Math.random() * 0.2)
-      await sleep(pause, undefined, { signal, ref: false }).catch(() => {})
-      if (signal.aborted) return
-      try {
-        await this.#turn(signal)
-      } catch (err) {
-        if (!signal.aborted)
-          host.log.warn({ err }, 'local copies could not be looked after; they will be looked at again')
-      }
+  async #lookAtAll(claim: Claim, signal: AbortSignal): Promise<void> {
+    const { now } = this.#parts.host
+    const evicting = await this.#giveUp.mayEvict()
+    const attempt = (due: readonly LocalCopy[]) =>
+      inOrder(due, AT_ONCE, (copy) => this.#attempt(copy, evicting, signal))
+    const due: LocalCopy[] = []
+    for await (const { bucket, key } of this.#parts.copies.all()) {
+      if (signal.aborted || !claim.held()) return
+      // Giving one up may take minutes, in which the others change.
+      const copy = await this.#parts.copies.get(bucket, key)
+      if (!copy) continue
+      if (copy.restoring !== undefined) await this.#lookAfter(copy, copy.restoring)
+      else if (copy.due !== undefined && copy.due <= now()) due.push(copy)
+      if (due.length === AT_ONCE) await attempt(due.splice(0))
     }
-  }
-
-  async #turn(signal: AbortSignal): Promise<void> {
-    const { state, log, now } = this.#parts.host
-    const claim = await takeClaim(state, 'deal-local-copies', log)
-    if (!claim) return
-    try {
-      const evicting = await this.#giveUp.mayEvict()
-      const attempt = (due: readonly LocalCopy[]) =>
-        inOrder(due, AT_ONCE, (copy) => this.#attempt(copy, evicting, signal))
-      const due: LocalCopy[] = []
-      for await (const { bucket, key } of this.#parts.copies.all()) {
-        if (signal.aborted || !claim.held()) return
-        // Giving one up may take minutes, in which the others change.
-        const copy = await this.#parts.copies.get(bucket, key)
-        if (!copy) continue
-        if (copy.restoring !== undefined) await this.#lookAfter(copy, copy.restoring)
-        else if (copy.due !== undefined && copy.due <= now()) due.push(copy)
-        if (due.length === AT_ONCE) await attempt(due.splice(0))
-      }
-      await attempt(due)
-    } finally {
-      await claim.release()
-    }
+    await attempt(due)
   }
 
   async #attempt(copy: LocalCopy, evicting: boolean, signal: AbortSignal): Promise<void> {

@@ -1,12 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { S3Error } from '../../../src/errors/s3-error.js'
 import { inOrder } from '../../../src/operations/common/in-order.js'
-import { type Claim, takeClaim } from '../../../src/state/claim.js'
+import type { Claim } from '../../../src/state/claim.js'
 import { DealClient } from '../deal-client.js'
 import { tellObject } from '../facts.js'
 import { askState } from '../live-state.js'
 import type { DealParts } from '../parts.js'
 import type { DealRecord } from '../records/deal-record.js'
+import { Rounds } from '../rounds.js'
 import { renew } from './renew.js'
 import { rescue } from './rescue.js'
 import { isDue } from './schedule.js'
@@ -19,51 +19,23 @@ const SWEEP_MS = 3_600_000
  * Asks the gateway now and then what has become of deals that are under way, so that objects tell it, and has those renewed that are about to end. Of servers on one state one
  * does it at a time.
  */
-export class Follower {
+export class Follower extends Rounds {
   readonly #parts: DealParts
-  readonly #ending = new AbortController()
-  #running: Promise<void> = Promise.resolve()
   /** ms since 1970. */
   #swept = 0
 
   constructor(parts: DealParts) {
+    super(parts.host, {
+      claim: 'deal-status',
+      seconds: parts.options.statusIntervalSeconds,
+      atOnce: true,
+      failure: 'deals could not be followed; they will be looked at again',
+      round: async (claim, signal) => {
+        await this.#sweep()
+        await this.#follow(claim, signal)
+      },
+    })
     this.#parts = parts
-  }
-
-  start(): void {
-    this.#running = this.#run(this.#ending.signal)
-  }
-
-  /** Ends what is under way between two deals. */
-  async stop(): Promise<void> {
-    this.#ending.abort()
-    await this.#running
-  }
-
-  async #run(signal: AbortSignal): Promise<void> {
-    const { host, options } = this.#parts
-    while (!signal.aborted) {
-      try {
-        await this.#turn(signal)
-      } catch (err) {
-        if (!signal.aborted) host.log.warn({ err }, 'deals could not be followed; they will be looked at again')
-      }
-      // Servers that were started together do not ask together.
-      const pause = options.statusIntervalSeconds * 1000 * (0.9 + Math.random() * 0.2)
-      await sleep(pause, undefined, { signal, ref: false }).catch(() => {})
-    }
-  }
-
-  async #turn(signal: AbortSignal): Promise<void> {
-    const { state, log } = this.#parts.host
-    const claim = await takeClaim(state, 'deal-status', log)
-    if (!claim) return
-    try {
-      await this.#sweep()
-      await this.#follow(claim, signal)
-    } finally {
-      await claim.release()
-    }
   }
 
   async #follow(claim: Claim, signal: AbortSignal): Promise<void> {
