@@ -62,7 +62,7 @@ export const dealState = z.object({
 export type GatewayDealState = z.output<typeof dealState>
 
 /** A storage provider. Prices are decimals in fil per GiB and epoch. */
-export const gatewayProvider = z.object({
+const gatewayProvider = z.object({
   miner_id: z.string().min(1),
   location: text,
   price: text,

@@ -8,7 +8,7 @@ import { type DealRecord, holds } from './records/deal-record.js'
  * What GET and HEAD tell of an object's deals, as x-amz-meta-<name>: of the newest deal that holds it, or of the newest at all, and how many there are.
  * @param deals about this very object, oldest first; at least one
  */
-export function factsOf(deals: readonly DealRecord[], epochSeconds: number | undefined): Record<string, string> {
+function factsOf(deals: readonly DealRecord[], epochSeconds: number | undefined): Record<string, string> {
   const told = deals.findLast(holds) ?? deals.at(-1)
   if (!told) return {}
   const { deal, live } = told

@@ -103,17 +103,6 @@ export function hasTerms(stated: StatedTerms): boolean {
   return termNames.some((name) => stated[name] !== undefined)
 }
 
-/** Terms as a document has them. */
-export function termsDocument(terms: DealTerms) {
-  return {
-    MinerId: terms.minerId,
-    Price: terms.price,
-    DurationEpochs: terms.duration,
-    VerifiedDeal: terms.verifiedDeal,
-    FastRetrieval: terms.fastRetrieval,
-  }
-}
-
 /** Attofil for the whole duration. */
 export function costOf(terms: DealTerms): bigint {
   return (parseAmount(terms.price) ?? 0n) * BigInt(terms.duration)

@@ -3,7 +3,7 @@ import type { Document } from './call.js'
 import type { Shape } from './shape.js'
 
 /** The namespace of what a plugin answers. */
-export function namespaceOf(plugin: string): string {
+function namespaceOf(plugin: string): string {
   return `urn:dealgate:${plugin}:1`
 }
 

@@ -16,7 +16,7 @@ export interface JobRecord {
   readonly asked: number
 }
 
-export const NO_PROGRESS: JobProgress = Object.freeze({
+const NO_PROGRESS: JobProgress = Object.freeze({
   phase: '',
   tasks: Object.freeze({ total: 0, succeeded: 0, failed: 0 }),
   bytes: Object.freeze({ done: 0, total: 0 }),

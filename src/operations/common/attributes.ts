@@ -3,6 +3,7 @@ import type { Context } from '../../context.js'
 import { S3Error } from '../../errors/s3-error.js'
 import type { StoredHeaders, UploadAttributes } from '../../gateway/gateway.js'
 import type { Limits } from '../../limits.js'
+import { storedContentEncoding } from '../../request/content-encoding.js'
 
 const META = 'x-amz-meta-'
 
@@ -38,18 +39,9 @@ function storedHeaders(headers: IncomingHttpHeaders): StoredHeaders {
     const value = headers[name]
     if (value !== undefined && value !== '') stored[name] = value
   }
-  const encoding = withoutAwsChunked(headers['content-encoding'])
+  const encoding = storedContentEncoding(headers['content-encoding'])
   if (encoding) stored['content-encoding'] = encoding
   return stored
-}
-
-/** aws-chunked belongs to the transfer, not to the object: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming.html */
-function withoutAwsChunked(encoding: string | undefined): string | undefined {
-  return encoding
-    ?.split(',')
-    .map((coding) => coding.trim())
-    .filter((coding) => coding !== '' && coding.toLowerCase() !== 'aws-chunked')
-    .join(',')
 }
 
 function readMetadata(

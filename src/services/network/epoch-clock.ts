@@ -1,6 +1,6 @@
 import type { Database, Writer } from '../database.js'
 
-export const DEFAULT_EPOCH_SECONDS = 30
+const DEFAULT_EPOCH_SECONDS = 30
 
 /** Of Filecoin's main network, ms since 1970: 2020-08-24T22:00:00Z. */
 const GENESIS_MS = Date.UTC(2020, 7, 24, 22)
