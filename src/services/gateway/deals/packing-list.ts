@@ -1,6 +1,6 @@
 import type { Writer } from '../../database.js'
 import type { DealFile, PackedFile } from '../../network/network.js'
-import { dagNamesInOrder } from '../../network/pack/index.js'
+import { dagNamesInOrder } from '../../network/pack/dag-names.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import { openLocalBody } from '../store/local-body.js'
