@@ -107,10 +107,21 @@ export class Retry extends Error {
   }
 }
 
+/** That a job was put off by Retry, with the same message each time. */
+export interface PutOff {
+  readonly message: string
+  /** In a row, at least 1. */
+  readonly times: number
+  /** When for the first time, ms since 1970. */
+  readonly since: number
+}
+
 /** A job, as its kind sees it. */
 export interface RunningJob<Input> {
   readonly job: Job<Input>
   readonly input: Input
+  /** Absent in the first run, and in one that somebody asked for anew. Kept over restarts. */
+  readonly putOff?: PutOff | undefined
   /** Of the identity that asked, looked up now; of the server itself where nobody asked. */
   readonly context: Context
   readonly log: Logger

@@ -2,7 +2,7 @@ import type { Context } from '../context.js'
 import { S3Error } from '../errors/s3-error.js'
 import type { Logger } from '../log.js'
 import type { Claim } from '../state/claim.js'
-import { type Job, type JobProgress, Retry, type RunningJob } from './job.js'
+import { type Job, type JobProgress, type PutOff, Retry, type RunningJob } from './job.js'
 import type { JobStore, LogLine } from './job-store.js'
 import type { JobRecord } from './record.js'
 
@@ -30,6 +30,7 @@ export interface LiveParts {
 export class LiveJob implements RunningJob<unknown> {
   readonly context: Context
   readonly log: Logger
+  readonly putOff: PutOff | undefined
   readonly #parts: LiveParts
   readonly #controller = new AbortController()
   #job: Job
@@ -44,6 +45,7 @@ export class LiveJob implements RunningJob<unknown> {
   constructor(record: JobRecord, parts: LiveParts) {
     this.#job = record.job
     this.#committed = record.committed
+    this.putOff = record.putOff
     this.#parts = parts
     this.context = parts.context
     this.log = parts.log

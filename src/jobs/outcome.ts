@@ -1,6 +1,6 @@
 import { OutcomeUnknown } from '../errors/outcome-unknown.js'
 import { S3Error } from '../errors/s3-error.js'
-import { Retry } from './job.js'
+import { type PutOff, Retry } from './job.js'
 import type { Interruption } from './live-job.js'
 import { ended, failureOf, type JobRecord, withStatus } from './record.js'
 
@@ -42,7 +42,12 @@ export function afterThrow({
       job: { ...record.job, progress: { ...record.job.progress, phase } },
       committed: false,
       notBefore: now + Math.max(0, afterMs),
+      putOff: onceMore(record.putOff, phase, now),
     })
   }
   return (record) => ended(record, { status: 'Failed', failure: failureOf(thrown) })
+}
+
+function onceMore(before: PutOff | undefined, message: string, now: number): PutOff {
+  return before?.message === message ? { ...before, times: before.times + 1 } : { message, times: 1, since: now }
 }

@@ -1,7 +1,7 @@
 import { isCode } from '../errors/codes.js'
 import { S3Error } from '../errors/s3-error.js'
 import { toS3Error } from '../response/error-reply.js'
-import type { Job, JobFailure, JobProgress, JobStatus, NewJob } from './job.js'
+import type { Job, JobFailure, JobProgress, JobStatus, NewJob, PutOff } from './job.js'
 
 /** A job as it is kept, with what only this server needs to know of it. */
 export interface JobRecord {
@@ -14,6 +14,7 @@ export interface JobRecord {
   readonly notBefore: number
   /** How often it was asked in vain what became of it. */
   readonly asked: number
+  readonly putOff?: PutOff
 }
 
 const NO_PROGRESS: JobProgress = Object.freeze({

@@ -1,9 +1,10 @@
 import type { Context } from '../../../src/context.js'
 import { S3Error } from '../../../src/errors/s3-error.js'
-import { type JobKind, Retry, type RunningJob } from '../../../src/jobs/job.js'
+import type { JobKind, RunningJob } from '../../../src/jobs/job.js'
 import { presenceOf } from '../../../src/operations/common/presence.js'
 import type { RestoreOrder } from '../../../src/registry/storage-class.js'
 import type { StoredObject } from '../../../src/store/store.js'
+import { type Patience, patiently } from '../jobs/patience.js'
 import type { DealParts } from '../parts.js'
 import { bringBack } from './bring-back.js'
 import { expiryOf } from './expiry.js'
@@ -27,9 +28,8 @@ export interface RestoreResult {
   readonly RestoreExpiryDate?: string
 }
 
-const PAUSE_MS = 30_000
-/** For so long a gateway or network that is down is asked again, ms. */
-const PATIENCE_MS = 24 * 3_600_000
+/** Somebody waits for it. */
+const PATIENCE: Patience = { firstMs: 30_000, longestMs: 30_000, altogetherMs: 24 * 3_600_000 }
 
 export function restores(parts: DealParts): JobKind<RestoreInput, RestoreResult> {
   return {
@@ -40,11 +40,9 @@ export function restores(parts: DealParts): JobKind<RestoreInput, RestoreResult>
       } catch (error) {
         // Cancelled, or the server stops: what is left of a cancelled one is cleared away by the keeper.
         if (job.signal.aborted) throw error
-        const passing = error instanceof S3Error && error.status >= 500 && error.code !== 'NotImplemented'
-        if (passing && parts.host.now() - job.job.created < PATIENCE_MS)
-          throw new Retry(PAUSE_MS, 'WaitingForGateway', { cause: error })
-        await giveUp(parts, job.context, job.input)
-        throw error
+        const thrown = patiently(job, error, parts.host.now(), PATIENCE)
+        if (thrown === error) await giveUp(parts, job.context, job.input)
+        throw thrown
       }
     },
     /** Held until the object says that it is on its way. */

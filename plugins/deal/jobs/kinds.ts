@@ -1,5 +1,5 @@
 import type { JobKind } from '../../../src/jobs/job.js'
-import { tellFailure } from '../archive/deal-failed.js'
+import { failureOf } from '../archive/deal-failed.js'
 import { decide, mustName } from '../archive/held-deal.js'
 import type { DealParts } from '../parts.js'
 import { BUCKET_DEAL, type BucketDealInput, OBJECT_DEAL, type ObjectDealInput } from './inputs.js'
@@ -18,8 +18,7 @@ export function objectDeals(parts: DealParts): JobKind<ObjectDealInput, DealResu
         mustName(job, object)
         return await makeDeal(parts, job, object.stamp)
       } catch (error) {
-        await tellFailure(job, error)
-        throw error
+        throw await failureOf(job, error, parts.host.now())
       }
     },
     reconcile: (job) => reconcileDeal(parts, parts.jobs, job),

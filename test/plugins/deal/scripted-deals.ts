@@ -27,6 +27,8 @@ export class ScriptedDeals {
   readonly made: MadeDeal[] = []
   /** One for each request for a deal, then none. */
   readonly accidents: Accident[] = []
+  /** What happens to every request, deals or not. */
+  down: Fate | undefined
   /** Refuses deals with these words. */
   refusal: string | undefined
   /** Histories of what never had a deal fail with 500, as on public gateways. */
@@ -66,6 +68,7 @@ export class ScriptedDeals {
   }
 
   async #fate(request: Passed): Promise<Fate> {
+    if (this.down) return this.down
     const [, endpoint = '', rest = ''] =
       /^\/gateway\/(deals?|retrieve|bucket\/retrieve|dealstatus|dealprogress|providers)(?:\/(.*))?$/.exec(
         request.path,
