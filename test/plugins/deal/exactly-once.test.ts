@@ -64,12 +64,8 @@ function ask({ host }: DealProxy, key = 'a.txt', more: object = {}): Promise<Job
   })
 }
 
-async function ended({ host }: DealProxy, { id }: Job): Promise<Job> {
-  return until('the job has ended', async () => {
-    const job = await host.own.jobs.get(id)
-    return job && ['Complete', 'Failed', 'Cancelled'].includes(job.status) && job
-  })
-}
+/** Between two looks at what became of a deal the pauses are long. */
+const ended = ({ host }: DealProxy, { id }: Job): Promise<Job> => host.own.jobs.wait(id, 120_000)
 
 async function start(t: Test, tokens: boolean, options: Parameters<typeof startDealProxy>[2] = {}) {
   const deals = await ScriptedDeals.start(t, { tokens })

@@ -39,12 +39,8 @@ async function beginInVain({ host }: DealProxy, deals: ScriptedDeals, { id }: Jo
   await until('it waits', async () => (await host.own.jobs.get(id))?.progress.phase === 'WaitingForGateway')
 }
 
-async function ended({ host }: DealProxy, { id }: Job): Promise<Job> {
-  return until('the job has ended', async () => {
-    const job = await host.own.jobs.get(id)
-    return job && ['Complete', 'Failed', 'Cancelled'].includes(job.status) && job
-  })
-}
+/** Between two looks at what became of a deal the pauses are long. */
+const ended = ({ host }: DealProxy, { id }: Job): Promise<Job> => host.own.jobs.wait(id, 120_000)
 
 const archiveOf = async ({ host }: DealProxy) => (await host.own.store.head('fakes', 'a')).archive
 
