@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { NetworkError } from '../../network/network.js'
 import { Turns } from '../../network/turns.js'
 import type { GatewayContext } from '../context.js'
+import { GatewayError } from '../errors.js'
 import type { BucketRow } from '../store/buckets.js'
 import type { ObjectRow } from '../store/objects.js'
 import { firstThatDoes } from './copies-in-deals.js'
@@ -12,12 +13,18 @@ type Tools = Pick<GatewayContext, 'manifest' | 'network' | 'log' | 'objects' | '
 /** Objects brought back at the same time; the others wait. */
 const AT_ONCE = 8
 
+interface Running {
+  /** The one deal that it is brought back from. */
+  readonly dealCid: string | undefined
+  readonly ended: Promise<void>
+}
+
 /** Takes back the bodies of cold objects, each once at a time however many ask for it. */
 export class BringBack {
   readonly #tools: Tools
   readonly #turns = new Turns(AT_ONCE)
   /** By generation. */
-  readonly #running = new Map<string, Promise<void>>()
+  readonly #running = new Map<string, Running>()
 
   constructor(tools: Tools) {
     this.#tools = tools
@@ -28,16 +35,28 @@ export class BringBack {
    * meanwhile. Throws GatewayError RetrievalFailed when no deal delivers.
    * @param dealCid the one deal to bring it back from, unless it is on its way already; any by default
    */
-  run(bucket: BucketRow, key: Buffer, dealCid?: string): Promise<void> {
-    const row = this.#tools.objects.find(bucket.id, key)
-    if (row?.bodyAt !== 'network') return Promise.resolve()
-    const running = this.#running.get(row.generation)
-    if (running !== undefined) return running
-    const started = this.#tools.tasks
+  async run(bucket: BucketRow, key: Buffer, dealCid?: string): Promise<void> {
+    for (;;) {
+      const row = this.#tools.objects.find(bucket.id, key)
+      if (row?.bodyAt !== 'network') return
+      const running = this.#running.get(row.generation) ?? this.#start(bucket, row, dealCid)
+      try {
+        return await running.ended
+      } catch (error) {
+        // Another caller's one deal failed, which says nothing of the deals that are meant here.
+        const others = running.dealCid !== undefined && running.dealCid !== dealCid
+        if (!others || !(error instanceof GatewayError) || error.kind !== 'RetrievalFailed') throw error
+      }
+    }
+  }
+
+  #start(bucket: BucketRow, row: ObjectRow, dealCid: string | undefined): Running {
+    const ended = this.#tools.tasks
       .run((signal) => this.#turns.run(() => this.#bringBack(bucket, row, dealCid, signal), signal))
       .finally(() => this.#running.delete(row.generation))
-    this.#running.set(row.generation, started)
-    return started
+    const running = { dealCid, ended }
+    this.#running.set(row.generation, running)
+    return running
   }
 
   async #bringBack(bucket: BucketRow, row: ObjectRow, dealCid: string | undefined, signal: AbortSignal): Promise<void> {
