@@ -102,6 +102,8 @@ export interface DealStatus extends MadeDeal {
   readonly state: DealState
   /** Why, in a sentence; '' when there is nothing to say. */
   readonly message: string
+  /** Whether the provider still has the content could not be asked: this is the state that the deal should be in. Says why in `message`. */
+  readonly unconfirmed?: boolean
   /** The epoch now. */
   readonly epoch: number
 }

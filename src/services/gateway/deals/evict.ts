@@ -33,14 +33,13 @@ export async function evict(
   if (local === undefined) {
     throw refused('The object has been overwritten or removed meanwhile. Nothing was removed.')
   }
-  let copy: HeldCopy
+  let compared: Compared
   try {
-    copy = await firstThatDoes(tools, generation, async (held) => {
-      await mustBeActive(tools, held)
-      await mustBeTheSame(tools, held, row, local, signal)
+    compared = await firstThatDoes(tools, generation, async (copy) => {
+      await mustBeActive(tools, copy)
+      await mustBeTheSame(tools, copy, row, local, signal)
       // A long comparison may outlast the deal.
-      await mustBeActive(tools, held)
-      return held
+      return { copy, endEpoch: await mustBeActive(tools, copy) }
     })
   } catch (error) {
     if (error instanceof GatewayError && error.kind === 'RetrievalFailed') {
@@ -50,14 +49,27 @@ export async function evict(
   } finally {
     await local.close()
   }
-  await tools.copies.evict(bucket, key, generation)
+  const { copy, endEpoch } = compared
+  await tools.copies.evict(bucket, key, generation, () => {
+    // The answer of the network may have been long on its way.
+    if (tools.network.epoch() >= endEpoch) throw refused(`The deal ${copy.dealCid} has ended. Nothing was removed.`)
+  })
   return { copy, size: row.size }
 }
 
-async function mustBeActive({ network }: Tools, { dealCid }: HeldCopy): Promise<void> {
-  const { state, message } = await network.status(dealCid)
-  if (state === 'StorageDealActive') return
-  throw new NetworkError('NotRetrievable', `The deal ${dealCid} is not active, but ${state}. ${message}`.trim())
+interface Compared {
+  readonly copy: HeldCopy
+  readonly endEpoch: number
+}
+
+/** The epoch at which the deal ends. */
+async function mustBeActive({ network }: Tools, { dealCid }: HeldCopy): Promise<number> {
+  const { state, message, unconfirmed, endEpoch } = await network.status(dealCid)
+  if (state !== 'StorageDealActive') {
+    throw new NetworkError('NotRetrievable', `The deal ${dealCid} is not active, but ${state}. ${message}`.trim())
+  }
+  if (unconfirmed) throw new NetworkError('Unavailable', message)
+  return endEpoch
 }
 
 async function mustBeTheSame(

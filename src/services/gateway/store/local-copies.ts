@@ -35,10 +35,14 @@ export class LocalCopies {
     return row
   }
 
-  /** Removes the body of an object that still is as `mustBeHere` wants it; throws as that does. */
-  async evict(bucket: BucketRow, key: Buffer, generation: string): Promise<void> {
+  /**
+   * Removes the body of an object that still is as `mustBeHere` wants it; throws as that does.
+   * @param lastLook called in the transaction that gives the body up; what it throws keeps it
+   */
+  async evict(bucket: BucketRow, key: Buffer, generation: string, lastLook: () => void): Promise<void> {
     const row = await this.#writer.run(() => {
       const row = this.mustBeHere(bucket, key, generation)
+      lastLook()
       this.#objects.move(bucket.id, row, 'network')
       if (row.bodyAt === 'index') this.#objects.removeBody(generation)
       this.#buckets.count(bucket.id, 0, -row.size)

@@ -220,14 +220,14 @@ class KuboNetwork implements Network {
   }
 
   /** What became of the content of a deal that should be there. */
-  async #lossOf(root: string): Promise<Pick<DealStatus, 'state' | 'message'> | undefined> {
+  async #lossOf(root: string): Promise<Pick<DealStatus, 'state' | 'message' | 'unconfirmed'> | undefined> {
     try {
       if (await this.#node.isPinned(root, this.#lifetime.until(undefined))) return undefined
       return { state: 'StorageDealError', message: 'The Kubo node does not keep the content of the deal any more.' }
     } catch (error) {
       const reason = asUnavailable(error)
       if (!(reason instanceof NetworkError)) throw reason
-      return { state: 'StorageDealActive', message: `Not known for certain. ${reason.message}` }
+      return { state: 'StorageDealActive', message: `Not known for certain. ${reason.message}`, unconfirmed: true }
     }
   }
 }
