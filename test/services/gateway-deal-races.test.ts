@@ -1,86 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { cpSync, mkdirSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
-import { DatabaseSync } from '@photostructure/sqlite'
-import t, { type Test } from 'tap'
-import { type RunningGateway, startGateway } from '../../src/services/gateway/gateway.js'
-import type { QuirkName } from '../../src/services/index.js'
+import t from 'tap'
 import { NetworkError } from '../../src/services/network/network.js'
-import { DealClient, type Envelope } from './deal-client.js'
-import { connectTo, tempFolder, until } from './gateway-client.js'
+import type { DealClient, Envelope } from './deal-client.js'
+import { Scene } from './deal-scene.js'
+import { until } from './gateway-client.js'
 import { Gate, ScriptedNetwork } from './scripted-network.js'
 
 const large = randomBytes(100_000)
-const log = { info: () => {}, warn: () => {}, error: () => {} }
-
-class Scene {
-  readonly network: ScriptedNetwork
-  readonly folder: string
-  readonly running: RunningGateway
-  readonly client: DealClient
-
-  private constructor(network: ScriptedNetwork, folder: string, running: RunningGateway, client: DealClient) {
-    this.network = network
-    this.folder = folder
-    this.running = running
-    this.client = client
-  }
-
-  /** A gateway over the folder, by default a new one with a bucket. */
-  static async start(
-    t: Test,
-    network = new ScriptedNetwork(),
-    folder?: string,
-    quirks: QuirkName[] = [],
-  ): Promise<Scene> {
-    const data = folder ?? join(tempFolder(t), 'gateway')
-    const limits = { stopMs: 100 }
-    const running = await startGateway(data, { host: '127.0.0.1', port: 0, limits, quirks }, { network }, log)
-    t.teardown(() => running.stop().catch(() => {}))
-    const client = new DealClient(await connectTo({ gateway: running }))
-    if (folder === undefined) await client.gateway.call('MakeBucket', { bucketName: 'bucket' })
-    return new Scene(network, data, running, client)
-  }
-
-  /** Another gateway over what the disk holds now, as after `kill -9`. */
-  afterCrash(t: Test, network = this.network): Promise<Scene> {
-    const copy = join(tempFolder(t), 'gateway')
-    mkdirSync(copy)
-    cpSync(this.folder, copy, { recursive: true, filter: (source) => !source.endsWith('-shm') })
-    return Scene.start(t, network, copy)
-  }
-
-  files(): string[] {
-    const names = readdirSync(join(this.folder, 'objects'), { recursive: true, encoding: 'utf8' })
-    return names.filter((name) => name.includes('/'))
-  }
-
-  count(sql: string): number {
-    const db = new DatabaseSync(join(this.folder, 'index.db'), { readOnly: true })
-    try {
-      return db.prepare(`SELECT count(*) AS count FROM ${sql}`).get().count
-    } finally {
-      db.close()
-    }
-  }
-
-  remove(...objects: string[]): Promise<unknown> {
-    return this.client.gateway.call('RemoveObject', { bucketName: 'bucket', objects })
-  }
-
-  /** What was packed under the reference that was asked for last. */
-  lastBodies(): Buffer[] {
-    return [...([...this.network.deals.values()].at(-1)?.bodies.values() ?? [])]
-  }
-
-  async cold(key: string, body: Buffer | string): Promise<string> {
-    const generation = await this.client.put('bucket', key, body)
-    await this.client.deal('bucket', key)
-    const evicted = await this.client.evict('bucket', key, generation)
-    if (evicted.status !== 'success') throw new Error(evicted.message)
-    return generation
-  }
-}
 
 t.test('a deal is made of what was there, whatever is written and removed meanwhile', async (t) => {
   const scene = await Scene.start(t)

@@ -26,6 +26,11 @@ export class ScriptedNetwork implements Network {
   /** By deal: those that are asked of the network now, and all that ever were. */
   readonly retrievals: string[] = []
   state: DealState = 'StorageDealActive'
+  /** Of each deal that is made from now on, and now. */
+  endEpoch = 2000
+  now = 1000
+  /** What `status` says besides, once it is awaited. */
+  beforeStatus: () => Promise<Partial<DealStatus>> = async () => ({})
   /** Awaited before the content of each file is read. */
   beforeFile: (file: DealFile) => Promise<void> = async () => {}
   /** Awaited once everything is packed. */
@@ -38,7 +43,7 @@ export class ScriptedNetwork implements Network {
   failure: Error | undefined
 
   epoch(): number {
-    return 1000
+    return this.now
   }
 
   async providers(): Promise<readonly Provider[]> {
@@ -74,7 +79,7 @@ export class ScriptedNetwork implements Network {
       carSize: 100,
       dealCid,
       startEpoch: 1000,
-      endEpoch: 2000,
+      endEpoch: this.endEpoch,
       timeStamp: 1,
     }
     this.deals.set(request.reference, { made, bodies })
@@ -89,7 +94,9 @@ export class ScriptedNetwork implements Network {
 
   async status(dealCid: string): Promise<DealStatus> {
     if (this.failure !== undefined) throw this.failure
-    return { ...this.#find(dealCid).made, state: this.state, message: 'So it is.', epoch: this.epoch() }
+    const { made } = this.#find(dealCid)
+    const status = { ...made, state: this.state, message: 'So it is.', epoch: this.epoch() }
+    return { ...status, ...(await this.beforeStatus()) }
   }
 
   async *retrieve(dealCid: string, file: PackedFile, signal?: AbortSignal): AsyncGenerator<Uint8Array> {

@@ -164,7 +164,7 @@ function isComplete(row: DealRow): row is CompleteDeal {
 
 function mustAskTheSame(first: DealAsk, second: DealAsk): void {
   const same =
-    first.bucket === second.bucket &&
+    first.bucketName === second.bucketName &&
     first.key.equals(second.key) &&
     (Object.keys(first.terms) as (keyof typeof first.terms)[]).every((name) => first.terms[name] === second.terms[name])
   if (!same) throw new GatewayError('TokenReused')

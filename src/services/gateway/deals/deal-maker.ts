@@ -49,7 +49,7 @@ export async function makeDeal(
   const hold = new DealHold(tools, pending)
   let made: MadeDeal | undefined
   try {
-    await listFiles(tools, pending, hold)
+    await listFiles(tools, pending, hold, signal)
     const deal = deals.mustFind(pending.id)
     const record = await give(tools, deal, signal, (progress) => onProgress(deal, progress))
     made = record
@@ -95,13 +95,13 @@ class DealHold implements Hold {
 
 function begin({ writer, deals, blobs, buckets, clock, network }: MakerTools, ask: DealAsk): Promise<DealRow> {
   return writer.run(() => {
-    const bucket = ask.bucketName
-    if (buckets.find(bucket)?.id !== ask.bucket) throw new GatewayError('NoSuchBucket', { bucket })
-    return deals.mustFind(deals.add(ask, blobs.newGeneration(), network.kind, rfc3339(clock.now())))
+    const bucket = buckets.find(ask.bucketName)
+    if (bucket === undefined) throw new GatewayError('NoSuchBucket', { bucket: ask.bucketName })
+    return deals.mustFind(deals.add(ask, bucket.id, blobs.newGeneration(), network.kind, rfc3339(clock.now())))
   })
 }
 
-async function listFiles(tools: MakerTools, deal: DealRow, hold: DealHold): Promise<void> {
+async function listFiles(tools: MakerTools, deal: DealRow, hold: DealHold, signal: AbortSignal): Promise<void> {
   const { holds, objects, quirks, folder } = tools
   // From here to the first await nothing else runs: what is listed and what is held are of one moment.
   holds.add(deal.bucket, hold)
@@ -115,6 +115,7 @@ async function listFiles(tools: MakerTools, deal: DealRow, hold: DealHold): Prom
     try {
       let files = 0
       for (const page of listing.pages()) {
+        signal.throwIfAborted()
         await addFiles(tools, deal, page)
         files += page.length
       }

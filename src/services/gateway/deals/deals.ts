@@ -3,8 +3,6 @@ import type { DealTerms, MadeDeal, Network } from '../../network/network.js'
 
 /** What somebody asks to have stored in the network. */
 export interface DealAsk {
-  /** Id. */
-  readonly bucket: number
   readonly bucketName: string
   /** Empty: the whole bucket. */
   readonly key: Buffer
@@ -15,6 +13,8 @@ export interface DealAsk {
 
 export interface DealRow extends DealAsk {
   readonly id: number
+  /** Id: the one that had the name when the deal was begun. */
+  readonly bucket: number
   /** Under which the network knows it. */
   readonly reference: string
   /** In which it is made. */
@@ -63,11 +63,11 @@ export class Deals {
   }
 
   /**
-   * Adds a pending deal and returns its id. Throws when there is one of this token.
+   * Adds a pending deal of this bucket and returns its id. Throws when there is one of this token.
    * @param asked RFC 3339, nanoseconds
    */
-  add(ask: DealAsk, reference: string, network: Network['kind'], asked: string): number {
-    const { bucket, bucketName, key, terms, token } = ask
+  add(ask: DealAsk, bucket: number, reference: string, network: Network['kind'], asked: string): number {
+    const { bucketName, key, terms, token } = ask
     return this.#add.get(reference, network, bucket, bucketName, key, token ?? null, JSON.stringify(terms), asked).id
   }
 

@@ -18,13 +18,13 @@ export const dealOfObject = dealEndpoint({
   nothing: () => noRecord,
   async run(exchange, rest) {
     const { context } = exchange
-    const place = parsePlace(context, rest)
-    const bucket = mustFindBucket(context, place.bucket)
+    const { bucket: bucketName, key } = parsePlace(context, rest)
     const token = readToken(exchange)
-    // The object of a request that is repeated may have gone since.
-    const repeated = token !== undefined && context.desk.progress(token) !== undefined
-    if (!repeated && context.objects.find(bucket.id, place.key) === undefined) throw new GatewayError('NoSuchKey')
-    return make(exchange, { bucket: bucket.id, bucketName: place.bucket, key: place.key, token })
+    if (!isRepeated(exchange, token)) {
+      const { id } = mustFindBucket(context, bucketName)
+      if (context.objects.find(id, key) === undefined) throw new GatewayError('NoSuchKey')
+    }
+    return make(exchange, { bucketName, key, token })
   },
 })
 
@@ -32,11 +32,17 @@ export const dealOfObject = dealEndpoint({
 export const dealOfBucket = dealEndpoint({
   nothing: () => noRecord,
   async run(exchange, rest) {
-    const name = decode(rest).toString()
-    const bucket = mustFindBucket(exchange.context, name).id
-    return make(exchange, { bucket, bucketName: name, key: WHOLE_BUCKET, token: readToken(exchange) })
+    const bucketName = decode(rest).toString()
+    const token = readToken(exchange)
+    if (!isRepeated(exchange, token)) mustFindBucket(exchange.context, bucketName)
+    return make(exchange, { bucketName, key: WHOLE_BUCKET, token })
   },
 })
+
+/** Whether there is a deal of this token, or on its way: it is answered also when what it was made of has gone since. */
+function isRepeated({ context }: Exchange, token: string | undefined): boolean {
+  return token !== undefined && context.desk.progress(token) !== undefined
+}
 
 async function make(exchange: Exchange, ask: Omit<DealAsk, 'terms'>): Promise<Outcome | undefined> {
   const terms = await readBody(exchange)
