@@ -32,7 +32,7 @@ export class Scene {
     quirks: QuirkName[] = [],
   ): Promise<Scene> {
     const data = folder ?? join(tempFolder(t), 'gateway')
-    const limits = { stopMs: 100 }
+    const limits = { stopMs: 100, settleMs: 50 }
     const running = await startGateway(data, { host: '127.0.0.1', port: 0, limits, quirks }, { network }, log)
     t.teardown(() => running.stop().catch(() => {}))
     const client = new DealClient(await connectTo({ gateway: running }))

@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
 import { NetworkError } from '../../src/services/network/network.js'
 import { Scene } from './deal-scene.js'
-import { Gate } from './scripted-network.js'
+import { until } from './gateway-client.js'
+import { Gate, ScriptedNetwork } from './scripted-network.js'
 
 const large = randomBytes(100_000)
 
@@ -79,4 +82,83 @@ t.test('nothing is given up for a deal that has ended, or may be lost', async (t
   t.ok((await client.gateway.get('bucket', 'key')).body.equals(large))
   network.beforeStatus = async () => ({})
   t.match(await client.evict('bucket', 'key', generation), { http: 200 })
+})
+
+t.test('what could not be written down is done later', async (t) => {
+  const scene = await Scene.start(t)
+  const { client, network } = scene
+  await client.put('bucket', 'key', large)
+  const gate = new Gate()
+  network.afterDone = gate.pass
+  const deal = client.deal('bucket', 'key', {}, 'token')
+  await gate.reached()
+  await client.put('bucket', 'key', 'new')
+  const index = new DatabaseSync(join(scene.folder, 'index.db'))
+  index.exec('BEGIN IMMEDIATE')
+  gate.open()
+  t.match(await deal, { http: 500, status: 'fail' })
+  t.equal(scene.count('retained'), 1)
+  t.equal(scene.count('deals WHERE record IS NULL'), 1)
+  index.exec('ROLLBACK')
+  index.close()
+  await until(() => scene.count('retained') === 0 && scene.count('deals WHERE record IS NULL') === 0)
+  await until(() => scene.files().length === 0)
+  t.match((await client.retrieve('bucket', 'key')).data.deals, [{ data: { dealCid: 'deal-0' } }])
+  t.match(await client.deal('bucket', 'key', {}, 'token'), { status: 'success', data: { dealCid: 'deal-0' } })
+})
+
+t.test('the files of a deal go once it has ended, and what is told of it stays', async (t) => {
+  const network = new ScriptedNetwork()
+  let scene = await Scene.start(t, network)
+  const restart = async (as = network) => {
+    await scene.running.stop()
+    scene = await Scene.start(t, as, scene.folder)
+  }
+  for (let index = 0; index < 600; index += 50) {
+    await Promise.all(Array.from({ length: 50 }, (_, more) => scene.client.put('bucket', `${index + more}`, 'x')))
+  }
+  const cold = await scene.client.put('bucket', 'cold', 'cold')
+  const lost = await scene.client.put('bucket', 'lost', large)
+  t.match(await scene.client.deals('bucket', {}, 'bucket'), { data: { dealCid: 'deal-0' } })
+  network.endEpoch = 5000
+  t.match(await scene.client.deal('bucket', 'cold'), { data: { dealCid: 'deal-1' } })
+  t.match(await scene.client.evict('bucket', 'cold', cold), { http: 200 })
+  t.match(await scene.client.evict('bucket', 'lost', lost), { http: 200 })
+  await restart()
+  const settled = () => until(() => scene.count('deals WHERE ends <= 3000') === 0)
+  t.equal(scene.count('deal_files'), 603)
+
+  network.now = 3000
+  await restart(Object.assign(new ScriptedNetwork(), { kind: 'kubo' as const, now: 3000 }))
+  t.equal(scene.count('deal_files'), 603, 'another network has other epochs')
+  await restart()
+  await until(() => scene.count('deal_files') === 3)
+  t.equal(scene.count("deal_files WHERE key = CAST('lost' AS BLOB)"), 1)
+  t.match((await scene.client.history('bucket')).data.deals, [{ data: { dealCid: 'deal-0' } }])
+  t.match((await scene.client.ask('dealprogress/bucket')).data, { phase: 'Done', filesTotal: 602 })
+  t.match(await scene.client.deals('bucket', {}, 'bucket'), { status: 'success', data: { dealCid: 'deal-0' } })
+  const { deliver } = network
+  network.deliver = (body, cid) => {
+    if (cid === 'deal-0') throw new NetworkError('NotRetrievable', 'The deal ended at epoch 2000.')
+    return deliver(body, cid)
+  }
+  t.match(await scene.client.retrieve('bucket', 'lost'), { status: 'fail', message: 'The deal ended at epoch 2000.' })
+  t.match(await scene.client.retrieve('bucket', 'cold'), { status: 'success' })
+  await restart()
+  await until(() => scene.count('deal_files') === 2)
+  await scene.remove('lost')
+  await restart()
+  await settled()
+  t.equal(scene.count('deal_files'), 1, 'of the deal that has not ended')
+  t.equal(scene.count('deals'), 2)
+
+  await scene.running.stop()
+  const index = new DatabaseSync(join(scene.folder, 'index.db'))
+  index.exec('DROP INDEX deals_by_end; ALTER TABLE deals DROP COLUMN ends')
+  index.close()
+  network.now = 5000
+  scene = await Scene.start(t, network, scene.folder)
+  await settled()
+  await until(() => scene.count('deal_files') === 0)
+  t.equal((await scene.client.history('bucket')).data.deals.length, 1, 'deals of an earlier version as well')
 })

@@ -9,7 +9,8 @@ import type { KeyPair } from './access/account.js'
 import { assemble } from './assemble.js'
 import type { Brand } from './brand.js'
 import type { GatewayContext } from './context.js'
-import { dealSchema } from './deals/schema.js'
+import { keepPruning } from './deals/pruning.js'
+import { dealSchema, migrateDeals } from './deals/schema.js'
 import type { GatewayLimits } from './limits.js'
 import type { QuirkName } from './quirks.js'
 import { createGatewayServer } from './server.js'
@@ -52,7 +53,10 @@ export async function startGateway(
   log: ServicesLog,
 ): Promise<RunningGateway> {
   makePrivateFolder(folder)
-  const db = openDatabase(join(folder, INDEX_FILE), schema + dealSchema, migrate)
+  const db = openDatabase(join(folder, INDEX_FILE), schema + dealSchema, (db) => {
+    migrate(db)
+    migrateDeals(db)
+  })
   let context: GatewayContext | undefined
   try {
     context = assemble(folder, options, db, network, log)
@@ -69,6 +73,7 @@ export async function startGateway(
 
 function running(context: GatewayContext, options: GatewayOptions, db: Database, server: Server): RunningGateway {
   const sweeping = sweep(context)
+  keepPruning(context)
   const { port } = server.address() as AddressInfo
   return {
     url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}`,

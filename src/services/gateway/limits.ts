@@ -16,6 +16,8 @@ export interface GatewayLimits {
   readonly uploadIdleMs: number
   /** A download of which nobody takes anything for this long is given up, ms. */
   readonly downloadIdleMs: number
+  /** How long to wait between attempts to learn what became of a deal, and to remove what it was made of, ms. */
+  readonly settleMs: number
   /** How long running requests may take to finish once the gateway is to stop, ms. */
   readonly stopMs: number
 }
@@ -28,5 +30,6 @@ export const gatewayLimits: GatewayLimits = Object.freeze({
   maxMetadataBytes: 8 * KiB,
   uploadIdleMs: 60_000,
   downloadIdleMs: 600_000,
+  settleMs: 30_000,
   stopMs: 10_000,
 })

@@ -132,7 +132,11 @@ t.test('a deal is made, found, followed and brought back', async (t) => {
   kubo.pinned.clear()
   t.match(await later.status(deal.dealCid), { state: 'StorageDealError', message: /does not keep/ })
   kubo.scripts.set('pin/ls', (_, response) => fail(response, 'lock file is held'))
-  t.match(await later.status(deal.dealCid), { state: 'StorageDealActive', unconfirmed: true, message: /lock file is held/ })
+  t.match(await later.status(deal.dealCid), {
+    state: 'StorageDealActive',
+    unconfirmed: true,
+    message: /lock file is held/,
+  })
   await later.stop()
   const db = openDatabase(join(network.folder, 'network.db'), '')
   const row = db.prepare('SELECT proposal FROM deals').get()

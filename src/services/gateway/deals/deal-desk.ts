@@ -2,13 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type DealPhase, NetworkError } from '../../network/network.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
-import { dropDeal, type MakerTools, makeDeal } from './deal-maker.js'
+import { dropDeal, type Leftovers, type MakerTools, makeDeal } from './deal-maker.js'
 import type { CompleteDeal, DealAsk, DealRow } from './deals.js'
 
-type Tools = MakerTools & Pick<GatewayContext, 'tasks'>
-
-/** How long to wait between attempts to learn what became of a deal, ms. */
-const SETTLE_MS = 30_000
+type Tools = MakerTools & Pick<GatewayContext, 'tasks' | 'limits'>
 
 /** How far a deal has come. */
 export interface Progress {
@@ -33,8 +30,20 @@ export class DealDesk {
   readonly #byToken = new Map<string, Underway>()
   /** Pending deals that nobody works on, by id. */
   readonly #unsettled = new Map<number, DealRow>()
+  /** Buckets of which bodies may be kept for no deal. */
+  readonly #held = new Set<number>()
   readonly #settling = new Map<number, Promise<void>>()
   #retrying = false
+  readonly #leftovers: Leftovers = {
+    pending: (row) => {
+      this.#unsettled.set(row.id, row)
+      this.#retryLater()
+    },
+    held: (bucket) => {
+      this.#held.add(bucket)
+      this.#retryLater()
+    },
+  }
 
   constructor(tools: Tools) {
     this.#tools = tools
@@ -91,7 +100,7 @@ export class DealDesk {
           ({ files: filesTotal }, progress) => {
             underway.progress = { ...progress, filesTotal }
           },
-          (row) => this.#settleLater(row),
+          this.#leftovers,
         ),
       )
       .finally(() => {
@@ -102,11 +111,6 @@ export class DealDesk {
     return underway
   }
 
-  #settleLater(row: DealRow): void {
-    this.#unsettled.set(row.id, row)
-    this.#retryLater()
-  }
-
   async #settleAll(): Promise<void> {
     for (const row of this.#unsettled.values()) {
       try {
@@ -115,14 +119,22 @@ export class DealDesk {
         this.#tools.log.warn({ err: error }, 'What became of a deal could not be found out yet.')
       }
     }
-    if (this.#unsettled.size > 0) this.#retryLater()
+    for (const bucket of this.#held) {
+      try {
+        await this.#tools.holds.letGoUnheld(bucket)
+        this.#held.delete(bucket)
+      } catch (error) {
+        this.#tools.log.warn({ err: error }, 'What deals were made of could not be removed yet.')
+      }
+    }
+    if (this.#unsettled.size + this.#held.size > 0) this.#retryLater()
   }
 
   #retryLater(): void {
     if (this.#retrying) return
     this.#retrying = true
     const retry = async (signal: AbortSignal): Promise<void> => {
-      await delay(SETTLE_MS, undefined, { signal, ref: false })
+      await delay(this.#tools.limits.settleMs, undefined, { signal, ref: false })
       this.#retrying = false
       await this.#settleAll()
     }

@@ -32,17 +32,24 @@ const REMOVE_BATCH = 500
 /** Called as the deal comes on. */
 export type OnProgress = (deal: DealRow, progress: DealProgress) => void
 
+/** Told of what could not be written down, such as on a full disk, and is to be done later. */
+export interface Leftovers {
+  /** What became of the deal. */
+  pending(deal: DealRow): void
+  /** Bodies of a bucket are kept that no deal is made of any more. */
+  held(bucket: number): void
+}
+
 /**
  * Makes a deal of objects as they are now, whatever is written or removed meanwhile. The deal is on the disk as pending before anything is made, and with its
- * record and all of its files when this resolves. Throws GatewayError; then there is no deal, unless `leftPending` was called.
- * @param leftPending called when what became of the deal could not be written down
+ * record and all of its files when this resolves. Throws GatewayError; then there is no deal, unless `left` was told that it is pending.
  */
 export async function makeDeal(
   tools: MakerTools,
   ask: DealAsk,
   signal: AbortSignal,
   onProgress: OnProgress,
-  leftPending: (deal: DealRow) => void,
+  left: Leftovers,
 ): Promise<CompleteDeal> {
   const { deals, holds, writer } = tools
   const pending = await begin(tools, ask)
@@ -56,12 +63,13 @@ export async function makeDeal(
     await writer.run(() => deals.complete(deal.id, record))
     return { ...deal, record }
   } catch (error) {
-    if (made === undefined) await dropDeal(tools, pending.id).catch(() => leftPending(pending))
-    else leftPending(pending)
+    if (made === undefined) await dropDeal(tools, pending.id).catch(() => left.pending(pending))
+    else left.pending(pending)
     throw error
   } finally {
     await holds.release(pending.bucket, hold).catch((error) => {
       tools.log.warn({ err: error }, 'What a deal was made of could not be removed yet.')
+      left.held(pending.bucket)
     })
   }
 }

@@ -45,13 +45,15 @@ export class Deals {
   readonly #findByToken
   readonly #pending
   readonly #history
+  readonly #ended
+  readonly #over
 
   constructor(db: Database) {
     this.#add = db.prepare(
       'INSERT INTO deals (reference, network, bucket, bucket_name, key, token, terms, asked) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id',
     )
     this.#count = db.prepare('UPDATE deals SET files = files + ?, bytes = bytes + ? WHERE id = ?')
-    this.#complete = db.prepare('UPDATE deals SET record = ? WHERE id = ?')
+    this.#complete = db.prepare('UPDATE deals SET record = ?, ends = ? WHERE id = ?')
     this.#drop = db.prepare('UPDATE deals SET dropped = 1, token = NULL WHERE id = ?')
     this.#remove = db.prepare('DELETE FROM deals WHERE id = ?')
     this.#find = db.prepare(`SELECT ${COLUMNS} WHERE id = ?`)
@@ -60,6 +62,10 @@ export class Deals {
     this.#history = db.prepare(
       `SELECT ${COLUMNS} WHERE bucket = ? AND key = ? AND id > ? AND record IS NOT NULL ORDER BY id LIMIT ?`,
     )
+    this.#ended = db.prepare(
+      'SELECT id, bucket FROM deals WHERE ends <= ? AND network = ? AND id > ? ORDER BY id LIMIT ?',
+    )
+    this.#over = db.prepare('UPDATE deals SET ends = NULL WHERE id = ?')
   }
 
   /**
@@ -77,7 +83,7 @@ export class Deals {
   }
 
   complete(id: number, record: MadeDeal): void {
-    this.#complete.run(JSON.stringify(record), id)
+    this.#complete.run(JSON.stringify(record), record.endEpoch, id)
   }
 
   /** Its token may be used anew. */
@@ -110,6 +116,22 @@ export class Deals {
   history(bucket: number, key: Buffer, after: number, limit: number): CompleteDeal[] {
     return this.#history.all(bucket, key, after, limit).map(toRow) as CompleteDeal[]
   }
+
+  /** Deals of this network that have ended by this epoch and may have files, those behind `after`. */
+  ended(network: Network['kind'], epoch: number, after: number, limit: number): EndedDeal[] {
+    return this.#ended.all(epoch, network, after, limit) as EndedDeal[]
+  }
+
+  /** It has ended, and has no files any more. */
+  over(id: number): void {
+    this.#over.run(id)
+  }
+}
+
+/** A deal that has ended, with files in the manifest. */
+export interface EndedDeal {
+  readonly id: number
+  readonly bucket: number
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: rows come untyped; the columns are those above

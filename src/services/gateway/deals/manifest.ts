@@ -25,6 +25,8 @@ export class Manifest {
   readonly #holds
   readonly #copies
   readonly #remove
+  readonly #withNeed
+  readonly #removeOne
 
   constructor(db: Database) {
     this.#add = db.prepare('INSERT INTO deal_files (deal, key, generation, size, etag) VALUES (?, ?, ?, ?, ?)')
@@ -40,6 +42,13 @@ export class Manifest {
     this.#remove = db.prepare(
       'DELETE FROM deal_files WHERE deal = ?1 AND key IN (SELECT key FROM deal_files WHERE deal = ?1 ORDER BY key LIMIT ?2)',
     )
+    this.#withNeed = db.prepare(`
+      SELECT f.key, EXISTS (
+        SELECT 1 FROM objects AS o WHERE o.bucket = ?2 AND o.key = f.key AND o.generation = f.generation AND o.body_at = 2
+      ) AS needed
+      FROM deal_files AS f WHERE f.deal = ?1 AND f.key > ?3 ORDER BY f.key LIMIT ?4
+    `)
+    this.#removeOne = db.prepare('DELETE FROM deal_files WHERE deal = ? AND key = ?')
   }
 
   add(deal: number, { key, generation, size, etag }: ManifestFile): void {
@@ -71,5 +80,20 @@ export class Manifest {
   /** Removes files of a deal, `limit` at most. Returns how many. */
   remove(deal: number, limit: number): number {
     return Number(this.#remove.run(deal, limit).changes)
+  }
+
+  /**
+   * Of the next files of a deal about this bucket, those above `after`, removes all but those of objects that have no body here: they tell where that was.
+   * Returns the last key looked at, undefined when these were all, and how many stay.
+   */
+  prune(deal: number, bucket: number, after: Buffer, limit: number): { last: Buffer | undefined; kept: number } {
+    const rows = this.#withNeed.all(deal, bucket, after, limit) as { key: Uint8Array; needed: number }[]
+    let kept = 0
+    for (const { key, needed } of rows) {
+      if (needed === 1) kept++
+      else this.#removeOne.run(deal, key)
+    }
+    const last = rows.length < limit ? undefined : rows.at(-1)?.key
+    return { last: last === undefined ? undefined : Buffer.from(last), kept }
   }
 }

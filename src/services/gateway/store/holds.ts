@@ -72,6 +72,11 @@ export class Holds {
     const holds = this.#held.get(bucket)
     holds?.delete(hold)
     if (holds?.size === 0) this.#held.delete(bucket)
+    await this.letGoUnheld(bucket)
+  }
+
+  /** Removes what is kept of this bucket and nobody claims. */
+  async letGoUnheld(bucket: number): Promise<void> {
     let after: string | undefined = ''
     while (after !== undefined) after = await this.#releaseBatch(bucket, after)
   }
