@@ -18,6 +18,7 @@ export interface ContextParts {
     Context,
     | 'state'
     | 'settings'
+    | 'births'
     | 'region'
     | 'shareUrl'
     | 'limits'

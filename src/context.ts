@@ -1,6 +1,7 @@
 import type { Access } from './access/rights.js'
 import type { AuthenticateForm } from './auth/authenticate-form.js'
 import type { Caller } from './auth/caller.js'
+import type { BucketBirths } from './gateway/bucket-births.js'
 import type { Gateway } from './gateway/gateway.js'
 import type { Jobs } from './jobs/job.js'
 import type { Limits } from './limits.js'
@@ -32,6 +33,8 @@ export interface Context {
   readonly state: State
   /** What is kept for a bucket beside what the gateway holds of it. */
   readonly settings: BucketSettings
+  /** Which bucket of a name it is that the gateway has. */
+  readonly births: Pick<BucketBirths, 'now'>
   readonly region: string
   /** Scheme and host that share links of the gateway lead to. */
   readonly shareUrl: string

@@ -6,6 +6,7 @@ import { staticCredentials } from './auth/credentials.js'
 import { contextFactory } from './context-factory.js'
 import { withCors } from './cors/with-cors.js'
 import { neutralBrand } from './gateway/brand.js'
+import { bucketBirths } from './gateway/bucket-births.js'
 import { createGatewayPool } from './gateway/create-gateway.js'
 import { createHandle } from './handle.js'
 import { openJobs } from './jobs/open-jobs.js'
@@ -30,6 +31,7 @@ import { addressing } from './request/addressing.js'
 import { gatewayLinks } from './share/gateway-links.js'
 import { shareAddress } from './share/share-address.js'
 import { createBucketSettings } from './state/bucket-settings.js'
+import { endUploads } from './state/end-uploads.js'
 import { openState } from './state/open-state.js'
 import type { State } from './state/state.js'
 import { MARKER_STAMP } from './store/describe.js'
@@ -53,7 +55,18 @@ export async function createProxy(options: ProxyOptions): Promise<S3Proxy> {
   const shareUrl = options.shareUrl === undefined ? undefined : shareAddress(options.shareUrl)
   const webhooks = joinWebhooks(options.webhooks ?? [])
   const state = options.state ?? (await openOwnState(options, log))
-  const settings = createBucketSettings(state)
+  const brand = { ...neutralBrand, ...options.gateway.brand }
+  const pool = createGatewayPool({
+    url: options.gateway.url,
+    brand,
+    timeoutMs: options.gateway.timeoutMs,
+    log,
+    isMarker: async (bucket, prefixes) =>
+      (await state.objects.getMany(bucket, prefixes)).map((record) => record?.stamp === MARKER_STAMP),
+  })
+  const now = options.now ?? Date.now
+  const births = bucketBirths(pool.for(options.gateway.account), now)
+  const settings = createBucketSettings(state, births)
   let rows: OperationTable['rows'] = []
   const core: Plugin[] = [
     s3Plugin,
@@ -69,27 +82,19 @@ export async function createProxy(options: ProxyOptions): Promise<S3Proxy> {
       firstRetryMs: options.notificationRetryMs,
     }),
   ]
-  const releaseState = async () => {
+  const release = async () => {
+    await pool.close()
     if (!options.state) await state.close()
   }
   const { plugins, table, storageClasses, outputMetadata } = await combine(core, options.plugins ?? [], limits).catch(
     async (error) => {
-      await releaseState()
+      await release()
       throw error
     },
   )
   rows = table.rows
-  const brand = { ...neutralBrand, ...options.gateway.brand }
   const credentials =
     typeof options.identities === 'function' ? options.identities : staticCredentials(options.identities)
-  const pool = createGatewayPool({
-    url: options.gateway.url,
-    brand,
-    timeoutMs: options.gateway.timeoutMs,
-    log,
-    isMarker: async (bucket, prefixes) =>
-      (await state.objects.getMany(bucket, prefixes)).map((record) => record?.stamp === MARKER_STAMP),
-  })
   const hooks = combineHooks(plugins, log, limits.hookDeadlineMs)
   let closing = false
   const authentication = {
@@ -99,7 +104,7 @@ export async function createProxy(options: ProxyOptions): Promise<S3Proxy> {
     sessionToken: options.sessionToken,
   }
   const jobs = await openJobs({ state, log, contextOf, expiryMs: options.jobExpiryMs }).catch(async (error) => {
-    await releaseState()
+    await release()
     throw error
   })
   const contexts = contextFactory({
@@ -108,6 +113,7 @@ export async function createProxy(options: ProxyOptions): Promise<S3Proxy> {
     shared: {
       state,
       settings,
+      births,
       region,
       shareUrl: shareUrl ?? options.gateway.url,
       limits,
@@ -132,10 +138,9 @@ export async function createProxy(options: ProxyOptions): Promise<S3Proxy> {
   const stop = async () => {
     closing = true
     stopSweeping()
-    await pool.close()
-    await releaseState()
+    await release()
   }
-  const host = { state, settings, own: contexts.ownContext, now: options.now ?? Date.now }
+  const host = { state, settings, own: contexts.ownContext, now }
   for (const kind of plugins.flatMap((plugin) => plugin.jobs ?? [])) jobs.register(kind)
   const stopPlugins = await startPlugins(plugins, host, log).catch(async (error) => {
     await stop()
@@ -150,7 +155,7 @@ export async function createProxy(options: ProxyOptions): Promise<S3Proxy> {
     storageClasses,
     hooks,
     log,
-    now: options.now ?? Date.now,
+    now,
     intervalMs: options.lifecycleIntervalMs ?? HOUR_MS,
   })
 
@@ -174,7 +179,10 @@ export async function createProxy(options: ProxyOptions): Promise<S3Proxy> {
         addressing: hosts,
         limits,
         gateway: contexts.own,
-        settings,
+        async forget(bucket) {
+          await settings.clear(bucket)
+          await endUploads(state.uploads, bucket, Date.now())
+        },
         onChange: () => pool.forget(),
         onDone,
         log,

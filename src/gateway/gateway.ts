@@ -3,7 +3,7 @@ import type { ByteSink } from '../request/body.js'
 /** A bucket as web.ListBuckets tells it. */
 export interface GatewayBucket {
   readonly name: string
-  /** RFC 3339. Moves with the bucket's content on legacy gateways. */
+  /** RFC 3339. Moves with the bucket's content on legacy gateways: see GatewayFeatures.fixedBuckets. */
   readonly creationDate: string
 }
 
@@ -120,6 +120,8 @@ export interface GatewayFeatures {
   readonly exactRemove: boolean
   /** Any UTF-8 key up to 1024 bytes can be stored. */
   readonly anyKey: boolean
+  /** web.ListBuckets tells when a bucket was made, to the nanosecond in UTC, and goes on telling that whatever becomes of what is in it. */
+  readonly fixedBuckets: boolean
   /** Making a deal takes a client token, by which a repeated request is known, also when its object has gone since; its progress can be asked for. */
   readonly dealTokens: boolean
   /** The state of a deal can be asked for. */

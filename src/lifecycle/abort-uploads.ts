@@ -17,8 +17,9 @@ export async function abortUploads(
       ({ filter, abortDays = Number.POSITIVE_INFINITY }) =>
         key.startsWith(filter.prefix ?? '') && dueAfter(initiated, abortDays) <= parts.now(),
     )
-  for (const upload of await parts.state.uploads.list(bucket)) {
-    if (!due(upload)) continue
+  const given = (await parts.state.uploads.list(bucket)).filter(due)
+  if (given.length === 0 || !(await parts.isMeant())) return
+  for (const upload of given) {
     if (await parts.ended()) return
     try {
       if (await abort(parts, upload.uploadId)) tally.aborted++

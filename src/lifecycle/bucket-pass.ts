@@ -23,6 +23,8 @@ export interface PassParts {
   readonly now: () => number
   /** True when the pass must not go on: the server stops, or the rules are no longer those. */
   readonly ended: () => Promise<boolean>
+  /** Asks the gateway: false when this is no longer the bucket that the rules were made for. Asked once for what was listed before, not for each object. */
+  readonly isMeant: () => Promise<boolean>
 }
 
 /** What a pass over one bucket did. */
@@ -63,7 +65,7 @@ export async function passBucket(
       const page = await parts.store.list(bucket, { prefix, delimiter: '', after, limit: PAGE })
       const objects = page.entries.filter((entry): entry is Listed => entry.kind === 'object')
       tally.scanned += objects.length
-      await actOnPage(parts, bucket, configuration, objects, tally)
+      if (!(await actOnPage(parts, bucket, configuration, objects, tally))) return tally
       const last = objects.at(-1)
       if (!page.truncated || !last) break
       after = last.key
@@ -73,13 +75,14 @@ export async function passBucket(
   return tally
 }
 
+/** Resolves false when this is not the bucket that the rules were made for. */
 async function actOnPage(
   parts: PassParts,
   bucket: string,
   configuration: LifecycleConfiguration,
   listed: readonly Listed[],
   tally: Tally,
-): Promise<void> {
+): Promise<boolean> {
   const act = actionFor(parts, configuration)
   const possible = listed.filter((entry) => act({ ...candidate(entry), tags: undefined }) !== undefined)
   const tags = asksForTags(configuration) ? await tagsOf(parts, bucket, possible) : possible.map(() => undefined)
@@ -87,6 +90,9 @@ async function actOnPage(
     const action = act({ ...candidate(entry), tags: tags[i] })
     return action === undefined ? [] : [{ entry, action }]
   })
+  if (due.length === 0) return true
+  // What was listed before this is of that very bucket, and each removal makes sure that it is still the object that was listed.
+  if (!(await parts.isMeant())) return false
   await inOrder(due, CONCURRENCY, async ({ entry, action }) => {
     if (tally.failed >= MAX_FAILURES || (await parts.ended())) return
     try {
@@ -97,6 +103,7 @@ async function actOnPage(
       parts.log.warn({ err, bucket, key: entry.key }, 'a lifecycle rule could not be carried out on an object')
     }
   })
+  return true
 }
 
 type Action = 'expire' | { readonly storageClass: string }

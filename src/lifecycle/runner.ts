@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { S3Error } from '../errors/s3-error.js'
 import type { BucketSettings } from '../state/bucket-settings.js'
 import { takeClaim } from '../state/claim.js'
 import type { State } from '../state/state.js'
@@ -6,7 +7,7 @@ import { type PassParts, passBucket } from './bucket-pass.js'
 import type { LifecycleConfiguration } from './configuration.js'
 import { DAY_MS } from './rules.js'
 
-export interface LifecycleOptions extends Omit<PassParts, 'ended' | 'state'> {
+export interface LifecycleOptions extends Omit<PassParts, 'ended' | 'isMeant' | 'state'> {
   readonly state: State
   readonly settings: BucketSettings
   /** How often to look for buckets whose day's work is not done; 0 for never. */
@@ -48,10 +49,10 @@ export function startLifecycle(options: LifecycleOptions): Lifecycle {
     const mayGoOn = () => !stopped && claim.held()
     try {
       const seen = new Set<string>()
-      for await (const [bucket, configuration] of settings.buckets('lifecycle')) {
+      for await (const [bucket] of settings.buckets('lifecycle')) {
         if (!mayGoOn()) return
         seen.add(bucket)
-        await attempt(bucket, configuration, mayGoOn)
+        await attempt(bucket, mayGoOn)
       }
       for await (const [bucket] of passes.entries()) if (!seen.has(bucket)) await passes.delete(bucket)
     } finally {
@@ -59,26 +60,43 @@ export function startLifecycle(options: LifecycleOptions): Lifecycle {
     }
   }
 
-  async function attempt(bucket: string, configuration: LifecycleConfiguration, mayGoOn: () => boolean): Promise<void> {
-    const rules = fingerprint(configuration)
+  async function attempt(bucket: string, mayGoOn: () => boolean): Promise<void> {
     const day = Math.floor(now() / DAY_MS)
     try {
+      const configuration = await settings.get(bucket, 'lifecycle')
+      if (!configuration) return
+      const rules = fingerprint(configuration)
       const done = await passes.get(bucket)
       if (done?.rules === rules && done.day >= day) return
       if (await pass(bucket, configuration, mayGoOn)) await passes.set(bucket, { day, rules })
     } catch (err) {
+      if (err instanceof S3Error && err.code === 'NoSuchBucket' && (await forgetGone(bucket))) return
       log.error({ err, bucket }, 'the lifecycle rules of a bucket could not be carried out; they will be tried again')
+    }
+  }
+
+  /**
+   * The bucket of these rules is found gone. Where a bucket that is made again in its place could not be told from it, they end here. Resolves true when there is no more
+   * to be said.
+   */
+  async function forgetGone(bucket: string): Promise<boolean> {
+    try {
+      if (await settings.isBound(bucket)) return true
+      await settings.delete(bucket, 'lifecycle')
+      log.warn({ bucket }, 'the lifecycle rules of a bucket that is gone were removed')
+      return true
+    } catch {
+      return false
     }
   }
 
   /** Resolves true when nothing is left to do today. */
   async function pass(bucket: string, configuration: LifecycleConfiguration, mayGoOn: () => boolean): Promise<boolean> {
     const rules = fingerprint(configuration)
-    const ended = async () => {
-      const present = mayGoOn() ? await settings.get(bucket, 'lifecycle') : undefined
-      return !present || fingerprint(present) !== rules
-    }
-    const tally = await passBucket({ ...options, ended }, bucket, configuration)
+    const isSame = (present: LifecycleConfiguration | undefined) => !!present && fingerprint(present) === rules
+    const ended = async () => !mayGoOn() || !isSame(await settings.get(bucket, 'lifecycle'))
+    const isMeant = async () => isSame(await settings.confirmed(bucket, 'lifecycle'))
+    const tally = await passBucket({ ...options, ended, isMeant }, bucket, configuration)
     const { expired, transitioned, aborted, failed, complete } = tally
     const level = failed > 0 ? 'warn' : expired + transitioned + aborted > 0 || !complete ? 'info' : 'debug'
     log[level]({ bucket, lifecycle: tally }, 'lifecycle rules carried out')

@@ -1,5 +1,4 @@
 import type { Gateway } from '../gateway/gateway.js'
-import type { BucketSettings } from '../state/bucket-settings.js'
 
 /** Calls that only look; what is not known may write. */
 const READS = new Set([
@@ -37,16 +36,17 @@ export function mayChange({ method }: RpcCall): boolean {
 }
 
 /**
- * Settings that a bucket of this name has left behind must not become those of the one that is about to be made. Throws S3Error when that cannot be made sure of: the
- * bucket must not be made then.
+ * What a bucket of this name has left behind must not become that of the one that is about to be made. Throws S3Error when that cannot be made sure of: the bucket
+ * must not be made then.
+ * @param forget removes what is kept for a bucket that there is no more
  */
-export async function forgetSettings(
+export async function forgetFormer(
   { method, bucket }: RpcCall,
   gateway: Pick<Gateway, 'bucketExists'>,
-  settings: Pick<BucketSettings, 'clear'>,
+  forget: (bucket: string) => Promise<void>,
 ): Promise<void> {
   if (method !== 'web.MakeBucket' || bucket === undefined) return
-  if (!(await gateway.bucketExists(bucket))) await settings.clear(bucket)
+  if (!(await gateway.bucketExists(bucket))) await forget(bucket)
 }
 
 /** Gateways in Go take the names of members in any case: https://pkg.go.dev/encoding/json#Unmarshal */

@@ -7,8 +7,7 @@ import type { Logger } from '../log.js'
 import type { Addressing } from '../request/addressing.js'
 import { sayContinue } from '../response/say-continue.js'
 import { send } from '../response/send.js'
-import type { BucketSettings } from '../state/bucket-settings.js'
-import { forgetSettings, mayChange, type RpcCall, readCall } from './changes.js'
+import { forgetFormer, mayChange, type RpcCall, readCall } from './changes.js'
 import { type Claim, claimOf } from './claim.js'
 import { createForwarder } from './forward.js'
 import { readBody } from './read-body.js'
@@ -30,7 +29,8 @@ export interface PassthroughOptions {
   readonly limits: Pick<Limits, 'bodyIdleMs'>
   /** The gateway as the proxy's own account sees it. */
   readonly gateway: Pick<Gateway, 'bucketExists'>
-  readonly settings: Pick<BucketSettings, 'clear'>
+  /** Removes what is kept for a bucket that there is no more. */
+  readonly forget: (bucket: string) => Promise<void>
   /** Somebody may have changed something. Called before he is told that it is done. */
   readonly onChange: () => void
   readonly onDone: (entry: AccessEntry) => void
@@ -99,7 +99,7 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
     const exchange = exchanges.get(outgoing)
     if (exchange && incoming.method === 'POST') {
       exchange.call = readCall(body)
-      await forgetSettings(exchange.call, options.gateway, options.settings)
+      await forgetFormer(exchange.call, options.gateway, options.forget)
     }
     forwarder.forward({ incoming, target: claim.target, body }, outgoing)
     return undefined

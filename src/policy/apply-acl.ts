@@ -47,7 +47,7 @@ export async function requireAclTrue(
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-control-block-public-access.html#access-control-block-public-access-options */
 async function refuseBlocked(context: Context, bucket: string, asked: PublicGrants): Promise<void> {
   if (!asked.READ && !asked.WRITE) return
-  const block = await context.settings.get(bucket, 'publicAccessBlock')
+  const block = await context.settings.confirmed(bucket, 'publicAccessBlock')
   if (!block?.BlockPublicAcls) return
   throw new S3Error('AccessDenied', {
     message: "The bucket's public access block has BlockPublicAcls: public ACLs are refused.",

@@ -23,7 +23,7 @@ export async function readPolicy(context: Context, bucket: string): Promise<stri
     await requireBucket(context, bucket)
     return undefined
   }
-  const record = await context.settings.get(bucket, 'policy')
+  const record = await context.settings.confirmed(bucket, 'policy')
   return record && isSame(record.entries, entries) ? record.document : fromEntries(entries, bucket)
 }
 

@@ -27,7 +27,7 @@ export async function refuseRestricted(
  * gateway itself would serve everybody what the policy grants, past this server.
  */
 export async function requirePolicyAllowed(settings: BucketSettings, bucket: string): Promise<void> {
-  const block = await settings.get(bucket, 'publicAccessBlock')
+  const block = await settings.confirmed(bucket, 'publicAccessBlock')
   for (const name of ['BlockPublicPolicy', 'RestrictPublicBuckets'] as const) {
     if (!block?.[name]) continue
     throw new S3Error('AccessDenied', {

@@ -60,6 +60,8 @@ export interface ObjectRecords {
 export interface UploadRecord {
   readonly uploadId: string
   readonly bucket: string
+  /** When the bucket was made, where the gateway tells: another bucket of its name is not the one to complete it in. */
+  readonly birth?: string
   readonly key: string
   /** Milliseconds since 1970. */
   readonly initiated: number

@@ -245,6 +245,7 @@ t.test('features are those the gateway advertises, none if it knows no such thin
     objectHead: true,
     exactRemove: true,
     anyKey: true,
+    fixedBuckets: false,
     dealTokens: true,
     dealStatus: true,
     dealProviders: true,

@@ -17,6 +17,7 @@ import {
 import t from 'tap'
 import { DAY_MS, dueAfter } from '../../src/lifecycle/rules.js'
 import { putBucketLifecycleConfiguration } from '../../src/operations/bucket/put-bucket-lifecycle-configuration.js'
+import { GatewayUser } from '../support/gateway-user.js'
 import { type InProcess, modes, startInProcess, until } from '../support/kept-proxy.js'
 
 const Bucket = 'bucket'
@@ -228,4 +229,38 @@ t.test('rules for a bucket that the server’s own account does not see are refu
     settings: { set: async () => t.fail('they were kept') },
   }
   await t.rejects(putBucketLifecycleConfiguration.run(request as never, context as never), { code: 'NotImplemented' })
+})
+
+t.test('a bucket that somebody has deleted and made again keeps its data', async (t) => {
+  let now = Date.now()
+  const server = await startInProcess(t, 'none', { now: () => now, lifecycleIntervalMs: 20 })
+  const { s3 } = server
+  const other = new GatewayUser(server.gateway)
+  await other.login()
+  const rule: LifecycleRule = {
+    ID: 'all',
+    Filter: { Prefix: '' },
+    Status: 'Enabled',
+    Expiration: { Date: new Date('2020-01-01') },
+    AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 },
+  }
+  for (const name of [Bucket, 'control']) {
+    await s3.send(new CreateBucketCommand({ Bucket: name }))
+    await setRules(s3, [rule], name)
+  }
+  await other.remake(Bucket)
+  await s3.send(new PutObjectCommand({ Bucket, Key: 'new', Body: 'x' }))
+  // Twice: when what the first turn was to do is done, the second has gone over everything.
+  for (const Key of ['first', 'second']) {
+    await s3.send(new PutObjectCommand({ Bucket: 'control', Key, Body: 'x' }))
+    now += DAY_MS
+    await until(`${Key} is gone`, async () => {
+      const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket: 'control' }))
+      return Contents.length === 0
+    })
+  }
+  t.same(await keys(s3), ['new'])
+  t.equal((await s3.send(new HeadObjectCommand({ Bucket, Key: 'new' }))).Expiration, undefined)
+  await setRules(s3, [rule])
+  await until('its own rules are carried out', async () => (await keys(s3)).length === 0)
 })

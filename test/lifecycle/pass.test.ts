@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { S3Error } from '../../src/errors/s3-error.js'
 import { type PassParts, passBucket } from '../../src/lifecycle/bucket-pass.js'
 import type { LifecycleConfiguration, LifecycleRule } from '../../src/lifecycle/configuration.js'
 import { DAY_MS } from '../../src/lifecycle/rules.js'
@@ -9,6 +10,7 @@ import { createBucketSettings } from '../../src/state/bucket-settings.js'
 import { openState } from '../../src/state/open-state.js'
 import type { Archive, Tag } from '../../src/state/state.js'
 import type { Store, StoredObject, StorePage } from '../../src/store/store.js'
+import { birthsOf } from '../support/bucket-births.js'
 import { keptLog } from '../support/kept-proxy.js'
 
 const NOW = Date.UTC(2030, 5, 15, 12)
@@ -75,6 +77,7 @@ async function fixture(t: Test, objects: Record<string, Partial<Held>>) {
     log,
     now: () => NOW,
     ended: async () => false,
+    isMeant: async () => true,
   }
   return { parts, state, held, seen, lines, log }
 }
@@ -252,7 +255,7 @@ t.test('uploads are aborted', async (t) => {
 t.test('the runner does a day’s work once, and again when the rules change or something failed', async (t) => {
   const { parts, state, seen, held, log } = await fixture(t, { a: {} })
   let now = NOW
-  const settings = createBucketSettings(state)
+  const settings = createBucketSettings(state, birthsOf())
   await settings.set('b', 'lifecycle', rules(rule({})))
   const runner = startLifecycle({ ...parts, state, settings, log, now: () => now, intervalMs: 0 })
   t.equal(seen.lists, 0, 'an interval of 0 starts nothing by itself')
@@ -295,7 +298,7 @@ t.test('rules that are taken away stop the pass', async (t) => {
     t,
     Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`${i}`, {}])),
   )
-  const settings = createBucketSettings(state)
+  const settings = createBucketSettings(state, birthsOf())
   await settings.set('b', 'lifecycle', rules(rule({})))
   const runner = startLifecycle({ ...parts, state, settings, log, now: () => NOW, intervalMs: 0 })
   let deleted: Promise<void> | undefined
@@ -309,4 +312,54 @@ t.test('rules that are taken away stop the pass', async (t) => {
   })
   await runner.run()
   t.ok(seen.removed.length < 10, `${seen.removed.length} of 100`)
+})
+
+t.test('nothing is done in a bucket that was made again, and everything in one that was not', async (t) => {
+  const { parts, state, seen, log } = await fixture(t, { a: {}, b: {} })
+  const births = new Map([['b', '2026-01-01T00:00:00.000000001Z']])
+  const settings = createBucketSettings(state, birthsOf(births))
+  const aborting = rule({}, { abortDays: 7 })
+  await settings.set('b', 'lifecycle', rules(aborting))
+  await state.uploads.create({
+    uploadId: 'an-upload-of-the-new-one',
+    bucket: 'b',
+    key: 'k',
+    initiated: NOW - 9 * DAY_MS,
+    accessKeyId: 'me',
+    contentType: undefined,
+    headers: {},
+    metadata: {},
+  })
+  births.set('b', '2026-01-01T00:00:00.000000002Z')
+  // The hot path may not have heard of it yet.
+  const late = { ...settings, get: async () => rules(aborting) as never }
+  const runner = startLifecycle({ ...parts, state, settings: late, log, now: () => NOW, intervalMs: 0 })
+  await runner.run()
+  t.ok(seen.lists > 0)
+  t.same(seen.removed, [])
+  t.equal((await state.uploads.list('b')).length, 1)
+  births.set('b', '2026-01-01T00:00:00.000000001Z')
+  await runner.run()
+  t.same(seen.removed.sort(), ['a', 'b'])
+  t.equal((await state.uploads.list('b')).length, 0)
+})
+
+t.test('rules of a bucket that is gone end where one made again could not be told from it', async (t) => {
+  const { parts, state, log } = await fixture(t, { a: {} })
+  Object.assign(parts.store, {
+    list: async () => {
+      throw new S3Error('NoSuchBucket')
+    },
+  })
+  for (const birth of [undefined, '2026-01-01T00:00:00.000000001Z']) {
+    const births = new Map(birth === undefined ? [] : [['b', birth]])
+    const settings = createBucketSettings(state, birthsOf(births))
+    await settings.set('b', 'tagging', [{ key: 'a', value: 'b' }])
+    await settings.set('b', 'lifecycle', rules(rule({})))
+    births.clear()
+    const runner = startLifecycle({ ...parts, state, settings, log, now: () => NOW, intervalMs: 0 })
+    await runner.run()
+    t.equal((await settings.get('b', 'lifecycle')) !== undefined, birth !== undefined)
+    t.ok(await settings.get('b', 'tagging'), 'what destroys nothing stays')
+  }
 })

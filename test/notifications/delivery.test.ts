@@ -10,6 +10,7 @@ import type { ObjectEvent } from '../../src/registry/hooks.js'
 import { createBucketSettings } from '../../src/state/bucket-settings.js'
 import { openState } from '../../src/state/open-state.js'
 import type { State } from '../../src/state/state.js'
+import { birthsOf } from '../support/bucket-births.js'
 import { keptLog, until } from '../support/kept-proxy.js'
 import { WebhookReceiver } from '../support/webhook-receiver.js'
 
@@ -190,7 +191,7 @@ t.test('of two proxies on one state one delivers for both, and the other when it
   const { log, lines } = keptLog()
   const own = await stateOf(t)
   const state: State = Object.assign(Object.create(own), { shared: true })
-  const settings = createBucketSettings(state)
+  const settings = createBucketSettings(state, birthsOf())
   const rules = [{ id: 'r', kind: 'Queue', webhook: 'hook', events: ['s3:ObjectCreated:*'], suffix: '.jpg' }] as const
   await settings.set('b', 'notifications', { owner: 'o', rules })
   const client = clientOf(t, { hook: { url: receiver.url } })

@@ -44,7 +44,7 @@ async function start(t: Test, gateway: RequestListener, more: Partial<Passthroug
     addressing: addressing(['s3.test'], false),
     limits: { bodyIdleMs: 5000 },
     gateway: { bucketExists: async () => true },
-    settings: { clear: async () => {} },
+    forget: async () => {},
     onChange: () => {
       changes++
     },
@@ -279,14 +279,12 @@ t.test('calls that may change something are noted before their caller hears of t
 t.test('a bucket that is made inherits no settings, or is not made', async (t) => {
   const cleared: string[] = []
   const seen: string[] = []
-  const settings = {
-    async clear(bucket: string) {
-      if (bucket === 'broken') throw new Error('no state')
-      cleared.push(bucket)
-    },
+  const forget = async (bucket: string) => {
+    if (bucket === 'broken') throw new Error('no state')
+    cleared.push(bucket)
   }
   const gateway = { bucketExists: async (bucket: string) => bucket === 'there' }
-  const { port } = await start(t, echo(seen), { gateway, settings })
+  const { port } = await start(t, echo(seen), { gateway, forget })
   const make = (params: unknown) =>
     ask(port, '/gateway/webrpc', { method: 'POST', body: JSON.stringify({ method: 'web.MakeBucket', params }) })
   await make({ bucketName: 'fresh' })

@@ -1,75 +1,30 @@
 import t, { type Test } from 'tap'
 import { bytes, md5, sha256 } from '../harness/content.js'
-import { type Dealgate, type GatewayAddress, modes, startDealgate, startGateway } from '../harness/dealgate.js'
+import { type Dealgate, type Mode, modes, startDealgate, startGateway } from '../harness/dealgate.js'
 import { send, targetOf } from '../harness/sign.js'
+import { GatewayUser } from '../support/gateway-user.js'
 
 /** DESIGN section 4, promise 5: what changed behind the proxy's back never shows an old ETag, type or metadata. */
-
-const USER_AGENT = 'Mozilla/5.0 (test)'
-
-/** Somebody who uses the gateway without the proxy. */
-class Other {
-  readonly #gateway: GatewayAddress
-  #token = ''
-
-  constructor(gateway: GatewayAddress) {
-    this.#gateway = gateway
-  }
-
-  async call(method: string, params: object): Promise<Record<string, unknown>> {
-    const response = await fetch(`${this.#gateway.url}/gateway/webrpc`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...this.#headers() },
-      body: JSON.stringify({ id: 1, jsonrpc: '2.0', method, params }),
-    })
-    const { result, error } = (await response.json()) as {
-      result?: Record<string, unknown>
-      error?: { message: string }
-    }
-    if (!result) throw new Error(`${method}: ${error?.message}`)
-    return result
-  }
-
-  async login(): Promise<void> {
-    const { accessKey: username, secretKey: password } = this.#gateway
-    this.#token = String((await this.call('web.Login', { username, password })).token)
-  }
-
-  async put(bucket: string, key: string, body: Buffer, headers: Record<string, string> = {}): Promise<void> {
-    const response = await fetch(`${this.#gateway.url}/gateway/upload/${bucket}/${key}`, {
-      method: 'PUT',
-      headers: { ...this.#headers(), ...headers },
-      body,
-    })
-    if (response.status !== 200) throw new Error(`upload: ${response.status} ${await response.text()}`)
-  }
-
-  remove(bucket: string, key: string): Promise<unknown> {
-    return this.call('web.RemoveObject', { bucketName: bucket, objects: [key] })
-  }
-
-  #headers(): Record<string, string> {
-    return { 'user-agent': USER_AGENT, ...(this.#token === '' ? {} : { authorization: `Bearer ${this.#token}` }) }
-  }
-}
 
 for (const mode of modes) {
   t.test(mode, async (t) => {
     const gateway = await startGateway(t, mode)
     const server = await startDealgate(t, { mode, gateway })
-    const other = new Other(gateway)
+    const other = new GatewayUser(gateway)
     await other.login()
     t.equal((await send(server, { method: 'PUT', target: '/shared' })).status, 200)
     await t.test('overwritten', (t) => overwritten(t, server, other))
     await t.test('removed and made again', (t) => removed(t, server, other))
     await t.test('put there', (t) => put(t, server, other))
     await t.test('a bucket', (t) => bucket(t, server, other))
+    await t.test('a bucket that is made again', (t) => remade(t, server, other, mode))
+    await t.test('an upload to a bucket that is deleted', (t) => deletedUnderUpload(t, server, other, mode))
   })
 }
 
 const old = { 'content-type': 'x/old', 'cache-control': 'max-age=1', 'x-amz-meta-age': 'old' }
 
-async function overwritten(t: Test, server: Dealgate, other: Other): Promise<void> {
+async function overwritten(t: Test, server: Dealgate, other: GatewayUser): Promise<void> {
   const target = targetOf('shared', 'overwritten')
   // The same size each time: only the bytes differ.
   for (let round = 0; round < 5; round++) {
@@ -99,7 +54,7 @@ async function overwritten(t: Test, server: Dealgate, other: Other): Promise<voi
   }
 }
 
-async function removed(t: Test, server: Dealgate, other: Other): Promise<void> {
+async function removed(t: Test, server: Dealgate, other: GatewayUser): Promise<void> {
   const target = targetOf('shared', 'removed')
   const body = bytes('removed', 500)
   await send(server, { method: 'PUT', target, body, headers: old })
@@ -114,7 +69,7 @@ async function removed(t: Test, server: Dealgate, other: Other): Promise<void> {
   t.equal((await send(server, { method: 'PUT', target, body, headers: { 'if-none-match': '*' } })).status, 412)
 }
 
-async function put(t: Test, server: Dealgate, other: Other): Promise<void> {
+async function put(t: Test, server: Dealgate, other: GatewayUser): Promise<void> {
   const target = targetOf('shared', 'folder/theirs')
   const body = bytes('theirs', 70_000)
   await other.put('shared', 'folder/theirs', body, { 'content-type': 'x/theirs', 'x-cloud-meta-color': 'red' })
@@ -129,13 +84,90 @@ async function put(t: Test, server: Dealgate, other: Other): Promise<void> {
   t.match(copied.headers, { 'content-type': 'x/theirs', 'x-amz-meta-color': 'red' })
 }
 
-async function bucket(t: Test, server: Dealgate, other: Other): Promise<void> {
+async function bucket(t: Test, server: Dealgate, other: GatewayUser): Promise<void> {
   await other.call('web.MakeBucket', { bucketName: 'theirs' })
   t.equal((await send(server, { method: 'HEAD', target: '/theirs' })).status, 200)
   t.match((await send(server, { method: 'GET', target: '/' })).body.toString(), '<Name>theirs</Name>')
   await other.call('web.DeleteBucket', { bucketName: 'theirs' })
   t.equal((await send(server, { method: 'HEAD', target: '/theirs' })).status, 404)
   t.equal((await send(server, { method: 'PUT', target: '/theirs/x', body: Buffer.from('x') })).code, 'NoSuchBucket')
+}
+
+const CORS =
+  '<CORSConfiguration><CORSRule><AllowedMethod>GET</AllowedMethod><AllowedOrigin>*</AllowedOrigin></CORSRule></CORSConfiguration>'
+const TAGS = '<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>'
+const BLOCK =
+  '<PublicAccessBlockConfiguration><BlockPublicPolicy>true</BlockPublicPolicy></PublicAccessBlockConfiguration>'
+const RULES =
+  '<LifecycleConfiguration><Rule><ID>r</ID><Filter/><Status>Enabled</Status><Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>'
+
+/** A gateway whose dates move cannot tell a bucket from one that was made again. */
+async function remade(t: Test, server: Dealgate, other: GatewayUser, mode: Mode): Promise<void> {
+  await other.call('web.MakeBucket', { bucketName: 'again' })
+  const settings = Object.entries({ cors: CORS, tagging: TAGS, publicAccessBlock: BLOCK, lifecycle: RULES })
+  for (const [name, body] of settings) {
+    const put = await send(server, { method: 'PUT', target: `/again?${name}`, body: Buffer.from(body) })
+    t.ok(put.status < 300, `${name}: ${put.status} ${put.body}`)
+  }
+  const shown = async (): Promise<string[]> => {
+    const found: string[] = []
+    for (const [name] of settings)
+      if ((await send(server, { method: 'GET', target: `/again?${name}` })).status === 200) found.push(name)
+    return found
+  }
+  await other.put('again', 'theirs', bytes('theirs', 10))
+  t.equal((await shown()).length, 4)
+  await other.remake('again')
+  const rest = mode === 'full' ? [] : settings.map(([name]) => name)
+  t.same(await shown(), rest)
+  await send(server, { method: 'PUT', target: '/again?tagging', body: Buffer.from(TAGS) })
+  t.same(await shown(), mode === 'full' ? ['tagging'] : rest)
+  await other.call('web.DeleteBucket', { bucketName: 'again' })
+  t.equal((await send(server, { method: 'PUT', target: '/again' })).status, 200)
+  t.same(await shown(), [], 'one that is made here begins with nothing')
+}
+
+async function begun(server: Dealgate): Promise<string> {
+  const answer = await send(server, { method: 'POST', target: '/uploads/k?uploads' })
+  const id = /<UploadId>(.*)<\/UploadId>/.exec(answer.body.toString())?.[1] ?? ''
+  const part = await send(server, { method: 'PUT', target: `/uploads/k?partNumber=1&uploadId=${id}`, body: CONTENT })
+  if (part.status !== 200) throw new Error(`UploadPart: ${part.status}`)
+  return id
+}
+
+const CONTENT = Buffer.from('of the old bucket')
+
+async function deletedUnderUpload(t: Test, server: Dealgate, other: GatewayUser, mode: Mode): Promise<void> {
+  const etag = md5(CONTENT)
+  const part = `<Part><PartNumber>1</PartNumber><ETag>${etag}</ETag></Part>`
+  const body = Buffer.from(`<CompleteMultipartUpload>${part}</CompleteMultipartUpload>`)
+  const complete = (id: string) => send(server, { method: 'POST', target: `/uploads/k?uploadId=${id}`, body })
+  const uploads = async () =>
+    (await send(server, { method: 'GET', target: '/uploads?uploads' })).body.toString().split('<Upload>').length - 1
+  const make = async () => t.equal((await send(server, { method: 'PUT', target: '/uploads' })).status, 200)
+
+  await make()
+  const one = await begun(server)
+  t.equal((await send(server, { method: 'DELETE', target: '/uploads' })).status, 204, 'as S3 allows it')
+  await make()
+  t.equal(await uploads(), 0)
+  t.equal((await complete(one)).code, 'NoSuchUpload', 'deleted here')
+
+  const two = await begun(server)
+  await other.call('web.DeleteBucket', { bucketName: 'uploads' })
+  await make()
+  t.equal(await uploads(), 0)
+  t.equal((await complete(two)).code, 'NoSuchUpload', 'deleted there and made here')
+
+  const three = await begun(server)
+  await other.remake('uploads')
+  if (mode === 'full') {
+    t.equal(await uploads(), 0)
+    t.equal((await complete(three)).code, 'NoSuchUpload', 'made again there')
+    t.equal((await send(server, { method: 'HEAD', target: '/uploads/k' })).status, 404)
+  }
+  const four = await begun(server)
+  t.equal((await complete(four)).status, 200, 'and one of the new bucket is completed')
 }
 
 /** '' when the key is not listed. */

@@ -343,6 +343,7 @@ t.test('as public gateways are', async (t) => {
     'object-head',
     'exact-remove',
     'any-key',
+    'fixed-creation-date',
   ])
   for (const path of ['dealprogress/x', 'dealstatus/x', 'providers']) t.equal((await client.send(path)).status, 404)
   for (const path of ['evict/bucket/a', 'network/control']) t.equal((await client.send(path, '{}')).status, 404)

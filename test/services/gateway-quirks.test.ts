@@ -17,7 +17,7 @@ async function fill(client: Client, ...keys: string[]): Promise<void> {
 }
 
 /** Features that these quirks leave alone. */
-const ABOUT_DEALS = ['deal-tokens', 'deal-status', 'deal-providers', 'deal-eviction']
+const OTHERS = ['deal-tokens', 'deal-status', 'deal-providers', 'deal-eviction', 'fixed-creation-date']
 
 const isConsolePage = { status: 200, headers: { 'content-type': /^text\/html/ } }
 
@@ -37,7 +37,7 @@ t.test('one-level-listing', async (t) => {
     ['a/', 'b', 'c'],
   )
   t.notOk('isTruncated' in level)
-  t.same(await features(client), ['object-head', 'exact-remove', 'any-key', ...ABOUT_DEALS])
+  t.same(await features(client), ['object-head', 'exact-remove', 'any-key', ...OTHERS])
 })
 
 t.test('unsorted-listing', async (t) => {
@@ -53,7 +53,7 @@ t.test('unsorted-listing', async (t) => {
   const names = await client.names('bucket')
   t.same(names.slice(997, 1001), ['k1995', 'a/', 'c/', 'k1996'], 'in every thousand')
   t.same(names.slice(-2), ['zz', 'z/'])
-  t.same(await features(client), ['object-head', 'exact-remove', 'any-key', ...ABOUT_DEALS])
+  t.same(await features(client), ['object-head', 'exact-remove', 'any-key', ...OTHERS])
 })
 
 t.test('null-arrays', async (t) => {
@@ -119,7 +119,7 @@ t.test('ignore-range', async (t) => {
       headers: { 'accept-ranges': 'bytes' },
     })
   }
-  t.same(await features(client), ['paged-listing', 'exact-remove', 'any-key', ...ABOUT_DEALS])
+  t.same(await features(client), ['paged-listing', 'exact-remove', 'any-key', ...OTHERS])
 })
 
 t.test('no-head', async (t) => {
@@ -127,7 +127,7 @@ t.test('no-head', async (t) => {
   await fill(client, 'key')
   t.match(await client.head('bucket', 'key'), isConsolePage)
   t.match(await client.head('bucket', 'missing'), isConsolePage)
-  t.same(await features(client), ['paged-listing', 'exact-remove', 'any-key', ...ABOUT_DEALS])
+  t.same(await features(client), ['paged-listing', 'exact-remove', 'any-key', ...OTHERS])
 })
 
 t.test('no-upload-etag', async (t) => {
@@ -137,7 +137,7 @@ t.test('no-upload-etag', async (t) => {
   const { headers } = await client.get('bucket', 'key')
   t.equal(headers.etag, '"9dd4e461268c8034f5c8564e155c67a6"', 'one given is ignored')
   t.notOk(Object.keys(headers).some((name) => name.startsWith('x-')))
-  t.same(await features(client), ['paged-listing', 'exact-remove', 'any-key', ...ABOUT_DEALS])
+  t.same(await features(client), ['paged-listing', 'exact-remove', 'any-key', ...OTHERS])
 })
 
 t.test('random-etags', async (t) => {
@@ -151,7 +151,7 @@ t.test('random-etags', async (t) => {
     etags.add(headers.etag)
   }
   t.equal(etags.size, 3)
-  t.same(await features(client), ['exact-remove', 'any-key', ...ABOUT_DEALS])
+  t.same(await features(client), ['exact-remove', 'any-key', ...OTHERS])
 })
 
 t.test('forced-disposition', async (t) => {
@@ -200,7 +200,7 @@ t.test('recursive-remove', async (t) => {
   t.same(await remove('a', 'd/', 'z'), ['dd', 'z'], 'a prefix ends the list')
   t.same(await remove('a', 'missing', 'z'), ['d/', 'd/1', 'd/e/2', 'dd', 'z'], 'so does a missing key')
   t.same(await remove(''), [], 'the empty name is the whole bucket')
-  t.same(await features(client), ['paged-listing', 'object-head', 'any-key', ...ABOUT_DEALS])
+  t.same(await features(client), ['paged-listing', 'object-head', 'any-key', ...OTHERS])
 })
 
 t.test('short-url-tokens', async (t) => {
@@ -261,7 +261,7 @@ t.test('strict-keys', async (t) => {
   })
   const { url } = await client.call('PresignedGet', { host: 'h', bucket: 'bucket', object: 'a//b/' })
   t.match(url, /^h\/bucket\/a\/b\?/, 'paths in links are cleaned')
-  t.same(await features(client), ['paged-listing', 'object-head', 'exact-remove', ...ABOUT_DEALS])
+  t.same(await features(client), ['paged-listing', 'object-head', 'exact-remove', ...OTHERS])
 })
 
 t.test('small-metadata', async (t) => {
@@ -310,6 +310,7 @@ t.test('moving-creation-date', async (t) => {
   t.notOk(await moves(), 'one of two gone')
   await client.call('RemoveObject', { bucketName: 'bucket', objects: ['d/b'] })
   t.ok(await moves(), 'the folder gone')
+  t.notOk((await features(client))?.includes('fixed-creation-date'))
 })
 
 t.test('all of them', async (t) => {

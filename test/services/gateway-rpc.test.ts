@@ -257,7 +257,7 @@ t.test('information', async (t) => {
     MinioUserInfo: { isIAMUser: false },
     MinioFeatures: [
       ...['paged-listing', 'object-head', 'exact-remove', 'any-key'],
-      ...['deal-tokens', 'deal-status', 'deal-providers', 'deal-eviction'],
+      ...['deal-tokens', 'deal-status', 'deal-providers', 'deal-eviction', 'fixed-creation-date'],
     ],
     uiVersion: /^\d{4}-/,
   })

@@ -2,6 +2,7 @@ import t from 'tap'
 import { createLogger } from '../../src/log.js'
 import { CACHED_MS, createBucketSettings } from '../../src/state/bucket-settings.js'
 import { openState } from '../../src/state/open-state.js'
+import { birthsOf } from '../support/bucket-births.js'
 
 const log = createLogger({ level: 'silent' })
 const tags = (value: string) => [{ key: 'team', value }]
@@ -16,8 +17,8 @@ t.test('settings of buckets', async (t) => {
   const data = t.testdir({})
   let time = 0
   const state = await openState({ data, log })
-  const here = createBucketSettings(state, () => time)
-  const elsewhere = createBucketSettings(state, () => time)
+  const here = createBucketSettings(state, birthsOf(), () => time)
+  const elsewhere = createBucketSettings(state, birthsOf(), () => time)
 
   t.equal(await here.get('photos', 'tagging'), undefined)
   await here.set('photos', 'tagging', tags('one'))
@@ -46,14 +47,14 @@ t.test('settings of buckets', async (t) => {
   await state.close()
   const again = await openState({ data, log })
   t.teardown(() => again.close())
-  t.same(await createBucketSettings(again).get('b1', 'tagging'), tags('b'), 'kept over a restart')
+  t.same(await createBucketSettings(again, birthsOf()).get('b1', 'tagging'), tags('b'), 'kept over a restart')
 })
 
 t.test('a failure is thrown, not remembered, and the next one tries again', async (t) => {
   const state = await openState({ data: t.testdir({}), log })
   t.teardown(() => state.close())
   let failing = true
-  const settings = createBucketSettings({
+  const guardedState = {
     locks: state.locks,
     records: <T>(name: string) => {
       const records = state.records<T>(name)
@@ -70,11 +71,57 @@ t.test('a failure is thrown, not remembered, and the next one tries again', asyn
         entries: () => records.entries(),
       }
     },
-  })
+  }
+  const settings = createBucketSettings(guardedState, birthsOf())
   await t.rejects(settings.get('photos', 'tagging'), /no disk/)
   await t.rejects(settings.set('photos', 'tagging', tags('one')), /no disk/)
   failing = false
   t.equal(await settings.get('photos', 'tagging'), undefined)
   await settings.set('photos', 'tagging', tags('one'))
   t.same(await settings.get('photos', 'tagging'), tags('one'))
+})
+
+t.test('settings are those of the bucket that they were set for', async (t) => {
+  const state = await openState({ data: t.testdir({}), log })
+  t.teardown(() => state.close())
+  const births = new Map<string, string>()
+  let asks = 0
+  const told = birthsOf(births)
+  const settings = createBucketSettings(state, {
+    ...told,
+    now(bucket) {
+      asks++
+      return told.now(bucket)
+    },
+  })
+  await settings.set('b', 'tagging', tags('kept before the gateway told'))
+  t.notOk(await settings.isBound('b'))
+  births.set('b', '2026-01-02')
+  t.ok(await settings.confirmed('b', 'tagging'))
+  t.ok(await settings.isBound('b'), 'from then on')
+  births.set('b', '2026-01-03')
+  asks = 0
+  t.equal(await settings.get('b', 'tagging'), undefined, 'made again')
+  t.equal(asks, 0)
+  t.equal(await settings.confirmed('b', 'tagging'), undefined)
+  births.set('b', '2026-01-02')
+  t.same(await settings.get('b', 'tagging'), tags('kept before the gateway told'), 'it was another gateway for a while')
+
+  births.set('b', '2026-01-03')
+  await settings.set('b', 'cors', [])
+  t.same(await settings.get('b', 'cors'), [])
+  t.equal(await settings.get('b', 'tagging'), undefined, 'a new one begins with nothing')
+  births.delete('b')
+  t.same(await settings.get('b', 'cors'), [], 'what cannot be told counts as the same')
+  await settings.delete('b', 'cors')
+  t.same(await all(state.records('bucket-settings').entries()), [], 'nothing is kept for nothing')
+})
+
+t.test('another proxy has heard of a bucket that was made since', async (t) => {
+  const state = await openState({ data: t.testdir({}), log })
+  t.teardown(() => state.close())
+  const births = new Map([['b', '2026-01-03']])
+  await createBucketSettings(state, birthsOf(births)).set('b', 'tagging', tags('new'))
+  const here = createBucketSettings(state, { now: birthsOf(births).now, lately: async () => '2026-01-02' })
+  t.same(await here.get('b', 'tagging'), tags('new'))
 })

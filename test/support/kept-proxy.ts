@@ -8,6 +8,7 @@ import { createProxy, type ProxyOptions } from '../../src/create-proxy.js'
 import type { Logger } from '../../src/log.js'
 import { parseQuirks } from '../../src/services/gateway/quirks.js'
 import { startServices } from '../../src/services/index.js'
+import type { GatewayAddress } from '../harness/dealgate.js'
 
 export type Mode = 'none' | 'legacy'
 export const modes: readonly Mode[] = ['none', 'legacy']
@@ -45,6 +46,8 @@ export async function until<T>(
 export interface InProcess {
   readonly url: string
   readonly s3: S3Client
+  /** The embedded gateway, past the proxy. */
+  readonly gateway: GatewayAddress
   readonly lines: LogLine[]
   /** Stops the proxy alone and starts another one over the same data. */
   restart(options?: Partial<ProxyOptions>): Promise<void>
@@ -88,6 +91,7 @@ export async function startInProcess(t: Test, mode: Mode, options: Partial<Proxy
   return {
     url,
     s3,
+    gateway: { url: services.gateway.url, ...(await services.gateway.credentials()) },
     lines,
     async restart(more = {}) {
       await proxy.close()

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { S3Error } from '../../../src/errors/s3-error.js'
 import { defineCall } from '../../../src/extension/define-call.js'
 import { requireBucket } from '../../../src/operations/common/buckets.js'
-import { checkConfiguration, configurationOf, dealConfiguration } from '../configuration.js'
+import { checkConfiguration, dealConfiguration } from '../configuration.js'
 import { OBJECT_DEAL } from '../jobs/inputs.js'
 import type { DealParts } from '../parts.js'
 import { SOURCE } from '../request.js'
@@ -22,7 +22,7 @@ export function getBucketDealConfiguration() {
     async answer({ request: { bucket } }, context) {
       context.requireWholeBucket(bucket, 'read')
       await requireBucket(context, bucket)
-      return (await configurationOf(context, bucket)) ?? {}
+      return (await context.settings.confirmed(bucket, 'deal')) ?? {}
     },
   })
 }

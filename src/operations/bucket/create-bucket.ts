@@ -5,6 +5,7 @@ import { requireOwnerEnforced } from '../../policy/ownership.js'
 import { defineOperation } from '../../registry/operation.js'
 import type { S3Request } from '../../request/s3-request.js'
 import { empty } from '../../response/reply.js'
+import { endUploads } from '../../state/end-uploads.js'
 import type { Tag } from '../../state/state.js'
 import { BUCKET_TAGS } from '../../tagging/tag-rules.js'
 import { readTags } from '../../tagging/tagging-document.js'
@@ -23,8 +24,9 @@ export const createBucket = defineOperation({
     requireBucketName(request.bucket)
     refuseAcl(request)
     const { tags } = await readConfiguration(request, context)
+    const begun = Date.now()
     await context.gateway.makeBucket(request.bucket)
-    await settleIn(request.bucket, tags, context)
+    await settleIn(request.bucket, tags, begun, context)
     return empty({ location: `/${request.bucket}` })
   },
 })
@@ -37,16 +39,17 @@ function refuseAcl({ headers }: S3Request<'bucket'>): void {
   if (ownership !== undefined) requireOwnerEnforced(String(ownership))
 }
 
-/** Settings that an earlier bucket of this name left behind, removed by somebody else or half removed here, must not become this one's. */
-async function settleIn(bucket: string, tags: readonly Tag[], context: Context): Promise<void> {
+/** Settings and uploads that an earlier bucket of this name left behind, removed by somebody else or half removed here, must not become this one's. */
+async function settleIn(bucket: string, tags: readonly Tag[], begun: number, context: Context): Promise<void> {
   try {
     await context.settings.clear(bucket)
+    await endUploads(context.state.uploads, bucket, begun)
     if (tags.length > 0) await context.settings.set(bucket, 'tagging', tags)
   } catch (error) {
     await context.gateway.deleteBucket(bucket).catch((err) => {
       context.log.error(
         { err, bucket },
-        'a new bucket may have settings of an earlier one: delete it and make it again',
+        'a new bucket may have settings and uploads of an earlier one: delete it and make it again',
       )
     })
     throw error

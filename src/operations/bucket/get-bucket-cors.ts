@@ -11,7 +11,7 @@ export const getBucketCors = defineOperation({
   async run(request, context) {
     context.requireWholeBucket(request.bucket, 'read')
     await requireBucket(context, request.bucket)
-    const rules = await context.settings.get(request.bucket, 'cors')
+    const rules = await context.settings.confirmed(request.bucket, 'cors')
     if (!rules) throw new S3Error('NoSuchCORSConfiguration', { fields: { BucketName: request.bucket } })
     return xml(corsDocument(rules))
   },

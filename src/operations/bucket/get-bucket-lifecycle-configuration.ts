@@ -12,7 +12,7 @@ export const getBucketLifecycleConfiguration = defineOperation({
   async run(request, context) {
     context.requireWholeBucket(request.bucket, 'read')
     await requireBucket(context, request.bucket)
-    const configuration = await context.settings.get(request.bucket, 'lifecycle')
+    const configuration = await context.settings.confirmed(request.bucket, 'lifecycle')
     if (!configuration) throw new S3Error('NoSuchLifecycleConfiguration', { fields: { BucketName: request.bucket } })
     return xml(configurationDocument(configuration), {
       [MINIMUM_TRANSITION_SIZE]: configuration.minimumTransitionSize,

@@ -11,7 +11,7 @@ export const getBucketTagging = defineOperation({
   async run(request, context) {
     context.requireWholeBucket(request.bucket, 'read')
     await requireBucket(context, request.bucket)
-    const tags = await context.settings.get(request.bucket, 'tagging')
+    const tags = await context.settings.confirmed(request.bucket, 'tagging')
     if (!tags) throw new S3Error('NoSuchTagSet', { fields: { BucketName: request.bucket } })
     return xml(taggingDocument(tags))
   },

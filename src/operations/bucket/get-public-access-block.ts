@@ -12,7 +12,7 @@ export const getPublicAccessBlock = defineOperation({
   async run(request, context) {
     context.requireWholeBucket(request.bucket, 'read')
     await requireBucket(context, request.bucket)
-    const block = await context.settings.get(request.bucket, 'publicAccessBlock')
+    const block = await context.settings.confirmed(request.bucket, 'publicAccessBlock')
     if (!block) throw new S3Error('NoSuchPublicAccessBlockConfiguration', { fields: { BucketName: request.bucket } })
     return xml(document('PublicAccessBlockConfiguration', BLOCKS.map((name) => element(name, block[name])).join('')))
   },

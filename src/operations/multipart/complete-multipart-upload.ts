@@ -4,6 +4,7 @@ import { S3Error } from '../../errors/s3-error.js'
 import { defineOperation } from '../../registry/operation.js'
 import type { S3Request } from '../../request/s3-request.js'
 import { type LateDocument, late } from '../../response/reply.js'
+import { isOfBucket } from '../../state/end-uploads.js'
 import type { CompletedUpload, PartRecord, UploadRecord } from '../../state/state.js'
 import { digesting } from '../../store/digesting.js'
 import type { PutRequest, PutResult, Source } from '../../store/store.js'
@@ -42,8 +43,21 @@ function complete(
     if (done && isOwn(done, request, context) && done.request === fingerprint) return answer(request, done)
     const upload = await context.state.uploads.get(uploadId)
     if (!upload || !isOwn(upload, request, context)) throw new S3Error('NoSuchUpload')
-    return answer(request, await assemble(request, context, upload, wanted, fingerprint))
+    await requirePresentBucket(upload, context)
+    try {
+      return answer(request, await assemble(request, context, upload, wanted, fingerprint))
+    } catch (error) {
+      // Its parts went while they were read: the bucket was deleted.
+      throw (await context.state.uploads.get(uploadId)) ? error : new S3Error('NoSuchUpload', { cause: error })
+    }
   })
+}
+
+/** Ends the upload and throws NoSuchUpload when its bucket has gone and there is another one of that name. */
+async function requirePresentBucket(upload: UploadRecord, context: Context): Promise<void> {
+  if (upload.birth === undefined || isOfBucket(upload, await context.births.now(upload.bucket))) return
+  await context.state.uploads.abort(upload.uploadId)
+  throw new S3Error('NoSuchUpload')
 }
 
 async function assemble(

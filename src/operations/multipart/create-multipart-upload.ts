@@ -28,6 +28,8 @@ export const createMultipartUpload = defineOperation({
     const attributes = readAttributes(request.headers, context)
     const tags = taggingOfHeader(request.headers)
     context.requireKey(request.bucket, request.key, 'write')
+    // The date first: of a bucket that is made again in between, the upload is refused in the end.
+    const birth = await context.births.now(request.bucket)
     await requireBucket(context, request.bucket)
     // A key that the gateway will refuse in the end is refused before gigabytes of parts were sent.
     const why = await context.gateway.refusesKey(request.key)
@@ -41,6 +43,7 @@ export const createMultipartUpload = defineOperation({
     await context.state.uploads.create({
       uploadId,
       bucket: request.bucket,
+      birth,
       key: request.key,
       initiated: Date.now(),
       accessKeyId: accessKeyId(context),

@@ -1,6 +1,7 @@
 import { compareUtf8 } from '../../common/byte-order.js'
 import { defineOperation } from '../../registry/operation.js'
 import { xml } from '../../response/reply.js'
+import { isOfBucket } from '../../state/end-uploads.js'
 import type { UploadRecord } from '../../state/state.js'
 import { document, element } from '../../xml.js'
 import { requireBucket } from '../common/buckets.js'
@@ -25,8 +26,9 @@ export const listMultipartUploads = defineOperation({
     // S3 ignores the upload's marker without the key's.
     const idMarker = keyMarker === '' ? '' : (request.query.get('upload-id-marker') ?? '')
     await requireBucket(context, request.bucket)
+    const birth = await context.births.now(request.bucket)
     const own = (await context.state.uploads.list(request.bucket)).filter(
-      (upload) => upload.accessKeyId === accessKeyId(context),
+      (upload) => upload.accessKeyId === accessKeyId(context) && isOfBucket(upload, birth),
     )
     const following = grouped(own.sort(order), list).filter((entry) => comesAfter(entry, keyMarker, idMarker))
     const page = following.slice(0, list.maxKeys)

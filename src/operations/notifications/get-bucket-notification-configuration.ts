@@ -10,7 +10,7 @@ export const getBucketNotificationConfiguration = defineOperation({
   async run(request, context) {
     context.requireWholeBucket(request.bucket, 'read')
     await requireBucket(context, request.bucket)
-    const configuration = await context.settings.get(request.bucket, 'notifications')
+    const configuration = await context.settings.confirmed(request.bucket, 'notifications')
     return xml(configurationDocument(configuration?.rules ?? []))
   },
 })

@@ -75,6 +75,7 @@ export type Feature =
   | 'deal-status'
   | 'deal-providers'
   | 'deal-eviction'
+  | 'fixed-creation-date'
   | 'network-control'
 
 const contradictions: Record<Feature, readonly QuirkName[]> = {
@@ -87,6 +88,7 @@ const contradictions: Record<Feature, readonly QuirkName[]> = {
   'deal-providers': ['plain-deals'],
   // What cannot be brought back is not to be given up.
   'deal-eviction': ['plain-deals', 'history-only'],
+  'fixed-creation-date': ['moving-creation-date'],
   'network-control': ['plain-deals'],
 }
 

@@ -1,0 +1,71 @@
+import t from 'tap'
+import { BELIEVED_MS, bucketBirths } from '../../src/gateway/bucket-births.js'
+import { legacyFeatures } from '../../src/gateway/features.js'
+import type { GatewayBucket } from '../../src/gateway/gateway.js'
+
+function scripted() {
+  let time = 1_000_000
+  const gateway = {
+    asks: 0,
+    fixed: true,
+    failing: false,
+    buckets: [] as GatewayBucket[],
+    features: async () => ({ ...legacyFeatures, fixedBuckets: gateway.fixed }),
+    async listBuckets() {
+      gateway.asks++
+      if (gateway.failing) throw new Error('down')
+      return gateway.buckets
+    },
+  }
+  return { gateway, births: bucketBirths(gateway, () => time), pass: (ms: number) => (time += ms) }
+}
+
+t.test('one question does for all buckets and for a while', async (t) => {
+  const { gateway, births, pass } = scripted()
+  gateway.buckets = [
+    { name: 'a', creationDate: '2026-01-01T00:00:00.000000001Z' },
+    { name: 'undated', creationDate: '0001-01-01T00:00:00Z' },
+  ]
+  t.same(await Promise.all(['a', 'a', 'undated', 'none'].map(births.lately)), [
+    '2026-01-01T00:00:00.000000001Z',
+    '2026-01-01T00:00:00.000000001Z',
+    undefined,
+    undefined,
+  ])
+  t.equal(gateway.asks, 1)
+  gateway.buckets = [{ name: 'a', creationDate: '2026-01-02T00:00:00.000000000Z' }]
+  t.equal(await births.lately('a'), '2026-01-01T00:00:00.000000001Z')
+  pass(BELIEVED_MS - 1)
+  t.equal(await births.lately('a'), '2026-01-01T00:00:00.000000001Z', 'nobody waits while it still goes')
+  await new Promise(setImmediate)
+  t.equal(gateway.asks, 2)
+  t.equal(await births.lately('a'), '2026-01-02T00:00:00.000000000Z')
+  pass(BELIEVED_MS)
+  gateway.buckets = []
+  t.equal(await births.lately('a'), undefined, 'and no longer')
+  gateway.buckets = [{ name: 'a', creationDate: '2026-01-03T00:00:00.000000000Z' }]
+  t.equal(await births.now('a'), '2026-01-03T00:00:00.000000000Z', 'now is now')
+  t.equal(await births.lately('a'), '2026-01-03T00:00:00.000000000Z')
+})
+
+t.test('a gateway that fails', async (t) => {
+  const { gateway, births, pass } = scripted()
+  gateway.failing = true
+  t.equal(await births.lately('a'), undefined)
+  t.equal(await births.lately('a'), undefined)
+  t.equal(gateway.asks, 1, 'is left alone for a while')
+  await t.rejects(births.now('a'), /down/)
+  gateway.failing = false
+  gateway.buckets = [{ name: 'a', creationDate: '2026-01-01T00:00:00.000000001Z' }]
+  pass(5000)
+  t.equal(await births.lately('a'), '2026-01-01T00:00:00.000000001Z')
+})
+
+t.test('a gateway whose dates move is not asked', async (t) => {
+  const { gateway, births } = scripted()
+  gateway.fixed = false
+  gateway.failing = true
+  t.equal(await births.now('a'), undefined)
+  t.equal(await births.lately('a'), undefined)
+  t.equal(gateway.asks, 0)
+})
