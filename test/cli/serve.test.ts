@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { CreateBucketCommand, GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import t from 'tap'
 import { runCli, type StartLine, startCli, startDealgate } from '../support/dealgate.js'
+import { lastingPort } from '../support/ports.js'
 
 /** The line of `services --print json`. */
 interface Gateway {
@@ -106,7 +107,8 @@ t.test('keys from the options are used and not kept', async (t) => {
 t.test('a gateway that is down: start, say so, answer 503, and work once it is up', async (t) => {
   const folder = t.testdir({})
   const alone = ['services', '--data', join(folder, 'gateway'), '--gateway-port']
-  const gateway = await startCli<Gateway>(t, [...alone, '0'])
+  const port = String(await lastingPort())
+  const gateway = await startCli<Gateway>(t, [...alone, port])
   const { gateway: url, accessKey, secretKey } = gateway.line
   t.match(await gateway.stop(), { code: 0 })
 
@@ -117,7 +119,7 @@ t.test('a gateway that is down: start, say so, answer 503, and work once it is u
   const doctor = await runCli(['doctor', '--data', join(folder, 'doctor'), '--port', '0', ...account])
   t.match(doctor, { code: 1, stdout: /^WRONG {2}gateway: /m })
 
-  await startCli<Gateway>(t, [...alone, new URL(url).port])
+  await startCli<Gateway>(t, [...alone, port])
   t.equal((await get(`${running.endpoint}/-/ready`)).statusCode, 200)
   const healthy = await runCli(['doctor', '--data', join(folder, 'doctor'), '--port', '0', ...account])
   t.match(healthy, { code: 0, stdout: /^ok {5}gateway: .* accepts the log-in/m })

@@ -8,10 +8,10 @@ import { createLogger } from '../../src/log.js'
 import { openState } from '../../src/state/open-state.js'
 
 /**
- * Asks for `count` jobs by token, prints a line for each that was acknowledged and one for each that has ended, and ends when all have. Made to be killed. What the jobs
- * send goes to a file that outlives the process, as what is sent over a network does.
+ * Asks for `count` jobs by token, prints a line for each that was acknowledged and one for each that has ended, and ends when all have, unless it is to `stay`. Made to be
+ * killed. What the jobs send goes to a file that outlives the process, as what is sent over a network does.
  */
-const [data = '', count = '0'] = process.argv.slice(2)
+const [data = '', count = '0', stay] = process.argv.slice(2)
 const sent = join(data, 'sent')
 const tidied = join(data, 'tidied')
 const log = createLogger({ level: 'silent' })
@@ -68,5 +68,7 @@ const lane = async () => {
   for (let i = numbers.shift(); i !== undefined; i = numbers.shift()) await ask(i)
 }
 await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map(lane))
-await jobs.stop()
-await state.close()
+if (stay === undefined) {
+  await jobs.stop()
+  await state.close()
+} else setInterval(() => {}, 60_000)

@@ -6,25 +6,32 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { killed } from '../support/child.js'
 
 const program = fileURLToPath(new URL('./crash-child.js', import.meta.url))
 
-const JOBS = 400
 const ROUNDS = 25
+/** Jobs that each round adds. Each is told of in two lines: more than the round is let print, so that it is always killed. */
+const STEP = 16
+const JOBS = ROUNDS * STEP
+const LONGEST_ROUND = 20
 
 interface Ended {
   readonly lines: string[]
   readonly signal: NodeJS.Signals | null
 }
 
-/** Runs the program; kills it as soon as it has printed so many lines, and a random moment later. */
+/** Runs the program for so many jobs; kills it, as soon as it has printed so many lines, a random moment later. */
 async function run(
   t: Test,
   data: string,
+  jobs: number,
   kill?: { readonly afterLines: number; readonly andMs: number },
 ): Promise<Ended> {
-  const child = spawn(process.execPath, [program, data, String(JOBS)], { stdio: ['ignore', 'pipe', 'inherit'] })
-  t.teardown(() => child.kill('SIGKILL'))
+  const child = spawn(process.execPath, [program, data, String(jobs), ...(kill ? ['stay'] : [])], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.teardown(() => killed(child))
   const closed = once(child, 'close')
   const lines: string[] = []
   for await (const line of createInterface({ input: child.stdout })) {
@@ -50,16 +57,14 @@ t.test('killed at random moments: no job is lost, none is done twice', async (t)
       ends.set(i, told)
     }
   }
-  let kills = 0
   for (let round = 0; round < ROUNDS; round++) {
     // Each start first tells of all jobs of the rounds before.
-    const afterLines = 2 * ids.size + 1 + Math.floor(Math.random() * 20)
-    const { lines, signal } = await run(t, data, { afterLines, andMs: Math.random() * 25 })
+    const afterLines = 2 * ids.size + 1 + Math.floor(Math.random() * LONGEST_ROUND)
+    const { lines, signal } = await run(t, data, STEP * (round + 1), { afterLines, andMs: Math.random() * 25 })
     take(lines)
-    if (signal === 'SIGKILL') kills++
+    t.equal(signal, 'SIGKILL')
   }
-  t.ok(kills >= ROUNDS / 2, `${kills} kills`)
-  const { lines, signal } = await run(t, data)
+  const { lines, signal } = await run(t, data, JOBS)
   take(lines)
   t.equal(signal, null)
   t.equal(ends.size, JOBS)

@@ -46,10 +46,10 @@ const asked = (more: Partial<NewJob<unknown>> = {}): NewJob<unknown> => ({
   ...more,
 })
 
-const settled = (jobs: OwnJobs, { id }: Job, ms = 20_000) => jobs.wait(id, ms)
+const settled = (jobs: OwnJobs, { id }: Job, ms = 60_000) => jobs.wait(id, ms)
 
 async function until(what: string, look: () => boolean | Promise<boolean>): Promise<void> {
-  for (let i = 0; i < 2000; i++) {
+  for (let i = 0; i < 6000; i++) {
     if (await look()) return
     await sleep(10)
   }
@@ -163,16 +163,22 @@ t.test('repeats without a token', async (t) => {
 t.test('so many at once of a kind', async (t) => {
   let now = 0
   let most = 0
-  const work = (name: string, concurrency?: number): JobKind<unknown, unknown> => ({
-    name,
-    ...(concurrency && { concurrency }),
-    async run() {
-      most = Math.max(most, ++now)
-      await sleep(5)
-      now--
-    },
-  })
-  const { jobs } = await open(t, t.testdir(), [work('test:Work'), work('test:Slow', 1)])
+  /** The first ones wait for each other, so that as many meet as may. */
+  const work = (name: string, meet: number, concurrency?: number): JobKind<unknown, unknown> => {
+    const met = gate()
+    return {
+      name,
+      ...(concurrency && { concurrency }),
+      async run() {
+        most = Math.max(most, ++now)
+        if (now === meet) met.open()
+        await met.passed
+        await sleep(5)
+        now--
+      },
+    }
+  }
+  const { jobs } = await open(t, t.testdir(), [work('test:Work', 4), work('test:Slow', 1, 1)])
   const all = await Promise.all(Array.from({ length: 20 }, () => jobs.create(asked())))
   for (const job of all) t.match(await settled(jobs, job), { status: 'Complete' })
   t.equal(most, 4)
@@ -180,7 +186,7 @@ t.test('so many at once of a kind', async (t) => {
   const slow = await Promise.all(Array.from({ length: 5 }, () => jobs.create(asked({ kind: 'test:Slow' }))))
   for (const job of slow) await settled(jobs, job)
   t.equal(most, 1)
-  t.throws(() => jobs.register(work('test:Late')), /after the start/)
+  t.throws(() => jobs.register(work('test:Late', 1)), /after the start/)
 })
 
 t.test('held jobs', async (t) => {
@@ -284,7 +290,7 @@ t.test('an unknown job is settled by hand, or run again', async (t) => {
     failure: { code: 'X' },
   })
   t.match(await jobs.retry(three), { status: 'New' })
-  t.match(await jobs.wait(three, 20_000), { status: 'Complete', result: 'at last' })
+  t.match(await jobs.wait(three, 60_000), { status: 'Complete', result: 'at last' })
   await t.rejects(jobs.retry(three), { code: 'InvalidRequest' })
   await t.rejects(jobs.retry('j-none'), { code: 'NoSuchJob' })
 })
@@ -346,11 +352,13 @@ t.test('tried again, and stopped in between', async (t) => {
   const kind: JobKind<unknown, unknown> = {
     name: 'test:Work',
     async run() {
-      if (++runs < 3) throw new Retry(runs === 1 ? 20 : 300, 'Waiting for the gateway')
+      if (++runs < 3) throw new Retry(runs === 1 ? 20 : 3_600_000, 'Waiting for the gateway')
       return runs
     },
   }
-  const first = await open(t, data, [kind])
+  let ahead = 0
+  const now = () => Date.now() + ahead
+  const first = await open(t, data, [kind], { now })
   const job = await first.jobs.create(asked())
   await until('it waits', () => runs === 2)
   await until(
@@ -358,7 +366,8 @@ t.test('tried again, and stopped in between', async (t) => {
     async () => (await first.jobs.get(job.id))?.progress.phase === 'Waiting for the gateway',
   )
   await first.stop()
-  const { jobs } = await open(t, data, [kind])
+  ahead = 3_600_000
+  const { jobs } = await open(t, data, [kind], { now })
   t.match(await settled(jobs, job), { status: 'Complete', result: 3 })
 })
 

@@ -23,13 +23,13 @@ async function start(t: Test) {
       path: '/bucket/key',
       query: { 'x-test': '' },
       body: JSON.stringify({ How, N }),
-      headers: { prefer: How === 'soon' || How === 'badly' ? 'wait=20' : 'wait=0' },
+      headers: { prefer: How === 'soon' || How === 'badly' ? 'wait=60' : 'wait=0' },
     })
     return answer.headers['x-dealgate-job-id'] as string
   }
   /** Until a job is in this state. */
   const reach = async (id: string, status: string) => {
-    for (let i = 0; i < 1000 && (await jobs(`/${id}`)).Status !== status; i++) await sleep(10)
+    for (let i = 0; i < 6000 && (await jobs(`/${id}`)).Status !== status; i++) await sleep(10)
     return jobs(`/${id}`)
   }
   await send('PUT', '/bucket')

@@ -19,6 +19,7 @@ import { DAY_MS, dueAfter } from '../../src/lifecycle/rules.js'
 import { putBucketLifecycleConfiguration } from '../../src/operations/bucket/put-bucket-lifecycle-configuration.js'
 import { GatewayUser } from '../support/gateway-user.js'
 import { type InProcess, modes, startInProcess, until } from '../support/kept-proxy.js'
+import { farFromMidnight } from '../support/midnight.js'
 
 const Bucket = 'bucket'
 
@@ -30,9 +31,8 @@ async function keys(s3: S3Client): Promise<string[]> {
 const setRules = (s3: S3Client, Rules: LifecycleRule[], bucket = Bucket) =>
   s3.send(new PutBucketLifecycleConfigurationCommand({ Bucket: bucket, LifecycleConfiguration: { Rules } }))
 
-/** Waits for the next complete pass over the bucket that begins after now. */
-async function nextPass({ lines }: InProcess): Promise<void> {
-  const from = lines.length
+/** Waits for a complete pass over the bucket that has ended after so many lines of the log. */
+async function nextPass({ lines }: InProcess, from = lines.length): Promise<void> {
   await until('a pass is over', () =>
     lines.slice(from).some((line) => (line.lifecycle as { complete?: boolean } | undefined)?.complete),
   )
@@ -40,6 +40,7 @@ async function nextPass({ lines }: InProcess): Promise<void> {
 
 for (const mode of modes) {
   t.test(`${mode}: rules are kept, shown, and carried out`, async (t) => {
+    await farFromMidnight()
     let now = Date.now()
     const server = await startInProcess(t, mode, { now: () => now, lifecycleIntervalMs: 20 })
     const { s3 } = server
@@ -82,6 +83,7 @@ for (const mode of modes) {
       { ID: 'off', Filter: { Prefix: 'off/' }, Status: 'Disabled', Expiration: { Days: 1 } },
       { ID: 'dated', Filter: { Prefix: 'dated/' }, Status: 'Enabled', Expiration: { Date: new Date('2020-01-01') } },
     ]
+    const before = server.lines.length
     const answer = await setRules(s3, Rules)
     t.equal(answer.TransitionDefaultMinimumObjectSize, 'all_storage_classes_128K')
     const shown = await s3.send(new GetBucketLifecycleConfigurationCommand({ Bucket }))
@@ -99,7 +101,8 @@ for (const mode of modes) {
     t.match((await put('tagged/yes', 1, 'temp=yes')).Expiration, 'rule-id="temp"')
     t.equal((await put('tagged/no', 1)).Expiration, undefined)
 
-    await until('what is dated is gone', async () => !(await keys(s3)).includes('dated/x'))
+    // The day is done before the clock is set: what is under way would go by either time.
+    await nextPass(server, before)
     const rest = [
       'big/large',
       'big/small',

@@ -32,15 +32,11 @@ async function stateOf(t: Test): Promise<State> {
 t.test('the client', async (t) => {
   const receiver = await WebhookReceiver.start(t)
   const { host } = new URL(receiver.url)
-  const client = clientOf(
-    t,
-    {
-      plain: { url: `${receiver.url}/path?token=abc#part`, secret: undefined },
-      login: { url: `http://me:p%40ss@${host}/`, secret: 'the secret' },
-      nobody: { url: 'http://127.0.0.1:1/?token=abc' },
-    },
-    300,
-  )
+  const client = clientOf(t, {
+    plain: { url: `${receiver.url}/path?token=abc#part`, secret: undefined },
+    login: { url: `http://me:p%40ss@${host}/`, secret: 'the secret' },
+    nobody: { url: 'http://127.0.0.1:1/?token=abc' },
+  })
   t.ok(client.knows('plain'))
   t.notOk(client.knows('other'))
 
@@ -73,7 +69,8 @@ t.test('the client', async (t) => {
     receiver.behave = (response) => void response.socket?.destroy()
     t.match(await send(), /UND_ERR_SOCKET|ECONNRESET/)
     receiver.behave = () => {}
-    t.match(await send(), /no answer within 300 ms/, 'one that says nothing')
+    const hasty = clientOf(t, { plain: { url: receiver.url } }, 300)
+    t.match(await hasty.send('plain', { id: 'x', body: '{}' }), /no answer within 300 ms/, 'one that says nothing')
     t.equal(await client.send('nobody', { id: 'x', body: '{}' }), 'ECONNREFUSED')
     t.equal(await client.send('other', { id: 'x', body: '{}' }), 'it is not declared')
     const stopped = AbortSignal.abort()
@@ -104,10 +101,13 @@ t.test('each object’s messages come in order and at least once, whatever the r
   let active = 0
   let most = 0
   receiver.behave = (response, received) => {
-    most = Math.max(most, ++active)
-    response.once('close', () => active--)
     // Every second attempt works; the others fail in all ways there are.
     const kind = turn++ % 10
+    // One that gets no answer is over for the client before it is here.
+    if (kind !== 7) {
+      most = Math.max(most, ++active)
+      response.once('close', () => active--)
+    }
     if (kind % 2 === 0) return receiver.accept(response, received)
     if (kind === 1) return void response.writeHead(503).end()
     if (kind === 3) return void response.destroy()
@@ -154,7 +154,7 @@ t.test('one object’s trouble is not another’s', async (t) => {
   await add(20, 'hook', 'poison')
   await add(21, 'hook', 'well')
   await until('the other one is there', () => receiver.taken.some(({ body }) => body.key === 'well'))
-  t.equal(delivery.waiting, 21)
+  await until('it waits no longer', () => delivery.waiting === 21)
 })
 
 t.test('too old is given up, loudly; too many are dropped, loudly', async (t) => {
@@ -165,10 +165,15 @@ t.test('too old is given up, loudly; too many are dropped, loudly', async (t) =>
   const delivery = new Delivery({ outbox, client, log, giveUpAfterMs: 100, firstRetryMs: 10 })
   t.teardown(() => delivery.stop())
   const message = (webhook: string) => ({ webhook, bucket: 'b', key: 'k', since: Date.now(), body: '{}' })
-  for (const webhook of ['down', 'not declared any more', 'down']) {
-    const id = await outbox.add('0'.repeat(16), message(webhook), delivery.waiting)
-    if (id) delivery.add(id, webhook, laneName(message(webhook)))
-    else t.equal(delivery.waiting, 2)
+  // All are there before the first can be too old.
+  const webhooks = ['down', 'not declared any more', 'down']
+  const ids: (string | undefined)[] = []
+  for (const [waiting, webhook] of webhooks.entries())
+    ids.push(await outbox.add('0'.repeat(16), message(webhook), waiting))
+  t.match(ids, [String, String, undefined])
+  for (const [i, webhook] of webhooks.entries()) {
+    const id = ids[i]
+    if (id !== undefined) delivery.add(id, webhook, laneName(message(webhook)))
   }
   await until('both are given up', () => delivery.waiting === 0)
   const errors = lines.filter(({ level }) => level === 50).map(({ msg }) => msg)

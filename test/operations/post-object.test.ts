@@ -82,11 +82,11 @@ for (const mode of modes) {
         `POST /box HTTP/1.1\r\nhost: ${host}\r\ncontent-type: multipart/form-data; boundary=b\r\ncontent-length: 10000000\r\n\r\n${parts.join('')}${file}`,
       )
       socket.write(Buffer.alloc(1_000_000))
-      for (let i = 0; spools().length === 0 && i < 500; i++) await sleep(10)
+      for (let i = 0; spools().length === 0 && i < 6000; i++) await sleep(10)
       t.equal(spools().length, 1, 'the file goes to disk as it comes')
       socket.destroy()
       await once(socket, 'close')
-      for (let i = 0; spools().length > 0 && i < 500; i++) await sleep(10)
+      for (let i = 0; spools().length > 0 && i < 6000; i++) await sleep(10)
       t.same(spools(), [])
       t.equal(await read('/box/in/old'), 'old')
     })

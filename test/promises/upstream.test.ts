@@ -10,12 +10,13 @@ import { type Answer, send, targetOf } from '../harness/sign.js'
 const data = bytes('upstream', 2 * MiB)
 const target = targetOf('fakes', 'object')
 
-async function started(t: Test): Promise<{ gateway: FakeGateway; server: Dealgate }> {
+/** `hasty` waits for the gateway for a second; it is asked where nothing comes, so that the others may take their time. */
+async function started(t: Test): Promise<{ gateway: FakeGateway; server: Dealgate; hasty: Dealgate }> {
   const gateway = await FakeGateway.start(t)
-  const args = ['--gateway-timeout-seconds', '1']
-  const server = await startDealgate(t, { mode: 'legacy', gateway, args })
+  const server = await startDealgate(t, { mode: 'legacy', gateway })
+  const hasty = await startDealgate(t, { mode: 'legacy', gateway, args: ['--gateway-timeout-seconds', '1'] })
   gateway.objects.set('object', data)
-  return { gateway, server }
+  return { gateway, server, hasty }
 }
 
 const isError = (t: Test, answer: Answer, what: string) => {
@@ -26,8 +27,8 @@ const isError = (t: Test, answer: Answer, what: string) => {
 }
 
 t.test('downloads', async (t) => {
-  const { gateway, server } = await started(t)
-  const get = (headers?: Record<string, string>) => send(server, { method: 'GET', target, headers })
+  const { gateway, server, hasty } = await started(t)
+  const get = (headers?: Record<string, string>, of = server) => send(of, { method: 'GET', target, headers })
   t.equal(sha256((await get()).body), sha256(data), 'without a fault')
 
   const range = await get({ range: 'bytes=1000000-1000099' })
@@ -90,7 +91,7 @@ t.test('downloads', async (t) => {
   }
   for (const [name, script] of Object.entries(refused)) {
     gateway.onDownload = script
-    isError(t, await get(), name)
+    isError(t, await get({}, name === 'says nothing' ? hasty : server), name)
   }
   gateway.onDownload = undefined
   t.equal(sha256((await get()).body), sha256(data), 'and all is well again')
@@ -113,8 +114,8 @@ t.test('a token that is refused once', async (t) => {
 })
 
 t.test('uploads', async (t) => {
-  const { gateway, server } = await started(t)
-  const put = (body: Buffer) => send(server, { method: 'PUT', target: targetOf('fakes', 'up'), body })
+  const { gateway, server, hasty } = await started(t)
+  const put = (body: Buffer, to = server) => send(to, { method: 'PUT', target: targetOf('fakes', 'up'), body })
   const takeAll = (request: IncomingMessage, answer: () => void) => request.resume().on('end', answer)
   const faults: Record<string, Script> = {
     'answers 500': (request, response) => takeAll(request, () => response.writeHead(500).end('boom')),
@@ -123,13 +124,13 @@ t.test('uploads', async (t) => {
     'has no space': (request, response) => takeAll(request, () => response.writeHead(507).end()),
     'hangs up at once': (request) => request.destroy(),
     'hangs up after a while': (request) => request.once('data', () => request.destroy()),
-    'hangs up at the end': (request) => takeAll(request, () => request.destroy()),
+    'hangs up at the end': (request) => takeAll(request, () => request.socket.destroy()),
     'takes all and says nothing': (request) => request.resume(),
   }
   for (const [name, script] of Object.entries(faults)) {
     for (const size of [10, 300 * KiB, 3 * MiB]) {
       gateway.onUpload = script
-      isError(t, await put(bytes(name, size)), `${name}, ${size} bytes`)
+      isError(t, await put(bytes(name, size), name.endsWith('says nothing') ? hasty : server), `${name}, ${size} bytes`)
       t.equal((await send(server, { method: 'HEAD', target: targetOf('fakes', 'up') })).status, 404)
     }
   }
@@ -139,7 +140,7 @@ t.test('uploads', async (t) => {
 })
 
 t.test('calls', async (t) => {
-  const { gateway, server } = await started(t)
+  const { gateway, server, hasty } = await started(t)
   const list = () => send(server, { method: 'GET', target: '/fakes?list-type=2' })
   t.match((await list()).body.toString(), '<Key>object</Key>')
   const faults: Record<string, (response: ServerResponse) => void> = {
@@ -170,7 +171,10 @@ t.test('calls', async (t) => {
     gateway.objects.set(`new-${name}`, data)
     isError(
       t,
-      await send(server, { method: 'GET', target: `/fakes?list-type=2&prefix=${encodeURIComponent(name)}` }),
+      await send(name === 'silence' ? hasty : server, {
+        method: 'GET',
+        target: `/fakes?list-type=2&prefix=${encodeURIComponent(name)}`,
+      }),
       name,
     )
   }

@@ -232,9 +232,9 @@ t.test('a sink that is slow is no silence of the client', async (t) => {
     t,
     async (body) =>
       body.stream(async () => {
-        await new Promise((resolve) => setTimeout(resolve, 60))
+        await new Promise((resolve) => setTimeout(resolve, 900))
       }),
-    { bodyIdleMs: 20 },
+    { bodyIdleMs: 300 },
   )
   const socket = await server.open()
   socket.write(`${head({ 'Content-Length': 4 })}some`)

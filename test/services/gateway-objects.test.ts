@@ -185,7 +185,7 @@ t.test('headers stored with an object come back byte for byte', async (t) => {
 
 t.test('a body cut short leaves the old object, and no file', async (t) => {
   const data = tempFolder(t)
-  const services = await start(data, { limits: { uploadIdleMs: 300 } })
+  const services = await start(data, { limits: { uploadIdleMs: 1000 } })
   t.teardown(() => services.stop())
   const client = await connectTo(services)
   await client.call('MakeBucket', { bucketName: 'bucket' })

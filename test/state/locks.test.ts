@@ -15,6 +15,9 @@ import { postgres, redis } from './servers.js'
 
 const log = createLogger({ level: 'silent' })
 
+/** How long what must come is waited for, ms. */
+const PATIENCE_MS = 60_000
+
 /** Runs that note when they start and end when told to. */
 class Runs {
   readonly started: string[] = []
@@ -34,9 +37,14 @@ class Runs {
   }
 }
 
+/** Waits until so many have started; what is compared then says what was missing. */
+async function begun({ started }: Runs, count: number): Promise<void> {
+  for (const end = Date.now() + PATIENCE_MS; started.length < count && Date.now() < end; ) await sleep(4)
+}
+
 /** That these have started and no other. They are compared sorted: among proxies, what is free at once starts in any order. */
 async function started(runs: Runs, names: string[], t: Test, about: string): Promise<void> {
-  for (let i = 0; i < 500 && runs.started.length < names.length; i++) await sleep(4)
+  await begun(runs, names.length)
   for (let i = 0; i < 5; i++) await turn()
   t.same([...runs.started].sort(), [...names].sort(), about)
 }
@@ -47,7 +55,7 @@ async function contract(t: Test, locks: Locks): Promise<void> {
     const all = ['1', '2', '3'].map((name) => locks.withKey('b', 'k', runs.run(name)))
     all.push(locks.withKey('b', 'other', runs.run('other')), locks.withKey('b2', 'k', runs.run('bucket')))
     all.push(locks.withName('k', runs.run('name')))
-    for (let i = 0; i < 500 && runs.started.length < 4; i++) await sleep(4)
+    await begun(runs, 4)
     t.same([...runs.started].sort(), ['1', 'bucket', 'name', 'other'])
     for (const name of ['other', 'bucket', 'name', '1']) runs.end(name)
     await started(runs, [...runs.started.slice(0, 4), '2'], t, 'the next')
@@ -91,7 +99,7 @@ async function contract(t: Test, locks: Locks): Promise<void> {
     all.push(locks.withKey('b', 'd/', runs.run('d/')))
     await started(runs, ['d/x', 'e', 'd', 'd/*', 'f/*'], t, 'subtrees that overlap exclude each other')
     runs.end('d/*')
-    for (let i = 0; i < 500 && runs.started.length < 8; i++) await sleep(4)
+    await begun(runs, 8)
     t.same(runs.started.slice(5).sort(), ['d/', 'd/deep/*', 'd/y'])
     for (const name of ['e', 'd', 'f/*', 'd/', 'd/deep/*', 'd/y']) runs.end(name)
     await Promise.all(all)
@@ -221,7 +229,7 @@ t.test('leases in postgres', { skip: postgres.skip }, async (t) => {
 
 /** Connections that were cut are made anew. */
 async function comesBack(t: Test, attempt: () => Promise<unknown>): Promise<void> {
-  for (let i = 0; i < 500; i++) {
+  for (const end = Date.now() + PATIENCE_MS; Date.now() < end; ) {
     try {
       await attempt()
       return

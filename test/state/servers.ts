@@ -1,9 +1,10 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { createConnection, createServer } from 'node:net'
+import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { lastingPort } from '../support/ports.js'
 
 export interface StateServer {
   readonly url: string
@@ -24,11 +25,11 @@ export const redis: StateServerKind = {
   name: 'redis',
   skip: missing(redisProgram, 'redis-server'),
   async start() {
-    const port = await freePort()
+    const port = await lastingPort()
     const folder = mkdtempSync(join(tmpdir(), 'dealgate-redis-'))
     const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--appendonly', 'yes']
     const child = spawn(redisProgram ?? '', args, { stdio: 'ignore' })
-    await listening(port, child)
+    await listening(port, child, folder)
     return { url: `redis://127.0.0.1:${port}`, stop: () => stop(child, folder) }
   },
 }
@@ -37,32 +38,30 @@ export const postgres: StateServerKind = {
   name: 'postgres',
   skip: missing(postgresFolder, 'PostgreSQL (initdb and postgres)'),
   async start() {
-    const port = await freePort()
+    const port = await lastingPort()
     const folder = mkdtempSync(join(tmpdir(), 'dealgate-postgres-'))
     // PostgreSQL refuses to run as root.
     const account = process.getuid?.() === 0 ? idsOf('postgres') : undefined
     if (account) chownSync(folder, account.uid, account.gid)
     const data = join(folder, 'data')
-    const run = { ...account, cwd: folder, stdio: 'ignore' } as const
-    execFileSync(join(postgresFolder ?? '', 'initdb'), ['-D', data, '-U', 'dealgate', '-A', 'trust', '-N'], run)
+    // initdb refuses a locale of the user's own that is not installed.
+    const env = { ...process.env, LC_ALL: 'C' }
+    const run = { ...account, cwd: folder, env, stdio: 'ignore' } as const
+    try {
+      execFileSync(join(postgresFolder ?? '', 'initdb'), ['-D', data, '-U', 'dealgate', '-A', 'trust', '-N'], run)
+    } catch (error) {
+      rmSync(folder, { recursive: true, force: true })
+      throw error
+    }
     const options = ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-k', folder]
     const child = spawn(join(postgresFolder ?? '', 'postgres'), options, run)
-    await listening(port, child)
+    await listening(port, child, folder)
     return {
       url: `postgres://dealgate@127.0.0.1:${port}/postgres`,
       // SIGINT: the fast shutdown, which does not wait for clients.
       stop: () => stop(child, folder, 'SIGINT'),
     }
   },
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
 }
 
 function missing(found: string | undefined, what: string): string | false {
@@ -93,11 +92,19 @@ function idsOf(account: string): { uid: number; gid: number } {
   return { uid: id('-u'), gid: id('-g') }
 }
 
-async function listening(port: number, child: ChildProcess): Promise<void> {
+async function listening(port: number, child: ChildProcess, folder: string): Promise<void> {
   // A test that crashes runs no teardown.
-  process.once('exit', () => child.kill('SIGQUIT'))
+  const abandoned = () => {
+    child.kill('SIGQUIT')
+    rmSync(folder, { recursive: true, force: true })
+  }
+  process.once('exit', abandoned)
+  child.once('exit', () => process.off('exit', abandoned))
   for (;;) {
-    if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}`)
+    if (child.exitCode !== null || child.signalCode !== null) {
+      rmSync(folder, { recursive: true, force: true })
+      throw new Error(`the server ended with ${child.exitCode ?? child.signalCode}`)
+    }
     const connected = await new Promise<boolean>((resolve) => {
       const socket = createConnection(port, '127.0.0.1', () => resolve(true)).on('error', () => resolve(false))
       socket.on('connect', () => socket.destroy())
@@ -108,7 +115,7 @@ async function listening(port: number, child: ChildProcess): Promise<void> {
 }
 
 async function stop(child: ChildProcess, folder: string, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
-  if (child.exitCode === null) {
+  if (child.exitCode === null && child.signalCode === null) {
     const ended = new Promise((resolve) => child.once('exit', resolve))
     child.kill(signal)
     await ended

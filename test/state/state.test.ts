@@ -6,8 +6,9 @@ import t, { type Test } from 'tap'
 import { createLogger } from '../../src/log.js'
 import { openState } from '../../src/state/open-state.js'
 import type { CompletedUpload, State } from '../../src/state/state.js'
+import { lastingPort } from '../support/ports.js'
 import { objectRecord, partRecord, putPart, readPart, uploadRecord } from './samples.js'
-import { freePort, postgres, redis } from './servers.js'
+import { postgres, redis } from './servers.js'
 
 const log = createLogger({ level: 'silent' })
 const HOUR = 60 * 60 * 1000
@@ -389,7 +390,7 @@ t.test('opening', async (t) => {
     t.match(error, { code: 'STATE_URL', message: /sqlite:, redis:/ })
     t.notMatch(String(error), /secret/)
   }
-  const port = await freePort()
+  const port = await lastingPort()
   for (const url of [`redis://user:secret@127.0.0.1:${port}`, `postgres://user:secret@127.0.0.1:${port}/db`]) {
     const error = await openState({ data, url, log }).catch((error: unknown) => error)
     t.match(error, { code: 'STATE_UNREACHABLE', message: new RegExp(`127.0.0.1:${port}.*ECONNREFUSED`) })

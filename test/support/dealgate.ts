@@ -77,11 +77,16 @@ export async function startDealgate(
 
 function launch(args: readonly string[], env: Record<string, string>, cwd?: string): ChildProcess {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('DEALGATE_'))
-  return spawn(process.execPath, [CLI, ...args], {
+  const child = spawn(process.execPath, [CLI, ...args], {
     env: { ...Object.fromEntries(inherited), ...env },
     cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
+  // A test that crashes runs no teardown.
+  const kill = () => child.kill('SIGKILL')
+  process.once('exit', kill)
+  child.once('exit', () => process.off('exit', kill))
+  return child
 }
 
 async function finished(child: ChildProcess): Promise<Finished> {

@@ -14,7 +14,7 @@ export type Mode = 'none' | 'legacy'
 export const modes: readonly Mode[] = ['none', 'legacy']
 
 /** How long a test waits for what must come, ms. */
-const PATIENCE_MS = 20_000
+const PATIENCE_MS = 60_000
 
 export interface LogLine {
   readonly level: number

@@ -1,6 +1,7 @@
+import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
+import { lastingPort } from './ports.js'
 
 export interface Received {
   readonly url: string
@@ -57,8 +58,9 @@ export class WebhookReceiver {
         this.accept(response, received)
       })
     })
-    await new Promise<void>((resolve) => server.listen(this.#port, '127.0.0.1', resolve))
-    this.#port = (server.address() as AddressInfo).port
+    this.#port ||= await lastingPort()
+    server.listen(this.#port, '127.0.0.1')
+    await once(server, 'listening')
     this.#server = server
   }
 

@@ -16,6 +16,7 @@ import { LocalCopies } from '../../../plugins/deal/archive/local-copies.js'
 import { RESTORE, type RestoreInput } from '../../../plugins/deal/archive/restore-job.js'
 import { OBJECT_DEAL, type ObjectDealInput } from '../../../plugins/deal/jobs/inputs.js'
 import { until } from '../../support/kept-proxy.js'
+import { farFromMidnight } from '../../support/midnight.js'
 import { signedRequest } from '../../support/signed-request.js'
 import { ArchiveProxy, BUCKET, terms as stated } from './archive-proxy.js'
 import { owner } from './proxy.js'
@@ -115,6 +116,7 @@ t.test('nothing says on what terms', async (t) => {
 })
 
 t.test('a copy is given up once a deal holds it, asked back, and goes again', async (t) => {
+  await farFromMidnight()
   const proxy = await ArchiveProxy.start(t, { eviction: 'verified' })
   const { s3, endpoint } = proxy
   await proxy.put('a')
@@ -359,6 +361,7 @@ t.test('one deal or none, whenever the server dies', async (t) => {
 })
 
 t.test('lifecycle rules move objects into a class, once, as far as the money goes', async (t) => {
+  await farFromMidnight()
   const proxy = await ArchiveProxy.start(t, { maxSpendPerDay: '100' }, { proxy: { lifecycleIntervalMs: 100 } })
   const Body = 'x'.repeat(128 * 1024)
   for (const key of ['a', 'b']) await proxy.put(key, { Body, StorageClass: 'STANDARD' })

@@ -33,6 +33,12 @@ async function dealt({ host }: DealProxy): Promise<Job> {
   })
 }
 
+/** Waits until the gateway was asked for the deal at `now`, ms since 1970: a question on its way would be answered by another clock than it was asked by. */
+async function askedAt({ host }: DealProxy, dealCid: string, now: number): Promise<void> {
+  const records = new DealRecords(host.state)
+  await until('it was asked for', async () => ((await records.get(dealCid))?.live?.asked ?? 0) >= now)
+}
+
 async function start(t: Test, options: Parameters<typeof startDealProxy>[2] = {}, status = true) {
   const deals = await ScriptedDeals.start(t, { tokens: true, status })
   deals.objects.set('a.txt', Buffer.from('content'))
@@ -92,10 +98,11 @@ together('a deal that ends soon is renewed once, where the bucket says so', asyn
   await proxy.host.settings.set('fakes', 'deal', { RenewBeforeDays: 10 })
   deals.state = 'StorageDealActive'
   await dealt(proxy)
+  await askedAt(proxy, 'bafydeal1', now)
   now += 89 * DAY
   deals.epoch += 89 * 2880
   const records = new DealRecords(proxy.host.state)
-  await until('it was asked for', async () => ((await records.get('bafydeal1'))?.live?.asked ?? 0) >= now)
+  await askedAt(proxy, 'bafydeal1', now)
   t.equal(deals.made.length, 1, 'there is time yet')
   now += 2 * DAY
   deals.epoch += 2 * 2880
@@ -116,10 +123,10 @@ together('a deal that is shorter than the days before its end is not followed by
   await proxy.host.settings.set('fakes', 'deal', { RenewBeforeDays: 365 })
   deals.state = 'StorageDealActive'
   await dealt(proxy)
+  await askedAt(proxy, 'bafydeal1', now)
   now += 49 * DAY
   deals.epoch += 49 * 2880
-  const records = new DealRecords(proxy.host.state)
-  await until('it was asked for', async () => ((await records.get('bafydeal1'))?.live?.asked ?? 0) >= now)
+  await askedAt(proxy, 'bafydeal1', now)
   await new Promise((resolve) => setTimeout(resolve, 2500))
   t.equal(deals.made.length, 1, 'before half of its time')
   now += 2 * DAY
@@ -133,6 +140,7 @@ together('a renewal that came to nothing is made again on another day', async (t
   await proxy.host.settings.set('fakes', 'deal', { RenewBeforeDays: 10 })
   deals.state = 'StorageDealActive'
   await dealt(proxy)
+  await askedAt(proxy, 'bafydeal1', now)
   now += 91 * DAY
   deals.epoch += 91 * 2880
   await until('it is renewed', () => deals.made.length === 2)
@@ -143,9 +151,10 @@ together('a renewal that came to nothing is made again on another day', async (t
     return record?.renewedBy !== undefined && record
   })
   await until('it is complete', async () => (await proxy.host.own.jobs.get(renewedBy))?.status === 'Complete')
+  await askedAt(proxy, 'bafydeal2', now)
   await records.setLive('bafydeal2', lost)
   now += DAY / 2
-  await until('it was asked for', async () => ((await records.get('bafydeal1'))?.live?.asked ?? 0) >= now)
+  await askedAt(proxy, 'bafydeal1', now)
   t.equal(deals.made.length, 2, 'not on the same day')
   now += DAY
   await until('it is renewed again', () => deals.made.length === 3)

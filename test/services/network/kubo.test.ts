@@ -82,7 +82,7 @@ const notRetrievable = { name: 'NetworkError', code: 'NotRetrievable' }
 
 /** Polls until it holds; the time is a bound, not a part of the test. */
 async function until(holds: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 500; tries++) {
+  for (let tries = 0; tries < 6000; tries++) {
     if (holds()) return
     await sleep(10)
   }

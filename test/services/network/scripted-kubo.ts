@@ -5,6 +5,7 @@ import { CarReader } from '@ipld/car'
 import { decode } from '@ipld/dag-pb'
 import { CID } from 'multiformats/cid'
 import type { Test } from 'tap'
+import { lastingPort } from '../../support/ports.js'
 
 export const PEER_ID = '12D3KooWD3eckifWpRn9wQpMG9R9hX3sD158z7EqHWmweQAJU5SA'
 
@@ -36,7 +37,7 @@ export class ScriptedKubo {
   /** Ends with the test. */
   static async start(t: Test): Promise<ScriptedKubo> {
     const kubo = new ScriptedKubo()
-    await kubo.listen(0)
+    await kubo.listen(await lastingPort())
     t.teardown(() => kubo.close())
     return kubo
   }

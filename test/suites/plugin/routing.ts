@@ -10,7 +10,7 @@ import { type CheckResult, result, type Subject } from './subject.js'
 const MARK = 'x-suite-operation'
 /** Something that no plugin declares. */
 const FOREIGN = 'x-nobody-knows-this='
-const LOG_PATIENCE_MS = 5_000
+const LOG_PATIENCE_MS = 60_000
 
 /** Each operation is reached by what it declares, and by nothing else. What it does then is not asked here: others stand in for the handlers. */
 export async function* checkRouting(subject: Subject, bench: Bench): AsyncGenerator<CheckResult> {
