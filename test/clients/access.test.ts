@@ -24,6 +24,7 @@ import {
 } from '@aws-sdk/client-s3'
 import { Client as MinioClient } from 'minio'
 import t, { type Test } from 'tap'
+import { isolatedEnv } from '../harness/clients.js'
 import { startDealgate } from '../support/dealgate.js'
 
 const exec = promisify(execFile)
@@ -100,7 +101,7 @@ interface Answer {
 }
 
 async function curl(url: string, ...args: string[]): Promise<Answer> {
-  const { stdout } = await exec('curl', ['-s', '-w', '\n%{http_code}', ...args, url])
+  const { stdout } = await exec('curl', ['-s', '-w', '\n%{http_code}', ...args, url], { env: isolatedEnv({}) })
   const at = stdout.lastIndexOf('\n')
   return { status: Number(stdout.slice(at + 1)), body: stdout.slice(0, at) }
 }
@@ -252,12 +253,13 @@ async function anonymousPrefix(t: Test, target: Target): Promise<void> {
 async function awsCli(t: Test, target: Target): Promise<void> {
   const bucket = 'aws-access'
   await fill(target, bucket, 'a.txt')
-  const env = {
-    ...process.env,
+  const env = isolatedEnv({
+    HOME: target.folder,
     AWS_ACCESS_KEY_ID: target.accessKey,
     AWS_SECRET_ACCESS_KEY: target.secretKey,
     AWS_DEFAULT_REGION: 'us-east-1',
-  }
+    AWS_EC2_METADATA_DISABLED: 'true',
+  })
   const aws = async (command: string, ...args: string[]) => {
     const all = ['--endpoint-url', target.endpoint, '--output', 'json', 's3api', command, '--bucket', bucket, ...args]
     try {
@@ -415,7 +417,7 @@ async function s3cmd(t: Test, target: Target): Promise<void> {
       .join('')}`,
   )
   const run = async (...args: string[]) => {
-    const { stdout, stderr } = await exec('s3cmd', ['-c', config, ...args]).catch(
+    const { stdout, stderr } = await exec('s3cmd', ['-c', config, ...args], { env: isolatedEnv({ HOME: target.folder }) }).catch(
       (error) => error as { stdout: string; stderr: string },
     )
     return stdout + stderr

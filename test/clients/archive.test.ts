@@ -14,7 +14,8 @@ import { until } from '../support/kept-proxy.js'
 
 const DEAL = fileURLToPath(new URL('../../plugins/deal/index.js', import.meta.url))
 const options = {
-  terms: { minerId: 't01000', price: '0.0001', duration: 518_400 },
+  // Epochs are milliseconds here: the longest deals that there are, for none must end before the test.
+  terms: { minerId: 't01000', price: '0.0001', duration: 1_555_200 },
   eviction: 'verified',
   evictionIntervalSeconds: 1,
   statusIntervalSeconds: 1,

@@ -8,6 +8,7 @@ import { createProxy } from '../../src/create-proxy.js'
 import { createLogger } from '../../src/log.js'
 import { legacy } from '../../src/services/gateway/quirks.js'
 import { startServices } from '../../src/services/index.js'
+import { isolatedEnv } from '../harness/clients.js'
 
 const exec = promisify(execFile)
 const identity = { accessKeyId: 'share-tester', secretAccessKey: 'share-tester-secret' }
@@ -68,7 +69,9 @@ async function setUp(t: Test, { quirks, region, brand, pointsHere }: Variant): P
 async function signed(url: string, ...args: string[]): Promise<{ status: number; body: string }> {
   const user = `${identity.accessKeyId}:${identity.secretAccessKey}`
   const signing = ['--aws-sigv4', 'aws:amz:us-east-1:s3', '--user', user]
-  const { stdout } = await exec('curl', ['-s', '-w', '\n%{http_code}', ...signing, ...args, url])
+  const { stdout } = await exec('curl', ['-s', '-w', '\n%{http_code}', ...signing, ...args, url], {
+    env: isolatedEnv({}),
+  })
   const at = stdout.lastIndexOf('\n')
   return { status: Number(stdout.slice(at + 1)), body: stdout.slice(0, at) }
 }

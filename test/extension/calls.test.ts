@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import { startInProcess } from '../support/in-process.js'
+import { until } from '../support/kept-proxy.js'
 import { type Answer, exchange, presignedRequest, signedRequest, type Wanted } from '../support/signed-request.js'
 import { examplePlugin } from './example-plugin.js'
 
@@ -265,8 +266,13 @@ t.test('jobs', async (t) => {
   const failed = await make({ How: 'badly' })
   t.match(failed, { status: 409, headers: { 'x-dealgate-job-id': /^j-/, 'x-amzn-errortype': 'DealRejected' } })
   t.match(json(failed), { Message: 'too cheap', Details: { Price: '1' } })
-  const unknown = await make({ How: 'nobody knows' }, { prefer: 'wait=1' })
-  t.equal(unknown.status, 202, 'never a 5xx, which would be repeated')
+  const lost = { 'x-amz-client-token': 'lost' }
+  const sent = await make({ How: 'nobody knows' }, { ...lost, prefer: 'wait=1' })
+  t.equal(sent.status, 202, 'never a 5xx, which would be repeated')
+  const lostJob = `/-/jobs/v1/${sent.headers['x-dealgate-job-id']}`
+  await until('it is unknown', async () => json(await send('GET', lostJob)).Status === 'Unknown')
+  const unknown = await make({ How: 'nobody knows' }, { ...lost, prefer: 'wait=0' })
+  t.equal(unknown.status, 202, 'nor when it is asked for again')
   t.equal(json(unknown).Status, 'Unknown')
   t.match(
     json(await make({ How: 'soon' }, {}, 'nothing')),

@@ -265,10 +265,10 @@ t.test('policy documents that are none', async (t) => {
   ])
     t.throws(() => readPolicy(encode(bad)), { code: 'InvalidPolicyDocument' }, JSON.stringify(bad))
   t.throws(() => readPolicy('~~~'), { code: 'InvalidPolicyDocument' })
-  const started = performance.now()
+  const started = process.cpuUsage()
   t.throws(() => readPolicy(`${' '.repeat(60_000)}~`), { code: 'InvalidPolicyDocument' })
   // Time that grows with the square of the length would be seconds.
-  t.ok(performance.now() - started < 1000)
+  t.ok(process.cpuUsage(started).user < 1_000_000)
   const lines = encode({ expiration, conditions: [] }).replace(/.{20}/g, '$&\r\n')
   t.same(readPolicy(`${lines} \n`).conditions, [], 'in lines, as some tools write it')
   t.throws(() => readPolicy(Buffer.from([0x22, 0xff, 0x22]).toString('base64')), { code: 'InvalidPolicyDocument' })

@@ -112,7 +112,7 @@ export function answerTo(request: ClientRequest): Promise<Answer> {
 export function exchange(
   server: Endpoint,
   write: (socket: Socket) => void,
-  patienceMs = 15_000,
+  patienceMs = 60_000,
 ): Promise<{ text: string; closed: boolean }> {
   const { hostname, port } = new URL(server.endpoint)
   return new Promise((resolve, reject) => {

@@ -58,9 +58,9 @@ t.test('positions of any number of digits', async (t) => {
 })
 
 t.test('a header of nothing but spaces costs next to nothing', async (t) => {
-  const started = performance.now()
+  const started = process.cpuUsage()
   for (const header of [`bytes=${' '.repeat(60_000)}x`, `bytes=1-${' '.repeat(60_000)}x`])
     t.equal(parseRange(header), undefined)
   // Time that grows with the square of the length would be seconds.
-  t.ok(performance.now() - started < 1000)
+  t.ok(process.cpuUsage(started).user < 1_000_000)
 })

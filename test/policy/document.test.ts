@@ -154,9 +154,9 @@ t.test('policies that do not fit say which statement and why', (t) => {
 })
 
 t.test('a pattern made to be slow is matched in no time', (t) => {
-  const started = performance.now()
+  const started = process.cpuUsage()
   t.match(refusal(policy(allow(`s3:${'*a'.repeat(4000)}`, ARN))).code, 'MalformedPolicy')
-  t.ok(performance.now() - started < 1000)
+  t.ok(process.cpuUsage(started).user < 1_000_000)
   t.end()
 })
 

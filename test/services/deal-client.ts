@@ -11,6 +11,9 @@ export const terms = {
   FastRetrieval: 'true',
 }
 
+/** Length of an epoch: so long that none ends in the middle of a test. Epochs go by only when a test lets them. */
+export const EPOCH_SECONDS = 86_400
+
 /** Epochs after which every deal with that provider is active. */
 export const UNTIL_ACTIVE = '400'
 
@@ -104,7 +107,7 @@ function withToken(token: string | undefined): Record<string, string> {
 
 /** A gateway with an empty bucket `bucket`, over a network that does as it is told. */
 export async function startDeals(t: Test, options: Partial<GatewayOptions> = {}): Promise<DealClient> {
-  const client = new DealClient(await startGateway(t, options, { control: true }))
+  const client = new DealClient(await startGateway(t, options, { control: true, epochSeconds: EPOCH_SECONDS }))
   await client.gateway.call('MakeBucket', { bucketName: 'bucket' })
   return client
 }

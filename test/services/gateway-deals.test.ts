@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { startDeals, startLegacyDeals, terms, UNTIL_ACTIVE } from './deal-client.js'
+import { EPOCH_SECONDS, startDeals, startLegacyDeals, terms, UNTIL_ACTIVE } from './deal-client.js'
 import { Client, connectTo, start, tempFolder } from './gateway-client.js'
 
 const CID = /^b[a-z2-7]{50,}$/
@@ -280,7 +280,7 @@ t.test('the state of a deal, and providers', async (t) => {
     minerId: 't01000',
     state: 'StorageDealCheckForAcceptance',
     message: /^Provider state: /,
-    epochSeconds: 30,
+    epochSeconds: EPOCH_SECONDS,
   })
   t.ok(first.startEpoch > epoch && first.endEpoch === first.startEpoch + 518_400)
   t.match(await client.advance(UNTIL_ACTIVE), { status: 'success', data: { faults: [], epoch: epoch + 400 } })
@@ -290,7 +290,7 @@ t.test('the state of a deal, and providers', async (t) => {
 
   await client.fault('offline')
   const { data: market } = await client.ask('providers')
-  t.match(market, { epoch: epoch + 600_400, epochSeconds: 30 })
+  t.match(market, { epoch: epoch + 600_400, epochSeconds: EPOCH_SECONDS })
   t.match(market.providers[0], {
     miner_id: 't01000',
     location: 'Global',

@@ -226,7 +226,7 @@ t.test('a copy is not given up for a deal that ends soon', async (t) => {
   const proxy = await ArchiveProxy.start(t)
   await proxy.put('a')
   await proxy.ended('a')
-  await proxy.control({ AdvanceEpochs: String(Math.floor(terms.duration * 0.93)) })
+  await proxy.control({ AdvanceEpochs: String(Math.floor(terms.duration * 0.91)) })
   await proxy.untilHead('active', 'a', ({ Metadata }) => Metadata?.['deal-status'] === 'StorageDealActive')
   await proxy.open({ eviction: 'verified' })
   await proxy.put('b')
@@ -362,7 +362,7 @@ t.test('one deal or none, whenever the server dies', async (t) => {
 
 t.test('lifecycle rules move objects into a class, once, as far as the money goes', async (t) => {
   await farFromMidnight()
-  const proxy = await ArchiveProxy.start(t, { maxSpendPerDay: '100' }, { proxy: { lifecycleIntervalMs: 100 } })
+  const proxy = await ArchiveProxy.start(t, { maxSpendPerDay: '300' }, { proxy: { lifecycleIntervalMs: 100 } })
   const Body = 'x'.repeat(128 * 1024)
   for (const key of ['a', 'b']) await proxy.put(key, { Body, StorageClass: 'STANDARD' })
   await proxy.put('small', { StorageClass: 'STANDARD' })

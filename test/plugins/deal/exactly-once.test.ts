@@ -8,6 +8,7 @@ import { openState } from '../../../src/state/open-state.js'
 import type { Records, State } from '../../../src/state/state.js'
 import { temporaryFolder } from '../../harness/dealgate.js'
 import { until } from '../../support/kept-proxy.js'
+import { farFromMidnight } from '../../support/midnight.js'
 import { type DealProxy, startDealProxy } from './proxy.js'
 import { type Accident, ScriptedDeals } from './scripted-deals.js'
 
@@ -137,6 +138,7 @@ for (const tokens of [false, true]) {
   })
 
   together(`${kind}: records that fail at any moment`, async (t) => {
+    await farFromMidnight()
     const data = await temporaryFolder(t)
     const state = await openState({ data, log: createLogger({ level: 'silent' }) })
     t.teardown(() => state.close())

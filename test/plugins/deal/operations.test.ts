@@ -246,7 +246,7 @@ for (const mode of ['full', 'legacy'] as const) {
     const soon = await send(server, 'POST', target, { ...terms, Price: '3' }, { prefer: 'wait=0' })
     t.equal(soon.status, 202)
     t.match(soon.headers.location, /\/-\/jobs\/v1\/j-/)
-    const job = await server.host.own.jobs.wait(JSON.parse(soon.body).JobId, 20_000)
+    const job = await server.host.own.jobs.wait(JSON.parse(soon.body).JobId, 60_000)
     t.match(job, { status: 'Complete', operation: 'deal:CreateObjectDeal', resource: '/photos/2021/a.zip' })
   })
 

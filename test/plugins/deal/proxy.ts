@@ -87,7 +87,8 @@ export async function startEmbedded(t: Test, mode: 'full' | 'legacy'): Promise<E
   const services = await startServices({
     data: await temporaryFolder(t),
     gateway: { host: '127.0.0.1', port: 0, quirks: mode === 'legacy' ? legacy : [] },
-    network: { control: true },
+    // None of its epochs ends in the middle of a test.
+    network: { control: true, epochSeconds: 86_400 },
   })
   t.teardown(() => services.stop())
   const address = { url: services.gateway.url, ...(await services.gateway.credentials()) }

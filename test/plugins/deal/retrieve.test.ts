@@ -7,7 +7,7 @@ import { owner } from './proxy.js'
 
 t.jobs = 4
 
-function send(proxy: ArchiveProxy, method: string, target: string, body?: object, wait = 20): Promise<Answer> {
+function send(proxy: ArchiveProxy, method: string, target: string, body?: object, wait = 60): Promise<Answer> {
   const [path = '', query = ''] = target.split('?')
   return signedRequest(proxy.endpoint, owner, {
     method,
@@ -55,7 +55,7 @@ t.test('an object is retrieved as RestoreObject does it', { buffered: true }, as
   t.match(begun, { status: 202, json: { State: 'Restoring', JobId: /^j-/, Deal: [{ DealCid: Deal.DealCid }] } })
   t.match(await retrieve(proxy, 'dir/far'), { status: 409, json: { Code: 'RestoreAlreadyInProgress' } })
   await proxy.fault('slow', false)
-  await proxy.host.own.jobs.wait(begun.json.JobId, 20_000)
+  await proxy.host.own.jobs.wait(begun.json.JobId, 60_000)
   t.match(await retrieve(proxy, 'dir/far', { Days: 9 }), {
     status: 200,
     json: { State: 'Restored', RestoreExpiryDate: /T00:00:00/ },
@@ -88,7 +88,7 @@ t.test('the deal of an object whose bytes are nowhere else is renewed', { buffer
     await proxy.control({ AdvanceEpochs: String(epochs) })
     proxy.ahead += epochs
   }
-  await pass(300_000)
+  await pass(800_000)
   const renewed = await until('it is renewed after half of its time', async () => {
     const { DealEntry } = (await ask(proxy, 'GET', '/kept?x-deal=')).json
     return DealEntry.length === 2 && DealEntry
@@ -105,13 +105,13 @@ t.test('an object is brought back for good when nothing renews its last deal', {
     await proxy.control({ AdvanceEpochs: String(epochs) })
     proxy.ahead += epochs
   }
-  await pass(480_000)
+  await pass(1_405_000)
   await proxy.untilHead(
     'it is here for good',
     'kept',
     ({ StorageClass, Restore }) => StorageClass === 'GLACIER_IR' && !Restore,
   )
-  await pass(100_000)
+  await pass(200_000)
   t.equal(await proxy.read('kept'), 'the bytes of kept')
 })
 
