@@ -59,10 +59,25 @@ async function oneKey(t: Test, server: Dealgate): Promise<void> {
     '<Object><Key>dir/x</Key><VersionId>null</VersionId><VersionId>an-old-one</VersionId></Object>',
     '<Object><Key>dir/x</Key></Object><Objects><Key>none</Key></Objects>',
     '<Object><Key>dir/x</Key></Object><Quiet>true</Quiet><Quiet>false</Quiet>',
+    '<Object><Key>dir/x</Key><ETag></ETag></Object>',
+    '<Object><Key>dir/x</Key><ETag/></Object>',
+    '<Object><Key>dir/x</Key><ETag> </ETag></Object>',
   ]) {
     const body = Buffer.from(`<Delete>${unclear}</Delete>`)
     t.equal((await send(server, { method: 'POST', target: `/${BUCKET}?delete`, body })).code, 'MalformedXML', unclear)
     await allThere(unclear)
+  }
+
+  for (const unkept of ['<Size/>', '<LastModifiedTime></LastModifiedTime>']) {
+    const body = Buffer.from(`<Delete><Object><Key>dir/x</Key>${unkept}</Object></Delete>`)
+    t.equal((await send(server, { method: 'POST', target: `/${BUCKET}?delete`, body })).code, 'NotImplemented', unkept)
+    await allThere(unkept)
+  }
+  for (const etag of ['""', '"', 'W/', '&quot;&quot;']) {
+    const body = Buffer.from(`<Delete><Object><Key>dir/x</Key><ETag>${etag}</ETag></Object></Delete>`)
+    const answer = await send(server, { method: 'POST', target: `/${BUCKET}?delete`, body })
+    t.match(answer.body.toString(), '<Code>PreconditionFailed</Code>', etag)
+    await allThere(etag)
   }
 
   await put('dir/', Buffer.of())

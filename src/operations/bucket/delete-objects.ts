@@ -48,7 +48,10 @@ async function readWanted(
     const key = childText(object, 'Key')
     if (key === undefined || key === '') throw new S3Error('MalformedXML', { message: 'Every Object needs a Key.' })
     refuseConditions(object)
-    return { key, versionId: childText(object, 'VersionId') || undefined, etag: childText(object, 'ETag') || undefined }
+    const etag = childText(object, 'ETag')
+    // As an unset variable would leave it: no ETag is empty, and without the condition the object would go whatever it is.
+    if (etag?.trim() === '') throw new S3Error('MalformedXML', { message: 'The ETag of an Object is empty.' })
+    return { key, versionId: childText(object, 'VersionId') || undefined, etag }
   })
   if (wanted.length === 0 || wanted.length > context.limits.maxDeleteKeys) {
     throw new S3Error('MalformedXML', {
