@@ -1,4 +1,5 @@
 import { S3Error } from '../errors/s3-error.js'
+import { decodePath } from '../request/decode-path.js'
 import type { Query } from '../request/query.js'
 import type { Method, RequestHead, Resource } from '../request/s3-request.js'
 import { refuseDemands } from './demands.js'
@@ -141,26 +142,20 @@ function queryHas(query: Query, wanted: string): boolean {
   return at < 0 ? query.has(wanted) : query.get(wanted.slice(0, at)) === wanted.slice(at + 1)
 }
 
+/** Segments are what stands between the slashes as they were sent: an encoded one, `%2F`, is part of a name. */
 function matchPath(template: string, path: string): Record<string, string> | undefined {
-  if (!template.includes('{')) return template === path ? {} : undefined
+  if (!template.includes('{') && !path.includes('%')) return template === path ? {} : undefined
   const wanted = template.split('/')
   const given = path.split('/')
   if (wanted.length !== given.length) return undefined
   const params: Record<string, string> = {}
   for (const [i, segment] of wanted.entries()) {
     const name = /^\{(.+)\}$/.exec(segment)?.[1]
-    if (name !== undefined) params[name] = decodeSegment(given[i] ?? '')
-    else if (segment !== given[i]) return undefined
+    const value = decodePath(given[i] ?? '')
+    if (name !== undefined) params[name] = value
+    else if (segment !== value) return undefined
   }
   return params
-}
-
-function decodeSegment(segment: string): string {
-  try {
-    return decodeURIComponent(segment)
-  } catch (cause) {
-    throw new S3Error('InvalidURI', { cause })
-  }
 }
 
 /**

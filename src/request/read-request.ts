@@ -3,6 +3,7 @@ import { S3Error } from '../errors/s3-error.js'
 import type { Limits } from '../limits.js'
 import { type Addressing, bucketOfHost, hostsOf, isSecure } from './addressing.js'
 import { refuseNoBucketName } from './bucket-name.js'
+import { decodePath } from './decode-path.js'
 import { Query } from './query.js'
 import type { Method, RequestHead } from './s3-request.js'
 
@@ -84,16 +85,4 @@ function inBucket(bucket: string, rawKey: string, maxKeyBytes: number): Address 
     throw new S3Error('KeyTooLongError', { fields: { Size: Buffer.byteLength(key), MaxSizeAllowed: maxKeyBytes } })
   }
   return { resource: 'object', bucket, key }
-}
-
-/** Percent-decoded once, nothing normalised. Bytes that a client left unencoded arrive as latin-1 characters. */
-function decodePath(raw: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the class is "not ASCII"
-  const escaped = raw.replace(/[^\x00-\x7f]/g, (c) => `%${c.charCodeAt(0).toString(16).padStart(2, '0')}`)
-  if (!escaped.includes('%')) return escaped
-  try {
-    return decodeURIComponent(escaped)
-  } catch (cause) {
-    throw new S3Error('InvalidURI', { message: 'The request path is not valid percent-encoded UTF-8.', cause })
-  }
 }

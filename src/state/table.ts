@@ -39,8 +39,9 @@ export class Table<T> {
     })
   }
 
+  /** Whatever the key: it may come from a client. */
   async get(key: string): Promise<T | undefined> {
-    this.#check(key)
+    if (!this.#canBe(key)) return undefined
     return this.#call(() => this.#keyv.get(key))
   }
 
@@ -81,9 +82,15 @@ export class Table<T> {
     }
   }
 
-  /** Keyv takes a key that begins with the namespace for one it has put it before already, and would make one record of two keys. */
+  /**
+   * Keyv takes a key that begins with the namespace for one it has put it before already, and would make one record of two keys; stores of text take no NUL.
+   */
+  #canBe(key: string): boolean {
+    return !key.startsWith(this.#prefix) && !key.includes('\0')
+  }
+
   #check(key: string): void {
-    if (key.startsWith(this.#prefix)) throw new TypeError(`A key of these records must not begin with ${this.#prefix}`)
+    if (!this.#canBe(key)) throw new TypeError(`A key of these records must not begin with ${this.#prefix} or hold NUL`)
   }
 
   async #call<R>(run: () => Promise<R>): Promise<R> {

@@ -71,7 +71,7 @@ async function read(resource: Resource, request: S3Request, context: Context): P
   const { key, operation } = resource
   try {
     const reply = await (operation.run as (request: S3Request, context: Context) => ReturnType<typeof operation.run>)(
-      bareRequest(request, { ...resource, path: `/-/${key}` }),
+      bareRequest(request, { ...resource, path: `/-/${key.split('/').map(encodeURIComponent).join('/')}` }),
       context,
     )
     if (reply.status !== 200 || (typeof reply.body !== 'string' && !Buffer.isBuffer(reply.body))) return undefined

@@ -47,7 +47,13 @@ export async function* resourcesBelow(
     return
   }
   for await (const params of operation.call?.members?.(context) ?? []) {
-    const key = template.replace(/\{([^}]+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
+    if (!Object.values(params).every(isSegment)) continue
+    const key = template.replace(/\{([^}]+)\}/g, (_, name: string) => params[name] ?? '')
     if (key.startsWith(prefix)) yield { key, operation, plugin, params }
   }
+}
+
+/** False for a name that clients of S3 could not ask for by a key: they send its slashes as they are, and some resolve dots. */
+function isSegment(name: string): boolean {
+  return name !== '' && name !== '.' && name !== '..' && !name.includes('/')
 }

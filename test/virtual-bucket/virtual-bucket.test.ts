@@ -2,6 +2,7 @@ import t from 'tap'
 import { z } from 'zod'
 import type { Context } from '../../src/context.js'
 import { defineCall } from '../../src/extension/define-call.js'
+import { createTable } from '../../src/registry/table.js'
 import { Query } from '../../src/request/query.js'
 import type { S3Request } from '../../src/request/s3-request.js'
 import { listResources } from '../../src/virtual-bucket/list.js'
@@ -11,7 +12,7 @@ import { findClient, run, runFailing } from '../harness/clients.js'
 import { startDealgate } from '../harness/dealgate.js'
 import { send } from '../harness/sign.js'
 
-const ids = Array.from({ length: 250 }, (_, i) => `id ${String(i).padStart(3, '0')}/é`)
+const ids = Array.from({ length: 250 }, (_, i) => `id ${String(i).padStart(3, '0')}%2Fé`)
 const reading = (path: string, members?: () => AsyncIterable<Record<string, string>>) =>
   defineCall({
     name: `Read${path}`,
@@ -27,7 +28,7 @@ const reading = (path: string, members?: () => AsyncIterable<Record<string, stri
 const rows = [
   reading('/-/one/v1/things'),
   reading('/-/one/v1/things/{Id}', async function* () {
-    for (const Id of ids) yield { Id }
+    for (const Id of ['no/segment', '', '..', ...ids]) yield { Id }
   }),
   reading('/-/two/v1/nothing/{Id}', async function* () {}),
   reading('/-/two/v1/secret/{Id}'),
@@ -44,7 +45,7 @@ t.test('pages of what is there, in byte order, folded at the delimiter', async (
   t.same(names(await list({ delimiter: '/' })), ['one/', 'two/'])
   t.same(names(await list({ delimiter: '/', prefix: 'one/v1/' })), ['one/v1/things', 'one/v1/things/'])
   t.same(names(await list({ delimiter: '/', after: 'one/' })), ['two/'])
-  t.same(names(await list({ prefix: 'one/v1/things/id%20000' })), ['one/v1/things/id%20000%2F%C3%A9'])
+  t.same(names(await list({ prefix: 'one/v1/things/id 000' })), ['one/v1/things/id 000%2Fé'])
   t.same(names(await list({ prefix: 'three' })), [])
   const all: string[] = []
   for (let after = ''; ; ) {
@@ -54,7 +55,7 @@ t.test('pages of what is there, in byte order, folded at the delimiter', async (
     if (!page.truncated) break
     after = all.at(-1) as string
   }
-  t.same(all, ['one/v1/things', ...ids.map((id) => `one/v1/things/${encodeURIComponent(id)}`)])
+  t.same(all, ['one/v1/things', ...ids.map((id) => `one/v1/things/${id}`)])
 })
 
 t.test('over HTTP', async (t) => {
@@ -87,6 +88,41 @@ t.test('over HTTP', async (t) => {
   t.notMatch((await ask('GET', '/')).body.toString(), /<Name>-<\/Name>/, 'it is no bucket of anybody')
   t.match(await ask('GET', '/-/nothing'), { status: 405 })
   t.equal((await fetch(`${server.endpoint}/-?list-type=2`)).status, 403)
+})
+
+t.test('slashes part names as they were sent, and an encoded one is part of a name', async (t) => {
+  const { select } = createTable([{ name: 'rows', operations: rows.map(({ operation }) => operation) }])
+  const chosen = (path: string) => {
+    const { operation, params } = select({
+      method: 'GET',
+      resource: 'service',
+      path,
+      query: new Query(''),
+      headers: {},
+    })
+    return [operation.on.path, params.Id]
+  }
+  const one = '/-/one/v1/things/{Id}'
+  t.same(chosen('/-/one/v1/things'), ['/-/one/v1/things', undefined])
+  t.same(chosen('/-/%6Fne/v1/things'), ['/-/one/v1/things', undefined], 'other characters mean the same either way')
+  t.same(chosen('/-/one/v1/things/a%2Fb'), [one, 'a/b'])
+  t.same(chosen('/-/one/v1/things/a%252Fb'), [one, 'a%2Fb'], 'decoded once')
+  t.same(chosen('/-/one/v1/things/%C3%A9\u00c3\u00a9'), [one, 'éé'])
+  for (const id of ids)
+    t.same(chosen(`/-/one/v1/things/${encodeURIComponent(id)}`), [one, id], 'by its key in the list')
+  for (const path of ['/-/one%2Fv1/things', '/-/one/v1%2Fthings', '/-/one/v1/things/a/b', '/-//one/v1/things'])
+    t.throws(() => chosen(path), { code: 'MethodNotAllowed' }, path)
+  for (const path of ['/-/one/v1/%zz', '/-/one/v1/things/%FF'])
+    t.throws(() => chosen(path), { code: 'InvalidURI' }, path)
+
+  const server = await startDealgate(t)
+  const get = (target: string) => send(server, { method: 'GET', target })
+  for (const name of ['a%2Fb', 'a%00b', 'x-jobs:a', '..%2F..', '%EF%BF%BE', 'a'.repeat(2000)])
+    t.match((await get(`/-/jobs/v1/${name}`)).body.toString(), '"NoSuchJob"', name)
+  t.match(await get('/-/jobs/v1/%zz'), { status: 400, body: /InvalidURI/ })
+  t.equal((await get('/-/jobs%2Fv1')).status, 405)
+  for (const target of ['/-%2Fjobs%2Fv1', '/%2D/jobs/v1'])
+    t.match(await get(target), { status: 400, code: 'InvalidBucketName' })
 })
 
 t.test('aws-cli and rclone read it', async (t) => {
