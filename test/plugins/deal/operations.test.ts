@@ -248,6 +248,15 @@ for (const mode of ['full', 'legacy'] as const) {
     t.match(soon.headers.location, /\/-\/jobs\/v1\/j-/)
     const job = await server.host.own.jobs.wait(JSON.parse(soon.body).JobId, 60_000)
     t.match(job, { status: 'Complete', operation: 'deal:CreateObjectDeal', resource: '/photos/2021/a.zip' })
+
+    for (const key of ['2021/a.zip', '2021/b.zip', 'empty']) await send(server, 'DELETE', `/photos/${key}`)
+    t.equal((await send(server, 'DELETE', '/photos')).status, 204)
+    const first = answers.map(({ body }) => body)[0]
+    const gone = await send(server, 'POST', target, terms, token)
+    t.match(gone, { status: 200, body: first }, 'its answer outlives its bucket: the deal was made and paid')
+    t.equal(JSON.parse((await send(server, 'POST', target, terms)).body).Code, 'NoSuchBucket', 'a new one is refused')
+    t.equal((await send(server, 'PUT', '/photos')).status, 200)
+    t.match(await send(server, 'POST', target, terms, token), { status: 200, body: first }, 'and a bucket of its name')
   })
 
   t.test(`${mode}: terms of the bucket and of the object, and caps`, async (t) => {
