@@ -170,12 +170,14 @@ function recognise(
   text: string,
 ): readonly [S3Code, string?] | undefined {
   const told = (failure.kind === 'rpc' ? failure.dataCode : failure.headerCode) ?? xmlCode(failure.text)
+  const said = texts.find(([pattern]) => pattern.test(text))
   if (told !== undefined) {
-    if (Object.hasOwn(codes, told)) return [told as S3Code]
+    // The text may say more than the code: whose access is denied.
+    if (Object.hasOwn(codes, told)) return [told as S3Code, said?.[1] === told ? said[2] : undefined]
     const foreign = foreignCodes[told]
     if (foreign) return foreign
   }
-  for (const [pattern, code, message] of texts) if (pattern.test(text)) return [code, message]
+  if (said) return [said[1], said[2]]
   return failure.kind === 'http' ? statuses[failure.status] : undefined
 }
 

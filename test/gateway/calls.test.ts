@@ -81,6 +81,12 @@ t.test('texts of public gateways become S3 codes', async (t) => {
     t.notMatch(error.message, /\/var|<|FS3/)
   }
   t.equal(translate({ kind: 'rpc', text: 'whatever', dataCode: 'BucketNotEmpty' }, {}, log).code, 'BucketNotEmpty')
+  const told = { text: 'The access key ID you provided does not exist in our records', dataCode: 'AccessDenied' }
+  t.match(
+    translate({ kind: 'rpc', ...told }, {}, log).message,
+    /does not accept the account that this server uses/,
+    'the text says more than the code',
+  )
   const http = (status: number, text = '', headerCode?: string) =>
     translate({ kind: 'http', status, text, headerCode }, {}, log).code
   t.equal(http(404, '<html>nginx</html>'), 'InternalError', 'a foreign 404 is no missing object')
