@@ -27,6 +27,7 @@ export function defineCall<
   Query extends Document = Record<string, never>,
 >(declared: AnsweredCall<R, Body, Query, Result> | JobCall<R, Body, Query, Result>): Operation<R> {
   const call = declared as unknown as AnyCall
+  checkDeclaration(call)
   checkSelector(call)
   const prepared = prepare(call)
   const { name, source, on } = declared
@@ -54,6 +55,18 @@ async function run(call: AnyCall, prepared: PreparedCall, request: S3Request, co
   return 'job' in call
     ? answerJob(call, prepared, asked, request, context)
     : answerNow(call, prepared, asked, request, context)
+}
+
+/** What a plugin in JavaScript may have forgotten. */
+function checkDeclaration(call: AnyCall): void {
+  const { name, on, result } = call as Partial<AnyCall>
+  const refuse = (problem: string) => {
+    throw new Error(`the call ${name ?? 'without a name'} ${problem}`)
+  }
+  if (typeof on !== 'object' || on === null) refuse('must say in `on` which requests it answers')
+  if (result?._zod === undefined) refuse('must have a `result`, a schema of zod 4: take z from dealgate')
+  const does = 'job' in call ? call.order : (call as Partial<typeof call>).answer
+  if (typeof does !== 'function') refuse("must have answer(), or 'job' and order()")
 }
 
 /** Where calls may be: docs say why a PUT or DELETE with a sub-resource is none of ours. */

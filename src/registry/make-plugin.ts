@@ -31,10 +31,16 @@ function readOptions<Schema extends z.ZodType>(
   const result = attempt(name, 'cannot check its options', () => schema.safeParse(given))
   const unknown = unknownOptions(schema, given).map((path) => `option ${path}: there is no such option`)
   const issues = (result.error?.issues ?? []).map(({ path, message }) =>
-    path.length > 0 ? `option ${pathText(path)}: ${message}` : message,
+    path.length > 0 ? `option ${pathText(path)}: ${said(message)}` : message,
   )
   refuse(name, [...unknown, ...issues])
   return result.data as z.output<Schema>
+}
+
+/** Zod tells what it has expected instead of what is absent. */
+function said(message: string): string {
+  const [, expected] = /^Invalid input: expected (.+), received undefined$/.exec(message) ?? []
+  return expected === undefined ? message : `is missing, and must be given (${expected})`
 }
 
 function refuse(name: string, problems: readonly string[]): undefined {
