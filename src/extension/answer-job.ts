@@ -13,7 +13,7 @@ import { formatOf } from './format.js'
 import { invalidArgument } from './names.js'
 import { readPrefer } from './prefer.js'
 import type { Asked, PreparedCall } from './prepare.js'
-import { serviceAddress } from './service-address.js'
+import { jobAddress } from './service-address.js'
 import { shapeOf } from './shape.js'
 
 type Call = JobCall<Resource, Document, Document, Document>
@@ -46,7 +46,7 @@ export async function answerJob(
     return documentReply({ format, root, plugin: request.plugin, shape }, (job.result ?? {}) as Document, headers)
   }
   if (hasEnded(job.status)) throw failureOf(job)
-  const location = `${serviceAddress(request)}/-/jobs/v1/${job.id}`
+  const location = jobAddress(request, job.id)
   return documentReply({ format, ...jobForm }, documentOf(job), { ...headers, location }, 202)
 }
 

@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto'
 import type { Context } from '../context.js'
-import { quoted } from '../operations/common/etags.js'
+import { withValidators } from '../operations/common/validators.js'
 import type { Resource, S3Request } from '../request/s3-request.js'
-import type { Reply } from '../response/reply.js'
+import type { Reply, ReplyHeaders } from '../response/reply.js'
 import type { AnsweredCall, Document } from './call.js'
 import { documentReply, versionHeader } from './document-reply.js'
 import { formatOf } from './format.js'
@@ -10,6 +9,7 @@ import { invalidArgument } from './names.js'
 import { pageRequest, takePage, tokenOf } from './paging.js'
 import type { Asked, PreparedCall } from './prepare.js'
 import { rawOf } from './raw.js'
+import { jobAddress } from './service-address.js'
 
 type Call = AnsweredCall<Resource, Document, Document, Document>
 
@@ -32,7 +32,14 @@ export async function answerNow(
   if (frame.raw) return rawReply(result, request.plugin)
   const document = call.pages === undefined ? result : await paged(result, call.pages)
   const form = { format, root, plugin: request.plugin, shape }
-  return withValidators(request, documentReply(form, document, versionHeader(request.plugin), status))
+  const reply = documentReply(
+    form,
+    document,
+    { ...versionHeader(request.plugin), ...jobHeaders(call, result, request) },
+    status,
+  )
+  // It can be read as an object of the virtual bucket.
+  return request.resource === 'service' && request.method !== 'POST' && status === 200 ? withValidators(reply) : reply
 
   async function paged(whole: Document, name: string): Promise<Document> {
     const { items, next } = await takePage(whole[name], page)
@@ -45,11 +52,9 @@ export async function answerNow(
   }
 }
 
-/** What can be read as an object of the virtual bucket has what clients look for in an object. Made at this moment, it has changed at this moment. */
-function withValidators(request: S3Request, reply: Reply): Reply {
-  if (request.resource !== 'service' || request.method === 'POST' || reply.status !== 200) return reply
-  const etag = quoted(createHash('md5').update(String(reply.body)).digest('hex'))
-  return { ...reply, headers: { ...reply.headers, etag, 'last-modified': new Date().toUTCString() } }
+function jobHeaders(call: Call, result: Document, request: S3Request): ReplyHeaders {
+  const id = call.jobId?.(result)
+  return id === undefined ? {} : { 'x-dealgate-job-id': id, location: jobAddress(request, id) }
 }
 
 function rawReply(result: Document, plugin: string): Reply {

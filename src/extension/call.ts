@@ -107,6 +107,8 @@ export interface AnsweredCall<
   answer(call: CallRequest<R, Body, Query>, context: Context): Promise<Answer<Result>>
   /** HTTP status of an answer; default 200. */
   status?(result: Answer<Result>): 200 | 202
+  /** The job that goes on with it, if there is one: told in x-dealgate-job-id, its address in Location. */
+  jobId?(result: Answer<Result>): string | undefined
 }
 
 /** What the job of a call is to work with. */

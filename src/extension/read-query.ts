@@ -52,8 +52,10 @@ export function readQuery(
           message: `${name} takes no value: send ?${name}=`,
           fields: { ArgumentName: name, ArgumentValue: value.slice(0, 100) },
         })
-    } else if (shape.names.has(normalized(name))) own.push([name, value])
-    else if (!isFrames(name) && !/^x-/i.test(name)) throw unknown(name, shape)
+    } else if (shape.names.has(normalized(name))) {
+      // As with S3's own (`prefix=`), nothing is asked for by what is empty.
+      if (value !== '') own.push([name, value])
+    } else if (!isFrames(name) && !/^x-/i.test(name)) throw unknown(name, shape)
   }
   return fromText(shape, fieldsNode(own))
 }

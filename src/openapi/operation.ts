@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto'
 import { serviceAddress } from '../extension/service-address.js'
-import { quoted } from '../operations/common/etags.js'
+import { withValidators } from '../operations/common/validators.js'
 import { defineOperation, type Operation } from '../registry/operation.js'
 import type { Row } from '../registry/table.js'
 import { describeCalls } from './describe.js'
@@ -14,15 +13,7 @@ export function openApiOperation(rows: () => readonly Row[]): Operation<'service
     async run(request) {
       const server = `${request.secure ? 'https' : 'http'}://${request.host}${serviceAddress(request)}`
       const body = `${JSON.stringify(describeCalls({ title: 'dealgate', version: '1', server, rows: rows() }))}\n`
-      return {
-        status: 200,
-        headers: {
-          'content-type': 'application/json',
-          etag: quoted(createHash('md5').update(body).digest('hex')),
-          'last-modified': new Date().toUTCString(),
-        },
-        body,
-      }
+      return withValidators({ status: 200, headers: { 'content-type': 'application/json' }, body })
     },
   })
 }

@@ -4,6 +4,7 @@ import type { Query } from '../request/query.js'
 import type { Method, RequestHead, Resource } from '../request/s3-request.js'
 import { refuseDemands } from './demands.js'
 import type { AnyOperation, Plugin } from './plugin.js'
+import { routeText } from './route-text.js'
 import { isSubresource } from './subresources.js'
 
 /** A row of the table: an operation and who owns it. */
@@ -19,7 +20,7 @@ export interface Selected extends Row {
 /** All operations of all plugins, by method and resource. */
 export interface OperationTable {
   readonly rows: readonly Row[]
-  /** The operation that answers this request. Throws S3Error MethodNotAllowed, NotImplemented, InvalidArgument. */
+  /** The operation that answers this request. Throws S3Error MethodNotAllowed, NoSuchKey below `/-/`, NotImplemented, InvalidArgument. */
   select(head: Pick<RequestHead, 'method' | 'resource' | 'path' | 'query' | 'headers'>): Selected
 }
 
@@ -43,10 +44,7 @@ export function createTable(plugins: readonly Plugin[]): OperationTable {
       const candidates = slots.get(slotName(head.method, head.resource)) ?? []
       const found = mostSpecific(candidates, head)
       refuseUnnamedKeys(found?.named, head, extensions)
-      if (!found)
-        throw new S3Error('MethodNotAllowed', {
-          fields: { Method: head.method, ResourceType: head.resource.toUpperCase() },
-        })
+      if (!found) throw unanswered(head, rows)
       refuseDemands(head.headers, found.operation.on.headers)
       return found
     },
@@ -64,20 +62,20 @@ function slotName(method: Method, resource: Resource): string {
 /** Routes that two operations declare, each in a sentence that names both owners. */
 export function collisions(rows: readonly Row[]): string[] {
   const seen = new Map<string, Row>()
-  const found: string[] = []
+  const found = new Set<string>()
   for (const row of rows) {
     const { resource, path = '/', query = [], header = '' } = row.operation.on
     for (const method of methodsOf(row.operation)) {
       const route = `${method} ${resource} ${path.replace(/\{[^}]*\}/g, '{}')} ?${[...query].sort().join('&')} ${header}`
       const other = seen.get(route)
       if (other)
-        found.push(
-          `Plugins "${other.plugin}" (${other.operation.name}) and "${row.plugin}" (${row.operation.name}) both answer ${route.trim()}`,
+        found.add(
+          `Plugins "${other.plugin}" (${other.operation.name}) and "${row.plugin}" (${row.operation.name}) both answer ${routeText(row.operation)}`,
         )
       seen.set(route, row)
     }
   }
-  return found
+  return [...found]
 }
 
 /** A row with what every selection needs of it. */
@@ -125,6 +123,22 @@ function mostSpecific(
     })
   }
   return best && { ...best, params }
+}
+
+/** Of a path below `/-/` that nobody answers by any method, clients of the virtual bucket must hear that there is no such object. */
+function unanswered(
+  { method, resource, path }: Parameters<OperationTable['select']>[0],
+  rows: readonly Row[],
+): S3Error {
+  const reads = method === 'GET' || method === 'HEAD'
+  const known = ({ operation: { on } }: Row) =>
+    on.resource === 'service' && matchPath(on.path ?? '/', path) !== undefined
+  if (reads && resource === 'service' && path.startsWith('/-/') && !rows.some(known))
+    return new S3Error('NoSuchKey', {
+      message: 'There is nothing at this path. /-/capabilities tells what there is.',
+      fields: { Key: path.slice('/-/'.length) },
+    })
+  return new S3Error('MethodNotAllowed', { fields: { Method: method, ResourceType: resource.toUpperCase() } })
 }
 
 const NO_PARAMS: Selected['params'] = Object.freeze({})
@@ -176,7 +190,7 @@ function refuseUnnamedKeys(
     if (/^x-/i.test(name) && value !== '' && !extensions.has(name)) continue
     if (reading && value !== '' && !isSubresource(name)) continue
     throw new S3Error('NotImplemented', {
-      message: `The query parameter "${name}" is not implemented for ${head.method} on a ${head.resource}.`,
+      message: `The query parameter "${name}" is not implemented for ${head.method} on ${head.resource === 'object' ? 'an' : 'a'} ${head.resource}.`,
       fields: { Parameter: name },
     })
   }

@@ -77,7 +77,7 @@ t.test('errors are in the form of the answer', async (t) => {
     'SignatureDoesNotMatch',
   )
   t.equal(json(await exchange(endpoint, { method: 'GET' }, things, {})).Code, 'AccessDenied', 'not signed')
-  t.equal((await send('GET', '/-/test/v1/nothing', { query: { format: 'xml' } })).code, 'MethodNotAllowed')
+  t.equal((await send('GET', '/-/test/v1/nothing', { query: { format: 'xml' } })).code, 'NoSuchKey')
   t.equal((await send('GET', '/bucket/none')).code, 'NoSuchKey', 'S3 answers XML')
   t.equal((await send('GET', '/bucket/none', { headers: { accept: 'application/json' } })).code, 'NoSuchKey')
   const asked = { query: { 'x-test-quote': '', format: 'json' }, body: '{"Nonsense":1}' }
@@ -183,6 +183,7 @@ t.test('parameters and pages', async (t) => {
   t.equal((await list({})).Thing.length, 25)
   t.match(await list({ kind: 'big', 'min-size': '20' }), { Thing: { length: 5 }, IsTruncated: false })
   t.same(asked.at(-1), { kind: 'big', 'min-size': 20 })
+  t.match(await list({ kind: '', 'min-size': '' }), { Thing: { length: 25 } }, 'what is empty asks for nothing')
   await list({ min_size: '1', 'by-itself': 'false' })
   t.same(asked.at(-1), { 'min-size': 1, 'by-itself': false })
   const ways: Record<string, string>[] = [{}, { streamed: 'true' }, { 'by-itself': '1' }]

@@ -93,7 +93,9 @@ t.test('selection: no operation at all', async (t) => {
   t.equal(outcome('DELETE', 'service'), 'MethodNotAllowed')
   t.equal(outcome('OPTIONS', 'service'), 'MethodNotAllowed')
   t.equal(outcome('OPTIONS', 'object', 'uploads'), 'PreflightObject', 'whatever it asks about')
-  t.equal(outcome('GET', 'service', '', {}, '/-/nowhere'), 'MethodNotAllowed')
+  t.equal(outcome('GET', 'service', '', {}, '/-/nowhere'), 'NoSuchKey', 'as of a bucket')
+  t.equal(outcome('HEAD', 'service', '', {}, '/-/nowhere'), 'NoSuchKey')
+  t.equal(outcome('PUT', 'service', '', {}, '/-/nowhere'), 'MethodNotAllowed')
 })
 
 const row = (name: string, on: AnyOperation['on']): AnyOperation =>
@@ -151,7 +153,7 @@ t.test('table: named segments of a path', async (t) => {
   const at = (path: string) =>
     paths.select({ method: 'GET', resource: 'service', path, query: new Query(''), headers: {} })
   t.same(at('/-/p/v1/providers/f0%2F1').params, { MinerId: 'f0/1' })
-  t.throws(() => at('/-/p/v1/providers'), { code: 'MethodNotAllowed' })
+  t.throws(() => at('/-/p/v1/providers'), { code: 'NoSuchKey' })
   t.throws(() => at('/-/p/v1/providers/%ff'), { code: 'InvalidURI' })
 })
 

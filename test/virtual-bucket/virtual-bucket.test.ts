@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import t from 'tap'
 import { z } from 'zod'
 import type { Context } from '../../src/context.js'
@@ -65,7 +66,9 @@ t.test('over HTTP', async (t) => {
     const got = await ask('GET', target)
     const head = await ask('HEAD', target)
     t.equal(got.status, 200, target)
-    t.match(head, { status: 200, headers: { 'content-length': String(got.body.length) } })
+    const etag = `"${createHash('md5').update(got.body).digest('hex')}"`
+    t.match(got.headers, { etag, 'last-modified': / GMT$/ })
+    t.match(head, { status: 200, headers: { etag, 'content-length': String(got.body.length) } })
     t.ok(JSON.parse(got.body.toString()))
   }
   const { body } = await ask('GET', '/-/openapi.json')
@@ -86,7 +89,8 @@ t.test('over HTTP', async (t) => {
     t.match(await ask('DELETE', target), { status: 405 })
   }
   t.notMatch((await ask('GET', '/')).body.toString(), /<Name>-<\/Name>/, 'it is no bucket of anybody')
-  t.match(await ask('GET', '/-/nothing'), { status: 405 })
+  t.match(await ask('GET', '/-/nothing'), { status: 404, headers: { 'x-amzn-errortype': 'NoSuchKey' } })
+  t.match(await ask('GET', '/-/jobs/v1/j-none/cancel'), { status: 405 })
   t.equal((await fetch(`${server.endpoint}/-?list-type=2`)).status, 403)
 })
 
@@ -139,6 +143,10 @@ t.test('aws-cli and rclone read it', async (t) => {
     t.match(await aws('s3', 'ls', 's3://-/'), /PRE jobs\/[\s\S]*openapi\.json/, name)
     t.match(JSON.parse(await aws('s3', 'cp', 's3://-/openapi.json', '-')), { openapi: '3.1.0' })
     t.match(JSON.parse(await aws('s3', 'cp', 's3://-/jobs/v1', '-')), { Jobs: [] })
+    t.match(
+      await runFailing(path, ['--endpoint-url', server.endpoint, 's3', 'cp', 's3://-/nothing', '-'], { env }),
+      /\(404\)/,
+    )
     t.match(
       await runFailing(path, ['--endpoint-url', server.endpoint, 's3', 'rm', 's3://-/openapi.json'], { env }),
       /\((MethodNotAllowed|405)\)/,

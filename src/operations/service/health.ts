@@ -1,5 +1,7 @@
 import { S3Error } from '../../errors/s3-error.js'
 import { defineOperation } from '../../registry/operation.js'
+import type { Reply } from '../../response/reply.js'
+import { withValidators } from '../common/validators.js'
 
 const SOURCE = 'docs/operations.md#health'
 
@@ -10,7 +12,7 @@ export const live = defineOperation({
   access: 'public',
   on: { method: 'GET', resource: 'service', path: '/-/live', head: true },
   async run() {
-    return { status: 200, headers: { 'content-type': 'application/json' }, body: '{"status":"live"}\n' }
+    return statusReply('live')
   },
 })
 
@@ -23,6 +25,11 @@ export const ready = defineOperation({
   async run(_request, context) {
     if (context.closing()) throw new S3Error('ServiceUnavailable', { message: 'The server is shutting down.' })
     await context.gateway.ready()
-    return { status: 200, headers: { 'content-type': 'application/json' }, body: '{"status":"ready"}\n' }
+    return statusReply('ready')
   },
 })
+
+function statusReply(status: string): Reply {
+  const body = `${JSON.stringify({ status })}\n`
+  return withValidators({ status: 200, headers: { 'content-type': 'application/json' }, body })
+}
