@@ -124,10 +124,10 @@ export class DealClient {
       if (deal?.dealCid) return deal
       throw new OutcomeUnknown('The object gateway says that it made the deal, but not which.')
     }
-    if (isPage(answer)) throw unknownCall()
+    if (isPage(answer)) throw makesNoDeals()
     // Of a body that it could not read it says so in plain text, with 200.
     if (answer.status === 200 && /^bad request\b/i.test(answer.text)) throw rejected(quote(answer.text), 'fail')
-    if (answer.status === 501) throw unknownCall()
+    if (answer.status === 501) throw makesNoDeals()
     if (answer.status >= 400 && answer.status < 500)
       throw translate(
         { kind: 'http', status: answer.status, text: answer.text, headerCode: undefined },
@@ -209,6 +209,10 @@ function rejected(message: string, status: string): S3Error {
 }
 
 function unknownCall(): S3Error {
+  return new S3Error('NotImplemented', { message: 'The object gateway does not know this call.' })
+}
+
+function makesNoDeals(): S3Error {
   return new S3Error('NotImplemented', { message: 'The object gateway does not know this call: it makes no deals.' })
 }
 

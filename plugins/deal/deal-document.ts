@@ -60,7 +60,7 @@ export function documentOf(deal: GatewayDeal, known: KnownOfDeal = {}, epochSeco
     FastRetrieval: deal.fastRetrieval.toLowerCase() === 'true',
     SourcePath: deal.filename,
     TimeStamp: deal.timeStamp,
-    ...(created !== undefined && { CreatedAt: rfc3339(created, deal.timeStamp.length) }),
+    ...(created !== undefined && { CreatedAt: timeOf(deal.timeStamp) }),
     ...(known.startEpoch !== undefined && { StartEpoch: known.startEpoch }),
     ...(known.endEpoch !== undefined && { EndEpoch: known.endEpoch }),
     ...(expires !== undefined && isInstant(expires) && { EstimatedExpiry: wholeSeconds(expires) }),
@@ -81,12 +81,14 @@ export function instantOf(digits: string): bigint | undefined {
   return /^\d+$/.test(digits) ? MICROSECOND[digits.length]?.(BigInt(digits)) : undefined
 }
 
-/** With as many digits after the second as were told, at most six. */
-function rfc3339(microseconds: bigint, digits: number): string {
+/** A time told in digits, in RFC 3339, with as many digits after the second as were told, at most six. Undefined for what is no such time. */
+export function timeOf(digits: string): string | undefined {
+  const microseconds = instantOf(digits)
+  if (microseconds === undefined) return undefined
   const whole = new Date(Number(microseconds / 1000n)).toISOString().slice(0, 19)
   const fraction = String(microseconds % 1_000_000n)
     .padStart(6, '0')
-    .slice(0, Math.min(digits - 10, 6))
+    .slice(0, Math.min(digits.length - 10, 6))
   return fraction === '' ? `${whole}Z` : `${whole}.${fraction}Z`
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { parseAmount } from './amounts.js'
+import { timeOf } from './deal-document.js'
 import type { GatewayProvider } from './deal-wire.js'
 import { readSize } from './quote/piece-size.js'
 
@@ -15,11 +16,13 @@ export const providerDocument = z.object({
   Score: z.number(),
   Status: z.string(),
   ContactInfo: z.string(),
-  UpdateTime: z.string(),
+  UpdateTime: z.string().describe('When this was told, as the gateway wrote it.'),
+  UpdatedAt: z.string().optional().describe('The same in RFC 3339.'),
 })
 export type ProviderDocument = z.output<typeof providerDocument>
 
 export function providerOf(provider: GatewayProvider): ProviderDocument {
+  const updated = timeOf(provider.update_time_str)
   return {
     MinerId: provider.miner_id,
     Location: provider.location,
@@ -32,6 +35,7 @@ export function providerOf(provider: GatewayProvider): ProviderDocument {
     Status: provider.status,
     ContactInfo: provider.contact_info,
     UpdateTime: provider.update_time_str,
+    ...(updated !== undefined && { UpdatedAt: updated }),
   }
 }
 

@@ -1,8 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Context } from '../../../src/context.js'
 import { S3Error } from '../../../src/errors/s3-error.js'
+import { metadataHeaders } from '../../../src/operations/common/archive-report.js'
 import { headerText } from '../../../src/operations/common/headers.js'
 import type { AdmittedWrite, ClassWrite } from '../../../src/registry/storage-class.js'
+import type { ReplyHeaders } from '../../../src/response/reply.js'
 import type { Archive } from '../../../src/state/state.js'
 import { type ArchiveClass, classOf, configurationOf } from '../configuration.js'
 import { OBJECT_DEAL, type ObjectDealInput } from '../jobs/inputs.js'
@@ -56,12 +58,19 @@ export async function admit(
       if (!(await settle(parts, context, job))) return {}
       const told = { 'x-dealgate-job-id': job.id }
       if (!waits) return told
-      return { ...told, 'x-dealgate-job-status': (await parts.jobs.wait(job.id, SYNC_MS)).status }
+      const { status } = await parts.jobs.wait(job.id, SYNC_MS)
+      return { ...told, 'x-dealgate-job-status': status, ...(await factHeaders(context, bucket, key, job.id)) }
     },
     async dropped() {
       await settle(parts, context, job)
     },
   }
+}
+
+/** What HEAD tells of the object's deal by now. */
+async function factHeaders(context: Context, bucket: string, key: string, jobId: string): Promise<ReplyHeaders> {
+  const object = await context.store.findToWrite(bucket, key)
+  return object?.archive?.jobId === jobId ? metadataHeaders({ ...object, metadata: {} }, context) : {}
 }
 
 /** There is nothing to be paid for (yet). */

@@ -41,6 +41,7 @@ export function retrieveObject(parts: DealParts) {
     result: retrieveResult,
     root: 'RetrieveResult',
     status: ({ State }) => (State === 'Restoring' ? 202 : 200),
+    jobId: ({ JobId }) => JobId,
     async answer({ request, body }, context) {
       const { bucket, key } = request
       const description = [body.DealCid && `deal=${body.DealCid}`, body.Description].filter(Boolean).join(' ')

@@ -49,6 +49,8 @@ t.test('an object in an archive class has a deal made of it, and tells of it', a
   const { StorageClass, Metadata } = await proxy.head('a')
   t.equal(StorageClass, 'GLACIER_IR')
   t.match(Metadata, { cid: /^baf/, 'deal-cid': /^baf/, 'deal-count': '1', 'deal-provider': 't01000' })
+  t.equal(put.headers['x-amz-meta-cid'], Metadata?.cid, 'who waited for the deal is told of it at once')
+  t.equal(put.headers['x-amz-meta-deal-cid'], Metadata?.['deal-cid'])
   await proxy.untilHead('the deal is active', 'a', (head) => head.Metadata?.['deal-status'] === 'StorageDealActive')
   t.equal(await proxy.read('a'), 'the bytes of a', 'eviction is off')
   t.equal(await proxy.restore('a', { Days: 1 }), 200)

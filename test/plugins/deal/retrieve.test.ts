@@ -51,7 +51,11 @@ t.test('an object is retrieved as RestoreObject does it', { buffered: true }, as
   t.match(await retrieve(proxy, 'dir/far', { Tier: 'Quick' }), { status: 400, json: { Code: 'InvalidArgument' } })
   await proxy.fault('slow', true)
   const [{ Deal }] = listed.json.DealEntry
-  const begun = await retrieve(proxy, 'dir/far', { Days: 7, Tier: 'Expedited', DealCid: Deal.DealCid })
+  const order = { Days: 7, Tier: 'Expedited', DealCid: Deal.DealCid }
+  const accepted = await send(proxy, 'POST', '/dir/far?x-deal-retrieve=', order)
+  const begun = { status: accepted.status, json: JSON.parse(accepted.body) }
+  t.equal(accepted.headers['x-dealgate-job-id'], begun.json.JobId)
+  t.equal(accepted.headers.location, `/-/jobs/v1/${begun.json.JobId}`)
   t.match(begun, { status: 202, json: { State: 'Restoring', JobId: /^j-/, Deal: [{ DealCid: Deal.DealCid }] } })
   t.match(await retrieve(proxy, 'dir/far'), { status: 409, json: { Code: 'RestoreAlreadyInProgress' } })
   await proxy.fault('slow', false)
