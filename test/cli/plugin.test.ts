@@ -1,6 +1,15 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
@@ -36,6 +45,11 @@ t.test('new writes a plugin that works, whose test passes, and writes over nothi
     name: 'dealgate-plugin-wave',
     dependencies: { dealgate: `file:${repository}` },
   })
+  t.equal((await runCli(['plugin', 'new', 'breeze'], {}, folder)).code, 0)
+  const { dependencies } = JSON.parse(readFileSync(join(folder, 'dealgate-plugin-breeze', 'package.json'), 'utf8'))
+  t.match(dependencies.dealgate, /^file:\.\./, 'no registry need have what runs from its own folder')
+  const named = realpathSync(resolve(folder, 'dealgate-plugin-breeze', dependencies.dealgate.slice('file:'.length)))
+  t.equal(named, realpathSync(repository))
   t.match(await runCli(['plugin', 'new', 'wave'], {}, folder), {
     code: 1,
     stderr: /There is a .*dealgate-plugin-wave already/,
