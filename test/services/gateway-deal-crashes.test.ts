@@ -8,7 +8,8 @@ import { DealClient, type Envelope, UNTIL_ACTIVE } from './deal-client.js'
 import { inProcess } from './gateway-child.js'
 import { tempFolder, until } from './gateway-client.js'
 
-const ROUNDS = 20
+/** One moment after the other is in gateway-crash-points; here many things happen at once, and a process really dies. */
+const ROUNDS = 8
 /** Of objects in the index and in files. */
 const SIZES = [300, 150_000]
 const LONGEST_ROUND_MS = 1500

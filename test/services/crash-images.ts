@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, promises, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import { dirname, join } from 'node:path'
+import { Writer } from '../../src/services/database.js'
+
+/** What changes names on the disk. */
+const changes = ['copyFile', 'open', 'rename', 'rm', 'unlink'] as const
+
+/**
+ * Calls `look` after each step that changes what the disk holds, in this process and while `work` runs: each commit of a database, and each file made, moved or
+ * removed. A process that is killed there leaves what `look` sees.
+ */
+export async function afterEachStep(look: () => void, work: () => Promise<void>): Promise<void> {
+  const { run } = Writer.prototype
+  const originals = Object.fromEntries(changes.map((name) => [name, promises[name]]))
+  Writer.prototype.run = async function <T>(job: () => T): Promise<T> {
+    const result = await run.call(this, job)
+    look()
+    return result as T
+  }
+  for (const name of changes) {
+    const original = promises[name] as (...args: unknown[]) => Promise<unknown>
+    const replaced = async (...args: unknown[]): Promise<unknown> => {
+      const result = await original(...args)
+      if (name !== 'open' || args[1] !== 'r') look()
+      return result
+    }
+    Object.assign(promises, { [name]: replaced })
+  }
+  syncBuiltinESMExports()
+  try {
+    await work()
+  } finally {
+    Writer.prototype.run = run
+    Object.assign(promises, originals)
+    syncBuiltinESMExports()
+  }
+}
+
+/** What killed processes leave of one folder, each time in a folder of its own. */
+export class CrashImages {
+  readonly #data: string
+  readonly #target: string
+  #last: string | undefined
+  #count = 0
+
+  /** @param target for the images; made when it is not there */
+  constructor(data: string, target: string) {
+    this.#data = data
+    this.#target = target
+  }
+
+  /** Copies all files as they are now, but for those that SQLite keeps in memory and makes anew. Undefined when nothing has changed since the last time. */
+  take(): string | undefined {
+    const digest = createHash('sha256')
+    const files = new Map<string, Buffer>()
+    for (const entry of readdirSync(this.#data, { recursive: true, withFileTypes: true })) {
+      if (!entry.isFile() || entry.name.endsWith('-shm') || entry.name === 'lock') continue
+      const file = join(entry.parentPath, entry.name)
+      const content = readFileSync(file)
+      files.set(file.slice(this.#data.length), content)
+      digest.update(`${file} ${content.length} `).update(content)
+    }
+    const state = digest.digest('hex')
+    if (state === this.#last) return undefined
+    this.#last = state
+    const image = join(this.#target, String(this.#count++))
+    for (const [name, content] of files) {
+      mkdirSync(dirname(join(image, name)), { recursive: true })
+      writeFileSync(join(image, name), content)
+    }
+    return image
+  }
+}
