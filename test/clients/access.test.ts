@@ -417,9 +417,9 @@ async function s3cmd(t: Test, target: Target): Promise<void> {
       .join('')}`,
   )
   const run = async (...args: string[]) => {
-    const { stdout, stderr } = await exec('s3cmd', ['-c', config, ...args], { env: isolatedEnv({ HOME: target.folder }) }).catch(
-      (error) => error as { stdout: string; stderr: string },
-    )
+    const { stdout, stderr } = await exec('s3cmd', ['-c', config, ...args], {
+      env: isolatedEnv({ HOME: target.folder }),
+    }).catch((error) => error as { stdout: string; stderr: string })
     return stdout + stderr
   }
   const file = join(target.folder, 'policy.json')

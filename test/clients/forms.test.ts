@@ -324,7 +324,7 @@ async function browser(t: Test, client: S3Client): Promise<void> {
         ...['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run'],
         ...[`--user-data-dir=${folder}`, '--remote-debugging-port=0', `${origin}/page?steps=${steps}`],
       ],
-      { stdio: 'ignore', env: { PATH: process.env.PATH, HOME: folder } },
+      { stdio: 'ignore', env: { PATH: process.env.PATH, HOME: folder, TMPDIR: folder } },
     )
     const ended = once(child, 'close')
     try {

@@ -255,7 +255,8 @@ function tailOf(log: string): string {
 /** Removed when the test ends. */
 export async function temporaryFolder(t: Test): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'dealgate-test-'))
-  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  // Some programs leave helpers that end a moment after them, a browser for one: what these still write makes it try again.
+  t.teardown(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }))
   return folder
 }
 
