@@ -2,6 +2,7 @@ import { checksumAlgorithms } from '../../common/checksums.js'
 import type { Context } from '../../context.js'
 import { S3Error } from '../../errors/s3-error.js'
 import type { S3Request } from '../../request/s3-request.js'
+import { requireChildren } from '../../strict-xml.js'
 import { childText, parseXml, type XmlNode } from '../../xml.js'
 import { unquoted } from '../common/etags.js'
 
@@ -21,6 +22,8 @@ export async function readPartList(request: S3Request<'object'>, context: Contex
   const { bytes } = await request.body.collect(MAX_LIST_BYTES)
   if (bytes.length === 0) throw new S3Error('InvalidRequest', { message: 'You must specify at least one part' })
   const root = await parseXml(bytes, 'CompleteMultipartUpload')
+  // A part that stood there by another name would be missing from the object, and then be gone.
+  requireChildren(root, 'CompleteMultipartUpload', { many: ['Part'] })
   const parts = (root.children.get('Part') ?? []).map((part): PartWanted => {
     const number = childText(part, 'PartNumber')
     const etag = childText(part, 'ETag')
