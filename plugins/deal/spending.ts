@@ -67,11 +67,14 @@ export class Spending {
     })
   }
 
-  /** The deal was surely not made. */
-  release(jobId: string): Promise<void> {
+  /**
+   * The deal was surely not made.
+   * @param still asked when nobody else can change the account: whether that is so yet
+   */
+  release(jobId: string, still: () => boolean | Promise<boolean> = () => true): Promise<void> {
     return this.#alone(async () => {
       const entry = await this.#entries.get(jobId)
-      if (entry) await this.#remove(entry)
+      if (entry && (await still())) await this.#remove(entry)
     })
   }
 
@@ -81,12 +84,17 @@ export class Spending {
     return BigInt(bucket === undefined ? total : amountOf(buckets, bucket))
   }
 
-  /** Forgets days long past. */
-  async sweep(): Promise<void> {
+  /**
+   * Forgets days long past, and takes off what jobs have left that ended before they could.
+   * @param nothingCame whether a job has ended without a deal
+   */
+  async sweep(nothingCame: (jobId: string) => Promise<boolean>): Promise<void> {
     const oldest = dayOf(this.#now() - KEPT_MS)
     for await (const [day] of this.#days.entries()) if (day < oldest) await this.#days.delete(day)
-    for await (const [jobId, entry] of this.#entries.entries())
-      if (entry.day < oldest) await this.#entries.delete(jobId)
+    for await (const [jobId, { day }] of this.#entries.entries()) {
+      if (day < oldest) await this.#entries.delete(jobId)
+      else if (day === this.#today() && (await nothingCame(jobId))) await this.release(jobId, () => nothingCame(jobId))
+    }
   }
 
   #today(): string {

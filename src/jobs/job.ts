@@ -127,6 +127,8 @@ export interface RunningJob<Input> {
   readonly log: Logger
   /** Fires when the job is cancelled or the server stops. */
   readonly signal: AbortSignal
+  /** False once another server may be at the job, or this run of it was given up: what is on record for the job is not this run's to take back any more. */
+  owned(): boolean
   /** Seen at once, durable within a second. */
   report(progress: Partial<JobProgress>): void
   /** Adds a line to the job's log, of which the last 100 are kept. */
@@ -138,7 +140,7 @@ export interface RunningJob<Input> {
    * job is `Unknown`, and `reconcile` decides. Rejects when the job was cancelled or the server stops: let that through.
    */
   commit(): Promise<void>
-  /** Takes `commit` back: what was sent surely did nothing. */
+  /** Takes `commit` back: what was sent surely did nothing. Rejects when the job is not `owned` any more. */
   uncommit(): Promise<void>
 }
 

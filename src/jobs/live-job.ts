@@ -96,6 +96,11 @@ export class LiveJob implements RunningJob<unknown> {
     if (!this.#parts.claim.held()) this.interrupt('taken-over')
   }
 
+  owned(): boolean {
+    this.checkClaim()
+    return !this.#closed && this.interruption !== 'taken-over'
+  }
+
   async commit(): Promise<void> {
     this.checkClaim()
     this.signal.throwIfAborted()
@@ -108,7 +113,10 @@ export class LiveJob implements RunningJob<unknown> {
   }
 
   async uncommit(): Promise<void> {
-    await this.#write((record) => ({ ...record, committed: false }))
+    await this.#write((record) => {
+      if (!this.owned()) throw new InterruptedError('taken-over')
+      return { ...record, committed: false }
+    })
     this.#committed = false
   }
 

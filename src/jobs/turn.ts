@@ -105,6 +105,7 @@ async function run(parts: TurnParts, kind: AnyKind, live: LiveJob): Promise<Next
     const result = plain(await kind.run(live))
     outcome = (present) => ended(present, { status: 'Complete', result })
   } catch (thrown) {
+    live.checkClaim()
     const { committed, interruption } = live
     outcome = afterThrow({ thrown, committed, interruption, now: now() })
     tell(live, thrown)

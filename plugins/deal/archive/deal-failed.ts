@@ -15,7 +15,7 @@ const UNTOLD: Patience = { ...PATIENCE, altogetherMs: 2 * WEEK_MS }
  * @param now ms since 1970
  */
 export async function failureOf(job: RunningJob<ObjectDealInput>, error: unknown, now: number): Promise<unknown> {
-  if (job.input.cause === 'call') return error
+  if (job.input.cause === 'call' || !job.owned()) return error
   const thrown = patiently(job, error, now, PATIENCE)
   // When the server stops, the job goes on after the restart.
   if (!(thrown instanceof S3Error) || (job.signal.aborted && isPassing(thrown))) return thrown

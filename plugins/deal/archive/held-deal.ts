@@ -29,7 +29,10 @@ export async function decide(
   { job, context }: RunningJob<ObjectDealInput>,
 ): Promise<'release' | 'drop'> {
   const object = await named(context, job)
-  if (!object) return 'drop'
+  if (!object) {
+    await parts.spending.release(job.id)
+    return 'drop'
+  }
   await remember(parts, context, object)
   return 'release'
 }

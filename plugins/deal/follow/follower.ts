@@ -3,6 +3,7 @@ import { inOrder } from '../../../src/operations/common/in-order.js'
 import type { Claim } from '../../../src/state/claim.js'
 import { DealClient } from '../deal-client.js'
 import { tellObject } from '../facts.js'
+import { endedInVain } from '../jobs/made-before.js'
 import { askState } from '../live-state.js'
 import type { DealParts } from '../parts.js'
 import type { DealRecord } from '../records/deal-record.js'
@@ -77,7 +78,7 @@ export class Follower extends Rounds {
   async #sweep(): Promise<void> {
     const { host, spending, attempts, jobs } = this.#parts
     if (host.now() - this.#swept < SWEEP_MS) return
-    await spending.sweep()
+    await spending.sweep((jobId) => endedInVain(this.#parts, jobId))
     await attempts.sweep(jobs)
     this.#swept = host.now()
   }

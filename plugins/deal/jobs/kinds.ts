@@ -13,10 +13,12 @@ export function objectDeals(parts: DealParts): JobKind<ObjectDealInput, DealResu
     name: OBJECT_DEAL,
     async run(job) {
       try {
-        // Of what is only in a deal the server itself wants another one when that deal ends: its bytes can be had from nowhere else.
-        const object = await requireObject(job.context, job.input, { mayBeCold: job.input.cause === 'lifecycle' })
-        mustName(job, object)
-        return await makeDeal(parts, job, object.stamp)
+        return await makeDeal(parts, job, async () => {
+          // Of what is only in a deal the server itself wants another one when that deal ends: its bytes can be had from nowhere else.
+          const object = await requireObject(job.context, job.input, { mayBeCold: job.input.cause === 'lifecycle' })
+          mustName(job, object)
+          return object.stamp
+        })
       } catch (error) {
         throw await failureOf(job, error, parts.host.now())
       }
@@ -30,10 +32,7 @@ export function objectDeals(parts: DealParts): JobKind<ObjectDealInput, DealResu
 export function bucketDeals(parts: DealParts): JobKind<BucketDealInput, DealResult> {
   return {
     name: BUCKET_DEAL,
-    async run(job) {
-      await requireContent(job.context, job.input.bucket)
-      return makeDeal(parts, job, undefined)
-    },
+    run: (job) => makeDeal(parts, job, () => requireContent(job.context, job.input.bucket).then(() => undefined)),
     reconcile: (job) => reconcileDeal(parts, parts.jobs, job),
   }
 }

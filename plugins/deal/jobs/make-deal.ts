@@ -7,35 +7,39 @@ import type { Attempt } from '../records/attempts.js'
 import { costOf } from '../terms.js'
 import { candidates } from './history.js'
 import type { BucketDealInput, ObjectDealInput } from './inputs.js'
-import { type DealResult, settle } from './settle.js'
+import { madeBefore } from './made-before.js'
+import { type DealResult, settle, tell } from './settle.js'
 import { watchProgress } from './watch-progress.js'
 
 export type DealInput = BucketDealInput | ObjectDealInput
 
 /**
- * Has the gateway make the deal of a job whose subject was looked at. Whatever happens, there is one deal for the job or none: before the gateway is asked, it is on
+ * Has the gateway make the deal of a job. Whatever happens, there is one deal for the job or none: before the gateway is asked, it is on
  * record that it will be, and when its answer is lost the job becomes `Unknown`, for `reconcileDeal` to settle.
- * @param stamp of the object
+ * @param look looks at the subject; resolves with the stamp of the object. What it throws ends the job
  */
 export async function makeDeal(
   parts: DealParts,
   job: RunningJob<DealInput>,
-  stamp: string | undefined,
+  look: () => Promise<string | undefined>,
 ): Promise<DealResult> {
   const client = new DealClient(job.context.gateway, job.log)
   let attempt: Attempt
   try {
+    const made = await madeBefore(parts, job.job)
+    if (made) return await tell(parts, job, client, made)
+    const stamp = await look()
     await reserve(parts, job)
     attempt = await begin(parts, job, client, stamp)
   } catch (error) {
-    await parts.spending.release(job.job.id)
+    await release(parts, job)
     throw error
   }
   try {
     return await send(parts, job, client, attempt)
   } catch (error) {
     if (error instanceof S3Error) await takeBack(parts, job, attempt)
-    else await parts.attempts.rested(attempt)
+    else if (job.owned()) await parts.attempts.rested(attempt)
     throw error
   }
 }
@@ -88,12 +92,17 @@ export async function send(
 async function takeBack(parts: DealParts, job: RunningJob<DealInput>, attempt: Attempt): Promise<void> {
   try {
     await job.uncommit()
-    await parts.spending.release(job.job.id)
+    await release(parts, job)
     await parts.attempts.failed(attempt)
   } catch (cause) {
     // What is on record still says that a deal may have been made; reconciling finds out that it was not.
     throw new OutcomeUnknown('The deal was refused, which could not be put on record.', { cause })
   }
+}
+
+/** Takes the money off the record, unless it is another server's by now, which has taken the job over. */
+export function release({ spending }: DealParts, job: RunningJob<DealInput>): Promise<void> {
+  return spending.release(job.job.id, () => job.owned())
 }
 
 /** Puts the money on record. A deal that nobody waits for is made on another day when the cap of this one is reached. */

@@ -6,7 +6,7 @@ import type { GatewayDeal } from '../deal-wire.js'
 import type { DealParts } from '../parts.js'
 import type { Attempt } from '../records/attempts.js'
 import { candidates } from './history.js'
-import { type DealInput, send } from './make-deal.js'
+import { type DealInput, release, send } from './make-deal.js'
 import { type DealResult, settle, tell } from './settle.js'
 
 /** By so much the clocks of gateway and server may differ, ms: what signatures allow for. */
@@ -38,7 +38,7 @@ async function askAgain(parts: DealParts, job: RunningJob<DealInput>, client: De
     if (!(error instanceof S3Error) || error.status >= 500) throw error
     // It may refuse what was asked for now and have made the deal before: an object that has gone since cannot be asked for again.
     if ((await client.progress(attempt.jobId)) !== undefined) throw error
-    return nothingCame(parts, attempt)
+    return nothingCame(parts, job, attempt)
   }
 }
 
@@ -60,11 +60,16 @@ async function lookFor(
   }
   const waited = parts.host.now() - attempt.sent
   if (history === undefined || waited < parts.options.reconcileAfterSeconds * 1000) return undefined
-  return nothingCame(parts, attempt)
+  return nothingCame(parts, job, attempt)
 }
 
-async function nothingCame(parts: DealParts, attempt: Attempt): Promise<'not-done'> {
-  await parts.spending.release(attempt.jobId)
+async function nothingCame(
+  parts: DealParts,
+  job: RunningJob<DealInput>,
+  attempt: Attempt,
+): Promise<'not-done' | undefined> {
+  if (!job.owned()) return undefined
+  await release(parts, job)
   await parts.attempts.failed(attempt)
   return 'not-done'
 }

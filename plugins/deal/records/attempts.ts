@@ -37,9 +37,11 @@ export class Attempts {
   }
 
   /** Durable when it resolves: to be awaited before the gateway is asked. */
-  async begin(attempt: Attempt): Promise<void> {
-    await this.#attempts.set(attempt.jobId, attempt)
-    await this.#change(attempt, (jobs) => [...jobs.filter((id) => id !== attempt.jobId), attempt.jobId])
+  begin(attempt: Attempt): Promise<void> {
+    return this.#alone(attempt, async (change) => {
+      await this.#attempts.set(attempt.jobId, attempt)
+      await change((jobs) => [...jobs.filter((id) => id !== attempt.jobId), attempt.jobId])
+    })
   }
 
   /** The deal is this one, and remembered. The attempt is kept until the job is over. */
@@ -56,7 +58,7 @@ export class Attempts {
 
   /** No answer is waited for any more. */
   rested(attempt: Attempt): Promise<void> {
-    return this.#change(attempt, (jobs) => jobs.filter((id) => id !== attempt.jobId))
+    return this.#alone(attempt, (change) => change(without(attempt)))
   }
 
   /** Other jobs that wait for an answer about the same subject. */
@@ -70,22 +72,38 @@ export class Attempts {
 
   /** Forgets those of jobs that are over. */
   async sweep(jobs: Pick<Jobs, 'get'>): Promise<void> {
-    for await (const [jobId, attempt] of this.#attempts.entries()) {
+    const isOver = async (jobId: string) => {
       const job = await jobs.get(jobId)
-      if (job && !['Complete', 'Failed', 'Cancelled'].includes(job.status)) continue
-      await this.failed(attempt)
+      return !job || ['Complete', 'Failed', 'Cancelled'].includes(job.status)
+    }
+    for await (const [jobId, attempt] of this.#attempts.entries()) {
+      if (!(await isOver(jobId))) continue
+      await this.#alone(attempt, async (change) => {
+        // Somebody may have the job run again: without its new attempt, a deal that it made would not be looked for.
+        if ((await this.get(jobId))?.sent !== attempt.sent || !(await isOver(jobId))) return
+        await this.#attempts.delete(jobId)
+        await change(without(attempt))
+      })
     }
   }
 
-  async #change(attempt: Attempt, to: (jobs: readonly string[]) => readonly string[]): Promise<void> {
+  /** One at a time for a subject. `change` changes which jobs are under way about it. */
+  #alone(attempt: Attempt, run: (change: (to: Change) => Promise<void>) => Promise<void>): Promise<void> {
     const name = subjectOf(attempt)
-    await this.#locks.withName(`deal-attempts/${name}`, async () => {
+    const change = async (to: Change) => {
       const before = (await this.#underWay.get(name)) ?? []
       const after = to(before)
       if (after.length > 0) await this.#underWay.set(name, after)
       else if (before.length > 0) await this.#underWay.delete(name)
-    })
+    }
+    return this.#locks.withName(`deal-attempts/${name}`, () => run(change))
   }
+}
+
+type Change = (jobs: readonly string[]) => readonly string[]
+
+function without({ jobId }: Attempt): Change {
+  return (jobs) => jobs.filter((id) => id !== jobId)
 }
 
 function subjectOf({ bucket, key }: Attempt): string {

@@ -41,9 +41,14 @@ t.test('no more than a cap is spent, of the bucket and of all, and a job counts 
   t.equal(await spending.spentToday(), 20n, 'a job that is tried again on another day counts on that day')
   now -= DAY
   t.equal(await spending.spentToday(), 80n, 'and no longer on the first')
+  const ended = (...ids: string[]) => spending.sweep(async (jobId) => ids.includes(jobId))
+  await ended('j-3', 'j-9')
+  t.equal(await spending.spentToday(), 80n)
+  await ended('j-1', 'j-2')
+  t.equal(await spending.spentToday(), 40n, 'what jobs have left that ended')
   now += 100 * DAY
-  await spending.sweep()
-  now -= 99 * DAY
+  await ended('j-4')
+  now -= 100 * DAY
   t.equal(await spending.spentToday(), 0n, 'days long past are forgotten')
 })
 

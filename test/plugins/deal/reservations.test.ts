@@ -1,0 +1,127 @@
+import t, { type Test } from 'tap'
+import { OBJECT_DEAL, type ObjectDealInput } from '../../../plugins/deal/jobs/inputs.js'
+import { objectDeals } from '../../../plugins/deal/jobs/kinds.js'
+import { dealOptions } from '../../../plugins/deal/options.js'
+import { DealParts } from '../../../plugins/deal/parts.js'
+import { type Attempt, Attempts } from '../../../plugins/deal/records/attempts.js'
+import type { Job, RunningJob } from '../../../src/jobs/job.js'
+import { createLogger } from '../../../src/log.js'
+import type { Fate } from '../../harness/between.js'
+import { until } from '../../support/kept-proxy.js'
+import { type DealProxy, startDealProxy } from './proxy.js'
+import { ScriptedDeals } from './scripted-deals.js'
+
+const terms = { minerId: 'f01000', price: '0.000005', duration: 1000, verifiedDeal: false, fastRetrieval: true }
+const input: ObjectDealInput = { bucket: 'fakes', key: 'a', terms, cause: 'lifecycle' }
+const COST = 5_000_000_000_000_000n
+
+async function start(t: Test, tokens = false) {
+  const deals = await ScriptedDeals.start(t, { tokens })
+  deals.missIs500 = false
+  deals.objects.set('a', Buffer.from('content'))
+  const data = t.testdir()
+  const proxy = await startDealProxy(t, deals.gateway, { data })
+  return { deals, data, proxy, parts: partsOf(proxy) }
+}
+
+/** What another server on the same state works with. */
+function partsOf({ host }: DealProxy): DealParts {
+  const parts = new DealParts(dealOptions.parse({}))
+  parts.start(host)
+  return parts
+}
+
+/** Of a lifecycle transition: the money is put on record before the job begins. */
+async function reserved({ host }: DealProxy, parts: DealParts): Promise<Job<ObjectDealInput>> {
+  const job = await host.own.jobs.create({
+    ...{ kind: OBJECT_DEAL, resource: '/fakes/a', input, accessKeyId: '', held: true },
+  })
+  await parts.spending.reserve({ jobId: job.id, bucket: 'fakes', amount: COST }, { all: COST, bucket: undefined })
+  return job
+}
+
+t.test('a run whose job another server has taken over leaves the money of that one alone', async (t) => {
+  const { proxy, parts } = await start(t)
+  const job = await reserved(proxy, parts)
+  const run = (owned: boolean, ...failures: ('commit' | 'uncommit')[]) => {
+    const act = (what: 'commit' | 'uncommit') => async () => {
+      if (failures.includes(what)) throw new Error('interrupted')
+    }
+    const running: RunningJob<ObjectDealInput> = {
+      ...{ job, input, context: proxy.host.own, log: createLogger({ level: 'silent' }) },
+      ...{ signal: new AbortController().signal, report() {}, note() {}, link() {} },
+      owned: () => owned,
+      ...{ commit: act('commit'), uncommit: act('uncommit') },
+    }
+    return objectDeals(parts).run(running)
+  }
+  await t.rejects(run(false, 'commit'), /interrupted/)
+  t.equal(await parts.spending.spentToday(), COST)
+  await t.rejects(run(true, 'commit'), /interrupted/)
+  t.equal(await parts.spending.spentToday(), 0n, 'otherwise nothing was spent')
+})
+
+t.test('no money is held back by jobs that end before they ask the gateway', async (t) => {
+  const { proxy, parts, deals, data } = await start(t)
+  const { jobs } = proxy.host.own
+  const refused = await reserved(proxy, parts)
+  deals.objects.clear()
+  await jobs.release(refused.id)
+  t.match(await jobs.wait(refused.id, 60_000), { status: 'Failed', failure: { code: 'NoSuchKey' } })
+  t.equal(await parts.spending.spentToday(), 0n)
+
+  await reserved(proxy, parts)
+  await proxy.close()
+  const second = await startDealProxy(t, deals.gateway, { data })
+  const nothing = async () => (await partsOf(second).spending.spentToday()) === 0n
+  await until('the job of an object that does not name it is forgotten', nothing)
+
+  const cancelled = await reserved(second, partsOf(second))
+  await second.host.own.jobs.cancel(cancelled.id)
+  await second.close()
+  const third = await startDealProxy(t, deals.gateway, { data })
+  await until('it is swept up', async () => (await partsOf(third).spending.spentToday()) === 0n)
+})
+
+t.test('a deal that is found while somebody has its job run again is not paid for again', async (t) => {
+  const { proxy, deals } = await start(t)
+  const { jobs } = proxy.host.own
+  deals.accidents.push('lost-after')
+  const { id } = await jobs.create({ kind: OBJECT_DEAL, resource: '/fakes/a', input, accessKeyId: '' })
+  await until('nobody knows', async () => (await jobs.get(id))?.status === 'Unknown')
+  const { fate } = deals.gateway
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const asked = new Promise<void>((resolve) => {
+    deals.gateway.fate = async (request): Promise<Fate> => {
+      if (!request.path.startsWith('/gateway/retrieve')) return fate(request)
+      resolve()
+      await opened
+      return fate(request)
+    }
+  })
+  await asked
+  t.match(await jobs.retry(id), { status: 'New' })
+  open()
+  t.match(await jobs.wait(id, 60_000), { status: 'Complete', result: { Deal: { DealCid: 'bafydeal1' } } })
+  t.equal(deals.asked, 1)
+})
+
+t.test('sweeping forgets no attempt of a job that somebody has run again meanwhile', async (t) => {
+  const { proxy } = await start(t)
+  const attempts = new Attempts(proxy.host.state)
+  const attempt: Attempt = { jobId: 'j-1', bucket: 'b', key: 'k', sent: 1, withToken: false, before: [] }
+  const failed = { status: 'Failed' } as Job
+  await attempts.begin(attempt)
+  let looks = 0
+  const again = async () => {
+    if (++looks === 1) await attempts.begin({ ...attempt, sent: 2 })
+    return failed
+  }
+  await attempts.sweep({ get: again })
+  t.match(await attempts.get('j-1'), { sent: 2 })
+  await attempts.sweep({ get: async () => failed })
+  t.equal(await attempts.get('j-1'), undefined)
+})
