@@ -71,17 +71,18 @@ export interface JobKind<Input = unknown, Result = unknown> {
   /** `<plugin>:<Operation>` */
   readonly name: string
   /**
-   * Does the work; called again from the start after a restart that found it before `commit`. What it throws fails the job, but for OutcomeUnknown (errors/outcome-unknown.ts),
+   * Does the work; called again from the start after a restart that found it before `commit`. It may take hours, and is told of in the log when nothing was reported or
+   * noted for one. Once `signal` has fired it is waited for half a minute more: what comes of it then counts for nothing. What it throws fails the job, but for OutcomeUnknown (errors/outcome-unknown.ts),
    * which makes it `Unknown`, and Retry (below). Between `commit` and `uncommit` only an S3Error below 500 fails it, for somebody has answered; anything else, a Retry
    * too, makes it `Unknown`.
    */
   run(job: RunningJob<Input>): Promise<Result>
   /**
    * What became of a job that is `Unknown`; asked at start and then again, ever less often, until it says. `done`: it has happened. `not-done`: it surely has not; the
-   * job runs again. undefined: not known yet.
+   * job runs again. undefined: not known yet. Told to end by `signal` when nothing was reported or noted for an hour, and asked again.
    */
   reconcile?(job: RunningJob<Input>): Promise<{ readonly done: Result } | 'not-done' | undefined>
-  /** After a restart: what to do with a job that was held. Default `drop`. */
+  /** After a restart, or `leave`: what to do with a job that was held. Default `drop`. It is asked again, ever less often, until it says. */
   held?(job: RunningJob<Input>): Promise<'release' | 'drop'>
   /** Such jobs at once in this process; default 4. */
   readonly concurrency?: number
@@ -171,6 +172,8 @@ export interface Jobs {
   release<Input>(id: string, input?: Input): Promise<void>
   /** Forgets a held job. */
   drop(id: string): Promise<void>
+  /** Whoever holds a job cannot say whether it is to begin: its kind's `held` does, as after a restart, as soon as it can. Never rejects. */
+  leave(id: string): Promise<void>
   get(id: string): Promise<Job | undefined>
   /** Newest first. */
   list(query: JobQuery): Promise<Job[]>

@@ -15,7 +15,7 @@ const LINE_LENGTH = 1000
 const COMMIT_AGAIN_MS = 5000
 
 /** Why a job's signal fires. */
-export type Interruption = 'cancelled' | 'stopping' | 'taken-over'
+export type Interruption = 'cancelled' | 'stopping' | 'taken-over' | 'silent'
 
 export interface LiveParts {
   readonly store: JobStore
@@ -39,6 +39,7 @@ export class LiveJob implements RunningJob<unknown> {
   /** What is not on disk yet. */
   #unsaved = { job: false, lines: false }
   #closed = false
+  #heard = performance.now()
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
 
@@ -73,6 +74,11 @@ export class LiveJob implements RunningJob<unknown> {
 
   interrupt(why: Interruption): void {
     if (!this.signal.aborted) this.#controller.abort(new InterruptedError(why))
+  }
+
+  /** Since it was last heard of, ms. */
+  get silentMs(): number {
+    return performance.now() - this.#heard
   }
 
   report(progress: Partial<JobProgress>): void {
@@ -148,6 +154,7 @@ export class LiveJob implements RunningJob<unknown> {
   }
 
   async #write(to: (record: JobRecord) => JobRecord): Promise<void> {
+    this.#heard = performance.now()
     try {
       await this.#parts.store.change(this.#job.id, (record) => this.merged(to(record)))
     } catch (thrown) {
@@ -160,6 +167,7 @@ export class LiveJob implements RunningJob<unknown> {
   }
 
   #saveSoon(what: 'job' | 'lines'): void {
+    this.#heard = performance.now()
     if (this.#closed) return
     this.#unsaved[what] = true
     this.#timer ??= setTimeout(() => {

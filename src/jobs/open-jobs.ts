@@ -3,10 +3,21 @@ import { S3Error } from '../errors/s3-error.js'
 import type { Logger } from '../log.js'
 import { type Claim, takeClaim } from '../state/claim.js'
 import type { State } from '../state/state.js'
+import { type Attendance, usualAttendance } from './attended.js'
 import type { Job, JobQuery, Jobs, NewJob } from './job.js'
 import { jobStore } from './job-store.js'
 import { listJobs } from './list-jobs.js'
-import { ended, hasEnded, type JobRecord, newRecord, noSuchJob, plain, renewed, withStatus } from './record.js'
+import {
+  ended,
+  hasEnded,
+  type JobRecord,
+  newRecord,
+  noSuchJob,
+  plain,
+  released,
+  renewed,
+  withStatus,
+} from './record.js'
 import { makeRoom, sweepJobs } from './sweep-jobs.js'
 import { jobOfToken, oncePerToken } from './tokens.js'
 import { ulids } from './ulid.js'
@@ -22,6 +33,7 @@ export interface JobsOptions {
   readonly expiryMs?: number | undefined
   /** ms since 1970 */
   readonly now?: () => number
+  readonly attendance?: Attendance
 }
 
 /** The jobs of this process. */
@@ -52,7 +64,8 @@ export async function openJobs(options: JobsOptions): Promise<OwnJobs> {
   const background: (() => Promise<void>)[] = []
   const waiters = new Waiters()
   const take = (id: string) => takeClaim(state, `job/${id}`, log)
-  const workers = new Workers({ store, log, now, contextOf: options.contextOf, claim: take }, (id) => waiters.tell(id))
+  const { contextOf, attendance = usualAttendance } = options
+  const workers = new Workers({ store, log, now, contextOf, claim: take, attendance }, (id) => waiters.tell(id))
   await store.refresh()
 
   /** Every job that has not ended and that nobody here is at. */
@@ -158,9 +171,14 @@ export async function openJobs(options: JobsOptions): Promise<OwnJobs> {
     async release(id, input) {
       await settle(id, (record) =>
         record.held
-          ? { ...record, held: false, job: { ...record.job, ...(input !== undefined && { input: plain(input) }) } }
+          ? released({ ...record, job: { ...record.job, ...(input !== undefined && { input: plain(input) }) } })
           : record,
       )
+    },
+    async leave(id) {
+      await unhold(id)
+      const kind = store.index.get(id)?.kind
+      if (kind !== undefined) workers.schedule(kind, id)
     },
     async drop(id) {
       await store.remove(id, (record) => record.held)

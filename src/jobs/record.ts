@@ -64,6 +64,11 @@ export function ended(record: JobRecord, outcome: Outcome): JobRecord {
   return { ...record, job: { ...job, ...outcome }, held: false, committed: false, notBefore: 0 }
 }
 
+/** No longer held. */
+export function released(record: JobRecord): JobRecord {
+  return { ...record, held: false, notBefore: 0, asked: 0 }
+}
+
 /** As if it had just been asked for. */
 export function renewed(record: JobRecord): JobRecord {
   const { result: _, failure: __, ...job } = record.job

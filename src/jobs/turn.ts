@@ -3,11 +3,12 @@ import type { Context } from '../context.js'
 import { S3Error } from '../errors/s3-error.js'
 import type { Logger } from '../log.js'
 import type { Claim } from '../state/claim.js'
+import { type Attendance, attended } from './attended.js'
 import { type JobKind, Retry } from './job.js'
 import type { JobStore } from './job-store.js'
 import { LiveJob } from './live-job.js'
 import { ASK_FIRST_MS, afterThrow } from './outcome.js'
-import { ended, failureOf, hasEnded, type JobRecord, plain, renewed, withStatus } from './record.js'
+import { ended, failureOf, hasEnded, type JobRecord, plain, released, renewed, withStatus } from './record.js'
 
 export interface TurnParts {
   readonly store: JobStore
@@ -19,6 +20,7 @@ export interface TurnParts {
   /** Of an identity by its access key id; undefined when there is none any more. */
   readonly contextOf: (accessKeyId: string) => Promise<Context | undefined>
   readonly stopping: AbortSignal
+  readonly attendance: Attendance
 }
 
 /** What to do with a job after its turn. `elsewhere`: another process is at it. */
@@ -35,6 +37,8 @@ export type AnyKind = JobKind<any, unknown>
 
 /** Pauses before what became of a job is asked again: doubled from the first (see outcome.ts) to the last, ms. */
 const ASK_LAST_MS = 60 * 60_000
+/** The same for whether a held job is to begin. */
+const DECIDE_LAST_MS = 5 * 60_000
 /** Until a job is looked at again that could not be, ms. */
 const TROUBLE_MS = 5_000
 const WRITE_FIRST_MS = 100
@@ -69,18 +73,18 @@ async function step(
     return (await store.mend(id)) || !store.index.get(id) ? 'settled' : { againIn: TROUBLE_MS }
   }
   const unknown = record.job.status === 'Unknown' || record.committed
-  if (record.notBefore > now() && !(unknown && first)) return { againIn: record.notBefore - now() }
   if (record.job.status === 'Cancelling' && !unknown) {
     await store.change(id, (present) => ended(present, { status: 'Cancelled' }))
     return 'settled'
   }
+  if (record.notBefore > now() && !((unknown || record.held) && first)) return { againIn: record.notBefore - now() }
   const context = await parts.contextOf(record.job.accessKeyId)
   if (!context) return unknown ? askLater(parts, id) : withoutIdentity(store, id)
   const log = parts.log.child({ job: id, operation: record.job.operation })
   const live = await new LiveJob(record, { store, claim, context, log, now }).open()
   onLive(live)
   try {
-    if (record.held) return await afterRestart(parts, kind, live)
+    if (record.held) return await decide(parts, kind, live)
     return await (unknown ? reconcile(parts, kind, live) : run(parts, kind, live))
   } finally {
     await live.close()
@@ -102,7 +106,7 @@ async function run(parts: TurnParts, kind: AnyKind, live: LiveJob): Promise<Next
   let outcome: ((record: JobRecord) => JobRecord) | undefined
   try {
     live.signal.throwIfAborted()
-    const result = plain(await kind.run(live))
+    const result = plain(await attended(live, parts.attendance, 'told', () => kind.run(live)))
     outcome = (present) => ended(present, { status: 'Complete', result })
   } catch (thrown) {
     live.checkClaim()
@@ -130,15 +134,22 @@ function tell(live: LiveJob, err: unknown): void {
   live.log[expected ? 'info' : 'error']({ err }, expected ? 'a job ended early' : 'a job failed')
 }
 
-/** A job that has not been released by a process that is gone. */
-async function afterRestart({ store }: TurnParts, kind: AnyKind, live: LiveJob): Promise<Next> {
-  const decision = kind.held ? await kind.held(live) : 'drop'
+/** A job that nobody holds any more, and that was not released: its process is gone, or could not say whether it is to begin. */
+async function decide(parts: TurnParts, kind: AnyKind, live: LiveJob): Promise<Next> {
+  const { store } = parts
   const { id } = live.job
+  let decision: 'release' | 'drop' = 'drop'
+  try {
+    if (kind.held) decision = await attended(live, parts.attendance, 'ends', async () => kind.held?.(live) ?? 'drop')
+  } catch (err) {
+    if (!parts.stopping.aborted) live.log.warn({ err }, 'whether a job is to begin could not be found out yet')
+    return askLater(parts, id, DECIDE_LAST_MS)
+  }
   if (decision === 'drop') {
     await store.remove(id, (present) => present.held)
     return 'settled'
   }
-  await store.change(id, (present) => ({ ...present, held: false }))
+  await store.change(id, (present) => released(present))
   return { againIn: 0 }
 }
 
@@ -149,7 +160,7 @@ async function reconcile(parts: TurnParts, kind: AnyKind, live: LiveJob): Promis
   )
   let answer: Awaited<ReturnType<NonNullable<AnyKind['reconcile']>>>
   try {
-    answer = await kind.reconcile?.(live)
+    answer = await attended(live, parts.attendance, 'ends', async () => kind.reconcile?.(live))
     if (answer !== undefined && answer !== 'not-done') answer = { done: plain(answer.done) }
   } catch (err) {
     if (!live.interruption) live.log.warn({ err }, 'what became of a job could not be found out yet')
@@ -164,10 +175,11 @@ async function reconcile(parts: TurnParts, kind: AnyKind, live: LiveJob): Promis
   return hasEnded(written.job.status) ? 'settled' : { againIn: 0 }
 }
 
-async function askLater({ store, now }: TurnParts, id: string): Promise<Next> {
+async function askLater({ store, now }: TurnParts, id: string, longestMs = ASK_LAST_MS): Promise<Next> {
   const written = await store.change(id, (present) => {
-    if (present.job.status !== 'Unknown') return present
-    const pause = Math.min(ASK_FIRST_MS * 2 ** present.asked, ASK_LAST_MS)
+    const open = present.job.status === 'Unknown' || (present.held && present.job.status === 'New')
+    if (!open) return present
+    const pause = Math.min(ASK_FIRST_MS * 2 ** present.asked, longestMs)
     return { ...present, asked: Math.min(present.asked + 1, 30), notBefore: now() + pause }
   })
   return hasEnded(written.job.status) ? 'settled' : { againIn: Math.max(0, written.notBefore - now()) }
