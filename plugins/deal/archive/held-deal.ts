@@ -9,32 +9,38 @@ type HeldJob = Pick<Job<ObjectDealInput>, 'id' | 'input'>
 
 /**
  * Lets the job begin if the object names it, which is so once the object is stored, and forgets it otherwise: also where the object was replaced at once, or where nobody
- * can say whether it was stored. Resolves true when it begins.
+ * can say whether it was stored. Resolves true when it begins. What keeps it from that for now is thrown; it is then done later.
  */
 export async function settle(parts: DealParts, context: Context, job: HeldJob): Promise<boolean> {
-  const object = await named(context, job)
-  if (!object) {
-    await parts.jobs.drop(job.id)
-    return false
+  try {
+    const object = await mayBegin(parts, context, job)
+    if (object) await parts.jobs.release<ObjectDealInput>(job.id, { ...job.input, ...object })
+    else await parts.jobs.drop(job.id)
+    return object !== undefined
+  } catch (error) {
+    await parts.jobs.leave(job.id)
+    throw error
   }
-  const { stamp, etag } = object
-  await remember(parts, context, object)
-  await parts.jobs.release<ObjectDealInput>(job.id, { ...job.input, stamp, etag })
-  return true
 }
 
-/** After a restart. See JobKind.held. */
+/** See JobKind.held. */
 export async function decide(
   parts: DealParts,
   { job, context }: RunningJob<ObjectDealInput>,
 ): Promise<'release' | 'drop'> {
+  return (await mayBegin(parts, context, job)) ? 'release' : 'drop'
+}
+
+/** The object that the job is about, ready for it to begin; undefined where it is to be forgotten, with what it was to cost. */
+async function mayBegin(
+  parts: DealParts,
+  context: Context,
+  job: HeldJob,
+): Promise<Pick<StoredObject, 'stamp' | 'etag'> | undefined> {
   const object = await named(context, job)
-  if (!object) {
-    await parts.spending.release(job.id)
-    return 'drop'
-  }
-  await remember(parts, context, object)
-  return 'release'
+  if (object) await remember(parts, context, object)
+  else await parts.spending.release(job.id)
+  return object && { stamp: object.stamp, etag: object.etag }
 }
 
 /** Throws PreconditionFailed for another object than the one that the job was put on record for. */

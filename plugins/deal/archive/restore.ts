@@ -3,6 +3,7 @@ import { S3Error } from '../../../src/errors/s3-error.js'
 import type { RestoreOrder, RestoreOutcome } from '../../../src/registry/storage-class.js'
 import type { Archive } from '../../../src/state/state.js'
 import type { StoredObject } from '../../../src/store/store.js'
+import { isPassing } from '../jobs/patience.js'
 import type { DealParts } from '../parts.js'
 import { expiryOf } from './expiry.js'
 import { dealsHolding } from './kept-elsewhere.js'
@@ -50,15 +51,22 @@ async function begin(
   const input: RestoreInput = { bucket, key, stamp, days, tier, ...(dealCid !== undefined && { dealCid }) }
   const accessKeyId = context.caller?.identity.accessKeyId ?? ''
   const job = await parts.jobs.create({ kind: RESTORE, resource: `/${bucket}/${key}`, input, accessKeyId, held: true })
-  let begun = false
   try {
-    begun = await context.store.annotate(bucket, key, stamp, onItsWay)
-    if (!begun) throw new S3Error('NoSuchKey', { fields: { Key: key } })
+    if (!(await context.store.annotate(bucket, key, stamp, onItsWay)))
+      throw new S3Error('NoSuchKey', { fields: { Key: key } })
+  } catch (error) {
+    // Where nobody knows whether it was written, the object says so later.
+    if (isPassing(error)) await parts.jobs.leave(job.id)
+    else await parts.jobs.drop(job.id).catch(() => parts.jobs.leave(job.id))
+    throw error
+  }
+  try {
     await parts.copies.set({ bucket, key, stamp, restoring: job.id })
     await parts.jobs.release(job.id)
-  } catch (error) {
-    if (!begun) await parts.jobs.drop(job.id)
-    throw error
+  } catch (err) {
+    // The object says that it is on its way, and the job is on record: it begins as soon as that can be written.
+    context.log.warn({ err, bucket, key, job: job.id }, 'the job that brings an object back begins later')
+    await parts.jobs.leave(job.id)
   }
   return { status: 202, headers: { 'x-dealgate-job-id': job.id } }
 }

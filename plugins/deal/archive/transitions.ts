@@ -65,7 +65,7 @@ export class Transitions {
       host.log.info({ bucket, key }, 'a lifecycle transition waits for another day: what deals may cost today is spent')
       return false
     } finally {
-      if (!(await settle(this.#parts, host.own, job))) await spending.release(job.id)
+      await settle(this.#parts, host.own, job)
     }
   }
 
