@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import type { Endpoint } from '../suites/sign.js'
+import { endsWithUs } from '../support/child.js'
 
 export type { Endpoint }
 
@@ -79,7 +80,7 @@ class Program<T> {
   async start(): Promise<void> {
     const child = spawn(process.execPath, [CLI, ...this.#args], { stdio: ['ignore', 'pipe', 'pipe'], env: ownEnv() })
     this.#child = child
-    endWithUs(child)
+    endsWithUs(child)
     if (child.stderr) createInterface({ input: child.stderr }).on('line', (line) => this.#take(line))
     const line = await Promise.race([firstLine(child), once(child, 'exit').then(() => undefined), patience()])
     if (line === undefined) throw new Error(`${this.#args.join(' ')} did not start:\n${this.#log}`)
@@ -110,13 +111,6 @@ class Program<T> {
     this.#child.kill('SIGKILL')
     await exit
   }
-}
-
-/** A test that is ended, by its time limit perhaps, leaves no server behind. */
-function endWithUs(child: ChildProcess): void {
-  const kill = () => child.kill('SIGKILL')
-  process.once('exit', kill)
-  child.once('exit', () => process.off('exit', kill))
 }
 
 function firstLine(child: ChildProcess): Promise<string | undefined> {

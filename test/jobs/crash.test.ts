@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { killed } from '../support/child.js'
+import { endsWithUs, killed } from '../support/child.js'
 
 const program = fileURLToPath(new URL('./crash-child.js', import.meta.url))
 
@@ -31,6 +31,7 @@ async function run(
   const child = spawn(process.execPath, [program, data, String(jobs), ...(kill ? ['stay'] : [])], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
+  endsWithUs(child)
   t.teardown(() => killed(child))
   const closed = once(child, 'close')
   const lines: string[] = []

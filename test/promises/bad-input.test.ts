@@ -27,7 +27,7 @@ inEachMode(
     t.ok(server.running && server.pid === pid, 'the same process serves on')
     t.notMatch(server.log, /"level":60|unhandled/i)
   },
-  { args: ['--body-idle-seconds', '1'] },
+  { args: ['--body-idle-seconds', '4'] },
 )
 
 async function documents(t: Test, server: Dealgate): Promise<void> {

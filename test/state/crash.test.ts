@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { createLogger } from '../../src/log.js'
 import { openState } from '../../src/state/open-state.js'
-import { killed } from '../support/child.js'
+import { endsWithUs, killed } from '../support/child.js'
 import { readPart } from './samples.js'
 
 const log = createLogger({ level: 'silent' })
@@ -33,6 +33,7 @@ t.test('kill -9 loses nothing that was acknowledged and frees the folder', async
   for (let round = 0; round < 3; round++) {
     const uploadId = randomUUID()
     const child = spawn(process.execPath, [program, data, uploadId], { stdio: ['ignore', 'pipe', 'inherit'] })
+    endsWithUs(child)
     t.teardown(() => killed(child))
     const lines = await runUntilKilled(child, 400 + round * 37)
     t.equal(child.signalCode, 'SIGKILL')
@@ -72,6 +73,7 @@ t.test('kill -9 loses nothing that was acknowledged and frees the folder', async
 t.test('one process at a time', async (t) => {
   const data = t.testdir({})
   const child = spawn(process.execPath, [program, data, randomUUID()], { stdio: ['ignore', 'pipe', 'inherit'] })
+  endsWithUs(child)
   t.teardown(() => killed(child))
   await new Promise((resolve) => child.stdout.once('data', resolve))
   await t.rejects(openState({ data, log }), { code: 'DATA_IN_USE' })

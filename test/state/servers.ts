@@ -4,6 +4,7 @@ import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { whenWeEnd } from '../support/child.js'
 import { lastingPort } from '../support/ports.js'
 
 export interface StateServer {
@@ -93,13 +94,11 @@ function idsOf(account: string): { uid: number; gid: number } {
 }
 
 async function listening(port: number, child: ChildProcess, folder: string): Promise<void> {
-  // A test that crashes runs no teardown.
-  const abandoned = () => {
+  const forget = whenWeEnd(() => {
     child.kill('SIGQUIT')
     rmSync(folder, { recursive: true, force: true })
-  }
-  process.once('exit', abandoned)
-  child.once('exit', () => process.off('exit', abandoned))
+  })
+  child.once('exit', forget)
   for (;;) {
     if (child.exitCode !== null || child.signalCode !== null) {
       rmSync(folder, { recursive: true, force: true })

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { endsWithUs } from './child.js'
 
 const CLI = fileURLToPath(new URL('../../src/cli.js', import.meta.url))
 
@@ -82,10 +83,7 @@ function launch(args: readonly string[], env: Record<string, string>, cwd?: stri
     cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  // A test that crashes runs no teardown.
-  const kill = () => child.kill('SIGKILL')
-  process.once('exit', kill)
-  child.once('exit', () => process.off('exit', kill))
+  endsWithUs(child)
   return child
 }
 
