@@ -31,22 +31,23 @@ export interface Member {
   readonly required: boolean
 }
 
-/** As z.toJSONSchema makes it, as far as it is looked at. */
-interface Node {
+/** A schema as z.toJSONSchema makes it, as far as it is looked at. */
+export interface SchemaNode {
   readonly $ref?: string
-  readonly $defs?: Readonly<Record<string, Node>>
+  readonly $defs?: Readonly<Record<string, SchemaNode>>
   readonly type?: string | readonly string[]
   readonly const?: unknown
   readonly enum?: readonly unknown[]
-  readonly anyOf?: readonly Node[]
-  readonly oneOf?: readonly Node[]
-  readonly allOf?: readonly Node[]
-  readonly properties?: Readonly<Record<string, Node>>
+  readonly anyOf?: readonly SchemaNode[]
+  readonly oneOf?: readonly SchemaNode[]
+  readonly allOf?: readonly SchemaNode[]
+  readonly properties?: Readonly<Record<string, SchemaNode>>
   readonly required?: readonly string[]
-  readonly additionalProperties?: boolean | Node
-  readonly items?: Node
+  readonly additionalProperties?: boolean | SchemaNode
+  readonly items?: SchemaNode
   /** Ours, from `.meta({ element: 'Tag' })`. */
   readonly element?: string
+  readonly description?: string
 }
 
 /**
@@ -54,19 +55,19 @@ interface Node {
  * @throws Error for two members whose names differ in nothing but case and underscores
  */
 export function shapeOf(schema: z.ZodType, io: 'input' | 'output'): Shape {
-  const root = z.toJSONSchema(schema, { io, unrepresentable: 'any' }) as Node
+  const root = z.toJSONSchema(schema, { io, unrepresentable: 'any' }) as SchemaNode
   return new Shapes(root).of(root)
 }
 
 class Shapes {
-  readonly #root: Node
+  readonly #root: SchemaNode
   readonly #byRef = new Map<string, Shape>()
 
-  constructor(root: Node) {
+  constructor(root: SchemaNode) {
     this.#root = root
   }
 
-  of(node: Node): Shape {
+  of(node: SchemaNode): Shape {
     if (node.$ref !== undefined) return this.#referred(node.$ref)
     const choices = node.anyOf ?? node.oneOf
     if (choices) return this.#choice(choices)
@@ -78,7 +79,7 @@ class Shapes {
     return this.#ofType(type, node, nullable)
   }
 
-  #ofType(type: string | undefined, node: Node, nullable: boolean): Shape {
+  #ofType(type: string | undefined, node: SchemaNode, nullable: boolean): Shape {
     switch (type) {
       case 'string':
         return { kind: 'text', nullable }
@@ -97,12 +98,12 @@ class Shapes {
   }
 
   /** Of a list of lists, the inner ones cannot be told apart without an element. */
-  #item(node: Node): Shape {
+  #item(node: SchemaNode): Shape {
     const item = this.of(node.items ?? {})
     return item.kind === 'list' && item.element === undefined ? { ...item, element: 'member' } : item
   }
 
-  #object(node: Node, nullable: boolean): Shape {
+  #object(node: SchemaNode, nullable: boolean): Shape {
     const members = new Map<string, Member>()
     const names = new Map<string, string>()
     for (const [name, member] of Object.entries(node.properties ?? {})) {
@@ -115,7 +116,7 @@ class Shapes {
     return { kind: 'object', members, names, rest: rest ? this.of(rest === true ? {} : rest) : undefined, nullable }
   }
 
-  #choice(choices: readonly Node[]): Shape {
+  #choice(choices: readonly SchemaNode[]): Shape {
     const shapes = choices.filter((choice) => choice.type !== 'null').map((choice) => this.of(choice))
     const shape = merged(shapes)
     return shapes.length < choices.length ? { ...shape, nullable: true } : shape
@@ -133,7 +134,8 @@ class Shapes {
   }
 }
 
-function typesOf({ type, const: only, enum: values }: Node): readonly string[] {
+/** Names of types as JSON Schema has them. */
+export function typesOf({ type, const: only, enum: values }: SchemaNode): readonly string[] {
   if (type !== undefined) return typeof type === 'string' ? [type] : type
   const examples = values ?? (only === undefined ? [] : [only])
   return [...new Set(examples.map((value) => (value === null ? 'null' : typeof value)))]

@@ -1,3 +1,4 @@
+import { awsModelOperation } from '../aws-model/operation.js'
 import { listPlugins } from '../capabilities/list-plugins.js'
 import { capabilitiesOperation } from '../capabilities/operation.js'
 import { openApiOperation } from '../openapi/operation.js'
@@ -15,6 +16,7 @@ export function selfPlugin(rows: () => readonly Row[]): Plugin {
     operations: [
       ...virtualBucketOperations(rows),
       openApiOperation(rows),
+      awsModelOperation(rows),
       capabilitiesOperation(rows),
       listPlugins(rows),
     ],

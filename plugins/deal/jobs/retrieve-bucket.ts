@@ -15,9 +15,9 @@ export const retrieveBucketResult = z.object({
   Bucket: z.string(),
   Prefix: z.string(),
   JobId: z.string(),
-  Restored: z.number().describe('Objects that were brought back.'),
-  Present: z.number().describe('Objects with deals whose bytes were here already.'),
-  Failed: z.number(),
+  Restored: z.number().int().describe('Objects that were brought back.'),
+  Present: z.number().int().describe('Objects with deals whose bytes were here already.'),
+  Failed: z.number().int(),
   Failures: z
     .array(z.object({ Key: z.string(), Code: z.string(), Message: z.string() }))
     .meta({ element: 'Failure' })

@@ -24,10 +24,10 @@ const candidate = z.object({
 })
 
 export const dealQuote = z.object({
-  Bytes: z.number(),
-  Objects: z.number(),
-  PieceSize: z.number().describe('Bytes, estimated: what is stored and paid for is padded to a power of two.'),
-  DurationEpochs: z.number().optional(),
+  Bytes: z.number().int(),
+  Objects: z.number().int(),
+  PieceSize: z.number().int().describe('Bytes, estimated: what is stored and paid for is padded to a power of two.'),
+  DurationEpochs: z.number().int().optional(),
   Price: z.string().optional().describe('Decimal: fil per epoch for the whole piece.'),
   PricePerGibEpoch: z.string().optional().describe('Decimal, fil.'),
   Total: z.string().optional().describe('Decimal, fil, for the whole duration.'),
