@@ -69,5 +69,8 @@ function assumptions(features: GatewayFeatures): string[] {
     features.dealEviction ? undefined : 'No local copy is ever given up: every archived object stays readable.',
     features.pagedListing ? undefined : 'Listings are put together from levels that come unsorted and unpaged.',
     features.anyKey ? undefined : 'Keys that cannot be names of files are refused.',
+    features.fixedBuckets
+      ? undefined
+      : 'A bucket that is deleted and made again on the gateway itself is taken for the one that it was.',
   ].filter((text) => text !== undefined)
 }

@@ -26,6 +26,8 @@ export interface ObjectRecord {
   readonly partSizes?: readonly (readonly [bytes: number, count: number])[]
   readonly tags?: readonly Tag[]
   readonly archive?: Archive
+  /** The multipart upload that it comes from: completing that again, when nobody could be told that it was done, stores nothing again, and pays for nothing. */
+  readonly uploadId?: string
 }
 
 /** What a plugin that keeps objects elsewhere too has to say of one. */
@@ -38,8 +40,6 @@ export interface Archive {
   readonly facts?: Readonly<Record<string, string>>
   /** The job that makes it so. */
   readonly jobId?: string
-  /** The multipart upload that it comes from: completing that again, after a crash, stores nothing again, and pays for nothing. */
-  readonly uploadId?: string
 }
 
 export interface Tag {

@@ -29,6 +29,7 @@ export function describe(bucket: string, object: GatewayObject, record: ObjectRe
     partSizes: valid?.partSizes,
     tags: valid?.tags,
     archive: valid?.archive,
+    uploadId: valid?.uploadId,
     cold: object.cold === true,
     stamp: valid?.stamp ?? object.stamp,
   }

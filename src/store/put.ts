@@ -100,6 +100,7 @@ async function record(
       partSizes: request.partSizes,
       tags: request.tags,
       archive: request.archive,
+      uploadId: request.uploadId,
     })
   }
   await parts.hooks.objectStored({ ...request.event, bucket, key, size: facts.size, etag, time: Date.now() })

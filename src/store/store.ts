@@ -21,6 +21,8 @@ export interface StoredObject {
   readonly partSizes?: ObjectRecord['partSizes']
   readonly tags?: readonly Tag[]
   readonly archive?: Archive
+  /** The multipart upload that it comes from. */
+  readonly uploadId?: string
   /** True when the gateway holds no copy of the bytes any more: they have to be brought back from elsewhere. */
   readonly cold: boolean
   /** Changes with every overwrite. */
@@ -77,6 +79,8 @@ export interface PutRequest {
   readonly partChecksums?: PartChecksums
   readonly tags?: readonly Tag[]
   readonly archive?: Archive
+  /** Of the multipart upload that is completed. */
+  readonly uploadId?: string
   readonly precondition?: Precondition
   /** What is told to hooks. */
   readonly event: Cause

@@ -76,7 +76,7 @@ t.test('over HTTP', async (t) => {
   t.equal(openapi, '3.1.0')
   t.match(paths['/-/jobs/v1'].get, { operationId: 'jobs_ListJobs_GET', responses: { 200: {} } })
   const capabilities = JSON.parse((await ask('GET', '/-/capabilities')).body.toString())
-  t.match(capabilities, { Region: 'us-east-1', Gateway: { Variant: 'full' } })
+  t.match(capabilities, { Region: 'us-east-1', Gateway: { Variant: 'full', Assumptions: [] } })
   t.match(
     capabilities.Operations.find(({ Name }: { Name: string }) => Name === 'GetJob'),
     { Plugin: 'jobs', Method: 'GET', Route: '/-/jobs/v1/{JobId}' },

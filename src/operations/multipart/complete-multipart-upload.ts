@@ -73,7 +73,7 @@ async function assemble(
   const checksum = checksumOfParts(upload, parts)
   const expected = checkExpectedChecksum(request, checksum)
   const stored =
-    (await storedBefore(context, upload)) ??
+    (await storedBefore(request, context, upload)) ??
     (await store(request, context, upload, {
       source: staged(context, upload.uploadId, parts, size, expected),
       etag: etagOfParts(parts),
@@ -103,11 +103,18 @@ interface Stored extends Pick<PutResult, 'etag' | 'checksum'> {
   readonly jobId?: string
 }
 
-/** The object, if the process has died between storing it and saying so. Told apart only where storing it again would cost money. */
-async function storedBefore(context: Context, upload: UploadRecord): Promise<Stored | undefined> {
-  if (upload.storageClass === undefined) return undefined
+/**
+ * The object, if it was stored and the process, or its state, failed before that could be said. Looked for only where storing it again would cost money, or be refused
+ * because of the object itself.
+ */
+async function storedBefore(
+  { headers }: S3Request<'object'>,
+  context: Context,
+  upload: UploadRecord,
+): Promise<Stored | undefined> {
+  if (upload.storageClass === undefined && writePrecondition(headers) === undefined) return undefined
   const object = await context.store.findToWrite(upload.bucket, upload.key)
-  return object?.archive?.uploadId === upload.uploadId ? { ...object, jobId: object.archive.jobId } : undefined
+  return object?.uploadId === upload.uploadId ? { ...object, jobId: object.archive?.jobId } : undefined
 }
 
 interface Assembled extends Pick<PutRequest, 'source' | 'etag' | 'checksum' | 'partSizes' | 'partChecksums'> {
@@ -131,7 +138,8 @@ async function store(
       key,
       attributes: { contentType, headers, metadata },
       tags,
-      archive: archive && { ...archive, uploadId },
+      archive,
+      uploadId,
       event: causeOf('ObjectCreated:CompleteMultipartUpload', request, context),
       precondition,
       maxBytes: context.limits.maxObjectBytes,

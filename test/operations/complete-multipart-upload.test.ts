@@ -1,0 +1,82 @@
+import {
+  CompleteMultipartUploadCommand,
+  CreateBucketCommand,
+  CreateMultipartUploadCommand,
+  GetObjectCommand,
+  PutObjectCommand,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3'
+import t from 'tap'
+import { S3Error } from '../../src/errors/s3-error.js'
+import { createLogger } from '../../src/log.js'
+import { openState } from '../../src/state/open-state.js'
+import type { State, Uploads } from '../../src/state/state.js'
+import { temporaryFolder } from '../harness/dealgate.js'
+import { modes, startInProcess } from '../support/kept-proxy.js'
+
+/** The outcome of the next upload that is finished cannot be kept. */
+function forgetful(state: State): { readonly state: State; forget(): void } {
+  let forgets = false
+  const uploads = new Proxy(state.uploads, {
+    get(target, name: keyof Uploads) {
+      if (name === 'finish' && forgets) {
+        return async () => {
+          forgets = false
+          throw new S3Error('ServiceUnavailable')
+        }
+      }
+      return target[name].bind(target)
+    },
+  })
+  return {
+    state: { ...state, uploads },
+    forget() {
+      forgets = true
+    },
+  }
+}
+
+for (const mode of modes) {
+  t.test(`${mode}: a condition is not held against what the upload itself has stored`, async (t) => {
+    const data = await temporaryFolder(t)
+    const own = await openState({ data, log: createLogger({ level: 'silent' }) })
+    const { state, forget } = forgetful(own)
+    const { s3 } = await startInProcess(t, mode, { state })
+    t.teardown(() => own.close())
+    const place = { Bucket: 'bucket', Key: 'k' }
+    await s3.send(new CreateBucketCommand({ Bucket: place.Bucket }))
+
+    const begin = async (Body: string) => {
+      const { UploadId } = await s3.send(new CreateMultipartUploadCommand(place))
+      const { ETag } = await s3.send(new UploadPartCommand({ ...place, UploadId, PartNumber: 1, Body }))
+      const list = { MultipartUpload: { Parts: [{ PartNumber: 1, ETag }] } }
+      return (condition: object) =>
+        s3.send(new CompleteMultipartUploadCommand({ ...place, UploadId, ...list, ...condition }))
+    }
+    const create = await begin('the first')
+    const rival = await begin('the first')
+    forget()
+    await t.rejects(create({ IfNoneMatch: '*' }), { name: 'ServiceUnavailable' })
+    const { ETag } = await create({ IfNoneMatch: '*' })
+    t.equal((await create({ IfNoneMatch: '*' })).ETag, ETag)
+    await t.rejects(
+      rival({ IfNoneMatch: '*' }),
+      { name: 'PreconditionFailed' },
+      'the same bytes are not the same upload',
+    )
+
+    const replace = await begin('the second')
+    forget()
+    await t.rejects(replace({ IfMatch: ETag }), { name: 'ServiceUnavailable' })
+    await replace({ IfMatch: ETag })
+    const got = await s3.send(new GetObjectCommand(place))
+    t.equal(await got.Body?.transformToString(), 'the second')
+
+    const late = await begin('too late')
+    forget()
+    await t.rejects(late({ IfMatch: got.ETag }), { name: 'ServiceUnavailable' })
+    await s3.send(new PutObjectCommand({ ...place, Body: 'the third' }))
+    await t.rejects(late({ IfMatch: got.ETag }), { name: 'PreconditionFailed' })
+    t.equal(await (await s3.send(new GetObjectCommand(place))).Body?.transformToString(), 'the third')
+  })
+}
