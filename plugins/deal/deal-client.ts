@@ -36,8 +36,8 @@ export interface DealOrder extends DealSubject {
 export type HistoryEntry = z.output<typeof historyEntry>
 
 export interface History {
-  /** Oldest first. */
-  readonly entries: readonly HistoryEntry[]
+  /** Oldest first; undefined when the gateway does not say, as public ones for what never had a deal. */
+  readonly entries: readonly HistoryEntry[] | undefined
   /** All that the gateway has said. */
   readonly raw: unknown
 }
@@ -74,8 +74,8 @@ export class DealClient {
     return this.#madeDeal(answer, order)
   }
 
-  /** The deals that were made about the subject; undefined when the gateway does not say, as public ones for what never had a deal. */
-  async history({ bucket, key }: DealSubject): Promise<History | undefined> {
+  /** The deals that were made about the subject. */
+  async history({ bucket, key }: DealSubject): Promise<History> {
     const answer = await this.#gateway.call({
       method: 'GET',
       endpoint: key === undefined ? 'bucket/retrieve' : 'retrieve',
@@ -87,7 +87,7 @@ export class DealClient {
       access: 'read',
     })
     // A miss in its store of records, which it cannot tell from a failure: filswan/fs3 cmd/web-handlers.go.
-    if (answer.status === 500) return undefined
+    if (answer.status === 500) return { entries: undefined, raw: answer.json ?? answer.text }
     const data = this.#data(answer, history, { bucket, key })
     return { entries: (data?.deals ?? []).filter((entry) => isOf(entry, bucket, key)), raw: answer.json }
   }

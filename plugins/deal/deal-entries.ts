@@ -36,11 +36,11 @@ export async function dealPage(
   const client = new DealClient(context.gateway, context.log)
   const history = await client.history(subject)
   // A gateway that cannot tell whether there are any may have forgotten those that were made through here.
-  const entries = history?.entries ?? (await parts.deals.of(subject.bucket, subject.key)).map(entryOf)
+  const entries = history.entries ?? (await parts.deals.of(subject.bucket, subject.key)).map(entryOf)
   const start = from !== undefined && /^\d{1,9}$/.test(from) ? Number(from) : 0
   const end = start + limit
   const items = await inOrder(entries.slice(start, end), AT_ONCE, (entry) => withState(parts, context, client, entry))
-  return { page: new PageOf(items, end < entries.length ? String(end) : undefined), raw: history?.raw }
+  return { page: new PageOf(items, end < entries.length ? String(end) : undefined), raw: history.raw }
 }
 
 async function withState(

@@ -125,7 +125,7 @@ function untilTomorrow(now: number): number {
 /** Where the gateway does not tell its history, it holds none that could be taken for the deal to come. */
 async function dealsBefore(client: DealClient, input: DealInput): Promise<readonly string[]> {
   const history = await client.history({ bucket: input.bucket, key: keyOf(input) })
-  return candidates(history?.entries ?? [], input.terms).map((deal) => deal.dealCid)
+  return candidates(history.entries ?? [], input.terms).map((deal) => deal.dealCid)
 }
 
 export function keyOf(input: DealInput): string | undefined {

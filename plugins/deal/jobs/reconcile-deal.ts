@@ -53,13 +53,13 @@ async function lookFor(
   const history = await client.history({ bucket: attempt.bucket, key: attempt.key })
   // Another job's answer may be on its way, with the very deal that would be found here.
   if (await parts.attempts.others(attempt, jobs)) return undefined
-  for (const deal of candidates(history?.entries ?? [], job.input.terms)) {
+  for (const deal of candidates(history.entries ?? [], job.input.terms)) {
     if (attempt.before.includes(deal.dealCid) || !isSince(deal, attempt.sent)) continue
     const owner = await parts.deals.get(deal.dealCid)
     if (!owner || owner.jobId === attempt.jobId) return { done: await settle(parts, job, client, attempt, deal) }
   }
   const waited = parts.host.now() - attempt.sent
-  if (history === undefined || waited < parts.options.reconcileAfterSeconds * 1000) return undefined
+  if (history.entries === undefined || waited < parts.options.reconcileAfterSeconds * 1000) return undefined
   return nothingCame(parts, job, attempt)
 }
 

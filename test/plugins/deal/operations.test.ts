@@ -158,6 +158,9 @@ for (const mode of ['full', 'legacy'] as const) {
 
     const raw = JSON.parse((await send(server, 'GET', '/photos?x-deal=&raw=1')).body)
     t.match(raw, { status: 'success', data: { deals: [{ data: { dealCid: whole.Deal.DealCid } }] } })
+    const never = await send(server, 'GET', '/photos/empty?x-deal=&raw=1')
+    t.equal(never.status, 200, 'what it says of an object that never had a deal, which public ones call an error')
+    t.match(JSON.parse(never.body), { status: mode === 'full' ? 'success' : 'fail', data: { deals: [] } })
 
     const all = await ask(server, 'GET', '/-/deal/v1/deals?max-items=4')
     t.same(
