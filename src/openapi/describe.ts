@@ -67,7 +67,7 @@ function describeCall(plugin: string, operation: AnyOperation, call: Call): Json
     ...(call.body && { requestBody: { content: contentOf(schemaOf(call.body, 'input')) } }),
     responses: {
       200: answer,
-      ...('job' in call && {
+      ...(('job' in call || 'jobId' in call) && {
         202: {
           description: 'Not done yet: the job that does it.',
           headers: {

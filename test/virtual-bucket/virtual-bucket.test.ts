@@ -75,6 +75,8 @@ t.test('over HTTP', async (t) => {
   const { openapi, paths } = JSON.parse(body.toString())
   t.equal(openapi, '3.1.0')
   t.match(paths['/-/jobs/v1'].get, { operationId: 'jobs_ListJobs_GET', responses: { 200: {} } })
+  for (const call of ['x-deal', 'x-deal-retrieve'])
+    t.match(paths[`/{Bucket}/{Key}#${call}`].post.responses, { 200: {}, 202: { headers: { Location: {} } } }, call)
   const capabilities = JSON.parse((await ask('GET', '/-/capabilities')).body.toString())
   t.match(capabilities, { Region: 'us-east-1', Gateway: { Variant: 'full', Assumptions: [] } })
   t.match(
