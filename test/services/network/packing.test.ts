@@ -249,6 +249,27 @@ t.test('progress counts bytes and files', async (t) => {
   t.ok(told.some(([bytes, done]) => bytes > CHUNK_BYTES && bytes < 3 * CHUNK_BYTES && done === 0))
 })
 
+t.test('many small files leave everybody else a turn now and then', async (t) => {
+  const files = Array.from({ length: 400 }, (_, index) => dealFile([String(index)], Buffer.from(`${index}`)))
+  let done = 0
+  let before = 0
+  let most = 0
+  let running = true
+  const turn = (): void => {
+    most = Math.max(most, done - before)
+    before = done
+    if (running) setImmediate(turn)
+  }
+  setImmediate(turn)
+  const onProgress = (_: number, count: number): void => {
+    done = count
+  }
+  await packAll(newCar(t), files, { onProgress })
+  running = false
+  t.equal(done, files.length)
+  t.ok(most <= 16, `${most} files between two turns`)
+})
+
 t.test('pieces', async (t) => {
   const file = join(t.testdir(), 'piece')
   writeFileSync(file, Buffer.alloc(127))

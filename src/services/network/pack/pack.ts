@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { setImmediate as othersTurn } from 'node:timers/promises'
 import type { DealFile } from '../network.js'
 import type { Pack, PackOptions } from '../packing.js'
 import { abortable } from './abortable.js'
@@ -8,6 +9,9 @@ import { type BlockSink, type DagNode, putFile } from './unixfs.js'
 
 /** Progress is told after this many bytes, and after each file. */
 const PROGRESS_BYTES = 1024 * 1024
+
+/** Takes some milliseconds when they are small: these need nothing of the disk, and nobody else would have a turn. */
+const FILES_AT_ONCE = 16
 
 /**
  * Beside about 25 MiB for the blocks on their way, this holds about 400 bytes and the name for each entry of the directories from the root to the file at hand,
@@ -39,6 +43,7 @@ async function packInto(blocks: BlockSink, files: AsyncIterable<DealFile>, optio
     else root = node
     await options.onFile({ path: file.path, size: file.size, cid: node.cid.toString() })
     progress.file()
+    if (progress.files % FILES_AT_ONCE === 0) await othersTurn()
   }
   options.signal?.throwIfAborted()
   return root ?? (await tree.close())
