@@ -57,6 +57,24 @@ t.test('whoever asks for one deal is not in the way of those who take any', asyn
   t.equal(network.retrievals.filter((cid) => cid === 'deal-1').length, 2, 'once for the eviction and once for all')
 })
 
+t.test('what takes the place of a cold object needs no deal', async (t) => {
+  const scene = await Scene.start(t)
+  const { client, network } = scene
+  await scene.cold('key', large)
+  const gate = new Gate()
+  network.deliver = async function* (bytes) {
+    yield bytes.subarray(0, 1)
+    await gate.pass()
+    throw new NetworkError('NotRetrievable', 'Lost.')
+  }
+  const retrieving = client.retrieve('bucket', 'key')
+  await gate.reached()
+  await client.put('bucket', 'key', 'new')
+  gate.open()
+  t.match(await retrieving, { status: 'success' })
+  t.equal((await client.gateway.get('bucket', 'key')).text, 'new')
+})
+
 t.test('nothing is given up for a deal that has ended, or may be lost', async (t) => {
   const scene = await Scene.start(t)
   const { client, network } = scene

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { readdirSync } from 'node:fs'
+import { cpSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -10,6 +10,7 @@ import { openKuboNetwork } from '../../../src/services/network/kubo/kubo-network
 import type { DealFile, DealProgress, DealRequest, Network, PackedFile } from '../../../src/services/network/network.js'
 import { commit, pack } from '../../../src/services/network/pack/index.js'
 import { verifyProposal } from '../../../src/services/network/proposal.js'
+import { afterEachStep, CrashImages } from '../crash-images.js'
 import { DealClient } from '../deal-client.js'
 import { start, startGateway, tempFolder } from '../gateway-client.js'
 import { fail, json, PEER_ID, ScriptedKubo, stream, wholeOf } from './scripted-kubo.js'
@@ -467,6 +468,64 @@ t.test('pins are taken back when no deal needs them', async (t) => {
   await open(t, kubo, { ...options, folder: home })
   await until(() => !kubo.pinned.has(folderCid(content)))
   t.pass('is taken back later')
+})
+
+t.test('a crash after any step leaves each deal made once, and no pin that is not needed', async (t) => {
+  const kubo = await ScriptedKubo.start(t)
+  const [shared, foreign] = [{ file: randomBytes(10) }, { file: randomBytes(11) }]
+  kubo.pinned.add(folderCid(foreign))
+  const orders = { a: [shared, 10], b: [shared, 1000], c: [foreign, 10], d: [folder, 1000] } as const
+  const order = (network: Network, reference: keyof typeof orders) => {
+    const [content, duration] = orders[reference]
+    return network.deal(ask({ reference, terms: { ...terms, duration } }, content).request)
+  }
+  const home = tempFolder(t)
+  const crashes = new CrashImages(home, tempFolder(t))
+  const known = new Map<keyof typeof orders, string | undefined>()
+  let now = Date.now()
+  const record = () => ({ now, known: new Map(known), pinned: new Set(kubo.pinned), blocks: new Map(kubo.blocks) })
+  const images: (ReturnType<typeof record> & { readonly home: string })[] = []
+  const look = (): void => {
+    // What the node has changes as well.
+    images.push({ home: crashes.take() ?? images.at(-1)?.home ?? assert.fail(), ...record() })
+  }
+  kubo.scripts.set('dag/import', async (_, __, proceed) => {
+    await proceed()
+    look()
+  })
+  await afterEachStep(look, async () => {
+    const first = await open(t, kubo, { folder: home, now: () => now })
+    for (const reference of ['a', 'b', 'c', 'd'] as const) {
+      known.set(reference, undefined)
+      known.set(reference, (await order(first, reference)).dealCid)
+    }
+    await first.stop()
+    now += 20 * 30_000
+    const second = await open(t, kubo, { folder: home, now: () => now })
+    await second.stop()
+  })
+  t.comment(`${images.length} crashes`)
+  for (const { home: left, now, known, pinned, blocks } of images) {
+    const home = tempFolder(t)
+    cpSync(left, home, { recursive: true })
+    const node = await ScriptedKubo.start(t)
+    for (const root of pinned) node.pinned.add(root)
+    for (const [cid, block] of blocks) node.blocks.set(cid, block)
+    const network = await open(t, node, { folder: home, now: () => now })
+    const needed = new Set([folderCid(foreign)])
+    for (const [reference, dealCid] of known) {
+      const found = await network.find(reference)
+      if (dealCid !== undefined) t.equal(found?.dealCid, dealCid)
+      const deal = await order(network, reference)
+      if (found !== undefined) t.same(deal, found)
+      if ((await network.status(deal.dealCid)).state === 'StorageDealActive') needed.add(deal.dataCid)
+    }
+    await until(() => [...node.pinned].sort().join() === [...needed].sort().join())
+    t.same(readdirSync(join(home, 'staging')), [])
+    await network.stop()
+    t.same([...node.pinned].sort(), [...needed].sort())
+    await node.close()
+  }
 })
 
 t.test('many deals at once, some of the same content', async (t) => {

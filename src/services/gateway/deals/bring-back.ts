@@ -43,9 +43,11 @@ export class BringBack {
       try {
         return await running.ended
       } catch (error) {
+        if (!(error instanceof GatewayError) || error.kind !== 'RetrievalFailed') throw error
         // Another caller's one deal failed, which says nothing of the deals that are meant here.
         const others = running.dealCid !== undefined && running.dealCid !== dealCid
-        if (!others || !(error instanceof GatewayError) || error.kind !== 'RetrievalFailed') throw error
+        const replaced = this.#tools.objects.find(bucket.id, key)?.generation !== row.generation
+        if (!others && !replaced) throw error
       }
     }
   }
