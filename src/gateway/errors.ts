@@ -230,6 +230,13 @@ export function isLostConnection(error: unknown): boolean {
   return ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(errorCode(error))
 }
 
+/** True when no connection was made at all: what was to be sent on it was not. */
+export function isNotConnected(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.every(isNotConnected)
+  const syscall = typeof error === 'object' && error !== null && 'syscall' in error ? error.syscall : undefined
+  return syscall === 'connect' || syscall === 'getaddrinfo' || errorCode(error) === 'UND_ERR_CONNECT_TIMEOUT'
+}
+
 /** A time limit of ours ran out; `code` as node and undici name theirs. */
 export function timedOut(what: string): Error {
   return Object.assign(new Error(`${what} timed out`), { code: 'ETIMEDOUT' })

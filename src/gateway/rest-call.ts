@@ -2,8 +2,8 @@ import { Client, type Dispatcher } from 'undici'
 import { OutcomeUnknown } from '../errors/outcome-unknown.js'
 import { encodePath } from './brand.js'
 import {
-  errorCode,
   isLostConnection,
+  isNotConnected,
   isTokenRefusal,
   nonsense,
   TokenRefused,
@@ -16,8 +16,6 @@ import { readBounded, USER_AGENT } from './rpc.js'
 import type { Tools } from './tools.js'
 
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024
-/** Errors by which a connection was never made: what was to be sent on it was not. */
-const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'UND_ERR_CONNECT_TIMEOUT'])
 
 /** See Gateway.call. */
 export function restCall(tools: Tools, call: GatewayCall): Promise<GatewayAnswer> {
@@ -48,7 +46,7 @@ async function post(tools: Tools, call: GatewayCall, token: string | undefined):
   try {
     return await exchange(tools, call, token)
   } catch (error) {
-    if (NEVER_SENT.has(errorCode(error))) throw unavailable(error)
+    if (isNotConnected(error)) throw unavailable(error)
     throw new OutcomeUnknown('The connection to the object gateway was lost before it answered.', { cause: error })
   }
 }

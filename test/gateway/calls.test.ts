@@ -1,6 +1,8 @@
+import { type AddressInfo, createServer } from 'node:net'
 import t, { type Test } from 'tap'
+import { request } from 'undici'
 import { brandNames, encodePath, neutralBrand } from '../../src/gateway/brand.js'
-import { translate } from '../../src/gateway/errors.js'
+import { isNotConnected, translate } from '../../src/gateway/errors.js'
 import { whyUnfit } from '../../src/gateway/keys.js'
 import { usableUntil } from '../../src/gateway/token-life.js'
 import { createLogger } from '../../src/log.js'
@@ -364,4 +366,20 @@ t.test('a URL token is shared, used within its life and renewed once when refuse
   clock += 30_000
   t.equal(await get(), 'ok')
   t.strictSame(seen, ['url-1', 'url-1', 'url-1', 'url-2', 'url-3', 'url-4'])
+})
+
+t.test('whether a connection was made', async (t) => {
+  const failure = (url: string) => request(url, { method: 'POST' }).catch((error) => error)
+  t.ok(isNotConnected(await failure('http://127.0.0.1:1')), 'refused')
+  const server = createServer((socket) => socket.on('data', () => socket.destroy()).on('error', () => {}))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  t.notOk(isNotConnected(await failure(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)), 'lost')
+  const failed = (code: string, syscall: string) => Object.assign(new Error(code), { code, syscall })
+  t.ok(isNotConnected(failed('ENOTFOUND', 'getaddrinfo')), 'no such host')
+  for (const code of ['ENETUNREACH', 'EHOSTUNREACH', 'ETIMEDOUT', 'EADDRNOTAVAIL']) {
+    t.ok(isNotConnected(failed(code, 'connect')), code)
+    t.notOk(isNotConnected(failed(code, 'read')), code)
+    t.ok(isNotConnected(new AggregateError([failed(code, 'connect'), failed('ECONNREFUSED', 'connect')])))
+  }
 })
