@@ -4,7 +4,7 @@ import type { JobKind, RunningJob } from '../../../src/jobs/job.js'
 import { presenceOf } from '../../../src/operations/common/presence.js'
 import type { RestoreOrder } from '../../../src/registry/storage-class.js'
 import type { StoredObject } from '../../../src/store/store.js'
-import { type Patience, patiently } from '../jobs/patience.js'
+import { bringingBack, patiently } from '../jobs/patience.js'
 import type { DealParts } from '../parts.js'
 import { bringBack } from './bring-back.js'
 import { expiryOf } from './expiry.js'
@@ -28,9 +28,6 @@ export interface RestoreResult {
   readonly RestoreExpiryDate?: string
 }
 
-/** Somebody waits for it. */
-const PATIENCE: Patience = { firstMs: 30_000, longestMs: 30_000, altogetherMs: 24 * 3_600_000 }
-
 export function restores(parts: DealParts): JobKind<RestoreInput, RestoreResult> {
   return {
     name: RESTORE,
@@ -40,7 +37,7 @@ export function restores(parts: DealParts): JobKind<RestoreInput, RestoreResult>
       } catch (error) {
         // Cancelled, or the server stops: what is left of a cancelled one is cleared away by the keeper.
         if (job.signal.aborted) throw error
-        const thrown = patiently(job, error, parts.host.now(), PATIENCE)
+        const thrown = patiently(job, error, parts.host.now(), bringingBack)
         if (thrown === error) await giveUp(parts, job.context, job.input)
         throw thrown
       }

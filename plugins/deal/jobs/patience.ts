@@ -10,6 +10,9 @@ export interface Patience {
   readonly altogetherMs: number
 }
 
+/** Of jobs that bring something back: somebody waits for it. */
+export const bringingBack: Patience = { firstMs: 5000, longestMs: 30_000, altogetherMs: 24 * 3_600_000 }
+
 const REASON = 'WaitingForGateway'
 
 /** Whether somebody who asks again may be better off: nothing was refused. */

@@ -10,6 +10,7 @@ import type { RestoreOrder } from '../../../src/registry/storage-class.js'
 import type { StoreEntry } from '../../../src/store/store.js'
 import type { DealParts } from '../parts.js'
 import { RETRIEVE_BUCKET, type RetrieveBucketInput } from './inputs.js'
+import { bringingBack, patiently } from './patience.js'
 
 export const retrieveBucketResult = z.object({
   Bucket: z.string(),
@@ -54,28 +55,33 @@ type Listed = Extract<StoreEntry, { kind: 'object' }>
 export function bucketRetrievals(parts: DealParts): JobKind<RetrieveBucketInput, RetrieveBucketResult> {
   return {
     name: RETRIEVE_BUCKET,
-    async run(job) {
-      const records = parts.host.state.records<Passed>('deal-retrievals')
-      const { bucket, prefix } = job.input
-      let passed = (await records.get(job.job.id)) ?? NOTHING
-      for (;;) {
-        job.signal.throwIfAborted()
-        const page = await job.context.store.list(bucket, { prefix, delimiter: '', after: passed.after, limit: PAGE })
-        const objects = page.entries.filter((entry): entry is Listed => entry.kind === 'object')
-        const last = objects.at(-1)
-        if (last) {
-          passed = { ...(await bringBack(job, objects, passed)), after: last.key }
-          await records.set(job.job.id, passed)
-        }
-        if (!page.truncated || !last) break
-      }
-      await records.delete(job.job.id)
-      const { restored, present, failed, failures } = passed
-      return {
-        ...{ Bucket: bucket, Prefix: prefix, JobId: job.job.id },
-        ...{ Restored: restored, Present: present, Failed: failed, Failures: failures },
-      }
-    },
+    run: (job) =>
+      run(parts, job).catch((error) => {
+        throw patiently(job, error, parts.host.now(), bringingBack)
+      }),
+  }
+}
+
+async function run(parts: DealParts, job: RunningJob<RetrieveBucketInput>): Promise<RetrieveBucketResult> {
+  const records = parts.host.state.records<Passed>('deal-retrievals')
+  const { bucket, prefix } = job.input
+  let passed = (await records.get(job.job.id)) ?? NOTHING
+  for (;;) {
+    job.signal.throwIfAborted()
+    const page = await job.context.store.list(bucket, { prefix, delimiter: '', after: passed.after, limit: PAGE })
+    const objects = page.entries.filter((entry): entry is Listed => entry.kind === 'object')
+    const last = objects.at(-1)
+    if (last) {
+      passed = { ...(await bringBack(job, objects, passed)), after: last.key }
+      await records.set(job.job.id, passed)
+    }
+    if (!page.truncated || !last) break
+  }
+  await records.delete(job.job.id)
+  const { restored, present, failed, failures } = passed
+  return {
+    ...{ Bucket: bucket, Prefix: prefix, JobId: job.job.id },
+    ...{ Restored: restored, Present: present, Failed: failed, Failures: failures },
   }
 }
 
@@ -99,21 +105,26 @@ async function bringBack(
     job.report({ phase: 'Restoring', tasks, bytes: { done: passed.bytes, total: bytesTotal } })
   }
   report()
-  await inOrder(absent, AT_ONCE, async ({ key, size }) => {
-    const failure = await bringBackOne(job, key)
+  const over = new AbortController()
+  const signal = AbortSignal.any([job.signal, over.signal])
+  const bringing = inOrder(absent, AT_ONCE, async ({ key, size }) => {
+    const failure = await bringBackOne(job, key, signal)
     passed = failure
       ? { ...passed, failed: passed.failed + 1, failures: [...passed.failures, failure].slice(0, MAX_FAILURES) }
       : { ...passed, restored: passed.restored + 1, bytes: passed.bytes + size }
     report()
   })
+  // Where one of them ends the run, nobody waits for the others: the next run does.
+  await bringing.finally(() => over.abort())
   return passed
 }
 
 type Failure = RetrieveBucketResult['Failures'][number]
 
 async function bringBackOne(
-  { context, input, signal, job }: RunningJob<RetrieveBucketInput>,
+  { context, input, job }: RunningJob<RetrieveBucketInput>,
   key: string,
+  signal: AbortSignal,
 ): Promise<Failure | undefined> {
   const order: RestoreOrder = { days: input.days, tier: input.tier, description: '' }
   try {

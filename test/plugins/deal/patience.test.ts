@@ -1,5 +1,11 @@
 import t, { type Test } from 'tap'
-import { type DealCause, OBJECT_DEAL, type ObjectDealInput } from '../../../plugins/deal/jobs/inputs.js'
+import {
+  type DealCause,
+  OBJECT_DEAL,
+  type ObjectDealInput,
+  RETRIEVE_BUCKET,
+  type RetrieveBucketInput,
+} from '../../../plugins/deal/jobs/inputs.js'
 import { type Patience, patiently } from '../../../plugins/deal/jobs/patience.js'
 import { Spending } from '../../../plugins/deal/spending.js'
 import { S3Error } from '../../../src/errors/s3-error.js'
@@ -117,6 +123,17 @@ t.test('a deal whose answer was lost is looked for, not asked for again', { buff
   await until('nobody knows', async () => (await proxy.host.own.jobs.get(job.id))?.status === 'Unknown')
   t.match(await ended(proxy, job), { status: 'Complete', result: { Deal: { DealCid: 'bafydeal1' } } })
   t.equal(deals.asked, 1)
+})
+
+t.test('a bucket is retrieved by a job that outlasts a gateway that is down', { buffered: true }, async (t) => {
+  const { deals, proxy } = await start(t, true)
+  deals.down = unavailable
+  const input: RetrieveBucketInput = { bucket: 'fakes', prefix: '', days: 0, tier: 'Standard' }
+  const asked = { kind: RETRIEVE_BUCKET, resource: '/fakes', input, accessKeyId: '' }
+  const job = await proxy.host.own.jobs.create(asked)
+  await until('it waits', async () => (await proxy.host.own.jobs.get(job.id))?.progress.phase === 'WaitingForGateway')
+  deals.down = undefined
+  t.match(await ended(proxy, job), { status: 'Complete', result: { Restored: 0, Failed: 0 } })
 })
 
 t.test('pauses grow, and patience ends', async (t) => {
