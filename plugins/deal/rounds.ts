@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PluginHost } from '../../src/registry/plugin.js'
 import { type Claim, takeClaim } from '../../src/state/claim.js'
+import type { DealParts } from './parts.js'
 
 export interface RoundsOptions {
   /** Of servers on one state the one that has it does the round. */
@@ -13,6 +14,15 @@ export interface RoundsOptions {
   readonly failure: string
   /** Does a round; it is to end when the signal fires or the claim is no longer held. */
   round(claim: Claim, signal: AbortSignal): Promise<void>
+}
+
+/**
+ * To be awaited when one thing of a round has failed: throws where that is no wonder, because the gateway or the records cannot be reached; the round is better begun anew. Otherwise
+ * it goes on, for what is wrong with one thing must not keep it from the others for ever.
+ */
+export async function requireHealth({ host, copies }: Pick<DealParts, 'host' | 'copies'>): Promise<void> {
+  await host.own.gateway.ready()
+  await copies.get('', '')
 }
 
 /** Work of the server's own that comes again and again. */

@@ -2,7 +2,7 @@ import { S3Error } from '../../../src/errors/s3-error.js'
 import { inOrder } from '../../../src/operations/common/in-order.js'
 import type { Claim } from '../../../src/state/claim.js'
 import type { DealParts } from '../parts.js'
-import { Rounds } from '../rounds.js'
+import { Rounds, requireHealth } from '../rounds.js'
 import { GiveUp } from './give-up.js'
 import { isUnderWay } from './kept-elsewhere.js'
 import type { LocalCopy } from './local-copies.js'
@@ -42,7 +42,7 @@ export class Keeper extends Rounds {
       // Giving one up may take minutes, in which the others change.
       const copy = await this.#parts.copies.get(bucket, key)
       if (!copy) continue
-      if (copy.restoring !== undefined) await this.#lookAfter(copy, copy.restoring)
+      if (copy.restoring !== undefined) await this.#lookAfter(copy, copy.restoring, signal)
       else if (copy.due !== undefined && copy.due <= now()) due.push(copy)
       if (due.length === AT_ONCE) await attempt(due.splice(0))
     }
@@ -50,20 +50,28 @@ export class Keeper extends Rounds {
   }
 
   async #attempt(copy: LocalCopy, evicting: boolean, signal: AbortSignal): Promise<void> {
-    try {
-      await this.#giveUp.attempt(copy, evicting, signal)
-    } catch (err) {
-      // Trouble with the gateway or the records ends the turn; what is wrong with one object does not.
-      if (!(err instanceof S3Error) || err.status >= 500) throw err
-      const { bucket, key } = copy
-      this.#parts.host.log.warn({ err, bucket, key }, 'a local copy cannot be looked after, and stays')
-      await this.#parts.copies.replace(copy)
-    }
+    await this.#guarded(copy, signal, () => this.#giveUp.attempt(copy, evicting, signal))
   }
 
   /** A job that was cancelled before its turn says nothing to the object. */
-  async #lookAfter(copy: LocalCopy, jobId: string): Promise<void> {
-    if (await isUnderWay(this.#parts, jobId)) return
-    await forgetRestore(this.#parts, this.#parts.host.own, copy)
+  async #lookAfter(copy: LocalCopy, jobId: string, signal: AbortSignal): Promise<void> {
+    await this.#guarded(copy, signal, async () => {
+      if (await isUnderWay(this.#parts, jobId)) return
+      await forgetRestore(this.#parts, this.#parts.host.own, copy)
+    })
+  }
+
+  async #guarded(copy: LocalCopy, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+    const { host, copies } = this.#parts
+    const { bucket, key } = copy
+    try {
+      await work()
+    } catch (err) {
+      signal.throwIfAborted()
+      const refused = err instanceof S3Error && err.status < 500
+      host.log.warn({ err, bucket, key, refused }, 'a local copy cannot be looked after, and stays')
+      if (refused) await copies.replace(copy)
+      else await requireHealth(this.#parts)
+    }
   }
 }

@@ -6,8 +6,8 @@ import { tellObject } from '../facts.js'
 import { endedInVain } from '../jobs/made-before.js'
 import { askState } from '../live-state.js'
 import type { DealParts } from '../parts.js'
-import type { DealRecord } from '../records/deal-record.js'
-import { Rounds } from '../rounds.js'
+import { type DealRecord, isFinal } from '../records/deal-record.js'
+import { Rounds, requireHealth } from '../rounds.js'
 import { renew } from './renew.js'
 import { rescue } from './rescue.js'
 import { isDue } from './schedule.js'
@@ -59,20 +59,39 @@ export class Follower extends Rounds {
     const client = new DealClient(host.own.gateway, host.log)
     await inOrder(due, AT_ONCE, async (deal) => {
       const { dealCid } = deal.deal
-      const live = await askState(client, dealCid, host.now(), options.epochSeconds)
-      const known = live && (await deals.setLive(dealCid, live))
-      if (!known) return
       try {
-        if (live.state !== deal.live?.state || live.expires !== deal.live?.expires)
-          await tellObject(this.#parts, host.own, known)
-        await renew(this.#parts, known)
-        await rescue(this.#parts, known)
+        const live = await askState(client, dealCid, host.now(), options.epochSeconds)
+        const known = live && (await deals.setLive(dealCid, live))
+        if (known) await this.#act(deal, known)
       } catch (err) {
-        // Trouble with the gateway or the records ends the turn; what is wrong with one object does not.
-        if (!(err instanceof S3Error) || err.status >= 500) throw err
-        host.log.warn({ err, deal: dealCid, bucket: deal.bucket }, 'the object of a deal could not be told of it')
+        host.log.warn(
+          { err, deal: dealCid, bucket: deal.bucket },
+          'a deal could not be followed; it will be looked at again',
+        )
+        await requireHealth(this.#parts)
       }
     })
+  }
+
+  /** What follows from the state of a deal. None of it depends on the others: an object that cannot be told of its deal is brought back all the same. */
+  async #act(before: DealRecord, deal: DealRecord): Promise<void> {
+    const { host, deals } = this.#parts
+    const { state, expires } = deal.live ?? {}
+    const over = isFinal(state)
+    const changed = state !== before.live?.state || expires !== before.live?.expires
+    const steps = [
+      async () => void ((changed || over) && (await tellObject(this.#parts, host.own, deal))),
+      () => renew(this.#parts, deal),
+      () => rescue(this.#parts, deal),
+    ]
+    const failures: unknown[] = []
+    for (const step of steps) await step().catch((error) => failures.push(error))
+    const passing = failures.find((error) => !(error instanceof S3Error) || error.status >= 500)
+    if (passing !== undefined) throw passing
+    const { dealCid } = deal.deal
+    for (const err of failures)
+      host.log.warn({ err, deal: dealCid, bucket: deal.bucket }, 'what a deal is about could not be looked after')
+    if (over) await deals.close(dealCid)
   }
 
   async #sweep(): Promise<void> {

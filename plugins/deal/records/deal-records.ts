@@ -18,7 +18,7 @@ export class DealRecords {
   readonly #state: Pick<State, 'records' | 'locks'>
   readonly #deals: Records<DealRecord>
   readonly #subjects: Records<Subject>
-  /** CIDs of deals whose state may still change. */
+  /** CIDs of deals that are not closed. */
   readonly #open: Records<true>
   readonly #order: Sequence
 
@@ -70,7 +70,7 @@ export class DealRecords {
     }
   }
 
-  /** Those whose state may still change, in no order. */
+  /** Those whose state may still change, or something may follow from it, in no order. */
   async *open(): AsyncGenerator<DealRecord, void> {
     for await (const [key] of this.#open.entries()) {
       const deal = await this.#deals.get(key)
@@ -87,13 +87,17 @@ export class DealRecords {
     return this.#change(dealCid, (record) => ({ ...record, renewedBy: jobId }))
   }
 
+  /** Its state does not change any more, and all that follows from it was done: it is not among the open ones from now on. */
+  close(dealCid: string): Promise<void> {
+    return this.#open.delete(cidKey(dealCid))
+  }
+
   #change(dealCid: string, to: (record: DealRecord) => DealRecord): Promise<DealRecord | undefined> {
     return this.#alone(dealCid, async () => {
       const known = await this.get(dealCid)
       if (!known) return undefined
       const changed = to(known)
       await this.#deals.set(cidKey(dealCid), changed)
-      if (isFinal(changed.live?.state)) await this.#open.delete(cidKey(dealCid))
       return changed
     })
   }

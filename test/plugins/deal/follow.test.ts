@@ -153,11 +153,40 @@ together('a renewal that came to nothing is made again on another day', async (t
   await until('it is complete', async () => (await proxy.host.own.jobs.get(renewedBy))?.status === 'Complete')
   await askedAt(proxy, 'bafydeal2', now)
   await records.setLive('bafydeal2', lost)
+  await records.close('bafydeal2')
   now += DAY / 2
   await askedAt(proxy, 'bafydeal1', now)
   t.equal(deals.made.length, 2, 'not on the same day')
   now += DAY
   await until('it is renewed again', () => deals.made.length === 3)
+})
+
+together('what is wrong with one deal keeps nobody from following the others', async (t) => {
+  const { deals, proxy } = await start(t)
+  const { fate } = deals.gateway
+  const broken = ['bafydeal1', 'bafydeal6']
+  deals.gateway.fate = (request) =>
+    broken.some((cid) => request.path.endsWith(`/dealstatus/${cid}`))
+      ? { status: 500, body: 'the records of this deal are damaged' }
+      : fate(request)
+  for (let n = 0; n < 6; n++) await dealt(proxy)
+  deals.state = 'StorageDealSealing'
+  const records = new DealRecords(proxy.host.state)
+  for (const n of [2, 3, 4, 5])
+    await until('it is followed', async () => (await records.get(`bafydeal${n}`))?.live?.state === deals.state)
+})
+
+together('what follows from the end of a deal is done when it can be', async (t) => {
+  const { deals, proxy, facts } = await start(t)
+  await dealt(proxy)
+  const { fate } = deals.gateway
+  deals.gateway.fate = (request) =>
+    request.path.includes('/dealstatus/') ? fate(request) : { status: 503, body: 'down' }
+  deals.state = 'StorageDealError'
+  const records = new DealRecords(proxy.host.state)
+  await until('it is known', async () => (await records.get('bafydeal1'))?.live?.state === deals.state)
+  deals.gateway.fate = fate
+  await until('the object tells it', async () => (await facts())['deal-status'] === 'StorageDealError')
 })
 
 together('when to ask', async (t) => {
@@ -216,6 +245,7 @@ together('deals are remembered once, in their order, and found by what they are 
   t.same(await records.of('b', undefined), [])
   t.equal(await records.get('none'), undefined)
   await records.setLive('bafy7', { state: 'StorageDealExpired', asked: 1 })
+  await records.close('bafy7')
   const open = new Set<string>()
   for await (const { deal } of records.open()) open.add(deal.dealCid)
   t.equal(open.size, 249)

@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { DealRecord } from '../../../plugins/deal/records/deal-record.js'
 import type { Job } from '../../../src/jobs/job.js'
 import { until } from '../../support/kept-proxy.js'
 import { type Answer, signedRequest } from '../../support/signed-request.js'
@@ -117,6 +118,21 @@ t.test('an object is brought back for good when nothing renews its last deal', {
   )
   await pass(200_000)
   t.equal(await proxy.read('kept'), 'the bytes of kept')
+})
+
+t.test('an object is brought back for good also when its deal cannot be renewed', { buffered: true }, async (t) => {
+  const proxy = await ArchiveProxy.start(t, { eviction: 'verified' })
+  await proxy.put('kept')
+  await proxy.untilCold('kept')
+  t.equal((await ask(proxy, 'POST', '?x-deal-config=', { RenewBeforeDays: 30 })).status, 200)
+  const records = proxy.host.state.records<DealRecord>('deals')
+  const [{ Deal }] = (await ask(proxy, 'GET', '/kept?x-deal=')).json.DealEntry
+  const record = await records.get(Deal.DealCid)
+  if (record) await records.set(Deal.DealCid, { ...record, deal: { ...record.deal, price: 'as agreed' } })
+  await proxy.control({ AdvanceEpochs: String(1_405_000) })
+  proxy.ahead += 1_405_000
+  await proxy.untilHead('it is here for good', 'kept', ({ StorageClass }) => StorageClass === 'GLACIER_IR')
+  t.equal((await ask(proxy, 'GET', '/kept?x-deal=')).json.DealEntry.length, 1)
 })
 
 t.test('a bucket is retrieved, and the job goes on after a restart', { buffered: true }, async (t) => {
