@@ -299,6 +299,14 @@ t.test('pieces', async (t) => {
   await t.rejects(commit(file, { signal: ending.signal, onProgress: () => ending.abort(new Error('given up')) }), {
     message: 'given up',
   })
+  writeFileSync(file, Buffer.alloc(127))
+  const late = new AbortController()
+  const giveUpLate = (): void => {
+    // The thread is done meanwhile, and has said so.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+    late.abort(new Error('given up late'))
+  }
+  await t.rejects(commit(file, { signal: late.signal, onProgress: giveUpLate }), { message: 'given up late' })
   await t.rejects(commit(file, { signal: AbortSignal.abort(new Error('before')) }), { message: 'before' })
   await t.rejects(commit(join(file, 'nowhere'), {}), { code: 'ENOTDIR' })
   await t.rejects(commit(`${file}-gone`, {}), { code: 'ENOENT' })

@@ -12,8 +12,10 @@ export const commit: Commit = async (file, { onProgress, signal }) => {
   try {
     return await new Promise<Piece>((resolve, reject) => {
       worker.on('message', (message: FromCommitWorker) => {
+        // What the thread had said before it was ended counts no more.
+        if (signal?.aborted) return
         if ('piece' in message) resolve(message.piece)
-        else if (!signal?.aborted) onProgress?.(message.bytes)
+        else onProgress?.(message.bytes)
       })
       worker.on('error', reject)
       worker.on('exit', () =>
