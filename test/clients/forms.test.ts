@@ -324,7 +324,8 @@ async function browser(t: Test, client: S3Client): Promise<void> {
         ...['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run'],
         ...[`--user-data-dir=${folder}`, '--remote-debugging-port=0', `${origin}/page?steps=${steps}`],
       ],
-      { stdio: 'ignore', env: { PATH: process.env.PATH, HOME: folder, TMPDIR: folder } },
+      // Its temporary files go with the folder; by a short path, for there is a socket among them.
+      { stdio: 'ignore', cwd: folder, env: { PATH: process.env.PATH, HOME: folder, TMPDIR: '.' } },
     )
     const ended = once(child, 'close')
     try {

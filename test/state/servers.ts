@@ -54,7 +54,8 @@ export const postgres: StateServerKind = {
       rmSync(folder, { recursive: true, force: true })
       throw error
     }
-    const options = ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-k', folder]
+    // No socket in a folder: its path may be longer than there is room for.
+    const options = ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-k', '']
     const child = spawn(join(postgresFolder ?? '', 'postgres'), options, run)
     await listening(port, child, folder)
     return {
