@@ -196,6 +196,24 @@ t.test('calls', async (t) => {
   t.equal((await fetch(`${server.endpoint}/-/live`)).status, 200, 'the server is alive whatever the gateway does')
 })
 
+t.test('many removals by a gateway that says nothing', async (t) => {
+  const { gateway, hasty } = await started(t)
+  const keys = Array.from({ length: 200 }, (_, i) => `many/${i}`)
+  const body = Buffer.from(`<Delete>${keys.map((key) => `<Object><Key>${key}</Key></Object>`).join('')}</Delete>`)
+  const results = async () => {
+    const answer = await send(hasty, { method: 'POST', target: '/fakes?delete', body })
+    const count = (text: string) => answer.body.toString().split(text).length - 1
+    t.equal(answer.status, 200)
+    return { deleted: count('<Deleted>'), refused: count('<Code>ServiceUnavailable</Code>') }
+  }
+  let calls = 0
+  gateway.onCall.set('web.RemoveObject', () => calls++)
+  t.same(await results(), { deleted: 0, refused: 200 })
+  t.ok(calls <= 16, `it was asked ${calls} times, not for each`)
+  gateway.onCall.clear()
+  t.same(await results(), { deleted: 200, refused: 0 }, 'and all is well again')
+})
+
 t.test('a gateway that is not there', async (t) => {
   const gateway = { url: 'http://127.0.0.1:9', accessKey: 'fakekey', secretKey: 'fakesecret' }
   const server = await startDealgate(t, { mode: 'legacy', gateway })

@@ -11,13 +11,17 @@ import { causeOf } from '../common/cause.js'
 import { unquoted } from '../common/etags.js'
 import { inOrder } from '../common/in-order.js'
 
-/** Removals under way at once for one request. */
+/** Removals under way at once for one request. When so many in a row find nobody who does them, the rest is not tried: each would wait as long again. */
 const CONCURRENCY = 8
 
 interface Wanted {
   readonly key: string
   readonly versionId: string | undefined
   readonly etag: string | undefined
+}
+
+interface Outcome {
+  readonly error?: S3Error
 }
 
 export const deleteObjects = defineOperation({
@@ -30,7 +34,12 @@ export const deleteObjects = defineOperation({
     const { wanted, quiet } = await readWanted(request, context)
     // Who may not list may yet delete: for somebody who has not signed each key decides.
     if (context.caller) await requireBucket(context, request.bucket)
-    const results = await inOrder(wanted, CONCURRENCY, (item) => removeOne(request, context, item, quiet))
+    let unserved = 0
+    const results = await inOrder(wanted, CONCURRENCY, async (item) => {
+      const outcome = unserved < CONCURRENCY ? await removeOne(request, context, item) : { error: notTried() }
+      unserved = outcome.error?.code === 'ServiceUnavailable' ? unserved + 1 : 0
+      return resultElement(item, outcome, quiet)
+    })
     return xml(document('DeleteResult', results.join('')))
   },
 })
@@ -74,14 +83,8 @@ function refuseConditions(object: XmlNode): void {
 }
 
 /** One name per call to the gateway: a call for many may stop early and still say success (DESIGN section 4, promise 3). */
-async function removeOne(
-  request: S3Request<'bucket'>,
-  context: Context,
-  item: Wanted,
-  quiet: boolean,
-): Promise<string> {
+async function removeOne(request: S3Request<'bucket'>, context: Context, item: Wanted): Promise<Outcome> {
   const { bucket } = request
-  const names = element('Key', item.key) + element('VersionId', item.versionId)
   try {
     if (item.versionId !== undefined && item.versionId !== 'null') throw new S3Error('NoSuchVersion')
     if (Buffer.byteLength(item.key) > context.limits.maxKeyBytes) throw new S3Error('KeyTooLongError')
@@ -97,10 +100,22 @@ async function removeOne(
             if (unquoted(etag) !== '*' && unquoted(etag) !== current.etag) throw new S3Error('PreconditionFailed')
           },
     )
-    return quiet ? '' : `<Deleted>${names}</Deleted>`
+    return {}
   } catch (thrown) {
     const error = toS3Error(thrown)
     if (error.code === 'InternalError') context.log.error({ err: error, bucket }, 'DeleteObjects: one removal failed')
-    return `<Error>${names}${element('Code', error.code)}${element('Message', error.message)}</Error>`
+    return { error }
   }
+}
+
+function notTried(): S3Error {
+  return new S3Error('ServiceUnavailable', {
+    message: 'The objects before this one could not be deleted: this one was not tried.',
+  })
+}
+
+function resultElement(item: Wanted, { error }: Outcome, quiet: boolean): string {
+  const names = element('Key', item.key) + element('VersionId', item.versionId)
+  if (error) return `<Error>${names}${element('Code', error.code)}${element('Message', error.message)}</Error>`
+  return quiet ? '' : `<Deleted>${names}</Deleted>`
 }
