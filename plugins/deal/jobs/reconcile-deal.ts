@@ -30,8 +30,10 @@ export async function reconcileDeal(
     : lookFor(parts, jobs, job, client, attempt)
 }
 
-/** The gateway knows the job by its id: the same again answers the deal that was made, or makes the one that was not. */
+/** The gateway knows the job by its id: the same again answers the deal that was made, or makes the one that was not, unless that would be of another object by now. */
 async function askAgain(parts: DealParts, job: RunningJob<DealInput>, client: DealClient, attempt: Attempt) {
+  if (!(await isSame(job, attempt)) && (await client.progress(attempt.jobId)) === undefined)
+    return nothingCame(parts, job, attempt)
   try {
     return { done: await send(parts, job, client, attempt) }
   } catch (error) {
@@ -61,6 +63,17 @@ async function lookFor(
   const waited = parts.host.now() - attempt.sent
   if (history.entries === undefined || waited < parts.options.reconcileAfterSeconds * 1000) return undefined
   return nothingCame(parts, job, attempt)
+}
+
+/** Whether the object is there that was to be asked about. */
+async function isSame({ context }: RunningJob<DealInput>, { bucket, key, stamp }: Attempt): Promise<boolean> {
+  if (key === undefined || stamp === undefined) return true
+  try {
+    return (await context.store.find(bucket, key))?.stamp === stamp
+  } catch (error) {
+    if (!(error instanceof S3Error) || error.status >= 500) throw error
+    return false
+  }
 }
 
 async function nothingCame(

@@ -231,6 +231,23 @@ for (const tokens of [false, true]) {
   })
 }
 
+together('a gateway with client tokens: no deal is made of what has replaced the object', async (t) => {
+  const { deals, proxy } = await start(t, true)
+  const { jobs } = proxy.host.own
+  for (const [accident, outcome] of [
+    ['lost-before', { status: 'Failed', failure: { code: 'PreconditionFailed' } }],
+    ['lost-after', { status: 'Complete', result: { Deal: { DealCid: 'bafydeal1' } } }],
+  ] as const) {
+    deals.accidents.push(accident)
+    const { stamp } = await proxy.host.own.store.head('fakes', 'a.txt')
+    const job = await ask(proxy, 'a.txt', { input: { bucket: 'fakes', key: 'a.txt', stamp, terms, cause: 'call' } })
+    await until('nobody knows', async () => (await jobs.get(job.id))?.status === 'Unknown')
+    deals.objects.set('a.txt', Buffer.from(`replaced after ${accident}`))
+    t.match(await ended(proxy, job), outcome)
+  }
+  t.equal(deals.made.length, 1)
+})
+
 together(
   'a public gateway: a deal that shows late in the history is found, and one of somebody else is not taken for it',
   async (t) => {
