@@ -1,4 +1,4 @@
-import { mkdir, rm, utimes, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { findClient, type RunOptions, run, runFailing } from '../harness/clients.js'
@@ -129,6 +129,7 @@ async function single(t: Test, rclone: Rclone): Promise<void> {
   t.match(await rclone.run('lsl', 'dg:rclone-single'), /2005-05-05 05:05:05.* small/)
   const file = join(rclone.home, 'meta')
   await writeFile(file, 'meta')
+  await chmod(file, 0o644)
   await rclone.run('copyto', '--metadata', file, 'dg:rclone-single/meta')
   t.match(
     await rclone.run('lsjson', '--stat', '--metadata', 'dg:rclone-single/meta'),

@@ -55,8 +55,8 @@ t.test('a run that does not end when it is cancelled gives its place up, and cou
   const next = await jobs.create(asked('quick'))
   await until('it runs', () => running !== undefined)
   await jobs.cancel(hanging.id)
-  t.match(await jobs.wait(hanging.id, 20_000), { status: 'Cancelled' })
-  t.match(await jobs.wait(next.id, 20_000), { status: 'Complete', result: 'ran' })
+  t.match(await jobs.wait(hanging.id, 60_000), { status: 'Cancelled' })
+  t.match(await jobs.wait(next.id, 60_000), { status: 'Complete', result: 'ran' })
   t.match(
     lines.find(({ msg }) => msg.includes('given up')),
     { level: 40, job: hanging.id, operation: 'test:Work', why: 'cancelled' },
@@ -65,7 +65,7 @@ t.test('a run that does not end when it is cancelled gives its place up, and cou
   await t.rejects(running?.commit() ?? never(), { name: 'AbortError' })
   await t.rejects(running?.uncommit() ?? never(), { name: 'AbortError' })
   await jobs.retry(hanging.id)
-  t.match(await jobs.wait(hanging.id, 20_000), { status: 'Complete', result: 'ran' })
+  t.match(await jobs.wait(hanging.id, 60_000), { status: 'Complete', result: 'ran' })
   end('too late')
   await sleep(10)
   t.match(await jobs.get(hanging.id), { status: 'Complete', result: 'ran' })
@@ -85,7 +85,7 @@ t.test('a run that says nothing is told of, and goes on', async (t) => {
   const { jobs, lines } = await open(t, kind, { attendance: { graceMs: 50, silenceMs: 20 } })
   const { id } = await jobs.create(asked('long'))
   const told = () => lines.filter(({ msg }) => msg.includes('no sign of life'))
-  await until('it is told of again', () => told().length === 3)
+  await until('it is told of again', () => told().length >= 3)
   const [first, second, third] = told()
   t.match(first, { level: 40, job: id, operation: 'test:Work' })
   for (const [line, least] of [
@@ -96,7 +96,7 @@ t.test('a run that says nothing is told of, and goes on', async (t) => {
     t.ok(Number(line?.silentMs) >= least, 'ever less often')
   t.match(await jobs.get(id), { status: 'Active' })
   end()
-  t.match(await jobs.wait(id, 20_000), { status: 'Complete', result: 'done' })
+  t.match(await jobs.wait(id, 60_000), { status: 'Complete', result: 'done' })
 })
 
 t.test('whoever asks what became of a job, or whether it begins, and says nothing is asked again', async (t) => {
@@ -131,12 +131,12 @@ t.test('whoever asks what became of a job, or whether it begins, and says nothin
   t.match(await second.jobs.get(id), { status: 'Unknown' })
   await second.stop()
   const third = await open(t, kind, { ...options, data: first.data })
-  t.match(await third.jobs.wait(id, 20_000), { status: 'Complete', result: 'found' })
+  t.match(await third.jobs.wait(id, 60_000), { status: 'Complete', result: 'found' })
 
   asks = 0
   const held = await third.jobs.create(asked('held', { held: true }))
   await third.jobs.leave(held.id)
-  t.match(await third.jobs.wait(held.id, 20_000), { status: 'Complete', result: 'begun' })
+  t.match(await third.jobs.wait(held.id, 60_000), { status: 'Complete', result: 'begun' })
   t.equal(asks, 2)
 })
 
@@ -150,7 +150,7 @@ t.test('a held job that is left is begun or forgotten without a restart', async 
   const { jobs } = await open(t, kind)
   const begins = await jobs.create(asked('begins', { held: true }))
   await jobs.leave(begins.id)
-  t.match(await jobs.wait(begins.id, 20_000), { status: 'Complete', result: 'begins' })
+  t.match(await jobs.wait(begins.id, 60_000), { status: 'Complete', result: 'begins' })
   const forgotten = await jobs.create(asked('forgotten', { held: true }))
   await jobs.leave(forgotten.id)
   await until('it is forgotten', async () => !(await jobs.get(forgotten.id)))
@@ -168,7 +168,7 @@ t.test('one that was put off is cancelled at once, also where another server may
   const { id } = await jobs.create(asked('waits'))
   await until('it waits', async () => (await jobs.get(id))?.progress.phase === 'Waiting')
   await jobs.cancel(id)
-  t.match(await jobs.wait(id, 20_000), { status: 'Cancelled' })
+  t.match(await jobs.wait(id, 60_000), { status: 'Cancelled' })
 })
 
 t.test('what a run throws that has lost its job says nothing of it', async (t) => {

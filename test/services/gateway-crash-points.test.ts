@@ -12,7 +12,7 @@ const SMALL = Buffer.from('small')
 const LARGE = randomBytes(100_000)
 const OTHER = randomBytes(90_000)
 
-t.setTimeout(300_000)
+t.setTimeout(900_000)
 
 /** What a client knows. */
 interface Known {

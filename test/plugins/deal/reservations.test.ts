@@ -8,6 +8,7 @@ import type { Job, RunningJob } from '../../../src/jobs/job.js'
 import { createLogger } from '../../../src/log.js'
 import type { Fate } from '../../harness/between.js'
 import { until } from '../../support/kept-proxy.js'
+import { farFromMidnight } from '../../support/midnight.js'
 import { type DealProxy, startDealProxy } from './proxy.js'
 import { ScriptedDeals } from './scripted-deals.js'
 
@@ -16,6 +17,7 @@ const input: ObjectDealInput = { bucket: 'fakes', key: 'a', terms, cause: 'lifec
 const COST = 5_000_000_000_000_000n
 
 async function start(t: Test, tokens = false) {
+  await farFromMidnight()
   const deals = await ScriptedDeals.start(t, { tokens })
   deals.missIs500 = false
   deals.objects.set('a', Buffer.from('content'))
