@@ -360,6 +360,11 @@ t.test('as public gateways are', async (t) => {
   const second = await client.deal('bucket', 'a/b', {}, 'token')
   t.not(second.data.dealCid, first.data.dealCid, 'nobody knows of tokens')
   t.equal((await client.ask('retrieve/bucket/a%2fb')).data.deals.length, 2)
+  t.match(
+    await client.deal('bucket', 'a/b', { FastRetrieval: 'false', FastRetrival: 'true' }),
+    { status: 'success', data: { fastRetrieval: 'false' } },
+    'nor of the other spelling',
+  )
 
   const { FastRetrieval, ...rest } = terms
   for (const body of [{ ...rest, FastRetrival: 'true' }, { ...terms, Price: 'free' }, {}]) {

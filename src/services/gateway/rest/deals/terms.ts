@@ -8,7 +8,7 @@ const PRICE = /^\d{1,12}(\.\d{1,18})?$/
 const DURATION = /^\d{1,9}$/
 
 /** The terms in the body of a request. Throws GatewayError InvalidDeal, which says what to send. */
-export function readTerms(members: TextMembers): DealTerms {
+export function readTerms(members: TextMembers, fastRetrieval = inEitherSpelling(members)): DealTerms {
   const minerId = members.get('MinerId')
   if (!MINER.test(minerId)) throw invalid('MinerId must name the storage provider, as in "t03354".')
   const price = members.get('Price')
@@ -26,7 +26,7 @@ export function readTerms(members: TextMembers): DealTerms {
     price,
     duration,
     verifiedDeal: readFlag('VerifiedDeal', members.get('VerifiedDeal'), false),
-    fastRetrieval: readFlag('FastRetrieval', fastRetrieval(members), true),
+    fastRetrieval: readFlag('FastRetrieval', fastRetrieval, true),
   }
 }
 
@@ -35,14 +35,14 @@ export function readTermsUnchecked(members: TextMembers): DealTerms {
   const flags = ['VerifiedDeal', 'FastRetrieval'].map((name) => members.get(name))
   if (!flags.every((flag) => flag === 'true' || flag === 'false')) throw sendingFailed()
   try {
-    return readTerms(members)
+    return readTerms(members, members.get('FastRetrieval'))
   } catch {
     throw sendingFailed()
   }
 }
 
 /** The interface has both spellings. */
-function fastRetrieval(members: TextMembers): string {
+function inEitherSpelling(members: TextMembers): string {
   const [right, wrong] = [members.get('FastRetrieval'), members.get('FastRetrival')]
   if (right !== '' && wrong !== '' && right !== wrong) {
     throw invalid('FastRetrieval and FastRetrival contradict each other: send one of them.')
