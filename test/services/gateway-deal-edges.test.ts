@@ -125,6 +125,29 @@ t.test('what could not be written down is done later', async (t) => {
   t.match(await client.deal('bucket', 'key', {}, 'token'), { status: 'success', data: { dealCid: 'deal-0' } })
 })
 
+t.test('what is left of a deal that failed keeps no gateway from starting', async (t) => {
+  const scene = await Scene.start(t)
+  const { client, network } = scene
+  await client.put('bucket', 'key', 'x')
+  const change = (sql: string): void => {
+    const index = new DatabaseSync(join(scene.folder, 'index.db'))
+    index.exec(sql)
+    index.close()
+  }
+  change("CREATE TRIGGER full BEFORE DELETE ON deal_files BEGIN SELECT RAISE(ABORT, 'as on a full disk'); END")
+  network.beforeDone = async () => {
+    throw new NetworkError('TermsRefused', 'Too cheap.')
+  }
+  t.match(await client.deal('bucket', 'key', {}, 'token'), { status: 'fail', message: 'Too cheap.' })
+  t.equal(scene.count('deals WHERE dropped = 1'), 1)
+  await scene.running.stop()
+  const again = await Scene.start(t, network, scene.folder)
+  network.beforeDone = async () => {}
+  t.match(await again.client.deal('bucket', 'key', {}, 'token'), { status: 'success' }, 'its token is free')
+  change('DROP TRIGGER full')
+  await until(() => again.count('deals') === 1 && again.count('deal_files') === 1)
+})
+
 t.test('the files of a deal go once it has ended, and what is told of it stays', async (t) => {
   const network = new ScriptedNetwork()
   let scene = await Scene.start(t, network)

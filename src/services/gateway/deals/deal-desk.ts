@@ -83,8 +83,7 @@ export class DealDesk {
   /** Finds out what became of deals that an earlier process was cut short in; of those it cannot learn now, it does so later. */
   async recover(): Promise<void> {
     for (const row of this.#tools.deals.pending()) {
-      if (row.dropped) await dropDeal(this.#tools, row.id)
-      else if (row.network === this.#tools.network.kind) this.#unsettled.set(row.id, row)
+      if (row.dropped || row.network === this.#tools.network.kind) this.#unsettled.set(row.id, row)
     }
     await this.#settleAll()
   }
@@ -151,8 +150,13 @@ export class DealDesk {
     return started
   }
 
-  async #find({ id, reference, network: kind }: DealRow): Promise<void> {
+  async #find({ id, reference, network: kind, dropped }: DealRow): Promise<void> {
     const { network, deals, writer, log } = this.#tools
+    if (dropped) {
+      await dropDeal(this.#tools, id)
+      this.#unsettled.delete(id)
+      return
+    }
     if (kind !== network.kind) {
       const value = `What became of the deal is known to another storage network (${kind}) than the one in use: start the gateway with that one.`
       throw new GatewayError('NetworkUnavailable', { value })
