@@ -16,6 +16,8 @@ export interface AccessEntry {
   readonly method: string
   readonly bucket?: string
   readonly key?: string
+  /** What the client wants to find the line by: query parameters `x-...=value`, which mean nothing else. */
+  readonly marks?: Readonly<Record<string, string>>
   readonly status: number
   /** S3 error code. */
   readonly error?: string
@@ -53,6 +55,7 @@ export function describeRequest(facts: Facts): AccessEntry {
     method: facts.incoming.method ?? '',
     bucket: head?.bucket,
     key: head?.key === undefined ? undefined : redact(head.key),
+    marks: head && marksOf(head),
     status: outgoing.headersSent ? outgoing.statusCode : facts.reply.status,
     error: failure?.code,
     cause: failure?.cause,
@@ -63,4 +66,18 @@ export function describeRequest(facts: Facts): AccessEntry {
     remote: facts.incoming.socket.remoteAddress ?? '',
     cut: !outgoing.writableEnded,
   }
+}
+
+/** Of a request, so many are logged, and so many characters of each. */
+const MAX_MARKS = 10
+const MAX_MARK_LENGTH = 200
+
+/** "You can include custom information to be stored in the access log record": https://docs.aws.amazon.com/AmazonS3/latest/userguide/LogFormat.html#LogFormatCustom */
+function marksOf({ query }: RequestHead): AccessEntry['marks'] {
+  const marks = query.entries.filter(([name, value]) => value !== '' && /^x-(?!id$|amz-|cloud-)/i.test(name))
+  if (marks.length === 0) return undefined
+  const cut = (text: string) => redact(text).slice(0, MAX_MARK_LENGTH)
+  // A gateway of another brand has other words for what is secret.
+  const told = marks.filter(([name]) => redact(`?${name}=x`).endsWith('=x')).slice(0, MAX_MARKS)
+  return Object.fromEntries(told.map(([name, value]) => [cut(name), cut(value)]))
 }

@@ -42,6 +42,10 @@ inEachMode(
     // A key that looks like a query, and requests that end in an error of the gateway's.
     await send(server, { method: 'GET', target: targetOf('secrets', 'a?token=abcdefgh&X-Amz-Signature=deadbeef') })
     await send(server, { method: 'GET', target: '/no-such-bucket/x' })
+    await send(server, {
+      method: 'GET',
+      target: `${target}?x-job=nightly&x-other-signature=abcdefgh&x-why=a%3Ftoken%3Dabcdefgh`,
+    })
     const code = await server.stop()
     t.equal(code, 0)
 
@@ -57,6 +61,7 @@ inEachMode(
     t.notMatch(server.log, /token=(?!REDACTED)\w/i)
     t.notMatch(server.log, 'abcdefgh')
     t.match(server.log, '"operation":"GetObject"', 'though requests are')
+    t.match(server.log, '"marks":{"x-job":"nightly","x-why":"a?token=REDACTED"}', 'and what users mark them with')
     t.notMatch(said.join('\n'), /eyJ[\w-]{8,}\.[\w-]{8,}/)
   },
   { args: ['--log-level', 'debug'] },
