@@ -32,5 +32,6 @@ function undocumented(operation: AnyOperation): string | undefined {
 }
 
 function sentence(text: unknown, what: string): string | undefined {
-  return typeof text === 'string' && text.trim().includes(' ') ? undefined : `give its ${what} in a sentence`
+  if (typeof text !== 'string') return `it has no ${what}: give one, in a sentence`
+  return text.trim().includes(' ') ? undefined : `its ${what} is "${text}": make it a sentence, of more than one word`
 }
