@@ -1,8 +1,8 @@
 import type { Context } from '../context.js'
-import { isCode } from '../errors/codes.js'
+import { codes, isCode } from '../errors/codes.js'
 import { S3Error } from '../errors/s3-error.js'
 import { documentOf, jobDocument } from '../jobs/document.js'
-import type { Job } from '../jobs/job.js'
+import type { Job, JobFailure } from '../jobs/job.js'
 import { hasEnded } from '../jobs/record.js'
 import type { Resource, S3Request } from '../request/s3-request.js'
 import type { Reply } from '../response/reply.js'
@@ -59,7 +59,7 @@ async function jobFor(call: Call, asked: Asked, request: S3Request, context: Con
   const token = readClientToken(request.headers)
   // A repeated request gets what the first one got, whatever has become of what it is about.
   const known = token === undefined ? undefined : await context.jobs.find({ accessKeyId, token, requestHash })
-  if (known) return known
+  if (known) return runAgain(known, context)
   const page = { limit: asked.frame.maxItems, from: undefined }
   const { resource, input } = await call.order({ request, body, query, page }, context)
   return context.jobs.create({
@@ -71,6 +71,23 @@ async function jobFor(call: Call, asked: Asked, request: S3Request, context: Con
     ...(token !== undefined && { token }),
     ...(call.spends && { refuseRepeatsWithin: force ? 0 : REPEAT_MS }),
   })
+}
+
+/** What was kept from being done by something that may be over by now is done for whoever asks again, as an SDK does with the same token. */
+async function runAgain(known: Job, { jobs }: Context): Promise<Job> {
+  if (known.status !== 'Failed' || !known.failure || !mayPass(known.failure)) return known
+  try {
+    return await jobs.retry(known.id)
+  } catch (error) {
+    // Somebody else was faster.
+    if (error instanceof S3Error && error.code === 'InvalidRequest') return (await jobs.get(known.id)) ?? known
+    throw error
+  }
+}
+
+function mayPass({ code, status = 500 }: JobFailure): boolean {
+  const known = isCode(code) ? codes[code].status : status
+  return known >= 500 && known !== 501
 }
 
 function signer({ caller }: Context) {

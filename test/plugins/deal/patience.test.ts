@@ -12,7 +12,8 @@ import { S3Error } from '../../../src/errors/s3-error.js'
 import { type Job, Retry } from '../../../src/jobs/job.js'
 import type { Fate } from '../../harness/between.js'
 import { until } from '../../support/kept-proxy.js'
-import { type DealProxy, startDealProxy } from './proxy.js'
+import { signedRequest } from '../../support/signed-request.js'
+import { type DealProxy, owner, startDealProxy } from './proxy.js'
 import { ScriptedDeals } from './scripted-deals.js'
 
 // Most of the time goes by in pauses before a job is tried again.
@@ -123,6 +124,26 @@ t.test('a deal whose answer was lost is looked for, not asked for again', { buff
   await until('nobody knows', async () => (await proxy.host.own.jobs.get(job.id))?.status === 'Unknown')
   t.match(await ended(proxy, job), { status: 'Complete', result: { Deal: { DealCid: 'bafydeal1' } } })
   t.equal(deals.asked, 1)
+})
+
+t.test('a call that found no gateway is made again with the same token', { buffered: true }, async (t) => {
+  const { deals, proxy } = await start(t, false)
+  const { fate } = deals.gateway
+  const call = () =>
+    signedRequest(proxy.endpoint, owner, {
+      ...{ method: 'POST', path: '/fakes/a', query: { 'x-deal': '', format: 'json' } },
+      headers: { 'x-amz-client-token': 'of today', prefer: 'wait=60' },
+      body: JSON.stringify({ MinerId: terms.minerId, Price: terms.price, DurationEpochs: terms.duration }),
+    })
+  deals.gateway.fate = (request) => (request.path.startsWith('/gateway/retrieve') ? unavailable : fate(request))
+  const refused = await call()
+  t.match(refused, { status: 503, body: /UpstreamUnavailable/ })
+  deals.gateway.fate = fate
+  const made = await call()
+  t.match(JSON.parse(made.body), { Deal: { DealCid: 'bafydeal1' } })
+  t.equal(made.headers['x-dealgate-job-id'], refused.headers['x-dealgate-job-id'], 'by the same job')
+  t.equal((await call()).body, made.body)
+  t.equal(deals.made.length, 1)
 })
 
 t.test('a bucket is retrieved by a job that outlasts a gateway that is down', { buffered: true }, async (t) => {
