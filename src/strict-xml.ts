@@ -1,9 +1,9 @@
 import { S3Error } from './errors/s3-error.js'
-import type { XmlNode } from './xml.js'
+import { childText, type XmlNode } from './xml.js'
 
 /**
- * Throws MalformedXML unless the element has no children but those named: `once` at most one each, `many` any number. A configuration must not be kept
- * with a part of it left out.
+ * Throws MalformedXML unless the element has no children but those named, `once` at most one each, `many` any number, and no text: a configuration must not be kept with
+ * a part of it left out, such as a filter that is written as `<Filter>logs/</Filter>`.
  * @param name the element's own, for the message
  */
 export function requireChildren(
@@ -11,6 +11,7 @@ export function requireChildren(
   name: string,
   allowed: { readonly once?: readonly string[]; readonly many?: readonly string[] },
 ): void {
+  if (node.text.trim() !== '') throw malformed(`${name} must hold elements, not text.`)
   for (const [child, occurrences] of node.children) {
     if (allowed.many?.includes(child)) continue
     if (!allowed.once?.includes(child)) throw malformed(`${name} cannot hold ${child}.`)
@@ -20,7 +21,7 @@ export function requireChildren(
 
 /** The text of an element that must be there. Throws MalformedXML. */
 export function requiredText(node: XmlNode, name: string, child: string): string {
-  const text = node.children.get(child)?.[0]?.text
+  const text = childText(node, child)
   if (text === undefined) throw malformed(`${name} needs ${child}.`)
   return text
 }

@@ -145,7 +145,9 @@ function toNode(value: unknown): XmlNode {
   return { text, children }
 }
 
-/** The text of the first child of that name. */
+/** The text of the first child of that name. Throws MalformedXML for one that holds elements: passed over, they would leave it empty. */
 export function childText(node: XmlNode, name: string): string | undefined {
-  return node.children.get(name)?.[0]?.text
+  const child = node.children.get(name)?.[0]
+  if (child && child.children.size > 0) throw malformed(`${name} must hold text, not elements.`)
+  return child?.text
 }

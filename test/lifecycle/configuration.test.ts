@@ -91,6 +91,11 @@ t.test('what is refused, and how', async (t) => {
     ['another status', `<Rule><Filter/><Status>enabled</Status>${days(1)}</Rule>`, 'MalformedXML'],
     ['neither filter nor prefix', rule(days(1), ''), 'MalformedXML'],
     ['both', rule(days(1), '<Prefix>a</Prefix><Filter/>'), 'MalformedXML'],
+    // Taken for a filter without conditions, they would be about every object of the bucket.
+    ['a filter of text', rule(days(1), '<Filter>logs/</Filter>'), 'MalformedXML', /Filter/],
+    ['an And of text', rule(days(1), '<Filter><And>logs/</And></Filter>'), 'MalformedXML', /And/],
+    ['a prefix of elements', rule(days(1), '<Filter><Prefix><Value>logs/</Value></Prefix></Filter>'), 'MalformedXML'],
+    ['the same without a filter', rule(days(1), '<Prefix><Value>logs/</Value></Prefix>'), 'MalformedXML', /Prefix/],
     ['two prefixes', rule(days(1), '<Prefix>a</Prefix><Prefix/>'), 'MalformedXML'],
     [
       'two conditions without And',
