@@ -79,6 +79,26 @@ async function documents(t: Test, server: Dealgate): Promise<void> {
     '1001 keys',
   )
   t.equal((await send(server, { method: 'POST', target: `/${BUCKET}?delete` })).code, 'MissingRequestBodyError')
+  await publicAccessBlocks(t, server)
+}
+
+/** What is read as no block, or as the first of two, would open what is to stay shut. */
+async function publicAccessBlocks(t: Test, server: Dealgate): Promise<void> {
+  const target = `/${BUCKET}?publicAccessBlock`
+  const put = (content: string) => {
+    const body = Buffer.from(`<PublicAccessBlockConfiguration>${content}</PublicAccessBlockConfiguration>`)
+    return send(server, { method: 'PUT', target, body })
+  }
+  const [on, off] = ['true', 'false'].map((word) => `<BlockPublicPolicy>${word}</BlockPublicPolicy>`)
+  t.equal((await put(`${on}`)).status, 200)
+  for (const content of [
+    'true',
+    `${off}${on}`,
+    `<Blocks>${on}</Blocks>`,
+    '<BlockPublicPolicy><on/></BlockPublicPolicy>',
+  ])
+    t.equal((await put(content)).code, 'MalformedXML', content)
+  t.match((await send(server, { method: 'GET', target })).body.toString(), on)
 }
 
 async function targets(t: Test, server: Dealgate): Promise<void> {

@@ -3,6 +3,7 @@ import { S3Error } from '../../errors/s3-error.js'
 import { BLOCKS, type PublicAccessBlock } from '../../policy/public-access-block.js'
 import { defineOperation } from '../../registry/operation.js'
 import { empty } from '../../response/reply.js'
+import { requireChildren } from '../../strict-xml.js'
 import { childText, parseXml, type XmlNode } from '../../xml.js'
 import { requireBucket } from '../common/buckets.js'
 
@@ -31,9 +32,7 @@ export const putPublicAccessBlock = defineOperation({
 })
 
 function readBlock(root: XmlNode): PublicAccessBlock {
-  const unknown = [...root.children.keys()].find((name) => !(BLOCKS as readonly string[]).includes(name))
-  if (unknown !== undefined)
-    throw new S3Error('MalformedXML', { message: `${unknown} is no setting of a public access block.` })
+  requireChildren(root, 'PublicAccessBlockConfiguration', { once: BLOCKS })
   return Object.fromEntries(BLOCKS.map((name) => [name, readBoolean(name, childText(root, name))])) as PublicAccessBlock
 }
 
