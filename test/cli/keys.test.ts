@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { runCli, startDealgate } from '../support/dealgate.js'
+import { environment, runCli, startDealgate } from '../support/dealgate.js'
 import { exchange, presign, signedRequest } from '../support/signed-request.js'
 
 interface Added {
@@ -74,7 +74,7 @@ t.test('the commands: what they print, and what they refuse', async (t) => {
       ...['keys', 'add', '--data', data, '--access-key-id', 'mine', '--secret-access-key', '-'],
       ...['--account-access-key', 'account', '--account-secret-key', '-'],
     ],
-    { stdio: ['pipe', 'ignore', 'inherit'] },
+    { stdio: ['pipe', 'ignore', 'inherit'], env: environment() },
   )
   piped.stdin?.end('my-own-secret\nsecret-of-the-account\n')
   t.same(await once(piped, 'close'), [0, null])

@@ -76,10 +76,15 @@ export async function startDealgate(
   return { ...running, ...running.line }
 }
 
-function launch(args: readonly string[], env: Record<string, string>, cwd?: string): ChildProcess {
+/** That of this process, with no `DEALGATE_` variable but those given. */
+export function environment(env: Record<string, string> = {}): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('DEALGATE_'))
+  return { ...Object.fromEntries(inherited), ...env }
+}
+
+function launch(args: readonly string[], env: Record<string, string>, cwd?: string): ChildProcess {
   const child = spawn(process.execPath, [CLI, ...args], {
-    env: { ...Object.fromEntries(inherited), ...env },
+    env: environment(env),
     cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
