@@ -16,7 +16,7 @@ const RENEWED_MS = 30_000
 export const BELIEVED_MS = 60_000
 /** For how long a gateway that could not be asked is not asked again, ms. */
 const PAUSE_MS = 5_000
-/** How long `lately` waits at most, ms. */
+/** How long `lately` waits at most for one question, whoever asks meanwhile, ms. */
 const PATIENCE_MS = 2_000
 
 interface Answer {
@@ -31,7 +31,7 @@ export function bucketBirths(
   now: () => number = Date.now,
 ): BucketBirths {
   let known: Answer | undefined
-  let asking: Promise<unknown> | undefined
+  let asking: Promise<void> | undefined
   let pausedUntil = 0
 
   async function ask(): Promise<Answer> {
@@ -43,16 +43,19 @@ export function bucketBirths(
     return answer
   }
 
-  /** One at a time. Resolves when it is over, come what may, or has taken too long. */
-  function renew(): Promise<unknown> {
+  /** One at a time. Resolves when it is over, come what may, or has taken too long: then nobody who comes later waits for it either. */
+  function renew(): Promise<void> {
     if (now() < pausedUntil) return Promise.resolve()
-    asking ??= ask()
-      .catch(() => {
-        pausedUntil = now() + PAUSE_MS
-      })
-      .finally(() => {
-        asking = undefined
-      })
+    asking ??= atMost(
+      ask()
+        .catch(() => {
+          pausedUntil = now() + PAUSE_MS
+        })
+        .finally(() => {
+          asking = undefined
+        }),
+      PATIENCE_MS,
+    )
     return asking
   }
 
@@ -62,7 +65,7 @@ export function bucketBirths(
     async lately(bucket) {
       if (age() >= RENEWED_MS) {
         const renewed = renew()
-        if (age() >= BELIEVED_MS) await atMost(renewed, PATIENCE_MS)
+        if (age() >= BELIEVED_MS) await renewed
       }
       return age() < BELIEVED_MS ? known?.births.get(bucket) : undefined
     },

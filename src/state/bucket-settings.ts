@@ -58,6 +58,8 @@ export function createBucketSettings(
 ): BucketSettings {
   const records = state.records<Settings>('bucket-settings')
   const remembered = new Map<string, Remembered>()
+  /** Records of another bucket than the gateway has, as it said when it was asked: it need not be asked again before they are read again. */
+  const refuted = new WeakSet<Settings>()
 
   function remember(bucket: string, settings: Promise<Settings | undefined>): void {
     const entry = { settings, until: now() + CACHED_MS }
@@ -111,8 +113,10 @@ export function createBucketSettings(
     const birth = await births.lately(bucket)
     if (isOf(settings, birth)) return true
     // Another proxy on this state may know of a bucket that is younger than what was asked for lately.
-    if (String(settings[BIRTH]) < String(birth)) return false
-    return isOf(settings, await births.now(bucket).catch(() => undefined))
+    if (String(settings[BIRTH]) < String(birth) || refuted.has(settings)) return false
+    if (isOf(settings, await births.now(bucket).catch(() => undefined))) return true
+    refuted.add(settings)
+    return false
   }
 
   return {

@@ -61,6 +61,14 @@ t.test('a gateway that fails', async (t) => {
   t.equal(await births.lately('a'), '2026-01-01T00:00:00.000000001Z')
 })
 
+t.test('a gateway that does not answer is waited for once', async (t) => {
+  const { gateway, births } = scripted()
+  gateway.features = () => new Promise(() => {})
+  t.same(await Promise.all([births.lately('a'), births.lately('b')]), [undefined, undefined])
+  const next = births.lately('a').then(() => 'told at once')
+  t.equal(await Promise.race([next, new Promise(setImmediate)]), 'told at once')
+})
+
 t.test('a gateway whose dates move is not asked', async (t) => {
   const { gateway, births } = scripted()
   gateway.fixed = false

@@ -125,3 +125,27 @@ t.test('another proxy has heard of a bucket that was made since', async (t) => {
   const here = createBucketSettings(state, { now: birthsOf(births).now, lately: async () => '2026-01-02' })
   t.same(await here.get('b', 'tagging'), tags('new'))
 })
+
+t.test('a gateway that has an older bucket of the name is not asked at every request', async (t) => {
+  const state = await openState({ data: t.testdir({}), log })
+  t.teardown(() => state.close())
+  const births = new Map([['b', '2026-01-03']])
+  const told = birthsOf(births)
+  let asks = 0
+  let time = 0
+  const now = (bucket: string) => {
+    asks++
+    return told.now(bucket)
+  }
+  const settings = createBucketSettings(state, { ...told, now }, () => time)
+  await settings.set('b', 'tagging', tags('of the younger one'))
+  births.set('b', '2026-01-02')
+  asks = 0
+  for (let i = 0; i < 5; i++) t.equal(await settings.get('b', 'tagging'), undefined)
+  t.equal(asks, 1)
+  time += CACHED_MS
+  t.equal(await settings.get('b', 'tagging'), undefined)
+  t.equal(asks, 2, 'asked again with the record')
+  births.set('b', '2026-01-03')
+  t.same(await settings.get('b', 'tagging'), tags('of the younger one'))
+})
