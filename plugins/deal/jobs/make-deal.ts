@@ -9,7 +9,7 @@ import { candidates } from './history.js'
 import type { BucketDealInput, ObjectDealInput } from './inputs.js'
 import { madeBefore } from './made-before.js'
 import { type DealResult, settle, tell } from './settle.js'
-import { watchProgress } from './watch-progress.js'
+import { reportProgress, watchProgress } from './watch-progress.js'
 
 export type DealInput = BucketDealInput | ObjectDealInput
 
@@ -86,7 +86,9 @@ export async function send(
     ...(attempt.withToken && { token: job.job.id }),
   })
   const deal = await (attempt.withToken ? watchProgress(client, job, work) : work)
-  return settle(parts, job, client, attempt, deal)
+  const result = await settle(parts, job, client, attempt, deal)
+  if (attempt.withToken) await reportProgress(client, job, job.signal)
+  return result
 }
 
 async function takeBack(parts: DealParts, job: RunningJob<DealInput>, attempt: Attempt): Promise<void> {

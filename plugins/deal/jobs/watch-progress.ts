@@ -21,16 +21,25 @@ async function watch(client: DealClient, job: RunningJob<unknown>, signal: Abort
   for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
     try {
       await sleep(wait, undefined, { signal, ref: false })
-      const at = await client.progress(job.job.id, signal)
-      if (at && !signal.aborted)
-        job.report({
-          phase: at.phase,
-          bytes: { done: at.bytesDone, total: at.bytesTotal },
-          tasks: { total: at.filesTotal, succeeded: at.filesDone, failed: 0 },
-        })
-    } catch (err) {
-      // Whoever looks at the job sees less; the deal is made all the same.
-      if (!signal.aborted) job.log.debug({ err }, 'the progress of a deal could not be asked for')
+    } catch {
+      return
     }
+    await reportProgress(client, job, signal)
+  }
+}
+
+/** Reports it once. Never rejects. */
+export async function reportProgress(client: DealClient, job: RunningJob<unknown>, signal: AbortSignal): Promise<void> {
+  try {
+    const at = await client.progress(job.job.id, signal)
+    if (at && !signal.aborted)
+      job.report({
+        phase: at.phase,
+        bytes: { done: at.bytesDone, total: at.bytesTotal },
+        tasks: { total: at.filesTotal, succeeded: at.filesDone, failed: 0 },
+      })
+  } catch (err) {
+    // Whoever looks at the job sees less; the deal is made all the same.
+    if (!signal.aborted) job.log.debug({ err }, 'the progress of a deal could not be asked for')
   }
 }

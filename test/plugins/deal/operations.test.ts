@@ -347,7 +347,11 @@ t.test('providers, and a deal as it goes on', async (t) => {
     { Price: '0.0000005', VerifiedPrice: '0.00000005', MinPieceSize: '128B', MaxPieceSize: '64GiB', Status: 'Active' },
   )
   t.match((await send(server, 'GET', '/-/deal/v1/providers?format=xml')).body, /<Providers><Provider><MinerId>/)
-  const { Deal } = await ask(server, 'POST', '/photos/2021/a.zip?x-deal=', terms)
+  const { Deal, JobId } = await ask(server, 'POST', '/photos/2021/a.zip?x-deal=', terms)
+  const { Phase, ProgressSummary } = await ask(server, 'GET', `/-/jobs/v1/${JobId}`)
+  t.equal(Phase, 'Done')
+  t.equal(ProgressSummary.Bytes.Done, ProgressSummary.Bytes.Total)
+  t.ok(ProgressSummary.Bytes.Total > 0)
   await server.gateway.advance(400)
   const now = await until('it is active', async () => {
     const deal = await ask(server, 'GET', `/-/deal/v1/deals/${Deal.DealCid}`)
