@@ -29,10 +29,15 @@ export function describe(bucket: string, object: GatewayObject, record: ObjectRe
     partSizes: valid?.partSizes,
     tags: valid?.tags,
     archive: valid?.archive,
-    uploadId: valid?.uploadId,
+    uploadId: uploadIdOf(valid),
     cold: object.cold === true,
     stamp: valid?.stamp ?? object.stamp,
   }
+}
+
+/** Earlier versions kept it with what they said of the archive: an upload that one of them stored and could not finish must not be stored again. */
+function uploadIdOf(valid: (ObjectRecord & { readonly archive?: { readonly uploadId?: string } }) | undefined) {
+  return valid?.uploadId ?? valid?.archive?.uploadId
 }
 
 /**

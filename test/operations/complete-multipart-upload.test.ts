@@ -72,11 +72,20 @@ for (const mode of modes) {
     const got = await s3.send(new GetObjectCommand(place))
     t.equal(await got.Body?.transformToString(), 'the second')
 
+    const earlier = await begin('as earlier versions recorded it')
+    forget()
+    await t.rejects(earlier({ IfMatch: got.ETag }), { name: 'ServiceUnavailable' })
+    const known = await own.objects.get(place.Bucket, place.Key)
+    if (!known) return t.fail('there should be a record')
+    const { uploadId, ...record } = known
+    await own.objects.set({ ...record, archive: { uploadId } as object })
+    const present = await earlier({ IfMatch: got.ETag })
+
     const late = await begin('too late')
     forget()
-    await t.rejects(late({ IfMatch: got.ETag }), { name: 'ServiceUnavailable' })
+    await t.rejects(late({ IfMatch: present.ETag }), { name: 'ServiceUnavailable' })
     await s3.send(new PutObjectCommand({ ...place, Body: 'the third' }))
-    await t.rejects(late({ IfMatch: got.ETag }), { name: 'PreconditionFailed' })
+    await t.rejects(late({ IfMatch: present.ETag }), { name: 'PreconditionFailed' })
     t.equal(await (await s3.send(new GetObjectCommand(place))).Body?.transformToString(), 'the third')
   })
 }
