@@ -1,10 +1,11 @@
+import { S3Error } from '../errors/s3-error.js'
 import type { Gateway } from './gateway.js'
 
 /** When buckets were made, as the gateway tells it: what a bucket is told by from an earlier one of its name that somebody has deleted without this server. */
 export interface BucketBirths {
   /**
    * Asks the gateway. Undefined where it cannot be told: on a gateway whose dates move (GatewayFeatures.fixedBuckets), and for a bucket that is not there or that the
-   * server's own account may not see. Later ones are greater as texts. Throws S3Error.
+   * server's own account may not see, be it because the gateway refuses that account. Later ones are greater as texts. Throws S3Error.
    */
   now(bucket: string): Promise<string | undefined>
   /** As it was a minute ago or later, hardly ever asking and never for long. Never rejects: undefined also where the gateway could not be asked. */
@@ -61,7 +62,15 @@ export function bucketBirths(
 
   const age = () => (known ? now() - known.asked : Number.POSITIVE_INFINITY)
   return {
-    now: async (bucket) => (await ask()).births.get(bucket),
+    async now(bucket) {
+      try {
+        return (await ask()).births.get(bucket)
+      } catch (error) {
+        // Whoever comes with an account of his own is not to be kept from his work.
+        if (error instanceof S3Error && error.code === 'AccessDenied') return undefined
+        throw error
+      }
+    },
     async lately(bucket) {
       if (age() >= RENEWED_MS) {
         const renewed = renew()

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { S3Error } from '../../src/errors/s3-error.js'
 import { BELIEVED_MS, bucketBirths } from '../../src/gateway/bucket-births.js'
 import { legacyFeatures } from '../../src/gateway/features.js'
 import type { GatewayBucket } from '../../src/gateway/gateway.js'
@@ -59,6 +60,15 @@ t.test('a gateway that fails', async (t) => {
   gateway.buckets = [{ name: 'a', creationDate: '2026-01-01T00:00:00.000000001Z' }]
   pass(5000)
   t.equal(await births.lately('a'), '2026-01-01T00:00:00.000000001Z')
+})
+
+t.test('an account that is refused sees no bucket', async (t) => {
+  const { gateway, births } = scripted()
+  gateway.features = async () => {
+    throw new S3Error('AccessDenied')
+  }
+  t.equal(await births.now('a'), undefined)
+  t.equal(await births.lately('a'), undefined)
 })
 
 t.test('a gateway that does not answer is waited for once', async (t) => {
