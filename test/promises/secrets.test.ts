@@ -44,7 +44,7 @@ inEachMode(
     await send(server, { method: 'GET', target: '/no-such-bucket/x' })
     await send(server, {
       method: 'GET',
-      target: `${target}?x-job=nightly&x-other-signature=abcdefgh&x-why=a%3Ftoken%3Dabcdefgh`,
+      target: `${target}?x-job=nightly&x-other-signature=abcdefgh&x-auth-token=abcdefgh&x-api-key=abcdefgh&x-why=a%3Ftoken%3Dabcdefgh`,
     })
     const code = await server.stop()
     t.equal(code, 0)
