@@ -32,8 +32,12 @@ export async function reconcileDeal(
 
 /** The gateway knows the job by its id: the same again answers the deal that was made, or makes the one that was not, unless that would be of another object by now. */
 async function askAgain(parts: DealParts, job: RunningJob<DealInput>, client: DealClient, attempt: Attempt) {
-  if (!(await isSame(job, attempt)) && (await client.progress(attempt.jobId)) === undefined)
-    return nothingCame(parts, job, attempt)
+  if (!(await isSame(job, attempt))) {
+    const known = await client.progress(attempt.jobId)
+    if (known === undefined) return nothingCame(parts, job, attempt)
+    // The gateway may find out that it made none, and would make one of what is there now.
+    if (known.phase === 'Settling') return undefined
+  }
   try {
     return { done: await send(parts, job, client, attempt) }
   } catch (error) {

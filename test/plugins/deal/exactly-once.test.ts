@@ -248,6 +248,23 @@ together('a gateway with client tokens: no deal is made of what has replaced the
   t.equal(deals.made.length, 1)
 })
 
+together('a gateway with client tokens: nor while it finds out what became of the deal before', async (t) => {
+  const { deals, proxy } = await start(t, true)
+  const { jobs } = proxy.host.own
+  deals.accidents.push('lost-before')
+  const { stamp } = await proxy.host.own.store.head('fakes', 'a.txt')
+  const job = await ask(proxy, 'a.txt', { input: { bucket: 'fakes', key: 'a.txt', stamp, terms, cause: 'call' } })
+  await until('nobody knows', async () => (await jobs.get(job.id))?.status === 'Unknown')
+  deals.objects.set('a.txt', Buffer.from('replaced'))
+  deals.settling = true
+  const told = () => deals.gateway.count('GET', '/gateway/dealprogress')
+  const before = told()
+  await until('it was asked', () => told() > before)
+  deals.settling = false
+  t.match(await ended(proxy, job), { status: 'Failed', failure: { code: 'PreconditionFailed' } })
+  t.equal(deals.made.length, 0)
+})
+
 together(
   'a public gateway: a deal that shows late in the history is found, and one of somebody else is not taken for it',
   async (t) => {

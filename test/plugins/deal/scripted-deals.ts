@@ -37,6 +37,8 @@ export class ScriptedDeals {
   historyKnows: (deal: MadeDeal) => boolean = () => true
   /** Held until it resolves. */
   beforeAnswer: () => Promise<void> = async () => {}
+  /** The gateway was cut short in a deal of which nobody knows yet what became. */
+  settling = false
   state = 'StorageDealCheckForAcceptance'
   epoch = 1000
   readonly providers: object[] = []
@@ -78,8 +80,11 @@ export class ScriptedDeals {
     if (endpoint.endsWith('retrieve')) return this.#history(subject)
     if (endpoint === 'dealstatus') return this.#status(subject)
     if (endpoint === 'dealprogress')
-      return this.made.some(({ token }) => token === subject)
-        ? success({ phase: 'Done', bytesDone: 1, bytesTotal: 1, filesDone: 1, filesTotal: 1 })
+      return this.settling || this.made.some(({ token }) => token === subject)
+        ? success({
+            ...{ phase: this.settling ? 'Settling' : 'Done', bytesDone: 1, bytesTotal: 1 },
+            ...{ filesDone: 1, filesTotal: 1 },
+          })
         : {
             status: 404,
             body: '{"data":null,"status":"fail","message":"No deal was asked for with this client token."}',
