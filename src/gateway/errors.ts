@@ -232,7 +232,7 @@ export function isLostConnection(error: unknown): boolean {
 
 /** True when no connection was made at all: what was to be sent on it was not. */
 export function isNotConnected(error: unknown): boolean {
-  if (error instanceof AggregateError) return error.errors.every(isNotConnected)
+  if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isNotConnected)
   const syscall = typeof error === 'object' && error !== null && 'syscall' in error ? error.syscall : undefined
   return syscall === 'connect' || syscall === 'getaddrinfo' || errorCode(error) === 'UND_ERR_CONNECT_TIMEOUT'
 }

@@ -381,5 +381,6 @@ t.test('whether a connection was made', async (t) => {
     t.ok(isNotConnected(failed(code, 'connect')), code)
     t.notOk(isNotConnected(failed(code, 'read')), code)
     t.ok(isNotConnected(new AggregateError([failed(code, 'connect'), failed('ECONNREFUSED', 'connect')])))
+    t.notOk(isNotConnected(new AggregateError([])))
   }
 })
