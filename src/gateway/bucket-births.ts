@@ -1,3 +1,4 @@
+import { withinDeadline } from '../common/deadline.js'
 import { S3Error } from '../errors/s3-error.js'
 import type { Gateway } from './gateway.js'
 
@@ -44,19 +45,20 @@ export function bucketBirths(
     return answer
   }
 
+  async function askQuietly(): Promise<void> {
+    try {
+      await ask()
+    } catch {
+      pausedUntil = now() + PAUSE_MS
+    } finally {
+      asking = undefined
+    }
+  }
+
   /** One at a time. Resolves when it is over, come what may, or has taken too long: then nobody who comes later waits for it either. */
   function renew(): Promise<void> {
     if (now() < pausedUntil) return Promise.resolve()
-    asking ??= atMost(
-      ask()
-        .catch(() => {
-          pausedUntil = now() + PAUSE_MS
-        })
-        .finally(() => {
-          asking = undefined
-        }),
-      PATIENCE_MS,
-    )
+    asking ??= withinDeadline(askQuietly(), PATIENCE_MS).catch(() => {})
     return asking
   }
 
@@ -84,13 +86,4 @@ export function bucketBirths(
 /** Go writes the year 1 for a time that it does not know. */
 function isDated({ creationDate }: { readonly creationDate: string }): boolean {
   return !creationDate.startsWith('0001-')
-}
-
-async function atMost(promise: Promise<unknown>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms)
-  })
-  await Promise.race([promise, late])
-  clearTimeout(timer)
 }

@@ -1,7 +1,7 @@
+import { withinDeadline } from '../common/deadline.js'
 import type { Context } from '../context.js'
 import type { CallFacts } from '../extension/call.js'
 import { blame } from './blame.js'
-import { withinDeadline } from './deadline.js'
 
 type Member = Readonly<Record<string, string>>
 

@@ -1,6 +1,6 @@
+import { withinDeadline } from '../common/deadline.js'
 import { blame } from './blame.js'
 import { checkHeaders } from './check-reply.js'
-import { withinDeadline } from './deadline.js'
 import type { AdmittedWrite, RestoreOutcome, StorageClass } from './storage-class.js'
 
 /**

@@ -6,9 +6,9 @@ import { blame } from './blame.js'
 import { checkHeaders, checkReply } from './check-reply.js'
 import { containMembers } from './contain-members.js'
 import { containStorageClass } from './contain-storage-class.js'
-import { Turn } from './deadline.js'
 import type { Operation } from './operation.js'
 import type { AnyOperation, Plugin } from './plugin.js'
+import { Turn } from './turn.js'
 
 export interface ContainOptions {
   /** How long a handler may have the word without answering, ms. */

@@ -1,6 +1,6 @@
+import { withinDeadline } from '../common/deadline.js'
 import type { Logger } from '../log.js'
 import { messageOf } from './blame.js'
-import { withinDeadline } from './deadline.js'
 import type { Plugin, PluginHost } from './plugin.js'
 import { PluginError } from './plugin-error.js'
 

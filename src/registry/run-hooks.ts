@@ -1,5 +1,5 @@
+import { withinDeadline } from '../common/deadline.js'
 import type { Logger } from '../log.js'
-import { withinDeadline } from './deadline.js'
 import type { Hooks, ObjectEvent, PluginHooks } from './hooks.js'
 import type { Plugin } from './plugin.js'
 

@@ -1,4 +1,5 @@
 import { Keyv, type KeyvStoreAdapter } from 'keyv'
+import { withinDeadline } from '../common/deadline.js'
 import type { Logger } from '../log.js'
 import { recordsFailed } from './errors.js'
 
@@ -102,15 +103,7 @@ export class Table<T> {
   }
 }
 
-/** Rejects when the promise has not settled after so many ms. */
-export async function withDeadline<R>(promise: Promise<R>, ms: number): Promise<R> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`The state store did not answer within ${ms} ms`)), ms)
-  })
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    clearTimeout(timer)
-  }
+/** Rejects when the store has not answered after so many ms. */
+export function withDeadline<R>(answer: Promise<R>, ms: number): Promise<R> {
+  return withinDeadline(answer, ms, () => new Error(`The state store did not answer within ${ms} ms`))
 }

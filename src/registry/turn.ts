@@ -1,20 +1,4 @@
-/** Nothing came in time. */
-export class Overdue extends Error {
-  override readonly name = 'Overdue'
-  constructor(ms: number) {
-    super(`nothing came of it within ${ms} ms`)
-  }
-}
-
-/** Settles as the work does, or rejects with Overdue after `ms`; what becomes of the work then is of no account. */
-export async function withinDeadline<T>(work: T | Promise<T>, ms: number): Promise<T> {
-  const turn = new Turn(ms)
-  try {
-    return await turn.race(work)
-  } finally {
-    turn.end()
-  }
-}
+import { Overdue } from '../common/deadline.js'
 
 /**
  * A time limit for somebody who has the word only now and then: it counts while it is his turn, from the start each time, and not while he waits for others.
