@@ -7,6 +7,7 @@ import { Aws, awsVersions } from '../harness/aws-cli.js'
 import { findClient, run, runAny } from '../harness/clients.js'
 import { bytes, MiB } from '../harness/content.js'
 import { type Dealgate, startDealgate, temporaryFolder } from '../harness/dealgate.js'
+import { rcloneEnv } from '../harness/rclone.js'
 import { S3cmd } from '../harness/s3cmd.js'
 import { until } from '../support/kept-proxy.js'
 
@@ -176,18 +177,7 @@ if (version) {
     await t.test('rclone', async (t) => {
       const current = await Aws.start(t, version, server, home)
       const archive = new Archive(current, 'rclone-archive')
-      await writeFile(path('rclone.conf'), '')
-      const env = {
-        HOME: home,
-        RCLONE_CONFIG: path('rclone.conf'),
-        RCLONE_CONFIG_DG_TYPE: 's3',
-        RCLONE_CONFIG_DG_PROVIDER: 'Other',
-        RCLONE_CONFIG_DG_ENDPOINT: server.endpoint,
-        RCLONE_CONFIG_DG_REGION: server.region,
-        RCLONE_CONFIG_DG_ACCESS_KEY_ID: server.accessKey,
-        RCLONE_CONFIG_DG_SECRET_ACCESS_KEY: server.secretKey,
-        RCLONE_RETRIES: '1',
-      }
+      const env = await rcloneEnv(server, home)
       const does = async (...args: string[]) => (await run(rclone, args, { env })).toString('utf8')
       await does('mkdir', 'dg:rclone-archive')
       await does('copyto', '--s3-storage-class', 'GLACIER', path('small'), 'dg:rclone-archive/dir/small')

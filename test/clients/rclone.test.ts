@@ -5,29 +5,17 @@ import { findClient, type RunOptions, run, runFailing } from '../harness/clients
 import { bytes, hashesOf, hashTree, KiB, MiB, md5, sha256, sha256OfFile, writeTree } from '../harness/content.js'
 import { type Dealgate, inEachMode, temporaryFolder } from '../harness/dealgate.js'
 import { bareKeys, controlKeys, fileKeys } from '../harness/keys.js'
+import { rcloneEnv } from '../harness/rclone.js'
 
 class Rclone {
   readonly home: string
   readonly #path: string
   readonly #env: Record<string, string>
 
-  constructor(path: string, server: Dealgate, home: string) {
+  constructor(path: string, env: Record<string, string>, home: string) {
     this.#path = path
     this.home = home
-    this.#env = {
-      HOME: home,
-      RCLONE_CONFIG: join(home, 'rclone.conf'),
-      RCLONE_CONFIG_DG_TYPE: 's3',
-      RCLONE_CONFIG_DG_PROVIDER: 'Other',
-      RCLONE_CONFIG_DG_ENDPOINT: server.endpoint,
-      RCLONE_CONFIG_DG_REGION: server.region,
-      RCLONE_CONFIG_DG_ACCESS_KEY_ID: server.accessKey,
-      RCLONE_CONFIG_DG_SECRET_ACCESS_KEY: server.secretKey,
-      // What does not work at once is to be seen.
-      RCLONE_RETRIES: '1',
-      RCLONE_LOW_LEVEL_RETRIES: '1',
-      RCLONE_S3_CHUNK_SIZE: '5Mi',
-    }
+    this.#env = { ...env, RCLONE_LOW_LEVEL_RETRIES: '1', RCLONE_S3_CHUNK_SIZE: '5Mi' }
   }
 
   async run(...args: string[]): Promise<string> {
@@ -47,8 +35,7 @@ const path = await findClient(t, 'rclone')
 if (path) {
   inEachMode(t, async (t, server) => {
     const home = await temporaryFolder(t)
-    await writeFile(join(home, 'rclone.conf'), '')
-    const rclone = new Rclone(path, server, home)
+    const rclone = new Rclone(path, await rcloneEnv(server, home), home)
     await t.test('folders', (t) => folders(t, rclone))
     await t.test('single objects', (t) => single(t, rclone))
     await t.test('multipart', (t) => multipart(t, rclone))

@@ -23,6 +23,7 @@ import { Aws, awsVersions } from '../harness/aws-cli.js'
 import { findClient, run, runFailing } from '../harness/clients.js'
 import { bytes, MiB } from '../harness/content.js'
 import { type Dealgate, inEachMode, temporaryFolder } from '../harness/dealgate.js'
+import { rcloneEnv } from '../harness/rclone.js'
 import { send } from '../harness/sign.js'
 
 const Bucket = 'tags-and-cors'
@@ -262,18 +263,7 @@ async function rclone(t: Test, server: Dealgate): Promise<void> {
   const path = await findClient(t, 'rclone')
   if (!path) return
   const home = await temporaryFolder(t)
-  await writeFile(join(home, 'rclone.conf'), '')
-  const env = {
-    HOME: home,
-    RCLONE_CONFIG: join(home, 'rclone.conf'),
-    RCLONE_CONFIG_DG_TYPE: 's3',
-    RCLONE_CONFIG_DG_PROVIDER: 'Other',
-    RCLONE_CONFIG_DG_ENDPOINT: server.endpoint,
-    RCLONE_CONFIG_DG_REGION: server.region,
-    RCLONE_CONFIG_DG_ACCESS_KEY_ID: server.accessKey,
-    RCLONE_CONFIG_DG_SECRET_ACCESS_KEY: server.secretKey,
-    RCLONE_RETRIES: '1',
-  }
+  const env = await rcloneEnv(server, home)
   const folder = join(home, 'in')
   await mkdir(folder)
   await writeFile(join(folder, 'a.txt'), 'with metadata')

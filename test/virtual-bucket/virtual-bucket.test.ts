@@ -10,7 +10,8 @@ import { listResources } from '../../src/virtual-bucket/list.js'
 import { readables } from '../../src/virtual-bucket/resources.js'
 import { awsVersions } from '../harness/aws-cli.js'
 import { findClient, run, runFailing } from '../harness/clients.js'
-import { startDealgate } from '../harness/dealgate.js'
+import { startDealgate, temporaryFolder } from '../harness/dealgate.js'
+import { rcloneEnv } from '../harness/rclone.js'
 import { send } from '../harness/sign.js'
 
 const ids = Array.from({ length: 250 }, (_, i) => `id ${String(i).padStart(3, '0')}%2Fé`)
@@ -156,15 +157,7 @@ t.test('aws-cli and rclone read it', async (t) => {
   }
   const rclone = await findClient(t, 'rclone')
   if (rclone === undefined) return
-  const config = {
-    RCLONE_CONFIG: '/nowhere/rclone.conf',
-    RCLONE_CONFIG_DG_TYPE: 's3',
-    RCLONE_CONFIG_DG_PROVIDER: 'Other',
-    RCLONE_CONFIG_DG_ENDPOINT: server.endpoint,
-    RCLONE_CONFIG_DG_REGION: server.region,
-    RCLONE_CONFIG_DG_ACCESS_KEY_ID: server.accessKey,
-    RCLONE_CONFIG_DG_SECRET_ACCESS_KEY: server.secretKey,
-  }
+  const config = await rcloneEnv(server, await temporaryFolder(t))
   t.match((await run(rclone, ['lsf', 'dg:-/'], { env: config })).toString(), /jobs\/\n[\s\S]*openapi\.json/)
   t.match(JSON.parse((await run(rclone, ['cat', 'dg:-/openapi.json'], { env: config })).toString()), {
     openapi: '3.1.0',
