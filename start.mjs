@@ -1,9 +1,9 @@
-// `npm start`: builds what is stale, then runs the server in this process.
+// `npm start`: bundles what is stale, then runs the server in this process.
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-const tsc = fileURLToPath(new URL('./node_modules/typescript/bin/tsc', import.meta.url))
-const build = spawnSync(process.execPath, [tsc, '-b'], { stdio: 'inherit' })
+const bundle = fileURLToPath(new URL('./bundle.mjs', import.meta.url))
+const build = spawnSync(process.execPath, [bundle], { stdio: 'inherit' })
 if (build.status !== 0) process.exit(build.status ?? 1)
 
 // npm runs this below a shell, and passes SIGTERM on to that shell alone: when the shell is gone, the signal was meant for us.
@@ -15,4 +15,4 @@ const watch = setInterval(() => {
 }, 250).unref()
 
 process.argv.splice(2, 0, 'serve')
-await import('./dist/src/cli.js')
+await import('./dist/app/cli.js')

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Dealgate } from '../test/harness/dealgate.js'
-import { send, sign, targetOf, UNSIGNED_PAYLOAD } from '../test/harness/sign.js'
 import { CHUNK_BYTES, type Folder, folderCid } from '../test/services/network/second-chunker.js'
+import { Dealgate } from '../test/support/server/dealgate.js'
+import { send, sign, targetOf, UNSIGNED_PAYLOAD } from '../test/support/sign/send.js'
 
 const MIB = 1024 * 1024
 const BUCKET = 'backup'
@@ -63,7 +63,9 @@ async function run(server: Dealgate, size: number): Promise<void> {
     for (const [key, bytes] of files) await put(server, key, bytes)
   })
   const job = await step('one deal of the bucket', async () => {
-    const terms = { MinerId: 't01000', Price: '1', DurationEpochs: 518400, VerifiedDeal: false, FastRetrieval: true }
+    // Enough for 16 GiB, and more than is asked for less.
+    const price = { Price: '0.000008', ConfirmPrice: true }
+    const terms = { MinerId: 't01000', ...price, DurationEpochs: 518400, VerifiedDeal: false, FastRetrieval: true }
     return followed(server, await ask(server, 'POST', `/${BUCKET}?format=json&x-deal=`, terms))
   })
   const expected = await step('its CID, computed a second time', async () => folderCid(treeOf(files)))

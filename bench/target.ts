@@ -41,7 +41,7 @@ const USER_AGENT = 'Mozilla/5.0 (dealgate bench)'
 /** @param nodeOptions for the server, such as --cpu-prof */
 export async function startTarget(quirks: string, nodeOptions: readonly string[] = []): Promise<Target> {
   const data = await mkdtemp(join(tmpdir(), 'dealgate-bench-'))
-  const cli = fileURLToPath(new URL('../src/cli.js', import.meta.url))
+  const cli = fileURLToPath(new URL('../app/cli.js', import.meta.url))
   const keys = ['--gateway-access-key', 'bench-gateway', '--gateway-secret-key', 'bench-gateway-secret']
   const args = [
     cli,

@@ -1,29 +1,32 @@
 #!/usr/bin/env node
 import { CommanderError } from 'commander'
-import { doctor } from './cli/doctor.js'
+import type { Config } from './cli/config/config.js'
 import { describeError, EXIT_BAD_OPTIONS, exitCodeOf } from './cli/failure.js'
-import { addKey, listKeys, removeKey } from './cli/key-commands.js'
-import { checkPluginAt } from './cli/plugin-check.js'
-import { listPlugins } from './cli/plugin-list.js'
-import { newPlugin } from './cli/plugin-new.js'
-import { presign } from './cli/presign.js'
 import { createProgram } from './cli/program.js'
-import { serveUntilSignal } from './cli/serve.js'
-import { servicesUntilSignal } from './cli/services.js'
-import type { Config } from './config.js'
-import { createLogger } from './log.js'
+import { createLogger } from './common/log.js'
 
+// Each command loads its modules when it runs, so that `--help`, a bad option or `presign` do not load the server.
 const program = createProgram({
-  serve: traced(serveUntilSignal),
-  services: traced(servicesUntilSignal),
-  doctor: traced(doctor),
-  presign: traced(presign),
-  addKey: traced(addKey),
-  listKeys: traced(listKeys),
-  removeKey: traced(removeKey),
-  listPlugins: traced(listPlugins),
-  newPlugin: traced(newPlugin),
-  checkPlugin: traced(checkPluginAt),
+  serve: traced(async () => (await import('./cli/serve/serve.js')).serveUntilSignal),
+  services: traced(async () => (await import('./cli/serve/services.js')).servicesUntilSignal),
+  doctor: traced(async () => (await import('./cli/doctor/doctor.js')).doctor),
+  presign: traced(async () => (await import('./cli/presign.js')).presign),
+  addKey: traced(async () => (await import('./cli/keys/key-commands.js')).addKey),
+  listKeys: traced(async () => (await import('./cli/keys/key-commands.js')).listKeys),
+  removeKey: traced(async () => (await import('./cli/keys/key-commands.js')).removeKey),
+  listPlugins: traced(async () => (await import('./cli/plugins/plugin-list.js')).listPlugins),
+  newPlugin: traced(async () => (await import('./cli/plugins/plugin-new.js')).newPlugin),
+  checkPlugin: traced(async () => (await import('./cli/plugins/plugin-check.js')).checkPluginAt),
+  addAccount: traced(async () => (await import('./cli/account/account-commands.js')).addAccount),
+  listAccounts: traced(async () => (await import('./cli/account/account-commands.js')).listAccounts),
+  removeAccount: traced(async () => (await import('./cli/account/account-commands.js')).removeAccount),
+  rotateAccount: traced(async () => (await import('./cli/account/account-commands.js')).rotateAccount),
+  acceptState: traced(async () => (await import('./cli/state-commands.js')).acceptState),
+})
+
+// `dealgate --help | head` closes the pipe early, which is not an error.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
 })
 
 try {
@@ -32,10 +35,13 @@ try {
   process.exitCode = report(error)
 }
 
-/** With `--log-level debug` a failure is logged with its causes and stack before it becomes one line. */
-function traced<Rest extends unknown[]>(action: (config: Config, ...rest: Rest) => Promise<void>): typeof action {
+type Action<Rest extends unknown[]> = (config: Config, ...rest: Rest) => Promise<void>
+
+/** With `--log-level debug`, logs a failure with its causes and stack before it is reduced to one line. */
+function traced<Rest extends unknown[]>(load: () => Promise<Action<Rest>>): Action<Rest> {
   return async (config, ...rest) => {
     try {
+      const action = await load()
       await action(config, ...rest)
     } catch (error) {
       createLogger({ level: config.logLevel }).debug({ err: error }, 'failed')
@@ -44,9 +50,9 @@ function traced<Rest extends unknown[]>(action: (config: Config, ...rest: Rest) 
   }
 }
 
-/** Tells what went wrong in one line and gives the exit code: 1 for a failure, 2 for bad options. */
+/** Prints the failure in one line. Returns the exit code: 1 for a failure, 2 for bad options. */
 function report(error: unknown): number {
-  // Commander has printed its own message, or the help or version that was asked for.
+  // Commander has already printed its message, the help or the version.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_BAD_OPTIONS
   process.stderr.write(`dealgate: ${describeError(error)}\n`)
   return exitCodeOf(error)

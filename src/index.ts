@@ -1,12 +1,18 @@
-/** Schemas of options and documents: a plugin that takes them from here needs no zod of its own. */
+import type { Services, ServicesOptions } from './services/index.js'
+
+/** For schemas of options and documents, so that plugins need no dependency on zod. */
 export { z } from 'zod'
+export { openCredentialsFile } from './access/credentials-file.js'
 export type { Caller, Credentials, GatewayAccount, Identity, Right } from './auth/caller.js'
-export { type CredentialsFile, type CredentialsFileOptions, openCredentialsFile } from './auth/credentials-file.js'
-export type { Context } from './context.js'
-export { createProxy } from './create-proxy.js'
-export { codes, type S3Code } from './errors/codes.js'
-export { OutcomeUnknown } from './errors/outcome-unknown.js'
-export { type ErrorCode, type OwnErrorOptions, S3Error, type S3ErrorOptions } from './errors/s3-error.js'
+export type { CredentialsFile, CredentialsFileOptions } from './auth/identities/credentials-file.js'
+export { codes, type S3Code } from './common/errors/codes.js'
+export { OutcomeUnknown } from './common/errors/outcome-unknown.js'
+export { type ErrorCode, type OwnErrorOptions, S3Error, type S3ErrorOptions } from './common/errors/s3-error.js'
+export { createLogger, type Logger, redact } from './common/log.js'
+export type { AccountKeys } from './gateway/account/account-keys.js'
+export type { Gateway } from './gateway/gateway.js'
+export type { GatewayAnswer, GatewayCall } from './gateway/gateway-call.js'
+export type { Store, StoredObject, StoreEntry } from './objects/store.js'
 export {
   type Answer,
   type AnsweredCall,
@@ -15,15 +21,11 @@ export {
   type JobOrder,
   PageOf,
   type PageRequest,
-} from './extension/call.js'
-export { defineCall } from './extension/define-call.js'
-export { withRaw } from './extension/raw.js'
-export { type Job, type JobKind, type JobProgress, type Jobs, Retry, type RunningJob } from './jobs/job.js'
-export { defaultLimits, type Limits } from './limits.js'
-export { createLogger, type Logger } from './log.js'
-export type { Webhook } from './notifications/webhooks.js'
-export type { Proxy, ProxyOptions } from './proxy-options.js'
-export { defineOperation, type Operation, type Selector } from './registry/operation.js'
+} from './plugins/calls/declare/call.js'
+export { withRaw } from './plugins/calls/declare/raw.js'
+export { defineCall } from './plugins/calls/define-call.js'
+export type { ObjectEvent, ObjectEventName, Origin, PluginHooks } from './plugins/forms/hooks.js'
+export { defineOperation, type Operation, type Selector } from './plugins/forms/operation.js'
 export {
   type AnyOperation,
   definePlugin,
@@ -31,9 +33,40 @@ export {
   type PluginDefinition,
   type PluginFactory,
   type PluginHost,
-} from './registry/plugin.js'
-export { PluginError } from './registry/plugin-error.js'
-export type { StorageClass, TransitionedObject } from './registry/storage-class.js'
+  type PluginState,
+} from './plugins/forms/plugin.js'
+export { PluginError } from './plugins/forms/plugin-error.js'
+export type {
+  AdmittedWrite,
+  ClassWrite,
+  RestoreOrder,
+  RestoreOutcome,
+  StorageClass,
+  TransitionedObject,
+} from './plugins/forms/storage-class.js'
+export { type Job, type JobKind, type JobProgress, type Jobs, Retry, type RunningJob } from './plugins/jobs/job.js'
+export type { Lease, PeriodicRun, PeriodicWork } from './plugins/kit/schedule.js'
+export {
+  type ExceededCap,
+  type Expense,
+  type SpendCaps,
+  SpendLedger,
+  type SpendLedgerOptions,
+} from './plugins/kit/spend-ledger.js'
 export type { S3Request } from './request/s3-request.js'
 export { empty, noContent, type Reply, type ReplyHeaders, xml } from './response/reply.js'
-export { type Services, type ServicesOptions, startServices } from './services/index.js'
+export type { Webhook } from './s3/notifications/delivery/webhooks.js'
+export type { ArchiveAccess } from './s3/storage-class/archive.js'
+export type { Presence } from './s3/storage-class/presence.js'
+export type { Context } from './server/context.js'
+export { createProxy } from './server/create-proxy.js'
+export { defaultLimits, type Limits } from './server/limits.js'
+export type { Proxy, ProxyOptions } from './server/proxy-options.js'
+export type { Services, ServicesOptions } from './services/index.js'
+export type * from './state/records/setting-types.js'
+export type { Archive, Locks, Records } from './state/state.js'
+
+/** Starts the embedded services in this process. Loads their code only now, because plugins import this module too. */
+export async function startServices(options: ServicesOptions): Promise<Services> {
+  return (await import('./services/index.js')).startServices(options)
+}

@@ -13,84 +13,111 @@ interface Rule {
   readonly typesToo?: true
 }
 
+/** Rooms of `src/` from the bottom up: at run time a room imports from those before it alone. `services` is apart, see the rules. */
+const LAYERS = [
+  'common',
+  'request',
+  'response',
+  'auth',
+  'state',
+  'gateway',
+  'objects',
+  'plugins',
+  'access',
+  's3',
+  'server',
+  'services',
+  'cli',
+]
+
 const rules: readonly Rule[] = [
   {
-    rule: 'common/ is for everybody and knows nobody',
+    rule: 'common/ serves both halves and imports nothing of ours',
     from: /^src\/common\//,
     never: /^(src\/(?!common\/)|plugins\/)/,
     typesToo: true,
   },
   {
-    rule: 'reading, authenticating and answering a request know nothing of gateway and operations',
-    from: /^src\/(request|auth|response|errors)\//,
-    never: /^src\/(gateway|operations|store|state|services|cli)\b|^plugins\//,
+    rule: 'request, auth and response know neither gateway nor operations',
+    from: /^src\/(request|auth|response)\//,
+    never: /^src\/(gateway|s3|objects|state|services|cli)\b|^plugins\//,
   },
   {
     rule: 'the services know the proxy only over HTTP',
     from: /^src\/services\//,
-    never: /^(src\/(?!services\/|common\/|log\.ts)|plugins\/)/,
+    never: /^(src\/(?!services\/|common\/)|plugins\/)/,
     typesToo: true,
   },
   {
     rule: 'the proxy knows the services only over HTTP; the command line starts both',
-    from: /^(src\/(?!services\/|cli|config|index\.ts)|plugins\/)/,
+    from: /^(src\/(?!services\/|cli|index\.ts)|plugins\/)/,
     never: /^src\/services\//,
     typesToo: true,
   },
   {
     rule: 'nothing but the entry points needs the command line or its options',
-    from: /^src\/(?!cli|config)/,
-    never: /^src\/(cli|config)\b/,
+    from: /^src\/(?!cli)/,
+    never: /^src\/cli\b/,
     typesToo: true,
   },
   {
-    rule: 'calls to others go through gateway/, a plugin’s own client, the one for webhooks or the one for Kubo nodes',
-    from: /^(?!src\/gateway\/|src\/notifications\/webhook-client\.ts$|src\/services\/network\/kubo\/kubo-client\.ts$|plugins\/[^/]+\/[^/]+-client\.ts)/,
+    rule: 'HTTP calls go through gateway/, a plugin’s own client, the webhook client or the Kubo client',
+    from: /^(?!src\/gateway\/|src\/s3\/notifications\/delivery\/webhook-client\.ts$|src\/services\/network\/kubo\/kubo-client\.ts$|plugins\/[^/]+\/[^/]+-client\.ts)/,
     never: /^npm:undici$/,
   },
-  { rule: 'XML is read in xml.ts', from: /^(?!src\/xml\.ts)/, never: /^npm:xml2js$/ },
+  { rule: 'XML is read in common/xml', from: /^(?!src\/common\/xml\/xml\.ts)/, never: /^npm:xml2js$/ },
   {
-    rule: 'SQLite is the business of the services’ database, the Keyv adapter, and the locks on their folders',
-    from: /^(?!src\/services\/(database|folder-lock)\.ts|src\/state\/(sqlite-[a-z]+|folder-lock)\.ts)/,
+    rule: 'SQLite is used by the services’ database, the SQLite backend of the state, and the locks of folders',
+    from: /^(?!src\/services\/database\.ts|src\/state\/backends\/sqlite-[a-z]+\.ts|src\/common\/files\/lock-file\.ts)/,
     never: /^npm:@photostructure\/sqlite$/,
   },
   { rule: 'Keyv stays behind state/', from: /^(?!src\/state\/)/, never: /^npm:(keyv|@keyv\/.*)$/ },
-  { rule: 'Express is the business of serve.ts', from: /^(?!src\/serve\.ts)/, never: /^npm:express$/ },
+  { rule: 'Express is used by server/serve.ts alone', from: /^(?!src\/server\/serve\.ts)/, never: /^npm:express$/ },
   {
-    rule: 'the pass-through of the gateway’s own paths is the business of passthrough/',
-    from: /^(?!src\/passthrough\/forward\.ts)/,
+    rule: 'the gateway’s own paths are forwarded in server/passthrough alone',
+    from: /^(?!src\/server\/passthrough\/forward\.ts)/,
     never: /^npm:http-proxy-middleware$/,
   },
-  { rule: 'forms are parsed in form/', from: /^(?!src\/form\/)/, never: /^npm:busboy$/ },
-  { rule: 'commander is the business of the command line', from: /^(?!src\/cli)/, never: /^npm:commander$/ },
+  { rule: 'forms are parsed in request/form', from: /^(?!src\/request\/form\/)/, never: /^npm:busboy$/ },
+  { rule: 'commander is used by the command line alone', from: /^(?!src\/cli)/, never: /^npm:commander$/ },
   {
     rule: 'the suite for plugins is published: it needs nothing of the tests beside it',
     from: /^test\/suites\//,
     never: /^(test\/(?!suites\/)|plugins\/|examples\/|npm:(?!pino$|zod$))/,
   },
   {
-    rule: 'nothing needs the suite for plugins but the command that runs it',
-    from: /^(src\/(?!cli\/plugin-check\.ts)|plugins\/)/,
+    rule: 'only the command that runs it imports the suite for plugins',
+    from: /^(src\/(?!cli\/plugins\/plugin-check\.ts)|plugins\/)/,
     never: /^test\//,
     typesToo: true,
   },
-  { rule: 'pino is the business of log.ts', from: /^(?!src\/log\.ts|test\/)/, never: /^npm:pino$/ },
+  { rule: 'pino is used by common/log.ts alone', from: /^(?!src\/common\/log\.ts|test\/)/, never: /^npm:pino$/ },
 ]
 
 /** Longest file of the product, lines. */
 const MAX_LINES = 300
+/** Most files directly in one folder of the product. */
+const MAX_FILES = 15
+/** Most entries in `src/`. */
+const MAX_ROOMS = 15
 
-const files = new Map(
-  ['src', 'plugins', 'test/suites']
-    .filter((folder) => existsSync(folder))
-    .flatMap((folder) =>
-      readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) =>
-        posix.join(folder, name.replaceAll('\\', '/')),
-      ),
-    )
-    .filter((file) => file.endsWith('.ts'))
-    .map((file) => [file, readFileSync(file, 'utf8')]),
-)
+const files = sources('src', 'plugins', 'test/suites')
+const examples = sources('examples')
+
+/** Texts of the source files below these folders, by path. */
+function sources(...folders: readonly string[]): Map<string, string> {
+  return new Map(
+    folders
+      .filter((folder) => existsSync(folder))
+      .flatMap((folder) =>
+        readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) =>
+          posix.join(folder, name.replaceAll('\\', '/')),
+        ),
+      )
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => [file, readFileSync(file, 'utf8')]),
+  )
+}
 
 interface Import {
   readonly target: string
@@ -125,9 +152,11 @@ for (const { rule, from, never, typesToo } of rules) {
 }
 
 t.same(
-  [...files].filter(([file, text]) => file !== 'src/config.ts' && /\bprocess\.env\b/.test(text)).map(([file]) => file),
+  [...files]
+    .filter(([file, text]) => file !== 'src/cli/config/config.ts' && /\bprocess\.env\b/.test(text))
+    .map(([file]) => file),
   [],
-  'only config.ts reads the environment',
+  'only cli/config/config.ts reads the environment',
 )
 
 t.same(
@@ -135,6 +164,161 @@ t.same(
   [],
   `no file is longer than ${MAX_LINES} lines`,
 )
+
+t.test('plugins stand on the public interface alone', (t) => {
+  // A plugin that ships is written as a stranger's would be: what it needs of the server, the package exports and docs/plugins.md documents.
+  const own = (file: string) => file.split('/').slice(0, 2).join('/')
+  const broken = [...files, ...examples]
+    .filter(([file]) => /^(plugins|examples)\/[^/]+\//.test(file))
+    .flatMap(([file, text]) => importsOf(file, text).map(({ target }) => ({ file, target })))
+    .filter(({ file, target }) => !/^(node:|npm:)/.test(target) && own(target) !== own(file))
+  t.same(broken, [], 'they import relative files of their own, dealgate, node: and npm packages')
+  t.ok(
+    [...files].some(([file, text]) => file.startsWith('plugins/') && text.includes("from 'dealgate'")),
+    'and the plugins that ship are looked at',
+  )
+  t.end()
+})
+
+const product = [...files.keys()].filter((file) => !file.startsWith('test/'))
+
+t.test('rooms', (t) => {
+  const rooms = readdirSync('src')
+  t.ok(rooms.length <= MAX_ROOMS, `src has ${rooms.length} entries`)
+  t.same(rooms.filter((name) => !name.endsWith('.ts')).sort(), [...LAYERS].sort(), 'each room has its layer')
+  const sizes = new Map<string, number>()
+  for (const file of product) sizes.set(posix.dirname(file), (sizes.get(posix.dirname(file)) ?? 0) + 1)
+  t.same(
+    [...sizes].filter(([, size]) => size > MAX_FILES),
+    [],
+    `no folder holds more than ${MAX_FILES} files`,
+  )
+  t.end()
+})
+
+t.test('layers', (t) => {
+  const layerOf = (file: string) => LAYERS.indexOf(file.split('/')[1] ?? '')
+  const upwards = product
+    .filter((file) => /^src\/[^/]+\//.test(file))
+    .flatMap((file) =>
+      runTimeImports(file)
+        .filter((target) => /^src\/[^/]+\//.test(target) && layerOf(target) > layerOf(file))
+        .map((target) => `${file} imports ${target}`),
+    )
+  t.same(upwards, [], 'a room imports at run time from the layers below it alone')
+  t.end()
+})
+
+t.test('cycles', (t) => {
+  // An import joins, in the innermost folder that holds both files, the two entries that they are in: a subfolder counts as one, a file beside it as one.
+  const graphs = new Map<string, Map<string, Set<string>>>()
+  for (const file of product) {
+    for (const target of runTimeImports(file)) {
+      const [from, to] = [file.split('/'), target.split('/')]
+      let shared = 0
+      while (from[shared] === to[shared] && shared < Math.min(from.length, to.length) - 1) shared++
+      if (shared === 0) continue
+      const graph = graphs.get(from.slice(0, shared).join('/')) ?? new Map<string, Set<string>>()
+      graphs.set(from.slice(0, shared).join('/'), graph)
+      const [a = '', b = ''] = [from[shared], to[shared]]
+      if (a !== b) graph.set(a, (graph.get(a) ?? new Set()).add(b))
+    }
+  }
+  t.ok(graphs.size > 20, `${graphs.size} folders are looked at`)
+  for (const [folder, graph] of graphs) t.same(cycleIn(graph), [], `no cycle at run time in ${folder}`)
+  t.same(
+    cycleIn(
+      new Map([
+        ['a', new Set(['b'])],
+        ['b', new Set(['c'])],
+        ['c', new Set(['b'])],
+      ]),
+    ),
+    ['b', 'c'],
+  )
+  t.end()
+})
+
+t.test('CONTRIBUTING draws the tree as it is', (t) => {
+  const drawn = [...drawnFolders(readFileSync('CONTRIBUTING.md', 'utf8'))]
+  const real = [...new Set(product.map((file) => posix.dirname(file)))]
+    .flatMap((folder) => folder.split('/').map((_, n, parts) => parts.slice(0, n + 1).join('/')))
+    .filter((folder) => folder.startsWith('src/') && folder.split('/').length <= 3)
+  t.same(drawn.sort(), [...new Set(real)].sort())
+  t.end()
+})
+
+function runTimeImports(file: string): string[] {
+  return importsOf(file, files.get(file) ?? '')
+    .filter(({ target, typeOnly }) => !typeOnly && files.has(target))
+    .map(({ target }) => target)
+}
+
+/** The entries of one cycle, in their order; empty where there is none. */
+function cycleIn(graph: ReadonlyMap<string, ReadonlySet<string>>): string[] {
+  const done = new Set<string>()
+  const path: string[] = []
+  const visit = (node: string): string[] => {
+    if (path.includes(node)) return path.slice(path.indexOf(node))
+    if (done.has(node)) return []
+    path.push(node)
+    for (const next of graph.get(node) ?? []) {
+      const cycle = visit(next)
+      if (cycle.length > 0) return cycle
+    }
+    path.pop()
+    done.add(node)
+    return []
+  }
+  for (const node of graph.keys()) {
+    const cycle = visit(node)
+    if (cycle.length > 0) return cycle
+  }
+  return []
+}
+
+/** Folders of the drawing below "## The tree", two spaces of indentation a level, each a name with a slash. */
+function* drawnFolders(text: string): Generator<string> {
+  const drawing = /^## The tree\n[\s\S]*?```\n(src\/\n[\s\S]*?)```/m.exec(text)?.[1] ?? ''
+  const path: string[] = []
+  for (const [, indentation = '', name = ''] of drawing.matchAll(/^( *)([a-z0-9-]+)\/(?:\s|$)/gm)) {
+    path.length = indentation.length / 2
+    path.push(name)
+    if (path.length > 1) yield path.join('/')
+  }
+}
+
+t.test('test/support has one home for each concept', (t) => {
+  const support = sources('test/support')
+  const folders = new Map<string, number>()
+  for (const file of support.keys()) folders.set(posix.dirname(file), (folders.get(posix.dirname(file)) ?? 0) + 1)
+  t.same(
+    [...folders].filter(([, size]) => size > MAX_FILES),
+    [],
+    `no folder has more than ${MAX_FILES} files`,
+  )
+  const EXPORT = /^export (?:async )?(?:function\*?|class|const) (\w+)/gm
+  const names = [...support.values()].flatMap((text) => [...text.matchAll(EXPORT)].map(([, name]) => name))
+  t.ok(names.length > 50, `${names.length} exports are compared`)
+  t.same(
+    names.filter((name, n) => names.indexOf(name) !== n),
+    [],
+    'each exported name exists once',
+  )
+  const copy =
+    /^(?:async )?(?:function|const) (until|sign|signHead|signedRequest|startDealgate|startInProcess|runCli|keptLog|temporaryFolder|sha256|md5)\b/m
+  const copies = [...sources('test')]
+    .filter(([file, text]) => !/^test\/(support|suites)\//.test(file) && copy.test(text))
+    .map(([file, text]) => `${file} declares ${copy.exec(text)?.[1]}`)
+  t.same(copies, [], 'no test declares a second version of a helper')
+  const listed = /^test\/support\/\n([\s\S]*?)```/m.exec(readFileSync('CONTRIBUTING.md', 'utf8'))?.[1] ?? ''
+  t.same(
+    [...listed.matchAll(/^ {2}(\S+\.ts) +\S/gm)].map(([, name]) => `test/support/${name}`).sort(),
+    [...support.keys()].sort(),
+    'CONTRIBUTING has one line for each file',
+  )
+  t.end()
+})
 
 t.test('the reader of imports sees each form', (t) => {
   const text = `import a from 'a'\nimport type { B } from './b.js'\nimport {\n  c,\n} from '../c.js'\nexport * from 'd'\nimport 'e'\nconst f = await import('f')\n`

@@ -1,12 +1,13 @@
 /**
- * An S3 endpoint inside an Express app, under /storage, beside the app's own routes. Signatures hold: they cover the path as the client sent it.
+ * An S3 endpoint inside an Express app, under /storage, beside the app's own routes. Signatures stay valid because they
+ * cover the path as the client sent it.
  *
  *   node dist/examples/express-mount/main.js
  *   aws --endpoint-url http://127.0.0.1:8080/storage s3 ls
  */
 import { createServer } from 'node:http'
+import { createProxy, startServices } from 'dealgate'
 import express from 'express'
-import { createProxy, startServices } from '../../src/index.js'
 
 export interface Mounted {
   readonly url: string

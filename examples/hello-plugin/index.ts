@@ -1,24 +1,25 @@
 /**
- * A plugin with an operation of the service and one of buckets.
+ * A plugin with one call on the service and one on a bucket.
  *
  *   dealgate serve --plugin ./dist/examples/hello-plugin/index.js
  *   curl --aws-sigv4 aws:amz:us-east-1:s3 -u "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" http://127.0.0.1:9000/-/hello/v1/greeting
  */
-import { defineCall, definePlugin, S3Error, z } from '../../src/index.js'
+import { defineCall, definePlugin, S3Error, z } from 'dealgate'
 
 const source = 'docs/plugins.md#the-example'
 const result = z.object({ Text: z.string() })
 
 export default definePlugin({
   name: 'hello',
-  summary: 'Greets whoever asks, and buckets.',
-  options: z.object({ word: z.string().default('Hello').describe('What it says.') }),
+  summary: 'Greets callers and buckets.',
+  options: z.object({ word: z.string().default('Hello').describe('The greeting.') }),
   create: ({ word }) => ({
     operations: [
       defineCall({
         name: 'GetGreeting',
         source,
-        summary: 'Greets whoever asks, by the access key.',
+        summary: 'Greets the caller by its access key.',
+        access: 'signed',
         on: { method: 'GET', resource: 'service', path: '/-/hello/v1/greeting' },
         result,
         answer: async (_, { caller }) => ({ Text: `${word}, ${caller?.identity.accessKeyId}!` }),
@@ -26,7 +27,8 @@ export default definePlugin({
       defineCall({
         name: 'GetBucketGreeting',
         source,
-        summary: 'Greets a bucket that is there.',
+        summary: 'Greets an existing bucket.',
+        access: 'owner',
         on: { method: 'GET', resource: 'bucket', subresource: 'x-hello' },
         result,
         async answer({ request }, { gateway }) {

@@ -1,8 +1,8 @@
+import { type Context, S3Error } from 'dealgate'
 import { z } from 'zod'
-import type { Context } from '../../src/context.js'
-import { S3Error } from '../../src/errors/s3-error.js'
-import { parseAmount } from './amounts.js'
-import { statedTerms } from './terms.js'
+import { STATED_AMOUNT } from './documents/members.js'
+import { parseAmount } from './terms/amounts.js'
+import { inOwnTypes, statedTerms } from './terms/terms.js'
 
 /** Classes whose objects are kept by deals. */
 export const ARCHIVE_CLASSES = ['GLACIER', 'GLACIER_IR'] as const
@@ -14,8 +14,9 @@ export const amountText = z
     (text) => parseAmount(text) !== undefined,
     'must be a decimal number of fil, with at most 18 digits after the point',
   )
+  .meta({ pattern: STATED_AMOUNT })
 
-/** What `?x-deal-config=` sets for a bucket. */
+/** The document of `?x-deal-config=`, the deal configuration of a bucket. */
 export const dealConfiguration = z.strictObject({
   Terms: z
     .array(
@@ -41,7 +42,7 @@ export const dealConfiguration = z.strictObject({
     )
     .max(20)
     .optional()
-    .describe('What further words of the option storageClassMap mean in this bucket.'),
+    .describe('Storage classes that further words of the option storageClassMap stand for in this bucket.'),
   RenewBeforeDays: z
     .number()
     .int()
@@ -49,27 +50,27 @@ export const dealConfiguration = z.strictObject({
     .max(3650)
     .optional()
     .describe(
-      'Make a deal on the same terms again when the last one that holds an object ends within so many days, but not before half of its life is over.',
+      'Renew the last deal that holds an object, on the same terms, when it ends within so many days, but not before half of its life is over.',
     ),
-  MaxSpendPerDay: amountText.optional().describe('Fil that deals of this bucket may cost per day, UTC.'),
+  MaxSpendPerDay: amountText
+    .optional()
+    .describe('Decimal, as text: fil that deals of this bucket may cost per day, UTC.'),
   ReadThrough: z
     .boolean()
     .optional()
-    .describe(
-      'A GET of an object whose bytes are only in deals, which is refused, begins to bring them back for a day.',
-    ),
+    .describe('A GET of an object whose bytes are only in deals, which is refused, starts their restore for a day.'),
 })
 
 /** Plain JSON. */
 export type DealConfiguration = z.output<typeof dealConfiguration>
 
-declare module '../../src/state/bucket-settings.js' {
+declare module 'dealgate' {
   interface SettingTypes {
     deal: DealConfiguration
   }
 }
 
-/** As it is in force for a bucket. Throws S3Error ServiceUnavailable. */
+/** The configuration in force for a bucket. Throws S3Error ServiceUnavailable. */
 export function configurationOf(
   { settings }: Pick<Context, 'settings'>,
   bucket: string,
@@ -77,7 +78,15 @@ export function configurationOf(
   return settings.get(bucket, 'deal')
 }
 
-/** The class that a client means by `word`: what the bucket says of it goes before what the options say. Undefined for a word that is nobody's. */
+/** The configuration with each value in its own type, as answers and records hold it: see `inOwnTypes`. */
+export function configurationInOwnTypes(configuration: DealConfiguration): DealConfiguration {
+  return { ...configuration, ...(configuration.Terms && { Terms: configuration.Terms.map(inOwnTypes) }) }
+}
+
+/**
+ * The class that a word of a client stands for. The map of the bucket precedes that of the options. Undefined for an
+ * unknown word.
+ */
 export function classOf(
   word: string,
   configuration: DealConfiguration | undefined,
@@ -88,22 +97,31 @@ export function classOf(
   return ARCHIVE_CLASSES.find((name) => name === word) ?? (Object.hasOwn(map, word) ? map[word] : undefined)
 }
 
-/** Throws InvalidArgument for what the schema cannot see. */
+/** Checks what the schema cannot express. Throws InvalidArgument. */
 export function checkConfiguration(
   configuration: DealConfiguration,
   map: Readonly<Record<string, ArchiveClass>>,
 ): void {
   const classes = (configuration.Terms ?? []).map((terms) => terms.StorageClass)
-  if (new Set(classes).size < classes.length)
-    throw invalid('Terms', 'There are two entries of Terms for the same class.')
+  if (new Set(classes).size < classes.length) throw invalid('Terms', 'Terms has two entries for the same class.')
   const words = (configuration.StorageClassMap ?? []).map(({ Word }) => Word)
   if (new Set(words).size < words.length) throw invalid('StorageClassMap', 'A word is mapped twice.')
   const unknown = words.find((word) => !Object.hasOwn(map, word) && !ARCHIVE_CLASSES.some((name) => name === word))
   if (unknown !== undefined)
     throw invalid(
       'StorageClassMap',
-      `${unknown} is no storage class here: add it to the option storageClassMap of the plugin.`,
+      `${unknown} is not a storage class here: add it to the option storageClassMap of the plugin.`,
     )
+}
+
+/** True when the wanted configuration orders renewals, changes the terms of deals or raises the daily cap. */
+export function ordersMore(before: DealConfiguration | undefined, wanted: DealConfiguration): boolean {
+  const [cap, wantedCap] = [before?.MaxSpendPerDay, wanted.MaxSpendPerDay].map((text) => parseAmount(text ?? ''))
+  return (
+    wanted.RenewBeforeDays !== undefined ||
+    JSON.stringify((before?.Terms ?? []).map(inOwnTypes)) !== JSON.stringify((wanted.Terms ?? []).map(inOwnTypes)) ||
+    (cap !== undefined && (wantedCap === undefined || wantedCap > cap))
+  )
 }
 
 function invalid(name: string, message: string): S3Error {

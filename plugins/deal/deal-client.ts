@@ -1,9 +1,13 @@
+import {
+  type Gateway,
+  type GatewayAnswer,
+  type GatewayCall,
+  type Logger,
+  OutcomeUnknown,
+  redact,
+  S3Error,
+} from 'dealgate'
 import type { z } from 'zod'
-import { OutcomeUnknown } from '../../src/errors/outcome-unknown.js'
-import { S3Error } from '../../src/errors/s3-error.js'
-import { translate } from '../../src/gateway/errors.js'
-import type { Gateway, GatewayAnswer, GatewayCall } from '../../src/gateway/gateway.js'
-import { type Logger, redact } from '../../src/log.js'
 import {
   dealState,
   envelope,
@@ -17,9 +21,9 @@ import {
   progress,
   providers,
 } from './deal-wire.js'
-import type { DealTerms } from './terms.js'
+import type { DealTerms } from './terms/terms.js'
 
-/** What a deal is about: an object, or without key a bucket. */
+/** Subject of a deal: an object, or without key a bucket. */
 export interface DealSubject {
   readonly bucket: string
   readonly key?: string
@@ -27,7 +31,7 @@ export interface DealSubject {
 
 export interface DealOrder extends DealSubject {
   readonly terms: DealTerms
-  /** For gateways with `dealTokens`: the same again answers the deal that was made first. */
+  /** For gateways with `dealTokens`: a repeated request with the same token returns the deal of the first. */
   readonly token?: string
   readonly timeoutMs: number
   readonly signal?: AbortSignal
@@ -36,16 +40,19 @@ export interface DealOrder extends DealSubject {
 export type HistoryEntry = z.output<typeof historyEntry>
 
 export interface History {
-  /** Oldest first; undefined when the gateway does not say, as public ones for what never had a deal. */
+  /** Oldest first; undefined when the gateway gives no list, as public ones do for a subject without deals. */
   readonly entries: readonly HistoryEntry[] | undefined
-  /** All that the gateway has said. */
+  /** The gateway's answer. */
   readonly raw: unknown
 }
 
-/** Of the text that a gateway answers, at most so much goes into a message. */
+/** Longest part of the gateway's text that a message quotes, characters. */
 const QUOTED = 500
 
-/** The gateway's deal endpoints. Reads throw UpstreamBadResponse for answers that make no sense, and what Gateway.call throws. */
+/**
+ * The gateway's deal endpoints. Reads throw UpstreamBadResponse for answers that they cannot parse, and what
+ * Gateway.call throws.
+ */
 export class DealClient {
   readonly #gateway: Gateway
   readonly #log: Logger
@@ -56,7 +63,8 @@ export class DealClient {
   }
 
   /**
-   * Has a deal made. Resolves when it was. Throws S3Error (DealRejected and others) when it surely was not, OutcomeUnknown when nobody can tell.
+   * Makes a deal and resolves with it. Throws S3Error (DealRejected and others) when the gateway itself refused or was
+   * not reached, so that certainly no deal was made, and OutcomeUnknown for every other answer.
    */
   async makeDeal(order: DealOrder): Promise<GatewayDeal> {
     const { bucket, key, terms, token, timeoutMs, signal } = order
@@ -71,10 +79,10 @@ export class DealClient {
       timeoutMs,
       signal,
     })
-    return this.#madeDeal(answer, order)
+    return madeDeal(answer)
   }
 
-  /** The deals that were made about the subject. */
+  /** The deals of the subject. */
   async history({ bucket, key }: DealSubject): Promise<History> {
     const answer = await this.#gateway.call({
       method: 'GET',
@@ -82,17 +90,18 @@ export class DealClient {
       bucket,
       key,
       keyInOneSegment: true,
-      // Gateways that would bring back an object which they hold no copy of only tell its deals then.
+      // Some gateways restore an object without a local copy on this call; with this header they only list its deals.
       headers: { 'history-only': 'true' },
       access: 'read',
     })
-    // A miss in its store of records, which it cannot tell from a failure: filswan/fs3 cmd/web-handlers.go.
-    if (answer.status === 500) return { entries: undefined, raw: answer.json ?? answer.text }
-    const data = this.#data(answer, history, { bucket, key })
-    return { entries: (data?.deals ?? []).filter((entry) => isOf(entry, bucket, key)), raw: answer.json }
+    if (isMiss(answer)) return { entries: undefined, raw: answer.json ?? answer.text }
+    const data = this.#data(answer, history)
+    // An answer without a history must not be taken for an empty history.
+    if (!data) throw this.#nonsense(answer)
+    return { entries: (data.deals ?? []).filter((entry) => isOf(entry, bucket, key)), raw: answer.json }
   }
 
-  /** Undefined when no deal was asked for with this token, as far as one is under way or made. */
+  /** Progress of the deal that was requested with this token; undefined when the gateway knows none. */
   async progress(token: string, signal?: AbortSignal): Promise<GatewayProgress | undefined> {
     const answer = await this.#gateway.call({
       method: 'GET',
@@ -101,53 +110,29 @@ export class DealClient {
       access: 'read',
       signal,
     })
-    return answer.status === 404 ? undefined : this.#data(answer, progress, {})
+    if (isUnknownToGateway(answer)) return undefined
+    const told = this.#data(answer, progress)
+    if (!told) throw this.#nonsense(answer)
+    return told
   }
 
-  /** Undefined for a deal that the gateway does not know. */
+  /** State of a deal; undefined for a deal that the gateway does not know. */
   async state(dealCid: string): Promise<GatewayDealState | undefined> {
     const answer = await this.#gateway.call({ method: 'GET', endpoint: 'dealstatus', id: dealCid, access: 'read' })
-    return answer.status === 404 ? undefined : this.#data(answer, dealState, {})
+    return isUnknownToGateway(answer) ? undefined : this.#data(answer, dealState)
   }
 
-  /** Throws NotImplemented when the gateway does not know the call. */
+  /** Lists the storage providers. Throws NotImplemented when the gateway does not know the call. */
   async providers(): Promise<readonly GatewayProvider[]> {
     const answer = await this.#gateway.call({ method: 'GET', endpoint: 'providers', access: 'read' })
-    return this.#data(answer, providers, {})?.providers ?? []
+    return this.#data(answer, providers)?.providers ?? []
   }
 
-  #madeDeal(answer: GatewayAnswer, { bucket, key }: DealSubject): GatewayDeal {
-    const said = envelope.safeParse(answer.json).data
-    if (answer.status === 200 && said) {
-      if (!isSuccess(said.status)) throw rejected(said.message || said.status, said.status)
-      const deal = gatewayDeal.safeParse(said.data).data
-      if (deal?.dealCid) return deal
-      throw new OutcomeUnknown('The object gateway says that it made the deal, but not which.')
-    }
-    if (isPage(answer)) throw makesNoDeals()
-    // Of a body that it could not read it says so in plain text, with 200.
-    if (answer.status === 200 && /^bad request\b/i.test(answer.text)) throw rejected(quote(answer.text), 'fail')
-    if (answer.status === 501) throw makesNoDeals()
-    if (answer.status >= 400 && answer.status < 500)
-      throw translate(
-        { kind: 'http', status: answer.status, text: answer.text, headerCode: undefined },
-        { bucket, key },
-        this.#log,
-      )
-    // A proxy on the way that lost patience answers so too: the gateway may be at it, or done.
-    throw new OutcomeUnknown(`The object gateway answered ${answer.status} to the deal: ${quote(answer.text)}`)
-  }
-
-  /** What is wrapped in the answer to a read. */
-  #data<T>(answer: GatewayAnswer, schema: z.ZodType<T>, { bucket, key }: Partial<DealSubject>): T | undefined {
+  /** The data in the envelope of the answer to a read. */
+  #data<T>(answer: GatewayAnswer, schema: z.ZodType<T>): T | undefined {
     if (isPage(answer) || answer.status === 501) throw unknownCall()
     if (answer.status >= 500) throw new S3Error('UpstreamUnavailable', { headers: { 'retry-after': '2' } })
-    if (answer.status >= 400)
-      throw translate(
-        { kind: 'http', status: answer.status, text: answer.text, headerCode: undefined },
-        { bucket, key },
-        this.#log,
-      )
+    if (answer.status >= 400) throw answer.toError()
     const said = envelope.safeParse(answer.json).data
     if (!said) throw this.#nonsense(answer)
     if (!isSuccess(said.status)) throw badResponse(`The object gateway answered: ${quote(said.message || said.status)}`)
@@ -162,11 +147,34 @@ export class DealClient {
       { upstream: { status: answer.status, text: quote(answer.text) } },
       'unknown answer of the object gateway',
     )
-    return badResponse('The object gateway gave an answer that cannot be understood. It is in the log.')
+    return badResponse('The object gateway gave an unexpected answer. It is in the log.')
   }
 }
 
-/** All members are strings. Both spellings: the description of the interface has one of them for buckets and the other for objects, and gateways read either. */
+/** The deal in the gateway's answer. Throws as DealClient.makeDeal does. */
+function madeDeal(answer: GatewayAnswer): GatewayDeal {
+  const { status, text } = answer
+  const said = envelope.safeParse(answer.json).data
+  if (status === 200 && said && isSuccess(said.status)) {
+    const deal = gatewayDeal.safeParse(said.data).data
+    if (deal?.dealCid) return deal
+    throw new OutcomeUnknown('The object gateway reported a deal but did not name it.')
+  }
+  // The gateway reports a body that it cannot read in plain text, with status 200.
+  if (status === 200 && /^bad request: \S/.test(text)) throw rejected(quote(text), 'fail')
+  const { refusal } = answer
+  // 409: the gateway knows a deal with this token.
+  if (refusal === undefined || status === 409)
+    throw new OutcomeUnknown(`The outcome of the deal is unknown after the answer ${status}: ${quote(text)}`)
+  if (status === 200) throw rejected(refusal, 'fail')
+  const known = answer.toError()
+  throw known.status < 500 ? known : rejected(refusal, 'fail')
+}
+
+/**
+ * All members are strings. FastRetrieval is sent in two spellings: the interface specifies one of them for buckets and
+ * the other for objects, and gateways read either.
+ */
 function bodyOf(terms: DealTerms): GatewayCall['body'] {
   return {
     MinerId: terms.minerId,
@@ -182,14 +190,27 @@ function isSuccess(status: string): boolean {
   return status.toLowerCase() === 'success'
 }
 
-/** The page of a console stands for an address that the gateway does not know. */
+/**
+ * True for a miss in the gateway's store of deals, which it cannot tell from a failure (filswan/fs3
+ * cmd/web-handlers.go). A 500 with another text comes from a proxy in between.
+ */
+function isMiss({ status, failure, text }: GatewayAnswer): boolean {
+  return status === 500 && /^We encountered an internal error\b/.test(failure ?? text)
+}
+
+/** True when the gateway itself says that there is no such deal. */
+function isUnknownToGateway({ status, failure }: GatewayAnswer): boolean {
+  return status === 404 && failure !== undefined
+}
+
+/** True for the page of a console, which a gateway returns for an address that it does not know. */
 function isPage({ status, json, text }: GatewayAnswer): boolean {
   return json === undefined && ((status === 200 && /^\s*<(!doctype|html)/i.test(text)) || status === 405)
 }
 
 /**
- * Public gateways keep histories under `<bucket>_<key>`, where `a_b` with `c` is the same as `a` with `b_c` (filswan/fs3 cmd/web-handlers.go): entries whose file is
- * that of such another pair are not ours.
+ * Public gateways keep histories under `<bucket>_<key>`, where `a_b` with `c` is the same as `a` with `b_c`
+ * (filswan/fs3 cmd/web-handlers.go): entries whose file belongs to another such pair are left out.
  */
 function isOf({ data }: HistoryEntry, bucket: string, key: string | undefined): boolean {
   const file = data?.filename ?? ''
@@ -200,7 +221,7 @@ function isOf({ data }: HistoryEntry, bucket: string, key: string | undefined): 
   return true
 }
 
-/** The gateway's own words are for the client: they say why. */
+/** The client gets the gateway's own text, because it gives the reason. */
 function rejected(message: string, status: string): S3Error {
   const fields = { Service: 'gateway', UpstreamStatus: status }
   if (/wallet address/i.test(message))
@@ -210,10 +231,6 @@ function rejected(message: string, status: string): S3Error {
 
 function unknownCall(): S3Error {
   return new S3Error('NotImplemented', { message: 'The object gateway does not know this call.' })
-}
-
-function makesNoDeals(): S3Error {
-  return new S3Error('NotImplemented', { message: 'The object gateway does not know this call: it makes no deals.' })
 }
 
 function badResponse(message: string): S3Error {

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 
-/** What the gateway's deal endpoints answer, read leniently: public deployments leave members out or empty. */
+/** Answers of the gateway's deal endpoints, parsed leniently: public deployments omit members or leave them empty. */
 
 const text = z
   .union([z.string(), z.number(), z.boolean()])
   .nullish()
   .transform((value) => String(value ?? ''))
 
-/** A deal as the gateway tells it; members it does not tell are ''. */
+/** A deal as the gateway reports it; missing members are ''. */
 export const gatewayDeal = z.object({
   filename: text,
   walletAddress: text,
@@ -18,17 +18,18 @@ export const gatewayDeal = z.object({
   price: text,
   duration: text,
   dealCid: text,
-  /** Digits: time since 1970; the unit is told by their number. */
+  /** Time since 1970 in digits; their number implies the unit. */
   timeStamp: text,
 })
 export type GatewayDeal = z.output<typeof gatewayDeal>
 
-/** What every answer of these endpoints is wrapped in. */
+/** Envelope of every answer of these endpoints. */
 export const envelope = z.object({ status: text, message: text, data: z.unknown() })
 
 export const historyEntry = z.object({ status: text, message: text, data: gatewayDeal.nullish().catch(undefined) })
 
-export const history = z.object({ deals: z.array(historyEntry).nullish() })
+/** `null` when there are none, as Go encodes an empty slice. */
+export const history = z.object({ deals: z.array(historyEntry).nullable() })
 
 const count = z.coerce.number().nonnegative().catch(0)
 
@@ -50,12 +51,12 @@ export const dealState = z.object({
   /** Bytes. */
   pieceSize: count,
   minerId: text,
-  /** One of the words of go-fil-markets, such as `StorageDealActive`. */
+  /** State name of go-fil-markets, such as `StorageDealActive`. */
   state: z.string().min(1),
   message: text,
   startEpoch: epochs.optional().catch(undefined),
   endEpoch: epochs.optional().catch(undefined),
-  /** The epoch now. */
+  /** The present epoch. */
   epoch: epochs.optional().catch(undefined),
   epochSeconds: z.coerce.number().positive().optional().catch(undefined),
 })
@@ -70,7 +71,8 @@ const gatewayProvider = z.object({
   min_piece_size: text,
   max_piece_size: text,
   offline_deal_available: z.boolean().catch(false),
-  score: z.coerce.number().catch(0),
+  /** An integer; some deployments send other values. */
+  score: z.coerce.number().transform(Math.round).pipe(z.int()).catch(0),
   status: text,
   contact_info: text,
   update_time_str: text,

@@ -1,15 +1,18 @@
-import { definePlugin } from '../../src/registry/plugin.js'
+import { definePlugin } from 'dealgate'
 import { archiveClasses } from './archive/classes.js'
 import { Keeper } from './archive/keeper.js'
 import { restores } from './archive/restore-job.js'
 import { Follower } from './follow/follower.js'
+import { verifications } from './follow/verify.js'
 import { bucketDeals, objectDeals } from './jobs/kinds.js'
 import { bucketRetrievals } from './jobs/retrieve-bucket.js'
 import { dealOperations } from './operations/index.js'
 import { dealOptions } from './options.js'
 import { DealParts } from './parts.js'
+import { OBJECT_DEAL } from './records/inputs.js'
+import { TERMS_METADATA } from './terms/metadata-terms.js'
 
-/** What GET and HEAD tell of an object that deals are about; a client that sends these does not store them. */
+/** Metadata that GET and HEAD report of an object with deals; a client that sends it does not store it. */
 export const outputMetadata = [
   'cid',
   'deal-cid',
@@ -24,28 +27,24 @@ export default definePlugin({
   name: 'deal',
   summary: 'Deals with a decentralized storage network: backup of buckets and objects, and their retrieval.',
   options: dealOptions,
-  create(options) {
-    const parts = new DealParts(options)
-    let follower: Follower | undefined
-    let keeper: Keeper | undefined
+  create(options, host) {
+    const parts = new DealParts(options, host)
     return {
       operations: dealOperations(parts),
       storageClasses: archiveClasses(parts),
-      jobs: [objectDeals(parts), bucketDeals(parts), restores(parts), bucketRetrievals(parts)],
+      jobs: [objectDeals(parts), bucketDeals(parts), restores(parts), bucketRetrievals(parts), verifications(parts)],
       hooks: {
-        objectDeleted: (event) => parts.copies.forget(event),
+        objectStored: (event) => parts.waits.changed(event),
+        async objectDeleted(event) {
+          await parts.waits.changed(event)
+          await parts.copies.forget(event)
+        },
       },
       outputMetadata,
-      async start(host) {
-        parts.start(host)
-        follower = new Follower(parts)
-        follower.start()
-        keeper = new Keeper(parts)
-        keeper.start()
-      },
-      async stop() {
-        await follower?.stop()
-        await keeper?.stop()
+      metadataActions: { [TERMS_METADATA]: OBJECT_DEAL },
+      async start() {
+        host.schedule(new Follower(parts).work)
+        host.schedule(new Keeper(parts).work)
       },
     }
   },

@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { ARCHIVE_CLASSES, amountText } from './configuration.js'
-import { violationsOf } from './terms.js'
+import { ARCHIVE_CLASSES } from './configuration.js'
+import { parseAmount } from './terms/amounts.js'
+import { violationsOf } from './terms/terms.js'
 
 const seconds = (min: number, max: number, fallback: number) => z.number().min(min).max(max).default(fallback)
 
@@ -14,31 +15,43 @@ export const dealOptions = z.strictObject({
       duration: z.number().int().optional().describe('Epochs.'),
       verifiedDeal: z.boolean().optional().describe('Spend DataCap of the wallet. Default false.'),
       fastRetrieval: z.boolean().optional().describe('Ask for an unsealed copy. Default true.'),
+      confirmPrice: z.boolean().optional().describe('Pay this price though it is far above what the provider asks.'),
     })
     .superRefine((terms, check) => {
       for (const message of violationsOf(statedOf(terms))) check.addIssue({ code: 'custom', message })
     })
     .optional()
     .describe(
-      'Terms of deals for which neither request, nor object, nor bucket states any: minerId, price, duration, verifiedDeal, fastRetrieval.',
+      'Terms of deals for which neither request, nor object, nor bucket states any: minerId, price, duration, verifiedDeal, fastRetrieval, confirmPrice.',
     ),
-  maxSpendPerDay: amountText.optional().describe('Fil that all deals together may cost per day, UTC. Default: no cap.'),
+  maxSpendPerDay: z
+    .string()
+    .refine(
+      (text) => text === 'none' || parseAmount(text) !== undefined,
+      'must be a decimal number of fil, with at most 18 digits after the point, or none',
+    )
+    .default('10')
+    .describe('Fil that all deals together may cost per day, UTC; `none` for no cap.'),
+  maxTimesAsk: z
+    .union([z.number().int().min(1).max(1_000_000), z.literal('none')])
+    .default(10)
+    .describe(
+      'A deal whose price is more than so many times what its provider asks is refused unless the price is confirmed; `none` for no such limit.',
+    ),
   dealTimeoutSeconds: seconds(1, 7 * DAY, 6 * 3600).describe(
     'How long the gateway may take to make a deal: it packs and sends everything before it answers.',
   ),
-  statusIntervalSeconds: seconds(1, DAY, 300).describe(
-    'How often the gateway is asked what has become of deals that are under way.',
-  ),
+  statusIntervalSeconds: seconds(1, DAY, 300).describe('How often the state of open deals is queried.'),
   rescueBeforeDays: z
     .number()
     .min(0)
     .max(3650)
     .default(7)
     .describe(
-      'An object whose bytes are only in deals is brought back for good when the last of these ends within so many days, or within a tenth of its time.',
+      'An object whose bytes are only in deals is restored permanently when the last of these ends within so many days, or within a tenth of its life.',
     ),
   reconcileAfterSeconds: seconds(1, 30 * DAY, DAY).describe(
-    'When the answer to a deal was lost and the gateway knows no client tokens: after so long without the deal in its history, the deal is taken not to have been made.',
+    'For gateways without client tokens: a deal whose answer was lost counts as not made once the history has lacked it for so long.',
   ),
   epochSeconds: z
     .number()
@@ -46,7 +59,7 @@ export const dealOptions = z.strictObject({
     .max(86_400)
     .optional()
     .describe(
-      'Length of an epoch of the network, for the expiry of deals where the gateway does not tell it. Default: then their expiry is not told.',
+      'Length of an epoch of the network, seconds, for the expiry of deals if the gateway does not report it. Default: their expiry is not reported.',
     ),
   storageClassMap: z
     .record(z.string().regex(/^[A-Z][A-Z0-9_]{0,39}$/), z.enum(ARCHIVE_CLASSES))
@@ -56,22 +69,22 @@ export const dealOptions = z.strictObject({
     .enum(['off', 'verified'])
     .default('off')
     .describe(
-      'Whether the gateway may give up its copy of an object in class GLACIER: never, or once a test retrieval of that object returned identical bytes.',
+      'Whether the gateway may evict its copy of an object in class GLACIER: never, or once a test retrieval of that object returned identical bytes.',
     ),
   evictionIntervalSeconds: seconds(1, DAY, 300).describe(
-    'How often to look whether copies may be given up, or the time of restored ones is over.',
+    'How often to check for copies that may be evicted and for restored copies that have expired.',
   ),
   maxTransitionsPerDay: z
     .number()
     .int()
     .min(1)
     .default(10_000)
-    .describe('Objects of which lifecycle rules may have deals made per day, UTC.'),
+    .describe('Most objects for which lifecycle rules may start deals per day, UTC.'),
 })
 
 export type DealOptions = z.output<typeof dealOptions>
 
-/** The terms of the options, as other places state them. */
+/** The terms of the options in the form of stated terms. */
 export function statedOf(terms: DealOptions['terms']) {
   return {
     MinerId: terms?.minerId,
@@ -79,5 +92,6 @@ export function statedOf(terms: DealOptions['terms']) {
     DurationEpochs: terms?.duration,
     VerifiedDeal: terms?.verifiedDeal,
     FastRetrieval: terms?.fastRetrieval,
+    ConfirmPrice: terms?.confirmPrice,
   }
 }

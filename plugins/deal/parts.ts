@@ -1,80 +1,80 @@
-import type { Context } from '../../src/context.js'
-import type { Jobs } from '../../src/jobs/job.js'
-import type { PluginHost } from '../../src/registry/plugin.js'
-import { parseAmount } from './amounts.js'
+import type { Context, Jobs, PluginHost, SpendCaps, StoredObject } from 'dealgate'
 import { LocalCopies } from './archive/local-copies.js'
 import { configurationOf } from './configuration.js'
+import { BudgetWaits } from './jobs/budget-waits.js'
 import { type DealOptions, statedOf } from './options.js'
 import { Attempts } from './records/attempts.js'
 import { DealRecords } from './records/deal-records.js'
-import { resolveTerms, statedBy, type TermSources } from './resolve-terms.js'
-import { type Caps, Spending } from './spending.js'
-import type { DealTerms, StatedTerms } from './terms.js'
+import { Spending } from './spending.js'
+import { payingAccount } from './subject.js'
+import { parseAmount } from './terms/amounts.js'
+import { TERMS_METADATA } from './terms/metadata-terms.js'
+import { resolveTerms, type StatedTogether, statedBy, type TermSources } from './terms/resolve-terms.js'
+import type { DealTerms } from './terms/terms.js'
 
-type Stated = Pick<TermSources, 'request' | 'metadata' | 'storageClass'>
+interface Stated extends Pick<TermSources, 'request' | 'storageClass'> {
+  /** The object of the deal, or the object that is about to be stored. */
+  readonly object?: Pick<StoredObject, 'metadata' | 'authorized'> | undefined
+}
 
-/** What the operations, jobs and storage classes of this plugin have in common. Everything but the options is there once the plugin was started. */
+/** The caller pays, or the server's own account when there is no caller. */
+type Payer = Pick<Context, 'settings' | 'caller'>
+
+export interface AgreedTerms {
+  readonly terms: DealTerms
+  /** Absent when the price must be near what the provider asks. */
+  readonly priceConfirmed?: true
+}
+
+/** Shared by the operations, jobs and storage classes of this plugin. */
 export class DealParts {
   readonly options: DealOptions
-  #host: PluginHost | undefined
-  #spending: Spending | undefined
-  #deals: DealRecords | undefined
-  #attempts: Attempts | undefined
-  #copies: LocalCopies | undefined
+  readonly host: PluginHost
+  readonly spending: Spending
+  readonly deals: DealRecords
+  readonly attempts: Attempts
+  readonly copies: LocalCopies
+  readonly waits: BudgetWaits
 
-  constructor(options: DealOptions) {
+  /** @param host need not have started yet */
+  constructor(options: DealOptions, host: PluginHost) {
     this.options = options
-  }
-
-  start(host: PluginHost): void {
-    this.#host = host
-    this.#spending = new Spending(host.state, host.now)
-    this.#deals = new DealRecords(host.state)
-    this.#attempts = new Attempts(host.state)
-    this.#copies = new LocalCopies(host.state)
-  }
-
-  get host(): PluginHost {
-    return started(this.#host)
-  }
-
-  get spending(): Spending {
-    return started(this.#spending)
-  }
-
-  get deals(): DealRecords {
-    return started(this.#deals)
-  }
-
-  get attempts(): Attempts {
-    return started(this.#attempts)
-  }
-
-  get copies(): LocalCopies {
-    return started(this.#copies)
+    this.host = host
+    this.spending = new Spending(host.state, host.now)
+    this.deals = new DealRecords(host.state)
+    this.attempts = new Attempts(host.state)
+    this.copies = new LocalCopies(host.state)
+    this.waits = new BudgetWaits(host)
   }
 
   get jobs(): Jobs {
     return this.host.own.jobs
   }
 
-  /** Terms for a deal in this bucket. Throws DealTermsRequired, DealTermsInvalid. */
-  async termsFor(context: Pick<Context, 'settings'>, bucket: string, stated: Stated): Promise<DealTerms> {
-    return resolveTerms(await this.#sources(context, bucket, stated))
+  /** Resolves the terms for a deal in this bucket. Throws DealTermsRequired, DealTermsInvalid. */
+  async termsFor(context: Payer, bucket: string, stated: Stated): Promise<AgreedTerms> {
+    const sources = await this.#sources(context, bucket, stated)
+    return { terms: resolveTerms(sources), ...(statedBy(sources).priceConfirmed && { priceConfirmed: true }) }
   }
 
-  /** The same, unread and as far as they are stated. Throws DealTermsInvalid. */
-  async statedFor(context: Pick<Context, 'settings'>, bucket: string, stated: Stated): Promise<StatedTerms> {
+  /** The terms as far as they are stated, not parsed. Throws DealTermsInvalid. */
+  async statedFor(context: Payer, bucket: string, stated: Stated): Promise<StatedTogether> {
     return statedBy(await this.#sources(context, bucket, stated))
   }
 
-  async #sources(context: Pick<Context, 'settings'>, bucket: string, stated: Stated): Promise<TermSources> {
+  async #sources(context: Payer, bucket: string, { object, ...stated }: Stated): Promise<TermSources> {
     const configuration = await configurationOf(context, bucket)
-    return { ...stated, configuration, defaults: statedOf(this.options.terms) }
+    return {
+      ...stated,
+      metadata: object?.metadata,
+      metadataAuthorized: object?.authorized?.[TERMS_METADATA]?.account === payingAccount(context.caller),
+      configuration,
+      defaults: statedOf(this.options.terms),
+    }
   }
 
-  /** What deals may cost per day, those of this bucket and all together. */
-  async capsFor(context: Pick<Context, 'settings'>, bucket: string): Promise<Caps> {
+  /** Daily spending caps: of all deals, and of deals of this bucket. */
+  async capsFor(context: Pick<Context, 'settings'>, bucket: string): Promise<SpendCaps> {
     const configuration = await configurationOf(context, bucket)
     return { all: amount(this.options.maxSpendPerDay), bucket: amount(configuration?.MaxSpendPerDay) }
   }
@@ -82,9 +82,4 @@ export class DealParts {
 
 function amount(text: string | undefined): bigint | undefined {
   return text === undefined ? undefined : parseAmount(text)
-}
-
-function started<T>(value: T | undefined): T {
-  if (value === undefined) throw new Error('the plugin deal has not been started')
-  return value
 }

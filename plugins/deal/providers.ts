@@ -1,19 +1,23 @@
 import { z } from 'zod'
-import { parseAmount } from './amounts.js'
-import { timeOf } from './deal-document.js'
 import type { GatewayProvider } from './deal-wire.js'
-import { readSize } from './quote/piece-size.js'
+import { timeOf } from './documents/deal-document.js'
+import { toldAmount } from './documents/members.js'
+import { readSize } from './piece-size.js'
+import { parseAmount } from './terms/amounts.js'
 
-/** A storage provider as the answers of this plugin show it. */
+/** Free text of the provider. */
+export const pieceLimit = z.string().describe('With its unit, as the provider words it: `32GiB`.')
+
+/** A storage provider, as all answers of this plugin show it. */
 export const providerDocument = z.object({
   MinerId: z.string(),
   Location: z.string(),
-  Price: z.string().describe('Decimal: fil per GiB and epoch.'),
-  VerifiedPrice: z.string().describe('The same for verified deals.'),
-  MinPieceSize: z.string(),
-  MaxPieceSize: z.string(),
+  Price: toldAmount.describe('Decimal, as text: fil per GiB and epoch.'),
+  VerifiedPrice: toldAmount.describe('The same for verified deals.'),
+  MinPieceSize: pieceLimit,
+  MaxPieceSize: pieceLimit,
   OfflineDealAvailable: z.boolean(),
-  Score: z.number(),
+  Score: z.number().int(),
   Status: z.string(),
   ContactInfo: z.string(),
   UpdateTime: z.string().describe('When this was told, as the gateway wrote it.'),
@@ -39,12 +43,15 @@ export function providerOf(provider: GatewayProvider): ProviderDocument {
   }
 }
 
-/** Attofil per GiB and epoch; undefined when the provider tells no price. */
+/** Attofil per GiB and epoch; undefined when the provider gives no price. */
 export function askOf(provider: GatewayProvider, verified: boolean): bigint | undefined {
   return parseAmount(verified ? provider.verified_price : provider.price)
 }
 
-/** Why the provider takes no piece of this size, bytes, in a sentence; undefined when it does, as far as it tells. */
+/**
+ * The reason why the provider does not take a piece of this size (bytes), in a sentence; undefined when it does, as far
+ * as is known.
+ */
 export function whyUnfit(provider: GatewayProvider, pieceSize: number): string | undefined {
   const { miner_id: id, status } = provider
   if (status !== '' && status.toLowerCase() !== 'active') return `${id} is ${status}.`

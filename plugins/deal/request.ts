@@ -1,12 +1,15 @@
 import { z } from 'zod'
-import { statedTerms } from './terms.js'
+import { statedTerms } from './terms/terms.js'
 
-/** Where the operations of this plugin are described. */
+/** Page that describes the operations of this plugin. */
 export const SOURCE = 'docs/deals.md'
 
 /** Body of the calls that make a deal. */
 export const dealRequest = z.strictObject({
   ...statedTerms,
-  Force: z.boolean().optional().describe('Make another deal though the same one was asked for within the last minute.'),
+  Force: z
+    .boolean()
+    .optional()
+    .describe('Make another deal although the same one was requested within the last minute.'),
 })
 export type DealRequest = z.output<typeof dealRequest>

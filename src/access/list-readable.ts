@@ -1,11 +1,13 @@
 import { compareUtf8 } from '../common/byte-order.js'
-import { S3Error } from '../errors/s3-error.js'
+import { S3Error } from '../common/errors/s3-error.js'
 import type { Gateway, ListEntry, ListPage, ListQuery } from '../gateway/gateway.js'
 
 /**
- * A listing for somebody who may read only the keys with certain prefixes: what a wider listing has of those, and with a delimiter the common prefixes that lead
- * to them. Where there can be none of them, AccessDenied.
- * @param readable in UTF-8 byte order, none of them below another; the keys below one come all before those below the next
+ * Lists a bucket for a caller that may read only keys with certain prefixes: the part of the full listing with those
+ * keys and, with a delimiter, the common prefixes that lead to them. Throws AccessDenied if the listing cannot contain
+ * any of them.
+ * @param readable prefixes in UTF-8 byte order, none of them below another, so that all keys below one come before
+ * those below the next
  */
 export async function listReadable(
   gateway: Gateway,
@@ -27,7 +29,7 @@ export async function listReadable(
   return { entries: entries.slice(0, query.limit), truncated: entries.length > query.limit }
 }
 
-/** Up to `limit` entries of what lies below one readable prefix, as they look in the wider listing. */
+/** Returns up to `limit` entries below one readable prefix, as they appear in the full listing. */
 async function part(
   gateway: Gateway,
   bucket: string,
@@ -50,7 +52,9 @@ async function part(
   return entries
 }
 
-/** The common prefix that everything below `prefix` has in the wider listing; undefined when the keys' own names decide. */
+/**
+ * Returns the common prefix that all keys below `prefix` have in the full listing; undefined if it depends on the keys.
+ */
 function groupOf(prefix: string, query: ListQuery): string | undefined {
   const { delimiter } = query
   if (delimiter === '') return undefined
@@ -59,7 +63,7 @@ function groupOf(prefix: string, query: ListQuery): string | undefined {
   for (let length = 1; length < delimiter.length; length++) {
     if (prefix.slice(query.prefix.length).endsWith(delimiter.slice(0, length))) {
       throw new S3Error('NotImplemented', {
-        message: 'With this delimiter this access key can only list below the prefixes that it may read.',
+        message: 'With this delimiter, this access key can list only below the prefixes that it may read.',
       })
     }
   }

@@ -1,12 +1,14 @@
-import { S3Error } from '../errors/s3-error.js'
+import { S3Error } from '../common/errors/s3-error.js'
 import type { Gateway } from '../gateway/gateway.js'
 import { listReadable } from './list-readable.js'
 import type { Access, Rights } from './rights.js'
 
 /**
- * The gateway as far as `rights` go; everything an identity does passes here. Every method stands here by name, so that one that is added to Gateway does not
- * compile before somebody has decided who may call it. Nothing is told of what the identity may not see, not even whether it exists: AccessDenied.
- * @param look what looking at a key asks for: the right to read, or for what a write has to know of the key it is about to replace, the right to write
+ * Restricts the gateway to `rights`; everything an identity does passes here. Every method is listed by name, so that a
+ * method added to Gateway does not compile until its rights are decided. Whether something exists that the identity may
+ * not see is not revealed: AccessDenied.
+ * @param look the right that looking at a key requires: read, or write where a write looks at the key that it is about
+ * to replace
  */
 export function restrictGateway(gateway: Gateway, rights: Rights, look: Access = 'read'): Gateway {
   const checked = async <T>(check: () => void, run: () => Promise<T>): Promise<T> => {
@@ -16,7 +18,7 @@ export function restrictGateway(gateway: Gateway, rights: Rights, look: Access =
   const looking = (bucket: string, key: string) => requireKey(rights, bucket, key, look)
   const writing = (bucket: string, key: string) => requireKey(rights, bucket, key, 'write')
   return {
-    // Of the gateway itself, not of anybody's data.
+    // These concern the gateway itself, not the data of a user.
     features: () => gateway.features(),
     refusesKey: (key) => gateway.refusesKey(key),
     ready: () => gateway.ready(),
@@ -53,7 +55,7 @@ export function restrictGateway(gateway: Gateway, rights: Rights, look: Access =
       writing(bucket, key)
       return gateway.upload(bucket, key, length, attributes)
     },
-    // Those that say something of his own keys.
+    // Only the policies that concern the identity's own keys.
     async listPolicies(bucket) {
       requireAnything(rights, bucket)
       const own = [...rights.prefixes(bucket, 'read'), ...rights.prefixes(bucket, 'write')]
@@ -61,7 +63,12 @@ export function restrictGateway(gateway: Gateway, rights: Rights, look: Access =
         own.some((one) => one.startsWith(prefix) || prefix.startsWith(one)),
       )
     },
-    // Whoever opens a bucket to everybody opens it to himself too: he needs every right that he could give.
+    hiddenAccess: (bucket, entries, places) =>
+      checked(
+        () => (places ? requireAnything(rights, bucket) : requireWholeBucket(rights, bucket, 'read')),
+        () => gateway.hiddenAccess(bucket, entries, places),
+      ),
+    // A policy for everybody also applies to the identity, which must therefore hold every right that it could grant.
     setPolicy: (bucket, prefix, policy) =>
       checked(
         () => {
@@ -75,7 +82,8 @@ export function restrictGateway(gateway: Gateway, rights: Rights, look: Access =
         () => requireKey(rights, bucket, key, 'read'),
         () => gateway.presignedGet(bucket, key, expirySeconds, host),
       ),
-    // A call about no bucket is about the network, or about a deal that whoever makes the call has looked for among those of the identity's buckets.
+    // A call without a bucket concerns the network, or a deal that the calling code has found among those of the
+    // identity's buckets.
     call: (call) =>
       checked(
         () => {
@@ -85,17 +93,17 @@ export function restrictGateway(gateway: Gateway, rights: Rights, look: Access =
         },
         () => gateway.call(call),
       ),
-    remove: (bucket, key) =>
+    remove: (bucket, key, order) =>
       checked(
         () => writing(bucket, key),
-        () => gateway.remove(bucket, key),
+        () => gateway.remove(bucket, key, order),
       ),
   }
 }
 
 /**
- * Throws AccessDenied. Also for a key with `.` or `..` among its elements: it lies below what it begins with only as long as nothing on the way to the gateway
- * takes it for a path and resolves it.
+ * Throws AccessDenied, also for a key with a path element `.` or `..`: such a key could leave its prefix if anything on
+ * the way to the gateway resolved it as a path.
  */
 export function requireKey(rights: Rights, bucket: string, key: string, access: Access): void {
   if (/(^|[/\\])\.\.?($|[/\\])/.test(key)) throw denied('use keys with the path element "." or ".."')
@@ -105,6 +113,12 @@ export function requireKey(rights: Rights, bucket: string, key: string, access: 
 /** Throws AccessDenied. */
 export function requireWholeBucket(rights: Rights, bucket: string, access: Access): void {
   if (!rights.mayWholeBucket(bucket, access)) throw denied(`${access} the whole bucket`)
+}
+
+/** Throws AccessDenied unless the rights reach at least one key of the bucket. */
+export function requireSome(rights: Rights, bucket: string, access: Access | 'any'): void {
+  if (access === 'any') requireAnything(rights, bucket)
+  else if (!rights.maySome(bucket, access)) throw denied(`${access} any key of this bucket`)
 }
 
 function requireAnything(rights: Rights, bucket: string): void {

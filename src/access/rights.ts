@@ -3,7 +3,7 @@ import { compareUtf8 } from '../common/byte-order.js'
 
 export type Access = 'read' | 'write'
 
-/** What an identity may do: what one of its rights says, and nothing else. */
+/** The rights of an identity. Everything that no right allows is denied. */
 export class Rights {
   readonly #rights: readonly Right[]
 
@@ -19,12 +19,20 @@ export class Rights {
     return this.#on(bucket, access).some(({ prefix = '' }) => prefix === '')
   }
 
-  /** True when the identity has anything to do with the bucket. */
+  /** True if the identity has this access to some existing or future key of the bucket. */
+  maySome(bucket: string, access: Access): boolean {
+    return this.#on(bucket, access).length > 0
+  }
+
+  /** True if the identity has any right in the bucket. */
   mayAnything(bucket: string): boolean {
     return this.#rights.some((right) => names(right, bucket))
   }
 
-  /** The prefixes of all keys in the bucket that are open to it: in UTF-8 byte order, none of them below another. `['']` is every key. */
+  /**
+   * The prefixes of all accessible keys in the bucket, in UTF-8 byte order, none of them below another. `['']` means
+   * every key.
+   */
   prefixes(bucket: string, access: Access): readonly string[] {
     const sorted = this.#on(bucket, access)
       .map(({ prefix = '' }) => prefix)

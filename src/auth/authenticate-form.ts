@@ -1,12 +1,14 @@
+import { DAY_MS, MINUTE_MS } from '../common/durations.js'
+import { S3Error } from '../common/errors/s3-error.js'
 import { ALGORITHM, signature, timingSafeEqualHex } from '../common/sigv4.js'
-import { S3Error } from '../errors/s3-error.js'
-import { headerBrands } from '../request/branded-header.js'
+import { headerBrands } from '../request/addressing/branded-header.js'
 import type { AuthenticatorOptions } from './authenticate.js'
 import type { Caller } from './caller.js'
-import { checkScope } from './check-claim.js'
-import { parseCredential, parseTimestamp, type Scope } from './claim.js'
-import { SigningKeys } from './signing-keys.js'
-import { unsupportedAlgorithm, unsupportedToken } from './unsupported.js'
+import { checkScope } from './signatures/check-signature.js'
+import { parseCredential, parseTimestamp, type Scope } from './signatures/parsed-signature.js'
+import { SigningKeys } from './signatures/signing-keys.js'
+import { signature as signatureOfVersion2, VERSION_2 } from './signatures/sigv2.js'
+import { unsupportedAlgorithm, unsupportedToken } from './signatures/unsupported.js'
 
 /** The fields of a form, by lower-case name. */
 export interface SignedFields {
@@ -14,89 +16,110 @@ export interface SignedFields {
 }
 
 /**
- * Who signed the policy document of a form; undefined for a form that holds neither a policy nor a signature. The signature is over the policy alone: what the
- * form may hold is for the policy to say, and its expiration is for the caller to check.
- * @throws S3Error if there is a signature and it is not good in every respect
+ * Identifies the signer of a form's policy document. Resolves to undefined for a form that has neither a policy nor
+ * a signature. The signature covers the policy alone: the policy restricts the other fields, and the caller checks
+ * its expiration.
+ * @throws S3Error if the form has a signature that is malformed, expired or wrong
  */
 export type AuthenticateForm = (fields: SignedFields) => Promise<Caller | undefined>
 
-/** A signing key is good for a week: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-HTTPPOSTForms.html */
-const MAX_AGE_MS = 7 * 24 * 60 * 60 * 1000
-const MAX_SKEW_MS = 15 * 60 * 1000
+/** A signing key is valid for a week: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-HTTPPOSTForms.html */
+const MAX_AGE_MS = 7 * DAY_MS
+const MAX_SKEW_MS = 15 * MINUTE_MS
 
 export function createFormAuthenticator(options: AuthenticatorOptions): AuthenticateForm {
-  const { credentials, region, now = Date.now, sessionToken = 'refuse' } = options
+  const { credentials, region, now = Date.now, sessionToken = 'refuse', signatureV2 = true } = options
   const keys = new SigningKeys()
   return async (fields) => {
-    const claim = readClaim(fields)
-    if (claim === undefined) return undefined
-    if (sessionToken === 'refuse' && fields.get(claim.tokenField) !== undefined)
-      throw unsupportedToken(claim.tokenField)
-    checkScope({ ...claim, malformed }, region)
-    checkAge(claim.time, now())
-    const identity = await credentials(claim.accessKeyId)
-    if (identity === undefined) {
-      throw new S3Error('InvalidAccessKeyId', { fields: { AWSAccessKeyId: claim.accessKeyId } })
+    const parsed = readSignature(fields, signatureV2)
+    if (parsed === undefined) return undefined
+    if (sessionToken === 'refuse' && fields.get(parsed.tokenField) !== undefined)
+      throw unsupportedToken(parsed.tokenField)
+    const { accessKeyId, policy, scope } = parsed
+    if (scope) {
+      checkScope({ ...scope, malformed }, region)
+      checkAge(scope.time, now())
     }
-    if (!timingSafeEqualHex(signature(keys.get(identity, claim.scope), claim.policy), claim.signature)) {
+    const identity = await credentials(accessKeyId)
+    if (identity === undefined) {
+      throw new S3Error('InvalidAccessKeyId', { fields: { AWSAccessKeyId: accessKeyId } })
+    }
+    const wanted = scope
+      ? signature(keys.get(identity, scope.scope), policy)
+      : signatureOfVersion2(identity.secretAccessKey, Buffer.from(policy).toString('latin1'))
+    if (!timingSafeEqualHex(wanted, parsed.signature)) {
       throw new S3Error('SignatureDoesNotMatch', {
-        fields: { AWSAccessKeyId: claim.accessKeyId, StringToSign: claim.policy, SignatureProvided: claim.signature },
+        fields: { AWSAccessKeyId: accessKeyId, StringToSign: policy, SignatureProvided: parsed.signature },
       })
     }
-    return { identity, presigned: false, payload: { kind: 'unsigned' } }
+    const signatureVersion = scope ? ALGORITHM : VERSION_2
+    return { identity, presigned: false, signatureVersion, authType: 'POST', payload: { kind: 'unsigned' } }
   }
 }
 
-interface FormClaim {
+interface FormSignature {
   readonly accessKeyId: string
-  readonly scope: Scope
-  readonly timestamp: string
-  readonly time: number
+  /** Absent for version 2, whose signature has neither scope nor time: only its policy expires. */
+  readonly scope?: { readonly scope: Scope; readonly timestamp: string; readonly time: number }
   readonly signature: string
-  /** As it stands in the form: base64, which is what was signed. */
+  /** Base64, as sent: the signature covers this text. */
   readonly policy: string
   readonly tokenField: string
 }
 
-function readClaim(fields: SignedFields): FormClaim | undefined {
-  const policy = fields.get('policy')
+function readSignature(fields: SignedFields, signatureV2: boolean): FormSignature | undefined {
   const [brand, other] = headerBrands.filter((word) => fields.get(`x-${word}-signature`) !== undefined)
-  if (brand === undefined && policy === undefined) return undefined
-  if (other !== undefined) throw malformed('The form is signed twice.')
-  if (brand === undefined && fields.get('awsaccesskeyid') !== undefined) throw unsupportedAlgorithm('AWS')
-  const required = (name: string): string => {
-    const value = fields.get(name)
-    if (value) return value
-    throw new S3Error('InvalidArgument', {
-      message: `Bucket POST must contain a field named '${name}'. If it is specified, please check the order of the fields.`,
-      fields: { ArgumentName: name },
-    })
+  const version2 = fields.get('awsaccesskeyid') !== undefined || fields.get('signature') !== undefined
+  if (brand === undefined && !version2 && fields.get('policy') === undefined) return undefined
+  if (other !== undefined || (brand !== undefined && fields.get('signature') !== undefined)) {
+    throw malformed('The form is signed twice.')
   }
-  const word = brand ?? 'amz'
-  const signed = required(`x-${word}-signature`)
-  const document = required('policy')
-  const algorithm = required(`x-${word}-algorithm`)
-  if (algorithm !== ALGORITHM) throw malformed(`x-${word}-algorithm must be ${ALGORITHM}.`)
-  const timestamp = required(`x-${word}-date`)
-  const time = parseTimestamp(timestamp)
-  if (time === undefined) throw malformed(`x-${word}-date must be such as 20130524T000000Z.`)
+  if (brand !== undefined || !version2) return readVersion4(fields, brand ?? 'amz')
+  if (!signatureV2) throw unsupportedAlgorithm(VERSION_2)
   return {
-    ...parseCredential(required(`x-${word}-credential`), malformed),
-    timestamp,
-    time,
-    signature: signed,
-    policy: document,
-    tokenField: `x-${word}-security-token`,
+    accessKeyId: required(fields, 'awsaccesskeyid', 'AWSAccessKeyId'),
+    signature: required(fields, 'signature', 'Signature'),
+    policy: required(fields, 'policy'),
+    tokenField: 'x-amz-security-token',
   }
+}
+
+function readVersion4(fields: SignedFields, brand: string): FormSignature {
+  const signed = required(fields, `x-${brand}-signature`)
+  const policy = required(fields, 'policy')
+  const algorithm = required(fields, `x-${brand}-algorithm`)
+  if (algorithm !== ALGORITHM) throw malformed(`x-${brand}-algorithm must be ${ALGORITHM}.`)
+  const timestamp = required(fields, `x-${brand}-date`)
+  const time = parseTimestamp(timestamp)
+  if (time === undefined) throw malformed(`x-${brand}-date must have the form 20130524T000000Z.`)
+  const { accessKeyId, scope } = parseCredential(required(fields, `x-${brand}-credential`), malformed)
+  return {
+    accessKeyId,
+    scope: { scope, timestamp, time },
+    signature: signed,
+    policy,
+    tokenField: `x-${brand}-security-token`,
+  }
+}
+
+/** @param shown the name in S3's message */
+function required(fields: SignedFields, name: string, shown = name): string {
+  const value = fields.get(name)
+  if (value) return value
+  throw new S3Error('InvalidArgument', {
+    message: `Bucket POST must contain a field named '${shown}'. If it is specified, please check the order of the fields.`,
+    fields: { ArgumentName: shown },
+  })
 }
 
 function checkAge(time: number, now: number): void {
   if (time - now > MAX_SKEW_MS) {
-    throw new S3Error('AccessDenied', { message: 'The form is not valid yet: its date lies in the future.' })
+    throw new S3Error('AccessDenied', { message: 'The form is not valid yet: its date is in the future.' })
   }
   if (now - time > MAX_AGE_MS) {
     throw new S3Error('AccessDenied', {
-      message: 'The form has expired: a signature is good for seven days, whatever its policy says.',
+      message:
+        'The form has expired: a signature is valid for at most seven days, regardless of the expiration in its policy.',
     })
   }
 }

@@ -1,79 +1,137 @@
 import { hash } from 'node:crypto'
-import { EMPTY_SHA256, UNSIGNED_PAYLOAD } from '../common/sigv4.js'
-import { S3Error } from '../errors/s3-error.js'
-import { brandedHeader } from '../request/branded-header.js'
-import { declaresBody } from '../request/declared-length.js'
+import { S3Error } from '../common/errors/s3-error.js'
+import { ALGORITHM, EMPTY_SHA256, UNSIGNED_PAYLOAD } from '../common/sigv4.js'
+import { brandedHeader } from '../request/addressing/branded-header.js'
+import { declaresBody } from '../request/body/declared-length.js'
 import type { RequestHead } from '../request/s3-request.js'
-import { parseAuthorizationHeader } from './authorization-header.js'
-import type { Caller, ChunkSigning, Credentials, PayloadMode, ReadWholeBody } from './caller.js'
-import { checkScope, checkSignedHeaders, checkTime } from './check-claim.js'
-import type { Claim } from './claim.js'
-import { payloadMode } from './payload-mode.js'
-import { parsePresignedQuery, presignedBrand } from './presigned-query.js'
-import { SigningKeys } from './signing-keys.js'
-import { unsupportedToken } from './unsupported.js'
-import { verifySignature } from './verify-signature.js'
-import { isVersion2Link, verifyVersion2Link } from './version-2-link.js'
+import type {
+  AuthType,
+  Caller,
+  ChunkSigning,
+  Credentials,
+  Identity,
+  PayloadMode,
+  ReadWholeBody,
+  SignatureVersion,
+} from './caller.js'
+import { parseAuthorizationHeader } from './signatures/authorization-header.js'
+import { checkScope, checkSignedHeaders, checkTime } from './signatures/check-signature.js'
+import type { ParsedSignature } from './signatures/parsed-signature.js'
+import { anonymousPayload, payloadMode } from './signatures/payload-mode.js'
+import { parsePresignedQuery, presignedBrand } from './signatures/presigned-query.js'
+import { SigningKeys } from './signatures/signing-keys.js'
+import { VERSION_2 } from './signatures/sigv2.js'
+import { unsupportedAlgorithm, unsupportedToken } from './signatures/unsupported.js'
+import { verifySignature } from './signatures/verify-signature.js'
+import { verifyVersion2 } from './signatures/verify-version-2.js'
+import {
+  isVersion2Header,
+  isVersion2Link,
+  parseVersion2Header,
+  parseVersion2Link,
+  type Version2Signature,
+} from './signatures/version-2.js'
 
 export interface AuthenticatorOptions {
   readonly credentials: Credentials
   /** The one region that signatures must name. */
   readonly region: string
-  /** Present time in ms since 1970. */
+  /** Current time, ms since 1970. */
   readonly now?: () => number
-  /** Path prefixes, percent-encoded, that a reverse proxy takes off before this server sees the path but that clients sign. */
+  /** Percent-encoded path prefixes that clients sign and a reverse proxy removes before this server sees the path. */
   readonly signedBasePaths?: readonly string[]
   /**
-   * What to do with X-Amz-Security-Token, the mark of temporary credentials, which nobody here has issued: refuse the request (default), or let the token count
-   * for nothing, for clients that cannot be kept from sending one.
+   * How to handle X-Amz-Security-Token, which marks temporary credentials. This server issues none. `refuse` (default)
+   * rejects the request; `ignore` ignores the token, for clients that always send one.
    */
   readonly sessionToken?: SessionToken
+  /** Accepts signature version 2, which covers neither the body nor most headers; default true. */
+  readonly signatureV2?: boolean
 }
 
 export type SessionToken = 'refuse' | 'ignore'
 
 /**
- * Who makes a request: undefined if it carries no signature of any kind.
- * @param readBody reads a small body whole. Needed for requests that have a body and sign it without saying its hash (curl's --aws-sigv4);
- *   without it they are refused. Called for a known access key only, at most once; the body is then in `caller.payload`.
- * @throws S3Error if there is a signature and it is not good in every respect
+ * Identifies the caller of a request. Resolves to undefined for a request without a signature.
+ * @param readBody reads a small body completely. Required for requests that sign a body without sending its hash
+ *   (curl's --aws-sigv4); without it they are refused. Called at most once, and only for a known access key; the body
+ *   is then in `caller.payload`.
+ * @throws S3Error if the request has a signature that is malformed, expired or wrong
  */
 export type Authenticate = (head: RequestHead, readBody?: ReadWholeBody) => Promise<Caller | undefined>
 
 export function createAuthenticator(options: AuthenticatorOptions): Authenticate {
   const { credentials, region, now = Date.now, signedBasePaths = [], sessionToken = 'refuse' } = options
   const keys = new SigningKeys()
-  return async (head, readBody) => {
-    const claim = readClaim(head)
-    if (claim === undefined) {
-      return isVersion2Link(head) ? verifyVersion2Link(head, credentials, now(), signedBasePaths) : undefined
-    }
+
+  async function identityOf(accessKeyId: string): Promise<Identity> {
+    const identity = await credentials(accessKeyId)
+    if (identity !== undefined) return identity
+    throw new S3Error('InvalidAccessKeyId', { fields: { AWSAccessKeyId: accessKeyId } })
+  }
+
+  async function version4(head: RequestHead, readBody: ReadWholeBody | undefined): Promise<Caller | undefined> {
+    const parsed = readSignature(head)
+    if (parsed === undefined) return undefined
     if (sessionToken === 'refuse') refuseToken(head)
-    checkScope(claim, region)
-    checkTime(claim, now())
-    checkSignedHeaders(claim, head)
-    const identity = await credentials(claim.accessKeyId)
-    if (identity === undefined) {
-      throw new S3Error('InvalidAccessKeyId', { fields: { AWSAccessKeyId: claim.accessKeyId } })
+    checkScope(parsed, region)
+    checkTime(parsed, now())
+    checkSignedHeaders(parsed, head)
+    const identity = await identityOf(parsed.accessKeyId)
+    const key = keys.get(identity, parsed.scope)
+    const { payloadHash, payload } = await readPayload(head, parsed, key, readBody)
+    const hashComputed = payload.kind === 'buffered'
+    verifySignature(head, parsed, { key, payloadHash, hashComputed, basePaths: signedBasePaths })
+    const proof = { headers: parsed.signedHeaders, signature: parsed.signature.toLowerCase() }
+    return { identity, ...signedBy(ALGORITHM, parsed), payload, proof }
+  }
+
+  async function version2(head: RequestHead, parsed: Version2Signature): Promise<Caller> {
+    if (sessionToken === 'refuse') refuseToken(head)
+    const identity = await identityOf(parsed.accessKeyId)
+    const proof = verifyVersion2(head, parsed, identity.secretAccessKey, signedBasePaths)
+    return { identity, ...signedBy(VERSION_2, parsed), payload: version2Payload(head, parsed), proof }
+  }
+
+  return async (head, readBody) => {
+    const { authorization } = head.headers
+    const link = isVersion2Link(head)
+    if (link || isVersion2Header(authorization)) {
+      if (options.signatureV2 === false) throw unsupportedAlgorithm(VERSION_2)
+      if (link && (authorization !== undefined || presignedBrand(head) !== undefined)) throw signedTwice()
+      if (!link && presignedBrand(head) !== undefined) throw signedTwice()
     }
-    const key = keys.get(identity, claim.scope)
-    const { payloadHash, payload } = await readPayload(head, claim, key, readBody)
-    verifySignature(head, claim, payloadHash, key, signedBasePaths, payload.kind === 'buffered')
-    return { identity, presigned: claim.presigned, payload }
+    if (link) return version2(head, parseVersion2Link(head, now()))
+    if (isVersion2Header(authorization)) return version2(head, parseVersion2Header(authorization, head, now()))
+    return version4(head, readBody)
   }
 }
 
-function readClaim(head: RequestHead): Claim | undefined {
+function signedBy(version: SignatureVersion, { presigned }: { readonly presigned: boolean }) {
+  const authType: AuthType = presigned ? 'REST-QUERY-STRING' : 'REST-HEADER'
+  return { presigned, signatureVersion: version, authType }
+}
+
+function readSignature(head: RequestHead): ParsedSignature | undefined {
   const { authorization } = head.headers
   const brand = presignedBrand(head)
-  if (authorization !== undefined && (brand !== undefined || isVersion2Link(head))) {
-    throw new S3Error('InvalidArgument', {
-      message: 'Sign in the Authorization header or in the query, not in both.',
-      fields: { ArgumentName: 'Authorization' },
-    })
-  }
+  if (authorization !== undefined && brand !== undefined) throw signedTwice()
   if (authorization === undefined && brand === undefined) return undefined
   return brand === undefined ? parseAuthorizationHeader(authorization ?? '', head) : parsePresignedQuery(brand, head)
+}
+
+/** A presigned URL may pin the hash of the body in its query; `verifyVersion2` compares it with the header. */
+function version2Payload(head: RequestHead, { presigned }: Version2Signature): PayloadMode {
+  const pinned = head.query.entries.find(([name]) => name.toLowerCase() === 'x-amz-content-sha256')
+  return presigned && pinned ? payloadMode(pinned[1], undefined) : anonymousPayload(head)
+}
+
+function signedTwice(): S3Error {
+  return new S3Error('InvalidArgument', {
+    message:
+      'Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string parameter or the Authorization header should be specified',
+    fields: { ArgumentName: 'Authorization' },
+  })
 }
 
 function refuseToken({ headers, query }: RequestHead): void {
@@ -84,27 +142,27 @@ function refuseToken({ headers, query }: RequestHead): void {
 }
 
 interface Payload {
-  /** As it stands in the canonical request. */
+  /** As used in the canonical request. */
   readonly payloadHash: string
   readonly payload: PayloadMode
 }
 
 async function readPayload(
   head: RequestHead,
-  claim: Claim,
+  parsed: ParsedSignature,
   key: Buffer,
   readBody: ReadWholeBody | undefined,
 ): Promise<Payload> {
-  const declared = claim.payloadHash ?? (claim.presigned ? UNSIGNED_PAYLOAD : undefined)
+  const declared = parsed.payloadHash ?? (parsed.presigned ? UNSIGNED_PAYLOAD : undefined)
   if (declared !== undefined) {
-    return { payloadHash: declared, payload: payloadMode(declared, chunkSigning(claim, key)) }
+    return { payloadHash: declared, payload: payloadMode(declared, chunkSigning(parsed, key)) }
   }
   if (!declaresBody(head.headers)) {
     return { payloadHash: EMPTY_SHA256, payload: { kind: 'signed', sha256: EMPTY_SHA256 } }
   }
   if (readBody === undefined) {
     throw new S3Error('MissingSecurityHeader', {
-      message: 'A signed request with a body needs x-amz-content-sha256: the hash of the body, or UNSIGNED-PAYLOAD.',
+      message: 'A signed request with a body requires x-amz-content-sha256: the hash of the body, or UNSIGNED-PAYLOAD.',
       fields: { MissingHeaderName: 'x-amz-content-sha256' },
     })
   }
@@ -112,6 +170,6 @@ async function readPayload(
   return { payloadHash: hash('sha256', bytes, 'hex'), payload: { kind: 'buffered', bytes } }
 }
 
-function chunkSigning(claim: Claim, key: Buffer): ChunkSigning {
-  return { key, seedSignature: claim.signature, date: claim.timestamp, scope: claim.scope.text }
+function chunkSigning(parsed: ParsedSignature, key: Buffer): ChunkSigning {
+  return { key, seedSignature: parsed.signature, date: parsed.timestamp, scope: parsed.scope.text }
 }

@@ -1,50 +1,58 @@
-import type { ChecksumAlgorithm } from '../common/checksums.js'
+import type { ChecksumAlgorithm } from '../common/checksums/checksums.js'
 
-/** The gateway account that an identity acts as. */
+/** A gateway account that identities act as. */
 export interface GatewayAccount {
   readonly accessKey: string
   readonly secretKey: string
 }
 
-/** What an identity may do with some keys of some buckets. */
+/** Grants an identity access to keys of buckets. */
 export interface Right {
-  /** A bucket's name; `*` at its end stands for any rest, `*` alone for every bucket. */
+  /** Bucket name. A final `*` matches any suffix; `*` alone matches every bucket. */
   readonly bucket: string
-  /** Only keys that begin so; default every key. */
+  /** Restricts the right to keys with this prefix; default every key. */
   readonly prefix?: string
   readonly access: 'read' | 'write' | 'readwrite'
 }
 
-/** An S3 key pair and what it may do. */
+/** An S3 key pair and its rights. */
 export interface Identity {
   readonly accessKeyId: string
   readonly secretAccessKey: string
-  /** The gateway account it acts as; default the proxy's own. */
+  /** The gateway account that the identity acts as; default the proxy's own. */
   readonly account?: GatewayAccount
-  /** Absent: everything that the account may. Present: nothing else. */
+  /** Access to buckets and keys. Without it the identity has all rights of the account. */
   readonly rights?: readonly Right[]
   /**
-   * With `rights`: which calls of plugins it may make, beside those that read what its rights cover: `deal:CreateObjectDeal`; `*` at the end stands for any rest. Without
-   * `rights` it may make all.
+   * Requires `rights`. Plugin calls that the identity may make in addition to those that only read what its rights
+   * cover, such as `deal:CreateObjectDeal`; a final `*` matches any suffix. Without `rights` it may make every call.
    */
   readonly actions?: readonly string[]
+  /**
+   * Policy documents, in the language of bucket policies without Principal. The identity may do only what they allow;
+   * where it also has `rights`, both must allow. Absent: `rights` alone decide.
+   */
+  readonly policies?: readonly Readonly<Record<string, unknown>>[]
 }
 
-/** Looks up an S3 key pair. Resolves undefined for an unknown access key id. */
+/** Looks up an S3 key pair. Returns undefined for an unknown access key id. */
 export type Credentials = (accessKeyId: string) => Identity | undefined | Promise<Identity | undefined>
 
-/** How the body of an authenticated request is to be read and verified. */
+/** How to read and verify the body of an authenticated request. */
 export type PayloadMode =
   /** x-amz-content-sha256 holds the lower-case hex digest of the body. */
   | { readonly kind: 'signed'; readonly sha256: string }
-  /** UNSIGNED-PAYLOAD, or a presigned request that pins no hash. */
+  /** UNSIGNED-PAYLOAD, or a presigned request that does not pin a hash. */
   | { readonly kind: 'unsigned' }
   /** aws-chunked with or without chunk signatures, with or without trailer. */
   | { readonly kind: 'chunked'; readonly signing: ChunkSigning | undefined; readonly trailer: boolean }
-  /** No x-amz-content-sha256: the body was read whole and its real hash went into the signature. */
+  /** No x-amz-content-sha256: the authenticator has read the body and verified the signature with its actual hash. */
   | { readonly kind: 'buffered'; readonly bytes: Buffer }
 
-/** What verifying the chain of chunk signatures needs; see "Signature calculations: transferring payload in multiple chunks". */
+/**
+ * Inputs for verifying the chain of chunk signatures; see "Signature calculations: transferring payload in multiple
+ * chunks".
+ */
 export interface ChunkSigning {
   readonly key: Buffer
   readonly seedSignature: string
@@ -54,15 +62,43 @@ export interface ChunkSigning {
   readonly scope: string
 }
 
-/** Reads the whole body of a request before its signature is verified. Rejects with an S3Error if it is larger than the reader's bound. */
+/**
+ * Reads the complete body of a request before its signature is verified.
+ * Rejects with an S3Error if the body exceeds the reader's bound.
+ */
 export type ReadWholeBody = () => Promise<Buffer>
 
-/** Who makes a request, vouched for by a verified signature. */
+/** The caller of a request, authenticated by a verified signature. */
 export interface Caller {
   readonly identity: Identity
   /** True for a presigned URL. */
   readonly presigned: boolean
+  /** Absent if no request was signed: jobs. */
+  readonly signatureVersion?: SignatureVersion
+  /** Where the signature was. Absent if no request was signed: jobs. */
+  readonly authType?: AuthType
   readonly payload: PayloadMode
+  /** The signature and the headers it covers. Absent if no request was signed: form policies, jobs. */
+  readonly proof?: Proof
+}
+
+/** The values of the condition key `s3:signatureversion`. */
+export type SignatureVersion = 'AWS' | 'AWS4-HMAC-SHA256'
+
+/** The values of the condition key `s3:authType`. */
+export type AuthType = 'REST-HEADER' | 'REST-QUERY-STRING' | 'POST'
+
+export interface Proof {
+  /**
+   * Lower-case names of the signed headers. A signature of version 4 also covers the whole query; one of version 2
+   * covers the sub-resources alone, and never the body: calls of extensions refuse it (refuseVersion2).
+   */
+  readonly headers: readonly string[]
+  /**
+   * Lower-case hex of version 4, base64 of version 2. A request that is re-sent unchanged has the same signature; no
+   * other request that this identity signs at another second does.
+   */
+  readonly signature: string
 }
 
 export type { ChecksumAlgorithm }

@@ -1,9 +1,9 @@
-import { ConfigError } from '../config.js'
+import { ConfigError } from './config/config.js'
 
 export const EXIT_FAILURE = 1
 export const EXIT_BAD_OPTIONS = 2
 
-/** Something went wrong that the user can do something about; the message is all he needs to see. */
+/** A failure that the user can resolve. Its message is shown without a stack. */
 export class Failure extends Error {
   override readonly name = 'Failure'
 }
@@ -12,15 +12,15 @@ export function exitCodeOf(error: unknown): number {
   return error instanceof ConfigError ? EXIT_BAD_OPTIONS : EXIT_FAILURE
 }
 
-/** One clear line for an error that ends the program. */
+/** Describes an error that ends the program in one line. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  // connect() to a name with several addresses fails with all their errors and no message of its own.
+  // connect() to a name with several addresses fails with an AggregateError without a message.
   if (error instanceof AggregateError && error.message === '') return error.errors.map(describeError).join('; ')
   return error.message
 }
 
-/** The words for an address that cannot be listened on; `flag` names the option that changes it. */
+/** Explains why an address cannot be listened on; `flags` names the options that change it. */
 export function listenFailure(
   error: unknown,
   address: { host: string; port: number },
@@ -39,7 +39,7 @@ export function listenFailure(
       })
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return new Failure(`${address.host} is no address of this machine. Choose another with ${flags.host}.`, {
+      return new Failure(`${address.host} is not an address of this machine. Choose another with ${flags.host}.`, {
         cause: error,
       })
     default:

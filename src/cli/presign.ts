@@ -1,13 +1,13 @@
 import { presignQuery, uriEncode } from '../common/sigv4.js'
-import { type Config, ConfigError } from '../config.js'
+import { type Config, ConfigError } from './config/config.js'
 import { Failure } from './failure.js'
-import { findKeys } from './keys.js'
+import { findKeys } from './keys/keys.js'
 import type { PresignFlags } from './program.js'
 
 const METHODS = ['GET', 'HEAD', 'PUT', 'DELETE']
 const MAX_SECONDS = 604_800
 
-/** `dealgate presign s3://bucket/key`: prints a URL that carries its signature. Needs no running server. */
+/** `dealgate presign s3://bucket/key`: prints a presigned URL. Requires no running server. */
 export async function presign(config: Config, url: string, own: PresignFlags): Promise<void> {
   const { bucket, key, expires, method, endpoint } = checked(config, url, own)
   const keys = await findKeys(config)

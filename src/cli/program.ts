@@ -8,12 +8,12 @@ import {
   options,
   readConfig,
   variableOf,
-} from '../config.js'
-import type { CheckFlags } from './plugin-check.js'
-import type { NewFlags } from './plugin-new.js'
+} from './config/config.js'
+import type { CheckFlags } from './plugins/plugin-check.js'
+import type { NewFlags } from './plugins/plugin-new.js'
 import { version } from './version.js'
 
-/** What the program does for each command; the commands' own flags come raw in `own`. */
+/** The action of each command. `own` holds the unparsed flags of the command itself. */
 export interface Actions {
   serve(config: Config): Promise<void>
   services(config: Config): Promise<void>
@@ -25,6 +25,17 @@ export interface Actions {
   newPlugin(config: Config, name: string, own: NewFlags): Promise<void>
   checkPlugin(config: Config, use: string, own: CheckFlags): Promise<void>
   removeKey(config: Config, accessKeyId: string): Promise<void>
+  acceptState(config: Config): Promise<void>
+  addAccount(config: Config, own: AccountFlags): Promise<void>
+  listAccounts(config: Config): Promise<void>
+  removeAccount(config: Config, accessKey: string): Promise<void>
+  rotateAccount(config: Config, accessKey: string): Promise<void>
+}
+
+export interface AccountFlags {
+  readonly name?: string
+  readonly accountAccessKey?: string
+  readonly accountSecretKey?: string
 }
 
 export interface PresignFlags {
@@ -50,14 +61,18 @@ const SERVICES: readonly OptionName[] = [
   'gatewayQuirks',
   'brandPath',
   'brandHeader',
+  'networkEpochSeconds',
+  'networkControl',
+  'kuboApi',
   'logLevel',
   'print',
 ]
 const PRESIGN: readonly OptionName[] = ['host', 'port', 'accessKey', 'secretKey', 'region', 'data']
 const PLUGINS: readonly OptionName[] = ['plugins', 'logLevel']
+const STATE: readonly OptionName[] = ['data', 'state', 'stateTimeoutSeconds', 'logLevel']
 const KEYS: readonly OptionName[] = ['credentialsFile', 'data', 'print', 'logLevel']
 
-/** The command line: it only reads. Wrong use of commander's own kind (a flag without its value) throws CommanderError. */
+/** Defines and parses the command line. Throws CommanderError for errors such as a flag without its value. */
 export function createProgram(actions: Actions): Command {
   const program = new Command('dealgate')
     .description('An S3 endpoint over an object gateway that speaks web.* JSON-RPC.')
@@ -75,9 +90,9 @@ export function createProgram(actions: Actions): Command {
   addCommand(program, 'services', 'start the embedded gateway alone', SERVICES).action((flags, command) =>
     actions.services(configOf(flags, command)),
   )
-  addCommand(program, 'presign', 'print a URL that needs no further signature', PRESIGN)
+  addCommand(program, 'presign', 'print a presigned URL', PRESIGN)
     .argument('<url>', 's3://bucket/key')
-    .option('--expires <seconds>', 'how long the URL is good for, 1 to 604800 (7 days)', '3600')
+    .option('--expires <seconds>', 'how long the URL is valid, 1 to 604800 (7 days)', '3600')
     .option('--method <method>', 'GET, HEAD, PUT or DELETE', 'GET')
     .option('--endpoint-url <url>', 'where clients reach the S3 endpoint (default: http:// and --host and --port)')
     .action((url, flags, command) => actions.presign(configOf(flags, command, 1), url, flags))
@@ -88,58 +103,74 @@ export function createProgram(actions: Actions): Command {
     optionNames,
   ).action((flags, command) => actions.doctor(configOf(flags, command)))
   addKeyCommands(program, actions)
+  addAccountCommands(program, actions)
   addPluginCommands(program, actions)
+  addStateCommands(program, actions)
   return program
 }
 
 function addPluginCommands(program: Command, actions: Actions): void {
   const plugins = program
     .command('plugin')
-    .description('list plugins, write one, and check that it keeps their contract')
+    .description('list plugins, create one, and check a plugin against the contract')
     .helpOption('-h, --help', 'print this help')
     .addHelpText('after', '\nOptions of a command: dealgate plugin <command> --help')
-  addCommand(plugins, 'list', 'list the plugins that run with these options, and those that come along', PLUGINS)
-    .option('--explain', 'tell their options and operations, too')
+  addCommand(plugins, 'list', 'list the plugins that run with these options, and the other built-in ones', PLUGINS)
+    .option('--explain', 'also show their options and operations')
     .action((flags, command) => actions.listPlugins(configOf(flags, command), flags))
-  addCommand(plugins, 'new', 'write a plugin that works, with its test, into the new folder dealgate-plugin-<name>', [
+  addCommand(plugins, 'new', 'create a working plugin with its test in the new folder dealgate-plugin-<name>', [
     'logLevel',
   ])
-    .argument('<name>', 'lower-case letters, digits and -: stands in the requests that it answers')
+    .argument('<name>', 'lower-case letters, digits and -; part of the paths that the plugin serves')
     .option(
       '--dealgate <version>',
-      'what its package.json asks for: versions, or file: and a folder (default: this one)',
+      'version range of dealgate in its package.json, or file: and a folder (default: this one)',
     )
     .action((name, flags, command) => actions.newPlugin(configOf(flags, command, 1), name, flags))
   addCommand(plugins, 'check', 'start a server with a plugin in a temporary folder, and check it', PLUGINS)
-    .argument('<plugin>', 'the name of a package or of a plugin that comes along, or a path that starts with . or /')
-    .option('--options <json>', 'its options (default: those that the config file has for it)')
+    .argument('<plugin>', 'the name of a package or a built-in plugin, or a path that starts with . or /')
+    .option('--options <json>', 'its options (default: those in the config file)')
     .action((use, flags, command) => actions.checkPlugin(configOf(flags, command, 1), use, flags))
+}
+
+function addStateCommands(program: Command, actions: Actions): void {
+  const state = program
+    .command('state')
+    .description('decide how to continue with a state store that has lost its records')
+    .helpOption('-h, --help', 'print this help')
+    .addHelpText('after', '\nOptions of a command: dealgate state <command> --help')
+  addCommand(
+    state,
+    'accept',
+    'accept a state store that is empty or has been replaced: its former records are lost',
+    STATE,
+  ).action((flags, command) => actions.acceptState(configOf(flags, command)))
 }
 
 function addKeyCommands(program: Command, actions: Actions): void {
   const keys = program
     .command('keys')
-    .description('add, list and remove S3 key pairs with rights of their own; no restart is needed')
+    .description('add, list and remove S3 key pairs with individual rights; requires no restart')
     .helpOption('-h, --help', 'print this help')
     .addHelpText('after', '\nOptions of a command: dealgate keys <command> --help')
   addCommand(keys, 'add', 'add a key pair and print it; the secret is not shown again', KEYS)
     .option(
       '--right <access:bucket[/prefix]>',
-      'what it may do: read, write or readwrite, in a bucket (`*` at the end of the name stands for any rest), below a prefix; may be repeated; without any, all that the account may',
+      'grant read, write or readwrite for a bucket (a final `*` matches any suffix) or a prefix in it; may be repeated; default: all rights of the account',
       collected,
     )
     .option(
       '--allow <plugin:call>',
-      'with --right: which calls of plugins it may make beside reading what is its own, such as deal:CreateObjectDeal (`*` at the end stands for any rest); may be repeated',
+      'with --right: allow a plugin call, such as deal:CreateObjectDeal (a final `*` matches any suffix), in addition to calls that only read; may be repeated',
       collected,
     )
-    .option('--access-key-id <id>', 'a pair that exists already, with --secret-access-key (default: one is made)')
+    .option('--access-key-id <id>', 'use an existing pair, with --secret-access-key (default: generate one)')
     .option('--secret-access-key <secret>', 'its secret, or - for the next line of standard input')
     .option('--account-access-key <id>', 'the gateway account it acts as (default: that of dealgate)')
     .option('--account-secret-key <secret>', 'the secret of that account, or - for the next line of standard input')
     .addHelpText(
       'after',
-      '\nFor one who may see the photos of 2024 and put new ones:\n  dealgate keys add --right read:photos/2024/ --right write:photos/inbox/',
+      '\nExample: read the photos of 2024 and upload new ones:\n  dealgate keys add --right read:photos/2024/ --right write:photos/inbox/',
     )
     .action((flags, command) => actions.addKey(configOf(flags, command), flags))
   addCommand(keys, 'list', 'list the key pairs and their rights, without secrets', KEYS).action((flags, command) =>
@@ -148,6 +179,28 @@ function addKeyCommands(program: Command, actions: Actions): void {
   addCommand(keys, 'remove', 'remove a key pair: it is refused from then on, in presigned URLs too', KEYS)
     .argument('<access-key-id>', 'as `dealgate keys list` shows it')
     .action((id, flags, command) => actions.removeKey(configOf(flags, command, 1), id))
+}
+
+function addAccountCommands(program: Command, actions: Actions): void {
+  const accounts = program
+    .command('account')
+    .description('add, list and remove accounts of the embedded gateway, and change their keys; requires no restart')
+    .helpOption('-h, --help', 'print this help')
+    .addHelpText('after', '\nOptions of a command: dealgate account <command> --help')
+  addCommand(accounts, 'add', 'add an account and print its keys; the secret is not shown again', KEYS)
+    .option('--name <text>', 'display name, at most 128 characters')
+    .option('--account-access-key <id>', 'use an existing pair, with --account-secret-key (default: generate one)')
+    .option('--account-secret-key <secret>', 'its secret, or - for the next line of standard input')
+    .action((flags, command) => actions.addAccount(configOf(flags, command), flags))
+  addCommand(accounts, 'list', 'list the accounts and their buckets, without secrets', KEYS).action((flags, command) =>
+    actions.listAccounts(configOf(flags, command)),
+  )
+  addCommand(accounts, 'remove', 'remove an account; refused while it owns buckets', KEYS)
+    .argument('<access-key>', 'as `dealgate account list` shows it')
+    .action((id, flags, command) => actions.removeAccount(configOf(flags, command, 1), id))
+  addCommand(accounts, 'rotate', 'make a new secret key for an account, print it and update the credentials file', KEYS)
+    .argument('<access-key>', 'as `dealgate account list` shows it')
+    .action((id, flags, command) => actions.rotateAccount(configOf(flags, command, 1), id))
 }
 
 function addCommand(
@@ -161,7 +214,7 @@ function addCommand(
     .command(name, settings)
     .description(help)
     .helpOption('-h, --help', 'print this help')
-    // Reported together with all other problems.
+    // configOf reports unknown options together with all other problems.
     .allowUnknownOption()
     .allowExcessArguments()
     .addOption(
@@ -183,7 +236,7 @@ function flag(name: OptionName): Flag {
   return made
 }
 
-/** The values of a flag that may be repeated. */
+/** Collects the values of a repeatable flag. */
 function collected(value: string, before: string[] | undefined): string[] {
   return [...(before ?? []), value]
 }
@@ -195,25 +248,25 @@ function facts(name: OptionName): string {
   return `[${[option.kind.accepts + unit, defaultText(name) && `default ${defaultText(name)}`, variableOf(name)].filter(Boolean).join('; ')}]`
 }
 
-/** A default as the user would write it; '' when there is none. */
+/** The default as the user would write it; '' without a default. */
 export function defaultText(name: OptionName): string {
   const value = options[name].default
   if (typeof value === 'boolean') return value ? 'on' : 'off'
   return value === undefined ? '' : String(value)
 }
 
-/** `--no-plugins` is `--plugin none`; commander tells it as `plugins: false`, and `true` where it is absent. */
+/** `--no-plugins` means `--plugin none`. Commander sets `plugins: false` for it, and `true` if it is absent. */
 function withoutPlugins({ plugins, ...flags }: Record<string, unknown>, problems: string[]): Record<string, unknown> {
   if (plugins !== false) return flags
   if (flags.plugin !== undefined) problems.push('--no-plugins and --plugin contradict each other')
   return { ...flags, plugin: ['none'] }
 }
 
-/** @param operands how many arguments the command takes that are no flags */
+/** @param operands number of positional arguments of the command */
 function configOf(flags: Record<string, unknown>, command: Command, operands = 0): Config {
   const name = command.parent?.parent ? `${command.parent.name()} ${command.name()}` : command.name()
   const unknown = command.args.filter((argument) => argument.startsWith('-'))
-  // What follows an unknown flag may be its value: nothing to complain of on its own.
+  // An argument after an unknown flag may be its value, so it is not reported.
   const excess = unknown.length > 0 ? [] : command.args.slice(operands)
   const problems = [
     ...unknown.map((argument) => `${argument} is no option of dealgate ${name}`),

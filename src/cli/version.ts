@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { packageFolder } from '../common/files/package-folder.js'
 
-/** Of this package. */
+/** Reads the version of this package. */
 export function version(): string {
-  return JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')).version
+  return JSON.parse(readFileSync(join(packageFolder(), 'package.json'), 'utf8')).version
 }

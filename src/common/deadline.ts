@@ -1,12 +1,14 @@
-/** Nothing came in time. */
+/** The deadline passed. */
 export class Overdue extends Error {
   override readonly name = 'Overdue'
   constructor(ms: number) {
-    super(`nothing came of it within ${ms} ms`)
+    super(`no result within ${ms} ms`)
   }
 }
 
-/** Settles as the work does, or rejects after `ms`, by default with Overdue; what becomes of the work then is of no account. */
+/**
+ * Settles as `work` does, or rejects after `ms`, by default with Overdue. The outcome of `work` after that is ignored.
+ */
 export async function withinDeadline<T>(
   work: T | Promise<T>,
   ms: number,

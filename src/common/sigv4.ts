@@ -1,19 +1,22 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto'
 
 /**
- * Arithmetic of AWS Signature Version 4 for S3, for whoever signs or verifies. Nothing in here decides whether a request may pass.
+ * The arithmetic of AWS Signature Version 4 for S3, for signing and verifying. Decides nothing about access.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html
  */
 
 export const ALGORITHM = 'AWS4-HMAC-SHA256'
 export const UNSIGNED_PAYLOAD = 'UNSIGNED-PAYLOAD'
-/** SHA-256 of nothing, lower-case hex. */
+/** SHA-256 of the empty string, lower-case hex. */
 export const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
-/** Word in the names of signature parameters: `X-Amz-Signature` or `X-Cloud-Signature`. */
+/** The word in the names of signature parameters: `X-Amz-Signature` or `X-Cloud-Signature`. */
 export type Brand = 'Amz' | 'Cloud'
 
-/** The key for one day, region and service; 32 bytes. `date` is yyyymmdd. Four HMACs: callers that verify many requests keep the result by scope. */
+/**
+ * The key for one day, region and service, 32 bytes. `date` is yyyymmdd. Computes four HMACs: callers that verify many
+ * requests cache the result by scope.
+ */
 export function signingKey(secretAccessKey: string, date: string, region: string, service: string): Buffer {
   return hmac(hmac(hmac(hmac(`AWS4${secretAccessKey}`, date), region), service), 'aws4_request')
 }
@@ -39,7 +42,10 @@ export function formatTimestamp(date: Date): string {
 const UNRESERVED_OR_SLASH = /^[A-Za-z0-9\-._~/]*$/
 const UNRESERVED = /^[A-Za-z0-9\-._~]*$/
 
-/** Percent-encodes the UTF-8 bytes of `text` as SigV4 asks: everything but letters, digits, `-._~`, and `/` if it is to be kept. */
+/**
+ * Percent-encodes the UTF-8 bytes of `text` as SigV4 demands: everything except letters, digits, `-._~`, and `/` with
+ * `keepSlash`.
+ */
 export function uriEncode(text: string, keepSlash = false): string {
   return (keepSlash ? UNRESERVED_OR_SLASH : UNRESERVED).test(text) ? text : encodeBytes(Buffer.from(text), keepSlash)
 }
@@ -59,22 +65,25 @@ function encodeBytes(bytes: Uint8Array, keepSlash: boolean): string {
 
 const ESCAPE = /%([0-9A-Fa-f]{2})/g
 
-/** Decodes once and encodes canonically. `raw` is as received: percent-encoded, one character for each byte. A `%` that starts no escape stands for itself. */
+/**
+ * Decodes once and encodes canonically. `raw` is as received: percent-encoded, one character per byte. A `%` that
+ * starts no escape stands for itself.
+ */
 function recode(raw: string, keepSlash: boolean): string {
   if ((keepSlash ? UNRESERVED_OR_SLASH : UNRESERVED).test(raw)) return raw
   const decoded = raw.replace(ESCAPE, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
   return encodeBytes(Buffer.from(decoded, 'latin1'), keepSlash)
 }
 
-/** The canonical form of a path as received. S3 encodes once and normalises nothing: `//`, `.` and `..` stay. */
+/** The canonical form of a received path. S3 encodes once and normalises nothing: `//`, `.` and `..` stay. */
 export function canonicalPath(rawPath: string): string {
   return rawPath === '' ? '/' : recode(rawPath, true)
 }
 
 /**
- * The canonical form of a query as received, without `?`. Sorted by encoded name, then value; `acl` becomes `acl=`; repeats stay.
- * A literal `+` means a space, as in every decoder of queries.
- * @param leaveOut given the encoded name of a parameter, tells whether it is no part of what is signed
+ * The canonical form of a received query, without `?`. Sorted by encoded name, then value; `acl` becomes `acl=`;
+ * repeated parameters stay. A literal `+` means a space, as in every query decoder.
+ * @param leaveOut true for the encoded name of a parameter that is not part of the signed query
  */
 export function canonicalQuery(rawQuery: string, leaveOut?: (name: string) => boolean): string {
   if (rawQuery === '') return ''
@@ -105,19 +114,19 @@ function comparePairs([nameA, valueA]: Pair, [nameB, valueB]: Pair): number {
 
 export interface CanonicalRequest {
   readonly method: string
-  /** Canonical, see `canonicalPath`; or `uriEncode(path, true)`. */
+  /** Canonical: see `canonicalPath`; or `uriEncode(path, true)`. */
   readonly path: string
-  /** Canonical, see `canonicalQuery`. */
+  /** Canonical: see `canonicalQuery`. */
   readonly query: string
-  /** Every header that is signed, in any order and case; repeats stay apart. Values hold one character for each byte. */
+  /** All signed headers, in any order and case. Repeated headers stay separate. Values have one character per byte. */
   readonly headers: readonly Pair[]
   /** Lower-case names, ascending, joined with `;`. */
   readonly signedHeaders: string
-  /** Lower-case hex, or one of the words that stand for it. */
+  /** Lower-case hex, or one of the words that replace it. */
   readonly payloadHash: string
 }
 
-/** The canonical request; one character for each byte. */
+/** The canonical request, one character per byte. */
 export function canonicalRequest(parts: CanonicalRequest): string {
   const values = new Map<string, string>()
   for (const [name, value] of parts.headers) {
@@ -130,7 +139,7 @@ export function canonicalRequest(parts: CanonicalRequest): string {
   return `${parts.method}\n${parts.path}\n${parts.query}\n${lines}\n${parts.signedHeaders}\n${parts.payloadHash}`
 }
 
-/** Trims and turns runs of spaces into one. */
+/** Trims the text and replaces runs of spaces by one space. */
 function squeeze(value: string): string {
   const trimmed = value.trim()
   return trimmed.includes('  ') ? trimmed.replace(/ {2,}/g, ' ') : trimmed
@@ -145,7 +154,7 @@ export function stringToSign(algorithm: string, timestamp: string, scope: string
   return `${algorithm}\n${timestamp}\n${scope}\n${hash('sha256', Buffer.from(canonical, 'latin1'), 'hex')}`
 }
 
-/** Compares two texts in a time that depends on their lengths alone. Never throws. */
+/** Compares two texts in a time that depends only on their lengths. Never throws. */
 export function timingSafeEqualHex(a: string, b: string): boolean {
   const x = Buffer.from(a)
   const y = Buffer.from(b)
@@ -157,7 +166,7 @@ export interface Presign {
   readonly method: string
   /** Decoded path, such as `/bucket/a key`. */
   readonly path: string
-  /** As clients will send it, with the port unless it is the scheme's own. */
+  /** As clients will send it, with the port unless it is the default of the scheme. */
   readonly host: string
   /** Further parameters, decoded. */
   readonly query?: readonly Pair[]
@@ -171,7 +180,10 @@ export interface Presign {
   readonly service?: string
 }
 
-/** The query of a presigned URL, without `?`; the path that goes with it is `uriEncode(path, true)`. Signs `host` alone and leaves the body unsigned. */
+/**
+ * The query of a presigned URL, without `?`. The path to use with it is `uriEncode(path, true)`. Signs only `host`, and
+ * leaves the body unsigned.
+ */
 export function presignQuery(request: Presign): string {
   const timestamp = formatTimestamp(request.now)
   const date = timestamp.slice(0, 8)

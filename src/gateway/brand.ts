@@ -1,4 +1,7 @@
-/** The words of a deployment that stand in for `gateway` (paths, ServerInfo members) and `cloud` (header and query names) of the interface description. */
+/**
+ * The words that a deployment uses in place of `gateway` (paths, ServerInfo members) and `cloud` (header and query
+ * names) of the interface description.
+ */
 export interface Brand {
   /** Path word: `gateway` gives `/gateway/webrpc` and the member `GatewayVersion`. */
   readonly path: string
@@ -8,10 +11,10 @@ export interface Brand {
 
 export const neutralBrand: Brand = Object.freeze({ path: 'gateway', header: 'cloud' })
 
-/** Every name on the wire that holds a brand word. */
+/** All names on the wire that contain a word of the brand. */
 export interface BrandNames {
   readonly rpcPath: string
-  /** `/gateway/<rest>`; the rest is percent-encoded already. */
+  /** `/gateway/<rest>`; `rest` is percent-encoded already. */
   ownPath(rest: string): string
   uploadPath(bucket: string, key: string): string
   downloadPath(bucket: string, key: string): string
@@ -25,7 +28,7 @@ export interface BrandNames {
   member(suffix: string): string
 }
 
-/** Throws TypeError when a word cannot be part of a path or header name. */
+/** Throws TypeError when a word is not valid in a path or header name. */
 export function brandNames(brand: Brand): BrandNames {
   const path = checked(brand.path)
   const header = checked(brand.header)
@@ -43,7 +46,7 @@ export function brandNames(brand: Brand): BrandNames {
   }
 }
 
-/** Percent-encodes each segment as SigV4 does, and nothing else: `..`, `//` and a final `/` stay what they are. */
+/** Percent-encodes each segment as SigV4 does, and changes nothing else: `..`, `//` and a final `/` stay. */
 export function encodePath(path: string): string {
   return path.split('/').map(encodeSegment).join('/')
 }

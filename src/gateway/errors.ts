@@ -1,25 +1,38 @@
-import { codes, type S3Code } from '../errors/codes.js'
-import { S3Error } from '../errors/s3-error.js'
-import { type Logger, redact } from '../log.js'
+import { codes, type S3Code } from '../common/errors/codes.js'
+import { S3Error } from '../common/errors/s3-error.js'
+import { type Logger, redact } from '../common/log.js'
+import { foreignCodes, statuses, texts } from './known-failures.js'
+import { WriteRefused } from './write-refused.js'
 
-/** How the gateway failed, before anybody has made sense of it. */
+/** A failure of the gateway before it is interpreted. */
 export type UpstreamFailure =
-  /** An error object in a JSON-RPC reply; `dataCode` is error.data.code, an S3 code on gateways that tell it. */
-  | { readonly kind: 'rpc'; readonly text: string; readonly dataCode: string | undefined }
-  /** A REST or RPC call answered with an HTTP status that is no success. */
-  | { readonly kind: 'http'; readonly status: number; readonly text: string; readonly headerCode: string | undefined }
-  /** No answer: refused, reset, timed out, cut off. */
+  /** An error object in a JSON-RPC reply. `dataCode` is error.data.code, an S3 code on gateways that send it. */
+  | {
+      readonly kind: 'rpc'
+      readonly text: string
+      readonly dataCode: string | undefined
+      readonly fence?: number | undefined
+    }
+  /** A REST or RPC call answered with an HTTP status other than success. */
+  | {
+      readonly kind: 'http'
+      readonly status: number
+      readonly text: string
+      readonly headerCode: string | undefined
+      readonly fence?: number | undefined
+    }
+  /** No answer: connection refused, reset, timed out or cut off. */
   | { readonly kind: 'transport'; readonly error: unknown }
 
-/** What the failed call was about; goes into the error document. */
+/** The subject of the failed call, which goes into the error document. */
 export interface Subject {
   readonly bucket?: string
   readonly key?: string
 }
 
-/** The gateway did not accept a token: `session.ts` gets a new one and repeats the call once. */
+/** The gateway did not accept a token. `session.ts` gets a new token and repeats the call once. */
 export class TokenRefused extends Error {
-  /** What the client is told when a new token does not help. */
+  /** The error for the client when a new token does not help. */
   readonly final: S3Error
 
   constructor(final: S3Error) {
@@ -28,102 +41,35 @@ export class TokenRefused extends Error {
   }
 }
 
-const ACCOUNT_REFUSED =
-  'The object gateway does not accept the account that this server uses for you. Check its key pair.'
-const NOT_ALLOWED = 'The object gateway does not allow this to the account that this server uses for you.'
-const FILE_AND_FOLDER =
-  'The object gateway cannot hold an object and a folder of the same name. Choose another key, or remove the other one first.'
-const NO_SPACE = 'The object gateway has no space left.'
-const STARTING = 'The object gateway is starting. Try again.'
-
-type TextRow = readonly [text: RegExp, code: S3Code, message?: string]
-
 /**
- * The texts public deployments of this interface use; their codes tell nothing. Texts may quote bucket and key, so patterns hold on to the ends.
- * Sources: MinIO RELEASE.2019-09-11 and filswan/fs3 v2.0.0, cmd/web-handlers.go, cmd/api-errors.go, cmd/jwt.go, cmd/typed-errors.go.
+ * The gateway has no JSON-RPC service of the requested name and has done nothing. `rpc.ts` repeats the call with the
+ * other name.
  */
-const texts: readonly TextRow[] = [
-  [/^The specified bucket( \S*)? does not exist\.?$/i, 'NoSuchBucket'],
-  [/^Bucket not found\b/i, 'NoSuchBucket'],
-  [/^The specified key does not exist\.?$/i, 'NoSuchKey'],
-  [/^The specified key .* does not exist\.?$/is, 'NoSuchKey'],
-  [/^Object name invalid\b/i, 'NoSuchKey'],
-  [/^Your previous request to create the named bucket succeeded\b/i, 'BucketAlreadyOwnedByYou'],
-  [/^The requested bucket name is not available\b/i, 'BucketAlreadyExists'],
-  [/^The bucket you tried to delete is not empty\b/i, 'BucketNotEmpty'],
-  [/^Bucket Name .* is invalid\b/is, 'InvalidBucketName'],
-  [/^The specified bucket is not valid\b/i, 'InvalidBucketName'],
-  [/^(JWT token missing|Authentication failed\b)/i, 'AccessDenied', ACCOUNT_REFUSED],
-  [/^The access key ID you provided does not exist\b/i, 'AccessDenied', ACCOUNT_REFUSED],
-  [/^(access|secret) key (must be|length should be)\b/i, 'AccessDenied', ACCOUNT_REFUSED],
-  [/^Do not have enough permissions\b/i, 'AccessDenied', NOT_ALLOWED],
-  [/^Access Denied\.?$/i, 'AccessDenied', NOT_ALLOWED],
-  [/^Unable to generate shareable URL due to lack of read permissions\b/i, 'AccessDenied', NOT_ALLOWED],
-  [/^Changing access key and secret key not allowed\b/i, 'MethodNotAllowed'],
-  [/^Current access key or secret key is incorrect\b/i, 'AccessDenied'],
-  [
-    /^(Invalid arguments specified|Bucket and Object are mandatory arguments|Invalid policy type)\b/i,
-    'InvalidArgument',
-  ],
-  [/^Data size is unspecified\b/i, 'MissingContentLength'],
-  [/^You did not provide the number of bytes specified\b/i, 'IncompleteBody'],
-  [/^Your metadata headers exceed\b/i, 'MetadataTooLarge'],
-  [/^Your proposed upload exceeds\b/i, 'EntityTooLarge'],
-  [
-    /^(Object name already exists as a directory|Object-prefix is already an object)\b/i,
-    'InvalidRequest',
-    FILE_AND_FOLDER,
-  ],
-  [
-    /^Resource name contains bad components\b/i,
-    'InvalidRequest',
-    'The object gateway cannot hold a key with this path element.',
-  ],
-  [/^Storage backend has reached its minimum free disk threshold\b/i, 'ServiceUnavailable', NO_SPACE],
-  [/^Server not initialized\b/i, 'ServiceUnavailable', STARTING],
-  [
-    /^(rpc: can't find (service|method)\b|Method not found\b)/i,
-    'NotImplemented',
-    'The object gateway does not know this call.',
-  ],
-]
+export class ServiceUnknown extends Error {
+  /** The error for the client when the other name does not help. */
+  readonly final: S3Error
 
-/** Codes that are not S3's, from `error.data.code`, `x-cloud-error-code` or an XML body. */
-const foreignCodes: Readonly<Record<string, readonly [S3Code, string?]>> = {
-  AllAccessDisabled: ['AccessDenied', NOT_ALLOWED],
-  WebTokenMissing: ['AccessDenied', ACCOUNT_REFUSED],
-  XMinioInvalidObjectName: ['InvalidRequest', 'The object gateway cannot hold this key.'],
-  XMinioInvalidResourceName: ['InvalidRequest', 'The object gateway cannot hold a key with this path element.'],
-  XMinioObjectExistsAsDirectory: ['InvalidRequest', FILE_AND_FOLDER],
-  XMinioParentIsObject: ['InvalidRequest', FILE_AND_FOLDER],
-  XMinioServerNotInitialized: ['ServiceUnavailable', STARTING],
-  XMinioStorageFull: ['ServiceUnavailable', NO_SPACE],
+  constructor(final: S3Error) {
+    super('JSON-RPC service unknown')
+    this.final = final
+  }
 }
 
-/** HTTP statuses whose body said nothing known. 404 is absent on purpose: a wrong address must never pass for "no such object". */
-const statuses: Readonly<Record<number, readonly [S3Code, string?]>> = {
-  401: ['AccessDenied', ACCOUNT_REFUSED],
-  403: ['AccessDenied', NOT_ALLOWED],
-  408: ['ServiceUnavailable'],
-  411: ['MissingContentLength'],
-  413: ['EntityTooLarge'],
-  429: ['SlowDown'],
-  502: ['ServiceUnavailable'],
-  503: ['ServiceUnavailable'],
-  504: ['ServiceUnavailable'],
-  507: ['ServiceUnavailable', NO_SPACE],
-}
-
-/** Seconds; long enough for a restart, short enough for the retries of SDKs. */
+/** Seconds. Long enough for a restart, short enough for the retries of SDKs. */
 const RETRY_AFTER = '2'
 
-/** Makes the one S3Error that a client gets for an upstream failure. What could not be recognised is logged and answered InternalError. */
+/**
+ * Translates a failure of the gateway to the S3Error for the client. Logs an unknown failure and translates it to
+ * InternalError.
+ */
 export function translate(failure: UpstreamFailure, subject: Subject, log: Logger): S3Error {
   if (failure.kind === 'transport') return unavailable(failure.error)
+  const told = failure.kind === 'rpc' ? failure.dataCode : failure.headerCode
+  if (told === 'WriteOvertaken' || told === 'OtherGeneration') return new WriteRefused(failure.fence)
   const text = plainText(failure.text)
   const known = recognise(failure, text)
   if (!known) {
-    log.warn({ upstream: { ...failure, text: redact(text.slice(0, 500)) } }, 'unknown answer of the object gateway')
+    log.warn({ upstream: { ...failure, text: quoted(text) } }, 'unknown answer of the object gateway')
     return new S3Error('InternalError', {
       message: 'The object gateway failed in a way this server does not know. Its answer is in the log.',
     })
@@ -133,18 +79,37 @@ export function translate(failure: UpstreamFailure, subject: Subject, log: Logge
     ...(message === undefined ? {} : { message }),
     fields: fieldsFor(code, subject),
     headers: code === 'ServiceUnavailable' || code === 'SlowDown' ? { 'retry-after': RETRY_AFTER } : {},
-    cause: new Error(redact(text.slice(0, 500))),
+    cause: new Error(quoted(text)),
   })
 }
 
-/** For failures that say the token is not (or no longer) good, wherever they say it. */
+/** True for failures that mean that the token is invalid or has expired, wherever they say so. */
 export function isTokenRefusal(failure: UpstreamFailure): boolean {
   if (failure.kind === 'transport') return false
   if (failure.kind === 'http' && failure.status === 401) return true
   return /^(JWT token missing|Authentication failed\b)/i.test(plainText(failure.text))
 }
 
-/** ServiceUnavailable for a gateway that cannot be reached, went away or takes too long. An S3Error passes unchanged. */
+/**
+ * True for the answer of MinIO RELEASE.2021-06-17 on one folder to a listing that finds nothing, in a bucket that holds
+ * an object `fs.json` (cmd/object-api-errors.go, `ObjectExistsAsDirectory`).
+ */
+export function isEmptyListing(error: unknown, bucket: string, prefix: string): boolean {
+  if (!(error instanceof S3Error) || !(error.cause instanceof Error)) return false
+  return error.cause.message === quoted(`Object exists on : ${bucket} as directory ${prefix}`)
+}
+
+/** Truncates a text of the gateway for an error or the log. */
+function quoted(text: string): string {
+  return redact(text.slice(0, 500))
+}
+
+/** True for the text of gorilla/rpc v2 (map.go) about an unregistered service. */
+export function isUnknownService(failure: UpstreamFailure): boolean {
+  return failure.kind === 'rpc' && /^rpc: can't find service\b/i.test(failure.text)
+}
+
+/** ServiceUnavailable for a gateway that is unreachable, disconnects or takes too long. An S3Error passes unchanged. */
 export function unavailable(error: unknown, message = transportMessage(error)): S3Error {
   if (error instanceof S3Error) return error
   return new S3Error('ServiceUnavailable', {
@@ -154,7 +119,10 @@ export function unavailable(error: unknown, message = transportMessage(error)): 
   })
 }
 
-/** For an answer that is no answer of this interface: the console's page, broken JSON, a success that contradicts itself. */
+/**
+ * The error for an answer outside this interface: the page of a console, broken JSON, or a success that contradicts
+ * itself.
+ */
 export function nonsense(what: string): S3Error {
   return new S3Error('InternalError', {
     message: `The object gateway ${what}. Check that the gateway's address and brand words are right.`,
@@ -172,16 +140,16 @@ function recognise(
   const told = (failure.kind === 'rpc' ? failure.dataCode : failure.headerCode) ?? xmlCode(failure.text)
   const said = texts.find(([pattern]) => pattern.test(text))
   if (told !== undefined) {
-    // The text may say more than the code: whose access is denied.
+    // The text may be more specific than the code and name the account that was denied.
     if (Object.hasOwn(codes, told)) return [told as S3Code, said?.[1] === told ? said[2] : undefined]
-    const foreign = foreignCodes[told]
+    const foreign = Object.hasOwn(foreignCodes, told) ? foreignCodes[told] : undefined
     if (foreign) return foreign
   }
   if (said) return [said[1], said[2]]
   return failure.kind === 'http' ? statuses[failure.status] : undefined
 }
 
-/** The sentence inside the body of an error: plain text, `{"message":...}` as FS3 sends it, or XML. */
+/** Extracts the message from the body of an error: plain text, `{"message":...}` as FS3 sends it, or XML. */
 function plainText(body: string): string {
   const trimmed = body.trim()
   if (trimmed.startsWith('{')) {
@@ -217,7 +185,7 @@ function transportMessage(error: unknown): string {
   return 'The connection to the object gateway was lost. Try again.'
 }
 
-/** `code` of a node or undici error, also of the first error inside an AggregateError. */
+/** `code` of a node or undici error, or of the first error inside an AggregateError. */
 export function errorCode(error: unknown): string {
   if (typeof error !== 'object' || error === null) return ''
   if ('code' in error && typeof error.code === 'string') return error.code
@@ -225,19 +193,22 @@ export function errorCode(error: unknown): string {
   return ''
 }
 
-/** True when the connection was lost, not refused or timed out: what a kept-alive socket does that the gateway has closed meanwhile. */
+/**
+ * True when the connection was lost, not refused or timed out. This happens on a kept-alive socket that the gateway has
+ * closed.
+ */
 export function isLostConnection(error: unknown): boolean {
   return ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(errorCode(error))
 }
 
-/** True when no connection was made at all: what was to be sent on it was not. */
+/** True when no connection was made, so that nothing was sent. */
 export function isNotConnected(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isNotConnected)
   const syscall = typeof error === 'object' && error !== null && 'syscall' in error ? error.syscall : undefined
   return syscall === 'connect' || syscall === 'getaddrinfo' || errorCode(error) === 'UND_ERR_CONNECT_TIMEOUT'
 }
 
-/** A time limit of ours ran out; `code` as node and undici name theirs. */
+/** The error for an expired time limit of this client. Its `code` is the one that node and undici use. */
 export function timedOut(what: string): Error {
   return Object.assign(new Error(`${what} timed out`), { code: 'ETIMEDOUT' })
 }

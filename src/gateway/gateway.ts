@@ -1,13 +1,14 @@
-import type { ByteSink } from '../request/body.js'
+import type { ByteSink } from '../request/body/body.js'
+import type { GatewayAnswer, GatewayCall } from './gateway-call.js'
 
-/** A bucket as web.ListBuckets tells it. */
+/** A bucket as web.ListBuckets describes it. */
 export interface GatewayBucket {
   readonly name: string
-  /** RFC 3339. Moves with the bucket's content on legacy gateways: see GatewayFeatures.fixedBuckets. */
+  /** RFC 3339. On legacy gateways it changes with the bucket's content: see GatewayFeatures.fixedBuckets. */
   readonly creationDate: string
 }
 
-/** Standard headers that belong to an object and come back on download. Lower-case names. */
+/** Standard headers that are stored with an object and returned on download. Lower-case names. */
 export interface StoredHeaders {
   'cache-control'?: string
   'content-disposition'?: string
@@ -16,24 +17,26 @@ export interface StoredHeaders {
   expires?: string
 }
 
-/** What the gateway tells of one object. */
+/** An object as the gateway describes it. */
 export interface GatewayObject {
   readonly key: string
   /** Bytes. */
   readonly size: number
-  /** RFC 3339, as precise as the gateway gives it. */
+  /** RFC 3339, as precise as the gateway states it. */
   readonly lastModified: string
   readonly contentType: string
-  /** Another one whenever the object was overwritten: says whether a record in `state/` is about these very bytes. */
+  /** Changes with every overwrite. Tells whether a record in `state/` describes these bytes. */
   readonly stamp: string
-  /** Unquoted; present only when this gateway's ETags can be trusted (MD5 of the body, or what was given on upload). */
+  /** Unquoted. Present only when this gateway's ETags can be trusted: MD5 of the body, or the value given on upload. */
   readonly etag?: string
-  /** Present only when the gateway told them (on legacy gateways: on download alone). */
+  /** Present only when the gateway sent them; legacy gateways send them on download only. */
   readonly headers?: StoredHeaders
-  /** User metadata, lower-case names without prefix; present as `headers` is. */
+  /** User metadata: lower-case names without prefix. Present when `headers` is. */
   readonly metadata?: Readonly<Record<string, string>>
-  /** The gateway lists it and holds no copy of its bytes: see `deal-eviction`. */
+  /** The gateway lists the object but holds no copy of its bytes: see `deal-eviction`. */
   readonly cold?: true
+  /** Identifies the write that created the object, if this server sent it. Present only when the gateway sent it. */
+  readonly writeId?: string
 }
 
 export type ListEntry =
@@ -42,46 +45,52 @@ export type ListEntry =
 
 export interface ListQuery {
   readonly prefix: string
-  /** '' lists flat. */
+  /** '' lists without delimiter. */
   readonly delimiter: string
-  /** Entries come strictly after this name in UTF-8 byte order; '' starts at the first. If it is itself a common prefix of this query, everything below it is passed over. */
+  /**
+   * Entries come strictly after this name in UTF-8 byte order; '' starts at the first. If it is itself a common prefix
+   * of this query, everything below it is skipped.
+   */
   readonly after: string
-  /** Entries (objects and prefixes together) at most; >= 1. */
+  /** Most entries, objects and prefixes together; at least 1. */
   readonly limit: number
 }
 
 export interface ListPage {
-  /** In UTF-8 byte order of key or prefix, each prefix once. */
+  /** In UTF-8 byte order of key or prefix. Each prefix appears once. */
   readonly entries: readonly ListEntry[]
-  /** True when more follow; continue with `after` = the last entry's name. */
+  /** True when more entries follow. Continue with `after` set to the name of the last entry. */
   readonly truncated: boolean
 }
 
-/** Part of an object: from `first`, up to and with `last`; or the last `suffix` bytes. */
+/** A part of an object: from `first` to `last`, both inclusive; or the last `suffix` bytes. */
 export type ByteRange = { readonly first: number; readonly last?: number } | { readonly suffix: number }
 
-/** Takes the next bytes until it calls `done`; they change after that. `done` with an error stops the body. */
+/** Takes the next bytes. They are valid until it calls `done`. Calling `done` with an error stops the body. */
 export type LentSink = (chunk: Buffer, done: (error?: unknown) => void) => void
 
-/** Bytes that are only passed on. */
+/** Bytes that are passed on without being looked at. */
 export interface Transfer {
   /**
-   * As `Download.consume`, but the chunks are lent, and cost less. Several may be out at a time. Resolves when the last one has been given back; rejects also
-   * with what a chunk was given back with.
+   * Like `Download.consume`, but lends the chunks, which costs less. Several chunks may be lent at a time. Resolves
+   * when the last chunk has been returned. Rejects also with the error that a chunk was returned with.
    */
   lend(sink: LentSink): Promise<void>
-  /** Gives the transfer up. Safe at any time. */
+  /** Aborts the transfer. Safe at any time. */
   discard(): void
 }
 
-/** An object's bytes on their way: exactly `last - first + 1` of them, whatever the gateway sent. */
+/** The bytes of an object in transfer: exactly `last - first + 1` bytes, whatever the gateway sent. */
 export interface Download extends Transfer {
-  /** With headers and metadata. */
+  /** Has headers and metadata. */
   readonly object: GatewayObject
-  /** First and last byte position; last is first - 1 for an empty object. */
+  /** Position of the first byte. `last`, the position of the last, is `first - 1` for an empty object. */
   readonly first: number
   readonly last: number
-  /** Delivers the bytes once. Rejects (S3Error) when the gateway ends early or stalls; some bytes may have gone to the sink by then. */
+  /**
+   * Delivers the bytes once. Rejects with S3Error when the gateway ends early or stalls; the sink may have received
+   * some bytes by then.
+   */
   consume(sink: ByteSink): Promise<void>
 }
 
@@ -89,94 +98,128 @@ export interface UploadAttributes {
   readonly contentType: string | undefined
   readonly headers: StoredHeaders
   readonly metadata: Readonly<Record<string, string>>
-  /** ETag of record when it is not the MD5 of the body (multipart); a gateway that can keep it will. */
+  /** ETag to store when it is not the MD5 of the body (multipart). Gateways that can store it do. */
   readonly etag?: string
+  /** Identifies this write and every repetition of it with the same bytes. Default: a new random id. */
+  readonly writeId?: string
 }
 
 export interface UploadResult {
+  /** `unconfirmedStamp` of the write while the gateway has acknowledged the upload but did not reveal the stamp. */
   readonly stamp: string
   readonly lastModified: string
-  /** As GatewayObject.etag. */
+  /**
+   * Present with an unconfirmed stamp. Resolves to the result with the real stamp, or undefined when the object has
+   * been replaced by then. Never rejects.
+   */
+  readonly confirmed?: Promise<UploadResult | undefined>
+  /** See GatewayObject.etag. */
   readonly etag?: string
 }
 
-/** An upload of known length under way. The gateway keeps the old object until `commit` has resolved, or for ever after `abort`. */
+/**
+ * An upload of known length in progress. The gateway keeps the old object until `commit` has resolved, and after
+ * `abort`.
+ */
 export interface Upload {
-  /** Sends bytes; a promise is back-pressure. Rejects (S3Error) when the gateway has refused or gone. */
+  /**
+   * Sends bytes. A returned promise is back-pressure. Rejects with S3Error when the gateway refused the upload or
+   * closed the connection.
+   */
   write(chunk: Buffer): void | Promise<void>
-  /** To be called after the last byte was written: resolves when the gateway has the object. Throws S3Error. */
-  commit(): Promise<UploadResult>
-  /** Ends the connection short of its Content-Length. Safe at any time before `commit` resolves. */
+  /**
+   * Completes the upload after the last byte was written. Resolves when the gateway holds the object. Throws S3Error,
+   * including InDoubt, and WriteRefused: where that is repeatable, `commit` may be called again with another order.
+   */
+  commit(order: WriteOrder): Promise<UploadResult>
+  /** Closes the connection short of its Content-Length. Safe at any time. */
   abort(): void
 }
 
-/** What a gateway can do beyond the specification, from web.ServerInfo; all false for a legacy one. */
+/** Abilities of a gateway beyond the specification, from web.ServerInfo. All are false for a legacy gateway. */
 export interface GatewayFeatures {
-  /** web.ListObjects takes marker, maxKeys and delimiter, answers sorted pages and gives etag and generation per object. */
+  /**
+   * web.ListObjects accepts marker, maxKeys and delimiter, answers with sorted pages and gives etag and generation per
+   * object.
+   */
   readonly pagedListing: boolean
-  /** HEAD on download; upload and download tell ETag, generation, headers and metadata; Range is honoured. */
+  /**
+   * Supports HEAD on downloads. Uploads and downloads return ETag, generation, headers and metadata; downloads honour
+   * Range.
+   */
   readonly objectHead: boolean
-  /** web.RemoveObject removes exactly the named keys, also ones that end in `/`. */
+  /** web.RemoveObject removes exactly the named keys, including those that end in `/`. */
   readonly exactRemove: boolean
-  /** Any UTF-8 key up to 1024 bytes can be stored. */
+  /** Stores any UTF-8 key up to 1024 bytes. */
   readonly anyKey: boolean
-  /** web.ListBuckets tells when a bucket was made, to the nanosecond in UTC, and goes on telling that whatever becomes of what is in it. */
+  /**
+   * web.ListBuckets states when a bucket was made, to the nanosecond in UTC. The time never changes with the bucket's
+   * content.
+   */
   readonly fixedBuckets: boolean
-  /** Making a deal takes a client token, by which a repeated request is known, also when its object has gone since; its progress can be asked for. */
+  /**
+   * A deal request takes a client token, which makes it idempotent even after its object is gone. The progress of a
+   * deal can be queried.
+   */
   readonly dealTokens: boolean
-  /** The state of a deal can be asked for. */
+  /** The state of a deal can be queried. */
   readonly dealStatus: boolean
-  /** The storage providers can be asked for. */
+  /** The storage providers can be queried. */
   readonly dealProviders: boolean
   /**
-   * The local copy of an object with a deal can be given up, once a retrieval has been compared with it. `retrieve` brings it back, unless the header `history-only` is
-   * sent.
+   * The local copy of an object with a deal can be evicted, once a retrieval has been compared with it. `retrieve`
+   * restores it, unless the header `history-only` is sent.
    */
   readonly dealEviction: boolean
+  /** A copy retrieved from one deal can be compared with the object. Eviction takes the deal to compare with. */
+  readonly dealVerification: boolean
+  /** Writes to a key take effect in the order of their fences or not at all, whenever they arrive. */
+  readonly writeFences: boolean
+  /** The gateway remembers which state stores were used with it. */
+  readonly stateEpochs: boolean
 }
 
-/** A call of one of the gateway's REST paths that answer JSON: `/<word>/<endpoint>[/<bucket>[/<key>]]`. */
-export interface GatewayCall {
-  readonly method: 'GET' | 'POST'
-  /** `deal`, `bucket/retrieve`, `dealstatus`. Sent as it is. */
-  readonly endpoint: string
-  readonly bucket?: string
-  readonly key?: string
-  /** The key goes in one path segment, its slashes encoded: `retrieve` of public gateways takes no more (filswan/fs3 cmd/web-router.go). Default false. */
-  readonly keyInOneSegment?: boolean
-  /** A last path segment of a call that is about no bucket, such as the CID of a deal. */
-  readonly id?: string
-  /** Sent as JSON. */
-  readonly body?: Readonly<Record<string, string>>
-  /** Neutral names without the brand's word: `{ 'client-token': 'x' }` is sent as x-cloud-client-token. */
-  readonly headers?: Readonly<Record<string, string>>
-  /** What the caller needs a right to. */
-  readonly access: 'read' | 'write'
-  /** Until the whole answer is there, ms; default as for every call. */
-  readonly timeoutMs?: number
-  readonly signal?: AbortSignal
+/** The place of a write among all writes to its key: see docs/consistency.md. */
+export interface WriteOrder {
+  /** Fence of the lock that the write holds. */
+  readonly fence: number
+  /**
+   * Stamp of the object to replace or remove; null when there must be none; absent for any. Only gateways with
+   * writeFences check it.
+   */
+  readonly expected?: string | null
+  /**
+   * Called right before the bytes that make the write take effect are sent. Throws S3Error when the write must not
+   * happen any more.
+   */
+  ensure(): void
 }
 
-/** Whatever the gateway answered, also a failure. */
-export interface GatewayAnswer {
-  readonly status: number
-  /** undefined when the body is not JSON. */
-  readonly json: unknown
-  /** At most 8 MiB. */
-  readonly text: string
-}
-
-/** What everybody may do with a bucket's objects, log-in or not. */
+/** Access to the objects of a bucket that the gateway grants to every caller, with or without a log-in. */
 export type PublicPolicy = 'readonly' | 'writeonly' | 'readwrite'
 
 /** One rule of a bucket's policy. */
 export interface PolicyEntry {
-  /** Of keys; '' is all of them. */
+  /** Prefix of keys; '' covers all. */
   readonly prefix: string
   readonly policy: PublicPolicy
 }
 
-/** The object gateway as one account sees it. All methods throw S3Error (see gateway/errors.ts) and log in by themselves. */
+/** Access without a log-in that a rule grants which Gateway.listPolicies does not list. */
+export interface HiddenAccess {
+  /**
+   * Prefix of keys; '' is the whole bucket. The rule may cover more or less than this prefix, at which it was found.
+   */
+  readonly prefix: string
+  /**
+   * `get` reads objects; `list` lists the prefix or writes below it, which the gateway's answer does not distinguish.
+   */
+  readonly action: 'get' | 'list'
+}
+
+/**
+ * The object gateway as one account sees it. All methods throw S3Error (see gateway/errors.ts) and log in on demand.
+ */
 export interface Gateway {
   features(): Promise<GatewayFeatures>
   listBuckets(): Promise<GatewayBucket[]>
@@ -184,32 +227,54 @@ export interface Gateway {
   makeBucket(bucket: string): Promise<void>
   deleteBucket(bucket: string): Promise<void>
   list(bucket: string, query: ListQuery): Promise<ListPage>
-  /** Undefined when there is no such object; throws NoSuchBucket. Cheap on full gateways; on legacy ones a listing of the parent. */
+  /**
+   * Resolves undefined when there is no such object. Throws NoSuchBucket. Cheap on full gateways; lists the parent on
+   * legacy ones.
+   */
   stat(bucket: string, key: string): Promise<GatewayObject | undefined>
-  /** Throws NoSuchKey, NoSuchBucket, InvalidRange (with the object's size in fields.ActualObjectSize). Range answers are exact whether or not the gateway honours Range. */
+  /**
+   * Throws NoSuchKey, NoSuchBucket, InvalidRange (with the size of the object in fields.ActualObjectSize). Ranges are
+   * exact whether or not the gateway honours Range.
+   */
   download(bucket: string, key: string, range?: ByteRange): Promise<Download>
-  /** Why this gateway cannot hold this key, in words for the client; undefined when it can. */
+  /** The reason why this gateway cannot store this key, as a message for the client. Undefined when it can. */
   refusesKey(key: string): Promise<string | undefined>
-  /** `length` in bytes, exact. Nothing is sent before the first `write` or `commit`. */
+  /** @param length bytes, exact. Nothing is sent before the first `write` or `commit`. */
   upload(bucket: string, key: string, length: number, attributes: UploadAttributes): Upload
-  /** Removes one object; nothing else, whatever the key looks like. Removing what is not there is no error. */
-  remove(bucket: string, key: string): Promise<void>
-  /** What everybody may do in the bucket, in UTF-8 byte order of the prefix. Throws NoSuchBucket. */
+  /**
+   * Removes this object and nothing else, whatever its key looks like. A missing object is no error. Throws also
+   * WriteRefused and InDoubt.
+   */
+  remove(bucket: string, key: string, order: WriteOrder): Promise<void>
+  /** Lists the policies of a bucket for all callers, in UTF-8 byte order of the prefix. Throws NoSuchBucket. */
   listPolicies(bucket: string): Promise<PolicyEntry[]>
-  /** Puts a rule for this prefix in the place of the one there is; `none` takes it away. Rules for other prefixes stay. */
+  /**
+   * Replaces the rule for this prefix; `none` removes it. Rules for other prefixes stay. A gateway may report success
+   * and keep the rule.
+   */
   setPolicy(bucket: string, prefix: string, policy: PublicPolicy | 'none'): Promise<void>
   /**
-   * A link to read the object by, signed by the gateway, without its scheme: `host` and what follows. Throws InvalidRequest for a key that the gateway's links
-   * cannot name; whether there is such an object is not looked at.
+   * Finds access that the gateway grants to everyone beyond `entries`, the answer of listPolicies: gateways can hold
+   * rules that they do not list, such as an S3 rule for GetObject alone. Tries requests without a log-in at the root
+   * and in the first folders there (20 at most), or at `places`. Does not find rules further down. Throws S3Error when
+   * the answers are inconclusive.
+   * @param places prefixes to try; '' is the root
+   */
+  hiddenAccess(bucket: string, entries: readonly PolicyEntry[], places?: readonly string[]): Promise<HiddenAccess[]>
+  /**
+   * A link to read the object, signed by the gateway, without its scheme: `host` and the path. Throws InvalidRequest
+   * for a key that the gateway's links cannot name. Does not check whether the object exists.
    * @param expirySeconds 1 to 604,800
-   * @param host as the one who follows the link will send it
+   * @param host as the client that follows the link will send it
    */
   presignedGet(bucket: string, key: string, expirySeconds: number, host: string): Promise<string>
   /**
-   * Throws S3Error when nothing was done because the gateway could not be reached or asked (for a GET also when the answer got lost), and OutcomeUnknown
-   * when a POST was sent and its answer got lost.
+   * Throws S3Error when nothing happened because the gateway could not be reached or refused the session (for a GET
+   * also when the answer was lost), and OutcomeUnknown when a POST was sent and its answer was lost. The answer to a
+   * POST may come from an intermediate proxy that has forwarded the POST: only `GatewayAnswer.refusal` says that the
+   * gateway itself refused it.
    */
   call(call: GatewayCall): Promise<GatewayAnswer>
-  /** True when the gateway answers and accepts our log-in. */
+  /** Resolves when the gateway accepts the log-in, describes itself and lists buckets. Throws S3Error. */
   ready(): Promise<void>
 }

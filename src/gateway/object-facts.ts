@@ -3,16 +3,28 @@ import type { BrandNames } from './brand.js'
 import type { GatewayFeatures, GatewayObject, StoredHeaders, UploadAttributes } from './gateway.js'
 import { isTime } from './time.js'
 
-/** User metadata by which an upload to a gateway without ETags is recognised again; never shown to clients. */
+/** User metadata that marks an upload on gateways without ETags. Never shown to clients. */
 export const REVISION_NAME = 'dealgate-rev'
 
-/** Stamp of folder objects on gateways that keep them as directories: they hold no bytes, so there is but one version. */
+/** Stands in for the stamp of an object that the gateway has acknowledged without revealing its stamp. */
+export function unconfirmedStamp(writeId: string): string {
+  return `unconfirmed/${writeId}`
+}
+
+/**
+ * Stamp of folder objects on gateways that keep them as directories. They hold no bytes, so they have only one version.
+ */
 export const MARKER_STAMP = 'marker'
 
-/** Type of an object that was stored without one, as S3 gives it. */
+/** Requested where the disposition that the gateway derives from the key would break its answer. */
+export const PLAIN_DISPOSITION = 'attachment'
+
+/** Content type of an object that was stored without one, as in S3. */
 export const DEFAULT_TYPE = 'binary/octet-stream'
 
-/** Most user metadata public gateways take, names with prefix and values, bytes (MinIO cmd/generic-handlers.go). */
+/**
+ * Most user metadata that public gateways accept, names with prefix and values, bytes (MinIO cmd/generic-handlers.go).
+ */
 const MAX_METADATA_BYTES = 2048
 
 const STORED_NAMES = [
@@ -23,7 +35,7 @@ const STORED_NAMES = [
   'expires',
 ] as const
 
-/** One entry of a listing or the headers of one answer, made comparable. */
+/** The facts of one entry of a listing, or of the headers of one answer, in comparable form. */
 export interface VersionFacts {
   readonly key: string
   readonly lastModified: string
@@ -32,16 +44,16 @@ export interface VersionFacts {
 }
 
 /**
- * The generation, where every way to look at an object tells it; else time and size, which all of them tell alike.
- * Listings tell generations on gateways with pagedListing; without objectHead they are the only way to look.
+ * The generation, where every way to look at an object returns it; otherwise time and size, which all ways return
+ * alike. Gateways with pagedListing list generations; without objectHead, listings are the only way to look.
  */
 export function stampOf(features: GatewayFeatures, facts: VersionFacts): string {
-  if (facts.key.endsWith('/') && !features.anyKey) return MARKER_STAMP
+  if (facts.key.endsWith('/') && facts.size === 0 && !features.anyKey) return MARKER_STAMP
   if (features.pagedListing && facts.generation !== undefined) return facts.generation
   return `${facts.lastModified}/${facts.size}`
 }
 
-/** Headers of an upload, without those of the transport. */
+/** The headers of an upload, without those of the transport. */
 export function uploadHeaders(
   names: BrandNames,
   features: GatewayFeatures,
@@ -67,36 +79,42 @@ function metadataHeaders(
   if (revision === undefined) return Object.fromEntries(own)
   const all = [...own, [names.metaPrefix + REVISION_NAME, revision] as const]
   const bytes = all.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
-  // The client's metadata is in our own record anyway; the mark is what ties that record to these bytes.
+  // The record in the state also holds the client's metadata; the mark ties that record to these bytes.
   return Object.fromEntries(bytes > MAX_METADATA_BYTES ? all.slice(-1) : all)
 }
 
-/** What the headers of a download or HEAD tell beside the bytes. */
+/** The facts that the headers of a download or HEAD state. */
 export interface HeaderFacts {
   readonly contentType: string
   readonly headers: StoredHeaders
   readonly metadata: Record<string, string>
-  /** REVISION_NAME's value, if it was one of our uploads. */
+  /** The value of REVISION_NAME, if this server uploaded the object. */
   readonly revision: string | undefined
 }
 
-/** `forced`: the gateway puts its own Content-Disposition and Cache-Control in place of the object's; those are left out. */
+/**
+ * @param forced the gateway replaces Content-Disposition and Cache-Control of the object with its own, which are left
+ * out
+ */
 export function headerFacts(names: BrandNames, answer: IncomingHttpHeaders, key: string, forced: boolean): HeaderFacts {
   const headers: StoredHeaders = {}
   for (const name of STORED_NAMES) {
     const value = answer[name]
     if (typeof value === 'string' && !(forced && isForced(name, value, key))) headers[name] = value
   }
-  const metadata: Record<string, string> = {}
+  const metadata = new Map<string, string>()
   for (const [name, value] of Object.entries(answer)) {
     if (name.startsWith(names.metaPrefix) && typeof value === 'string')
-      metadata[name.slice(names.metaPrefix.length)] = value
+      metadata.set(name.slice(names.metaPrefix.length), value)
   }
-  const { [REVISION_NAME]: revision, ...shown } = metadata
+  const revision = metadata.get(REVISION_NAME)
+  metadata.delete(REVISION_NAME)
+  // Object.fromEntries makes own properties; assigning `__proto__` would lose the entry.
+  const shown = Object.fromEntries(metadata)
   return { contentType: answer['content-type'] ?? DEFAULT_TYPE, headers, metadata: shown, revision }
 }
 
-/** Everything a gateway with objectHead tells in headers; undefined when these are not the headers of an object. */
+/** The facts in the headers of a gateway with objectHead; undefined when they are not the headers of an object. */
 export function factsFromHeaders(
   names: BrandNames,
   features: GatewayFeatures,
@@ -109,6 +127,7 @@ export function factsFromHeaders(
   if (generation === undefined || !isTime(lastModified)) return undefined
   const { contentType, headers, metadata } = headerFacts(names, answer, key, false)
   const etag = unquoted(single(answer.etag))
+  const writeId = single(answer[names.header('write-id')])
   return {
     key,
     size,
@@ -116,6 +135,7 @@ export function factsFromHeaders(
     contentType,
     stamp: stampOf(features, { key, generation, lastModified, size }),
     ...(etag === undefined ? {} : { etag }),
+    ...(writeId === undefined ? {} : { writeId }),
     headers,
     metadata,
     ...(answer[names.header('storage-state')] === 'cold' ? { cold: true as const } : {}),
@@ -130,14 +150,21 @@ export function unquoted(etag: string | undefined): string | undefined {
   return etag?.replace(/^"(.*)"$/, '$1')
 }
 
+/** True when the part of `key` that gateways write into headers has control characters. */
+export function endsInControl(key: string): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a header cannot carry
+  return /[\x00-\x1f\x7f][^/]*$/.test(key)
+}
+
 function isForced(name: (typeof STORED_NAMES)[number], value: string, key: string): boolean {
   if (name === 'cache-control') return value === 'no-store'
   if (name !== 'content-disposition') return false
+  if (endsInControl(key) && value === PLAIN_DISPOSITION) return true
   const last = key.slice(key.lastIndexOf('/') + 1)
   return [last, headerText(last), encodeURIComponent(last)].some((file) => value === `attachment; filename="${file}"`)
 }
 
-/** Header values are bytes, one per character: text beyond latin-1 goes as UTF-8, which is what comes back. */
+/** Header values have one character per byte: text beyond latin-1 is sent as UTF-8 and returned as such. */
 function headerText(text: string): string {
   return /[^\0-\xff]/.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text
 }

@@ -1,6 +1,6 @@
-import { S3Error } from '../errors/s3-error.js'
+import { S3Error } from '../common/errors/s3-error.js'
 
-/** The decoded query of a request: ordered, repeats kept. `?acl` and `?acl=` both have the value ''. */
+/** The decoded query of a request, in order and with repeats. `?acl` and `?acl=` both have the value ''. */
 export class Query {
   readonly entries: readonly (readonly [name: string, value: string])[]
 
@@ -12,10 +12,18 @@ export class Query {
     return this.entries.some(([n]) => n === name)
   }
 
-  /** The first value, or undefined when the name is absent. */
+  /** Returns the first value, or undefined if the name is absent. */
   get(name: string): string | undefined {
     return this.entries.find(([n]) => n === name)?.[1]
   }
+}
+
+/** The error for a repeated parameter that can have only one value. */
+export function repeatedParameter(name: string): S3Error {
+  return new S3Error('InvalidArgument', {
+    message: `The query parameter ${name.slice(0, 100)} is given more than once.`,
+    fields: { ArgumentName: name.slice(0, 100) },
+  })
 }
 
 function decodePair(pair: string): [string, string] {

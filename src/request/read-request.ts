@@ -1,18 +1,19 @@
 import type { IncomingMessage } from 'node:http'
-import { S3Error } from '../errors/s3-error.js'
-import type { Limits } from '../limits.js'
-import { type Addressing, bucketOfHost, hostsOf, isSecure } from './addressing.js'
-import { refuseNoBucketName } from './bucket-name.js'
-import { decodePath } from './decode-path.js'
+import { S3Error } from '../common/errors/s3-error.js'
+import type { Limits } from '../server/limits.js'
+import { type Addressing, bucketOfHost, hostsOf, isSecure } from './addressing/addressing.js'
+import { refuseReserved } from './addressing/base-paths.js'
+import { refuseNoBucketName } from './addressing/bucket-name.js'
+import { decodePath } from './addressing/decode-path.js'
 import { Query } from './query.js'
 import type { Method, RequestHead } from './s3-request.js'
 
-/** A request as a framework may have handed it on: Express keeps the untouched target and the mount prefix beside `url`. */
+/** A request that a framework may have routed: Express keeps the original target and the mount prefix beside `url`. */
 export type MountedRequest = IncomingMessage & { originalUrl?: string; baseUrl?: string }
 
 const METHODS = new Set<string>(['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'OPTIONS'])
 
-/** The service's own paths begin so, on its own hosts; `-` can never be a bucket (names have three letters at least). */
+/** Prefix of the service's own paths on its own hosts. `-` is no bucket name: names have at least 3 characters. */
 const SERVICE_PREFIX = '/-/'
 
 export interface ReadRequestOptions {
@@ -20,7 +21,7 @@ export interface ReadRequestOptions {
   readonly addressing: Addressing
 }
 
-/** Reads the request line and headers. Throws S3Error MethodNotAllowed, InvalidURI, InvalidBucketName, KeyTooLongError. */
+/** Parses request line and headers. Throws S3Error MethodNotAllowed, InvalidURI, InvalidBucketName, KeyTooLongError. */
 export function readRequest(incoming: MountedRequest, id: string, options: ReadRequestOptions): RequestHead {
   const method = incoming.method ?? ''
   if (!METHODS.has(method)) throw new S3Error('MethodNotAllowed', { fields: { Method: method } })
@@ -30,6 +31,8 @@ export function readRequest(incoming: MountedRequest, id: string, options: ReadR
   const { addressing } = options
   const [host = '', ...others] = hostsOf(incoming, addressing)
   const bucket = bucketOfHost(host, addressing)
+  const address = addressed(bucket, path, options.limits.maxKeyBytes)
+  if (address.bucket !== undefined) refuseReserved(address.bucket, addressing.basePaths, incoming.baseUrl ?? '')
   return {
     id,
     method: method as Method,
@@ -43,15 +46,15 @@ export function readRequest(incoming: MountedRequest, id: string, options: ReadR
     secure: isSecure(incoming, addressing),
     host,
     hostBucket: bucket,
-    // A signature for another host that would lead to another bucket is no signature for this request.
+    // A signature over a host that names another bucket is not valid for this request.
     signedHosts: [host, ...others.filter((other) => bucketOfHost(other, addressing) === bucket)],
     remoteAddress: incoming.socket.remoteAddress ?? '',
-    ...addressed(bucket, path, options.limits.maxKeyBytes),
+    ...address,
   }
 }
 
 function splitTarget(target: string): { rawPath: string; rawQuery: string } {
-  // Absolute form, RFC 9112 section 3.2.2: everything up to the path is the authority.
+  // Absolute form, RFC 9112 section 3.2.2: everything before the path is scheme and authority.
   const local = /^https?:\/\/[^/?#]*/i.exec(target)
   const rest = local ? target.slice(local[0].length) : target
   const at = rest.indexOf('?')
@@ -66,7 +69,7 @@ function belowMount(rawPath: string, baseUrl: string): string {
 
 type Address = Pick<RequestHead, 'resource' | 'bucket' | 'key'>
 
-/** @param hostBucket the bucket if the host names it: the path is the key alone then. Else it is /bucket/key. */
+/** @param hostBucket the bucket if the host names it; the path is then the key, otherwise /bucket/key */
 function addressed(hostBucket: string | undefined, path: string, maxKeyBytes: number): Address {
   if (hostBucket !== undefined) return inBucket(hostBucket, path === '*' ? '' : path.slice(1), maxKeyBytes)
   if (path === '/' || path === '*' || path === '/-' || path.startsWith(SERVICE_PREFIX)) {
@@ -85,4 +88,41 @@ function inBucket(bucket: string, rawKey: string, maxKeyBytes: number): Address 
     throw new S3Error('KeyTooLongError', { fields: { Size: Buffer.byteLength(key), MaxSizeAllowed: maxKeyBytes } })
   }
   return { resource: 'object', bucket, key }
+}
+
+/**
+ * Reads the parts of a request that determine the form of its error response, also if `readRequest` refuses it.
+ * Omits parts that are malformed. Never throws.
+ */
+export function readLoosely(
+  incoming: MountedRequest,
+  addressing?: Addressing,
+): Pick<RequestHead, 'resource' | 'path' | 'query' | 'headers'> & { readonly method: string } {
+  const { rawPath, rawQuery } = splitTarget(incoming.originalUrl ?? incoming.url ?? '/')
+  const path = belowMount(rawPath, incoming.baseUrl ?? '')
+  const isService = path.startsWith(SERVICE_PREFIX) && !namesBucket(incoming, addressing)
+  return {
+    method: incoming.method ?? '',
+    resource: isService ? 'service' : 'object',
+    path,
+    query: new Query(rawQuery.split('&').filter(isReadable).join('&')),
+    headers: incoming.headers,
+  }
+}
+
+function namesBucket(incoming: MountedRequest, addressing: Addressing | undefined): boolean {
+  try {
+    const [host = ''] = addressing ? hostsOf(incoming, addressing) : []
+    return addressing !== undefined && bucketOfHost(host, addressing) !== undefined
+  } catch {
+    return false
+  }
+}
+
+function isReadable(pair: string): boolean {
+  try {
+    return new Query(pair).entries.length > 0
+  } catch {
+    return false
+  }
 }

@@ -1,25 +1,25 @@
-import { S3Error } from '../errors/s3-error.js'
-import { element, XML_DECLARATION } from '../xml.js'
+import { S3Error } from '../common/errors/s3-error.js'
+import { element, XML_DECLARATION } from '../common/xml/xml.js'
 import type { Reply } from './reply.js'
 
-/** What the error document says of the request. */
+/** The parts of an error document that describe the request. */
 export interface ErrorPlace {
   readonly id: string
-  /** The decoded or raw path that the client asked for. */
+  /** The decoded or raw path of the request. */
   readonly resource: string
   /** Default xml. */
   readonly form?: 'xml' | 'json'
 }
 
-/** Anything thrown, as an S3Error; what is not one, or none that can be sent, is an InternalError whose text stays in the log. */
+/** Converts a thrown value. If it is not a valid S3Error, returns an InternalError; the text goes to the log only. */
 export function toS3Error(thrown: unknown): S3Error {
   return thrown instanceof S3Error && isSound(thrown) ? thrown : new S3Error('InternalError', { cause: thrown })
 }
 
-/** Both a code and the name of an element. */
+/** Valid as a code and as the name of an element. */
 const NAME = /^[A-Za-z][A-Za-z0-9._-]{0,127}$/
 
-/** Plugins are not always compiled against our types, and may bring a class of their own that only claims to be ours. */
+/** Checks the members at run time: plugins need not be compiled against our types, and may imitate S3Error. */
 function isSound({ code, status, message, fields }: S3Error): boolean {
   return (
     typeof code === 'string' &&
@@ -37,7 +37,7 @@ function isText(value: unknown): boolean {
   return ['string', 'number', 'undefined'].includes(typeof value)
 }
 
-/** `<Error>` without declaration: also stands inside a 200 of a late answer. */
+/** Formats `<Error>` without XML declaration, because it may follow the declaration of a late 200 response. */
 export function errorElement(error: S3Error, place: ErrorPlace): string {
   const fields = Object.entries(error.fields).flatMap(([name, value]) =>
     typeof value === 'object' ? value.map((one) => element(name, one)) : [element(name, value)],
@@ -55,7 +55,7 @@ export function errorElement(error: S3Error, place: ErrorPlace): string {
 }
 
 /**
- * The same as JSON, by which AWS's clients know an error too: they look for `__type` and x-amzn-errortype.
+ * Formats the error as JSON. AWS clients recognise an error by `__type` and x-amzn-errortype.
  * https://smithy.io/2.0/aws/protocols/aws-restjson1-protocol.html#operation-error-serialization
  */
 function jsonReply(error: S3Error, place: ErrorPlace): Reply {

@@ -1,32 +1,36 @@
-import type { ServerResponse } from 'node:http'
-import type { Transfer } from '../gateway/gateway.js'
+import { OutgoingMessage, type ServerResponse } from 'node:http'
+import type { LentSink, Transfer } from '../gateway/gateway.js'
 
-/** A client that takes no byte for so long has gone without saying so, ms. Players and mounts do pause for minutes. */
+/** Idle timeout of a client that reads a download, ms. Media players and file system mounts pause for minutes. */
 const STALLED_MS = 10 * 60_000
 
+/** Middleware may replace it with a method that ignores the callback: https://github.com/expressjs/compression */
+const nodeWrite = OutgoingMessage.prototype.write
+
 /**
- * Passes an object's bytes on to the client, with the client's pace. Rejects when the gateway ends early: the caller then cuts the connection,
- * so that a short body never looks complete. Resolves, having given the transfer up, when the client leaves. Resolves to the bytes passed on.
+ * Forwards an object's bytes to the client, with back-pressure. Resolves to the number of forwarded bytes. If the
+ * client disconnects, discards the transfer and resolves. Rejects if the gateway ends early: the caller then cuts the
+ * connection, so that a short body never looks complete.
  */
 export async function relay(download: Transfer, outgoing: ServerResponse): Promise<number> {
   let bytes = 0
   let waiting = 0
   const stalled = setTimeout(() => {
-    // Nothing to take is not the client's fault.
+    // No write is pending: the gateway is slow, not the client.
     if (waiting === 0) stalled.refresh()
     else outgoing.destroy()
   }, STALLED_MS)
   const gone = () => download.discard()
   outgoing.on('close', gone)
+  const write = writerFor(outgoing)
   try {
     await download.lend((chunk, done) => {
       bytes += chunk.length
       waiting++
-      // The chunk is the socket's until it has been written: only the callback says so.
-      outgoing.write(chunk, (error) => {
+      write(chunk, (error) => {
         waiting--
         if (!outgoing.destroyed) stalled.refresh()
-        done(error ?? undefined)
+        done(error)
       })
     })
     outgoing.off('close', gone)
@@ -38,5 +42,31 @@ export async function relay(download: Transfer, outgoing: ServerResponse): Promi
   } finally {
     clearTimeout(stalled)
     outgoing.off('close', gone)
+  }
+}
+
+function writerFor(outgoing: ServerResponse): LentSink {
+  if (outgoing.write !== nodeWrite) return writerByDrain(outgoing)
+  // The socket uses the chunk until it calls the callback.
+  return (chunk, done) => {
+    outgoing.write(chunk, (error) => done(error ?? undefined))
+  }
+}
+
+/**
+ * Writer for a replaced `write` method, which does not report when it has finished with a chunk. It gets a copy; its
+ * return value and 'drain' provide the back-pressure.
+ */
+function writerByDrain(outgoing: ServerResponse): LentSink {
+  let waiting: (() => void)[] = []
+  // One listener for all chunks: middleware may add it to its own stream, from which it cannot be removed.
+  outgoing.on('drain', () => {
+    const ready = waiting
+    waiting = []
+    for (const done of ready) done()
+  })
+  return (chunk, done) => {
+    if (outgoing.write(Buffer.from(chunk)) === false) waiting.push(() => done())
+    else done()
   }
 }

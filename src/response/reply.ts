@@ -1,29 +1,32 @@
 import type { Transfer } from '../gateway/gateway.js'
 
-/** Header values are latin-1 strings; undefined ones are left out. */
+/** Header values are latin-1 strings; undefined values are omitted. */
 export type ReplyHeaders = Record<string, string | number | undefined>
 
-/** What an operation answers; `response/send.ts` is the only code that writes it. */
+/** The reply of an operation. Only `response/send.ts` writes it. */
 export interface Reply {
   status: number
   headers: ReplyHeaders
-  /** A complete body, an object's bytes from the gateway, or a body that may take long and keeps the connection alive meanwhile. */
+  /** A complete body, an object's bytes from the gateway, or a body that is not ready yet. */
   body?: string | Buffer | RelayBody | LateBody
 }
 
-/** An object's bytes: cut the client's connection if they end early. */
+/** An object's bytes. If they end early, the client's connection is cut. */
 export interface RelayBody {
   readonly download: Transfer
 }
 
-/** A document that may take minutes: after a while a 200 and white space are sent, then the document, which may be an `<Error>` inside the 200. */
+/**
+ * A document that may take minutes. If it is not ready after some seconds, a 200 and white space keep the connection
+ * alive; the document follows, possibly an `<Error>` inside the 200.
+ */
 export interface LateBody {
   readonly late: Promise<string | LateDocument>
 }
 
 export interface LateDocument {
   readonly document: string
-  /** Further ones, told only if nothing has been sent before the document was ready. */
+  /** Additional headers, sent only if the document is ready before the response begins. */
   readonly headers?: ReplyHeaders
 }
 
@@ -39,7 +42,7 @@ export function noContent(headers: ReplyHeaders = {}): Reply {
   return { status: 204, headers }
 }
 
-/** The answer of something that is under way already. What it fails with reaches whoever sends the reply; nobody else has to look at it before. */
+/** Creates the reply of an operation that is still running. A rejection is handled when the reply is sent. */
 export function late(document: Promise<string | LateDocument>): Reply {
   document.catch(() => {})
   return { status: 200, headers: { 'content-type': 'application/xml' }, body: { late: document } }

@@ -1,27 +1,28 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { S3Error } from '../errors/s3-error.js'
-import { XML_DECLARATION } from '../xml.js'
+import type { S3Error } from '../common/errors/s3-error.js'
+import { XML_DECLARATION } from '../common/xml/xml.js'
 import { type ErrorPlace, errorElement, errorReply, toS3Error } from './error-reply.js'
 import { relay } from './relay.js'
 import type { LateBody, RelayBody, Reply, ReplyHeaders } from './reply.js'
 
-/** A document that is not ready by then gets its 200 and white space ahead of it, and more of it as often, ms. Clients give up after 60 s of silence. */
+/** Interval at which white space is sent while a late document is not ready, ms. Clients time out after 60 s. */
 const LATE_EVERY_MS = 10_000
 
-/** What of an unread request body is still taken in, so that the client can read our answer; beyond it the connection is cut. */
+/** Bounds for reading the rest of a request body after an early response. Beyond them the connection is cut. */
 const DRAIN_BYTES = 32 * 1024 * 1024
 const DRAIN_MS = 5_000
 
-/** What became of a reply. */
+/** The outcome of sending a reply. */
 export interface Sent {
-  /** Bytes of the body that were handed over. */
+  /** Bytes of the body that were passed to the connection. */
   readonly bytes: number
-  /** What went wrong after the operation had answered. */
+  /** An error after the operation had returned its reply. */
   readonly failure?: S3Error
 }
 
 /**
- * Writes a reply: the only code that does. Resolves when the response has been handed over or the connection was cut. Never rejects.
+ * Writes a reply; no other code does. Resolves when the response was passed to the connection or the connection was
+ * cut. Never rejects.
  */
 export async function send(
   incoming: IncomingMessage,
@@ -47,14 +48,14 @@ export async function send(
   } catch (thrown) {
     const failure = toS3Error(thrown)
     if (isRelay(body)) body.download.discard()
-    // With the status out, a cut connection is the one way left to say that the body is not complete.
+    // After the status is sent, only a cut connection can signal an incomplete body.
     if (outgoing.headersSent || outgoing.destroyed) outgoing.destroy()
     else sendError(outgoing, incoming.method, failure, place)
     return { bytes: 0, failure }
   }
 }
 
-/** The reply's own headers could not be sent: the error goes without them. */
+/** Sends an error without the headers of the reply, which could not be sent. */
 function sendError(outgoing: ServerResponse, method: string | undefined, error: S3Error, place: ErrorPlace): void {
   const { status, headers, body } = errorReply(error, place)
   outgoing.statusMessage = ''
@@ -62,7 +63,9 @@ function sendError(outgoing: ServerResponse, method: string | undefined, error: 
 }
 
 function ids(place: ErrorPlace): Record<string, string> {
-  return { 'x-amz-request-id': place.id, 'x-amz-id-2': place.id }
+  // Browsers must not interpret stored objects as another type than their Content-Type:
+  // https://fetch.spec.whatwg.org/#x-content-type-options-header
+  return { 'x-amz-request-id': place.id, 'x-amz-id-2': place.id, 'x-content-type-options': 'nosniff' }
 }
 
 function defined(headers: ReplyHeaders): Record<string, string | number> {
@@ -79,7 +82,7 @@ function sendWhole(
   body: string | Buffer | undefined,
 ): number {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
-  // A 204 or 304 has no body; HEAD tells the length that GET would have, unless the operation told it itself.
+  // A 204 or 304 has no body. HEAD has the Content-Length of GET, unless the operation has set it.
   const bodiless = status === 204 || status === 304
   if (!bodiless && headers['content-length'] === undefined) headers['content-length'] = bytes?.length ?? 0
   outgoing.writeHead(status, headers)
@@ -91,7 +94,10 @@ function sendWhole(
   return bytes.length
 }
 
-/** CompleteMultipartUpload and CopyObject may take minutes: https://docs.aws.amazon.com/AmazonS3/latest/API/API_CompleteMultipartUpload.html */
+/**
+ * CompleteMultipartUpload and CopyObject may take minutes.
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/API_CompleteMultipartUpload.html
+ */
 async function sendLate(
   outgoing: ServerResponse,
   status: number,
@@ -106,6 +112,7 @@ async function sendLate(
       outgoing.writeHead(status, headers)
       outgoing.write(XML_DECLARATION)
     } else outgoing.write(' ')
+    flush(outgoing)
   }, LATE_EVERY_MS)
   keepAlive.unref()
   try {
@@ -125,13 +132,21 @@ async function sendLate(
   }
 }
 
+/**
+ * Compression middleware buffers writes and adds this method to the response.
+ * https://expressjs.com/en/resources/middleware/compression.html#server-sent-events
+ */
+function flush(outgoing: ServerResponse & { flush?: () => void }): void {
+  outgoing.flush?.()
+}
+
 function declaresBody(incoming: IncomingMessage): boolean {
   return incoming.headers['content-length'] !== undefined || incoming.headers['transfer-encoding'] !== undefined
 }
 
 /**
- * Reads on after an early answer, within bounds. Closing while bytes arrive resets the connection, and the client may never see the answer:
- * https://www.rfc-editor.org/rfc/rfc9112#section-9.6
+ * Reads the rest of a request after an early response, within bounds. Closing a connection while bytes arrive resets
+ * it, and the client may lose the response: https://www.rfc-editor.org/rfc/rfc9112#section-9.6
  */
 function takeIn(incoming: IncomingMessage): void {
   let left = DRAIN_BYTES
@@ -148,7 +163,7 @@ function takeIn(incoming: IncomingMessage): void {
   incoming.resume()
 }
 
-/** A client that asked for `connection: close` would have it closed with the answer: its last bytes are waited for as well. */
+/** With `connection: close`, Node closes the connection after the response. This delays it to the request's end. */
 function closeAfter(incoming: IncomingMessage): void {
   const { socket } = incoming
   const { destroySoon } = socket

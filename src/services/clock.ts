@@ -1,10 +1,13 @@
 const MILLISECOND = 1_000_000n
 const SECOND = 1_000_000_000n
 
-/** How far the running clock may part from the system's before it follows it, ns. */
+/** Largest deviation of the running clock from the system clock before it is set to that, ns. */
 const TOLERANCE = 20n * MILLISECOND
 
-/** Wall-clock time in nanoseconds since 1970, each reading later than the one before, also when the system clock is set back. */
+/**
+ * Wall-clock time in nanoseconds since 1970. Each reading is later than the previous one, even when the system clock is
+ * set back.
+ */
 export class Clock {
   #offset = 0n
   #last = 0n
@@ -23,13 +26,13 @@ export class Clock {
   }
 }
 
-/** RFC 3339 in UTC with nine digits of fraction: such texts sort as the instants do. */
+/** RFC 3339 in UTC with nine digits of fraction, so that texts sort in the order of time. */
 export function rfc3339(nanoseconds: bigint): string {
   const seconds = new Date(Number(nanoseconds / MILLISECOND)).toISOString().slice(0, 19)
   return `${seconds}.${String(nanoseconds % SECOND).padStart(9, '0')}Z`
 }
 
-/** The instant of an `rfc3339` text in whole seconds since 1970, as HTTP dates have it. */
+/** Converts an `rfc3339` text to whole seconds since 1970, the resolution of HTTP dates. */
 export function wholeSeconds(text: string): number {
   return Math.floor(Date.parse(text) / 1000)
 }

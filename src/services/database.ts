@@ -1,17 +1,38 @@
 import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite'
+import { DiskReserve, isDiskFull, withReserve } from '../common/disk-reserve.js'
+import { makePrivateDatabase } from '../common/files/private-file.js'
+import { explained } from './data-folder-error.js'
 
 export type Database = DatabaseSyncInstance
 
+/** Longest wait for a transaction of another process, ms. */
+const BUSY_MS = 5000
+
 /**
- * Opens (and creates) a database that survives `kill -9` and power failure: what a committed transaction wrote is on the disk
- * (https://www.sqlite.org/pragma.html#pragma_synchronous). Takes no lock for its lifetime: see `lockFolder`. With prepared statements about, SQLite holds a
- * closed connection's locks until they are collected as garbage, and a restart in the same process would meet them.
- * @param migrate brings what an earlier version left into the form that `schema` expects
+ * Opens or creates a database that survives `kill -9` and power failure: committed transactions are on the disk
+ * (https://www.sqlite.org/pragma.html#pragma_synchronous). It holds no lock for its lifetime; see `lockFolder`. While
+ * prepared statements exist, SQLite keeps the locks of a closed connection until they are garbage collected, and a
+ * restart in the same process would meet them. Throws DataFolderError when the disk fails.
+ * @param migrate converts the schema of an earlier version to what `schema` expects
  */
 export function openDatabase(file: string, schema: string, migrate?: (db: Database) => void): Database {
+  const reserve = new DiskReserve(file)
+  try {
+    // SQLite creates two files beside the database, which do not fit on a full disk.
+    return withReserve(reserve, () => open(file, schema, migrate))
+  } catch (error) {
+    throw explained(file, error)
+  } finally {
+    reserve.stop()
+  }
+}
+
+function open(file: string, schema: string, migrate?: (db: Database) => void): Database {
+  makePrivateDatabase(file)
   const db = new DatabaseSync(file)
   try {
     db.exec(`
+      PRAGMA busy_timeout = ${BUSY_MS};
       PRAGMA journal_mode = WAL;
       PRAGMA synchronous = FULL;
       PRAGMA foreign_keys = ON;
@@ -26,18 +47,21 @@ export function openDatabase(file: string, schema: string, migrate?: (db: Databa
   }
 }
 
-/** The database as it was at one moment. */
+/** The database at one moment. */
 export interface Snapshot {
   readonly db: Database
   close(): void
 }
 
-/** The state that was committed last, however long it is read and whatever is written meanwhile. To be closed soon: until then the write-ahead log only grows. */
+/**
+ * Opens the last committed state. It stays the same while it is read, whatever is written meanwhile. Close it soon: the
+ * write-ahead log cannot be truncated until then.
+ */
 export function openSnapshot(file: string): Snapshot {
   const db = new DatabaseSync(file, { readOnly: true })
   try {
     db.exec('BEGIN')
-    // The moment is that of the first read.
+    // The first read determines the moment.
     db.prepare('SELECT 1 FROM sqlite_schema').get()
   } catch (error) {
     db.close()
@@ -46,50 +70,68 @@ export function openSnapshot(file: string): Snapshot {
   return {
     db,
     close: () => {
-      // Closing alone would not end the transaction before the statements are collected as garbage.
+      // Without it, the transaction would last until the statements are garbage collected.
       if (db.isTransaction) db.exec('ROLLBACK')
       db.close()
     },
   }
 }
 
-/** Jobs in one transaction at most: bounds how long the event loop stands still. */
+/** Most jobs per transaction; bounds how long a commit blocks the event loop. */
 const MAX_BATCH = 256
 
 interface Job {
   readonly work: () => unknown
+  readonly mayUseReserve: boolean
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
   outcome?: { readonly value: unknown } | { readonly error: unknown }
 }
 
 /**
- * Group commit: all the jobs that came in during one turn of the event loop share a transaction and its fsync. A job's promise resolves after
- * the commit, so what it stands for is durable; a job that throws undoes its own writes and nobody else's.
+ * Group commit: all jobs submitted during one turn of the event loop share a transaction and its fsync. The promise of
+ * a job resolves after the commit, so its writes are durable. A job that throws rolls back its own writes only.
  */
 export class Writer {
   readonly #db: Database
+  readonly #reserve: DiskReserve | undefined
   #queue: Job[] = []
   #scheduled = false
   #closed = false
 
-  constructor(db: Database) {
+  /** @param reserve disk space to release on a full disk, for jobs that may use it */
+  constructor(db: Database, reserve?: DiskReserve) {
     this.#db = db
+    this.#reserve = reserve
   }
 
-  /** `work` runs synchronously inside the transaction and must be short. */
-  run<T>(work: () => T): Promise<T> {
+  /** Throws an ENOSPC error unless the reserve is held. Call it before an upload is received. */
+  requireRoom(): void {
+    if (this.#reserve?.hold() === false) {
+      throw Object.assign(new Error('The disk is full: the remaining space is reserved for removals.'), {
+        code: 'ENOSPC',
+      })
+    }
+  }
+
+  /**
+   * Runs `work` synchronously inside the transaction; it must be short. It may run twice, and the first run is then
+   * rolled back.
+   * @param mayUseReserve false for work that takes more space than it frees
+   */
+  run<T>(work: () => T, { mayUseReserve = true } = {}): Promise<T> {
     if (this.#closed) return Promise.reject(new Error('The database is closed.'))
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject })
+      this.#queue.push({ work, mayUseReserve, resolve: resolve as (value: unknown) => void, reject })
       this.#schedule()
     })
   }
 
-  /** Commits what is waiting; refuses what comes later. */
+  /** Commits the waiting jobs; later ones are rejected. */
   close(): void {
     this.#closed = true
     while (this.#queue.length > 0) this.#commit(this.#queue.splice(0, MAX_BATCH))
+    this.#reserve?.stop()
   }
 
   #schedule(): void {
@@ -103,19 +145,42 @@ export class Writer {
     })
   }
 
-  #commit(batch: readonly Job[]): void {
+  #commit(batch: readonly Job[], again = this.#reserve !== undefined): void {
     try {
       this.#db.exec('BEGIN IMMEDIATE')
       for (const job of batch) this.#attempt(job)
       this.#db.exec('COMMIT')
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
-      for (const job of batch) job.reject(error)
-      return
+      for (const job of batch) job.outcome = { error }
     }
+    const retried = again ? batch.filter(needsRoom) : []
     for (const job of batch) {
+      if (retried.includes(job)) continue
       if (job.outcome !== undefined && 'value' in job.outcome) job.resolve(job.outcome.value)
       else job.reject(job.outcome?.error)
+    }
+    if (retried.length > 0) this.#commitInReserve(retried)
+  }
+
+  /** Commits the jobs one by one, so that little space is enough, and checkpoints the log of each before the next. */
+  #commitInReserve(jobs: readonly Job[]): void {
+    this.#reserve?.release()
+    for (const job of jobs) {
+      this.#truncateLog()
+      this.#commit([job], false)
+    }
+  }
+
+  /** Does not wait for readers: a reader in this thread could not end meanwhile. */
+  #truncateLog(): void {
+    this.#db.exec('PRAGMA busy_timeout = 0')
+    try {
+      this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    } catch {
+      // A reader holds the log: there may be enough space nevertheless.
+    } finally {
+      this.#db.exec(`PRAGMA busy_timeout = ${BUSY_MS}`)
     }
   }
 
@@ -124,7 +189,7 @@ export class Writer {
     try {
       job.outcome = { value: job.work() }
     } catch (error) {
-      // SQLite itself ends the whole transaction on some errors, such as a full disk: then there is nothing to go on with.
+      // SQLite itself rolls back the whole transaction on some errors, such as a full disk: stop here then.
       if (!this.#db.isTransaction) throw error
       this.#db.exec('ROLLBACK TO job')
       job.outcome = { error }
@@ -133,11 +198,6 @@ export class Writer {
   }
 }
 
-/** True when SQLite could not write for want of space. */
-export function isDiskFull(error: unknown): boolean {
-  const SQLITE_FULL = 13
-  return (
-    error instanceof Error &&
-    (('errcode' in error && error.errcode === SQLITE_FULL) || ('code' in error && error.code === 'ENOSPC'))
-  )
+function needsRoom({ mayUseReserve, outcome }: Job): boolean {
+  return mayUseReserve && outcome !== undefined && 'error' in outcome && isDiskFull(outcome.error)
 }

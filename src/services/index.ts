@@ -4,4 +4,4 @@ export { legacy, parseQuirks, type QuirkName, quirkNames, quirks } from './gatew
 export type { ServicesLog } from './log.js'
 export type { NetworkOptions } from './network/open.js'
 export { type Services, type ServicesOptions, startServices } from './services.js'
-export { startServicesInWorker } from './start-in-worker.js'
+export { startServicesInWorker } from './worker/start-in-worker.js'

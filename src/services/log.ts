@@ -1,4 +1,4 @@
-/** Where the services report to. A pino logger fits. Never handed a secret, a token or a key pair. */
+/** Receives log records of the services; a pino logger fits. Records never contain secrets, tokens or key pairs. */
 export interface ServicesLog {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void

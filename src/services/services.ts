@@ -1,30 +1,44 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { explained } from './data-folder-error.js'
 import { lockFolder } from './folder-lock.js'
 import { type GatewayOptions, type RunningGateway, startGateway } from './gateway/gateway.js'
 import { type ServicesLog, silentLog } from './log.js'
 import { type NetworkOptions, openNetwork } from './network/open.js'
 
 export interface ServicesOptions {
-  /** Folder everything is kept in; made when it is not there. */
+  /** Folder for all data; created when it is missing. */
   readonly data: string
   readonly gateway: GatewayOptions
-  /** The storage network that deals are made in. */
+  /** Options of the storage network that deals are made in. */
   readonly network?: NetworkOptions
   readonly log?: ServicesLog
 }
 
 export interface Services {
   readonly gateway: Omit<RunningGateway, 'stop'>
-  /** Lets running requests finish, up to 10 s, then closes everything. What was acknowledged is on the disk with or without it. May be called again. */
+  /**
+   * Lets running requests finish for up to 10 s, then closes everything. Acknowledged writes are durable in any case.
+   * May be called again.
+   */
   stop(): Promise<void>
 }
 
 /**
- * Starts the embedded services. Rejects with `code` 'DATA_IN_USE' when another instance uses the folder, 'EADDRINUSE' when the port is taken.
+ * Starts the embedded services. Rejects with `code` 'DATA_IN_USE' when another instance uses the folder, 'EADDRINUSE'
+ * when the port is taken, and 'DATA_FOLDER' when the disk is full or the folder cannot be used; the message says what
+ * to do.
  */
 export async function startServices(options: ServicesOptions): Promise<Services> {
-  // A folder somebody else made stays as open as it is; what is in ours is closed.
+  try {
+    return await start(options)
+  } catch (error) {
+    throw explained(options.data, error)
+  }
+}
+
+async function start(options: ServicesOptions): Promise<Services> {
+  // An existing folder keeps its permissions; the folders inside are private.
   mkdirSync(options.data, { recursive: true, mode: 0o700 })
   const unlock = lockFolder(options.data)
   const { data, log = silentLog } = options

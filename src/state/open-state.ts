@@ -1,58 +1,128 @@
 import { join } from 'node:path'
-import type { Logger } from '../log.js'
-import type { Backend } from './backend.js'
-import { StateError } from './errors.js'
-import { makeFolder } from './folders.js'
-import { KeyvObjectRecords } from './object-records.js'
-import { Spools } from './spool.js'
-import { openSqliteBackend } from './sqlite-backend.js'
-import { lockFolder } from './sqlite-lock.js'
-import { Staging } from './staging.js'
+import { DAY_MS } from '../common/durations.js'
+import { isTold } from '../common/errors/told-already.js'
+import type { Logger } from '../common/log.js'
+import { openingFailure } from '../common/opening-failure.js'
+import { Quota, type QuotaBounds } from '../common/quota.js'
+import type { KnownEpochs } from '../gateway/account/known-epochs.js'
+import type { Backend } from './backends/backend.js'
+import { kindOf, openBackend } from './backends/open-backend.js'
+import { cannotUse } from './errors.js'
+import { FolderRecord } from './files/folder-record.js'
+import { makeFolder } from './files/folders.js'
+import { GatewayWitness } from './integrity/gateway-witness.js'
+import { StoreEpoch } from './integrity/store-epoch.js'
+import { lockFolder } from './locks/sqlite-lock.js'
+import { KeyvObjectRecords } from './records/object-records.js'
+import type { Table } from './records/table.js'
 import type { State } from './state.js'
-import type { Table } from './table.js'
-import { KeyvUploads } from './uploads.js'
+import { Spools } from './uploads/spool.js'
+import { defaultStagedBounds, StagedBytes } from './uploads/staged-bytes.js'
+import { Staging } from './uploads/staging.js'
+import { KeyvUploads } from './uploads/uploads.js'
 
 export interface StateOptions {
-  /** Folder of ours; made when absent. Parts and spool files are kept here whatever `url` says. */
+  /** The data folder; created when absent. Always holds parts and spool files, whatever `url` says. */
   readonly data: string
-  /** Where records are kept: absent or `sqlite:` for SQLite in `data`, `redis://...`, `rediss://...`, `postgres://...` or `postgresql://...`. */
+  /**
+   * The store of records: absent or `sqlite:` for SQLite in `data`, `redis://...`, `rediss://...`, `postgres://...` or
+   * `postgresql://...`.
+   */
   readonly url?: string | undefined
   readonly log: Logger
-  /** Milliseconds since 1970; default the system's clock. Decides only which left-over bytes are old. */
+  /** Longest wait for the answer to a call to a database, ms. Default 3000. */
+  readonly timeoutMs?: number | undefined
+  /** Length of the leases behind locks among proxies, ms. Default 30,000. Not used with SQLite. */
+  readonly leaseMs?: number | undefined
+  /**
+   * The stores that the gateway knows, queried about a shared store that the data folder does not know. Absent: such a
+   * store counts as new. SQLite lies in the data folder, so a new folder has a new store.
+   */
+  readonly gateway?: KnownEpochs | undefined
+  /** Bounds of the bytes of parts on disk; default `defaultStagedBounds`. */
+  readonly staged?: QuotaBounds | undefined
+  /** Milliseconds since 1970. Default: the system clock. Only decides which leftover bytes are old. */
   readonly now?: () => number
 }
 
-/** A completed upload is remembered this long, ms: a client repeats CompleteMultipartUpload within minutes. */
-const COMPLETED_MS = 24 * 60 * 60 * 1000
+/**
+ * Interval at which a shared store is checked for loss, ms. Actions that spend money or open a bucket check by
+ * themselves.
+ */
+const LOOK_MS = 10_000
 
-/** Opens everything the proxy itself remembers. Throws StateError, with nothing left open. */
+/** Time for which a completed upload is remembered, ms: clients repeat CompleteMultipartUpload within minutes. */
+const COMPLETED_MS = DAY_MS
+
+/** Opens the state of the proxy. Throws StateError and leaves nothing open then. */
 export async function openState(options: StateOptions): Promise<State> {
   const kind = kindOf(options.url)
   const folder = makeFolder(join(options.data, 'state'))
   const lock = lockFolder(folder)
   try {
+    const folderRecord = await FolderRecord.open(options.data)
     const spools = new Spools(makeFolder(join(options.data, 'spool')))
-    const staging = new Staging(makeFolder(join(options.data, 'staging')))
+    const staged = new StagedBytes(new Quota(options.staged ?? defaultStagedBounds))
+    const staging = new Staging(makeFolder(join(options.data, 'staging')), staged)
     await spools.clear()
     const backend = await openBackend(kind, options, folder)
-    return stateOf(backend, kind !== 'sqlite', spools, staging, options, lock.release)
+    const shared = kind !== 'sqlite'
+    const gateway = shared && options.gateway ? new GatewayWitness(options.gateway, options.log) : undefined
+    const life = { isClosed: false }
+    const waitsForGateway = gateway !== undefined && folderRecord.epoch === undefined
+    const epoch = new StoreEpoch({ places: backend.epochs, folder: folderRecord, gateway, log: options.log })
+    // On a full disk a new epoch cannot be written. Actions that depend on it look again and fail until it can.
+    const looked = epoch.look().catch((err) => {
+      if (!isTold(err) && !life.isClosed) options.log.error({ err }, 'could not check the state store')
+    })
+    // The gateway may start later than this server.
+    if (!waitsForGateway) await looked
+    for (const advice of await adviceOf(backend)) options.log.warn(advice)
+    return stateOf(
+      {
+        backend,
+        epoch,
+        life,
+        shared,
+        home: folderRecord.id,
+        spools,
+        staging,
+      },
+      options,
+      lock.release,
+    )
   } catch (error) {
     lock.release()
-    throw error
+    throw openingFailure(options.data, error) === undefined ? error : cannotUse(options.data, error)
   }
 }
 
-function stateOf(
-  backend: Backend,
-  shared: boolean,
-  spools: Spools,
-  staging: Staging,
-  options: StateOptions,
-  release: () => void,
-): State {
+/** Never rejects: a server may not reveal its settings. */
+async function adviceOf(backend: Backend): Promise<readonly string[]> {
+  return backend.advice().catch(() => [])
+}
+
+interface Parts {
+  readonly backend: Backend
+  readonly epoch: StoreEpoch
+  readonly life: { isClosed: boolean }
+  readonly shared: boolean
+  /** Id of the data folder. */
+  readonly home: string
+  readonly spools: Spools
+  readonly staging: Staging
+}
+
+function stateOf(parts: Parts, options: StateOptions, release: () => void): State {
+  const { backend, epoch, life, shared, home, spools, staging } = parts
   const { locks } = backend
+  // A store in a local file does not disappear while it is open.
+  const looking = shared ? setInterval(() => epoch.look().catch(() => {}), LOOK_MS).unref() : undefined
   let closed: Promise<void> | undefined
-  /** One for each kind: clients of stores listen to their connection for each, and claims ask for theirs again and again. */
+  /**
+   * One per kind: store clients add a listener to their connection for each table, and leases request theirs
+   * repeatedly.
+   */
   const tables = new Map<string, Table<unknown>>()
   return {
     shared,
@@ -62,6 +132,7 @@ function stateOf(
       parts: backend.table('part'),
       completed: backend.table('completed', { ttl: COMPLETED_MS }),
       staging,
+      home: shared ? home : undefined,
       locks,
       log: options.log,
       now: options.now ?? Date.now,
@@ -70,11 +141,15 @@ function stateOf(
     records: <T>(name: string) => {
       const known = tables.get(name) ?? backend.table(ownNamespace(name))
       tables.set(name, known)
-      // Bound to one type by its only user.
+      // Each kind has one user, which binds its type.
       return known as Table<T>
     },
     spool: () => spools.create(),
+    requireIntact: () => epoch.require(),
+    problem: () => epoch.problem,
     close() {
+      life.isClosed = true
+      clearInterval(looking)
       closed ??= (async () => {
         try {
           await Promise.all([spools.close(), staging.close()])
@@ -92,36 +167,4 @@ function ownNamespace(name: string): `x-${string}` {
   if (!/^[a-z0-9-]{1,40}$/.test(name))
     throw new Error(`"${name}" cannot name records: use lower-case letters, digits and "-"`)
   return `x-${name}`
-}
-
-type Kind = 'sqlite' | 'redis' | 'postgres'
-
-/** `new Keyv('redis://...')` would quietly keep everything in memory: we choose the store ourselves. The URL may hold a password: never in a message. */
-function kindOf(url: string | undefined): Kind {
-  if (url === undefined || url === 'sqlite:') return 'sqlite'
-  switch (URL.canParse(url) ? new URL(url).protocol : '') {
-    case 'redis:':
-    case 'rediss:':
-      return 'redis'
-    case 'postgres:':
-    case 'postgresql:':
-      return 'postgres'
-    default:
-      throw new StateError(
-        'STATE_URL',
-        'The state URL must be sqlite:, redis://host:port, rediss://host:port or postgres://user@host/database.',
-      )
-  }
-}
-
-/** The clients of Redis and PostgreSQL are loaded only when they are asked for. */
-async function openBackend(kind: Kind, options: StateOptions, folder: string): Promise<Backend> {
-  switch (kind) {
-    case 'sqlite':
-      return openSqliteBackend(folder, options.log)
-    case 'redis':
-      return (await import('./redis-backend.js')).openRedisBackend(options.url ?? '', options.log)
-    case 'postgres':
-      return (await import('./postgres-backend.js')).openPostgresBackend(options.url ?? '', options.log)
-  }
 }

@@ -1,16 +1,20 @@
-import type { ChecksumAlgorithm } from '../common/checksums.js'
+import type { ChecksumAlgorithm } from '../common/checksums/checksums.js'
 import type { StoredHeaders } from '../gateway/gateway.js'
+import type { ObjectAcl } from './object-acl.js'
 
 export type ChecksumType = 'FULL_OBJECT' | 'COMPOSITE'
 
 export interface ObjectChecksum {
   readonly algorithm: ChecksumAlgorithm
-  /** base64, with `-N` for a composite one. */
+  /** Base64, with `-N` for a composite checksum. */
   readonly value: string
   readonly type: ChecksumType
 }
 
-/** What the gateway has no place for, about one object. Valid only while the gateway's object has the same `stamp` and size. */
+/**
+ * The facts of one object that the gateway cannot hold. Valid only while the gateway's object has the same `stamp` and
+ * size.
+ */
 export interface ObjectRecord {
   readonly bucket: string
   readonly key: string
@@ -22,24 +26,52 @@ export interface ObjectRecord {
   readonly headers: StoredHeaders
   readonly metadata: Readonly<Record<string, string>>
   readonly checksum?: ObjectChecksum
-  /** Sizes of the parts in order, run-length coded: [bytes, how many parts in a row]. */
+  /** Sizes of the parts in order, run-length encoded: [bytes, number of consecutive parts]. */
   readonly partSizes?: readonly (readonly [bytes: number, count: number])[]
   readonly tags?: readonly Tag[]
   readonly archive?: Archive
-  /** The multipart upload that it comes from: completing that again, when nobody could be told that it was done, stores nothing again, and pays for nothing. */
+  /**
+   * The multipart upload that created the object: completing it again, when the client has missed the first answer,
+   * neither stores nor pays again.
+   */
   readonly uploadId?: string
+  readonly authorized?: Authorized
+  /** Absent: the object belongs to the owner of its bucket, who alone has access. */
+  readonly acl?: ObjectAcl
 }
 
-/** What a plugin that keeps objects elsewhere too has to say of one. */
+/**
+ * Names of metadata stored by a caller who held the action that the plugin declares for the name
+ * (`Plugin.metadataActions`). Other metadata of those names, and all metadata of objects stored by an earlier version,
+ * comes from callers without it.
+ */
+export type Authorized = Readonly<Record<string, Authorizer>>
+
+/** The caller who stored such metadata. */
+export interface Authorizer {
+  readonly accessKeyId: string
+  /**
+   * Access key of the gateway account that the identity acts as; '' for the server's own. The action concerns what this
+   * account pays.
+   */
+  readonly account: string
+}
+
+/** The state of an object whose copies a plugin also keeps elsewhere. */
 export interface Archive {
-  /** The class that was asked for: `GLACIER`, `GLACIER_IR`. Absent: copies are kept elsewhere of an object that is as any other. */
+  /** The requested class: `GLACIER`, `GLACIER_IR`. Absent for a regular object with copies elsewhere. */
   readonly storageClass?: string
-  /** A copy was asked back: it is on its way, or here until (ms since 1970; Infinity is written as null: for good). */
+  /**
+   * A restored copy: in progress, or available until a time (milliseconds since 1970; null, the JSON form of Infinity:
+   * permanently).
+   */
   readonly restore?: { readonly ongoing: true } | { readonly until: number | null }
-  /** Told as `x-amz-meta-<name>` by GET and HEAD. */
+  /** Returned as `x-amz-meta-<name>` by GET and HEAD. */
   readonly facts?: Readonly<Record<string, string>>
-  /** The job that makes it so. */
+  /** The job that archives the object. */
   readonly jobId?: string
+  /** No copy is kept elsewhere, although the class asks for one. */
+  readonly failed?: true
 }
 
 export interface Tag {
@@ -49,31 +81,44 @@ export interface Tag {
 
 export interface ObjectRecords {
   get(bucket: string, key: string): Promise<ObjectRecord | undefined>
-  /** In the order of `keys`, undefined where there is none. */
+  /** In the order of `keys`; undefined where there is none. */
   getMany(bucket: string, keys: readonly string[]): Promise<(ObjectRecord | undefined)[]>
-  /** Durable when it resolves. */
+  /** Durable once it resolves. */
   set(record: ObjectRecord): Promise<void>
   delete(bucket: string, key: string): Promise<void>
 }
 
-/** A multipart upload under way. */
+/** A multipart upload in progress. */
 export interface UploadRecord {
   readonly uploadId: string
   readonly bucket: string
-  /** When the bucket was made, where the gateway tells: another bucket of its name is not the one to complete it in. */
+  /** Id of the data folder in which its parts are staged; absent in records of an older release. */
+  readonly home?: string
+  /**
+   * When the bucket was made, where the gateway states it: the upload must not be completed in another bucket of that
+   * name.
+   */
   readonly birth?: string
   readonly key: string
   /** Milliseconds since 1970. */
   readonly initiated: number
-  /** Who began it: only this identity's account may go on with it. */
+  /** The identity that began it: only its account may continue. */
   readonly accessKeyId: string
+  /** Canonical id of the account that began it, if that account owned the bucket; absent for other accounts. */
+  readonly owner?: string
+  /** The headers that began it, as far as conditions of policies judge later requests by them. */
+  readonly asked?: Readonly<Record<string, string>>
   readonly contentType: string | undefined
   readonly headers: StoredHeaders
   readonly metadata: Readonly<Record<string, string>>
   readonly checksum?: { readonly algorithm: ChecksumAlgorithm; readonly type: ChecksumType }
   readonly tags?: readonly Tag[]
-  /** The class that it is to be stored in, unless that is one as any other. */
+  /** See ObjectRecord.acl. */
+  readonly acl?: ObjectAcl
+  /** The storage class to store it in, unless regular. */
   readonly storageClass?: string
+  /** Authorizations of the caller who began it. */
+  readonly authorized?: Authorized
 }
 
 export interface PartRecord {
@@ -88,7 +133,9 @@ export interface PartRecord {
   readonly file: string
 }
 
-/** What a finished upload answered, kept a while so that a repeated CompleteMultipartUpload answers the same. */
+/**
+ * The answer to a finished upload, kept for a while so that a repeated CompleteMultipartUpload gets the same answer.
+ */
 export interface CompletedUpload {
   readonly uploadId: string
   readonly bucket: string
@@ -96,76 +143,150 @@ export interface CompletedUpload {
   readonly accessKeyId: string
   readonly etag: string
   readonly checksum?: ObjectChecksum
-  /** Of the object's archive. */
+  /** Job id of the object's archive. */
   readonly jobId?: string
-  /** Hash of the part list that was asked for; another list under the same id is NoSuchUpload. */
+  /** Hash of the requested part list. Another list under the same id is NoSuchUpload. */
   readonly request: string
 }
 
-/** Bytes of a part on their way to local disk. */
+/** Writes the bytes of a part to local disk. */
 export interface PartWriter {
   write(chunk: Buffer): void | Promise<void>
-  /** Makes the bytes durable (fsync of file and folder) and gives the name for PartRecord.file. NoSuchUpload when the upload has ended meanwhile. */
+  /**
+   * Makes the bytes durable (fsync of file and folder) and resolves with the name for PartRecord.file. Throws
+   * NoSuchUpload when the upload has ended.
+   */
   finish(): Promise<string>
-  /** Removes the bytes unless putPart has taken them. To be called whenever putPart was not, or failed; safe at any time. */
+  /**
+   * Removes the bytes unless putPart has taken them. Callers call it whenever they did not call putPart or it failed.
+   * Safe at any time.
+   */
   discard(): Promise<void>
 }
 
-/** Failures of the record store are S3Error ServiceUnavailable here and in ObjectRecords; an upload id of another shape than ours is an unknown one. */
+/**
+ * Failures of the record store are S3Error ServiceUnavailable, here and in ObjectRecords. A malformed upload id is an
+ * unknown one.
+ */
 export interface Uploads {
   create(upload: UploadRecord): Promise<void>
   get(uploadId: string): Promise<UploadRecord | undefined>
-  /** All uploads of a bucket, any order. */
+  /**
+   * Throws ServiceUnavailable when another proxy has staged the parts of the upload. Nothing changes, and that proxy
+   * still has them.
+   */
+  requireHere(upload: UploadRecord): Promise<void>
+  /** All uploads of a bucket, in any order. */
   list(bucket: string): Promise<UploadRecord[]>
-  /** NoSuchUpload when there is none. */
-  openPart(uploadId: string, partNumber: number): Promise<PartWriter>
-  /** Durable when it resolves; replaces an earlier part of that number and removes its bytes. NoSuchUpload when the upload has ended meanwhile. */
+  /**
+   * Throws NoSuchUpload when there is none, ServiceUnavailable when another proxy has staged its parts, and SlowDown
+   * when staged parts have reached their bounds. The writer throws SlowDown when the part grows beyond `length` and them.
+   * @param length size of the part in bytes, if known
+   */
+  openPart(uploadId: string, partNumber: number, length?: number): Promise<PartWriter>
+  /**
+   * Durable once it resolves. Replaces an earlier part of that number and removes its bytes. Throws NoSuchUpload when
+   * the upload has ended.
+   */
   putPart(uploadId: string, part: PartRecord): Promise<void>
-  /** In order of part number. `after` is a part number, exclusive; bounded memory. */
+  /**
+   * In order of part number, also when another proxy has staged the parts. `after` is an exclusive part number. Uses
+   * bounded memory.
+   */
   listParts(uploadId: string, after: number, limit: number): Promise<PartRecord[]>
   /** Reads a staged part's bytes. */
   readPart(uploadId: string, part: PartRecord, sink: (chunk: Buffer) => void | Promise<void>): Promise<void>
   completed(uploadId: string): Promise<CompletedUpload | undefined>
-  /** Remembers the outcome durably, then forgets the upload and removes its bytes. */
+  /** Records the outcome durably, then removes the upload and its bytes. */
   finish(done: CompletedUpload): Promise<void>
-  /** Forgets the upload and removes its bytes, also those being written. NoSuchUpload when there is none. */
+  /**
+   * Removes the upload and its bytes, including those being written; the sweep of another proxy removes bytes staged
+   * there. Throws NoSuchUpload when there is none.
+   */
   abort(uploadId: string): Promise<void>
-  /** Removes uploads begun before `before` (ms since 1970) and bytes that belong to no upload. Returns how many uploads. */
+  /**
+   * Removes uploads begun before `before` (milliseconds since 1970) and bytes without an upload. Leaves uploads of
+   * another proxy alone for another day, because that proxy may keep them longer. Resolves with the number of uploads.
+   */
   sweep(before: number): Promise<number>
 }
 
-/** Not reentrant: whoever asks for a lock that overlaps one it holds waits for ever. */
-export interface Locks {
-  /** One at a time per bucket and key, first come first served. */
-  withKey<T>(bucket: string, key: string, run: () => Promise<T>): Promise<T>
-  /** Waits for and keeps out every key that begins with `prefix`, itself too (legacy removal of an empty folder). */
-  withSubtree<T>(bucket: string, prefix: string, run: () => Promise<T>): Promise<T>
-  /** As withKey, for anything else that is named (an upload id, a job). */
-  withName<T>(name: string, run: () => Promise<T>): Promise<T>
+/** A lock while it is held. */
+export interface HeldLock {
+  /**
+   * Orders the writes to one key: microseconds since 1970, a safe integer, higher than that of every earlier holder of
+   * this lock unless a clock was set back. See docs/consistency.md.
+   */
+  readonly fence: number
+  /** Throws S3Error ServiceUnavailable when another process may hold the lock. */
+  ensure(): void
+  /**
+   * Takes another fence above `beyond`, after making sure that the lock is still held. Throws S3Error
+   * ServiceUnavailable.
+   */
+  raise(beyond: number): Promise<void>
+  /**
+   * Keeps the lock when the process stops while a write under it may still be carried out: other processes get it only
+   * when its lease expires.
+   */
+  leave(): void
 }
 
-/** Records of one kind. Every failure is thrown as S3Error ServiceUnavailable, none answered with "no such record". */
+export interface WaitLimit {
+  /** Longest wait for the lock, ms; then S3Error SlowDown is thrown. Absent: no limit. */
+  readonly waitMs?: number
+}
+
+/** Not reentrant: requesting a lock that overlaps one its caller holds never resolves. */
+export interface Locks {
+  /** One holder at a time per bucket and key, first come first served. */
+  withKey<T>(bucket: string, key: string, run: (lock: HeldLock) => Promise<T>, limit?: WaitLimit): Promise<T>
+  /**
+   * Waits for and excludes every key that begins with `prefix`, including the prefix (legacy removal of an empty
+   * folder).
+   */
+  withSubtree<T>(bucket: string, prefix: string, run: (lock: HeldLock) => Promise<T>, limit?: WaitLimit): Promise<T>
+  /** Like withKey, for any other name, such as an upload id or a job. */
+  withName<T>(name: string, run: (lock: HeldLock) => Promise<T>, limit?: WaitLimit): Promise<T>
+}
+
+/** Records of one kind. Every failure is S3Error ServiceUnavailable; none is reported as "no such record". */
 export interface Records<T> {
   get(key: string): Promise<T | undefined>
-  /** Durable when it resolves. */
+  /** Durable once it resolves. */
   set(key: string, value: T): Promise<void>
+  /**
+   * For every change that depends on the record: calls `to` with the present record, and again when another proxy has
+   * changed it meanwhile. Undefined stands for no record; returning the given value means no change. Resolves to the
+   * present record, which is durable then. Errors of `to` pass unchanged.
+   */
+  change(key: string, to: (value: T | undefined) => T | undefined | Promise<T | undefined>): Promise<T | undefined>
   delete(key: string): Promise<void>
-  /** All of them, in no order; one written or removed meanwhile may or may not come. */
+  /** All records, in no order. A record written or removed meanwhile may or may not be included. */
   entries(): AsyncIterable<[key: string, value: T]>
 }
 
-/** Everything the proxy itself remembers. */
+/** The state of the proxy. */
 export interface State {
-  /** True when other processes may work with the same records. */
+  /** True when other processes may use the same records. */
   readonly shared: boolean
-  /** Records of a feature or plugin of its own. A name is lower-case letters, digits and `-`; bound to one type by its only user. */
+  /**
+   * Records of a feature or plugin. A name has lower-case letters, digits and `-`, and one user, which binds its type.
+   */
   records<T>(name: string): Records<T>
   readonly objects: ObjectRecords
   readonly uploads: Uploads
   readonly locks: Locks
-  /** A spool file for a body of unknown length: write it, read it back, remove it. */
+  /** A spool file for a body of unknown length. */
   spool(): Promise<Spool>
-  /** Gives up parts and spools that are being written, commits what waits, and frees the folder. */
+  /**
+   * Awaited before actions that spend money or open a bucket. Queries the store. Throws S3Error ServiceUnavailable when
+   * the store of records came back empty or was replaced, and no operator has accepted that.
+   */
+  requireIntact(): Promise<void>
+  /** The problem that `requireIntact` has found, in words, as of the last look. */
+  problem(): string | undefined
+  /** Abandons parts and spools that are being written, commits pending writes, and unlocks the folder. */
   close(): Promise<void>
 }
 

@@ -1,9 +1,11 @@
 import t from 'tap'
 import type { Identity } from '../../src/auth/caller.js'
-import { refusedOperations } from '../../src/operations/refused.js'
-import type { AnyOperation, Plugin } from '../../src/registry/plugin.js'
-import { type InProcess, modes, startInProcess } from '../support/in-process.js'
-import { type Answer, presignedRequest, signedRequest, type Wanted } from '../support/signed-request.js'
+import type { AnyOperation, Plugin } from '../../src/plugins/forms/plugin.js'
+import { refusedOperations } from '../../src/s3/refused.js'
+import { contentMd5 } from '../support/content/content.js'
+import { type InProcess, startInProcess } from '../support/server/in-process.js'
+import { modes } from '../support/server/modes.js'
+import { presignedRequest, signedRequest, type TextAnswer, type Wanted } from '../support/sign/signed-request.js'
 
 /** Two identities on one account, who try every operation that there is against each other. */
 
@@ -139,7 +141,7 @@ async function everything({ endpoint, proxy }: InProcess, targets: readonly Targ
 
 const REFUSED = /^(AccessDenied|NoSuchUpload)$/
 
-function isRefused({ status, code }: Answer, method: string): boolean {
+function isRefused({ status, code }: TextAnswer, method: string): boolean {
   return method === 'HEAD' ? status === 403 : status >= 400 && REFUSED.test(code)
 }
 
@@ -198,11 +200,13 @@ for (const mode of modes) {
       t.notMatch((await ask({ uploads: '' }, owner)).body, '<Upload>', 'not even the owner goes on with them')
       t.match((await ask({ uploads: '' }, alice)).body, '<Upload>')
 
+      const body = '<Delete><Object><Key>alice/secret</Key></Object><Object><Key>alice/none</Key></Object></Delete>'
       const removed = await signedRequest(endpoint, mallory, {
         method: 'POST',
         path: '/shared',
         query: { delete: '' },
-        body: '<Delete><Object><Key>alice/secret</Key></Object><Object><Key>alice/none</Key></Object></Delete>',
+        headers: contentMd5(body),
+        body,
       })
       t.equal(removed.body.match(/<Code>AccessDenied<\/Code>/g)?.length, 2, removed.body)
     })

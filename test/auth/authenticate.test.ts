@@ -1,13 +1,12 @@
-import { createHash, createHmac } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { type Authenticate, createAuthenticator } from '../../src/auth/authenticate.js'
-import { staticCredentials } from '../../src/auth/credentials.js'
-import { anonymousPayload } from '../../src/auth/payload-mode.js'
+import { staticCredentials } from '../../src/auth/identities/credentials.js'
+import { anonymousPayload } from '../../src/auth/signatures/payload-mode.js'
+import { S3Error } from '../../src/common/errors/s3-error.js'
 import { EMPTY_SHA256, type Presign, presignQuery } from '../../src/common/sigv4.js'
-import { S3Error } from '../../src/errors/s3-error.js'
-import type { RequestHead } from '../../src/request/s3-request.js'
-import { type HeadParts, requestHead } from '../support/request-head.js'
-import { example, type SignOptions, sign } from '../support/signer.js'
+import { type HeadParts, requestHead } from '../support/sign/request-head.js'
+import { example, type SignOptions, signHead } from '../support/sign/sign-head.js'
 
 const credentials = staticCredentials([example])
 const MINUTE = 60_000
@@ -57,7 +56,7 @@ function authorization(parts: HeadParts): string {
 
 /** The signed example with its Authorization header edited. */
 function edited(from: string | RegExp, to: string): HeadParts {
-  const signed = sign(get)
+  const signed = signHead(get)
   const value = authorization(signed).replace(from, to)
   if (value === authorization(signed)) throw new Error('the edit changed nothing')
   return altered(signed, 'Authorization', value)
@@ -160,7 +159,7 @@ t.test('forms of payload', async (t) => {
     [EMPTY_SHA256.toUpperCase(), { kind: 'signed', sha256: EMPTY_SHA256 }],
   ]
   for (const [contentSha256, payload] of kinds) {
-    t.match((await authenticator()(requestHead(sign(get, { contentSha256 }))))?.payload, payload, contentSha256)
+    t.match((await authenticator()(requestHead(signHead(get, { contentSha256 }))))?.payload, payload, contentSha256)
   }
   const wrong: [string, string][] = [
     ['STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD', 'NotImplemented'],
@@ -169,7 +168,7 @@ t.test('forms of payload', async (t) => {
     [EMPTY_SHA256.slice(1), 'InvalidArgument'],
     ['unsigned-payload', 'InvalidArgument'],
   ]
-  for (const [contentSha256, code] of wrong) await refused(t, contentSha256, code, sign(get, { contentSha256 }))
+  for (const [contentSha256, code] of wrong) await refused(t, contentSha256, code, signHead(get, { contentSha256 }))
 })
 
 t.test('no caller, but claims about the body: they are checked, and signed chunks are refused', async (t) => {
@@ -185,12 +184,12 @@ t.test('no caller, but claims about the body: they are checked, and signed chunk
 })
 
 t.test('X-Cloud-* in headers and query', async (t) => {
-  t.ok(await authenticator()(requestHead(sign(get, { brand: 'cloud' }))))
+  t.ok(await authenticator()(requestHead(signHead(get, { brand: 'cloud' }))))
   const error = await refused(
     t,
     'wrong',
     'SignatureDoesNotMatch',
-    sign(get, { brand: 'cloud', secretAccessKey: 'wrong-secret' }),
+    signHead(get, { brand: 'cloud', secretAccessKey: 'wrong-secret' }),
   )
   t.equal(error.fields.AWSAccessKeyId, example.accessKeyId)
   t.match((await authenticator()(requestHead(link({ brand: 'Cloud' }))))?.presigned, true)
@@ -198,7 +197,7 @@ t.test('X-Cloud-* in headers and query', async (t) => {
     target: `${link({}).target}&X-Cloud-Signature=a`,
     headers: [host],
   })
-  await refused(t, 'two dates', 'InvalidArgument', altered(sign(get), 'x-cloud-date', '20130524T000001Z'))
+  await refused(t, 'two dates', 'InvalidArgument', altered(signHead(get), 'x-cloud-date', '20130524T000001Z'))
 })
 
 t.test('what clients send in other spellings is still verified', async (t) => {
@@ -220,22 +219,22 @@ t.test('what clients send in other spellings is still verified', async (t) => {
     ['repeated headers', { ...get, headers: [host, ['x-amz-meta-a', '1'], ['X-Amz-Meta-A', ' 2   3 ']] }],
   ]
   for (const [name, parts, options] of accepted) {
-    t.ok(await authenticator()(requestHead(sign(parts, options))), name)
+    t.ok(await authenticator()(requestHead(signHead(parts, options))), name)
   }
   // What the decoder of queries takes for a space was not signed as a plus.
   await refused(t, 'literal + as %2B', 'SignatureDoesNotMatch', {
-    ...sign({ ...get, target: '/bucket?prefix=a+b' }, { query: 'prefix=a%2Bb' }),
+    ...signHead({ ...get, target: '/bucket?prefix=a+b' }, { query: 'prefix=a%2Bb' }),
   })
 })
 
 t.test('a path prefix that a proxy took off', async (t) => {
-  const signed = requestHead({ ...sign({ ...get, target: '/s3/bucket/key' }), target: '/bucket/key' })
+  const signed = requestHead({ ...signHead({ ...get, target: '/s3/bucket/key' }), target: '/bucket/key' })
   t.equal((await refusal(authenticator()(signed))).code, 'SignatureDoesNotMatch')
   t.ok(await authenticator(example.time, ['/other', '/s3'])(signed))
 })
 
 t.test('Date stands in for x-amz-date', async (t) => {
-  const parts = sign({ ...get, headers: [host, ['Date', 'Fri, 24 May 2013 00:00:00 GMT']] })
+  const parts = signHead({ ...get, headers: [host, ['Date', 'Fri, 24 May 2013 00:00:00 GMT']] })
   t.ok(await authenticator()(requestHead(parts)), 'beside it')
   const dateOnly = altered(parts, 'x-amz-date', undefined)
   const error = await refusal(authenticator()(requestHead(dateOnly)))
@@ -253,11 +252,8 @@ t.test('Date stands in for x-amz-date', async (t) => {
 
 t.test('faults of the Authorization header', async (t) => {
   const M = 'AuthorizationHeaderMalformed'
-  const all = authorization(sign(get))
+  const all = authorization(signHead(get))
   const other = (value: string) => altered(get, 'Authorization', value)
-  await refused(t, 'signature version 2', 'InvalidRequest', other('AWS AKID:frJIUN8DYpKDtOLCwo='), {
-    says: /^The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256.$/,
-  })
   await refused(t, 'ECDSA', 'UnsupportedSignature', edited('AWS4-HMAC-SHA256', 'AWS4-ECDSA-P256-SHA256'), {
     says: /AWS4-ECDSA-P256-SHA256/,
   })
@@ -280,17 +276,24 @@ t.test('faults of the Authorization header', async (t) => {
   await refused(t, 'empty name signed', M, edited('=host;', '=host;;'))
   await refused(t, 'name signed twice', M, edited('=host;', '=host;host;'))
   await refused(t, 'terminal', M, edited('aws4_request', 'aws5_request'), { says: /aws4_request/ })
-  await refused(t, 'service', M, sign(get, { service: 'ec2' }), { says: /service s3/ })
-  await refused(t, 'date of the day before', M, sign(get, { date: '20130523' }), { says: /20130523/ })
-  const region = await refused(t, 'region', M, sign(get, { region: 'eu-west-1' }), { says: /"eu-west-1".*"us-east-1"/ })
+  await refused(t, 'service', M, signHead(get, { service: 'ec2' }), { says: /service s3/ })
+  await refused(t, 'date of the day before', M, signHead(get, { date: '20130523' }), { says: /20130523/ })
+  const region = await refused(t, 'region', M, signHead(get, { region: 'eu-west-1' }), {
+    says: /"eu-west-1".*"us-east-1"/,
+  })
   t.equal(region.fields.Region, 'us-east-1')
-  await refused(t, 'empty region', M, sign(get, { region: '' }))
+  await refused(t, 'empty region', M, signHead(get, { region: '' }))
 })
 
 t.test('faults of identity and signature', async (t) => {
-  const unknown = await refused(t, 'unknown key', 'InvalidAccessKeyId', sign(get, { accessKeyId: 'AKIDNOBODY' }))
+  const unknown = await refused(t, 'unknown key', 'InvalidAccessKeyId', signHead(get, { accessKeyId: 'AKIDNOBODY' }))
   t.equal(unknown.fields.AWSAccessKeyId, 'AKIDNOBODY')
-  const wrong = await refused(t, 'secret', 'SignatureDoesNotMatch', sign(get, { secretAccessKey: 'not-the-secret' }))
+  const wrong = await refused(
+    t,
+    'secret',
+    'SignatureDoesNotMatch',
+    signHead(get, { secretAccessKey: 'not-the-secret' }),
+  )
   t.match(wrong.fields, { CanonicalRequest: /^GET\n\/bucket\/key\n/, StringToSign: /^AWS4-HMAC-SHA256\n/ })
   await refused(t, 'short signature', 'SignatureDoesNotMatch', edited(/Signature=.*/, 'Signature=ab'))
   await refused(t, 'long signature', 'SignatureDoesNotMatch', edited(/$/, '0'))
@@ -298,9 +301,9 @@ t.test('faults of identity and signature', async (t) => {
     t,
     'upper-case signature',
     'SignatureDoesNotMatch',
-    edited(/Signature=.*/, `Signature=${sign(get).signature.toUpperCase()}`),
+    edited(/Signature=.*/, `Signature=${signHead(get).signature.toUpperCase()}`),
   )
-  const signed = sign({ ...get, headers: [host, ['x-amz-meta-a', '1']] })
+  const signed = signHead({ ...get, headers: [host, ['x-amz-meta-a', '1']] })
   await refused(t, 'method', 'SignatureDoesNotMatch', { ...signed, method: 'DELETE' })
   await refused(t, 'path', 'SignatureDoesNotMatch', { ...signed, target: '/bucket/key2' })
   await refused(t, 'query', 'SignatureDoesNotMatch', { ...signed, target: '/bucket/key?acl' })
@@ -319,19 +322,20 @@ t.test('faults of identity and signature', async (t) => {
   // Google's load balancers add it to every request on its way.
   const traced = altered(signed, 'x-cloud-trace-context', '105445aa7843bc8bf206b12000100000/1;o=1')
   t.ok(await authenticator()(requestHead(traced)), 'a header that says nothing to us may be added')
-  await refused(t, 'token', 'InvalidToken', sign({ ...get, headers: [host, ['x-amz-security-token', 'T']] }), {
+  await refused(t, 'token', 'InvalidToken', signHead({ ...get, headers: [host, ['x-amz-security-token', 'T']] }), {
     says: /x-amz-security-token/,
   })
 })
 
 t.test('clocks: fifteen minutes either way, to the second', async (t) => {
-  for (const minutes of [-15, 15]) t.ok(await authenticator(example.time + minutes * MINUTE)(requestHead(sign(get))))
+  for (const minutes of [-15, 15])
+    t.ok(await authenticator(example.time + minutes * MINUTE)(requestHead(signHead(get))))
   for (const ms of [-15 * MINUTE - 1000, 15 * MINUTE + 1000, 86_400_000, -86_400_000]) {
-    const error = await refused(t, `${ms} ms`, 'RequestTimeTooSkewed', sign(get), { now: example.time + ms })
+    const error = await refused(t, `${ms} ms`, 'RequestTimeTooSkewed', signHead(get), { now: example.time + ms })
     t.match(error.fields, { RequestTime: '2013-05-24T00:00:00Z', MaxAllowedSkewMilliseconds: 900_000 })
   }
   for (const timestamp of ['20130231T000000Z', '20130524T250000Z', '2013-05-24T00:00:00Z', '20130524', '']) {
-    await refused(t, timestamp, 'AccessDenied', sign(get, { timestamp, date: '20130524' }))
+    await refused(t, timestamp, 'AccessDenied', signHead(get, { timestamp, date: '20130524' }))
   }
 })
 
@@ -372,7 +376,7 @@ t.test('faults of presigned URLs', async (t) => {
   await refused(t, 'token', 'InvalidToken', linkEdited(/$/, '&X-Amz-Security-Token=T'))
   for (const expires of ['0', '-1', '604801', '1.5', 'x', '1e3', '99999999999999999999', '%2B5']) {
     await refused(t, `expires ${expires}`, Q, linkEdited('X-Amz-Expires=60', `X-Amz-Expires=${expires}`), {
-      says: /604800/,
+      says: /X-Amz-Expires/,
     })
   }
   t.ok(await authenticator()(requestHead(link({ expires: 604_800 }))), 'the longest')
@@ -388,7 +392,7 @@ t.test('faults of presigned URLs', async (t) => {
   await refused(t, 'parameter added', 'SignatureDoesNotMatch', linkEdited(/$/, '&response-content-type=text/html'))
   await refused(t, 'signature cut', 'SignatureDoesNotMatch', linkEdited(/.$/, ''))
   await refused(t, 'header added', 'AccessDenied', altered(link({}), 'x-amz-copy-source', '/b/k'))
-  const both = sign({ ...get, target: link({}).target })
+  const both = signHead({ ...get, target: link({}).target })
   await refused(t, 'signed in both places', 'InvalidArgument', both)
   await refused(t, 'a stranger in Authorization', 'InvalidArgument', altered(link({}), 'Authorization', 'Basic QQ=='))
 
@@ -427,7 +431,7 @@ t.test('a body whose hash is signed and not sent (curl --aws-sigv4)', async (t) 
   const body = Buffer.from('some data')
   const sha256 = createHash('sha256').update(body).digest('hex')
   const post = { method: 'POST', target: '/bucket/key', headers: [host, ['Content-Length', '9'] as const] }
-  const signed = sign(post, { contentSha256: undefined, payloadHash: sha256 })
+  const signed = signHead(post, { contentSha256: undefined, payloadHash: sha256 })
   const read = (bytes: Buffer) => {
     let times = 0
     return Object.assign(
@@ -450,16 +454,16 @@ t.test('a body whose hash is signed and not sent (curl --aws-sigv4)', async (t) 
   t.equal(missing.code, 'MissingSecurityHeader')
   t.equal(missing.fields.MissingHeaderName, 'x-amz-content-sha256')
 
-  const empty = sign(post, { contentSha256: undefined, payloadHash: EMPTY_SHA256 })
+  const empty = signHead(post, { contentSha256: undefined, payloadHash: EMPTY_SHA256 })
   const byCurl = await refusal(authenticator()(requestHead(empty), read(body)))
   t.equal(byCurl.code, 'SignatureDoesNotMatch', 'curl -T')
   t.match(byCurl.message, /x-amz-content-sha256: UNSIGNED-PAYLOAD/)
   const stranger = read(body)
-  const nobody = sign(post, { contentSha256: undefined, accessKeyId: 'AKIDNOBODY' })
+  const nobody = signHead(post, { contentSha256: undefined, accessKeyId: 'AKIDNOBODY' })
   t.equal((await refusal(authenticator()(requestHead(nobody), stranger))).code, 'InvalidAccessKeyId')
   t.equal(stranger.times(), 0, 'nothing is read for an unknown key')
 
-  const noBody = sign(get, { contentSha256: undefined })
+  const noBody = signHead(get, { contentSha256: undefined })
   t.match((await authenticator()(requestHead(noBody)))?.payload, { kind: 'signed', sha256: EMPTY_SHA256 })
 })
 
@@ -470,10 +474,10 @@ t.test('a secret that changes takes effect at once', async (t) => {
     region: 'us-east-1',
     now: () => example.time,
   })
-  t.ok(await authenticate(requestHead(sign(get))))
+  t.ok(await authenticate(requestHead(signHead(get))))
   secretAccessKey = 'another-secret'
-  t.equal((await refusal(authenticate(requestHead(sign(get))))).code, 'SignatureDoesNotMatch')
-  t.ok(await authenticate(requestHead(sign(get, { secretAccessKey }))))
+  t.equal((await refusal(authenticate(requestHead(signHead(get))))).code, 'SignatureDoesNotMatch')
+  t.ok(await authenticate(requestHead(signHead(get, { secretAccessKey }))))
 })
 
 t.test('fixed credentials', async (t) => {
@@ -501,68 +505,4 @@ t.test('fixed credentials', async (t) => {
     })(),
     false,
   )
-})
-
-t.test('links of signature version 2', async (t) => {
-  // https://docs.aws.amazon.com/AmazonS3/latest/API/RESTAuthentication.html#RESTAuthenticationQueryStringAuth
-  const path = '/johnsmith/photos/puppy.jpg'
-  const own = `AWSAccessKeyId=${example.accessKeyId}&Signature=NpgCjnDzrM%2BWFzoENXmpNDUsSn8%3D&Expires=1175139620`
-  const before = (1175139620 - 60) * 1000
-  const linkHead = (target: string, more: Partial<RequestHead> = {}, headers: [string, string][] = []) => {
-    const head = requestHead({ target, headers: [host, ...headers] })
-    const [, bucket, ...key] = head.path.split('/')
-    return { ...head, resource: 'object', bucket, key: key.join('/'), ...more } as RequestHead
-  }
-  t.match(await authenticator(before)(linkHead(`${path}?${own}`)), {
-    identity: { accessKeyId: example.accessKeyId },
-    presigned: true,
-    payload: { kind: 'unsigned' },
-  })
-  const byHost = { bucket: 'johnsmith', key: 'photos/puppy.jpg' }
-  t.ok(
-    await authenticator(before)(linkHead(`/photos/puppy.jpg?${own}`, byHost)),
-    'as published: the host names the bucket',
-  )
-  const stripped = authenticator(before, ['/johnsmith'])
-  t.ok(await stripped(linkHead(`/photos/puppy.jpg?${own}`)), 'below a path that was taken off')
-
-  const signed = (toSign: string) =>
-    encodeURIComponent(createHmac('sha1', example.secretAccessKey).update(toSign).digest('base64'))
-  const type = signed(`GET\n\n\n1175139620\n${path}?partNumber=2&response-content-type=a/b c`)
-  const ends = `AWSAccessKeyId=${example.accessKeyId}&Expires=1175139620`
-  const with2 = `${path}?${ends}&response-content-type=a%2Fb%20c&partNumber=2&Signature=${type}`
-  t.ok(await authenticator(before)(linkHead(with2)), 'with parameters that are signed')
-
-  const cases: [what: string, code: string, head: RequestHead, now?: number][] = [
-    ['another key', 'SignatureDoesNotMatch', linkHead(`${path}2?${own}`)],
-    [
-      'another bucket by host',
-      'SignatureDoesNotMatch',
-      linkHead(`${path}?${own}`, { bucket: 'b', key: path.slice(1) }),
-    ],
-    ['another method', 'SignatureDoesNotMatch', linkHead(`${path}?${own}`, { method: 'HEAD' })],
-    ['a header of S3’s own', 'SignatureDoesNotMatch', linkHead(`${path}?${own}`, {}, [['x-amz-meta-a', '1']])],
-    ['another override', 'SignatureDoesNotMatch', linkHead(with2.replace('b%20c', 'bc'))],
-    ['a write', 'InvalidRequest', linkHead(`${path}?${own}`, { method: 'PUT' })],
-    ['a listing', 'InvalidRequest', linkHead(`/johnsmith?${own}`, { resource: 'bucket' })],
-    [
-      'a parameter that is not signed',
-      'AuthorizationQueryParametersError',
-      linkHead(`${path}?${own}&x-amz-acl=private`),
-    ],
-    ['two of a kind', 'AuthorizationQueryParametersError', linkHead(`${path}?${own}&Expires=1975139620`)],
-    ['no Expires', 'AuthorizationQueryParametersError', linkHead(`${path}?${own.replace(/&Expires.*/, '')}`)],
-    ['Expires that is no time', 'AuthorizationQueryParametersError', linkHead(`${path}?${own}x`)],
-    ['an unknown key id', 'InvalidAccessKeyId', linkHead(`${path}?${own.replace('AKIA', 'AKIB')}`)],
-    ['after its time', 'AccessDenied', linkHead(`${path}?${own}`), before + 61_000],
-    ['more than a week ahead', 'AuthorizationQueryParametersError', linkHead(`${path}?${own}`), before - 604_800_000],
-    [
-      'a signature in the header too',
-      'InvalidArgument',
-      linkHead(`${path}?${own}`, {}, [['Authorization', 'AWS a:b']]),
-    ],
-  ]
-  for (const [what, code, head, now = before] of cases) {
-    t.equal((await refusal(authenticator(now)(head))).code, code, what)
-  }
 })

@@ -2,8 +2,8 @@ import { appendFileSync, chmodSync, renameSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import t from 'tap'
 import type { Identity } from '../../src/auth/caller.js'
-import { type CredentialsFileOptions, openCredentialsFile } from '../../src/auth/credentials-file.js'
-import { CredentialsError, formatCredentials, parseCredentials } from '../../src/auth/credentials-text.js'
+import { type CredentialsFileOptions, openCredentialsFile } from '../../src/auth/identities/credentials-file.js'
+import { CredentialsError, formatCredentials, parseCredentials } from '../../src/auth/identities/credentials-text.js'
 
 const one: Identity = { accessKeyId: 'one', secretAccessKey: 'secret-of-one' }
 const two: Identity = {
@@ -73,7 +73,7 @@ t.test('every mistake is told with its place, and no secret with it', async (t) 
     )
   t.equal(problems.length, expected.length)
   t.notMatch(problems.join(), /hunter2|short/)
-  t.same(problemsOf(JSON.stringify([one, two, one])), ['[2].accessKeyId is the same as that of [0]'])
+  t.same(problemsOf(JSON.stringify([one, two, one])), ['[2].accessKeyId duplicates that of [0]'])
 })
 
 function logged() {

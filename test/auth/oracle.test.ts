@@ -4,9 +4,9 @@ import { SignatureV4, SignatureV4Base } from '@smithy/signature-v4'
 import fc from 'fast-check'
 import t from 'tap'
 import { createAuthenticator } from '../../src/auth/authenticate.js'
-import { staticCredentials } from '../../src/auth/credentials.js'
-import { type HeadParts, requestHead } from '../support/request-head.js'
-import { example } from '../support/signer.js'
+import { staticCredentials } from '../../src/auth/identities/credentials.js'
+import { type HeadParts, requestHead } from '../support/sign/request-head.js'
+import { example } from '../support/sign/sign-head.js'
 
 /** Requests that another implementation of SigV4 has signed are let in, and with one bit changed they are not. */
 

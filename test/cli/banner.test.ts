@@ -1,16 +1,16 @@
 import t from 'tap'
-import { banner } from '../../src/cli/banner.js'
+import { banner } from '../../src/cli/serve/banner.js'
 
 const started = {
   endpoint: 'http://127.0.0.1:9000',
   region: 'us-east-1',
-  keys: { accessKey: 'DGKEY', secretKey: "it's $ecret" },
+  keys: { accessKey: 'DGKEY', secretKey: "it's $ecret", made: true },
   gateway: 'http://127.0.0.1:9100',
   embedded: true,
 }
 
 t.test('the text has what it takes to begin, safe to paste into a shell', (t) => {
-  const text = banner(started, { print: 'text', data: '/data' })
+  const text = banner(started, { print: 'text', data: '/data', secretKey: undefined })
   t.match(text, 'http://127.0.0.1:9100 (embedded)')
   t.match(text, `export AWS_ACCESS_KEY_ID=DGKEY AWS_SECRET_ACCESS_KEY='it'\\''s $ecret' AWS_DEFAULT_REGION=us-east-1`)
   t.match(text, 'aws --endpoint-url http://127.0.0.1:9000 s3 ls')
@@ -19,7 +19,7 @@ t.test('the text has what it takes to begin, safe to paste into a shell', (t) =>
 })
 
 t.test('the JSON is one line', (t) => {
-  const text = banner(started, { print: 'json', data: '/data' })
+  const text = banner(started, { print: 'json', data: '/data', secretKey: undefined })
   t.equal(text.indexOf('\n'), text.length - 1)
   t.same(JSON.parse(text), {
     endpoint: 'http://127.0.0.1:9000',
@@ -28,5 +28,19 @@ t.test('the JSON is one line', (t) => {
     secretKey: "it's $ecret",
     gateway: 'http://127.0.0.1:9100',
   })
+  t.end()
+})
+
+t.test('a secret that was not made just now is not printed, only where it is', (t) => {
+  const later = { ...started, keys: { ...started.keys, made: false } }
+  for (const print of ['text', 'json'] as const) {
+    const kept = banner(later, { print, data: '/data', secretKey: undefined })
+    const configured = banner(later, { print, data: '/data', secretKey: started.keys.secretKey })
+    for (const text of [kept, configured]) t.notMatch(text, '$ecret')
+    if (print === 'json') continue
+    t.match(kept, 'secret key  (kept in /data/keys.json)')
+    t.match(configured, 'secret key  (as configured)')
+    t.match(kept, "AWS_SECRET_ACCESS_KEY='<secret key>'")
+  }
   t.end()
 })

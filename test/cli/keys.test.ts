@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { environment, runCli, startDealgate } from '../support/dealgate.js'
-import { exchange, presign, signedRequest } from '../support/signed-request.js'
+import { CLI, environment, runCli } from '../support/server/cli.js'
+import { startDealgate } from '../support/server/dealgate.js'
+import { presign, sendAsIs, signedRequest } from '../support/sign/signed-request.js'
 
 interface Added {
   readonly accessKeyId: string
@@ -20,7 +20,7 @@ async function add(data: string, ...args: string[]): Promise<Added> {
 
 t.test('keys that are added and removed count at once, without a restart', async (t) => {
   const data = join(t.testdir({}), 'data')
-  const running = await startDealgate(t, data)
+  const running = await startDealgate(t, { data })
   const owner = { accessKeyId: running.accessKey, secretAccessKey: running.secretKey }
   const get = (keys: Added, path: string) => signedRequest(running.endpoint, keys, { method: 'GET', path })
   for (const [path, body] of [
@@ -37,7 +37,7 @@ t.test('keys that are added and removed count at once, without a restart', async
   const all = await add(data)
   t.equal((await get(all, '/photos/b')).body, 'b')
   const link = await presign(running.endpoint, all, { method: 'GET', path: '/photos/b' })
-  const follow = () => exchange(running.endpoint, { method: 'GET' }, link.target, link.headers)
+  const follow = () => sendAsIs(running.endpoint, { method: 'GET' }, link.target, link.headers)
   t.equal((await follow()).body, 'b')
 
   t.match(await runCli(['keys', 'remove', all.accessKeyId, '--data', data]), { code: 0, stdout: all.accessKeyId })
@@ -70,7 +70,7 @@ t.test('the commands: what they print, and what they refuse', async (t) => {
   const piped = spawn(
     process.execPath,
     [
-      fileURLToPath(new URL('../../src/cli.js', import.meta.url)),
+      ...CLI,
       ...['keys', 'add', '--data', data, '--access-key-id', 'mine', '--secret-access-key', '-'],
       ...['--account-access-key', 'account', '--account-secret-key', '-'],
     ],
@@ -103,7 +103,7 @@ t.test('the commands: what they print, and what they refuse', async (t) => {
     [['add', '--access-key-id', 'mine', '--secret-access-key', 'another-secret'], 1, /mine already/],
     [['add', '--right', 'photos'], 2, /--right must have the form/],
     [['add', '--right', 'read:Photos'], 2, /rights\[0\]\.bucket must be/],
-    [['add', '--allow', 'deal:*'], 2, /actions goes with rights/],
+    [['add', '--allow', 'deal:*'], 2, /actions requires rights/],
     [['add', '--right', 'read:photos', '--allow', 'Deal'], 2, /actions\[0\] must be an action/],
     [['add', '--access-key-id', 'x'], 2, /--secret-access-key/],
     [['add', '--account-access-key', 'x'], 2, /--account-secret-key/],
@@ -128,7 +128,7 @@ t.test('the commands: what they print, and what they refuse', async (t) => {
       kept.some((key) => key.accessKeyId === accessKeyId),
       'none is lost',
     )
-  t.same(readdirSync(data), ['credentials.json'], 'nothing is left behind')
+  t.same(readdirSync(data), ['credentials.json', 'credentials.json.lock'], 'no draft is left behind')
 })
 
 t.test('a credentials file that is named must be there and right', async (t) => {

@@ -1,8 +1,10 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { flagOf, optionNames, variableOf } from '../../src/config.js'
-import { runCli } from '../support/dealgate.js'
+import { flagOf, optionNames, options, variableOf } from '../../src/cli/config/config.js'
+import { CLI, runCli, startCli } from '../support/server/cli.js'
 
 t.test('--version and --help', async (t) => {
   const version = await runCli(['--version'])
@@ -20,6 +22,34 @@ t.test('--version and --help', async (t) => {
     t.match(serve.stdout, new RegExp(`${flagOf(name)} [<[]`))
     t.match(serve.stdout.replace(/\s+/g, ' '), variableOf(name))
   }
+})
+
+t.test('services takes every option of the services', async (t) => {
+  const { stdout } = await runCli(['services', '--help'])
+  const ofServices = optionNames.filter(
+    (name) =>
+      options[name].group === 'Network' || (/embedded gateway/.test(options[name].help) && name !== 'gatewayUrl'),
+  )
+  t.ok(ofServices.length >= 6)
+  for (const name of ofServices) t.match(stdout, new RegExp(`${flagOf(name)} [<[]`))
+
+  const args = ['services', '--data', join(t.testdir({}), 'data'), '--gateway-port', '0']
+  const running = await startCli<{ gateway: string }>(t, [...args, '--network-control', '--network-epoch-seconds', '5'])
+  t.match(await running.stop(), { code: 0 })
+  t.match(await runCli([...args, '--network-epoch-seconds', '0']), { code: 2, stderr: '--network-epoch-seconds' })
+})
+
+t.test('a reader of the help that leaves early is no failure', async (t) => {
+  const child = spawn(process.execPath, [...CLI, 'serve', '--help'], { stdio: ['ignore', 'pipe', 'pipe'] })
+  // Gone before anything is written: what `head` does when it has seen enough.
+  child.stdout.destroy()
+  let stderr = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
+  const [code] = await once(child, 'close')
+  t.equal(stderr, '')
+  t.equal(code, 0)
 })
 
 t.test('bad options end with code 2, all of them told, and nothing started', async (t) => {

@@ -1,25 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import t, { type Test } from 'tap'
-import { runCli } from '../support/dealgate.js'
-
-function temporaryFolder(t: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'dealgate-test-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
+import t from 'tap'
+import { temporaryFolder } from '../support/content/folders.js'
+import { runCli } from '../support/server/cli.js'
 
 async function runNode(args: readonly string[], cwd: string) {
   const child = spawn(process.execPath, args, { cwd, env: { PATH: process.env.PATH ?? '' } })
@@ -57,7 +42,7 @@ t.test('new writes a plugin that works, whose test passes, and writes over nothi
   for (const name of ['jobs', 'A', 'a/b', '../x'])
     t.match(await runCli(['plugin', 'new', name], {}, folder), {
       code: 2,
-      stderr: /a plugin (must be named|has a name)/,
+      stderr: /a plugin (must have a name|has a reserved name)/,
     })
   t.notOk(existsSync(join(folder, 'dealgate-plugin-jobs')))
 
@@ -85,7 +70,7 @@ t.test('check tells what a plugin does wrong, and ends though the plugin does no
     let started = 0
     let last
     const on = (more) => ({ method: 'GET', resource: 'object', ...more })
-    const operation = (name, on, run, more) => defineOperation({ name, source: 'my head', on, run, ...more })
+    const operation = (name, on, run, more) => defineOperation({ name, source: 'my head', access: 'signed', action: 'bad:' + name, needs: { some: 'any' }, on, run, ...more })
     export default definePlugin({
       name: 'bad',
       options: z.object({ told: z.string().describe('Fine.').optional(), untold: z.string().optional() }),

@@ -3,8 +3,11 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { CreateBucketCommand, GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import t from 'tap'
-import { runCli, type StartLine, startCli, startDealgate } from '../support/dealgate.js'
-import { lastingPort } from '../support/ports.js'
+import type { Endpoint } from '../suites/sign.js'
+import { firstAccount } from '../support/gateway/embedded.js'
+import { runCli, startCli } from '../support/server/cli.js'
+import { startDealgate } from '../support/server/dealgate.js'
+import { lastingPort } from '../support/server/ports.js'
 
 /** The line of `services --print json`. */
 interface Gateway {
@@ -13,7 +16,7 @@ interface Gateway {
   readonly secretKey: string
 }
 
-function clientOf({ endpoint, region, accessKey, secretKey }: StartLine): S3Client {
+function clientOf({ endpoint, region, accessKey, secretKey }: Endpoint): S3Client {
   return new S3Client({
     endpoint,
     region,
@@ -32,7 +35,7 @@ function get(url: string): Promise<IncomingMessage> {
 
 t.test('a first start makes a key pair, later ones keep it and the objects, also after kill -9', async (t) => {
   const data = join(t.testdir({}), 'data')
-  const first = await startDealgate(t, data)
+  const first = await startDealgate(t, { data })
   t.match(first.endpoint, /^http:\/\/127\.0\.0\.1:\d+$/)
   t.equal((await get(`${first.endpoint}/-/live`)).statusCode, 200)
   t.equal((await get(`${first.endpoint}/-/ready`)).statusCode, 200)
@@ -44,8 +47,9 @@ t.test('a first start makes a key pair, later ones keep it and the objects, also
   client.destroy()
   await first.stop('SIGKILL')
 
-  const second = await startDealgate(t, data)
-  t.match(second, { accessKey: first.accessKey, secretKey: first.secretKey })
+  const second = await startDealgate(t, { data })
+  t.equal(second.accessKey, first.accessKey)
+  t.equal(second.secretKey, first.secretKey)
   const again = clientOf(second)
   const { Body } = await again.send(new GetObjectCommand({ Bucket: 'kept', Key: 'a' }))
   t.equal(await Body?.transformToString(), 'bytes')
@@ -67,7 +71,7 @@ t.test('a first start makes a key pair, later ones keep it and the objects, also
 
 t.test('what stands in the way of a start is told in one line', async (t) => {
   const data = join(t.testdir({}), 'data')
-  const running = await startDealgate(t, data)
+  const running = await startDealgate(t, { data })
   const free = ['--port', '0', '--gateway-port', '0']
   const failures: [what: string, args: string[], message: RegExp][] = [
     ['the data folder is in use', ['--data', data, ...free], /data folder .* in use/],
@@ -84,7 +88,7 @@ t.test('what stands in the way of a start is told in one line', async (t) => {
     [
       'the host is another’s',
       ['--data', join(t.testdirName, 'd'), ...free, '--host', '192.0.2.1'],
-      /no address of this machine.* --host/,
+      /not an address of this machine.* --host/,
     ],
     ['the data folder is a file', ['--data', 'package.json', ...free], /package\.json/],
   ]
@@ -99,9 +103,33 @@ t.test('what stands in the way of a start is told in one line', async (t) => {
 
 t.test('keys from the options are used and not kept', async (t) => {
   const data = join(t.testdir({}), 'data')
-  const running = await startDealgate(t, data, ['--access-key', 'mine'], { DEALGATE_SECRET_KEY: 'my-own-secret' })
-  t.match(running, { accessKey: 'mine', secretKey: 'my-own-secret' })
+  const running = await startDealgate(t, {
+    data,
+    args: ['--access-key', 'mine'],
+    env: { DEALGATE_SECRET_KEY: 'my-own-secret' },
+  })
+  t.equal(running.accessKey, 'mine')
+  t.equal(running.secretKey, 'my-own-secret')
   t.throws(() => readFileSync(join(data, 'keys.json')), { code: 'ENOENT' })
+  const { stdout, stderr } = await running.stop()
+  t.notMatch(stdout + stderr, 'my-own-secret', 'a secret of the environment is not printed')
+})
+
+t.test('a secret key is printed by the start that makes it and by no later one', async (t) => {
+  for (const [args, secretIn] of [
+    [['serve', '--port', '0'], (data: string) => JSON.parse(readFileSync(join(data, 'keys.json'), 'utf8')).secretKey],
+    [['services'], (data: string) => firstAccount(data).secretKey],
+  ] as const) {
+    const data = join(t.testdir({}), 'data')
+    const printed = async () => {
+      const running = await startCli(t, [...args, '--gateway-port', '0', '--data', data])
+      return (await running.stop()).stdout
+    }
+    const first = await printed()
+    const secretKey = secretIn(data)
+    t.match(first, secretKey, `${args[0]}: the first start`)
+    t.notMatch(await printed(), secretKey, `${args[0]}: a later start`)
+  }
 })
 
 t.test('a gateway that is down: start, say so, answer 503, and work once it is up', async (t) => {
@@ -113,7 +141,7 @@ t.test('a gateway that is down: start, say so, answer 503, and work once it is u
   t.match(await gateway.stop(), { code: 0 })
 
   const account = ['--gateway-url', url, '--gateway-access-key', accessKey, '--gateway-secret-key', secretKey]
-  const running = await startDealgate(t, join(folder, 'proxy'), account)
+  const running = await startDealgate(t, { data: join(folder, 'proxy'), gateway: { url, accessKey, secretKey } })
   t.equal((await get(`${running.endpoint}/-/live`)).statusCode, 200)
   t.equal((await get(`${running.endpoint}/-/ready`)).statusCode, 503)
   const doctor = await runCli(['doctor', '--data', join(folder, 'doctor'), '--port', '0', ...account])
@@ -134,10 +162,14 @@ t.test('doctor sees a running dealgate, and what is wrong with one that is to be
   const fresh = await runCli(['doctor', '--data', data, '--port', '0', '--gateway-port', '0'])
   t.match(fresh, { code: 0, stdout: /^ok {5}gateway: the embedded one accepts the log-in/m }, fresh.stdout)
 
-  const running = await startDealgate(t, data)
+  const running = await startDealgate(t, { data })
   const { port } = new URL(running.endpoint)
   const beside = await runCli(['doctor', '--data', data, '--port', port])
   t.match(beside, { code: 0, stdout: /^ok {5}data folder: .* in use by a running dealgate/m }, beside.stdout)
+
+  const elsewhere = await runCli(['doctor', '--data', data, '--port', '0', '--gateway-port', '0'])
+  t.match(elsewhere, { code: 0, stdout: /^ok {5}data folder: .* in use by a running dealgate/m }, elsewhere.stdout)
+  t.match(elsewhere.stdout, /^ok {5}gateway: embedded in the running dealgate/m)
 
   chmodSync(join(data, 'keys.json'), 0o644)
   const open = await runCli(['doctor', '--data', data, '--port', port])
@@ -151,7 +183,7 @@ t.test('doctor sees a running dealgate, and what is wrong with one that is to be
 
 t.test('presign makes URLs that work, for any key', async (t) => {
   const data = join(t.testdir({}), 'data')
-  const running = await startDealgate(t, data)
+  const running = await startDealgate(t, { data })
   const client = clientOf(running)
   await client.send(new CreateBucketCommand({ Bucket: 'shared' }))
   for (const key of ['plain', "dir/a b+c%25&=?#~*!()'", 'ünï/😀', '/lead//twice/']) {
@@ -176,7 +208,7 @@ t.test('presign makes URLs that work, for any key', async (t) => {
 
 t.test('SIGTERM lets a running upload end', async (t) => {
   const data = join(t.testdir({}), 'data')
-  const running = await startDealgate(t, data)
+  const running = await startDealgate(t, { data })
   const client = clientOf(running)
   await client.send(new CreateBucketCommand({ Bucket: 'uploads' }))
   client.destroy()
@@ -209,7 +241,7 @@ t.test('SIGTERM lets a running upload end', async (t) => {
   t.equal((await answered).resume().statusCode, 200)
   t.match(await stopped, { code: 0, signal: null })
 
-  const again = await startDealgate(t, data)
+  const again = await startDealgate(t, { data })
   const reader = clientOf(again)
   const { ContentLength, Body } = await reader.send(new GetObjectCommand({ Bucket: 'uploads', Key: 'slow' }))
   t.equal(ContentLength, 2 * half.length)
@@ -219,7 +251,7 @@ t.test('SIGTERM lets a running upload end', async (t) => {
 
 t.test('a second signal ends the process at once, whatever still runs', async (t) => {
   const data = join(t.testdir({}), 'data')
-  const running = await startDealgate(t, data)
+  const running = await startDealgate(t, { data })
   const client = clientOf(running)
   await client.send(new CreateBucketCommand({ Bucket: 'uploads' }))
   client.destroy()
@@ -237,7 +269,7 @@ t.test('a second signal ends the process at once, whatever still runs', async (t
   hanging.on('error', () => {})
   hanging.write('half')
   await new Promise((resolve) => hanging.once('socket', (socket) => socket.once('connect', resolve)))
-  running.child.kill('SIGTERM')
+  process.kill(running.pid, 'SIGTERM')
   await untilRefused(running.endpoint)
   // Two signals within half a second count as one.
   await new Promise((resolve) => setTimeout(resolve, 600))

@@ -17,10 +17,10 @@ import {
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import express from 'express'
 import t, { type Test } from 'tap'
-import type { ProxyOptions } from '../../src/create-proxy.js'
-import { startInProcess } from '../support/in-process.js'
-import { isInstalled, run } from '../support/program.js'
-import { exchange, presign, signedRequest } from '../support/signed-request.js'
+import type { ProxyOptions } from '../../src/server/create-proxy.js'
+import { isInstalled, runText } from '../support/programs/run.js'
+import { startInProcess } from '../support/server/in-process.js'
+import { presign, sendAsIs, signedRequest } from '../support/sign/signed-request.js'
 
 const keys = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
 const DOMAIN = 's3.dealgate.test'
@@ -60,11 +60,11 @@ t.test('SDK v3 with forcePathStyle false', async (t) => {
       const link = new URL(await getSignedUrl(s3, new GetObjectCommand({ Bucket, Key })))
       // The SDK itself keeps names with dots, which no wildcard certificate covers, in the path.
       t.equal(link.hostname, Bucket.includes('.') ? DOMAIN : `${Bucket}.${DOMAIN}`)
-      const shared = await exchange(endpoint, { method: 'GET' }, link.pathname + link.search, { host: link.host })
+      const shared = await sendAsIs(endpoint, { method: 'GET' }, link.pathname + link.search, { host: link.host })
       t.equal(shared.body, Key)
       const elsewhere = { host: `other.${DOMAIN}:${link.port}` }
       t.equal(
-        (await exchange(endpoint, { method: 'GET' }, link.pathname + link.search, elsewhere)).code,
+        (await sendAsIs(endpoint, { method: 'GET' }, link.pathname + link.search, elsewhere)).code,
         'SignatureDoesNotMatch',
       )
     }
@@ -91,7 +91,7 @@ t.test('hosts that are written in other ways', async (t) => {
   }
   t.equal((await send(`a.b.${DOMAIN}`, '/key')).code, 'NoSuchBucket')
   t.equal((await send(`a_b.${DOMAIN}`, '/', 'PUT')).code, 'InvalidBucketName')
-  const live = (host: string) => exchange(endpoint, { method: 'GET' }, '/-/live', { host })
+  const live = (host: string) => sendAsIs(endpoint, { method: 'GET' }, '/-/live', { host })
   t.equal((await live(DOMAIN)).status, 200)
   t.equal((await live('10.1.2.3')).status, 200, 'a load balancer that asks by address')
   t.equal((await live(`photos.${DOMAIN}`)).code, 'AccessDenied', 'a key of the bucket')
@@ -165,11 +165,11 @@ t.test('behind a reverse proxy that changes Host', async (t) => {
     200,
   )
   const inner = await presign(trusting.endpoint, keys, { method: 'GET', path: '/photos/k', host: 'internal:9000' })
-  const direct = await exchange(trusting.endpoint, { method: 'GET' }, inner.target, inner.headers)
+  const direct = await sendAsIs(trusting.endpoint, { method: 'GET' }, inner.target, inner.headers)
   t.equal(direct.body, 'part')
-  const through = await exchange(front, { method: 'GET' }, inner.target, { host: 'somewhere.example' })
+  const through = await sendAsIs(front, { method: 'GET' }, inner.target, { host: 'somewhere.example' })
   t.equal(through.body, 'part', 'the same object, by the host that was received')
-  const shifted = await exchange(front, { method: 'GET' }, inner.target, { host: `photos.${DOMAIN}` })
+  const shifted = await sendAsIs(front, { method: 'GET' }, inner.target, { host: `photos.${DOMAIN}` })
   t.equal(shifted.code, 'SignatureDoesNotMatch')
 
   const plain = await start(t)
@@ -186,7 +186,7 @@ t.test('behind a reverse proxy that changes Host', async (t) => {
 t.test('curl', { skip: !isInstalled('curl') && 'curl is not installed' }, async (t) => {
   const { endpoint } = await start(t)
   const curl = (method: string, host: string, path: string, ...more: string[]) =>
-    run('curl', [
+    runText('curl', [
       ...['--silent', '--show-error', '--fail-with-body', '--request', method],
       ...['--connect-to', `::127.0.0.1:${portOf(endpoint)}`, '--aws-sigv4', 'aws:amz:us-east-1:s3'],
       ...['--user', `${keys.accessKeyId}:${keys.secretAccessKey}`, ...more, `http://${host}${path}`],
@@ -223,7 +223,7 @@ t.test(
       HTTP_PROXY: endpoint,
       http_proxy: endpoint,
     }
-    const aws = (...args: string[]) => run('aws', ['--endpoint-url', `http://${DOMAIN}`, ...args], env)
+    const aws = (...args: string[]) => runText('aws', ['--endpoint-url', `http://${DOMAIN}`, ...args], env)
     const file = join(t.testdirName, 'body')
     writeFileSync(file, 'by aws-cli')
     const calls: [string[], RegExp][] = [
@@ -241,7 +241,7 @@ t.test(
     const presigned = await aws('s3', 'presign', 's3://photos/a/key')
     const link = new URL(presigned.stdout.trim())
     t.equal(link.host, `photos.${DOMAIN}`)
-    const { body } = await exchange(endpoint, { method: 'GET' }, link.pathname + link.search, { host: link.host })
+    const { body } = await sendAsIs(endpoint, { method: 'GET' }, link.pathname + link.search, { host: link.host })
     t.equal(body, 'by aws-cli')
   },
 )

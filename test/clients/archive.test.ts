@@ -1,15 +1,15 @@
-import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { Aws, awsVersions } from '../harness/aws-cli.js'
-import { findClient, run, runAny } from '../harness/clients.js'
-import { bytes, MiB } from '../harness/content.js'
-import { type Dealgate, startDealgate, temporaryFolder } from '../harness/dealgate.js'
-import { rcloneEnv } from '../harness/rclone.js'
-import { S3cmd } from '../harness/s3cmd.js'
-import { until } from '../support/kept-proxy.js'
+import { bytes, MiB, md5 } from '../support/content/content.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { Aws, awsVersions } from '../support/programs/aws-cli.js'
+import { rcloneEnv } from '../support/programs/rclone.js'
+import { findClient, run, runAny } from '../support/programs/run.js'
+import { S3cmd } from '../support/programs/s3cmd.js'
+import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
+import { until } from '../support/waiting.js'
 
 /** Storage classes that are kept by deals, as clients see them that know nothing of deals. The network needs a quarter of a second to seal. */
 
@@ -17,13 +17,15 @@ const DEAL = fileURLToPath(new URL('../../plugins/deal/index.js', import.meta.ur
 const options = {
   // Epochs are milliseconds here: the longest deals that there are, for none must end before the test.
   terms: { minerId: 't01000', price: '0.0001', duration: 1_555_200 },
+  maxSpendPerDay: 'none',
+  maxTimesAsk: 'none',
   eviction: 'verified',
   evictionIntervalSeconds: 1,
   statusIntervalSeconds: 1,
 }
 
 async function start(t: Test): Promise<Dealgate> {
-  const config = join(await temporaryFolder(t), 'dealgate.json')
+  const config = join(temporaryFolder(t), 'dealgate.json')
   await writeFile(config, JSON.stringify({ plugins: [{ use: DEAL, options }] }))
   return startDealgate(t, { args: ['--config', config, '--network-epoch-seconds', '0.001'] })
 }
@@ -61,8 +63,6 @@ class Archive {
   }
 }
 
-const md5 = (content: Buffer) => createHash('md5').update(content).digest('hex')
-
 const versions = await awsVersions(t)
 /** The older ones cannot ask for RestoreStatus. */
 const version = versions.find(({ modern }) => modern) ?? versions[0]
@@ -70,7 +70,7 @@ const s3cmdPath = await findClient(t, 's3cmd')
 const rclone = await findClient(t, 'rclone')
 if (version) {
   const server = await start(t)
-  const home = await temporaryFolder(t)
+  const home = temporaryFolder(t)
   const aws = await Aws.start(t, version, server, home)
   const path = (name: string) => join(home, name)
   const small = bytes('small', 70_000)

@@ -2,11 +2,13 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buildARN, Client as MinioClient, NotificationConfig, ObjectCreatedAll, QueueConfig } from 'minio'
 import t, { type Test } from 'tap'
-import { Aws, awsVersions } from '../harness/aws-cli.js'
-import { findClient } from '../harness/clients.js'
-import { type Dealgate, modes, startDealgate, temporaryFolder } from '../harness/dealgate.js'
-import { S3cmd } from '../harness/s3cmd.js'
-import { until } from '../support/kept-proxy.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { Aws, awsVersions } from '../support/programs/aws-cli.js'
+import { findClient } from '../support/programs/run.js'
+import { S3cmd } from '../support/programs/s3cmd.js'
+import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
+import { modes } from '../support/server/modes.js'
+import { until } from '../support/waiting.js'
 import { WebhookReceiver } from '../support/webhook-receiver.js'
 
 /** What is to become of objects of a bucket (lifecycle), and who is told of it (notifications). */
@@ -20,7 +22,7 @@ for (const mode of modes) {
     const receiver = await WebhookReceiver.start(t)
     const server = await startDealgate(t, { mode, args: ['--webhook', `hook=${receiver.url}`] })
     for (const version of aws) {
-      const cli = async () => Aws.start(t, version, server, await temporaryFolder(t))
+      const cli = async () => Aws.start(t, version, server, temporaryFolder(t))
       await t.test(`${version.name}: lifecycle`, async (t) => awsLifecycle(t, await cli()))
       await t.test(`${version.name}: notifications`, async (t) => awsNotifications(t, await cli(), receiver))
     }
@@ -158,7 +160,7 @@ async function minioJs(t: Test, server: Dealgate, receiver: WebhookReceiver): Pr
 }
 
 async function s3cmd(t: Test, path: string, server: Dealgate, receiver: WebhookReceiver): Promise<void> {
-  const home = await temporaryFolder(t)
+  const home = temporaryFolder(t)
   const bucket = 's3://s3cmd-rules'
   let client = await S3cmd.configured(path, server, home)
   await client.run('mb', bucket)

@@ -19,10 +19,10 @@ import {
 } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
 import t, { type Test } from 'tap'
-import { createChecksum } from '../../src/common/checksums.js'
-import { findAwsClis, run } from '../harness/clients.js'
-import { bytes, MiB } from '../harness/content.js'
-import { type Dealgate, inEachMode } from '../harness/dealgate.js'
+import { createChecksum } from '../../src/common/checksums/checksums.js'
+import { bytes, MiB } from '../support/content/content.js'
+import { findAwsClis, run } from '../support/programs/run.js'
+import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 
 const Bucket = 'sums'
 const ALL = Object.values(ObjectAttributes)
@@ -155,7 +155,7 @@ async function composite(t: Test, client: S3Client): Promise<void> {
   const attributes = (more: object) =>
     client.send(new GetObjectAttributesCommand({ Bucket, Key, ObjectAttributes: ['Checksum', 'ObjectParts'], ...more }))
   t.match(await attributes({}), {
-    Checksum: { ChecksumSHA256: value, ChecksumType: 'COMPOSITE' },
+    Checksum: { ChecksumSHA256: `${value}-3`, ChecksumType: 'COMPOSITE' },
     ObjectParts: {
       TotalPartsCount: 3,
       IsTruncated: false,
@@ -215,6 +215,7 @@ async function fullObject(t: Test, client: S3Client): Promise<void> {
         UploadId,
         MultipartUpload: { Parts: [...listed] },
         ChecksumCRC32,
+        ChecksumType: 'FULL_OBJECT',
       }),
     )
   await client.send(new PutObjectCommand({ Bucket, Key: 'plain', Body: 'old' }))

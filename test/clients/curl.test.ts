@@ -1,14 +1,15 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { findClient, run } from '../harness/clients.js'
-import { bytes, MiB, md5, sha256 } from '../harness/content.js'
-import { inEachMode, temporaryFolder } from '../harness/dealgate.js'
+import { bytes, MiB, md5, sha256 } from '../support/content/content.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { findClient, run } from '../support/programs/run.js'
+import { inEachMode } from '../support/server/dealgate.js'
 
 const path = await findClient(t, 'curl')
 if (path) {
   inEachMode(t, async (t, server) => {
-    const home = await temporaryFolder(t)
+    const home = temporaryFolder(t)
     const signing = ['--aws-sigv4', `aws:amz:${server.region}:s3`, '--user', `${server.accessKey}:${server.secretKey}`]
     /** Fails on an HTTP error as well. */
     const curl = (target: string, ...args: string[]) =>

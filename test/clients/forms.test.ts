@@ -21,10 +21,11 @@ import { createPresignedPost, type PresignedPostOptions } from '@aws-sdk/s3-pres
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import { Client as MinioClient } from 'minio'
 import t, { type Test } from 'tap'
-import { createChecksum } from '../../src/common/checksums.js'
-import { findClient, run } from '../harness/clients.js'
-import { bytes, MiB, md5 } from '../harness/content.js'
-import { type Dealgate, inEachMode, temporaryFolder } from '../harness/dealgate.js'
+import { createChecksum } from '../../src/common/checksums/checksums.js'
+import { bytes, MiB, md5 } from '../support/content/content.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { findClient, run } from '../support/programs/run.js'
+import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 
 const Bucket = 'forms'
 // biome-ignore lint/suspicious/noTemplateCurlyInString: S3's variable, word for word
@@ -260,7 +261,7 @@ async function minioJs(t: Test, client: S3Client, server: Dealgate): Promise<voi
 async function curl(t: Test, client: S3Client): Promise<void> {
   const program = await findClient(t, 'curl')
   if (!program) return
-  const file = join(await temporaryFolder(t), 'from curl.bin')
+  const file = join(temporaryFolder(t), 'from curl.bin')
   const content = bytes('curl', 12 * MiB)
   await writeFile(file, content)
   const { url, fields } = await presign(client, `curl/${FILENAME}`)
@@ -317,7 +318,7 @@ async function browser(t: Test, client: S3Client): Promise<void> {
   )
   const visit = async (origin: string, count: number) => {
     reports.length = 0
-    const folder = await temporaryFolder(t)
+    const folder = temporaryFolder(t)
     const child = spawn(
       program,
       [

@@ -4,9 +4,10 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { Client, CopyDestinationOptions, CopySourceOptions } from 'minio'
 import t, { type Test } from 'tap'
-import { bytes, KiB, MiB, md5, sha256, sha256OfFile } from '../harness/content.js'
-import { type Dealgate, inEachMode, temporaryFolder } from '../harness/dealgate.js'
-import { bareKeys, controlKeys, fileKeys } from '../harness/keys.js'
+import { bytes, KiB, MiB, md5, sha256, sha256OfFile } from '../support/content/content.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { bareKeys, controlKeys, fileKeys } from '../support/content/keys.js'
+import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 
 inEachMode(t, async (t, server) => {
   const { hostname, port } = new URL(server.endpoint)
@@ -29,7 +30,7 @@ inEachMode(t, async (t, server) => {
 async function objects(t: Test, client: Client): Promise<void> {
   const bucket = 'minio-objects'
   await client.makeBucket(bucket, 'us-east-1')
-  await t.rejects(client.makeBucket(bucket), { code: 'BucketAlreadyOwnedByYou' })
+  await client.makeBucket(bucket)
   t.equal(await client.bucketExists(bucket), true)
   t.equal(await client.bucketExists('no-such-bucket'), false)
   t.ok((await client.listBuckets()).some(({ name }) => name === bucket))
@@ -80,7 +81,7 @@ async function objects(t: Test, client: Client): Promise<void> {
 
 async function multipart(t: Test, client: Client, server: Dealgate): Promise<void> {
   const bucket = 'minio-multi'
-  const folder = await temporaryFolder(t)
+  const folder = temporaryFolder(t)
   await client.makeBucket(bucket)
   const data = bytes('file', 64 * MiB)
   const file = join(folder, 'file')

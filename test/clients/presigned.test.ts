@@ -16,8 +16,9 @@ import {
 } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import t from 'tap'
-import { modes, startInProcess } from '../support/in-process.js'
-import { exchange, presign, signedRequest } from '../support/signed-request.js'
+import { startInProcess } from '../support/server/in-process.js'
+import { modes } from '../support/server/modes.js'
+import { presign, sendAsIs, signedRequest } from '../support/sign/signed-request.js'
 
 const keys = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
 
@@ -31,7 +32,7 @@ function clientOf(
 /** As a browser would: whatever is given, to this URL. */
 function follow(link: string, method: string, body = '') {
   const { origin, host, pathname, search } = new URL(link)
-  return exchange(origin, { method, body }, pathname + search, { host })
+  return sendAsIs(origin, { method, body }, pathname + search, { host })
 }
 
 for (const mode of modes) {

@@ -1,11 +1,22 @@
 import { chmod, mkdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { findClient, type RunOptions, run, runFailing } from '../harness/clients.js'
-import { bytes, hashesOf, hashTree, KiB, MiB, md5, sha256, sha256OfFile, writeTree } from '../harness/content.js'
-import { type Dealgate, inEachMode, temporaryFolder } from '../harness/dealgate.js'
-import { bareKeys, controlKeys, fileKeys } from '../harness/keys.js'
-import { rcloneEnv } from '../harness/rclone.js'
+import {
+  bytes,
+  hashesOf,
+  hashTree,
+  KiB,
+  MiB,
+  md5,
+  sha256,
+  sha256OfFile,
+  writeTree,
+} from '../support/content/content.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { bareKeys, controlKeys, fileKeys } from '../support/content/keys.js'
+import { rcloneEnv } from '../support/programs/rclone.js'
+import { findClient, type RunOptions, run, runFailing } from '../support/programs/run.js'
+import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 
 class Rclone {
   readonly home: string
@@ -34,7 +45,7 @@ class Rclone {
 const path = await findClient(t, 'rclone')
 if (path) {
   inEachMode(t, async (t, server) => {
-    const home = await temporaryFolder(t)
+    const home = temporaryFolder(t)
     const rclone = new Rclone(path, await rcloneEnv(server, home), home)
     await t.test('folders', (t) => folders(t, rclone))
     await t.test('single objects', (t) => single(t, rclone))

@@ -1,10 +1,12 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Aws, type AwsVersion, awsVersions } from '../harness/aws-cli.js'
-import { findClient, run } from '../harness/clients.js'
-import { type Dealgate, modes, startDealgate, temporaryFolder } from '../harness/dealgate.js'
-import { S3cmd } from '../harness/s3cmd.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { Aws, type AwsVersion, awsVersions } from '../support/programs/aws-cli.js'
+import { findClient, run } from '../support/programs/run.js'
+import { S3cmd } from '../support/programs/s3cmd.js'
+import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
+import { modes } from '../support/server/modes.js'
 
 /** What clients ask of every store, what no store of this kind has, and the gateway's own paths. */
 
@@ -37,7 +39,7 @@ const UNSET: readonly (readonly [command: string, code: string])[] = [
 ]
 
 async function awsCli(t: Test, version: AwsVersion, server: Dealgate): Promise<void> {
-  const cli = await Aws.start(t, version, server, await temporaryFolder(t))
+  const cli = await Aws.start(t, version, server, temporaryFolder(t))
   const bucket = ['--bucket', version.name.replace(/[^a-z0-9]+/g, '-')]
   const object = [...bucket, '--key', 'key']
   await cli.api('create-bucket', ...bucket)
@@ -76,7 +78,7 @@ async function awsCli(t: Test, version: AwsVersion, server: Dealgate): Promise<v
 }
 
 async function s3cmdInfo(t: Test, path: string, server: Dealgate): Promise<void> {
-  const s3cmd = await S3cmd.configured(path, server, await temporaryFolder(t))
+  const s3cmd = await S3cmd.configured(path, server, temporaryFolder(t))
   await s3cmd.run('mb', 's3://s3cmd-info')
   const file = join(s3cmd.home, 'file')
   await writeFile(file, 'content')

@@ -1,19 +1,31 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { findClient } from '../harness/clients.js'
-import { bytes, hashesOf, hashTree, KiB, MiB, md5, sha256, sha256OfFile, writeTree } from '../harness/content.js'
-import { type Dealgate, inEachMode, temporaryFolder } from '../harness/dealgate.js'
-import { bareKeys, fileKeys } from '../harness/keys.js'
-import { S3cmd } from '../harness/s3cmd.js'
+import {
+  bytes,
+  hashesOf,
+  hashTree,
+  KiB,
+  MiB,
+  md5,
+  sha256,
+  sha256OfFile,
+  writeTree,
+} from '../support/content/content.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { bareKeys, fileKeys } from '../support/content/keys.js'
+import { findClient } from '../support/programs/run.js'
+import { S3cmd } from '../support/programs/s3cmd.js'
+import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 
 const path = await findClient(t, 's3cmd')
 if (path) {
   inEachMode(t, async (t, server) => {
-    const s3cmd = await S3cmd.configured(path, server, await temporaryFolder(t))
+    const s3cmd = await S3cmd.configured(path, server, temporaryFolder(t))
     await t.test('objects', (t) => objects(t, s3cmd))
     await t.test('folders', (t) => folders(t, s3cmd))
     await t.test('odd keys', (t) => oddKeys(t, s3cmd, server))
+    await t.test('signature version 2', (t) => version2(t, s3cmd))
   })
 }
 
@@ -119,4 +131,20 @@ async function oddKeys(t: Test, s3cmd: S3cmd, server: Dealgate): Promise<void> {
     t.equal(await sha256OfFile(got), sha256(data), key)
   }
   await s3cmd.run('rb', '--recursive', '--force', 's3://s3cmd-odd')
+}
+
+async function version2(t: Test, s3cmd: S3cmd): Promise<void> {
+  const bucket = 's3://s3cmd-version2'
+  const v2 = (...args: string[]) => s3cmd.run('--signature-v2', ...args)
+  const data = bytes('version 2', 6 * MiB)
+  const file = join(s3cmd.home, 'version2')
+  await writeFile(file, data)
+  await v2('mb', bucket)
+  await v2('put', '--multipart-chunk-size-mb=5', '--add-header=x-amz-meta-odd:yes', file, `${bucket}/a b+c/ü.bin`)
+  await v2('cp', `${bucket}/a b+c/ü.bin`, `${bucket}/copy`)
+  t.match(await v2('info', `${bucket}/copy`), /x-amz-meta-odd: yes/)
+  await v2('get', '--force', `${bucket}/copy`, file)
+  t.equal(await sha256OfFile(file), sha256(data))
+  t.match(await v2('ls', `${bucket}/a`), /DIR +s3:\/\/s3cmd-version2\/a b\+c\/\n/)
+  await v2('rb', '--recursive', '--force', bucket)
 }

@@ -13,9 +13,10 @@ import {
 } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { findClient, run, runAny } from '../harness/clients.js'
-import { bytes, MiB } from '../harness/content.js'
-import { type Dealgate, inEachMode, temporaryFolder } from '../harness/dealgate.js'
+import { bytes, MiB } from '../support/content/content.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { findClient, run, runAny } from '../support/programs/run.js'
+import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 
 const path = await findClient(t, 's3fs')
 const fuse = await access('/dev/fuse', constants.R_OK | constants.W_OK).then(
@@ -32,7 +33,7 @@ if (path && fuse) {
 }
 
 async function mountBucket(t: Test, s3fs: string, server: Dealgate, bucket: string): Promise<string> {
-  const home = await temporaryFolder(t)
+  const home = temporaryFolder(t)
   const folder = join(home, 'mount')
   await mkdir(folder)
   await writeFile(join(home, 'passwd'), `${server.accessKey}:${server.secretKey}`, { mode: 0o600 })

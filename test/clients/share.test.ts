@@ -3,12 +3,12 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
+import { createLogger } from '../../src/common/log.js'
 import { type Brand, presignQuery } from '../../src/common/sigv4.js'
-import { createProxy } from '../../src/create-proxy.js'
-import { createLogger } from '../../src/log.js'
+import { createProxy } from '../../src/server/create-proxy.js'
 import { legacy } from '../../src/services/gateway/quirks.js'
 import { startServices } from '../../src/services/index.js'
-import { isolatedEnv } from '../harness/clients.js'
+import { isolatedEnv } from '../support/programs/run.js'
 
 const exec = promisify(execFile)
 const identity = { accessKeyId: 'share-tester', secretAccessKey: 'share-tester-secret' }
@@ -168,8 +168,9 @@ t.test('the request for a link', async (t) => {
   t.match((await share(setup)).body, /<ShareLink [^>]*><Url>http:.*<\/Url><Expiry>3600<\/Expiry><\/ShareLink>/)
   t.equal(expiresOf((await share(setup, 'expiry=1&')).body), 1)
   t.equal(expiresOf((await share(setup, 'expiry=604800&')).body), 604_800)
-  const json = await share(setup, '', '--data-binary', '{"Expiry": 120}')
+  const json = await share(setup, '', '-H', 'content-type: application/json', '--data-binary', '{"Expiry": 120}')
   t.match(JSON.parse(json.body), { Url: /X-Cloud-Expires=120&/, Expiry: 120 }, 'answered in the form of the request')
+  t.equal(expiresOf((await share(setup, '', '--data-binary', '{"Expiry": "121"}')).body), 121)
   t.equal(expiresOf((await share(setup, '', '-d', 'expiry=77')).body), 77)
   const xml = await share(setup, '', '--data-binary', '<ShareLinkRequest><Expiry>99</Expiry></ShareLinkRequest>')
   t.equal(expiresOf(xml.body), 99)
@@ -182,7 +183,8 @@ t.test('the request for a link', async (t) => {
   await refused('InvalidArgument', '', '--data-binary', '{"Expiry": 604801}')
   await refused('InvalidArgument', '', '--data-binary', '{"Expires": 60}')
   await refused('InvalidRequest', '', '--data-binary', '{')
-  await refused('MalformedXML', '', '--data-binary', '<Other/>')
+  await refused('MalformedXML', '', '--data-binary', '<Other>')
+  await refused('InvalidArgument', '', '--data-binary', '<Other><Days>1</Days></Other>')
   await refused('InvalidRequest', 'expiry=5&', '--data-binary', '{"Expiry": 5}')
   for (const twice of [
     '{"Expiry": 5, "expiry": 9}',
@@ -198,6 +200,8 @@ t.test('the request for a link', async (t) => {
     'no PUT of the object',
   )
   t.equal(await codeOf(await fetch(`${setup.endpoint}${KEY}?x-share=`, { method: 'POST' })), '403 AccessDenied')
+  const unsigned = await share(setup, '', '-H', 'x-amz-content-sha256: UNSIGNED-PAYLOAD', '-d', 'expiry=77')
+  t.match(unsigned, { status: 403, body: /AccessDenied/ }, 'the signature must cover how long the link is good for')
   const query = presignQuery({
     brand: 'Amz',
     method: 'POST',

@@ -19,12 +19,13 @@ import {
 import { Upload } from '@aws-sdk/lib-storage'
 import { Client as MinioClient } from 'minio'
 import t, { type Test } from 'tap'
-import { Aws, awsVersions } from '../harness/aws-cli.js'
-import { findClient, run, runFailing } from '../harness/clients.js'
-import { bytes, MiB } from '../harness/content.js'
-import { type Dealgate, inEachMode, temporaryFolder } from '../harness/dealgate.js'
-import { rcloneEnv } from '../harness/rclone.js'
-import { send } from '../harness/sign.js'
+import { bytes, MiB } from '../support/content/content.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { Aws, awsVersions } from '../support/programs/aws-cli.js'
+import { rcloneEnv } from '../support/programs/rclone.js'
+import { findClient, run, runFailing } from '../support/programs/run.js'
+import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
+import { send } from '../support/sign/send.js'
 
 const Bucket = 'tags-and-cors'
 
@@ -101,9 +102,20 @@ async function objectTags(t: Test, client: S3Client, server: Dealgate): Promise<
   const set = (TagSet: { Key: string; Value: string }[]) =>
     client.send(new PutObjectTaggingCommand({ Bucket, Key: 'a', Tagging: { TagSet } }))
   await t.rejects(set(Array.from({ length: 11 }, (_, i) => ({ Key: `k${i}`, Value: '' }))), {
-    name: 'BadRequest',
+    name: 'InvalidTag',
     message: 'Object tags cannot be greater than 10',
   })
+  const unsorted = ['z', 'a', 'm'].map((Key) => ({ Key, Value: '' }))
+  await set(unsorted)
+  const inOrder = async () => (await client.send(new GetObjectTaggingCommand({ Bucket, Key: 'a' }))).TagSet
+  t.same(await inOrder(), unsorted, 'their order is kept')
+  await put('a', 'z=&m&a=')
+  t.same(
+    (await inOrder())?.map(({ Key }) => Key),
+    ['z', 'm', 'a'],
+    'also that of the header',
+  )
+  await set([{ Key: 'x', Value: '' }])
   for (const Key of ['aws:x', '', 'x'.repeat(129), 'a!'])
     await t.rejects(set([{ Key, Value: '' }]), { name: 'InvalidTag' }, Key.slice(0, 20))
   await t.rejects(set([1, 2].map(() => ({ Key: 'a', Value: '' }))), { name: 'InvalidTag' })
@@ -204,7 +216,7 @@ async function preflight(t: Test, client: S3Client, server: Dealgate): Promise<v
 async function awsCli(t: Test, server: Dealgate): Promise<void> {
   for (const version of await awsVersions(t)) {
     await t.test(version.name, async (t) => {
-      const aws = await Aws.start(t, version, server, await temporaryFolder(t))
+      const aws = await Aws.start(t, version, server, temporaryFolder(t))
       const bucket = ['--bucket', Bucket]
       const object = [...bucket, '--key', 'by-cli']
       const body = join(aws.home, 'body')
@@ -236,7 +248,7 @@ async function awsCli(t: Test, server: Dealgate): Promise<void> {
 async function s3cmd(t: Test, server: Dealgate): Promise<void> {
   const path = await findClient(t, 's3cmd')
   if (!path) return
-  const home = await temporaryFolder(t)
+  const home = temporaryFolder(t)
   const { host } = new URL(server.endpoint)
   const options = [
     ...[`--access_key=${server.accessKey}`, `--secret_key=${server.secretKey}`, `--region=${server.region}`],
@@ -262,7 +274,7 @@ async function s3cmd(t: Test, server: Dealgate): Promise<void> {
 async function rclone(t: Test, server: Dealgate): Promise<void> {
   const path = await findClient(t, 'rclone')
   if (!path) return
-  const home = await temporaryFolder(t)
+  const home = temporaryFolder(t)
   const env = await rcloneEnv(server, home)
   const folder = join(home, 'in')
   await mkdir(folder)

@@ -10,7 +10,7 @@ import {
   isChecksumValue,
   isCombinable,
   parseChecksumAlgorithm,
-} from '../../src/common/checksums.js'
+} from '../../src/common/checksums/checksums.js'
 
 function checksumOf(algorithm: ChecksumAlgorithm, ...pieces: Uint8Array[]): string {
   const checksum = createChecksum(algorithm)
@@ -30,6 +30,33 @@ t.test('check values of the CRC catalogue and of FIPS 180', async (t) => {
     hex(checksumOf('SHA256', Buffer.from('abc'))),
     'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
   )
+})
+
+t.test('check values of RFC 1321, FIPS 180 and of the xxHash library', async (t) => {
+  const abc = Buffer.from('abc')
+  t.equal(hex(checksumOf('MD5', abc)), '900150983cd24fb0d6963f7d28e17f72')
+  t.equal(
+    hex(checksumOf('SHA512', abc)),
+    'ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f',
+  )
+  t.equal(hex(checksumOf('XXHASH64', abc)), '44bc2cf5ad770999')
+  t.equal(hex(checksumOf('XXHASH3', abc)), '78af5f94892f3950')
+  t.equal(hex(checksumOf('XXHASH128', abc)), '06b05ab6733a618578af5f94892f3950')
+  t.equal(hex(checksumOf('XXHASH64')), 'ef46db3751d8e999')
+  t.equal(hex(checksumOf('XXHASH3')), '2d06800538d394c2')
+  t.equal(hex(checksumOf('XXHASH128')), '99aa06d3014798d86001c324468d497f')
+})
+
+t.test('checksums that are computed at the same time do not mix', async (t) => {
+  for (const algorithm of checksumAlgorithms) {
+    const [a, b] = [createChecksum(algorithm), createChecksum(algorithm)]
+    for (let i = 0; i < 5; i++) {
+      a.update(Buffer.alloc(300, i))
+      b.update(Buffer.alloc(301, i + 1))
+    }
+    t.equal(a.digest(), checksumOf(algorithm, ...[0, 1, 2, 3, 4].map((i) => Buffer.alloc(300, i))), algorithm)
+    t.equal(b.digest(), checksumOf(algorithm, ...[1, 2, 3, 4, 5].map((i) => Buffer.alloc(301, i))), algorithm)
+  }
 })
 
 t.test('vectors of the NVM Command Set Specification', async (t) => {
@@ -87,7 +114,8 @@ t.test('combining handles parts beyond 4 GiB', async (t) => {
 
 t.test('names and values', async (t) => {
   t.equal(parseChecksumAlgorithm('crc64nvme'), 'CRC64NVME')
-  t.equal(parseChecksumAlgorithm('MD5'), undefined)
+  t.equal(parseChecksumAlgorithm('md5'), 'MD5')
+  t.equal(parseChecksumAlgorithm('MD4'), undefined)
   t.equal(checksumHeader('CRC32C'), 'x-amz-checksum-crc32c')
   t.ok(isChecksumValue('CRC32', 'AAAAAA=='))
   for (const bad of ['', 'AAAAAA', 'AAAAAAA=', 'AAAAAB==', '!AAAAA==', 'AAAAAAAAAAA=', ' AAAAAA==']) {

@@ -15,7 +15,7 @@ import {
   timingSafeEqualHex,
   uriEncode,
 } from '../../src/common/sigv4.js'
-import { example } from '../support/signer.js'
+import { example } from '../support/sign/sign-head.js'
 
 const scope = credentialScope('20130524', 'us-east-1', 's3')
 const key = signingKey(example.secretAccessKey, '20130524', 'us-east-1', 's3')

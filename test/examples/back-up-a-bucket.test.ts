@@ -1,14 +1,15 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { findClient, run, runAny } from '../harness/clients.js'
-import { bytes } from '../harness/content.js'
-import { startDealgate, temporaryFolder } from '../harness/dealgate.js'
+import { bytes } from '../support/content/content.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { findClient, run, runAny } from '../support/programs/run.js'
+import { startDealgate } from '../support/server/dealgate.js'
 
 const aws = await findClient(t, 'aws')
 if (aws) {
   const server = await startDealgate(t, { args: ['--config', 'examples/back-up-a-bucket/dealgate.json'] })
-  const home = await temporaryFolder(t)
+  const home = temporaryFolder(t)
   const folder = join(home, 'folder')
   await mkdir(join(folder, 'with a folder'), { recursive: true })
   await writeFile(join(folder, 'one.bin'), bytes('one', 300_000))
@@ -25,7 +26,7 @@ if (aws) {
   const said = (await run(script, [folder, 'pictures'], { env, timeoutMs: 300_000 })).toString('utf8')
   t.match(said, /one\.bin is in a deal as baf\w+/)
   t.match(said, /with a folder\/two\.txt is in a deal as baf\w+/)
-  t.match(said, /Everything is as it was\.\n$/)
+  t.match(said, /All bytes are identical\.\n$/)
   const { code } = await runAny(script, [folder, 'Not a bucket'], { env })
   t.not(code, 0, 'what goes wrong ends it')
 }

@@ -1,9 +1,12 @@
 import t from 'tap'
-import { startDealgate } from '../support/dealgate.js'
-import { signedRequest } from '../support/signed-request.js'
+import { startDealgate } from '../support/server/dealgate.js'
+import { signedRequest } from '../support/sign/signed-request.js'
 
 t.test('hello-plugin: a route of the service and a sub-resource of buckets', async (t) => {
-  const server = await startDealgate(t, t.testdir(), ['--plugin', './dist/examples/hello-plugin/index.js'])
+  const server = await startDealgate(t, {
+    data: t.testdir(),
+    args: ['--plugin', './dist/examples/hello-plugin/index.js'],
+  })
   const keys = { accessKeyId: server.accessKey, secretAccessKey: server.secretKey }
   const ask = (method: string, path: string, query: Record<string, string> = {}) =>
     signedRequest(server.endpoint, keys, { method, path, query })

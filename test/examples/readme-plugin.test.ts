@@ -2,8 +2,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import t from 'tap'
-import { runCli, startDealgate } from '../support/dealgate.js'
-import { signedRequest } from '../support/signed-request.js'
+import { runCli } from '../support/server/cli.js'
+import { startDealgate } from '../support/server/dealgate.js'
+import { signedRequest } from '../support/sign/signed-request.js'
 
 /** The first block of JavaScript below a heading. */
 function blockBelow(heading: string): string {
@@ -26,7 +27,7 @@ t.test('the plugin of the README runs from a folder of its own, as it stands the
   mkdirSync(join(folder, 'node_modules'))
   symlinkSync(repository, join(folder, 'node_modules', 'dealgate'))
 
-  const server = await startDealgate(t, join(folder, 'data'), ['--plugin', folder])
+  const server = await startDealgate(t, { data: join(folder, 'data'), args: ['--plugin', folder] })
   const keys = { accessKeyId: server.accessKey, secretAccessKey: server.secretKey }
   const greet = (query: Record<string, string> = {}) =>
     signedRequest(server.endpoint, keys, { method: 'GET', path: '/-/greet/v1/greetings/world', query })
@@ -43,9 +44,9 @@ t.test('the plugin of the README runs from a folder of its own, as it stands the
     code: 0,
     stderr: '',
     stdout:
-      /greet \(.*index\.js\)\n {2}Greets people\.\n {2}Options:\n {4}word {2}\[string; default "Hello"\] {2}What it says\.\n/,
+      /greet \(.*index\.js\)\n {2}Greets people\.\n {2}Options:\n {4}word {2}\[string; default "Hello"\] {2}The greeting\.\n/,
   })
-  t.match(explained.stdout, /GetGreeting {2}GET \/-\/greet\/v1\/greetings\/\{Name\} {2}Greets whoever is named\./)
+  t.match(explained.stdout, /GetGreeting {2}GET \/-\/greet\/v1\/greetings\/\{Name\} {2}Greets a person by name\./)
   t.match(explained.stdout, /s3 \(always on\)/)
 
   const checked = await runCli(['plugin', 'check', '.', '--config', config])

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { S3Error } from '../../src/errors/s3-error.js'
-import { BELIEVED_MS, bucketBirths } from '../../src/gateway/bucket-births.js'
-import { legacyFeatures } from '../../src/gateway/features.js'
+import { S3Error } from '../../src/common/errors/s3-error.js'
+import { BELIEVED_MS, bucketBirths } from '../../src/gateway/account/bucket-births.js'
+import { legacyFeatures } from '../../src/gateway/account/features.js'
 import type { GatewayBucket } from '../../src/gateway/gateway.js'
 
 function scripted() {

@@ -1,8 +1,9 @@
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { bytes, KiB, MiB } from '../harness/content.js'
-import { type Dealgate, inEachMode } from '../harness/dealgate.js'
-import { exchange, headText, send, sign, targetOf, UNSIGNED_PAYLOAD } from '../harness/sign.js'
+import { bytes, contentMd5, KiB, MiB } from '../support/content/content.js'
+import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
+import { exchange, headText } from '../support/sign/raw.js'
+import { send, sign, targetOf, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
 
 /** DESIGN section 8: bad input gets a clear error, nothing is lost, and the server stays up. */
 
@@ -61,20 +62,21 @@ async function documents(t: Test, server: Dealgate): Promise<void> {
   ] as const
   for (const [method, target] of targets) {
     for (const [name, body] of Object.entries(bad)) {
-      const answer = await send(server, { method, target, body })
+      const answer = await send(server, { method, target, body, headers: contentMd5(body) })
       t.equal(answer.code, 'MalformedXML', `${method} ${target.split('?')[0]}: ${name}`)
     }
     // The client hears of it although it is still sending; more than once, as a race is what could keep it from that.
     const large = Buffer.from(`<Delete>${'<Object><Key>kept</Key></Object>'.repeat(330_000)}</Delete>`)
+    const headers = contentMd5(large)
     for (let i = 0; i < 10; i++) {
-      const answer = await send(server, { method, target, body: large, payloadHash: UNSIGNED_PAYLOAD })
+      const answer = await send(server, { method, target, body: large, headers, payloadHash: UNSIGNED_PAYLOAD })
       t.match([answer.status, answer.code], [400, 'MaxMessageLengthExceeded'], '10 MB')
     }
   }
   t.equal((await send(server, { method: 'HEAD', target: '/bad-input-bucket' })).status, 404)
   const many = Buffer.from(`<Delete>${'<Object><Key>x</Key></Object>'.repeat(1001)}</Delete>`)
   t.equal(
-    (await send(server, { method: 'POST', target: `/${BUCKET}?delete`, body: many })).code,
+    (await send(server, { method: 'POST', target: `/${BUCKET}?delete`, body: many, headers: contentMd5(many) })).code,
     'MalformedXML',
     '1001 keys',
   )
@@ -154,14 +156,7 @@ async function targets(t: Test, server: Dealgate): Promise<void> {
 }
 
 async function queries(t: Test, server: Dealgate): Promise<void> {
-  const lists = [
-    'max-keys=-1',
-    'max-keys=x',
-    'max-keys=1e9',
-    'max-keys=99999999999',
-    'encoding-type=base64',
-    'continuation-token=',
-  ]
+  const lists = ['max-keys=-1', 'max-keys=x', 'max-keys=1e9', 'max-keys=99999999999', 'encoding-type=base64']
   for (const query of lists) {
     t.equal(
       (await send(server, { method: 'GET', target: `/${BUCKET}?list-type=2&${query}` })).code,

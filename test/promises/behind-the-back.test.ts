@@ -1,8 +1,10 @@
 import t, { type Test } from 'tap'
-import { bytes, md5, sha256 } from '../harness/content.js'
-import { type Dealgate, type Mode, modes, startDealgate, startGateway } from '../harness/dealgate.js'
-import { send, targetOf } from '../harness/sign.js'
-import { GatewayUser } from '../support/gateway-user.js'
+import { bytes, md5, sha256 } from '../support/content/content.js'
+import { startGateway } from '../support/gateway/embedded.js'
+import { GatewayUser } from '../support/gateway/gateway-user.js'
+import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
+import { type Mode, modes } from '../support/server/modes.js'
+import { send, targetOf } from '../support/sign/send.js'
 
 /** DESIGN section 4, promise 5: what changed behind the proxy's back never shows an old ETag, type or metadata. */
 

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
-import { bytes, KiB, MiB, md5 } from '../harness/content.js'
-import { type Dealgate, inEachMode } from '../harness/dealgate.js'
-import { type Answer, send, targetOf } from '../harness/sign.js'
+import { bytes, KiB, MiB, md5 } from '../support/content/content.js'
+import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
+import { type Answer, send, targetOf } from '../support/sign/send.js'
 
 /** Conditional writes are atomic among the clients of one proxy; CompleteMultipartUpload is idempotent (DESIGN section 4, promise 7). */
 

@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap'
-import { bytes } from '../harness/content.js'
-import { type Dealgate, inEachMode } from '../harness/dealgate.js'
-import { send, targetOf } from '../harness/sign.js'
-import { allOperations } from '../support/all-operations.js'
+import { bytes, contentMd5 } from '../support/content/content.js'
+import { allOperations } from '../support/server/all-operations.js'
+import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
+import { send, targetOf } from '../support/sign/send.js'
 
 /** DESIGN section 4, promise 3, and section 3: what an operation does not name is never ignored. */
 
@@ -44,13 +44,16 @@ async function oneKey(t: Test, server: Dealgate): Promise<void> {
 
   const named = ['dir/', 'dir', 'none', 'dir/deeper/', 'dir0']
   const body = Buffer.from(`<Delete>${named.map((key) => `<Object><Key>${key}</Key></Object>`).join('')}</Delete>`)
-  const answer = await send(server, { method: 'POST', target: `/${BUCKET}?delete`, body })
+  const answer = await send(server, { method: 'POST', target: `/${BUCKET}?delete`, body, headers: contentMd5(body) })
   t.equal(answer.body.toString().match(/<Deleted>/g)?.length, named.length, answer.body.toString())
   keys.splice(keys.indexOf('dir0'), 1)
   await allThere('DeleteObjects')
   t.equal(await status('HEAD', 'dir0'), 404, 'what stands behind a missing key and a folder is deleted as well')
   const empty = Buffer.from('<Delete><Object><Key></Key></Object></Delete>')
-  t.equal((await send(server, { method: 'POST', target: `/${BUCKET}?delete`, body: empty })).code, 'MalformedXML')
+  t.equal(
+    (await send(server, { method: 'POST', target: `/${BUCKET}?delete`, body: empty, headers: contentMd5(empty) })).code,
+    'MalformedXML',
+  )
   await allThere('an empty key')
   // Nothing is passed over: what stands there twice or by another name may be what the client wanted kept.
   for (const unclear of [
@@ -65,20 +68,48 @@ async function oneKey(t: Test, server: Dealgate): Promise<void> {
     '<Object><Key>dir/x</Key><ETag></ETag></Object>',
     '<Object><Key>dir/x</Key><ETag/></Object>',
     '<Object><Key>dir/x</Key><ETag> </ETag></Object>',
+    '<Object><Key>dir/x</Key><Size/></Object>',
+    '<Object><Key>dir/x</Key><LastModifiedTime></LastModifiedTime></Object>',
   ]) {
     const body = Buffer.from(`<Delete>${unclear}</Delete>`)
-    t.equal((await send(server, { method: 'POST', target: `/${BUCKET}?delete`, body })).code, 'MalformedXML', unclear)
+    t.equal(
+      (await send(server, { method: 'POST', target: `/${BUCKET}?delete`, body, headers: contentMd5(body) })).code,
+      'MalformedXML',
+      unclear,
+    )
     await allThere(unclear)
   }
 
-  for (const unkept of ['<Size/>', '<LastModifiedTime></LastModifiedTime>']) {
-    const body = Buffer.from(`<Delete><Object><Key>dir/x</Key>${unkept}</Object></Delete>`)
-    t.equal((await send(server, { method: 'POST', target: `/${BUCKET}?delete`, body })).code, 'NotImplemented', unkept)
-    await allThere(unkept)
+  const past = 'Thu, 01 Jan 2015 00:00:00 GMT'
+  for (const unmet of ['<Size>99999</Size>', `<LastModifiedTime>${past}</LastModifiedTime>`]) {
+    const body = Buffer.from(`<Delete><Object><Key>dir/x</Key>${unmet}</Object></Delete>`)
+    const answer = await send(server, { method: 'POST', target: `/${BUCKET}?delete`, body, headers: contentMd5(body) })
+    t.match(answer.body.toString(), '<Code>PreconditionFailed</Code>', unmet)
+    await allThere(unmet)
   }
+  const size = 'x-amz-if-match-size'
+  const time = 'x-amz-if-match-last-modified-time'
+  const conditional = async (key: string, headers: Record<string, string>) => {
+    const { status, code } = await send(server, { method: 'DELETE', target: targetOf(BUCKET, key), headers })
+    return code ?? status
+  }
+  t.equal(await conditional('dir/x', { [size]: '99999' }), 'PreconditionFailed')
+  t.equal(await conditional('dir/x', { [time]: past }), 'PreconditionFailed')
+  t.equal(await conditional('dir/x', { 'if-match': '"other"' }), 'PreconditionFailed')
+  for (const [name, value] of [size, time].flatMap((name) => ['', '-1', 'x'].map((value) => [name, value] as const)))
+    t.equal(await conditional('dir/x', { [name]: value }), 'InvalidArgument', `${name}: ${value}`)
+  await allThere('conditions that do not hold')
+  t.equal(await conditional('absent', { [size]: '1', [time]: past }), 204, 'they hold for an absent object')
+  t.equal(await conditional('absent', { 'if-match': '*' }), 'NoSuchKey')
+  await put('conditional', Buffer.from('12345'))
+  const made = await send(server, { method: 'HEAD', target: targetOf(BUCKET, 'conditional') })
+  const met = { [size]: '5', [time]: made.headers['last-modified'] ?? '', 'if-match': made.headers.etag ?? '' }
+  t.equal(await conditional('conditional', { ...met, [size]: '4' }), 'PreconditionFailed', 'all must hold')
+  t.equal(await conditional('conditional', met), 204)
+  t.equal(await status('HEAD', 'conditional'), 404)
   for (const etag of ['""', '"', 'W/', '&quot;&quot;']) {
     const body = Buffer.from(`<Delete><Object><Key>dir/x</Key><ETag>${etag}</ETag></Object></Delete>`)
-    const answer = await send(server, { method: 'POST', target: `/${BUCKET}?delete`, body })
+    const answer = await send(server, { method: 'POST', target: `/${BUCKET}?delete`, body, headers: contentMd5(body) })
     t.match(answer.body.toString(), '<Code>PreconditionFailed</Code>', etag)
     await allThere(etag)
   }

@@ -1,7 +1,8 @@
 import t, { type Test } from 'tap'
-import { bytes, KiB, MiB, md5, sha256 } from '../harness/content.js'
-import { type Dealgate, inEachMode } from '../harness/dealgate.js'
-import { exchange, headText, send, sign, targetOf, UNSIGNED_PAYLOAD } from '../harness/sign.js'
+import { bytes, KiB, MiB, md5, sha256 } from '../support/content/content.js'
+import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
+import { exchange, headText } from '../support/sign/raw.js'
+import { send, sign, targetOf, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
 
 /** DESIGN section 4, promises 2 and 7: what was acknowledged survives a power cut. */
 

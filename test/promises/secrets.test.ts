@@ -1,9 +1,8 @@
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import t from 'tap'
-import { bytes } from '../harness/content.js'
-import { type Dealgate, inEachMode } from '../harness/dealgate.js'
-import { presigned, send, targetOf } from '../harness/sign.js'
+import { bytes } from '../support/content/content.js'
+import { firstAccount } from '../support/gateway/embedded.js'
+import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
+import { presigned, send, targetOf } from '../support/sign/send.js'
 
 /** DESIGN section 4, promise 10: secrets do not leak, not in logs and not in answers. */
 
@@ -46,10 +45,10 @@ inEachMode(
       method: 'GET',
       target: `${target}?x-job=nightly&x-other-signature=abcdefgh&x-auth-token=abcdefgh&x-api-key=abcdefgh&x-why=a%3Ftoken%3Dabcdefgh`,
     })
-    const code = await server.stop()
+    const { code } = await server.stop()
     t.equal(code, 0)
 
-    const gatewaySecret = await secretOfGateway(server.data)
+    const gatewaySecret = secretOfGateway(server.data)
     const secrets: Record<string, string> = { 'the secret key': secretKey, 'the gateway’s secret key': gatewaySecret }
     for (const [name, secret] of Object.entries(secrets)) {
       t.ok(secret.length >= 8)
@@ -72,9 +71,6 @@ function endpointOf({ endpoint, region }: Dealgate) {
 }
 
 /** The embedded gateway keeps its account somewhere in the data folder. */
-async function secretOfGateway(data: string): Promise<string> {
-  const files = await readdir(data, { recursive: true })
-  const file = files.find((name) => name.endsWith('account.json'))
-  if (!file) throw new Error('the gateway has no account file')
-  return JSON.parse(await readFile(join(data, file), 'utf8')).secretKey
+function secretOfGateway(data: string): string {
+  return firstAccount(data).secretKey
 }

@@ -4,22 +4,12 @@ import {
   checksumAlgorithms,
   checksumHeader,
   createChecksum,
-} from '../../src/common/checksums.js'
-import { bytes, KiB, md5, sha256 } from '../harness/content.js'
-import { type Dealgate, inEachMode } from '../harness/dealgate.js'
-import {
-  type Answer,
-  answerTo,
-  exchange,
-  headText,
-  open,
-  send,
-  sign,
-  signedChunks,
-  targetOf,
-  UNSIGNED_PAYLOAD,
-  unsignedChunks,
-} from '../harness/sign.js'
+} from '../../src/common/checksums/checksums.js'
+import { bytes, KiB, md5, sha256 } from '../support/content/content.js'
+import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
+import { signedChunks, unsignedChunks } from '../support/sign/chunks.js'
+import { exchange, headText } from '../support/sign/raw.js'
+import { type Answer, answerTo, open, send, sign, targetOf, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
 
 /** DESIGN section 4, promises 1 and 2: nothing unverified is ever stored, and a failed PUT leaves the old object. */
 
@@ -202,6 +192,14 @@ const bad: readonly Bad[] = [
         const at = text.lastIndexOf('chunk-signature=') + 16
         return Buffer.from(`${text.slice(0, at)}00000000${text.slice(at + 8)}`, 'latin1')
       }),
+  },
+  {
+    name: 'signed chunks of less than 8 KiB',
+    codes: ['InvalidChunkSizeError'],
+    put: (server, target, body) =>
+      sendChunked(server, target, STREAMING, body.length, undefined, (signed) =>
+        signedChunks(signed, body, { chunkBytes: 8 * KiB - 1 }),
+      ),
   },
   {
     name: 'chunks without the last, empty one',

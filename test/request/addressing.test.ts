@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import t from 'tap'
-import { defaultLimits } from '../../src/limits.js'
-import { type Addressing, addressing, pathStyle } from '../../src/request/addressing.js'
-import { hoistedHeaders } from '../../src/request/hoisted-headers.js'
+import { type Addressing, addressing, pathStyle } from '../../src/request/addressing/addressing.js'
+import { hoistedHeaders } from '../../src/request/addressing/hoisted-headers.js'
 import { readRequest } from '../../src/request/read-request.js'
-import { requestHead } from '../support/request-head.js'
+import { defaultLimits } from '../../src/server/limits.js'
+import { requestHead } from '../support/sign/request-head.js'
 
 function read(host: string | undefined, url: string, hosts: Addressing, more: Record<string, unknown> = {}) {
   const { headers, ...rest } = more as { headers?: Record<string, string> }
@@ -19,7 +19,7 @@ function read(host: string | undefined, url: string, hosts: Addressing, more: Re
   return readRequest(incoming, 'ID', { limits: defaultLimits, addressing: hosts })
 }
 
-const domains = addressing(['S3.Example.com.', 'example.com', 'localhost'], false)
+const domains = addressing({ domains: ['S3.Example.com.', 'example.com', 'localhost'] })
 
 t.test('where the bucket stands', async (t) => {
   const cases: [host: string | undefined, url: string, bucket: string | undefined, key: string | undefined][] = [
@@ -66,12 +66,12 @@ t.test('where the bucket stands', async (t) => {
   const mounted = { originalUrl: '/mount/a?b', baseUrl: '/mount' }
   t.match(read('photos.s3.example.com', '/a?b', domains, mounted), { bucket: 'photos', key: 'a', rawPath: '/mount/a' })
   for (const domain of ['127.0.0.1', '[::1]', 's3.example.com:9000', 'a_b', '', '-a.example']) {
-    t.throws(() => addressing([domain], false), TypeError, domain)
+    t.throws(() => addressing({ domains: [domain] }), TypeError, domain)
   }
 })
 
 t.test('what something in front of the server says of the host', async (t) => {
-  const trusting = addressing(['s3.example.com'], true)
+  const trusting = addressing({ domains: ['s3.example.com'], trustForwardedHost: true })
   const forwarded = (headers: Record<string, string>) => ({ headers })
   const told = forwarded({ 'x-forwarded-host': 'photos.s3.example.com', 'x-forwarded-proto': 'https' })
   t.match(read('internal:9000', '/a', trusting, told), {
@@ -86,7 +86,7 @@ t.test('what something in front of the server says of the host', async (t) => {
     secure: false,
     signedHosts: ['s3.example.com', 'internal:9000'],
   })
-  t.match(read('internal:9000', '/bkt/a', addressing(['s3.example.com'], false), told), {
+  t.match(read('internal:9000', '/bkt/a', addressing({ domains: ['s3.example.com'] }), told), {
     bucket: 'bkt',
     host: 'internal:9000',
     secure: false,
@@ -108,7 +108,7 @@ t.test('headers that a presigner moved into the query', async (t) => {
       ['x-amz-meta-sent', 'header'],
     ],
   })
-  t.same(hoistedHeaders(head), {
+  t.same(hoistedHeaders(head, {}), {
     host: 'h',
     'x-amz-meta-sent': 'header',
     'x-amz-meta-name': '\u00c3\u00a9',
@@ -118,4 +118,9 @@ t.test('headers that a presigner moved into the query', async (t) => {
     'x-amz-checksum-crc32c': 'yZRlqg==',
     'x-amz-checksum-mode': 'ENABLED',
   })
+
+  const version2 = requestHead({ target: '/b/k?content-type=a%2Fb&content-md5=x&cache-control=y&x-amz-meta-a=1' })
+  const moved = { 'content-type': 'a/b', 'content-md5': 'x', 'x-amz-meta-a': '1' }
+  t.same(hoistedHeaders(version2, { signatureVersion: 'AWS' }), moved, 'version 2 signs these by name')
+  t.same(hoistedHeaders(version2, { signatureVersion: 'AWS4-HMAC-SHA256' }), { 'x-amz-meta-a': '1' })
 })

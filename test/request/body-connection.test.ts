@@ -4,13 +4,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import type { PayloadMode } from '../../src/auth/caller.js'
-import { S3Error } from '../../src/errors/s3-error.js'
-import { defaultLimits } from '../../src/limits.js'
-import type { RequestBody } from '../../src/request/body.js'
-import { openBody } from '../../src/request/open-body.js'
-import { readWhole } from '../../src/request/read-whole.js'
-import { frame, signing } from '../support/aws-chunked.js'
-import { headOf } from '../support/request-head.js'
+import { S3Error } from '../../src/common/errors/s3-error.js'
+import type { RequestBody } from '../../src/request/body/body.js'
+import { openBody } from '../../src/request/body/open-body.js'
+import { Pace } from '../../src/request/body/pace.js'
+import { readWhole } from '../../src/request/body/read-whole.js'
+import { defaultLimits } from '../../src/server/limits.js'
+import { frame, signing } from '../support/sign/chunks.js'
+import { headOf } from '../support/sign/request-head.js'
 
 /** Bodies over real connections: how they are cut, held back, broken off and left over. */
 
@@ -19,6 +20,7 @@ type Work = (body: RequestBody, incoming: IncomingMessage) => Promise<unknown>
 interface Options {
   payload?: PayloadMode
   bodyIdleMs?: number
+  minBodyRate?: number
 }
 
 /** A server that does one thing with each body and answers what came of it. Outcomes can also be awaited here, for clients that are gone. */
@@ -26,7 +28,7 @@ async function serve(t: Test, work: Work, options: Options = {}) {
   const outcomes: string[] = []
   const waiting: (() => void)[] = []
   const onRequest = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    const limits = { ...defaultLimits, bodyIdleMs: options.bodyIdleMs ?? 60_000 }
+    const limits = { ...defaultLimits, bodyIdleMs: options.bodyIdleMs ?? 60_000, minBodyRate: options.minBodyRate ?? 0 }
     let outcome: string
     try {
       const body = openBody(incoming, headOf(incoming), options.payload ?? { kind: 'unsigned' }, limits)
@@ -143,8 +145,8 @@ t.test('aws-chunked inside Transfer-Encoding: chunked, as SDKs send streams', as
 t.test('signed chunks, with CR and LF of the framing in different packets', async (t) => {
   const payload: PayloadMode = { kind: 'chunked', signing, trailer: false }
   const server = await serve(t, digest, { payload })
-  const data = pattern(3000)
-  const framed = frame([data.subarray(0, 1000), data.subarray(1000)], { signing })
+  const data = pattern(10_000)
+  const framed = frame([data.subarray(0, 8192), data.subarray(8192)], { signing })
   const socket = await server.open()
   socket.write(head({ 'Content-Length': framed.length, 'x-amz-decoded-content-length': data.length }))
   let from = 0
@@ -227,6 +229,33 @@ t.test('a client that falls silent', async (t) => {
   t.same(await answers(socket), ['RequestTimeout'])
 })
 
+t.test('a client that sends a byte now and then', async (t) => {
+  const server = await serve(t, digest, { bodyIdleMs: 1000, minBodyRate: 100 })
+  const socket = await server.open()
+  socket.write(`${head({ 'Content-Length': 1_000_000 })}some`)
+  const trickle = setInterval(() => socket.write('x'), 50)
+  t.teardown(() => clearInterval(trickle))
+  t.same(await answers(socket), ['RequestTimeout'])
+})
+
+t.test('a client that makes up for its pauses is fast enough', async (t) => {
+  const pace = new Pace({ bodyIdleMs: 1000, minBodyRate: 100 })
+  const wait = (ms: number, bytes: number) => {
+    pace.waited(ms)
+    pace.arrived(bytes)
+    pace.judge()
+  }
+  for (let i = 0; i < 5; i++) {
+    wait(999, 1)
+    wait(1001, 199)
+  }
+  wait(1999, 1)
+  t.throws(() => wait(1, 198), { code: 'RequestTimeout' })
+  const patient = new Pace({ bodyIdleMs: 1000, minBodyRate: 0 })
+  patient.waited(1_000_000)
+  t.doesNotThrow(() => patient.judge(), 'any rate')
+})
+
 t.test('a sink that is slow is no silence of the client', async (t) => {
   const server = await serve(
     t,
@@ -280,7 +309,7 @@ t.test('a body parser ahead of us is found out', async (t) => {
   })
   const socket = await server.open()
   socket.write(`${head({ 'Content-Length': 4 })}some`)
-  t.same(await answers(socket), ['InternalError'])
+  t.same(await answers(socket), ['InvalidRequest'])
 })
 
 t.test('100 Continue is the caller of openBody to send, when bytes are wanted', async (t) => {
@@ -290,6 +319,7 @@ t.test('100 Continue is the caller of openBody to send, when bytes are wanted', 
       const body = openBody(incoming, headOf(incoming), { kind: 'unsigned' }, defaultLimits, () => {
         seen.push('asked')
         outgoing.writeContinue()
+        return undefined
       })
       seen.push('opened')
       const { bytes } = await body.collect(100)
@@ -312,7 +342,10 @@ t.test('100 Continue is the caller of openBody to send, when bytes are wanted', 
 
 t.test('reading a body whole, for the authenticator', async (t) => {
   const server = await serve(t, async (_, incoming) => {
-    const bytes = await readWhole(incoming, headOf(incoming), { idleMs: 1000, maxBytes: 10 })()
+    const bytes = await readWhole(incoming, headOf(incoming), {
+      patience: { bodyIdleMs: 1000, minBodyRate: 0 },
+      maxBytes: 10,
+    })()
     return bytes.toString()
   })
   const socket = await server.open()

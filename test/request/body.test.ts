@@ -4,14 +4,15 @@ import { Socket } from 'node:net'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import type { PayloadMode } from '../../src/auth/caller.js'
-import { checksumAlgorithms, checksumHeader, createChecksum } from '../../src/common/checksums.js'
-import { S3Error } from '../../src/errors/s3-error.js'
-import { defaultLimits } from '../../src/limits.js'
-import type { BodyFacts, BodyOptions } from '../../src/request/body.js'
-import { hasAwsChunked, storedContentEncoding } from '../../src/request/content-encoding.js'
-import { openBody } from '../../src/request/open-body.js'
-import { frame, signing } from '../support/aws-chunked.js'
-import { requestHead } from '../support/request-head.js'
+import { checksumAlgorithms, checksumHeader, createChecksum } from '../../src/common/checksums/checksums.js'
+import { S3Error } from '../../src/common/errors/s3-error.js'
+import type { BodyFacts, BodyOptions } from '../../src/request/body/body.js'
+import { hasAwsChunked, storedContentEncoding } from '../../src/request/body/content-encoding.js'
+import { openBody } from '../../src/request/body/open-body.js'
+import { defaultLimits } from '../../src/server/limits.js'
+import { sha256 } from '../support/content/content.js'
+import { frame, signing } from '../support/sign/chunks.js'
+import { requestHead } from '../support/sign/request-head.js'
 
 type Headers = Record<string, string>
 
@@ -59,8 +60,7 @@ async function refused(t: Test, name: string, code: string, pieces: Buffer[], se
 
 const data = Buffer.from('Welcome to Amazon S3.')
 const other = Buffer.from('Welcome to Amazon S4.')
-const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
-const md5 = (bytes: Buffer) => createHash('md5').update(bytes).digest('base64')
+const md5Base64 = (bytes: Buffer) => createHash('md5').update(bytes).digest('base64')
 
 function checksum(algorithm: (typeof checksumAlgorithms)[number], bytes: Buffer): string {
   const running = createChecksum(algorithm)
@@ -73,7 +73,7 @@ t.test('a plain body and what is known of it', async (t) => {
   t.same(plain.bytes, data)
   t.same(plain.facts, { size: data.length })
   const asked = await receive([data], { options: { md5: true, checksum: 'CRC64NVME' } })
-  t.equal(asked.facts.md5?.toString('base64'), md5(data))
+  t.equal(asked.facts.md5?.toString('base64'), md5Base64(data))
   t.same(asked.facts.checksum, { algorithm: 'CRC64NVME', value: checksum('CRC64NVME', data) })
 })
 
@@ -83,10 +83,10 @@ t.test('declared digests are verified', async (t) => {
   await refused(t, 'sha256', 'XAmzContentSHA256Mismatch', [other], { payload })
   await refused(t, 'sha256 of an empty body', 'XAmzContentSHA256Mismatch', [], { payload })
 
-  const good = await receive([data], { headers: { 'content-md5': md5(data) } })
-  t.equal(good.facts.md5?.toString('base64'), md5(data))
-  await refused(t, 'MD5', 'BadDigest', [other], { headers: { 'content-md5': md5(data) } })
-  for (const bad of ['', 'abc', md5(data).slice(0, -2), `${md5(data)} `, sha256(data)]) {
+  const good = await receive([data], { headers: { 'content-md5': md5Base64(data) } })
+  t.equal(good.facts.md5?.toString('base64'), md5Base64(data))
+  await refused(t, 'MD5', 'BadDigest', [other], { headers: { 'content-md5': md5Base64(data) } })
+  for (const bad of ['', 'abc', md5Base64(data).slice(0, -2), `${md5Base64(data)} `, sha256(data)]) {
     await refused(t, `MD5 ${bad}`, 'InvalidDigest', [data], { headers: { 'content-md5': bad } })
   }
 
@@ -116,7 +116,7 @@ t.test('contradictions about checksums are refused before a byte is read', async
       'InvalidRequest',
       { 'x-amz-checksum-crc32': crc32, 'x-amz-checksum-sha1': checksum('SHA1', data) },
     ],
-    ['an unknown one', 'NotImplemented', { 'x-amz-checksum-xxhash64': 'AAAAAAAAAAA=' }],
+    ['an unknown one', 'NotImplemented', { 'x-amz-checksum-blake3': 'AAAAAAAAAAA=' }],
     ['algorithm without checksum', 'InvalidRequest', { 'x-amz-sdk-checksum-algorithm': 'CRC32' }],
     [
       'algorithm unlike the checksum',
@@ -192,7 +192,11 @@ t.test('Content-Encoding aws-chunked', async (t) => {
   t.same((await receive([frame([data])], { headers })).bytes, data, 'unsigned: takes the framing off')
   await refused(t, 'unsigned, but no framing', 'IncompleteBody', [data], { headers })
   const payload: PayloadMode = { kind: 'signed', sha256: sha256(data) }
-  await refused(t, 'with the hash of a body', 'InvalidRequest', [data], { headers, payload })
+  t.same((await receive([data], { headers, payload })).bytes, data, 'with the hash of a body: as it is')
+  await refused(t, 'with a hash and another length without framing', 'InvalidRequest', [data], {
+    headers: { ...headers, 'x-amz-decoded-content-length': '1' },
+    payload,
+  })
   t.equal(storedContentEncoding('aws-chunked'), undefined)
   t.equal(storedContentEncoding('gzip,aws-chunked'), 'gzip')
   t.equal(storedContentEncoding('AWS-Chunked, gzip, br'), 'gzip,br')
@@ -245,6 +249,9 @@ t.test("AWS's examples of chunked uploads", async (t) => {
   t.same(facts, { size: 66_560, checksum: { algorithm: 'CRC32C', value: 'sOO8/Q==' } })
 })
 
+/** Of every signed chunk but the last one with data. */
+const MIN_SIGNED = 8192
+
 interface Form {
   name: string
   body(chunks: readonly Buffer[]): Buffer
@@ -288,6 +295,19 @@ function split(bytes: Buffer, cuts: readonly number[]): Buffer[] {
   return at.slice(1).map((end, i) => bytes.subarray(at[i], end))
 }
 
+/** Chunks that are large enough where each is signed, with the same bytes ahead. */
+function sized(form: Form, chunks: readonly Buffer[]): Buffer[] {
+  const least = form.name.startsWith('signed') ? MIN_SIGNED : 0
+  return chunks.map((chunk, i) =>
+    i < chunks.length - 1 ? Buffer.concat([chunk, Buffer.alloc(Math.max(0, least - chunk.length))]) : chunk,
+  )
+}
+
+/** All positions in framing, and some in the midst of the data of a large chunk. */
+function places(whole: Buffer): number[] {
+  return Array.from(whole, (_, i) => i).filter((i) => i < 200 || i > MIN_SIGNED - 50 || i % 97 === 0)
+}
+
 const chunksOfData = fc.array(
   fc.uint8Array({ minLength: 1, maxLength: 40 }).map((bytes) => Buffer.from(bytes)),
   { maxLength: 5 },
@@ -296,27 +316,31 @@ const chunksOfData = fc.array(
 for (const form of forms) {
   t.test(`${form.name}: any split of the stream gives the same bytes`, async (t) => {
     await fc.assert(
-      fc.asyncProperty(chunksOfData, fc.array(fc.nat(), { maxLength: 12 }), async (chunks, cuts) => {
+      fc.asyncProperty(chunksOfData, fc.array(fc.nat(), { maxLength: 12 }), async (any, cuts) => {
+        const chunks = sized(form, any)
         const content = Buffer.concat(chunks)
         const { bytes, facts } = await receive(split(form.body(chunks), cuts), form.sent(content))
         return bytes.equals(content) && facts.size === content.length
       }),
       { numRuns: 200 },
     )
-    const whole = form.body([data, other])
+    const two = sized(form, [data, other])
+    const content = Buffer.concat(two)
+    const whole = form.body(two)
     const single = Array.from(whole, (_, i) => whole.subarray(i, i + 1))
-    t.same((await receive(single, form.sent(Buffer.concat([data, other])))).bytes, Buffer.concat([data, other]))
-    for (let at = 1; at < whole.length; at++) {
-      const { facts } = await receive(split(whole, [at]), form.sent(Buffer.concat([data, other])))
-      if (facts.size !== 42) t.fail(`cut at ${at}`)
+    t.same((await receive(single, form.sent(content))).bytes, content)
+    for (const at of places(whole)) {
+      const { facts } = await receive(split(whole, [at]), form.sent(content))
+      if (facts.size !== content.length) t.fail(`cut at ${at}`)
     }
   })
 
   t.test(`${form.name}: every truncation is refused`, async (t) => {
-    const whole = form.body([data, other])
+    const two = sized(form, [data, other])
+    const whole = form.body(two)
     // Without the very last empty line nothing is missing.
-    for (let length = 0; length < whole.length - 2; length++) {
-      const code = await codeOf(receive([whole.subarray(0, length)], form.sent(Buffer.concat([data, other]))))
+    for (const length of places(whole).filter((length) => length < whole.length - 2)) {
+      const code = await codeOf(receive([whole.subarray(0, length)], form.sent(Buffer.concat(two))))
       // What stands before an empty line that ends nothing may be complete as well.
       if (code === 'none')
         t.ok(form.name.includes('minio') && whole.subarray(length).toString().trim() === '', `${length}`)
@@ -327,12 +351,13 @@ for (const form of forms) {
   })
 
   t.test(`${form.name}: no changed byte passes unless it changes nothing`, async (t) => {
-    const content = Buffer.concat([data, other])
-    const whole = form.body([data, other])
+    const two = sized(form, [data, other])
+    const content = Buffer.concat(two)
+    const whole = form.body(two)
     const lastHeader = whole.lastIndexOf('\r\n0') + 2
     const trailerAt = whole.indexOf('\n', lastHeader) + 1
     const unprotected = (i: number) => i >= trailerAt || form.name.startsWith('no trailer')
-    for (let i = 0; i < whole.length; i++) {
+    for (const i of places(whole)) {
       for (const flip of [0x01, 0x20, 0x80]) {
         const bent = Buffer.from(whole)
         bent[i] = (bent[i] as number) ^ flip
@@ -355,26 +380,24 @@ t.test('framing that is wrong', async (t) => {
   const unsigned: Sent = { payload: { kind: 'chunked', signing: undefined, trailer: true } }
   const text = (body: string) => [Buffer.from(body)]
   const cases: [string, string, string][] = [
-    ['size is no number', 'InvalidRequest', 'x\r\n'],
-    ['size is negative', 'InvalidRequest', '-1\r\n'],
-    ['size is 0x1', 'InvalidRequest', '0x1\r\na\r\n0\r\n\r\n'],
-    ['size has a space', 'InvalidRequest', '1 \r\na\r\n0\r\n\r\n'],
-    ['size is huge', 'InvalidRequest', 'ffffffffffffffffff\r\n'],
-    ['size is beyond safe integers', 'InvalidRequest', 'ffffffffffffff\r\n'],
-    ['header ends with LF alone', 'InvalidRequest', '1\na\r\n0\r\n\r\n'],
-    ['header is empty', 'InvalidRequest', '\r\n'],
-    ['header is long', 'InvalidRequest', `1;${'x'.repeat(600)}\r\n`],
-    ['header never ends', 'InvalidRequest', '1'.repeat(100_000)],
-    ['data longer than its size', 'InvalidRequest', '1\r\nab\r\n0\r\n\r\n'],
-    ['data shorter than its size', 'InvalidRequest', '3\r\nab\r\n0\r\n\r\n'],
-    ['data without CR LF', 'InvalidRequest', '1\r\na0\r\n\r\n'],
+    ['size is no number', 'IncompleteBody', 'x\r\n'],
+    ['size is negative', 'IncompleteBody', '-1\r\n'],
+    ['size is 0x1', 'IncompleteBody', '0x1\r\na\r\n0\r\n\r\n'],
+    ['size is huge', 'IncompleteBody', 'ffffffffffffffffff\r\n'],
+    ['size is beyond safe integers', 'IncompleteBody', 'ffffffffffffff\r\n'],
+    ['header ends with LF alone', 'IncompleteBody', '1\na\r\n0\r\n\r\n'],
+    ['header is empty', 'IncompleteBody', '\r\n'],
+    ['header is long', 'IncompleteBody', `1;${'x'.repeat(600)}\r\n`],
+    ['header never ends', 'IncompleteBody', '1'.repeat(100_000)],
+    ['data longer than its size', 'IncompleteBody', '1\r\nab\r\n0\r\n\r\n'],
+    ['data shorter than its size', 'IncompleteBody', '3\r\nab\r\n0\r\n\r\n'],
+    ['data without CR LF', 'IncompleteBody', '1\r\na0\r\n\r\n'],
     ['no last chunk', 'IncompleteBody', '1\r\na\r\n'],
     ['nothing at all', 'IncompleteBody', ''],
     ['last header cut', 'IncompleteBody', '1\r\na\r\n0\r'],
     ['trailer not announced', 'MalformedTrailerError', '1\r\na\r\n0\r\nx-amz-checksum-crc32:AAAAAA==\r\n\r\n'],
     ['trailer without colon', 'MalformedTrailerError', '0\r\nx-amz-checksum-crc32\r\n\r\n'],
-    ['trailer is long', 'InvalidRequest', `0\r\n${'x'.repeat(5000)}`],
-    ['another request behind it', 'MalformedTrailerError', '0\r\n\r\nGET / HTTP/1.1\r\n\r\n'],
+    ['trailer is long', 'IncompleteBody', `0\r\n${'x'.repeat(5000)}`],
   ]
   for (const [name, code, body] of cases) await refused(t, name, code, text(body), unsigned)
   t.same((await receive(text('1;any=thing\r\na\r\n0\r\n\r\n'), unsigned)).bytes.toString(), 'a', 'an extension')
@@ -391,11 +414,47 @@ t.test('framing that is wrong', async (t) => {
   await refused(t, 'value no base64', 'InvalidRequest', ended('x-amz-checksum-crc32:!!!!!!==\r\n'), announced)
   await refused(t, 'value of another body', 'BadDigest', ended('x-amz-checksum-crc32:AAAAAA==\r\n'), announced)
   const right = `x-amz-checksum-crc32:${checksum('CRC32', Buffer.from('a'))}\r\n`
-  await refused(t, 'trailer twice', 'MalformedTrailerError', ended(right + right), announced)
   await refused(t, 'more behind the right one', 'MalformedTrailerError', ended(`${right}x-amz-meta-a:1\r\n`), announced)
   t.ok(await receive(ended(right), announced))
   const spelled = right.replace('x-amz-checksum-crc32:', 'X-Amz-Checksum-CRC32: ')
   t.ok(await receive(ended(spelled), announced), 'another spelling of the name')
+  t.ok(await receive(ended(right.replace(':', ' \t: ')), announced), 'white space around the colon')
+  await refused(t, 'white space ahead of the name', 'MalformedTrailerError', ended(` ${right}`), announced)
+})
+
+t.test('signed chunks have 8 KiB at least, all but the last', async (t) => {
+  const [signed, ...others] = forms as [Form, ...Form[]]
+  const chunk = (bytes: number) => Buffer.alloc(bytes, 'c')
+  const outcome = (form: Form, sizes: number[]) => {
+    const chunks = sizes.map(chunk)
+    return receive([form.body(chunks)], form.sent(Buffer.concat(chunks)))
+  }
+  for (const sizes of [[1], [8191], [8192, 1], [8192, 10_000, 8191]]) {
+    t.equal(
+      (await outcome(signed, sizes)).bytes.length,
+      sizes.reduce((sum, size) => sum + size),
+    )
+  }
+  for (const [sizes, Chunk, BadChunkSize] of [
+    [[3, 2], 2, 3],
+    [[8191, 8192], 2, 8191],
+    [[8192, 8191, 1], 3, 8191],
+  ] as const) {
+    for (const form of [signed, ...others.filter(({ name }) => name.startsWith('signed'))]) {
+      await t.rejects(outcome(form, [...sizes]), {
+        code: 'InvalidChunkSizeError',
+        status: 403,
+        fields: { Chunk, BadChunkSize },
+      })
+    }
+  }
+  for (const form of others.filter(({ name }) => !name.startsWith('signed'))) {
+    t.equal(
+      (await outcome(form, [1, 1, 8191, 1])).bytes.length,
+      8194,
+      'without signatures, as aws-sdk-js-v3 sends them',
+    )
+  }
 })
 
 t.test('signed framing that is wrong', async (t) => {
@@ -403,21 +462,27 @@ t.test('signed framing that is wrong', async (t) => {
   const withTrailer = forms[1] as Form
   const bent = (form: Form, from: string | RegExp, to: string) =>
     Buffer.from(form.body([data]).toString('latin1').replace(from, to), 'latin1')
-  await refused(t, 'unsigned chunks', 'InvalidRequest', [frame([data])], signed.sent(data))
-  await refused(t, 'short signature', 'InvalidRequest', [bent(signed, /signature=./, 'signature=')], signed.sent(data))
+  await refused(t, 'unsigned chunks', 'SignatureDoesNotMatch', [frame([data])], signed.sent(data))
+  await refused(
+    t,
+    'short signature',
+    'SignatureDoesNotMatch',
+    [bent(signed, /signature=./, 'signature=')],
+    signed.sent(data),
+  )
   await refused(t, 'chain of another request', 'SignatureDoesNotMatch', [signed.body([data])], {
     ...signed.sent(data),
     payload: { kind: 'chunked', trailer: false, signing: { ...signing, seedSignature: '0'.repeat(64) } },
   })
   const trailerFaults: [string, RegExp, string, string][] = [
-    ['signature of the trailer missing', /x-amz-trailer-signature:.*\r\n/, '', 'SignatureDoesNotMatch'],
+    ['signature of the trailer missing', /x-amz-trailer-signature:.*\r\n/, '', 'IncompleteBody'],
     [
       'signature of the trailer wrong',
       /x-amz-trailer-signature:./,
       'x-amz-trailer-signature:g',
       'SignatureDoesNotMatch',
     ],
-    ['trailer gone, signature there', /x-amz-checksum-crc32:.*\r\n/, '', 'MalformedTrailerError'],
+    ['trailer gone, signature there', /x-amz-checksum-crc32:.*\r\n/, '', 'IncompleteBody'],
     ['both gone', /x-amz-checksum-crc32:.*\r\nx-amz-trailer-signature:.*\r\n/, '', 'MalformedTrailerError'],
     ['something behind the signature', /\r\n\r\n$/, '\r\nx-amz-meta-a:1\r\n\r\n', 'MalformedTrailerError'],
   ]

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import t from 'tap'
-import { defaultLimits } from '../../src/limits.js'
-import { type Addressing, addressing, pathStyle } from '../../src/request/addressing.js'
+import { type Addressing, addressing, pathStyle } from '../../src/request/addressing/addressing.js'
 import { readRequest } from '../../src/request/read-request.js'
+import { defaultLimits } from '../../src/server/limits.js'
 
 function read(target: string, host = 'localhost', by: Addressing = pathStyle) {
   const incoming = { method: 'GET', url: target, headers: { host }, rawHeaders: ['Host', host], socket: {} }
@@ -35,5 +35,5 @@ t.test('what no bucket can be called is refused before anybody is asked about it
     '/%E2%82%AC%E2%82%AC/x',
   ])
     t.throws(() => read(target), { code: 'InvalidBucketName' }, target)
-  t.throws(() => read('/x', 'a/b.example.com', addressing(['example.com'], false)), { code: 'InvalidBucketName' })
+  t.throws(() => read('/x', 'a/b.example.com', addressing({ domains: ['example.com'] })), { code: 'InvalidBucketName' })
 })

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { S3Error } from '../../src/errors/s3-error.js'
+import { S3Error } from '../../src/common/errors/s3-error.js'
 import { late, type Reply } from '../../src/response/reply.js'
 import { type Sent, send } from '../../src/response/send.js'
 

@@ -67,8 +67,12 @@ export class DealClient {
     return this.ask(`bucket/retrieve/${bucket}`)
   }
 
-  evict(bucket: string, key: string, generation: string): Promise<Envelope> {
-    return this.ask(`evict/${bucket}/${encodeKey(key)}`, { Generation: generation })
+  evict(bucket: string, key: string, generation: string, more: object = {}): Promise<Envelope> {
+    return this.ask(`evict/${bucket}/${encodeKey(key)}`, { Generation: generation, ...more })
+  }
+
+  verify(bucket: string, key: string, Generation: string, DealCid: string): Promise<Envelope> {
+    return this.ask(`verify/${bucket}/${encodeKey(key)}`, { Generation, DealCid })
   }
 
   advance(epochs: string): Promise<Envelope> {

@@ -4,8 +4,9 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import type { Test } from 'tap'
 import { type RunningGateway, startGateway } from '../../src/services/gateway/gateway.js'
 import type { QuirkName } from '../../src/services/index.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import { DealClient } from './deal-client.js'
-import { connectTo, tempFolder } from './gateway-client.js'
+import { connectTo } from './gateway-client.js'
 import { ScriptedNetwork } from './scripted-network.js'
 
 const log = { info: () => {}, warn: () => {}, error: () => {} }
@@ -31,8 +32,8 @@ export class Scene {
     folder?: string,
     quirks: QuirkName[] = [],
   ): Promise<Scene> {
-    const data = folder ?? join(tempFolder(t), 'gateway')
-    const limits = { stopMs: 100, settleMs: 50 }
+    const data = folder ?? join(temporaryFolder(t), 'gateway')
+    const limits = { stopMs: 100, reconcileMs: 50 }
     const running = await startGateway(data, { host: '127.0.0.1', port: 0, limits, quirks }, { network }, log)
     t.teardown(() => running.stop().catch(() => {}))
     const client = new DealClient(await connectTo({ gateway: running }))
@@ -42,7 +43,7 @@ export class Scene {
 
   /** Another gateway over what the disk holds now, as after `kill -9`. */
   afterCrash(t: Test, network = this.network): Promise<Scene> {
-    const copy = join(tempFolder(t), 'gateway')
+    const copy = join(temporaryFolder(t), 'gateway')
     mkdirSync(copy)
     cpSync(this.folder, copy, { recursive: true, filter: (source) => !source.endsWith('-shm') })
     return Scene.start(t, network, copy)

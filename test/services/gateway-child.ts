@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
-import { endsWithUs, killed } from '../support/child.js'
+import { endsWithUs, killed } from '../support/server/child.js'
 import { type Client, connectTo } from './gateway-client.js'
 
 /** The services in a process of their own, killed at the end of the test at the latest. */
@@ -15,6 +15,6 @@ export async function inProcess(t: Test, data: string): Promise<{ child: ChildPr
     child.once('exit', () => reject(new Error('The process ended.')))
   })
   const { url, credentials } = JSON.parse(line)
-  const gateway = { url, port: 0, quirks: [], credentials: async () => credentials }
+  const gateway = { url, port: 0, quirks: [], madeKeys: false, credentials: async () => credentials }
   return { child, client: await connectTo({ gateway }) }
 }

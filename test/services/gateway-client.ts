@@ -1,11 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent, type IncomingHttpHeaders, request } from 'node:http'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { type GatewayOptions, type NetworkOptions, type Services, startServices } from '../../src/services/index.js'
+import { temporaryFolder } from '../support/content/folders.js'
 
 export interface Answer {
   readonly status: number
@@ -30,20 +27,13 @@ export interface SendOptions {
 
 export const MOZILLA = 'Mozilla/5.0 (test)'
 
-/** A temp folder that goes away with the test. */
-export function tempFolder(t: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'dealgate-gateway-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
-
 /** Services over a temp folder, stopped with the test, and a client that is logged in. */
 export async function startGateway(
   t: Test,
   gateway: Partial<GatewayOptions> = {},
   network: NetworkOptions = {},
 ): Promise<Client> {
-  const services = await start(tempFolder(t), gateway, network)
+  const services = await start(temporaryFolder(t), gateway, network)
   t.teardown(() => services.stop())
   return connectTo(services, gateway.brand?.path)
 }
@@ -176,9 +166,4 @@ export class Client {
       socket.on('close', () => resolve(text))
     })
   }
-}
-
-/** Waits until `done` says so; a test that never sees it fails by its own time limit. */
-export async function until(done: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await done())) await delay(10)
 }

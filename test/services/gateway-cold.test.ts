@@ -1,7 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import t from 'tap'
+import { temporaryFolder } from '../support/content/folders.js'
+import { until } from '../support/waiting.js'
 import { DealClient, startDeals, terms, UNTIL_ACTIVE } from './deal-client.js'
-import { Client, connectTo, start, startGateway, tempFolder, until } from './gateway-client.js'
+import { Client, connectTo, start, startGateway } from './gateway-client.js'
 import { ScriptedKubo } from './network/scripted-kubo.js'
 
 /** In the index, in a file, and nothing at all. */
@@ -29,7 +31,7 @@ t.test('an object of which only deals have the bytes', async (t) => {
         size: body.length,
       },
       status: 'success',
-      message: 'The local copy has been given up: the object is in the deal.',
+      message: 'The local copy has been evicted: the object is in the deal.',
     })
     t.equal(await client.used(), 0)
 
@@ -111,7 +113,7 @@ t.test('what is refused, and changes nothing', async (t) => {
     t.match(await client.evict('bucket', 'key', generation), { http: 409, status: 'fail', data: null, message })
     t.equal((await gateway.get('bucket', 'key')).status, 200)
   }
-  await refused(old, /No deal holds this object as it is/)
+  await refused(old, /No deal holds the current generation of this object/)
   await client.deal('bucket', 'key')
   await refused(old, /is not active, but StorageDealCheckForAcceptance/)
   await client.advance(UNTIL_ACTIVE)
@@ -139,7 +141,7 @@ t.test('what is refused, and changes nothing', async (t) => {
   const wrong = await client.put('bucket', 'key', 'parts', { 'x-cloud-etag': 'a'.repeat(32) })
   await client.deal('bucket', 'key')
   await client.advance(UNTIL_ACTIVE)
-  await refused(wrong, /is not the object/)
+  await refused(wrong, /delivered other bytes/)
 })
 
 t.test('what no provider delivers stays cold, until one does', async (t) => {
@@ -193,7 +195,7 @@ t.test('a cold object goes into further deals', async (t) => {
 })
 
 t.test('cold objects and their deals survive a restart, also among quirks', async (t) => {
-  const data = tempFolder(t)
+  const data = temporaryFolder(t)
   const services = await start(data, {}, { control: true })
   const gateway = await connectTo(services)
   const headers = gateway.headers()
@@ -236,7 +238,10 @@ t.test('over a Kubo node', async (t) => {
   await gateway.call('MakeBucket', { bucketName: 'bucket' })
   for (const [index, body] of bodies.entries()) await client.put('bucket', `folder/${index}`, body)
   const { data: deal } = await client.deals('bucket', { MinerId, Price: '0' })
-  await until(async () => (await client.ask(`dealstatus/${deal.dealCid}`)).data.state === 'StorageDealActive')
+  await until(
+    'the deal is active',
+    async () => (await client.ask(`dealstatus/${deal.dealCid}`)).data.state === 'StorageDealActive',
+  )
   const { objects } = await gateway.call('ListObjects', { bucketName: 'bucket', delimiter: '' })
   for (const { name, generation } of objects) t.match(await client.evict('bucket', name, generation), { http: 200 })
   const { port } = kubo
@@ -247,6 +252,6 @@ t.test('over a Kubo node', async (t) => {
     t.match(await client.retrieve('bucket', `folder/${index}`), { status: 'success' })
     t.ok((await gateway.get('bucket', `folder/${index}`)).body.equals(body))
   }
-  await t.rejects(start(tempFolder(t), {}, { kubo: kubo.url, control: true }), /A Kubo node cannot be controlled/)
-  await t.rejects(start(tempFolder(t), {}, { epochSeconds: 0 }), RangeError)
+  await t.rejects(start(temporaryFolder(t), {}, { kubo: kubo.url, control: true }), /A Kubo node cannot be controlled/)
+  await t.rejects(start(temporaryFolder(t), {}, { epochSeconds: 0 }), RangeError)
 })

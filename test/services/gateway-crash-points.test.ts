@@ -3,9 +3,11 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import t, { type Test } from 'tap'
+import { temporaryFolder } from '../support/content/folders.js'
+import { until } from '../support/waiting.js'
 import { afterEachStep, CrashImages } from './crash-images.js'
 import { DealClient, type Envelope, UNTIL_ACTIVE } from './deal-client.js'
-import { connectTo, start, tempFolder, until } from './gateway-client.js'
+import { connectTo, start } from './gateway-client.js'
 
 /** Of objects in the index and in files. */
 const SMALL = Buffer.from('small')
@@ -51,8 +53,8 @@ t.test('a crash after any step loses nothing, makes nothing twice and leaves not
 
 /** Does all there is to do with deals, one thing after the other. */
 async function record(t: Test): Promise<Image[]> {
-  const data = tempFolder(t)
-  const crashes = new CrashImages(data, tempFolder(t))
+  const data = temporaryFolder(t)
+  const crashes = new CrashImages(data, temporaryFolder(t))
   const services = await start(data, {}, { control: true })
   t.teardown(() => services.stop())
   const client = new DealClient(await connectTo(services))
@@ -145,8 +147,12 @@ async function check(t: Test, { folder, bodies, deals }: Image): Promise<void> {
       if (body.length > SMALL.length) inFiles++
     }
     t.equal(await client.used(), used)
-    await until(() => files(join(folder, 'gateway', 'objects')).length === inFiles)
     await until(
+      'only the files of objects are left',
+      () => files(join(folder, 'gateway', 'objects')).length === inFiles,
+    )
+    await until(
+      'providers hold the files of their deals alone',
       () =>
         files(join(folder, 'network', 'providers')).length ===
         count(folder, 'network', 'deals WHERE custody IS NOT NULL'),

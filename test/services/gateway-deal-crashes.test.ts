@@ -1,12 +1,14 @@
-import { createHash, randomBytes, randomInt } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
+import { md5 } from '../support/content/content.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { until } from '../support/waiting.js'
 import { DealClient, type Envelope, UNTIL_ACTIVE } from './deal-client.js'
 import { inProcess } from './gateway-child.js'
-import { tempFolder, until } from './gateway-client.js'
 
 /** One moment after the other is in gateway-crash-points; here many things happen at once, and a process really dies. */
 const ROUNDS = 8
@@ -15,8 +17,6 @@ const SIZES = [300, 150_000]
 const LONGEST_ROUND_MS = 1500
 
 t.setTimeout(60_000 + ROUNDS * 30_000)
-
-const md5 = (body: Buffer): string => createHash('md5').update(body).digest('hex')
 
 interface Known {
   readonly key: string
@@ -34,7 +34,7 @@ interface Order {
 }
 
 t.test('kill -9 in deals, evictions and retrievals: nothing lost, nothing twice, nothing left over', async (t) => {
-  const data = tempFolder(t)
+  const data = temporaryFolder(t)
   const objects: Known[] = Array.from({ length: 6 }, (_, index) => {
     return { key: `folder/${index}`, size: SIZES[index % 2] ?? 0, possible: new Set() }
   })
@@ -84,7 +84,10 @@ t.test('kill -9 in deals, evictions and retrievals: nothing lost, nothing twice,
 
   const { objects: listed } = await gateway.call('ListObjects', { bucketName: 'bucket', delimiter: '' })
   const inFiles = listed.filter(({ size }: { size: number }) => size > 32 * 1024)
-  await until(() => names(join(data, 'gateway', 'objects')).length === inFiles.length)
+  await until(
+    'only the files of objects are left',
+    () => names(join(data, 'gateway', 'objects')).length === inFiles.length,
+  )
   t.equal(
     await client.used(),
     listed.reduce((sum: number, { size }: { size: number }) => sum + size, 0),

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
 import { NetworkError } from '../../src/services/network/network.js'
+import { until } from '../support/waiting.js'
 import { Scene } from './deal-scene.js'
-import { until } from './gateway-client.js'
 import { Gate, ScriptedNetwork } from './scripted-network.js'
 
 const large = randomBytes(100_000)
@@ -119,8 +119,11 @@ t.test('what could not be written down is done later', async (t) => {
   t.equal(scene.count('deals WHERE record IS NULL'), 1)
   index.exec('ROLLBACK')
   index.close()
-  await until(() => scene.count('retained') === 0 && scene.count('deals WHERE record IS NULL') === 0)
-  await until(() => scene.files().length === 0)
+  await until(
+    'nothing is retained for a deal',
+    () => scene.count('retained') === 0 && scene.count('deals WHERE record IS NULL') === 0,
+  )
+  await until('no file is left', () => scene.files().length === 0)
   t.match((await client.retrieve('bucket', 'key')).data.deals, [{ data: { dealCid: 'deal-0' } }])
   t.match(await client.deal('bucket', 'key', {}, 'token'), { status: 'success', data: { dealCid: 'deal-0' } })
 })
@@ -145,7 +148,7 @@ t.test('what is left of a deal that failed keeps no gateway from starting', asyn
   network.beforeDone = async () => {}
   t.match(await again.client.deal('bucket', 'key', {}, 'token'), { status: 'success' }, 'its token is free')
   change('DROP TRIGGER full')
-  await until(() => again.count('deals') === 1 && again.count('deal_files') === 1)
+  await until('one deal is left', () => again.count('deals') === 1 && again.count('deal_files') === 1)
 })
 
 t.test('the files of a deal go once it has ended, and what is told of it stays', async (t) => {
@@ -166,14 +169,14 @@ t.test('the files of a deal go once it has ended, and what is told of it stays',
   t.match(await scene.client.evict('bucket', 'cold', cold), { http: 200 })
   t.match(await scene.client.evict('bucket', 'lost', lost), { http: 200 })
   await restart()
-  const settled = () => until(() => scene.count('deals WHERE ends <= 3000') === 0)
+  const settled = () => until('the expired deals are gone', () => scene.count('deals WHERE ends <= 3000') === 0)
   t.equal(scene.count('deal_files'), 603)
 
   network.now = 3000
   await restart(Object.assign(new ScriptedNetwork(), { kind: 'kubo' as const, now: 3000 }))
   t.equal(scene.count('deal_files'), 603, 'another network has other epochs')
   await restart()
-  await until(() => scene.count('deal_files') === 3)
+  await until('three files of deals are left', () => scene.count('deal_files') === 3)
   t.equal(scene.count("deal_files WHERE key = CAST('lost' AS BLOB)"), 1)
   t.match((await scene.client.history('bucket')).data.deals, [{ data: { dealCid: 'deal-0' } }])
   t.match((await scene.client.ask('dealprogress/bucket')).data, { phase: 'Done', filesTotal: 602 })
@@ -186,7 +189,7 @@ t.test('the files of a deal go once it has ended, and what is told of it stays',
   t.match(await scene.client.retrieve('bucket', 'lost'), { status: 'fail', message: 'The deal ended at epoch 2000.' })
   t.match(await scene.client.retrieve('bucket', 'cold'), { status: 'success' })
   await restart()
-  await until(() => scene.count('deal_files') === 2)
+  await until('two files of deals are left', () => scene.count('deal_files') === 2)
   await scene.remove('lost')
   await restart()
   await settled()
@@ -200,6 +203,6 @@ t.test('the files of a deal go once it has ended, and what is told of it stays',
   network.now = 5000
   scene = await Scene.start(t, network, scene.folder)
   await settled()
-  await until(() => scene.count('deal_files') === 0)
+  await until('no file of a deal is left', () => scene.count('deal_files') === 0)
   t.equal((await scene.client.history('bucket')).data.deals.length, 1, 'deals of an earlier version as well')
 })

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { NetworkError } from '../../src/services/network/network.js'
+import { until } from '../support/waiting.js'
 import type { DealClient, Envelope } from './deal-client.js'
 import { Scene } from './deal-scene.js'
-import { until } from './gateway-client.js'
 import { Gate, ScriptedNetwork } from './scripted-network.js'
 
 const large = randomBytes(100_000)
@@ -31,7 +31,7 @@ t.test('a deal is made of what was there, whatever is written and removed meanwh
     }
   }
   await scene.remove('key')
-  await until(() => scene.files().length === 0)
+  await until('no file is left', () => scene.files().length === 0)
   t.equal(scene.count('bodies'), 0)
 })
 
@@ -50,7 +50,7 @@ t.test('a bucket as it was at one moment', async (t) => {
   const other = client.deals('bucket')
   await second.reached()
   const evicted = await client.evict('bucket', 'a', (await generations(client)).a ?? '')
-  t.match(evicted, { http: 409, message: /A deal is being made of the object/ })
+  t.match(evicted, { http: 409, message: /A pending deal reads the object/ })
   for (const key of 'abc') await client.put('bucket', key, 'new')
   await client.put('bucket', 'another', large)
   await scene.remove('d', 'e', 'f', 'another', 'a', 'b', 'c')
@@ -64,7 +64,7 @@ t.test('a bucket as it was at one moment', async (t) => {
   t.match(await other, { status: 'success' })
   t.same(scene.lastBodies(), [...bodies.values()])
   t.equal(scene.count('retained'), 0)
-  await until(() => scene.files().length === 0)
+  await until('no file is left', () => scene.files().length === 0)
   t.equal(scene.count('bodies'), 0)
 })
 
@@ -147,7 +147,7 @@ t.test('what a crash leaves is settled from the network', async (t) => {
 
   const crashed = await scene.afterCrash(t)
   t.equal(crashed.count('retained'), 0, 'nobody holds anything any more')
-  await until(() => crashed.files().length === 0)
+  await until('no file is left', () => crashed.files().length === 0)
   t.equal(crashed.count('bodies'), 1)
   t.equal((await crashed.client.ask('dealprogress/lost')).http, 404)
   t.same((await crashed.client.ask('dealprogress/made')).data, {
@@ -179,7 +179,7 @@ t.test('what a crash leaves is settled from the network', async (t) => {
   const elsewhere = await scene.afterCrash(t, Object.assign(new ScriptedNetwork(), { kind: 'kubo' as const }))
   t.match(await elsewhere.client.deals('bucket', {}, 'made'), {
     http: 503,
-    message: /another storage network \(embedded\)/,
+    message: /Only the storage network of kind embedded knows/,
   })
   t.match((await elsewhere.client.ask('dealprogress/lost')).data, { phase: 'Settling' }, 'nor is it given up')
   t.match(await unsure.client.deals('bucket', {}, 'made'), { status: 'success', data: { dealCid: 'deal-0' } })
@@ -208,7 +208,7 @@ t.test('eviction compares all of it, with what there is', async (t) => {
       t.match(await client.evict('bucket', 'key', generation), {
         http: 409,
         status: 'fail',
-        message: /is not the object/,
+        message: /delivered other bytes/,
       })
     }
     const asked = network.retrievals.length
@@ -240,7 +240,7 @@ t.test('eviction compares all of it, with what there is', async (t) => {
     const [one, two] = await Promise.all([client.evict('bucket', 'key', last), client.evict('bucket', 'key', last)])
     t.same([one.status, two.status].sort(), ['fail', 'success'], 'once')
     t.equal(await client.used(), 0)
-    await until(() => scene.files().length === 0)
+    await until('no file is left', () => scene.files().length === 0)
   }
 })
 
@@ -278,7 +278,7 @@ t.test('bringing back: once, to the end, and whole', async (t) => {
     abort.abort()
     t.equal(await left, 'AbortError')
     second.open()
-    await until(async () => (await client.gateway.get('bucket', 'key')).status === 200)
+    await until('the object is local again', async () => (await client.gateway.get('bucket', 'key')).status === 200)
 
     for (const change of [() => client.put('bucket', 'key', 'new'), () => scene.remove('key')]) {
       network.deliver = deliver
@@ -295,7 +295,7 @@ t.test('bringing back: once, to the end, and whole', async (t) => {
       t.match(await retrieving, { http: 200 })
       const now = await client.gateway.get('bucket', 'key')
       t.ok(now.status === 404 || now.text === 'new', 'what came in between stays')
-      await until(() => scene.files().length === 0)
+      await until('no file is left', () => scene.files().length === 0)
       t.equal(await client.used(), now.status === 404 ? 0 : 3)
     }
     await scene.remove('key')
@@ -372,7 +372,7 @@ t.test('providers are tried in turn, and none gets away with other bytes', async
     t.match(await client.deal('bucket', 'key'), { status: 'success' }, 'each goes on where the last one ended')
     t.ok(scene.lastBodies()[0]?.equals(body))
     network.deliver = (bytes, cid) => deliver(Buffer.from(bytes).fill(0), cid)
-    t.match(await client.deal('bucket', 'key'), { http: 200, status: 'fail', message: /is not that object/ })
+    t.match(await client.deal('bucket', 'key'), { http: 200, status: 'fail', message: /delivered other bytes/ })
     network.deliver = deliver
     await scene.remove('key')
   }
@@ -391,7 +391,7 @@ t.test('a crash while bytes come back', async (t) => {
   const retrieving = client.retrieve('bucket', 'key')
   await gate.reached()
   const crashed = await scene.afterCrash(t)
-  await until(() => crashed.files().length === 0)
+  await until('no file is left', () => crashed.files().length === 0)
   t.equal((await crashed.client.gateway.get('bucket', 'key')).status, 403)
   network.deliver = deliver
   t.match(await crashed.client.retrieve('bucket', 'key'), { status: 'success' })
@@ -415,7 +415,7 @@ t.test('a crash while bytes come back', async (t) => {
   await cut
   network.deliver = deliver
   const again = await Scene.start(t, network, scene.folder)
-  await until(() => again.files().length === 0)
+  await until('no file is left', () => again.files().length === 0)
   t.match(await again.client.retrieve('bucket', 'key'), { status: 'success' })
 })
 
@@ -426,7 +426,7 @@ t.test('requests of one and the same kind at once', async (t) => {
   const keys = bodies.map((_, index) => `key-${index}`)
   const cold = await Promise.all(keys.map((key, index) => scene.cold(key, bodies[index] ?? '')))
   t.equal(cold.length, 24)
-  await until(() => scene.files().length === 0)
+  await until('no file is left', () => scene.files().length === 0)
   let running = 0
   let most = 0
   const { deliver } = network

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
+import { temporaryFolder } from '../support/content/folders.js'
 import { EPOCH_SECONDS, startDeals, startLegacyDeals, terms, UNTIL_ACTIVE } from './deal-client.js'
-import { Client, connectTo, start, tempFolder } from './gateway-client.js'
+import { Client, connectTo, start } from './gateway-client.js'
 
 const CID = /^b[a-z2-7]{50,}$/
 const record = (filename: string): object => ({
@@ -69,7 +70,7 @@ t.test('deals of objects', async (t) => {
   t.equal(await client.used(), used, 'asked for the history alone, it brings nothing back')
   const { dealCid } = told.data.deals[0].data
   const from = (cid: string) => client.ask('retrieve/bucket/cold', undefined, { 'x-cloud-deal-cid': cid })
-  t.match(await from(`${dealCid}x`), { status: 'fail', message: /No deal holds this object/ })
+  t.match(await from(`${dealCid}x`), { status: 'fail', message: /No deal holds the current generation of this object/ })
   t.equal(await client.used(), used)
   t.match(await from(dealCid), { status: 'success', message: 'The object has been brought back.' })
 })
@@ -234,7 +235,7 @@ t.test('a client token', async (t) => {
 })
 
 t.test('progress, and a stop in between', async (t) => {
-  const data = tempFolder(t)
+  const data = temporaryFolder(t)
   const services = await start(data)
   const gateway = await connectTo(services)
   await gateway.call('MakeBucket', { bucketName: 'bucket' })
@@ -320,7 +321,7 @@ t.test('control of the network', async (t) => {
   ]) {
     t.match(await client.ask('network/control', body), { http: 400, status: 'fail', message: /\w/ })
   }
-  const services = await start(tempFolder(t))
+  const services = await start(temporaryFolder(t))
   t.teardown(() => services.stop())
   const plain = await connectTo(services)
   t.notOk((await plain.call('ServerInfo')).GatewayFeatures.includes('network-control'))
@@ -344,6 +345,8 @@ t.test('as public gateways are', async (t) => {
     'exact-remove',
     'any-key',
     'fixed-creation-date',
+    'write-fences',
+    'state-epoch',
   ])
   for (const path of ['dealprogress/x', 'dealstatus/x', 'providers']) t.equal((await client.send(path)).status, 404)
   for (const path of ['evict/bucket/a', 'network/control']) t.equal((await client.send(path, '{}')).status, 404)
@@ -376,4 +379,53 @@ t.test('as public gateways are', async (t) => {
   }
   const undecodable = await client.send('deal/bucket/a/b', '{"MinerId":1}')
   t.match([undecodable.status, undecodable.text], [200, /^bad request: /])
+})
+
+t.test('what one deal delivers is compared with the object, here or cold', async (t) => {
+  const client = await startDeals(t)
+  // Larger than the smallest piece that the second provider takes.
+  const body = randomBytes(100_000)
+  const generation = await client.put('bucket', 'key', body)
+  const cidOf = async (MinerId: string): Promise<string> => {
+    const { data } = await client.deal('bucket', 'key', { MinerId })
+    return (data as { dealCid: string }).dealCid
+  }
+  const [first, second] = [await cidOf('t01000'), await cidOf('t01001')]
+  const verify = (dealCid: string, of = generation) => client.verify('bucket', 'key', of, dealCid)
+  t.match(await verify(first), { http: 409, status: 'fail', message: /not active/ })
+  await client.advance(UNTIL_ACTIVE)
+  const data = { bucket_name: 'bucket', file_name: 'key', generation, size: 100_000 }
+  t.match(await verify(first), { http: 200, status: 'success', data: { ...data, dealCid: first } })
+  t.match(await verify(second), { status: 'success', data: { dealCid: second, minerId: 't01001' } })
+  t.match(await verify('bafynone'), { http: 409, message: /does not hold the current generation of this object/ })
+  t.match(await verify(first, 'another'), { http: 409, message: /overwritten/ })
+  t.match(await client.verify('bucket', 'missing', generation, first), { http: 404 })
+
+  await client.fault('corrupts-data', true, 't01001')
+  t.match(await verify(second), { http: 409, status: 'fail' })
+  t.match(await client.evict('bucket', 'key', generation, { DealCid: second }), { http: 409 }, 'only that deal counts')
+  t.match(await client.evict('bucket', 'key', generation, { DealCid: first }), {
+    status: 'success',
+    data: { dealCid: first },
+  })
+  t.match(await verify(first), { status: 'success' }, 'cold, compared with its ETag')
+  t.match(await verify(second), { http: 409 })
+  await client.fault('offline', true, 't01000')
+  t.match(await verify(first), { http: 409, message: /offline/ })
+})
+
+t.test('a cold object whose ETag is no MD5 is compared with the CID that another deal has of it', async (t) => {
+  const client = await startDeals(t)
+  const generation = await client.put('bucket', 'key', randomBytes(50_000), { 'x-cloud-etag': `${'0'.repeat(32)}-2` })
+  const cidOf = async (): Promise<string> => ((await client.deal('bucket', 'key')).data as { dealCid: string }).dealCid
+  const first = await cidOf()
+  await client.advance(UNTIL_ACTIVE)
+  t.match(await client.evict('bucket', 'key', generation), { status: 'success' })
+  t.match(await client.verify('bucket', 'key', generation, first), {
+    http: 409,
+    message: /no copy or digest to compare/,
+  })
+  const second = await cidOf()
+  await client.advance(UNTIL_ACTIVE)
+  t.match(await client.verify('bucket', 'key', generation, second), { status: 'success' })
 })

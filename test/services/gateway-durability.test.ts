@@ -1,23 +1,24 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
 import { type Services, type ServicesLog, startServices, startServicesInWorker } from '../../src/services/index.js'
+import { md5 } from '../support/content/content.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { until } from '../support/waiting.js'
 import { inProcess } from './gateway-child.js'
-import { connectTo, start, tempFolder, until } from './gateway-client.js'
+import { connectTo, start } from './gateway-client.js'
 
 const files = (data: string): string[] =>
   readdirSync(join(data, 'gateway', 'objects'), { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.includes('/'),
   )
 
-const md5 = (body: Buffer): string => createHash('md5').update(body).digest('hex')
-
 t.test('kill -9 loses nothing that was acknowledged, and leaves nothing behind', async (t) => {
-  const data = tempFolder(t)
+  const data = temporaryFolder(t)
   const first = await inProcess(t, data)
   await first.client.call('MakeBucket', { bucketName: 'bucket' })
   await first.client.call('SetBucketPolicy', { bucketName: 'bucket', prefix: 'p', policy: 'readonly' })
@@ -70,7 +71,7 @@ t.test('kill -9 loses nothing that was acknowledged, and leaves nothing behind',
       .filter(({ size }: { size: number }) => size > 32 * 1024)
       .map(({ generation }: { generation: string }) => generation),
   )
-  await until(() => files(data).length === large.size)
+  await until('only the large files are left', () => files(data).length === large.size)
   t.ok(
     files(data).every((name) => large.has(name.slice(-32))),
     'only files of objects remain',
@@ -84,7 +85,7 @@ t.test('kill -9 loses nothing that was acknowledged, and leaves nothing behind',
 })
 
 t.test('one instance at a time', async (t) => {
-  const data = tempFolder(t)
+  const data = temporaryFolder(t)
   const services = await start(data)
   await t.rejects(start(data), { code: 'DATA_IN_USE', message: /is in use by another running instance/ })
   await t.rejects(startServicesInWorker({ data, gateway: { host: '127.0.0.1', port: 0 } }), { code: 'DATA_IN_USE' })
@@ -104,7 +105,7 @@ t.test('a port in use', async (t) => {
   await new Promise((resolve) => blocker.once('listening', resolve))
   t.teardown(() => blocker.close())
   const { port } = blocker.address() as AddressInfo
-  const data = tempFolder(t)
+  const data = temporaryFolder(t)
   const wanted = {
     code: 'EADDRINUSE',
     message: `Port ${port} of 127.0.0.1 is in use by another program. Stop that one or choose another port.`,
@@ -116,7 +117,7 @@ t.test('a port in use', async (t) => {
 })
 
 t.test('in a thread of its own', async (t) => {
-  const data = tempFolder(t)
+  const data = temporaryFolder(t)
   const lines: string[] = []
   const log: ServicesLog = { info: (_, text) => lines.push(text), warn: () => {}, error: () => {} }
   const options = { data, log, gateway: { host: '127.0.0.1', port: 0, quirks: ['no-head'] as const } }
@@ -142,13 +143,13 @@ t.test('in a thread of its own', async (t) => {
   const second = await startServicesInWorker(options)
   const reader = await connectTo(second)
   t.equal((await reader.get('bucket', 'key')).body.length, 100_000)
-  await until(() => lines.length > 0)
-  t.match(lines, ['Removed files that uploads cut short had left.'], 'its log comes over')
+  await until('a line is logged', () => lines.length > 0)
+  t.match(lines, ['Removed files of interrupted uploads.'], 'its log comes over')
   await second.stop()
 })
 
 t.test('stopping lets what runs finish', async (t) => {
-  const data = tempFolder(t)
+  const data = temporaryFolder(t)
   const services = await start(data)
   const client = await connectTo(services)
   await client.call('MakeBucket', { bucketName: 'bucket' })
@@ -156,7 +157,7 @@ t.test('stopping lets what runs finish', async (t) => {
     client.put('bucket', `key ${index}`, Buffer.alloc(2_000_000)),
   )
   const settled = Promise.allSettled(uploads)
-  await until(() => files(data).length > 0)
+  await until('a file is written', () => files(data).length > 0)
   await services.stop()
   await services.stop()
   const outcomes = await settled
@@ -172,7 +173,7 @@ t.test('stopping lets what runs finish', async (t) => {
 })
 
 t.test('what is wrong with the folder is said', async (t) => {
-  const data = tempFolder(t)
+  const data = temporaryFolder(t)
   const services = await start(data)
   const client = await connectTo(services)
   await client.call('MakeBucket', { bucketName: 'bucket' })
@@ -183,8 +184,11 @@ t.test('what is wrong with the folder is said', async (t) => {
   await client.put('bucket', 'key', 'new')
   t.equal((await client.get('bucket', 'key')).text, 'new')
   await services.stop()
-  writeFileSync(join(data, 'gateway', 'account.json'), '{"secretKey":"do-not-tell"}')
-  const failure: Error = await startServices({ data, gateway: { host: '127.0.0.1', port: 0 } }).then(
+
+  const former = temporaryFolder(t)
+  mkdirSync(join(former, 'gateway'))
+  writeFileSync(join(former, 'gateway', 'account.json'), '{"secretKey":"do-not-tell"}')
+  const failure: Error = await startServices({ data: former, gateway: { host: '127.0.0.1', port: 0 } }).then(
     () => new Error('none'),
     (error) => error,
   )
@@ -193,7 +197,7 @@ t.test('what is wrong with the folder is said', async (t) => {
 })
 
 t.test('a folder of before bodies could be in deals alone', async (t) => {
-  const data = tempFolder(t)
+  const data = temporaryFolder(t)
   const services = await start(data)
   const client = await connectTo(services)
   await client.call('MakeBucket', { bucketName: 'bucket' })
@@ -210,5 +214,5 @@ t.test('a folder of before bodies could be in deals alone', async (t) => {
   t.equal((await reader.get('bucket', 'small')).text, 'small')
   t.equal((await reader.get('bucket', 'large')).body.length, 100_000)
   await reader.call('RemoveObject', { bucketName: 'bucket', objects: ['small', 'large'] })
-  await until(() => files(data).length === 0)
+  await until('no file is left', () => files(data).length === 0)
 })

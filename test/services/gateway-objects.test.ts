@@ -5,7 +5,9 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { compareUtf8 } from '../../src/common/byte-order.js'
-import { Client, connectTo, encodeKey, start, startGateway, tempFolder, until } from './gateway-client.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { until } from '../support/waiting.js'
+import { Client, connectTo, encodeKey, start, startGateway } from './gateway-client.js'
 
 const oddKeys = [
   'a',
@@ -184,7 +186,7 @@ t.test('headers stored with an object come back byte for byte', async (t) => {
 })
 
 t.test('a body cut short leaves the old object, and no file', async (t) => {
-  const data = tempFolder(t)
+  const data = temporaryFolder(t)
   const services = await start(data, { limits: { uploadIdleMs: 1000 } })
   t.teardown(() => services.stop())
   const client = await connectTo(services)
@@ -216,7 +218,7 @@ t.test('a body cut short leaves the old object, and no file', async (t) => {
       socket.on('close', () => resolve())
     })
     t.ok((await client.get('bucket', 'key')).body.equals(old), 'the old object is there')
-    await until(() => files().length === kept)
+    await until('only the files that are kept are left', () => files().length === kept)
   }
   const chunked = await client.send('/gateway/upload/bucket/key', {
     method: 'PUT',
@@ -342,7 +344,7 @@ t.test('a share link that is over', async (t) => {
   await client.put('bucket', 'key', 'body')
   const host = new URL(client.url).host
   const { url } = await client.call('PresignedGet', { host, bucket: 'bucket', object: 'key', expiry: 1 })
-  await until(async () => (await client.send(url.slice(host.length))).status !== 200)
+  await until('the link has expired', async () => (await client.send(url.slice(host.length))).status !== 200)
   t.match(await client.send(url.slice(host.length)), { status: 403, text: /Request has expired/ })
 })
 

@@ -9,7 +9,8 @@ import { openDatabase } from '../../src/services/database.js'
 import { groupedPage, Objects } from '../../src/services/gateway/store/objects.js'
 import { scan } from '../../src/services/gateway/store/scan.js'
 import { schema } from '../../src/services/gateway/store/schema.js'
-import { Client, connectTo, start, startGateway, tempFolder } from './gateway-client.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { Client, connectTo, start, startGateway } from './gateway-client.js'
 
 t.test('the protocol', async (t) => {
   const client = await startGateway(t)
@@ -19,10 +20,10 @@ t.test('the protocol', async (t) => {
     return text === '' ? '' : JSON.parse(text)
   }
   const call = { jsonrpc: '2.0', method: 'web.ListBuckets' }
-  for (const id of ['1', 7, 1.5, true, [1], { a: 1 }]) {
+  for (const id of ['1', '', 7, 1.5]) {
     t.match(await send({ ...call, id }), { jsonrpc: '2.0', id, result: { buckets: [] } })
   }
-  for (const params of [undefined, null, {}, [], [{}], [{}, 'more']]) {
+  for (const params of [undefined, null, '', {}, [], [{}], [{}, 'more']]) {
     t.match(await send({ ...call, id: 1, params }), { result: { buckets: [] } })
   }
   t.equal(await send(call), '', 'no id, no answer')
@@ -36,6 +37,20 @@ t.test('the protocol', async (t) => {
     error: { code, message, data: null },
     id,
   })
+  for (const id of [true, [1], { a: 1 }]) {
+    t.same(await send({ ...call, id }), {
+      jsonrpc: '2.0',
+      error: { code: -32600, message: 'id must be a string, a number or null', data: null },
+      id: null,
+    })
+  }
+  const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`
+  const nested = [
+    `{"jsonrpc":"2.0","method":"web.ListBuckets","id":${deep}}`,
+    `{"jsonrpc":"2.0","method":"web.MakeBucket","id":1,"params":{"bucketName":${deep}}}`,
+    deep,
+  ]
+  for (const body of nested) t.match(await send(body), failure(-32700, /nested more than 16 levels/, null))
   t.match(await send({ ...call, id: 1, params: 'a' }), failure(-32600, /params/))
   t.match(await send({ ...call, id: 1, params: ['a'] }), failure(-32600, /params/))
   t.match(
@@ -88,7 +103,7 @@ t.test('who may call', async (t) => {
     'SetBucketPolicy',
     'CreateURLToken',
   ]
-  for (const method of [...methods, 'PresignedGet', 'SetAuth', 'StorageInfo', 'ServerInfo']) {
+  for (const method of [...methods, 'PresignedGet', 'SetAuth', 'StorageInfo', 'ServerInfo', 'StateEpoch']) {
     t.match(await stranger.failure(method), { message: 'JWT token missing', data: { code: 'AccessDenied' } }, method)
   }
   const login = decodeJwt(client.token as string)
@@ -115,12 +130,12 @@ t.test('who may call', async (t) => {
 })
 
 t.test('changing the keys', async (t) => {
-  const data = tempFolder(t)
+  const data = temporaryFolder(t)
   const services = await start(data)
   const client = await connectTo(services)
   const old = await services.gateway.credentials()
   const mode = (path: string): string => (statSync(join(data, path)).mode & 0o777).toString(8)
-  t.same([mode('.'), mode('gateway'), mode('gateway/account.json')], ['700', '700', '600'])
+  t.same([mode('.'), mode('gateway'), mode('gateway/index.db')], ['700', '700', '600'])
   const change = (more: object): object => ({
     currentAccessKey: old.accessKey,
     currentSecretKey: old.secretKey,
@@ -257,11 +272,13 @@ t.test('information', async (t) => {
     MinioUserInfo: { isIAMUser: false },
     MinioFeatures: [
       ...['paged-listing', 'object-head', 'exact-remove', 'any-key'],
-      ...['deal-tokens', 'deal-status', 'deal-providers', 'deal-eviction', 'fixed-creation-date'],
+      ...['deal-tokens', 'deal-status', 'deal-providers', 'deal-eviction', 'deal-verification', 'fixed-creation-date'],
+      'write-fences',
+      'state-epoch',
     ],
     uiVersion: /^\d{4}-/,
   })
-  await t.rejects(start(tempFolder(t), { brand: { path: 'a/b', header: 'x' } }), { name: 'RangeError' })
+  await t.rejects(start(temporaryFolder(t), { brand: { path: 'a/b', header: 'x' } }), { name: 'RangeError' })
 })
 
 t.test('listing a level, a page, everything', async (t) => {
@@ -322,7 +339,7 @@ t.test('a level of many pages is one reply', async (t) => {
 })
 
 t.test('a scan gives what a listing is, and steps over what prefixes hide', async (t) => {
-  const db = openDatabase(':memory:', schema)
+  const db = openDatabase(join(t.testdir(), 'objects.db'), schema)
   t.teardown(() => db.close())
   const objects = new Objects(db)
   const prefixless = Buffer.alloc(0)
@@ -340,6 +357,8 @@ t.test('a scan gives what a listing is, and steps over what prefixes hide', asyn
         contentType: '',
         headers: {},
         bodyAt: 'index' as const,
+        fence: 0,
+        writeId: null,
       }
       objects.put(bucket, { ...row, key: Buffer.from(key) }, undefined)
     }

@@ -1,8 +1,7 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import t from 'tap'
+import { md5 } from '../support/content/content.js'
 import { Client, startGateway } from './gateway-client.js'
-
-const md5 = (body: Buffer | string): string => createHash('md5').update(body).digest('hex')
 
 t.test('a bucket, an object in it, and both gone again', async (t) => {
   const client = await startGateway(t)
@@ -48,15 +47,16 @@ t.test('log-in', async (t) => {
   const client = await startGateway(t, { accessKey: 'owner', secretKey: 'very-secret' })
   const anybody = new Client(client.url, 'gateway')
   t.match(await anybody.failure('ListBuckets'), { message: 'JWT token missing', data: { code: 'AccessDenied' } })
-  t.match(await anybody.failure('Login', { username: 'other', password: 'very-secret' }), {
-    message: 'The access key ID you provided does not exist in our records',
-  })
-  t.match(await anybody.failure('Login', { username: 'owner', password: 'very-wrong' }), {
-    message: 'Authentication failed, check your access credentials',
-  })
-  t.match(await anybody.failure('Login', { username: 'ow', password: 'x' }), {
-    message: 'access key must be minimum 3 or more characters long',
-  })
+  const refused = await anybody.failure('Login', { username: 'other', password: 'very-secret' })
+  t.match(refused, { message: 'Authentication failed, check your access credentials', data: { code: 'AccessDenied' } })
+  for (const [username, password] of [
+    ['owner', 'very-wrong'],
+    ['ow', 'x'],
+    ['owner', ''],
+    ['', ''],
+  ] as const) {
+    t.same(await anybody.failure('Login', { username, password }), refused, 'which key is wrong is not said')
+  }
   const login = await anybody.call('Login', { USERNAME: 'owner', PassWord: 'very-secret' })
   t.ok(login.token && login.uiVersion)
 })

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { createLogger } from '../../src/log.js'
-import { CACHED_MS, createBucketSettings } from '../../src/state/bucket-settings.js'
+import { createLogger } from '../../src/common/log.js'
 import { openState } from '../../src/state/open-state.js'
-import { birthsOf } from '../support/bucket-births.js'
+import { CACHED_MS, createBucketSettings } from '../../src/state/records/bucket-settings.js'
+import { birthsOf } from '../support/gateway/bucket-births.js'
 
 const log = createLogger({ level: 'silent' })
 const tags = (value: string) => [{ key: 'team', value }]
@@ -67,6 +67,7 @@ t.test('a failure is thrown, not remembered, and the next one tries again', asyn
       return {
         get: guarded((key: string) => records.get(key)),
         set: guarded((key: string, value: T) => records.set(key, value)),
+        change: guarded((...given: Parameters<typeof records.change>) => records.change(...given)),
         delete: guarded((key: string) => records.delete(key)),
         entries: () => records.entries(),
       }

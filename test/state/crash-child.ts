@@ -1,4 +1,4 @@
-import { createLogger } from '../../src/log.js'
+import { createLogger } from '../../src/common/log.js'
 import { openState } from '../../src/state/open-state.js'
 import { objectRecord, partRecord, uploadRecord } from './samples.js'
 

@@ -6,9 +6,9 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { createLogger } from '../../src/log.js'
+import { createLogger } from '../../src/common/log.js'
 import { openState } from '../../src/state/open-state.js'
-import { endsWithUs, killed } from '../support/child.js'
+import { endsWithUs, killed } from '../support/server/child.js'
 import { readPart } from './samples.js'
 
 const log = createLogger({ level: 'silent' })

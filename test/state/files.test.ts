@@ -2,9 +2,11 @@ import type { FileHandle } from 'node:fs/promises'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { readFile } from '../../src/state/file-reader.js'
-import { FileWriter } from '../../src/state/file-writer.js'
-import { Staging } from '../../src/state/staging.js'
+import { Quota } from '../../src/common/quota.js'
+import { readFile } from '../../src/state/files/file-reader.js'
+import { FileWriter } from '../../src/state/files/file-writer.js'
+import { StagedBytes } from '../../src/state/uploads/staged-bytes.js'
+import { Staging } from '../../src/state/uploads/staging.js'
 
 const KiB = 1024
 
@@ -124,11 +126,11 @@ t.test('readFile', async (t) => {
 
 t.test('staging over a folder that is spoilt', async (t) => {
   const folder = t.testdir({ staging: 'a file' })
-  const staging = new Staging(join(folder, 'staging'))
+  const staging = new Staging(join(folder, 'staging'), new StagedBytes(new Quota({ total: 1e6, perClient: 1e6 })))
   const uploadId = 'a'.repeat(16)
   const attempts: (() => Promise<unknown>)[] = [
     () => staging.makeUpload(uploadId),
-    () => staging.openPart(uploadId, 1),
+    () => staging.openPart(uploadId, 1, '', 0),
     () => staging.files(uploadId),
     () => staging.has(uploadId, '1-a'),
   ]
@@ -136,4 +138,39 @@ t.test('staging over a folder that is spoilt', async (t) => {
     await t.rejects(attempt(), { code: 'InternalError', message: /cannot keep or read/ })
   }
   await t.rejects(staging.makeUpload('../x'), { code: 'NoSuchUpload' })
+})
+
+t.test('the bytes of earlier runs count once', async (t) => {
+  const [one, two] = ['a'.repeat(16), 'b'.repeat(16)]
+  const folder = t.testdir({ [one]: { '1-x': 'x'.repeat(600) }, [two]: { '1-x': 'x'.repeat(300) } })
+  const quota = new Quota({ total: 1000, perClient: 1000 })
+  const staging = new Staging(folder, new StagedBytes(quota))
+  let lookups = 0
+  const failing = async () => {
+    if (++lookups === 2) throw new Error('lost connection')
+    return 'key'
+  }
+  await t.rejects(staging.count(failing), /lost connection/)
+  t.ok(quota.take('other', 1000), 'a count that failed counts nothing')
+  quota.give('other', 1000)
+
+  await staging.count(async (uploadId) => {
+    if (uploadId === one) await staging.removeUpload(one)
+    return 'key'
+  })
+  t.notOk(quota.take('other', 701))
+  t.ok(quota.take('other', 700), 'an upload that ends while it is counted is not counted')
+})
+
+t.test('a declared length takes no more than a little room before its bytes arrive', async (t) => {
+  const folder = t.testdir()
+  const MiB = 1024 * KiB
+  const staging = new Staging(folder, new StagedBytes(new Quota({ total: 200 * MiB, perClient: 200 * MiB })))
+  const uploadId = 'a'.repeat(16)
+  await staging.makeUpload(uploadId)
+  const parts = [1, 2, 3].map((number) => staging.openPart(uploadId, number, 'key', 5 * 1024 * MiB))
+  const open = await Promise.all(parts)
+  await t.rejects(staging.openPart(uploadId, 4, 'key', 64 * MiB), { code: 'SlowDown' })
+  await Promise.all(open.map((part) => part.discard()))
+  await (await staging.openPart(uploadId, 4, 'key', 64 * MiB)).discard()
 })

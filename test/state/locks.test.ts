@@ -3,12 +3,15 @@ import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { createClient } from '@keyv/redis'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { createLogger } from '../../src/log.js'
-import { type Lease, LeaseLocks, type LeaseStore } from '../../src/state/lease-locks.js'
-import { LocalLocks } from '../../src/state/locks.js'
+import { S3Error } from '../../src/common/errors/s3-error.js'
+import { createLogger } from '../../src/common/log.js'
+import { InDoubt, InDoubtWrites } from '../../src/gateway/calls/in-doubt.js'
+import { lockUntilOutcome } from '../../src/objects/serialized-write.js'
+import { type Lease, LeaseLocks, type LeaseStore } from '../../src/state/locks/lease-locks.js'
+import { LocalLocks } from '../../src/state/locks/locks.js'
+import { LEASE_SCHEMA, PostgresLeases } from '../../src/state/locks/postgres-leases.js'
+import { RedisLeases } from '../../src/state/locks/redis-leases.js'
 import { openState } from '../../src/state/open-state.js'
-import { LEASE_SCHEMA, PostgresLeases } from '../../src/state/postgres-leases.js'
-import { RedisLeases } from '../../src/state/redis-leases.js'
 import type { Locks } from '../../src/state/state.js'
 import { objectRecord } from './samples.js'
 import { postgres, redis } from './servers.js'
@@ -128,9 +131,48 @@ async function contract(t: Test, locks: Locks): Promise<void> {
   })
 }
 
+/** Writers that wait too long are turned away, and those behind them keep their order. */
+async function limited(t: Test, locks: Locks): Promise<void> {
+  await t.test('a wait has an end', async (t) => {
+    const runs = new Runs()
+    const held = locks.withKey('b', 'k', runs.run('held'))
+    await begun(runs, 1)
+    const patient = locks.withKey('b', 'k', runs.run('impatient'), { waitMs: 30 })
+    const next = locks.withKey('b', 'k', runs.run('next'))
+    await t.rejects(patient, { code: 'SlowDown', status: 503 })
+    await t.rejects(locks.withSubtree('b', '', runs.run('subtree'), { waitMs: 30 }), { code: 'SlowDown' })
+    t.same(runs.started, ['held'], 'neither has run, and the one behind it still waits')
+    runs.end('held')
+    await started(runs, ['held', 'next'], t, 'the next has its turn')
+    runs.end('next')
+    await Promise.all([held, next])
+    const fences: number[] = []
+    for (let i = 0; i < 5; i++) await locks.withKey('b', 'k', async ({ fence }) => void fences.push(fence))
+    t.same(fences, [...new Set(fences)].sort(), 'each holder has a higher number than the one before')
+    await locks.withKey('b', 'k', async (lock) => {
+      await lock.raise(lock.fence + 1e9)
+      t.ok(lock.fence > (fences[4] ?? 0) + 1e9, 'raised beyond what is known')
+      t.ok(Number.isSafeInteger(lock.fence))
+      lock.ensure()
+    })
+  })
+}
+
+/** The numbers of a store are its time. */
+async function fences(t: Test, store: LeaseStore): Promise<void> {
+  const lease: Lease = { scope: 'fences', kind: 'name', name: 'n', token: randomUUID() }
+  const before = (Date.now() - 60_000) * 1000
+  const first = (await store.acquire(lease, 60_000)) ?? 0
+  const renewed = (await store.renew(lease, 60_000)) ?? 0
+  await store.release(lease)
+  const second = (await store.acquire({ ...lease, token: randomUUID() }, 1)) ?? 0
+  t.ok(before < first && first < renewed && renewed < second, `${first} ${renewed} ${second}`)
+}
+
 t.test('local locks', async (t) => {
   const locks = new LocalLocks()
   await contract(t, locks)
+  await limited(t, locks)
   t.equal(locks.size, 0, 'nothing is left of any of them')
 
   const held = locks.withKey('b', 'k', () => turn('x'))
@@ -145,29 +187,29 @@ async function leases(t: Test, store: LeaseStore): Promise<void> {
   const lease = (kind: Lease['kind'], name: string, scope = 's'): Lease => ({ scope, kind, name, token: randomUUID() })
   const odd = 'nul\0 \u{1f600} % _ \\ [*]'
   const mine = lease('name', `d/${odd}`)
-  t.equal(await store.acquire(mine, 60_000), true)
-  t.equal(await store.acquire(lease('name', `d/${odd}`), 60_000), false, 'the same name')
-  t.equal(await store.acquire(lease('prefix', 'd/'), 60_000), false, 'a prefix above it')
-  t.equal(await store.acquire(lease('prefix', ''), 60_000), false, 'everything')
+  t.type(await store.acquire(mine, 60_000), 'number')
+  t.equal(await store.acquire(lease('name', `d/${odd}`), 60_000), undefined, 'the same name')
+  t.equal(await store.acquire(lease('prefix', 'd/'), 60_000), undefined, 'a prefix above it')
+  t.equal(await store.acquire(lease('prefix', ''), 60_000), undefined, 'everything')
   const others = [lease('name', 'd/'), lease('name', `d/${odd}`, 's2'), lease('prefix', 'd/%'), lease('prefix', 'e/')]
-  for (const other of others) t.equal(await store.acquire(other, 60_000), true, `${other.kind} ${other.name}`)
-  t.equal(await store.acquire(lease('name', 'e/1'), 60_000), false, 'a name below a prefix')
-  t.equal(await store.acquire(lease('prefix', 'e/1/'), 60_000), false, 'a prefix below a prefix')
+  for (const other of others) t.type(await store.acquire(other, 60_000), 'number', `${other.kind} ${other.name}`)
+  t.equal(await store.acquire(lease('name', 'e/1'), 60_000), undefined, 'a name below a prefix')
+  t.equal(await store.acquire(lease('prefix', 'e/1/'), 60_000), undefined, 'a prefix below a prefix')
 
   const thief = { ...mine, token: randomUUID() }
-  t.equal(await store.renew(thief, 60_000), false, 'only the holder renews')
+  t.equal(await store.renew(thief, 60_000), undefined, 'only the holder renews')
   await store.release(thief)
-  t.equal(await store.acquire(lease('name', mine.name), 60_000), false, 'only the holder releases')
-  t.equal(await store.renew(mine, 60_000), true)
+  t.equal(await store.acquire(lease('name', mine.name), 60_000), undefined, 'only the holder releases')
+  t.type(await store.renew(mine, 60_000), 'number')
   await store.release(mine)
   await store.release(mine)
   const next = lease('name', mine.name)
-  t.equal(await store.acquire(next, 30), true)
+  t.type(await store.acquire(next, 30), 'number')
   const later = lease('name', mine.name)
   while (!(await store.acquire(later, 60_000))) await sleep(5)
-  t.equal(await store.renew(next, 60_000), false, 'a lease that ran out is lost')
+  t.equal(await store.renew(next, 60_000), undefined, 'a lease that ran out is lost')
   for (const each of [...others, later]) await store.release(each)
-  t.equal(await store.acquire(lease('prefix', ''), 60_000), true, 'all are free')
+  t.type(await store.acquire(lease('prefix', ''), 60_000), 'number', 'all are free')
 }
 
 t.test('leases in redis', { skip: redis.skip }, async (t) => {
@@ -178,8 +220,11 @@ t.test('leases in redis', { skip: redis.skip }, async (t) => {
   t.teardown(() => client.close())
   const run = (script: string, key: string, args: string[]) => client.eval(script, { keys: [key], arguments: args })
   await leases(t, new RedisLeases(run))
+  await fences(t, new RedisLeases(run))
   await client.flushAll()
-  await contract(t, new LeaseLocks({ store: new RedisLeases(run), log }))
+  const locks = new LeaseLocks({ store: new RedisLeases(run), log })
+  await contract(t, locks)
+  await limited(t, locks)
   t.equal(await client.dbSize(), 0, 'nothing is left of any of them')
   await amongProxies(t, server.url)
 
@@ -212,8 +257,11 @@ t.test('leases in postgres', { skip: postgres.skip }, async (t) => {
   ])
   other.release(true)
 
+  await fences(t, new PostgresLeases(pool))
   await pool.query('DELETE FROM dealgate_lease')
-  await contract(t, new LeaseLocks({ store: new PostgresLeases(pool), log }))
+  const locks = new LeaseLocks({ store: new PostgresLeases(pool), log })
+  await contract(t, locks)
+  await limited(t, locks)
   t.same((await pool.query('SELECT * FROM dealgate_lease')).rows, [], 'nothing is left of any of them')
   await amongProxies(t, server.url)
 
@@ -262,12 +310,12 @@ t.test('leases are renewed while they are needed, and no longer', async (t) => {
   const store: LeaseStore = {
     async acquire() {
       calls.push('acquire')
-      return calls.length > 2
+      return calls.length > 2 ? 1 : undefined
     },
     async renew() {
       calls.push('renew')
       if (calls.length === 5) throw new Error('the store is away for a moment')
-      return true
+      return 1
     },
     async release() {
       calls.push('release')
@@ -290,5 +338,64 @@ t.test('leases are renewed while they are needed, and no longer', async (t) => {
   await t.rejects(
     away.withKey('b', 'k', async () => t.fail('ran without a lock')),
     { code: 'ServiceUnavailable' },
+  )
+})
+
+t.test('a server that stops while a write is in doubt leaves the lease to run out', async (t) => {
+  const calls: string[] = []
+  const store: LeaseStore = {
+    acquire: async () => calls.push('acquire'),
+    renew: async () => 1,
+    async release() {
+      calls.push('release')
+    },
+  }
+  const locks = new LeaseLocks({ store, log })
+  const inDoubt = new InDoubtWrites(log)
+  const written = lockUntilOutcome(
+    (run) => locks.withKey('b', 'k', run),
+    () => {
+      const outcome = inDoubt.findOutcome(new Promise(() => {}), async () => undefined)
+      throw new InDoubt(new S3Error('ServiceUnavailable'), outcome)
+    },
+    async () => t.fail('nothing is known to have landed'),
+    log,
+  )
+  await t.rejects(written, { code: 'ServiceUnavailable' })
+  inDoubt.close()
+  // In line behind the first: it runs once that one has left.
+  await locks.withKey('b', 'k', async () => t.same(calls, ['acquire', 'acquire'], 'nothing was released'))
+  t.same(calls, ['acquire', 'acquire', 'release'])
+})
+
+t.test('a lease that is lost ends the write', async (t) => {
+  const lost: { renewals: () => Promise<number | undefined>; name: string }[] = [
+    { name: 'another proxy has it', renewals: async () => undefined },
+    { name: 'the store does not answer', renewals: () => new Promise<never>(() => {}) },
+    { name: 'the store fails', renewals: () => Promise.reject(new Error('away')) },
+  ]
+  for (const { name, renewals } of lost) {
+    const store = { acquire: async () => 1, renew: renewals, release: async () => {} }
+    const locks = new LeaseLocks({ store, log, ms: 60 })
+    await locks.withKey('b', 'k', async (lock) => {
+      lock.ensure()
+      const end = performance.now() + PATIENCE_MS
+      const held = () => {
+        try {
+          lock.ensure()
+          return true
+        } catch (error) {
+          t.match(error, { code: 'ServiceUnavailable', status: 503 }, name)
+          return false
+        }
+      }
+      while (held() && performance.now() < end) await sleep(2)
+      t.notOk(held(), name)
+    })
+  }
+
+  const gone = { acquire: async () => 5, renew: async () => undefined, release: async () => {} }
+  await new LeaseLocks({ store: gone, log }).withKey('b', 'k', (lock) =>
+    t.rejects(lock.raise(10), { code: 'ServiceUnavailable' }, 'no higher number for a lease that is lost'),
   )
 })

@@ -4,8 +4,9 @@ import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { whenWeEnd } from '../support/child.js'
-import { lastingPort } from '../support/ports.js'
+import pg from 'pg'
+import { whenWeEnd } from '../support/server/child.js'
+import { lastingPort } from '../support/server/ports.js'
 
 export interface StateServer {
   readonly url: string
@@ -31,7 +32,12 @@ export const redis: StateServerKind = {
     const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--appendonly', 'yes']
     const child = spawn(redisProgram ?? '', args, { stdio: 'ignore' })
     await listening(port, child, folder)
-    return { url: `redis://127.0.0.1:${port}`, stop: () => stop(child, folder) }
+    return {
+      url: `redis://127.0.0.1:${port}`,
+      // While Redis writes its first append-only file, and a replica does after each full sync, it ignores SIGTERM:
+      // "Writing initial AOF. Can't exit." (finishShutdown in its server.c). The data goes away anyway.
+      stop: () => stop(child, folder, 'SIGKILL'),
+    }
   },
 }
 
@@ -58,8 +64,10 @@ export const postgres: StateServerKind = {
     const options = ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-k', '']
     const child = spawn(join(postgresFolder ?? '', 'postgres'), options, run)
     await listening(port, child, folder)
+    const url = `postgres://dealgate@127.0.0.1:${port}/postgres`
+    await answering(url)
     return {
-      url: `postgres://dealgate@127.0.0.1:${port}/postgres`,
+      url,
       // SIGINT: the fast shutdown, which does not wait for clients.
       stop: () => stop(child, folder, 'SIGINT'),
     }
@@ -114,7 +122,26 @@ async function listening(port: number, child: ChildProcess, folder: string): Pro
   }
 }
 
-async function stop(child: ChildProcess, folder: string, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+/** It takes connections a moment before it answers queries. */
+async function answering(url: string): Promise<void> {
+  for (;;) {
+    const client = new pg.Client(url)
+    client.on('error', () => {})
+    try {
+      await client.connect()
+      await client.query('SELECT 1')
+      return
+    } catch (error) {
+      // cannot_connect_now: https://www.postgresql.org/docs/current/errcodes-appendix.html
+      if ((error as { code?: string }).code !== '57P03') throw error
+      await sleep(50)
+    } finally {
+      await client.end().catch(() => {})
+    }
+  }
+}
+
+async function stop(child: ChildProcess, folder: string, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) {
     const ended = new Promise((resolve) => child.once('exit', resolve))
     child.kill(signal)

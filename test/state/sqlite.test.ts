@@ -3,10 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { Keyv, type KeyvStoreAdapter } from 'keyv'
 import t, { type Test } from 'tap'
-import { createLogger } from '../../src/log.js'
-import { openDatabase, SqliteRows } from '../../src/state/sqlite-rows.js'
-import { SqliteStore } from '../../src/state/sqlite-store.js'
-import { Table } from '../../src/state/table.js'
+import { createLogger } from '../../src/common/log.js'
+import { openDatabase, SqliteRows } from '../../src/state/backends/sqlite-rows.js'
+import { SqliteStore } from '../../src/state/backends/sqlite-store.js'
+import { Guard } from '../../src/state/integrity/guard.js'
+import { type SwapStore, Table } from '../../src/state/records/table.js'
 
 const log = createLogger({ level: 'silent' })
 
@@ -154,18 +155,21 @@ t.test('as a Keyv storage adapter', async (t) => {
 })
 
 t.test('Table', async (t) => {
-  const silent: KeyvStoreAdapter = {
+  const silent: SwapStore = {
     opts: { dialect: 'sqlite' },
     get: () => new Promise(() => {}),
     set: () => new Promise(() => {}),
     delete: () => new Promise(() => {}),
+    swap: () => new Promise(() => {}),
     clear: async () => {},
     on: () => silent,
     async *iterator() {
       await new Promise(() => {})
     },
   }
-  const table = new Table({ store: silent, namespace: 'object', log, deadline: 20 })
+  const guard = new Guard({ store: 'silent', timeoutMs: 20, probe: () => new Promise(() => {}), log })
+  t.teardown(() => guard.close())
+  const table = new Table({ store: silent, namespace: 'object', log, guard })
   await t.rejects(
     table.get('k'),
     { code: 'ServiceUnavailable', cause: /did not answer within 20 ms/ },

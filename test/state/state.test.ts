@@ -3,10 +3,10 @@ import { existsSync, readdirSync, statSync, truncateSync, unlinkSync, utimesSync
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { createLogger } from '../../src/log.js'
+import { createLogger } from '../../src/common/log.js'
 import { openState } from '../../src/state/open-state.js'
 import type { CompletedUpload, State } from '../../src/state/state.js'
-import { lastingPort } from '../support/ports.js'
+import { lastingPort } from '../support/server/ports.js'
 import { objectRecord, partRecord, putPart, readPart, uploadRecord } from './samples.js'
 import { postgres, redis } from './servers.js'
 
@@ -81,13 +81,55 @@ async function contract(t: Test, partCount: number, open: (data: string, now?: (
       t.throws(() => state.records(name), /cannot name records/)
   })
 
+  await t.test('records change as they are in the store', async (t) => {
+    const counts = state.records<{ n: number }>('counts')
+    const add = (value: { n: number } | undefined) => ({ n: (value?.n ?? 0) + 1 })
+    await Promise.all(Array.from({ length: 12 }, () => counts.change('a', add)))
+    t.same(await counts.get('a'), { n: 12 }, 'no change is lost')
+    t.same(await counts.change('a', (same) => same), { n: 12 })
+    await t.rejects(
+      counts.change('a', () => {
+        throw new RangeError('not this one')
+      }),
+      RangeError,
+    )
+    let asked = 0
+    const changed = await counts.change('a', async (value) => {
+      if (asked++ === 0) await counts.set('a', { n: 100 })
+      return add(value)
+    })
+    t.same([asked, changed, await counts.get('a')], [2, { n: 101 }, { n: 101 }], 'asked again after another write')
+    asked = 0
+    await counts.change('a', async () => {
+      if (asked++ === 0) await counts.delete('a')
+      return undefined
+    })
+    t.same([asked, await counts.get('a')], [2, undefined], 'removed, and gone already')
+    await counts.change('a', (value) => value && add(value))
+    const listed = []
+    for await (const entry of counts.entries()) listed.push(entry)
+    t.same(listed, [])
+    await counts.change('b', add)
+    for await (const entry of counts.entries()) listed.push(entry)
+    t.same(listed, [['b', { n: 1 }]])
+    await t.rejects(
+      counts.change('b', async (value) => {
+        await counts.set('b', { n: Math.random() })
+        return add(value)
+      }),
+      { code: 'ServiceUnavailable' },
+      'others go on changing it',
+    )
+  })
+
   await t.test('uploads and parts', async (t) => {
     const upload = uploadRecord({ checksum: { algorithm: 'CRC32C', type: 'COMPOSITE' }, metadata: { a: 'b' } })
     const other = uploadRecord({ bucket: 'other' })
     await uploads.create(upload)
     await uploads.create(other)
-    t.same(await uploads.get(upload.uploadId), upload)
-    t.same(await uploads.list('photos'), [upload])
+    // Of a shared state with the folder that its parts are in.
+    t.match(await uploads.get(upload.uploadId), upload)
+    t.match(await uploads.list('photos'), [upload])
     t.same(await uploads.list('nothing'), [])
     t.same(await uploads.listParts(upload.uploadId, 0, 1000), [])
 
@@ -114,7 +156,7 @@ async function contract(t: Test, partCount: number, open: (data: string, now?: (
     t.notOk(existsSync(join(data, 'staging', upload.uploadId)))
     await t.rejects(uploads.abort(upload.uploadId), { code: 'NoSuchUpload' })
     await t.rejects(uploads.openPart(upload.uploadId, 1), { code: 'NoSuchUpload' })
-    t.same(await uploads.get(other.uploadId), other)
+    t.match(await uploads.get(other.uploadId), other)
     await uploads.abort(other.uploadId)
   })
 
@@ -359,11 +401,17 @@ for (const kind of [redis, postgres]) {
       t.same(await b.objects.get('shared', 'k'), objectRecord('shared', 'k'))
       const upload = uploadRecord()
       await a.uploads.create(upload)
-      const part = await putPart(b, upload.uploadId, 1, Buffer.from('x'))
-      t.same(await b.uploads.listParts(upload.uploadId, 0, 10), [part])
-      t.same(await a.uploads.listParts(upload.uploadId, 0, 10), [], 'its bytes are at the other one')
-      await a.uploads.abort(upload.uploadId)
-      await t.rejects(putPart(b, upload.uploadId, 2, Buffer.from('x')), { code: 'NoSuchUpload' })
+      const part = await putPart(a, upload.uploadId, 1, Buffer.from('x'))
+      const last = await putPart(a, upload.uploadId, 10_000, Buffer.from('y'))
+      t.same(await b.uploads.listParts(upload.uploadId, 0, 10), [part, last], 'the other one tells of them')
+      t.same(await b.uploads.listParts(upload.uploadId, 0, 1), [part])
+      t.same(await b.uploads.listParts(upload.uploadId, 1, 10), [last])
+      await t.rejects(putPart(b, upload.uploadId, 1, Buffer.from('z')), { code: 'ServiceUnavailable' })
+      t.same(await a.uploads.listParts(upload.uploadId, 0, 10), [part, last], 'and takes none')
+      await b.uploads.sweep(Date.now() + 1000)
+      t.equal((await readPart(a, upload.uploadId, part)).toString(), 'x', 'nor any away')
+      await b.uploads.sweep(Date.now() + 25 * HOUR)
+      await t.rejects(putPart(a, upload.uploadId, 2, Buffer.from('x')), { code: 'NoSuchUpload' }, 'not for ever')
 
       await server.stop()
       await t.rejects(a.objects.get('shared', 'k'), { code: 'ServiceUnavailable' })
@@ -385,7 +433,7 @@ t.test('opening', async (t) => {
   const data = t.testdir({ 'a-file': '' })
   await t.rejects(openState({ data: join(data, 'a-file'), log }), {
     code: 'DATA_FOLDER',
-    message: /a file of that name/,
+    message: /something else has this name/,
   })
   for (const url of ['mysql://root:secret@host/db', 'memory:', 'redis', '', 'sqlite:///elsewhere', 'redis//x']) {
     const error = await openState({ data, url, log }).catch((error: unknown) => error)

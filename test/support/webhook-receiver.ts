@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { Test } from 'tap'
-import { lastingPort } from './ports.js'
+import { lastingPort } from './server/ports.js'
 
 export interface Received {
   readonly url: string

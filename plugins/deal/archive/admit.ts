@@ -1,26 +1,36 @@
+import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Context } from '../../../src/context.js'
-import { S3Error } from '../../../src/errors/s3-error.js'
-import { metadataHeaders } from '../../../src/operations/common/archive-report.js'
-import { headerText } from '../../../src/operations/common/headers.js'
-import type { AdmittedWrite, ClassWrite } from '../../../src/registry/storage-class.js'
-import type { ReplyHeaders } from '../../../src/response/reply.js'
-import type { Archive } from '../../../src/state/state.js'
+import {
+  type AdmittedWrite,
+  type Archive,
+  type ClassWrite,
+  type Context,
+  type Job,
+  type ReplyHeaders,
+  S3Error,
+  type StoredObject,
+} from 'dealgate'
 import { type ArchiveClass, classOf, configurationOf } from '../configuration.js'
-import { OBJECT_DEAL, type ObjectDealInput } from '../jobs/inputs.js'
-import { refuseUnsafe } from '../jobs/subject.js'
-import type { DealParts } from '../parts.js'
-import type { DealTerms } from '../terms.js'
-import { remember, settle } from './held-deal.js'
+import type { AgreedTerms, DealParts } from '../parts.js'
+import { refuseDearPrice } from '../quote/price-limit.js'
+import { OBJECT_DEAL, type ObjectDealInput } from '../records/inputs.js'
+import { refuseUnsafe } from '../subject.js'
+import { releaseOrDrop, remember } from './held-deal.js'
 import { dealOf } from './kept-elsewhere.js'
+import { restore } from './restore.js'
 
 const MODE = 'x-dealgate-deal-mode'
-/** How long a client that waits for its deal waits at most, ms: after 60 s of silence clients send the whole object again, and would pay for it again. */
+/**
+ * Longest time that a client waits for its deal, ms. After 60 s of silence clients send the whole object again, and
+ * would pay for it again.
+ */
 const SYNC_MS = 50_000
 
 /**
- * A write into a class of ours: the deal is put on record, held, before the body is read, and begins once the object is safe. Throws InvalidStorageClass when nothing says on
- * what terms, DealTermsInvalid, AccessDenied, InvalidArgument.
+ * Admits a write into a class of this plugin. The job of the deal is created, held, before the body is read, and starts
+ * once the object is stored.
+ * @throws S3Error InvalidStorageClass when no terms are stated anywhere, DealTermsInvalid, DealPriceTooHigh,
+ * AccessDenied, InvalidArgument, DuplicateRequest
  */
 export async function admit(
   parts: DealParts,
@@ -28,67 +38,125 @@ export async function admit(
   write: ClassWrite,
   context: Context,
 ): Promise<AdmittedWrite> {
-  const { bucket, key, operation, kept } = write
+  const { bucket, key, operation, kept, size } = write
   const waits = readMode(write.headers)
-  // The deal is made of what the object holds, in the name of whoever stores it.
+  // The deal packs what the object holds, on behalf of the caller who stores it.
   context.requireKey(bucket, key, 'read')
   await refuseUnsafe(context, key)
   const storageClass = await mustBeClass(parts, context, bucket, word)
-  const terms = await mustHaveTerms(parts, context, write, storageClass)
+  const agreed = await mustHaveTerms(parts, context, write, storageClass)
   if (operation === 'CreateMultipartUpload') return withoutDeal({ storageClass })
   const known = kept && (await dealOf(parts, kept))
   if (kept && known) {
-    const { restore, ...archive } = kept.archive ?? {}
+    const { restore, failed: _, ...archive } = kept.archive ?? {}
     const stays = storageClass === 'GLACIER_IR' ? {} : { restore }
     const changed = { ...archive, ...stays, ...known, storageClass }
-    return withoutDeal(changed, () => remember(parts, context, { ...kept, archive: changed }))
+    return withoutDeal(changed, async () => {
+      await remember(parts, context, { ...kept, archive: changed })
+      if (storageClass === 'GLACIER_IR') await keepHere(parts, context, kept)
+    })
   }
+  // The job checks the price of a body of unknown length.
+  if (size !== undefined) await refuseDearPrice(parts, context, agreed, () => ({ bytes: size, objects: 1 }))
   const accessKeyId = context.caller?.identity.accessKeyId ?? ''
-  const input: ObjectDealInput = { bucket, key, terms, cause: 'class' }
-  const job = await parts.jobs.create({
-    kind: OBJECT_DEAL,
-    resource: `/${bucket}/${key}`,
-    input,
-    accessKeyId,
-    held: true,
-  })
+  const signature = context.caller?.proof?.signature
+  const input: ObjectDealInput = { bucket, key, ...agreed, cause: 'class' }
+  let job: Job<ObjectDealInput>
+  try {
+    job = await parts.jobs.create({
+      kind: OBJECT_DEAL,
+      resource: `/${bucket}/${key}`,
+      input,
+      accessKeyId,
+      held: true,
+      // A captured write or a presigned URL pays once. The job of a write that failed is forgotten, so that the client
+      // can send it again.
+      ...(signature !== undefined && { signature: signatureHash(signature) }),
+    })
+  } catch (error) {
+    const object = await storedBefore(context, write, error)
+    if (!object?.archive) throw error
+    return { ...withoutDeal(object.archive), repeats: object }
+  }
   return {
     archive: { ...(kept?.archive?.facts && { facts: kept.archive.facts }), storageClass, jobId: job.id },
     async stored() {
-      if (!(await settle(parts, context, job))) return {}
+      if (!(await releaseOrDrop(parts, context, job))) return {}
       const told = { 'x-dealgate-job-id': job.id }
       if (!waits) return told
       const { status } = await parts.jobs.wait(job.id, SYNC_MS)
       return { ...told, 'x-dealgate-job-status': status, ...(await factHeaders(context, bucket, key, job.id)) }
     },
     async dropped() {
-      await settle(parts, context, job)
+      await releaseOrDrop(parts, context, job)
     },
   }
 }
 
-/** What HEAD tells of the object's deal by now. */
-async function factHeaders(context: Context, bucket: string, key: string, jobId: string): Promise<ReplyHeaders> {
+/**
+ * Returns the object that an earlier copy of this request stored, if it is still there: an SDK repeats a request
+ * unchanged when the answer was lost. Returns undefined when the object was replaced, when the first request has not
+ * stored it yet, and for writes whose answer is on record (CompleteMultipartUpload) or that have no signature.
+ */
+async function storedBefore(
+  context: Context,
+  { bucket, key, operation, kept }: ClassWrite,
+  error: unknown,
+): Promise<StoredObject | undefined> {
+  if (!(error instanceof S3Error) || error.code !== 'DuplicateRequest') return undefined
+  if (kept || (operation !== 'PutObject' && operation !== 'CopyObject')) return undefined
   const object = await context.store.findToWrite(bucket, key)
-  return object?.archive?.jobId === jobId ? metadataHeaders({ ...object, metadata: {} }, context) : {}
+  return object?.archive?.jobId !== undefined && object.archive.jobId === error.fields.JobId ? object : undefined
 }
 
-/** There is nothing to be paid for (yet). */
+/**
+ * Restores the object if the gateway evicted its copy while the object was copied onto itself into a class whose
+ * objects stay.
+ */
+async function keepHere(
+  parts: DealParts,
+  context: Context,
+  { bucket, key, stamp }: Pick<StoredObject, 'bucket' | 'key' | 'stamp'>,
+): Promise<void> {
+  const object = await context.store.findToWrite(bucket, key)
+  if (object?.stamp !== stamp || !object.cold) return
+  try {
+    await restore(parts, object, { days: 0, tier: 'Standard', description: '' }, context)
+  } catch (error) {
+    // The keeper of local copies was faster.
+    if (!(error instanceof S3Error) || error.code !== 'RestoreAlreadyInProgress') throw error
+  }
+}
+
+/** The headers by which HEAD reports the object's deal now. */
+async function factHeaders(context: Context, bucket: string, key: string, jobId: string): Promise<ReplyHeaders> {
+  const object = await context.store.findToWrite(bucket, key)
+  return object?.archive?.jobId === jobId ? context.archive.headers(object) : {}
+}
+
+/** Admits a write that pays for nothing, or not yet. */
 function withoutDeal(archive: Archive, stored = async () => {}): AdmittedWrite {
   const headers = archive.jobId === undefined ? {} : { 'x-dealgate-job-id': archive.jobId }
   return { archive, stored: () => stored().then(() => headers), dropped: async () => {} }
 }
 
+/** The hash that calls that make deals use, so that one signature pays once, whichever of them it is sent with. */
+function signatureHash(signature: string): string {
+  return createHash('sha256')
+    .update(JSON.stringify([signature]))
+    .digest('hex')
+}
+
 function readMode(headers: IncomingHttpHeaders): boolean {
-  const mode = headerText(headers, MODE) ?? 'async'
+  const mode = String(headers[MODE] ?? 'async')
   if (mode === 'sync' || mode === 'async') return mode === 'sync'
   throw new S3Error('InvalidArgument', {
-    message: `${MODE} is sync, to have the deal waited for, or async.`,
+    message: `${MODE} must be sync, which waits for the deal, or async.`,
     fields: { ArgumentName: MODE, ArgumentValue: mode.slice(0, 100) },
   })
 }
 
-/** The class that a word means in this bucket. */
+/** The class that a word stands for in this bucket. Throws InvalidStorageClass. */
 export async function mustBeClass(
   { options }: DealParts,
   context: Pick<Context, 'settings'>,
@@ -97,17 +165,17 @@ export async function mustBeClass(
 ): Promise<ArchiveClass> {
   const meant = classOf(word, await configurationOf(context, bucket), options.storageClassMap)
   if (meant) return meant
-  throw new S3Error('InvalidStorageClass', { message: `${word} is no storage class of this bucket.` })
+  throw new S3Error('InvalidStorageClass', { message: `${word} is not a storage class of this bucket.` })
 }
 
 async function mustHaveTerms(
   parts: DealParts,
   context: Context,
-  { bucket, metadata }: ClassWrite,
+  write: ClassWrite,
   storageClass: ArchiveClass,
-): Promise<DealTerms> {
+): Promise<AgreedTerms> {
   try {
-    return await parts.termsFor(context, bucket, { metadata, storageClass })
+    return await parts.termsFor(context, write.bucket, { object: write, storageClass })
   } catch (cause) {
     if (!(cause instanceof S3Error) || cause.code !== 'DealTermsRequired') throw cause
     throw new S3Error('InvalidStorageClass', {

@@ -1,15 +1,16 @@
-import type { StorageClass } from '../../../src/registry/storage-class.js'
+import type { StorageClass } from 'dealgate'
 import { ARCHIVE_CLASSES } from '../configuration.js'
-import { OBJECT_DEAL } from '../jobs/inputs.js'
 import type { DealParts } from '../parts.js'
+import { OBJECT_DEAL } from '../records/inputs.js'
 import { admit } from './admit.js'
 import { readThrough } from './read-through.js'
 import { restore } from './restore.js'
 import { Transitions } from './transitions.js'
 
 /**
- * The storage classes whose objects are kept by deals, and the words that mean one of them. The gateway may give up its copy of an object in GLACIER once a deal holds it; one in
- * GLACIER_IR stays where it is. There is no DEEP_ARCHIVE: deals about single objects are made online.
+ * The storage classes whose objects are kept by deals, and the words that map to one of them. The gateway may evict its
+ * copy of an object in GLACIER once a deal holds it; an object in GLACIER_IR keeps its local copy. There is no
+ * DEEP_ARCHIVE: deals for single objects are made online.
  */
 export function archiveClasses(parts: DealParts): readonly StorageClass[] {
   const words = new Set([...ARCHIVE_CLASSES, ...Object.keys(parts.options.storageClassMap)])

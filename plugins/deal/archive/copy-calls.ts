@@ -1,14 +1,9 @@
-import type { Context } from '../../../src/context.js'
-import { OutcomeUnknown } from '../../../src/errors/outcome-unknown.js'
-import { S3Error } from '../../../src/errors/s3-error.js'
-import { translate } from '../../../src/gateway/errors.js'
-import type { GatewayAnswer } from '../../../src/gateway/gateway.js'
-import { type Logger, redact } from '../../../src/log.js'
-import { envelope } from '../deal-wire.js'
+import { type Context, type GatewayAnswer, OutcomeUnknown, redact, S3Error } from 'dealgate'
+import { envelope, gatewayDeal } from '../deal-wire.js'
 
-/** The gateway's calls about its own copy of an object. */
+/** Calls of the gateway that concern its local copy of an object. */
 
-type Asking = Pick<Context, 'gateway' | 'log'>
+type Asking = Pick<Context, 'gateway'>
 
 interface Subject {
   readonly bucket: string
@@ -16,21 +11,23 @@ interface Subject {
   readonly signal: AbortSignal
 }
 
-/** How long an answer is waited for, ms: both calls read the whole object from a provider first. One that takes longer goes on all the same. */
+/**
+ * Timeouts, ms: all of these calls read the whole object from a provider first. The gateway continues after a timeout.
+ */
 const BACK_MS = 10 * 60_000
 const EVICT_MS = 60 * 60_000
-/** Of the text that a gateway answers, at most so much goes into a message. */
+/** Longest part of the gateway's text that a message quotes, characters. */
 const QUOTED = 500
 
-/** What became of asking an object back; `late`: there is no answer yet. */
+/** Outcome of a restore call; `late`: there is no answer yet. */
 export interface AskedBack {
   readonly outcome: 'here' | 'refused' | 'late'
   readonly message: string
 }
 
-/** Asks for a copy back. Throws what Gateway.call throws but for an answer that takes too long. */
+/** Asks the gateway to restore its local copy. Throws what Gateway.call throws, except for a timeout. */
 export async function askBack(
-  { gateway, log }: Asking,
+  { gateway }: Asking,
   { bucket, key, signal, dealCid }: Subject & { readonly dealCid?: string | undefined },
 ): Promise<AskedBack> {
   let answer: GatewayAnswer
@@ -41,7 +38,7 @@ export async function askBack(
       endpoint: 'retrieve',
       ...{ bucket, key, signal, timeoutMs: BACK_MS },
       ...(dealCid !== undefined && { headers: { 'deal-cid': dealCid } }),
-      // Whoever may have an object restored need not be able to read it.
+      // A caller who may restore an object need not be able to read it.
       access: 'write',
     })
   } catch (error) {
@@ -49,47 +46,87 @@ export async function askBack(
     if (late && !signal.aborted) return { outcome: 'late', message: '' }
     throw error
   }
-  const said = read(answer, { bucket, key }, log)
-  return { outcome: said.success ? 'here' : 'refused', message: said.message }
+  const message = successOf(answer)
+  if (message !== undefined) return { outcome: 'here', message }
+  const { refusal } = answer
+  // Any other answer does not come from the gateway: the caller retries.
+  if (refusal === undefined) throw new S3Error('UpstreamUnavailable', { headers: { 'retry-after': '2' } })
+  if (answer.status === 200) return { outcome: 'refused', message: quoted(refusal) }
+  throw answer.toError()
 }
 
-/** What became of asking that a copy be given up; `unknown`: look at the object. */
+/** Outcome of an eviction call; `unknown`: look at the object. */
 export interface AskedToEvict {
   readonly outcome: 'gone' | 'refused' | 'unknown'
   readonly message: string
+  /** The deal that was compared with the local copy, if the gateway names it. */
+  readonly dealCid?: string | undefined
 }
 
-/** Asks the gateway to give its copy up, which it does only after a retrieval of the very object gave the same bytes. Throws what Gateway.call throws. */
+/**
+ * Asks the gateway to evict its local copy. The gateway does so only after it retrieved the very object from a deal and
+ * found the bytes identical. An answer that is not the gateway's own leaves the outcome unknown. Throws what
+ * Gateway.call throws.
+ */
 export async function askToEvict(
-  { gateway, log }: Asking,
-  { bucket, key, signal, stamp }: Subject & { readonly stamp: string },
+  { gateway }: Asking,
+  { bucket, key, signal, stamp, dealCid }: Subject & { readonly stamp: string; readonly dealCid?: string | undefined },
 ): Promise<AskedToEvict> {
   try {
     const answer = await gateway.call({
       method: 'POST',
       endpoint: 'evict',
       ...{ bucket, key, signal, timeoutMs: EVICT_MS },
-      body: { Generation: stamp },
+      body: { Generation: stamp, ...(dealCid !== undefined && { DealCid: dealCid }) },
       access: 'write',
     })
-    const said = read(answer, { bucket, key }, log)
-    return { outcome: said.success ? 'gone' : 'refused', message: said.message }
+    const message = successOf(answer)
+    if (message !== undefined) return { outcome: 'gone', message, dealCid: comparedDeal(answer) }
+    const { refusal } = answer
+    if (refusal !== undefined) return { outcome: 'refused', message: quoted(refusal) }
+    return { outcome: 'unknown', message: `${answer.status} ${quoted(answer.failure ?? answer.text)}` }
   } catch (error) {
     if (error instanceof OutcomeUnknown) return { outcome: 'unknown', message: error.message }
     throw error
   }
 }
 
-function read(
-  { status, json, text }: GatewayAnswer,
-  subject: { readonly bucket: string; readonly key: string },
-  log: Logger,
-): { readonly success: boolean; readonly message: string } {
-  const said = envelope.safeParse(json).data
-  if (said?.status && (status === 200 || status === 409)) {
-    const message = redact(said.message.slice(0, QUOTED))
-    return { success: status === 200 && said.status.toLowerCase() === 'success', message }
+/**
+ * Asks the gateway to retrieve the whole object from one deal and to compare it, which changes nothing. Resolves with
+ * the reason why the deal does not deliver the object, or undefined when it does.
+ * @throws S3Error UpstreamUnavailable when the gateway cannot tell now; what Gateway.call throws
+ */
+export async function askToVerify(
+  { gateway }: Asking,
+  { bucket, key, signal, stamp, dealCid }: Subject & { readonly stamp: string; readonly dealCid: string },
+): Promise<string | undefined> {
+  try {
+    const answer = await gateway.call({
+      method: 'POST',
+      endpoint: 'verify',
+      ...{ bucket, key, signal, timeoutMs: EVICT_MS },
+      body: { Generation: stamp, DealCid: dealCid },
+      access: 'read',
+    })
+    if (successOf(answer) !== undefined && comparedDeal(answer) === dealCid) return undefined
+    const { refusal } = answer
+    if (refusal !== undefined) return quoted(refusal)
+  } catch (error) {
+    if (!(error instanceof OutcomeUnknown)) throw error
   }
-  if (status >= 500) throw new S3Error('UpstreamUnavailable', { headers: { 'retry-after': '2' } })
-  throw translate({ kind: 'http', status, text, headerCode: undefined }, subject, log)
+  throw new S3Error('UpstreamUnavailable', { headers: { 'retry-after': '2' } })
+}
+
+function comparedDeal({ json }: GatewayAnswer): string | undefined {
+  return gatewayDeal.safeParse(envelope.safeParse(json).data?.data).data?.dealCid || undefined
+}
+
+/** The message of a successful answer of the gateway; undefined for any other answer. */
+function successOf({ status, json }: GatewayAnswer): string | undefined {
+  const said = envelope.safeParse(json).data
+  return status === 200 && said?.status.toLowerCase() === 'success' ? quoted(said.message) : undefined
+}
+
+function quoted(text: string): string {
+  return redact(text.slice(0, QUOTED))
 }

@@ -1,17 +1,16 @@
-import type { Context } from '../../../src/context.js'
-import { dueAfter } from '../../../src/lifecycle/rules.js'
-import type { StoredObject } from '../../../src/store/store.js'
+import type { Context, StoredObject } from 'dealgate'
 
 /**
- * When a copy that comes back at `now` goes again, ms since 1970: the midnight (UTC) after so many days, as S3 has it. Null for one that stays: without days, in gateway
- * accounts where this server gives nothing up by itself, and of an object in another class than GLACIER, which somebody else has given up.
+ * When a copy that is restored at `now` expires, ms since 1970: the midnight UTC after `days` days, as in S3. Null for
+ * a copy that stays: when no days are given, in gateway accounts in which this server evicts nothing, and for an object
+ * outside GLACIER, whose copy another program evicted.
  */
 export function expiryOf(
   { archive }: Pick<StoredObject, 'archive'>,
   days: number,
   now: number,
-  { caller }: Pick<Context, 'caller'>,
+  { caller, archive: archives }: Pick<Context, 'caller' | 'archive'>,
 ): number | null {
   const stays = days === 0 || archive?.storageClass !== 'GLACIER' || caller?.identity.account !== undefined
-  return stays ? null : dueAfter(now, days)
+  return stays ? null : archives.expiry(now, days)
 }

@@ -1,19 +1,18 @@
-import { ownOrigin } from '../../../src/registry/own-origin.js'
-import type { StoredObject } from '../../../src/store/store.js'
-import { endBegins } from '../follow/schedule.js'
+import type { Archive, StoredObject } from 'dealgate'
 import type { DealParts } from '../parts.js'
 import type { DealRecord } from '../records/deal-record.js'
+import { endBegins } from '../records/schedule.js'
 import { askToEvict } from './copy-calls.js'
 import { dealsHolding, isUnderWay } from './kept-elsewhere.js'
 import type { LocalCopy } from './local-copies.js'
 import { restore } from './restore.js'
 
-/** A copy that could not be given up is tried again after so long, doubled each time, ms. */
+/** Pause before an eviction that failed is retried, ms; doubled each time. */
 const FIRST_PAUSE_MS = 10 * 60_000
 const DAY_MS = 86_400_000
 const LONGEST_PAUSE_MS = DAY_MS
 
-/** Has the gateway give up its copies of objects in class GLACIER, as far as that loses nothing. */
+/** Asks the gateway to evict its copies of objects in class GLACIER, where no data can be lost. */
 export class GiveUp {
   readonly #parts: DealParts
   #told = false
@@ -22,48 +21,49 @@ export class GiveUp {
     this.#parts = parts
   }
 
-  /** True when copies are to be given up, and this gateway can. Throws what asking it throws. */
+  /** True when the option `eviction` is on and this gateway can evict. Throws what Gateway.features throws. */
   async mayEvict(): Promise<boolean> {
     const { host, options } = this.#parts
     if (options.eviction === 'off') return false
     const { dealEviction, dealStatus } = await host.own.gateway.features()
     if (dealEviction && dealStatus) return true
     if (!this.#told)
-      host.log.warn(
-        'the option eviction has no effect: this gateway cannot give up its copy of an object and compare it first',
-      )
+      host.log.warn('the option eviction has no effect: this gateway cannot compare and evict its copy of an object')
     this.#told = true
     return false
   }
 
-  /** Does what is to be done with a copy that is due, as far as it can be done now. */
+  /** Handles a copy that is due, as far as that is possible now. */
   async attempt(copy: LocalCopy, evicting: boolean, signal: AbortSignal): Promise<void> {
     const { bucket, key, stamp } = copy
     const object = await this.#parts.host.own.store.find(bucket, key)
-    if (!object || object.stamp !== stamp || object.cold) return this.#parts.copies.replace(copy)
+    if (object?.stamp !== stamp) return this.#parts.copies.replace(copy)
+    // An earlier process may have died after the eviction.
+    if (object.cold) return this.#gone(copy, object)
     const restore = object.archive?.restore
     if (restore && 'ongoing' in restore) return
     const until = restore?.until
     if (object.archive?.storageClass !== 'GLACIER' || until === null) return this.#parts.copies.replace(copy)
-    // It was restored anew since.
+    // The object was restored again since.
     if (until !== undefined && until > this.#parts.host.now())
       return this.#parts.copies.replace(copy, { ...copy, due: until })
     if (!evicting) return until === undefined ? undefined : this.#keep(copy)
     const holding = await dealsHolding(this.#parts, object)
-    if (holding.some((deal) => this.#lastsOn(deal))) return this.#evict(copy, object, signal)
+    const lasting = holding.filter((deal) => this.#lastsOn(deal))
+    if (lasting.length > 0) return this.#evict(copy, object, lasting, signal)
     const { jobId } = object.archive
     if (holding.length > 0 || (jobId !== undefined && (await isUnderWay(this.#parts, jobId)))) return
     await this.#keep(copy)
   }
 
-  /** A copy that is given up shortly before its deal ends would have to be brought back at once. */
+  /** False for a deal that ends soon: the evicted copy would have to be restored at once. */
   #lastsOn(deal: DealRecord): boolean {
     const { host, options } = this.#parts
     const end = endBegins(deal, options.rescueBeforeDays) ?? Number.POSITIVE_INFINITY
     return deal.live?.state === 'StorageDealActive' && end > host.now()
   }
 
-  /** Nothing takes the copy away any more: the object can be read for good. */
+  /** Nothing evicts the copy any more: the object stays readable. */
   async #keep(copy: LocalCopy): Promise<void> {
     const { bucket, key, stamp } = copy
     await this.#parts.host.own.store.annotate(bucket, key, stamp, (archive) =>
@@ -72,47 +72,78 @@ export class GiveUp {
     await this.#parts.copies.replace(copy)
   }
 
-  async #evict(copy: LocalCopy, object: StoredObject, signal: AbortSignal): Promise<void> {
-    const { bucket, key, stamp } = copy
-    const { host } = this.#parts
-    const { outcome, message } = await askToEvict(host.own, { bucket, key, stamp, signal })
-    const gone = outcome === 'gone' || (outcome === 'unknown' && (await this.#isGone(copy)))
-    if (!gone) {
-      const failures = (copy.failures ?? 0) + 1
-      const due = host.now() + Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS)
-      await this.#parts.copies.replace(copy, { ...copy, failures, due })
-      host.log.info({ bucket, key, why: message, failures }, 'the gateway keeps its copy of an object in class GLACIER')
-      return
+  /** @param lasting deals, of which one must deliver the object before the copy is evicted */
+  async #evict(
+    copy: LocalCopy,
+    object: StoredObject,
+    lasting: readonly DealRecord[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { bucket, key } = copy
+    const { host, copies } = this.#parts
+    const { dealVerification } = await host.own.gateway.features()
+    // A gateway without `dealVerification` compares any active deal, and names it in its answer.
+    const asked = dealVerification ? lasting.map(({ deal }) => deal.dealCid).reverse() : [undefined]
+    const why: string[] = []
+    for (const dealCid of asked) {
+      const answer = await askToEvict(host.own, { ...copy, signal, dealCid })
+      const gone = answer.outcome === 'gone' || (answer.outcome === 'unknown' && (await this.#isGone(copy)))
+      if (!gone) {
+        why.push(answer.message)
+        continue
+      }
+      const verified = answer.dealCid ?? dealCid
+      if (verified !== undefined) await this.#parts.deals.setVerified(verified, host.now())
+      host.log.info({ bucket, key, deal: verified }, 'the gateway evicted its copy of an object, which a deal holds')
+      return this.#gone(copy, object)
     }
-    host.log.info({ bucket, key }, 'the gateway has given up its copy of an object, which a deal holds')
-    await this.#parts.copies.replace(copy)
-    if (object.archive?.restore !== undefined) await this.#ended(copy, object)
+    const failures = (copy.failures ?? 0) + 1
+    const due = host.now() + Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS)
+    await copies.replace(copy, { ...copy, failures, due })
+    host.log.info({ bucket, key, why, failures }, 'the gateway refused to evict its copy of an object in class GLACIER')
   }
 
-  /** The time of a restored copy is over. */
-  async #ended({ bucket, key, stamp }: LocalCopy, { size, etag }: StoredObject): Promise<void> {
-    const { host } = this.#parts
-    let until: number | null | undefined
+  /**
+   * Called when the gateway has no copy any more. Eviction may take long: an object that was copied onto itself into
+   * another class meanwhile, or whose restore was prolonged, is restored; otherwise a restored copy has expired.
+   */
+  async #gone(copy: LocalCopy, object: StoredObject): Promise<void> {
+    const { bucket, key, stamp } = copy
+    const { host, copies } = this.#parts
+    const now = host.now()
+    let days: number | undefined
+    let ended = false
     await host.own.store.annotate(bucket, key, stamp, (archive) => {
       const { restore, ...others } = archive ?? {}
-      until = restore && 'until' in restore ? restore.until : undefined
-      return until !== undefined && until !== null && until <= host.now() ? others : archive
+      // A restore has started already.
+      if (restore && 'ongoing' in restore) return archive
+      days = daysLeft(archive, now)
+      ended = days === undefined && restore !== undefined
+      return ended ? others : archive
     })
-    // Somebody has asked for more time while the copy was being given up.
-    if (until === null || (until ?? 0) > host.now()) await this.#bringBack(bucket, key, until)
-    const cause = { name: 'ObjectRestore:Delete', origin: ownOrigin(), time: host.now() } as const
-    await host.own.hooks.objectMoved({ ...cause, bucket, key, size, etag, storageClass: 'GLACIER' })
+    if (days !== undefined) await this.#bringBack(copy, days)
+    await copies.replace(copy)
+    if (ended) await host.own.archive.moved('ObjectRestore:Delete', object, { time: now })
   }
 
-  async #bringBack(bucket: string, key: string, until: number | null | undefined): Promise<void> {
-    const { own, now } = this.#parts.host
+  /** @param days 0: permanently */
+  async #bringBack({ bucket, key, stamp }: LocalCopy, days: number): Promise<void> {
+    const { own, log } = this.#parts.host
     const object = await own.store.find(bucket, key)
-    const days = until ? Math.max(1, Math.ceil((until - now()) / DAY_MS)) : 0
-    if (object?.cold) await restore(this.#parts, object, { days, tier: 'Standard', description: '' }, own)
+    if (object?.stamp !== stamp || !object.cold) return
+    await restore(this.#parts, object, { days, tier: 'Standard', description: '' }, own)
+    log.info({ bucket, key, days }, 'an object is being restored: its copy was evicted but is still needed')
   }
 
   async #isGone({ bucket, key, stamp }: LocalCopy): Promise<boolean> {
     const object = await this.#parts.host.own.store.find(bucket, key)
     return object?.stamp === stamp && object.cold
   }
+}
+
+/** For how many more days a local copy of the object must exist, 0 for ever; undefined when it may be evicted. */
+function daysLeft(archive: Archive | undefined, now: number): number | undefined {
+  const until = archive?.restore && 'until' in archive.restore ? archive.restore.until : undefined
+  if (archive?.storageClass !== 'GLACIER' || until === null) return 0
+  return until !== undefined && until > now ? Math.max(1, Math.ceil((until - now) / DAY_MS)) : undefined
 }

@@ -1,17 +1,15 @@
-import type { Context } from '../../../src/context.js'
-import { S3Error } from '../../../src/errors/s3-error.js'
-import type { Job, RunningJob } from '../../../src/jobs/job.js'
-import type { StoredObject } from '../../../src/store/store.js'
-import type { ObjectDealInput } from '../jobs/inputs.js'
+import { type Context, type Job, type RunningJob, S3Error, type StoredObject } from 'dealgate'
 import type { DealParts } from '../parts.js'
+import type { ObjectDealInput } from '../records/inputs.js'
 
 type HeldJob = Pick<Job<ObjectDealInput>, 'id' | 'input'>
 
 /**
- * Lets the job begin if the object names it, which is so once the object is stored, and forgets it otherwise: also where the object was replaced at once, or where nobody
- * can say whether it was stored. Resolves true when it begins. What keeps it from that for now is thrown; it is then done later.
+ * Starts the held job if the object names it, which is so once the object is stored, and drops it otherwise, also when
+ * the object was replaced at once. Resolves true when the job starts. If that cannot be decided now, it throws, and the
+ * job's kind decides later.
  */
-export async function settle(parts: DealParts, context: Context, job: HeldJob): Promise<boolean> {
+export async function releaseOrDrop(parts: DealParts, context: Context, job: HeldJob): Promise<boolean> {
   try {
     const object = await mayBegin(parts, context, job)
     if (object) await parts.jobs.release<ObjectDealInput>(job.id, { ...job.input, ...object })
@@ -23,7 +21,7 @@ export async function settle(parts: DealParts, context: Context, job: HeldJob): 
   }
 }
 
-/** See JobKind.held. */
+/** Implements JobKind.held. */
 export async function decide(
   parts: DealParts,
   { job, context }: RunningJob<ObjectDealInput>,
@@ -31,7 +29,10 @@ export async function decide(
   return (await mayBegin(parts, context, job)) ? 'release' : 'drop'
 }
 
-/** The object that the job is about, ready for it to begin; undefined where it is to be forgotten, with what it was to cost. */
+/**
+ * The object that the job concerns, once the job may start; undefined when the job is to be dropped, with its reserved
+ * cost.
+ */
 async function mayBegin(
   parts: DealParts,
   context: Context,
@@ -43,11 +44,11 @@ async function mayBegin(
   return object && { stamp: object.stamp, etag: object.etag }
 }
 
-/** Throws PreconditionFailed for another object than the one that the job was put on record for. */
+/** Throws PreconditionFailed unless the object names this job. */
 export function mustName({ job, input }: RunningJob<ObjectDealInput>, { archive }: StoredObject): void {
   if (input.cause !== 'class' || archive?.jobId === job.id) return
   throw new S3Error('PreconditionFailed', {
-    message: 'The object was replaced before its deal was made. The new one has a deal of its own, or none.',
+    message: 'The object was replaced before its deal was made. The new object has a deal of its own, or none.',
   })
 }
 
@@ -56,7 +57,7 @@ async function named(context: Context, { id, input }: HeldJob): Promise<StoredOb
   return object?.archive?.jobId === id ? object : undefined
 }
 
-/** Its copy may go once a deal holds it; the server gives up copies in its own account only. */
+/** Schedules the copy of an object in GLACIER for eviction. The server evicts copies in its own account only. */
 export async function remember(
   { host, copies }: DealParts,
   context: Pick<Context, 'caller'>,

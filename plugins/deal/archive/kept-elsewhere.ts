@@ -1,8 +1,8 @@
-import type { StoredObject } from '../../../src/store/store.js'
+import type { StoredObject } from 'dealgate'
 import type { DealParts } from '../parts.js'
 import { type DealRecord, holds } from '../records/deal-record.js'
 
-/** Deals that hold this very object, as far as is known; oldest first. */
+/** Deals that hold exactly this object, as far as is known; oldest first. */
 export async function dealsHolding(
   { deals }: DealParts,
   { bucket, key, stamp }: Pick<StoredObject, 'bucket' | 'key' | 'stamp'>,
@@ -10,7 +10,10 @@ export async function dealsHolding(
   return (await deals.of(bucket, key)).filter((deal) => deal.stamp === stamp && holds(deal))
 }
 
-/** The job of a deal that holds the object already, or is about to: another one would be paid for twice. Undefined when there is none. */
+/**
+ * The job of a deal that holds the object, or is about to: a second deal would be paid for twice. Undefined when there
+ * is none.
+ */
 export async function dealOf(parts: DealParts, object: StoredObject): Promise<{ readonly jobId: string } | undefined> {
   const holding = (await dealsHolding(parts, object)).at(-1)
   if (holding) return { jobId: holding.jobId }
@@ -18,7 +21,7 @@ export async function dealOf(parts: DealParts, object: StoredObject): Promise<{ 
   return jobId !== undefined && (await isUnderWay(parts, jobId)) ? { jobId } : undefined
 }
 
-/** True for the job of a deal that may yet be made. */
+/** True for a job that may still make its deal. */
 export async function isUnderWay({ jobs }: DealParts, jobId: string): Promise<boolean> {
   const job = await jobs.get(jobId)
   return job !== undefined && !['Complete', 'Failed', 'Cancelled'].includes(job.status)

@@ -1,37 +1,37 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import type { Records, State } from '../../../src/state/state.js'
+import type { Locks, PluginState, Records } from 'dealgate'
 
-/** What is to become of the gateway's copy of an object: at most one of these for each key. Plain JSON. */
+/** What is planned for the gateway's copy of an object; at most one plan per key. Plain JSON. */
 export interface LocalCopy {
   readonly bucket: string
   readonly key: string
-  /** Of the object that is meant. */
+  /** Stamp of the object. */
   readonly stamp: string
-  /** The job that brings it back. */
+  /** Id of the job that restores the copy. */
   readonly restoring?: string
-  /** When it may go, ms since 1970. */
+  /** When the copy may be evicted, ms since 1970. */
   readonly due?: number
-  /** How often in a row it could not go. */
+  /** Failed evictions in a row. */
   readonly failures?: number
 }
 
-/** The copies on the gateway that are on their way back or are to go. All methods throw ServiceUnavailable. */
+/** The copies on the gateway that are being restored or may be evicted. All methods throw ServiceUnavailable. */
 export class LocalCopies {
   readonly #records: Records<LocalCopy>
-  readonly #locks: State['locks']
+  readonly #locks: Locks
 
-  constructor(state: Pick<State, 'records' | 'locks'>) {
+  constructor(state: Pick<PluginState, 'records' | 'locks'>) {
     this.#records = state.records('deal-local-copies')
     this.#locks = state.locks
   }
 
-  /** Durable when it resolves; replaces what was to become of that key before. */
+  /** Durable when it resolves. Replaces the earlier plan for that key. */
   set(copy: LocalCopy): Promise<void> {
     return this.#alone(copy, (name) => this.#records.set(name, copy))
   }
 
-  /** Puts `next`, or nothing, in the place of what was read as `copy`; changes nothing where something else is there by now. */
+  /** Replaces the plan that was read as `copy` by `next`, or removes it. Does nothing if the plan has changed since. */
   replace(copy: LocalCopy, next?: LocalCopy): Promise<void> {
     return this.#alone(copy, async (name) => {
       if (!isDeepStrictEqual(await this.#records.get(name), copy)) return
@@ -45,8 +45,8 @@ export class LocalCopies {
   }
 
   /**
-   * Resolves at once for a key of which there is nothing: most objects are in no archive.
-   * @param copy with a stamp: nothing of another object of that key is forgotten
+   * Removes the plan for a key. Costs one read for a key without a plan, because most objects are in no archive class.
+   * @param copy with a stamp, only the plan for that very object is removed
    */
   async forget(copy: Pick<LocalCopy, 'bucket' | 'key'> & Partial<Pick<LocalCopy, 'stamp'>>): Promise<void> {
     if (!(await this.get(copy.bucket, copy.key))) return
@@ -56,7 +56,7 @@ export class LocalCopies {
     })
   }
 
-  /** In no order. */
+  /** All plans, in no order. */
   async *all(): AsyncGenerator<LocalCopy, void> {
     for await (const [, copy] of this.#records.entries()) yield copy
   }
@@ -67,7 +67,10 @@ export class LocalCopies {
   }
 }
 
-/** Keys of S3 are longer than some stores take. A bucket name holds no NUL, so no two pairs give one text. */
+/**
+ * Hashed, because keys of S3 are longer than some stores accept. A bucket name holds no NUL, so that no two pairs give
+ * the same text.
+ */
 function recordKey({ bucket, key }: Pick<LocalCopy, 'bucket' | 'key'>): string {
   return createHash('sha256').update(`${bucket}\0${key}`).digest('base64url')
 }

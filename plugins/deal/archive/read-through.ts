@@ -1,27 +1,24 @@
-import { S3Error } from '../../../src/errors/s3-error.js'
-import { presenceOf } from '../../../src/operations/common/presence.js'
-import { restoreStored } from '../../../src/operations/common/restore-stored.js'
-import { ownOrigin } from '../../../src/registry/own-origin.js'
-import type { ReplyHeaders } from '../../../src/response/reply.js'
-import type { StoredObject } from '../../../src/store/store.js'
+import { type ReplyHeaders, S3Error, type StoredObject } from 'dealgate'
 import { configurationOf } from '../configuration.js'
 import type { DealParts } from '../parts.js'
 
-/** For how long what was read through stays, days. */
+/** Days for which a restored copy stays. */
 const DAYS = 1
-/** Until it is worth asking again, seconds. */
+/** Value of Retry-After, seconds. */
 const RETRY_AFTER = '30'
 
-/** Where the bucket says so, what somebody wants to read is brought back. It is the bucket that asks: whoever reads need not be able to write. */
+/**
+ * Restores an object that a caller wants to read, if the bucket's configuration has ReadThrough. The restore runs as
+ * the server, because a reader need not have the right to write.
+ */
 export async function readThrough({ host }: DealParts, object: StoredObject): Promise<ReplyHeaders> {
   const { bucket, key } = object
   if (!(await configurationOf(host, bucket))?.ReadThrough) return {}
   const order = { days: DAYS, tier: 'Standard', description: '' } as const
   try {
-    if (presenceOf(object, host.own.storageClasses).state === 'cold')
-      await restoreStored(host.own, bucket, key, order, { id: ownOrigin().requestId, remoteAddress: '' })
+    if (host.own.archive.presence(object).state === 'cold') await host.own.archive.restore(bucket, key, order)
   } catch (error) {
-    // Somebody else was faster.
+    // Another request has started the restore.
     if (!(error instanceof S3Error) || error.code !== 'RestoreAlreadyInProgress') throw error
   }
   return { 'retry-after': RETRY_AFTER }

@@ -1,30 +1,25 @@
-import type { Context } from '../../../src/context.js'
-import { S3Error } from '../../../src/errors/s3-error.js'
-import type { JobKind, RunningJob } from '../../../src/jobs/job.js'
-import { presenceOf } from '../../../src/operations/common/presence.js'
-import type { RestoreOrder } from '../../../src/registry/storage-class.js'
-import type { StoredObject } from '../../../src/store/store.js'
-import { bringingBack, patiently } from '../jobs/patience.js'
+import { type Context, type JobKind, type RestoreOrder, type RunningJob, S3Error, type StoredObject } from 'dealgate'
 import type { DealParts } from '../parts.js'
+import { bringingBack, patiently } from '../records/patience.js'
 import { bringBack } from './bring-back.js'
 import { expiryOf } from './expiry.js'
 
-/** Name of the job that brings an object back. */
+/** Name of the job that restores an object. */
 export const RESTORE = 'deal:RestoreObject'
 
 export interface RestoreInput extends Pick<RestoreOrder, 'days' | 'tier'> {
   readonly bucket: string
   readonly key: string
-  /** Of the object that is meant. */
+  /** Stamp of the object. */
   readonly stamp: string
-  /** The deal to bring it back from. */
+  /** CID of the deal to retrieve the bytes from. */
   readonly dealCid?: string
 }
 
 export interface RestoreResult {
   readonly Bucket: string
   readonly Key: string
-  /** RFC 3339; absent for an object that stays. */
+  /** RFC 3339; absent when the copy stays. */
   readonly RestoreExpiryDate?: string
 }
 
@@ -35,14 +30,14 @@ export function restores(parts: DealParts): JobKind<RestoreInput, RestoreResult>
       try {
         return await run(parts, job)
       } catch (error) {
-        // Cancelled, or the server stops: what is left of a cancelled one is cleared away by the keeper.
+        // The job was cancelled or the server stops. The keeper cleans up after a cancelled job.
         if (job.signal.aborted) throw error
         const thrown = patiently(job, error, parts.host.now(), bringingBack)
         if (thrown === error) await giveUp(parts, job.context, job.input)
         throw thrown
       }
     },
-    /** Held until the object says that it is on its way. */
+    /** The job is held until the object is marked as restoring. */
     async held({ job, context, input: { bucket, key, stamp } }) {
       const object = await context.store.findToWrite(bucket, key)
       const restore = object?.stamp === stamp ? object.archive?.restore : undefined
@@ -77,7 +72,7 @@ async function run(parts: DealParts, job: RunningJob<RestoreInput>): Promise<Res
   }
 }
 
-/** The gateway says that the bytes are here: the first and the last are asked for. */
+/** Reads the first and the last byte, to check the gateway's claim that it has a local copy. */
 async function mustRead(
   { host }: DealParts,
   context: Context,
@@ -86,7 +81,7 @@ async function mustRead(
   for (const position of new Set(size === 0 ? [] : [0, size - 1])) {
     const range = { first: position, last: position }
     const { object, download } = await context.store.open(bucket, key, range).catch((error) => {
-      // Whoever may have an object restored need not be able to read it.
+      // A caller who may restore an object need not be able to read it.
       if (!(error instanceof S3Error) || error.code !== 'AccessDenied') throw error
       return host.own.store.open(bucket, key, range)
     })
@@ -99,10 +94,10 @@ async function mustRead(
 }
 
 function replaced(): S3Error {
-  return new S3Error('PreconditionFailed', { message: 'The object was replaced while it was brought back.' })
+  return new S3Error('PreconditionFailed', { message: 'The object was replaced while it was being restored.' })
 }
 
-/** It is as it was before it was asked back. */
+/** Undoes the start of a restore. */
 export async function giveUp(
   { copies }: DealParts,
   { store }: Pick<Context, 'store'>,
@@ -121,12 +116,9 @@ async function tellCompleted(
   object: StoredObject,
   until: number | null,
 ): Promise<void> {
-  const { bucket, key, size, etag } = object
-  const { storageClass } = presenceOf({ ...object, cold: true }, context.storageClasses)
-  await context.hooks.objectMoved({
-    name: 'ObjectRestore:Completed',
+  await context.archive.moved('ObjectRestore:Completed', object, {
     origin: { requestId: job.id, accessKeyId: job.accessKeyId, remoteAddress: '' },
-    ...{ bucket, key, size, etag, storageClass, time: host.now() },
+    time: host.now(),
     ...(until !== null && { until }),
   })
 }

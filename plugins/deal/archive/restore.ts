@@ -1,17 +1,20 @@
-import type { Context } from '../../../src/context.js'
-import { S3Error } from '../../../src/errors/s3-error.js'
-import type { RestoreOrder, RestoreOutcome } from '../../../src/registry/storage-class.js'
-import type { Archive } from '../../../src/state/state.js'
-import type { StoredObject } from '../../../src/store/store.js'
-import { isPassing } from '../jobs/patience.js'
+import {
+  type Archive,
+  type Context,
+  type RestoreOrder,
+  type RestoreOutcome,
+  S3Error,
+  type StoredObject,
+} from 'dealgate'
 import type { DealParts } from '../parts.js'
+import { isPassing } from '../records/patience.js'
 import { expiryOf } from './expiry.js'
 import { dealsHolding } from './kept-elsewhere.js'
 import { RESTORE, type RestoreInput } from './restore-job.js'
 
 /**
- * RestoreObject. Throws GlacierExpeditedRetrievalNotAvailable where no deal that holds the object promises fast retrieval, NoSuchDeal for a deal that does not hold it,
- * RestoreAlreadyInProgress, NoSuchKey.
+ * Implements RestoreObject. Throws GlacierExpeditedRetrievalNotAvailable when no deal that holds the object promises
+ * fast retrieval, NoSuchDeal for a deal that does not hold it, RestoreAlreadyInProgress, NoSuchKey.
  */
 export async function restore(
   parts: DealParts,
@@ -22,7 +25,7 @@ export async function restore(
   return object.cold ? begin(parts, object, order, context) : renew(parts, object, order, context)
 }
 
-/** The copy is here: it stays until another date, counted from now. */
+/** Prolongs the restore of an object with a local copy: the copy stays until a new date, counted from now. */
 async function renew(
   { host, copies }: DealParts,
   object: StoredObject,
@@ -33,12 +36,12 @@ async function renew(
   const until = expiryOf(object, order.days, host.now(), context)
   if (!(await context.store.annotate(bucket, key, stamp, (archive) => ({ ...archive, restore: { until } }))))
     throw new S3Error('NoSuchKey', { fields: { Key: key } })
-  // The date on the object decides; this only says when to look at it.
+  // The date in the object's record decides; the plan only says when to look at it.
   if (until !== null) await copies.set({ bucket, key, stamp, due: until })
   return { status: 200 }
 }
 
-/** The job is on record, held, before the object says that it is on its way, and begins only then. */
+/** Starts a restore. The job is created, held, before the object is marked as restoring, and starts only then. */
 async function begin(
   parts: DealParts,
   object: StoredObject,
@@ -55,7 +58,7 @@ async function begin(
     if (!(await context.store.annotate(bucket, key, stamp, onItsWay)))
       throw new S3Error('NoSuchKey', { fields: { Key: key } })
   } catch (error) {
-    // Where nobody knows whether it was written, the object says so later.
+    // The outcome of the write is unknown: the object's record will tell.
     if (isPassing(error)) await parts.jobs.leave(job.id)
     else await parts.jobs.drop(job.id).catch(() => parts.jobs.leave(job.id))
     throw error
@@ -64,14 +67,14 @@ async function begin(
     await parts.copies.set({ bucket, key, stamp, restoring: job.id })
     await parts.jobs.release(job.id)
   } catch (err) {
-    // The object says that it is on its way, and the job is on record: it begins as soon as that can be written.
-    context.log.warn({ err, bucket, key, job: job.id }, 'the job that brings an object back begins later')
+    // The object is marked as restoring and the job is on record: it starts as soon as that can be written.
+    context.log.warn({ err, bucket, key, job: job.id }, 'the job that restores an object starts later')
     await parts.jobs.leave(job.id)
   }
   return { status: 202, headers: { 'x-dealgate-job-id': job.id } }
 }
 
-/** Two may ask at once. Throws RestoreAlreadyInProgress. */
+/** Marks an object as restoring. Of two concurrent requests one throws RestoreAlreadyInProgress. */
 function onItsWay(archive: Archive | undefined): Archive {
   if (archive?.restore && 'ongoing' in archive.restore) throw new S3Error('RestoreAlreadyInProgress')
   return { ...archive, restore: { ongoing: true } }

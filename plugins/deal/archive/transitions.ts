@@ -1,18 +1,19 @@
-import { S3Error } from '../../../src/errors/s3-error.js'
-import type { TransitionedObject } from '../../../src/registry/storage-class.js'
-import type { Archive } from '../../../src/state/state.js'
-import type { StoredObject } from '../../../src/store/store.js'
+import { type Archive, S3Error, type StoredObject, type TransitionedObject } from 'dealgate'
 import type { ArchiveClass } from '../configuration.js'
-import { OBJECT_DEAL, type ObjectDealInput } from '../jobs/inputs.js'
 import type { DealParts } from '../parts.js'
-import { costOf } from '../terms.js'
+import { refuseDearPrice } from '../quote/price-limit.js'
+import { OBJECT_DEAL, type ObjectDealInput } from '../records/inputs.js'
+import { costOf } from '../terms/terms.js'
 import { mustBeClass } from './admit.js'
-import { remember, settle } from './held-deal.js'
+import { releaseOrDrop, remember } from './held-deal.js'
 import { dealOf } from './kept-elsewhere.js'
 
 const DAY_MS = 86_400_000
 
-/** Moves objects into classes of ours by lifecycle rules, so many a day (UTC): those that are left over wait for the pass of another day. */
+/**
+ * Moves objects into classes of this plugin by lifecycle rules, at most `maxTransitionsPerDay` per day (UTC). The
+ * others wait for another day.
+ */
 export class Transitions {
   readonly #parts: DealParts
   /** Days since 1970. */
@@ -24,8 +25,9 @@ export class Transitions {
   }
 
   /**
-   * Has a deal made of the object, unless one holds it already. Resolves false for an object that is in one of our classes, or is gone, and where today's deals are as many or
-   * as dear as they may be. Throws DealTermsRequired, DealTermsInvalid.
+   * Starts a deal for the object, unless one holds it already. Resolves false for an object that is in a class of this
+   * plugin or gone, and when the number or the cost of today's deals has reached its limit. Throws DealTermsRequired,
+   * DealTermsInvalid, DealPriceTooHigh.
    */
   async move(word: string, { bucket, key, size, etag }: TransitionedObject): Promise<boolean> {
     const { own } = this.#parts.host
@@ -48,24 +50,28 @@ export class Transitions {
     return true
   }
 
-  /** The deal is on record, held, before the object names it, and begins only then: whatever happens in between, there is one or none. */
+  /**
+   * The job is created, held, before the object names it, and starts only then: whatever fails in between, there is one
+   * deal or none.
+   */
   async #withNewDeal(object: StoredObject, storageClass: ArchiveClass): Promise<boolean> {
     const { jobs, host, spending } = this.#parts
-    const { bucket, key, stamp, etag, metadata } = object
-    const terms = await this.#parts.termsFor(host.own, bucket, { metadata, storageClass })
-    const input: ObjectDealInput = { bucket, key, stamp, etag, terms, cause: 'lifecycle' }
+    const { bucket, key, stamp, etag, size } = object
+    const agreed = await this.#parts.termsFor(host.own, bucket, { object, storageClass })
+    await refuseDearPrice(this.#parts, host.own, agreed, () => ({ bytes: size, objects: 1 }))
+    const input: ObjectDealInput = { bucket, key, stamp, etag, ...agreed, cause: 'lifecycle' }
     const resource = `/${bucket}/${key}`
     const job = await jobs.create({ kind: OBJECT_DEAL, resource, input, accessKeyId: '', held: true })
     try {
       const caps = await this.#parts.capsFor(host.own, bucket)
-      await spending.reserve({ jobId: job.id, bucket, amount: costOf(terms) }, caps)
+      await spending.reserve({ jobId: job.id, bucket, amount: costOf(agreed.terms) }, caps)
       return await this.#enter(object, { jobId: job.id, storageClass })
     } catch (error) {
       if (!(error instanceof S3Error) || error.code !== 'SpendCapReached') throw error
-      host.log.info({ bucket, key }, 'a lifecycle transition waits for another day: what deals may cost today is spent')
+      host.log.info({ bucket, key }, 'a lifecycle transition waits for another day: the daily spending cap is reached')
       return false
     } finally {
-      await settle(this.#parts, host.own, job)
+      await releaseOrDrop(this.#parts, host.own, job)
     }
   }
 

@@ -1,17 +1,18 @@
 import { createHash } from 'node:crypto'
-import { S3Error } from '../../../src/errors/s3-error.js'
+import { S3Error, type StoredObject } from 'dealgate'
 import { configurationOf } from '../configuration.js'
-import { OBJECT_DEAL, type ObjectDealInput } from '../jobs/inputs.js'
-import type { DealParts } from '../parts.js'
-import { type DealRecord, holds } from '../records/deal-record.js'
-import { readTerms } from '../terms.js'
+import type { AgreedTerms, DealParts } from '../parts.js'
+import { type DealRecord, holds, isDoubted } from '../records/deal-record.js'
+import { OBJECT_DEAL, type ObjectDealInput } from '../records/inputs.js'
+import { payingAccount } from '../subject.js'
+import { readTerms } from '../terms/terms.js'
 
 const DAY_MS = 86_400_000
 
 /**
- * Has a deal made on the same terms when the last one that holds an object ends within the days that its bucket says, but not before half of its time is over: a deal shorter
- * than those days would be followed by another at once, and that one too. One deal follows a deal, however often it is looked at; one that was refused, or that came to nothing
- * after it was made, is tried again on another day.
+ * Renews the last deal that holds an object when it ends within `RenewBeforeDays` of the bucket, but not before half of
+ * its life is over: otherwise a deal shorter than those days would be renewed at once, again and again. A deal is
+ * renewed once, however often it is examined. A renewal that was refused or lost is retried on another day.
  */
 export async function renew(parts: DealParts, record: DealRecord): Promise<void> {
   const { host, deals, jobs } = parts
@@ -22,21 +23,38 @@ export async function renew(parts: DealParts, record: DealRecord): Promise<void>
   const ahead = Math.min(days * DAY_MS, (live.expires - made) / 2)
   if (live.expires - host.now() > ahead) return
   const about = (await deals.of(bucket, key)).filter((other) => other.stamp === stamp)
-  if (about.findLast(holds)?.deal.dealCid !== deal.dealCid) return
+  // A deal that did not deliver the object is no renewal.
+  const counts = (other: DealRecord) => other.deal.dealCid === deal.dealCid || (holds(other) && !isDoubted(other))
+  if (about.findLast(counts)?.deal.dealCid !== deal.dealCid) return
   if (renewedBy !== undefined && !isLost(about, renewedBy, host.now())) {
     await tryAgain(parts, renewedBy)
     return
   }
   const object = await host.own.store.find(bucket, key)
   if (object?.stamp !== stamp) return
-  const input: ObjectDealInput = { bucket, key, stamp, terms: termsOf(record), cause: 'lifecycle' }
+  // The server pays from its own account, and only for its own buckets.
+  await host.own.requireOwner(bucket)
+  const agreed = await termsToRenewOn(parts, record, object)
+  const input: ObjectDealInput = { bucket, key, stamp, ...agreed, cause: 'lifecycle' }
   const token = createHash('sha256')
     .update(renewedBy === undefined ? deal.dealCid : `${deal.dealCid}/${renewedBy}`)
     .digest('hex')
   const resource = `/${bucket}/${key}`
   const job = await jobs.create({ kind: OBJECT_DEAL, resource, input, accessKeyId: '', token, requestHash: token })
   await deals.setRenewedBy(deal.dealCid, job.id)
-  host.log.info({ bucket, key, deal: deal.dealCid, job: job.id }, 'a deal that ends soon is renewed')
+  host.log.info({ bucket, key, deal: deal.dealCid, job: job.id }, 'renewing a deal that ends soon')
+}
+
+/**
+ * The terms of the deal. A deal that another account paid for, such as one for an object that it stored here, is
+ * renewed on the terms of the bucket: the server does not pay that account's price.
+ */
+async function termsToRenewOn(parts: DealParts, record: DealRecord, object: StoredObject): Promise<AgreedTerms> {
+  const { own } = parts.host
+  if (record.account === payingAccount(own.caller))
+    return { terms: termsOf(record), ...(record.priceConfirmed && { priceConfirmed: true }) }
+  const storageClass = object.archive?.storageClass
+  return parts.termsFor(own, record.bucket, { object, ...(storageClass !== undefined && { storageClass }) })
 }
 
 /** True when the deal of that job was made, and has held nothing for a day. */
@@ -49,7 +67,7 @@ async function tryAgain({ jobs, host }: DealParts, id: string): Promise<void> {
   const job = await jobs.get(id)
   if (job?.status !== 'Failed' || host.now() - job.updated < DAY_MS) return
   await jobs.retry(id).catch((error) => {
-    // Somebody else was faster.
+    // Another process or an operator has retried the job.
     if (!(error instanceof S3Error) || error.code !== 'InvalidRequest') throw error
   })
 }

@@ -1,9 +1,35 @@
-import { parseAmount } from '../amounts.js'
-import type { HistoryEntry } from '../deal-client.js'
+import type { History, HistoryEntry } from '../deal-client.js'
 import type { GatewayDeal } from '../deal-wire.js'
-import type { DealTerms } from '../terms.js'
+import { instantOf } from '../documents/deal-document.js'
+import type { DealParts } from '../parts.js'
+import type { Attempt } from '../records/attempts.js'
+import { parseAmount } from '../terms/amounts.js'
+import type { DealTerms } from '../terms/terms.js'
 
-/** Deals of a history that were made on just these terms, oldest first. */
+/** Largest clock difference between gateway and server, ms: the one that signatures allow. */
+const SKEW_MS = 15 * 60_000
+
+/** The deal of a history that an attempt may have made: on its terms, made since, and recorded for no other job. */
+export async function unclaimed(
+  { deals }: Pick<DealParts, 'deals'>,
+  { entries }: Pick<History, 'entries'>,
+  attempt: Attempt,
+  terms: DealTerms,
+): Promise<GatewayDeal | undefined> {
+  for (const deal of candidates(entries ?? [], terms)) {
+    if (attempt.before.includes(deal.dealCid) || !isSince(deal, attempt.sent)) continue
+    const owner = await deals.get(deal.dealCid)
+    if (!owner || owner.jobId === attempt.jobId) return deal
+  }
+  return undefined
+}
+
+function isSince({ timeStamp }: GatewayDeal, sent: number): boolean {
+  const made = instantOf(timeStamp)
+  return made === undefined || Number(made / 1000n) >= sent - SKEW_MS
+}
+
+/** Deals of a history on exactly these terms, oldest first. */
 export function candidates(history: readonly HistoryEntry[], terms: DealTerms): GatewayDeal[] {
   return history.flatMap(({ status, data }) =>
     data?.dealCid && status.toLowerCase() === 'success' && isOn(data, terms) ? [data] : [],

@@ -1,12 +1,14 @@
-import type { JobKind } from '../../../src/jobs/job.js'
+import type { JobKind } from 'dealgate'
 import { failureOf } from '../archive/deal-failed.js'
 import { decide, mustName } from '../archive/held-deal.js'
 import type { DealParts } from '../parts.js'
-import { BUCKET_DEAL, type BucketDealInput, OBJECT_DEAL, type ObjectDealInput } from './inputs.js'
+import { measure } from '../quote/measure.js'
+import { refuseDearPrice } from '../quote/price-limit.js'
+import { BUCKET_DEAL, type BucketDealInput, OBJECT_DEAL, type ObjectDealInput } from '../records/inputs.js'
+import { requireContent, requireObject } from '../subject.js'
 import { makeDeal } from './make-deal.js'
 import { reconcileDeal } from './reconcile-deal.js'
-import type { DealResult } from './settle.js'
-import { requireContent, requireObject } from './subject.js'
+import type { DealResult } from './record-deal.js'
 
 export function objectDeals(parts: DealParts): JobKind<ObjectDealInput, DealResult> {
   return {
@@ -14,17 +16,17 @@ export function objectDeals(parts: DealParts): JobKind<ObjectDealInput, DealResu
     async run(job) {
       try {
         return await makeDeal(parts, job, async () => {
-          // Of what is only in a deal the server itself wants another one when that deal ends: its bytes can be had from nowhere else.
-          const object = await requireObject(job.context, job.input, { mayBeCold: job.input.cause === 'lifecycle' })
+          const object = await requireObject(job.context, job.input)
           mustName(job, object)
+          await refuseDearPrice(parts, job.context, job.input, () => ({ bytes: object.size, objects: 1 }))
           return object.stamp
         })
       } catch (error) {
-        throw await failureOf(job, error, parts.host.now())
+        throw await failureOf(parts, job, error)
       }
     },
     reconcile: (job) => reconcileDeal(parts, parts.jobs, job),
-    /** Held while the object is being stored, which then names its job. */
+    /** The job is held while the object is being stored, which then names its job. */
     held: (job) => decide(parts, job),
   }
 }
@@ -32,7 +34,13 @@ export function objectDeals(parts: DealParts): JobKind<ObjectDealInput, DealResu
 export function bucketDeals(parts: DealParts): JobKind<BucketDealInput, DealResult> {
   return {
     name: BUCKET_DEAL,
-    run: (job) => makeDeal(parts, job, () => requireContent(job.context, job.input.bucket).then(() => undefined)),
+    run: (job) =>
+      makeDeal(parts, job, async () => {
+        const { context, input, signal } = job
+        await requireContent(context, input.bucket)
+        await refuseDearPrice(parts, context, input, () => measure(context, { bucket: input.bucket }, signal))
+        return undefined
+      }),
     reconcile: (job) => reconcileDeal(parts, parts.jobs, job),
   }
 }

@@ -1,22 +1,22 @@
-import { OutcomeUnknown } from '../../../src/errors/outcome-unknown.js'
-import { S3Error } from '../../../src/errors/s3-error.js'
-import { Retry, type RunningJob } from '../../../src/jobs/job.js'
+import { OutcomeUnknown, Retry, type RunningJob, S3Error } from 'dealgate'
 import { DealClient } from '../deal-client.js'
 import type { DealParts } from '../parts.js'
 import type { Attempt } from '../records/attempts.js'
-import { costOf } from '../terms.js'
+import type { BucketDealInput, ObjectDealInput } from '../records/inputs.js'
+import { madeBefore } from '../records/made-before.js'
+import { costOf } from '../terms/terms.js'
+import { subjectOf, WAITING } from './budget-waits.js'
+import { refuseUnsettled } from './earlier-attempt.js'
 import { candidates } from './history.js'
-import type { BucketDealInput, ObjectDealInput } from './inputs.js'
-import { madeBefore } from './made-before.js'
-import { type DealResult, settle, tell } from './settle.js'
+import { type DealResult, recordDeal, tell } from './record-deal.js'
 import { reportProgress, watchProgress } from './watch-progress.js'
 
 export type DealInput = BucketDealInput | ObjectDealInput
 
 /**
- * Has the gateway make the deal of a job. Whatever happens, there is one deal for the job or none: before the gateway is asked, it is on
- * record that it will be, and when its answer is lost the job becomes `Unknown`, for `reconcileDeal` to settle.
- * @param look looks at the subject; resolves with the stamp of the object. What it throws ends the job
+ * Makes the deal of a job, once or not at all: the attempt is recorded before the gateway is asked, and when the answer
+ * is lost the job becomes `Unknown` and `reconcileDeal` finds out.
+ * @param look examines the subject; resolves with the stamp of the object. An error of it ends the job
  */
 export async function makeDeal(
   parts: DealParts,
@@ -24,12 +24,13 @@ export async function makeDeal(
   look: () => Promise<string | undefined>,
 ): Promise<DealResult> {
   const client = new DealClient(job.context.gateway, job.log)
+  const made = await madeBefore(parts, job.job)
+  if (made) return tell(parts, job, client, made)
+  await refuseUnsettled(parts, job, client)
   let attempt: Attempt
   try {
-    const made = await madeBefore(parts, job.job)
-    if (made) return await tell(parts, job, client, made)
     const stamp = await look()
-    await reserve(parts, job)
+    await reserve(parts, job, look)
     attempt = await begin(parts, job, client, stamp)
   } catch (error) {
     await release(parts, job)
@@ -44,7 +45,7 @@ export async function makeDeal(
   }
 }
 
-/** Puts on record that the gateway is about to be asked. */
+/** Records that the gateway is about to be asked. */
 async function begin(
   parts: DealParts,
   job: RunningJob<DealInput>,
@@ -68,7 +69,7 @@ async function begin(
   return attempt
 }
 
-/** Asks the gateway. Throws S3Error when no deal was made by it, OutcomeUnknown when nobody can tell. */
+/** Sends the request. Throws S3Error when certainly no deal was made, OutcomeUnknown when that is not known. */
 export async function send(
   parts: DealParts,
   job: RunningJob<DealInput>,
@@ -86,7 +87,7 @@ export async function send(
     ...(attempt.withToken && { token: job.job.id }),
   })
   const deal = await (attempt.withToken ? watchProgress(client, job, work) : work)
-  const result = await settle(parts, job, client, attempt, deal)
+  const result = await recordDeal(parts, job, client, attempt, deal)
   if (attempt.withToken) await reportProgress(client, job, job.signal)
   return result
 }
@@ -97,24 +98,32 @@ async function takeBack(parts: DealParts, job: RunningJob<DealInput>, attempt: A
     await release(parts, job)
     await parts.attempts.failed(attempt)
   } catch (cause) {
-    // What is on record still says that a deal may have been made; reconciling finds out that it was not.
-    throw new OutcomeUnknown('The deal was refused, which could not be put on record.', { cause })
+    // The attempt is still on record, so that the job is reconciled.
+    throw new OutcomeUnknown('The deal was refused, but the refusal could not be recorded.', { cause })
   }
 }
 
-/** Takes the money off the record, unless it is another server's by now, which has taken the job over. */
+/** Releases the reserved money, unless another server has taken the job over. */
 export function release({ spending }: DealParts, job: RunningJob<DealInput>): Promise<void> {
   return spending.release(job.job.id, () => job.owned())
 }
 
-/** Puts the money on record. A deal that nobody waits for is made on another day when the cap of this one is reached. */
-async function reserve(parts: DealParts, { job, input, context }: RunningJob<DealInput>): Promise<void> {
+/** Reserves the money. A deal that no client waits for is made on another day when the daily cap is reached. */
+async function reserve(
+  parts: DealParts,
+  { job, input, context }: RunningJob<DealInput>,
+  look: () => Promise<unknown>,
+): Promise<void> {
   const caps = await parts.capsFor(context, input.bucket)
   try {
     await parts.spending.reserve({ jobId: job.id, bucket: input.bucket, amount: costOf(input.terms) }, caps)
   } catch (error) {
     if (!(error instanceof S3Error) || error.code !== 'SpendCapReached' || input.cause === 'call') throw error
-    throw new Retry(untilTomorrow(parts.host.now()), 'WaitingForBudget', { cause: error })
+    const subject = subjectOf(input)
+    if (subject) parts.waits.add(job.id, subject)
+    // The object may have changed before the job was added to those that wait.
+    await look()
+    throw new Retry(untilTomorrow(parts.host.now()), WAITING, { cause: error })
   }
 }
 
@@ -124,7 +133,10 @@ function untilTomorrow(now: number): number {
   return DAY_MS - (now % DAY_MS) + 1000
 }
 
-/** Where the gateway does not tell its history, it holds none that could be taken for the deal to come. */
+/**
+ * CIDs of deals that the history holds already. A gateway that does not report a history has none that could be
+ * mistaken for the new deal.
+ */
 async function dealsBefore(client: DealClient, input: DealInput): Promise<readonly string[]> {
   const history = await client.history({ bucket: input.bucket, key: keyOf(input) })
   return candidates(history.entries ?? [], input.terms).map((deal) => deal.dealCid)

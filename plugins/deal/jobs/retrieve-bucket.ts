@@ -1,23 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type Context, type JobKind, type RestoreOrder, type RunningJob, S3Error, type StoreEntry } from 'dealgate'
+import pMap from 'p-map'
 import { z } from 'zod'
-import type { Context } from '../../../src/context.js'
-import { S3Error } from '../../../src/errors/s3-error.js'
-import type { JobKind, RunningJob } from '../../../src/jobs/job.js'
-import { inOrder } from '../../../src/operations/common/in-order.js'
-import { presenceOf } from '../../../src/operations/common/presence.js'
-import { restoreStored } from '../../../src/operations/common/restore-stored.js'
-import type { RestoreOrder } from '../../../src/registry/storage-class.js'
-import type { StoreEntry } from '../../../src/store/store.js'
 import type { DealParts } from '../parts.js'
-import { RETRIEVE_BUCKET, type RetrieveBucketInput } from './inputs.js'
-import { bringingBack, patiently } from './patience.js'
+import { RETRIEVE_BUCKET, type RetrieveBucketInput } from '../records/inputs.js'
+import { bringingBack, patiently } from '../records/patience.js'
 
 export const retrieveBucketResult = z.object({
   Bucket: z.string(),
   Prefix: z.string(),
   JobId: z.string(),
-  Restored: z.number().int().describe('Objects that were brought back.'),
-  Present: z.number().int().describe('Objects with deals whose bytes were here already.'),
+  Restored: z.number().int().describe('Objects that were restored.'),
+  Present: z.number().int().describe('Objects with deals that had a local copy already.'),
   Failed: z.number().int(),
   Failures: z
     .array(z.object({ Key: z.string(), Code: z.string(), Message: z.string() }))
@@ -26,20 +20,20 @@ export const retrieveBucketResult = z.object({
 })
 export type RetrieveBucketResult = z.output<typeof retrieveBucketResult>
 
-/** Entries of the listing looked at together; after them it is on record how far the job is. */
+/** Entries per page of the listing; progress is recorded after each page. */
 const PAGE = 100
-/** Objects that are on their way at once. */
+/** Most restores at the same time. */
 const AT_ONCE = 8
 const MAX_FAILURES = 100
 
-/** How far a job is. */
+/** Progress of a job. */
 interface Passed {
-  /** The last key of what is done. */
+  /** Last key that is done. */
   readonly after: string
   readonly restored: number
   readonly present: number
   readonly failed: number
-  /** Of objects that were brought back. */
+  /** Bytes of restored objects. */
   readonly bytes: number
   readonly failures: RetrieveBucketResult['Failures']
 }
@@ -49,8 +43,8 @@ const NOTHING: Passed = { after: '', restored: 0, present: 0, failed: 0, bytes: 
 type Listed = Extract<StoreEntry, { kind: 'object' }>
 
 /**
- * Brings back every object of a bucket whose bytes are elsewhere, and ends when they are here. Memory does not grow with the bucket; after a restart it goes on where it
- * was.
+ * Restores every object of a bucket whose bytes are only in deals, and ends when all are here. Memory does not grow
+ * with the bucket. After a restart the job continues where it stopped.
  */
 export function bucketRetrievals(parts: DealParts): JobKind<RetrieveBucketInput, RetrieveBucketResult> {
   return {
@@ -91,7 +85,7 @@ async function bringBack(
   before: Passed,
 ): Promise<Passed> {
   const { context } = job
-  const states = objects.map((entry) => presenceOf(entry, context.storageClasses).state)
+  const states = objects.map((entry) => context.archive.presence(entry).state)
   const absent = objects.filter((_, i) => states[i] === 'cold' || states[i] === 'restoring')
   let passed = {
     ...before,
@@ -107,14 +101,18 @@ async function bringBack(
   report()
   const over = new AbortController()
   const signal = AbortSignal.any([job.signal, over.signal])
-  const bringing = inOrder(absent, AT_ONCE, async ({ key, size }) => {
-    const failure = await bringBackOne(job, key, signal)
-    passed = failure
-      ? { ...passed, failed: passed.failed + 1, failures: [...passed.failures, failure].slice(0, MAX_FAILURES) }
-      : { ...passed, restored: passed.restored + 1, bytes: passed.bytes + size }
-    report()
-  })
-  // Where one of them ends the run, nobody waits for the others: the next run does.
+  const bringing = pMap(
+    absent,
+    async ({ key, size }) => {
+      const failure = await bringBackOne(job, key, signal)
+      passed = failure
+        ? { ...passed, failed: passed.failed + 1, failures: [...passed.failures, failure].slice(0, MAX_FAILURES) }
+        : { ...passed, restored: passed.restored + 1, bytes: passed.bytes + size }
+      report()
+    },
+    { concurrency: AT_ONCE },
+  )
+  // When one of them ends the run, the others are not awaited: the next run is.
   await bringing.finally(() => over.abort())
   return passed
 }
@@ -128,7 +126,7 @@ async function bringBackOne(
 ): Promise<Failure | undefined> {
   const order: RestoreOrder = { days: input.days, tier: input.tier, description: '' }
   try {
-    await restoreStored(context, input.bucket, key, order, { id: job.id, remoteAddress: '' })
+    await context.archive.restore(input.bucket, key, order, { id: job.id, remoteAddress: '' })
   } catch (error) {
     if (!(error instanceof S3Error) || error.status >= 500) throw error
     if (error.code !== 'RestoreAlreadyInProgress') return { Key: key, Code: error.code, Message: error.message }
@@ -139,7 +137,7 @@ async function bringBackOne(
 const FIRST_LOOK_MS = 200
 const LAST_LOOK_MS = 30_000
 
-/** Waits until the object is here, or is not on its way any more. */
+/** Waits until the object is restored, or its restore has failed. */
 async function arrival(
   context: Context,
   bucket: string,
@@ -148,8 +146,8 @@ async function arrival(
 ): Promise<Failure | undefined> {
   for (let pause = FIRST_LOOK_MS; ; pause = Math.min(pause * 2, LAST_LOOK_MS)) {
     const object = await context.store.find(bucket, key)
-    if (!object) return { Key: key, Code: 'NoSuchKey', Message: 'The object was removed while it was on its way.' }
-    const { state } = presenceOf(object, context.storageClasses)
+    if (!object) return { Key: key, Code: 'NoSuchKey', Message: 'The object was removed while it was being restored.' }
+    const { state } = context.archive.presence(object)
     if (state === 'cold')
       return { Key: key, Code: 'InvalidObjectState', Message: 'No deal delivered the object. Its job says why.' }
     if (state !== 'restoring') return undefined

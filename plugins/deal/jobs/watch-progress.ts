@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { RunningJob } from '../../../src/jobs/job.js'
+import type { RunningJob } from 'dealgate'
 import type { DealClient } from '../deal-client.js'
 
 const FIRST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 5000
 
-/** Reports how far the gateway is with the deal of this job, for as long as `work` goes on. Settles as it does. */
+/** Reports the gateway's progress with the deal of this job while `work` is pending. Settles as `work` does. */
 export async function watchProgress<T>(client: DealClient, job: RunningJob<unknown>, work: Promise<T>): Promise<T> {
   const over = new AbortController()
   const watching = watch(client, job, over.signal)
@@ -28,7 +28,7 @@ async function watch(client: DealClient, job: RunningJob<unknown>, signal: Abort
   }
 }
 
-/** Reports it once. Never rejects. */
+/** Reports the progress once. Never rejects. */
 export async function reportProgress(client: DealClient, job: RunningJob<unknown>, signal: AbortSignal): Promise<void> {
   try {
     const at = await client.progress(job.job.id, signal)
@@ -39,7 +39,7 @@ export async function reportProgress(client: DealClient, job: RunningJob<unknown
         tasks: { total: at.filesTotal, succeeded: at.filesDone, failed: 0 },
       })
   } catch (err) {
-    // Whoever looks at the job sees less; the deal is made all the same.
-    if (!signal.aborted) job.log.debug({ err }, 'the progress of a deal could not be asked for')
+    // The deal is made without progress reports, too.
+    if (!signal.aborted) job.log.debug({ err }, 'the progress of a deal could not be queried')
   }
 }

@@ -1,17 +1,18 @@
-import { defineCall } from '../../../src/extension/define-call.js'
-import { BUCKET_DEAL, type BucketDealInput } from '../jobs/inputs.js'
-import { dealResult } from '../jobs/settle.js'
-import { requireContent } from '../jobs/subject.js'
+import { defineCall } from 'dealgate'
+import { dealResult } from '../jobs/record-deal.js'
 import type { DealParts } from '../parts.js'
+import { BUCKET_DEAL, type BucketDealInput } from '../records/inputs.js'
 import { dealRequest, SOURCE } from '../request.js'
-import { termAliases } from '../terms.js'
+import { requireContent } from '../subject.js'
+import { termAliases } from '../terms/terms.js'
 
-/** Backs a whole bucket up by one online deal. */
+/** Backs up a whole bucket by one online deal. */
 export function createBucketDeal(parts: DealParts) {
   return defineCall({
     name: 'CreateBucketDeal',
     source: SOURCE,
-    summary: 'Makes one deal about all objects of a bucket as they are now.',
+    summary: 'Makes one deal for all objects of a bucket as they are now.',
+    access: 'owner',
     on: { method: 'POST', resource: 'bucket', subresource: 'x-deal' },
     body: dealRequest,
     aliases: termAliases,
@@ -21,8 +22,8 @@ export function createBucketDeal(parts: DealParts) {
     spends: true,
     async order({ request: { bucket }, body }, context) {
       await requireContent(context, bucket)
-      const terms = await parts.termsFor(context, bucket, { request: body })
-      const input: BucketDealInput = { bucket, terms, cause: 'call' }
+      const agreed = await parts.termsFor(context, bucket, { request: body })
+      const input: BucketDealInput = { bucket, ...agreed, cause: 'call' }
       return { resource: `/${bucket}`, input }
     },
   })

@@ -1,17 +1,19 @@
-import { defineCall } from '../../../src/extension/define-call.js'
-import { OBJECT_DEAL, type ObjectDealInput } from '../jobs/inputs.js'
-import { dealResult } from '../jobs/settle.js'
-import { requireObject } from '../jobs/subject.js'
+import { defineCall } from 'dealgate'
+import { dealResult } from '../jobs/record-deal.js'
 import type { DealParts } from '../parts.js'
+import { refuseDearPrice } from '../quote/price-limit.js'
+import { OBJECT_DEAL, type ObjectDealInput } from '../records/inputs.js'
 import { dealRequest, SOURCE } from '../request.js'
-import { termAliases } from '../terms.js'
+import { requireObject } from '../subject.js'
+import { termAliases } from '../terms/terms.js'
 
-/** Backs an object up by an online deal. */
+/** Backs up an object by an online deal. */
 export function createObjectDeal(parts: DealParts) {
   return defineCall({
     name: 'CreateObjectDeal',
     source: SOURCE,
-    summary: 'Makes a deal about an object: a storage provider keeps a copy of it.',
+    summary: 'Makes a deal for an object: a storage provider keeps a copy of it.',
+    access: 'owner',
     on: { method: 'POST', resource: 'object', subresource: 'x-deal' },
     body: dealRequest,
     aliases: termAliases,
@@ -21,8 +23,9 @@ export function createObjectDeal(parts: DealParts) {
     spends: true,
     async order({ request: { bucket, key }, body }, context) {
       const object = await requireObject(context, { bucket, key })
-      const terms = await parts.termsFor(context, bucket, { request: body, metadata: object.metadata })
-      const input: ObjectDealInput = { bucket, key, stamp: object.stamp, terms, cause: 'call' }
+      const agreed = await parts.termsFor(context, bucket, { request: body, object })
+      await refuseDearPrice(parts, context, agreed, () => ({ bytes: object.size, objects: 1 }))
+      const input: ObjectDealInput = { bucket, key, stamp: object.stamp, ...agreed, cause: 'call' }
       return { resource: `/${bucket}/${key}`, input }
     },
   })

@@ -1,15 +1,12 @@
+import { type Context, defineCall, PageOf, type PageRequest, S3Error } from 'dealgate'
 import { z } from 'zod'
-import type { Context } from '../../../src/context.js'
-import { S3Error } from '../../../src/errors/s3-error.js'
-import { PageOf, type PageRequest } from '../../../src/extension/call.js'
-import { defineCall } from '../../../src/extension/define-call.js'
 import { DealClient } from '../deal-client.js'
-import { dealDocument, documentOf, wholeSeconds } from '../deal-document.js'
-import { stateOf } from '../deal-entries.js'
+import { dealDocument, documentOf, wholeSeconds } from '../documents/deal-document.js'
+import { stateOf } from '../documents/deal-entries.js'
+import { visibility } from '../documents/visible.js'
 import type { DealParts } from '../parts.js'
 import type { DealRecord, LiveState } from '../records/deal-record.js'
 import { SOURCE } from '../request.js'
-import { visibility } from '../visible.js'
 
 const madeDeal = z.object({
   Bucket: z.string(),
@@ -17,7 +14,7 @@ const madeDeal = z.object({
   JobId: z.string().describe('Of the job that made it.'),
   Cause: z.enum(['call', 'class', 'lifecycle']),
   ...dealDocument.shape,
-  StatusTime: z.string().optional().describe('When the network was asked for the state, RFC 3339.'),
+  StatusTime: z.string().optional().describe('When the state was queried, RFC 3339.'),
 })
 type MadeDeal = z.output<typeof madeDeal>
 
@@ -27,8 +24,8 @@ export function listMadeDeals(parts: DealParts) {
   return defineCall({
     name: 'ListDeals',
     source: SOURCE,
-    summary:
-      'Lists the deals that were made through this server, the newest first, each with its state when it was last asked for.',
+    summary: 'Lists the deals that were made through this server, newest first, each with its last known state.',
+    access: 'signed',
     on: { method: 'GET', resource: 'service', path: '/-/deal/v1/deals' },
     result: listDeals,
     ownRules: true,
@@ -37,7 +34,7 @@ export function listMadeDeals(parts: DealParts) {
   })
 }
 
-/** Deals that are made meanwhile move nothing from one page to another. */
+/** Deals that are made meanwhile do not move others from one page to another. */
 async function pageOfDeals(
   parts: DealParts,
   context: Context,
@@ -58,7 +55,8 @@ export function getDeal(parts: DealParts) {
   return defineCall({
     name: 'GetDeal',
     source: SOURCE,
-    summary: 'Tells a deal that was made through this server, with its state now.',
+    summary: 'Returns a deal that was made through this server, with its present state.',
+    access: 'signed',
     on: { method: 'GET', resource: 'service', path: '/-/deal/v1/deals/{DealCid}' },
     result: madeDeal,
     root: 'Deal',
@@ -66,7 +64,7 @@ export function getDeal(parts: DealParts) {
     async answer({ request: { params } }, context) {
       const dealCid = params.DealCid ?? ''
       const deal = await parts.deals.get(dealCid)
-      // Nothing is told of what the caller may not see, not even whether it exists.
+      // A deal that the caller may not see is reported as missing.
       if (!deal || !(await visibility(context)(deal))) throw new S3Error('NoSuchDeal', { fields: { DealCid: dealCid } })
       const live = await stateOf(parts, context, new DealClient(context.gateway, context.log), dealCid)
       return madeDealOf(deal, live, parts.options.epochSeconds)

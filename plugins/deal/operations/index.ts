@@ -1,4 +1,4 @@
-import type { AnyOperation } from '../../../src/registry/plugin.js'
+import type { AnyOperation } from 'dealgate'
 import type { DealParts } from '../parts.js'
 import { createBucketDeal } from './create-bucket-deal.js'
 import { createObjectDeal } from './create-object-deal.js'
@@ -10,7 +10,7 @@ import { quoteBucketDeal, quoteObjectDeal } from './quote-deal.js'
 import { retrieveBucket } from './retrieve-bucket.js'
 import { retrieveObject } from './retrieve-object.js'
 
-/** What this plugin answers. */
+/** The operations of this plugin. */
 export function dealOperations(parts: DealParts): readonly AnyOperation[] {
   return [
     createObjectDeal(parts),

@@ -1,40 +1,42 @@
+import { defineCall, withRaw } from 'dealgate'
 import { z } from 'zod'
-import { defineCall } from '../../../src/extension/define-call.js'
-import { withRaw } from '../../../src/extension/raw.js'
-import { requireBucket } from '../../../src/operations/common/buckets.js'
-import { dealEntry, dealPage } from '../deal-entries.js'
+import { dealEntry, dealPage } from '../documents/deal-entries.js'
 import type { DealParts } from '../parts.js'
 import { SOURCE } from '../request.js'
+import { requireBucket } from '../subject.js'
 
 const ofObject = z.object({ Bucket: z.string(), Key: z.string(), DealEntry: z.array(dealEntry) })
 const ofBucket = z.object({ Bucket: z.string(), DealEntry: z.array(dealEntry) })
 
 const shared = { source: SOURCE, root: 'ListDealsResult', pages: 'DealEntry' } as const
 
-/** None is an empty list. */
+/** A subject without deals has an empty list. */
 export function listObjectDeals(parts: DealParts) {
   return defineCall({
     ...shared,
     name: 'ListObjectDeals',
-    summary: 'Lists the deals that were made about an object, the oldest first, each with its state.',
+    summary: 'Lists the deals for an object, oldest first, each with its state.',
+    access: 'owner',
     on: { method: 'GET', resource: 'object', subresource: 'x-deal' },
     result: ofObject,
     async answer({ request: { bucket, key }, page: wanted }, context) {
       context.requireKey(bucket, key, 'read')
       const { page, raw } = await dealPage(parts, context, { bucket, key }, wanted)
       const result = { Bucket: bucket, Key: key, DealEntry: page }
-      // Public gateways may tell of another key here: see `isOf` in deal-client.ts.
-      return context.caller?.identity.rights ? result : withRaw(result, raw)
+      // The answer of a public gateway may hold deals of another key: see `isOf` in deal-client.ts.
+      const { rights, policies } = context.caller?.identity ?? {}
+      return rights || policies ? result : withRaw(result, raw)
     },
   })
 }
 
-/** Deals about single objects of the bucket are not among them. */
+/** Does not list deals for single objects of the bucket. */
 export function listBucketDeals(parts: DealParts) {
   return defineCall({
     ...shared,
     name: 'ListBucketDeals',
-    summary: 'Lists the deals that were made about a bucket as a whole, the oldest first, each with its state.',
+    summary: 'Lists the deals for a bucket as a whole, oldest first, each with its state.',
+    access: 'owner',
     on: { method: 'GET', resource: 'bucket', subresource: 'x-deal' },
     result: ofBucket,
     async answer({ request: { bucket }, page: wanted }, context) {

@@ -1,11 +1,11 @@
+import { defineCall } from 'dealgate'
 import { z } from 'zod'
-import { defineCall } from '../../../src/extension/define-call.js'
 import type { DealParts } from '../parts.js'
 import { dealQuote, quoteDeal } from '../quote/quote.js'
 import { SOURCE } from '../request.js'
-import { statedTerms, termAliases } from '../terms.js'
+import { statedTerms, termAliases } from '../terms/terms.js'
 
-/** As the body of the deal itself; `Force` says nothing here. */
+/** The body of the calls that make a deal; `Force` has no effect here. */
 const quoteRequest = z.strictObject({ ...statedTerms, Force: z.boolean().optional() })
 
 const shared = {
@@ -20,7 +20,8 @@ export function quoteObjectDeal(parts: DealParts) {
   return defineCall({
     ...shared,
     name: 'QuoteObjectDeal',
-    summary: 'Tells what a deal about an object would cost, and which providers would take it. Spends nothing.',
+    summary: 'Quotes the cost of a deal for an object and the providers that would take it. Spends nothing.',
+    access: 'owner',
     on: { method: 'POST', resource: 'object', subresource: 'x-deal-quote' },
     answer: ({ request: { bucket, key, signal }, body }, context) =>
       quoteDeal(parts, context, { bucket, key }, body, signal),
@@ -31,9 +32,10 @@ export function quoteBucketDeal(parts: DealParts) {
   return defineCall({
     ...shared,
     name: 'QuoteBucketDeal',
-    summary: 'Tells what a deal about a whole bucket would cost, and which providers would take it. Spends nothing.',
+    summary: 'Quotes the cost of a deal for a whole bucket and the providers that would take it. Spends nothing.',
+    access: 'owner',
     on: { method: 'POST', resource: 'bucket', subresource: 'x-deal-quote' },
-    // All of the bucket is listed for it.
+    // The whole bucket is listed.
     deadlineMs: 600_000,
     answer: ({ request: { bucket, signal }, body }, context) => quoteDeal(parts, context, { bucket }, body, signal),
   })

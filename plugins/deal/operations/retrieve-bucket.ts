@@ -1,14 +1,13 @@
+import { defineCall, S3Error } from 'dealgate'
 import { z } from 'zod'
-import { S3Error } from '../../../src/errors/s3-error.js'
-import { defineCall } from '../../../src/extension/define-call.js'
-import { requireBucket } from '../../../src/operations/common/buckets.js'
-import { RETRIEVE_BUCKET, type RetrieveBucketInput } from '../jobs/inputs.js'
 import { retrieveBucketResult } from '../jobs/retrieve-bucket.js'
+import { RETRIEVE_BUCKET, type RetrieveBucketInput } from '../records/inputs.js'
 import { SOURCE } from '../request.js'
-import { days, tier } from '../restore-terms.js'
+import { requireBucket } from '../subject.js'
+import { days, tier } from '../terms/restore-terms.js'
 
 const retrieveRequest = z.strictObject({
-  Prefix: z.string().optional().describe('Only objects whose keys begin so.'),
+  Prefix: z.string().optional().describe('Only objects whose keys begin with this text.'),
   Days: days,
   Tier: tier,
 })
@@ -17,7 +16,8 @@ export function retrieveBucket() {
   return defineCall({
     name: 'RetrieveBucket',
     source: SOURCE,
-    summary: 'Brings back all objects of a bucket whose bytes are only in deals.',
+    summary: 'Restores all objects of a bucket whose bytes are only in deals.',
+    access: 'owner',
     on: { method: 'POST', resource: 'bucket', subresource: 'x-deal-retrieve' },
     body: retrieveRequest,
     result: retrieveBucketResult,
@@ -28,7 +28,7 @@ export function retrieveBucket() {
       context.requireWholeBucket(bucket, 'write')
       await requireBucket(context, bucket)
       if (Tier === 'Expedited')
-        throw new S3Error('InvalidTier', { message: 'A whole bucket is retrieved with tier Standard or Bulk.' })
+        throw new S3Error('InvalidTier', { message: 'To retrieve a whole bucket, use the tier Standard or Bulk.' })
       const input: RetrieveBucketInput = { bucket, prefix: Prefix, days: Days, tier: Tier }
       return { resource: `/${bucket}`, input }
     },

@@ -1,11 +1,9 @@
+import { defineCall } from 'dealgate'
 import { z } from 'zod'
-import { defineCall } from '../../../src/extension/define-call.js'
-import { presenceOf } from '../../../src/operations/common/presence.js'
-import { restoreStored } from '../../../src/operations/common/restore-stored.js'
-import { dealDocument, documentOf } from '../deal-document.js'
+import { dealDocument, documentOf } from '../documents/deal-document.js'
 import type { DealParts } from '../parts.js'
 import { SOURCE } from '../request.js'
-import { days, tier } from '../restore-terms.js'
+import { days, tier } from '../terms/restore-terms.js'
 
 const retrieveRequest = z.strictObject({
   Days: days,
@@ -15,13 +13,13 @@ const retrieveRequest = z.strictObject({
 })
 
 const retrieveResult = z.object({
-  JobId: z.string().optional().describe('Of the job that brings the bytes back.'),
+  JobId: z.string().optional().describe('Id of the job that restores the object.'),
   State: z.enum(['Restoring', 'Restored', 'Present']).describe('Present: the bytes were here, and stay.'),
   RestoreExpiryDate: z.string().optional().describe('RFC 3339.'),
   Deal: z.array(dealDocument),
 })
 
-/** What has been asked back and is not here is on its way. */
+/** An object that is still cold after the restore call is being restored. */
 const STATES = {
   hot: 'Present',
   archived: 'Present',
@@ -30,12 +28,16 @@ const STATES = {
   cold: 'Restoring',
 } as const
 
-/** RestoreObject in the form of this plugin, with the same errors: https://docs.aws.amazon.com/AmazonS3/latest/API/API_RestoreObject.html */
+/**
+ * RestoreObject in the form of this plugin, with the same errors:
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/API_RestoreObject.html
+ */
 export function retrieveObject(parts: DealParts) {
   return defineCall({
     name: 'RetrieveObject',
     source: SOURCE,
-    summary: 'Brings back an object whose bytes are only in deals, as RestoreObject does.',
+    summary: 'Restores an object whose bytes are only in deals, as RestoreObject does.',
+    access: 'owner',
     on: { method: 'POST', resource: 'object', subresource: 'x-deal-retrieve' },
     body: retrieveRequest,
     result: retrieveResult,
@@ -46,10 +48,10 @@ export function retrieveObject(parts: DealParts) {
       const { bucket, key } = request
       const description = [body.DealCid && `deal=${body.DealCid}`, body.Description].filter(Boolean).join(' ')
       const order = { days: body.Days ?? 0, tier: body.Tier ?? 'Standard', description } as const
-      const { headers } = await restoreStored(context, bucket, key, order, request)
+      const { headers } = await context.archive.restore(bucket, key, order, request)
       const jobId = headers?.['x-dealgate-job-id']
       const object = await context.store.find(bucket, key)
-      const { state, until } = object ? presenceOf(object, context.storageClasses) : { state: 'cold' as const }
+      const { state, until } = object ? context.archive.presence(object) : { state: 'cold' as const }
       const deals = await parts.deals.of(bucket, key)
       return {
         ...(typeof jobId === 'string' && { JobId: jobId }),

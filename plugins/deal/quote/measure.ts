@@ -1,24 +1,25 @@
-import type { Context } from '../../../src/context.js'
-import { S3Error } from '../../../src/errors/s3-error.js'
+import { type Context, S3Error, type StoredObject } from 'dealgate'
 import type { DealSubject } from '../deal-client.js'
-import type { TermSources } from '../resolve-terms.js'
 
 const PAGE = 1000
 
-/** What a deal would be about. */
+/** Size of what a deal would pack. */
 export interface Measured {
   readonly bytes: number
   readonly objects: number
-  /** Objects that the gateway holds no copy of. */
+  /** Objects without a copy on the gateway. */
   readonly cold: number
-  readonly metadata?: TermSources['metadata']
+  /** Bytes of the objects without a copy. */
+  readonly coldBytes: number
+  readonly object?: StoredObject
 }
 
 /** Throws NoSuchKey, NoSuchBucket, BucketEmpty, AccessDenied. Memory does not grow with the bucket. */
 export async function measure(context: Context, { bucket, key }: DealSubject, signal: AbortSignal): Promise<Measured> {
   if (key === undefined) return measureBucket(context, bucket, signal)
-  const { size, cold, metadata } = await context.store.head(bucket, key)
-  return { bytes: size, objects: 1, cold: cold ? 1 : 0, metadata }
+  const object = await context.store.head(bucket, key)
+  const { size, cold } = object
+  return { bytes: size, objects: 1, cold: cold ? 1 : 0, coldBytes: cold ? size : 0, object }
 }
 
 async function measureBucket(context: Context, bucket: string, signal: AbortSignal): Promise<Measured> {
@@ -26,6 +27,7 @@ async function measureBucket(context: Context, bucket: string, signal: AbortSign
   let bytes = 0
   let objects = 0
   let cold = 0
+  let coldBytes = 0
   for (let after = ''; ; ) {
     signal.throwIfAborted()
     const page = await context.store.list(bucket, { prefix: '', delimiter: '', after, limit: PAGE })
@@ -33,7 +35,10 @@ async function measureBucket(context: Context, bucket: string, signal: AbortSign
       if (entry.kind !== 'object') continue
       objects++
       bytes += entry.size
-      if (entry.cold) cold++
+      if (entry.cold) {
+        cold++
+        coldBytes += entry.size
+      }
       after = entry.key
     }
     if (!page.truncated) break
@@ -43,5 +48,5 @@ async function measureBucket(context: Context, bucket: string, signal: AbortSign
       message: 'The bucket holds no object that a deal could be made of.',
       fields: { BucketName: bucket },
     })
-  return { bytes, objects, cold }
+  return { bytes, objects, cold, coldBytes }
 }

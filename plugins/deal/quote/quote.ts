@@ -1,36 +1,45 @@
+import type { Context } from 'dealgate'
 import { z } from 'zod'
-import type { Context } from '../../../src/context.js'
-import { divideUp, formatAmount, parseAmount } from '../amounts.js'
 import { DealClient, type DealSubject } from '../deal-client.js'
 import type { GatewayProvider } from '../deal-wire.js'
+import { amount } from '../documents/members.js'
 import type { DealParts } from '../parts.js'
-import { askOf, providerOf, whyUnfit } from '../providers.js'
-import type { StatedTerms } from '../terms.js'
-import { termsInvalid, violationsOf } from '../terms.js'
+import { estimatePieceSize, GIB } from '../piece-size.js'
+import { askOf, pieceLimit, providerOf, whyUnfit } from '../providers.js'
+import { divideUp, formatAmount, parseAmount } from '../terms/amounts.js'
+import type { StatedTerms } from '../terms/terms.js'
+import { termsInvalid, violationsOf } from '../terms/terms.js'
 import { measure } from './measure.js'
-import { estimatePieceSize } from './piece-size.js'
+import { askFor } from './price-limit.js'
 import { warningsFor } from './warnings.js'
 
 const candidate = z.object({
   MinerId: z.string(),
   Location: z.string(),
-  PricePerGibEpoch: z.string().describe('What the provider asks, decimal, fil.'),
-  Price: z.string().describe('The same for this piece: what to state as Price of the deal.'),
-  Total: z.string().optional().describe('Decimal, fil, for the whole duration.'),
-  MinPieceSize: z.string(),
-  MaxPieceSize: z.string(),
-  Score: z.number(),
+  PricePerGibEpoch: amount.describe('What the provider asks: decimal, as text, fil.'),
+  Price: amount.describe('The same for this piece: what to state as Price of the deal.'),
+  Total: amount.optional().describe('Decimal, as text: fil for the whole duration.'),
+  MinPieceSize: pieceLimit,
+  MaxPieceSize: pieceLimit,
+  Score: z.number().int(),
   Status: z.string(),
 })
 
 export const dealQuote = z.object({
   Bytes: z.number().int(),
   Objects: z.number().int(),
+  RetrievalBytes: z
+    .number()
+    .int()
+    .optional()
+    .describe(
+      'Bytes that the gateway retrieves from other deals first, because it holds no copy of them. The gateway gives no price for that; Total does not include any.',
+    ),
   PieceSize: z.number().int().describe('Bytes, estimated: what is stored and paid for is padded to a power of two.'),
   DurationEpochs: z.number().int().optional(),
-  Price: z.string().optional().describe('Decimal: fil per epoch for the whole piece.'),
-  PricePerGibEpoch: z.string().optional().describe('Decimal, fil.'),
-  Total: z.string().optional().describe('Decimal, fil, for the whole duration.'),
+  Price: amount.optional().describe('Decimal, as text: fil per epoch for the whole piece.'),
+  PricePerGibEpoch: amount.optional().describe('Decimal, as text: fil.'),
+  Total: amount.optional().describe('Decimal, as text: fil for the whole duration.'),
   Currency: z.literal('fil'),
   Candidates: z
     .array(candidate)
@@ -40,9 +49,7 @@ export const dealQuote = z.object({
 })
 export type DealQuote = z.output<typeof dealQuote>
 
-export const GIB = 1n << 30n
-
-/** What terms say of the money, as far as they are stated. */
+/** The terms that concern the money, as far as they are stated. */
 export interface StatedMoney {
   readonly minerId: string | undefined
   /** Attofil per epoch for the whole piece. */
@@ -52,7 +59,10 @@ export interface StatedMoney {
   readonly verified: boolean
 }
 
-/** What a deal would cost. Spends and promises nothing. Throws DealTermsInvalid for terms that are stated wrongly; they need not be complete. */
+/**
+ * Computes what a deal would cost. Spends and promises nothing. Throws DealTermsInvalid for terms that are stated
+ * wrongly; they need not be complete.
+ */
 export async function quoteDeal(
   parts: DealParts,
   context: Context,
@@ -60,8 +70,9 @@ export async function quoteDeal(
   request: StatedTerms,
   signal: AbortSignal,
 ): Promise<DealQuote> {
-  const { bytes, objects, cold, metadata } = await measure(context, subject, signal)
-  const stated = await parts.statedFor(context, subject.bucket, { request, metadata })
+  const { bytes, objects, cold, coldBytes, object } = await measure(context, subject, signal)
+  const together = await parts.statedFor(context, subject.bucket, { request, object })
+  const { stated } = together
   const violations = violationsOf(stated)
   if (violations.length > 0) throw termsInvalid(violations)
   const money = moneyOf(stated)
@@ -77,6 +88,7 @@ export async function quoteDeal(
   return {
     Bytes: bytes,
     Objects: objects,
+    ...(cold > 0 && { RetrievalBytes: coldBytes }),
     PieceSize: pieceSize,
     ...(money.duration !== undefined && { DurationEpochs: money.duration }),
     ...(price !== undefined && { Price: formatAmount(price) }),
@@ -84,7 +96,7 @@ export async function quoteDeal(
     ...(total !== undefined && { Total: formatAmount(total) }),
     Currency: 'fil',
     Candidates: offers.map(({ document }) => document),
-    Warnings: await warningsFor(parts, context, { subject, money, pieceSize, cold, providers, total }),
+    Warnings: await warningsFor(parts, context, { subject, money, together, pieceSize, cold, providers, total }),
   }
 }
 
@@ -110,7 +122,7 @@ interface Offer {
 function offerOf(provider: GatewayProvider, pieceSize: number, { duration, verified }: StatedMoney): Offer[] {
   const ask = askOf(provider, verified)
   if (ask === undefined || whyUnfit(provider, pieceSize)) return []
-  const price = divideUp(ask * BigInt(pieceSize), GIB)
+  const price = askFor(ask, pieceSize)
   const { MinerId, Location, MinPieceSize, MaxPieceSize, Score, Status } = providerOf(provider)
   const document = {
     MinerId,
@@ -126,7 +138,7 @@ function offerOf(provider: GatewayProvider, pieceSize: number, { duration, verif
   return [{ id: MinerId, ask, price, score: Score, document }]
 }
 
-/** Among equals the better score, then the id, so that the same question has the same answer. */
+/** Equal prices are ordered by better score, then by id, so that equal requests get equal answers. */
 function cheapestFirst(a: Offer, b: Offer): number {
   if (a.ask !== b.ask) return a.ask < b.ask ? -1 : 1
   if (a.score !== b.score) return b.score - a.score

@@ -1,46 +1,63 @@
-import type { Context } from '../../../src/context.js'
-import { divideUp, formatAmount } from '../amounts.js'
+import type { Context } from 'dealgate'
 import type { DealSubject } from '../deal-client.js'
 import type { GatewayProvider } from '../deal-wire.js'
 import type { DealParts } from '../parts.js'
 import { askOf, whyUnfit } from '../providers.js'
-import { GIB, type StatedMoney } from './quote.js'
+import { formatAmount } from '../terms/amounts.js'
+import { PASSED_OVER, type StatedTogether } from '../terms/resolve-terms.js'
+import { askFor } from './price-limit.js'
+import type { StatedMoney } from './quote.js'
 
 export interface Quoted {
   readonly subject: DealSubject
   readonly money: StatedMoney
+  readonly together: StatedTogether
   readonly pieceSize: number
   readonly cold: number
-  /** Absent where the gateway does not tell them. */
+  /** Absent when the gateway does not list them. */
   readonly providers: readonly GatewayProvider[] | undefined
   /** Attofil. */
   readonly total: bigint | undefined
 }
 
-/** Why a deal would not be made as quoted, in sentences. */
+/** Reasons why a deal would not be made as quoted, in sentences. */
 export async function warningsFor(parts: DealParts, context: Context, quoted: Quoted): Promise<string[]> {
-  const { money, cold } = quoted
+  const { money, cold, together } = quoted
   return [
     ...(money.duration === undefined ? ['No DurationEpochs is stated anywhere: there is no total.'] : []),
-    ...(cold > 0 ? [`The gateway holds no copy of ${cold} of the objects: restore them first.`] : []),
-    ...providerWarnings(quoted),
+    ...(cold > 0 ? [retrievalWarning(cold)] : []),
+    ...(together.passedOver ? [PASSED_OVER] : []),
+    ...providerWarnings(parts, quoted),
     ...(await capWarnings(parts, context, quoted)),
   ]
 }
 
-function providerWarnings({ money, pieceSize, providers }: Quoted): string[] {
+/** The gateway's interface has no price for a retrieval, and the embedded network charges nothing. */
+function retrievalWarning(cold: number): string {
+  return (
+    `The gateway holds no copy of ${cold} of the objects and takes them from their deals first. It gives no price for that. ` +
+    'If no deal delivers them, the deal is refused and costs nothing.'
+  )
+}
+
+function providerWarnings(
+  { options: { maxTimesAsk } }: DealParts,
+  { money, together, pieceSize, providers }: Quoted,
+): string[] {
   const { minerId, price, verified } = money
-  if (!providers) return ['The gateway does not tell its storage providers: there are no candidates.']
+  if (!providers) return ['The gateway does not list its storage providers: there are no candidates.']
   if (minerId === undefined) return ['No MinerId is stated anywhere: the quote is for the first candidate.']
   const provider = providers.find((one) => one.miner_id === minerId)
   if (!provider) return [`The gateway does not know the storage provider ${minerId}.`]
   const unfit = whyUnfit(provider, pieceSize)
   if (unfit) return [unfit]
   const ask = askOf(provider, verified)
-  const least = ask === undefined ? 0n : divideUp(ask * BigInt(pieceSize), GIB)
-  return price !== undefined && price < least
-    ? [`${minerId} asks ${formatAmount(least)} fil per epoch for a piece of this size, more than the stated Price.`]
-    : []
+  if (ask === undefined || price === undefined) return []
+  const asked = askFor(ask, pieceSize)
+  const asks = `${minerId} asks ${formatAmount(asked)} fil per epoch for a piece of this size`
+  if (price < asked) return [`${asks}, more than the stated Price.`]
+  if (maxTimesAsk === 'none' || together.priceConfirmed || price <= asked * BigInt(maxTimesAsk)) return []
+  return [`${asks}. The stated Price is more than ${maxTimesAsk} times that: the deal is refused without ConfirmPrice.`]
 }
 
 async function capWarnings(

@@ -1,32 +1,33 @@
 import { createHash } from 'node:crypto'
-import type { Jobs } from '../../../src/jobs/job.js'
-import type { Records, State } from '../../../src/state/state.js'
+import type { Jobs, Locks, PluginState, Records } from 'dealgate'
 
-/** That a job has asked the gateway for a deal, written before it did. Plain JSON. */
+/** A request of a job for its deal, recorded before it is sent. Plain JSON. */
 export interface Attempt {
   readonly jobId: string
   readonly bucket: string
   readonly key?: string
-  /** Of the object. */
+  /** Stamp of the object. */
   readonly stamp?: string
   /** ms since 1970. */
   readonly sent: number
-  /** True when the gateway knows the request again by the id of the job. */
+  /** True when the gateway recognises a repeated request by the id of the job. */
   readonly withToken: boolean
-  /** Otherwise: CIDs of deals on the same terms that its history held before. */
+  /** Without client tokens: CIDs of deals on the same terms that the history held before. */
   readonly before: readonly string[]
-  /** What came of it, once that is known. */
+  /** CID of the deal that was made, once known. */
   readonly dealCid?: string
 }
 
-/** Attempts by job, and those that are under way about one subject: a deal that turns up in the history may be the other's. */
+/**
+ * Attempts by job, and the attempts under way for each subject: a new deal in the history may belong to any of these.
+ */
 export class Attempts {
   readonly #attempts: Records<Attempt>
   /** Ids of jobs by subject. */
   readonly #underWay: Records<readonly string[]>
-  readonly #locks: State['locks']
+  readonly #locks: Locks
 
-  constructor(state: Pick<State, 'records' | 'locks'>) {
+  constructor(state: Pick<PluginState, 'records' | 'locks'>) {
     this.#attempts = state.records('deal-attempts')
     this.#underWay = state.records('deal-attempts-under-way')
     this.#locks = state.locks
@@ -36,7 +37,7 @@ export class Attempts {
     return this.#attempts.get(jobId)
   }
 
-  /** Durable when it resolves: to be awaited before the gateway is asked. */
+  /** Records an attempt. Durable when it resolves: to be awaited before the gateway is asked. */
   begin(attempt: Attempt): Promise<void> {
     return this.#alone(attempt, async (change) => {
       await this.#attempts.set(attempt.jobId, attempt)
@@ -44,24 +45,24 @@ export class Attempts {
     })
   }
 
-  /** The deal is this one, and remembered. The attempt is kept until the job is over. */
+  /** Records the deal that was made. The attempt is kept until the job has ended. */
   async succeeded(attempt: Attempt, dealCid: string): Promise<void> {
     await this.#attempts.set(attempt.jobId, { ...attempt, dealCid })
     await this.rested(attempt)
   }
 
-  /** Surely nothing came of it. */
+  /** Removes an attempt that certainly made no deal. */
   async failed(attempt: Attempt): Promise<void> {
     await this.#attempts.delete(attempt.jobId)
     await this.rested(attempt)
   }
 
-  /** No answer is waited for any more. */
+  /** Ends the wait for an answer. */
   rested(attempt: Attempt): Promise<void> {
     return this.#alone(attempt, (change) => change(without(attempt)))
   }
 
-  /** Other jobs that wait for an answer about the same subject. */
+  /** True when another job waits for an answer about the same subject. */
   async others(attempt: Attempt, jobs: Pick<Jobs, 'get'>): Promise<boolean> {
     for (const id of (await this.#underWay.get(subjectOf(attempt))) ?? []) {
       if (id === attempt.jobId) continue
@@ -70,16 +71,19 @@ export class Attempts {
     return false
   }
 
-  /** Forgets those of jobs that are over. */
+  /**
+   * Removes the attempts of jobs that have ended. The attempt of a cancelled job is kept with the job, because its deal
+   * may have been made after all.
+   */
   async sweep(jobs: Pick<Jobs, 'get'>): Promise<void> {
     const isOver = async (jobId: string) => {
       const job = await jobs.get(jobId)
-      return !job || ['Complete', 'Failed', 'Cancelled'].includes(job.status)
+      return !job || job.status === 'Complete' || job.status === 'Failed'
     }
     for await (const [jobId, attempt] of this.#attempts.entries()) {
       if (!(await isOver(jobId))) continue
       await this.#alone(attempt, async (change) => {
-        // Somebody may have the job run again: without its new attempt, a deal that it made would not be looked for.
+        // An operator may retry the job meanwhile: without its new attempt, a deal that it made would never be found.
         if ((await this.get(jobId))?.sent !== attempt.sent || !(await isOver(jobId))) return
         await this.#attempts.delete(jobId)
         await change(without(attempt))
@@ -87,14 +91,14 @@ export class Attempts {
     }
   }
 
-  /** One at a time for a subject. `change` changes which jobs are under way about it. */
+  /** Runs one change at a time per subject. `change` changes the list of its jobs under way. */
   #alone(attempt: Attempt, run: (change: (to: Change) => Promise<void>) => Promise<void>): Promise<void> {
     const name = subjectOf(attempt)
     const change = async (to: Change) => {
-      const before = (await this.#underWay.get(name)) ?? []
-      const after = to(before)
-      if (after.length > 0) await this.#underWay.set(name, after)
-      else if (before.length > 0) await this.#underWay.delete(name)
+      await this.#underWay.change(name, (before) => {
+        const after = to(before ?? [])
+        return after.length > 0 ? after : undefined
+      })
     }
     return this.#locks.withName(`deal-attempts/${name}`, () => run(change))
   }

@@ -1,29 +1,35 @@
 import type { GatewayDeal } from '../deal-wire.js'
-import type { DealCause } from '../jobs/inputs.js'
+import type { DealCause } from './inputs.js'
 
 /** A deal that was made through this server. Plain JSON. */
 export interface DealRecord {
   readonly bucket: string
   /** Absent for a deal about the whole bucket. */
   readonly key?: string
-  /** Of the object that it holds. */
+  /** Stamp of the object that it holds. */
   readonly stamp?: string
-  /** As the gateway told it when it was made. */
+  /** As the gateway reported it when it was made. */
   readonly deal: GatewayDeal
   readonly jobId: string
   readonly cause: DealCause
+  /** Its price was confirmed, which also holds for its renewal. */
+  readonly priceConfirmed?: true
   /** Access key of the gateway account that made it; '' for the server's own. */
   readonly account: string
   /** ms since 1970. */
   readonly made: number
-  /** What the network says of it, as far as it was asked. */
+  /** Last known state on the network. */
   readonly live?: LiveState
-  /** The job that made the deal which follows this one before it ends. */
+  /** Id of the job that renews this deal. */
   readonly renewedBy?: string
+  /** When the whole object was retrieved from this deal and found identical, ms since 1970. */
+  readonly verified?: number
+  /** When the last verification failed, ms since 1970. */
+  readonly doubted?: number
 }
 
 export interface LiveState {
-  /** One of the words of go-fil-markets. */
+  /** State name of go-fil-markets. */
   readonly state: string
   readonly message?: string
   readonly pieceCid?: string
@@ -39,7 +45,9 @@ export interface LiveState {
   readonly asked: number
 }
 
-/** Of go-fil-markets' states those from which there is no way on: https://github.com/filecoin-project/go-fil-markets/blob/master/storagemarket/types.go */
+/**
+ * Final states of go-fil-markets: https://github.com/filecoin-project/go-fil-markets/blob/master/storagemarket/types.go
+ */
 const FINAL = new Set([
   'StorageDealExpired',
   'StorageDealSlashed',
@@ -54,7 +62,17 @@ export function isFinal(state: string | undefined): boolean {
   return state !== undefined && FINAL.has(state)
 }
 
-/** False for a deal that surely holds nothing (any more). */
+/** False for a deal that certainly holds nothing, or no longer. */
 export function holds(record: DealRecord): boolean {
   return !isFinal(record.live?.state)
+}
+
+/** True when an object may be left to the deal alone. */
+export function isVerified(record: DealRecord): boolean {
+  return holds(record) && record.verified !== undefined
+}
+
+/** True when the last verification of the deal failed. */
+export function isDoubted({ verified, doubted }: DealRecord): boolean {
+  return verified === undefined && doubted !== undefined
 }

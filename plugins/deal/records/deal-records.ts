@@ -1,28 +1,28 @@
 import { createHash } from 'node:crypto'
-import type { Records, State } from '../../../src/state/state.js'
+import type { PluginState, Records } from 'dealgate'
 import { type DealRecord, isFinal, type LiveState } from './deal-record.js'
 import { Sequence } from './sequence.js'
 
-/** Deals of one object or bucket, oldest first: their CIDs. */
+/** CIDs of the deals of one object or bucket, oldest first. */
 interface Subject {
   readonly bucket: string
   readonly key?: string
   readonly deals: readonly string[]
 }
 
-/** Deals about one object are remembered together up to so many; of more the oldest are still found by their CID. */
+/** Most deals that are listed by object or bucket; older ones are still found by their CID. */
 const MAX_OF_SUBJECT = 1000
 
 /** Every deal that was made through this server. All methods throw ServiceUnavailable. */
 export class DealRecords {
-  readonly #state: Pick<State, 'records' | 'locks'>
+  readonly #state: Pick<PluginState, 'records' | 'locks'>
   readonly #deals: Records<DealRecord>
   readonly #subjects: Records<Subject>
   /** CIDs of deals that are not closed. */
   readonly #open: Records<true>
   readonly #order: Sequence
 
-  constructor(state: Pick<State, 'records' | 'locks'>) {
+  constructor(state: Pick<PluginState, 'records' | 'locks'>) {
     this.#state = state
     this.#deals = state.records('deals')
     this.#subjects = state.records('deal-subjects')
@@ -35,15 +35,15 @@ export class DealRecords {
   }
 
   /**
-   * Remembers a deal for the job that made it; durable when it resolves, and the same again changes nothing. Resolves false, remembering nothing, when the deal is
-   * another job's.
+   * Records a deal for the job that made it. Durable when it resolves; idempotent. Resolves false, and records nothing,
+   * when the deal belongs to another job.
    */
   remember(record: DealRecord): Promise<boolean> {
     const { dealCid } = record.deal
     return this.#alone(dealCid, async () => {
       const known = await this.get(dealCid)
       if (known && known.jobId !== record.jobId) return false
-      // What leads to a deal before the deal: a process that dies in between is told to remember it again.
+      // The indexes are written before the deal: after a crash in between, the deal is recorded again.
       await this.#order.add(dealCid)
       await this.#addToSubject(record)
       if (!isFinal((known ?? record).live?.state)) await this.#open.set(cidKey(dealCid), true)
@@ -52,7 +52,7 @@ export class DealRecords {
     })
   }
 
-  /** Deals about an object, or without key about a bucket as a whole, oldest first. */
+  /** Deals for an object, or without key for a bucket as a whole, oldest first. */
   async of(bucket: string, key: string | undefined): Promise<readonly DealRecord[]> {
     const subject = await this.#subjects.get(subjectKey(bucket, key))
     const deals = await Promise.all((subject?.deals ?? []).map((dealCid) => this.get(dealCid)))
@@ -60,8 +60,8 @@ export class DealRecords {
   }
 
   /**
-   * All of them, the newest first, each with its place in their order. Memory does not grow with their number.
-   * @param before only those at places less than this
+   * All deals, newest first, each with its place in their order. Memory does not grow with their number.
+   * @param before only deals at lower places
    */
   async *newestFirst(before?: number): AsyncGenerator<[place: number, record: DealRecord], void> {
     for await (const [place, dealCid] of this.#order.backwards(before)) {
@@ -70,7 +70,7 @@ export class DealRecords {
     }
   }
 
-  /** Those whose state may still change, or something may follow from it, in no order. */
+  /** Deals that are not closed, in no order. */
   async *open(): AsyncGenerator<DealRecord, void> {
     for await (const [key] of this.#open.entries()) {
       const deal = await this.#deals.get(key)
@@ -78,7 +78,7 @@ export class DealRecords {
     }
   }
 
-  /** What the network says of it now. Resolves with the record as it is then. */
+  /** Stores the present state. Resolves with the record after the change. */
   setLive(dealCid: string, live: LiveState): Promise<DealRecord | undefined> {
     return this.#change(dealCid, (record) => ({ ...record, live }))
   }
@@ -87,27 +87,39 @@ export class DealRecords {
     return this.#change(dealCid, (record) => ({ ...record, renewedBy: jobId }))
   }
 
-  /** Its state does not change any more, and all that follows from it was done: it is not among the open ones from now on. */
+  /**
+   * The whole object was retrieved from the deal and found identical.
+   * @param time ms since 1970
+   */
+  setVerified(dealCid: string, time: number): Promise<DealRecord | undefined> {
+    return this.#change(dealCid, ({ doubted: _, ...record }) => ({ ...record, verified: time }))
+  }
+
+  /**
+   * The deal did not deliver the object.
+   * @param time ms since 1970
+   */
+  setDoubted(dealCid: string, time: number): Promise<DealRecord | undefined> {
+    return this.#change(dealCid, (record) => ({ ...record, doubted: time }))
+  }
+
+  /** Closes a deal whose state is final and has been acted on. */
   close(dealCid: string): Promise<void> {
     return this.#open.delete(cidKey(dealCid))
   }
 
   #change(dealCid: string, to: (record: DealRecord) => DealRecord): Promise<DealRecord | undefined> {
-    return this.#alone(dealCid, async () => {
-      const known = await this.get(dealCid)
-      if (!known) return undefined
-      const changed = to(known)
-      await this.#deals.set(cidKey(dealCid), changed)
-      return changed
-    })
+    return this.#alone(dealCid, () => this.#deals.change(cidKey(dealCid), (known) => known && to(known)))
   }
 
   #addToSubject({ bucket, key, deal: { dealCid } }: DealRecord): Promise<void> {
     const name = subjectKey(bucket, key)
     return this.#state.locks.withName(`deal-subject/${name}`, async () => {
-      const deals = (await this.#subjects.get(name))?.deals ?? []
-      if (deals.includes(dealCid)) return
-      await this.#subjects.set(name, { bucket, key, deals: [...deals, dealCid].slice(-MAX_OF_SUBJECT) })
+      await this.#subjects.change(name, (subject) => {
+        const deals = subject?.deals ?? []
+        if (deals.includes(dealCid)) return subject
+        return { bucket, key, deals: [...deals, dealCid].slice(-MAX_OF_SUBJECT) }
+      })
     })
   }
 
@@ -116,12 +128,15 @@ export class DealRecords {
   }
 }
 
-/** A CID as it is; what else a gateway may have told as one under its hash. */
+/** A CID as it is; any other text that a gateway reports as one is hashed. */
 function cidKey(dealCid: string): string {
   return /^[A-Za-z0-9]{1,128}$/.test(dealCid) ? dealCid : hash(dealCid)
 }
 
-/** Keys of S3 are longer than some stores take. A bucket name holds no NUL, so no two pairs give one text. */
+/**
+ * Hashed, because keys of S3 are longer than some stores accept. A bucket name holds no NUL, so that no two pairs give
+ * the same text.
+ */
 function subjectKey(bucket: string, key: string | undefined): string {
   return hash(key === undefined ? bucket : `${bucket}\0${key}`)
 }

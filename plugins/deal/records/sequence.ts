@@ -1,43 +1,45 @@
-import type { Records, State } from '../../../src/state/state.js'
+import type { Locks, PluginState, Records } from 'dealgate'
 
-/** Names in one record: so many are read and written at a time. */
+/** Names per record. */
 const SHARD = 100
 
 /**
- * Names in the order in which they were added, of which a store without scans can read the newest first. One record for every hundred, and one that says how many
- * of those there are.
+ * Names in the order in which they were added; newest first can be read from a store without scans. One record for
+ * every hundred names, and one that holds their number.
  */
 export class Sequence {
   readonly #shards: Records<readonly string[]>
-  readonly #locks: State['locks']
+  readonly #locks: Locks
   readonly #name: string
 
-  /** @param name of the records; of nobody else */
-  constructor(state: Pick<State, 'records' | 'locks'>, name: string) {
+  /** @param name of the records; must not be used elsewhere */
+  constructor(state: Pick<PluginState, 'records' | 'locks'>, name: string) {
     this.#shards = state.records(name)
     this.#locks = state.locks
     this.#name = name
   }
 
-  /** Durable when it resolves. A name that was among the last hundred added is not added again. */
+  /** Adds a name. Durable when it resolves. A name among the last hundred is not added again. */
   add(name: string): Promise<void> {
     return this.#locks.withName(this.#name, async () => {
       const last = await this.#last()
       const names = await this.#read(last)
       if (names.includes(name) || (last > 0 && (await this.#read(last - 1)).includes(name))) return
       if (names.length < SHARD) {
-        await this.#shards.set(String(last), [...names, name])
+        await this.#shards.change(String(last), (present = []) =>
+          present.includes(name) ? present : [...present, name],
+        )
         return
       }
-      // The record before the count: a process that dies in between leaves one that is written over.
+      // The record is written before the count: after a crash in between it is overwritten.
       await this.#shards.set(String(last + 1), [name])
       await this.#shards.set('last', [String(last + 1)])
     })
   }
 
   /**
-   * The newest first, each with its place: what is added meanwhile moves nothing.
-   * @param before only those at places less than this
+   * The newest first, each with its place, which additions do not change.
+   * @param before only names at lower places
    */
   async *backwards(before = Number.POSITIVE_INFINITY): AsyncGenerator<[place: number, name: string], void> {
     const last = await this.#last()

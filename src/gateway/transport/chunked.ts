@@ -2,22 +2,22 @@ import { nonsense } from '../errors.js'
 import type { Framing } from './framing.js'
 
 const LF = 0x0a
-/** Of a line with the size of a chunk, which may carry extensions, and of one in the trailer, bytes. */
+/** Longest line with the size of a chunk, which may carry extensions, and longest line of the trailer, bytes. */
 const MAX_LINE_BYTES = 4096
 const MAX_TRAILER_LINES = 64
-/** 13 hex digits are less than 2^53. */
+/** 13 hex digits stay below 2^53. */
 const SIZE_LINE = /^([0-9a-f]{1,13})[ \t]*(?:;[^\r\n]*)?\r\n$/i
 
-/** `Transfer-Encoding: chunked`: RFC 9112 section 7.1. Its memory is one line; trailers are read past. */
+/** Decodes `Transfer-Encoding: chunked` (RFC 9112 section 7.1). Needs memory for one line; skips trailers. */
 export class ChunkedFraming implements Framing {
   readonly endsWithConnection = false
   readonly left = undefined
   complete = false
   surplus = false
   #state: 'size' | 'data' | 'data-end' | 'trailer' = 'size'
-  /** What has arrived of a line. */
+  /** The part of a line that has arrived. */
   #line = ''
-  /** Bytes of the present chunk still to come. */
+  /** Bytes missing from the present chunk. */
   #chunkLeft = 0
   #trailerLines = 0
 

@@ -4,7 +4,7 @@ import { Connection } from './connection.js'
 import type { RestResponse } from './response.js'
 
 const MAX_FREE = 64
-/** Room for a head and a small body in one read. */
+/** Fits a head and a small body in one read. */
 const SCRATCH_BYTES = 64 * 1024
 
 /** Connections to one gateway over plain HTTP, for requests without a body. */
@@ -12,7 +12,7 @@ export class ConnectionPool {
   readonly #url: URL
   readonly #scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES)
   readonly #all = new Set<Connection>()
-  /** The one used last comes first: it is the least likely to have been closed. */
+  /** The last used connection comes first: it is the least likely to have been closed. */
   #free: Connection[] = []
 
   constructor(url: URL) {
@@ -20,10 +20,10 @@ export class ConnectionPool {
   }
 
   /**
-   * Resolves when the head of the answer is there.
+   * Resolves when the head of the answer has arrived.
    * @param path percent-encoded, with the query
-   * @param fresh on a new connection, as the kept ones may all have been closed by a gateway that was started anew
-   * @param timeoutMs until then
+   * @param fresh use a new connection: a restarted gateway may have closed all kept ones
+   * @param timeoutMs longest wait for the head
    * @throws Error of the connection, or S3Error for an answer that is not HTTP
    */
   async request(
@@ -75,12 +75,12 @@ export class ConnectionPool {
 }
 
 function requestHead(method: string, path: string, headers: OutgoingHttpHeaders): string {
-  // What is put in here comes encoded from our own code; this is the last look at it.
-  if (!/^\/[\x21-\x7e]*$/.test(path)) throw new TypeError('This is no path of a request.')
+  // Callers encode these values; this check is the last defence against request splitting.
+  if (!/^\/[\x21-\x7e]*$/.test(path)) throw new TypeError('The path of the request is invalid.')
   let fields = ''
   for (const name in headers) {
     const field = `${name}: ${headers[name]}`
-    if (!/^[\x20-\x7e]+$/.test(field)) throw new TypeError('This is no header of a request.')
+    if (!/^[\x20-\x7e]+$/.test(field)) throw new TypeError('A header of the request is invalid.')
     fields += `${field}\r\n`
   }
   return `${method} ${path} HTTP/1.1\r\n${fields}\r\n`

@@ -3,25 +3,28 @@ import { connect, type Socket } from 'node:net'
 import { Exchange } from './exchange.js'
 import type { RestResponse } from './response.js'
 
-/** How long a connection is kept for the next request where the gateway does not say, ms. One that it closes meanwhile is noticed when it does. */
+/**
+ * Time for which a connection is kept when the gateway does not state one, ms. A connection that the gateway closes
+ * earlier is noticed.
+ */
 const KEPT_MS = 30_000
-/** The gateway's clock for a connection runs ahead of ours, ms. */
+/** Subtracted from the gateway's keep-alive timeout, ms: its clock for a connection starts earlier. */
 const MARGIN_MS = 1000
 const TCP_KEEP_ALIVE_MS = 60_000
 
 export interface ConnectionOptions {
   readonly host: string
   readonly port: number
-  /** Where bytes are put that are looked at at once and not kept; one for all connections. */
+  /** Buffer for bytes that are processed immediately and not kept; one for all connections. */
   readonly scratch: Buffer
-  /** The answer has been received, and the gateway keeps the connection. */
+  /** Called when the answer has been received and the gateway keeps the connection open. */
   readonly onFree: (connection: Connection) => void
   readonly onClose: (connection: Connection) => void
 }
 
 /**
- * One connection over plain HTTP, one request at a time. Bodies are read into buffers that are used again (`onread` of node:net): per byte this costs a third of
- * node:http, which makes a new buffer for every 64 KiB. node:http has no way to do that.
+ * One connection over plain HTTP, one request at a time. Reads bodies into reused buffers (`onread` of node:net), which
+ * costs a third of node:http per byte: node:http allocates a new buffer for every 64 KiB and cannot avoid it.
  */
 export class Connection {
   readonly #socket: Socket
@@ -50,12 +53,12 @@ export class Connection {
     })
   }
 
-  /** False when it should not be used again. */
+  /** False when the connection must not be reused. */
   get good(): boolean {
     return !this.#socket.destroyed && this.#socket.readable && performance.now() < this.#keptUntil
   }
 
-  /** @param head of the request, complete; it has no body */
+  /** @param head head of the request, complete; the request has no body */
   send(method: 'GET' | 'HEAD', head: string): Promise<RestResponse> {
     const socket = this.#socket
     const exchange = new Exchange(method, {
@@ -69,7 +72,7 @@ export class Connection {
     return exchange.answered
   }
 
-  /** @param error what a request under way fails with */
+  /** @param error the error for a request in progress */
   destroy(error?: Error): void {
     this.#exchange?.lost(error)
     this.#socket.destroy()
@@ -77,7 +80,7 @@ export class Connection {
 
   #take(buffer: Buffer, length: number): boolean {
     if (this.#exchange) return this.#exchange.take(buffer.subarray(0, length))
-    // Nothing was asked: whatever it is, it cannot be the answer to what is asked next.
+    // Unsolicited bytes cannot be the answer to the next request.
     this.#socket.destroy()
     return false
   }
@@ -90,7 +93,7 @@ export class Connection {
     }
     const told = /\btimeout=(\d{1,6})/i.exec(String(headers['keep-alive'] ?? ''))?.[1]
     this.#keptUntil = performance.now() + (told === undefined ? KEPT_MS : Number(told) * 1000 - MARGIN_MS)
-    // A connection that waits must not keep the process from ending.
+    // An idle connection must not keep the process alive.
     this.#socket.unref()
     this.#onFree(this)
   }

@@ -4,23 +4,26 @@ import { type Framing, framingOf } from './framing.js'
 import { type BodyReceiver, DRAIN_BYTES, DRAIN_MS, lost, type RestResponse } from './response.js'
 import { parseHead, type ResponseHead } from './response-head.js'
 
-/** Most of a head, with those of informational answers before it, bytes. */
+/** Largest head, including the heads of informational answers before it, bytes. */
 const MAX_HEAD_BYTES = 64 * 1024
-/** Size of the buffers a long body is read into, bytes. */
+/** Size of the buffers for long bodies, bytes. */
 const BUFFER_BYTES = 256 * 1024
 const HEAD_END = '\r\n\r\n'
 
-/** What an exchange needs of its connection. */
+/** The connection as an exchange needs it. */
 export interface Wire {
   resume(): void
-  /** The answer has arrived in full. */
+  /** Called when the answer has arrived in full. */
   finished(reusable: boolean, headers: IncomingHttpHeaders): void
   destroy(): void
 }
 
 /** One request on a connection, and its answer. */
 export class Exchange implements RestResponse {
-  /** The answer, once its head is there. Rejects with the error of the connection, or S3Error for what is not HTTP. */
+  /**
+   * Resolves once the head of the answer has arrived. Rejects with the error of the connection, or S3Error when the
+   * answer is not HTTP.
+   */
   readonly answered: Promise<RestResponse>
   readonly #method: string
   readonly #wire: Wire
@@ -30,10 +33,10 @@ export class Exchange implements RestResponse {
   #headBytes = 0
   #head: ResponseHead | undefined
   #framing: Framing | undefined
-  /** Bytes of the body that came with the head. */
+  /** Bytes of the body that arrived with the head. */
   #early: Buffer | undefined
   #receiver: BodyReceiver | undefined
-  /** Turns go round: the next chunk is lent on this one. */
+  /** The buffers take turns: the next chunk is lent from this one. */
   #ring: Turn[] = []
   #turn = 0
   #paused = false
@@ -58,7 +61,7 @@ export class Exchange implements RestResponse {
     return this.#head?.headers ?? {}
   }
 
-  /** Where the next bytes are to be put; undefined when they are few, or nobody has asked for them. */
+  /** The buffer for the next bytes. Undefined when few bytes are expected or the body has no reader yet. */
   get buffer(): Buffer | undefined {
     if (this.#complete || !this.#receiver || this.#dropping) return undefined
     const turn = this.#ring[this.#turn] as Turn
@@ -67,7 +70,10 @@ export class Exchange implements RestResponse {
     return turn.buffer
   }
 
-  /** Bytes from the wire, good for the time of this call, but for those in `buffer`. False: no more for now. */
+  /**
+   * Processes bytes from the wire; those outside `buffer` are valid during this call only. Returns false to pause
+   * reading.
+   */
   take(bytes: Buffer): boolean {
     try {
       return this.#framing ? this.#takeBody(this.#framing, bytes) : this.#takeHead(bytes)
@@ -78,7 +84,7 @@ export class Exchange implements RestResponse {
     }
   }
 
-  /** The connection has ended, with an error or by itself. */
+  /** Called when the connection ended, with or without an error. */
   lost(error?: unknown): void {
     if (this.#complete || this.#failure !== undefined) return
     if (!this.#head) {
@@ -141,7 +147,7 @@ export class Exchange implements RestResponse {
       if (this.#headBytes + (end < 0 ? rest.length : end) > MAX_HEAD_BYTES)
         throw nonsense('answered with endless headers')
       if (end < 0) {
-        // A copy: the bytes are ours for the time of this call only.
+        // Copied, because the bytes are valid during this call only.
         this.#start = Buffer.from(rest)
         return true
       }
@@ -168,9 +174,9 @@ export class Exchange implements RestResponse {
 
   #takeBody(framing: Framing, bytes: Buffer): boolean {
     const receiver = this.#receiver
-    if (!receiver) throw nonsense('sent a body nobody waited for')
+    if (!receiver) throw nonsense('sent a body without a request for it')
     const own = framing.decode(bytes)
-    // Before the last bytes are lent: whoever gets them may want to use the connection.
+    // Before the last bytes are lent, because their receiver may want to reuse the connection.
     if (framing.complete) this.#finish(framing)
     if (own.length > 0) {
       const lent = own.buffer === this.#ring[this.#turn]?.buffer?.buffer
@@ -203,7 +209,7 @@ export class Exchange implements RestResponse {
   }
 }
 
-/** A buffer that is either with the reader or lent. */
+/** A buffer that is either being filled or lent. */
 class Turn {
   buffer: Buffer | undefined
   busy = false

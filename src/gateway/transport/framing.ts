@@ -2,32 +2,35 @@ import { nonsense } from '../errors.js'
 import { ChunkedFraming } from './chunked.js'
 import type { ResponseHead } from './response-head.js'
 
-/** How the end of a body is known: RFC 9112 section 6.3. */
+/** Determines where a body ends: RFC 9112 section 6.3. */
 export interface Framing {
-  /** The body's own bytes among those that arrived, as views of them where they are in one piece. Throws S3Error when they cannot be what was announced. */
+  /**
+   * Extracts the bytes of the body from the received bytes, as views where they are contiguous. Throws S3Error when
+   * they do not match the announced framing.
+   */
   decode(bytes: Buffer): Buffer
   readonly complete: boolean
-  /** More arrived than belongs to the body: nobody can say what it is. */
+  /** True when more bytes arrived than belong to the body. */
   readonly surplus: boolean
-  /** Bytes of the body still to come; undefined when that is not known. */
+  /** Missing bytes of the body; undefined when unknown. */
   readonly left: number | undefined
-  /** The body ends where the connection does. */
+  /** True when the body ends with the connection. */
   readonly endsWithConnection: boolean
 }
 
-/** Throws S3Error for lengths that are none. */
+/** Throws S3Error for invalid lengths. */
 export function framingOf(method: string, { status, headers }: ResponseHead): Framing {
   if (method === 'HEAD' || status === 204 || status === 304) return new FixedFraming(0)
   const length = headers['content-length']
   const coding = headers['transfer-encoding']
   if (coding !== undefined) {
-    // Two lengths in one answer are how answers get smuggled; and we have asked for no other coding.
+    // Two lengths in one answer allow response smuggling; this client requests no other transfer coding.
     if (length !== undefined || !/^chunked$/i.test(coding)) throw nonsense('answered with a transfer coding of its own')
     return new ChunkedFraming()
   }
   if (length === undefined) return openEnded
   const bytes = /^\d{1,16}$/.test(length) ? Number(length) : Number.NaN
-  if (!Number.isSafeInteger(bytes)) throw nonsense('answered with a length that is none')
+  if (!Number.isSafeInteger(bytes)) throw nonsense('answered with an invalid length')
   return new FixedFraming(bytes)
 }
 

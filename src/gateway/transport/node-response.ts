@@ -1,13 +1,13 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { type BodyReceiver, DRAIN_BYTES, lost, type RestResponse } from './response.js'
 
-/** An answer that node:http has received: over TLS, or to a request with a body. */
+/** An answer received through node:http: over TLS, or to a request with a body. */
 export class NodeResponse implements RestResponse {
   readonly #message: IncomingMessage
 
   constructor(message: IncomingMessage) {
     this.#message = message
-    // A message that nobody reads any more may still break; it must not take the process with it.
+    // A message without a reader may still fail; an unhandled error would end the process.
     message.on('error', () => {})
   }
 

@@ -4,21 +4,26 @@ import { nonsense } from '../errors.js'
 export interface ResponseHead {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** HTTP/1.1, and not said to be the last of its connection. */
+  /** True for HTTP/1.1 unless the answer announces the end of the connection. */
   readonly persistent: boolean
 }
 
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/
-/** RFC 9110 section 5.1 and 5.5. White space before the colon and folded lines are refused, as section 5 of RFC 9112 asks. */
+/**
+ * RFC 9110 sections 5.1 and 5.5. Rejects white space before the colon and folded lines, as RFC 9112 section 5 demands.
+ */
 const FIELD = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/
 
-/** Fields of which only the first counts where they are repeated, as in node:http (https://nodejs.org/docs/latest-v20.x/api/http.html#messageheaders). */
+/**
+ * Repeated fields of which only the first counts, as in node:http
+ * (https://nodejs.org/docs/latest-v20.x/api/http.html#messageheaders).
+ */
 const ONCE = new Set(['age', 'content-type', 'etag', 'expires', 'last-modified', 'location', 'retry-after', 'server'])
 
 /**
- * Reads the head of an answer.
- * @param text one character for each byte, without the empty line at its end
- * @throws S3Error InternalError for what is not HTTP/1
+ * Parses the head of an answer.
+ * @param text one character per byte, without the final empty line
+ * @throws S3Error InternalError when the answer is not HTTP/1
  */
 export function parseHead(text: string): ResponseHead {
   const lines = text.split('\r\n')

@@ -1,31 +1,37 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** An answer whose head has arrived and whose body waits. It has to be read, drained or destroyed, or its connection is never free again. */
+/**
+ * An answer whose head has arrived and whose body waits. The receiver reads, drains or destroys it; otherwise its
+ * connection is never freed.
+ */
 export interface RestResponse {
   readonly status: number
-  /** As node:http gives them: lower-case names, one character for each byte. */
+  /** As in node:http: lower-case names, one character per byte. */
   readonly headers: IncomingHttpHeaders
-  /** Has the body delivered, once; from within this call on. At most `ahead` (>= 1) chunks are lent at a time. */
+  /** Delivers the body, once, starting within this call. At most `ahead` (>= 1) chunks are lent at a time. */
   read(receiver: BodyReceiver, ahead: number): void
-  /** Nobody wants what is left of the body: a short rest is read away, so that the connection can be used again; a longer one is cut. */
+  /** Discards the rest of the body. Reads a short rest, so that the connection can be reused, and cuts a longer one. */
   drain(): void
-  /** Gives the answer up. What was lent stays good until it is given back. Safe at any time. */
+  /** Aborts the answer. Lent chunks stay valid until they are returned. Safe at any time. */
   destroy(): void
 }
 
-/** Takes a body. After `end` or `failed` nothing more comes. */
+/** Receives a body. Nothing follows `end` or `failed`. */
 export interface BodyReceiver {
-  /** The chunk is lent: its bytes change some time after `done` was called, which may be at once or later, in any order. */
+  /**
+   * Takes a lent chunk. Its bytes change after `done` was called, which may happen during the call or later, in any
+   * order.
+   */
   data(chunk: Buffer, done: () => void): void
-  /** The body is complete; chunks may still be lent. */
+  /** The body is complete. Chunks may still be lent. */
   end(): void
-  /** Error of the connection, or S3Error for an answer that is not HTTP. */
+  /** The error of the connection, or S3Error for an answer that is not HTTP. */
   failed(error: unknown): void
 }
 
-/** A rest of so many bytes is read to keep the connection; for more a new connection is cheaper. */
+/** Largest rest that is read to keep the connection, bytes. For more, a new connection is cheaper. */
 export const DRAIN_BYTES = 64 * 1024
-/** A short rest that takes longer is not worth waiting for, ms. */
+/** Longest time spent on reading a short rest, ms. */
 export const DRAIN_MS = 5000
 
 /** The connection ended before the answer did. */

@@ -1,11 +1,15 @@
 import { join } from 'node:path'
+import { DiskReserve, withReserve } from '../../common/disk-reserve.js'
+import { abortableLimit } from '../abortable-limit.js'
 import { Clock } from '../clock.js'
 import { type Database, Writer } from '../database.js'
 import type { ServicesLog } from '../log.js'
 import type { OpenedNetwork } from '../network/open.js'
-import { Turns } from '../network/turns.js'
-import { Account, type KeyPair } from './access/account.js'
+import { LogInAttempts } from './access/log-in-attempts.js'
 import { Tokens } from './access/tokens.js'
+import { Accounts } from './accounts/accounts.js'
+import { openFirstAccount } from './accounts/first-account.js'
+import type { KeyPair } from './accounts/key-pair.js'
 import { namesOf, neutralBrand } from './brand.js'
 import type { GatewayContext } from './context.js'
 import { BringBack } from './deals/bring-back.js'
@@ -18,19 +22,23 @@ import { gatewayLimits } from './limits.js'
 import { featuresOf } from './quirks.js'
 import { Blobs } from './store/blobs.js'
 import { Buckets } from './store/buckets.js'
+import { Fences } from './store/fences.js'
 import { Holds } from './store/holds.js'
 import { KeyRules } from './store/key-rules.js'
+import { LateOrders } from './store/late-orders.js'
 import { LocalCopies } from './store/local-copies.js'
 import { ObjectStore } from './store/object-store.js'
 import { Objects } from './store/objects.js'
 import { Policies } from './store/policies.js'
+import { INDEX_FILE } from './store/schema.js'
+import { StateEpochs } from './store/state-epochs.js'
 
 const URL_TOKEN_SECONDS = 5 * 60
 const SHORT_URL_TOKEN_SECONDS = 60
-/** Objects that are compared with a deal's at the same time; the others wait. */
-const EVICTIONS_AT_ONCE = 8
+/** Most objects that are compared with their deal at the same time. */
+const MAX_EVICTIONS = 8
 
-/** Everything the gateway is made of, over an open database. */
+/** Creates all parts of the gateway over an open database. */
 export function assemble(
   folder: string,
   options: GatewayOptions,
@@ -41,30 +49,44 @@ export function assemble(
   const quirks = new Set(options.quirks ?? [])
   const clock = new Clock()
   const configured = configuredPair(options)
-  const account = Account.open(folder, configured)
-  const writer = new Writer(db)
+  const reserve = new DiskReserve(join(folder, INDEX_FILE))
+  const accounts = new Accounts(db)
+  const { made } = withReserve(reserve, () => openFirstAccount(db, accounts, folder, configured, clock))
+  const writer = new Writer(db, reserve)
   const buckets = new Buckets(db)
   const objects = new Objects(db)
   const rules = new KeyRules(quirks, buckets, objects)
   const blobs = new Blobs(join(folder, 'objects'), clock, log)
-  const holds = new Holds(db, writer, objects, blobs)
+  const holds = withReserve(reserve, () => new Holds(db, writer, objects, blobs))
+  if (!reserve.hold() || reserve.isTight()) {
+    log.warn(
+      { folder },
+      'The disk is full: objects are served and can be removed, uploads are refused. Free space on the disk of this folder, or remove objects.',
+    )
+  }
+  const features = new Set(featuresOf(quirks, control !== undefined))
+  const fences = features.has('write-fences') ? new Fences(db, clock) : undefined
   const parts = {
     names: namesOf(options.brand ?? neutralBrand),
     quirks,
-    features: new Set(featuresOf(quirks, control !== undefined)),
+    features,
     region: options.region ?? '',
     limits: { ...gatewayLimits, ...options.limits },
     folder,
     clock,
     log,
-    account,
+    accounts,
+    logIns: new LogInAttempts(log),
     configuredKeys: configured !== undefined,
-    tokens: new Tokens(account, quirks.has('short-url-tokens') ? SHORT_URL_TOKEN_SECONDS : URL_TOKEN_SECONDS),
+    madeKeys: made,
+    tokens: new Tokens(accounts, quirks.has('short-url-tokens') ? SHORT_URL_TOKEN_SECONDS : URL_TOKEN_SECONDS),
     writer,
     buckets,
     policies: new Policies(db),
+    stateEpochs: new StateEpochs(db),
     objects,
-    store: new ObjectStore(writer, buckets, objects, blobs, clock, rules, holds),
+    store: new ObjectStore(writer, buckets, objects, blobs, clock, rules, holds, fences),
+    lateOrders: new LateOrders(),
     blobs,
     rules,
     holds,
@@ -74,7 +96,7 @@ export function assemble(
     deals: new Deals(db),
     manifest: new Manifest(db),
     tasks: new Tasks(),
-    evictions: new Turns(EVICTIONS_AT_ONCE),
+    evictionSlots: abortableLimit(MAX_EVICTIONS),
   }
   return { ...parts, desk: new DealDesk(parts), bringBack: new BringBack(parts) }
 }

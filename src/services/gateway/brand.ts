@@ -1,14 +1,20 @@
-/** The words that deployments of this interface put into its names (interfaces.md replaces them by neutral ones). */
+/** The words that deployments of this interface put into its names (interfaces.md uses neutral ones). */
 export interface Brand {
-  /** First path segment, and, with a capital, the start of members such as `GatewayVersion`. Lower-case letters and digits. */
+  /**
+   * First path segment, and, with a capital, the start of members such as `GatewayVersion`. Lower-case letters and
+   * digits.
+   */
   readonly path: string
-  /** Middle of header names and signature parameters: `x-cloud-date`, `X-Cloud-Signature`. Lower-case letters and digits. */
+  /**
+   * Middle of header names and signature parameters: `x-cloud-date`, `X-Cloud-Signature`. Lower-case letters and
+   * digits.
+   */
   readonly header: string
 }
 
 export const neutralBrand: Brand = Object.freeze({ path: 'gateway', header: 'cloud' })
 
-/** Every name the gateway makes out of its brand words. */
+/** Every name that contains a brand word. */
 export interface Names {
   readonly path: string
   /** `Gateway`, as in `GatewayVersion`. */

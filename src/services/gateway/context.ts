@@ -1,11 +1,12 @@
+import type { AbortableLimit } from '../abortable-limit.js'
 import type { Clock } from '../clock.js'
 import type { Writer } from '../database.js'
 import type { ServicesLog } from '../log.js'
 import type { NetworkControl } from '../network/embedded/control.js'
 import type { Network } from '../network/network.js'
-import type { Turns } from '../network/turns.js'
-import type { Account } from './access/account.js'
+import type { LogInAttempts } from './access/log-in-attempts.js'
 import type { Tokens } from './access/tokens.js'
+import type { Accounts } from './accounts/accounts.js'
 import type { Names } from './brand.js'
 import type { BringBack } from './deals/bring-back.js'
 import type { DealDesk } from './deals/deal-desk.js'
@@ -18,45 +19,52 @@ import type { Blobs } from './store/blobs.js'
 import type { Buckets } from './store/buckets.js'
 import type { Holds } from './store/holds.js'
 import type { KeyRules } from './store/key-rules.js'
+import type { LateOrders } from './store/late-orders.js'
 import type { LocalCopies } from './store/local-copies.js'
 import type { ObjectStore } from './store/object-store.js'
 import type { Objects } from './store/objects.js'
 import type { Policies } from './store/policies.js'
+import type { StateEpochs } from './store/state-epochs.js'
 
-/** What every endpoint of one gateway works with. */
+/** The parts of one gateway, as every endpoint receives them. */
 export interface GatewayContext {
   readonly names: Names
   readonly quirks: ReadonlySet<QuirkName>
-  /** What it advertises. */
+  /** Features that web.ServerInfo advertises. */
   readonly features: ReadonlySet<Feature>
   readonly region: string
   readonly limits: GatewayLimits
   readonly folder: string
   readonly clock: Clock
   readonly log: ServicesLog
-  readonly account: Account
-  /** True when the configuration names the key pair and not the gateway made it. */
+  readonly accounts: Accounts
+  readonly logIns: LogInAttempts
+  /** True when the key pair of the first account comes from the configuration; false when the gateway generated it. */
   readonly configuredKeys: boolean
+  /** True when this start generated that pair. */
+  readonly madeKeys: boolean
   readonly tokens: Tokens
   readonly writer: Writer
   readonly buckets: Buckets
   readonly policies: Policies
-  /** For reading; changes go through `store`. */
+  readonly stateEpochs: StateEpochs
+  /** Read only; make changes through `store`. */
   readonly objects: Objects
   readonly store: ObjectStore
+  readonly lateOrders: LateOrders
   readonly blobs: Blobs
   readonly rules: KeyRules
   readonly holds: Holds
   readonly copies: LocalCopies
   readonly network: Network
-  /** Absent: nobody may do anything to the network. */
+  /** Absent: clients cannot control the network. */
   readonly control: NetworkControl | undefined
-  /** For reading; deals are made by `desk`. */
+  /** Read only; `desk` makes deals. */
   readonly deals: Deals
   readonly manifest: Manifest
   readonly desk: DealDesk
   readonly bringBack: BringBack
   readonly tasks: Tasks
-  /** Of evictions. */
-  readonly evictions: Turns
+  /** Limits how many evictions and verifications run at the same time. */
+  readonly evictionSlots: AbortableLimit
 }

@@ -5,12 +5,15 @@ interface ErrorRow {
   readonly code: string
   /** HTTP status on REST endpoints; JSON-RPC always answers 200. */
   readonly status: number
-  /** Code in JSON-RPC replies, of the range the specification leaves to servers (https://www.jsonrpc.org/specification#error_object). */
+  /**
+   * Code in JSON-RPC replies, in the range that the specification reserves for servers
+   * (https://www.jsonrpc.org/specification#error_object).
+   */
   readonly number: number
   /** True when public gateways answer code -32000, not 0. */
   readonly plain?: true
   readonly rpc: (subject: ErrorSubject) => string
-  /** Where REST has another text. */
+  /** Text on REST endpoints, where it differs. */
   readonly rest?: (subject: ErrorSubject) => string
 }
 
@@ -25,8 +28,9 @@ function row(
 }
 
 /**
- * Every error of the gateway. Texts are those of public deployments, because clients have nothing else to go by there
- * (MinIO RELEASE.2019-09-11T19-53-16Z, cmd/web-handlers.go `toWebAPIError`, cmd/api-errors.go, cmd/typed-errors.go; filswan/fs3, same files).
+ * All errors of the gateway. Texts are those of public deployments, because clients can only go by the text there
+ * (MinIO RELEASE.2019-09-11T19-53-16Z, cmd/web-handlers.go `toWebAPIError`, cmd/api-errors.go, cmd/typed-errors.go;
+ * filswan/fs3, same files).
  */
 export const errorTable = {
   NoToken: row(-32001, 403, 'AccessDenied', 'JWT token missing'),
@@ -35,6 +39,16 @@ export const errorTable = {
   ShortAccessKey: row(-32004, 400, 'AccessDenied', 'access key must be minimum 3 or more characters long'),
   ShortSecretKey: row(-32005, 400, 'AccessDenied', 'secret key must be minimum 8 or more characters long'),
   WrongCurrentKeys: row(-32006, 403, 'AccessDenied', 'Current access key or secret key is incorrect', { plain: true }),
+  TooManyLogIns: row(
+    -32008,
+    429,
+    'SlowDown',
+    'Too many log-ins with wrong keys have come from this address. Try again later.',
+  ),
+  NotPermitted: row(-32009, 403, 'AccessDenied', 'Do not have enough permissions to access this resource'),
+  NotPermittedInListing: row(-32009, 403, 'AccessDenied', 'Do not have enough permissions to access this resource', {
+    plain: true,
+  }),
   InvalidToken: row(-32007, 401, 'AccessDenied', 'Authentication failed, check your access credentials'),
 
   NoSuchBucket: row(-32010, 404, 'NoSuchBucket', ({ bucket }) => `The specified bucket ${bucket} does not exist.`, {
@@ -47,6 +61,12 @@ export const errorTable = {
     409,
     'BucketAlreadyOwnedByYou',
     'Your previous request to create the named bucket succeeded and you already own it.',
+  ),
+  BucketTaken: row(
+    -32014,
+    409,
+    'BucketAlreadyExists',
+    'The requested bucket name is not available. The bucket namespace is shared by all users of the system. Please select a different name and try again.',
   ),
   BucketNotEmpty: row(-32012, 409, 'BucketNotEmpty', 'The bucket you tried to delete is not empty'),
   InvalidBucketName: row(
@@ -69,16 +89,49 @@ export const errorTable = {
     'XMinioParentIsObject',
     'Object-prefix is already an object, please choose a different object-prefix name.',
   ),
+  MalformedXML: row(
+    -32019,
+    400,
+    'MalformedXML',
+    'The XML you provided was not well-formed or did not validate against our published schema.',
+  ),
   BadComponents: row(
     -32026,
     400,
     'XMinioInvalidResourceName',
     'Resource name contains bad components such as ".." or ".".',
   ),
+  ParentNamed: row(-32028, 500, 'XMinioParentIsObject', ({ value }) => `Parent is object ${value}`),
+  PrefixDenied: row(-32029, 500, 'AccessDenied', ({ value }) => `Prefix access is denied: ${value}`),
+  PrefixIsFolder: row(
+    -32027,
+    409,
+    'XMinioObjectExistsAsDirectory',
+    ({ bucket, value }) => `Object exists on : ${bucket} as directory ${value}`,
+  ),
 
   InvalidArguments: row(-32030, 400, 'InvalidArgument', 'Invalid arguments specified'),
   InvalidPolicy: row(-32031, 400, 'InvalidArgument', ({ value }) => `Invalid policy type ${value}`),
   ShareNeedsNames: row(-32032, 400, 'InvalidArgument', 'Bucket and Object are mandatory arguments.'),
+  ShareNotPermitted: row(
+    -32035,
+    403,
+    'AccessDenied',
+    'Unable to generate shareable URL due to lack of read permissions',
+  ),
+  AccessKeyTaken: row(-32036, 409, 'InvalidArgument', 'Another account has this access key: choose another one.'),
+  FirstAccount: row(
+    -32037,
+    409,
+    'InvalidRequest',
+    'The first account is that of the gateway itself and cannot be removed.',
+  ),
+  AccountOwnsBuckets: row(
+    -32038,
+    409,
+    'InvalidRequest',
+    ({ value }) => `The account still owns buckets, such as ${value}: delete them first.`,
+  ),
   InvalidHeader: row(-32033, 400, 'InvalidArgument', ({ value }) => `The value of ${value} is not valid.`),
   UnsupportedAuthorization: row(
     -32034,
@@ -106,6 +159,26 @@ export const errorTable = {
     400,
     'RequestTimeout',
     'Your socket connection to the server was not read from or written to within the timeout period.',
+  ),
+
+  Overtaken: row(-32045, 409, 'WriteOvertaken', 'The key has had a later write. Nothing was changed.'),
+  OtherGeneration: row(
+    -32046,
+    412,
+    'OtherGeneration',
+    'The object is not of the expected generation. Nothing was changed.',
+  ),
+  WriteIdReused: row(
+    -32047,
+    409,
+    'IdempotencyParameterMismatch',
+    'The fence and the write id belong to another write: take a higher fence and another id. Nothing was changed.',
+  ),
+  FenceMissing: row(
+    -32048,
+    400,
+    'InvalidRequest',
+    'The fence of the upload was to be told with web.FenceUpload before its last bytes.',
   ),
 
   PreconditionFailed: row(
@@ -153,6 +226,7 @@ export const errorTable = {
   NoSuchDeal: row(-32076, 404, 'NoSuchDeal', 'There is no such deal.'),
   RetrievalFailed: row(-32077, 200, 'RetrievalFailed', ({ value }) => String(value)),
   EvictionRefused: row(-32078, 409, 'EvictionRefused', ({ value }) => String(value)),
+  VerificationFailed: row(-32081, 409, 'VerificationFailed', ({ value }) => String(value)),
   NetworkUnavailable: row(-32079, 503, 'ServiceUnavailable', ({ value }) => String(value)),
 
   StorageFull: row(

@@ -6,9 +6,14 @@ export interface ErrorSubject {
   readonly key?: string
   /** The offending value. */
   readonly value?: string
+  /** Fence of the last write to the key. */
+  readonly fence?: number
 }
 
-/** The one error the gateway's own code throws; becomes a JSON-RPC error, a text or an XML document, depending on where it was asked. */
+/**
+ * The only error that the gateway's own code throws. It is answered as a JSON-RPC error, a text or an XML document,
+ * depending on the interface.
+ */
 export class GatewayError extends Error {
   override readonly name = 'GatewayError'
   readonly kind: ErrorKind
@@ -20,7 +25,7 @@ export class GatewayError extends Error {
     this.subject = subject
   }
 
-  /** S3's code for it. */
+  /** Error code of S3. */
   get code(): string {
     return errorTable[this.kind].code
   }
@@ -29,12 +34,12 @@ export class GatewayError extends Error {
     return errorTable[this.kind].status
   }
 
-  /** The number of it in JSON-RPC replies. */
+  /** Error code in JSON-RPC replies. */
   get number(): number {
     return errorTable[this.kind].number
   }
 
-  /** The text REST endpoints give. */
+  /** Error text on REST endpoints. */
   get restMessage(): string {
     const row = errorTable[this.kind]
     return (row.rest ?? row.rpc)(this.subject)

@@ -1,34 +1,34 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
-import { type Database, openDatabase } from '../database.js'
+import { makePrivateFolder } from '../../common/files/private-file.js'
+import type { Database } from '../database.js'
 import type { ServicesLog } from '../log.js'
 import type { OpenedNetwork } from '../network/open.js'
-import { makePrivateFolder } from '../private-file.js'
-import type { KeyPair } from './access/account.js'
+import type { Account } from './accounts/accounts.js'
+import type { KeyPair } from './accounts/key-pair.js'
+
 import { assemble } from './assemble.js'
 import type { Brand } from './brand.js'
 import type { GatewayContext } from './context.js'
 import { keepPruning } from './deals/pruning.js'
-import { dealSchema, migrateDeals } from './deals/schema.js'
 import type { GatewayLimits } from './limits.js'
+import { openIndex } from './open-index.js'
 import type { QuirkName } from './quirks.js'
 import { createGatewayServer } from './server.js'
-import { INDEX_FILE, migrate, schema } from './store/schema.js'
 
 export interface GatewayOptions {
   readonly host: string
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number
-  /** Ways in which it is to behave as public gateways do; default none. */
+  /** Behaviours of public gateways to reproduce; default none. */
   readonly quirks?: readonly QuirkName[]
   readonly brand?: Brand
   /** Region in share links; default none, as on public gateways. */
   readonly region?: string
-  /** Both or neither. Without them a pair is made at the first start and kept. */
+  /** Give both or neither. Without them the gateway generates a pair at the first start and keeps it. */
   readonly accessKey?: string
   readonly secretKey?: string
-  /** Other bounds than the usual ones. */
+  /** Overrides of the default bounds. */
   readonly limits?: Partial<GatewayLimits>
 }
 
@@ -37,14 +37,17 @@ export interface RunningGateway {
   readonly url: string
   readonly port: number
   readonly quirks: readonly QuirkName[]
-  /** The owner's current pair, also after web.SetAuth. */
+  /** True when this start generated the key pair of the first account. */
+  readonly madeKeys: boolean
+  /** The current key pair of the first account, also after web.SetAuth. */
   credentials(): Promise<KeyPair>
   stop(): Promise<void>
 }
 
 /**
- * Starts the gateway over a folder that nobody else uses. Rejects when the port is taken or the folder's content is not its own.
- * @param network is to be stopped by the caller, after the gateway
+ * Starts the gateway over a folder that no other instance uses. Rejects when the port is taken or the folder holds
+ * files of something else.
+ * @param network stopped by the caller, after the gateway
  */
 export async function startGateway(
   folder: string,
@@ -53,10 +56,7 @@ export async function startGateway(
   log: ServicesLog,
 ): Promise<RunningGateway> {
   makePrivateFolder(folder)
-  const db = openDatabase(join(folder, INDEX_FILE), schema + dealSchema, (db) => {
-    migrate(db)
-    migrateDeals(db)
-  })
+  const db = openIndex(folder)
   let context: GatewayContext | undefined
   try {
     context = assemble(folder, options, db, network, log)
@@ -79,7 +79,11 @@ function running(context: GatewayContext, options: GatewayOptions, db: Database,
     url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}`,
     port,
     quirks: options.quirks ?? [],
-    credentials: async () => context.account.pair,
+    madeKeys: context.madeKeys,
+    credentials: async () => {
+      const { accessKey, secretKey } = context.accounts.first() as Account
+      return { accessKey, secretKey }
+    },
     stop: async () => {
       await close(server, context.limits.stopMs)
       await context.tasks.stop()
@@ -94,9 +98,9 @@ function running(context: GatewayContext, options: GatewayOptions, db: Database,
 async function sweep({ blobs, objects, holds, log }: GatewayContext): Promise<void> {
   try {
     const removed = await blobs.sweep((generation) => objects.hasFile(generation) || holds.isRetained(generation))
-    if (removed > 0) log.info({ removed }, 'Removed files that uploads cut short had left.')
+    if (removed > 0) log.info({ removed }, 'Removed files of interrupted uploads.')
   } catch (error) {
-    log.warn({ err: error }, 'Not all files that uploads cut short had left could be removed.')
+    log.warn({ err: error }, 'Could not remove all files of interrupted uploads.')
   }
 }
 
@@ -115,10 +119,10 @@ function listen(server: Server, host: string, port: number): Promise<void> {
   })
 }
 
-/** How often connections that have become idle are looked for while the gateway stops, ms. */
+/** Interval at which idle connections are closed while the gateway stops, ms. */
 const IDLE_CHECK_MS = 50
 
-/** Lets running requests finish, up to a point. */
+/** Lets running requests finish for at most `stopMs`. */
 async function close(server: Server, stopMs: number): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve))
   const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS)

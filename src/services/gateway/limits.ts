@@ -3,22 +3,22 @@ const MiB = 1024 * KiB
 
 /** Bounds of the gateway. */
 export interface GatewayLimits {
-  /** Bodies up to this size are kept in the index: one fsync serves many of them. Bytes. */
+  /** Bodies up to this size are stored in the index, where one fsync serves many of them. Bytes. */
   readonly inlineBytes: number
   /** Largest object, bytes: 5 TiB as on public gateways (MinIO cmd/utils.go). */
   readonly maxObjectBytes: number
   readonly maxKeyBytes: number
   /** Largest JSON-RPC body, bytes. */
   readonly maxRpcBytes: number
-  /** Names and values of user metadata together, bytes. */
+  /** Sum of the sizes of names and values of user metadata, bytes. */
   readonly maxMetadataBytes: number
-  /** An upload on which nothing arrives for this long is given up, ms. */
+  /** An upload that receives nothing for this long is aborted, ms. */
   readonly uploadIdleMs: number
-  /** A download of which nobody takes anything for this long is given up, ms. */
+  /** A download whose client reads nothing for this long is aborted, ms. */
   readonly downloadIdleMs: number
-  /** How long to wait between attempts to learn what became of a deal, and to remove what it was made of, ms. */
-  readonly settleMs: number
-  /** How long running requests may take to finish once the gateway is to stop, ms. */
+  /** Pause between attempts to find out the outcome of a deal, and to release the bodies it held, ms. */
+  readonly reconcileMs: number
+  /** Time that running requests get to finish when the gateway stops, ms. */
   readonly stopMs: number
 }
 
@@ -30,6 +30,6 @@ export const gatewayLimits: GatewayLimits = Object.freeze({
   maxMetadataBytes: 8 * KiB,
   uploadIdleMs: 60_000,
   downloadIdleMs: 600_000,
-  settleMs: 30_000,
+  reconcileMs: 30_000,
   stopMs: 10_000,
 })

@@ -1,7 +1,8 @@
 /**
- * What public deployments of this interface do differently from what one would expect, one flag each, so that a client can be tried against every one alone.
- * Recorded from MinIO RELEASE.2019-09-11T19-53-16Z (https://github.com/minio/minio/tree/RELEASE.2019-09-11T19-53-16Z/cmd, `web-handlers.go` unless another
- * file is named) and filswan/fs3 v2.0.0 (https://github.com/filswan/fs3, `cmd/web-handlers.go`).
+ * Deviations of public deployments from the expected behaviour, one flag each, so that a client can be tested against
+ * each alone. Recorded from MinIO RELEASE.2019-09-11T19-53-16Z
+ * (https://github.com/minio/minio/tree/RELEASE.2019-09-11T19-53-16Z/cmd, `web-handlers.go` unless another file is
+ * named) and filswan/fs3 v2.0.0 (https://github.com/filswan/fs3, `cmd/web-handlers.go`).
  */
 export const quirks = {
   'one-level-listing':
@@ -12,20 +13,47 @@ export const quirks = {
   'year-one-prefixes':
     'prefixes are objects dated 0001-01-01T00:00:00Z of size 0; no etag, generation or isPrefix in listings (ListObjects)',
   'code-zero-errors': 'errors have code 0 and no data; no error-code header on REST (toJSONError)',
+  'no-text-params':
+    '`"params": ""` is refused, though the interface writes it for calls without params (gorilla/rpc v2/json2)',
   'missing-bucket-texts': 'a missing bucket has three texts, by method (toWebAPIError, api-errors.go)',
   'ignore-range':
     'Range and conditional headers are ignored on download, though Accept-Ranges is announced (Download, api-headers.go)',
   'no-head': 'HEAD on download gets the console page with 200 (web-router.go)',
+  'capital-service-word':
+    'the JSON-RPC service is `Web`, not `web`; not part of `legacy` (MinIO up to RELEASE.2020-11-19, web-router.go)',
+  'folder-prefixes':
+    'a folder object is listed as a prefix only, downloaded while it is empty, left alone by web.RemoveObject, and removed with the last object beneath it (fs-v1.go)',
+  'erasure-folders':
+    'instead of that, a folder object is listed at the head of its own level, and removed by its name with `__XLDIR__` for the final slash; not part of `legacy` (MinIO RELEASE.2021-06-17 with several drives, object-api-utils.go)',
+  'root-name-listings':
+    'a listing of part of the root of a bucket, by a prefix without a slash, shows objects as folders and folders not at all; not part of `legacy` (MinIO RELEASE.2021-06-17 with several drives, when several clients list)',
+  'fs-json-listings':
+    'an empty listing fails in a bucket that holds an object `fs.json` (MinIO RELEASE.2021-06-17 with one folder, fs-v1.go)',
   'no-upload-etag': 'an upload is answered by nothing but 200; no extra headers; an ETag given is ignored (Upload)',
   'random-etags': 'the ETag is 16 random bytes in hex and -1, another for each upload (object-api-utils.go)',
   'forced-disposition': 'downloads come as attachments named after the last path element, not to be stored (Download)',
+  'raw-disposition':
+    'control characters at the end of a key stand in Content-Disposition as they are, which breaks the answer to a download (Download)',
+  'line-feed-keys':
+    'an upload to a key with a line feed is taken for a request of S3: 400 MalformedXML; not part of `legacy` (MinIO RELEASE.2019-09-11, web-router.go)',
+  'folder-clash-texts':
+    'an object beneath an object is refused with 500 `Parent is object`, one in place of a folder with 500 `Prefix access is denied`; not part of `legacy` (MinIO RELEASE.2019-09-11 with several drives)',
   'html-without-token':
     'a download without the token parameter, and any unknown path, gets the console page with 200 (web-router.go)',
   'require-mozilla':
     'without Mozilla in User-Agent, POST falls through to the S3 interface and the rest is refused with 403 XML (web-router.go, generic-handlers.go)',
   'recursive-remove':
     'a name ending in / removes all beneath it, an empty one all of the bucket; a missing key or a prefix ends the list, and success is said (RemoveObject)',
+  'unordered-writes':
+    'uploads and removals take no fence and happen in the order in which they are carried out; a complete body is stored although its sender has gone (Upload, RemoveObject)',
+  'forgotten-stores':
+    'nothing is remembered about the state stores of clients: there is no web.StateEpoch (web-router.go)',
+  'taken-names': 'making a bucket whose name another account has is answered as if the caller owned it (MakeBucket)',
+  'foreign-auth-failures':
+    'an upload or download that the bucket of another account does not allow is refused with the text of a wrong log-in (Upload, Download)',
   'short-url-tokens': 'URL tokens live for 60 seconds (jwt.go)',
+  'telling-log-ins':
+    'a refused log-in says whether the access key is unknown or too short, or the secret key wrong or too short (Login)',
   'expired-401': 'an invalid or expired bearer token gets 401 without a body, on any path (auth-handler.go)',
   'strict-keys':
     'keys are file names: no . or .. elements, no //, leading / or backslash, 255 bytes an element, never both file and folder (object-api-utils.go, fs-v1.go)',
@@ -33,7 +61,7 @@ export const quirks = {
   'query-metadata': 'metadata is read from the query as well (handler-utils.go)',
   'moving-creation-date': "a bucket's creationDate moves when an entry at its root comes or goes (fs-v1.go)",
   'plain-deals':
-    'deals as the interface has them: no client tokens and progress, no state of a deal, no list of providers, no eviction (web-router.go)',
+    'deals as the interface has them: no client tokens and progress, no state of a deal, no list of providers, no eviction, no verification (web-router.go)',
   'unchecked-deals':
     'terms of deals are not looked at and FastRetrival is not known; what will not do fails in sending, a body that is not JSON of texts gets 200 and a text (SendDeal)',
   'empty-bucket-deals': 'a deal is made of an empty bucket as well (SendDeals)',
@@ -47,25 +75,34 @@ export type QuirkName = keyof typeof quirks
 
 export const quirkNames: readonly QuirkName[] = Object.freeze(Object.keys(quirks) as QuirkName[])
 
-/** All quirks together: a gateway as the public ones are. */
-export const legacy: readonly QuirkName[] = quirkNames
+/** Quirks of single versions or layouts, which contradict other public gateways. */
+const special: readonly QuirkName[] = [
+  'capital-service-word',
+  'erasure-folders',
+  'root-name-listings',
+  'line-feed-keys',
+  'folder-clash-texts',
+]
 
-/** Reads `none`, `legacy`, or names joined by commas. Throws RangeError on a name that is none. */
+/** Behaves like a public gateway: all quirks except those that contradict others. */
+export const legacy: readonly QuirkName[] = Object.freeze(quirkNames.filter((name) => !special.includes(name)))
+
+/** Parses `none`, or names joined by commas, which may include `legacy`. Throws RangeError on an unknown name. */
 export function parseQuirks(text: string): readonly QuirkName[] {
   if (text === 'none' || text === '') return []
-  if (text === 'legacy') return legacy
-  return text.split(',').map((part) => {
+  return text.split(',').flatMap((part) => {
     const name = part.trim()
+    if (name === 'legacy') return legacy
     if (!Object.hasOwn(quirks, name)) {
       throw new RangeError(
-        `"${name}" is no gateway quirk: known are none, legacy, or some of ${quirkNames.join(', ')} joined by commas`,
+        `"${name}" is no gateway quirk: known are none, or some of legacy, ${quirkNames.join(', ')} joined by commas`,
       )
     }
     return name as QuirkName
   })
 }
 
-/** What the gateway does beyond the specification. Advertised in web.ServerInfo, because a client relies on it. */
+/** Capabilities beyond the specification. web.ServerInfo advertises them, because clients rely on them. */
 export type Feature =
   | 'paged-listing'
   | 'object-head'
@@ -75,24 +112,41 @@ export type Feature =
   | 'deal-status'
   | 'deal-providers'
   | 'deal-eviction'
+  | 'deal-verification'
   | 'fixed-creation-date'
   | 'network-control'
+  | 'write-fences'
+  | 'state-epoch'
 
 const contradictions: Record<Feature, readonly QuirkName[]> = {
-  'paged-listing': ['one-level-listing', 'unsorted-listing', 'year-one-prefixes', 'random-etags'],
-  'object-head': ['ignore-range', 'no-head', 'no-upload-etag', 'random-etags', 'forced-disposition'],
-  'exact-remove': ['recursive-remove'],
-  'any-key': ['strict-keys'],
+  'paged-listing': [
+    'one-level-listing',
+    'unsorted-listing',
+    'year-one-prefixes',
+    'random-etags',
+    'folder-prefixes',
+    'erasure-folders',
+    'root-name-listings',
+    'fs-json-listings',
+  ],
+  'object-head': ['ignore-range', 'no-head', 'no-upload-etag', 'random-etags', 'forced-disposition', 'raw-disposition'],
+  'exact-remove': ['recursive-remove', 'folder-prefixes', 'erasure-folders'],
+  'any-key': ['strict-keys', 'folder-prefixes', 'erasure-folders'],
   'deal-tokens': ['plain-deals'],
   'deal-status': ['plain-deals'],
   'deal-providers': ['plain-deals'],
-  // What cannot be brought back is not to be given up.
+  // A copy that cannot be restored must not be evicted.
   'deal-eviction': ['plain-deals', 'history-only'],
+  'deal-verification': ['plain-deals'],
   'fixed-creation-date': ['moving-creation-date'],
   'network-control': ['plain-deals'],
+  // A removal that does not remove exactly the named object has no order among the writes to one key. An upload that
+  // arrives twice is recognised by its ETag.
+  'write-fences': ['unordered-writes', 'recursive-remove', 'folder-prefixes', 'erasure-folders', 'random-etags'],
+  'state-epoch': ['forgotten-stores'],
 }
 
-/** @param controlled whether the storage network can be told what to do */
+/** @param controlled whether clients can control the storage network */
 export function featuresOf(active: ReadonlySet<QuirkName>, controlled: boolean): Feature[] {
   return (Object.keys(contradictions) as Feature[]).filter(
     (feature) =>

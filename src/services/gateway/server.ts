@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { answerForm, type ParseError } from '../../common/broken-request.js'
 import type { Identity } from './access/access.js'
 import type { GatewayContext } from './context.js'
 import { errorTable } from './error-table.js'
@@ -8,18 +9,18 @@ import { BodyGate, type Exchange } from './http/exchange.js'
 import { isOwnPath } from './http/own-path.js'
 import { reply } from './http/reply.js'
 import { replyRestError, replyXmlError } from './http/reply-error.js'
-import { route } from './http/route.js'
 import { hasBadComponents, parseTarget } from './http/target.js'
+import { route } from './route.js'
 
-/** Room for 8 KiB of metadata and a key of 1024 bytes, percent-encoded, beside everything else. Bytes. */
+/** Room for 8 KiB of metadata and a percent-encoded key of 1024 bytes besides the other headers. Bytes. */
 const MAX_HEADER_BYTES = 64 * 1024
 
-/** The gateway's HTTP side, not listening yet. */
+/** Creates the HTTP server of the gateway; it does not listen yet. */
 export function createGatewayServer(context: GatewayContext): Server {
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: 60_000,
-    // Bodies may take hours; one on which nothing arrives is given up by its reader.
+    // Bodies may take hours; the reader aborts one that stalls.
     requestTimeout: 0,
     keepAliveTimeout: 75_000,
   })
@@ -48,7 +49,7 @@ async function handle(
     identity: 'anonymous',
     body: new BodyGate(response, waiting),
   }
-  // A client that goes away is no reason to stop.
+  // A client that disconnects must not stop the server.
   response.on('error', () => {})
   try {
     if (context.quirks.has('strict-keys') && hasBadComponents(exchange.target.path)) {
@@ -63,7 +64,10 @@ async function handle(
 
 const BEARER = /^Bearer +(\S+) *$/i
 
-/** Who the Authorization header says is calling; undefined when it has been refused, which comes before everything else. */
+/**
+ * Returns the caller by the Authorization header. Returns undefined when the request has been refused, which precedes
+ * all other checks.
+ */
 async function identify(exchange: Exchange): Promise<Identity | undefined> {
   const { context, request, target } = exchange
   const header = request.headers.authorization
@@ -73,7 +77,8 @@ async function identify(exchange: Exchange): Promise<Identity | undefined> {
     replyXmlError(exchange, new GatewayError('UnsupportedAuthorization'))
     return undefined
   }
-  if (await context.tokens.isValid(token)) return 'owner'
+  const account = await context.tokens.accountOf(token)
+  if (account !== undefined) return account
   if (context.quirks.has('expired-401')) reply(exchange, 401, [])
   else if (isOwnPath(context, target.path)) replyRestError(exchange, new GatewayError('InvalidToken'))
   else replyXmlError(exchange, new GatewayError('InvalidToken'))
@@ -81,19 +86,26 @@ async function identify(exchange: Exchange): Promise<Identity | undefined> {
 }
 
 /**
- * What is not HTTP, or ends before its Content-Length.
- * @param latest the last answer on this connection: while that is on its way, no other may be
+ * Answers a request that is not HTTP, or that ends before its Content-Length.
+ * @param latest the last response on this connection: while it is being sent, no other may be sent
  */
-function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex, latest: ServerResponse | undefined): void {
+function answerBrokenRequest(error: ParseError, socket: Duplex, latest: ServerResponse | undefined): void {
   const answering = latest?.headersSent === true && !latest.writableFinished
   if (error.code === 'ECONNRESET' || !socket.writable || answering) {
     socket.destroy()
     return
   }
+  // The request itself is complete: its response is still sent, as the last one on this connection.
+  if (latest?.req.complete && !latest.headersSent) {
+    latest.shouldKeepAlive = false
+    return
+  }
   const { status, text } = brokenRequest(error.code)
-  socket.end(
-    `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ${text.length}\r\n\r\n${text}`,
-  )
+  const current = latest && !latest.req.complete ? latest.req : undefined
+  const form = answerForm(error, socket, current)
+  const length = form === 'empty' ? 0 : text.length
+  const head = `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ${length}\r\n\r\n`
+  socket.end(form === 'document' ? head + text : head)
 }
 
 function brokenRequest(code: string | undefined): { status: string; text: string } {

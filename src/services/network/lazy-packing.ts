@@ -2,7 +2,7 @@ import type { Commit, Pack, ReadFromCar } from './packing.js'
 
 const load = () => import('./pack/index.js')
 
-/** Packing, and reading what was packed, whose libraries are loaded by whoever needs them first: a server that makes no deals does without their 20 MiB. */
+/** Packs and reads CARs with libraries that load on first use: a server without deals saves their 20 MiB. */
 export function lazyPacking(): { pack: Pack; commit: Commit; readFromCar: ReadFromCar } {
   let reader: Promise<ReadFromCar> | undefined
   return {

@@ -1,9 +1,12 @@
-/** A storage provider, in the task platform's words where it has them. Prices are decimals in fil per GiB and epoch. */
+/**
+ * A storage provider, in the terms of the task platform where it has them. Prices are decimals in fil per GiB and
+ * epoch.
+ */
 export interface Provider {
   readonly minerId: string
   readonly location: string
   readonly price: string
-  /** '' where it takes no verified deals. */
+  /** '' when it accepts no verified deals. */
   readonly verifiedPrice: string
   /** Bytes. */
   readonly minPieceSize: number
@@ -14,30 +17,30 @@ export interface Provider {
   readonly contactInfo: string
 }
 
-/** What a deal is to be made on; all as the gateway's REST has them. */
+/** The terms of a deal, in the form of the gateway's REST interface. */
 export interface DealTerms {
   readonly minerId: string
-  /** Decimal, fil per epoch for the whole piece. */
+  /** Decimal; fil per epoch for the whole piece. */
   readonly price: string
-  /** Epochs. */
+  /** Duration in epochs. */
   readonly duration: number
   readonly verifiedDeal: boolean
   readonly fastRetrieval: boolean
 }
 
-/** A file that goes into a deal. */
+/** A file of a deal. */
 export interface DealFile {
   /**
-   * Names in the directories of the DAG, outermost first, each of them a name that a directory can hold and, among its siblings, only once. Empty for a deal
-   * about one file, which then is the root itself.
+   * Names in the directories of the DAG, outermost first. Each is valid in a directory and unique among its siblings.
+   * Empty for a deal of one file, which is the root itself.
    */
   readonly path: readonly string[]
-  /** Bytes; content that is longer or shorter fails the deal. */
+  /** Bytes; longer or shorter content fails the deal. */
   readonly size: number
   content(): AsyncIterable<Uint8Array>
 }
 
-/** A file as it went into a deal: what is needed to get it back. */
+/** A packed file of a deal, with the data needed to retrieve it. */
 export interface PackedFile {
   readonly path: readonly string[]
   readonly size: number
@@ -49,37 +52,42 @@ export type DealPhase = 'Packing' | 'Committing' | 'Sending' | 'Done'
 
 export interface DealProgress {
   readonly phase: DealPhase
-  /** Bytes packed, or, while committing, gone into the piece CID; `bytesTotal` is of the same. */
+  /** Bytes packed, or, while committing, hashed into the piece CID; `bytesTotal` counts the same. */
   readonly bytesDone: number
   readonly bytesTotal: number
   readonly filesDone: number
 }
 
 export interface DealRequest {
-  /** Unique name that the caller gives: the same again answers what the first one did, and makes nothing new. At most 128 characters. */
+  /**
+   * Idempotency key chosen by the caller: a repeated reference returns the deal of the first call and makes no other.
+   * At most 128 characters.
+   */
   readonly reference: string
   readonly terms: DealTerms
-  /** In the order that keeps memory flat: those of one directory together. Read once. */
+  /** Name of the wallet that signs: canonical id of an account. Absent: the wallet of the gateway's first account. */
+  readonly wallet?: string
+  /** Yields the files of one directory consecutively, which keeps memory flat. Read once. */
   files(): AsyncIterable<DealFile>
-  /** Bytes of all files together, for the progress. */
+  /** Sum of the sizes of all files, for the progress. */
   readonly bytesTotal: number
-  /** Called for each file once its CID is known, before `deal` resolves; awaited. */
+  /** Called and awaited for each file once its CID is known, before `deal` resolves. */
   onFile(file: PackedFile): Promise<void> | void
   onProgress?(progress: DealProgress): void
   readonly signal?: AbortSignal
 }
 
-/** A deal that was made: durable, with the CAR at the provider. */
+/** A deal that was made. It is durable, and the provider holds the CAR. */
 export interface MadeDeal {
   readonly reference: string
   readonly terms: DealTerms
-  /** Address of the wallet that proposed and signed it. */
+  /** Address of the wallet that signed the proposal. */
   readonly walletAddress: string
   readonly dataCid: string
   readonly pieceCid: string
   /** Padded, a power of two, bytes. */
   readonly pieceSize: number
-  /** Bytes of the CAR. */
+  /** Size of the CAR, bytes. */
   readonly carSize: number
   /** CID of the signed proposal, a DAG-CBOR block. */
   readonly dealCid: string
@@ -89,7 +97,7 @@ export interface MadeDeal {
   readonly timeStamp: number
 }
 
-/** One of the words of go-fil-markets, such as `StorageDealActive`. */
+/** State names of go-fil-markets, such as `StorageDealActive`. */
 export type DealState =
   | 'StorageDealCheckForAcceptance'
   | 'StorageDealPublish'
@@ -100,20 +108,24 @@ export type DealState =
 
 export interface DealStatus extends MadeDeal {
   readonly state: DealState
-  /** Why, in a sentence; '' when there is nothing to say. */
+  /** Reason for the state, as a sentence; may be ''. */
   readonly message: string
-  /** Whether the provider still has the content could not be asked: this is the state that the deal should be in. Says why in `message`. */
+  /**
+   * True when the network could not ask whether the provider still holds the content: `state` is then the scheduled
+   * one, and `message` says why.
+   */
   readonly unconfirmed?: boolean
-  /** The epoch now. */
+  /** The current epoch. */
   readonly epoch: number
 }
 
-/** Why the network did not do what it was asked for. `message` is meant for the client. */
+/** A refusal or failure of the network. `message` is meant for the client. */
 export class NetworkError extends Error {
   override readonly name = 'NetworkError'
   /**
-   * `NoSuchProvider`, `ProviderOffline`, `TermsRefused`: nothing was made, nothing is owed. `NoSuchDeal`. `NotRetrievable`: this provider cannot deliver these
-   * bytes (offline, lost, not yet or no longer held, not what the CID says). `Unavailable`: the network itself cannot be reached; it may be asked again.
+   * `NoSuchProvider`, `ProviderOffline`, `TermsRefused`: no deal was made and nothing is owed. `NoSuchDeal`.
+   * `NotRetrievable`: this provider cannot deliver these bytes (offline, lost, not yet or no longer held, different
+   * from the CID). `Unavailable`: the network itself cannot be reached; the caller may try again.
    */
   readonly code: 'NoSuchProvider' | 'ProviderOffline' | 'TermsRefused' | 'NoSuchDeal' | 'NotRetrievable' | 'Unavailable'
   constructor(code: NetworkError['code'], message: string, options?: ErrorOptions) {
@@ -122,24 +134,31 @@ export class NetworkError extends Error {
   }
 }
 
-/** A decentralized storage network as the gateway sees it: the embedded one, or a Kubo node. Every method may throw NetworkError. */
+/**
+ * A decentralized storage network as the gateway uses it: the embedded one, or a Kubo node. Every method may throw
+ * NetworkError.
+ */
 export interface Network {
   readonly kind: 'embedded' | 'kubo'
-  /** Address of the gateway's wallet. */
+  /** Address of the wallet of the gateway's first account. */
   readonly wallet: string
   readonly epochSeconds: number
   epoch(): number
   providers(): Promise<readonly Provider[]>
   /**
-   * Packs the files into a CAR, makes and signs the proposal and gives it to the provider. Memory does not grow with size or number of files beyond a stated
-   * bound per file. Durable when it resolves. Nothing is made when it rejects, and nothing is left on the disk.
+   * Packs the files into a CAR, creates and signs the proposal and gives it to the provider. Memory does not grow with
+   * the size or number of files beyond a stated bound per file. The deal is durable when the promise resolves. When it
+   * rejects, no deal was made and nothing is left on the disk.
    */
   deal(request: DealRequest): Promise<MadeDeal>
-  /** The deal that was made under this reference, also in an earlier life of the process. */
+  /** Returns the deal with this reference, also one that an earlier process made. */
   find(reference: string): Promise<MadeDeal | undefined>
-  /** Throws NoSuchDeal. */
+  /** Throws NetworkError NoSuchDeal. */
   status(dealCid: string): Promise<DealStatus>
-  /** Bytes of one file of a deal from its provider, each block verified against its CID before it is given. Throws NotRetrievable. */
+  /**
+   * Yields the bytes of one file of a deal from its provider, after verifying each block against its CID. Throws
+   * NetworkError NotRetrievable.
+   */
   retrieve(dealCid: string, file: PackedFile, signal?: AbortSignal): AsyncIterable<Uint8Array>
   stop(): Promise<void>
 }

@@ -6,27 +6,33 @@ import { lazyPacking } from './lazy-packing.js'
 import type { Network } from './network.js'
 
 export interface NetworkOptions {
-  /** Length of an epoch, 0.001 to 86400; default 30. */
+  /** Length of an epoch in seconds, 0.001 to 86400; default 30. */
   readonly epochSeconds?: number
-  /** Lets clients of the gateway let time pass and break providers: for tests and demonstrations. Default false; the embedded network alone. */
+  /**
+   * Lets clients of the gateway advance the time and switch faults of providers, for tests and demonstrations. Default
+   * false; embedded network only.
+   */
   readonly control?: boolean
-  /** URL of a Kubo node's RPC: deals are made with that node, not in the embedded network. */
+  /** URL of a Kubo node's RPC: deals are made with that node instead of the embedded network. */
   readonly kubo?: string
 }
 
 export interface OpenedNetwork {
   readonly network: Network
-  /** Absent: nobody may. */
+  /** Absent: no control. */
   readonly control?: NetworkControl
 }
 
-/** Opens a storage network, kept in a folder of its own below one that nobody else uses: `network` for the embedded one, `kubo` for deals with a Kubo node. */
+/**
+ * Opens a storage network in a folder of its own below `data`, which no other instance uses: `network` for the embedded
+ * one, `kubo` for deals with a Kubo node.
+ */
 export async function openNetwork(data: string, options: NetworkOptions, log: ServicesLog): Promise<OpenedNetwork> {
   const { epochSeconds, control = false, kubo } = options
   const { pack, commit, readFromCar } = lazyPacking()
   const shared = { pack, commit, log, ...(epochSeconds !== undefined && { epochSeconds }) }
   if (kubo !== undefined) {
-    if (control) throw new RangeError('A Kubo node cannot be controlled: that is for the embedded network.')
+    if (control) throw new RangeError('A Kubo node cannot be controlled: control works with the embedded network only.')
     const { openKuboNetwork } = await import('./kubo/kubo-network.js')
     return { network: await openKuboNetwork({ url: kubo, folder: join(data, 'kubo'), ...shared }) }
   }

@@ -1,11 +1,11 @@
 import { join } from 'node:path'
-import { DealReport } from './deal-report.js'
+import type { AbortableLimit } from '../abortable-limit.js'
+import { DealReport } from './deals/deal-report.js'
 import type { DealRequest } from './network.js'
 import type { Car, Commit, Pack, Piece } from './packing.js'
 import type { Staging } from './staging.js'
-import type { Turns } from './turns.js'
 
-/** What is to be given to a provider. */
+/** A packed deal, ready to be sent to a provider. */
 export interface PackedDeal {
   readonly car: Car
   readonly piece: Piece
@@ -16,10 +16,13 @@ export interface DealPackerParts {
   readonly pack: Pack
   readonly commit: Commit
   readonly staging: Staging
-  readonly turns: Turns
+  readonly slots: AbortableLimit
 }
 
-/** Packs deals and commits to them, some at a time. Memory is what packing and committing need, once for each deal that has its turn. */
+/**
+ * Packs deals and computes their pieces, a limited number at a time. Memory is that of packing and committing, once per
+ * slot.
+ */
 export class DealPacker {
   readonly #parts: DealPackerParts
 
@@ -27,10 +30,10 @@ export class DealPacker {
     this.#parts = parts
   }
 
-  /** Gives `send` what was packed; it is removed when that has ended, unless it was moved away. Reports all of it. */
+  /** Packs the deal, calls `send`, and removes the CAR afterwards unless `send` has moved it. Reports the progress. */
   run<T>(request: DealRequest, send: (packed: PackedDeal) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const { turns, staging } = this.#parts
-    return turns.run(() => staging.run((folder) => this.#run(request, send, join(folder, 'deal.car'), signal)), signal)
+    const { slots, staging } = this.#parts
+    return slots(() => staging.run((folder) => this.#run(request, send, join(folder, 'deal.car'), signal)), signal)
   }
 
   async #run<T>(

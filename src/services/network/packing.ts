@@ -1,6 +1,6 @@
 import type { DealFile, PackedFile } from './network.js'
 
-/** What a CAR holds and where it lies. */
+/** A CAR on the disk. */
 export interface Car {
   /** Absolute path. */
   readonly file: string
@@ -11,18 +11,21 @@ export interface Car {
 }
 
 export interface PackOptions {
-  /** The file that the CAR is written to; made anew, durable when packing resolves, removed when it rejects. */
+  /** Path of the CAR: replaced if it exists, durable when packing resolves, removed when it rejects. */
   readonly target: string
   onFile(file: PackedFile): Promise<void> | void
-  /** Bytes of content packed so far, and files. */
+  /** Content bytes and files packed so far. */
   onProgress?(bytes: number, files: number): void
   readonly signal?: AbortSignal
 }
 
-/** Packs files into a CAR of a UnixFS DAG in the profile `unixfs-v1-2025`. Throws when the content of a file is not as long as it said. */
+/**
+ * Packs files into a CAR of a UnixFS DAG in the profile `unixfs-v1-2025`. Throws when the content of a file does not
+ * have the declared size.
+ */
 export type Pack = (files: AsyncIterable<DealFile>, options: PackOptions) => Promise<Car>
 
-/** Commitment to a CAR as a piece of a provider's sector. */
+/** The commitment to a CAR as a piece in a provider's sector. */
 export interface Piece {
   /** `baga6ea4sea...` */
   readonly pieceCid: string
@@ -37,7 +40,8 @@ export type Commit = (
 ) => Promise<Piece>
 
 /**
- * Bytes of the file whose DAG has the root `cid`, out of a CAR. Each block is hashed before any of it is given; throws NetworkError NotRetrievable when the CAR is
- * gone or cut, or a block is not there or not what its CID says. Memory does not grow with the file.
+ * Yields the bytes of the file whose DAG has the root `cid` from a CAR. Hashes each block before yielding any of it.
+ * Throws NetworkError NotRetrievable when the CAR is missing or truncated, or a block is missing or does not match its
+ * CID. Memory does not grow with the file.
  */
 export type ReadFromCar = (carFile: string, cid: string, signal?: AbortSignal) => AsyncIterable<Uint8Array>

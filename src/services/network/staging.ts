@@ -4,7 +4,7 @@ import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ServicesLog } from '../log.js'
 
-/** Where CARs lie while they are made. What is in the folder counts for nothing. */
+/** Holds CARs while they are made. The folder may be emptied at every start. */
 export class Staging {
   readonly #folder: string
   readonly #log: ServicesLog
@@ -14,7 +14,7 @@ export class Staging {
     this.#log = log
   }
 
-  /** Makes the folder, and removes what an earlier life has left in it. Resolves with how much that was. */
+  /** Creates the folder and removes its content. Resolves with the number of removed entries. */
   async open(): Promise<number> {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
     const left = await readdir(this.#folder)
@@ -22,7 +22,7 @@ export class Staging {
     return left.length
   }
 
-  /** Gives `job` a new folder to work in, and removes it with all that is left in it. */
+  /** Runs `job` with a new folder, which is removed afterwards with its content. */
   async run<T>(job: (folder: string) => Promise<T>): Promise<T> {
     const folder = join(this.#folder, randomUUID())
     await mkdir(folder, { mode: 0o700 })
@@ -30,7 +30,7 @@ export class Staging {
       return await job(folder)
     } finally {
       await rm(folder, { recursive: true, force: true }).catch((err) =>
-        this.#log.warn({ err }, 'What a deal left in the staging folder could not be removed.'),
+        this.#log.warn({ err }, 'Could not remove leftovers of a deal from the staging folder.'),
       )
     }
   }

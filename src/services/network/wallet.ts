@@ -1,30 +1,34 @@
+import { createECDH } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { blake2b } from '@noble/hashes/blake2.js'
 import { z } from 'zod'
-import { writePrivateFile } from '../private-file.js'
-import { addressOfKey, addressText } from './filecoin-address.js'
+import { writePrivateFile } from '../../common/files/private-file.js'
+import { addressOfKey, addressText } from './units/filecoin-address.js'
 
 const stored = z.object({ type: z.literal('secp256k1'), secretKey: z.string().regex(/^[0-9a-f]{64}$/) })
 
-/** Bytes of r and s together. */
+/** Length of r and s together, bytes. */
 const RS = 64
 
-/** The key that proposes deals, kept in a file only this user may read. */
+/** The key that signs proposals, in a file that only this user may read. */
 export class Wallet {
   readonly #secretKey: Uint8Array
-  /** Its bytes, as a proposal has them. */
+  /** The address as bytes, as proposals encode it. */
   readonly addressBytes: Uint8Array
   /** `t1...` */
   readonly address: string
 
   private constructor(secretKey: Uint8Array) {
     this.#secretKey = secretKey
-    this.addressBytes = addressOfKey(secp256k1.getPublicKey(secretKey, false))
+    this.addressBytes = addressOfKey(publicKeyOf(secretKey))
     this.address = addressText(this.addressBytes)
   }
 
-  /** Reads the key; makes one, and the file with it, when there is no such file. Throws when the file holds something else, or cannot be read or made. */
+  /**
+   * Reads the key, or generates it with its file when the file does not exist. Throws when the file has other content,
+   * or cannot be read or written.
+   */
   static open(file: string): Wallet {
     const kept = read(file)
     if (kept !== undefined) return new Wallet(kept)
@@ -34,8 +38,8 @@ export class Wallet {
   }
 
   /**
-   * Recoverable signature of the message's blake2b-256: r, s and the recovery id, 65 bytes, with s in its lower half. Another one each time: a proposal with
-   * the same terms is another proposal.
+   * Signs the blake2b-256 of the message with a recoverable signature: r, s and the recovery id, 65 bytes, with s in
+   * its lower half. Signatures are randomised, so that two proposals on the same terms differ.
    */
   sign(message: Uint8Array): Uint8Array {
     const signature = secp256k1.sign(hashOf(message), this.#secretKey, {
@@ -43,12 +47,12 @@ export class Wallet {
       format: 'recovered',
       extraEntropy: true,
     })
-    // The library has the recovery id in front.
+    // The library puts the recovery id first.
     return Uint8Array.of(...signature.subarray(1), ...signature.subarray(0, 1))
   }
 }
 
-/** Bytes of the address whose key made this signature of this message; undefined when it is no signature. */
+/** Address bytes of the key that signed this message; undefined when the signature is invalid. */
 export function signerOf(message: Uint8Array, signature: Uint8Array): Uint8Array | undefined {
   if (signature.length !== RS + 1) return undefined
   try {
@@ -58,6 +62,16 @@ export function signerOf(message: Uint8Array, signature: Uint8Array): Uint8Array
   } catch {
     return undefined
   }
+}
+
+/**
+ * The uncompressed public key. Each start needs it: Node's own curve answers at once, where the library first computes
+ * tables for a tenth of a second.
+ */
+function publicKeyOf(secretKey: Uint8Array): Uint8Array {
+  const curve = createECDH('secp256k1')
+  curve.setPrivateKey(secretKey)
+  return curve.getPublicKey()
 }
 
 function hashOf(message: Uint8Array): Uint8Array {
@@ -77,7 +91,7 @@ function read(file: string): Uint8Array | undefined {
     if (!secp256k1.utils.isValidSecretKey(secretKey)) throw new RangeError('No key of this curve.')
     return secretKey
   } catch {
-    // Neither text nor cause: they may hold the key.
+    // Give neither text nor cause: they may contain the key.
     throw new Error(`${file} is not a wallet. Put the right file back; without it the deals made so far have no owner.`)
   }
 }

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { awsVersions } from '../../harness/aws-cli.js'
-import { startDealgate } from '../../harness/dealgate.js'
+import { awsVersions } from '../../support/programs/aws-cli.js'
+import { startDealgate } from '../../support/server/dealgate.js'
 import { allVersions } from './matrix.js'
 
 const versions = await awsVersions(t)

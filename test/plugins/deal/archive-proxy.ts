@@ -12,11 +12,13 @@ import {
 } from '@aws-sdk/client-s3'
 import type { Test } from 'tap'
 import { LocalCopies, type LocalCopy } from '../../../plugins/deal/archive/local-copies.js'
-import type { Job } from '../../../src/jobs/job.js'
-import type { ObjectEvent } from '../../../src/registry/hooks.js'
+import type { ObjectEvent } from '../../../src/plugins/forms/hooks.js'
+import type { Job } from '../../../src/plugins/jobs/job.js'
 import { startServices } from '../../../src/services/index.js'
 import type { Archive } from '../../../src/state/state.js'
-import { until } from '../../support/kept-proxy.js'
+import { Between } from '../../support/gateway/between.js'
+import type { GatewayAddress } from '../../support/gateway/gateway-address.js'
+import { until } from '../../support/waiting.js'
 import { type DealProxy, owner, startDealProxy } from './proxy.js'
 
 export const BUCKET = 'photos'
@@ -29,21 +31,28 @@ type Options = NonNullable<Parameters<typeof startDealProxy>[2]>
 /** A proxy with deals over the embedded gateway, whose network needs a quarter of a second to seal. */
 export class ArchiveProxy {
   readonly events: ObjectEvent[] = []
+  /** The hop between proxy and gateway, where there is one. */
+  between: Between | undefined
   /** By so much the plugin's clock goes ahead, ms. */
   ahead = 0
   readonly #t: Test
   readonly #data: string
-  readonly #gateway: { url: string; accessKey: string; secretKey: string }
+  readonly #gateway: GatewayAddress
   #proxy!: DealProxy
   s3!: S3Client
 
-  private constructor(t: Test, data: string, gateway: { url: string; accessKey: string; secretKey: string }) {
+  private constructor(t: Test, data: string, gateway: GatewayAddress) {
     this.#t = t
     this.#data = data
     this.#gateway = gateway
   }
 
-  static async start(t: Test, deal: Options['deal'] = {}, more: Partial<Options> = {}): Promise<ArchiveProxy> {
+  static async start(
+    t: Test,
+    deal: Options['deal'] = {},
+    more: Partial<Options> = {},
+    { hop = false } = {},
+  ): Promise<ArchiveProxy> {
     const data = t.testdir()
     const services = await startServices({
       data: join(data, 'services'),
@@ -51,8 +60,10 @@ export class ArchiveProxy {
       network: { epochSeconds: 0.001, control: true },
     })
     t.teardown(() => services.stop())
-    const account = await services.gateway.credentials()
-    const running = new ArchiveProxy(t, join(data, 'proxy'), { url: services.gateway.url, ...account })
+    const gateway = { url: services.gateway.url, ...(await services.gateway.credentials()) }
+    const between = hop ? await Between.start(t, gateway) : undefined
+    const running = new ArchiveProxy(t, join(data, 'proxy'), between ?? gateway)
+    running.between = between
     await running.open(deal, more)
     await running.s3.send(new CreateBucketCommand({ Bucket: BUCKET }))
     return running
@@ -150,7 +161,13 @@ export class ArchiveProxy {
     if (status !== 200) throw new Error(text)
   }
 
-  fault(name: string, on: boolean): Promise<void> {
-    return this.control({ MinerId: terms.minerId, Fault: name, On: String(on) })
+  fault(name: string, on: boolean, minerId = terms.minerId): Promise<void> {
+    return this.control({ MinerId: minerId, Fault: name, On: String(on) })
+  }
+
+  /** Lets so many epochs, which are milliseconds here, go by in the network and on the plugin's clock. */
+  async pass(epochs: number): Promise<void> {
+    await this.control({ AdvanceEpochs: String(epochs) })
+    this.ahead += epochs
   }
 }

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { findClient, run, runAny } from '../../harness/clients.js'
-import { inEachMode } from '../../harness/dealgate.js'
+import { findClient, run, runAny } from '../../support/programs/run.js'
+import { inEachMode } from '../../support/server/dealgate.js'
 
 /** The calls as people type them, on `dealgate serve` as it comes. */
 const path = await findClient(t, 'curl')
@@ -31,7 +31,7 @@ if (path) {
     }
 
     t.match(
-      made(await curl(object, '-d', '{"MinerId":"t01000","Price":"0.0001","DurationEpochs":518400}')),
+      made(await curl(object, '-d', '{"MinerId":"t01000","Price":"0.0000000000011","DurationEpochs":518400}')),
       '<DealResult xmlns="urn:dealgate:deal:1">',
     )
     const json = ['-H', 'content-type: application/json', '-d']
@@ -41,23 +41,35 @@ if (path) {
           await curl(
             object,
             ...json,
-            '{"MinerId":"t01000","Price":0.00011,"DurationEpochs":518400,"FastRetrieval":false}',
+            '{"MinerId":"t01000","Price":0.00000000000111,"DurationEpochs":518400,"FastRetrieval":false}',
           ),
         ),
       ),
-      { Deal: { Price: '0.00011', FastRetrieval: false } },
+      { Deal: { Price: '0.00000000000111', FastRetrieval: false } },
     )
     const xml =
-      '<DealRequest xmlns="urn:dealgate:deal:1"><MinerId>t01000</MinerId><Price>0.00012</Price><DurationEpochs>518400</DurationEpochs></DealRequest>'
-    t.match(made(await curl(object, '-H', 'content-type: application/xml', '-d', xml)), '<Price>0.00012</Price>')
-    const form = ['-d', 'MinerId=t01000', '-d', 'Price=0.00013', '-d', 'Duration=518400', '-d', 'VerifiedDeal=false']
+      '<DealRequest xmlns="urn:dealgate:deal:1"><MinerId>t01000</MinerId><Price>0.00000000000112</Price><DurationEpochs>518400</DurationEpochs></DealRequest>'
+    t.match(
+      made(await curl(object, '-H', 'content-type: application/xml', '-d', xml)),
+      '<Price>0.00000000000112</Price>',
+    )
+    const form = [
+      '-d',
+      'MinerId=t01000',
+      '-d',
+      'Price=0.00000000000113',
+      '-d',
+      'Duration=518400',
+      '-d',
+      'VerifiedDeal=false',
+    ]
     t.match(made(await curl(object, ...form, '-d', 'FastRetrival=true')), '<FastRetrieval>true</FastRetrieval>')
     // As the gateway itself wants them.
     const own = (fast: string, price: string) =>
       `{"MinerId":"t01000","Price":"${price}","Duration":"518400","VerifiedDeal":"false","${fast}":"true"}`
-    made(await curl(object, '-X', 'POST', '-d', own('FastRetrival', '0.00014')))
+    made(await curl(object, '-X', 'POST', '-d', own('FastRetrival', '0.00000000000114')))
     t.match(
-      await curl('/photos?x-deal=', '-d', own('FastRetrieval', '0.00015')),
+      await curl('/photos?x-deal=', '-d', own('FastRetrieval', '0.00000000000115')),
       '<DealResult xmlns="urn:dealgate:deal:1"><Bucket>photos</Bucket><JobId>',
     )
 
@@ -66,12 +78,12 @@ if (path) {
       [...list.matchAll(/<DealCid>(\w+)</g)].map(([, cid]) => cid),
       cids,
     )
-    t.match(await curl('/photos?x-deal='), '<Price>0.00015</Price>')
+    t.match(await curl('/photos?x-deal='), '<Price>0.00000000000115</Price>')
     t.match((await curl('/photos/2021/a.zip', '--head')).toLowerCase(), `x-amz-meta-deal-cid: ${cids.at(-1)}`)
     t.equal(JSON.parse(await curl('/-/deal/v1/deals')).Deals.length, 6)
     t.match(await curl('/photos?x-deal-quote=', '-X', 'POST'), '<DealQuote')
-    t.match(await curl('/photos?x-deal-config=', '-d', '{"MaxSpendPerDay":"1"}'), '<MaxSpendPerDay>1</MaxSpendPerDay>')
-    t.match(await refused(object, '-d', own('FastRetrival', '0.1')), 'SpendCapReached')
+    t.match(await curl('/photos?x-deal-config=', '-d', '{"MaxSpendPerDay":"0.0000001"}'), '<MaxSpendPerDay>0.0000001</')
+    t.match(await refused(object, '-d', own('FastRetrival', '0.0000000000012')), 'SpendCapReached')
     t.match(await refused(object, '-d', '{}'), 'DealTermsRequired')
     t.match(await refused(object, '-d', own('FastRetrival', '-1')), 'DealTermsInvalid')
     t.match(await refused('/photos/none?x-deal=', '-d', own('FastRetrival', '0.1')), 'NoSuchKey')

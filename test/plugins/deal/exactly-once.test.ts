@@ -1,14 +1,13 @@
 import t, { type Test } from 'tap'
-import { BUCKET_DEAL, OBJECT_DEAL } from '../../../plugins/deal/jobs/inputs.js'
+import { BUCKET_DEAL, OBJECT_DEAL } from '../../../plugins/deal/records/inputs.js'
 import { Spending } from '../../../plugins/deal/spending.js'
-import { S3Error } from '../../../src/errors/s3-error.js'
-import type { Job } from '../../../src/jobs/job.js'
-import { createLogger } from '../../../src/log.js'
+import { S3Error } from '../../../src/common/errors/s3-error.js'
+import { createLogger } from '../../../src/common/log.js'
+import type { Job } from '../../../src/plugins/jobs/job.js'
 import { openState } from '../../../src/state/open-state.js'
 import type { Records, State } from '../../../src/state/state.js'
-import { temporaryFolder } from '../../harness/dealgate.js'
-import { until } from '../../support/kept-proxy.js'
-import { farFromMidnight } from '../../support/midnight.js'
+import { temporaryFolder } from '../../support/content/folders.js'
+import { farFromMidnight, until } from '../../support/waiting.js'
 import { type DealProxy, startDealProxy } from './proxy.js'
 import { type Accident, ScriptedDeals } from './scripted-deals.js'
 
@@ -28,6 +27,13 @@ function failingRecords(state: State) {
     return {
       get: (key) => counted(() => own.get(key)),
       set: (key, value) => counted(() => own.set(key, value)),
+      change: (key, to) =>
+        own.change(key, async (value) => {
+          await counted(async () => {})
+          const changed = await to(value)
+          if (changed !== value) await counted(async () => {})
+          return changed
+        }),
       delete: (key) => counted(() => own.delete(key)),
       entries: () => own.entries(),
     }
@@ -139,7 +145,7 @@ for (const tokens of [false, true]) {
 
   together(`${kind}: records that fail at any moment`, async (t) => {
     await farFromMidnight()
-    const data = await temporaryFolder(t)
+    const data = temporaryFolder(t)
     const state = await openState({ data, log: createLogger({ level: 'silent' }) })
     t.teardown(() => state.close())
     const deals = await ScriptedDeals.start(t, { tokens })

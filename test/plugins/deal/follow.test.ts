@@ -1,13 +1,13 @@
 import t, { type Test } from 'tap'
-import { isDue } from '../../../plugins/deal/follow/schedule.js'
-import { OBJECT_DEAL } from '../../../plugins/deal/jobs/inputs.js'
 import type { DealRecord } from '../../../plugins/deal/records/deal-record.js'
 import { DealRecords } from '../../../plugins/deal/records/deal-records.js'
+import { OBJECT_DEAL } from '../../../plugins/deal/records/inputs.js'
+import { isDue } from '../../../plugins/deal/records/schedule.js'
 import { Sequence } from '../../../plugins/deal/records/sequence.js'
-import type { Job } from '../../../src/jobs/job.js'
-import { createLogger } from '../../../src/log.js'
+import { createLogger } from '../../../src/common/log.js'
+import type { Job } from '../../../src/plugins/jobs/job.js'
 import { openState } from '../../../src/state/open-state.js'
-import { until } from '../../support/kept-proxy.js'
+import { until } from '../../support/waiting.js'
 import { type DealProxy, startDealProxy } from './proxy.js'
 import { ScriptedDeals } from './scripted-deals.js'
 
@@ -33,10 +33,38 @@ async function dealt({ host }: DealProxy): Promise<Job> {
   })
 }
 
-/** Waits until the gateway was asked for the deal at `now`, ms since 1970: a question on its way would be answered by another clock than it was asked by. */
+/** Waits until the gateway was asked for the deal at `now`, ms since 1970. */
 async function askedAt({ host }: DealProxy, dealCid: string, now: number): Promise<void> {
   const records = new DealRecords(host.state)
   await until('it was asked for', async () => ((await records.get(dealCid))?.live?.asked ?? 0) >= now)
+}
+
+/** The clocks of the server and of the network. */
+class Clocks {
+  #now = Date.now()
+  #refused = new Set<string>()
+  #ahead = false
+
+  get now(): number {
+    return this.#now
+  }
+
+  /** A question that was asked by the old clock is not answered by the new one: the first question about each deal after this fails, and is repeated. */
+  advance(deals: ScriptedDeals, days: number): void {
+    if (!this.#ahead) {
+      this.#ahead = true
+      const { fate } = deals.gateway
+      deals.gateway.fate = (request) => {
+        const dealCid = /\/dealstatus\/(.*)$/.exec(request.path)?.[1]
+        if (dealCid === undefined || this.#refused.has(dealCid)) return fate(request)
+        this.#refused.add(dealCid)
+        return { status: 503, body: 'the clock was set' }
+      }
+    }
+    this.#refused = new Set()
+    this.#now += days * DAY
+    deals.epoch += days * 2880
+  }
 }
 
 async function start(t: Test, options: Parameters<typeof startDealProxy>[2] = {}, status = true) {
@@ -93,19 +121,17 @@ together('nothing is asked of a gateway that does not tell states', async (t) =>
 })
 
 together('a deal that ends soon is renewed once, where the bucket says so', async (t) => {
-  let now = Date.now()
-  const { deals, proxy } = await start(t, { now: () => now })
+  const clocks = new Clocks()
+  const { deals, proxy } = await start(t, { now: () => clocks.now })
   await proxy.host.settings.set('fakes', 'deal', { RenewBeforeDays: 10 })
   deals.state = 'StorageDealActive'
   await dealt(proxy)
-  await askedAt(proxy, 'bafydeal1', now)
-  now += 89 * DAY
-  deals.epoch += 89 * 2880
+  await askedAt(proxy, 'bafydeal1', clocks.now)
+  clocks.advance(deals, 89)
   const records = new DealRecords(proxy.host.state)
-  await askedAt(proxy, 'bafydeal1', now)
+  await askedAt(proxy, 'bafydeal1', clocks.now)
   t.equal(deals.made.length, 1, 'there is time yet')
-  now += 2 * DAY
-  deals.epoch += 2 * 2880
+  clocks.advance(deals, 2)
   await until('it is renewed', () => deals.made.length === 2)
   await new Promise((resolve) => setTimeout(resolve, 2500))
   t.equal(deals.made.length, 2)
@@ -117,47 +143,62 @@ together('a deal that ends soon is renewed once, where the bucket says so', asyn
   t.match(await records.get('bafydeal2'), { cause: 'lifecycle' })
 })
 
+together('what another account paid for a deal is not what its renewal costs the owner', async (t) => {
+  const clocks = new Clocks()
+  const { deals, proxy } = await start(t, { now: () => clocks.now })
+  const owners = { MinerId: 'f01001', Price: '0.000001', DurationEpochs: 2880 * 200 }
+  await proxy.host.settings.set('fakes', 'deal', { RenewBeforeDays: 10, Terms: [owners] })
+  deals.state = 'StorageDealActive'
+  await dealt(proxy)
+  await askedAt(proxy, 'bafydeal1', clocks.now)
+  await proxy.host.state
+    .records<DealRecord>('deals')
+    .change('bafydeal1', (record) => record && { ...record, account: 'another' })
+  // A run that has read the record before this change may still decide about the renewal: the next one has read it since.
+  clocks.advance(deals, 1)
+  await askedAt(proxy, 'bafydeal1', clocks.now)
+  clocks.advance(deals, 90)
+  await until('it is renewed', () => deals.made.length === 2)
+  t.match(deals.made[1]?.record, { minerId: 'f01001', price: '0.000001', duration: 2880 * 200 })
+})
+
 together('a deal that is shorter than the days before its end is not followed by another at once', async (t) => {
-  let now = Date.now()
-  const { deals, proxy } = await start(t, { now: () => now })
+  const clocks = new Clocks()
+  const { deals, proxy } = await start(t, { now: () => clocks.now })
   await proxy.host.settings.set('fakes', 'deal', { RenewBeforeDays: 365 })
   deals.state = 'StorageDealActive'
   await dealt(proxy)
-  await askedAt(proxy, 'bafydeal1', now)
-  now += 49 * DAY
-  deals.epoch += 49 * 2880
-  await askedAt(proxy, 'bafydeal1', now)
+  await askedAt(proxy, 'bafydeal1', clocks.now)
+  clocks.advance(deals, 49)
+  await askedAt(proxy, 'bafydeal1', clocks.now)
   await new Promise((resolve) => setTimeout(resolve, 2500))
   t.equal(deals.made.length, 1, 'before half of its time')
-  now += 2 * DAY
-  deals.epoch += 2 * 2880
+  clocks.advance(deals, 2)
   await until('it is renewed', () => deals.made.length === 2)
 })
 
 together('a renewal that came to nothing is made again on another day', async (t) => {
-  let now = Date.now()
-  const { deals, proxy } = await start(t, { now: () => now })
+  const clocks = new Clocks()
+  const { deals, proxy } = await start(t, { now: () => clocks.now })
   await proxy.host.settings.set('fakes', 'deal', { RenewBeforeDays: 10 })
   deals.state = 'StorageDealActive'
+  deals.states.set('bafydeal2', 'StorageDealError')
   await dealt(proxy)
-  await askedAt(proxy, 'bafydeal1', now)
-  now += 91 * DAY
-  deals.epoch += 91 * 2880
+  await askedAt(proxy, 'bafydeal1', clocks.now)
+  clocks.advance(deals, 91)
   await until('it is renewed', () => deals.made.length === 2)
   const records = new DealRecords(proxy.host.state)
-  const lost = { state: 'StorageDealError', asked: now }
-  const { renewedBy = '' } = await until('it is on record', async () => {
-    const record = await records.get('bafydeal1')
-    return record?.renewedBy !== undefined && record
-  })
+  const renewedBy = await until('it is on record', async () => (await records.get('bafydeal1'))?.renewedBy)
   await until('it is complete', async () => (await proxy.host.own.jobs.get(renewedBy))?.status === 'Complete')
-  await askedAt(proxy, 'bafydeal2', now)
-  await records.setLive('bafydeal2', lost)
-  await records.close('bafydeal2')
-  now += DAY / 2
-  await askedAt(proxy, 'bafydeal1', now)
+  await until('it is known to have failed, and is not asked for any more', async () => {
+    if ((await records.get('bafydeal2'))?.live?.state !== 'StorageDealError') return false
+    for await (const { deal } of records.open()) if (deal.dealCid === 'bafydeal2') return false
+    return true
+  })
+  clocks.advance(deals, 0.5)
+  await askedAt(proxy, 'bafydeal1', clocks.now)
   t.equal(deals.made.length, 2, 'not on the same day')
-  now += DAY
+  clocks.advance(deals, 1)
   await until('it is renewed again', () => deals.made.length === 3)
 })
 

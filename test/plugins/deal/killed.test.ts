@@ -3,8 +3,8 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { type Dealgate, startDealgate } from '../../harness/dealgate.js'
-import { send } from '../../harness/sign.js'
+import { type Dealgate, startDealgate } from '../../support/server/dealgate.js'
+import { send } from '../../support/sign/send.js'
 
 /** What everybody runs is a sample; `npm run stress` asks for 200. */
 const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 8)
@@ -12,7 +12,13 @@ t.setTimeout(60_000 + ROUNDS * 30_000)
 /** Deals under way when it is killed. */
 const AT_ONCE = 2
 const BUCKET = 'killed'
-const TERMS = { MinerId: 't01000', Price: '0.00001', DurationEpochs: 518400, VerifiedDeal: false, FastRetrieval: true }
+const TERMS = {
+  MinerId: 't01000',
+  Price: '0.0000000005',
+  DurationEpochs: 518400,
+  VerifiedDeal: false,
+  FastRetrieval: true,
+}
 
 interface Deal {
   readonly DealCid: string

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { RESTORE } from '../../../plugins/deal/archive/restore-job.js'
-import { S3Error } from '../../../src/errors/s3-error.js'
-import type { Jobs } from '../../../src/jobs/job.js'
+import { S3Error } from '../../../src/common/errors/s3-error.js'
+import type { Jobs } from '../../../src/plugins/jobs/job.js'
 import { ArchiveProxy } from './archive-proxy.js'
 
 type Change = 'release' | 'drop'

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import { until } from '../../support/kept-proxy.js'
-import { type Answer, signedRequest } from '../../support/signed-request.js'
+import { signedRequest, type TextAnswer } from '../../support/sign/signed-request.js'
+import { until } from '../../support/waiting.js'
 import { type DealProxy, type Embedded, owner, startDealProxy, startEmbedded } from './proxy.js'
 
 const terms = { MinerId: 't01000', Price: '0.0001', DurationEpochs: 518400 }
@@ -33,7 +33,7 @@ function send(
   body?: string | object,
   headers: Record<string, string> = {},
   keys = owner,
-): Promise<Answer> {
+): Promise<TextAnswer> {
   const [path = '', query = ''] = target.split('?')
   const json: Record<string, string> = typeof body === 'object' ? { 'content-type': 'application/json' } : {}
   return signedRequest(endpoint, keys, {
@@ -310,7 +310,7 @@ for (const mode of ['full', 'legacy'] as const) {
     t.match(quote, { Bytes: 19, Objects: 3, Currency: 'fil', DurationEpochs: 518400 })
     if (mode === 'legacy') {
       t.same(quote.Candidates, [])
-      t.match(quote.Warnings, [/does not tell its storage providers/])
+      t.match(quote.Warnings, [/does not list its storage providers/])
       return
     }
     const [cheapest] = quote.Candidates
@@ -366,6 +366,23 @@ t.test('providers, and a deal as it goes on', async (t) => {
   t.match(offline.Warnings, [/t01001 is Offline/])
   const refused = await send(server, 'POST', '/photos/2021/a.zip?x-deal=', { ...terms, MinerId: 't01001' })
   t.equal(refused.status, 409)
+})
+
+t.test('who may list providers', async (t) => {
+  const rights = [{ bucket: 'photos', access: 'read' as const }]
+  const keysOf = (accessKeyId: string) => ({ accessKeyId, secretAccessKey: `${accessKeyId}-secret-key` })
+  const server = await start(t, 'full', {
+    identities: [
+      owner,
+      { ...keysOf('reader'), rights },
+      { ...keysOf('other'), rights, actions: ['deal:ListDeals'] },
+      { ...keysOf('dealer'), rights, actions: ['deal:ListProviders'] },
+    ],
+  })
+  const ask = (name: string) => send(server, 'GET', '/-/deal/v1/providers', undefined, {}, { ...keysOf(name) })
+  for (const name of ['reader', 'other']) t.match(await ask(name), { status: 403, body: /AccessDenied/ }, name)
+  t.equal((await ask('dealer')).status, 200)
+  t.equal((await send(server, 'GET', '/-/deal/v1/providers')).status, 200, 'an identity without rights of its own')
 })
 
 t.test('a public gateway tells no providers', async (t) => {

@@ -5,14 +5,14 @@ import {
   type ObjectDealInput,
   RETRIEVE_BUCKET,
   type RetrieveBucketInput,
-} from '../../../plugins/deal/jobs/inputs.js'
-import { type Patience, patiently } from '../../../plugins/deal/jobs/patience.js'
+} from '../../../plugins/deal/records/inputs.js'
+import { type Patience, patiently } from '../../../plugins/deal/records/patience.js'
 import { Spending } from '../../../plugins/deal/spending.js'
-import { S3Error } from '../../../src/errors/s3-error.js'
-import { type Job, Retry } from '../../../src/jobs/job.js'
-import type { Fate } from '../../harness/between.js'
-import { until } from '../../support/kept-proxy.js'
-import { signedRequest } from '../../support/signed-request.js'
+import { S3Error } from '../../../src/common/errors/s3-error.js'
+import { type Job, Retry } from '../../../src/plugins/jobs/job.js'
+import type { Fate } from '../../support/gateway/between.js'
+import { signedRequest } from '../../support/sign/signed-request.js'
+import { until } from '../../support/waiting.js'
 import { type DealProxy, owner, startDealProxy } from './proxy.js'
 import { ScriptedDeals } from './scripted-deals.js'
 

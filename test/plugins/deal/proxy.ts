@@ -1,16 +1,19 @@
 import type { Test } from 'tap'
 import deal from '../../../plugins/deal/index.js'
 import type { Identity } from '../../../src/auth/caller.js'
-import { createProxy, type ProxyOptions, type Proxy as S3Proxy } from '../../../src/create-proxy.js'
+import { createLogger } from '../../../src/common/log.js'
+import { createGatewayPool } from '../../../src/gateway/account/create-gateway.js'
 import { neutralBrand } from '../../../src/gateway/brand.js'
-import { createGatewayPool } from '../../../src/gateway/create-gateway.js'
-import { createLogger } from '../../../src/log.js'
-import type { PluginHooks } from '../../../src/registry/hooks.js'
-import type { PluginHost } from '../../../src/registry/plugin.js'
-import { serve } from '../../../src/serve.js'
-import { legacy, startServices } from '../../../src/services/index.js'
+import type { PluginHooks } from '../../../src/plugins/forms/hooks.js'
+import type { PluginHost } from '../../../src/plugins/forms/plugin.js'
+import { createProxy, type ProxyOptions, type Proxy as S3Proxy } from '../../../src/server/create-proxy.js'
+import { serve } from '../../../src/server/serve.js'
+import { startServices } from '../../../src/services/index.js'
+import { openState } from '../../../src/state/open-state.js'
 import type { State } from '../../../src/state/state.js'
-import { type GatewayAddress, temporaryFolder } from '../../harness/dealgate.js'
+import { temporaryFolder } from '../../support/content/folders.js'
+import type { GatewayAddress } from '../../support/gateway/gateway-address.js'
+import { quirksOf } from '../../support/server/modes.js'
 
 export const owner = { accessKeyId: 'owner', secretAccessKey: 'owner-secret-key' }
 
@@ -39,8 +42,12 @@ export async function startDealProxy(
   } = {},
 ): Promise<DealProxy> {
   let host: PluginHost | undefined
-  const { state, now, identities = [owner] } = options
-  const data = options.data ?? (await temporaryFolder(t))
+  const { now, identities = [owner] } = options
+  const data = options.data ?? temporaryFolder(t)
+  // Many tests start servers with stores of their own on one gateway, which takes the second one for a store that was lost.
+  const own =
+    options.state || options.data ? undefined : await openState({ data, log: createLogger({ level: 'silent' }) })
+  const state = options.state ?? own
   const proxy = await createProxy({
     gateway: {
       url: gateway.url,
@@ -53,7 +60,8 @@ export async function startDealProxy(
     now,
     log: createLogger({ level: 'silent' }),
     plugins: [
-      deal({ statusIntervalSeconds: 86_400, ...options.deal }),
+      // Most tests pay much more than is asked; those of the limits say so.
+      deal({ statusIntervalSeconds: 86_400, maxSpendPerDay: 'none', maxTimesAsk: 'none', ...options.deal }),
       {
         name: 'probe',
         operations: [],
@@ -68,7 +76,10 @@ export async function startDealProxy(
   const serving = await serve({ handler: proxy, host: '127.0.0.1', port: 0 })
   let closed: Promise<void> | undefined
   const close = () => {
-    closed ??= serving.close(0).then(() => proxy.close())
+    closed ??= serving.close(0).then(async () => {
+      await proxy.close()
+      await own?.close()
+    })
     return closed
   }
   t.teardown(close)
@@ -85,8 +96,8 @@ export interface Embedded extends GatewayAddress {
 /** The embedded gateway and storage network in this process, until the test ends. */
 export async function startEmbedded(t: Test, mode: 'full' | 'legacy'): Promise<Embedded> {
   const services = await startServices({
-    data: await temporaryFolder(t),
-    gateway: { host: '127.0.0.1', port: 0, quirks: mode === 'legacy' ? legacy : [] },
+    data: temporaryFolder(t),
+    gateway: { host: '127.0.0.1', port: 0, quirks: quirksOf(mode) },
     // None of its epochs ends in the middle of a test.
     network: { control: true, epochSeconds: 86_400 },
   })

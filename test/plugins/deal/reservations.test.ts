@@ -1,14 +1,14 @@
 import t, { type Test } from 'tap'
-import { OBJECT_DEAL, type ObjectDealInput } from '../../../plugins/deal/jobs/inputs.js'
 import { objectDeals } from '../../../plugins/deal/jobs/kinds.js'
 import { dealOptions } from '../../../plugins/deal/options.js'
 import { DealParts } from '../../../plugins/deal/parts.js'
 import { type Attempt, Attempts } from '../../../plugins/deal/records/attempts.js'
-import type { Job, RunningJob } from '../../../src/jobs/job.js'
-import { createLogger } from '../../../src/log.js'
-import type { Fate } from '../../harness/between.js'
-import { until } from '../../support/kept-proxy.js'
-import { farFromMidnight } from '../../support/midnight.js'
+import { OBJECT_DEAL, type ObjectDealInput } from '../../../plugins/deal/records/inputs.js'
+import { endedInVain } from '../../../plugins/deal/records/made-before.js'
+import { createLogger } from '../../../src/common/log.js'
+import type { Job, RunningJob } from '../../../src/plugins/jobs/job.js'
+import type { Fate } from '../../support/gateway/between.js'
+import { farFromMidnight, until } from '../../support/waiting.js'
 import { type DealProxy, startDealProxy } from './proxy.js'
 import { ScriptedDeals } from './scripted-deals.js'
 
@@ -28,9 +28,7 @@ async function start(t: Test, tokens = false) {
 
 /** What another server on the same state works with. */
 function partsOf({ host }: DealProxy): DealParts {
-  const parts = new DealParts(dealOptions.parse({}))
-  parts.start(host)
-  return parts
+  return new DealParts(dealOptions.parse({}), host)
 }
 
 /** Of a lifecycle transition: the money is put on record before the job begins. */
@@ -126,4 +124,18 @@ t.test('sweeping forgets no attempt of a job that somebody has run again meanwhi
   t.match(await attempts.get('j-1'), { sent: 2 })
   await attempts.sweep({ get: async () => failed })
   t.equal(await attempts.get('j-1'), undefined)
+})
+
+t.test('a job that is run again and cancelled while its deal is unknown keeps its money', async (t) => {
+  const { proxy, deals, parts } = await start(t)
+  const { jobs } = proxy.host.own
+  deals.accidents.push('lost-after')
+  deals.historyKnows = () => false
+  const { id } = await jobs.create({ kind: OBJECT_DEAL, resource: '/fakes/a', input, accessKeyId: '' })
+  await until('its outcome is unknown', async () => (await jobs.get(id))?.status === 'Unknown')
+  const elsewhere = { get: async () => ({ id, input, status: 'Cancelled' }) as unknown as Job }
+  await parts.attempts.sweep(elsewhere)
+  t.match(await parts.attempts.get(id), { jobId: id }, 'the attempt is kept')
+  const others: unknown = { jobs: elsewhere, attempts: parts.attempts, deals: parts.deals }
+  t.equal(await endedInVain(others as DealParts, id), false)
 })

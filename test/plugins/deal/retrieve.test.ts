@@ -1,14 +1,14 @@
 import t from 'tap'
 import type { DealRecord } from '../../../plugins/deal/records/deal-record.js'
-import type { Job } from '../../../src/jobs/job.js'
-import { until } from '../../support/kept-proxy.js'
-import { type Answer, signedRequest } from '../../support/signed-request.js'
+import type { Job } from '../../../src/plugins/jobs/job.js'
+import { signedRequest, type TextAnswer } from '../../support/sign/signed-request.js'
+import { until } from '../../support/waiting.js'
 import { ArchiveProxy, BUCKET } from './archive-proxy.js'
 import { owner } from './proxy.js'
 
 t.jobs = 4
 
-function send(proxy: ArchiveProxy, method: string, target: string, body?: object, wait = 60): Promise<Answer> {
+function send(proxy: ArchiveProxy, method: string, target: string, body?: object, wait = 60): Promise<TextAnswer> {
   const [path = '', query = ''] = target.split('?')
   return signedRequest(proxy.endpoint, owner, {
     method,
@@ -44,8 +44,6 @@ t.test('an object is retrieved as RestoreObject does it', { buffered: true }, as
   t.match((await ask(proxy, 'POST', '/dir/far?x-deal-quote=', { DurationEpochs: 1 })).json.Warnings, [
     /holds no copy of 1/,
   ])
-  const deal = await ask(proxy, 'POST', '/dir/far?x-deal=')
-  t.match(deal, { status: 403, json: { Code: 'InvalidObjectState' } }, 'there is nothing to make a deal of')
 
   t.match(await retrieve(proxy, 'dir/far', { DealCid: 'bafynone' }), { status: 404, json: { Code: 'NoSuchDeal' } })
   t.match(await retrieve(proxy, 'dir/far', { Days: -1 }), { status: 400, json: { Code: 'InvalidArgument' } })

@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
-import { Between, type Fate, type Passed } from '../../harness/between.js'
-import { FakeGateway } from '../../harness/fake-gateway.js'
+import { Between, type Fate, type Passed } from '../../support/gateway/between.js'
+import { FakeGateway } from '../../support/gateway/fake-gateway.js'
 
 /** What happens to a request for a deal. */
 export type Accident =
@@ -40,6 +40,8 @@ export class ScriptedDeals {
   /** The gateway was cut short in a deal of which nobody knows yet what became. */
   settling = false
   state = 'StorageDealCheckForAcceptance'
+  /** Of deals that are in another state, by CID. */
+  readonly states = new Map<string, string>()
   epoch = 1000
   readonly providers: object[] = []
   readonly #tokens: boolean
@@ -144,7 +146,15 @@ export class ScriptedDeals {
     if (!deal) return { status: 404, body: '{"data":null,"status":"fail","message":"There is no such deal."}' }
     const { dataCid, minerId, duration } = deal.record
     return success({
-      ...{ dealCid, dataCid, minerId, pieceCid: 'baga', pieceSize: 256, state: this.state, message: '' },
+      ...{
+        dealCid,
+        dataCid,
+        minerId,
+        pieceCid: 'baga',
+        pieceSize: 256,
+        state: this.states.get(dealCid) ?? this.state,
+        message: '',
+      },
       ...{ startEpoch: 1000, endEpoch: 1000 + Number(duration), epoch: this.epoch, epochSeconds: 30 },
     })
   }

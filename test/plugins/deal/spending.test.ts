@@ -1,16 +1,16 @@
 import t, { type Test } from 'tap'
 import { Spending } from '../../../plugins/deal/spending.js'
-import { createLogger } from '../../../src/log.js'
+import { createLogger } from '../../../src/common/log.js'
 import { openState } from '../../../src/state/open-state.js'
 import type { Records, State } from '../../../src/state/state.js'
-import { temporaryFolder } from '../../harness/dealgate.js'
+import { temporaryFolder } from '../../support/content/folders.js'
 
 const DAY = 86_400_000
 const NOON = Date.UTC(2026, 10, 21, 12)
 const none = { all: undefined, bucket: undefined }
 
 async function open(t: Test): Promise<State> {
-  const state = await openState({ data: await temporaryFolder(t), log: createLogger({ level: 'silent' }) })
+  const state = await openState({ data: temporaryFolder(t), log: createLogger({ level: 'silent' }) })
   t.teardown(() => state.close())
   return state
 }
@@ -90,7 +90,7 @@ function dying(state: State): Pick<State, 'records' | 'locks'> {
     records: <T>(name: string): Records<T> => {
       const records = state.records<T>(name)
       if (name !== 'deal-spend-jobs') return records
-      return { get: (key) => records.get(key), entries: () => records.entries(), set: fail, delete: fail }
+      return { get: (key) => records.get(key), entries: () => records.entries(), set: fail, change: fail, delete: fail }
     },
   }
 }

@@ -1,10 +1,11 @@
 import t from 'tap'
-import { divideUp, formatAmount, parseAmount } from '../../../plugins/deal/amounts.js'
 import { checkConfiguration, classOf } from '../../../plugins/deal/configuration.js'
 import { dealOptions } from '../../../plugins/deal/options.js'
-import { metadataTerms, resolveTerms } from '../../../plugins/deal/resolve-terms.js'
-import { costOf, readTerms, type StatedTerms } from '../../../plugins/deal/terms.js'
-import type { S3Error } from '../../../src/errors/s3-error.js'
+import { divideUp, formatAmount, parseAmount } from '../../../plugins/deal/terms/amounts.js'
+import { metadataTerms, staysWithin } from '../../../plugins/deal/terms/metadata-terms.js'
+import { resolveTerms } from '../../../plugins/deal/terms/resolve-terms.js'
+import { costOf, readTerms, type StatedTerms } from '../../../plugins/deal/terms/terms.js'
+import type { S3Error } from '../../../src/common/errors/s3-error.js'
 
 const whole: StatedTerms = { MinerId: 'f01000', Price: '0.000005', DurationEpochs: 518400 }
 
@@ -86,20 +87,30 @@ t.test('each term comes from the first place that states it', (t) => {
     ],
   }
   const metadata = { 'deal-terms': 'miner=f0metadata; price=3;fast=false' }
+  const metadataAuthorized = true
   const miner = (sources: Parameters<typeof resolveTerms>[0]) => resolveTerms(sources).minerId
   t.equal(miner({ defaults }), 'f0defaults')
   t.equal(miner({ defaults, configuration }), 'f0bucket')
   t.equal(miner({ defaults, configuration, storageClass: 'GLACIER' }), 'f0class')
   t.equal(miner({ defaults, configuration, storageClass: 'GLACIER_IR' }), 'f0bucket')
-  t.equal(miner({ defaults, configuration, storageClass: 'GLACIER', metadata }), 'f0metadata')
+  t.equal(miner({ defaults, configuration, storageClass: 'GLACIER', metadata, metadataAuthorized }), 'f0metadata')
   t.equal(miner({ defaults, configuration, metadata, request: { MinerId: 'f0request' } }), 'f0request')
-  t.same(resolveTerms({ defaults, configuration, metadata, request: { MinerId: '', DurationEpochs: 7 } }), {
-    minerId: 'f0metadata',
-    price: '3',
-    duration: 7,
-    verifiedDeal: false,
-    fastRetrieval: false,
-  })
+  t.same(
+    resolveTerms({
+      defaults,
+      configuration,
+      metadata,
+      metadataAuthorized,
+      request: { MinerId: '', DurationEpochs: 7 },
+    }),
+    {
+      minerId: 'f0metadata',
+      price: '3',
+      duration: 7,
+      verifiedDeal: false,
+      fastRetrieval: false,
+    },
+  )
   t.equal(failure(() => resolveTerms({})).code, 'DealTermsRequired')
   t.equal(
     failure(() => resolveTerms({ request: {}, metadata: {}, configuration: {}, defaults: {} })).code,
@@ -109,6 +120,29 @@ t.test('each term comes from the first place that states it', (t) => {
   for (const text of ['miner', 'miner=a=b c', 'price=1;price=2', 'toString=1', 'miner=f01;speed=fast'])
     t.equal(failure(() => metadataTerms(text)).code, 'DealTermsInvalid', text)
   t.same(metadataTerms(' '), {})
+  t.end()
+})
+
+t.test('metadata of a caller without the right counts as a whole, and only within the terms of the owner', (t) => {
+  const owner = { MinerId: 'f01', Price: '2', DurationEpochs: 100 }
+  for (const text of [
+    '',
+    'price=2',
+    'price=1.9;duration=100',
+    'miner=f01;duration=1;fast=false',
+    'verified=false',
+    'fast=true',
+  ])
+    t.equal(staysWithin(text, owner), true, text)
+  for (const text of [
+    ...['price=2.000000000000000001', 'price=-1', 'duration=101', 'duration=0', 'miner=f02', 'verified=true'],
+    ...['price=1;duration=101', 'price=1;confirm=true', 'price=1;price=1', 'price', 'verified=perhaps'],
+  ])
+    t.equal(staysWithin(text, owner), false, text)
+  t.equal(staysWithin('verified=true', { ...owner, VerifiedDeal: true }), true)
+  t.equal(staysWithin('verified=false', { ...owner, VerifiedDeal: 'true' }), false, 'the full price instead of DataCap')
+  t.equal(staysWithin('fast=true', { ...owner, FastRetrieval: false }), false)
+  for (const text of ['price=0', 'duration=1', 'miner=f01']) t.equal(staysWithin(text, {}), false, `${text} of nothing`)
   t.end()
 })
 
@@ -139,13 +173,21 @@ t.test('words for storage classes, and what a bucket may say of them', (t) => {
 })
 
 t.test('options have defaults, and refuse what they do not know', (t) => {
-  t.match(dealOptions.parse({}), { eviction: 'off', dealTimeoutSeconds: 21600, storageClassMap: {} })
+  t.match(dealOptions.parse({}), {
+    eviction: 'off',
+    maxSpendPerDay: '10',
+    maxTimesAsk: 10,
+    dealTimeoutSeconds: 21600,
+    storageClassMap: {},
+  })
   for (const options of [
     { term: {} },
     { terms: { minerId: 'f0 1' } },
     { terms: { price: '-1' } },
     { maxSpendPerDay: '1 fil' },
     { maxSpendPerDay: 1 },
+    { maxTimesAsk: 0.5 },
+    { maxTimesAsk: 'many' },
     { eviction: 'on' },
     { storageClassMap: { FILECOIN: 'STANDARD' } },
     { dealTimeoutSeconds: 0 },

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,13 +8,13 @@ import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { verifyProposal } from '../../../src/services/network/deals/proposal.js'
 import { catalogue } from '../../../src/services/network/embedded/catalogue.js'
 import type { Fault } from '../../../src/services/network/embedded/faults.js'
 import type { DealProgress, DealTerms } from '../../../src/services/network/network.js'
 import { commit, pack } from '../../../src/services/network/pack/index.js'
 import type { Pack } from '../../../src/services/network/packing.js'
-import { verifyProposal } from '../../../src/services/network/proposal.js'
-import { tempFolder } from '../gateway-client.js'
+import { temporaryFolder } from '../../support/content/folders.js'
 import { ask, bytesOf, cars, content, open, other, packedFile, provider, staged, terms } from './embedded-network.js'
 
 const OTHER_DISK = '/dev/shm'
@@ -25,7 +26,7 @@ function hasOtherDisk(): boolean {
 const notRetrievable = { name: 'NetworkError', code: 'NotRetrievable' }
 
 t.test('a deal is packed, signed, handed over, kept and delivered', async (t) => {
-  const folder = tempFolder(t)
+  const folder = temporaryFolder(t)
   const first = await open(t, folder, { commit })
   const all = { 'a/one': content('one', 5000), 'a/two': content('two', 2500), 'b/empty': Buffer.alloc(0) }
   const progress: DealProgress[] = []
@@ -92,7 +93,7 @@ t.test('a deal is packed, signed, handed over, kept and delivered', async (t) =>
 })
 
 t.test('the states of a deal move with the epochs', async (t) => {
-  const folder = tempFolder(t)
+  const folder = temporaryFolder(t)
   let network = await open(t, folder)
   const begin = network.epoch()
   const fast = ask('fast')
@@ -143,7 +144,7 @@ t.test('the states of a deal move with the epochs', async (t) => {
 })
 
 t.test('epochs follow the clock, also through a life of another pace', async (t) => {
-  const folder = tempFolder(t)
+  const folder = temporaryFolder(t)
   let nowMs = Date.UTC(2020, 7, 24, 22) + 86_400_000
   const now = (): number => nowMs
   let network = await open(t, folder, { virtual: false, now })
@@ -185,12 +186,12 @@ t.test('epochs follow the clock, also through a life of another pace', async (t)
   network = await open(t, folder, { virtual: true, now })
   t.equal(network.epoch(), epoch + 7)
   for (const epochSeconds of [0, -1, 86_401, Number.NaN]) {
-    await t.rejects(open(t, tempFolder(t), { epochSeconds }), RangeError, `epochs of ${epochSeconds} s`)
+    await t.rejects(open(t, temporaryFolder(t), { epochSeconds }), RangeError, `epochs of ${epochSeconds} s`)
   }
 })
 
 t.test('terms that are none are refused before anything is read', async (t) => {
-  const folder = tempFolder(t)
+  const folder = temporaryFolder(t)
   const network = await open(t, folder)
   const untouched = {
     files: () => {
@@ -220,10 +221,11 @@ t.test('terms that are none are refused before anything is read', async (t) => {
 })
 
 t.test('a provider rejects what is not to its terms, after it was asked', async (t) => {
-  const folder = tempFolder(t)
+  const folder = temporaryFolder(t)
   const network = await open(t, folder)
   const small = { file: content('small', 10) }
-  const large = { file: content('large', 4_300_000) }
+  // A block that is there twice is in the CAR once.
+  const large = { file: randomBytes(4_300_000) }
   const rejections: [string, Partial<DealTerms>, RegExp, Record<string, Buffer>?][] = [
     [
       'cheap',
@@ -260,7 +262,7 @@ t.test('a provider rejects what is not to its terms, after it was asked', async 
 })
 
 t.test('the faults of a provider', async (t) => {
-  const folder = tempFolder(t)
+  const folder = temporaryFolder(t)
   let network = await open(t, folder)
   const { minerId } = provider
   const set = (fault: Fault, on: boolean): Promise<void> => network.control.setFault(minerId, fault, on)
@@ -343,7 +345,7 @@ t.test('the faults of a provider', async (t) => {
 })
 
 t.test('one reference is one deal', async (t) => {
-  const folder = tempFolder(t)
+  const folder = temporaryFolder(t)
   const network = await open(t, folder)
   const first = ask('same')
   const second = ask('same')
@@ -374,7 +376,7 @@ t.test('one reference is one deal', async (t) => {
 })
 
 t.test('a bounded number of deals is packed at a time, in order', async (t) => {
-  const folder = tempFolder(t)
+  const folder = temporaryFolder(t)
   let packing = 0
   let most = 0
   const order: string[] = []
@@ -417,7 +419,7 @@ t.test('a bounded number of deals is packed at a time, in order', async (t) => {
 })
 
 t.test('what fails leaves nothing', async (t) => {
-  const folder = tempFolder(t)
+  const folder = temporaryFolder(t)
   let failure: 'pack' | 'commit' | 'offline' | 'none' = 'pack'
   const network = await open(t, folder, {
     pack: async (...args) => {
@@ -472,7 +474,7 @@ t.test('what fails leaves nothing', async (t) => {
 })
 
 t.test('a provider on another disk', { skip: !hasOtherDisk() && 'there is no other disk' }, async (t) => {
-  const folder = tempFolder(t)
+  const folder = temporaryFolder(t)
   const disk = mkdtempSync(join(OTHER_DISK, 'dealgate-network-'))
   t.teardown(() => rmSync(disk, { recursive: true, force: true }))
   mkdirSync(join(folder, 'providers'), { recursive: true })
@@ -488,7 +490,7 @@ t.test('a provider on another disk', { skip: !hasOtherDisk() && 'there is no oth
 })
 
 t.test('kill -9 at any moment: one deal, and nothing else', async (t) => {
-  const folder = tempFolder(t)
+  const folder = temporaryFolder(t)
   const script = fileURLToPath(new URL('./embedded-process.js', import.meta.url))
   let finished = 0
   /** How long a deal takes in the other process, ms: that of the first round, which is let finish. */
@@ -532,7 +534,7 @@ t.test('kill -9 at any moment: one deal, and nothing else', async (t) => {
 })
 
 t.test('the providers of a new network', async (t) => {
-  const folder = tempFolder(t)
+  const folder = temporaryFolder(t)
   const first = await open(t, folder, { providers: undefined })
   const providers = await first.providers()
   t.ok(providers.length >= 6)
@@ -566,7 +568,7 @@ t.test('the providers of a new network', async (t) => {
     { sealEpochs: 0 },
   ]) {
     await t.rejects(
-      open(t, tempFolder(t), { providers: [{ ...provider, ...wrong }] }),
+      open(t, temporaryFolder(t), { providers: [{ ...provider, ...wrong }] }),
       RangeError,
       JSON.stringify(wrong),
     )

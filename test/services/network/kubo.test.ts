@@ -6,13 +6,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { openDatabase } from '../../../src/services/database.js'
 import { silentLog } from '../../../src/services/log.js'
+import { verifyProposal } from '../../../src/services/network/deals/proposal.js'
 import { openKuboNetwork } from '../../../src/services/network/kubo/kubo-network.js'
 import type { DealFile, DealProgress, DealRequest, Network, PackedFile } from '../../../src/services/network/network.js'
 import { commit, pack } from '../../../src/services/network/pack/index.js'
-import { verifyProposal } from '../../../src/services/network/proposal.js'
+import { temporaryFolder } from '../../support/content/folders.js'
+import { until } from '../../support/waiting.js'
 import { afterEachStep, CrashImages } from '../crash-images.js'
 import { DealClient } from '../deal-client.js'
-import { start, startGateway, tempFolder } from '../gateway-client.js'
+import { start, startGateway } from '../gateway-client.js'
 import { fail, json, PEER_ID, ScriptedKubo, stream, wholeOf } from './scripted-kubo.js'
 import { CHUNK_BYTES, folderCid } from './second-chunker.js'
 
@@ -81,15 +83,6 @@ async function collect(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
 const unavailable = { name: 'NetworkError', code: 'Unavailable' }
 const notRetrievable = { name: 'NetworkError', code: 'NotRetrievable' }
 
-/** Polls until it holds; the time is a bound, not a part of the test. */
-async function until(holds: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 6000; tries++) {
-    if (holds()) return
-    await sleep(10)
-  }
-  assert.fail('It never came to hold.')
-}
-
 t.test('a deal is made, found, followed and brought back', async (t) => {
   const kubo = await ScriptedKubo.start(t)
   const network = await open(t, kubo, { url: `${kubo.url}/api/v0/` })
@@ -131,7 +124,7 @@ t.test('a deal is made, found, followed and brought back', async (t) => {
   await t.rejects(later.status('nothing'), { code: 'NoSuchDeal' })
 
   kubo.pinned.clear()
-  t.match(await later.status(deal.dealCid), { state: 'StorageDealError', message: /does not keep/ })
+  t.match(await later.status(deal.dealCid), { state: 'StorageDealError', message: /no longer holds/ })
   kubo.scripts.set('pin/ls', (_, response) => fail(response, 'lock file is held'))
   t.match(await later.status(deal.dealCid), {
     state: 'StorageDealActive',
@@ -203,7 +196,7 @@ t.test('an import that comes to nothing leaves nothing', async (t) => {
         await wholeOf(request)
         response.end(line(root, 'block not found'))
       },
-      /could not pin what it was sent: block not found/,
+      /could not pin the CAR: block not found/,
     ],
     [
       'another root',
@@ -211,7 +204,7 @@ t.test('an import that comes to nothing leaves nothing', async (t) => {
         await wholeOf(request)
         response.end(line('bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku'))
       },
-      /has not taken/,
+      /did not accept/,
     ],
     [
       'no root',
@@ -219,7 +212,7 @@ t.test('an import that comes to nothing leaves nothing', async (t) => {
         await wholeOf(request)
         response.end('{"Stats":{"BlockCount":1,"BlockBytesCount":2}}\n')
       },
-      /has not taken/,
+      /did not accept/,
     ],
     [
       'no JSON',
@@ -227,7 +220,7 @@ t.test('an import that comes to nothing leaves nothing', async (t) => {
         await wholeOf(request)
         response.end('<html>')
       },
-      /has not taken/,
+      /did not accept/,
     ],
     [
       'too much of an answer',
@@ -239,7 +232,7 @@ t.test('an import that comes to nothing leaves nothing', async (t) => {
     ],
     ['a lost connection', ({ request }) => void request.destroy(), /cannot be reached/],
     ['a page', (_, response) => void response.writeHead(502).end('<html>Bad Gateway</html>'), /answers 502/],
-    ['nothing read, nothing said', () => sleep(10), /nothing went to or from it for 2 seconds/],
+    ['nothing read, nothing said', () => sleep(10), /no data in either direction for 2 seconds/],
     [
       'an answer that hangs after the pin',
       async ({ request }, response) => {
@@ -291,7 +284,7 @@ t.test('bytes that are not those of the deal', async (t) => {
     [
       'more',
       (_, response) => stream(response, [folder.large, Buffer.from('x')]),
-      { ...notRetrievable, message: /more bytes/ },
+      { ...notRetrievable, message: /More bytes arrived/ },
     ],
     ['none', (_, response) => stream(response, []), notRetrievable],
     ['an error', (_, response) => fail(response, 'merkledag: not found'), { ...notRetrievable, message: /merkledag/ }],
@@ -315,11 +308,11 @@ t.test('bytes that are not those of the deal', async (t) => {
       },
       unavailable,
     ],
-    ['nothing', () => sleep(10), { ...notRetrievable, message: /nothing went to or from it/ }],
+    ['nothing', () => sleep(10), { ...notRetrievable, message: /no data in either direction/ }],
     [
       'nothing more',
       (_, response) => void response.write(folder.large.subarray(0, CHUNK_BYTES)),
-      { ...notRetrievable, message: /nothing went to or from it/ },
+      { ...notRetrievable, message: /no data in either direction/ },
     ],
   ]
   for (const [what, script, error] of cases) {
@@ -397,11 +390,11 @@ t.test('a node that is down, locked or none at all', async (t) => {
 
   await kubo.listen(port)
   const answers: [string, Parameters<typeof kubo.scripts.set>[1], RegExp][] = [
-    ['credentials', (_, response) => void response.writeHead(401).end(), /401: it wants other credentials/],
+    ['credentials', (_, response) => void response.writeHead(401).end(), /401: it requires other credentials/],
     ['a refusal', (_, response) => void response.writeHead(403).end('403 - Forbidden'), /403: it refuses/],
     ['another server', (_, response) => void response.writeHead(404).end('{}'), /404: there is no RPC/],
-    ['a page', (_, response) => void response.end('<html>hello</html>'), /something else than a Kubo node/],
-    ['another form', (_, response) => json(response, { ID: 5 }), /something else than a Kubo node/],
+    ['a page', (_, response) => void response.end('<html>hello</html>'), /unexpected answer/],
+    ['another form', (_, response) => json(response, { ID: 5 }), /unexpected answer/],
     ['an error', (_, response) => fail(response, 'shutting down'), /shutting down/],
   ]
   for (const [what, script, message] of answers) {
@@ -442,12 +435,12 @@ t.test('pins are taken back when no deal needs them', async (t) => {
   now += 2000 * 30_000
   kubo.scripts.set('pin/rm', (_, response) => fail(response, 'busy'))
   const third = await open(t, kubo, { ...options, folder: home })
-  await until(() => kubo.calls.includes('pin/rm'))
+  await until('a pin is removed', () => kubo.calls.includes('pin/rm'))
   await third.stop()
   t.ok(kubo.pinned.has(short.dataCid), 'what the node does not do')
   kubo.scripts.clear()
   const fourth = await open(t, kubo, { ...options, folder: home })
-  await until(() => !kubo.pinned.has(short.dataCid))
+  await until('the pin of the expired deal is gone', () => !kubo.pinned.has(short.dataCid))
   t.same([...kubo.pinned], [folderCid(foreign)], 'is done the next time, and what was pinned before the deals stays')
 
   kubo.scripts.set('dag/import', async (_, response, proceed) => {
@@ -466,7 +459,7 @@ t.test('pins are taken back when no deal needs them', async (t) => {
   await fourth.stop()
   kubo.scripts.clear()
   await open(t, kubo, { ...options, folder: home })
-  await until(() => !kubo.pinned.has(folderCid(content)))
+  await until('the pin of the folder is gone', () => !kubo.pinned.has(folderCid(content)))
   t.pass('is taken back later')
 })
 
@@ -479,8 +472,8 @@ t.test('a crash after any step leaves each deal made once, and no pin that is no
     const [content, duration] = orders[reference]
     return network.deal(ask({ reference, terms: { ...terms, duration } }, content).request)
   }
-  const home = tempFolder(t)
-  const crashes = new CrashImages(home, tempFolder(t))
+  const home = temporaryFolder(t)
+  const crashes = new CrashImages(home, temporaryFolder(t))
   const known = new Map<keyof typeof orders, string | undefined>()
   let now = Date.now()
   const record = () => ({ now, known: new Map(known), pinned: new Set(kubo.pinned), blocks: new Map(kubo.blocks) })
@@ -506,7 +499,7 @@ t.test('a crash after any step leaves each deal made once, and no pin that is no
   })
   t.comment(`${images.length} crashes`)
   for (const { home: left, now, known, pinned, blocks } of images) {
-    const home = tempFolder(t)
+    const home = temporaryFolder(t)
     cpSync(left, home, { recursive: true })
     const node = await ScriptedKubo.start(t)
     for (const root of pinned) node.pinned.add(root)
@@ -520,7 +513,7 @@ t.test('a crash after any step leaves each deal made once, and no pin that is no
       if (found !== undefined) t.same(deal, found)
       if ((await network.status(deal.dealCid)).state === 'StorageDealActive') needed.add(deal.dataCid)
     }
-    await until(() => [...node.pinned].sort().join() === [...needed].sort().join())
+    await until('exactly what deals need is pinned', () => [...node.pinned].sort().join() === [...needed].sort().join())
     t.same(readdirSync(join(home, 'staging')), [])
     await network.stop()
     t.same([...node.pinned].sort(), [...needed].sort())
@@ -565,7 +558,7 @@ t.test('a gateway over a Kubo node backs a bucket up, gives its copies up and br
     t.match(await client.retrieve('bucket', key), { status: 'success', message: 'The object has been brought back.' })
     t.ok((await client.gateway.get('bucket', key)).body.equals(body), `${key} is back`)
   }
-  await t.rejects(start(tempFolder(t), {}, { kubo: kubo.url, control: true }), /cannot be controlled/)
+  await t.rejects(start(temporaryFolder(t), {}, { kubo: kubo.url, control: true }), /cannot be controlled/)
 })
 
 const { KUBO_API } = process.env

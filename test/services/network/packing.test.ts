@@ -13,6 +13,7 @@ import {
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CarReader, CarWriter } from '@ipld/car'
+import * as dagPb from '@ipld/dag-pb'
 import fc from 'fast-check'
 import { CID } from 'multiformats/cid'
 import t, { type Test } from 'tap'
@@ -109,6 +110,45 @@ t.test('folders keep their nesting', async (t) => {
   t.equal(none.car.dataCid, folderCid({}), 'a deal of no files is an empty folder')
 })
 
+/** Blocks beneath a root as `ipfs dag export` writes them: each before what it links to, in the order of its links, and once. */
+async function exported(reader: CarReader, cid: CID, seen = new Set<string>()): Promise<string[]> {
+  if (seen.has(cid.toString())) return []
+  seen.add(cid.toString())
+  const order = [cid.toString()]
+  const block = await reader.get(cid)
+  if (cid.code === dagPb.code) {
+    for (const { Hash } of dagPb.decode(block?.bytes ?? new Uint8Array()).Links)
+      order.push(...(await exported(reader, Hash, seen)))
+  }
+  return order
+}
+
+t.test('a CAR has the root first, then all depth first, each block once', async (t) => {
+  const twice = randomBytes(2 * CHUNK_BYTES + 9)
+  const many = Array.from({ length: 3000 }, (_, at): [string, Uint8Array] => [
+    `${at}`.padStart(50, '-'),
+    Buffer.from('x'),
+  ])
+  const nested: Folder = { a: twice, b: { again: twice, c: { d: Buffer.from('x') } }, many: Object.fromEntries(many) }
+  // A file with the bytes of a node: same digest, another block.
+  const { car: small } = await packAll(newCar(t), filesOf({ f: { g: Buffer.from('g') } }))
+  const node = await (await CarReader.fromBytes(readFileSync(small.file))).get(CID.parse(small.dataCid))
+  const mimic: Folder = { a: node?.bytes ?? new Uint8Array(), z: { f: { g: Buffer.from('g') } } }
+  for (const folder of [nested, mimic, {}]) {
+    const { car } = await packAll(newCar(t), filesOf(folder))
+    t.equal(car.dataCid, folderCid(folder))
+    const reader = await CarReader.fromBytes(readFileSync(car.file))
+    const order: string[] = []
+    for await (const cid of reader.cids()) order.push(cid.toString())
+    t.ok(order.join() === (await exported(reader, CID.parse(car.dataCid))).join(), `${order.length} blocks`)
+    t.equal(order[0], car.dataCid)
+    t.equal(car.size, statSync(car.file).size)
+    t.notOk(existsSync(`${car.file}.blocks`), 'nothing else is left')
+  }
+  const { car } = await packAll(newCar(t), filesOf(mimic))
+  t.equal((await collect(readFromCar(car.file, fileCid(Buffer.from('g'))))).toString(), 'g', 'beneath the node, too')
+})
+
 t.test('any tree has the CID of the second chunker', async (t) => {
   const target = newCar(t)
   const name = fc
@@ -180,14 +220,14 @@ t.test('what packing refuses leaves no file', async (t) => {
   const content = Buffer.from('content')
   const file = dealFile(['a', 'b'], content)
   const cases: [string, Iterable<DealFile>, RegExp][] = [
-    ['too long', [{ ...file, size: 6 }], /longer than the 6 bytes/],
-    ['too short', [{ ...file, size: 8 }], /shorter than the 8 bytes/],
+    ['too long', [{ ...file, size: 6 }], /longer than the declared 6 bytes/],
+    ['too short', [{ ...file, size: 8 }], /shorter than the declared 8 bytes/],
     ['twice', [file, file], /Two files of a deal have the path "a\/b"/],
     ['a directory for a file', [file, dealFile(['a'], content)], /Two files of a deal/],
     ['a file for a directory', [dealFile(['a'], content), file], /"a" is a file/],
     ['a directory again', [file, dealFile(['b'], content), dealFile(['a', 'c'], content)], /do not come together/],
-    ['a root among others', [file, dealFile([], content)], /no other beside it/],
-    ['others beside a root', [dealFile([], content), file], /no other beside it/],
+    ['a root among others', [file, dealFile([], content)], /must be its only file/],
+    ['others beside a root', [dealFile([], content), file], /must be its only file/],
     ...['', '.', '..', 'x/y', 'x\0y', '\ud800'].map((name): [string, Iterable<DealFile>, RegExp] => [
       `the name ${JSON.stringify(name)}`,
       [dealFile([name, 'b'], content)],
@@ -364,7 +404,7 @@ t.test('damage in a CAR is found before any byte of it is given', async (t) => {
 
 t.test('what a CAR cannot give', async (t) => {
   const { car, packed } = await packAll(newCar(t), [dealFile(['a', 'b'], Buffer.from('b'))])
-  await t.rejects(collect(readFromCar(car.file, car.dataCid)), { ...notRetrievable, message: /no part of a file/ })
+  await t.rejects(collect(readFromCar(car.file, car.dataCid)), { ...notRetrievable, message: /not part of a file/ })
   await t.rejects(collect(readFromCar(car.file, fileCid(Buffer.from('x')))), {
     ...notRetrievable,
     message: /not in the CAR/,

@@ -5,11 +5,11 @@ import * as dagCbor from '@ipld/dag-cbor'
 import { CID } from 'multiformats/cid'
 import * as digest from 'multiformats/hashes/digest'
 import t from 'tap'
-import { formatFil, parseFil, priceOfPiece, tokenAmount, tokenBytes } from '../../../src/services/network/fil.js'
-import { addressOfKey, addressOfMiner, addressText } from '../../../src/services/network/filecoin-address.js'
-import { signProposal, verifyProposal } from '../../../src/services/network/proposal.js'
+import { signProposal, verifyProposal } from '../../../src/services/network/deals/proposal.js'
+import { formatFil, parseFil, priceOfPiece, tokenAmount, tokenBytes } from '../../../src/services/network/units/fil.js'
+import { addressOfKey, addressOfMiner, addressText } from '../../../src/services/network/units/filecoin-address.js'
 import { signerOf, Wallet } from '../../../src/services/network/wallet.js'
-import { tempFolder } from '../gateway-client.js'
+import { temporaryFolder } from '../../support/content/folders.js'
 
 t.test('addresses are Filecoin’s', (t) => {
   // The published vector of go-address.
@@ -65,7 +65,7 @@ t.test('amounts', (t) => {
 })
 
 t.test('the wallet is made once and kept privately', (t) => {
-  const file = join(tempFolder(t), 'wallet.json')
+  const file = join(temporaryFolder(t), 'wallet.json')
   const wallet = Wallet.open(file)
   t.match(wallet.address, /^t1[a-z2-7]{39}$/)
   t.equal(statSync(file).mode & 0o777, 0o600)
@@ -94,7 +94,7 @@ t.test('the wallet is made once and kept privately', (t) => {
 })
 
 t.test('a proposal is the block that Filecoin would have', (t) => {
-  const wallet = Wallet.open(join(tempFolder(t), 'wallet.json'))
+  const wallet = Wallet.open(join(temporaryFolder(t), 'wallet.json'))
   const terms = {
     pieceCid: 'baga6ea4seaqao7s73y24kcutaosvacpdjgfe5pw76ooefnyqw4ynr3d2y6x2mpq',
     pieceSize: 34359738368,

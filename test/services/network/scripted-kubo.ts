@@ -5,7 +5,7 @@ import { CarReader } from '@ipld/car'
 import { decode } from '@ipld/dag-pb'
 import { CID } from 'multiformats/cid'
 import type { Test } from 'tap'
-import { lastingPort } from '../../support/ports.js'
+import { lastingPort } from '../../support/server/ports.js'
 
 export const PEER_ID = '12D3KooWD3eckifWpRn9wQpMG9R9hX3sD158z7EqHWmweQAJU5SA'
 

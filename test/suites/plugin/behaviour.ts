@@ -1,4 +1,4 @@
-import type { AnyOperation, Plugin } from '../../../src/registry/plugin.js'
+import type { AnyOperation, Plugin } from '../../../src/plugins/forms/plugin.js'
 import { ask, described, documentProblem, refusalProblem } from './client.js'
 import { BUCKET, KEY, requestFor } from './requests.js'
 import type { Bench, Running } from './server.js'

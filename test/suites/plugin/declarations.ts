@@ -1,6 +1,7 @@
-import { optionFacts } from '../../../src/registry/option-facts.js'
-import type { AnyOperation } from '../../../src/registry/plugin.js'
-import { routeText } from '../../../src/registry/route-text.js'
+import { optionFacts } from '../../../src/plugins/forms/option-facts.js'
+import type { AnyOperation } from '../../../src/plugins/forms/plugin.js'
+import { accessProblems } from '../../../src/plugins/loading/check-plugins.js'
+import { routeText } from '../../../src/plugins/table/route-text.js'
 import { type CheckResult, result, type Subject } from './subject.js'
 
 /** A link, or a section of a document that comes with the plugin. */
@@ -15,7 +16,13 @@ export function* checkDeclarations(subject: Subject): Generator<CheckResult> {
       yield result(`option ${name}: described`, description === '' ? 'give its schema a .describe()' : undefined)
   }
   const plugin = subject.make()
-  for (const operation of plugin.operations) yield result(`${operation.name}: documented`, undocumented(operation))
+  for (const operation of plugin.operations) {
+    yield result(`${operation.name}: documented`, undocumented(operation))
+    yield result(
+      `${operation.name}: declares who may ask for it`,
+      accessProblems(operation, plugin.name).join('; ') || undefined,
+    )
+  }
   const names = plugin.operations.filter(({ on }) => on.method !== 'OPTIONS').map(({ name }) => name)
   const twice = names.filter((name, i) => names.indexOf(name) < i)
   yield result(

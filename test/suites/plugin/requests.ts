@@ -1,4 +1,4 @@
-import type { AnyOperation } from '../../../src/registry/plugin.js'
+import type { AnyOperation } from '../../../src/plugins/forms/plugin.js'
 import type { Asked } from './client.js'
 
 export const BUCKET = 'plugin-suite'
@@ -31,5 +31,5 @@ function parameter(name: string): string {
 }
 
 export function mayBeUnsigned({ access = 'signed' }: AnyOperation): boolean {
-  return access !== 'signed'
+  return access === 'anonymous' || access === 'public'
 }

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Plugin, PluginDefinition } from '../../../src/registry/plugin.js'
+import type { Plugin, PluginDefinition } from '../../../src/plugins/forms/plugin.js'
 
 /** What is checked. */
 export interface Subject {

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../../common/durations.js'
 import {
   ALGORITHM,
   canonicalPath,
@@ -12,27 +13,32 @@ import {
   UNSIGNED_PAYLOAD,
   uriEncode,
 } from '../../../common/sigv4.js'
+import type { Account } from '../accounts/accounts.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import type { Exchange } from '../http/exchange.js'
 import type { Target } from '../http/target.js'
 
 const SERVICE = 's3'
-/** Longest life of a link, s: 7 days, as everywhere in Signature Version 4. */
+/** Longest lifetime of a link, s: 7 days, the maximum of Signature Version 4. */
 export const MAX_EXPIRY = 604_800
-/** How far in the future a link may be dated, ms. */
-const MAX_SKEW = 15 * 60 * 1000
+/** How far in the future the date of a link may be, ms. */
+const MAX_SKEW = 15 * MINUTE_MS
 
 /**
- * The query of a link to an object, without `?`: parameters in the order public gateways give them, the signature last.
+ * Builds the query of a link to an object, without `?`: parameters in the order of public gateways, the signature last.
+ * @param account that signs it
  * @param path canonical
  * @param host as the client will send it
  * @param expires seconds
  */
-export function shareQuery(context: GatewayContext, path: string, host: string, expires: number, now: Date): string {
-  const { account, names, region } = context
+export function shareQuery(
+  { names, region }: GatewayContext,
+  account: Account,
+  { path, host, expires, now }: SharedPlace,
+): string {
   const timestamp = formatTimestamp(now)
-  const credential = `${account.pair.accessKey}/${credentialScope(timestamp.slice(0, 8), region, SERVICE)}`
+  const credential = `${account.accessKey}/${credentialScope(timestamp.slice(0, 8), region, SERVICE)}`
   const parameters = [
     ['Algorithm', ALGORITHM],
     ['Credential', credential],
@@ -41,17 +47,27 @@ export function shareQuery(context: GatewayContext, path: string, host: string, 
     ['SignedHeaders', 'host'],
   ] as const
   const query = parameters.map(([name, value]) => `${names.parameter}${name}=${uriEncode(value)}`).join('&')
-  const proof = sign(context, { method: 'GET', path, query: canonicalQuery(query), host, timestamp })
+  const proof = sign(account, region, { method: 'GET', path, query: canonicalQuery(query), host, timestamp })
   return `${query}&${names.parameter}Signature=${proof}`
+}
+
+interface SharedPlace {
+  readonly path: string
+  readonly host: string
+  readonly expires: number
+  readonly now: Date
 }
 
 export function isShareLink({ names }: GatewayContext, { parameters }: Target): boolean {
   return parameters.has(`${names.parameter}Signature`)
 }
 
-/** Throws GatewayError unless the request came by a link that this account signed and that has not expired. */
-export function verifyShareLink({ context, request, target }: Exchange): void {
-  const { names, account, region } = context
+/**
+ * The account that signed the link of the request. Throws GatewayError unless the signature is right and the link has
+ * not expired.
+ */
+export function verifyShareLink({ context, request, target }: Exchange): Account {
+  const { names, accounts, region } = context
   const parameter = (name: string): string => {
     const values = target.parameters.getAll(names.parameter + name)
     if (values.length !== 1 || values[0] === undefined) throw new GatewayError('ShareParameters', { value: name })
@@ -65,12 +81,14 @@ export function verifyShareLink({ context, request, target }: Exchange): void {
   if (!/^\d{1,6}$/.test(expires) || Number(expires) < 1 || Number(expires) > MAX_EXPIRY) {
     throw new GatewayError('ShareParameters', { value: 'Expires' })
   }
-  // A link is good for GET and HEAD alike, and covers nothing but the host.
+  // A link is valid for GET and HEAD, and signs no header but the host.
   if (parameter('SignedHeaders') !== 'host') throw new GatewayError('ShareParameters', { value: 'SignedHeaders' })
-  const credential = `${account.pair.accessKey}/${credentialScope(timestamp.slice(0, 8), region, SERVICE)}`
-  if (parameter('Credential') !== credential) throw new GatewayError('ShareParameters', { value: 'Credential' })
+  const scope = `/${credentialScope(timestamp.slice(0, 8), region, SERVICE)}`
+  const credential = parameter('Credential')
+  const account = credential.endsWith(scope) ? accounts.find(credential.slice(0, -scope.length)) : undefined
+  if (account === undefined) throw new GatewayError('ShareParameters', { value: 'Credential' })
 
-  const expected = sign(context, {
+  const expected = sign(account, region, {
     method: 'GET',
     path: canonicalPath(target.path),
     query: canonicalQuery(target.query, (name) => name === `${names.parameter}Signature`),
@@ -80,6 +98,7 @@ export function verifyShareLink({ context, request, target }: Exchange): void {
   if (!timingSafeEqualHex(expected, parameter('Signature'))) throw new GatewayError('SignatureMismatch')
   const age = Date.now() - signedAt
   if (age < -MAX_SKEW || age > Number(expires) * 1000) throw new GatewayError('ShareExpired')
+  return account
 }
 
 interface ToSign {
@@ -90,7 +109,7 @@ interface ToSign {
   readonly timestamp: string
 }
 
-function sign({ account, region }: GatewayContext, { method, path, query, host, timestamp }: ToSign): string {
+function sign({ secretKey }: Account, region: string, { method, path, query, host, timestamp }: ToSign): string {
   const date = timestamp.slice(0, 8)
   const canonical = canonicalRequest({
     method,
@@ -100,11 +119,11 @@ function sign({ account, region }: GatewayContext, { method, path, query, host, 
     signedHeaders: 'host',
     payloadHash: UNSIGNED_PAYLOAD,
   })
-  const key = signingKey(account.pair.secretKey, date, region, SERVICE)
+  const key = signingKey(secretKey, date, region, SERVICE)
   return signature(key, stringToSign(ALGORITHM, timestamp, credentialScope(date, region, SERVICE), canonical))
 }
 
-/** Milliseconds since 1970; undefined when it is no real instant. */
+/** Milliseconds since 1970; undefined when the text is not a valid instant. */
 function parseTimestamp(text: string): number | undefined {
   const parts = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(text)
   if (parts === null) return undefined

@@ -3,15 +3,16 @@ import type { ManifestFile } from './manifest.js'
 
 const PAGE = 1000
 
-/** The objects of a bucket as it was at one moment, page by page in the byte order of their keys. */
+/** The objects of a bucket at one moment, page by page, in byte order of their keys. */
 export interface BucketListing {
   pages(): Iterable<ManifestFile[]>
   close(): void
 }
 
 /**
- * Lists a bucket as it is now, whatever happens to it while the pages are read. To be called outside of transactions, and closed soon.
- * @param file the database of the index
+ * Lists a bucket as it is now, regardless of writes while the pages are read. Call it outside of transactions, and
+ * close it soon.
+ * @param file path of the index database
  */
 export function openBucketListing(file: string, bucket: number): BucketListing {
   const snapshot = openSnapshot(file)

@@ -3,18 +3,19 @@ import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import type { HeldCopy } from './manifest.js'
 
-/** What is needed to read from deals. */
-export type RetrievalTools = Pick<GatewayContext, 'manifest' | 'network' | 'log'>
+/** The parts of the context that reading from deals needs. */
+export type RetrievalContext = Pick<GatewayContext, 'manifest' | 'network' | 'log'>
 
-const NO_DEAL = 'No deal holds this object as it is.'
+const NO_DEAL = 'No deal holds the current generation of this object.'
 
 /**
- * Gives the deals that hold this generation to `use`, one after the other, until one does. Throws GatewayError RetrievalFailed with what was wrong with each.
- * @param use throws NetworkError when this deal will not do
- * @param dealCid the one deal that is meant; any by default
+ * Calls `use` with the deals that hold this generation, one after the other, until one succeeds. Throws GatewayError
+ * RetrievalFailed with the reason of each failure.
+ * @param use throws NetworkError when this deal fails
+ * @param dealCid the only deal to try; default any deal
  */
 export async function firstThatDoes<T>(
-  { manifest, log }: RetrievalTools,
+  { manifest, log }: RetrievalContext,
   generation: string,
   use: (copy: HeldCopy) => Promise<T>,
   dealCid?: string,
@@ -26,7 +27,7 @@ export async function firstThatDoes<T>(
       return await use(copy)
     } catch (error) {
       if (!(error instanceof NetworkError)) throw error
-      log.info({ dealCid: copy.dealCid, reason: error.message }, 'A deal did not deliver.')
+      log.info({ dealCid: copy.dealCid, reason: error.message }, 'Could not retrieve an object from a deal.')
       reasons.add(error.message)
     }
   }
@@ -34,20 +35,20 @@ export async function firstThatDoes<T>(
 }
 
 /**
- * The bytes of a generation out of whatever deals hold it: where one fails, the next goes on. They are those of the CID that `copiesOf` tells only once a
- * caller has computed it. Throws GatewayError RetrievalFailed.
+ * Reads the bytes of a generation from the deals that hold it; when one fails, the next continues. The caller must
+ * compute the CID and compare it with the one of `copiesOf`. Throws GatewayError RetrievalFailed.
  */
 export async function* readFromDeals(
-  tools: RetrievalTools,
+  context: RetrievalContext,
   generation: string,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   const reasons: string[] = []
   let given = 0
-  for (const { dealCid, file } of tools.manifest.copiesOf(generation)) {
+  for (const { dealCid, file } of context.manifest.copiesOf(generation)) {
     try {
       let position = 0
-      for await (const chunk of tools.network.retrieve(dealCid, file, signal)) {
+      for await (const chunk of context.network.retrieve(dealCid, file, signal)) {
         const fresh = chunk.subarray(Math.max(0, given - position))
         position += chunk.length
         if (fresh.length === 0) continue

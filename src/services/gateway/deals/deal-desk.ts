@@ -2,16 +2,19 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type DealPhase, NetworkError } from '../../network/network.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
-import { dropDeal, type Leftovers, type MakerTools, makeDeal } from './deal-maker.js'
+import { type DealMakerContext, dropDeal, type Leftovers, makeDeal } from './deal-maker.js'
 import type { CompleteDeal, DealAsk, DealRow } from './deals.js'
 
-type Tools = MakerTools & Pick<GatewayContext, 'tasks' | 'limits'>
+type DealDeskContext = DealMakerContext & Pick<GatewayContext, 'tasks' | 'limits'>
 
-/** How far a deal has come. */
+/** Progress of a deal. */
 export interface Progress {
-  /** `Listing`: its files are being collected. `Settling`: the gateway was cut short, and learns from the network what became of it. */
+  /**
+   * `Listing`: the gateway collects the files. `Settling`: a crash interrupted the gateway, which asks the network for
+   * the outcome.
+   */
   readonly phase: DealPhase | 'Listing' | 'Settling'
-  /** Of the phase: packed, or gone into the piece CID. */
+  /** Bytes done in this phase: packed, or hashed into the piece CID. */
   readonly bytesDone: number
   readonly bytesTotal: number
   readonly filesDone: number
@@ -24,19 +27,23 @@ interface Underway {
   progress: Progress
 }
 
-/** Takes orders for deals: one deal for each token, however often it is sent, also after a crash. */
+/**
+ * Accepts requests for deals and makes one deal per account and token, however often a request is repeated, also after a
+ * crash.
+ */
 export class DealDesk {
-  readonly #tools: Tools
+  readonly #context: DealDeskContext
+  /** By account and token, see `tokenOf`. */
   readonly #byToken = new Map<string, Underway>()
-  /** Pending deals that nobody works on, by id. */
-  readonly #unsettled = new Map<number, DealRow>()
-  /** Buckets of which bodies may be kept for no deal. */
+  /** Pending deals without a running task, by id. */
+  readonly #unreconciled = new Map<number, DealRow>()
+  /** Buckets that may still hold bodies for deals that have ended. */
   readonly #held = new Set<number>()
   readonly #settling = new Map<number, Promise<void>>()
   #retrying = false
   readonly #leftovers: Leftovers = {
     pending: (row) => {
-      this.#unsettled.set(row.id, row)
+      this.#unreconciled.set(row.id, row)
       this.#retryLater()
     },
     held: (bucket) => {
@@ -45,55 +52,55 @@ export class DealDesk {
     },
   }
 
-  constructor(tools: Tools) {
-    this.#tools = tools
+  constructor(context: DealDeskContext) {
+    this.#context = context
   }
 
   /**
-   * Makes the deal. With the token of an earlier request, which must have asked for the same, it answers that one's deal, waiting for it while it is under way.
-   * Throws GatewayError.
+   * Makes the deal. A request with the token of an earlier one must ask for the same deal; it waits for that deal and
+   * returns it. Throws GatewayError.
    */
   async make(ask: DealAsk): Promise<CompleteDeal> {
     const { token } = ask
     if (token === undefined) return this.#start(ask).made
-    const underway = this.#byToken.get(token)
+    const underway = this.#byToken.get(tokenOf(ask.account, token))
     if (underway !== undefined) {
       mustAskTheSame(underway.ask, ask)
       return underway.made
     }
-    const row = this.#tools.deals.findByToken(token)
+    const row = this.#context.deals.findByToken(ask.account, token)
     if (row === undefined) return this.#start(ask).made
     mustAskTheSame(row, ask)
     if (isComplete(row)) return row
-    await this.#settle(row)
+    await this.#reconcile(row)
     return this.make(ask)
   }
 
-  /** Undefined when no deal with this token is under way or made. */
-  progress(token: string): Progress | undefined {
-    const underway = this.#byToken.get(token)
+  /** Returns undefined when the account has no deal with this token pending or made. */
+  progress(account: number, token: string): Progress | undefined {
+    const underway = this.#byToken.get(tokenOf(account, token))
     if (underway !== undefined) return underway.progress
-    const row = this.#tools.deals.findByToken(token)
+    const row = this.#context.deals.findByToken(account, token)
     if (row === undefined) return undefined
     const { bytes: bytesTotal, files: filesTotal } = row
     if (!isComplete(row)) return { phase: 'Settling', bytesDone: 0, bytesTotal, filesDone: 0, filesTotal }
     return { phase: 'Done', bytesDone: bytesTotal, bytesTotal, filesDone: filesTotal, filesTotal }
   }
 
-  /** Finds out what became of deals that an earlier process was cut short in; of those it cannot learn now, it does so later. */
+  /** Finds the outcomes of deals that a crash interrupted. Retries later for those that are still unknown. */
   async recover(): Promise<void> {
-    for (const row of this.#tools.deals.pending()) {
-      if (row.dropped || row.network === this.#tools.network.kind) this.#unsettled.set(row.id, row)
+    for (const row of this.#context.deals.pending()) {
+      if (row.dropped || row.network === this.#context.network.kind) this.#unreconciled.set(row.id, row)
     }
     await this.#settleAll()
   }
 
   #start(ask: DealAsk): Underway {
     const progress: Progress = { phase: 'Listing', bytesDone: 0, bytesTotal: 0, filesDone: 0, filesTotal: 0 }
-    const made = this.#tools.tasks
+    const made = this.#context.tasks
       .run((signal) =>
         makeDeal(
-          this.#tools,
+          this.#context,
           ask,
           signal,
           ({ files: filesTotal }, progress) => {
@@ -103,46 +110,46 @@ export class DealDesk {
         ),
       )
       .finally(() => {
-        if (ask.token !== undefined) this.#byToken.delete(ask.token)
+        if (ask.token !== undefined) this.#byToken.delete(tokenOf(ask.account, ask.token))
       })
     const underway: Underway = { ask, made, progress }
-    if (ask.token !== undefined) this.#byToken.set(ask.token, underway)
+    if (ask.token !== undefined) this.#byToken.set(tokenOf(ask.account, ask.token), underway)
     return underway
   }
 
   async #settleAll(): Promise<void> {
-    for (const row of this.#unsettled.values()) {
+    for (const row of this.#unreconciled.values()) {
       try {
-        await this.#settle(row)
+        await this.#reconcile(row)
       } catch (error) {
-        this.#tools.log.warn({ err: error }, 'What became of a deal could not be found out yet.')
+        this.#context.log.warn({ err: error }, 'Could not find out the outcome of a deal yet; trying again.')
       }
     }
     for (const bucket of this.#held) {
       try {
-        await this.#tools.holds.letGoUnheld(bucket)
+        await this.#context.holds.letGoUnheld(bucket)
         this.#held.delete(bucket)
       } catch (error) {
-        this.#tools.log.warn({ err: error }, 'What deals were made of could not be removed yet.')
+        this.#context.log.warn({ err: error }, 'Could not release the bodies that deals held yet; trying again.')
       }
     }
-    if (this.#unsettled.size + this.#held.size > 0) this.#retryLater()
+    if (this.#unreconciled.size + this.#held.size > 0) this.#retryLater()
   }
 
   #retryLater(): void {
     if (this.#retrying) return
     this.#retrying = true
     const retry = async (signal: AbortSignal): Promise<void> => {
-      await delay(this.#tools.limits.settleMs, undefined, { signal, ref: false })
+      await delay(this.#context.limits.reconcileMs, undefined, { signal, ref: false })
       this.#retrying = false
       await this.#settleAll()
     }
-    // Ends by itself only when the gateway stops.
-    this.#tools.tasks.run(retry).catch(() => {})
+    // Ends only when the gateway stops.
+    this.#context.tasks.run(retry).catch(() => {})
   }
 
   /** Throws GatewayError NetworkUnavailable. */
-  #settle(row: DealRow): Promise<void> {
+  #reconcile(row: DealRow): Promise<void> {
     const settling = this.#settling.get(row.id)
     if (settling !== undefined) return settling
     const started = this.#find(row).finally(() => this.#settling.delete(row.id))
@@ -151,27 +158,32 @@ export class DealDesk {
   }
 
   async #find({ id, reference, network: kind, dropped }: DealRow): Promise<void> {
-    const { network, deals, writer, log } = this.#tools
+    const { network, deals, writer, log } = this.#context
     if (dropped) {
-      await dropDeal(this.#tools, id)
-      this.#unsettled.delete(id)
+      await dropDeal(this.#context, id)
+      this.#unreconciled.delete(id)
       return
     }
     if (kind !== network.kind) {
-      const value = `What became of the deal is known to another storage network (${kind}) than the one in use: start the gateway with that one.`
+      const value = `Only the storage network of kind ${kind} knows the outcome of the deal, and another one is in use: start the gateway with that network.`
       throw new GatewayError('NetworkUnavailable', { value })
     }
     try {
       const record = await network.find(reference)
-      if (record === undefined) await dropDeal(this.#tools, id)
+      if (record === undefined) await dropDeal(this.#context, id)
       else await writer.run(() => deals.complete(id, record))
-      this.#unsettled.delete(id)
-      log.info({ reference, made: record !== undefined }, 'Found out what became of a deal that was cut short.')
+      this.#unreconciled.delete(id)
+      log.info({ reference, made: record !== undefined }, 'Found out the outcome of an interrupted deal.')
     } catch (error) {
       if (!(error instanceof NetworkError)) throw error
       throw new GatewayError('NetworkUnavailable', { value: error.message }, error)
     }
   }
+}
+
+/** Each account has its own tokens. */
+function tokenOf(account: number, token: string): string {
+  return `${account} ${token}`
 }
 
 function isComplete(row: DealRow): row is CompleteDeal {

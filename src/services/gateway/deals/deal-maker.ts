@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { rfc3339 } from '../../clock.js'
 import { type DealProgress, type MadeDeal, NetworkError } from '../../network/network.js'
+import { FIRST } from '../accounts/schema.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import type { Hold } from '../store/holds.js'
@@ -10,7 +11,7 @@ import type { CompleteDeal, DealAsk, DealRow } from './deals.js'
 import type { ManifestFile } from './manifest.js'
 import { PackingList } from './packing-list.js'
 
-export type MakerTools = Pick<
+export type DealMakerContext = Pick<
   GatewayContext,
   | 'deals'
   | 'manifest'
@@ -24,107 +25,113 @@ export type MakerTools = Pick<
   | 'quirks'
   | 'clock'
   | 'folder'
+  | 'accounts'
 >
 
-/** Rows removed in one transaction at most. */
+/** Most rows removed in one transaction. */
 const REMOVE_BATCH = 500
 
-/** Called as the deal comes on. */
+/** Called as the deal progresses. */
 export type OnProgress = (deal: DealRow, progress: DealProgress) => void
 
-/** Told of what could not be written down, such as on a full disk, and is to be done later. */
+/** Receives the work that could not be recorded, for instance on a full disk, and must be done later. */
 export interface Leftovers {
-  /** What became of the deal. */
+  /** The outcome of the deal must be recorded. */
   pending(deal: DealRow): void
-  /** Bodies of a bucket are kept that no deal is made of any more. */
+  /** The bucket holds bodies that no pending deal needs. */
   held(bucket: number): void
 }
 
 /**
- * Makes a deal of objects as they are now, whatever is written or removed meanwhile. The deal is on the disk as pending before anything is made, and with its
- * record and all of its files when this resolves. Throws GatewayError; then there is no deal, unless `left` was told that it is pending.
+ * Makes a deal of the objects as they are now, regardless of later writes and removals. The deal is durably recorded as
+ * pending before anything is sent, and with its record and all of its files when the promise resolves. Throws
+ * GatewayError; then no deal exists, unless `left.pending` was called.
  */
 export async function makeDeal(
-  tools: MakerTools,
+  context: DealMakerContext,
   ask: DealAsk,
   signal: AbortSignal,
   onProgress: OnProgress,
   left: Leftovers,
 ): Promise<CompleteDeal> {
-  const { deals, holds, writer } = tools
-  const pending = await begin(tools, ask)
-  const hold = new DealHold(tools, pending)
+  const { deals, holds, writer } = context
+  const pending = await begin(context, ask)
+  const hold = new DealHold(context, pending)
   let made: MadeDeal | undefined
   try {
-    await listFiles(tools, pending, hold, signal)
+    await listFiles(context, pending, hold, signal)
     const deal = deals.mustFind(pending.id)
-    const record = await give(tools, deal, signal, (progress) => onProgress(deal, progress))
+    const record = await give(context, deal, signal, (progress) => onProgress(deal, progress))
     made = record
     await writer.run(() => deals.complete(deal.id, record))
     return { ...deal, record }
   } catch (error) {
-    if (made === undefined) await dropDeal(tools, pending.id).catch(() => left.pending(pending))
+    if (made === undefined) await dropDeal(context, pending.id).catch(() => left.pending(pending))
     else left.pending(pending)
     throw error
   } finally {
     await holds.release(pending.bucket, hold).catch((error) => {
-      tools.log.warn({ err: error }, 'What a deal was made of could not be removed yet.')
+      context.log.warn({ err: error }, 'Could not release the bodies that a deal held yet; trying again.')
       left.held(pending.bucket)
     })
   }
 }
 
-/** Forgets a deal of which nothing came. Goes on where an earlier call was cut short. */
-export async function dropDeal({ deals, manifest, writer }: MakerTools, id: number): Promise<void> {
+/** Removes a deal that was not made. Continues where an interrupted call stopped. */
+export async function dropDeal({ deals, manifest, writer }: DealMakerContext, id: number): Promise<void> {
   await writer.run(() => deals.drop(id))
   let removed = REMOVE_BATCH
   while (removed === REMOVE_BATCH) removed = await writer.run(() => manifest.remove(id, REMOVE_BATCH))
   await writer.run(() => deals.remove(id))
 }
 
-/** Keeps the bodies that the deal is made of. */
+/** Holds the bodies that the deal reads. */
 class DealHold implements Hold {
-  readonly #tools: MakerTools
+  readonly #context: DealMakerContext
   readonly #deal: DealRow
-  /** All of the bucket while its objects are being listed, one generation, or those in the manifest. */
+  /**
+   * `bucket`: all bodies of the bucket, while its objects are being listed; `manifest`: the bodies in the manifest;
+   * else one generation.
+   */
   scope: 'bucket' | 'manifest' | { readonly generation: string } = 'bucket'
 
-  constructor(tools: MakerTools, deal: DealRow) {
-    this.#tools = tools
+  constructor(context: DealMakerContext, deal: DealRow) {
+    this.#context = context
     this.#deal = deal
   }
 
   covers(generation: string): boolean {
     if (this.scope === 'bucket') return true
-    if (this.scope === 'manifest') return this.#tools.manifest.has(this.#deal.id, generation)
+    if (this.scope === 'manifest') return this.#context.manifest.has(this.#deal.id, generation)
     return this.scope.generation === generation
   }
 }
 
-function begin({ writer, deals, blobs, buckets, clock, network }: MakerTools, ask: DealAsk): Promise<DealRow> {
+function begin({ writer, deals, blobs, buckets, clock, network }: DealMakerContext, ask: DealAsk): Promise<DealRow> {
   return writer.run(() => {
     const bucket = buckets.find(ask.bucketName)
-    if (bucket === undefined) throw new GatewayError('NoSuchBucket', { bucket: ask.bucketName })
+    // The bucket may have been deleted since, and made again by another account.
+    if (bucket?.owner !== ask.account) throw new GatewayError('NoSuchBucket', { bucket: ask.bucketName })
     return deals.mustFind(deals.add(ask, bucket.id, blobs.newGeneration(), network.kind, rfc3339(clock.now())))
   })
 }
 
-async function listFiles(tools: MakerTools, deal: DealRow, hold: DealHold, signal: AbortSignal): Promise<void> {
-  const { holds, objects, quirks, folder } = tools
-  // From here to the first await nothing else runs: what is listed and what is held are of one moment.
+async function listFiles(context: DealMakerContext, deal: DealRow, hold: DealHold, signal: AbortSignal): Promise<void> {
+  const { holds, objects, quirks, folder } = context
+  // No other code runs from here to the first await, so the listing and the hold cover the same moment.
   holds.add(deal.bucket, hold)
   if (deal.key.length > 0) {
     const row = objects.find(deal.bucket, deal.key)
     if (row === undefined) throw new GatewayError('NoSuchKey')
     hold.scope = row
-    await addFiles(tools, deal, [row])
+    await addFiles(context, deal, [row])
   } else {
     const listing = openBucketListing(join(folder, INDEX_FILE), deal.bucket)
     try {
       let files = 0
       for (const page of listing.pages()) {
         signal.throwIfAborted()
-        await addFiles(tools, deal, page)
+        await addFiles(context, deal, page)
         files += page.length
       }
       if (files === 0 && !quirks.has('empty-bucket-deals')) throw new GatewayError('BucketEmpty')
@@ -136,7 +143,7 @@ async function listFiles(tools: MakerTools, deal: DealRow, hold: DealHold, signa
 }
 
 async function addFiles(
-  { writer, deals, manifest }: MakerTools,
+  { writer, deals, manifest }: DealMakerContext,
   { id }: DealRow,
   files: ManifestFile[],
 ): Promise<void> {
@@ -148,15 +155,16 @@ async function addFiles(
 }
 
 async function give(
-  tools: MakerTools,
+  context: DealMakerContext,
   deal: DealRow,
   signal: AbortSignal,
   onProgress: (progress: DealProgress) => void,
 ): Promise<MadeDeal> {
-  const list = new PackingList(tools, deal, signal)
+  const list = new PackingList(context, deal, signal)
   try {
-    return await tools.network.deal({
+    return await context.network.deal({
       reference: deal.reference,
+      ...walletOf(context, deal.account),
       terms: deal.terms,
       files: () => list.files(),
       bytesTotal: deal.bytes,
@@ -169,4 +177,12 @@ async function give(
     if (known) throw new GatewayError('DealFailed', { value: error.message }, error)
     throw error
   }
+}
+
+/** The wallet of an account. The first one has that of the gateway's first start. */
+function walletOf({ accounts }: DealMakerContext, id: number): { wallet?: string } {
+  if (id === FIRST) return {}
+  const account = accounts.get(id)
+  if (account === undefined) throw new GatewayError('NotPermitted')
+  return { wallet: account.canonicalId }
 }

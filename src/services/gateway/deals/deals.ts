@@ -1,30 +1,32 @@
 import type { Database } from '../../database.js'
 import type { DealTerms, MadeDeal, Network } from '../../network/network.js'
 
-/** What somebody asks to have stored in the network. */
+/** A request for a deal. */
 export interface DealAsk {
+  /** Id of the account that orders the deal and pays for it. */
+  readonly account: number
   readonly bucketName: string
   /** Empty: the whole bucket. */
   readonly key: Buffer
   readonly terms: DealTerms
-  /** By which the client knows it again. */
+  /** Idempotency token of a client of the account. */
   readonly token: string | undefined
 }
 
 export interface DealRow extends DealAsk {
   readonly id: number
-  /** Id: the one that had the name when the deal was begun. */
+  /** Id of the bucket that had the name when the deal was requested. */
   readonly bucket: number
-  /** Under which the network knows it. */
+  /** Idempotency key that the network knows the deal by. */
   readonly reference: string
-  /** In which it is made. */
+  /** Kind of the network that the deal is made in. */
   readonly network: Network['kind']
   readonly files: number
-  /** Of all files together. */
+  /** Sum over all files. */
   readonly bytes: number
-  /** undefined: pending. */
+  /** Undefined while the deal is pending. */
   readonly record: MadeDeal | undefined
-  /** Nothing came of it. */
+  /** True when the deal was not made. */
   readonly dropped: boolean
 }
 
@@ -32,9 +34,9 @@ export interface DealRow extends DealAsk {
 export type CompleteDeal = DealRow & { readonly record: MadeDeal }
 
 const COLUMNS =
-  'id, reference, network, bucket, bucket_name AS bucketName, key, token, terms, files, bytes, record, dropped FROM deals'
+  'id, reference, network, bucket, bucket_name AS bucketName, key, token, terms, files, bytes, record, dropped, account FROM deals'
 
-/** The table of deals. Writing methods belong inside a transaction. */
+/** The table of deals. Call writing methods inside a transaction. */
 export class Deals {
   readonly #add
   readonly #count
@@ -43,6 +45,7 @@ export class Deals {
   readonly #remove
   readonly #find
   readonly #findByToken
+  readonly #ofAccount
   readonly #pending
   readonly #history
   readonly #ended
@@ -50,14 +53,17 @@ export class Deals {
 
   constructor(db: Database) {
     this.#add = db.prepare(
-      'INSERT INTO deals (reference, network, bucket, bucket_name, key, token, terms, asked) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id',
+      'INSERT INTO deals (reference, network, bucket, bucket_name, key, token, terms, asked, account) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id',
     )
     this.#count = db.prepare('UPDATE deals SET files = files + ?, bytes = bytes + ? WHERE id = ?')
     this.#complete = db.prepare('UPDATE deals SET record = ?, ends = ? WHERE id = ?')
     this.#drop = db.prepare('UPDATE deals SET dropped = 1, token = NULL WHERE id = ?')
     this.#remove = db.prepare('DELETE FROM deals WHERE id = ?')
     this.#find = db.prepare(`SELECT ${COLUMNS} WHERE id = ?`)
-    this.#findByToken = db.prepare(`SELECT ${COLUMNS} WHERE token = ?`)
+    this.#findByToken = db.prepare(`SELECT ${COLUMNS} WHERE account = ? AND token = ?`)
+    this.#ofAccount = db.prepare(
+      "SELECT 1 FROM deals WHERE record IS NOT NULL AND json_extract(record, '$.dealCid') = ? AND account = ?",
+    )
     this.#pending = db.prepare(`SELECT ${COLUMNS} WHERE record IS NULL ORDER BY id`)
     this.#history = db.prepare(
       `SELECT ${COLUMNS} WHERE bucket = ? AND key = ? AND id > ? AND record IS NOT NULL ORDER BY id LIMIT ?`,
@@ -69,15 +75,16 @@ export class Deals {
   }
 
   /**
-   * Adds a pending deal of this bucket and returns its id. Throws when there is one of this token.
+   * Adds a pending deal of this bucket and returns its id. Throws when the account has a deal with this token.
    * @param asked RFC 3339, nanoseconds
    */
   add(ask: DealAsk, bucket: number, reference: string, network: Network['kind'], asked: string): number {
-    const { bucketName, key, terms, token } = ask
-    return this.#add.get(reference, network, bucket, bucketName, key, token ?? null, JSON.stringify(terms), asked).id
+    const { bucketName, key, terms, token, account } = ask
+    const text = JSON.stringify(terms)
+    return this.#add.get(reference, network, bucket, bucketName, key, token ?? null, text, asked, account).id
   }
 
-  /** Adds to what the deal holds. */
+  /** Adds to the number of files and bytes of the deal. */
   count(id: number, files: number, bytes: number): void {
     this.#count.run(files, bytes, id)
   }
@@ -86,7 +93,7 @@ export class Deals {
     this.#complete.run(JSON.stringify(record), record.endEpoch, id)
   }
 
-  /** Its token may be used anew. */
+  /** Marks the deal as dropped; its token may be used again. */
   drop(id: number): void {
     this.#drop.run(id)
   }
@@ -95,46 +102,51 @@ export class Deals {
     this.#remove.run(id)
   }
 
-  /** Throws when there is none. */
+  /** Throws when the deal does not exist. */
   mustFind(id: number): DealRow {
     const row = this.#find.get(id)
     if (row === undefined) throw new Error(`The deal ${id} is gone.`)
     return toRow(row)
   }
 
-  findByToken(token: string): DealRow | undefined {
-    const row = this.#findByToken.get(token)
+  findByToken(account: number, token: string): DealRow | undefined {
+    const row = this.#findByToken.get(account, token)
     return row === undefined ? undefined : toRow(row)
   }
 
-  /** Those without a record. */
+  /** True when the account has made the deal with this CID. */
+  isOf(account: number, dealCid: string): boolean {
+    return this.#ofAccount.get(dealCid, account) !== undefined
+  }
+
+  /** Deals without a record. */
   pending(): DealRow[] {
     return this.#pending.all().map(toRow)
   }
 
-  /** Made deals about exactly this key, or, where it is empty, the bucket as a whole; the oldest first, behind `after`. */
+  /** Made deals of exactly this key, or of the whole bucket when it is empty: oldest first, starting behind `after`. */
   history(bucket: number, key: Buffer, after: number, limit: number): CompleteDeal[] {
     return this.#history.all(bucket, key, after, limit).map(toRow) as CompleteDeal[]
   }
 
-  /** Deals of this network that have ended by this epoch and may have files, those behind `after`. */
+  /** Deals of this network that have ended by this epoch and may still have files, starting behind `after`. */
   ended(network: Network['kind'], epoch: number, after: number, limit: number): EndedDeal[] {
     return this.#ended.all(epoch, network, after, limit) as EndedDeal[]
   }
 
-  /** It has ended, and has no files any more. */
+  /** Marks an ended deal as having no files any more. */
   over(id: number): void {
     this.#over.run(id)
   }
 }
 
-/** A deal that has ended, with files in the manifest. */
+/** An ended deal with files in the manifest. */
 export interface EndedDeal {
   readonly id: number
   readonly bucket: number
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: rows come untyped; the columns are those above
+// biome-ignore lint/suspicious/noExplicitAny: rows are untyped; the columns are those above
 function toRow(row: any): DealRow {
   return {
     ...row,

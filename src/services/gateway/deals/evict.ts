@@ -1,46 +1,50 @@
-import { createHash } from 'node:crypto'
-import { NetworkError } from '../../network/network.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import type { BucketRow } from '../store/buckets.js'
-import { type LocalBody, openLocalBody } from '../store/local-body.js'
-import type { ObjectRow } from '../store/objects.js'
-import { isMd5 } from './bring-back.js'
+import { openLocalBody } from '../store/local-body.js'
+import { mustBeActive, mustBeTheSame } from './compare.js'
 import { firstThatDoes } from './copies-in-deals.js'
 import type { HeldCopy } from './manifest.js'
 
-type Tools = Pick<GatewayContext, 'manifest' | 'network' | 'log' | 'objects' | 'blobs' | 'holds' | 'copies'>
+type EvictionContext = Pick<GatewayContext, 'manifest' | 'network' | 'log' | 'objects' | 'blobs' | 'holds' | 'copies'>
 
 export interface Evicted {
-  /** The deal whose copy was compared with the one that is gone now. */
+  /** The copy in a deal that was compared with the evicted local copy. */
   readonly copy: HeldCopy
   readonly size: number
 }
 
+export interface WhatToEvict {
+  readonly generation: string
+  /** The only deal whose copy may be compared; default any deal. */
+  readonly dealCid: string | undefined
+}
+
 /**
- * Gives up the local copy of an object, after this very call has had all of it from the provider of an active deal and found it byte for byte the same.
- * Throws GatewayError, most often EvictionRefused; then nothing has changed.
+ * Evicts the local copy of an object, after this call has retrieved all of it from the provider of an active deal and
+ * found it identical byte for byte. Throws GatewayError, most often EvictionRefused; then nothing has changed.
  */
 export async function evict(
-  tools: Tools,
+  context: EvictionContext,
   bucket: BucketRow,
   key: Buffer,
-  generation: string,
+  { generation, dealCid }: WhatToEvict,
   signal: AbortSignal,
 ): Promise<Evicted> {
-  const row = tools.copies.mustBeHere(bucket, key, generation)
-  const local = await openLocalBody(tools, generation)
+  const row = context.copies.mustBeHere(bucket, key, generation)
+  const local = await openLocalBody(context, generation)
   if (local === undefined) {
-    throw refused('The object has been overwritten or removed meanwhile. Nothing was removed.')
+    throw refused('The object was overwritten or removed during the comparison. Nothing was removed.')
   }
   let compared: Compared
   try {
-    compared = await firstThatDoes(tools, generation, async (copy) => {
-      await mustBeActive(tools, copy)
-      await mustBeTheSame(tools, copy, row, local, signal)
-      // A long comparison may outlast the deal.
-      return { copy, endEpoch: await mustBeActive(tools, copy) }
-    })
+    const compare = async (copy: HeldCopy): Promise<Compared> => {
+      await mustBeActive(context, copy)
+      await mustBeTheSame(context, copy, row, local, signal)
+      // The deal may end during a long comparison.
+      return { copy, endEpoch: await mustBeActive(context, copy) }
+    }
+    compared = await firstThatDoes(context, generation, compare, dealCid)
   } catch (error) {
     if (error instanceof GatewayError && error.kind === 'RetrievalFailed') {
       throw refused(`Nothing was removed: ${error.message}`)
@@ -50,9 +54,9 @@ export async function evict(
     await local.close()
   }
   const { copy, endEpoch } = compared
-  await tools.copies.evict(bucket, key, generation, () => {
-    // The answer of the network may have been long on its way.
-    if (tools.network.epoch() >= endEpoch) throw refused(`The deal ${copy.dealCid} has ended. Nothing was removed.`)
+  await context.copies.evict(bucket, key, generation, () => {
+    // The network may have answered long ago.
+    if (context.network.epoch() >= endEpoch) throw refused(`The deal ${copy.dealCid} has ended. Nothing was removed.`)
   })
   return { copy, size: row.size }
 }
@@ -60,36 +64,6 @@ export async function evict(
 interface Compared {
   readonly copy: HeldCopy
   readonly endEpoch: number
-}
-
-/** The epoch at which the deal ends. */
-async function mustBeActive({ network }: Tools, { dealCid }: HeldCopy): Promise<number> {
-  const { state, message, unconfirmed, endEpoch } = await network.status(dealCid)
-  if (state !== 'StorageDealActive') {
-    throw new NetworkError('NotRetrievable', `The deal ${dealCid} is not active, but ${state}. ${message}`.trim())
-  }
-  if (unconfirmed) throw new NetworkError('Unavailable', message)
-  return endEpoch
-}
-
-async function mustBeTheSame(
-  { network }: Tools,
-  { dealCid, minerId, file }: HeldCopy,
-  { size, etag }: ObjectRow,
-  local: LocalBody,
-  signal: AbortSignal,
-): Promise<void> {
-  const md5 = isMd5(etag) ? createHash('md5') : undefined
-  const differs = (): NetworkError =>
-    new NetworkError('NotRetrievable', `What provider ${minerId} delivered of the deal ${dealCid} is not the object.`)
-  let position = 0
-  for await (const chunk of network.retrieve(dealCid, file, signal)) {
-    const here = await local.read(position, chunk.length)
-    if (!here.equals(chunk)) throw differs()
-    md5?.update(chunk)
-    position += chunk.length
-  }
-  if (position !== size || (md5 !== undefined && md5.digest('hex') !== etag)) throw differs()
 }
 
 function refused(value: string): GatewayError {

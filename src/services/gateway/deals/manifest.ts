@@ -1,7 +1,7 @@
 import type { Database } from '../../database.js'
 import type { PackedFile } from '../../network/network.js'
 
-/** An object as it goes into a deal. */
+/** An object as a file of a deal. */
 export interface ManifestFile {
   readonly key: Buffer
   readonly generation: string
@@ -10,14 +10,14 @@ export interface ManifestFile {
   readonly etag: string
 }
 
-/** Where in a deal the bytes of a generation are. */
+/** Where a deal holds the bytes of a generation. */
 export interface HeldCopy {
   readonly dealCid: string
   readonly minerId: string
   readonly file: PackedFile
 }
 
-/** The table of the files of deals. Writing methods belong inside a transaction. */
+/** The table of the files of deals. Call writing methods inside a transaction. */
 export class Manifest {
   readonly #add
   readonly #page
@@ -55,7 +55,7 @@ export class Manifest {
     this.#add.run(deal, key, generation, size, etag)
   }
 
-  /** Files whose key is above `after`, in byte order. */
+  /** Files whose key is above `after`, in byte order of their keys. */
   page(deal: number, after: Buffer, limit: number): ManifestFile[] {
     return this.#page.all(deal, after, limit).map((row) => ({ ...row, key: Buffer.from(row.key) })) as ManifestFile[]
   }
@@ -64,12 +64,12 @@ export class Manifest {
     this.#packed.run(path.join('/'), cid, deal, key)
   }
 
-  /** True when this deal is made of this generation. */
+  /** True when this deal includes this generation. */
   has(deal: number, generation: string): boolean {
     return this.#holds.get(generation, deal) !== undefined
   }
 
-  /** In all deals that were made, the latest first. */
+  /** The copies in all made deals, latest first. */
   copiesOf(generation: string): HeldCopy[] {
     return this.#copies.all(generation).map(({ record, path, cid, size }) => {
       const { dealCid, terms } = JSON.parse(record)
@@ -77,14 +77,15 @@ export class Manifest {
     })
   }
 
-  /** Removes files of a deal, `limit` at most. Returns how many. */
+  /** Removes at most `limit` files of a deal. Returns how many it removed. */
   remove(deal: number, limit: number): number {
     return Number(this.#remove.run(deal, limit).changes)
   }
 
   /**
-   * Of the next files of a deal about this bucket, those above `after`, removes all but those of objects that have no body here: they tell where that was.
-   * Returns the last key looked at, undefined when these were all, and how many stay.
+   * Examines the next `limit` files above `after` of a deal of this bucket. Removes them, except those of objects
+   * without a local body: they record where the body was. Returns the last key examined, undefined at the end, and the
+   * number of files kept.
    */
   prune(deal: number, bucket: number, after: Buffer, limit: number): { last: Buffer | undefined; kept: number } {
     const rows = this.#withNeed.all(deal, bucket, after, limit) as { key: Uint8Array; needed: number }[]

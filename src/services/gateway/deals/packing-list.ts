@@ -1,43 +1,48 @@
+import { createHash } from 'node:crypto'
 import type { Writer } from '../../database.js'
 import type { DealFile, PackedFile } from '../../network/network.js'
-import { dagNamesInOrder } from '../../network/pack/dag-names.js'
+import { dagNamesInOrder } from '../../network/pack/dag/dag-names.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import { openLocalBody } from '../store/local-body.js'
+import { isMd5 } from './bring-back.js'
 import { readFromDeals } from './copies-in-deals.js'
 import type { DealRow } from './deals.js'
 import type { Manifest, ManifestFile } from './manifest.js'
 
-type Tools = Pick<GatewayContext, 'manifest' | 'network' | 'log' | 'objects' | 'blobs' | 'holds' | 'writer' | 'quirks'>
+type PackingContext = Pick<
+  GatewayContext,
+  'manifest' | 'network' | 'log' | 'objects' | 'blobs' | 'holds' | 'writer' | 'quirks'
+>
 
-/** Files fetched from the manifest at once, and written to it in one transaction. */
+/** Files fetched from the manifest per query, and written to it per transaction. */
 const PAGE = 500
 
-/** Bytes read at once. */
+/** Bytes read per call. */
 const CHUNK = 512 * 1024
 
-/** The files of a deal on their way into its CAR, and what became of them on their way back into the manifest. */
+/** Feeds the files of a deal to the packer, and records the result of each in the manifest. */
 export class PackingList {
-  readonly #tools: Tools
+  readonly #context: PackingContext
   readonly #deal: DealRow
   readonly #signal: AbortSignal
-  /** Given away, and not packed yet, by path. */
+  /** Files handed to the packer and not packed yet, by path. */
   readonly #given = new Map<string, ManifestFile>()
-  /** CIDs of those whose bytes come from other deals. */
+  /** Expected CIDs of the files whose bytes come from other deals, by path. */
   readonly #expected = new Map<string, string>()
   readonly #batch: Batch
   #packed = 0
 
-  constructor(tools: Tools, deal: DealRow, signal: AbortSignal) {
-    this.#tools = tools
+  constructor(context: PackingContext, deal: DealRow, signal: AbortSignal) {
+    this.#context = context
     this.#deal = deal
     this.#signal = signal
-    this.#batch = new Batch(tools.writer, tools.manifest, deal.id)
+    this.#batch = new Batch(context.writer, context.manifest, deal.id)
   }
 
-  /** In the byte order of their keys. */
+  /** In byte order of their keys. */
   async *files(): AsyncGenerator<DealFile> {
-    const { manifest, quirks } = this.#tools
+    const { manifest, quirks } = this.#context
     const { id, key, files } = this.#deal
     const names = key.length === 0 ? dagNamesInOrder() : () => []
     let after: Buffer = Buffer.alloc(0)
@@ -55,31 +60,28 @@ export class PackingList {
     if (files === 0 && quirks.has('empty-bucket-deals')) yield { path: [], size: 0, content: async function* () {} }
   }
 
-  /** Writes down what became of a file; when that was the last one, all of them are on the disk once it resolves. */
+  /** Records the result of a file. After the last file, all results are on the disk when the promise resolves. */
   async packed(packed: PackedFile): Promise<void> {
     const path = packed.path.join('/')
     const file = this.#given.get(path)
     if (file === undefined) return
     this.#given.delete(path)
     const expected = this.#expected.get(file.generation)
-    if (expected !== undefined && expected !== packed.cid) {
-      throw new GatewayError('RetrievalFailed', { value: `What deals delivered of ${file.key} is not that object.` })
-    }
+    if (expected !== undefined && expected !== packed.cid) throw notThatObject(file.key)
     this.#expected.delete(file.generation)
     this.#packed++
     await this.#batch.add(file.key, packed, this.#packed === this.#deal.files)
   }
 
-  async *#content({ generation, size }: ManifestFile): AsyncGenerator<Uint8Array> {
-    const body = await openLocalBody(this.#tools, generation)
+  async *#content(file: ManifestFile): AsyncGenerator<Uint8Array> {
+    const { generation, size } = file
+    const body = await openLocalBody(this.#context, generation)
     if (body === undefined) {
-      const [copy] = this.#tools.manifest.copiesOf(generation)
-      if (copy !== undefined) this.#expected.set(generation, copy.file.cid)
-      yield* readFromDeals(this.#tools, generation, this.#signal)
+      yield* this.#fromDeals(file)
       return
     }
     try {
-      // Each chunk has memory of its own: whoever packs may keep some while it asks for the next.
+      // Each chunk has its own memory, because the packer may keep some chunks while it asks for the next.
       for (let position = 0; position < size; ) {
         const chunk = await body.read(position, Math.min(CHUNK, size - position))
         if (chunk.length === 0) return
@@ -90,9 +92,32 @@ export class PackingList {
       await body.close()
     }
   }
+
+  /**
+   * Throws GatewayError RetrievalFailed, also at the end when size or MD5 differ from those of the object. `packed`
+   * compares the CID.
+   */
+  async *#fromDeals({ key, generation, size, etag }: ManifestFile): AsyncGenerator<Uint8Array> {
+    const [copy] = this.#context.manifest.copiesOf(generation)
+    if (copy !== undefined) this.#expected.set(generation, copy.file.cid)
+    const md5 = isMd5(etag) ? createHash('md5') : undefined
+    let received = 0
+    for await (const chunk of readFromDeals(this.#context, generation, this.#signal)) {
+      received += chunk.length
+      md5?.update(chunk)
+      yield chunk
+    }
+    if (received !== size || (md5 !== undefined && md5.digest('hex') !== etag)) throw notThatObject(key)
+  }
 }
 
-/** Collects what became of files, and writes it many at a time. */
+function notThatObject(key: Buffer): GatewayError {
+  return new GatewayError('RetrievalFailed', {
+    value: `Deals delivered other bytes for ${key} than those of that object.`,
+  })
+}
+
+/** Collects results of files and writes many per transaction. */
 class Batch {
   readonly #writer: Writer
   readonly #manifest: Manifest

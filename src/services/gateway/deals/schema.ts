@@ -1,30 +1,38 @@
 import type { Database } from '../../database.js'
+import { columnsOf, FIRST, inTransaction } from '../accounts/schema.js'
 
-/**
- * What was given to the storage network. A deal is pending until it has a record, and is about a whole bucket when its key is empty. `deal_files` are its files:
- * path and CID are there once they are packed. `network` is the kind of it, since another may be in use at the next start. A deal of which nothing came is `dropped`, and goes once its files are gone.
- * `ends` is the epoch at which a deal ends, until its files have been removed after that.
- */
-export const dealSchema = `
-  CREATE TABLE IF NOT EXISTS deals (
+const DEALS = `CREATE TABLE IF NOT EXISTS deals (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     reference TEXT NOT NULL UNIQUE,
     network TEXT NOT NULL,
     bucket INTEGER NOT NULL,
     bucket_name TEXT NOT NULL,
     key BLOB NOT NULL,
-    token TEXT UNIQUE,
+    token TEXT,
     terms TEXT NOT NULL,
     asked TEXT NOT NULL,
     files INTEGER NOT NULL DEFAULT 0,
     bytes INTEGER NOT NULL DEFAULT 0,
     record TEXT,
     dropped INTEGER NOT NULL DEFAULT 0,
-    ends INTEGER
-  ) STRICT;
+    ends INTEGER,
+    account INTEGER NOT NULL DEFAULT ${FIRST},
+    UNIQUE (account, token)
+  ) STRICT;`
+
+/**
+ * Deals with the storage network. A deal is pending until it has a record; its key is empty when it covers a whole
+ * bucket. `deal_files` holds its files, with path and CID once they are packed. `network` is the kind of the network,
+ * since the next start may use another one. A deal that was not made is `dropped`, and removed once its files are
+ * removed. `ends` is the epoch at which a deal ends, until its files have been removed after that. `account` has
+ * ordered the deal and pays for it; its client tokens are its own.
+ */
+export const dealSchema = `
+  ${DEALS}
   CREATE INDEX IF NOT EXISTS deal_history ON deals (bucket, key, id) WHERE record IS NOT NULL;
   CREATE INDEX IF NOT EXISTS deals_pending ON deals (id) WHERE record IS NULL;
   CREATE INDEX IF NOT EXISTS deals_by_end ON deals (ends) WHERE ends IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS deals_by_cid ON deals (json_extract(record, '$.dealCid')) WHERE record IS NOT NULL;
   CREATE TABLE IF NOT EXISTS deal_files (
     deal INTEGER NOT NULL,
     key BLOB NOT NULL,
@@ -38,14 +46,33 @@ export const dealSchema = `
   CREATE INDEX IF NOT EXISTS deal_files_of_generation ON deal_files (generation);
 `
 
-/** Before the files of deals that have ended were removed, nothing but the record told when that is. */
+/**
+ * Earlier versions kept the files of ended deals, only the record told the end of a deal, and client tokens were those
+ * of the only account.
+ */
 export function migrateDeals(db: Database): void {
-  const columns = db.prepare("SELECT name FROM pragma_table_info('deals')").all() as { name: string }[]
-  if (columns.length === 0 || columns.some(({ name }) => name === 'ends')) return
-  db.exec(`
-    BEGIN;
-    ALTER TABLE deals ADD COLUMN ends INTEGER;
-    UPDATE deals SET ends = json_extract(record, '$.endEpoch') WHERE record IS NOT NULL;
-    COMMIT;
-  `)
+  inTransaction(db, () => {
+    const columns = columnsOf(db, 'deals')
+    if (columns.length === 0) return
+    if (!columns.includes('ends')) {
+      db.exec(`
+        ALTER TABLE deals ADD COLUMN ends INTEGER;
+        UPDATE deals SET ends = json_extract(record, '$.endEpoch') WHERE record IS NOT NULL;
+      `)
+    }
+    if (!columns.includes('account')) db.exec(WITH_ACCOUNT)
+  })
 }
+
+const BEFORE =
+  'id, reference, network, bucket, bucket_name, key, token, terms, asked, files, bytes, record, dropped, ends'
+
+/** A deal id is never used again: the files of a removed deal may still be there. */
+const WITH_ACCOUNT = `
+  ALTER TABLE deals RENAME TO deals_before;
+  ${DEALS}
+  INSERT INTO deals (${BEFORE}) SELECT ${BEFORE} FROM deals_before;
+  DELETE FROM sqlite_sequence WHERE name = 'deals';
+  UPDATE sqlite_sequence SET name = 'deals' WHERE name = 'deals_before';
+  DROP TABLE deals_before;
+`

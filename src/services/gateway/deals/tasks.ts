@@ -1,13 +1,13 @@
 import { setMaxListeners } from 'node:events'
 import { GatewayError } from '../errors.js'
 
-/** Work that goes on when the client has left, until it is done or the gateway stops. */
+/** Tasks that continue after their client has left, until they are done or the gateway stops. */
 export class Tasks {
   readonly #controller = new AbortController()
   readonly #running = new Set<Promise<unknown>>()
 
   constructor() {
-    // Each task that waits for its turn listens.
+    // Each task that waits for a slot adds a listener.
     setMaxListeners(0, this.#controller.signal)
   }
 
@@ -16,16 +16,16 @@ export class Tasks {
     return this.#controller.signal
   }
 
-  /** Runs the task and answers as it does; a failure because of the stop is GatewayError Stopping. */
+  /** Runs the task and settles as it does. A failure caused by the stop becomes GatewayError Stopping. */
   run<T>(task: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const running = this.#run(task).finally(() => this.#running.delete(running))
-    // Whoever asked may have gone by now.
+    // The caller may have left by the time the task fails.
     running.catch(() => {})
     this.#running.add(running)
     return running
   }
 
-  /** Ends what is running; resolves when nothing does. Nothing is started any more. */
+  /** Aborts the running tasks and resolves when all have settled. Later tasks are rejected. */
   async stop(): Promise<void> {
     this.#controller.abort(new GatewayError('Stopping'))
     await Promise.allSettled(this.#running)

@@ -1,16 +1,16 @@
 import type { IncomingMessage } from 'node:http'
 import { GatewayError } from '../errors.js'
-import { receive } from '../rest/receive.js'
 import type { Exchange } from './exchange.js'
+import { receive } from './receive.js'
 
-/** A small request body. Throws GatewayError EntityTooLarge when it has more than `most` bytes. */
+/** Reads a small request body. Throws GatewayError EntityTooLarge when it has more than `most` bytes. */
 export async function collect({ context, request, body }: Exchange, most: number): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > most) throw new GatewayError('EntityTooLarge')
   body.open()
   return receiveAtMost(request, most, context.limits.uploadIdleMs)
 }
 
-/** A body of unknown length up to a bound. */
+/** Reads a body of unknown length up to a bound. */
 async function receiveAtMost(request: IncomingMessage, most: number, idleMs: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0

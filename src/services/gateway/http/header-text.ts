@@ -1,9 +1,12 @@
 import { GatewayError } from '../errors.js'
 
-/** Bytes that may stand in a header value: HTAB, SP and everything visible (RFC 9110, 5.5). One character for each byte. */
+/** Bytes that a header value may contain: HTAB, SP and all visible ones (RFC 9110, 5.5). Each character is one byte. */
 const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
-/** A text as a header value: its UTF-8 bytes, one character for each. Throws when a header cannot carry it. */
+/**
+ * Encodes a text as a header value: its UTF-8 bytes, one character each. Throws GatewayError InvalidHeader when a
+ * header cannot carry it.
+ */
 export function headerText(name: string, text: string): string {
   const value = Buffer.from(text).toString('latin1')
   if (!FIELD_VALUE.test(value)) throw new GatewayError('InvalidHeader', { value: name })

@@ -1,9 +1,9 @@
-import { isDiskFull } from '../../database.js'
+import { isDiskFull } from '../../../common/disk-reserve.js'
 import { GatewayError } from '../errors.js'
 import type { Exchange } from './exchange.js'
 import { type HeaderList, reply, replyText } from './reply.js'
 
-/** Whatever was thrown, as an error of ours; what nobody foresaw is logged and becomes an internal error. */
+/** Converts any thrown value to a GatewayError. Unexpected errors are logged and become Internal. */
 export function asGatewayError(error: unknown, { context }: Pick<Exchange, 'context'>): GatewayError {
   if (error instanceof GatewayError) return error
   if (isDiskFull(error)) return new GatewayError('StorageFull', {}, error)
@@ -11,15 +11,16 @@ export function asGatewayError(error: unknown, { context }: Pick<Exchange, 'cont
   return new GatewayError('Internal', {}, error)
 }
 
-/** Answers as REST endpoints do: the status, and the text of the error. */
+/** Answers as REST endpoints do: the status and the text of the error. */
 export function replyRestError(exchange: Exchange, error: unknown, headers: HeaderList = []): void {
   const { quirks, names } = exchange.context
   const known = asGatewayError(error, exchange)
   const code: HeaderList = quirks.has('code-zero-errors') ? [] : [`${names.header}error-code`, known.code]
-  replyText(exchange, known.status, known.restMessage, [...code, ...headers])
+  const fence: HeaderList = known.subject.fence === undefined ? [] : [`${names.header}fence`, known.subject.fence]
+  replyText(exchange, known.status, known.restMessage, [...code, ...fence, ...headers])
 }
 
-/** Answers as S3 does. */
+/** Answers with the XML error document of S3. */
 export function replyXmlError(exchange: Exchange, error: unknown, headers: HeaderList = []): void {
   const known = asGatewayError(error, exchange)
   const document =

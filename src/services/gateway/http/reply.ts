@@ -1,15 +1,21 @@
 import type { IncomingMessage } from 'node:http'
 import type { Exchange } from './exchange.js'
 
-/** The rest of a refused body is read for this long at most, ms, and up to this many bytes: a client that still sends would else lose the answer. */
+/**
+ * The rest of a refused body is read for at most this long, ms, and up to this many bytes: a client that is still
+ * sending would otherwise lose the answer.
+ */
 const LINGER_MS = 2_000
 const LINGER_BYTES = 16 * 1024 * 1024
-/** So much unread body is read away without giving the connection up, bytes. */
+/** Up to this many unread bytes are discarded so that the connection can be reused. */
 const SMALL_BODY = 256 * 1024
 
 export type HeaderList = (string | number)[]
 
-/** Answers in one piece. A request body nobody has read is dealt with so that neither side hangs or takes it for the next request. */
+/**
+ * Sends a response in one piece. Handles an unread request body so that neither side hangs or takes it for the next
+ * request.
+ */
 export function reply(
   { request, response, body: gate }: Pick<Exchange, 'request' | 'response' | 'body'>,
   status: number,
@@ -41,7 +47,7 @@ function unread(request: IncomingMessage): number {
   return Number(request.headers['content-length'] ?? 0)
 }
 
-/** Reads on for a while, so that the connection is not reset before the answer has been taken. */
+/** Keeps reading for a while, so that the connection is not reset before the client has read the answer. */
 function linger(request: IncomingMessage, done: () => void): void {
   let bytes = 0
   const finish = (): void => {
@@ -67,7 +73,7 @@ export function replyJson(exchange: Exchange, status: number, value: unknown): v
   reply(exchange, status, ['Content-Type', 'application/json; charset=utf-8'], Buffer.from(JSON.stringify(value)))
 }
 
-/** What public gateways serve for a path they do not know: the page of their web console. */
+/** Serves the page of the web console, as public gateways do for unknown paths. */
 export function replyConsolePage(exchange: Exchange): void {
   const page = '<!DOCTYPE html><html><head><title>Object gateway</title></head><body></body></html>\n'
   reply(exchange, 200, ['Content-Type', 'text/html; charset=utf-8'], Buffer.from(page))

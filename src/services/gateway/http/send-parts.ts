@@ -5,8 +5,8 @@ import type { HeaderList } from './reply.js'
 import { asGatewayError } from './reply-error.js'
 
 /**
- * Answers 200 with a body that is made while it is sent. What fails before the first part is thrown; later it cuts the connection: half a body must not pass for
- * the whole.
+ * Answers 200 with a body that is generated while it is sent. An error before the first part is thrown. A later one
+ * destroys the connection, so that a partial body does not look complete.
  */
 export async function sendParts(exchange: Exchange, headers: HeaderList, body: AsyncIterable<string>): Promise<void> {
   const { response } = exchange
@@ -27,7 +27,7 @@ export async function sendParts(exchange: Exchange, headers: HeaderList, body: A
   }
 }
 
-/** Resolves when more may be written, or nothing can be any more. */
+/** Resolves when the response accepts more data, or is closed. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../errors.js'
 
-/** A request target, split and not otherwise touched: one character for each byte received. */
+/** A request target, split but not decoded: one character per byte received. */
 export interface Target {
   /** Percent-encoded, starts with `/`. */
   readonly path: string
@@ -29,7 +29,7 @@ export function splitFirst(text: string): [first: string, rest: string] {
 const ESCAPES = /%([0-9A-Fa-f]{2})/g
 const BROKEN_ESCAPE = /%(?![0-9A-Fa-f]{2})/
 
-/** The bytes a percent-encoded text stands for, decoded once. Throws when they are not UTF-8. */
+/** Percent-decodes a text once. Throws GatewayError when the bytes are not UTF-8. */
 export function decode(raw: string): Buffer {
   if (BROKEN_ESCAPE.test(raw)) throw new GatewayError('InvalidURI')
   const bytes = Buffer.from(
@@ -40,7 +40,7 @@ export function decode(raw: string): Buffer {
   return bytes
 }
 
-/** True when a path element is `.` or `..`, as MinIO refuses it before routing (cmd/generic-handlers.go). */
+/** True when a path element is `.` or `..`, which MinIO refuses before routing (cmd/generic-handlers.go). */
 export function hasBadComponents(path: string): boolean {
   if (!path.includes('.') && !/%2e/i.test(path)) return false
   return path

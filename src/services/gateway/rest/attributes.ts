@@ -2,12 +2,12 @@ import { GatewayError } from '../errors.js'
 import type { Exchange } from '../http/exchange.js'
 import { headerText } from '../http/header-text.js'
 
-/** What an upload says of the object beside its body. Values hold one character for each byte received. */
+/** The attributes of an object in its upload request. Each character of a value is one byte received. */
 export interface Attributes {
   readonly contentType: string
-  /** To be given back on download, by lower-case name, user metadata included. */
+  /** Headers to return on download, by lower-case name, user metadata included. */
   readonly headers: Readonly<Record<string, string>>
-  /** ETag of record when it is not to be the MD5 of the body; unquoted. */
+  /** ETag to store instead of the MD5 of the body; unquoted. */
   readonly etag?: string
 }
 

@@ -4,7 +4,7 @@ import type { ObjectRow } from '../store/objects.js'
 
 type Facts = Pick<ObjectRow, 'etag' | 'modified'>
 
-/** What the conditional headers of a GET or HEAD ask for, evaluated in the order of RFC 9110, 13.2.2. */
+/** Evaluates the conditional headers of a GET or HEAD, in the order of RFC 9110, 13.2.2. */
 export function evaluate(headers: IncomingHttpHeaders, object: Facts): 'go on' | 'not modified' | 'failed' {
   const ifMatch = headers['if-match']
   const unmodifiedSince = parseDate(headers['if-unmodified-since'])
@@ -23,14 +23,17 @@ export function evaluate(headers: IncomingHttpHeaders, object: Facts): 'go on' |
   return 'go on'
 }
 
-/** False when If-Range names another state of the object, so that Range is not to be looked at. */
+/** False when If-Range names another state of the object, so that Range must be ignored. */
 export function rangeHolds(ifRange: string | string[] | undefined, object: Facts): boolean {
   if (typeof ifRange !== 'string') return true
   if (ifRange.startsWith('"')) return ifRange === `"${object.etag}"`
   return parseDate(ifRange) === wholeSeconds(object.modified)
 }
 
-/** ETags of ours are strong; a client may still have got a weak one from a cache between. Unquoted ones are taken as well, as S3 does. */
+/**
+ * Our ETags are strong, but a client may have received a weak one from a cache in between. Unquoted ones match as well,
+ * as in S3.
+ */
 function matches(list: string, etag: string): boolean {
   return list.split(',').some((item) => {
     const tag = item.trim()
@@ -38,7 +41,7 @@ function matches(list: string, etag: string): boolean {
   })
 }
 
-/** Seconds since 1970; undefined, and so of no effect, when it is not a date. */
+/** Seconds since 1970; undefined when the text is not a date, and the header then has no effect. */
 function parseDate(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const milliseconds = Date.parse(text)

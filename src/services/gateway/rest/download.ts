@@ -1,4 +1,4 @@
-import { type Identity, isAllowed } from '../access/access.js'
+import { bodyRefusalOf, type Identity, isAllowed } from '../access/access.js'
 import { mustFindBucket } from '../bucket-name.js'
 import { GatewayError } from '../errors.js'
 import type { Exchange } from '../http/exchange.js'
@@ -6,7 +6,7 @@ import { replyConsolePage } from '../http/reply.js'
 import { parsePlace } from './place.js'
 import { sendObject } from './send-object.js'
 
-/** GET|HEAD download/<bucket>/<object>?token=: the object's bytes. */
+/** GET|HEAD download/<bucket>/<object>?token=: the body of the object. */
 export async function download(exchange: Exchange, path: string): Promise<void> {
   const { context, target } = exchange
   const token = target.parameters.get('token')
@@ -15,15 +15,16 @@ export async function download(exchange: Exchange, path: string): Promise<void> 
   const identity = await identify(exchange, token)
   const place = parsePlace(context, path)
   const found = context.buckets.find(place.bucket)
-  if (!isAllowed(context.policies, identity, 'get', found?.id, place.key.toString())) {
-    throw new GatewayError('Authentication')
+  if (!isAllowed(context.policies, identity, 'get', found, place.key.toString())) {
+    throw bodyRefusalOf(context, identity)
   }
   await sendObject(exchange, mustFindBucket(context, place.bucket), place.key)
 }
 
-/** The token decides; without one, the Authorization header. */
+/** Uses the token, or the Authorization header when there is none. */
 async function identify({ context, identity }: Exchange, token: string | null): Promise<Identity> {
   if (token === null || token === '') return identity
-  if (!(await context.tokens.isValid(token))) throw new GatewayError('Authentication')
-  return 'owner'
+  const account = await context.tokens.accountOf(token)
+  if (account === undefined) throw new GatewayError('Authentication')
+  return account
 }

@@ -2,14 +2,15 @@ import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import { decode, splitFirst } from '../http/target.js'
 
-/** Bucket and key as a path names them. */
+/** Bucket and key from a path. */
 export interface Place {
   readonly bucket: string
   readonly key: Buffer
 }
 
 /**
- * Reads `<bucket>/<key>`, percent-encoded. The key is decoded once and not otherwise changed. Throws when it is no UTF-8 of 1 to 1024 bytes.
+ * Parses `<bucket>/<key>`, percent-encoded. Decodes the key once and does not change it otherwise. Throws GatewayError
+ * unless the key is UTF-8 of 1 to 1024 bytes.
  */
 export function parsePlace({ limits }: GatewayContext, path: string): Place {
   const [bucket, rest] = splitFirst(path)

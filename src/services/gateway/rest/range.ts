@@ -7,8 +7,8 @@ export interface Span {
 const SINGLE = /^bytes=(\d*)-(\d*)$/i
 
 /**
- * Reads a Range header (RFC 9110, 14.2) against a body of `size` bytes.
- * Undefined: send the whole (no range, several of them, or not understood). 'unsatisfiable': 416.
+ * Parses a Range header (RFC 9110, 14.2) for a body of `size` bytes. Returns undefined when the whole body is to be
+ * sent: without a range, with several ranges, or when the header is not understood. 'unsatisfiable' stands for 416.
  */
 export function parseRange(header: string | undefined, size: number): Span | 'unsatisfiable' | undefined {
   const found = header === undefined ? null : SINGLE.exec(header.trim())

@@ -1,13 +1,14 @@
 import { read } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 
-/** Bytes read at once. */
+/** Bytes read per call. */
 const CHUNK = 512 * 1024
 
 /**
- * Sends bytes `first` to `last` of an open file and ends the response. Two buffers take turns: one is filled while the other is on its way, and none is
- * used again before the socket has taken it. Destroys the response, so that what arrived cannot pass for the whole, when the file cannot be read or
- * nobody takes anything for `idleMs`. Resolves when the file is no longer needed.
+ * Sends bytes `first` to `last` of an open file and ends the response. Uses two buffers: one is filled while the other
+ * is being sent, and neither is reused before the socket has taken it. Destroys the response, so that a partial body
+ * does not look complete, when the file cannot be read or the client reads nothing for `idleMs`. Resolves when the file
+ * is no longer needed.
  */
 export async function sendFile(
   fd: number,
@@ -25,11 +26,11 @@ export async function sendFile(
       const buffer = buffers[turn]
       const bytes = await readAt(fd, buffer, Math.min(buffer.length, last + 1 - position), position)
       position += bytes
-      // The other buffer must be out before it is filled; this also keeps one write at most in the socket's queue.
+      // The other buffer must be sent before it is filled again. This also bounds the socket's queue to one write.
       await sent
       idle.refresh()
       sent = write(response, buffer.subarray(0, bytes))
-      // Looked at in the next turn; a failure in between must not go unhandled.
+      // The next iteration awaits it; a rejection in between must not be unhandled.
       sent.catch(() => {})
     }
     await sent
@@ -51,11 +52,11 @@ function readAt(fd: number, buffer: Buffer, length: number, position: number): P
   })
 }
 
-/** Resolves when the socket has taken all of it; rejects when the client has gone. */
+/** Resolves when the socket has taken the whole chunk; rejects when the client has disconnected. */
 function write(response: ServerResponse, chunk: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
-    if (response.destroyed) return reject(new Error('The client has gone.'))
-    const gone = (): void => reject(new Error('The client has gone.'))
+    if (response.destroyed) return reject(new Error('The client has disconnected.'))
+    const gone = (): void => reject(new Error('The client has disconnected.'))
     response.once('close', gone)
     response.write(chunk, (error) => {
       response.off('close', gone)

@@ -6,16 +6,19 @@ import { type HeaderList, reply } from '../http/reply.js'
 import { replyRestError, replyXmlError } from '../http/reply-error.js'
 import type { BucketRow } from '../store/buckets.js'
 import type { ObjectRow } from '../store/objects.js'
+import { breaksHeader, sendBrokenHeader } from './broken-header.js'
 import { evaluate, rangeHolds } from './conditionals.js'
 import { objectHeaders } from './object-headers.js'
 import { parseRange, type Span } from './range.js'
 import { sendFile } from './send-file.js'
 
-/** Answers a GET or HEAD of an object, with its conditions and range. Throws GatewayError NoSuchKey. */
+/** Answers a GET or HEAD of an object, with conditions and range. Throws GatewayError NoSuchKey. */
 export async function sendObject(exchange: Exchange, bucket: BucketRow, key: Buffer): Promise<void> {
   const { context, request, target } = exchange
   const { row, body } = await openObject(exchange, bucket, key)
   try {
+    const broken = breaksHeader(exchange, key)
+    if (broken !== undefined) return sendBrokenHeader(exchange, broken)
     const headers = objectHeaders(context, row, target.parameters)
     const ignored = context.quirks.has('ignore-range')
     const verdict = ignored ? 'go on' : evaluate(request.headers, row)
@@ -36,12 +39,12 @@ interface Opened {
   readonly body?: Buffer | FileHandle
 }
 
-/** An overwrite may take the file away between the look at the index and the opening of it: then look again. */
+/** An overwrite may remove the file between the index lookup and the opening of the file: then look again. */
 async function openObject({ context, request }: Exchange, bucket: BucketRow, key: Buffer): Promise<Opened> {
   let missing: string | undefined
   for (;;) {
     const row = context.objects.find(bucket.id, key)
-    if (row === undefined) throw new GatewayError('NoSuchKey')
+    if (row === undefined || context.rules.isHidden(bucket.id, key)) throw new GatewayError('NoSuchKey')
     if (request.method === 'HEAD') return { row }
     if (row.bodyAt === 'network') throw new GatewayError('InvalidObjectState')
     if (row.bodyAt === 'index') {
@@ -72,7 +75,7 @@ async function sendSpan(
   if (range !== undefined) headers.push('Content-Range', `bytes ${first}-${last}/${row.size}`)
   if (Buffer.isBuffer(body)) return reply(exchange, status, headers, body.subarray(first, last + 1))
 
-  // Content-Length must come behind Content-Disposition: Node decodes the latter as UTF-8 once it knows the former.
+  // Content-Length must follow Content-Disposition: Node decodes the latter as UTF-8 once it knows the former.
   headers.push('Content-Length', last - first + 1)
   response.writeHead(status, headers)
   if (request.method === 'HEAD' || body === undefined) response.end()

@@ -7,17 +7,17 @@ import { replyXmlError } from '../http/reply-error.js'
 import { parsePlace } from './place.js'
 import { sendObject } from './send-object.js'
 
-/** GET|HEAD /<bucket>/<object>: for whoever has a share link, or may read it by policy. Errors are S3's. */
+/**
+ * GET|HEAD /<bucket>/<object>: for clients with a share link, or with read access by policy. Errors are those of S3.
+ */
 export async function sharedObject(exchange: Exchange): Promise<void> {
   const { context, request, target, identity } = exchange
   try {
     if (request.method !== 'GET' && request.method !== 'HEAD') throw new GatewayError('AccessDenied')
-    const linked = isShareLink(context, target)
-    if (linked) verifyShareLink(exchange)
+    const caller = isShareLink(context, target) ? verifyShareLink(exchange) : identity
     const place = parsePlace(context, target.path.slice(1))
     const found = context.buckets.find(place.bucket)
-    const caller = linked ? 'owner' : identity
-    if (!isAllowed(context.policies, caller, 'get', found?.id, place.key.toString())) {
+    if (!isAllowed(context.policies, caller, 'get', found, place.key.toString())) {
       throw new GatewayError('AccessDenied')
     }
     await sendObject(exchange, mustFindBucket(context, place.bucket), place.key)

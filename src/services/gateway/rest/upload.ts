@@ -1,35 +1,66 @@
 import { createHash, type Hash, hash, randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { isAllowed } from '../access/access.js'
+import { setImmediate as turn } from 'node:timers/promises'
+import { bodyRefusalOf, callerOf, isAllowed } from '../access/access.js'
 import { mustFindBucket } from '../bucket-name.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import type { Exchange } from '../http/exchange.js'
+import { receive } from '../http/receive.js'
 import { type HeaderList, reply } from '../http/reply.js'
+import { replyXmlError } from '../http/reply-error.js'
+import { hasGone, readWriteOrder } from '../http/write-order.js'
 import type { Draft } from '../store/object-store.js'
+import type { ObjectRow } from '../store/objects.js'
 import { type Attributes, readAttributes } from './attributes.js'
 import { parsePlace } from './place.js'
-import { receive } from './receive.js'
 
-/** PUT upload/<bucket>/<object>: the body is the object. 200 means that it is on the disk; anything else, that what was there still is. */
+/**
+ * PUT upload/<bucket>/<object>: the body is the object. 200 means that the object is on the disk; any other status,
+ * that the previous object is unchanged.
+ */
 export async function upload(exchange: Exchange, path: string): Promise<void> {
   const { context, request, identity } = exchange
   const place = parsePlace(context, path)
   const found = context.buckets.find(place.bucket)
-  if (!isAllowed(context.policies, identity, 'put', found?.id, place.key.toString())) {
-    throw new GatewayError('Authentication')
+  if (!isAllowed(context.policies, identity, 'put', found, place.key.toString())) {
+    throw bodyRefusalOf(context, identity)
   }
   const bucket = mustFindBucket(context, place.bucket)
+  if (context.quirks.has('line-feed-keys') && place.key.includes('\n')) {
+    return replyXmlError(exchange, new GatewayError('MalformedXML'))
+  }
   const length = declaredLength(request, context.limits.maxObjectBytes)
   const attributes = readAttributes(exchange)
-  context.rules.mayPut(bucket.id, place.key, length)
+  context.rules.mayPut(bucket, place.key, length)
+  context.writer.requireRoom()
 
-  exchange.body.open()
-  const etag = etagToKeep(context, attributes)
-  const store = length <= context.limits.inlineBytes ? receiveToMemory : receiveToFile
-  const body = await store(exchange, length, etag)
-  const { contentType, headers } = attributes
-  const row = await context.store.put(bucket, { key: place.key, size: length, contentType, headers, ...body })
+  const asked = readWriteOrder(context, request)
+  const late =
+    asked && 'lateFor' in asked
+      ? context.lateOrders.open(callerOf(identity), asked.lateFor, bucket.id, place.key)
+      : undefined
+  try {
+    exchange.body.open()
+    const etag = etagToKeep(context, attributes)
+    const store = length <= context.limits.inlineBytes ? receiveToMemory : receiveToFile
+    const body = await store(exchange, length, etag)
+    const { contentType, headers } = attributes
+    const order = () => (asked && 'lateFor' in asked ? late?.take() : asked)
+    // A client that times out disconnects and takes the upload for failed. The gateway sees that at the earliest one
+    // turn of the event loop after the last bytes.
+    const ordered = context.features.has('write-fences')
+    if (ordered) await turn()
+    const abandoned = () => ordered && hasGone(request)
+    const draft = { key: place.key, size: length, contentType, headers, ...body, order, abandoned }
+    answer(exchange, await context.store.put(bucket, draft))
+  } finally {
+    late?.close()
+  }
+}
+
+function answer(exchange: Exchange, row: ObjectRow): void {
+  const { context } = exchange
 
   const told: HeaderList = context.quirks.has('no-upload-etag')
     ? []
@@ -50,7 +81,7 @@ function declaredLength(request: IncomingMessage, most: number): number {
   return length
 }
 
-/** The ETag that is not the MD5 of the body; undefined when it is. */
+/** Returns the ETag to store instead of the MD5 of the body, or undefined when the MD5 is to be used. */
 function etagToKeep({ quirks }: GatewayContext, attributes: Attributes): string | undefined {
   return quirks.has('random-etags') ? `${randomBytes(16).toString('hex')}-1` : attributes.etag
 }
@@ -67,7 +98,7 @@ async function receiveToMemory({ context, request }: Exchange, length: number, e
 
 async function receiveToFile({ context, request }: Exchange, length: number, etag?: string): Promise<Body> {
   const file = await context.blobs.create()
-  // MD5 is the dearest part of an upload: left out when nobody needs it.
+  // MD5 is the most expensive part of an upload; it is skipped when it is not needed.
   const md5 = etag === undefined ? createHash('md5') : undefined
   const sink = {
     write(chunk: Buffer): boolean {

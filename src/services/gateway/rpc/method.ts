@@ -1,16 +1,23 @@
 import type { z } from 'zod'
 import type { Identity } from '../access/access.js'
+import type { ClientAddress } from '../access/client-address.js'
+import type { Account } from '../accounts/accounts.js'
 import type { GatewayContext } from '../context.js'
+import { GatewayError } from '../errors.js'
+import type { Feature } from '../quirks.js'
 
-/** Value of `uiVersion` in every result: a date that changes when the interface does; consoles reload themselves then. */
+/**
+ * Value of `uiVersion` in every result: a date that changes with the interface, which makes consoles reload themselves.
+ */
 export const UI_VERSION = '2026-11-21T00:00:00Z'
 
 export interface RpcCall {
   readonly context: GatewayContext
   readonly identity: Identity
+  readonly client: ClientAddress
 }
 
-/** A result that is written while it is made: parts of one JSON object. */
+/** A result that is streamed while it is generated: parts of one JSON object. */
 export class StreamedResult {
   readonly parts: AsyncIterable<string>
 
@@ -19,25 +26,50 @@ export class StreamedResult {
   }
 }
 
-/** Members beside `uiVersion`. */
+/** Members of a result besides `uiVersion`. */
 export type RpcResult = Readonly<Record<string, unknown>>
 
 export interface RpcMethod {
-  /** With its service, as in `web.Login`. */
+  /** Full name with its service, as in `web.Login`. */
   readonly name: string
-  /** `policy`: anybody may call, the method decides. */
+  /** `policy`: anonymous callers may call it, and the method decides. `signed`: only accounts may. */
   readonly access: 'public' | 'signed' | 'policy'
-  /** Names in params are matched to these without regard to case. */
+  /** The method exists only on gateways with this feature. */
+  readonly feature?: Feature
+  /** Parameter names are matched case-insensitively. */
   readonly params: z.ZodObject
-  // biome-ignore lint/suspicious/noExplicitAny: each method knows the type of its own params; `defineMethod` checks it
+  // biome-ignore lint/suspicious/noExplicitAny: each method declares its own params; `defineMethod` checks the type
   run(params: any, call: RpcCall): RpcResult | StreamedResult | Promise<RpcResult | StreamedResult>
 }
 
 export function defineMethod<T extends z.ZodObject>(method: {
   readonly name: string
-  readonly access: RpcMethod['access']
+  readonly access: 'public' | 'policy'
+  readonly feature?: Feature
   readonly params: T
   run(params: z.output<T>, call: RpcCall): ReturnType<RpcMethod['run']>
 }): RpcMethod {
   return method
+}
+
+/** A call of an account. */
+export interface SignedCall extends RpcCall {
+  readonly account: Account
+}
+
+/** Defines a method for accounts only. */
+export function defineSignedMethod<T extends z.ZodObject>(method: {
+  readonly name: string
+  readonly feature?: Feature
+  readonly params: T
+  run(params: z.output<T>, call: SignedCall): ReturnType<RpcMethod['run']>
+}): RpcMethod {
+  return {
+    ...method,
+    access: 'signed',
+    run(params: z.output<T>, call: RpcCall) {
+      if (call.identity === 'anonymous') throw new GatewayError('NoToken')
+      return method.run(params, { ...call, account: call.identity })
+    },
+  }
 }

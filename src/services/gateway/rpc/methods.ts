@@ -1,11 +1,13 @@
 import { deleteBucket, listBuckets, makeBucket } from './buckets.js'
-import { listObjects } from './list-objects.js'
+import { fenceUpload } from './fence-upload.js'
+import { listObjects } from './listing/list-objects.js'
 import type { RpcMethod } from './method.js'
 import { listAllBucketPolicies, setBucketPolicy } from './policies.js'
 import { presignedGet } from './presigned-get.js'
 import { removeObject } from './remove-object.js'
 import { serverInfo, storageInfo } from './server.js'
 import { createUrlToken, login, setAuth } from './session.js'
+import { stateEpoch } from './state-epoch.js'
 
 const all: readonly RpcMethod[] = [
   login,
@@ -17,11 +19,13 @@ const all: readonly RpcMethod[] = [
   listObjects,
   createUrlToken,
   removeObject,
+  fenceUpload,
   presignedGet,
   setAuth,
   storageInfo,
   serverInfo,
+  stateEpoch,
 ]
 
-/** By full name, such as `web.Login`. */
+/** Methods by full name, such as `web.Login`. */
 export const methods: ReadonlyMap<string, RpcMethod> = new Map(all.map((method) => [method.name, method]))

@@ -1,47 +1,67 @@
 import { z } from 'zod'
-import { isAllowed } from '../access/access.js'
+import { isAllowed, refusalOf } from '../access/access.js'
 import { mustFindBucket } from '../bucket-name.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import type { BucketRow } from '../store/buckets.js'
 import { defineMethod } from './method.js'
-import { text, texts } from './params.js'
+import { optionalText, text, texts } from './params.js'
+import { orderOf } from './write-order.js'
 
-/** Removes exactly the named objects; one that is not there is no error. */
+/**
+ * Removes exactly the named objects; a missing object is no error. A call with a fence removes one object, in its order
+ * among the writes to its key.
+ */
 export const removeObject = defineMethod({
   name: 'web.RemoveObject',
   access: 'policy',
-  params: z.object({ bucketName: text, objects: texts }),
-  async run({ bucketName, objects }, { context, identity }) {
+  params: z.object({
+    bucketName: text,
+    objects: texts,
+    fence: z.number().optional(),
+    writeId: optionalText,
+    expectedGeneration: optionalText,
+  }),
+  async run({ bucketName, objects, ...ordering }, { context, identity }) {
     if (bucketName === '' || objects.length === 0) throw new GatewayError('InvalidArguments')
     const found = context.buckets.find(bucketName)
-    const allowed = objects.every((name) => isAllowed(context.policies, identity, 'delete', found?.id, name))
-    if (!allowed) throw new GatewayError('Authentication')
+    const allowed = objects.every((name) => isAllowed(context.policies, identity, 'delete', found, name))
+    if (!allowed) throw refusalOf(identity)
     const bucket = mustFindBucket(context, bucketName)
     if (context.quirks.has('recursive-remove')) {
       await removeLikeFolders(context, bucket, objects)
       return {}
     }
     if (objects.includes('')) throw new GatewayError('InvalidArguments')
+    const order = context.features.has('write-fences') ? orderOf(ordering) : undefined
+    if (order !== undefined) {
+      if (objects.length > 1) throw new GatewayError('InvalidArguments')
+      await context.store.removeInOrder(bucket, Buffer.from(objects[0] as string), order)
+      return {}
+    }
     await context.store.remove(
       bucket,
-      objects.map((name) => Buffer.from(name)),
+      objects.flatMap((name) => context.rules.removable(name) ?? []),
     )
     return {}
   },
 })
 
-/** As public gateways do: a prefix takes all beneath it along and ends the list, as does an object that is not there (MinIO cmd/web-handlers.go, `RemoveObject`). */
+/**
+ * As public gateways do: a name ending in a slash removes all objects beneath it and ends the list, as does a missing
+ * object (MinIO cmd/web-handlers.go, `RemoveObject`).
+ */
 async function removeLikeFolders(
-  { store }: GatewayContext,
+  { store, rules }: GatewayContext,
   bucket: BucketRow,
   names: readonly string[],
 ): Promise<void> {
   for (const name of names) {
     if (name === '' || name.endsWith('/')) {
-      await store.removeBeneath(bucket, Buffer.from(name))
+      await store.removeBeneath(bucket, Buffer.from(name), (key) => rules.removable(key.toString()) !== undefined)
       return
     }
-    if ((await store.remove(bucket, [Buffer.from(name)])) === 0) return
+    const key = rules.removable(name)
+    if (key === undefined || (await store.remove(bucket, [key])) === 0) return
   }
 }

@@ -1,17 +1,18 @@
 import { readFileSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { arch, availableParallelism, hostname, platform } from 'node:os'
+import { join } from 'node:path'
 import { z } from 'zod'
-import { defineMethod } from './method.js'
+import { packageFolder } from '../../../common/files/package-folder.js'
+import { defineSignedMethod } from './method.js'
 
-/** Backend type FS, as MinIO numbers them (cmd/object-api-datatypes.go). */
+/** Backend type FS in MinIO's numbering (cmd/object-api-datatypes.go). */
 const FILE_SYSTEM = 1
 
-export const storageInfo = defineMethod({
+export const storageInfo = defineSignedMethod({
   name: 'web.StorageInfo',
-  access: 'signed',
   params: z.object({}),
-  async run(_, { context }) {
+  async run(_, { context, account }) {
     const { bsize, blocks, bavail } = await statfs(context.folder)
     const Backend = {
       Type: FILE_SYSTEM,
@@ -23,16 +24,15 @@ export const storageInfo = defineMethod({
       RRSCParity: 0,
       Sets: null,
     }
-    const { bytes } = context.buckets.usage()
+    const { bytes } = context.buckets.usage(account.id)
     return { storageInfo: { Used: bytes, Total: bsize * blocks, Available: bsize * bavail, Backend } }
   },
 })
 
-export const serverInfo = defineMethod({
+export const serverInfo = defineSignedMethod({
   name: 'web.ServerInfo',
-  access: 'signed',
   params: z.object({}),
-  run(_, { context }) {
+  run(_, { context, account }) {
     const { member } = context.names
     return {
       [`${member}Version`]: version(),
@@ -50,13 +50,13 @@ export const serverInfo = defineMethod({
         isXL: false,
         serverRegion: context.region,
       },
-      [`${member}UserInfo`]: { isIAMUser: false },
+      [`${member}UserInfo`]: { isIAMUser: account.isIamUser },
       ...featureMember(`${member}Features`, [...context.features]),
     }
   },
 })
 
-/** A gateway without any of them says nothing, as one that never heard of them. */
+/** Without features the member is absent, as on gateways that predate it. */
 function featureMember(name: string, features: readonly string[]): object {
   return features.length === 0 ? {} : { [name]: features }
 }
@@ -71,7 +71,7 @@ function memory(): string {
   ].join(' | ')
 }
 
-/** Bytes with an SI unit and two digits at least. */
+/** Formats bytes with an SI unit and at least two digits. */
 function humanize(bytes: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB']
   const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(bytes, 1)) / 3))
@@ -81,10 +81,10 @@ function humanize(bytes: number): string {
 
 let cachedVersion: string | undefined
 
-/** Of this package. */
+/** Version of this package. */
 function version(): string {
   if (cachedVersion === undefined) {
-    const manifest = readFileSync(new URL('../../../../../package.json', import.meta.url), 'utf8')
+    const manifest = readFileSync(join(packageFolder(), 'package.json'), 'utf8')
     cachedVersion = z.object({ version: z.string() }).parse(JSON.parse(manifest)).version
   }
   return cachedVersion

@@ -1,5 +1,7 @@
+import { clientOf } from '../access/client-address.js'
+import type { GatewayContext } from '../context.js'
 import { errorTable } from '../error-table.js'
-import { GatewayError } from '../errors.js'
+import type { GatewayError } from '../errors.js'
 import { collect } from '../http/collect.js'
 import type { Exchange } from '../http/exchange.js'
 import { reply, replyText } from '../http/reply.js'
@@ -9,8 +11,8 @@ import { type RpcMethod, type RpcResult, StreamedResult, UI_VERSION } from './me
 import { methods } from './methods.js'
 import {
   idOf,
-  PARSE_ERROR,
   parseBody,
+  type RpcId,
   RpcProtocolError,
   type RpcRequest,
   readParams,
@@ -20,7 +22,7 @@ import {
 
 const JSON_TYPE = ['Content-Type', 'application/json; charset=utf-8']
 
-/** POST webrpc: one JSON-RPC 2.0 call. Every outcome but a wrong Content-Type is HTTP 200. */
+/** POST webrpc: one JSON-RPC 2.0 call. Every outcome except a wrong Content-Type is HTTP 200. */
 export async function webrpc(exchange: Exchange): Promise<void> {
   const { context, request } = exchange
   const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim() ?? ''
@@ -28,7 +30,7 @@ export async function webrpc(exchange: Exchange): Promise<void> {
     return replyText(exchange, 415, `rpc: unrecognized Content-Type: ${type}`)
   }
   const body = await collect(exchange, context.limits.maxRpcBytes)
-  let id: unknown
+  let id: RpcId | undefined
   try {
     const message = parseBody(body)
     id = idOf(message)
@@ -39,36 +41,37 @@ export async function webrpc(exchange: Exchange): Promise<void> {
     send(exchange, { jsonrpc: '2.0', result: { ...result, uiVersion: UI_VERSION }, id })
   } catch (error) {
     const known = error instanceof RpcProtocolError ? error : asGatewayError(error, exchange)
-    const isParseError = error instanceof RpcProtocolError && error.number === PARSE_ERROR
-    if (id === undefined && !isParseError) return reply(exchange, 200, JSON_TYPE)
-    send(exchange, { jsonrpc: '2.0', error: describe(exchange, known), id: id ?? null })
+    const idUnknown = error instanceof RpcProtocolError && error.idUnknown
+    if (id === undefined && !idUnknown) return reply(exchange, 200, JSON_TYPE)
+    send(exchange, { jsonrpc: '2.0', error: toRpcError(exchange, known), id: id ?? null })
   }
 }
 
 async function run(exchange: Exchange, { method: name, params }: RpcRequest): Promise<RpcResult | StreamedResult> {
-  const { context, identity } = exchange
-  const method = find(name)
-  const members = readParams(method.params, params)
-  if (method.access === 'signed' && identity !== 'owner') throw new GatewayError('NoToken')
-  return method.run(members, { context, identity })
+  const { context, identity, request } = exchange
+  const method = find(name, context)
+  const members = readParams(method.params, params, !context.quirks.has('no-text-params'))
+  return method.run(members, { context, identity, client: clientOf(request) })
 }
 
-function find(name: string): RpcMethod {
-  const method = methods.get(name)
-  if (method !== undefined) return method
-  // Texts of gorilla/rpc v2 (map.go).
+function find(name: string, { quirks, features }: GatewayContext): RpcMethod {
+  const service = quirks.has('capital-service-word') ? 'Web' : 'web'
+  const method = name.startsWith(`${service}.`) ? methods.get(`web.${name.slice(service.length + 1)}`) : undefined
+  if (method !== undefined && (method.feature === undefined || features.has(method.feature))) return method
+  // Error texts of gorilla/rpc v2 (map.go).
   const parts = name.split('.')
   if (parts.length !== 2) {
     throw new RpcProtocolError(SERVER_ERROR, `rpc: service/method request ill-formed: ${JSON.stringify(name)}`)
   }
-  const what = parts[0] === 'web' ? 'method' : 'service'
+  const what = parts[0] === service ? 'method' : 'service'
   throw new RpcProtocolError(SERVER_ERROR, `rpc: can't find ${what} ${JSON.stringify(name)}`)
 }
 
-function describe({ context }: Exchange, error: GatewayError | RpcProtocolError): object {
+function toRpcError({ context }: Exchange, error: GatewayError | RpcProtocolError): object {
   const { message } = error
   if (error instanceof RpcProtocolError) return { code: error.number, message, data: null }
-  if (!context.quirks.has('code-zero-errors')) return { code: error.number, message, data: { code: error.code } }
+  if (!context.quirks.has('code-zero-errors'))
+    return { code: error.number, message, data: { code: error.code, fence: error.subject.fence } }
   const row: { plain?: true } = errorTable[error.kind]
   return { code: row.plain ? SERVER_ERROR : 0, message, data: null }
 }
@@ -77,18 +80,18 @@ function send(exchange: Exchange, message: object): void {
   reply(exchange, 200, JSON_TYPE, Buffer.from(JSON.stringify(message)))
 }
 
-/** A notification: done, and not told of. */
+/** Consumes the result of a notification without a reply. */
 async function finishSilently(exchange: Exchange, result: RpcResult | StreamedResult): Promise<void> {
   if (result instanceof StreamedResult) await result.parts[Symbol.asyncIterator]().return?.()
   reply(exchange, 200, JSON_TYPE)
 }
 
-/** Sends a long result part by part. */
-function stream(exchange: Exchange, id: unknown, result: StreamedResult): Promise<void> {
+/** Streams a long result part by part. */
+function stream(exchange: Exchange, id: RpcId, result: StreamedResult): Promise<void> {
   return sendParts(exchange, JSON_TYPE, inEnvelope(id, result))
 }
 
-async function* inEnvelope(id: unknown, { parts }: StreamedResult): AsyncGenerator<string> {
+async function* inEnvelope(id: RpcId, { parts }: StreamedResult): AsyncGenerator<string> {
   let start = '{"jsonrpc":"2.0","result":'
   for await (const part of parts) {
     yield start + part

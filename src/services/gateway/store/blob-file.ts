@@ -1,17 +1,17 @@
 import { writev } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { syncFolder } from '../../sync-folder.js'
+import { syncFolder } from '../../../common/files/sync-folder.js'
 
 /** Bytes collected before they are written. */
 const BATCH = 512 * 1024
-/** Bytes that may wait for the disk before the source is asked to pause. */
+/** Bytes that may be queued for the disk before the source must pause. */
 const HIGH_WATER = 4 * BATCH
 
-/** A body on its way into a new file. Errors of the disk come out of `ready` and `finish`. */
+/** Writes a body to a new file. Disk errors surface in `ready` and `finish`. */
 export class BlobFile {
   readonly generation: string
   readonly #handle: FileHandle
-  /** The folder's entry of the file on its way to the disk. */
+  /** Resolves when the directory entry of the file is on the disk. */
   readonly #entered: Promise<void>
   #waiting: Buffer[] = []
   #waitingBytes = 0
@@ -28,12 +28,12 @@ export class BlobFile {
   static async create(generation: string, folder: string, path: string): Promise<BlobFile> {
     const handle = await open(path, 'wx', 0o600)
     const entered = syncFolder(folder)
-    // Told by `finish`; without this an upload that fails earlier would leave a rejection that nobody handles.
+    // `finish` reports the error; without this handler an upload that fails earlier leaves an unhandled rejection.
     entered.catch(() => {})
     return new BlobFile(generation, handle, entered)
   }
 
-  /** Takes the chunk over. False: wait for `ready` before the next one. */
+  /** Takes ownership of the chunk. Returns false when the caller must await `ready` before the next chunk. */
   write(chunk: Buffer): boolean {
     this.#waiting.push(chunk)
     this.#waitingBytes += chunk.length
@@ -46,7 +46,7 @@ export class BlobFile {
     if (this.#failure !== undefined) throw this.#failure
   }
 
-  /** Resolves when all of it is on the disk. The handle is closed either way. */
+  /** Resolves when the whole body is on the disk. Closes the handle in any case. */
   async finish(): Promise<void> {
     try {
       await this.ready()
@@ -84,7 +84,7 @@ export class BlobFile {
   }
 }
 
-/** The callback form costs a quarter of FileHandle.writev. */
+/** The callback form costs a quarter of what FileHandle.writev costs. */
 function writeVector(fd: number, buffers: Buffer[], position: number): Promise<number> {
   return new Promise((resolve, reject) => {
     writev(fd, buffers, position, (error, written) => (error === null ? resolve(written) : reject(error)))

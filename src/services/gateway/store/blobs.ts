@@ -6,20 +6,21 @@ import type { Clock } from '../../clock.js'
 import type { ServicesLog } from '../../log.js'
 import { BlobFile } from './blob-file.js'
 
-/** Files are spread over this many folders, by the last two digits of their names. */
+/** Files are spread over 256 folders by the last two digits of their names. */
 const FOLDERS = Array.from({ length: 256 }, (_, index) => index.toString(16).padStart(2, '0'))
 
 /**
- * Bodies as files. Names come from the clock and from chance, never from keys. A file is made under its final name and counts once the index has a row
- * that names it; one without such a row is garbage, removed when it becomes so or, after a crash, by the sweep at the next start.
+ * Bodies as files. Names are made of the time and random digits, never of keys. A file is created under its final name
+ * and counts once a row of the index names it. A file without a row is garbage: it is removed at once, or after a crash
+ * by the sweep at the next start.
  */
 export class Blobs {
   readonly #root: string
   readonly #clock: Clock
   readonly #log: ServicesLog
-  /** Files that have no row yet. */
+  /** Generations of files that have no row yet. */
   readonly #underway = new Set<string>()
-  /** By generation. */
+  /** Removals under way, by generation. */
   readonly #removals = new Map<string, Promise<void>>()
   #stopping = false
 
@@ -33,12 +34,12 @@ export class Blobs {
     closeSync(fd)
   }
 
-  /** A name no body had or will have: 16 digits of time and 16 of chance. */
+  /** Returns a unique name: 16 digits of time and 16 random digits. */
   newGeneration(): string {
     return this.#clock.now().toString(16).padStart(16, '0') + randomBytes(8).toString('hex')
   }
 
-  /** To be ended with `settled`, after the row is committed, or with `discard`. */
+  /** Creates the file of a new body. Call `committed` once its row is committed, or else `discard`. */
   async create(generation = this.newGeneration()): Promise<BlobFile> {
     this.#underway.add(generation)
     try {
@@ -49,16 +50,16 @@ export class Blobs {
     }
   }
 
-  /** The same for a body whose file was discarded. One at a time for each generation. */
+  /** Creates the file of an existing generation again. At most one call per generation may run at a time. */
   async recreate(generation: string): Promise<BlobFile> {
     await this.#removals.get(generation)
-    // What a crash has left, before the sweep comes to it.
+    // A crash may have left a file that the sweep has not removed yet.
     this.discard(generation)
     await this.#removals.get(generation)
     return this.create(generation)
   }
 
-  settled(generation: string): void {
+  committed(generation: string): void {
     this.#underway.delete(generation)
   }
 
@@ -66,12 +67,12 @@ export class Blobs {
     return open(this.path(generation), 'r')
   }
 
-  /** Removes the file in the background; downloads that have it open go on to its end. */
+  /** Removes the file in the background. Downloads that have it open still read it to the end. */
   discard(generation: string): void {
     if (this.#removals.has(generation)) return
     const removal = unlink(this.path(generation))
       .catch((error) => {
-        if (error.code !== 'ENOENT') this.#log.warn({ err: error }, 'A body file could not be removed.')
+        if (error.code !== 'ENOENT') this.#log.warn({ err: error }, 'Could not remove the file of an object.')
       })
       .then(() => {
         this.#underway.delete(generation)
@@ -80,14 +81,14 @@ export class Blobs {
     this.#removals.set(generation, removal)
   }
 
-  /** Removes files that no row names. Resolves with how many there were. Meant to run beside everything else. */
+  /** Removes files without a row and resolves with their number. Runs safely beside all other operations. */
   async sweep(hasRow: (generation: string) => boolean): Promise<number> {
     let count = 0
     for (const folder of FOLDERS) {
       if (this.#stopping) break
       for (const name of await readdir(join(this.#root, folder))) {
         if (this.#stopping) break
-        // No await between the two: an upload either is under way or has its row.
+        // There is no await between the two checks, so an upload is either in `#underway` or has its row.
         if (this.#underway.has(name) || hasRow(name)) continue
         this.discard(name)
         await this.#removals.get(name)
@@ -97,7 +98,7 @@ export class Blobs {
     return count
   }
 
-  /** Resolves when nothing is being removed any more. */
+  /** Resolves when no removal is under way. */
   async close(): Promise<void> {
     this.#stopping = true
     await Promise.all(this.#removals.values())

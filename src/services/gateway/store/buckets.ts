@@ -1,13 +1,18 @@
 import type { Database } from '../../database.js'
 
 export interface BucketRow {
-  /** Never given to a second bucket, also not to one of the same name. */
+  /** Unique; never reused, not even for a bucket of the same name. */
   readonly id: number
   readonly name: string
   /** RFC 3339, nanoseconds. */
   readonly created: string
-  /** When an entry at its root last came or went; kept only for gateways that tell it. */
+  /**
+   * When an entry at the root of the bucket was last added or removed; kept only under the quirk
+   * `moving-creation-date`.
+   */
   readonly changed: string
+  /** Id of the account that made it. */
+  readonly owner: number
 }
 
 export interface Usage {
@@ -15,46 +20,49 @@ export interface Usage {
   readonly bytes: number
 }
 
-/** The table of buckets. Writing methods belong inside a transaction. */
+/** The table of buckets. Call writing methods inside a transaction. */
 export class Buckets {
   readonly #find
-  readonly #all
+  readonly #ofOwner
   readonly #add
   readonly #remove
   readonly #removePolicies
+  readonly #removeFences
   readonly #isEmpty
   readonly #count
   readonly #touch
   readonly #usage
 
   constructor(db: Database) {
-    this.#find = db.prepare('SELECT id, name, created, changed FROM buckets WHERE name = ?')
-    this.#all = db.prepare('SELECT id, name, created, changed FROM buckets ORDER BY name')
-    this.#add = db.prepare('INSERT INTO buckets (name, created, changed) VALUES (?, ?, ?)')
+    this.#find = db.prepare('SELECT id, name, created, changed, owner FROM buckets WHERE name = ?')
+    this.#ofOwner = db.prepare('SELECT id, name, created, changed, owner FROM buckets WHERE owner = ? ORDER BY name')
+    this.#add = db.prepare('INSERT INTO buckets (name, created, changed, owner) VALUES (?, ?, ?, ?)')
     this.#remove = db.prepare('DELETE FROM buckets WHERE id = ?')
     this.#removePolicies = db.prepare('DELETE FROM policies WHERE bucket = ?')
+    this.#removeFences = db.prepare('DELETE FROM removed WHERE bucket = ?')
     this.#isEmpty = db.prepare('SELECT NOT EXISTS (SELECT 1 FROM objects WHERE bucket = ?) AS empty')
     this.#count = db.prepare('UPDATE buckets SET objects = objects + ?, bytes = bytes + ? WHERE id = ?')
     this.#touch = db.prepare('UPDATE buckets SET changed = ? WHERE id = ?')
-    this.#usage = db.prepare('SELECT total(objects) AS objects, total(bytes) AS bytes FROM buckets')
+    this.#usage = db.prepare('SELECT total(objects) AS objects, total(bytes) AS bytes FROM buckets WHERE owner = ?')
   }
 
   find(name: string): BucketRow | undefined {
     return this.#find.get(name)
   }
 
-  /** By name. */
-  all(): BucketRow[] {
-    return this.#all.all() as BucketRow[]
+  /** The buckets of an account, by name. */
+  of(owner: number): BucketRow[] {
+    return this.#ofOwner.all(owner) as BucketRow[]
   }
 
-  add(name: string, created: string): void {
-    this.#add.run(name, created, created)
+  add(name: string, created: string, owner: number): void {
+    this.#add.run(name, created, created, owner)
   }
 
-  /** With its policies. */
+  /** Removes the bucket with its policies and the fences of its removed keys. */
   remove(id: number): void {
     this.#removePolicies.run(id)
+    this.#removeFences.run(id)
     this.#remove.run(id)
   }
 
@@ -62,7 +70,7 @@ export class Buckets {
     return this.#isEmpty.get(id).empty === 1
   }
 
-  /** Adds to what the bucket holds; negative numbers take away. */
+  /** Adds to the number of objects and bytes of the bucket; negative numbers subtract. */
   count(id: number, objects: number, bytes: number): void {
     this.#count.run(objects, bytes, id)
   }
@@ -71,8 +79,8 @@ export class Buckets {
     this.#touch.run(changed, id)
   }
 
-  /** Of all buckets together. */
-  usage(): Usage {
-    return this.#usage.get() as Usage
+  /** Sum over the buckets of an account. */
+  usage(owner: number): Usage {
+    return this.#usage.get(owner) as Usage
   }
 }

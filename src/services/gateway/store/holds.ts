@@ -2,17 +2,17 @@ import type { Database, Writer } from '../../database.js'
 import type { Blobs } from './blobs.js'
 import type { Freed, Objects } from './objects.js'
 
-/** A claim on bodies of one bucket. */
+/** Keeps bodies of one bucket from being removed. */
 export interface Hold {
   covers(generation: string): boolean
 }
 
-/** Bodies let go in one transaction at most. */
+/** Most bodies released in one transaction. */
 const RELEASE_BATCH = 500
 
 /**
- * Bodies that a deal is being made of. They are kept until it is made, also when their objects are overwritten or removed meanwhile: such a body is then
- * `retained`. Holds last no longer than the process.
+ * Bodies that a pending deal reads. They are kept until the deal is made, even when their objects are overwritten or
+ * removed meanwhile: such a body is then `retained`. Holds end with the process.
  */
 export class Holds {
   readonly #writer: Writer
@@ -34,7 +34,7 @@ export class Holds {
       'SELECT generation, body_at AS bodyAt FROM retained WHERE bucket = ? AND generation > ? ORDER BY generation LIMIT ?',
     )
     this.#forget = db.prepare('DELETE FROM retained WHERE generation = ?')
-    // What an earlier process held. The files have no row any more, so the sweep removes them.
+    // Bodies that an earlier process retained. Their files have no row any more, so the sweep removes them.
     db.exec('DELETE FROM bodies WHERE generation IN (SELECT generation FROM retained); DELETE FROM retained')
   }
 
@@ -48,14 +48,14 @@ export class Holds {
     return false
   }
 
-  /** True when an overwritten or removed object's body is kept. */
+  /** True when the body of an overwritten or removed object is kept. */
   isRetained(generation: string): boolean {
     return this.#isRetained.get(generation) !== undefined
   }
 
   /**
-   * Decides, inside the transaction that takes the row of a body away, whether the body goes too. True: it does, and a file is to be discarded once that
-   * is committed.
+   * Decides, inside the transaction that removes the row of a body, whether the body is removed too. Returns true when
+   * it is: the caller then discards its file once the transaction is committed.
    */
   letGo(bucket: number, { generation, bodyAt }: Freed): boolean {
     if (bodyAt === 'network') return false
@@ -67,7 +67,7 @@ export class Holds {
     return bodyAt === 'file'
   }
 
-  /** Ends the claim, and removes what was kept for it alone. */
+  /** Ends the hold and removes the bodies that were retained for it alone. */
   async release(bucket: number, hold: Hold): Promise<void> {
     const holds = this.#held.get(bucket)
     holds?.delete(hold)
@@ -75,13 +75,13 @@ export class Holds {
     await this.letGoUnheld(bucket)
   }
 
-  /** Removes what is kept of this bucket and nobody claims. */
+  /** Removes the retained bodies of this bucket that no hold needs. */
   async letGoUnheld(bucket: number): Promise<void> {
     let after: string | undefined = ''
     while (after !== undefined) after = await this.#releaseBatch(bucket, after)
   }
 
-  /** The last generation looked at; undefined when there are no more. */
+  /** Returns the last generation examined, or undefined when there are no more. */
   async #releaseBatch(bucket: number, after: string): Promise<string | undefined> {
     const { rows, files } = await this.#writer.run(() => {
       const rows = this.#page.all(bucket, after, RELEASE_BATCH) as { generation: string; bodyAt: number }[]

@@ -1,47 +1,70 @@
 import { GatewayError } from '../errors.js'
 import type { QuirkName } from '../quirks.js'
-import type { Buckets } from './buckets.js'
+import type { BucketRow, Buckets } from './buckets.js'
 import type { Objects } from './objects.js'
-import { above } from './scan.js'
+import { above, justAfter } from './scan.js'
 
 const SLASH = 0x2f
 const slash = Buffer.from('/')
 const MAX_ELEMENT_BYTES = 255
 
-/** What the quirks `strict-keys` and `moving-creation-date` ask of the index; without them every key goes and nothing moves. */
+/**
+ * How a folder object is stored: as any other object, as a directory of one file system, or beside the directory as
+ * MinIO does on several drives.
+ */
+type FolderKind = 'object' | 'directory' | 'erasure'
+
+/**
+ * Suffix that replaces the final slash of a folder object on several drives (MinIO cmd/object-api-utils.go,
+ * `globalDirSuffix`).
+ */
+const ERASURE_SUFFIX = '__XLDIR__'
+
+/** Applies the quirks about keys and `moving-creation-date`. Without them every key is allowed and no date moves. */
 export class KeyRules {
   readonly #strict: boolean
+  readonly #folders: FolderKind
+  readonly #namedClashes: boolean
   readonly #moving: boolean
   readonly #buckets: Buckets
   readonly #objects: Objects
 
   constructor(quirks: ReadonlySet<QuirkName>, buckets: Buckets, objects: Objects) {
     this.#strict = quirks.has('strict-keys')
+    this.#folders = quirks.has('erasure-folders') ? 'erasure' : quirks.has('folder-prefixes') ? 'directory' : 'object'
+    this.#namedClashes = quirks.has('folder-clash-texts')
     this.#moving = quirks.has('moving-creation-date')
     this.#buckets = buckets
     this.#objects = objects
   }
 
-  /** Refuses what a file system could not hold beside what is there (MinIO cmd/fs-v1.go). */
-  mayPut(bucket: number, key: Buffer, size: number): void {
+  /** Throws for a key that a file system could not store beside the existing ones (MinIO cmd/fs-v1.go). */
+  mayPut({ id, name }: BucketRow, key: Buffer, size: number): void {
     if (!this.#strict) return
     if (!isFileName(key)) throw new GatewayError('NoSuchKey')
     const isFolder = key.at(-1) === SLASH
     if (isFolder && size > 0) throw new GatewayError('NoSuchKey')
     for (let at = key.indexOf(SLASH); at >= 0 && at < key.length; at = key.indexOf(SLASH, at + 1)) {
-      if (this.#objects.find(bucket, key.subarray(0, at)) !== undefined) throw new GatewayError('ParentIsObject')
+      const parent = key.subarray(0, at)
+      if (this.#objects.find(id, parent) !== undefined) throw this.#clash('ParentIsObject', name, parent)
     }
     if (isFolder) return
     const beneath = Buffer.concat([key, slash])
-    if (this.#objects.anyWithin(bucket, beneath, above(beneath))) throw new GatewayError('IsFolder')
+    if (this.#objects.anyWithin(id, beneath, above(beneath))) throw this.#clash('IsFolder', name, key)
+  }
+
+  #clash(kind: 'ParentIsObject' | 'IsFolder', bucket: string, key: Buffer): GatewayError {
+    if (!this.#namedClashes) return new GatewayError(kind)
+    const value = `${bucket}/${key}`
+    return new GatewayError(kind === 'IsFolder' ? 'PrefixDenied' : 'ParentNamed', { value })
   }
 
   /**
-   * The folder objects above a key that has gone which hold nothing any more, innermost first: a file system's gateway removes empty parents with the
-   * last file in them (MinIO cmd/fs-v1-helpers.go, `deleteFile`).
+   * Yields the folder objects above a removed key that are empty now, innermost first: a gateway on a file system
+   * removes empty parents with the last file in them (MinIO cmd/fs-v1-helpers.go, `deleteFile`).
    */
   *emptiedFolders(bucket: number, key: Buffer): Generator<Buffer> {
-    if (!this.#strict) return
+    if (this.#folders === 'erasure' || !(this.#strict || this.#folders === 'directory')) return
     for (let at = key.lastIndexOf(SLASH, -2); at > 0; at = key.subarray(0, at).lastIndexOf(SLASH)) {
       const folder = key.subarray(0, at + 1)
       if (this.#objects.anyWithin(bucket, Buffer.concat([folder, Buffer.from([0])]), above(folder))) return
@@ -49,7 +72,23 @@ export class KeyRules {
     }
   }
 
-  /** An object of this key came or goes; to be called while it is not in the index. */
+  /**
+   * Returns the key that a name in web.RemoveObject stands for, or undefined when the method ignores objects of that
+   * name.
+   */
+  removable(name: string): Buffer | undefined {
+    if (this.#folders === 'directory' && name.endsWith('/')) return undefined
+    const isFolder = this.#folders === 'erasure' && name.endsWith(ERASURE_SUFFIX)
+    return Buffer.from(isFolder ? `${name.slice(0, -ERASURE_SUFFIX.length)}/` : name)
+  }
+
+  /** True for a folder object that downloads do not find: as a directory it is an object only while it is empty. */
+  isHidden(bucket: number, key: Buffer): boolean {
+    if (this.#folders !== 'directory' || key.at(-1) !== SLASH) return false
+    return this.#objects.anyWithin(bucket, justAfter(key), above(key))
+  }
+
+  /** Records that an object of this key is added or removed. Call it while the index does not hold the object. */
   entryChanged(bucket: number, key: Buffer, when: string): void {
     if (!this.#moving) return
     const at = key.indexOf(SLASH)
@@ -61,7 +100,7 @@ export class KeyRules {
   }
 }
 
-/** True when the key, as a path, is one a file system takes as it is. */
+/** True when a file system accepts the key as a path unchanged. */
 function isFileName(key: Buffer): boolean {
   if (key[0] === SLASH || key.includes('\\') || key.includes('//') || key.includes(0)) return false
   let elementStart = 0

@@ -1,24 +1,16 @@
 import { read } from 'node:fs'
-import type { Blobs } from './blobs.js'
-import type { Holds } from './holds.js'
-import type { Objects } from './objects.js'
+import type { GatewayContext } from '../context.js'
 
-/** A body that lies here, open: it can be read to its end also when its object is overwritten or removed meanwhile. */
+/** An open local body. It can be read to its end even when its object is overwritten or removed meanwhile. */
 export interface LocalBody {
-  /** Up to `length` bytes; fewer only at the end, where there are none. */
+  /** Reads up to `length` bytes; fewer only at the end of the body, and none after it. */
   read(position: number, length: number): Promise<Buffer>
   close(): Promise<void>
 }
 
-interface Tools {
-  readonly objects: Objects
-  readonly blobs: Blobs
-  readonly holds: Holds
-}
-
-/** Undefined when the body of this generation is not here, or not all of it yet. */
+/** Returns undefined when the body of this generation is not complete on this disk. */
 export async function openLocalBody(
-  { objects, blobs, holds }: Tools,
+  { objects, blobs, holds }: Pick<GatewayContext, 'objects' | 'blobs' | 'holds'>,
   generation: string,
 ): Promise<LocalBody | undefined> {
   const inline = objects.inlineBody(generation)
@@ -30,7 +22,8 @@ export async function openLocalBody(
   }
   try {
     const handle = await blobs.open(generation)
-    // The file of a body that is being brought back, or that a crash has cut short in that, has its name already: it counts once the index says so.
+    // The file of a body that is being restored, or whose restore a crash interrupted, has its final name already. It
+    // counts once the index names it.
     if (!objects.hasFile(generation) && !holds.isRetained(generation)) {
       await handle.close()
       return undefined

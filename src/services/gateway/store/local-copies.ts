@@ -5,7 +5,10 @@ import type { BucketRow, Buckets } from './buckets.js'
 import type { Holds } from './holds.js'
 import type { ObjectRow, Objects } from './objects.js'
 
-/** Giving up and taking back the bodies of objects whose rows stay. Each change is one transaction, durable once the promise resolves. */
+/**
+ * Evicts and restores the bodies of objects whose rows stay. Each change is one transaction and durable once the
+ * promise resolves.
+ */
 export class LocalCopies {
   readonly #writer: Writer
   readonly #buckets: Buckets
@@ -21,23 +24,25 @@ export class LocalCopies {
     this.#holds = holds
   }
 
-  /** The object, while it is of this generation with its body here. Throws GatewayError EvictionRefused, NoSuchKey. */
+  /**
+   * Returns the object if it has this generation and a local body. Throws GatewayError EvictionRefused or NoSuchKey.
+   */
   mustBeHere(bucket: BucketRow, key: Buffer, generation: string): ObjectRow {
     const row = this.#objects.find(bucket.id, key)
     if (row === undefined) throw new GatewayError('NoSuchKey')
     if (row.generation !== generation) {
-      throw refused('The object has been overwritten: this is not the generation it has now. Nothing was removed.')
+      throw refused('The object has been overwritten and has another generation now. Nothing was removed.')
     }
     if (row.bodyAt === 'network') throw refused('The object has no local copy.')
     if (this.#holds.covers(bucket.id, generation)) {
-      throw refused('A deal is being made of the object: try again when that has ended. Nothing was removed.')
+      throw refused('A pending deal reads the object: try again when the deal has been made. Nothing was removed.')
     }
     return row
   }
 
   /**
-   * Removes the body of an object that still is as `mustBeHere` wants it; throws as that does.
-   * @param lastLook called in the transaction that gives the body up; what it throws keeps it
+   * Removes the local body of an object that `mustBeHere` accepts; throws as `mustBeHere` does.
+   * @param lastLook called inside the transaction that removes the body; if it throws, the body stays
    */
   async evict(bucket: BucketRow, key: Buffer, generation: string, lastLook: () => void): Promise<void> {
     const row = await this.#writer.run(() => {
@@ -52,8 +57,9 @@ export class LocalCopies {
   }
 
   /**
-   * Gives a body back to an object that has none here, unless it has been overwritten or removed since: false, then, and the body is let go.
-   * @param body absent: it lies, on the disk already, in the file named by the generation
+   * Restores the local body of an object. Resolves with false, and discards the body, when the object has been
+   * overwritten or removed since.
+   * @param body absent when the body is already on the disk, in the file named by the generation
    */
   async bringBack(bucket: BucketRow, key: Buffer, generation: string, body: Buffer | undefined): Promise<boolean> {
     const inline = body !== undefined
@@ -67,7 +73,7 @@ export class LocalCopies {
         return true
       })
     } finally {
-      if (!inline && back) this.#blobs.settled(generation)
+      if (!inline && back) this.#blobs.committed(generation)
       else if (!inline) this.#blobs.discard(generation)
     }
     return back

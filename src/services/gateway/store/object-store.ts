@@ -3,12 +3,13 @@ import type { Writer } from '../../database.js'
 import { GatewayError } from '../errors.js'
 import type { Blobs } from './blobs.js'
 import type { BucketRow, Buckets } from './buckets.js'
+import { type Fences, isRepeated, type LastWrite, type WriteOrder } from './fences.js'
 import type { Holds } from './holds.js'
 import type { KeyRules } from './key-rules.js'
 import { bytesHere, type Freed, type ObjectRow, type Objects } from './objects.js'
-import { above } from './scan.js'
+import { above, justAfter } from './scan.js'
 
-/** An object whose body has arrived in full. */
+/** An object whose body has arrived completely. */
 export interface Draft {
   readonly key: Buffer
   readonly size: number
@@ -16,17 +17,29 @@ export interface Draft {
   readonly contentType: string
   readonly headers: Readonly<Record<string, string>>
   readonly generation: string
-  /** Absent: it lies, on the disk already, in the file named by `generation`. */
+  /** Absent when the body is already on the disk, in the file named by `generation`. */
   readonly body?: Buffer
+  /**
+   * Returns undefined for an upload without order, which counts as the last write whenever it arrives. May throw to
+   * refuse the draft.
+   */
+  readonly order: () => WriteOrder | undefined
+  /** True when the client will not learn the outcome of the upload; the upload must then be dropped. */
+  readonly abandoned: () => boolean
 }
 
-/** Names of files that lost their object, to be discarded once that is committed. */
+/** Names of files without an object, to be discarded once the change is committed. */
 type Files = readonly string[]
 
-/** Rows removed in one transaction at most. */
+type WriteKind = 'upload' | 'removal'
+
+/** Most rows removed in one transaction. */
 const REMOVE_BATCH = 500
 
-/** Changes to objects: each is one transaction, durable once the promise resolves; bodies that lost their row are discarded after it. */
+/**
+ * Changes objects. Each change is one transaction and durable once the promise resolves; bodies without a row are
+ * discarded after it.
+ */
 export class ObjectStore {
   readonly #writer: Writer
   readonly #buckets: Buckets
@@ -35,6 +48,7 @@ export class ObjectStore {
   readonly #clock: Clock
   readonly #rules: KeyRules
   readonly #holds: Holds
+  readonly #fences: Fences | undefined
 
   constructor(
     writer: Writer,
@@ -44,6 +58,8 @@ export class ObjectStore {
     clock: Clock,
     rules: KeyRules,
     holds: Holds,
+    /** Absent: writes take effect in the order of their arrival. */
+    fences: Fences | undefined,
   ) {
     this.#writer = writer
     this.#buckets = buckets
@@ -52,14 +68,29 @@ export class ObjectStore {
     this.#clock = clock
     this.#rules = rules
     this.#holds = holds
+    this.#fences = fences
   }
 
-  /** Puts the object in the place of one of the same key. On failure a file the draft came with is discarded. */
+  /**
+   * Throws GatewayError Overtaken, OtherGeneration or WriteIdReused when an upload with this order would be refused
+   * now.
+   */
+  mayStillUpload(bucket: BucketRow, key: Buffer, order: WriteOrder): void {
+    this.#admit(bucket, key, order, 'upload')
+  }
+
+  /**
+   * Stores the object, replacing one of the same key; repeating a draft changes nothing. On failure the file of the
+   * draft is discarded. Throws GatewayError Overtaken, OtherGeneration or WriteIdReused.
+   */
   async put(bucket: BucketRow, draft: Draft): Promise<ObjectRow> {
     const inline = draft.body !== undefined
     try {
-      const { row, files } = await this.#writer.run(() => this.#put(bucket, draft))
-      if (!inline) this.#blobs.settled(draft.generation)
+      const { row, files } = await this.#writer.run(() => this.#put(bucket, draft), { mayUseReserve: false })
+      if (!inline) {
+        if (row.generation === draft.generation) this.#blobs.committed(draft.generation)
+        else this.#blobs.discard(draft.generation)
+      }
       this.#discard(files)
       return row
     } catch (error) {
@@ -68,7 +99,15 @@ export class ObjectStore {
     }
   }
 
-  /** Removes these keys and nothing else. Keys that are not there are no error. Resolves with how many there were. */
+  /**
+   * Removes one object in its order among the writes to its key; a missing object is no error. Throws GatewayError
+   * Overtaken, OtherGeneration or WriteIdReused.
+   */
+  async removeInOrder(bucket: BucketRow, key: Buffer, order: WriteOrder): Promise<void> {
+    await this.#removeBatch(bucket, () => [key], order)
+  }
+
+  /** Removes exactly these keys; missing keys are no error. Resolves with the number of removed objects. */
   async remove(bucket: BucketRow, keys: readonly Buffer[]): Promise<number> {
     let removed = 0
     for (let at = 0; at < keys.length; at += REMOVE_BATCH) {
@@ -77,28 +116,36 @@ export class ObjectStore {
     return removed
   }
 
-  /** Removes everything whose key starts with `prefix`. Resolves with how many objects that were. */
-  async removeBeneath(bucket: BucketRow, prefix: Buffer): Promise<number> {
-    const keys = (): Buffer[] =>
-      this.#objects.page(bucket.id, prefix, above(prefix), REMOVE_BATCH).map((object) => object.key)
-    let removed = 0
+  /** Removes all objects whose key starts with `prefix` and for which `goes` returns true. */
+  async removeBeneath(bucket: BucketRow, prefix: Buffer, goes: (key: Buffer) => boolean): Promise<void> {
+    let from = prefix
     for (;;) {
-      const batch = await this.#removeBatch(bucket, keys)
-      removed += batch
-      if (batch === 0) return removed
+      let last: Buffer | undefined
+      await this.#removeBatch(bucket, () => {
+        const keys = this.#objects.page(bucket.id, from, above(prefix), REMOVE_BATCH).map(({ key }) => key)
+        last = keys.at(-1)
+        return keys.filter(goes)
+      })
+      if (last === undefined) return
+      from = justAfter(last)
     }
   }
 
   #put(bucket: BucketRow, draft: Draft): { row: ObjectRow; files: Files } {
     this.#mustStillBe(bucket)
-    this.#rules.mayPut(bucket.id, draft.key, draft.size)
+    if (draft.abandoned()) throw new GatewayError('IncompleteBody')
+    const write = this.#admit(bucket, draft.key, draft.order(), 'upload')
+    if (write === 'repeated') return { row: this.#same(bucket, draft), files: [] }
+    this.#rules.mayPut(bucket, draft.key, draft.size)
     const freed = this.#objects.remove(bucket.id, draft.key)
-    const { body, ...rest } = draft
+    const { body, order: _, abandoned: __, ...rest } = draft
     const row: ObjectRow = {
       ...rest,
+      ...write,
       modified: rfc3339(this.#clock.now()),
       bodyAt: body === undefined ? 'file' : 'index',
     }
+    if (freed === undefined) this.#fences?.forget(bucket.id, draft.key)
     if (freed === undefined) this.#rules.entryChanged(bucket.id, draft.key, row.modified)
     this.#objects.put(bucket.id, row, body)
     this.#buckets.count(
@@ -109,13 +156,42 @@ export class ObjectStore {
     return { row, files: freed === undefined ? [] : this.#letGo(bucket, [freed]) }
   }
 
-  async #removeBatch(bucket: BucketRow, keys: () => readonly Buffer[]): Promise<number> {
+  /**
+   * Returns the object that this draft has already created. Throws GatewayError WriteIdReused when it was created from
+   * other bytes.
+   */
+  #same(bucket: BucketRow, { key, size, etag }: Draft): ObjectRow {
+    const row = this.#objects.find(bucket.id, key)
+    if (row?.size !== size || row.etag !== etag) throw new GatewayError('WriteIdReused')
+    return row
+  }
+
+  /** Returns the order to record as the last write to the key; `repeated` when it is recorded already. */
+  #admit(bucket: BucketRow, key: Buffer, order: WriteOrder | undefined, kind: WriteKind): LastWrite | 'repeated' {
+    if (this.#fences === undefined) return { fence: 0, writeId: null }
+    const { last, generation } = this.#lastWrite(this.#fences, bucket, key)
+    if (!isRepeated(order, last)) return this.#fences.admit(order, last, generation)
+    const earlier: WriteKind = generation === undefined ? 'removal' : 'upload'
+    if (earlier !== kind) throw new GatewayError('WriteIdReused')
+    return 'repeated'
+  }
+
+  #lastWrite(fences: Fences, bucket: BucketRow, key: Buffer): { last: LastWrite; generation: string | undefined } {
+    const last = this.#objects.lastWrite(bucket.id, key)
+    return { last: last ?? fences.ofRemoved(bucket, key), generation: last?.generation }
+  }
+
+  async #removeBatch(bucket: BucketRow, keys: () => readonly Buffer[], order?: WriteOrder): Promise<number> {
     const { removed, files } = await this.#writer.run(() => {
       this.#mustStillBe(bucket)
       const freed: Freed[] = []
       const pruned: Freed[] = []
       for (const key of keys()) {
+        const write = this.#admit(bucket, key, order, 'removal')
+        if (write === 'repeated') continue
         const one = this.#objects.remove(bucket.id, key)
+        // A removal of a missing object also refuses uploads that were sent before it.
+        if (one !== undefined || order !== undefined) this.#fences?.remember(bucket, key, write)
         if (one === undefined) continue
         freed.push(one)
         for (const folder of this.#rules.emptiedFolders(bucket.id, key)) {
@@ -133,7 +209,7 @@ export class ObjectStore {
     return removed
   }
 
-  /** The bucket may have been deleted, and made again, while a body was on its way. */
+  /** The bucket may have been deleted, and created again, while a body was arriving. */
   #mustStillBe(bucket: BucketRow): void {
     if (this.#buckets.find(bucket.name)?.id !== bucket.id)
       throw new GatewayError('NoSuchBucket', { bucket: bucket.name })

@@ -1,18 +1,22 @@
 import type { Database } from '../../database.js'
+import type { LastWrite } from './fences.js'
 
-/** Where a body lies, by the number that stands for it: in a file named by the generation, in the index, or nowhere here but in deals. */
+/**
+ * Where a body is stored, by the number in the column: in a file named by the generation, in the index, or in deals
+ * only.
+ */
 const places = ['file', 'index', 'network'] as const
 
 export type BodyAt = (typeof places)[number]
 
-/** What a listing tells of an object. */
+/** The attributes of an object that a listing needs. */
 export interface ListedObject {
   /** UTF-8. */
   readonly key: Buffer
   readonly size: number
   /** RFC 3339, nanoseconds. */
   readonly modified: string
-  /** Names this very body: another one for each upload, never used twice. */
+  /** Identifies this body; unique for each upload and never reused. */
   readonly generation: string
   /** Unquoted. */
   readonly etag: string
@@ -21,26 +25,31 @@ export interface ListedObject {
 }
 
 export interface ObjectRow extends ListedObject {
-  /** Headers to give back on download, by lower-case name; values hold one character for each byte. */
+  /** Headers to return on download, by lower-case name. Each character of a value is one byte. */
   readonly headers: Readonly<Record<string, string>>
+  /** Fence of the write that stored the object. */
+  readonly fence: number
+  readonly writeId: string | null
 }
 
-/** A body that lost its row, and where it lies. */
+/** A body without a row, and where it is stored. */
 export interface Freed {
   readonly generation: string
   readonly bodyAt: BodyAt
   readonly size: number
 }
 
-/** Bytes that the body takes on the disk. */
+/** Bytes that the body takes on this disk. */
 export function bytesHere({ bodyAt, size }: Pick<Freed, 'bodyAt' | 'size'>): number {
   return bodyAt === 'network' ? 0 : size
 }
 
 /**
- * Steps from one group of keys to the next with one search of the tree each, however many keys the group has: the next key is the first one above
- * the last, or, where that has a common prefix, above the prefix and 0xff, which no UTF-8 text contains.
- * Parameters: bucket, first key, upper bound, rows at most, where in the key (from 1) the delimiter is looked for, delimiter.
+ * Steps from one group of keys to the next with one index search per group, however many keys the group has. The next
+ * key is the first one above the last key, or, where that has a common prefix, above the prefix followed by 0xff, which
+ * no UTF-8 text contains.
+ * Parameters: bucket, first key, upper bound, maximum number of rows, position in the key (from 1) from which the
+ * delimiter is searched, delimiter.
  */
 export const groupedPage = `
   WITH RECURSIVE walk (key) AS (
@@ -60,7 +69,7 @@ export const groupedPage = `
   FROM walk CROSS JOIN objects AS o ON o.bucket = ?1 AND o.key = walk.key
 `
 
-/** The table of objects. Writing methods belong inside a transaction. */
+/** The table of objects. Call writing methods inside a transaction. */
 export class Objects {
   readonly #find
   readonly #put
@@ -69,6 +78,7 @@ export class Objects {
   readonly #putBody
   readonly #removeBody
   readonly #move
+  readonly #last
   readonly #page
   readonly #groupedPage
   readonly #hasFile
@@ -76,10 +86,10 @@ export class Objects {
 
   constructor(db: Database) {
     this.#find = db.prepare(
-      'SELECT key, size, modified, generation, etag, content_type AS contentType, headers, body_at AS bodyAt FROM objects WHERE bucket = ? AND key = ?',
+      'SELECT key, size, modified, generation, etag, content_type AS contentType, headers, body_at AS bodyAt, fence, write_id AS writeId FROM objects WHERE bucket = ? AND key = ?',
     )
     this.#put = db.prepare(
-      'INSERT INTO objects (bucket, key, size, modified, generation, etag, content_type, headers, body_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      'INSERT INTO objects (bucket, key, size, modified, generation, etag, content_type, headers, body_at, fence, write_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
     this.#remove = db.prepare(
       'DELETE FROM objects WHERE bucket = ? AND key = ? RETURNING generation, body_at AS bodyAt, size',
@@ -88,6 +98,7 @@ export class Objects {
     this.#putBody = db.prepare('INSERT INTO bodies (generation, body) VALUES (?, ?)')
     this.#removeBody = db.prepare('DELETE FROM bodies WHERE generation = ?')
     this.#move = db.prepare('UPDATE objects SET body_at = ? WHERE bucket = ? AND key = ?')
+    this.#last = db.prepare('SELECT generation, fence, write_id AS writeId FROM objects WHERE bucket = ? AND key = ?')
     this.#page = db.prepare(
       'SELECT key, size, modified, generation, etag, content_type, body_at FROM objects WHERE bucket = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?',
     )
@@ -109,21 +120,27 @@ export class Objects {
     }
   }
 
-  /** An object of this key must have been taken out with `remove`. */
+  /** Adds an object. An object of the same key must have been removed with `remove` before. */
   put(bucket: number, row: ObjectRow, body: Buffer | undefined): void {
     const headers = Object.keys(row.headers).length === 0 ? null : JSON.stringify(row.headers)
-    const { key, size, modified, generation, etag, contentType, bodyAt } = row
-    this.#put.run(bucket, key, size, modified, generation, etag, contentType, headers, places.indexOf(bodyAt))
+    const { key, size, modified, generation, etag, contentType, bodyAt, fence, writeId } = row
+    const at = places.indexOf(bodyAt)
+    this.#put.run(bucket, key, size, modified, generation, etag, contentType, headers, at, fence, writeId)
     if (body !== undefined) this.#putBody.run(generation, body)
   }
 
-  /** Says where the body of this object lies from now on; `body` when that is the index. */
+  /** Changes where the body of the object is stored; `body` is given when that is the index. */
   move(bucket: number, { key, generation }: ObjectRow, bodyAt: BodyAt, body?: Buffer): void {
     this.#move.run(places.indexOf(bodyAt), bucket, key)
     if (body !== undefined) this.#putBody.run(generation, body)
   }
 
-  /** Takes the row, and leaves the body to the caller. */
+  /** Fence, write id and generation of the last write to a key that has an object. */
+  lastWrite(bucket: number, key: Buffer): (LastWrite & { readonly generation: string }) | undefined {
+    return this.#last.get(bucket, key)
+  }
+
+  /** Removes the row; the caller removes the body. */
   remove(bucket: number, key: Buffer): Freed | undefined {
     const row = this.#remove.get(bucket, key)
     if (row === undefined) return undefined
@@ -139,12 +156,15 @@ export class Objects {
     return row === undefined ? undefined : asBuffer(row.body)
   }
 
-  /** Objects with `from` <= key < `to`, in byte order. */
+  /** Objects with `from` <= key < `to`, in byte order of their keys. */
   page(bucket: number, from: Buffer, to: Buffer, limit: number): ListedObject[] {
     return this.#page.all(bucket, from, to, limit).map(listed)
   }
 
-  /** The same, but of the objects that share their key up to and with the first `delimiter` behind `prefixLength` bytes, the first only. */
+  /**
+   * Like `page`, but returns only the first of the objects that share their key up to and including the first
+   * `delimiter` behind `prefixLength` bytes.
+   */
   groupedPage(
     bucket: number,
     from: Buffer,
@@ -156,12 +176,12 @@ export class Objects {
     return this.#groupedPage.all(bucket, from, to, limit, prefixLength + 1, delimiter).map(listed)
   }
 
-  /** True when there is an object with `from` <= key < `to`. */
+  /** True when an object with `from` <= key < `to` exists. */
   anyWithin(bucket: number, from: Buffer, to: Buffer): boolean {
     return this.#within.get(bucket, from, to) !== undefined
   }
 
-  /** True when an object's body lies in the file of this name. */
+  /** True when the file of this name holds the body of an object. */
   hasFile(generation: string): boolean {
     return this.#hasFile.get(generation) !== undefined
   }
@@ -175,7 +195,7 @@ function listed([key, size, modified, generation, etag, contentType, bodyAt]: Li
 
 function placeOf(number: number): BodyAt {
   const place = places[number]
-  if (place === undefined) throw new Error(`The index names a place of bodies that there is not: ${number}.`)
+  if (place === undefined) throw new Error(`The index holds an unknown place of a body: ${number}.`)
   return place
 }
 

@@ -1,6 +1,6 @@
 import type { Database } from '../../database.js'
 
-/** What anonymous callers may do with the objects under a prefix. */
+/** Access of anonymous callers to the objects under a prefix. */
 export type Policy = 'readonly' | 'writeonly' | 'readwrite'
 
 export interface PolicyEntry {
@@ -8,7 +8,7 @@ export interface PolicyEntry {
   readonly policy: Policy
 }
 
-/** The table of bucket policies. Writing methods belong inside a transaction. */
+/** The table of bucket policies. Call writing methods inside a transaction. */
 export class Policies {
   readonly #of
   readonly #put
@@ -20,7 +20,7 @@ export class Policies {
     this.#remove = db.prepare('DELETE FROM policies WHERE bucket = ? AND prefix = ?')
   }
 
-  /** By prefix. */
+  /** The policies of a bucket, ordered by prefix. */
   of(bucket: number): PolicyEntry[] {
     const rows = this.#of.all(bucket) as { prefix: Uint8Array; policy: Policy }[]
     return rows.map((row) => ({ prefix: Buffer.from(row.prefix).toString(), policy: row.policy }))

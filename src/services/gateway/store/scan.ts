@@ -3,11 +3,14 @@ import type { ListedObject, Objects } from './objects.js'
 export interface ScanQuery {
   readonly bucket: number
   readonly prefix: Buffer
-  /** Empty: keys are not grouped. */
+  /** Empty: do not group keys. */
   readonly delimiter: Buffer
-  /** Entries come strictly after this name. If it is a common prefix of this query, all beneath it is passed over. Empty: from the start. */
+  /**
+   * Entries come strictly after this name. If it is a common prefix of this query, all keys beneath it are skipped.
+   * Empty: from the start.
+   */
   readonly after: Buffer
-  /** Entries at most, >= 1. */
+  /** Maximum number of entries, >= 1. */
   readonly limit: number
 }
 
@@ -17,20 +20,20 @@ export type ScanEntry =
   | { readonly kind: 'prefix'; readonly prefix: Buffer; readonly first: ListedObject }
 
 export interface ScanPage {
-  /** In byte order of key or prefix, each prefix once. */
+  /** In byte order of key or prefix; each prefix appears once. */
   readonly entries: ScanEntry[]
   readonly truncated: boolean
 }
 
-/** No UTF-8 text has this byte, so it is above every key. */
+/** UTF-8 never contains this byte, so it sorts above every key. */
 const ABOVE_ALL = Buffer.from([0xff])
 
-/** One page of a listing. Costs one search of the index for each entry, however many objects the prefixes hide. */
+/** Reads one page of a listing. Costs one index search per entry, however many objects the prefixes hide. */
 export function scan(objects: Objects, query: ScanQuery): ScanPage {
   const { bucket, prefix, delimiter, limit } = query
   const from = start(query)
   const to = above(prefix)
-  // One more than wanted tells whether there are more.
+  // One more row than wanted shows whether there are more.
   const rows =
     delimiter.length === 0
       ? objects.page(bucket, from, to, limit + 1)
@@ -42,21 +45,27 @@ export function scan(objects: Objects, query: ScanQuery): ScanPage {
   return { entries, truncated: rows.length > limit }
 }
 
-/** Where the first entry behind `after` may begin: if that lies beneath a common prefix, behind all of it, since the prefix itself sorts before `after`. */
+/**
+ * Returns the lower bound of the first entry behind `after`. If `after` lies beneath a common prefix, the bound is
+ * behind all of that prefix, since the prefix itself sorts before `after`.
+ */
 function start({ prefix, delimiter, after }: ScanQuery): Buffer {
   if (after.length === 0 || after.compare(prefix) < 0) return prefix
   const common = commonPrefix(after, prefix, delimiter)
   return common === undefined ? justAfter(after) : above(common)
 }
 
-/** The part of `key` up to and with the first delimiter behind the prefix, if there is one. */
+/** The part of `key` up to and including the first delimiter behind the prefix, if there is one. */
 function commonPrefix(key: Buffer, prefix: Buffer, delimiter: Buffer): Buffer | undefined {
   if (delimiter.length === 0 || !key.subarray(0, prefix.length).equals(prefix)) return undefined
   const at = key.indexOf(delimiter, prefix.length)
   return at < 0 ? undefined : key.subarray(0, at + delimiter.length)
 }
 
-/** The least text above everything that starts with `prefix`. UTF-8 has no byte 0xff, so the last byte can be raised. */
+/**
+ * The lowest byte string above everything that starts with `prefix`. UTF-8 has no byte 0xff, so the last byte can be
+ * incremented.
+ */
 export function above(prefix: Buffer): Buffer {
   const last = prefix.at(-1)
   if (last === undefined) return ABOVE_ALL
@@ -65,7 +74,7 @@ export function above(prefix: Buffer): Buffer {
   return next
 }
 
-/** The least text above `key`. */
+/** The lowest byte string above `key`. */
 export function justAfter(key: Buffer): Buffer {
   return Buffer.concat([key, Buffer.alloc(1)])
 }

@@ -1,12 +1,16 @@
 import type { Database } from '../../database.js'
+import { columnsOf, FIRST, inTransaction } from '../accounts/schema.js'
 
-/** The database of the gateway, in its folder. */
+/** File name of the gateway's database in its folder. */
 export const INDEX_FILE = 'index.db'
 
 /**
- * The index. Keys are BLOBs: their order is that of UTF-8 bytes, and NUL is a byte like another. `objects` is clustered by key, so a page of a listing
- * is one stretch of it. `body_at` says where a body lies: 0 in a file named by the generation, 1 in `bodies`, a table of its own to keep that stretch short,
- * 2 nowhere here: it is brought back from a deal. `retained` names bodies without an object that a deal is still made of.
+ * The index. Keys are BLOBs: they sort in the order of UTF-8 bytes, and NUL is a byte like any other. `objects` is
+ * clustered by key, so a page of a listing is one contiguous range. `body_at` says where a body is stored: 0 in a file
+ * named by the generation, 1 in `bodies`, a table of its own that keeps that range short, 2 in deals only: the body can
+ * be restored from a deal. `retained` names bodies without an object that a pending deal still reads. `fence` and
+ * `write_id` are those of the last write to the key. `removed` holds them for keys without an object, except for fences
+ * that `fence_floor` covers, which has a row per account. `owner` is the account of a bucket.
  */
 export const schema = `
   CREATE TABLE IF NOT EXISTS buckets (
@@ -15,8 +19,10 @@ export const schema = `
     created TEXT NOT NULL,
     changed TEXT NOT NULL,
     objects INTEGER NOT NULL DEFAULT 0,
-    bytes INTEGER NOT NULL DEFAULT 0
+    bytes INTEGER NOT NULL DEFAULT 0,
+    owner INTEGER NOT NULL DEFAULT ${FIRST}
   ) STRICT;
+  CREATE INDEX IF NOT EXISTS buckets_of_owner ON buckets (owner, name);
   CREATE TABLE IF NOT EXISTS objects (
     bucket INTEGER NOT NULL,
     key BLOB NOT NULL,
@@ -27,6 +33,8 @@ export const schema = `
     content_type TEXT NOT NULL,
     headers TEXT,
     body_at INTEGER NOT NULL,
+    fence INTEGER NOT NULL DEFAULT 0,
+    write_id TEXT,
     PRIMARY KEY (bucket, key)
   ) STRICT, WITHOUT ROWID;
   CREATE UNIQUE INDEX IF NOT EXISTS object_files ON objects (generation) WHERE body_at = 0;
@@ -40,6 +48,23 @@ export const schema = `
     body_at INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX IF NOT EXISTS retained_of_bucket ON retained (bucket, generation);
+  CREATE TABLE IF NOT EXISTS removed (
+    bucket INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    fence INTEGER NOT NULL,
+    write_id TEXT,
+    PRIMARY KEY (bucket, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS removed_by_fence ON removed (fence);
+  CREATE TABLE IF NOT EXISTS fence_floor (
+    id INTEGER PRIMARY KEY, -- of the account
+    fence INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS state_epochs (
+    epoch TEXT NOT NULL,
+    account INTEGER NOT NULL DEFAULT ${FIRST},
+    PRIMARY KEY (account, epoch)
+  ) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS policies (
     bucket INTEGER NOT NULL,
     prefix BLOB NOT NULL,
@@ -48,8 +73,35 @@ export const schema = `
   ) STRICT, WITHOUT ROWID;
 `
 
-/** Before bodies could lie nowhere here, the column told only whether they lie in the index. */
+/**
+ * Adapts earlier schemas: `body_at` was the flag `inline`, rows had no fences, and everything belonged to one account.
+ * A crash leaves a schema that the next start adapts.
+ */
 export function migrate(db: Database): void {
-  const before = db.prepare("SELECT 1 FROM pragma_table_info('objects') WHERE name = 'inline'").get()
-  if (before !== undefined) db.exec('ALTER TABLE objects RENAME COLUMN inline TO body_at')
+  inTransaction(db, () => {
+    const columns = columnsOf(db, 'objects')
+    if (columns.length === 0) return
+    if (columns.includes('inline')) db.exec('ALTER TABLE objects RENAME COLUMN inline TO body_at')
+    if (!columns.includes('fence')) {
+      db.exec(
+        'ALTER TABLE objects ADD COLUMN fence INTEGER NOT NULL DEFAULT 0; ALTER TABLE objects ADD COLUMN write_id TEXT',
+      )
+    }
+    if (!columnsOf(db, 'buckets').includes('owner')) {
+      db.exec(`ALTER TABLE buckets ADD COLUMN owner INTEGER NOT NULL DEFAULT ${FIRST}`)
+    }
+    const epochs = columnsOf(db, 'state_epochs')
+    if (epochs.length > 0 && !epochs.includes('account')) db.exec(EPOCHS_WITH_ACCOUNT)
+  })
 }
+
+const EPOCHS_WITH_ACCOUNT = `
+  ALTER TABLE state_epochs RENAME TO state_epochs_before;
+  CREATE TABLE state_epochs (
+    epoch TEXT NOT NULL,
+    account INTEGER NOT NULL DEFAULT ${FIRST},
+    PRIMARY KEY (account, epoch)
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO state_epochs (epoch) SELECT epoch FROM state_epochs_before;
+  DROP TABLE state_epochs_before;
+`

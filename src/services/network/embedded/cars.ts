@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { constants, mkdirSync } from 'node:fs'
 import { copyFile, open, readdir, rename, rm, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { syncFolder } from '../../../common/files/sync-folder.js'
 import type { ServicesLog } from '../../log.js'
-import { syncFolder } from '../../sync-folder.js'
 import { Staging } from '../staging.js'
 
 /**
- * The CARs: on their way in a staging folder, then each in a file of its own in the folder of its provider. A file there counts once a deal names it, by
- * `<minerId>/<name>`, its custody; one without such a deal is garbage, removed when it becomes so or, after a crash, by the sweep at the next start.
+ * The CARs of deals: first in a staging folder, then each in a file of its own in the folder of its provider. A file
+ * there counts once a deal names it by its custody, `<minerId>/<name>`. A file without such a deal is garbage: it is
+ * removed at once, or after a crash by the sweep at the next start.
  */
 export class Cars {
   readonly staging: Staging
@@ -22,7 +23,10 @@ export class Cars {
     this.#log = log
   }
 
-  /** Makes the folders, and removes what no deal names. Resolves with how many files and folders that were. */
+  /**
+   * Creates the folders and removes everything that no deal names. Resolves with the number of removed files and
+   * folders.
+   */
   async open(minerIds: readonly string[], isNamed: (custody: string) => boolean): Promise<number> {
     for (const minerId of minerIds) {
       mkdirSync(join(this.#providers, minerId), { recursive: true, mode: 0o700 })
@@ -41,8 +45,8 @@ export class Cars {
   }
 
   /**
-   * Gives a staged CAR, which is on the disk, to a provider and resolves with its custody. The file is moved, as nobody else needs it; copied where the
-   * provider's folder lies on another disk. To be ended with a deal that names it, or with `discard`.
+   * Moves a staged CAR, which is already durable, to a provider and resolves with its custody. Copies it where the
+   * provider's folder is on another disk. Afterwards, record a deal that names the custody, or call `discard`.
    */
   async deliver(staged: string, minerId: string): Promise<string> {
     const custody = `${minerId}/${randomUUID()}.car`
@@ -60,7 +64,7 @@ export class Cars {
   discard(custody: string): void {
     const removal = unlink(this.path(custody))
       .catch((err) => {
-        if (err.code !== 'ENOENT') this.#log.warn({ err }, 'The CAR of a deal could not be removed.')
+        if (err.code !== 'ENOENT') this.#log.warn({ err }, 'Could not remove the CAR of a deal.')
       })
       .then(() => {
         this.#removals.delete(removal)
@@ -72,13 +76,13 @@ export class Cars {
     return join(this.#providers, custody)
   }
 
-  /** Paths of all that a provider has, also of deals that are just being made. */
+  /** Paths of all CARs of a provider, including those of deals that are not recorded yet. */
   async of(minerId: string): Promise<string[]> {
     const folder = join(this.#providers, minerId)
     return (await readdir(folder)).map((name) => join(folder, name))
   }
 
-  /** Resolves when nothing is being removed any more. */
+  /** Resolves when no removal is under way. */
   async close(): Promise<void> {
     await Promise.all(this.#removals)
   }

@@ -1,22 +1,22 @@
 import type { Provider } from '../network.js'
 
-/** A provider, and the epochs that it takes for each step of a deal. */
+/** A provider, and the number of epochs that each step of a deal takes. */
 export interface ProviderTerms extends Omit<Provider, 'status'> {
-  /** To answer a proposal. */
+  /** Time to answer a proposal. */
   readonly acceptEpochs: number
-  /** To publish the deal it has accepted. */
+  /** Time to publish an accepted deal. */
   readonly publishEpochs: number
-  /** To seal it. */
+  /** Time to seal a published deal. */
   readonly sealEpochs: number
 }
 
 const MIB = 2 ** 20
 const GIB = 2 ** 30
 
-/** The smallest piece there is, bytes. */
+/** The smallest possible piece, bytes. */
 const SMALLEST = 128
 
-/** The providers of a new network: differing in what they ask, take and need, so that there is something to choose from. */
+/** The providers of a new network. They differ in price, limits and speed, so that clients have a choice. */
 export const catalogue: readonly ProviderTerms[] = Object.freeze([
   {
     minerId: 't01000',

@@ -1,21 +1,24 @@
-import type { EpochClock } from '../epoch-clock.js'
-import type { Expiry } from '../expiry.js'
 import { NetworkError } from '../network.js'
+import type { EpochClock } from '../units/epoch-clock.js'
+import type { Expiry } from '../units/expiry.js'
 import type { Cars } from './cars.js'
 import { applyFaults } from './damage.js'
 import { type Fault, type Faults, faultNames, type ProviderFault } from './faults.js'
 import type { Providers } from './providers.js'
 
-/** What tests and demonstrations do to the network. */
+/** Controls of the network for tests and demonstrations. */
 export interface NetworkControl {
   /**
-   * Switches a fault of a provider on or off. Resolves when that is durable, and done to the data the provider has. Rejects with NetworkError NoSuchProvider,
-   * and with RangeError when there is no such fault.
+   * Switches a fault of a provider on or off. Resolves when the switch is durable and applied to the data of the
+   * provider. Rejects with NetworkError NoSuchProvider, or with RangeError when the fault does not exist.
    */
   setFault(minerId: string, fault: Fault, on: boolean): Promise<void>
-  /** Those that are on. */
+  /** The faults that are on. */
   faults(): readonly ProviderFault[]
-  /** Resolves when it is that many epochs later, and what ended by then is dropped. Rejects with RangeError unless that is a whole number above 0. */
+  /**
+   * Advances the epoch. Resolves when deals that have ended by then are dropped. Rejects with RangeError unless
+   * `epochs` is a whole number above 0.
+   */
   advance(epochs: number): Promise<void>
 }
 

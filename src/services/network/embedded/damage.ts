@@ -1,11 +1,11 @@
 import { open, unlink } from 'node:fs/promises'
-import { sectionsOf } from '../pack/car-sections.js'
+import { sectionsOf } from '../pack/car/car-sections.js'
 import type { Faults } from './faults.js'
 
-/** What a block that is overwritten begins with. The same each time, so that damage done twice does not undo itself. */
+/** Start of a corrupted block. It is constant, so that corrupting a block twice does not restore it. */
 const PATTERN = Buffer.from('db5ac3967e11a4f0', 'hex')
 
-/** Does to a CAR what the faults of its provider do to data. A CAR that is gone is no error. */
+/** Applies the faults of a provider to a CAR. A missing CAR is no error. */
 export async function applyFaults(car: string, minerId: string, faults: Faults): Promise<void> {
   try {
     if (faults.has(minerId, 'losesData')) await unlink(car)
@@ -15,7 +15,7 @@ export async function applyFaults(car: string, minerId: string, faults: Faults):
   }
 }
 
-/** Overwrites the first bytes of every block, on the disk; the CAR stays one that can be read. */
+/** Overwrites the first bytes of every block on the disk. The CAR itself stays parsable. */
 async function corrupt(car: string): Promise<void> {
   const file = await open(car, 'r+')
   try {

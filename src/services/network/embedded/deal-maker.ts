@@ -1,20 +1,20 @@
 import type { Clock } from '../../clock.js'
 import type { Writer } from '../../database.js'
-import type { DealRecord, DealSchedule } from '../deal-record.js'
-import type { DealTable } from '../deal-table.js'
-import { draftDeal } from '../draft-deal.js'
-import type { EpochClock } from '../epoch-clock.js'
+import type { DealRecord, DealSchedule } from '../deals/deal-record.js'
+import type { DealTable } from '../deals/deal-table.js'
+import { draftDeal } from '../deals/draft-deal.js'
+import { checkTerms, reasonToReject } from '../deals/terms.js'
 import { type DealRequest, NetworkError } from '../network.js'
 import type { DealPacker, PackedDeal } from '../pack-deal.js'
-import { checkTerms, reasonToReject } from '../terms.js'
-import type { Wallet } from '../wallet.js'
+import type { EpochClock } from '../units/epoch-clock.js'
+import type { Wallets } from '../wallets.js'
 import type { Cars } from './cars.js'
 import type { ProviderTerms } from './catalogue.js'
 import { applyFaults } from './damage.js'
 import type { Faults } from './faults.js'
 import type { Providers } from './providers.js'
 
-/** How much longer a slow provider takes for each step. */
+/** Factor by which a slow provider takes longer for each step. */
 const SLOWNESS = 10
 
 export interface DealMakerParts {
@@ -26,10 +26,13 @@ export interface DealMakerParts {
   readonly writer: Writer
   readonly epochs: EpochClock
   readonly clock: Clock
-  readonly wallet: Wallet
+  readonly wallets: Wallets
 }
 
-/** Makes deals: has them packed, proposes, hands over and records. The record comes last, in one transaction; what is there without it counts for nothing. */
+/**
+ * Makes deals: packs, proposes, delivers and records them. The record is written last, in one transaction; nothing
+ * counts without it.
+ */
 export class DealMaker {
   readonly #parts: DealMakerParts
 
@@ -37,14 +40,17 @@ export class DealMaker {
     this.#parts = parts
   }
 
-  /** Throws NetworkError NoSuchProvider, ProviderOffline or TermsRefused, and what `signal` says. Whatever it throws, nothing remains. */
+  /**
+   * Throws NetworkError NoSuchProvider, ProviderOffline or TermsRefused, and the reason of `signal`. A failed deal
+   * leaves nothing behind.
+   */
   async make(request: DealRequest, signal: AbortSignal): Promise<DealRecord> {
     const price = checkTerms(request.terms)
     this.#willing(request.terms.minerId)
     return this.#parts.packer.run(request, (packed) => this.#send(request, price, packed, signal), signal)
   }
 
-  /** The provider, when there is such a one and it can be reached. */
+  /** Returns the provider. Throws NetworkError when it does not exist or is offline. */
   #willing(minerId: string): ProviderTerms {
     const provider = this.#parts.providers.find(minerId)
     if (provider === undefined) {
@@ -62,7 +68,7 @@ export class DealMaker {
     return provider
   }
 
-  /** `price` of the terms, attoFIL. */
+  /** @param price price in the terms, attoFIL */
   async #send(
     request: DealRequest,
     price: bigint,
@@ -70,7 +76,7 @@ export class DealMaker {
     signal: AbortSignal,
   ): Promise<DealRecord> {
     const { reference, terms } = request
-    const { cars, faults, deals, writer, wallet, clock } = this.#parts
+    const { cars, faults, deals, writer, wallets, clock } = this.#parts
     signal.throwIfAborted()
     // Packing may have taken hours.
     const provider = this.#willing(terms.minerId)
@@ -84,7 +90,7 @@ export class DealMaker {
       const timeStamp = Number(clock.now() / 1000n)
       const { dataCid, size: carSize } = car
       const facts = { reference, terms, price, dataCid, carSize, piece, schedule, timeStamp, rejection, custody }
-      const record = draftDeal(facts, wallet)
+      const record = draftDeal(facts, wallets.of(request.wallet))
       signal.throwIfAborted()
       await writer.run(() => deals.add(record))
       return record

@@ -1,15 +1,14 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { DiskReserve, withReserve } from '../../../common/disk-reserve.js'
+import { makePrivateFolder } from '../../../common/files/private-file.js'
+import { abortableLimit } from '../../abortable-limit.js'
 import { Clock } from '../../clock.js'
 import { type Database, openDatabase, Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
-import { makePrivateFolder } from '../../private-file.js'
-import { DealBook } from '../deal-book.js'
-import { type DealRecord, deliverableFrom, madeDeal, stateOf } from '../deal-record.js'
-import { DealTable, dealSchema } from '../deal-table.js'
-import { EpochClock, type EpochClockOptions, epochSchema } from '../epoch-clock.js'
-import { Expiry } from '../expiry.js'
-import { Lifetime } from '../lifetime.js'
+import { DealBook } from '../deals/deal-book.js'
+import { type DealRecord, deliverableFrom, madeDeal, stateOf } from '../deals/deal-record.js'
+import { DealTable, dealSchema } from '../deals/deal-table.js'
 import {
   type DealRequest,
   type DealStatus,
@@ -21,8 +20,10 @@ import {
 } from '../network.js'
 import { DealPacker } from '../pack-deal.js'
 import type { Commit, Pack, ReadFromCar } from '../packing.js'
-import { Turns } from '../turns.js'
-import { Wallet } from '../wallet.js'
+import { EpochClock, type EpochClockOptions, epochSchema } from '../units/epoch-clock.js'
+import { Expiry } from '../units/expiry.js'
+import { Lifetime } from '../units/lifetime.js'
+import { Wallets } from '../wallets.js'
 import { Cars } from './cars.js'
 import { catalogue, type ProviderTerms } from './catalogue.js'
 import { createControl, type NetworkControl } from './control.js'
@@ -31,44 +32,54 @@ import { Faults, faultSchema } from './faults.js'
 import { Providers, providerSchema } from './providers.js'
 
 export interface EmbeddedNetworkOptions extends EpochClockOptions {
-  /** For this network alone; made when it is not there. */
+  /** Folder for this network alone; created when it is missing. */
   readonly folder: string
   readonly pack: Pack
   readonly commit: Commit
   readonly readFromCar: ReadFromCar
   readonly log: ServicesLog
-  /** Providers that it is to have besides those it has had; default a list of eight. */
+  /** Providers to add to those that the network already has; default a list of eight. */
   readonly providers?: readonly ProviderTerms[]
-  /** Deals that are packed at the same time; the others wait. Default 2. */
+  /** Most deals packed at the same time; default 2. */
   readonly atOnce?: number
 }
 
-/** A network on the local disk: its providers are folders and rules, its content ids, pieces, proposals and signatures real. */
+/**
+ * A network on the local disk. Its providers are folders and rules; its content ids, pieces, proposals and signatures
+ * are real.
+ */
 export interface EmbeddedNetwork extends Network {
   readonly kind: 'embedded'
   readonly control: NetworkControl
-  /** The signed proposal of a deal: the DAG-CBOR block whose CID is `dealCid`; `verifyProposal` reads it. Rejects with NetworkError NoSuchDeal. */
+  /**
+   * Returns the signed proposal of a deal, the DAG-CBOR block whose CID is `dealCid`; `verifyProposal` decodes it.
+   * Rejects with NetworkError NoSuchDeal.
+   */
   proposal(dealCid: string): Promise<Uint8Array>
 }
 
 const DEFAULT_AT_ONCE = 2
 
-/** How often deals that have ended are looked for, at most, ms. */
+/** Shortest interval at which ended deals are dropped, ms. */
 const MIN_EXPIRY_MS = 1000
 
-/** How long a slow provider waits before each chunk, ms. */
+/** Delay of a slow provider before each chunk, ms. */
 const SLOW_CHUNK_MS = 100
 
 /**
- * Opens the network kept in a folder that nobody else uses. Everything in it survives `kill -9`; what deals cut short have left is removed first.
- * Rejects when the folder's content is not its own, or an option is out of its bounds.
+ * Opens the network in a folder that no other instance uses. All of its state survives `kill -9`; leftovers of
+ * interrupted deals are removed first. Rejects when the folder holds files of something else, or an option is out of
+ * bounds.
  */
 export async function openEmbeddedNetwork(options: EmbeddedNetworkOptions): Promise<EmbeddedNetwork> {
   makePrivateFolder(options.folder)
   const schema = dealSchema + epochSchema + providerSchema + faultSchema
-  const db = openDatabase(join(options.folder, 'network.db'), schema)
+  const file = join(options.folder, 'network.db')
+  const db = openDatabase(file, schema)
   try {
-    const network = new FolderNetwork(db, options)
+    const reserve = new DiskReserve(file)
+    const network = withReserve(reserve, () => new FolderNetwork(db, options, reserve))
+    reserve.hold()
     await network.open()
     return network
   } catch (error) {
@@ -84,7 +95,7 @@ class FolderNetwork implements EmbeddedNetwork {
   readonly #log: ServicesLog
   readonly #readFromCar: ReadFromCar
   readonly #writer: Writer
-  readonly #wallet: Wallet
+  readonly #wallets: Wallets
   readonly #epochs: EpochClock
   readonly #providers: Providers
   readonly #faults: Faults
@@ -96,13 +107,13 @@ class FolderNetwork implements EmbeddedNetwork {
   readonly #lifetime = new Lifetime()
   #stopped: Promise<void> | undefined
 
-  constructor(db: Database, options: EmbeddedNetworkOptions) {
+  constructor(db: Database, options: EmbeddedNetworkOptions, reserve: DiskReserve) {
     const { folder, pack, commit, log } = options
     this.#db = db
     this.#log = log
     this.#readFromCar = options.readFromCar
-    this.#writer = new Writer(db)
-    this.#wallet = Wallet.open(join(folder, 'wallet.json'))
+    this.#writer = new Writer(db, reserve)
+    this.#wallets = new Wallets(folder)
     this.#epochs = new EpochClock(db, this.#writer, options)
     this.#providers = new Providers(db, options.providers ?? catalogue)
     this.#faults = new Faults(db, this.#writer)
@@ -112,7 +123,7 @@ class FolderNetwork implements EmbeddedNetwork {
     const drop = (custodies: readonly string[]) => custodies.forEach((custody) => void this.#cars.discard(custody))
     this.#expiry = new Expiry(this.#deals, this.#writer, drop, this.#epochs, log)
     const { staging } = this.#cars
-    const packer = new DealPacker({ pack, commit, staging, turns: new Turns(options.atOnce ?? DEFAULT_AT_ONCE) })
+    const packer = new DealPacker({ pack, commit, staging, slots: abortableLimit(options.atOnce ?? DEFAULT_AT_ONCE) })
     this.#maker = new DealMaker({
       packer,
       providers: this.#providers,
@@ -122,7 +133,7 @@ class FolderNetwork implements EmbeddedNetwork {
       writer: this.#writer,
       epochs: this.#epochs,
       clock: new Clock(),
-      wallet: this.#wallet,
+      wallets: this.#wallets,
     })
     this.control = createControl(this.#providers, this.#faults, this.#cars, this.#epochs, this.#expiry)
   }
@@ -130,12 +141,12 @@ class FolderNetwork implements EmbeddedNetwork {
   async open(): Promise<void> {
     const minerIds = this.#providers.all().map(({ minerId }) => minerId)
     const removed = await this.#cars.open(minerIds, (custody) => this.#deals.isInCustody(custody))
-    if (removed > 0) this.#log.info({ removed }, 'Removed what deals cut short had left.')
+    if (removed > 0) this.#log.info({ removed }, 'Removed leftovers of interrupted deals.')
     this.#expiry.start(Math.max(MIN_EXPIRY_MS, this.epochSeconds * 1000))
   }
 
   get wallet(): string {
-    return this.#wallet.address
+    return this.#wallets.main.address
   }
 
   get epochSeconds(): number {

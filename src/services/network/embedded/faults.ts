@@ -1,13 +1,13 @@
 import type { Database, Writer } from '../../database.js'
 
 /**
- * What can be wrong with a provider, switched on for tests and demonstrations:
- * `offline`: it neither takes deals nor delivers.
+ * Faults of a provider that tests and demonstrations can switch on:
+ * `offline`: it neither accepts deals nor delivers.
  * `rejects`: deals made from now on end in StorageDealError.
- * `losesData`: the CARs it has, and gets, are deleted.
- * `corruptsData`: in each block of the CARs it has, and gets, some bytes are overwritten.
+ * `losesData`: its CARs, present and future, are deleted.
+ * `corruptsData`: in each block of its CARs, present and future, some bytes are overwritten.
  * `slow`: deals made from now on take ten times as long to become active, and it delivers ten chunks a second.
- * What was lost or corrupted stays so when the fault is switched off.
+ * Lost or corrupted data stays so when the fault is switched off.
  */
 export type Fault = (typeof faultNames)[number]
 
@@ -26,14 +26,14 @@ export const faultSchema = `
   ) STRICT, WITHOUT ROWID;
 `
 
-/** Which faults are on. */
+/** Stores which faults are on. */
 export class Faults {
   readonly #writer: Writer
   readonly #add
   readonly #remove
   #all: readonly ProviderFault[]
 
-  /** `db` has `faultSchema`. */
+  /** @param db has `faultSchema` */
   constructor(db: Database, writer: Writer) {
     this.#writer = writer
     this.#add = db.prepare('INSERT OR IGNORE INTO faults (miner_id, fault) VALUES (?, ?)')
@@ -49,7 +49,7 @@ export class Faults {
     return this.#all.some((one) => one.minerId === minerId && one.fault === fault)
   }
 
-  /** Durable when it resolves. */
+  /** Durable when the promise resolves. */
   async set(minerId: string, fault: Fault, on: boolean): Promise<void> {
     await this.#writer.run(() => (on ? this.#add : this.#remove).run(minerId, fault))
     const others = this.#all.filter((one) => one.minerId !== minerId || one.fault !== fault)

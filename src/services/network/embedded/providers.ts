@@ -1,6 +1,6 @@
 import type { Database } from '../../database.js'
-import { parseFil } from '../fil.js'
-import { addressOfMiner } from '../filecoin-address.js'
+import { parseFil } from '../units/fil.js'
+import { addressOfMiner } from '../units/filecoin-address.js'
 import type { ProviderTerms } from './catalogue.js'
 
 export const providerSchema = `
@@ -20,11 +20,13 @@ export const providerSchema = `
   ) STRICT;
 `
 
-/** The providers of the network: those it was first opened with, on the terms of then, and those that later lists add. */
+/**
+ * The providers of the network: those of its first start, with the terms they had then, and those that later lists add.
+ */
 export class Providers {
   readonly #byId: ReadonlyMap<string, ProviderTerms>
 
-  /** `db` has `providerSchema`. Throws RangeError when terms make no sense. */
+  /** @param db has `providerSchema`. Throws RangeError when terms are invalid. */
   constructor(db: Database, catalogue: readonly ProviderTerms[]) {
     const add = db.prepare(`
       INSERT OR IGNORE INTO providers (
@@ -63,16 +65,18 @@ export class Providers {
 }
 
 function check(provider: ProviderTerms): void {
-  // Also what makes the id fit for the name of a folder.
+  // This check also makes the id safe as the name of a folder.
   addressOfMiner(provider.minerId)
   const wrong = (what: string): RangeError => new RangeError(`Provider ${provider.minerId}: ${what}.`)
-  if (parseFil(provider.price) === undefined) throw wrong('its price is not a decimal number')
+  if (parseFil(provider.price) === undefined) throw wrong('its price must be a decimal number')
   if (provider.verifiedPrice !== '' && parseFil(provider.verifiedPrice) === undefined) {
-    throw wrong('its price for verified deals is neither a decimal number nor empty')
+    throw wrong('its price for verified deals must be a decimal number or empty')
   }
-  if (!(provider.minPieceSize <= provider.maxPieceSize)) throw wrong('its smallest piece is larger than its largest')
+  if (!(provider.minPieceSize <= provider.maxPieceSize))
+    throw wrong('its smallest piece must not be larger than its largest')
   for (const epochs of [provider.acceptEpochs, provider.publishEpochs, provider.sealEpochs]) {
-    if (!Number.isSafeInteger(epochs) || epochs < 1) throw wrong('each step of a deal takes a whole number of epochs')
+    if (!Number.isSafeInteger(epochs) || epochs < 1)
+      throw wrong('each step of a deal must take a whole number of epochs above 0')
   }
 }
 

@@ -1,20 +1,20 @@
 import { Readable } from 'node:stream'
 import { type Dispatcher, Pool } from 'undici'
 import { NetworkError } from '../network.js'
+import { IdleTimeout } from './idle-timeout.js'
 import { KuboError, nodeError, unreachable } from './kubo-errors.js'
-import { Patience } from './patience.js'
 
-/** Connections to the node at most. */
+/** Most connections to the node. */
 const CONNECTIONS = 16
-/** Until a connection is there, ms. */
+/** Connect timeout, ms. */
 const CONNECT_MS = 10_000
-/** Of an answer that is no content, bytes: some lines of JSON. */
+/** Largest short answer, bytes: a few lines of JSON. */
 const MAX_ANSWER_BYTES = 64 * 1024
 
 export interface KuboClientOptions {
-  /** Of the node's RPC: http or https, with name and password when it asks for them. */
+  /** URL of the node's RPC: http or https, with name and password if the node requires them. */
   readonly url: string
-  /** A node that neither takes nor sends a byte for this long is given up, ms. */
+  /** Idle timeout: a call fails when the node neither accepts nor sends a byte for this long, ms. */
   readonly timeoutMs: number
 }
 
@@ -24,13 +24,14 @@ export type Query = Readonly<Record<string, string | number | boolean>>
 export interface Upload {
   readonly headers: Readonly<Record<string, string>>
   readonly body: AsyncIterable<Uint8Array>
-  /** How long the node may take for the answer once it has everything, ms. */
+  /** Time that the node may take to answer once it has received the upload, ms. */
   readonly answerMs: number
 }
 
 /**
- * Speaks to the RPC of a Kubo node (https://docs.ipfs.tech/reference/kubo/rpc/). Methods throw NetworkError Unavailable when the node cannot be reached, is too slow
- * or is none, KuboError when it says that it cannot do what was asked, and the reason of the signal when that is aborted.
+ * Client of the RPC of a Kubo node (https://docs.ipfs.tech/reference/kubo/rpc/). Methods throw NetworkError Unavailable
+ * when the node cannot be reached, is too slow or is not a Kubo node, KuboError when the node reports a failure, and
+ * the reason of the signal when it aborts.
  */
 export class KuboClient {
   readonly #pool: Pool
@@ -38,13 +39,13 @@ export class KuboClient {
   readonly #headers: Readonly<Record<string, string>>
   readonly #timeoutMs: number
 
-  /** Throws RangeError when the URL is none of http or https. */
+  /** Throws RangeError unless the URL is http or https. */
   constructor({ url, timeoutMs }: KuboClientOptions) {
     const { origin, path, headers } = addressOf(url)
     this.#path = path
     this.#headers = headers
     this.#timeoutMs = timeoutMs
-    // The times are kept by `Patience`, which also knows of what is sent.
+    // `IdleTimeout` keeps the timeouts, because it also covers sending.
     this.#pool = new Pool(origin, {
       connections: CONNECTIONS,
       connect: { timeout: Math.min(CONNECT_MS, timeoutMs) },
@@ -53,13 +54,13 @@ export class KuboClient {
     })
   }
 
-  /** The whole of a short answer. */
+  /** Returns a short answer as text. */
   async call(command: string, query: Query, signal?: AbortSignal, upload?: Upload): Promise<string> {
     const bytes = await this.#answer(command, query, MAX_ANSWER_BYTES, signal, upload)
     return bytes.toString('utf8')
   }
 
-  /** The whole of an answer of bytes. Throws KuboError when it has more than `maxBytes`. */
+  /** Returns an answer of bytes. Throws KuboError when it has more than `maxBytes`. */
   bytes(command: string, query: Query, maxBytes: number, signal?: AbortSignal): Promise<Buffer> {
     return this.#answer(command, query, maxBytes, signal)
   }
@@ -75,30 +76,30 @@ export class KuboClient {
     let length = 0
     for await (const chunk of this.stream(command, query, signal, upload)) {
       length += chunk.length
-      if (length > maxBytes) throw new KuboError(`The node answers "${command}" with more than ${maxBytes} bytes.`)
+      if (length > maxBytes) throw new KuboError(`The node answered "${command}" with more than ${maxBytes} bytes.`)
       chunks.push(chunk)
     }
     return Buffer.concat(chunks)
   }
 
-  /** An answer as it comes. Time passes only while the node is waited for, not while the reader takes its own. */
+  /** Streams an answer. The timeout runs only while the node is waited for, not while the reader processes a chunk. */
   async *stream(command: string, query: Query, signal?: AbortSignal, upload?: Upload): AsyncIterable<Uint8Array> {
-    const patience = new Patience(this.#timeoutMs, signal)
+    const timeout = new IdleTimeout(this.#timeoutMs, signal)
     try {
-      const { body, trailers } = await this.#request(command, query, patience, upload)
+      const { body, trailers } = await this.#request(command, query, timeout, upload)
       for await (const chunk of body) {
-        patience.pause()
+        timeout.pause()
         yield chunk
-        patience.renew()
+        timeout.renew()
       }
       const failure = trailers['x-stream-error']
       if (failure !== undefined) throw new KuboError(failure)
     } catch (error) {
       signal?.throwIfAborted()
       if (error instanceof KuboError || error instanceof NetworkError) throw error
-      throw unreachable(patience.signal.aborted ? patience.signal.reason : error)
+      throw unreachable(timeout.signal.aborted ? timeout.signal.reason : error)
     } finally {
-      patience.end()
+      timeout.end()
     }
   }
 
@@ -109,7 +110,7 @@ export class KuboClient {
   async #request(
     command: string,
     query: Query,
-    patience: Patience,
+    timeout: IdleTimeout,
     upload: Upload | undefined,
   ): Promise<Dispatcher.ResponseData> {
     const answer = await this.#pool.request({
@@ -117,25 +118,25 @@ export class KuboClient {
       path: `${this.#path}/api/v0/${command}`,
       query,
       headers: { ...this.#headers, ...upload?.headers },
-      body: upload === undefined ? null : Readable.from(watched(upload, patience), { objectMode: false }),
-      signal: patience.signal,
+      body: upload === undefined ? null : Readable.from(watched(upload, timeout), { objectMode: false }),
+      signal: timeout.signal,
     })
-    patience.renew()
+    timeout.renew()
     if (answer.statusCode === 200) return answer
     throw nodeError(answer.statusCode, await beginning(answer.body))
   }
 }
 
-/** The body, with the patience renewed as the node takes it. */
-async function* watched({ body, answerMs }: Upload, patience: Patience): AsyncIterable<Uint8Array> {
+/** The body; each chunk that the node accepts restarts the timeout. */
+async function* watched({ body, answerMs }: Upload, timeout: IdleTimeout): AsyncIterable<Uint8Array> {
   for await (const chunk of body) {
-    patience.renew()
+    timeout.renew()
     yield chunk
   }
-  patience.renew(answerMs)
+  timeout.renew(answerMs)
 }
 
-/** What an error needs of an answer; the rest is not read. */
+/** Reads only as much of an answer as an error message needs. */
 async function beginning(body: AsyncIterable<Uint8Array>): Promise<string> {
   const chunks: Uint8Array[] = []
   let length = 0
@@ -163,7 +164,7 @@ function addressOf(text: string): Address {
   return {
     origin,
     path: pathname.replace(/\/+$/, '').replace(/\/api\/v0$/, ''),
-    // Kubo refuses what looks like a browser.
+    // Kubo refuses requests that look like those of a browser.
     headers: { 'user-agent': 'dealgate', ...((username || password) && { authorization: `Basic ${login}` }) },
   }
 }
@@ -172,6 +173,6 @@ function unescaped(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    throw new RangeError('Name and password in the URL of a Kubo node are to be percent-encoded.')
+    throw new RangeError('Name and password in the URL of a Kubo node must be percent-encoded.')
   }
 }

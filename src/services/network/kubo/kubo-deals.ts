@@ -1,20 +1,20 @@
 import { Clock } from '../../clock.js'
 import type { Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
-import type { DealRecord } from '../deal-record.js'
-import type { DealTable } from '../deal-table.js'
-import { draftDeal } from '../draft-deal.js'
-import type { EpochClock } from '../epoch-clock.js'
+import type { DealRecord } from '../deals/deal-record.js'
+import type { DealTable } from '../deals/deal-table.js'
+import { draftDeal } from '../deals/draft-deal.js'
+import { checkTerms } from '../deals/terms.js'
 import { type DealRequest, NetworkError, type Provider } from '../network.js'
 import type { DealPacker, PackedDeal } from '../pack-deal.js'
-import { checkTerms } from '../terms.js'
-import type { Wallet } from '../wallet.js'
+import type { EpochClock } from '../units/epoch-clock.js'
+import type { Wallets } from '../wallets.js'
 import { asUnavailable } from './kubo-errors.js'
 import type { KuboNode } from './kubo-node.js'
 import type { KuboProvider } from './kubo-provider.js'
 import type { Pins } from './pins.js'
 
-/** How long a deal that fails waits for the node to forget it, ms. */
+/** Time that a failed deal waits for the node to unpin its content, ms. */
 const TAKE_BACK_MS = 10_000
 
 export interface KuboDealsParts {
@@ -25,11 +25,14 @@ export interface KuboDealsParts {
   readonly deals: DealTable
   readonly writer: Writer
   readonly epochs: EpochClock
-  readonly wallet: Wallet
+  readonly wallets: Wallets
   readonly log: ServicesLog
 }
 
-/** Makes deals: has them packed, has the node import and pin, proposes and records. What has no record counts for nothing, and its pin is taken back. */
+/**
+ * Makes deals: packs them, has the node import and pin the CAR, signs proposals and records the deals. Nothing counts
+ * without a record, and its pin is removed.
+ */
 export class KuboDeals {
   readonly #parts: KuboDealsParts
   readonly #clock = new Clock()
@@ -38,7 +41,7 @@ export class KuboDeals {
     this.#parts = parts
   }
 
-  /** Throws NetworkError NoSuchProvider, ProviderOffline, TermsRefused or Unavailable, and what `signal` says. */
+  /** Throws NetworkError NoSuchProvider, ProviderOffline, TermsRefused or Unavailable, and the reason of `signal`. */
   async make(request: DealRequest, signal: AbortSignal): Promise<DealRecord> {
     const price = checkTerms(request.terms)
     const { minerId } = request.terms
@@ -46,14 +49,14 @@ export class KuboDeals {
     return this.#parts.packer.run(request, (packed) => this.#send(request, price, packed, signal), signal)
   }
 
-  /** `price` of the terms, attoFIL. */
+  /** @param price price in the terms, attoFIL */
   async #send(
-    { reference, terms }: DealRequest,
+    { reference, terms, wallet }: DealRequest,
     price: bigint,
     { car, piece, report }: PackedDeal,
     signal: AbortSignal,
   ): Promise<DealRecord> {
-    const { provider, pins, node, deals, epochs, writer, wallet } = this.#parts
+    const { provider, pins, node, deals, epochs, writer, wallets } = this.#parts
     // Packing may have taken hours.
     checkRoom(await provider.willing(terms.minerId, signal), piece.pieceSize)
     const { dataCid, size: carSize } = car
@@ -72,7 +75,7 @@ export class KuboDeals {
           }
           const timeStamp = Number(this.#clock.now() / 1000n)
           const made = { reference, terms, price, dataCid, carSize, piece, schedule, timeStamp }
-          const record = draftDeal({ ...made, rejection: undefined, custody: dataCid }, wallet)
+          const record = draftDeal({ ...made, rejection: undefined, custody: dataCid }, wallets.of(wallet))
           signal.throwIfAborted()
           await writer.run(() => deals.add(record))
           return record
@@ -85,12 +88,15 @@ export class KuboDeals {
     }
   }
 
-  /** Leaves it to the next sweep when the node cannot be reached. */
+  /** The next sweep does it if the node cannot be reached now. */
   async #takeBack(): Promise<void> {
     await this.#parts.pins
       .sweep(AbortSignal.timeout(TAKE_BACK_MS))
       .catch((err) =>
-        this.#parts.log.warn({ err }, 'What the Kubo node pinned for a deal cut short is taken back later.'),
+        this.#parts.log.warn(
+          { err },
+          'Could not unpin the content of an interrupted deal at the Kubo node; trying again later.',
+        ),
       )
   }
 }
@@ -99,6 +105,6 @@ function checkRoom({ minerId, maxPieceSize }: Provider, bytes: number): void {
   if (bytes <= maxPieceSize) return
   throw new NetworkError(
     'TermsRefused',
-    `The Kubo node ${minerId} has room for pieces of ${maxPieceSize} bytes, not for one of ${bytes}. Let it have more, or make a smaller deal.`,
+    `The Kubo node ${minerId} has room for pieces of ${maxPieceSize} bytes, not for one of ${bytes}. Raise its limit, or make a smaller deal.`,
   )
 }

@@ -1,13 +1,12 @@
 import { join } from 'node:path'
+import { DiskReserve, withReserve } from '../../../common/disk-reserve.js'
+import { makePrivateFolder } from '../../../common/files/private-file.js'
+import { abortableLimit } from '../../abortable-limit.js'
 import { type Database, openDatabase, Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
-import { makePrivateFolder } from '../../private-file.js'
-import { DealBook } from '../deal-book.js'
-import { type DealRecord, deliverableFrom, madeDeal, stateOf } from '../deal-record.js'
-import { DealTable, dealSchema } from '../deal-table.js'
-import { EpochClock, type EpochClockOptions, epochSchema } from '../epoch-clock.js'
-import { Expiry } from '../expiry.js'
-import { Lifetime } from '../lifetime.js'
+import { DealBook } from '../deals/deal-book.js'
+import { type DealRecord, deliverableFrom, madeDeal, stateOf } from '../deals/deal-record.js'
+import { DealTable, dealSchema } from '../deals/deal-table.js'
 import {
   type DealRequest,
   type DealStatus,
@@ -21,8 +20,10 @@ import { verifyLeaves } from '../pack/index.js'
 import { DealPacker } from '../pack-deal.js'
 import type { Commit, Pack } from '../packing.js'
 import { Staging } from '../staging.js'
-import { Turns } from '../turns.js'
-import { Wallet } from '../wallet.js'
+import { EpochClock, type EpochClockOptions, epochSchema } from '../units/epoch-clock.js'
+import { Expiry } from '../units/expiry.js'
+import { Lifetime } from '../units/lifetime.js'
+import { Wallets } from '../wallets.js'
 import { KuboClient } from './kubo-client.js'
 import { KuboDeals } from './kubo-deals.js'
 import { asNotRetrievable, asUnavailable } from './kubo-errors.js'
@@ -31,18 +32,18 @@ import { KuboProvider, providerSchema } from './kubo-provider.js'
 import { Pins, pinSchema } from './pins.js'
 
 export interface KuboNetworkOptions extends EpochClockOptions {
-  /** Of the node's RPC, such as `http://127.0.0.1:5001`; with name and password when it asks for them. */
+  /** URL of the node's RPC, such as `http://127.0.0.1:5001`; with name and password if the node requires them. */
   readonly url: string
-  /** For this network alone; made when it is not there. */
+  /** Folder for this network alone; created when it is missing. */
   readonly folder: string
   readonly pack: Pack
   readonly commit: Commit
   readonly log: ServicesLog
-  /** A node that neither takes nor sends a byte for this long is given up, ms. Default 60 000. */
+  /** Idle timeout: a call fails when the node neither accepts nor sends a byte for this long, ms. Default 60 000. */
   readonly timeoutMs?: number
-  /** How long the node may take to pin what it was sent, ms. Default 30 minutes. */
+  /** Time that the node may take to pin what it received, ms. Default 30 minutes. */
   readonly pinMs?: number
-  /** Deals that are packed and sent at the same time; the others wait. Default 2. */
+  /** Most deals packed and sent at the same time; default 2. */
   readonly atOnce?: number
 }
 
@@ -50,20 +51,25 @@ const DEFAULT_TIMEOUT_MS = 60_000
 const DEFAULT_PIN_MS = 30 * 60_000
 const DEFAULT_AT_ONCE = 2
 
-/** How often deals that have ended, and pins that nobody needs, are looked for, ms. */
+/** Interval at which ended deals are dropped and unneeded pins removed, ms. */
 const EXPIRY_MS = 60_000
 
 /**
- * Opens a network whose one provider is a Kubo node. Deals and wallet are kept in the folder, which nobody else uses; they survive `kill -9`, and what deals cut short
- * have left there and at the node is removed. Opens also while the node is down. Rejects when the folder's content is not its own, or an option is out of its bounds.
+ * Opens a network whose only provider is a Kubo node. Deals and wallet are stored in the folder, which no other
+ * instance uses. They survive `kill -9`; leftovers of interrupted deals in the folder and at the node are removed. It
+ * also opens while the node is down. Rejects when the folder holds files of something else, or an option is out of
+ * bounds.
  */
 export async function openKuboNetwork(options: KuboNetworkOptions): Promise<Network> {
   const { url, timeoutMs = DEFAULT_TIMEOUT_MS } = options
   const client = new KuboClient({ url, timeoutMs })
   makePrivateFolder(options.folder)
-  const db = openDatabase(join(options.folder, 'network.db'), dealSchema + epochSchema + providerSchema + pinSchema)
+  const file = join(options.folder, 'network.db')
+  const db = openDatabase(file, dealSchema + epochSchema + providerSchema + pinSchema)
   try {
-    const network = new KuboNetwork(db, client, options)
+    const reserve = new DiskReserve(file)
+    const network = withReserve(reserve, () => new KuboNetwork(db, client, options, reserve))
+    reserve.hold()
     await network.open()
     return network
   } catch (error) {
@@ -80,7 +86,7 @@ class KuboNetwork implements Network {
   readonly #client: KuboClient
   readonly #node: KuboNode
   readonly #writer: Writer
-  readonly #wallet: Wallet
+  readonly #wallets: Wallets
   readonly #epochs: EpochClock
   readonly #provider: KuboProvider
   readonly #staging: Staging
@@ -91,14 +97,14 @@ class KuboNetwork implements Network {
   #greeting: Promise<void> | undefined
   #stopped: Promise<void> | undefined
 
-  constructor(db: Database, client: KuboClient, options: KuboNetworkOptions) {
+  constructor(db: Database, client: KuboClient, options: KuboNetworkOptions, reserve: DiskReserve) {
     const { folder, pack, commit, log } = options
     this.#db = db
     this.#log = log
     this.#client = client
     this.#node = new KuboNode(client, options.pinMs ?? DEFAULT_PIN_MS)
-    this.#writer = new Writer(db)
-    this.#wallet = Wallet.open(join(folder, 'wallet.json'))
+    this.#writer = new Writer(db, reserve)
+    this.#wallets = new Wallets(folder)
     this.#epochs = new EpochClock(db, this.#writer, options)
     this.#provider = new KuboProvider(db, this.#writer, this.#node)
     this.#staging = new Staging(join(folder, 'staging'), log)
@@ -110,7 +116,7 @@ class KuboNetwork implements Network {
         pack,
         commit,
         staging: this.#staging,
-        turns: new Turns(options.atOnce ?? DEFAULT_AT_ONCE),
+        slots: abortableLimit(options.atOnce ?? DEFAULT_AT_ONCE),
       }),
       provider: this.#provider,
       node: this.#node,
@@ -118,7 +124,7 @@ class KuboNetwork implements Network {
       deals,
       writer: this.#writer,
       epochs: this.#epochs,
-      wallet: this.#wallet,
+      wallets: this.#wallets,
       log,
     })
     const drop = () => pins.sweep(this.#lifetime.until(undefined))
@@ -127,13 +133,13 @@ class KuboNetwork implements Network {
 
   async open(): Promise<void> {
     const removed = await this.#staging.open()
-    if (removed > 0) this.#log.info({ removed }, 'Removed what deals cut short had left.')
+    if (removed > 0) this.#log.info({ removed }, 'Removed leftovers of interrupted deals.')
     this.#greeting = this.#greet()
     this.#expiry.start(EXPIRY_MS)
   }
 
   get wallet(): string {
-    return this.#wallet.address
+    return this.#wallets.main.address
   }
 
   get epochSeconds(): number {
@@ -146,7 +152,7 @@ class KuboNetwork implements Network {
 
   async providers(): Promise<Provider[]> {
     this.#lifetime.check()
-    return [await this.#provider.describe()]
+    return [await this.#provider.lastKnown()]
   }
 
   async deal(request: DealRequest): Promise<MadeDeal> {
@@ -203,14 +209,14 @@ class KuboNetwork implements Network {
     this.#db.close()
   }
 
-  /** Says in the log what the node is. A gateway starts without it. */
+  /** Logs the identity of the node. The gateway starts without it. */
   async #greet(): Promise<void> {
     const signal = this.#lifetime.until(undefined)
     try {
       const { minerId } = await this.#provider.find(signal)
       this.#log.info({ minerId, version: await this.#node.version(signal) }, 'Deals are made with a Kubo node.')
     } catch (err) {
-      if (!signal.aborted) this.#log.warn({ err }, 'The Kubo node that deals are to be made with does not serve.')
+      if (!signal.aborted) this.#log.warn({ err }, 'The Kubo node for deals is not available.')
     }
   }
 
@@ -219,11 +225,11 @@ class KuboNetwork implements Network {
     return this.#book.record(dealCid)
   }
 
-  /** What became of the content of a deal that should be there. */
+  /** Returns the state of a deal whose content the node may have lost; undefined when the node holds it. */
   async #lossOf(root: string): Promise<Pick<DealStatus, 'state' | 'message' | 'unconfirmed'> | undefined> {
     try {
       if (await this.#node.isPinned(root, this.#lifetime.until(undefined))) return undefined
-      return { state: 'StorageDealError', message: 'The Kubo node does not keep the content of the deal any more.' }
+      return { state: 'StorageDealError', message: 'The Kubo node no longer holds the content of the deal.' }
     } catch (error) {
       const reason = asUnavailable(error)
       if (!(reason instanceof NetworkError)) throw reason

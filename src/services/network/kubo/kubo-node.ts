@@ -1,7 +1,7 @@
 import type { CID } from 'multiformats/cid'
 import { z } from 'zod'
 import { NetworkError } from '../network.js'
-import { type BlockSource, digestOf, hashesTo, MAX_BLOCK_BYTES, notRetrievable } from '../pack/file-node.js'
+import { type BlockSource, digestOf, hashesTo, MAX_BLOCK_BYTES, notRetrievable } from '../pack/dag/file-node.js'
 import type { Car } from '../packing.js'
 import type { KuboClient } from './kubo-client.js'
 import { KuboError, messageOf } from './kubo-errors.js'
@@ -21,12 +21,12 @@ export interface NodeIdentity {
   readonly addresses: readonly string[]
 }
 
-/** The commands of a Kubo node that deals need. They throw what `KuboClient` does. */
+/** The commands of a Kubo node that deals need. They throw the errors of `KuboClient`. */
 export class KuboNode {
   readonly #client: KuboClient
   readonly #pinMs: number
 
-  /** @param pinMs how long the node may take to pin what it was sent: it goes over all blocks once more */
+  /** @param pinMs time that the node may take to pin an import, because it visits all blocks once more */
   constructor(client: KuboClient, pinMs: number) {
     this.#client = client
     this.#pinMs = pinMs
@@ -41,15 +41,16 @@ export class KuboNode {
     return (await this.#ask('version', {}, version, signal)).Version
   }
 
-  /** Bytes that the node may still take by its own limit. */
+  /** Bytes that the node may still store by its own limit. */
   async room(signal?: AbortSignal): Promise<number> {
     const { RepoSize, StorageMax } = await this.#ask('repo/stat', { 'size-only': true }, space, signal)
     return Math.max(0, StorageMax - RepoSize)
   }
 
   /**
-   * Gives the node all blocks of a CAR and has it pin the root. Rejects with KuboError also when it pins something else, or nothing.
-   * @param onSent bytes of the CAR sent so far
+   * Sends all blocks of a CAR to the node, which pins the root. Rejects with KuboError when the node pins something
+   * else, or nothing.
+   * @param onSent called with the number of bytes of the CAR sent so far
    */
   async import({ file, size, dataCid }: Car, onSent: (bytes: number) => void, signal?: AbortSignal): Promise<void> {
     const query = { 'pin-roots': true, stats: false }
@@ -57,11 +58,11 @@ export class KuboNode {
     const answer = await this.#client.call('dag/import', query, signal, upload)
     const roots = new Map(rootsOf(answer).map(({ cid, failure }) => [cid, failure]))
     const failure = roots.get(dataCid)
-    if (failure === undefined || roots.size !== 1) throw new KuboError('The node has not taken what it was sent.')
-    if (failure !== '') throw new KuboError(`The node could not pin what it was sent: ${failure}`)
+    if (failure === undefined || roots.size !== 1) throw new KuboError('The node did not accept the CAR.')
+    if (failure !== '') throw new KuboError(`The node could not pin the CAR: ${failure}`)
   }
 
-  /** Whether this is the root of something that the node keeps. */
+  /** True when the node has pinned this root. */
   async isPinned(cid: string, signal?: AbortSignal): Promise<boolean> {
     try {
       const { Keys } = await this.#ask('pin/ls', { arg: cid, type: 'recursive' }, pins, signal)
@@ -72,7 +73,7 @@ export class KuboNode {
     }
   }
 
-  /** Lets the node forget it; does nothing when it has not kept it. */
+  /** Unpins the root; does nothing when it is not pinned. */
   async unpin(cid: string, signal?: AbortSignal): Promise<void> {
     try {
       await this.#client.call('pin/rm', { arg: cid, recursive: true }, signal)
@@ -91,7 +92,7 @@ export class KuboNode {
       get: async (cid: CID) => {
         const digest = digestOf(cid)
         const block = await this.#client.bytes('block/get', { arg: cid.toString() }, MAX_BLOCK_BYTES, signal)
-        if (!hashesTo(block, digest)) throw notRetrievable(`The node gives other bytes for the block ${cid}.`)
+        if (!hashesTo(block, digest)) throw notRetrievable(`The node sent other bytes for the block ${cid}.`)
         return block
       },
     }
@@ -106,14 +107,11 @@ export class KuboNode {
     const text = await this.#client.call(command, query, signal)
     const answer = form.safeParse(parse(text))
     if (answer.success) return answer.data
-    throw new NetworkError(
-      'Unavailable',
-      `The Kubo node answers "${command}" with something else than a Kubo node does.`,
-    )
+    throw new NetworkError('Unavailable', `The Kubo node gave an unexpected answer to "${command}".`)
   }
 }
 
-/** The lines of an answer: for each root whether it could be pinned, and at the end sometimes an error. */
+/** Parses the lines of an answer: whether each root was pinned, and at the end sometimes an error. */
 function rootsOf(answer: string): { readonly cid: string; readonly failure: string }[] {
   return answer
     .split('\n')

@@ -11,18 +11,21 @@ export const providerSchema = `
 `
 
 const SMALLEST_PIECE = 128
-/** The largest sector of Filecoin, 64 GiB: larger pieces are none. */
+/** The largest sector of Filecoin, 64 GiB, which bounds the size of pieces. */
 const LARGEST_PIECE = 2 ** 36
 
-/** The node as a storage provider: its peer id is the name, it costs nothing, and takes what its repository has room for. */
+/**
+ * The node as a storage provider: its peer id is its name, it is free of charge, and it accepts what fits into its
+ * repository.
+ */
 export class KuboProvider {
   readonly #writer: Writer
   readonly #node: KuboNode
   readonly #save
-  /** The last one that it said, also in an earlier life. */
+  /** Last known peer id, also from an earlier process. */
   #peerId: string | undefined
 
-  /** `db` has `providerSchema`. */
+  /** @param db has `providerSchema` */
   constructor(db: Database, writer: Writer, node: KuboNode) {
     this.#writer = writer
     this.#node = node
@@ -30,28 +33,34 @@ export class KuboProvider {
     this.#peerId = db.prepare('SELECT peer_id FROM kubo_node').get()?.peer_id as string | undefined
   }
 
-  /** As it is now. Throws NetworkError Unavailable. */
+  /** The provider as it is now. Throws NetworkError Unavailable. */
   async find(signal?: AbortSignal): Promise<Provider> {
     try {
       const identity = await this.#node.identity(signal)
       await this.#remember(identity.peerId)
-      return describe(identity, await this.#node.room(signal))
+      return toProvider(identity, await this.#node.room(signal))
     } catch (error) {
       throw asUnavailable(error)
     }
   }
 
-  /** Also while it cannot be reached: then as offline. Throws NetworkError Unavailable when it never could be. */
-  async describe(): Promise<Provider> {
+  /**
+   * Like `find`, but a node that cannot be reached shows as offline. Throws NetworkError Unavailable when it has never
+   * been reached.
+   */
+  async lastKnown(): Promise<Provider> {
     try {
       return await this.find()
     } catch (error) {
       if (this.#peerId === undefined || !(error instanceof NetworkError)) throw error
-      return { ...describe({ peerId: this.#peerId, addresses: [] }, LARGEST_PIECE), status: 'Offline' }
+      return { ...toProvider({ peerId: this.#peerId, addresses: [] }, LARGEST_PIECE), status: 'Offline' }
     }
   }
 
-  /** Throws NetworkError NoSuchProvider when it is another one, ProviderOffline when it cannot be reached. */
+  /**
+   * Throws NetworkError NoSuchProvider when the id belongs to another provider, ProviderOffline when the node cannot be
+   * reached.
+   */
   async willing(minerId: string, signal: AbortSignal): Promise<Provider> {
     const provider = await this.find(signal).catch((error) => {
       if (!(error instanceof NetworkError)) throw error
@@ -71,7 +80,7 @@ export class KuboProvider {
   }
 }
 
-function describe({ peerId, addresses }: NodeIdentity, room: number): Provider {
+function toProvider({ peerId, addresses }: NodeIdentity, room: number): Provider {
   return {
     minerId: peerId,
     location: 'Global',
@@ -86,7 +95,7 @@ function describe({ peerId, addresses }: NodeIdentity, room: number): Provider {
   }
 }
 
-/** The largest piece that takes no more than so many bytes. */
+/** The largest piece that takes no more than `bytes`. */
 function pieceWithin(bytes: number): number {
   return Math.max(SMALLEST_PIECE, Math.min(LARGEST_PIECE, 2 ** Math.floor(Math.log2(Math.max(1, bytes)))))
 }

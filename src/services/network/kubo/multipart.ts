@@ -9,9 +9,9 @@ export interface FileForm {
 }
 
 /**
- * A form of one file, as the file commands of Kubo take it, read from the disk as it is sent.
- * @param size bytes of the file; sending fails when it has others
- * @param onSent bytes of the file sent so far
+ * A multipart form of one file, as the file commands of Kubo expect it, streamed from the disk.
+ * @param size bytes of the file; sending fails when the size differs
+ * @param onSent called with the number of bytes of the file sent so far
  */
 export function fileForm(file: string, size: number, onSent: (bytes: number) => void): FileForm {
   const boundary = `dealgate-${randomUUID()}`

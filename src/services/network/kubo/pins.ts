@@ -8,15 +8,16 @@ export const pinSchema = `
   ) STRICT;
 `
 
-/** Pins that are looked at in one go. */
+/** Pins examined per batch. */
 const BATCH = 100
 
-/** A node that was left in the middle of an import may still pin what it had, though hardly for longer than this, ms. */
+/** A node whose import was interrupted may still pin the data, but hardly after this long, ms. */
 const LATE_MS = 10 * 60_000
 
 /**
- * The pins that were made for deals, each noted before it is made, and taken back when no deal needs it any more: because its deals have ended, because the one it
- * was made for did not come about, or because the process died before it did. What somebody else had pinned before is left alone.
+ * The pins made for deals. Each is recorded before it is made, and removed when no deal needs it: because its deals
+ * have ended, because its deal failed, or because the process died before recording the deal. Pins that existed before
+ * are left alone.
  */
 export class Pins {
   readonly #writer: Writer
@@ -26,10 +27,10 @@ export class Pins {
   readonly #forget
   readonly #unneeded
   readonly #isUnneeded
-  /** Jobs about a root, the last one of each. */
+  /** The last job of each root. */
   readonly #last = new Map<string, Promise<unknown>>()
 
-  /** `db` has `pinSchema` and `dealSchema`; a deal's custody is the root of its DAG. */
+  /** @param db has `pinSchema` and `dealSchema`; the custody of a deal is the root of its DAG */
   constructor(db: Database, writer: Writer, node: KuboNode) {
     this.#writer = writer
     this.#node = node
@@ -41,7 +42,10 @@ export class Pins {
     this.#isUnneeded = db.prepare(`SELECT 1 FROM pins WHERE root = ? AND ${unneeded}`)
   }
 
-  /** Runs `job`, which has the node pin the root and records a deal in whose custody it is. Nothing else happens to this root meanwhile. */
+  /**
+   * Runs `job`, which has the node pin the root and records a deal with that custody. No other job of this root runs
+   * meanwhile.
+   */
   make<T>(root: string, job: () => Promise<T>, signal: AbortSignal): Promise<T> {
     return this.#alone(root, async () => {
       signal.throwIfAborted()
@@ -53,7 +57,10 @@ export class Pins {
     })
   }
 
-  /** Takes back all that no deal needs and no job is about. Rejects when the node does not do it; the rest is left for the next time. */
+  /**
+   * Removes all pins that no deal needs and no job works on. Rejects when the node fails; the rest is left for the next
+   * sweep.
+   */
   async sweep(signal?: AbortSignal): Promise<void> {
     for (let last = ''; ; ) {
       const roots = this.#unneeded.all(last, BATCH).map(({ root }) => root as string)
@@ -67,7 +74,7 @@ export class Pins {
 
   async #takeBack(root: string, signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted()
-    // A deal may have come about since the list was made.
+    // A deal may have been made since the list was read.
     if (this.#isUnneeded.get(root) === undefined) return
     await this.#node.unpin(root, signal)
     await this.#writer.run(() => this.#forget.run(root, Date.now() - LATE_MS))

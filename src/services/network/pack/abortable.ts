@@ -1,6 +1,6 @@
 /**
- * The same values, until the signal is aborted: then it throws the signal's reason at once, also while the source keeps it waiting. The source is told to
- * end but not waited for, since one that hangs would never answer.
+ * Yields the values of `source` until the signal aborts, and then throws the signal's reason at once, even while the
+ * source is pending. The source is told to return but not awaited, since a source that hangs would never answer.
  */
 export async function* abortable<T>(source: AsyncIterable<T>, signal: AbortSignal | undefined): AsyncIterable<T> {
   const iterator = source[Symbol.asyncIterator]()
@@ -19,7 +19,7 @@ export async function* abortable<T>(source: AsyncIterable<T>, signal: AbortSigna
   }
 }
 
-/** Rejects with the reason of the signal when that comes first. What was started is not stopped. */
+/** Rejects with the reason of the signal if it aborts first. The started operation is not interrupted. */
 export function beforeAbort<T>(start: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return start()
   return new Promise((resolve, reject) => {

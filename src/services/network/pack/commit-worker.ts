@@ -5,11 +5,14 @@ import { CID } from 'multiformats/cid'
 import { create as createDigest, decode } from 'multiformats/hashes/digest'
 import type { Piece } from '../packing.js'
 
-/** Entry of the thread that `commit` makes. */
+/** Entry point of the thread that `commit` starts. */
 export type FromCommitWorker = { readonly bytes: number } | { readonly piece: Piece }
 
 const READ_BYTES = 1024 * 1024
-/** The smallest piece holds 127 bytes of data, spread over 128. A shorter one is filled with zeros, like any other up to the next power of two. */
+/**
+ * The smallest piece holds 127 bytes of data, expanded to 128. Shorter data is padded with zeros, like any other up to
+ * the next power of two.
+ */
 const LEAST_DATA = 127
 
 /** Multicodec `fil-commitment-unsealed`, multihash `sha2-256-trunc254-padded`. */
@@ -40,7 +43,7 @@ async function commit(handle: FileHandle): Promise<Piece> {
   }
 }
 
-/** From the form of FRC-0069, whose digest ends in the height of the tree and its root, to CID and size. */
+/** Converts the form of FRC-0069, whose digest ends in the height of the tree and its root, to CID and size. */
 function pieceOf(multihash: Uint8Array): Piece {
   const { digest } = decode(multihash)
   const root = digest.subarray(-NODE_BYTES)

@@ -1,5 +1,5 @@
+export { createReadFromCar } from './car/read-from-car.js'
 export { commit } from './commit.js'
-export { dagNames, dagNamesInOrder } from './dag-names.js'
+export { dagNames, dagNamesInOrder } from './dag/dag-names.js'
+export { verifyLeaves } from './dag/verify-leaves.js'
 export { pack } from './pack.js'
-export { createReadFromCar } from './read-from-car.js'
-export { verifyLeaves } from './verify-leaves.js'

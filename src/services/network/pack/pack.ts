@@ -1,29 +1,53 @@
+import { unlink } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { setImmediate as othersTurn } from 'node:timers/promises'
 import type { DealFile } from '../network.js'
 import type { Pack, PackOptions } from '../packing.js'
 import { abortable } from './abortable.js'
-import { CarFile } from './car-file.js'
-import { DagTree } from './dag-tree.js'
-import { type BlockSink, type DagNode, putFile } from './unixfs.js'
+import { CarFile } from './car/car-file.js'
+import { copyInOrder } from './car/ordered-car.js'
+import { DagTree } from './dag/dag-tree.js'
+import { type BlockSink, type DagNode, putFile } from './dag/unixfs.js'
 
-/** Progress is told after this many bytes, and after each file. */
+/** Progress is reported after this many bytes, and after each file. */
 const PROGRESS_BYTES = 1024 * 1024
 
-/** Takes some milliseconds when they are small: these need nothing of the disk, and nobody else would have a turn. */
+/**
+ * Small files take some milliseconds for a batch. They need no disk access, so the event loop would not get a turn
+ * without this bound.
+ */
 const FILES_AT_ONCE = 16
 
 /**
- * Beside about 25 MiB for the blocks on their way, this holds about 400 bytes and the name for each entry of the directories from the root to the file at hand,
- * and nothing for those that were left.
+ * Besides about 25 MiB for blocks in flight, this holds about 400 bytes and the name per entry of the directories from
+ * the root to the current file, none for completed directories, and then the memory of `copyInOrder`. A node can be
+ * created only after the nodes that it links to, but precedes them in the CAR. The blocks are therefore collected in a
+ * file beside the target first, and both files together temporarily need twice the space of the CAR.
  */
 export const pack: Pack = async (files, options) => {
   const file = resolve(options.target)
+  const gathered = `${file}.blocks`
   options.signal?.throwIfAborted()
-  const car = await CarFile.create(file)
+  const { cid } = await written(await CarFile.create(gathered), async (blocks) => {
+    const root = await packInto(blocks, files, options)
+    await blocks.end(root.cid)
+    return root
+  })
   try {
-    const root = await packInto(car, files, options)
-    return { file, dataCid: root.cid.toString(), size: await car.finish(root.cid) }
+    const size = await written(await CarFile.create(file), async (car) => {
+      await copyInOrder(gathered, cid, car, options.signal)
+      return car.finish(cid)
+    })
+    return { file, dataCid: cid.toString(), size }
+  } finally {
+    await unlink(gathered)
+  }
+}
+
+/** Removes the file when `write` fails. */
+async function written<T>(car: CarFile, write: (car: CarFile) => Promise<T>): Promise<T> {
+  try {
+    return await write(car)
   } catch (error) {
     await car.discard()
     throw error
@@ -36,7 +60,7 @@ async function packInto(blocks: BlockSink, files: AsyncIterable<DealFile>, optio
   let root: DagNode | undefined
   for await (const file of abortable(files, options.signal)) {
     if (root !== undefined || (file.path.length === 0 && progress.files > 0)) {
-      throw new Error('A file that is the root of a deal has no other beside it.')
+      throw new Error('A file that is the root of a deal must be its only file.')
     }
     const node = await putFile(exactly(file, progress, options.signal), blocks)
     if (file.path.length > 0) await tree.add(file.path, node)
@@ -61,7 +85,7 @@ async function* exactly(file: DealFile, progress: Progress, signal?: AbortSignal
 }
 
 const wrongLength = ({ path, size }: DealFile, how: string): Error =>
-  new Error(`The content of ${JSON.stringify(path.join('/'))} is ${how} than the ${size} bytes it was said to have.`)
+  new Error(`The content of ${JSON.stringify(path.join('/'))} is ${how} than the declared ${size} bytes.`)
 
 class Progress {
   readonly #tell: PackOptions['onProgress']

@@ -1,7 +1,10 @@
 import type { FileHandle } from 'node:fs/promises'
 import { NetworkError } from '../network.js'
 
-/** The bytes at this place, fewer only where the file ends. @throws NetworkError NotRetrievable when the disk does not give them */
+/**
+ * Reads the bytes at this offset; fewer only at the end of the file.
+ * @throws NetworkError NotRetrievable when the disk fails
+ */
 export async function readAt(handle: FileHandle, offset: number, count: number): Promise<Uint8Array> {
   const buffer = Buffer.allocUnsafeSlow(count)
   let length = 0

@@ -1,3 +1,4 @@
+import type { Account } from '../../accounts/accounts.js'
 import type { CompleteDeal } from '../../deals/deals.js'
 import { GatewayError } from '../../errors.js'
 import type { Exchange } from '../../http/exchange.js'
@@ -6,26 +7,34 @@ import { asGatewayError } from '../../http/reply-error.js'
 
 export const JSON_TYPE: HeaderList = ['Content-Type', 'application/json; charset=utf-8']
 
-/** What an endpoint answers: `data` is a member of the envelope, whatever came of the request. */
+/** Result of an endpoint. `data` is a member of the envelope in both success and failure. */
 export interface Outcome {
   readonly data: unknown
   readonly message: string
 }
 
-/** An endpoint of deals. These answer JSON, also their errors, and are for the owner alone: deals cost money, retrievals disk. */
-export interface DealEndpoint {
-  /** `data` of a failure. */
-  nothing(rest: string): unknown
-  /** undefined: it has been answered. */
-  run(exchange: Exchange, rest: string): Promise<Outcome | undefined>
+/** A request of an account. */
+export interface SignedExchange extends Exchange {
+  readonly account: Account
 }
 
-/** The endpoint as the router wants it. */
+/**
+ * An endpoint about deals. It answers in JSON, errors included, and is for accounts only; those about a bucket are for
+ * its owner only, because deals cost money and retrievals use disk space.
+ */
+export interface DealEndpoint {
+  /** Value of `data` in a failure. */
+  nothing(rest: string): unknown
+  /** Undefined when the response has already been sent. */
+  run(exchange: SignedExchange, rest: string): Promise<Outcome | undefined>
+}
+
+/** Adapts the endpoint to the router. */
 export function dealEndpoint({ nothing, run }: DealEndpoint): (exchange: Exchange, rest: string) => Promise<void> {
   return async (exchange, rest) => {
     try {
-      if (exchange.identity !== 'owner') throw new GatewayError('InvalidToken')
-      const outcome = await run(exchange, rest)
+      if (exchange.identity === 'anonymous') throw new GatewayError('InvalidToken')
+      const outcome = await run({ ...exchange, account: exchange.identity }, rest)
       if (outcome !== undefined) replyOutcome(exchange, outcome)
     } catch (error) {
       replyFailure(exchange, error, nothing(rest))
@@ -45,7 +54,7 @@ function replyFailure(exchange: Exchange, error: unknown, data: unknown): void {
   reply(exchange, known.status, [...JSON_TYPE, ...code], Buffer.from(text))
 }
 
-/** The record of a deal in the words of the interface: all texts, `timeStamp` in microseconds. */
+/** The record of a deal in the terms of the interface: all members are texts, `timeStamp` in microseconds. */
 export function recordOf({ bucketName, key, record }: CompleteDeal): Record<string, string> {
   const { terms } = record
   return {
@@ -62,7 +71,7 @@ export function recordOf({ bucketName, key, record }: CompleteDeal): Record<stri
   }
 }
 
-/** What stands for a record where there is none. */
+/** Value of `data` without a record. */
 export const noRecord: Readonly<Record<string, string>> = Object.freeze({
   filename: '',
   walletAddress: '',

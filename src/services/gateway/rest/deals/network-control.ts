@@ -5,7 +5,7 @@ import { GatewayError } from '../../errors.js'
 import { dealEndpoint } from './envelope.js'
 import { TextMembers } from './text-members.js'
 
-/** Faults by their names on the wire. */
+/** Faults by their wire names. */
 const FAULTS: Readonly<Record<string, Fault>> = {
   offline: 'offline',
   rejects: 'rejects',
@@ -14,12 +14,17 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   slow: 'slow',
 }
 
-/** POST network/control: lets time pass in the storage network, or switches a fault of a provider. For tests and demonstrations. */
+/**
+ * POST network/control: advances the time of the storage network, or switches a fault of a provider. For tests and
+ * demonstrations, and for the first account only.
+ */
 export const networkControl = dealEndpoint({
   nothing: () => null,
   async run(exchange, rest) {
     const { control, network } = exchange.context
     if (rest !== 'control' || control === undefined) throw new GatewayError('NotFound')
+    // The network is that of all accounts.
+    if (exchange.account.isIamUser) throw new GatewayError('NotPermitted')
     await act(control, await TextMembers.read(exchange))
     const faults = control.faults().map(({ minerId, fault }) => ({ minerId, fault: nameOf(fault) }))
     return { data: { faults, epoch: network.epoch() }, message: '' }

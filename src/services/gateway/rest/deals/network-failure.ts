@@ -1,7 +1,7 @@
 import { NetworkError } from '../../../network/network.js'
 import { GatewayError } from '../../errors.js'
 
-/** What the network answers to a question. Throws GatewayError NoSuchDeal or NetworkUnavailable. */
+/** Runs a query to the network. Throws GatewayError NoSuchDeal or NetworkUnavailable. */
 export async function asking<T>(question: () => Promise<T>): Promise<T> {
   try {
     return await question()

@@ -2,19 +2,19 @@ import type { Provider } from '../../../network/network.js'
 import { dealEndpoint } from './envelope.js'
 import { asking } from './network-failure.js'
 
-/** GET providers: who takes deals, in the task platform's words. */
+/** GET providers: the providers that accept deals, in the terms of the task platform. */
 export const listProviders = dealEndpoint({
   nothing: () => null,
   async run({ context: { network } }) {
     const providers = await asking(() => network.providers())
-    // Nobody says since when: what is told is how things are now.
+    // The start of the current status is unknown, so the time is that of this answer.
     const update_time_str = String(Math.floor(Date.now() / 1000))
-    const list = providers.map((provider) => ({ ...describe(provider), update_time_str }))
+    const list = providers.map((provider) => ({ ...toWire(provider), update_time_str }))
     return { data: { providers: list, epoch: network.epoch(), epochSeconds: network.epochSeconds }, message: '' }
   },
 })
 
-function describe(provider: Provider): object {
+function toWire(provider: Provider): object {
   return {
     miner_id: provider.minerId,
     location: provider.location,
@@ -31,7 +31,7 @@ function describe(provider: Provider): object {
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const
 
-/** Bytes, exactly, in the largest unit of which they are a whole number: `32GiB`, `1B`. */
+/** Bytes, exactly, in the largest unit of which they are a multiple: `32GiB`, `1B`. */
 function withUnit(bytes: number): string {
   let value = bytes
   let unit = 0

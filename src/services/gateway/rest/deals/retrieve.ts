@@ -1,4 +1,4 @@
-import { mustFindBucket } from '../../bucket-name.js'
+import { mustOwnBucket } from '../../bucket-name.js'
 import type { GatewayContext } from '../../context.js'
 import { GatewayError } from '../../errors.js'
 import type { Exchange } from '../../http/exchange.js'
@@ -13,29 +13,29 @@ const WHOLE_BUCKET = Buffer.alloc(0)
 
 interface History {
   readonly bucket: number
-  /** Empty: of the bucket as a whole. */
+  /** Empty: the bucket as a whole. */
   readonly key: Buffer
-  /** Member of `data` that names what the history is of, and its value. */
+  /** Member of `data` that names the subject of the history, and its value. */
   readonly subject: readonly [member: string, name: string]
-  /** In the message of an empty history. */
+  /** Noun in the message of an empty history. */
   readonly what: 'object' | 'bucket'
 }
 
 /**
- * GET retrieve/<bucket>/<object>: brings the object back when it has no copy here, then tells the deals that were made of it. With the header `history-only` it only
- * tells them; with `deal-cid` it brings the object back from no other deal.
+ * GET retrieve/<bucket>/<object>: restores the object when it has no local copy, then returns the deals that include
+ * it. With the header `history-only` it restores nothing; with `deal-cid` it restores the object from no other deal.
  */
 export const retrieveObject = dealEndpoint({
   nothing: (rest) => ({ file_name: readable(splitFirst(rest)[1]), deals: [] }),
   async run(exchange, rest) {
-    const { context } = exchange
+    const { context, account } = exchange
     const oneSegment = context.quirks.has('retrieve-one-segment')
     if (oneSegment && splitFirst(rest)[1].includes('/')) {
       replyConsolePage(exchange)
       return undefined
     }
     const place = parsePlace(context, rest)
-    const bucket = mustFindBucket(context, place.bucket)
+    const bucket = mustOwnBucket(context, account, place.bucket)
     const row = context.objects.find(bucket.id, place.key)
     if (row === undefined) throw new GatewayError('NoSuchKey')
     const cold = row.bodyAt === 'network' && !isForHistory(exchange)
@@ -48,14 +48,14 @@ export const retrieveObject = dealEndpoint({
   },
 })
 
-/** GET bucket/retrieve/<bucket>: tells the deals that were made of the bucket as a whole. */
+/** GET bucket/retrieve/<bucket>: returns the deals that were made of the whole bucket. */
 export const retrieveBucket = dealEndpoint({
   nothing: (rest) => ({ bucket_name: readable(splitFirst(rest)[1]), deals: [] }),
   async run(exchange, rest) {
     const [word, raw] = splitFirst(rest)
     if (word !== 'retrieve') throw new GatewayError('NotFound')
     const name = decode(raw).toString()
-    const { id } = mustFindBucket(exchange.context, name)
+    const { id } = mustOwnBucket(exchange.context, exchange.account, name)
     const history: History = { bucket: id, key: WHOLE_BUCKET, subject: ['bucket_name', name], what: 'bucket' }
     await sendHistory(exchange, history, 'success')
     return undefined
@@ -95,7 +95,7 @@ async function sendHistory(
   await sendParts(exchange, [...JSON_TYPE], write(context, history, { status, message: message ?? told }))
 }
 
-/** Page by page, so that a long history takes no more memory than a short one. */
+/** Streams page by page, so that memory does not grow with the length of the history. */
 async function* write({ deals }: GatewayContext, history: History, end: object): AsyncGenerator<string> {
   const [member, name] = history.subject
   yield `{"data":{"${member}":${JSON.stringify(name)},"deals":[`
@@ -111,7 +111,7 @@ async function* write({ deals }: GatewayContext, history: History, end: object):
   yield `]},${JSON.stringify(end).slice(1)}`
 }
 
-/** A part of a path, decoded where it can be. */
+/** A part of a path, decoded if possible. */
 function readable(raw: string): string {
   try {
     return decode(raw).toString()

@@ -3,11 +3,11 @@ import { GatewayError } from '../../errors.js'
 import type { TextMembers } from './text-members.js'
 
 const MINER = /^[\x21-\x7e]{1,64}$/
-/** Fil, to the attofil. */
+/** Amount in fil with up to 18 decimals, the precision of an attofil. */
 const PRICE = /^\d{1,12}(\.\d{1,18})?$/
 const DURATION = /^\d{1,9}$/
 
-/** The terms in the body of a request. Throws GatewayError InvalidDeal, which says what to send. */
+/** Reads the terms from the body of a request. Throws GatewayError InvalidDeal, whose message says what to send. */
 export function readTerms(members: TextMembers, fastRetrieval = inEitherSpelling(members)): DealTerms {
   const minerId = members.get('MinerId')
   if (!MINER.test(minerId)) throw invalid('MinerId must name the storage provider, as in "t03354".')
@@ -30,7 +30,7 @@ export function readTerms(members: TextMembers, fastRetrieval = inEitherSpelling
   }
 }
 
-/** What public gateways do: they look at nothing, and know one spelling. What will not do fails in sending. */
+/** As public gateways do: checks nothing and knows one spelling. Invalid terms fail when the deal is sent. */
 export function readTermsUnchecked(members: TextMembers): DealTerms {
   const flags = ['VerifiedDeal', 'FastRetrieval'].map((name) => members.get(name))
   if (!flags.every((flag) => flag === 'true' || flag === 'false')) throw sendingFailed()
@@ -41,7 +41,7 @@ export function readTermsUnchecked(members: TextMembers): DealTerms {
   }
 }
 
-/** The interface has both spellings. */
+/** The interface documents both spellings. */
 function inEitherSpelling(members: TextMembers): string {
   const [right, wrong] = [members.get('FastRetrieval'), members.get('FastRetrival')]
   if (right !== '' && wrong !== '' && right !== wrong) {
@@ -50,7 +50,7 @@ function inEitherSpelling(members: TextMembers): string {
   return right === '' ? wrong : right
 }
 
-/** @param absent what holds when it is not said; Lotus makes deals that are not verified and can be retrieved fast */
+/** @param absent default; Lotus makes deals that are not verified and can be retrieved fast */
 function readFlag(name: string, text: string, absent: boolean): boolean {
   if (text === '') return absent
   const flag = text.toLowerCase()

@@ -2,12 +2,14 @@ import { GatewayError } from '../../errors.js'
 import { collect } from '../../http/collect.js'
 import type { Exchange } from '../../http/exchange.js'
 
-/** Largest body of a request about deals, bytes. */
+/** Largest request body of endpoints about deals, bytes. */
 const MOST = 64 * 1024
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/** A JSON object whose members are texts, read without regard to the case of their names, as Go's decoder does; an empty body has none. */
+/**
+ * A JSON object of strings. Its member names are case-insensitive, as in Go's decoder. An empty body has no members.
+ */
 export class TextMembers {
   readonly #members = new Map<string, string>()
 
@@ -35,7 +37,7 @@ export class TextMembers {
     return new TextMembers(given)
   }
 
-  /** '' when it is absent. */
+  /** Returns '' when the member is absent. */
   get(name: string): string {
     return this.#members.get(name.toLowerCase()) ?? ''
   }

@@ -1,0 +1,28 @@
+import { type Context, S3Error } from 'dealgate'
+import type { DealRecord } from '../records/deal-record.js'
+
+/**
+ * Returns a check for the deals that the caller may see: those of buckets and keys that it may read, made by the
+ * caller's gateway account or in buckets that this account sees.
+ */
+export function visibility(context: Context): (deal: DealRecord) => Promise<boolean> {
+  const seen = new Map<string, Promise<boolean>>()
+  const account = context.caller?.identity.account?.accessKey ?? ''
+  const seesBucket = (bucket: string) => {
+    const known = seen.get(bucket) ?? context.gateway.bucketExists(bucket)
+    seen.set(bucket, known)
+    return known
+  }
+  return async (deal) => mayRead(context, deal) && (deal.account === account || (await seesBucket(deal.bucket)))
+}
+
+function mayRead(context: Context, { bucket, key }: DealRecord): boolean {
+  try {
+    if (key === undefined) context.requireWholeBucket(bucket, 'read')
+    else context.requireKey(bucket, key, 'read')
+    return true
+  } catch (error) {
+    if (error instanceof S3Error && error.code === 'AccessDenied') return false
+    throw error
+  }
+}

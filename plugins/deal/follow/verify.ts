@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto'
+import { type JobKind, type RunningJob, S3Error } from 'dealgate'
+import { askToVerify } from '../archive/copy-calls.js'
+import type { DealParts } from '../parts.js'
+import type { DealRecord } from '../records/deal-record.js'
+import { bringingBack, patiently } from '../records/patience.js'
+import { rescue } from './rescue.js'
+
+/** Name of the job that retrieves an object from a deal and compares it. */
+export const VERIFY = 'deal:VerifyDeal'
+
+export interface VerifyInput {
+  readonly bucket: string
+  readonly key: string
+  /** Stamp of the object. */
+  readonly stamp: string
+  readonly dealCid: string
+}
+
+interface VerifyResult {
+  readonly DealCid: string
+}
+
+/** Pause before a deal that did not deliver the object is verified again, ms. */
+const AGAIN_MS = 86_400_000
+/** Most verifications at the same time in this process: each reads a whole object from a provider. */
+const CONCURRENCY = 2
+
+/** Verifies deals before an object is left to them alone. */
+export function verifications(parts: DealParts): JobKind<VerifyInput, VerifyResult> {
+  return {
+    name: VERIFY,
+    concurrency: CONCURRENCY,
+    async run(job) {
+      try {
+        return await run(parts, job)
+      } catch (error) {
+        if (job.signal.aborted) throw error
+        const thrown = patiently(job, error, parts.host.now(), bringingBack)
+        if (thrown === error) await doubt(parts, job.input.dealCid)
+        throw thrown
+      }
+    },
+  }
+}
+
+async function run(parts: DealParts, job: RunningJob<VerifyInput>): Promise<VerifyResult> {
+  const { dealCid } = job.input
+  job.report({ phase: 'Verifying' })
+  const why = await askToVerify(job.context, { ...job.input, signal: job.signal })
+  if (why !== undefined)
+    throw new S3Error('InvalidObjectState', { message: `The deal ${dealCid} did not deliver the object. ${why}` })
+  await parts.deals.setVerified(dealCid, parts.host.now())
+  return { DealCid: dealCid }
+}
+
+/** Marks the deal as doubted, and restores an object that was left to it, unless another deal has delivered it. */
+async function doubt(parts: DealParts, dealCid: string): Promise<void> {
+  const { host, deals } = parts
+  host.log.warn({ deal: dealCid }, 'a deal does not deliver its object, and no longer counts')
+  const record = await deals.setDoubted(dealCid, host.now())
+  if (record) await rescue(parts, record)
+}
+
+/**
+ * Starts the verification of an active deal on which something depends: the object has no local copy, or other deals
+ * for it may end. Resolves true while the deal may still prove good.
+ */
+export async function verify(parts: DealParts, record: DealRecord): Promise<boolean> {
+  const { host, deals, jobs } = parts
+  const { bucket, key, stamp, live, verified, doubted } = record
+  if (key === undefined || stamp === undefined || verified !== undefined) return false
+  if (live?.state !== 'StorageDealActive' || (doubted !== undefined && host.now() - doubted < AGAIN_MS)) return false
+  if (!(await host.own.gateway.features()).dealVerification) return false
+  const object = await host.own.store.find(bucket, key)
+  if (object?.stamp !== stamp) return false
+  const about = (await deals.of(bucket, key)).filter((other) => other.stamp === stamp)
+  if (!object.cold && about.length < 2) return false
+  const { dealCid } = record.deal
+  const token = createHash('sha256')
+    .update(`verify/${dealCid}/${doubted ?? ''}`)
+    .digest('hex')
+  const input: VerifyInput = { bucket, key, stamp, dealCid }
+  const job = await jobs.create({
+    ...{ kind: VERIFY, resource: `/${bucket}/${key}`, input, accessKeyId: '', token, requestHash: token },
+  })
+  return job.status === 'New' || job.status === 'Active'
+}

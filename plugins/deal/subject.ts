@@ -1,0 +1,60 @@
+import { type Context, S3Error, type StoredObject } from 'dealgate'
+
+/**
+ * The object for a new deal. A gateway without a local copy of it retrieves the bytes from the deals that hold the
+ * object, and verifies them.
+ * @throws S3Error NoSuchKey, NoSuchBucket, AccessDenied; PreconditionFailed when the object was replaced;
+ * InvalidRequest for a key that is unsafe with this gateway
+ */
+export async function requireObject(
+  context: Context,
+  {
+    bucket,
+    key,
+    stamp,
+    etag,
+  }: { readonly bucket: string; readonly key: string; readonly stamp?: string; readonly etag?: string },
+): Promise<StoredObject> {
+  await refuseUnsafe(context, key)
+  const object = await context.store.head(bucket, key)
+  if ((stamp !== undefined && object.stamp !== stamp) || (etag !== undefined && object.etag !== etag))
+    throw new S3Error('PreconditionFailed', {
+      message: 'The object was replaced before its deal was made. The new object has no deal yet.',
+    })
+  return object
+}
+
+/** Throws NoSuchBucket, BucketEmpty, AccessDenied. */
+export async function requireContent(context: Context, bucket: string): Promise<void> {
+  context.requireWholeBucket(bucket, 'read')
+  await requireBucket(context, bucket)
+  const { entries } = await context.store.list(bucket, { prefix: '', delimiter: '', after: '', limit: 1 })
+  if (entries.length === 0)
+    throw new S3Error('BucketEmpty', {
+      message: 'The bucket holds no object that a deal could be made of.',
+      fields: { BucketName: bucket },
+    })
+}
+
+/**
+ * Public gateways, which know no client tokens, insert the key of an object unescaped into a shell command (filswan/fs3
+ * cmd/web-handlers.go): keys with shell metacharacters are not sent there. Throws InvalidRequest.
+ */
+export async function refuseUnsafe({ gateway }: Context, key: string): Promise<void> {
+  if (/^[\p{L}\p{M}\p{N}/._\-+=@,:%]*$/u.test(key) || (await gateway.features()).dealTokens) return
+  throw new S3Error('InvalidRequest', {
+    message:
+      'This gateway can make deals only for objects whose keys consist of letters, digits and / . _ - + = @ , : %.',
+    fields: { Key: key },
+  })
+}
+
+/** Throws NoSuchBucket. */
+export async function requireBucket({ gateway }: Pick<Context, 'gateway'>, bucket: string): Promise<void> {
+  if (!(await gateway.bucketExists(bucket))) throw new S3Error('NoSuchBucket', { fields: { BucketName: bucket } })
+}
+
+/** Access key of the gateway account that pays for what a caller asks for; '' for the server's own account. */
+export function payingAccount(caller: Context['caller']): string {
+  return caller?.identity.account?.accessKey ?? ''
+}

@@ -1,0 +1,98 @@
+import { S3Error } from 'dealgate'
+import type { DealConfiguration } from '../configuration.js'
+import { metadataTerms, staysWithin } from './metadata-terms.js'
+import {
+  type DealTerms,
+  hasTerms,
+  isTrue,
+  readTerms,
+  type StatedTerms,
+  termNames,
+  termsInvalid,
+  violationsOf,
+} from './terms.js'
+
+/** Sources of terms, in order of precedence. */
+export interface TermSources {
+  /** Terms of the call. */
+  readonly request?: StatedTerms | undefined
+  /** User metadata of the object, of which `deal-terms` is read (sent as x-amz-meta-deal-terms). */
+  readonly metadata?: Readonly<Record<string, string>> | undefined
+  /**
+   * True when the caller who stored the metadata held the right to make deals. Otherwise the metadata can only lower
+   * what the owner of the bucket pays. Default false.
+   */
+  readonly metadataAuthorized?: boolean | undefined
+  /** Configuration of the bucket. */
+  readonly configuration?: DealConfiguration | undefined
+  /** Storage class of the object: the bucket may have separate terms for it. */
+  readonly storageClass?: string | undefined
+  /** Terms of the plugin's options. */
+  readonly defaults?: StatedTerms | undefined
+}
+
+/**
+ * Takes each term from the first source that states it. Throws DealTermsRequired when no source states any,
+ * DealTermsInvalid when the result is no valid deal.
+ */
+export function resolveTerms(sources: TermSources): DealTerms {
+  const { stated, passedOver } = statedBy(sources)
+  if (hasTerms(stated)) return readTerms(stated)
+  throw new S3Error('DealTermsRequired', {
+    message:
+      'No terms are stated for the deal. State MinerId, Price and DurationEpochs in the request, in x-amz-meta-deal-terms of the object, in the ' +
+      `bucket's deal configuration (?x-deal-config=) or in the options of the plugin.${passedOver ? ` ${PASSED_OVER}` : ''}`,
+  })
+}
+
+/** The reason why the terms of an object do not count. */
+export const PASSED_OVER =
+  'The x-amz-meta-deal-terms of this object do not count: the caller who stored it did not hold the action deal:CreateObjectDeal, and they go beyond the terms of the ' +
+  'bucket and of the server.'
+
+export interface StatedTogether {
+  readonly stated: StatedTerms
+  /** The source of the price, or the request, confirms the price, however high it is above what the provider asks. */
+  readonly priceConfirmed: boolean
+  /** The object states terms that do not count. */
+  readonly passedOver: boolean
+}
+
+/**
+ * Takes each term from the first source that states it, without parsing. Throws DealTermsInvalid for metadata that
+ * counts and cannot be parsed.
+ */
+export function statedBy(sources: TermSources): StatedTogether {
+  const { request, configuration, storageClass, defaults } = sources
+  const ofBucket = configuration?.Terms ?? []
+  const owners = [
+    ...(storageClass === undefined ? [] : [ofBucket.find((terms) => terms.StorageClass === storageClass)]),
+    ofBucket.find((terms) => terms.StorageClass === undefined),
+    defaults,
+  ]
+  const text = sources.metadata?.['deal-terms']
+  const counts = sources.metadataAuthorized === true || (text !== undefined && staysWithin(text, firstOf(owners)))
+  const ofObject = counts ? metadataTerms(text) : undefined
+  const places = [request, ofObject, ...owners]
+  // When a caller without the right states a lower price, the owner's confirmation of the higher price applies.
+  const confirming = sources.metadataAuthorized === true ? places : [request, ...owners]
+  const confirmed = confirming.find((place) => isStated(place?.Price))?.ConfirmPrice
+  const violations = [request?.ConfirmPrice, confirmed].flatMap((ConfirmPrice) => violationsOf({ ConfirmPrice }))
+  if (violations.length > 0) throw termsInvalid(violations)
+  return {
+    stated: firstOf(places),
+    priceConfirmed: isTrue(request?.ConfirmPrice) || isTrue(confirmed),
+    passedOver: text !== undefined && !counts,
+  }
+}
+
+function firstOf(places: readonly (StatedTerms | undefined)[]): StatedTerms {
+  const stated: Record<string, unknown> = {}
+  for (const name of termNames) stated[name] = places.find((place) => isStated(place?.[name]))?.[name]
+  return stated
+}
+
+/** An empty form field or element states nothing. */
+function isStated(value: unknown): boolean {
+  return value !== undefined && value !== ''
+}

@@ -1,0 +1,72 @@
+/**
+ * The condition keys that a request here can have, in lower case:
+ * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-keys.html
+ * https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3.html#amazons3-policy-keys
+ *
+ * A key that is not here is refused: a Deny on a value that no request has would silently never apply.
+ */
+const KEYS: ReadonlySet<string> = new Set([
+  'aws:currenttime',
+  'aws:epochtime',
+  'aws:principalaccount',
+  'aws:principalarn',
+  'aws:principaltype',
+  'aws:referer',
+  'aws:securetransport',
+  'aws:sourceip',
+  'aws:useragent',
+  'aws:userid',
+  'aws:username',
+  's3:authtype',
+  's3:delimiter',
+  's3:max-keys',
+  's3:prefix',
+  's3:requestobjecttagkeys',
+  's3:resourceaccount',
+  's3:signatureversion',
+  's3:versionid',
+  's3:x-amz-acl',
+  's3:x-amz-content-sha256',
+  's3:x-amz-copy-source',
+  's3:x-amz-grant-full-control',
+  's3:x-amz-grant-read',
+  's3:x-amz-grant-read-acp',
+  's3:x-amz-grant-write',
+  's3:x-amz-grant-write-acp',
+  's3:x-amz-metadata-directive',
+  's3:x-amz-object-ownership',
+  's3:x-amz-server-side-encryption',
+  's3:x-amz-server-side-encryption-aws-kms-key-id',
+  's3:x-amz-storage-class',
+  's3:x-amz-website-redirect-location',
+])
+
+/** Keys that end with the name of a tag. */
+const TAGS = ['s3:existingobjecttag/', 's3:requestobjecttag/']
+
+const MULTIVALUED = ['s3:requestobjecttagkeys']
+
+/** The keys that only some actions have, with these actions in lower case. */
+const OF_ACTIONS: Readonly<Record<string, readonly string[]>> = {
+  's3:prefix': ['s3:listbucket', 's3:listbucketversions', 's3:listbucketmultipartuploads'],
+  's3:delimiter': ['s3:listbucket', 's3:listbucketversions', 's3:listbucketmultipartuploads'],
+  's3:max-keys': ['s3:listbucket', 's3:listbucketversions', 's3:listbucketmultipartuploads'],
+}
+
+/** The keys that policies can name, in lower case. A key that ends in `/` is followed by the name of a tag. */
+export const CONDITION_KEYS: readonly string[] = [...KEYS, ...TAGS]
+
+/** @param key in lower case */
+export function isConditionKey(key: string): boolean {
+  return KEYS.has(key) || TAGS.some((prefix) => key.startsWith(prefix) && key.length > prefix.length)
+}
+
+/** True if a request may have several values of the key. */
+export function isMultivalued(key: string): boolean {
+  return MULTIVALUED.includes(key)
+}
+
+/** The actions whose requests can have the key, in lower case; undefined for all. */
+export function actionsWithKey(key: string): readonly string[] | undefined {
+  return Object.hasOwn(OF_ACTIONS, key) ? OF_ACTIONS[key] : undefined
+}

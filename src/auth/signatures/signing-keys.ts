@@ -1,0 +1,40 @@
+import { signingKey } from '../../common/sigv4.js'
+import type { Identity } from '../caller.js'
+import type { Scope } from './parsed-signature.js'
+
+interface Entry {
+  readonly secretAccessKey: string
+  readonly key: Buffer
+}
+
+/**
+ * LRU cache of derived signing keys. An identity uses one key for a day, so a few entries save four HMACs per request.
+ */
+export class SigningKeys {
+  readonly #entries = new Map<string, Entry>()
+  readonly #capacity: number
+
+  constructor(capacity = 1024) {
+    this.#capacity = capacity
+  }
+
+  get(identity: Identity, scope: Scope): Buffer {
+    const name = `${identity.accessKeyId}/${scope.text}`
+    const { secretAccessKey } = identity
+    let entry = this.#entries.get(name)
+    if (entry?.secretAccessKey !== secretAccessKey) {
+      entry = { secretAccessKey, key: signingKey(secretAccessKey, scope.date, scope.region, scope.service) }
+    }
+    this.#remember(name, entry)
+    return entry.key
+  }
+
+  /** A Map keeps insertion order, so its first entry is the least recently used one. */
+  #remember(name: string, entry: Entry): void {
+    this.#entries.delete(name)
+    this.#entries.set(name, entry)
+    if (this.#entries.size <= this.#capacity) return
+    const oldest = this.#entries.keys().next()
+    if (!oldest.done) this.#entries.delete(oldest.value)
+  }
+}

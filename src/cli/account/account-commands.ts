@@ -1,0 +1,135 @@
+import type { Identity } from '../../auth/caller.js'
+import { canonicalId, OWN_ID } from '../../auth/identities/canonical-id.js'
+import {
+  type AccountBook,
+  hasAccounts,
+  type ListedAccount,
+  openAccountBook,
+} from '../../services/gateway/account-book.js'
+import { type Config, ConfigError } from '../config/config.js'
+import { Failure } from '../failure.js'
+import { changeCredentials, credentialsPath, readCredentials } from '../keys/credentials-file.js'
+import { columns, SecretReader } from '../keys/key-commands.js'
+import type { AccountFlags } from '../program.js'
+import { servicesFolder } from '../serve/gateway.js'
+
+/** `dealgate account add`: adds an account to the embedded gateway and prints its keys. */
+export async function addAccount(config: Config, own: AccountFlags): Promise<void> {
+  const pair = await readPair(own)
+  const name = own.name ?? ''
+  if (!/^[^\p{Cc}]{0,128}$/u.test(name)) throw new ConfigError(['--name must have at most 128 characters on one line'])
+  const account = within(config, { create: true }, (book) => book.add(name, pair))
+  const { accessKey, secretKey } = account
+  const id = canonicalId({ account })
+  process.stdout.write(
+    config.print === 'json'
+      ? `${JSON.stringify({ accessKey, secretKey, canonicalId: id, name })}\n`
+      : `access key    ${accessKey}
+secret key    ${secretKey}
+canonical id  ${id}
+
+A gateway that runs with this data folder knows the account already. The secret is not shown again.
+An S3 key pair for it: dealgate keys add --account-access-key ${accessKey} --account-secret-key -
+`,
+  )
+}
+
+/** `dealgate account list`: never shows a secret. */
+export async function listAccounts(config: Config): Promise<void> {
+  const accounts = within(config, { create: false }, (book) => book.all())
+  if (config.print === 'json') {
+    process.stdout.write(`${JSON.stringify(accounts.map(shown))}\n`)
+    return
+  }
+  const rows = accounts.map((account) => {
+    const { accessKey, name, buckets, created, canonicalId } = shown(account)
+    return [accessKey, name || '-', String(buckets), `${created.slice(0, 19)}Z`, canonicalId]
+  })
+  process.stdout.write(columns([['ACCESS KEY', 'NAME', 'BUCKETS', 'CREATED', 'CANONICAL ID'], ...rows]))
+}
+
+/** `dealgate account remove <access key>`: refused while the account owns buckets. */
+export async function removeAccount(config: Config, accessKey: string): Promise<void> {
+  const file = credentialsPath(config)
+  const users = (await readCredentials(file)).filter(({ account }) => account?.accessKey === accessKey)
+  within(config, { create: false }, (book) => book.remove(accessKey))
+  const keys = users.map(({ accessKeyId }) => accessKeyId)
+  process.stdout.write(
+    config.print === 'json'
+      ? `${JSON.stringify({ accessKey, keys })}\n`
+      : `Removed the account ${accessKey}.\n${keys.length === 0 ? '' : `These key pairs of ${file} act as it and no longer work: ${keys.join(', ')}.\n`}`,
+  )
+}
+
+/**
+ * `dealgate account rotate <access key>`: makes a new secret key, prints it, and writes it into the credentials file. A
+ * repetition after a crash repairs the file.
+ */
+export async function rotateAccount(config: Config, accessKey: string): Promise<void> {
+  const { secretKey } = within(config, { create: false }, (book) => book.rotate(accessKey).after)
+  const stored = await store(credentialsPath(config), { accessKey, secretKey }).catch((error: Error) => error)
+  const failed = stored instanceof Error
+  process.stdout.write(
+    config.print === 'json'
+      ? `${JSON.stringify({ accessKey, secretKey, keys: failed ? [] : stored })}\n`
+      : `access key  ${accessKey}
+secret key  ${secretKey}
+
+The former secret is not valid any more. The new one is not shown again.
+${failed || stored.length === 0 ? '' : `${credentialsPath(config)} has it for the key pairs ${stored.join(', ')}.\n`}`,
+  )
+  if (failed) {
+    throw new Failure(
+      `The account has its new secret, but the credentials file still has the former one: ${stored.message} Repeat the command when this is mended.`,
+      { cause: stored },
+    )
+  }
+}
+
+/** Gives the key pairs of the file that act as the account its secret. Resolves with their access key ids. */
+async function store(file: string, account: { accessKey: string; secretKey: string }): Promise<string[]> {
+  const isUser = (identity: Identity) => identity.account?.accessKey === account.accessKey
+  const users = (await readCredentials(file)).filter(isUser).map(({ accessKeyId }) => accessKeyId)
+  if (users.length > 0) {
+    await changeCredentials(file, (all) =>
+      all.map((identity) => (isUser(identity) ? { ...identity, account } : identity)),
+    )
+  }
+  return users
+}
+
+function within<T>(config: Config, { create }: { create: boolean }, use: (book: AccountBook) => T): T {
+  if (config.gatewayUrl !== undefined) {
+    throw new Failure(`The accounts of the gateway at ${config.gatewayUrl} are managed there, not in the data folder.`)
+  }
+  const folder = servicesFolder(config)
+  if (!create && !hasAccounts(folder)) {
+    throw new Failure(`The data folder ${config.data} has no embedded gateway yet: start one, or add an account.`)
+  }
+  const book = openAccountBook(folder)
+  try {
+    return use(book)
+  } catch (error) {
+    throw error instanceof RangeError ? new Failure(error.message) : error
+  } finally {
+    book.close()
+  }
+}
+
+async function readPair(own: AccountFlags) {
+  const { accountAccessKey: accessKey, accountSecretKey: given } = own
+  if ((accessKey === undefined) !== (given === undefined)) {
+    throw new ConfigError(['--account-access-key and --account-secret-key go together'])
+  }
+  if (accessKey === undefined || given === undefined) return undefined
+  const secrets = new SecretReader()
+  const secretKey = await secrets.read(given)
+  secrets.close()
+  return { accessKey, secretKey }
+}
+
+/** The canonical id is that by which policies and ACLs of this server name the account, not that of the gateway. */
+function shown({ accessKey, secretKey, name, isIamUser, created, buckets }: ListedAccount) {
+  const id = isIamUser ? canonicalId({ account: { accessKey, secretKey } }) : OWN_ID
+  return { accessKey, name, canonicalId: id, isIamUser, created, buckets }
+}

@@ -1,0 +1,112 @@
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import {
+  type Config,
+  flagName,
+  flagOf,
+  type Option,
+  type OptionName,
+  optionNames,
+  options,
+  variableOf,
+} from './options.js'
+import { rules } from './rules.js'
+
+export { type Config, flagOf, type Option, type OptionName, optionNames, options, variableOf }
+
+/** Lists every problem of the configuration with the name of its option. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+
+  constructor(readonly problems: readonly string[]) {
+    super(
+      problems.length === 1
+        ? problems[0]
+        : `${problems.length} options are wrong:\n${problems.map((p) => `  ${p}`).join('\n')}`,
+    )
+  }
+}
+
+export interface ConfigSources {
+  /** Unparsed values of flags by camelCase name; `config` is the path of the config file. */
+  readonly flags?: Readonly<Record<string, unknown>>
+  /** Default: the environment of the process. An empty variable counts as absent. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+  /** Problems found earlier, which are reported together with new ones. */
+  readonly problems?: readonly string[]
+}
+
+interface Given {
+  readonly value: unknown
+  /** Source, as shown to the user: `--port`, `DEALGATE_PORT`, `port in /etc/dealgate.json`. */
+  readonly from: string
+  /** Base of relative paths: the folder of the config file, or the working directory. */
+  readonly folder: string
+}
+
+/**
+ * Reads the configuration. Flags take precedence over variables, those over the config file, that over defaults.
+ * The result is frozen. Throws a ConfigError that lists all problems.
+ */
+export function readConfig(sources: ConfigSources = {}): Config {
+  const problems = [...(sources.problems ?? [])]
+  const given = collect(sources, problems)
+  const config = new Map<string, unknown>()
+  for (const name of optionNames) config.set(name, check(name, given.get(name), problems))
+  for (const rule of rules)
+    problems.push(
+      ...rule(
+        (name) => given.has(name),
+        (name) => config.get(name) as Config[typeof name],
+      ),
+    )
+  if (problems.length > 0) throw new ConfigError(problems)
+  return Object.freeze(Object.fromEntries(config)) as Config
+}
+
+function check(name: OptionName, given: Given | undefined, problems: string[]): unknown {
+  const option: Option = options[name]
+  if (given === undefined) return option.default
+  const result = option.kind.schema.safeParse(given.value)
+  if (result.success) return Object.freeze(option.kind.locate?.(result.data, given.folder) ?? result.data)
+  const message = result.error.issues[0]?.message ?? 'is not valid'
+  const value = JSON.stringify(given.value)
+  const shown = option.secret || message.includes(value) ? '' : `, not ${value}`
+  problems.push(`${given.from} ${message}${shown}`)
+  return option.default
+}
+
+function collect(sources: ConfigSources, problems: string[]): Map<string, Given> {
+  const { flags = {}, env = process.env } = sources
+  const file = flags.config ?? (env[variableOf('config')] || undefined)
+  const given = file === undefined ? new Map<string, Given>() : readFile(String(file), problems)
+  const folder = process.cwd()
+  for (const name of optionNames) {
+    const variable = variableOf(name)
+    const flag = flags[flagName(name)]
+    if (env[variable]) given.set(name, { value: env[variable], from: variable, folder })
+    if (flag !== undefined) given.set(name, { value: flag, from: flagOf(name), folder })
+  }
+  return given
+}
+
+function readFile(file: string, problems: string[]): Map<string, Given> {
+  const given = new Map<string, Given>()
+  let content: unknown
+  try {
+    content = JSON.parse(readFileSync(file, 'utf8'))
+  } catch (error) {
+    problems.push(`--config: cannot read ${file}: ${(error as Error).message}`)
+    return given
+  }
+  if (typeof content !== 'object' || content === null || Array.isArray(content)) {
+    problems.push(`--config: ${file} must hold one JSON object`)
+    return given
+  }
+  const folder = dirname(resolve(file))
+  for (const [name, value] of Object.entries(content)) {
+    if (Object.hasOwn(options, name)) given.set(name, { value, from: `${name} in ${file}`, folder })
+    else problems.push(`${name} in ${file} is no option`)
+  }
+  return given
+}

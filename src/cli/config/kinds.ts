@@ -1,0 +1,116 @@
+import { z } from 'zod'
+
+/** Parses and describes the value of an option: text from a flag or variable, or JSON from the config file. */
+export interface Kind<T> {
+  /** Placeholder of the value in help: `number`. */
+  readonly placeholder: string
+  /** Description of accepted values: bounds, choices, form. */
+  readonly accepts: string
+  readonly schema: z.ZodType<T>
+  /** The flag may be repeated; in a variable, commas separate the values. */
+  readonly repeatable?: true
+  /** Value of the flag without an argument; if absent, the flag requires an argument. */
+  readonly alone?: string
+  /** Resolves the value against the folder of the config file, or the working directory. */
+  locate?(value: T, folder: string): T
+}
+
+export function integer(min: number, max: number): Kind<number> {
+  const accepts = `${min} to ${max}`
+  const error = `must be a whole number from ${accepts}`
+  const digits = z
+    .string({ error })
+    .regex(/^-?\d{1,15}$/, error)
+    .transform(Number)
+  return {
+    placeholder: 'number',
+    accepts,
+    schema: z.union([z.number(), digits], { error }).pipe(z.number().int(error).min(min, error).max(max, error)),
+  }
+}
+
+/** A number that may have a fraction. */
+export function decimal(min: number, max: number): Kind<number> {
+  const accepts = `${min} to ${max}`
+  const error = `must be a number from ${accepts}`
+  const digits = z
+    .string({ error })
+    .regex(/^\d{1,15}(\.\d{1,15})?$/, error)
+    .transform(Number)
+  return {
+    placeholder: 'number',
+    accepts,
+    schema: z.union([z.number(), digits], { error }).pipe(z.number().min(min, error).max(max, error)),
+  }
+}
+
+export function choice<const T extends string>(...values: readonly T[]): Kind<T> {
+  const accepts = values.join(', ')
+  return { placeholder: 'word', accepts, schema: z.enum(values, { error: `must be one of ${accepts}` }) }
+}
+
+export const onOff: Kind<boolean> = {
+  placeholder: 'on|off',
+  accepts: 'on, off',
+  alone: 'on',
+  schema: z.union([z.boolean(), z.enum(['on', 'off']).transform((word) => word === 'on')], {
+    error: 'must be on or off',
+  }),
+}
+
+/** Text that matches `form`; `accepts` describes it and follows "must be". */
+export function text(placeholder: string, accepts: string, form: RegExp): Kind<string> {
+  const error = `must be ${accepts}`
+  return { placeholder, accepts, schema: z.string({ error }).regex(form, error) }
+}
+
+/** A URL with one of these schemes. Only URLs of databases and network nodes may contain secrets. */
+export function url(...schemes: readonly string[]): Kind<string> {
+  const accepts = schemes.map((scheme) => `${scheme}://…`).join(', ')
+  const error = `must be a URL: ${accepts}`
+  const fits = (value: string) => URL.canParse(value) && schemes.includes(new URL(value).protocol.slice(0, -1))
+  return { placeholder: 'url', accepts, schema: z.string({ error }).refine(fits, error) }
+}
+
+/** The URL of an HTTP server with an optional path, without user, query and fragment. */
+export function httpUrl(): Kind<string> {
+  const kind = url('http', 'https')
+  const isAddress = (value: string) => {
+    const { username, password, search, hash } = new URL(value)
+    return username + password + search + hash === ''
+  }
+  const error = 'must be an address without user, query and fragment'
+  return { ...kind, schema: kind.schema.refine((value) => !URL.canParse(value) || isAddress(value), error) }
+}
+
+/** Scheme and host of an HTTP server. */
+export function origin(): Kind<string> {
+  const kind = httpUrl()
+  const error = 'must be scheme and host alone'
+  const isOrigin = (value: string) => !URL.canParse(value) || new URL(value).pathname === '/'
+  return { ...kind, schema: kind.schema.refine(isOrigin, error) }
+}
+
+/** Several values of one kind: a repeated flag, a comma-separated variable, an array in the file. */
+export function list<T>(kind: Kind<T>): Kind<readonly T[]> {
+  const split = z.string().transform((value) => value.split(','))
+  const schema = z.union([z.array(z.unknown()), split], { error: 'must be a list' }).pipe(z.array(kind.schema))
+  return {
+    placeholder: kind.placeholder,
+    accepts: kind.accepts,
+    schema: schema as z.ZodType<readonly T[]>,
+    repeatable: true,
+  }
+}
+
+/** Text that `read` checks. It throws an Error whose message follows "is not valid:". */
+export function checkedText(placeholder: string, accepts: string, read: (value: string) => unknown): Kind<string> {
+  const schema = z.string({ error: `must be ${accepts}` }).superRefine((value, context) => {
+    try {
+      read(value)
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: `is not valid: ${(error as Error).message}` })
+    }
+  })
+  return { placeholder, accepts, schema }
+}

@@ -1,0 +1,299 @@
+import { GATEWAY_TIMEOUT_MS } from '../../gateway/gateway-timeout.js'
+import { addressing } from '../../request/addressing/addressing.js'
+import { parseWebhook, parseWebhookSecret } from '../../s3/notifications/delivery/webhooks.js'
+import { defaultLimits } from '../../server/limits.js'
+import { parseQuirks } from '../../services/gateway/quirks.js'
+import { checkedText, choice, decimal, httpUrl, integer, type Kind, list, onOff, origin, text, url } from './kinds.js'
+import { ownership } from './ownership.js'
+import { pluginUses } from './plugin-uses.js'
+
+/** The definition of an option, for flags, environment, config file, validation, `--help` and README. */
+export interface Option<T = unknown> {
+  readonly group: Group
+  readonly kind: Kind<T & {}>
+  /** Undefined if the option has no default. */
+  readonly default: T
+  /** Unit of the number. */
+  readonly unit?: string
+  readonly help: string
+  /** Never printed. */
+  readonly secret?: true
+}
+
+type Group = 'Endpoint' | 'Gateway' | 'Network' | 'State' | 'Buckets' | 'Plugins' | 'Limits' | 'Logs'
+interface Details {
+  readonly help: string
+  readonly unit?: string
+  readonly secret?: true
+}
+
+function option<T extends {}>(
+  group: Group,
+  kind: Kind<T>,
+  details: Details & { readonly default: NoInfer<T> },
+): Option<T>
+function option<T extends {}>(group: Group, kind: Kind<T>, details: Details): Option<T | undefined>
+function option<T extends {}>(
+  group: Group,
+  kind: Kind<T>,
+  details: Details & { readonly default?: T },
+): Option<T | undefined> {
+  return Object.freeze({ group, kind, default: undefined, ...details })
+}
+
+const port = integer(0, 65_535)
+const host = text('host', 'a host name or address', /^[A-Za-z0-9._:%-]+$/)
+const path = text('path', 'a path', /^[^\0]+$/)
+const regionName = text('name', 'letters, digits and - only', /^[A-Za-z0-9-]{1,64}$/)
+const brandWord = text('word', 'lower-case letters and digits, a letter first', /^[a-z][a-z0-9]{0,30}$/)
+// `/` and `,` and `=` separate the parts of an Authorization header: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-auth-using-authorization-header.html
+const accessKey = text('id', '3 to 128 characters of ASCII without space , / =', /^(?:(?![,/=])[\x21-\x7e]){3,128}$/)
+const secretKey = text('secret', '8 to 128 characters of ASCII without space', /^[\x21-\x7e]{8,128}$/)
+const quirks = checkedText('names', 'none, legacy, or names of quirks joined by commas', parseQuirks)
+const domain = checkedText('host', 'a host name without port, and no IP address', (value) =>
+  addressing({ domains: [value] }),
+)
+const webhook = checkedText('name=url', 'a name, = and an http or https URL', parseWebhook)
+const webhookSecret = checkedText('name=secret', 'the name of a webhook, = and a secret', parseWebhookSecret)
+const basePath = text('path', 'a path that starts with / and does not end in one', /^(?:\/[^/?#\s,]+)+$/)
+
+/**
+ * All options by name. The flag `--access-key`, the variable `DEALGATE_ACCESS_KEY` and the key `accessKey` of the config file are one option;
+ * names are derived from the key here.
+ */
+export const options = Object.freeze({
+  port: option('Endpoint', port, { default: 9000, help: 'Port of the S3 endpoint; 0 selects a free port.' }),
+  host: option('Endpoint', host, { default: '127.0.0.1', help: 'Address to listen on.' }),
+  accessKey: option('Endpoint', accessKey, {
+    help: 'Access key id of the S3 key pair. Without it, the first start generates a pair and keeps it in the data folder.',
+  }),
+  secretKey: option('Endpoint', secretKey, { secret: true, help: 'Secret of the S3 key pair.' }),
+  credentialsFile: option('Endpoint', path, {
+    help: 'JSON file of further S3 key pairs and their rights, reloaded when it changes; see `dealgate keys`. Without it, credentials.json in the data folder, if it exists.',
+  }),
+  sessionToken: option('Endpoint', choice('refuse', 'ignore'), {
+    default: 'refuse',
+    help: 'How to handle X-Amz-Security-Token, which belongs to temporary credentials: refuse the request, or ignore the token.',
+  }),
+  signatureV2: option('Endpoint', onOff, { default: true, help: 'Accept signature version 2, as in URLs of boto3.' }),
+  objectOwnership: option('Endpoint', ownership, { default: 'BucketOwnerEnforced', help: 'Ownership in new buckets.' }),
+  domain: option('Endpoint', list(domain), {
+    default: Object.freeze([]),
+    help: 'Host whose subdomains are buckets: with `s3.example.com`, `photos.s3.example.com` is the bucket `photos`.',
+  }),
+  trustForwardedHost: option('Endpoint', onOff, {
+    default: false,
+    help: "Use X-Forwarded-Host and X-Forwarded-Proto as the client's host and protocol. Safe only if every request passes a reverse proxy that sets both.",
+  }),
+  region: option('Endpoint', regionName, {
+    default: 'us-east-1',
+    help: 'Region that requests are signed for.',
+  }),
+  signedBasePath: option('Endpoint', list(basePath), {
+    default: Object.freeze([]),
+    help: 'Path prefix that a reverse proxy strips from requests: signatures that cover it are accepted too. No bucket can have the name of its first segment.',
+  }),
+
+  shareUrl: option('Endpoint', origin(), {
+    help: 'Address in share links. If it is an address of this server, requests of share links are forwarded to the gateway. Without it, links contain the address of the gateway.',
+  }),
+
+  gatewayUrl: option('Gateway', httpUrl(), {
+    help: 'Object gateway to use. Without it, the embedded gateway is started.',
+  }),
+  gatewayAccessKey: option('Gateway', accessKey, {
+    help: 'Access key of the account on the gateway. Without it, the embedded one generates a key pair.',
+  }),
+  gatewaySecretKey: option('Gateway', secretKey, { secret: true, help: 'Secret key of the account on the gateway.' }),
+  gatewayTimeoutSeconds: option('Gateway', integer(1, 3600), {
+    default: GATEWAY_TIMEOUT_MS / 1000,
+    unit: 'seconds',
+    help: 'Timeout for responses of the gateway.',
+  }),
+  brandPath: option('Gateway', brandWord, {
+    default: 'gateway',
+    help: 'First path segment of the gateway (`/gateway/webrpc`).',
+  }),
+  brandHeader: option('Gateway', brandWord, {
+    default: 'cloud',
+    help: 'Brand word in header and query names (`X-Cloud-Date`).',
+  }),
+  passthrough: option('Gateway', onOff, {
+    default: false,
+    help: "Also serve the gateway's own paths (`/gateway/...`) on the port of the S3 endpoint: JSON-RPC and web pages, not object data.",
+  }),
+  gatewayHost: option('Gateway', host, { default: '127.0.0.1', help: 'Address of the embedded gateway.' }),
+  gatewayPort: option('Gateway', port, { default: 9100, help: 'Port of the embedded gateway; 0 selects a free port.' }),
+  gatewayQuirks: option('Gateway', quirks, {
+    default: 'none',
+    help: 'Make the embedded gateway behave like public deployments: `legacy` enables all compatible quirks, or list single quirks.',
+  }),
+
+  networkEpochSeconds: option('Network', decimal(0.001, 86_400), {
+    default: 30,
+    unit: 'seconds',
+    help: 'Length of an epoch of the storage network, the unit of durations and states of deals; 30 as in the real network.',
+  }),
+  networkControl: option('Network', onOff, {
+    default: false,
+    help: 'Allow clients of the embedded gateway to advance the time of the embedded storage network and to make its providers fail, for tests and demonstrations.',
+  }),
+  kuboApi: option('Network', url('http', 'https'), {
+    secret: true,
+    help: 'RPC address of a Kubo node (`http://127.0.0.1:5001`) that imports and pins the CARs of deals. The URL may contain user and password. Without it, deals are made in the embedded storage network.',
+  }),
+
+  data: option('State', path, { default: './dealgate-data', help: 'Folder for all data.' }),
+  state: option('State', url('redis', 'rediss', 'postgres', 'postgresql'), {
+    secret: true,
+    help: 'Database for data that the gateway cannot hold, shared by several proxies. Without it, SQLite in the data folder.',
+  }),
+  stateTimeoutSeconds: option('State', integer(1, 60), {
+    default: 3,
+    unit: 'seconds',
+    help: 'Timeout of the database. After a timeout, requests that need the database fail at once until it answers again.',
+  }),
+  lockLeaseSeconds: option('State', integer(1, 3600), {
+    default: 30,
+    unit: 'seconds',
+    help: 'Lease time of locks with several proxies: a proxy that has been stopped or disconnected from the database for this long loses its locks. Must be the same for all proxies.',
+  }),
+  uploadExpiryDays: option('State', integer(0, 3650), {
+    default: 7,
+    unit: 'days',
+    help: 'Incomplete multipart uploads are removed after this time; 0 keeps them.',
+  }),
+  jobExpiryDays: option('State', integer(0, 3650), {
+    default: 7,
+    unit: 'days',
+    help: 'Ended jobs and their client tokens are removed after this time; 0 keeps them.',
+  }),
+
+  lifecycleIntervalMinutes: option('Buckets', integer(0, 1440), {
+    default: 60,
+    unit: 'minutes',
+    help: 'Interval at which lifecycle rules, which are due at midnight UTC, are checked; 0 disables them.',
+  }),
+  webhook: option('Buckets', list(webhook), {
+    default: Object.freeze([]),
+    secret: true,
+    help: 'Destination of bucket notifications, addressed as `arn:dealgate:webhook:::name`.',
+  }),
+  webhookSecret: option('Buckets', list(webhookSecret), {
+    default: Object.freeze([]),
+    secret: true,
+    help: 'Key that signs notifications to the webhook of that name.',
+  }),
+  notificationMaxAgeHours: option('Buckets', integer(1, 336), {
+    default: 24,
+    unit: 'hours',
+    help: 'Undelivered notifications are dropped after this time.',
+  }),
+
+  plugins: option('Plugins', pluginUses, {
+    secret: true,
+    help: 'Plugins to run instead of the built-in ones: the name of a built-in plugin or an npm package, or a path; `none` for none, like `--no-plugins`. In the file, an entry may be `{"use": …, "options": {…}}`.',
+  }),
+
+  maxDocumentBytes: option('Limits', integer(1024, 64 * 1024 * 1024), {
+    default: defaultLimits.maxDocumentBytes,
+    unit: 'bytes',
+    help: 'Largest XML request body.',
+  }),
+  bodyIdleSeconds: option('Limits', integer(1, 3600), {
+    default: defaultLimits.bodyIdleMs / 1000,
+    unit: 'seconds',
+    help: 'Idle timeout of request bodies.',
+  }),
+  minBodyRate: option('Limits', integer(0, 1_000_000_000), {
+    default: defaultLimits.minBodyRate,
+    unit: 'bytes per second',
+    help: 'Minimum rate of request bodies, averaged over twice --body-idle-seconds; slower ones are refused; 0 for no minimum.',
+  }),
+  maxBodies: option('Limits', integer(1, 1_000_000), {
+    default: defaultLimits.maxBodies,
+    help: 'Maximum of request bodies that are read at the same time; further ones are answered with SlowDown. Unsigned clients get at most half of them.',
+  }),
+  maxBodiesPerClient: option('Limits', integer(1, 1_000_000), {
+    default: defaultLimits.maxBodiesPerClient,
+    help: 'Maximum of these for one access key, or for one network address of unsigned clients.',
+  }),
+  maxSpoolBytes: option('Limits', integer(1024, 2 ** 49), {
+    default: defaultLimits.maxSpoolBytes,
+    unit: 'bytes',
+    help: 'Maximum total size of bodies of unknown length, which are spooled to disk; more is answered with SlowDown. Unsigned clients get at most half of it.',
+  }),
+  maxSpoolBytesPerClient: option('Limits', integer(1024, 2 ** 49), {
+    default: defaultLimits.maxSpoolBytesPerClient,
+    unit: 'bytes',
+    help: 'Maximum of these for one access key, or for one network address of unsigned clients.',
+  }),
+  maxStagedBytes: option('Limits', integer(1024, 2 ** 53 - 1), {
+    default: defaultLimits.maxStagedBytes,
+    unit: 'bytes',
+    help: 'Parts of multipart uploads that are kept on disk until the upload is completed or ended, together; more is answered with SlowDown.',
+  }),
+  maxStagedBytesPerClient: option('Limits', integer(1024, 2 ** 53 - 1), {
+    default: defaultLimits.maxStagedBytesPerClient,
+    unit: 'bytes',
+    help: 'Of these, those of uploads of one access key.',
+  }),
+  maxConnections: option('Limits', integer(1, 1_000_000), {
+    default: 4096,
+    help: 'Maximum of open connections to the S3 endpoint; further ones are closed.',
+  }),
+  keyWaitSeconds: option('Limits', integer(1, 3600), {
+    default: defaultLimits.keyWaitMs / 1000,
+    unit: 'seconds',
+    help: 'A write waits this long for an earlier write to the same key or for its unknown outcome, and then fails with SlowDown.',
+  }),
+  pluginDeadlineSeconds: option('Limits', integer(1, 3600), {
+    default: defaultLimits.pluginDeadlineMs / 1000,
+    unit: 'seconds',
+    help: 'Deadline of plugins for a request, excluding the time that its body takes; then the request fails with InternalError.',
+  }),
+  shutdownGraceSeconds: option('Limits', integer(0, 3600), {
+    default: 30,
+    unit: 'seconds',
+    help: 'Time for running requests to end after SIGTERM or SIGINT.',
+  }),
+
+  logLevel: option('Logs', choice('silent', 'error', 'warn', 'info', 'debug'), {
+    default: 'info',
+    help: 'Lowest level that is logged, as JSON lines on standard error.',
+  }),
+  accessLog: option('Logs', onOff, { default: true, help: 'One log line for each request.' }),
+  print: option('Logs', choice('text', 'json'), {
+    default: 'text',
+    help: 'Format of the start message on standard output: text, or one line of JSON with endpoint, keys and region.',
+  }),
+})
+
+export type OptionName = keyof typeof options
+
+/** The value of every option, checked. Undefined only where there is no default. */
+export type Config = { readonly [Name in OptionName]: (typeof options)[Name] extends Option<infer T> ? T : never }
+
+export const optionNames = Object.keys(options) as OptionName[]
+
+/** Repeatable flags have a singular name, their options a plural one. */
+const SINGULAR: Readonly<Record<string, string>> = { plugins: 'plugin' }
+
+/** The name of its flag in camelCase. */
+export function flagName(name: string): string {
+  return SINGULAR[name] ?? name
+}
+
+/** accessKey -> --access-key */
+export function flagOf(name: string): string {
+  return `--${kebab(flagName(name))}`
+}
+
+/** accessKey -> DEALGATE_ACCESS_KEY */
+export function variableOf(name: string): string {
+  return `DEALGATE_${kebab(name).replaceAll('-', '_').toUpperCase()}`
+}
+
+function kebab(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+}

@@ -1,0 +1,55 @@
+import { joinWebhooks, parseWebhook, parseWebhookSecret } from '../../s3/notifications/delivery/webhooks.js'
+import { type Config, flagOf, type OptionName } from './options.js'
+
+/**
+ * Checks a relation between options and returns its problems. `given` is true for options that the user has set;
+ * `value` returns the effective value.
+ */
+type Rule = (
+  given: (name: OptionName) => boolean,
+  value: <Name extends OptionName>(name: Name) => Config[Name],
+) => readonly string[]
+
+const EMBEDDED_ONLY = [
+  'gatewayHost',
+  'gatewayPort',
+  'gatewayQuirks',
+  'networkEpochSeconds',
+  'networkControl',
+  'kuboApi',
+] as const
+
+export const rules: readonly Rule[] = [
+  (given) => together(given, 'accessKey', 'secretKey'),
+  (given) => together(given, 'gatewayAccessKey', 'gatewaySecretKey'),
+  (given) => {
+    if (!given('gatewayUrl') || given('gatewayAccessKey') || given('gatewaySecretKey')) return []
+    return [`${flagOf('gatewayUrl')} needs ${flagOf('gatewayAccessKey')} and ${flagOf('gatewaySecretKey')}`]
+  },
+  (given) => {
+    if (!given('gatewayUrl')) return []
+    return EMBEDDED_ONLY.filter(given).map(
+      (name) => `${flagOf(name)} is for the embedded gateway: leave it out, or leave out ${flagOf('gatewayUrl')}`,
+    )
+  },
+  (given, value) => {
+    if (!given('kuboApi') || !value('networkControl')) return []
+    return [
+      `${flagOf('networkControl')} is for the embedded storage network: leave it out, or leave out ${flagOf('kuboApi')}`,
+    ]
+  },
+  (_given, value) => {
+    try {
+      joinWebhooks(value('webhook').map(parseWebhook), value('webhookSecret').map(parseWebhookSecret))
+      return []
+    } catch (error) {
+      return [`${flagOf('webhook')}: ${(error as Error).message}`]
+    }
+  },
+]
+
+function together(given: (name: OptionName) => boolean, one: OptionName, other: OptionName): string[] {
+  if (given(one) === given(other)) return []
+  const [present, absent] = given(one) ? [one, other] : [other, one]
+  return [`${flagOf(present)} needs ${flagOf(absent)} beside it`]
+}

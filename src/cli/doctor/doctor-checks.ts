@@ -1,0 +1,228 @@
+import { stat, statfs } from 'node:fs/promises'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { createServer } from 'node:net'
+import { createLogger, type Logger } from '../../common/log.js'
+import { examineStore } from '../../state/backends/examine-store.js'
+import { openState } from '../../state/open-state.js'
+import type { Config } from '../config/config.js'
+import { Failure, listenFailure } from '../failure.js'
+import { credentialsPath, readCredentials } from '../keys/credentials-file.js'
+import { findKeys, keysFile } from '../keys/keys.js'
+import { obtainPlugins } from '../plugins/plugins.js'
+import { type GatewayInUse, obtainGateway } from '../serve/gateway.js'
+import { poolOf, unasked, withEpochs } from '../serve/gateway-pool.js'
+import { likelyMistake, mixedBrand } from './gateway-mistakes.js'
+
+interface Check {
+  readonly name: string
+  /** Returns the finding, or undefined if nothing is to be checked. Throws a Failure with problem and remedy. */
+  run(config: Config): Promise<string | Finding | undefined>
+}
+
+interface Finding {
+  readonly text: string
+  /** Settings that work but should be changed, each with its remedy. */
+  readonly warnings: readonly string[]
+}
+
+const LEAST_NODE = [20, 18, 1] as const
+/** Maximum clock skew of SigV4 requests, seconds: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html (RequestTimeTooSkewed). */
+const MAX_SKEW_SECONDS = 15 * 60
+/** Uploads are staged on this disk: with less space than a large part needs, they fail. */
+const LEAST_FREE_BYTES = 1024 ** 3
+
+export const checks: readonly Check[] = [
+  { name: 'Node', run: async () => checkNode() },
+  { name: 'data folder', run: checkData },
+  { name: 'state store', run: checkStore },
+  { name: 'free space', run: checkSpace },
+  { name: 'key pair', run: checkKeys },
+  { name: 'credentials file', run: checkCredentials },
+  { name: 'plugins', run: checkPlugins },
+  { name: 'endpoint', run: checkEndpoint },
+  { name: 'gateway', run: checkGateway },
+  { name: 'clock', run: checkClock },
+]
+
+function checkNode(): string {
+  const version = process.versions.node
+  const parts = version.split('.').map(Number)
+  const at = LEAST_NODE.findIndex((least, i) => parts[i] !== least)
+  if (at >= 0 && (parts[at] ?? 0) < (LEAST_NODE[at] ?? 0)) {
+    throw new Failure(`this is Node ${version}; install ${LEAST_NODE.join('.')} or newer.`)
+  }
+  return version
+}
+
+async function checkData(config: Config): Promise<string> {
+  if (await isRunning(config)) return inUse(config)
+  try {
+    const state = await openState({ data: config.data, url: config.state, log: quiet(), gateway: unasked })
+    await state.close()
+  } catch (error) {
+    // The running server may listen on another port than these options specify.
+    if (isDataInUse(error)) return inUse(config)
+    throw error
+  }
+  return `${config.data} can be written${config.state ? ', and the state database answers' : ''}`
+}
+
+/** Runs also while a dealgate is running, unless the store is in its data folder. */
+async function checkStore(config: Config): Promise<Finding | undefined> {
+  if (config.state === undefined && (await isRunning(config))) return undefined
+  const findings = await withEpochs(config, quiet(), (gateway) =>
+    examineStore({
+      gateway,
+      data: config.data,
+      url: config.state,
+      timeoutMs: config.stateTimeoutSeconds * 1000,
+      log: quiet(),
+    }),
+  ).catch((error: unknown) => {
+    if (isDataInUse(error)) return undefined
+    throw error
+  })
+  if (findings === undefined) return undefined
+  const { problem, advice } = findings
+  if (problem !== undefined) throw new Failure(problem)
+  if (config.state === undefined) return undefined
+  const { protocol, host } = new URL(config.state)
+  return { text: `${protocol}//${host} has what was kept in it`, warnings: advice }
+}
+
+function inUse({ data }: Config): string {
+  return `${data}, in use by a running dealgate`
+}
+
+/** True for this error of the state and of the embedded services. */
+function isDataInUse(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'DATA_IN_USE'
+}
+
+async function checkSpace(config: Config): Promise<string> {
+  const { bavail, bsize } = await statfs(config.data)
+  const free = bavail * bsize
+  const shown = `${(free / 1024 ** 3).toFixed(1)} GiB free`
+  if (free < LEAST_FREE_BYTES)
+    throw new Failure(`${shown} in ${config.data}. Make room, or move the folder with --data.`)
+  return shown
+}
+
+async function checkKeys(config: Config): Promise<string> {
+  const keys = await findKeys(config)
+  if (!keys) return 'none yet; the first start makes one'
+  if (config.accessKey === undefined && process.platform !== 'win32') {
+    const { mode } = await stat(keysFile(config.data))
+    if ((mode & 0o077) !== 0)
+      throw new Failure(`others can read ${keysFile(config.data)}. Run: chmod 600 ${keysFile(config.data)}`)
+  }
+  return keys.accessKey
+}
+
+async function checkCredentials(config: Config): Promise<string | undefined> {
+  const file = credentialsPath(config)
+  const found = await stat(file).catch(() => undefined)
+  if (!found && config.credentialsFile === undefined) return undefined
+  if (!found) throw new Failure(`there is no ${file}. Make it with: dealgate keys add`)
+  const identities = await readCredentials(file)
+  if (process.platform !== 'win32' && (found.mode & 0o077) !== 0)
+    throw new Failure(`others can read ${file}. Run: chmod 600 ${file}`)
+  return `${identities.length} key pairs in ${file}`
+}
+
+async function checkPlugins(config: Config): Promise<string> {
+  const plugins = await obtainPlugins(config)
+  return plugins.length === 0 ? 'none' : plugins.map(({ plugin }) => plugin.name).join(', ')
+}
+
+async function checkEndpoint(config: Config): Promise<string> {
+  if (await isRunning(config)) return `${config.host}:${config.port} is served by a running dealgate`
+  await listenOnce(config.host, config.port).catch((error) => {
+    throw listenFailure(error, config, { host: '--host', port: '--port' })
+  })
+  return `${config.host}:${config.port} is free`
+}
+
+async function checkGateway(config: Config): Promise<string | Finding> {
+  if (config.gatewayUrl === undefined && (await isRunning(config))) return 'embedded in the running dealgate'
+  const gateway = await obtainGateway(config, quiet()).catch((error: unknown) => {
+    if (isDataInUse(error)) return undefined
+    throw error
+  })
+  if (gateway === undefined) return 'embedded in the running dealgate'
+  try {
+    const text = await logIn(config, gateway)
+    const mixed = mixedBrand(config)
+    return { text, warnings: mixed === undefined ? [] : [mixed] }
+  } finally {
+    await gateway.stop()
+  }
+}
+
+async function logIn(config: Config, gateway: GatewayInUse): Promise<string> {
+  const pool = poolOf(config, gateway, quiet())
+  try {
+    const account = pool.for(gateway.account)
+    await account.ready().catch(async (error: unknown) => {
+      const mistake = await likelyMistake(config)
+      throw mistake === undefined ? error : new Failure(mistake, { cause: error })
+    })
+    const features = Object.entries(await account.features()).filter(([, has]) => has)
+    const kind =
+      features.length > 0
+        ? `it has ${features.map(([name]) => name).join(', ')}`
+        : 'a legacy one: some requests take longer'
+    return `${gateway.embedded ? 'the embedded one' : gateway.url} accepts the log-in; ${kind}`
+  } finally {
+    await pool.close()
+  }
+}
+
+async function checkClock(config: Config): Promise<string | undefined> {
+  if (config.gatewayUrl === undefined) return undefined
+  const { headers } = await head(config.gatewayUrl, config.gatewayTimeoutSeconds * 1000)
+  const theirs = Date.parse(headers.date ?? '')
+  if (Number.isNaN(theirs)) return 'the gateway does not tell the time'
+  const seconds = Math.round((Date.now() - theirs) / 1000)
+  if (Math.abs(seconds) > MAX_SKEW_SECONDS) {
+    throw new Failure(
+      `this machine is ${Math.abs(seconds)} s ${seconds > 0 ? 'ahead of' : 'behind'} the gateway. Set both clocks, with NTP if possible.`,
+    )
+  }
+  return `${Math.abs(seconds)} s from that of the gateway`
+}
+
+/** True if a dealgate answers on the endpoint. */
+async function isRunning(config: Config): Promise<boolean> {
+  if (config.port === 0) return false
+  const host = config.host.includes(':') ? `[${config.host}]` : config.host
+  try {
+    const response = await head(`http://${host}:${config.port}/-/live`, 2000, 'GET')
+    return response.statusCode === 200 && response.headers['x-amz-request-id'] !== undefined
+  } catch {
+    return false
+  }
+}
+
+function head(url: string, timeoutMs: number, method = 'HEAD'): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const send = url.startsWith('https:') ? httpsRequest : httpRequest
+    const request = send(url, { method, agent: false, signal: AbortSignal.timeout(timeoutMs) })
+    request.on('response', (response) => resolve(response.resume()))
+    request.on('error', reject)
+    request.end()
+  })
+}
+
+function listenOnce(host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(port, host, () => server.close(() => resolve()))
+  })
+}
+
+function quiet(): Logger {
+  return createLogger({ level: 'silent' })
+}

@@ -1,0 +1,133 @@
+import { createInterface } from 'node:readline'
+import type { Identity } from '../../auth/caller.js'
+import { identitySchema, placeOf } from '../../auth/identities/identity-schema.js'
+import { type Config, ConfigError } from '../config/config.js'
+import { Failure } from '../failure.js'
+import type { KeyFlags } from '../program.js'
+import { changeCredentials, credentialsPath, readCredentials } from './credentials-file.js'
+import { findKeys, generateKeys } from './keys.js'
+import { formatRights, parseRight } from './rights.js'
+
+/** `dealgate keys add`: adds a key pair to the credentials file and prints it. The secret is not shown again. */
+export async function addKey(config: Config, own: KeyFlags): Promise<void> {
+  const identity = await readIdentity(own)
+  const file = credentialsPath(config)
+  const owner = await findKeys(config)
+  await changeCredentials(file, (identities) => {
+    if ([...identities.map((known) => known.accessKeyId), owner?.accessKey].includes(identity.accessKeyId)) {
+      throw new Failure(`There is a key pair with the access key id ${identity.accessKeyId} already.`)
+    }
+    return [...identities, identity]
+  })
+  const { accessKeyId, secretAccessKey } = identity
+  process.stdout.write(
+    config.print === 'json'
+      ? `${JSON.stringify({ ...shown(identity), secretAccessKey, file })}\n`
+      : `access key  ${accessKeyId}
+secret key  ${secretAccessKey}
+rights      ${formatRights(identity)}
+account     ${identity.account?.accessKey ?? 'that of dealgate'}
+
+Kept in ${file}; a dealgate that runs with this file knows it already. The secret is not shown again.
+`,
+  )
+}
+
+/** `dealgate keys list`: never shows a secret. */
+export async function listKeys(config: Config): Promise<void> {
+  const identities = await readCredentials(credentialsPath(config))
+  if (config.print === 'json') {
+    process.stdout.write(`${JSON.stringify(identities.map(shown))}\n`)
+    return
+  }
+  const rows = identities.map((identity) => [
+    identity.accessKeyId,
+    identity.account?.accessKey ?? '-',
+    formatRights(identity),
+  ])
+  process.stdout.write(columns([['ACCESS KEY', 'ACCOUNT', 'RIGHTS'], ...rows]))
+}
+
+/** `dealgate keys remove <access key id>`: removes a key pair. It is refused immediately, also in presigned URLs. */
+export async function removeKey(config: Config, accessKeyId: string): Promise<void> {
+  const file = credentialsPath(config)
+  await changeCredentials(file, (identities) => {
+    const left = identities.filter((identity) => identity.accessKeyId !== accessKeyId)
+    if (left.length === identities.length) throw new Failure(`${file} has no access key id ${accessKeyId}.`)
+    return left
+  })
+  process.stdout.write(
+    config.print === 'json' ? `${JSON.stringify({ accessKeyId, file })}\n` : `Removed ${accessKeyId} from ${file}.\n`,
+  )
+}
+
+/** Throws a ConfigError that lists all problems. */
+async function readIdentity(own: KeyFlags): Promise<Identity> {
+  const problems: string[] = []
+  const made = generateKeys()
+  const secrets = new SecretReader()
+  const rights = own.right?.flatMap((text) => {
+    const right = parseRight(text)
+    if (!right) problems.push(`--right must have the form read|write|readwrite:bucket[/prefix], not ${text}`)
+    return right ?? []
+  })
+  if ((own.accessKeyId === undefined) !== (own.secretAccessKey === undefined)) {
+    problems.push('--access-key-id and --secret-access-key go together: give both, or neither to have a pair made')
+  }
+  if ((own.accountAccessKey === undefined) !== (own.accountSecretKey === undefined)) {
+    problems.push('--account-access-key and --account-secret-key go together')
+  }
+  if (problems.length > 0) throw new ConfigError(problems)
+  const checked = identitySchema.safeParse({
+    accessKeyId: own.accessKeyId ?? made.accessKey,
+    secretAccessKey: own.secretAccessKey === undefined ? made.secretKey : await secrets.read(own.secretAccessKey),
+    account: own.accountAccessKey && {
+      accessKey: own.accountAccessKey,
+      secretKey: await secrets.read(own.accountSecretKey ?? ''),
+    },
+    rights,
+    actions: own.allow,
+  })
+  secrets.close()
+  if (checked.success) return checked.data
+  throw new ConfigError(checked.error.issues.map(({ path, message }) => `${placeOf(path).slice(1)} ${message}`))
+}
+
+/** Reads `-` as the next line of standard input, because other users of the machine can see command lines. */
+export class SecretReader {
+  #lines: AsyncIterator<string> | undefined
+  #close = () => {}
+
+  async read(given: string): Promise<string> {
+    if (given !== '-') return given
+    if (!this.#lines) {
+      const reader = createInterface({ input: process.stdin })
+      this.#lines = reader[Symbol.asyncIterator]()
+      this.#close = () => reader.close()
+    }
+    const { value, done } = await this.#lines.next()
+    return done ? '' : value
+  }
+
+  close(): void {
+    this.#close()
+  }
+}
+
+function shown({ accessKeyId, account, rights, actions }: Identity) {
+  return { accessKeyId, account: account?.accessKey, rights, actions }
+}
+
+/** Formats rows in aligned columns. */
+export function columns(rows: readonly (readonly string[])[]): string {
+  const widths = rows[0]?.map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0))) ?? []
+  return rows
+    .map(
+      (row) =>
+        `${row
+          .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('')
+}

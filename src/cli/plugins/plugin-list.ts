@@ -1,0 +1,75 @@
+import { type OptionFacts, optionFacts } from '../../plugins/forms/option-facts.js'
+import type { AnyOperation, Plugin } from '../../plugins/forms/plugin.js'
+import { type Loadable, loadPlugins } from '../../plugins/loading/load-plugins.js'
+import { routeText } from '../../plugins/table/route-text.js'
+import { corePlugins } from '../../server/core-plugins.js'
+import type { Config } from '../config/config.js'
+import { builtInPlugins } from './built-in-plugins.js'
+import { obtainPlugins } from './plugins.js'
+
+interface Row {
+  readonly plugin: Pick<Plugin, 'name' | 'operations' | 'hooks' | 'storageClasses' | 'jobs'>
+  readonly source: string
+  readonly definition?: Loadable['definition']
+}
+
+const CORE: readonly Row[] = corePlugins.map((plugin) => ({ plugin, source: 'always on' }))
+
+/** `dealgate plugin list`: lists the plugins that run with these options, and the other built-in ones. */
+export async function listPlugins(config: Config, { explain = false }: { explain?: boolean }): Promise<void> {
+  const running = await obtainPlugins(config)
+  const names = new Set(running.map(({ plugin }) => plugin.name))
+  const off = builtInPlugins.filter(({ definition }) => !names.has(definition.name))
+  const rows = [...CORE, ...running, ...(await Promise.all(off.map(asOff)))]
+  process.stdout.write(explain ? rows.map(explanation).join('\n') : overview(rows))
+}
+
+/** Describes a built-in plugin that is off, created without options if that is possible. */
+async function asOff(plugin: Loadable): Promise<Row> {
+  const { name } = plugin.definition
+  const [loaded] = await loadPlugins([{ use: name, from: '.' }], [plugin]).catch(() => [])
+  return { definition: plugin.definition, plugin: loaded?.plugin ?? { name, operations: [] }, source: 'built-in, off' }
+}
+
+function overview(rows: readonly Row[]): string {
+  const cells = rows.map(({ plugin, source }) => [plugin.name, source, contents(plugin)])
+  const widths = [0, 1].map((column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)))
+  return cells.map((row) => `${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ')}\n`).join('')
+}
+
+function contents({ operations, hooks, storageClasses = [], jobs = [] }: Row['plugin']): string {
+  const parts = [
+    operations.length === 1 ? '1 operation' : `${operations.length} operations`,
+    storageClasses.length > 0 && `storage classes ${storageClasses.map(({ name }) => name).join(', ')}`,
+    hooks && `hooks ${Object.keys(hooks).join(', ')}`,
+    jobs.length > 0 && `jobs ${jobs.map(({ name }) => name).join(', ')}`,
+  ]
+  return parts.filter(Boolean).join('; ')
+}
+
+function explanation({ plugin, source, definition }: Row): string {
+  const options = optionFacts(definition?.options)
+  return [
+    `${plugin.name} (${source})`,
+    ...(definition?.summary ? [`  ${definition.summary}`] : []),
+    ...(definition ? [options.length > 0 ? '  Options:' : '  It takes no options.'] : []),
+    ...columns(options.map((option) => [option.name, facts(option), option.description])),
+    ...(plugin.operations.length > 0 ? ['  Operations:'] : []),
+    ...columns(plugin.operations.map((operation) => [operation.name, routeText(operation), summaryOf(operation)])),
+    '',
+  ].join('\n')
+}
+
+/** `[integer, 1 to 10; default 3]` */
+function facts({ accepts, default: standard, required }: OptionFacts): string {
+  return `[${[accepts, required ? 'required' : standard && `default ${standard}`].filter(Boolean).join('; ')}]`
+}
+
+function summaryOf({ call, source }: AnyOperation): string {
+  return call?.summary ?? source
+}
+
+function columns(rows: readonly (readonly string[])[]): string[] {
+  const widths = [0, 1].map((column) => Math.max(0, ...rows.map((row) => row[column]?.length ?? 0)))
+  return rows.map((row) => `    ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ')}`.trimEnd())
+}

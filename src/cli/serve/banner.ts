@@ -1,0 +1,58 @@
+import type { Config } from '../config/config.js'
+import { keysFile, type ObtainedKeys } from '../keys/keys.js'
+
+export interface Started {
+  readonly endpoint: string
+  readonly region: string
+  readonly keys: ObtainedKeys
+  /** URL of the gateway, embedded or not. */
+  readonly gateway: string
+  readonly embedded: boolean
+}
+
+/**
+ * Formats the start message of `serve`. With `--print json` it is one line, a stable interface; the text is for people.
+ * It contains the secret key only at the start that generated it: supervisors store standard output, which must not
+ * contain a secret from the environment or an earlier start.
+ */
+export function banner(started: Started, config: Pick<Config, 'print' | 'data' | 'secretKey'>): string {
+  const { endpoint, region, keys, gateway, embedded } = started
+  const { accessKey } = keys
+  const shown = keys.made ? { secretKey: keys.secretKey } : {}
+  if (config.print === 'json') return `${JSON.stringify({ endpoint, region, accessKey, ...shown, gateway })}\n`
+  const secret = shownSecret(keys.made ? keys.secretKey : undefined, config.secretKey, keysFile(config.data))
+  const word = shellWord(shown.secretKey ?? '<secret key>')
+  return `dealgate is ready.
+
+  endpoint    ${endpoint}
+  access key  ${keys.accessKey}
+  secret key  ${secret}
+  region      ${region}
+  gateway     ${gateway}${embedded ? ' (embedded)' : ''}
+  data        ${config.data}
+
+aws-cli:
+  export AWS_ACCESS_KEY_ID=${shellWord(keys.accessKey)} AWS_SECRET_ACCESS_KEY=${word} AWS_DEFAULT_REGION=${region}
+  aws --endpoint-url ${endpoint} s3 mb s3://my-bucket
+  aws --endpoint-url ${endpoint} s3 ls
+
+rclone:
+  rclone config create dealgate s3 provider=Other endpoint=${endpoint} region=${region} access_key_id=${shellWord(keys.accessKey)} secret_access_key=${word}
+  rclone lsd dealgate:
+
+Stop with Ctrl-C.
+`
+}
+
+/**
+ * Returns the secret, or a text that says where it is kept.
+ * @param made the secret if this start generated it
+ * @param configured the secret in the options
+ */
+export function shownSecret(made: string | undefined, configured: string | undefined, file: string): string {
+  return made ?? (configured === undefined ? `(kept in ${file})` : '(as configured)')
+}
+
+function shellWord(text: string): string {
+  return /^[\w./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+}

@@ -1,0 +1,47 @@
+import type { GatewayAccount } from '../../auth/caller.js'
+import { createLogger } from '../../common/log.js'
+import type { Config } from '../config/config.js'
+import { startEmbedded } from './gateway.js'
+import { untilSignal } from './until-signal.js'
+
+/** `dealgate services`: runs the embedded gateway alone until a signal. */
+export async function servicesUntilSignal(config: Config): Promise<void> {
+  const signalled = untilSignal()
+  const log = createLogger({ level: config.logLevel })
+  const services = await startEmbedded(config, log)
+  try {
+    process.stdout.write(
+      readyText({ gateway: services.url, account: await services.account(), made: services.made }, config),
+    )
+    log.info({ signal: await signalled }, 'shutting down')
+  } finally {
+    await services.stop()
+  }
+}
+
+interface StartedServices {
+  readonly gateway: string
+  readonly account: GatewayAccount
+  /** True if this start created the key pair: only then the text contains its secret. */
+  readonly made: boolean
+}
+
+function readyText({ gateway, account, made }: StartedServices, config: Config): string {
+  const { accessKey, secretKey } = account
+  const secret = made ? { secretKey } : {}
+  const kept = config.gatewaySecretKey === undefined ? keptIn(config.data, accessKey) : '(as configured)'
+  if (config.print === 'json') return `${JSON.stringify({ gateway, accessKey, ...secret })}\n`
+  return `The embedded gateway is ready.
+
+  gateway     ${gateway}
+  access key  ${accessKey}
+  secret key  ${secret.secretKey ?? kept}
+  data        ${config.data}
+
+Stop with Ctrl-C.
+`
+}
+
+function keptIn(data: string, accessKey: string): string {
+  return `(kept in ${data}; \`dealgate account rotate ${accessKey}\` makes a new one)`
+}

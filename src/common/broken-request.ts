@@ -1,0 +1,32 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+
+/**
+ * The error that Node's parser reports for bytes that it rejects:
+ * https://nodejs.org/docs/latest-v20.x/api/http.html#event-clienterror
+ */
+export interface ParseError extends NodeJS.ErrnoException {
+  /** The bytes that were parsed last. */
+  readonly rawPacket?: Buffer
+}
+
+/**
+ * How to answer a request that the parser has rejected: `document` with a body; `head` like a HEAD, with the headers of
+ * a body but no body; `empty` with a length of 0, where the request may be a HEAD. Clients take a body after the answer
+ * to a HEAD for the start of the next answer. https://www.rfc-editor.org/rfc/rfc9110#section-9.3.2
+ * Node does not reveal the method of a request before it has read all headers, and keeps only their last bytes.
+ * Listening to the bytes of every connection for the method would cost a third more CPU time per byte of an upload.
+ * @param current the request whose headers were read and whose body was not: the error lies in its body
+ */
+export function answerForm(
+  error: ParseError,
+  socket: Duplex,
+  current: IncomingMessage | undefined,
+): 'document' | 'head' | 'empty' {
+  if (current) return current.method === 'HEAD' ? 'head' : 'document'
+  const { rawPacket } = error
+  const { bytesRead } = socket as Duplex & { readonly bytesRead?: number }
+  // Only bytes that are all of a connection certainly begin with a request line.
+  if (!rawPacket || rawPacket.length !== bytesRead) return 'empty'
+  return rawPacket.subarray(0, 5).toString('latin1') === 'HEAD ' ? 'head' : 'document'
+}

@@ -1,0 +1,70 @@
+import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { tighten, tightenDatabase } from '../tighten.js'
+
+/** Access for the account that runs the process only. */
+export const FOLDER_MODE = 0o700
+export const FILE_MODE = 0o600
+
+/**
+ * Creates a folder that only this user may enter, with its parents. The new names are durable. An existing folder is
+ * closed to other accounts.
+ */
+export function makePrivateFolder(folder: string): void {
+  const first = mkdirSync(folder, { recursive: true, mode: FOLDER_MODE })
+  if (first !== undefined)
+    for (let made = folder; made.startsWith(first); made = dirname(made)) syncNames(dirname(made))
+  tighten(folder)
+}
+
+/**
+ * Creates an empty database file that only this user may read; SQLite gives the files beside it the same mode. An
+ * existing file keeps its content and loses the permissions of others. It is not opened: closing any descriptor of a
+ * file drops all POSIX locks of this process on it, including SQLite's
+ * (https://www.sqlite.org/howtocorrupt.html, section 2.2).
+ */
+export function makePrivateDatabase(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', FILE_MODE))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    tightenDatabase(file)
+  }
+}
+
+/** Replaces a small file that only this user may read. After a crash either the old or the new text is there. */
+export function writePrivateFile(file: string, text: string): void {
+  const draft = `${file}.new`
+  const fd = openSync(draft, 'w', FILE_MODE)
+  try {
+    writeSync(fd, text)
+    fsyncSync(fd)
+  } finally {
+    closeSync(fd)
+  }
+  renameSync(draft, file)
+  syncNames(dirname(file))
+}
+
+/** As `syncFolder`. */
+function syncNames(path: string): void {
+  if (process.platform === 'win32') return
+  const folder = openSync(path, 'r')
+  try {
+    fsyncSync(folder)
+  } finally {
+    closeSync(folder)
+  }
+}
+
+/** Creates a file that only this user may read, with durable content. Rejects with EEXIST when the file exists. */
+export async function createPrivateFile(file: string, text: string): Promise<void> {
+  const handle = await open(file, 'wx', FILE_MODE)
+  try {
+    await handle.writeFile(text)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

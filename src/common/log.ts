@@ -1,0 +1,26 @@
+import { type Logger as Pino, pino } from 'pino'
+
+export type Logger = Pino
+
+export interface LogOptions {
+  level: 'silent' | 'error' | 'warn' | 'info' | 'debug'
+  /** File descriptor. Default 2, which keeps standard output free for the output of commands. */
+  fd?: number
+}
+
+/** JSON lines on standard error. Callers pass addresses and headers through `redact` first. */
+export function createLogger(options: LogOptions): Logger {
+  return pino(
+    { level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    pino.destination({ fd: options.fd ?? 2, sync: false }),
+  )
+}
+
+/** Signature parameters of both brands and both versions, tokens, and key ids in credentials. */
+const SECRET_PARAMETER =
+  /([?&](?:token|signature|awsaccesskeyid|x-[a-z]+-(?:signature|credential|security-token))=)[^&#\s"]*/gi
+
+/** Removes the secrets of a URL or request target (DESIGN section 4, promise 10). */
+export function redact(target: string): string {
+  return target.replace(SECRET_PARAMETER, '$1REDACTED')
+}

@@ -1,0 +1,93 @@
+import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { isDiskFull } from './disk-reserve.js'
+
+/** Primary result codes of SQLite: https://www.sqlite.org/rescode.html */
+const SQLITE = { PERM: 3, READONLY: 8, IOERR: 10, CORRUPT: 11, CANTOPEN: 14, NOTADB: 26 } as const
+
+/** System calls whose failures do not concern a file. */
+const NETWORK_CALLS: readonly unknown[] = ['listen', 'bind', 'connect', 'getaddrinfo']
+
+/**
+ * A disk with less free space counts as full, bytes: SQLite creates files of 32 KiB beside a database, and its error
+ * does not always say that there was no space for them.
+ */
+const ROOM_TO_OPEN = 64 * 1024
+
+const ACCESS = 'this account may not use it. Give the account that runs the server the right to read and write there'
+const READ_ONLY = 'the file system is read-only. Mount it for writing'
+const FULL = 'the disk is full. Free space on the disk that holds it'
+const IN_THE_WAY = 'something else has this name. Move it away'
+const DAMAGED = 'it is not a database or is damaged. Restore it from a backup'
+
+/**
+ * One sentence about a file or folder of a data folder that could not be created or opened: its path, the reason, and
+ * the remedy. Undefined for an error that does not concern the disk.
+ * @param path path of the file or folder; a path in the error takes precedence
+ */
+export function openingFailure(path: string, error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  const named = 'path' in error && typeof error.path === 'string' ? error.path : path
+  const reason = reasonFor(named, error)
+  return reason && `${named} cannot be used: ${reason}, or choose another data folder.`
+}
+
+function reasonFor(path: string, error: Error): string | undefined {
+  if (isDiskFull(error)) return FULL
+  if ('errcode' in error) return sqliteReason(path, Number(error.errcode) & 0xff)
+  if ('syscall' in error && NETWORK_CALLS.includes(error.syscall)) return undefined
+  switch ('code' in error ? error.code : undefined) {
+    case 'EACCES':
+    case 'EPERM':
+      return ACCESS
+    case 'EROFS':
+      return READ_ONLY
+    case 'ENOTDIR':
+    case 'EEXIST':
+    case 'EISDIR':
+      return IN_THE_WAY
+    case 'ENOENT':
+      // Node also reports this error when the parents of a folder may not be created.
+      return 'syscall' in error && error.syscall === 'mkdir' ? foundReason(path) : undefined
+    default:
+      return undefined
+  }
+}
+
+function sqliteReason(path: string, code: number): string | undefined {
+  switch (code) {
+    case SQLITE.PERM:
+      return ACCESS
+    case SQLITE.CORRUPT:
+    case SQLITE.NOTADB:
+      return DAMAGED
+    // SQLite's code is not more specific, so the cause is looked up.
+    case SQLITE.READONLY:
+    case SQLITE.IOERR:
+    case SQLITE.CANTOPEN:
+      return foundReason(path)
+    default:
+      return undefined
+  }
+}
+
+function foundReason(path: string): string {
+  try {
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return IN_THE_WAY
+    const folder = existingFolder(path)
+    const { bavail, bsize } = statfsSync(folder)
+    if (bavail * bsize < ROOM_TO_OPEN) return FULL
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK)
+    if (existsSync(path)) accessSync(path, constants.R_OK | constants.W_OK)
+  } catch (error) {
+    return (error instanceof Error && reasonFor(path, error)) || ACCESS
+  }
+  return 'the disk failed to read or write it. Look for disk errors in the system log'
+}
+
+/** The folder of the path, or its nearest existing parent. */
+function existingFolder(path: string): string {
+  let folder = dirname(resolve(path))
+  while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder)
+  return folder
+}

@@ -1,0 +1,100 @@
+import { withinDeadline } from '../../common/deadline.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import type { Gateway } from '../gateway.js'
+import { isLogInRefused } from './log-in.js'
+
+/**
+ * The times at which buckets were made, as the gateway states them. They distinguish a bucket from an earlier one of
+ * the same name that another client of the gateway has deleted.
+ */
+export interface BucketBirths {
+  /**
+   * Asks the gateway. Resolves undefined where it cannot tell: on a gateway whose dates change
+   * (GatewayFeatures.fixedBuckets), for a missing bucket, for a bucket that this server's account may not see, and when
+   * the gateway refuses that account. Later times compare greater as text. Throws S3Error.
+   */
+  now(bucket: string): Promise<string | undefined>
+  /**
+   * An answer at most a minute old. Rarely asks the gateway and never waits long. Never rejects: resolves undefined
+   * also when the gateway could not be asked.
+   */
+  lately(bucket: string): Promise<string | undefined>
+}
+
+/** Age of an answer at which it is renewed in the background, and age at which it expires, ms. */
+const RENEWED_MS = 30_000
+export const BELIEVED_MS = 60_000
+/** Pause after a failed query before the gateway is asked again, ms. */
+const PAUSE_MS = 5_000
+/** Longest wait of `lately` for one query, shared by all callers, ms. */
+const PATIENCE_MS = 2_000
+
+interface Answer {
+  readonly births: ReadonlyMap<string, string>
+  /** Time of the query, milliseconds since 1970. */
+  readonly asked: number
+}
+
+/** @param now present time, milliseconds since 1970 */
+export function bucketBirths(
+  gateway: Pick<Gateway, 'features' | 'listBuckets'>,
+  now: () => number = Date.now,
+): BucketBirths {
+  let known: Answer | undefined
+  let asking: Promise<void> | undefined
+  let pausedUntil = 0
+
+  async function ask(): Promise<Answer> {
+    const asked = now()
+    const { fixedBuckets } = await gateway.features()
+    const buckets = fixedBuckets ? await gateway.listBuckets() : []
+    const answer = { births: new Map(buckets.filter(isDated).map((one) => [one.name, one.creationDate])), asked }
+    if (!known || known.asked <= asked) known = answer
+    return answer
+  }
+
+  async function askQuietly(): Promise<void> {
+    try {
+      await ask()
+    } catch {
+      pausedUntil = now() + PAUSE_MS
+    } finally {
+      asking = undefined
+    }
+  }
+
+  /**
+   * Runs one query at a time. Resolves when it ends, whatever its outcome, or when it takes too long; later callers
+   * then do not wait for it either.
+   */
+  function renew(): Promise<void> {
+    if (now() < pausedUntil) return Promise.resolve()
+    asking ??= withinDeadline(askQuietly(), PATIENCE_MS).catch(() => {})
+    return asking
+  }
+
+  const age = () => (known ? now() - known.asked : Number.POSITIVE_INFINITY)
+  return {
+    async now(bucket) {
+      try {
+        return (await ask()).births.get(bucket)
+      } catch (error) {
+        // A caller with an account of its own must keep working while the gateway refuses the server's account.
+        if (isLogInRefused(error) || (error instanceof S3Error && error.code === 'AccessDenied')) return undefined
+        throw error
+      }
+    },
+    async lately(bucket) {
+      if (age() >= RENEWED_MS) {
+        const renewed = renew()
+        if (age() >= BELIEVED_MS) await renewed
+      }
+      return age() < BELIEVED_MS ? known?.births.get(bucket) : undefined
+    },
+  }
+}
+
+/** Go writes the year 1 for an unknown time. */
+function isDated({ creationDate }: { readonly creationDate: string }): boolean {
+  return !creationDate.startsWith('0001-')
+}

@@ -1,0 +1,137 @@
+import { Pool } from 'undici'
+import type { Logger } from '../../common/log.js'
+import { type Brand, brandNames } from '../brand.js'
+import { InDoubtWrites } from '../calls/in-doubt.js'
+import { RestClient } from '../calls/rest-client.js'
+import { Rpc } from '../calls/rpc.js'
+import type { GatewayClient } from '../client.js'
+import type { Gateway } from '../gateway.js'
+import { GATEWAY_TIMEOUT_MS } from '../gateway-timeout.js'
+import type { MarkerLookup } from '../listing/level-listing.js'
+import { SnapshotCache } from '../listing/snapshot-cache.js'
+import { type AccountCalls, accountCalls } from './account-calls.js'
+import { accountGateway } from './account-gateway.js'
+import type { AccountKeys } from './account-keys.js'
+import { anonymousGateway } from './anonymous-gateway.js'
+import { FeatureCache } from './features.js'
+import { type KnownEpochs, knownEpochs } from './known-epochs.js'
+import { type AccountSource, LogIn } from './log-in.js'
+import { AccountSession, AnonymousSession } from './session.js'
+import { type LinkedAnswer, type LinkedRequest, openLink } from './share-link.js'
+import { Views } from './views.js'
+
+/** Connections for JSON-RPC calls. */
+const RPC_CONNECTIONS = 64
+const DEFAULT_SNAPSHOT_BYTES = 128 * 1024 * 1024
+
+export interface GatewayPoolOptions {
+  /** Address of the gateway: http or https, with a base path if it has one. */
+  readonly url: string | URL
+  readonly brand: Brand
+  readonly log: Logger
+  /** Longest wait for the head of an answer, ms. Default 30 000. */
+  readonly timeoutMs?: number
+  /** Longest pause without a byte of a body while one is wanted, ms. Default 60 000. */
+  readonly idleMs?: number
+  /** Memory for levels that listings have read, kept for their next pages, bytes. Default 128 MiB. */
+  readonly snapshotBytes?: number
+  /**
+   * Tells which prefixes are folder objects by the proxy's own records. Gateways that keep objects as files do not list
+   * a folder object that has children.
+   */
+  readonly isMarker?: MarkerLookup
+  /** Keys of accounts that have changed; default none. */
+  readonly keys?: AccountKeys
+  /** Milliseconds since 1970. */
+  readonly now?: () => number
+}
+
+/** The connections to one gateway, shared by all accounts. */
+export interface GatewayPool {
+  /**
+   * The gateway as one account sees it. Equal key pairs share a session. A function is called at each log-in and
+   * identified by reference.
+   */
+  for(account: AccountSource): Gateway
+  /**
+   * The gateway as a caller without a log-in sees it: its bucket policies decide, and a refusal is AccessDenied.
+   * @param account used to query the gateway's features and to look up objects that the gateway has allowed the caller
+   * to use
+   */
+  anonymous(account: AccountSource): Gateway
+  /** Calls about the account and the gateway. */
+  calls(account: AccountSource): AccountCalls
+  /** The state stores that the gateway remembers, queried with the account. */
+  epochs(account: AccountSource): KnownEpochs
+  /** Follows a link that the gateway has signed for any account. Throws S3Error. */
+  openLink(link: LinkedRequest): Promise<LinkedAnswer>
+  /** Invalidates all cached listings, because something outside this proxy may have changed anything. */
+  forget(): void
+  /** Closes all connections. Calls in progress fail. */
+  close(): Promise<void>
+}
+
+/** Throws TypeError for an invalid address or brand. */
+export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
+  const { log, timeoutMs = GATEWAY_TIMEOUT_MS, idleMs = 60_000, now = Date.now } = options
+  const url = checkedUrl(options.url)
+  const names = brandNames(options.brand)
+  const pool = new Pool(url.origin, { connections: RPC_CONNECTIONS, connect: { timeout: timeoutMs } })
+  const rest = new RestClient({ url, timeoutMs, idleMs })
+  const patientPool = new Pool(url.origin, { connect: { timeout: timeoutMs } })
+  const rpc = new Rpc({ pool, patientPool, basePath: url.pathname.replace(/\/+$/, ''), names, log, timeoutMs, idleMs })
+  const inDoubt = new InDoubtWrites(log)
+  const shared = {
+    rpc,
+    rest,
+    address: url,
+    names,
+    log,
+    timeoutMs,
+    features: new FeatureCache(names, now),
+    inDoubt,
+    snapshots: new SnapshotCache(options.snapshotBytes ?? DEFAULT_SNAPSHOT_BYTES, now),
+    isMarker: options.isMarker,
+  }
+  const views = new Views<View>((account) => {
+    const logIn = new LogIn({ rpc, account, keys: options.keys, now, log })
+    const client = { ...shared, session: new AccountSession(rpc, logIn, now) }
+    const anonymous = { ...shared, session: new AnonymousSession(rpc), account: client }
+    const calls = accountCalls(client, logIn, options.keys)
+    return { anonymous, gateway: accountGateway(client, anonymous), epochs: knownEpochs(client), calls }
+  })
+  return {
+    for: (account) => views.get(account).gateway,
+    anonymous(account) {
+      const { anonymous, gateway } = views.get(account)
+      return anonymousGateway(anonymous, gateway)
+    },
+    calls: (account) => views.get(account).calls,
+    epochs: (account) => views.get(account).epochs,
+    openLink: (link) => openLink(shared, link),
+    forget: () => shared.snapshots.everythingChanged(),
+    async close() {
+      inDoubt.close()
+      shared.snapshots.clear()
+      rest.close()
+      await Promise.all([pool.destroy(), patientPool.destroy()])
+    },
+  }
+}
+
+interface View {
+  /** The client without a log-in. */
+  readonly anonymous: GatewayClient
+  readonly gateway: Gateway
+  readonly epochs: KnownEpochs
+  readonly calls: AccountCalls
+}
+
+function checkedUrl(url: string | URL): URL {
+  const parsed = new URL(url)
+  if (parsed.protocol !== 'http:' && parsed.protocol !== 'https:')
+    throw new TypeError('the gateway address must begin with http: or https:')
+  if (parsed.username || parsed.search || parsed.hash)
+    throw new TypeError('the gateway address must have no user, query or fragment')
+  return parsed
+}

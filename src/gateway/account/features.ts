@@ -1,0 +1,85 @@
+import { S3Error } from '../../common/errors/s3-error.js'
+import type { BrandNames } from '../brand.js'
+import type { RpcResult } from '../calls/rpc.js'
+import type { GatewayFeatures } from '../gateway.js'
+import type { Session } from './session.js'
+
+export const legacyFeatures: GatewayFeatures = Object.freeze({
+  pagedListing: false,
+  objectHead: false,
+  exactRemove: false,
+  anyKey: false,
+  fixedBuckets: false,
+  dealTokens: false,
+  dealStatus: false,
+  dealProviders: false,
+  dealEviction: false,
+  dealVerification: false,
+  writeFences: false,
+  stateEpochs: false,
+})
+
+/**
+ * Time for which an answer of web.ServerInfo is cached, ms. An upgraded gateway is noticed without a restart of this
+ * server.
+ */
+const BELIEVED_MS = 5 * 60_000
+
+/** Caches the features of the gateway for all accounts. */
+export class FeatureCache {
+  readonly #names: BrandNames
+  readonly #now: () => number
+  #known: { readonly features: GatewayFeatures; readonly until: number } | undefined
+  #pending: Promise<GatewayFeatures> | undefined
+
+  constructor(names: BrandNames, now: () => number) {
+    this.#names = names
+    this.#now = now
+  }
+
+  /** Throws S3Error only when the gateway could not be queried. */
+  async get(session: Session): Promise<GatewayFeatures> {
+    if (this.#known && this.#now() < this.#known.until) return this.#known.features
+    this.#pending ??= this.ask(session).finally(() => {
+      this.#pending = undefined
+    })
+    return this.#pending
+  }
+
+  /** Queries the gateway and renews the cache. */
+  async ask(session: Session): Promise<GatewayFeatures> {
+    const result = await serverInfo(session)
+    const features = result ? readFeatures(result[this.#names.member('Features')]) : legacyFeatures
+    this.#known = { features, until: this.#now() + BELIEVED_MS }
+    return features
+  }
+}
+
+/** Resolves undefined when the gateway does not know the method. */
+async function serverInfo(session: Session): Promise<RpcResult | undefined> {
+  try {
+    return await session.call({ method: 'web.ServerInfo', params: {}, repeatable: true })
+  } catch (error) {
+    if (error instanceof S3Error && error.code === 'NotImplemented') return undefined
+    throw error
+  }
+}
+
+function readFeatures(list: unknown): GatewayFeatures {
+  const has = (name: string) => Array.isArray(list) && list.includes(name)
+  return {
+    pagedListing: has('paged-listing'),
+    objectHead: has('object-head'),
+    exactRemove: has('exact-remove'),
+    anyKey: has('any-key'),
+    fixedBuckets: has('fixed-creation-date'),
+    dealTokens: has('deal-tokens'),
+    dealStatus: has('deal-status'),
+    dealProviders: has('deal-providers'),
+    dealEviction: has('deal-eviction'),
+    dealVerification: has('deal-verification'),
+    // Expectations name the generation of the object found, so every way to look at an object has to return it.
+    writeFences: has('write-fences') && has('paged-listing') && has('object-head') && has('any-key'),
+    stateEpochs: has('state-epoch'),
+  }
+}

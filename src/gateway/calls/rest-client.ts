@@ -1,0 +1,183 @@
+import http, { type ClientRequest } from 'node:http'
+import https from 'node:https'
+import type { BrandNames } from '../brand.js'
+import { isLostConnection, timedOut, type UpstreamFailure, unavailable } from '../errors.js'
+import { single } from '../object-facts.js'
+import { ConnectionPool } from '../transport/connection-pool.js'
+import { NodeResponse } from '../transport/node-response.js'
+import type { RestResponse } from '../transport/response.js'
+import { USER_AGENT } from './rpc.js'
+
+/** Bytes a socket reads ahead while the client is slower than the gateway. */
+const READ_AHEAD_BYTES = 1024 * 1024
+const MAX_FREE_SOCKETS = 64
+/**
+ * Age up to which a kept connection is reused for uploads, ms. Servers keep idle connections for at least five seconds
+ * (Node's default).
+ */
+const FRESH_MS = 2000
+/** Most bytes of an error body that are read. */
+const MAX_TEXT_BYTES = 16 * 1024
+
+export interface RestOptions {
+  readonly url: URL
+  /** Longest wait for the head of an answer, ms. */
+  readonly timeoutMs: number
+  /** Longest pause without a byte of a body that was asked for, ms. */
+  readonly idleMs: number
+}
+
+/** A complete small answer: to an upload, or in place of an object's bytes. */
+export interface Answer {
+  readonly status: number
+  readonly headers: http.IncomingHttpHeaders
+  /** At most 16 KiB. */
+  readonly text: string
+}
+
+/**
+ * The transport for the bytes of objects. Uploads and TLS use node:http, which costs half of what undici costs per byte
+ * on Node 20. Downloads over plain HTTP use own connections (`transport/`), which cost a third of node:http. Both send
+ * a path unchanged (`..` and `//` may be part of a key). Only this file and `transport/` handle sockets.
+ */
+export class RestClient {
+  readonly timeoutMs: number
+  readonly idleMs: number
+  readonly #url: URL
+  readonly #basePath: string
+  readonly #request: typeof http.request
+  // Two agents, so that a copy (a download that waits for its upload) could not deadlock if sockets were bounded.
+  readonly #up: http.Agent
+  readonly #down: ConnectionPool | https.Agent
+  #uploaded = Number.NEGATIVE_INFINITY
+
+  constructor(options: RestOptions) {
+    const { url } = options
+    this.#url = url
+    this.#basePath = url.pathname.replace(/\/+$/, '')
+    this.timeoutMs = options.timeoutMs
+    this.idleMs = options.idleMs
+    const secure = url.protocol === 'https:'
+    this.#request = secure ? https.request : http.request
+    const settings = { keepAlive: true, maxFreeSockets: MAX_FREE_SOCKETS, noDelay: true }
+    this.#up = secure ? new https.Agent(settings) : new http.Agent(settings)
+    // Agents pass unknown options to the socket, and a response reads ahead as far as its socket.
+    const ahead: object = { highWaterMark: READ_AHEAD_BYTES }
+    this.#down = secure ? new https.Agent({ ...settings, ...ahead }) : new ConnectionPool(url)
+  }
+
+  /**
+   * Starts a PUT without waiting for anything.
+   * @param fresh use a new connection
+   */
+  put(path: string, headers: http.OutgoingHttpHeaders, fresh: boolean): ClientRequest {
+    this.#uploaded = performance.now()
+    return this.#open('PUT', fresh ? false : this.#up, path, headers)
+  }
+
+  /**
+   * True when a connection kept since the last upload is very likely still open: the agent reuses the last used
+   * connection first.
+   */
+  get uploadedLately(): boolean {
+    return performance.now() - this.#uploaded < FRESH_MS
+  }
+
+  /**
+   * Sends a GET or HEAD and resolves with the head of the answer. Repeats it once when the connection is lost before
+   * that. Throws S3Error.
+   */
+  async get(method: 'GET' | 'HEAD', path: string, headers: http.OutgoingHttpHeaders = {}): Promise<RestResponse> {
+    try {
+      return await this.#get(method, path, headers, false)
+    } catch (error) {
+      if (!isLostConnection(error)) throw unavailable(error)
+    }
+    try {
+      return await this.#get(method, path, headers, true)
+    } catch (error) {
+      throw unavailable(error)
+    }
+  }
+
+  close(): void {
+    this.#up.destroy()
+    if (this.#down instanceof ConnectionPool) this.#down.close()
+    else this.#down.destroy()
+  }
+
+  #open(method: string, agent: http.Agent | false, path: string, headers: http.OutgoingHttpHeaders): ClientRequest {
+    return this.#request({
+      protocol: this.#url.protocol,
+      hostname: this.#url.hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: this.#url.port,
+      agent,
+      method,
+      path: this.#basePath + path,
+      headers: { 'user-agent': USER_AGENT, ...headers },
+    })
+  }
+
+  #get(method: 'GET' | 'HEAD', path: string, headers: http.OutgoingHttpHeaders, fresh: boolean): Promise<RestResponse> {
+    const down = this.#down
+    if (!(down instanceof ConnectionPool))
+      return this.#head(this.#open(method, fresh ? false : down, path, headers).end())
+    return down.request(method, this.#basePath + path, { 'user-agent': USER_AGENT, ...headers }, fresh, this.timeoutMs)
+  }
+
+  #head(request: ClientRequest): Promise<RestResponse> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => request.destroy(timedOut('the first byte')), this.timeoutMs)
+      request.once('response', (message) => {
+        clearTimeout(timer)
+        resolve(new NodeResponse(message))
+      })
+      request.on('error', (error) => {
+        clearTimeout(timer)
+        reject(error)
+      })
+    })
+  }
+}
+
+/** Converts a failed answer to the form that `translate` takes. */
+export function httpFailure(names: BrandNames, answer: Answer): UpstreamFailure & { kind: 'http' } {
+  const headerCode = single(answer.headers[names.header('error-code')])
+  const fence = numberOf(single(answer.headers[names.header('fence')]))
+  return { kind: 'http', status: answer.status, text: answer.text, headerCode, fence }
+}
+
+function numberOf(text: string | undefined): number | undefined {
+  const number = Number(text)
+  return text !== undefined && Number.isSafeInteger(number) ? number : undefined
+}
+
+/**
+ * Reads the rest of a small answer. Truncates a longer one and closes its connection. Never fails: returns the bytes
+ * that arrived.
+ */
+export function readAnswer(response: RestResponse, idleMs: number): Promise<Answer> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    const timer = setTimeout(() => response.destroy(), idleMs)
+    const finish = () => {
+      clearTimeout(timer)
+      const text = Buffer.concat(chunks).subarray(0, MAX_TEXT_BYTES).toString('utf8')
+      resolve({ status: response.status, headers: response.headers, text })
+    }
+    response.read(
+      {
+        data(chunk, done) {
+          chunks.push(Buffer.from(chunk))
+          size += chunk.length
+          done()
+          if (size > MAX_TEXT_BYTES) response.destroy()
+        },
+        end: finish,
+        failed: finish,
+      },
+      1,
+    )
+  })
+}

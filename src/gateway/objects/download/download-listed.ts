@@ -1,0 +1,116 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { type GatewayClient, lookupClient } from '../../client.js'
+import type { Download, GatewayFeatures, GatewayObject } from '../../gateway.js'
+import { headerFacts } from '../../object-facts.js'
+import type { RestResponse } from '../../transport/response.js'
+import { DownloadBody } from './download-body.js'
+import type { Span } from './range.js'
+import { requestWhole } from './request-object.js'
+import { stat } from './stat.js'
+
+/** Last-Modified has whole seconds: an object younger than this may have been overwritten within the same second. */
+const AMBIGUOUS_MS = 2000
+
+/**
+ * Downloads an object that the listing has described. Resolves undefined when the download does not agree with the
+ * listing. Throws S3Error.
+ * @param asked `performance.now()` when the listing was requested
+ */
+export async function downloadListed(
+  client: GatewayClient,
+  features: GatewayFeatures,
+  bucket: string,
+  listed: GatewayObject,
+  asked: number,
+  span: Span,
+): Promise<Download | undefined> {
+  const { key } = listed
+  // Downloading the key of an empty folder object may return something that is not an object.
+  if (key.endsWith('/') && listed.size === 0 && !features.anyKey) {
+    return new DownloadBody(undefined, { object: { ...listed, headers: {}, metadata: {} }, span, ...whole(client) })
+  }
+  const response = await open(client, bucket, key)
+  if (!response) return undefined
+  const wrong = disagreement(response, listed)
+  if (wrong !== undefined) {
+    response.destroy()
+    client.log.info({ bucket, wrong }, 'the object changed between listing and download')
+    return undefined
+  }
+  const sinceAsked = performance.now() - asked
+  if (
+    isAmbiguous(response, sinceAsked) &&
+    (await stat(lookupClient(client), features, bucket, key))?.stamp !== listed.stamp
+  ) {
+    response.destroy()
+    return undefined
+  }
+  const { contentType, headers, metadata, revision: writeId } = headerFacts(client.names, response.headers, key, true)
+  const object = { ...listed, contentType, headers, metadata, ...(writeId === undefined ? {} : { writeId }) }
+  return new DownloadBody(response, {
+    ...whole(client),
+    object,
+    span,
+    skip: span.first,
+    surplus: listed.size - 1 - span.last,
+  })
+}
+
+function whole(client: GatewayClient): { skip: number; surplus: number; idleMs: number } {
+  return { skip: 0, surplus: 0, idleMs: client.rest.idleMs }
+}
+
+/** Resolves undefined when the object was removed after it was listed. */
+async function open(client: GatewayClient, bucket: string, key: string): Promise<RestResponse | undefined> {
+  try {
+    return await requestWhole(client, bucket, key)
+  } catch (error) {
+    if (error instanceof S3Error && error.code === 'NoSuchKey') return undefined
+    throw error
+  }
+}
+
+/** Names the first difference between a full download and the listed object; undefined when they agree. */
+function disagreement(response: RestResponse, listed: GatewayObject): string | undefined {
+  const { headers, status } = response
+  if (status !== 200) return `status ${status}`
+  if (/^text\/html\b/i.test(headers['content-type'] ?? '') && !/^text\/html\b/i.test(listed.contentType))
+    return 'an HTML page'
+  // A chunked answer has no length; `Delivery` counts the bytes anyway.
+  const length = headers['content-length']
+  if (length !== undefined && Number(length) !== listed.size) return 'size'
+  const time = Date.parse(headers['last-modified'] ?? '')
+  if (time !== Math.floor(Date.parse(listed.lastModified) / 1000) * 1000) return 'time'
+  return undefined
+}
+
+/**
+ * True when the object was so young when it was listed, perhaps long before the download, that an overwrite since then
+ * may not change Last-Modified. Both times come from the gateway's clock.
+ */
+function isAmbiguous(response: RestResponse, sinceAskedMs: number): boolean {
+  const answered = Date.parse(response.headers.date ?? '')
+  const modified = Date.parse(response.headers['last-modified'] ?? '')
+  return !(answered - sinceAskedMs - modified >= AMBIGUOUS_MS)
+}
+
+/**
+ * The id of the write that created the listed object. Null when the object is gone or another client wrote it.
+ * Undefined when the download does not agree with the listing: the object was overwritten since, or something other
+ * than the gateway answered.
+ */
+export async function writeIdOf(
+  client: GatewayClient,
+  bucket: string,
+  listed: GatewayObject,
+): Promise<string | null | undefined> {
+  const response = await open(client, bucket, listed.key)
+  if (!response) return null
+  if (disagreement(response, listed) !== undefined) {
+    response.destroy()
+    return undefined
+  }
+  const { revision } = headerFacts(client.names, response.headers, listed.key, true)
+  response.drain()
+  return revision ?? null
+}

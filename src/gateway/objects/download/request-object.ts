@@ -1,0 +1,68 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { httpFailure, readAnswer } from '../../calls/rest-client.js'
+import { type GatewayClient, lookupClient } from '../../client.js'
+import { isTokenRefusal, noSuchKey, type Subject, TokenRefused, translate } from '../../errors.js'
+import { requireBucket } from '../../listing/look-up.js'
+import { endsInControl, PLAIN_DISPOSITION } from '../../object-facts.js'
+import type { RestResponse } from '../../transport/response.js'
+
+/**
+ * True when the object can be downloaded. Requests its bytes and drops them, because the interface offers no other way
+ * to learn whether a caller without an account may read an object. Throws AccessDenied.
+ */
+export async function isReadable(client: GatewayClient, bucket: string, key: string): Promise<boolean> {
+  try {
+    const response = await requestWhole(client, bucket, key)
+    response.drain()
+    return true
+  } catch (error) {
+    if (error instanceof S3Error && error.code === 'NoSuchKey') return false
+    throw error
+  }
+}
+
+/**
+ * Downloads a whole object in the way that legacy gateways support. Gateways write the name unescaped into
+ * Content-Disposition, and control characters there break the answer: this requests another disposition for such a
+ * name. Throws S3Error.
+ */
+export function requestWhole(client: GatewayClient, bucket: string, key: string): Promise<RestResponse> {
+  const query = endsInControl(key) ? `&response-content-disposition=${PLAIN_DISPOSITION}` : ''
+  return request(client, 'GET', { bucket, key }, {}, query)
+}
+
+/**
+ * Sends a GET or HEAD for an object and returns the response with status 200, 206 or 416. Throws S3Error for any other
+ * status.
+ */
+export function request(
+  client: GatewayClient,
+  method: 'GET' | 'HEAD',
+  subject: Required<Subject>,
+  headers: Record<string, string> = {},
+  query = '',
+): Promise<RestResponse> {
+  const { rest, names, session, log } = client
+  const path = names.downloadPath(subject.bucket, subject.key)
+  return session.withUrlToken(async (token) => {
+    // Without the token parameter the gateway answers with status 200 and the page of its console.
+    const response = await rest.get(method, `${path}?token=${encodeURIComponent(token)}${query}`, {
+      'accept-encoding': 'identity',
+      ...headers,
+    })
+    if ([200, 206, 416].includes(response.status)) return response
+    const failure = httpFailure(names, await readAnswer(response, rest.idleMs))
+    // The answer to a HEAD has no body that names what is missing.
+    if (method === 'HEAD' && failure.status === 404 && failure.headerCode === undefined)
+      throw await missing(client, subject)
+    const error = translate(failure, subject, log)
+    // InvalidObjectState means that the gateway accepted the caller and holds no bytes.
+    const refused = failure.status === 403 && error.code !== 'InvalidObjectState'
+    throw isTokenRefusal(failure) || refused ? new TokenRefused(error) : error
+  })
+}
+
+async function missing(client: GatewayClient, subject: Required<Subject>): Promise<S3Error> {
+  await requireBucket(lookupClient(client), subject.bucket)
+  return noSuchKey(subject.bucket, subject.key)
+}

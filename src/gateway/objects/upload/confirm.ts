@@ -1,0 +1,62 @@
+import { UNRESOLVED } from '../../calls/in-doubt.js'
+import type { GatewayClient } from '../../client.js'
+import { unavailable } from '../../errors.js'
+import type { GatewayFeatures, UploadResult } from '../../gateway.js'
+import { MARKER_STAMP, unconfirmedStamp } from '../../object-facts.js'
+import { writeIdOf } from '../download/download-listed.js'
+import { stat } from '../download/stat.js'
+
+/** Attempts before the search fails because the object keeps changing. */
+const ATTEMPTS = 3
+
+/**
+ * Finds what the gateway has stored of this write, on gateways whose answer to an upload does not describe the object.
+ * Resolves undefined when the object is gone or another. Lists the object first and reads its mark afterwards: if the
+ * mark is still that of this write, the listing described these bytes and not those of a later write. Throws S3Error
+ * when the gateway does not show the object.
+ */
+export async function locate(
+  client: GatewayClient,
+  features: GatewayFeatures,
+  bucket: string,
+  key: string,
+  writeId: string,
+): Promise<UploadResult | undefined> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const listed = await stat(client, features, bucket, key)
+    if (!listed) return undefined
+    // A folder has no mark and is the same whichever write made it.
+    if (key.endsWith('/') && !features.anyKey) return { stamp: MARKER_STAMP, lastModified: listed.lastModified }
+    const found = await writeIdOf(client, bucket, listed)
+    if (found === undefined) continue
+    if (found !== writeId) return undefined
+    const { stamp, lastModified, etag } = listed
+    return { stamp, lastModified, ...(etag === undefined ? {} : { etag }) }
+  }
+  throw unavailable(undefined, 'The object gateway does not show the object that it stored. Try again.')
+}
+
+/**
+ * Like `locate`, for an upload that the gateway has acknowledged: the object is stored, even if the gateway cannot show
+ * it now.
+ */
+export async function confirm(
+  client: GatewayClient,
+  features: GatewayFeatures,
+  bucket: string,
+  key: string,
+  writeId: string,
+): Promise<UploadResult> {
+  const now = new Date().toISOString()
+  const look = () => locate(client, features, bucket, key, writeId)
+  try {
+    const superseded = key.endsWith('/') && !features.anyKey ? MARKER_STAMP : `superseded/${writeId}`
+    return (await look()) ?? { stamp: superseded, lastModified: now }
+  } catch (err) {
+    client.log.warn({ err, bucket }, 'could not confirm an upload yet: the object gateway does not show the object')
+    const confirmed = client.inDoubt
+      .findOutcome(Promise.reject(err), look)
+      .then((found) => (found === UNRESOLVED ? undefined : found))
+    return { stamp: unconfirmedStamp(writeId), lastModified: now, confirmed }
+  }
+}

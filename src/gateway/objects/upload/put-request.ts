@@ -1,0 +1,144 @@
+import type { ClientRequest, IncomingMessage } from 'node:http'
+import { withinDeadline } from '../../../common/deadline.js'
+import { type Answer, readAnswer } from '../../calls/rest-client.js'
+import { timedOut } from '../../errors.js'
+import { NodeResponse } from '../../transport/node-response.js'
+import { lost } from '../../transport/response.js'
+
+/** Bytes buffered in this process before a writer has to wait. */
+const MAX_BUFFERED_BYTES = 512 * 1024
+
+/** One PUT on the wire: sends bytes under back-pressure and receives the answer, which may come at any time. */
+export class PutRequest {
+  /** The final answer. Rejects when the connection fails first. */
+  readonly answer: Promise<Answer>
+  readonly #request: ClientRequest
+  readonly #idleMs: number
+  #answered = false
+  #failure: unknown
+  // At most one writer waits at a time. A reaction on `answer` instead would add one reaction per drain for the whole
+  // upload.
+  #waiting: { resolve(): void; reject(error: unknown): void } | undefined
+
+  constructor(request: ClientRequest, idleMs: number) {
+    this.#request = request
+    this.#idleMs = idleMs
+    this.answer = new Promise((resolve, reject) => {
+      let head: IncomingMessage | undefined
+      const fail = (error: unknown) => {
+        // A gateway that refuses early closes the connection early: its answer counts, not the failed write.
+        if (head) return
+        this.#failure ??= error
+        reject(error)
+        this.#waiting?.reject(error)
+      }
+      request.once('response', (response: IncomingMessage) => {
+        head = response
+        readAnswer(new NodeResponse(response), idleMs).then((answer) => {
+          this.#answered = true
+          resolve(answer)
+          this.#waiting?.reject(new AnsweredEarly())
+        })
+      })
+      request.on('error', fail)
+      request.once('close', () => fail(lost()))
+    })
+    // Prevents an unhandled rejection when no writer awaits the answer.
+    this.answer.catch(() => {})
+  }
+
+  /** True when the connection carried another request before: the gateway may have closed it in the meantime. */
+  get reused(): boolean {
+    return this.#request.reusedSocket
+  }
+
+  /** Bytes that the system has not taken yet, and that are in memory therefore. */
+  get unsentBytes(): number {
+    return this.#request.writableLength
+  }
+
+  /**
+   * Waits after `Expect: 100-continue`. Resolves undefined when the gateway asks for the body or stays silent for
+   * `patienceMs` (RFC 9110 section 10.1.1 says not to wait indefinitely); resolves to its answer otherwise. Rejects
+   * when the connection fails.
+   */
+  goAhead(patienceMs: number): Promise<Answer | undefined> {
+    return new Promise((resolve, reject) => {
+      let timer: NodeJS.Timeout | undefined
+      const settle = (answer?: Answer) => {
+        clearTimeout(timer)
+        resolve(answer)
+      }
+      this.#request.once('continue', () => settle())
+      // The gateway can read the head only once the connection is established.
+      this.#request.once('socket', (socket) => {
+        const begin = () => {
+          timer = setTimeout(settle, patienceMs)
+        }
+        if (socket.connecting) socket.once('connect', begin)
+        else begin()
+      })
+      this.answer.then(settle, (error: unknown) => {
+        clearTimeout(timer)
+        reject(error)
+      })
+    })
+  }
+
+  /**
+   * Sends a chunk. A returned promise is back-pressure. It rejects when the connection fails, when the gateway answers
+   * early, and when the gateway accepts no byte for `idleMs`.
+   */
+  write(chunk: Buffer): void | Promise<void> {
+    if (this.#answered) return Promise.reject(new AnsweredEarly())
+    if (this.#failure !== undefined) return Promise.reject(this.#failure)
+    const free = this.#request.write(chunk)
+    if (free || this.#request.writableLength < MAX_BUFFERED_BYTES) return undefined
+    return this.#drained()
+  }
+
+  /** Sends the last bytes and ends the request. */
+  end(chunk?: Buffer): void {
+    // As the first write, end(chunk) would make Node encode a non-ASCII Content-Disposition differently
+    // (lib/_http_outgoing.js, processHeader).
+    if (chunk?.length) this.#request.write(chunk)
+    this.#request.end()
+  }
+
+  /**
+   * Waits for `answer`, at most `patienceMs`. After that it closes the connection, unless `keepOpen` asks to keep it
+   * for a later answer.
+   */
+  async answered(patienceMs: number, keepOpen = false): Promise<Answer> {
+    if (keepOpen) return withinDeadline(this.answer, patienceMs, () => timedOut('the answer to an upload'))
+    const timer = setTimeout(() => this.#request.destroy(timedOut('the answer to an upload')), patienceMs)
+    try {
+      return await this.answer
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** Closes the connection, short of its Content-Length if the body is not complete. */
+  destroy(): void {
+    this.#request.destroy()
+  }
+
+  async #drained(): Promise<void> {
+    const timer = setTimeout(() => this.#request.destroy(timedOut('an upload')), this.#idleMs)
+    const drained = () => this.#waiting?.resolve()
+    this.#request.once('drain', drained)
+    try {
+      await new Promise<void>((resolve, reject) => {
+        this.#waiting = { resolve, reject }
+      })
+    } finally {
+      this.#waiting = undefined
+      this.#request.off('drain', drained)
+      clearTimeout(timer)
+    }
+  }
+}
+
+/** The gateway answered before it had the whole body; `PutRequest.answer` holds the answer. */
+export class AnsweredEarly extends Error {}

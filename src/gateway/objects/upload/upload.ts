@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import type { Answer } from '../../calls/rest-client.js'
+import { type GatewayClient, lookupClient } from '../../client.js'
+import type { GatewayFeatures, GatewayObject, Upload, UploadAttributes, UploadResult } from '../../gateway.js'
+import { refusal } from '../../keys.js'
+import { factsFromHeaders, uploadHeaders } from '../../object-facts.js'
+import { stat } from '../download/stat.js'
+import { confirm, locate } from './confirm.js'
+import { SmallUpload } from './small-upload.js'
+import { StreamedUpload } from './streamed-upload.js'
+import type { UploadTarget } from './upload-base.js'
+
+/** Largest body that is kept in memory until commit and sent in one piece, so that it can be sent again, bytes. */
+export const REPLAYABLE_BYTES = 256 * 1024
+
+/**
+ * See Gateway.upload. The way of a body to the gateway, from top to bottom:
+ *
+ * 1. This file names the write, describes its target and chooses how to send it.
+ * 2. `small-upload.ts` keeps a small body until commit; `streamed-upload.ts` passes a large one through.
+ *   `upload-base.ts` holds the steps that both share: count bytes, open the request, read the answer.
+ * 3. `put-request.ts` is one PUT on the wire.
+ * 4. `confirm.ts` finds the stored object where the answer to the upload does not describe it.
+ */
+export function upload(
+  client: GatewayClient,
+  bucket: string,
+  key: string,
+  length: number,
+  attributes: UploadAttributes,
+): Upload {
+  const writeId = attributes.writeId ?? randomUUID()
+  let features: GatewayFeatures | undefined
+  const known = async () => {
+    features ??= await client.features.get(lookupClient(client).session)
+    return features
+  }
+  const target: UploadTarget = {
+    bucket,
+    key,
+    length,
+    writeId,
+    path: client.names.uploadPath(bucket, key),
+    ordered: async () => (await known()).writeFences,
+    async headers() {
+      const can = await known()
+      if (!can.anyKey) refuse(key, length)
+      return {
+        [client.names.header('date')]: new Date().toISOString().replace(/[-:]|\.\d+/g, ''),
+        ...uploadHeaders(client.names, can, attributes, can.objectHead ? undefined : writeId),
+      }
+    },
+    async stored(answer) {
+      const can = await known()
+      return (
+        (can.objectHead && told(client, can, key, length, answer)) ||
+        confirm(lookupClient(client), can, bucket, key, writeId)
+      )
+    },
+    async look() {
+      const can = await known()
+      if (!can.objectHead) return locate(lookupClient(client), can, bucket, key, writeId)
+      const found = await stat(lookupClient(client), can, bucket, key)
+      return found?.writeId === writeId ? resultOf(found) : undefined
+    },
+    objectMayHaveChanged: () => client.snapshots.changed(bucket, key),
+  }
+  return length <= REPLAYABLE_BYTES ? new SmallUpload(client, target) : new StreamedUpload(client, target)
+}
+
+/** Reads the stored object from the headers of the answer, on gateways with objectHead. */
+function told(
+  client: GatewayClient,
+  features: GatewayFeatures,
+  key: string,
+  length: number,
+  answer: Answer,
+): UploadResult | undefined {
+  const facts = factsFromHeaders(client.names, features, answer.headers, key, length)
+  return facts && resultOf(facts)
+}
+
+function resultOf({ stamp, lastModified, etag }: GatewayObject): UploadResult {
+  return { stamp, lastModified, ...(etag === undefined ? {} : { etag }) }
+}
+
+function refuse(key: string, length: number): void {
+  const message = refusal(key)
+  if (message !== undefined) throw new S3Error('InvalidArgument', { message, fields: { Key: key } })
+  if (key.endsWith('/') && length > 0) {
+    throw new S3Error('InvalidArgument', {
+      message: 'The object gateway cannot hold bytes under a key that ends in "/".',
+      fields: { Key: key },
+    })
+  }
+}

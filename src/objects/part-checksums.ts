@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto'
+import type { ChecksumAlgorithm } from '../common/checksums/checksums.js'
+import type { State } from '../state/state.js'
+
+/** Checksums of the parts of an object, in the order of the parts. */
+export interface PartChecksums {
+  readonly algorithm: ChecksumAlgorithm
+  /** Base64. One per part, at most 10,000. */
+  readonly values: readonly string[]
+}
+
+interface PartChecksumsRecord extends PartChecksums {
+  readonly bucket: string
+  readonly key: string
+  /** Stamp of the object that they describe. */
+  readonly stamp: string
+}
+
+type Place = Pick<PartChecksumsRecord, 'bucket' | 'key' | 'stamp'>
+
+/**
+ * Kept apart from the object's record, which every HEAD reads: these may take half a megabyte and are rarely requested.
+ */
+export interface PartChecksumRecords {
+  /** Resolves undefined when there are none for exactly this object. */
+  get(object: Place): Promise<PartChecksums | undefined>
+  /** Replaces those of an earlier object of the key. Durable once it resolves. */
+  set(object: Place, checksums: PartChecksums): Promise<void>
+  /** Removes those whose object is no longer on record. Resolves with their number. */
+  sweep(): Promise<number>
+}
+
+export function partChecksumRecords(state: State): PartChecksumRecords {
+  const records = state.records<PartChecksumsRecord>('part-checksums')
+
+  /** The key's lock prevents a race with a put that has written the checksums but not yet the record. */
+  function removeIfStale({ bucket, key }: Place): Promise<boolean> {
+    return state.locks.withKey(bucket, key, async () => {
+      const object = await state.objects.get(bucket, key)
+      let stale = false
+      await records.change(stateKey(bucket, key), (checksums) => {
+        stale = checksums !== undefined && checksums.stamp !== object?.stamp
+        return stale ? undefined : checksums
+      })
+      return stale
+    })
+  }
+
+  return {
+    async get({ bucket, key, stamp }) {
+      const found = await records.get(stateKey(bucket, key))
+      return found?.bucket === bucket && found.key === key && found.stamp === stamp ? found : undefined
+    },
+    set: ({ bucket, key, stamp }, { algorithm, values }) =>
+      records.set(stateKey(bucket, key), { bucket, key, stamp, algorithm, values }),
+    async sweep() {
+      let removed = 0
+      for await (const [, { bucket, key, stamp }] of records.entries()) {
+        const object = await state.objects.get(bucket, key)
+        if (object?.stamp !== stamp && (await removeIfStale({ bucket, key, stamp }))) removed++
+      }
+      return removed
+    },
+  }
+}
+
+/** Hashed like the keys of object records, because some stores do not accept long keys. */
+function stateKey(bucket: string, key: string): string {
+  return createHash('sha256').update(`${bucket}\0${key}`).digest('base64url')
+}

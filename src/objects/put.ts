@@ -1,0 +1,217 @@
+import { S3Error } from '../common/errors/s3-error.js'
+import { slowDown } from '../common/errors/slow-down.js'
+import { clientOf } from '../common/quota.js'
+import type { Gateway, Upload, UploadResult } from '../gateway/gateway.js'
+import { MARKER_STAMP } from '../gateway/object-facts.js'
+import type { BodyFacts } from '../request/body/body.js'
+import type { HeldLock, ObjectChecksum } from '../state/state.js'
+import { confirmLater } from './confirm-later.js'
+import type { StoreParts } from './create-store.js'
+import { lockUntilOutcome, serializedWrite } from './serialized-write.js'
+import type { Precondition, PutRequest, PutResult, Source, Store, StoredObject } from './store.js'
+
+/**
+ * Streams the source to the gateway and commits it once it is verified. Holds the last bytes back until then: the
+ * gateway knows the exact length and cannot treat the object as complete before (DESIGN section 4, promise 1). Checks
+ * the precondition, sends the last bytes and writes the record under the key's lock, which makes conditional writes
+ * atomic among the clients of this proxy. A slow client never holds the lock.
+ */
+export async function put(parts: StoreParts, find: Store['find'], request: PutRequest): Promise<PutResult> {
+  const { gateway, state, limits, log } = parts
+  const { bucket, key, precondition } = request
+  await refuseKey(gateway, key)
+  // The owner's lifecycle rules select objects by tags: they expire objects or make paid deals.
+  if (request.tags?.length) await parts.requireOwner(bucket, { action: 's3:PutObjectTagging', key })
+  const before = precondition && (await find(bucket, key))
+  if (!isSameWrite(before, request)) precondition?.(before)
+
+  const features = await gateway.features()
+  const options = { md5: !features.objectHead && request.etag === undefined, checksum: request.wantChecksum }
+  const attributes = { ...request.attributes, etag: request.etag, writeId: request.writeId }
+  const marker = key.endsWith('/') && !features.anyKey
+
+  return withKnownLength(parts, request, async (source, length) => {
+    if (length > request.maxBytes) throw tooLarge(length, request.maxBytes)
+    if (marker && length > 0)
+      throw new S3Error('InvalidArgument', {
+        message: 'The gateway cannot store this object: under a key that ends in "/" it stores only empty objects.',
+      })
+    const upload = gateway.upload(bucket, key, length, attributes)
+    try {
+      let { facts, rest } = await streamHoldingBack(
+        source,
+        upload,
+        length <= limits.smallBodyBytes ? length : 0,
+        options,
+      )
+      return await lockUntilOutcome(
+        (run) => state.locks.withKey(bucket, key, run, { waitMs: limits.keyWaitMs }),
+        async (lock) => {
+          let found: StoredObject | undefined
+          const condition: Precondition | undefined =
+            precondition &&
+            ((current) => {
+              found = isSameWrite(current, request) ? current : undefined
+              if (!found) precondition(current)
+            })
+          const result = await serializedWrite(
+            lock,
+            condition,
+            () => find(bucket, key),
+            async (order) => {
+              if (found) {
+                upload.abort()
+                return { stamp: found.stamp, lastModified: found.lastModified }
+              }
+              // The outcome of the write may stay unknown for minutes: the bytes are not kept that long.
+              const last = rest
+              rest = undefined
+              if (last) await upload.write(last)
+              return upload.commit(order)
+            },
+          )
+          return record(parts, request, facts, result, marker, lock)
+        },
+        (result, lock) => record(parts, request, facts, result, marker, lock),
+        log,
+      )
+    } catch (error) {
+      upload.abort()
+      throw error
+    }
+  })
+}
+
+/** Sends all but the last bytes. A small body is collected instead. The caller has to write `rest`. */
+async function streamHoldingBack(
+  source: Source,
+  upload: Upload,
+  collectBytes: number,
+  options: { md5: boolean; checksum?: ObjectChecksum['algorithm'] },
+): Promise<{ facts: BodyFacts; rest: Buffer | undefined }> {
+  const small: Buffer[] = []
+  let held: Buffer | undefined
+  const facts = await source.stream((chunk) => {
+    if (chunk.length === 0) return
+    if (collectBytes > 0) {
+      small.push(chunk)
+      return
+    }
+    const previous = held
+    held = chunk
+    return previous && upload.write(previous)
+  }, options)
+  const rest = small.length > 1 ? Buffer.concat(small) : (small[0] ?? held)
+  return { facts, rest }
+}
+
+async function record(
+  parts: StoreParts,
+  request: PutRequest,
+  facts: BodyFacts,
+  result: UploadResult,
+  marker: boolean,
+  lock: HeldLock,
+): Promise<PutResult> {
+  const { bucket, key } = request
+  const etag = request.etag ?? result.etag ?? facts.md5?.toString('hex')
+  if (etag === undefined) throw new Error('neither the gateway nor the body has an MD5')
+  const checksum: ObjectChecksum | undefined =
+    request.checksum ?? (facts.checksum && { ...facts.checksum, type: 'FULL_OBJECT' })
+  const gatewayTellsAll =
+    result.etag === etag &&
+    !checksum &&
+    !request.partSizes &&
+    !request.tags &&
+    !request.acl &&
+    !request.archive &&
+    !request.authorized
+  if (!gatewayTellsAll) {
+    const stamp = marker ? MARKER_STAMP : result.stamp
+    // Another proxy may have written meanwhile, and this record must not replace its record.
+    lock.ensure()
+    if (request.partChecksums) await parts.partChecksums.set({ bucket, key, stamp }, request.partChecksums)
+    await parts.state.objects.set({
+      bucket,
+      key,
+      stamp,
+      size: facts.size,
+      etag,
+      contentType: request.attributes.contentType ?? 'binary/octet-stream',
+      headers: request.attributes.headers,
+      metadata: request.attributes.metadata,
+      checksum,
+      partSizes: request.partSizes,
+      tags: request.tags,
+      acl: request.acl,
+      archive: request.archive,
+      uploadId: request.uploadId,
+      authorized: request.authorized,
+    })
+    if (result.confirmed) void confirmLater(parts, bucket, key, stamp, result.confirmed)
+  }
+  await parts.hooks.objectStored({ ...request.event, bucket, key, size: facts.size, etag, time: Date.now() })
+  return { etag, lastModified: result.lastModified, size: facts.size, checksum }
+}
+
+/**
+ * True when an earlier attempt of this very request stored the present object, according to the gateway or the record.
+ */
+function isSameWrite(current: StoredObject | undefined, { writeId, uploadId }: PutRequest): boolean {
+  if (writeId === undefined || !current) return false
+  return current.writeId === writeId || (current.uploadId !== undefined && current.uploadId === uploadId)
+}
+
+/** The gateway requires the exact length in advance: a body of unknown length is spooled to a file first. */
+async function withKnownLength<T>(
+  parts: StoreParts,
+  request: PutRequest,
+  run: (source: Source, length: number) => Promise<T>,
+): Promise<T> {
+  const { source, maxBytes } = request
+  if (source.length !== undefined) return run(source, source.length)
+  const { accessKeyId, remoteAddress } = request.event.origin
+  const client = clientOf(accessKeyId, remoteAddress)
+  let taken = 0
+  const spool = await parts.state.spool()
+  try {
+    const facts = await source.stream(
+      (chunk) => {
+        if (spool.size + chunk.length > maxBytes) throw tooLarge(spool.size + chunk.length, maxBytes)
+        if (!parts.spools.take(client, chunk.length)) throw noRoom()
+        taken += chunk.length
+        return spool.write(chunk)
+      },
+      { md5: true, checksum: request.wantChecksum },
+    )
+    const spooled: Source = {
+      length: facts.size,
+      async stream(sink) {
+        await spool.read(sink)
+        return facts
+      },
+    }
+    return await run(spooled, facts.size)
+  } finally {
+    try {
+      await spool.discard()
+    } finally {
+      parts.spools.give(client, taken)
+    }
+  }
+}
+
+async function refuseKey(gateway: Gateway, key: string): Promise<void> {
+  const why = await gateway.refusesKey(key)
+  if (why !== undefined) throw new S3Error('InvalidArgument', { message: why, fields: { ArgumentName: 'key' } })
+}
+
+function noRoom(): S3Error {
+  return slowDown(
+    'This client, or all clients together, send too many bytes without a declared length at once. Send fewer at a time, or declare the length (Content-Length, x-amz-decoded-content-length).',
+  )
+}
+
+function tooLarge(size: number, maxBytes: number): S3Error {
+  return new S3Error('EntityTooLarge', { fields: { ProposedSize: size, MaxSizeAllowed: maxBytes } })
+}

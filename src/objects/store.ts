@@ -1,0 +1,165 @@
+import type { ByteRange, Download, ListQuery, StoredHeaders, UploadAttributes } from '../gateway/gateway.js'
+import type { ObjectEventName, Origin } from '../plugins/forms/hooks.js'
+import type { BodyFacts, BodyOptions, ByteSink } from '../request/body/body.js'
+import type { ObjectAcl } from '../state/object-acl.js'
+import type { Archive, Authorized, ObjectChecksum, ObjectRecord, Tag } from '../state/state.js'
+import type { PartChecksums } from './part-checksums.js'
+
+/** An object as S3 shows it: the facts of the gateway, joined with the record if it describes these bytes. */
+export interface StoredObject {
+  readonly bucket: string
+  readonly key: string
+  /** Bytes. */
+  readonly size: number
+  /** Unquoted. The MD5 of the body in hex, or a text with `-` in it. */
+  readonly etag: string
+  /** RFC 3339. */
+  readonly lastModified: string
+  readonly contentType: string
+  readonly headers: StoredHeaders
+  readonly metadata: Readonly<Record<string, string>>
+  readonly checksum?: ObjectChecksum
+  readonly partSizes?: ObjectRecord['partSizes']
+  readonly tags?: readonly Tag[]
+  /** See ObjectRecord.acl. */
+  readonly acl?: ObjectAcl
+  readonly archive?: Archive
+  /** The multipart upload that created the object. */
+  readonly uploadId?: string
+  /** Which entries of `metadata` may state payment terms. */
+  readonly authorized?: Authorized
+  /** True when the gateway holds no copy of the bytes: they have to be restored first. */
+  readonly cold: boolean
+  /** Changes with every overwrite. */
+  readonly stamp: string
+  /** Identifies the write that created the object, where the gateway states it: see GatewayObject. */
+  readonly writeId?: string
+}
+
+export type StoreEntry =
+  | {
+      readonly kind: 'object'
+      readonly key: string
+      readonly size: number
+      readonly etag: string
+      readonly lastModified: string
+      readonly checksum?: ObjectChecksum
+      readonly archive?: Archive
+      readonly cold: boolean
+    }
+  | { readonly kind: 'prefix'; readonly prefix: string }
+
+export interface StorePage {
+  readonly entries: readonly StoreEntry[]
+  readonly truncated: boolean
+}
+
+/** The source of the bytes of a new object: the body of a request, a copied object or staged parts. */
+export interface Source {
+  /** Bytes; undefined when not known in advance. */
+  readonly length: number | undefined
+  /** Resolves once the sink has received all bytes and they are verified. */
+  stream(sink: ByteSink, options?: BodyOptions): Promise<BodyFacts>
+}
+
+/** Throws S3Error when the present object (undefined for none) must not be replaced or removed. */
+export type Precondition = (current: StoredObject | undefined) => void
+
+/** The cause of a change to an object. */
+export interface Cause {
+  readonly name: ObjectEventName
+  readonly origin: Origin
+}
+
+export interface PutRequest {
+  readonly bucket: string
+  readonly key: string
+  readonly source: Source
+  readonly attributes: Omit<UploadAttributes, 'etag'>
+  /** ETag to store when it is not the MD5 of the body. */
+  readonly etag?: string
+  /** Checksum to store when it is not the one that the source declares. */
+  readonly checksum?: ObjectChecksum
+  /** Algorithm of a checksum to compute when the source declares none. */
+  readonly wantChecksum?: ObjectChecksum['algorithm']
+  readonly partSizes?: ObjectRecord['partSizes']
+  readonly partChecksums?: PartChecksums
+  readonly tags?: readonly Tag[]
+  /** See ObjectRecord.acl. */
+  readonly acl?: ObjectAcl
+  readonly archive?: Archive
+  /** The multipart upload that this write completes. */
+  readonly uploadId?: string
+  /** Which entries of `attributes.metadata` may state payment terms, from `Context.authorize`. Without it, none may. */
+  readonly authorized?: Authorized | undefined
+  /** Identifies the write if the same write may be repeated: when it is already stored, its condition counts as met. */
+  readonly writeId?: string
+  readonly precondition?: Precondition
+  /** The event for the hooks. */
+  readonly event: Cause
+  /** Largest accepted body, bytes. */
+  readonly maxBytes: number
+}
+
+/** A replacement for all metadata of an object. */
+export interface MetadataReplacement
+  extends Pick<PutRequest, 'bucket' | 'key' | 'attributes' | 'tags' | 'acl' | 'archive' | 'authorized' | 'event'> {
+  /** Stamp of the object to change. */
+  readonly stamp: string
+}
+
+export interface PutResult {
+  readonly etag: string
+  readonly lastModified: string
+  readonly size: number
+  readonly checksum?: ObjectChecksum
+}
+
+/** The objects of one gateway account: the gateway's objects joined with the records of this proxy. */
+export interface Store {
+  /** Throws NoSuchKey, NoSuchBucket. */
+  head(bucket: string, key: string): Promise<StoredObject>
+  /** Like head, but resolves undefined instead of NoSuchKey. */
+  find(bucket: string, key: string): Promise<StoredObject | undefined>
+  /** Like find, for a caller who may write the object but need not be able to read it. */
+  findToWrite(bucket: string, key: string): Promise<StoredObject | undefined>
+  /**
+   * Throws also InvalidRange, and InvalidObjectState for a cold object. The returned object is the one that the bytes
+   * belong to.
+   */
+  open(bucket: string, key: string, range?: ByteRange): Promise<{ object: StoredObject; download: Download }>
+  /** Stores verified bytes or nothing. The old object stays until the new one is complete. */
+  put(request: PutRequest): Promise<PutResult>
+  /** Removes one object and nothing else. */
+  remove(bucket: string, key: string, cause: Cause, precondition?: Precondition): Promise<void>
+  /**
+   * Replaces the object's tags and keeps its bytes; undefined removes the tags. Throws NoSuchKey, and AccessDenied for
+   * an account that does not own the bucket.
+   */
+  setTags(bucket: string, key: string, tags: readonly Tag[] | undefined, cause: Cause): Promise<void>
+  /**
+   * Replaces the object's ACL and keeps its bytes, if the object still has this stamp; undefined removes the ACL.
+   * Resolves false when the object is gone or has another stamp. Throws AccessDenied for an account that does not own the
+   * bucket, unless it was granted as much.
+   */
+  setAcl(bucket: string, key: string, stamp: string, acl: ObjectAcl | undefined): Promise<boolean>
+  /**
+   * Replaces all metadata of an object and keeps its bytes. Resolves undefined when the object is gone or has another
+   * stamp. Throws AccessDenied for an account that does not own the bucket.
+   */
+  replaceMetadata(request: MetadataReplacement): Promise<PutResult | undefined>
+  /**
+   * Changes the record of an object's copies elsewhere and keeps its bytes, if the object still has this stamp.
+   * `change` gets the present record and returns the new one; undefined removes it. Resolves false when the object is
+   * gone or has another stamp. Throws AccessDenied for an account that does not own the bucket.
+   */
+  annotate(
+    bucket: string,
+    key: string,
+    stamp: string,
+    change: (archive: Archive | undefined) => Archive | undefined,
+  ): Promise<boolean>
+  /** The checksums of the parts of an object that was uploaded in parts with checksums. */
+  partChecksums(object: StoredObject): Promise<PartChecksums | undefined>
+  list(bucket: string, query: ListQuery): Promise<StorePage>
+}

@@ -1,0 +1,117 @@
+import { codes, isCode } from '../../../common/errors/codes.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import type { Resource, S3Request } from '../../../request/s3-request.js'
+import type { Reply } from '../../../response/reply.js'
+import type { Context } from '../../../server/context.js'
+import { documentOf, jobDocument } from '../../jobs/document.js'
+import type { Job, JobFailure } from '../../jobs/job.js'
+import { hasEnded } from '../../jobs/records/record.js'
+import { formatOf } from '../codec/format.js'
+import { invalidArgument } from '../codec/names.js'
+import { shapeOf } from '../codec/shape.js'
+import type { Document, JobCall } from '../declare/call.js'
+import { hashOf, readClientToken } from '../declare/client-token.js'
+import { readPrefer } from '../declare/prefer.js'
+import type { Asked, PreparedCall } from '../declare/prepare.js'
+import { jobAddress } from '../declare/service-address.js'
+import { documentReply, versionHeader } from './document-reply.js'
+
+type Call = JobCall<Resource, Document, Document, Document>
+
+/** A repeated request without a token counts as a mistake within this time, ms. */
+const REPEAT_MS = 60_000
+
+const jobForm = { root: 'Job', plugin: 'jobs', shape: shapeOf(jobDocument, 'output') } as const
+
+/** Creates a job for a call, once per token, and answers with its result if the job ends within the time to wait. */
+export async function answerJob(
+  call: Call,
+  prepared: PreparedCall,
+  asked: Asked,
+  request: S3Request,
+  context: Context,
+): Promise<Reply> {
+  const format = formatOf(request)
+  const preference = readPrefer(request.headers.prefer)
+  if (asked.frame.raw) throw invalidArgument('raw', 'is not a parameter of this call, whose result holds everything')
+  const job = await jobFor(call, asked, request, context)
+    .then(({ id }) => context.jobs.wait(id, preference.waitMs, request.signal))
+    .catch(async (error: unknown) => {
+      // The record existed a moment ago. A store that has lost it has lost more, so that error takes precedence.
+      if (error instanceof S3Error && error.code === 'NoSuchJob') await context.state.requireIntact()
+      throw error
+    })
+  const headers = {
+    ...versionHeader(request.plugin),
+    'x-dealgate-job-id': job.id,
+    'preference-applied': preference.applied,
+  }
+  if (job.status === 'Complete') {
+    const { shape, root } = prepared
+    return documentReply({ format, root, plugin: request.plugin, shape }, (job.result ?? {}) as Document, headers)
+  }
+  if (hasEnded(job.status)) throw failureOf(job)
+  const location = jobAddress(request, job.id)
+  return documentReply({ format, ...jobForm }, documentOf(job), { ...headers, location }, 202)
+}
+
+async function jobFor(call: Call, asked: Asked, request: S3Request, context: Context): Promise<Job> {
+  const { identity, proof } = signer(context)
+  const { accessKeyId } = identity
+  const { body, query, force } = asked
+  const { Force: _, ...terms } = body
+  const { plugin, bucket = null, key = null, params } = request
+  const requestHash = hashOf(plugin, call.name, bucket, key, params, query, terms)
+  const token = readClientToken(request, proof)
+  // A repeated request gets the job of the first one, even if its bucket or object has changed since.
+  const known = token === undefined ? undefined : await context.jobs.find({ accessKeyId, token, requestHash })
+  if (known) return runAgain(known, context)
+  if (request.bucket !== undefined && call.access === 'owner') await context.requireOwner(request.bucket)
+  const page = { limit: asked.frame.maxItems, from: undefined }
+  const { resource, input } = await call.order({ request, body, query, page }, context)
+  return context.jobs.create({
+    kind: call.job,
+    resource,
+    input,
+    accessKeyId,
+    requestHash,
+    ...(token !== undefined && { token }),
+    ...(call.spends && { refuseRepeatsWithin: force ? 0 : REPEAT_MS }),
+    ...(call.spends && proof && { signature: hashOf(proof.signature) }),
+  })
+}
+
+/**
+ * Runs a failed job again if the cause of the failure may have passed. SDKs retry with the same token and expect that.
+ */
+async function runAgain(known: Job, { jobs }: Context): Promise<Job> {
+  if (known.status !== 'Failed' || !known.failure || !mayPass(known.failure)) return known
+  try {
+    return await jobs.retry(known.id)
+  } catch (error) {
+    // Another request has restarted the job already.
+    if (error instanceof S3Error && error.code === 'InvalidRequest') return (await jobs.get(known.id)) ?? known
+    throw error
+  }
+}
+
+function mayPass({ code, status = 500 }: JobFailure): boolean {
+  const known = isCode(code) ? codes[code].status : status
+  return known >= 500 && known !== 501
+}
+
+function signer({ caller }: Context) {
+  if (!caller) throw new S3Error('AccessDenied', { message: 'Only a signed request can create a job.' })
+  return caller
+}
+
+/** Rebuilds the error that a job failed with. */
+function failureOf({ id, failure }: Job): S3Error {
+  const headers = { 'x-dealgate-job-id': id }
+  if (!failure) {
+    return new S3Error('OperationAborted', { message: 'The job was cancelled.', fields: { JobId: id }, headers })
+  }
+  const { code, message, status = 500 } = failure
+  const options = { message, fields: { ...failure.fields, JobId: id }, headers }
+  return isCode(code) ? new S3Error(code, options) : new S3Error(code, { ...options, status })
+}

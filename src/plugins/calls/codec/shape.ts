@@ -1,0 +1,170 @@
+import { z } from 'zod'
+import { normalized } from './names.js'
+
+/**
+ * The structure of a schema, as far as reading text and writing XML need it. `scalar`: text, number or boolean. `any`:
+ * any value. A list with an `element` is wrapped: each item is an `<element>` inside the member's element. Any other
+ * list repeats its member's element.
+ */
+export type Shape = (ScalarShape | ListShape | ObjectShape) & { readonly nullable: boolean }
+
+export interface ScalarShape {
+  readonly kind: 'text' | 'number' | 'boolean' | 'scalar' | 'any'
+}
+
+export interface ListShape {
+  readonly kind: 'list'
+  readonly item: Shape
+  readonly element?: string
+}
+
+export interface ObjectShape {
+  readonly kind: 'object'
+  readonly members: ReadonlyMap<string, Member>
+  /** Names of members by their normalized names. */
+  readonly names: ReadonlyMap<string, string>
+  /** Shape of additional members; undefined if none are allowed. */
+  readonly rest: Shape | undefined
+}
+
+export interface Member {
+  readonly shape: Shape
+  readonly required: boolean
+}
+
+/** The parts of a schema from z.toJSONSchema that are used here. */
+export interface SchemaNode {
+  readonly $ref?: string
+  readonly $defs?: Readonly<Record<string, SchemaNode>>
+  readonly type?: string | readonly string[]
+  readonly const?: unknown
+  readonly enum?: readonly unknown[]
+  readonly anyOf?: readonly SchemaNode[]
+  readonly oneOf?: readonly SchemaNode[]
+  readonly allOf?: readonly SchemaNode[]
+  readonly properties?: Readonly<Record<string, SchemaNode>>
+  readonly required?: readonly string[]
+  readonly additionalProperties?: boolean | SchemaNode
+  readonly items?: SchemaNode
+  /** Extension keyword, from `.meta({ element: 'Tag' })`. */
+  readonly element?: string
+  readonly description?: string
+  /** Regular expression for text. */
+  readonly pattern?: string
+}
+
+/**
+ * @param io selects the input or the output of a schema that transforms values
+ * @throws Error for two members whose names differ only in case, underscores and hyphens
+ */
+export function shapeOf(schema: z.ZodType, io: 'input' | 'output'): Shape {
+  const root = z.toJSONSchema(schema, { io, unrepresentable: 'any' }) as SchemaNode
+  return new Shapes(root).of(root)
+}
+
+class Shapes {
+  readonly #root: SchemaNode
+  readonly #byRef = new Map<string, Shape>()
+
+  constructor(root: SchemaNode) {
+    this.#root = root
+  }
+
+  of(node: SchemaNode): Shape {
+    if (node.$ref !== undefined) return this.#referred(node.$ref)
+    const choices = node.anyOf ?? node.oneOf
+    if (choices) return this.#choice(choices)
+    if (node.allOf) return merged(node.allOf.map((part) => this.of(part)))
+    const types = typesOf(node)
+    const nullable = types.includes('null')
+    const [type, ...others] = types.filter((one) => one !== 'null')
+    if (others.length > 0) return { kind: 'scalar', nullable }
+    return this.#ofType(type, node, nullable)
+  }
+
+  #ofType(type: string | undefined, node: SchemaNode, nullable: boolean): Shape {
+    switch (type) {
+      case 'string':
+        return { kind: 'text', nullable }
+      case 'number':
+      case 'integer':
+        return { kind: 'number', nullable }
+      case 'boolean':
+        return { kind: 'boolean', nullable }
+      case 'array':
+        return { kind: 'list', item: this.#item(node), ...(node.element && { element: node.element }), nullable }
+      case 'object':
+        return this.#object(node, nullable)
+      default:
+        return { kind: 'any', nullable: true }
+    }
+  }
+
+  /** Wraps the inner lists of a list of lists, which XML could not separate otherwise. */
+  #item(node: SchemaNode): Shape {
+    const item = this.of(node.items ?? {})
+    return item.kind === 'list' && item.element === undefined ? { ...item, element: 'member' } : item
+  }
+
+  #object(node: SchemaNode, nullable: boolean): Shape {
+    const members = new Map<string, Member>()
+    const names = new Map<string, string>()
+    for (const [name, member] of Object.entries(node.properties ?? {})) {
+      members.set(name, { shape: this.of(member), required: node.required?.includes(name) ?? false })
+      const other = names.get(normalized(name))
+      if (other !== undefined)
+        throw new Error(
+          `The members ${other} and ${name} of a schema have the same name, apart from case, underscores and hyphens`,
+        )
+      names.set(normalized(name), name)
+    }
+    const { additionalProperties: rest } = node
+    return { kind: 'object', members, names, rest: rest ? this.of(rest === true ? {} : rest) : undefined, nullable }
+  }
+
+  #choice(choices: readonly SchemaNode[]): Shape {
+    const shapes = choices.filter((choice) => choice.type !== 'null').map((choice) => this.of(choice))
+    const shape = merged(shapes)
+    return shapes.length < choices.length ? { ...shape, nullable: true } : shape
+  }
+
+  /** Registers a shape before it is complete, because a schema may refer to itself. */
+  #referred(ref: string): Shape {
+    const known = this.#byRef.get(ref)
+    if (known) return known
+    const shape = {} as Shape
+    this.#byRef.set(ref, shape)
+    const name = /^#\/\$defs\/(.+)$/.exec(ref)?.[1]
+    const node = name === undefined ? this.#root : this.#root.$defs?.[name]
+    return Object.assign(shape, this.of(node ?? {}))
+  }
+}
+
+/** Returns the names of the JSON Schema types. */
+export function typesOf({ type, const: only, enum: values }: SchemaNode): readonly string[] {
+  if (type !== undefined) return typeof type === 'string' ? [type] : type
+  const examples = values ?? (only === undefined ? [] : [only])
+  return [...new Set(examples.map((value) => (value === null ? 'null' : typeof value)))]
+}
+
+/** Merges the shapes of a choice into one. */
+function merged(shapes: readonly Shape[]): Shape {
+  const [first, ...others] = shapes
+  if (!first) return { kind: 'any', nullable: true }
+  const nullable = shapes.some((shape) => shape.nullable)
+  if (others.every(({ kind }) => kind === first.kind)) {
+    return first.kind === 'object' ? mergedObjects(shapes as (ObjectShape & Shape)[], nullable) : { ...first, nullable }
+  }
+  const structured = shapes.some(({ kind }) => kind === 'object' || kind === 'list' || kind === 'any')
+  return { kind: structured ? 'any' : 'scalar', nullable }
+}
+
+function mergedObjects(shapes: readonly ObjectShape[], nullable: boolean): Shape {
+  const members = new Map(shapes.flatMap((shape) => [...shape.members]).reverse())
+  for (const [name, member] of members) {
+    const everywhere = shapes.every((shape) => shape.members.get(name)?.required)
+    members.set(name, { ...member, required: everywhere })
+  }
+  const names = new Map(shapes.flatMap((shape) => [...shape.names]).reverse())
+  return { kind: 'object', members, names, rest: shapes.find(({ rest }) => rest)?.rest, nullable }
+}

@@ -1,0 +1,49 @@
+import { Overdue } from '../../common/deadline.js'
+
+/**
+ * A deadline that can be paused: it counts only while the plugin runs, not while the plugin waits for the client, and
+ * starts anew after each pause. The owner must call `clear`.
+ */
+export class PausableDeadline {
+  readonly #timer: NodeJS.Timeout
+  readonly #late = new AbortController()
+  readonly #over: Promise<never>
+  #pauses = 0
+  #cleared = false
+
+  constructor(ms: number) {
+    this.#timer = setTimeout(() => {
+      if (this.#pauses > 0) this.#timer.refresh()
+      else this.#late.abort(new Overdue(ms))
+    }, ms)
+    this.#over = new Promise((_, reject) => {
+      this.#late.signal.addEventListener('abort', () => reject(this.#late.signal.reason), { once: true })
+    })
+    this.#over.catch(() => {})
+  }
+
+  /** Fires at the deadline. */
+  get signal(): AbortSignal {
+    return this.#late.signal
+  }
+
+  /** Settles as `work` does, or rejects at the deadline. */
+  race<T>(work: T | Promise<T>): Promise<T> {
+    return Promise.race([work, this.#over])
+  }
+
+  /** Stops the clock until `resume`. Calls nest. */
+  pause(): void {
+    this.#pauses++
+  }
+
+  resume(): void {
+    this.#pauses--
+    if (!this.#cleared && !this.#late.signal.aborted) this.#timer.refresh()
+  }
+
+  clear(): void {
+    this.#cleared = true
+    clearTimeout(this.#timer)
+  }
+}

@@ -1,0 +1,25 @@
+import { withinDeadline } from '../../common/deadline.js'
+import type { Logger } from '../../common/log.js'
+import type { Hooks, ObjectEvent, PluginHooks } from '../forms/hooks.js'
+import type { Plugin } from '../forms/plugin.js'
+
+/** Combines the hooks of all plugins into one set that never rejects. Each call of a hook may take `deadlineMs`. */
+export function combineHooks(plugins: readonly Plugin[], log: Logger, deadlineMs: number): Hooks {
+  const run = (name: keyof PluginHooks) => async (event: ObjectEvent) => {
+    for (const plugin of plugins) {
+      const hook = plugin.hooks?.[name]
+      if (!hook) continue
+      try {
+        await withinDeadline(hook.call(plugin.hooks, event), deadlineMs)
+      } catch (err) {
+        log.error({ err, plugin: plugin.name, hook: name, bucket: event.bucket }, 'a hook failed')
+      }
+    }
+  }
+  return {
+    objectStored: run('objectStored'),
+    objectDeleted: run('objectDeleted'),
+    objectTagged: run('objectTagged'),
+    objectMoved: run('objectMoved'),
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * Event names of S3, without `s3:`.
+ * https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-how-to-event-types-and-destinations.html
+ */
+export type ObjectEventName =
+  | 'ObjectCreated:Put'
+  | 'ObjectCreated:Post'
+  | 'ObjectCreated:Copy'
+  | 'ObjectCreated:CompleteMultipartUpload'
+  | 'ObjectRemoved:Delete'
+  | 'ObjectTagging:Put'
+  | 'ObjectTagging:Delete'
+  | 'ObjectRestore:Post'
+  | 'ObjectRestore:Completed'
+  | 'ObjectRestore:Delete'
+  | 'LifecycleExpiration:Delete'
+  | 'LifecycleTransition'
+
+/** An event about an object. */
+export interface ObjectEvent {
+  readonly name: ObjectEventName
+  readonly bucket: string
+  readonly key: string
+  /** Bytes; absent for removals. */
+  readonly size?: number
+  /** Unquoted; absent for removals. */
+  readonly etag?: string
+  /** Milliseconds since 1970. */
+  readonly time: number
+  readonly origin: Origin
+  /** LifecycleTransition: the new storage class. ObjectRestore: the storage class that the object was restored from. */
+  readonly storageClass?: string
+  /** ObjectRestore:Completed: expiry of the restored copy, ms since 1970; absent if it does not expire. */
+  readonly until?: number
+}
+
+/** The request that caused an event. */
+export interface Origin {
+  readonly requestId: string
+  /** Empty for actions of the server itself and for anonymous requests. */
+  readonly accessKeyId: string
+  readonly remoteAddress: string
+}
+
+/**
+ * Callbacks for standard operations. The server calls one plugin after the other, with a deadline. An error or a
+ * timeout is logged with the plugin's name and never changes the answer to the client.
+ */
+export interface PluginHooks {
+  /**
+   * Called after the object is stored and before the client gets its answer, so that what the hook writes durably is
+   * never missing once the client knows.
+   */
+  objectStored?(event: ObjectEvent): Promise<void>
+  objectDeleted?(event: ObjectEvent): Promise<void>
+  /** Called after tags were set or removed. */
+  objectTagged?(event: ObjectEvent): Promise<void>
+  /**
+   * Called after a restore was requested, completed or expired, or after a lifecycle rule has moved the object to
+   * another storage class.
+   */
+  objectMoved?(event: ObjectEvent): Promise<void>
+}
+
+/** The combined hooks of all plugins. They never reject. */
+export type Hooks = Required<PluginHooks>

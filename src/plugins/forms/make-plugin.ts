@@ -1,0 +1,82 @@
+import type { z } from 'zod'
+import { messageOf } from '../containment/blame.js'
+import { ATTACH, lateHost } from '../kit/late-host.js'
+import type { Plugin, PluginDefinition } from './plugin.js'
+import { PluginError } from './plugin-error.js'
+
+/** Creates a plugin. Throws PluginError for invalid options, and for errors of `create`. */
+export function makePlugin<Schema extends z.ZodType>(definition: PluginDefinition<Schema>, options: unknown): Plugin {
+  const { name } = definition
+  const read = readOptions(definition, options)
+  return attempt(name, 'cannot be made with these options', () => {
+    const { host, attach } = lateHost(name)
+    const made: unknown = definition.create(read, host)
+    if (typeof made !== 'object' || made === null || 'then' in made)
+      throw new TypeError('create() must return an object, not a promise: asynchronous work belongs in start()')
+    return { ...(made as Omit<Plugin, 'name'>), name, [ATTACH]: attach }
+  })
+}
+
+function readOptions<Schema extends z.ZodType>(
+  definition: PluginDefinition<Schema>,
+  options: unknown,
+): z.output<Schema> {
+  const { name, options: schema } = definition
+  const given = options ?? {}
+  if (!schema) {
+    const problems = Object.keys(given).map((option) => `takes no options: leave out ${option}`)
+    return refuse(name, problems) as z.output<Schema>
+  }
+  if (schema._zod === undefined) refuse(name, ['has options that are not a schema of zod 4'])
+  const result = attempt(name, 'cannot check its options', () => schema.safeParse(given))
+  const unknown = unknownOptions(schema, given).map((path) => `option ${path}: no such option`)
+  const issues = (result.error?.issues ?? []).map(({ path, message }) =>
+    path.length > 0 ? `option ${pathText(path)}: ${said(message)}` : message,
+  )
+  refuse(name, [...unknown, ...issues])
+  return result.data as z.output<Schema>
+}
+
+/** Rewrites zod's message for a missing option, which names only the expected type. */
+function said(message: string): string {
+  const [, expected] = /^Invalid input: expected (.+), received undefined$/.exec(message) ?? []
+  return expected === undefined ? message : `is required (${expected})`
+}
+
+function refuse(name: string, problems: readonly string[]): undefined {
+  if (problems.length > 0) throw new PluginError(problems.map((problem) => `the plugin "${name}": ${problem}`))
+}
+
+function attempt<T>(name: string, failure: string, work: () => T): T {
+  try {
+    return work()
+  } catch (cause) {
+    throw new PluginError([`the plugin "${name}": ${failure}: ${messageOf(cause)}`], { cause })
+  }
+}
+
+function pathText(path: readonly PropertyKey[]): string {
+  return path.map((part, i) => (typeof part === 'number' ? `[${part}]` : `${i > 0 ? '.' : ''}${String(part)}`)).join('')
+}
+
+/**
+ * The parts of a schema's definition that are used here. The schema may be of another copy of zod.
+ * https://zod.dev/library-authors
+ */
+interface Definition {
+  readonly type?: string
+  readonly shape?: Readonly<Record<string, z.ZodType>>
+  readonly catchall?: unknown
+  readonly innerType?: z.ZodType
+}
+
+/** Returns the paths of members that `z.object` would silently drop, because a misspelt option must not be ignored. */
+function unknownOptions(schema: z.ZodType, value: unknown, path = ''): string[] {
+  const { type, shape, catchall, innerType }: Definition = schema._zod.def
+  if (innerType) return unknownOptions(innerType, value, path)
+  if (type !== 'object' || !shape || catchall !== undefined || typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, member]) => {
+    const known = Object.hasOwn(shape, name) ? shape[name] : undefined
+    return known ? unknownOptions(known, member, `${path}${name}.`) : [`${path}${name}`]
+  })
+}

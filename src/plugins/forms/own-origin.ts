@@ -1,0 +1,7 @@
+import { randomBytes } from 'node:crypto'
+import type { Origin } from './hooks.js'
+
+/** Returns an origin for actions of the server itself. */
+export function ownOrigin(): Origin {
+  return { requestId: randomBytes(8).toString('hex').toUpperCase(), accessKeyId: '', remoteAddress: '' }
+}

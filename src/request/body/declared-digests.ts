@@ -1,0 +1,127 @@
+import type { PayloadMode } from '../../auth/caller.js'
+import {
+  type ChecksumAlgorithm,
+  checksumAlgorithms,
+  checksumHeader,
+  isChecksumValue,
+  parseChecksumAlgorithm,
+} from '../../common/checksums/checksums.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { brandedHeader, headerBrands } from '../addressing/branded-header.js'
+import type { RequestHead } from '../s3-request.js'
+
+export interface DeclaredChecksum {
+  readonly algorithm: ChecksumAlgorithm
+  /** Base64. */
+  readonly value: string
+}
+
+/** The digests that the head of a request declares for the body: well-formed, not yet verified. */
+export interface DeclaredDigests {
+  /** Lower-case hex. */
+  readonly sha256: string | undefined
+  readonly md5: Buffer | undefined
+  readonly checksum: DeclaredChecksum | undefined
+  /** The algorithm of the checksum that the trailer must contain. */
+  readonly trailer: ChecksumAlgorithm | undefined
+}
+
+/**
+ * Reads x-amz-content-sha256 (through `payload`), Content-MD5, x-amz-checksum-*, x-amz-trailer and
+ * x-amz-sdk-checksum-algorithm.
+ * https://docs.aws.amazon.com/AmazonS3/latest/userguide/checking-object-integrity-upload.html
+ *
+ * `hoistedHeaders` adds those in the query of a presigned URL to the headers.
+ * @param framed the body is aws-chunked and may have a trailer
+ * @throws S3Error InvalidDigest, InvalidRequest, NotImplemented
+ */
+export function declaredDigests(
+  head: RequestHead,
+  payload: PayloadMode,
+  { framed = false }: { readonly framed?: boolean } = {},
+): DeclaredDigests {
+  const checksum = describesObject(head) ? undefined : checksumInHeader(head)
+  const trailer = trailerChecksum(head, { framed })
+  if (checksum !== undefined && trailer !== undefined) {
+    throw invalid('A checksum is expected either in a header or in the trailer, not in both.')
+  }
+  checkSdkAlgorithm(head, checksum?.algorithm ?? trailer)
+  return { sha256: payload.kind === 'signed' ? payload.sha256 : undefined, md5: contentMd5(head), checksum, trailer }
+}
+
+/** True for CompleteMultipartUpload, whose body is a document and whose checksum headers describe the object. */
+function describesObject({ method, query }: RequestHead): boolean {
+  return method === 'POST' && query.has('uploadId')
+}
+
+function contentMd5({ headers }: RequestHead): Buffer | undefined {
+  const value = headers['content-md5']
+  if (value === undefined) return undefined
+  // Node's types omit this header; every header except set-cookie is a string.
+  const bytes = Buffer.from(String(value), 'base64')
+  if (bytes.length !== 16 || bytes.toString('base64') !== value) {
+    throw new S3Error('InvalidDigest', {
+      message: 'Content-MD5 must be base64 of the 16 bytes of an MD5.',
+      fields: { 'Content-MD5': String(value).slice(0, 200) },
+    })
+  }
+  return bytes
+}
+
+/** Suffixes of x-amz-checksum- headers that contain no checksum. */
+const NO_VALUES = new Set(['algorithm', 'mode', 'type'])
+
+function checksumInHeader({ headers }: RequestHead): DeclaredChecksum | undefined {
+  const found: { name: string; suffix: string }[] = []
+  for (const name of Object.keys(headers)) {
+    for (const brand of headerBrands) {
+      const prefix = `x-${brand}-checksum-`
+      if (!name.startsWith(prefix) || NO_VALUES.has(name.slice(prefix.length))) continue
+      found.push({ name, suffix: name.slice(prefix.length) })
+    }
+  }
+  const [only, other] = found
+  if (only === undefined) return undefined
+  if (other !== undefined) throw invalid(`Expecting a single checksum, not ${only.name} and ${other.name}.`)
+  const algorithm = parseChecksumAlgorithm(only.suffix)
+  if (algorithm === undefined) {
+    throw new S3Error('NotImplemented', { message: `${only.name} cannot be verified; known are ${known()}.` })
+  }
+  const value = String(headers[only.name])
+  if (!isChecksumValue(algorithm, value))
+    throw invalid(`The value of ${only.name} is not a base64 ${algorithm} checksum.`)
+  return { algorithm, value }
+}
+
+function trailerChecksum(
+  { headers }: RequestHead,
+  { framed }: { readonly framed: boolean },
+): ChecksumAlgorithm | undefined {
+  const declared = brandedHeader(headers, 'trailer')
+  if (declared === undefined) return undefined
+  // S3 accepts trailing commas, which carelessly joined lists have, and nothing else.
+  const name = declared.value.trim().replace(/,+$/, '').toLowerCase()
+  const algorithm = checksumAlgorithms.find((a) => checksumHeader(a) === name)
+  if (algorithm === undefined) {
+    throw invalid(`${declared.name} must name one checksum, such as ${checksumHeader('CRC32')}; known are ${known()}.`)
+  }
+  if (!framed) throw invalid(`${declared.name} requires an aws-chunked body in a form that allows a trailer.`)
+  return algorithm
+}
+
+function checkSdkAlgorithm({ headers }: RequestHead, declared: ChecksumAlgorithm | undefined): void {
+  const sdk = brandedHeader(headers, 'sdk-checksum-algorithm')
+  if (sdk === undefined) return
+  const algorithm = parseChecksumAlgorithm(sdk.value)
+  if (algorithm === undefined) throw invalid(`${sdk.name} names no known checksum; known are ${known()}.`)
+  if (declared === undefined) throw invalid(`${sdk.name} is ${algorithm}, but no header or trailer holds the checksum.`)
+  if (declared !== algorithm) throw invalid(`${sdk.name} is ${algorithm}, but the checksum given is ${declared}.`)
+}
+
+function known(): string {
+  return checksumAlgorithms.join(', ')
+}
+
+function invalid(message: string): S3Error {
+  return new S3Error('InvalidRequest', { message })
+}

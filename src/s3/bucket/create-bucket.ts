@@ -1,0 +1,129 @@
+import type { Acl } from '../../access/decision/acl.js'
+import type { Ownership } from '../../access/decision/decide.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { childText, parseXml } from '../../common/xml/xml.js'
+import { defineOperation } from '../../plugins/forms/operation.js'
+import type { S3Request } from '../../request/s3-request.js'
+import { empty } from '../../response/reply.js'
+import type { Context } from '../../server/context.js'
+import type { Tag } from '../../state/state.js'
+import { endUploads } from '../../state/uploads/end-uploads.js'
+import { ACL_HEADERS, aclOfHeaders } from '../acl/acl-headers.js'
+import { readOwnership } from '../acl/ownership-setting.js'
+import { isPrivate } from '../acl/write-acl.js'
+import { BUCKET_TAGS } from '../tagging/tag-rules.js'
+import { readTags } from '../tagging/tagging-document.js'
+import { requireBucketName } from '../vocabulary/buckets.js'
+
+const OWNERSHIP = 'x-amz-object-ownership'
+
+export const createBucket = defineOperation({
+  name: 'CreateBucket',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html',
+  partly: 'Only in the configured region. Object lock and directory buckets are NotImplemented.',
+  access: 'signed',
+  action: 's3:CreateBucket',
+  keeps: 'uploads',
+  needs: { bucket: ['write'] },
+  on: { method: 'PUT', resource: 'bucket', headers: [...ACL_HEADERS, OWNERSHIP] },
+  async run(request, context) {
+    requireBucketName(request.bucket)
+    const access = await readAccess(request, context)
+    const { tags } = await readConfiguration(request, context)
+    const begun = Date.now()
+    try {
+      await context.gateway.makeBucket(request.bucket)
+    } catch (error) {
+      if (!isRepeated(error, tags, context)) throw error
+      return empty({ location: `/${request.bucket}` })
+    }
+    await initialize(request.bucket, tags, access, begun, context)
+    return empty({ location: `/${request.bucket}` })
+  },
+})
+
+/**
+ * Only in us-east-1, S3 answers 200 to an owner who creates a bucket again, and leaves the bucket unchanged. Tags would
+ * be ignored, so a request with tags stays an error.
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html
+ */
+function isRepeated(error: unknown, tags: readonly Tag[], { region }: Context): boolean {
+  return (
+    region === 'us-east-1' && tags.length === 0 && error instanceof S3Error && error.code === 'BucketAlreadyOwnedByYou'
+  )
+}
+
+interface NewAccess {
+  readonly ownership: Ownership
+  readonly acl: Acl | undefined
+}
+
+/** Throws InvalidBucketAclWithObjectOwnership for an ACL where ACLs are disabled. */
+async function readAccess({ bucket, headers }: S3Request<'bucket'>, context: Context): Promise<NewAccess> {
+  const asked = headers[OWNERSHIP]
+  const ownership = asked === undefined ? context.objectOwnership : readOwnership(String(asked))
+  const { owner } = await context.door.ownerOf(bucket)
+  const acl = aclOfHeaders(headers, { owner, bucketOwner: owner }, 'bucket')
+  if (ownership === 'BucketOwnerEnforced' && acl && !isPrivate(acl))
+    throw new S3Error('InvalidBucketAclWithObjectOwnership')
+  return { ownership, acl: acl && !isPrivate(acl) ? acl : undefined }
+}
+
+/**
+ * Removes settings and uploads of an earlier bucket of this name, which another program deleted or this server deleted
+ * only in part, and sets tags, object ownership and ACL.
+ */
+async function initialize(
+  bucket: string,
+  tags: readonly Tag[],
+  { ownership, acl }: NewAccess,
+  begun: number,
+  context: Context,
+): Promise<void> {
+  try {
+    await context.settings.clear(bucket)
+    await endUploads(context.state.uploads, bucket, begun)
+    if (tags.length > 0) await context.settings.set(bucket, 'tagging', tags)
+    const owned = await context.door.ownerOf(bucket)
+    if (ownership !== 'BucketOwnerEnforced')
+      await context.settings.set(bucket, 'objectOwnership', { ownership, ...owned })
+    if (acl) await context.settings.set(bucket, 'acl', { acl, ...owned })
+  } catch (error) {
+    await context.gateway.deleteBucket(bucket).catch((err) => {
+      context.log.error(
+        { err, bucket },
+        'a new bucket may have settings and uploads of an earlier one: delete it and create it again',
+      )
+    })
+    throw error
+  }
+}
+
+/** Reads the body of CreateBucket. Throws S3Error for unsupported configurations. */
+async function readConfiguration(request: S3Request<'bucket'>, context: Context): Promise<{ tags: readonly Tag[] }> {
+  const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
+  if (bytes.length === 0) return { tags: [] }
+  const root = await parseXml(bytes, 'CreateBucketConfiguration')
+  for (const name of root.children.keys()) {
+    if (name === 'LocationConstraint' || name === 'Tags') continue
+    throw new S3Error('NotImplemented', {
+      message: `CreateBucketConfiguration holds ${name}, which is for directory buckets. This server has none.`,
+    })
+  }
+  checkLocation(childText(root, 'LocationConstraint'), context)
+  return { tags: readTags(root.children.get('Tags')?.[0], BUCKET_TAGS) }
+}
+
+/**
+ * All buckets are in one region, so a constraint may only repeat the configured region. Clients that know no region send
+ * none.
+ */
+function checkLocation(wanted: string | undefined, { region }: Context): void {
+  if (wanted === undefined || wanted === '' || wanted === region) return
+  if (!/^[a-z]{2,}(?:-[a-z]+)+-\d+$|^EU$/.test(wanted)) {
+    throw new S3Error('InvalidLocationConstraint', { fields: { LocationConstraint: wanted.slice(0, 64) } })
+  }
+  throw new S3Error('IllegalLocationConstraintException', {
+    message: `The ${wanted} location constraint is incompatible for the region specific endpoint this request was sent to. This server has one region, ${region}.`,
+  })
+}

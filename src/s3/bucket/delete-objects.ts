@@ -1,0 +1,162 @@
+import pMap from 'p-map'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { requireChildren } from '../../common/xml/strict-xml.js'
+import { childText, document, element, parseXml, type XmlNode } from '../../common/xml/xml.js'
+import { allows } from '../../gateway/account/policies.js'
+import type { Precondition } from '../../objects/store.js'
+import { defineOperation } from '../../plugins/forms/operation.js'
+import type { S3Request } from '../../request/s3-request.js'
+import { toS3Error } from '../../response/error-reply.js'
+import { xml } from '../../response/reply.js'
+import type { Context } from '../../server/context.js'
+import { requireBucket } from '../vocabulary/buckets.js'
+import { causeOf } from '../vocabulary/cause.js'
+import { removalPrecondition } from '../vocabulary/write-conditions.js'
+
+/**
+ * Number of concurrent removals of one request. After as many consecutive 503 errors the rest is not tried, because
+ * each would wait as long again.
+ */
+const CONCURRENCY = 8
+
+interface Wanted {
+  readonly key: string
+  readonly versionId: string | undefined
+  readonly precondition: Precondition | undefined
+}
+
+interface Outcome {
+  readonly error?: S3Error
+}
+
+export const deleteObjects = defineOperation({
+  name: 'DeleteObjects',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjects.html',
+  partly: 'The one version is "null".',
+  access: 'anonymous',
+  action: { each: 's3:DeleteObject' },
+  needs: { some: 'write' },
+  on: { method: 'POST', resource: 'bucket', query: ['delete'] },
+  async run(request, context) {
+    requireDigest(request)
+    // A caller who does not own the bucket may delete without being allowed to list, so for it each key decides.
+    const opened = await context.door.opened(request.bucket)
+    if (context.caller && !opened) await requireBucket(context, request.bucket)
+    const { wanted, quiet } = await readWanted(request, context)
+    const isPublic = await publicKeys(request.bucket, context)
+    const mayTry = (key: string) => isPublic(key) || context.door.granted('s3:DeleteObject', request.bucket, key)
+    let unserved = 0
+    const results = await pMap(
+      wanted,
+      async (item) => {
+        const refusal = await refusalOf(request.bucket, item.key, context)
+        if (refusal || !mayTry(item.key))
+          return resultElement(item, { error: refusal ?? new S3Error('AccessDenied') }, quiet)
+        const outcome = unserved < CONCURRENCY ? await removeOne(request, context, item) : { error: notTried() }
+        unserved = outcome.error?.status === 503 ? unserved + 1 : 0
+        return resultElement(item, outcome, quiet)
+      },
+      { concurrency: CONCURRENCY },
+    )
+    return xml(document('DeleteResult', results.join('')))
+  },
+})
+
+/**
+ * One list of keys irrevocably deletes up to a thousand objects. S3 requires a digest, even if the signature covers the
+ * body. https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjects.html
+ */
+function requireDigest({ body, headers }: S3Request<'bucket'>): void {
+  if (body.empty || headers['content-md5'] !== undefined || body.declaredChecksum !== undefined) return
+  throw new S3Error('InvalidRequest', {
+    message: 'Missing required header for this request: Content-MD5 OR x-amz-checksum-*',
+  })
+}
+
+/**
+ * Returns which keys the caller may delete by the gateway's policies, so that an anonymous caller causes no gateway
+ * call per refused key. Other callers may try all keys.
+ */
+async function publicKeys(bucket: string, { caller, own }: Context): Promise<(key: string) => boolean> {
+  if (caller) return () => true
+  const entries = await own.listPolicies(bucket)
+  return (key) => allows(entries, 'delete', key)
+}
+
+/** The decision about one key. */
+async function refusalOf(bucket: string, key: string, { door }: Context): Promise<S3Error | undefined> {
+  try {
+    await door.decide({ action: 's3:DeleteObject', bucket, key })
+    return undefined
+  } catch (error) {
+    return toS3Error(error)
+  }
+}
+
+async function readWanted(
+  request: S3Request<'bucket'>,
+  context: Context,
+): Promise<{ wanted: Wanted[]; quiet: boolean }> {
+  const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
+  if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
+  const root = await parseXml(bytes, 'Delete')
+  requireChildren(root, 'Delete', { once: ['Quiet'], many: ['Object'] })
+  const wanted = (root.children.get('Object') ?? []).map((object): Wanted => {
+    requireChildren(object, 'Object', { once: ['Key', 'VersionId', ...CONDITIONS] })
+    const key = childText(object, 'Key')
+    if (key === undefined || key === '') throw new S3Error('MalformedXML', { message: 'Every Object needs a Key.' })
+    const [etag, size, lastModified] = CONDITIONS.map((name) => readCondition(object, name))
+    const precondition = removalPrecondition(
+      { etag, size, lastModified },
+      { size: 'Size', lastModified: 'LastModifiedTime' },
+    )
+    return { key, versionId: childText(object, 'VersionId') || undefined, precondition }
+  })
+  if (wanted.length === 0 || wanted.length > context.limits.maxDeleteKeys) {
+    throw new S3Error('MalformedXML', {
+      message: `A Delete document names 1 to ${context.limits.maxDeleteKeys} objects.`,
+    })
+  }
+  return { wanted, quiet: childText(root, 'Quiet') === 'true' }
+}
+
+const CONDITIONS = ['ETag', 'Size', 'LastModifiedTime'] as const
+
+/** An unset variable of the client leaves an element empty. Ignoring the condition would delete any version. */
+function readCondition(object: XmlNode, name: (typeof CONDITIONS)[number]): string | undefined {
+  const text = childText(object, name)
+  if (text?.trim() === '') throw new S3Error('MalformedXML', { message: `The ${name} of an Object is empty.` })
+  return text
+}
+
+/**
+ * Removes one key per gateway call: a call for several may stop early and still report success (DESIGN section 4,
+ * promise 3).
+ */
+async function removeOne(request: S3Request<'bucket'>, context: Context, item: Wanted): Promise<Outcome> {
+  const { bucket } = request
+  try {
+    if (item.versionId !== undefined && item.versionId !== 'null') throw new S3Error('NoSuchVersion')
+    if (Buffer.byteLength(item.key) > context.limits.maxKeyBytes) throw new S3Error('KeyTooLongError')
+    const cause = causeOf('ObjectRemoved:Delete', request, context)
+    await context.store.remove(bucket, item.key, cause, item.precondition)
+    return {}
+  } catch (thrown) {
+    const error = toS3Error(thrown)
+    if (error.code === 'InternalError')
+      context.log.error({ err: error, bucket }, 'DeleteObjects: could not remove an object')
+    return { error }
+  }
+}
+
+function notTried(): S3Error {
+  return new S3Error('ServiceUnavailable', {
+    message: 'Deleting this object was not tried, because deleting the objects before it failed.',
+  })
+}
+
+function resultElement(item: Wanted, { error }: Outcome, quiet: boolean): string {
+  const names = element('Key', item.key) + element('VersionId', item.versionId)
+  if (error) return `<Error>${names}${element('Code', error.code)}${element('Message', error.message)}</Error>`
+  return quiet ? '' : `<Deleted>${names}</Deleted>`
+}

@@ -1,0 +1,208 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { ofHeaders } from '../../access/door/asked-by.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { quoted } from '../../common/etags.js'
+import { allows } from '../../gateway/account/policies.js'
+import { defineOperation } from '../../plugins/forms/operation.js'
+import { refuseDemands } from '../../plugins/table/demands.js'
+import { declaredDigests } from '../../request/body/declared-digests.js'
+import { FileSource, type SizeRange } from '../../request/form/form-file.js'
+import { checkPolicy, type FormPolicy, isFixed, readPolicy } from '../../request/form/form-policy.js'
+import { type FormFile, FormStream, oneFile } from '../../request/form/form-stream.js'
+import type { S3Request } from '../../request/s3-request.js'
+import { answerForm } from '../../response/answer-form.js'
+import type { Reply } from '../../response/reply.js'
+import type { Context } from '../../server/context.js'
+import { ACL_HEADERS } from '../acl/acl-headers.js'
+import { aclOfWrite } from '../acl/write-acl.js'
+import { expirationHeader } from '../lifecycle/expiration-header.js'
+import { refuseRestricted } from '../policy/public-access-block.js'
+import { checksumHeaders } from '../reading/object-headers.js'
+import { admitClass, askedClass, writeAdmitted } from '../storage-class/storage-class.js'
+import { OBJECT_TAGS } from '../tagging/tag-rules.js'
+import { readTagging } from '../tagging/tagging-document.js'
+import { readAttributes } from '../vocabulary/attributes.js'
+import { requireBucket } from '../vocabulary/buckets.js'
+import { causeOf } from '../vocabulary/cause.js'
+import { requireExpectedOwner } from '../vocabulary/expected-owner.js'
+import { checksumAlgorithmHeader, headerText } from '../vocabulary/headers.js'
+import { writePrecondition } from '../vocabulary/write-conditions.js'
+
+/** Stores an upload by a browser form. Nothing is stored before the whole form has arrived and been verified. */
+export const postObject = defineOperation({
+  name: 'PostObject',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/RESTObjectPOST.html',
+  needs: 'form',
+  on: { method: 'POST', resource: 'bucket' },
+  // The signature is in the form.
+  access: 'public',
+  action: { each: 's3:PutObject' },
+  async run(request, context): Promise<Reply> {
+    const form = new FormStream(request.body, headerText(request.headers, 'content-type'))
+    try {
+      const file = await form.file
+      if (!file) {
+        await form.ended
+        throw oneFile()
+      }
+      form.fields.substitute(nameOf(file))
+      const key = readKey(form, context)
+      const admitted = await admit(request, context, form, key)
+      return await store(request, admitted, form, file, key)
+    } catch (error) {
+      form.stop(error as Error)
+      throw error
+    }
+  },
+})
+
+/** Returns the name after the last slash or backslash, because some browsers send the path. */
+function nameOf({ filename }: FormFile): string {
+  return filename.slice(Math.max(filename.lastIndexOf('/'), filename.lastIndexOf('\\')) + 1)
+}
+
+function readKey({ fields }: FormStream, { limits }: Context): string {
+  const key = fields.get('key')
+  if (!key) {
+    throw new S3Error('InvalidArgument', {
+      message:
+        "Bucket POST must contain a field named 'key'. If it is specified, please check the order of the fields.",
+      fields: { ArgumentName: 'key' },
+    })
+  }
+  const size = Buffer.byteLength(key)
+  if (size > limits.maxKeyBytes) {
+    throw new S3Error('KeyTooLongError', { fields: { Size: size, MaxSizeAllowed: limits.maxKeyBytes } })
+  }
+  return key
+}
+
+interface Admitted {
+  /**
+   * Context of the signer of the form, else of the signer of the request, else of an anonymous caller, whom the
+   * gateway's policies restrict.
+   */
+  readonly context: Context
+  readonly size: SizeRange
+  /** The signed policy of the form. */
+  readonly policy?: FormPolicy
+}
+
+async function admit(
+  request: S3Request<'bucket'>,
+  context: Context,
+  { fields }: FormStream,
+  key: string,
+): Promise<Admitted> {
+  const { bucket } = request
+  const named = fields.get('bucket')
+  if (named !== undefined && named !== bucket) {
+    throw new S3Error('AccessDenied', { message: 'The form was sent to another bucket than the one that it names.' })
+  }
+  const any: SizeRange = { min: 0, max: context.limits.maxPutBytes }
+  const caller = await context.authenticateForm(fields)
+  if (caller && context.caller) {
+    throw new S3Error('InvalidArgument', {
+      message: 'Sign the request or the policy in the form, not both.',
+      fields: { ArgumentName: 'Authorization' },
+    })
+  }
+  if (caller) {
+    const policy = readPolicy(fields.get('policy') ?? '')
+    checkPolicy(policy, new Map([...fields.entries(), ['bucket', bucket]]), Date.now())
+    const own = context.as(caller)
+    const granted = await decideForm(request, own, fields, key)
+    own.requireKey(bucket, key, 'write')
+    if (!granted) await requireBucket(own, bucket)
+    return { context: own, size: { min: policy.size.min, max: Math.min(policy.size.max, any.max) }, policy }
+  }
+  if (context.caller) {
+    const granted = await decideForm(request, context, fields, key)
+    context.requireKey(bucket, key, 'write')
+    if (!granted) await requireBucket(context, bucket)
+    return { context, size: any }
+  }
+  await refuseRestricted(context.settings, request)
+  const anonymous = context.as(undefined)
+  if (await decideForm(request, anonymous, fields, key)) return { context: anonymous, size: any }
+  // The gateway checks this again when it stores the file, but only after the whole file has been received.
+  if (!allows(await context.gateway.listPolicies(bucket), 'put', key)) throw new S3Error('AccessDenied')
+  return { context: anonymous, size: any }
+}
+
+/** Decides about the key of the form. True if a document of the bucket has granted it to another than the owner. */
+async function decideForm(
+  { bucket }: S3Request<'bucket'>,
+  { door, storageClasses }: Context,
+  fields: FormStream['fields'],
+  key: string,
+): Promise<boolean> {
+  const headers = fields.headers()
+  const tagging = fields.get('tagging')
+  const requested = tagging === undefined ? undefined : await readTagging(Buffer.from(tagging), OBJECT_TAGS)
+  const names = ['s3:PutObject', ...ofHeaders(headers, storageClasses)]
+  if (requested) names.push('s3:PutObjectTagging')
+  await door.decide(...names.map((action) => ({ action, bucket, key, more: { headers, requested } })))
+  return names.every((action) => door.granted(action, bucket, key))
+}
+
+/** Refuses copy headers: a form contains the bytes of the object. */
+function refuseCopy(headers: IncomingHttpHeaders): void {
+  const name = Object.keys(headers).find((header) => /^x-amz-(copy-source|metadata-directive)/.test(header))
+  if (name === undefined) return
+  throw new S3Error('NotImplemented', {
+    message: `A form cannot copy: the field ${name} is for CopyObject.`,
+    fields: { Header: name },
+  })
+}
+
+async function store(
+  request: S3Request<'bucket'>,
+  { context, size, policy }: Admitted,
+  form: FormStream,
+  file: FormFile,
+  key: string,
+): Promise<Reply> {
+  const { bucket } = request
+  const headers = form.fields.headers()
+  refuseDemands(headers, ACL_HEADERS)
+  refuseCopy(headers)
+  await requireExpectedOwner({ headers, bucket }, context)
+  const acl = await aclOfWrite({ headers, bucket, key }, context)
+  const tagging = form.fields.get('tagging')
+  // Rules of the gateway cannot grant everybody the right to tag.
+  if (tagging !== undefined && !context.caller)
+    await context.requireOwner(bucket, { action: 's3:PutObjectTagging', key })
+  const declared = declaredDigests({ ...request, headers }, { kind: 'unsigned' })
+  const tags = tagging === undefined ? undefined : await readTagging(Buffer.from(tagging), OBJECT_TAGS)
+  const attributes = readAttributes(headers, context)
+  const wantChecksum = checksumAlgorithmHeader(headers, 'x-amz-checksum-algorithm')
+  const precondition = writePrecondition(request.headers)
+  const { metadata } = attributes
+  const stated = Object.entries(metadata).filter(([name]) => !policy || isFixed(policy, `x-amz-meta-${name}`))
+  const authorized = await context.authorize(Object.fromEntries(stated), { bucket, key, more: { headers } })
+  const write = { operation: 'PostObject', bucket, key, metadata, authorized, headers } as const
+  const admitted = await admitClass(askedClass(headers), write, context)
+  const { result, headers: told } = await writeAdmitted(context, admitted, write, (archive) =>
+    context.store.put({
+      bucket,
+      key,
+      source: new FileSource(form, file, declared, size),
+      attributes,
+      tags,
+      acl,
+      archive,
+      authorized,
+      wantChecksum,
+      event: causeOf('ObjectCreated:Post', request, context),
+      precondition,
+      maxBytes: size.max,
+    }),
+  )
+  return answerForm(request, form.fields, key, {
+    ...told,
+    etag: quoted(result.etag),
+    ...checksumHeaders(result.checksum),
+    'x-amz-expiration': await expirationHeader(context, bucket, { ...result, key, tags }),
+  })
+}

@@ -1,0 +1,207 @@
+import pMap from 'p-map'
+import { S3Error } from '../../common/errors/s3-error.js'
+import type { Logger } from '../../common/log.js'
+import type { Store, StoredObject, StoreEntry } from '../../objects/store.js'
+import type { Hooks } from '../../plugins/forms/hooks.js'
+import { ownOrigin } from '../../plugins/forms/own-origin.js'
+import type { StorageClasses } from '../../plugins/forms/storage-class.js'
+import type { State, Tag } from '../../state/state.js'
+import { abortUploads } from './abort-uploads.js'
+import type { LifecycleConfiguration } from './configuration.js'
+import { outermostPrefixes } from './prefixes.js'
+import { asksForTags, type Candidate, expirationOf } from './rules.js'
+import { transitionOf } from './transitions.js'
+
+export interface PassParts {
+  /** The store, with the rights of the server's own account. */
+  readonly store: Store
+  readonly state: Pick<State, 'objects' | 'uploads' | 'locks'>
+  readonly storageClasses: StorageClasses
+  readonly hooks: Pick<Hooks, 'objectMoved'>
+  readonly log: Logger
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  /** Resolves true if the pass must end: the server stops, or the rules have changed. */
+  readonly ended: () => Promise<boolean>
+  /**
+   * Asks the gateway; resolves false if this is no longer the bucket that the rules belong to. Called once per listed
+   * page, not for each object.
+   */
+  readonly isMeant: () => Promise<boolean>
+}
+
+/** Result of a pass over one bucket. */
+export interface Tally {
+  /** Number of listed objects. */
+  scanned: number
+  expired: number
+  transitioned: number
+  /** Uploads aborted. */
+  aborted: number
+  /** Objects that were due when they were listed, but no longer when they were processed. */
+  spared: number
+  failed: number
+  /** False if the pass ended early. */
+  complete: boolean
+}
+
+const PAGE = 1000
+/** Number of objects that are processed concurrently. */
+const CONCURRENCY = 4
+/** Number of failures that end a pass. The gateway is then unhealthy, and a later pass processes everything again. */
+const MAX_FAILURES = 100
+
+type Listed = Extract<StoreEntry, { kind: 'object' }>
+
+/** Applies the rules of one bucket, in constant memory. Throws S3Error if the bucket cannot be listed. */
+export async function passBucket(
+  parts: PassParts,
+  bucket: string,
+  configuration: LifecycleConfiguration,
+): Promise<Tally> {
+  const tally: Tally = { scanned: 0, expired: 0, transitioned: 0, aborted: 0, spared: 0, failed: 0, complete: false }
+  await abortUploads(parts, bucket, configuration, tally)
+  const acting = configuration.rules.filter((rule) => rule.enabled && (rule.expiration || rule.transitions))
+  for (const prefix of outermostPrefixes(acting)) {
+    for (let after = ''; ; ) {
+      if (tally.failed >= MAX_FAILURES || (await parts.ended())) return tally
+      const page = await parts.store.list(bucket, { prefix, delimiter: '', after, limit: PAGE })
+      const objects = page.entries.filter((entry): entry is Listed => entry.kind === 'object')
+      tally.scanned += objects.length
+      if (!(await actOnPage(parts, bucket, configuration, objects, tally))) return tally
+      const last = objects.at(-1)
+      if (!page.truncated || !last) break
+      after = last.key
+    }
+  }
+  tally.complete = tally.failed < MAX_FAILURES && !(await parts.ended())
+  return tally
+}
+
+/** Resolves false if this is no longer the bucket that the rules belong to. */
+async function actOnPage(
+  parts: PassParts,
+  bucket: string,
+  configuration: LifecycleConfiguration,
+  listed: readonly Listed[],
+  tally: Tally,
+): Promise<boolean> {
+  const act = actionFor(parts, configuration)
+  const possible = listed.filter((entry) => act({ ...candidate(entry), tags: undefined }) !== undefined)
+  const tags = asksForTags(configuration) ? await tagsOf(parts, bucket, possible) : possible.map(() => undefined)
+  const due = possible.flatMap((entry, i) => {
+    const action = act({ ...candidate(entry), tags: tags[i] })
+    return action === undefined ? [] : [{ entry, action }]
+  })
+  if (due.length === 0) return true
+  // This shows that the objects listed before belong to the right bucket. Each removal checks that the object is still
+  // the listed one.
+  if (!(await parts.isMeant())) return false
+  await pMap(
+    due,
+    async ({ entry, action }) => {
+      if (tally.failed >= MAX_FAILURES || (await parts.ended())) return
+      try {
+        if (action === 'expire') await expire(parts, bucket, entry, (object) => act(object) === 'expire', tally)
+        else if (await transition(parts, bucket, entry, action.storageClass)) tally.transitioned++
+      } catch (err) {
+        tally.failed++
+        parts.log.warn({ err, bucket, key: entry.key }, 'could not apply a lifecycle rule to an object')
+      }
+    },
+    { concurrency: CONCURRENCY },
+  )
+  return true
+}
+
+type Action = 'expire' | { readonly storageClass: string }
+
+/** Returns a function that selects the action for an object. Expiration takes precedence over transition. */
+function actionFor({ now }: PassParts, configuration: LifecycleConfiguration) {
+  return (object: Candidate): Action | undefined => {
+    const time = now()
+    const expiration = expirationOf(configuration, object)
+    if (expiration && expiration.at <= time) return 'expire'
+    const storageClass = transitionOf(configuration, object, time)
+    return storageClass === undefined ? undefined : { storageClass }
+  }
+}
+
+function candidate({
+  key,
+  size,
+  lastModified,
+}: Pick<Listed, 'key' | 'size' | 'lastModified'>): Omit<Candidate, 'tags'> {
+  return { key, size, lastModified: Date.parse(lastModified) }
+}
+
+/**
+ * Reads tags from the records only. Tags of another version than the listed one are ignored; each removal checks the
+ * object again.
+ */
+async function tagsOf(parts: PassParts, bucket: string, listed: readonly Listed[]): Promise<(readonly Tag[])[]> {
+  const records = await parts.state.objects.getMany(
+    bucket,
+    listed.map(({ key }) => key),
+  )
+  return listed.map(({ size, etag }, i) => {
+    const record = records[i]
+    return (record?.size === size && record.etag === etag && record.tags) || []
+  })
+}
+
+/** Resolves true if the object was moved to the class, false if it was there already. */
+async function transition(
+  { storageClasses, hooks, now }: PassParts,
+  bucket: string,
+  { key, size, etag, archive }: Listed,
+  storageClass: string,
+): Promise<boolean> {
+  const offered = archive?.storageClass === storageClass ? undefined : storageClasses.get(storageClass)
+  if (!(await offered?.transition({ bucket, key, size, etag }))) return false
+  await hooks.objectMoved({
+    name: 'LifecycleTransition',
+    bucket,
+    key,
+    size,
+    etag,
+    time: now(),
+    origin: ownOrigin(),
+    storageClass,
+  })
+  return true
+}
+
+/** Removes the object if, under its lock, it is still the listed one and still due. */
+async function expire(
+  parts: PassParts,
+  bucket: string,
+  listed: Listed,
+  isDue: (object: Candidate) => boolean,
+  tally: Tally,
+): Promise<void> {
+  const origin = ownOrigin()
+  try {
+    await parts.store.remove(bucket, listed.key, { name: 'LifecycleExpiration:Delete', origin }, (current) => {
+      if (!current || !isSame(current, listed) || !isDue({ ...candidate(current), tags: current.tags ?? [] }))
+        throw new Spared()
+    })
+    tally.expired++
+  } catch (error) {
+    if (!(error instanceof Spared)) throw error
+    tally.spared++
+  }
+}
+
+/** Compares whole seconds, because some gateways return more precise times in listings than elsewhere. */
+function isSame(current: StoredObject, listed: Listed): boolean {
+  const seconds = (time: string) => Math.floor(Date.parse(time) / 1000)
+  return current.etag === listed.etag && seconds(current.lastModified) === seconds(listed.lastModified)
+}
+
+/** The object must not be removed, or no longer. */
+class Spared extends S3Error {
+  constructor() {
+    super('PreconditionFailed')
+  }
+}

@@ -1,0 +1,21 @@
+import { defineOperation } from '../../plugins/forms/operation.js'
+import { noContent } from '../../response/reply.js'
+import { requireUpload } from './upload.js'
+
+export const abortMultipartUpload = defineOperation({
+  name: 'AbortMultipartUpload',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_AbortMultipartUpload.html',
+  access: 'signed',
+  action: 's3:AbortMultipartUpload',
+  keeps: 'uploads',
+  on: { method: 'DELETE', resource: 'object', query: ['uploadId'] },
+  async run(request, context) {
+    const upload = await requireUpload(request, context)
+    // The lock waits for a completion in progress, which reads the parts.
+    await context.state.locks.withName(`complete/${upload.uploadId}`, async () => {
+      await requireUpload(request, context)
+      await context.state.uploads.abort(upload.uploadId)
+    })
+    return noContent()
+  },
+})

@@ -1,0 +1,275 @@
+import { createHash } from 'node:crypto'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { quoted } from '../../common/etags.js'
+import { document, element } from '../../common/xml/xml.js'
+import { digesting } from '../../objects/digesting.js'
+import type { PutRequest, PutResult, Source } from '../../objects/store.js'
+import { defineOperation } from '../../plugins/forms/operation.js'
+import type { S3Request } from '../../request/s3-request.js'
+import { type LateDocument, late } from '../../response/reply.js'
+import type { Context } from '../../server/context.js'
+import type { CompletedUpload, PartRecord, UploadRecord } from '../../state/state.js'
+import { isOfBucket } from '../../state/uploads/end-uploads.js'
+import { admitClass, writeAdmitted } from '../storage-class/storage-class.js'
+import { causeOf } from '../vocabulary/cause.js'
+import { headerText } from '../vocabulary/headers.js'
+import { writePrecondition } from '../vocabulary/write-conditions.js'
+import { checkExpectedChecksum, checksumOfParts, type ExpectedChecksum, wrongChecksum } from './checksum-of-parts.js'
+import { type PartWanted, readPartList } from './part-list.js'
+import { allParts, isOwn, noSuchUpload } from './upload.js'
+
+export const completeMultipartUpload = defineOperation({
+  name: 'CompleteMultipartUpload',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CompleteMultipartUpload.html',
+  partly: 'Encryption with customer keys is NotImplemented.',
+  access: 'signed',
+  action: 's3:PutObject',
+  keeps: 'uploads',
+  needs: { key: 'write' },
+  on: { method: 'POST', resource: 'object', query: ['uploadId'] },
+  async run(request, context) {
+    const wanted = await readPartList(request, context)
+    return late(complete(request, context, wanted))
+  },
+})
+
+/**
+ * Completes one upload at a time: clients repeat the call after a timeout, and the second call must get the answer of
+ * the first.
+ */
+function complete(
+  request: S3Request<'object'>,
+  context: Context,
+  wanted: readonly PartWanted[],
+): Promise<LateDocument> {
+  const uploadId = request.query.get('uploadId') ?? ''
+  return context.state.locks.withName(`complete/${uploadId}`, async () => {
+    const fingerprint = createHash('sha256').update(JSON.stringify(wanted)).digest('base64url')
+    const done = await context.state.uploads.completed(uploadId)
+    if (done && isOwn(done, request, context) && done.request === fingerprint) return answer(request, done)
+    const upload = await context.state.uploads.get(uploadId)
+    if (!upload || !isOwn(upload, request, context)) throw noSuchUpload(request)
+    await requirePresentBucket(upload, context)
+    await context.state.uploads.requireHere(upload)
+    try {
+      return answer(request, await assemble(request, context, upload, wanted, fingerprint))
+    } catch (error) {
+      // The upload was removed while its parts were read, because the bucket was deleted.
+      throw (await context.state.uploads.get(uploadId)) ? error : noSuchUpload(request, error)
+    }
+  })
+}
+
+/** Aborts the upload and throws NoSuchUpload if another bucket of the same name has replaced its bucket. */
+async function requirePresentBucket(upload: UploadRecord, context: Context): Promise<void> {
+  if (upload.birth === undefined || isOfBucket(upload, await context.births.now(upload.bucket))) return
+  await context.state.uploads.abort(upload.uploadId)
+  throw new S3Error('NoSuchUpload', { fields: { UploadId: upload.uploadId } })
+}
+
+async function assemble(
+  request: S3Request<'object'>,
+  context: Context,
+  upload: UploadRecord,
+  wanted: readonly PartWanted[],
+  fingerprint: string,
+): Promise<CompletedUpload> {
+  const parts = matchParts(upload, wanted, await allParts(context, upload.uploadId), context.limits.minPartBytes)
+  const size = parts.reduce((sum, part) => sum + part.size, 0)
+  refuseWrongSize(request, size, context.limits.maxObjectBytes)
+  const checksum = checksumOfParts(upload, parts)
+  const expected = checkExpectedChecksum(request, checksum)
+  const stored =
+    (await storedBefore(request, context, upload)) ??
+    (await store(request, context, upload, {
+      source: staged(context, upload.uploadId, parts, size, expected),
+      etag: etagOfParts(parts),
+      checksum,
+      partSizes: runLengths(parts),
+      writeId: writeIdOf(upload, fingerprint),
+      partChecksums: upload.checksum && {
+        algorithm: upload.checksum.algorithm,
+        values: parts.map((part) => part.checksum?.value ?? ''),
+      },
+      size,
+    }))
+  const done: CompletedUpload = {
+    uploadId: upload.uploadId,
+    bucket: upload.bucket,
+    key: upload.key,
+    accessKeyId: upload.accessKeyId,
+    etag: stored.etag,
+    checksum: stored.checksum,
+    jobId: stored.jobId,
+    request: fingerprint,
+  }
+  await context.state.uploads.finish(done)
+  return done
+}
+
+interface Stored extends Pick<PutResult, 'etag' | 'checksum'> {
+  readonly jobId?: string
+}
+
+/**
+ * Finds the object if an earlier call stored it, but the process or its state failed before the answer. Searches only
+ * if storing it again would cost money, or fail its precondition because of the stored object.
+ */
+async function storedBefore(
+  { headers }: S3Request<'object'>,
+  context: Context,
+  upload: UploadRecord,
+): Promise<Stored | undefined> {
+  if (upload.storageClass === undefined && writePrecondition(headers) === undefined) return undefined
+  const object = await context.store.findToWrite(upload.bucket, upload.key)
+  return object?.uploadId === upload.uploadId ? { ...object, jobId: object.archive?.jobId } : undefined
+}
+
+interface Assembled
+  extends Pick<PutRequest, 'source' | 'etag' | 'checksum' | 'partSizes' | 'partChecksums' | 'writeId'> {
+  readonly size: number
+}
+
+async function store(
+  request: S3Request<'object'>,
+  context: Context,
+  upload: UploadRecord,
+  { size, ...assembled }: Assembled,
+): Promise<Stored> {
+  const { bucket, key, contentType, headers, metadata, tags, acl, uploadId } = upload
+  const precondition = writePrecondition(request.headers)
+  // The identity may have lost the right since it created the upload.
+  const authorized = await context.authorize(metadata, { bucket, key }, upload)
+  const { headers: sent } = request
+  const operation = 'CompleteMultipartUpload'
+  const write = { operation, bucket, key, metadata, authorized, headers: sent, size } as const
+  const admitted = await admitClass(upload.storageClass, write, context)
+  const { result } = await writeAdmitted(context, admitted, upload, (archive) =>
+    context.store.put({
+      ...assembled,
+      bucket,
+      key,
+      attributes: { contentType, headers, metadata },
+      tags,
+      acl,
+      archive,
+      authorized,
+      uploadId,
+      event: causeOf('ObjectCreated:CompleteMultipartUpload', request, context),
+      precondition,
+      maxBytes: context.limits.maxObjectBytes,
+    }),
+  )
+  return { ...result, jobId: admitted?.archive.jobId }
+}
+
+/**
+ * Returns the same id for every repetition of the call, so that a repeated call recognizes the object whose answer was
+ * lost.
+ */
+function writeIdOf({ uploadId }: UploadRecord, fingerprint: string): string {
+  return createHash('sha256').update(`${uploadId}\n${fingerprint}`).digest('base64url')
+}
+
+function answer(request: S3Request<'object'>, done: CompletedUpload): LateDocument {
+  const markup = document(
+    'CompleteMultipartUploadResult',
+    [
+      element('Location', `${request.secure ? 'https' : 'http'}://${request.host || 'localhost'}${request.rawPath}`),
+      element('Bucket', done.bucket),
+      element('Key', done.key),
+      element('ETag', quoted(done.etag)),
+      done.checksum
+        ? element(`Checksum${done.checksum.algorithm}`, done.checksum.value) +
+          element('ChecksumType', done.checksum.type)
+        : '',
+    ].join(''),
+  )
+  return { document: markup, headers: { 'x-dealgate-job-id': done.jobId } }
+}
+
+/** Finds the staged part for each requested one. Throws InvalidPart, EntityTooSmall, InvalidRequest. */
+function matchParts(
+  upload: UploadRecord,
+  wanted: readonly PartWanted[],
+  staged: readonly PartRecord[],
+  minPartBytes: number,
+): PartRecord[] {
+  const byNumber = new Map(staged.map((part) => [part.partNumber, part]))
+  return wanted.map((want, i) => {
+    refuseMissingChecksum(upload, want)
+    const part = byNumber.get(want.partNumber)
+    const sameChecksum = Object.entries(want.checksums).every(
+      ([name, value]) => part?.checksum?.algorithm === name && part.checksum.value === value,
+    )
+    if (!part || part.etag !== want.etag || !sameChecksum)
+      throw new S3Error('InvalidPart', {
+        fields: { UploadId: upload.uploadId, PartNumber: want.partNumber, ETag: want.etag },
+      })
+    if (part.size < minPartBytes && i < wanted.length - 1) {
+      throw new S3Error('EntityTooSmall', {
+        fields: { ProposedSize: part.size, MinSizeAllowed: minPartBytes, PartNumber: part.partNumber, ETag: part.etag },
+      })
+    }
+    return part
+  })
+}
+
+/** S3 requires the checksum of every part again for a composite checksum. */
+function refuseMissingChecksum(upload: UploadRecord, want: PartWanted): void {
+  if (upload.checksum?.type !== 'COMPOSITE' || want.checksums[upload.checksum.algorithm] !== undefined) return
+  throw new S3Error('InvalidRequest', {
+    message: `The upload was created using a ${upload.checksum.algorithm.toLowerCase()} checksum. The complete request must include the checksum for each part. It was missing for part ${want.partNumber} in the request.`,
+  })
+}
+
+function refuseWrongSize(request: S3Request<'object'>, size: number, maxObjectBytes: number): void {
+  if (size > maxObjectBytes)
+    throw new S3Error('EntityTooLarge', { fields: { ProposedSize: size, MaxSizeAllowed: maxObjectBytes } })
+  const declared = headerText(request.headers, 'x-amz-mp-object-size')
+  if (declared !== undefined && declared !== String(size)) {
+    throw new S3Error('InvalidRequest', {
+      message: `The parts have ${size} bytes together, but x-amz-mp-object-size says ${declared}.`,
+    })
+  }
+}
+
+/** MD5 of the parts' MD5s, and the number of parts. */
+function etagOfParts(parts: readonly PartRecord[]): string {
+  const md5 = createHash('md5')
+  for (const part of parts) md5.update(part.etag, 'hex')
+  return `${md5.digest('hex')}-${parts.length}`
+}
+
+function staged(
+  context: Context,
+  uploadId: string,
+  parts: readonly PartRecord[],
+  size: number,
+  expected: ExpectedChecksum | undefined,
+): Source {
+  return {
+    length: size,
+    async stream(sink, options) {
+      const facts = await digesting(
+        async (to) => {
+          for (const part of parts) await context.state.uploads.readPart(uploadId, part, to)
+        },
+        sink,
+        expected ? { ...options, checksum: expected.algorithm } : options,
+      )
+      if (expected && facts.checksum?.value !== expected.value) throw wrongChecksum(expected.algorithm)
+      return facts
+    },
+  }
+}
+
+function runLengths(parts: readonly PartRecord[]): [bytes: number, count: number][] {
+  const runs: [number, number][] = []
+  for (const { size } of parts) {
+    const last = runs.at(-1)
+    if (last?.[0] === size) last[1]++
+    else runs.push([size, 1])
+  }
+  return runs
+}

@@ -1,0 +1,122 @@
+import { compareUtf8 } from '../../common/byte-order.js'
+import { document, element } from '../../common/xml/xml.js'
+import { defineOperation } from '../../plugins/forms/operation.js'
+import { xml } from '../../response/reply.js'
+import type { UploadRecord } from '../../state/state.js'
+import { isOfBucket } from '../../state/uploads/end-uploads.js'
+import { type ListRequest, readListRequest } from '../bucket/listing.js'
+import { requireBucket } from '../vocabulary/buckets.js'
+import { initiatorElement, ownerElement } from '../vocabulary/owner.js'
+import { accessKeyId } from './upload.js'
+
+type Entry = { kind: 'upload'; upload: UploadRecord } | { kind: 'prefix'; prefix: string }
+
+export const listMultipartUploads = defineOperation({
+  name: 'ListMultipartUploads',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListMultipartUploads.html',
+  access: 'signed',
+  action: 's3:ListBucketMultipartUploads',
+  on: {
+    method: 'GET',
+    resource: 'bucket',
+    query: ['uploads'],
+    params: ['prefix', 'delimiter', 'key-marker', 'upload-id-marker', 'max-uploads', 'encoding-type'],
+  },
+  async run(request, context) {
+    const list = readListRequest(request.query, 'max-uploads')
+    const keyMarker = request.query.get('key-marker') ?? ''
+    // S3 ignores upload-id-marker without key-marker.
+    const idMarker = keyMarker === '' ? '' : (request.query.get('upload-id-marker') ?? '')
+    await requireBucket(context, request.bucket)
+    const birth = await context.births.now(request.bucket)
+    const own = (await context.state.uploads.list(request.bucket)).filter(
+      (upload) => upload.accessKeyId === accessKeyId(context) && isOfBucket(upload, birth),
+    )
+    const following = grouped(own.sort(order), list).filter((entry) => comesAfter(entry, keyMarker, idMarker))
+    const page = following.slice(0, list.maxKeys)
+    const truncated = list.maxKeys > 0 && following.length > page.length
+    const last = page.at(-1)
+    return xml(
+      document(
+        'ListMultipartUploadsResult',
+        [
+          element('Bucket', request.bucket),
+          element('KeyMarker', list.name(keyMarker)),
+          element('UploadIdMarker', idMarker),
+          truncated && last
+            ? element('NextKeyMarker', list.name(nameOf(last))) +
+              element('NextUploadIdMarker', last.kind === 'upload' ? last.upload.uploadId : '')
+            : '',
+          element('Prefix', list.name(list.prefix)),
+          list.delimiter === '' ? '' : element('Delimiter', list.name(list.delimiter)),
+          element('EncodingType', list.encodingType),
+          element('MaxUploads', list.maxKeys),
+          element('IsTruncated', truncated),
+          page
+            .map((entry) =>
+              entry.kind === 'upload'
+                ? uploadElement(entry.upload, list, initiatorElement(context) + ownerElement(context))
+                : '',
+            )
+            .join(''),
+          page
+            .map((entry) =>
+              entry.kind === 'prefix'
+                ? `<CommonPrefixes>${element('Prefix', list.name(entry.prefix))}</CommonPrefixes>`
+                : '',
+            )
+            .join(''),
+        ].join(''),
+      ),
+    )
+  },
+})
+
+/**
+ * Orders by key, then by id: within a key, S3 continues with ids "lexicographically greater than the specified
+ * upload-id-marker".
+ */
+function order(a: UploadRecord, b: UploadRecord): number {
+  return compareUtf8(a.key, b.key) || compareUtf8(a.uploadId, b.uploadId)
+}
+
+function grouped(uploads: readonly UploadRecord[], list: ListRequest): Entry[] {
+  const entries: Entry[] = []
+  let group: string | undefined
+  for (const upload of uploads) {
+    if (!upload.key.startsWith(list.prefix)) continue
+    const at = list.delimiter === '' ? -1 : upload.key.indexOf(list.delimiter, list.prefix.length)
+    if (at < 0) entries.push({ kind: 'upload', upload })
+    else {
+      const prefix = upload.key.slice(0, at + list.delimiter.length)
+      if (prefix !== group) entries.push({ kind: 'prefix', prefix })
+      group = prefix
+    }
+  }
+  return entries
+}
+
+function nameOf(entry: Entry): string {
+  return entry.kind === 'upload' ? entry.upload.key : entry.prefix
+}
+
+function comesAfter(entry: Entry, keyMarker: string, idMarker: string): boolean {
+  if (keyMarker === '') return true
+  const byKey = compareUtf8(nameOf(entry), keyMarker)
+  if (byKey !== 0 || idMarker === '' || entry.kind === 'prefix') return byKey > 0
+  return compareUtf8(entry.upload.uploadId, idMarker) > 0
+}
+
+function uploadElement(upload: UploadRecord, list: ListRequest, owners: string): string {
+  return [
+    '<Upload>',
+    element('Key', list.name(upload.key)),
+    element('UploadId', upload.uploadId),
+    owners,
+    element('StorageClass', upload.storageClass ?? 'STANDARD'),
+    element('Initiated', new Date(upload.initiated).toISOString()),
+    element('ChecksumAlgorithm', upload.checksum?.algorithm),
+    element('ChecksumType', upload.checksum?.type),
+    '</Upload>',
+  ].join('')
+}

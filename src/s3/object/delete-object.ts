@@ -1,0 +1,27 @@
+import { defineOperation } from '../../plugins/forms/operation.js'
+import { refuseVersion } from '../../request/version.js'
+import { noContent } from '../../response/reply.js'
+import { causeOf } from '../vocabulary/cause.js'
+import { headerText } from '../vocabulary/headers.js'
+import { IF_MATCH_SIZE, IF_MATCH_TIME, removalPrecondition } from '../vocabulary/write-conditions.js'
+
+export const deleteObject = defineOperation({
+  name: 'DeleteObject',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObject.html',
+  partly: 'The one version is "null".',
+  access: 'anonymous',
+  action: 's3:DeleteObject',
+  on: { method: 'DELETE', resource: 'object', params: ['versionId'], headers: [IF_MATCH_SIZE, IF_MATCH_TIME] },
+  async run(request, context) {
+    refuseVersion(request.query)
+    const { headers } = request
+    const precondition = removalPrecondition({
+      etag: headers['if-match'],
+      size: headerText(headers, IF_MATCH_SIZE),
+      lastModified: headerText(headers, IF_MATCH_TIME),
+    })
+    const cause = causeOf('ObjectRemoved:Delete', request, context)
+    await context.store.remove(request.bucket, request.key, cause, precondition)
+    return noContent()
+  },
+})

@@ -1,0 +1,112 @@
+import { S3Error } from '../../common/errors/s3-error.js'
+import { httpTime } from '../../common/times.js'
+import { document, element } from '../../common/xml/xml.js'
+import type { StoredObject } from '../../objects/store.js'
+import { defineOperation } from '../../plugins/forms/operation.js'
+import { pageSize, wholeNumber } from '../../request/numbers.js'
+import type { S3Request } from '../../request/s3-request.js'
+import { refuseVersion } from '../../request/version.js'
+import { xml } from '../../response/reply.js'
+import type { Context } from '../../server/context.js'
+import { checkConditions, READ } from '../reading/read-conditions.js'
+import { presenceOf } from '../storage-class/presence.js'
+import { headerText } from '../vocabulary/headers.js'
+
+const WANTED = 'x-amz-object-attributes'
+const MAX_PARTS = 'x-amz-max-parts'
+const MARKER = 'x-amz-part-number-marker'
+
+export const getObjectAttributes = defineOperation({
+  name: 'GetObjectAttributes',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObjectAttributes.html',
+  partly: 'The one version is "null". Encryption with customer keys is NotImplemented.',
+  access: 'signed',
+  action: ['s3:GetObject', 's3:GetObjectAttributes'],
+  on: { method: 'GET', resource: 'object', query: ['attributes'], params: ['versionId'] },
+  async run(request, context) {
+    refuseVersion(request.query)
+    const wanted = readWanted(request)
+    const page = readPartPage(request)
+    const object = await context.store.head(request.bucket, request.key)
+    const headers = { 'last-modified': httpTime(object.lastModified) }
+    if (checkConditions(request.headers, object, READ) === 'unchanged') return { status: 304, headers }
+    const told: Record<Attribute, () => string | Promise<string>> = {
+      ETag: () => element('ETag', object.etag),
+      Checksum: () => checksumElement(object),
+      ObjectParts: () => partsElement(context, object, page),
+      StorageClass: () => element('StorageClass', presenceOf(object, context.storageClasses).storageClass),
+      ObjectSize: () => element('ObjectSize', object.size),
+    }
+    let content = ''
+    for (const name of ATTRIBUTES) if (wanted.has(name)) content += await told[name]()
+    return xml(document('GetObjectAttributesResponse', content), headers)
+  },
+})
+
+/** In the order of S3's answer. */
+const ATTRIBUTES = ['ETag', 'Checksum', 'ObjectParts', 'StorageClass', 'ObjectSize'] as const
+type Attribute = (typeof ATTRIBUTES)[number]
+
+function readWanted(request: S3Request<'object'>): ReadonlySet<string> {
+  const header = headerText(request.headers, WANTED)
+  const names = (header ?? '')
+    .split(',')
+    .map((name) => name.trim())
+    .filter(Boolean)
+  if (names.length === 0) {
+    throw new S3Error('InvalidRequest', {
+      message: `The ${WANTED} header specifying the attributes to be retrieved is either missing or empty`,
+    })
+  }
+  const unknown = names.find((name) => !ATTRIBUTES.some((attribute) => attribute === name))
+  if (unknown !== undefined) {
+    throw new S3Error('InvalidArgument', {
+      message: `Invalid attribute name specified: the attributes are ${ATTRIBUTES.join(', ')}.`,
+      fields: { ArgumentName: WANTED, ArgumentValue: unknown.slice(0, 100) },
+    })
+  }
+  return new Set(names)
+}
+
+interface PartPage {
+  readonly marker: number
+  readonly max: number
+}
+
+function readPartPage({ headers }: S3Request<'object'>): PartPage {
+  return {
+    marker: wholeNumber(MARKER, headerText(headers, MARKER), { fallback: 0, min: 0, max: 2_147_483_647 }),
+    max: pageSize(MAX_PARTS, headerText(headers, MAX_PARTS)),
+  }
+}
+
+/** Returns the checksum as HEAD does; a composite one ends in the number of parts. */
+function checksumElement({ checksum }: StoredObject): string {
+  if (!checksum) return ''
+  return `<Checksum>${element(`Checksum${checksum.algorithm}`, checksum.value)}${element('ChecksumType', checksum.type)}</Checksum>`
+}
+
+/** Returns the parts of an object that was uploaded in parts; single parts only if they have checksums, as in S3. */
+async function partsElement(context: Context, object: StoredObject, { marker, max }: PartPage): Promise<string> {
+  if (!object.partSizes) return ''
+  const count = object.partSizes.reduce((sum, [, parts]) => sum + parts, 0)
+  const checksums = await context.store.partChecksums(object)
+  if (!checksums) return `<ObjectParts>${element('PartsCount', count)}</ObjectParts>`
+  const sizes = object.partSizes.flatMap(([bytes, parts]) => Array<number>(parts).fill(bytes))
+  const last = Math.min(marker + max, count)
+  let parts = ''
+  for (let number = marker + 1; number <= last; number++) {
+    parts += `<Part>${element('PartNumber', number)}${element('Size', sizes[number - 1])}${element(`Checksum${checksums.algorithm}`, checksums.values[number - 1])}</Part>`
+  }
+  const truncated = last < count && max > 0
+  return [
+    '<ObjectParts>',
+    element('PartsCount', count),
+    element('PartNumberMarker', marker),
+    element('NextPartNumberMarker', parts === '' ? marker : last),
+    element('MaxParts', max),
+    element('IsTruncated', truncated),
+    parts,
+    '</ObjectParts>',
+  ].join('')
+}

@@ -1,0 +1,35 @@
+import { isPublic, type Policy } from '../../access/decision/policy.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import type { BucketSettings } from '../../state/records/bucket-settings.js'
+
+/**
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/API_PublicAccessBlockConfiguration.html, in the order of its schema.
+ */
+export const BLOCKS = ['BlockPublicAcls', 'IgnorePublicAcls', 'BlockPublicPolicy', 'RestrictPublicBuckets'] as const
+
+export type PublicAccessBlock = Readonly<Record<(typeof BLOCKS)[number], boolean>>
+
+declare module '../../state/records/setting-types.js' {
+  interface SettingTypes {
+    publicAccessBlock: PublicAccessBlock
+  }
+}
+
+/** Throws AccessDenied for an anonymous request if RestrictPublicBuckets is on, even if the gateway would allow it. */
+export async function refuseRestricted(
+  settings: BucketSettings,
+  { bucket }: { readonly bucket: string | undefined },
+): Promise<void> {
+  if (bucket === undefined) return
+  const block = await settings.latest(bucket, 'publicAccessBlock')
+  if (block?.RestrictPublicBuckets) throw new S3Error('AccessDenied')
+}
+
+/** Throws AccessDenied for a public policy while BlockPublicPolicy forbids one. */
+export function requirePolicyAllowed(block: PublicAccessBlock | undefined, policy: Policy): void {
+  if (!block?.BlockPublicPolicy || !isPublic(policy)) return
+  throw new S3Error('AccessDenied', {
+    message:
+      "The bucket's public access block has BlockPublicPolicy, which forbids policies for everybody. Remove the block with DeletePublicAccessBlock first.",
+  })
+}

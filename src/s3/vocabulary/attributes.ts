@@ -1,0 +1,62 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { S3Error } from '../../common/errors/s3-error.js'
+import type { StoredHeaders, UploadAttributes } from '../../gateway/gateway.js'
+import { storedContentEncoding } from '../../request/body/content-encoding.js'
+import type { Context } from '../../server/context.js'
+import type { Limits } from '../../server/limits.js'
+
+const META = 'x-amz-meta-'
+
+/** The default of S3; the defaults of gateways differ. */
+const DEFAULT_TYPE = 'binary/octet-stream'
+
+/** Rules for user metadata. */
+export interface MetadataRules extends Pick<Context, 'outputMetadata'> {
+  /** Limit of the total size of names and values, bytes. */
+  readonly limits: Pick<Limits, 'maxMetadataBytes'>
+}
+
+/** Reads the attributes of the object from the headers of a write. Throws MetadataTooLarge. */
+export function readAttributes(headers: IncomingHttpHeaders, rules: MetadataRules): Omit<UploadAttributes, 'etag'> {
+  return {
+    contentType: headers['content-type'] || DEFAULT_TYPE,
+    headers: storedHeaders(headers),
+    metadata: readMetadata(headers, rules),
+  }
+}
+
+/** Removes the metadata that plugins add to replies; a copy would otherwise freeze its values. */
+export function ownMetadata(
+  metadata: Readonly<Record<string, string>>,
+  { outputMetadata }: Pick<Context, 'outputMetadata'>,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(metadata).filter(([name]) => !outputMetadata(name)))
+}
+
+function storedHeaders(headers: IncomingHttpHeaders): StoredHeaders {
+  const stored: StoredHeaders = {}
+  for (const name of ['cache-control', 'content-disposition', 'content-language', 'expires'] as const) {
+    const value = headers[name]
+    if (value !== undefined && value !== '') stored[name] = value
+  }
+  const encoding = storedContentEncoding(headers['content-encoding'])
+  if (encoding) stored['content-encoding'] = encoding
+  return stored
+}
+
+function readMetadata(
+  headers: IncomingHttpHeaders,
+  { limits: { maxMetadataBytes: max }, outputMetadata }: MetadataRules,
+): Record<string, string> {
+  const metadata: [string, string][] = []
+  let size = 0
+  for (const [name, value] of Object.entries(headers)) {
+    if (!name.startsWith(META) || value === undefined) continue
+    if (outputMetadata(name.slice(META.length))) continue
+    const text = Array.isArray(value) ? value.join(',') : value
+    size += name.length - META.length + text.length
+    metadata.push([name.slice(META.length), text])
+  }
+  if (size > max) throw new S3Error('MetadataTooLarge', { fields: { Size: size, MaxSizeAllowed: max } })
+  return Object.fromEntries(metadata)
+}

@@ -1,0 +1,105 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Caller } from '../auth/caller.js'
+import type { S3Error } from '../common/errors/s3-error.js'
+import { ToldAlready } from '../common/errors/told-already.js'
+import { type Logger, redact } from '../common/log.js'
+import type { Selected } from '../plugins/table/table.js'
+import type { RequestHead } from '../request/s3-request.js'
+import type { Reply } from '../response/reply.js'
+import type { Sent } from '../response/send.js'
+import type { Context } from './context.js'
+
+/** One line of the access log. */
+export interface AccessEntry {
+  readonly requestId: string
+  readonly operation: string
+  /** Absent for core S3. */
+  readonly plugin?: string
+  readonly method: string
+  readonly bucket?: string
+  readonly key?: string
+  /** Custom query parameters `x-...=value`, by which the client can find the line. They have no other effect. */
+  readonly marks?: Readonly<Record<string, string>>
+  readonly status: number
+  /** Why a policy or ACL allowed or denied the request; absent where none was asked. Never sent. */
+  readonly decision?: string
+  /** S3 error code. */
+  readonly error?: string
+  /** Cause of the error; logged, never sent. */
+  readonly cause?: unknown
+  /** Declared bytes of the request body; bytes of the response body that were passed to the connection. */
+  readonly bytesIn: number
+  readonly bytesOut: number
+  readonly ms: number
+  readonly accessKeyId?: string
+  readonly remote: string
+  /** True if the response is incomplete because the client disconnected or the connection was cut. */
+  readonly cut: boolean
+}
+
+export interface Facts {
+  id: string
+  incoming: IncomingMessage
+  outgoing: ServerResponse
+  head: RequestHead | undefined
+  selected: Selected | undefined
+  caller: Caller | undefined
+  context: Pick<Context, 'door'> | undefined
+  reply: Reply
+  failure: S3Error | undefined
+  started: number
+  sent: Sent
+}
+
+export function describeRequest(facts: Facts): AccessEntry {
+  const { head, selected, failure, outgoing } = facts
+  return {
+    requestId: facts.id,
+    operation: selected?.operation.name ?? 'Unknown',
+    plugin: selected?.plugin === 's3' ? undefined : selected?.plugin,
+    method: facts.incoming.method ?? '',
+    bucket: head?.bucket,
+    key: head?.key === undefined ? undefined : redact(head.key),
+    marks: head && marksOf(head),
+    status: outgoing.headersSent ? outgoing.statusCode : facts.reply.status,
+    decision: facts.context?.door.reason,
+    error: failure?.code,
+    cause: failure?.cause,
+    bytesIn: Number(facts.incoming.headers['content-length'] ?? 0),
+    bytesOut: facts.sent.bytes,
+    ms: Math.round((performance.now() - facts.started) * 10) / 10,
+    accessKeyId: facts.caller?.identity.accessKeyId,
+    remote: facts.incoming.socket.remoteAddress ?? '',
+    cut: !outgoing.writableEnded,
+  }
+}
+
+/** Logs the cause of a server error, and with `access` the line of the request. */
+export function logRequest(log: Logger, entry: AccessEntry, { access }: { readonly access: boolean }): void {
+  const { cause, ...line } = entry
+  // 501 answers a client's request for a feature that is not implemented: not a failure of the server.
+  if (entry.status >= 500 && entry.status !== 501 && !(cause instanceof ToldAlready))
+    log.error(
+      { requestId: entry.requestId, plugin: entry.plugin, operation: entry.operation, code: entry.error, err: cause },
+      'request failed',
+    )
+  if (access) log.info({ access: line })
+}
+
+/** Bounds per request: marks that are logged, and characters of each name and value. */
+const MAX_MARKS = 10
+const MAX_MARK_LENGTH = 200
+/** A parameter with such a name may hold a secret, for example of a reverse proxy, and is not logged. */
+const SECRET_WORD = /token|signature|credential|secret|passw|auth|key/i
+
+/**
+ * "You can include custom information to be stored in the access log record":
+ * https://docs.aws.amazon.com/AmazonS3/latest/userguide/LogFormat.html#LogFormatCustom
+ */
+function marksOf({ query }: RequestHead): AccessEntry['marks'] {
+  const isMark = (name: string) => /^x-(?!id$|amz-|cloud-)/i.test(name) && !SECRET_WORD.test(name)
+  const marks = query.entries.filter(([name, value]) => value !== '' && isMark(name)).slice(0, MAX_MARKS)
+  if (marks.length === 0) return undefined
+  const cut = (text: string) => redact(text).slice(0, MAX_MARK_LENGTH)
+  return Object.fromEntries(marks.map(([name, value]) => [cut(name), cut(value)]))
+}

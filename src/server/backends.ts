@@ -1,0 +1,56 @@
+import type { Logger } from '../common/log.js'
+import { type BucketBirths, bucketBirths } from '../gateway/account/bucket-births.js'
+import { createGatewayPool, type GatewayPool } from '../gateway/account/create-gateway.js'
+import type { KnownEpochs } from '../gateway/account/known-epochs.js'
+import { type Brand, neutralBrand } from '../gateway/brand.js'
+import { MARKER_STAMP } from '../gateway/object-facts.js'
+import { openState } from '../state/open-state.js'
+import { type BucketSettings, createBucketSettings } from '../state/records/bucket-settings.js'
+import type { State } from '../state/state.js'
+import type { CleanupStack } from './cleanup-stack.js'
+import { defaultLimits } from './limits.js'
+import type { ProxyOptions } from './proxy-options.js'
+
+/** The gateway and the state, which together hold everything that the proxy serves. */
+export interface Backends {
+  readonly pool: GatewayPool
+  readonly brand: Brand
+  readonly state: State
+  readonly settings: BucketSettings
+  readonly births: BucketBirths
+}
+
+/**
+ * Connects to the gateway and opens the state, unless the options hold an open one.
+ * @throws Error with code DATA_IN_USE, TypeError for a malformed gateway URL or brand
+ */
+export async function openBackends(options: ProxyOptions, log: Logger, cleanup: CleanupStack): Promise<Backends> {
+  const brand = { ...neutralBrand, ...options.gateway.brand }
+  let state: State | undefined
+  const pool = createGatewayPool({
+    url: options.gateway.url,
+    brand,
+    timeoutMs: options.gateway.timeoutMs,
+    ...(options.gateway.keys !== undefined && { keys: options.gateway.keys }),
+    log,
+    async isMarker(bucket, prefixes) {
+      const records = (await state?.objects.getMany(bucket, prefixes)) ?? []
+      return records.map((record) => record?.stamp === MARKER_STAMP)
+    },
+  })
+  // The pool closes first: calls that fail as it closes may still use the state.
+  cleanup.defer(async () => {
+    if (state !== options.state) await state?.close()
+  })
+  cleanup.defer(() => pool.close())
+  state = options.state ?? (await openOwnState(options, log, pool.epochs(options.gateway.account)))
+  const births = bucketBirths(pool.for(options.gateway.account), options.now ?? Date.now)
+  return { pool, brand, state, births, settings: createBucketSettings(state, births) }
+}
+
+async function openOwnState(options: ProxyOptions, log: Logger, gateway: KnownEpochs): Promise<State> {
+  if (options.data === undefined) throw new Error('createProxy needs `data`, a folder, or `state`')
+  const { data, stateUrl: url, stateTimeoutMs: timeoutMs, lockLeaseMs: leaseMs } = options
+  const { maxStagedBytes: total, maxStagedBytesPerClient: perClient } = { ...defaultLimits, ...options.limits }
+  return openState({ data, url, timeoutMs, leaseMs, log, gateway, staged: { total, perClient } })
+}

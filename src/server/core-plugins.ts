@@ -1,0 +1,55 @@
+import type { Logger } from '../common/log.js'
+import type { Plugin } from '../plugins/forms/plugin.js'
+import { gatewayPlugin } from '../plugins/gateway-calls/plugin.js'
+import { jobsPlugin } from '../plugins/job-calls/plugin.js'
+import type { OperationTable } from '../plugins/table/table.js'
+import { s3Plugin } from '../s3/index.js'
+import type { Webhook } from '../s3/notifications/delivery/webhooks.js'
+import { notificationOperations } from '../s3/notifications/operations/index.js'
+import { notifications } from '../s3/notifications/plugin.js'
+import { selfPlugin } from '../s3/virtual-bucket/plugin.js'
+import type { Backends } from './backends.js'
+import type { ProxyOptions } from './proxy-options.js'
+
+function noGateway(): never {
+  throw new Error('there is no gateway: this is a description of the operations')
+}
+
+/** Lists the operations that every server has, for documentation; `createCorePlugins` creates the ones that run. */
+export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
+  s3Plugin,
+  jobsPlugin,
+  gatewayPlugin({ account: noGateway, calls: noGateway }),
+  selfPlugin(() => []),
+  {
+    name: 'notifications',
+    operations: notificationOperations({ knows: () => false, send: async () => undefined }),
+  },
+]
+
+export interface CorePluginParts {
+  readonly options: Pick<ProxyOptions, 'gateway' | 'notificationMaxAgeMs' | 'notificationRetryMs'>
+  readonly backends: Pick<Backends, 'state' | 'settings' | 'pool'>
+  readonly region: string
+  readonly log: Logger
+  readonly webhooks: ReadonlyMap<string, Webhook>
+  /** The operations of all plugins; called when a client reads a description of the server. */
+  readonly rows: () => OperationTable['rows']
+}
+
+/** Creates the plugins that every server runs. */
+export function createCorePlugins({ options, backends, rows, ...parts }: CorePluginParts): readonly Plugin[] {
+  return [
+    s3Plugin,
+    jobsPlugin,
+    gatewayPlugin({ account: options.gateway.account, calls: (account) => backends.pool.calls(account) }),
+    selfPlugin(rows),
+    notifications({
+      ...parts,
+      state: backends.state,
+      settings: backends.settings,
+      giveUpAfterMs: options.notificationMaxAgeMs,
+      firstRetryMs: options.notificationRetryMs,
+    }),
+  ]
+}

@@ -1,0 +1,175 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { identityPolicyProblem } from '../access/door/identity-policies.js'
+import { createAuthenticator } from '../auth/authenticate.js'
+import { createFormAuthenticator } from '../auth/authenticate-form.js'
+import type { Credentials } from '../auth/caller.js'
+import { staticCredentials } from '../auth/identities/credentials.js'
+import { createLogger, type Logger } from '../common/log.js'
+import { Quota } from '../common/quota.js'
+import { GATEWAY_TIMEOUT_MS } from '../gateway/gateway-timeout.js'
+import { combineHooks } from '../plugins/containment/run-hooks.js'
+import { openJobs } from '../plugins/jobs/open-jobs.js'
+import { combinePlugins, type PluginSet } from '../plugins/loading/combine-plugins.js'
+import { addressing } from '../request/addressing/addressing.js'
+import { Bodies } from '../request/body/bodies.js'
+import { withCors } from '../response/cors/with-cors.js'
+import { joinWebhooks } from '../s3/notifications/delivery/webhooks.js'
+import { gatewayLinks } from '../s3/share/gateway-links.js'
+import { shareAddress } from '../s3/share/share-address.js'
+import { endUploads } from '../state/uploads/end-uploads.js'
+import { type AccessEntry, logRequest } from './access-log.js'
+import { type Backends, openBackends } from './backends.js'
+import { startBackground } from './background.js'
+import { CleanupStack } from './cleanup-stack.js'
+import { type ContextFactory, contextFactory } from './context-factory.js'
+import { createCorePlugins } from './core-plugins.js'
+import { createHandle, type HandleParts } from './handle.js'
+import { defaultLimits, type Limits } from './limits.js'
+import { createPassthrough, type Passthrough, type PassthroughOptions } from './passthrough/passthrough.js'
+import type { ProxyOptions, Proxy as S3Proxy } from './proxy-options.js'
+
+export type { Proxy, ProxyOptions } from './proxy-options.js'
+
+/**
+ * Creates the S3 endpoint. If it rejects, everything that was started has been closed.
+ * @throws Error with code DATA_IN_USE if another process uses the data folder, TypeError for an invalid domain or
+ *   address, PluginError for plugins that are malformed, conflict or fail to start
+ */
+export async function createProxy(options: ProxyOptions): Promise<S3Proxy> {
+  const log = options.log ?? createLogger({ level: 'info' })
+  const cleanup = new CleanupStack()
+  try {
+    return await startProxy(options, log, cleanup)
+  } catch (error) {
+    await cleanup.close().catch((err) => log.error({ err }, 'closing failed after the start had failed'))
+    throw error
+  }
+}
+
+async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupStack): Promise<S3Proxy> {
+  const limits = Object.freeze({ ...defaultLimits, ...options.limits })
+  const { region = 'us-east-1' } = options
+  const hosts = addressing(options)
+  const shareUrl = options.shareUrl === undefined ? undefined : shareAddress(options.shareUrl)
+  const webhooks = joinWebhooks(options.webhooks ?? [])
+  const backends = await openBackends(options, log, cleanup)
+  const { pool, brand, state, settings } = backends
+  const core = createCorePlugins({ options, backends, region, log, webhooks, rows: () => plugins.table.rows })
+  const plugins: PluginSet = combinePlugins(core, options.plugins ?? [], limits.pluginDeadlineMs)
+  const { table, outputMetadata, pluginActions } = plugins
+  const credentials =
+    typeof options.identities === 'function'
+      ? options.identities
+      : staticCredentials(options.identities, (document) => identityPolicyProblem(document, pluginActions))
+
+  const shutdown = new AbortController()
+  const closing = () => shutdown.signal.aborted
+  const given = { options, backends, plugins, limits, region, log, shareUrl, credentials, closing }
+  const { jobs, contexts, hooks, authenticate } = await openContexts(given)
+  const parts: HandleParts = {
+    authenticate,
+    table,
+    links: gatewayLinks({ shareUrl, brand, pool, credentials, region }),
+    contexts,
+    limits,
+    bodies: new Bodies({ total: limits.maxBodies, perClient: limits.maxBodiesPerClient }),
+    addressing: hosts,
+    withCors: withCors(settings, log, outputMetadata),
+    onDone: (entry: AccessEntry) => logRequest(log, entry, { access: options.accessLog ?? true }),
+  }
+  const passthrough = options.passthrough ? passthroughOf(options, backends, { ...parts, contexts, log }) : undefined
+  cleanup.defer(() => passthrough?.close())
+  await startBackground({ state, settings, ...plugins, own: contexts.ownContext, jobs, hooks, options }, cleanup)
+
+  const handle = createHandle(parts)
+  const proxy = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    if (!passthrough?.serve(incoming, outgoing)) void handle(incoming, outgoing)
+  }
+  return Object.assign(proxy, {
+    operations: table.rows,
+    ready: () => contexts.own.ready(),
+    shutDown() {
+      shutdown.abort()
+      jobs.endWaits()
+    },
+    close() {
+      shutdown.abort()
+      return cleanup.close()
+    },
+  })
+}
+
+interface ContextSources {
+  readonly options: ProxyOptions
+  readonly backends: Backends
+  readonly plugins: PluginSet
+  readonly limits: Limits
+  readonly region: string
+  readonly log: Logger
+  readonly shareUrl: string | undefined
+  readonly credentials: Credentials
+  readonly closing: () => boolean
+}
+
+/** Opens the jobs and the contexts, which need each other: a context creates jobs, and a job runs in a context. */
+async function openContexts(sources: ContextSources) {
+  const { options, backends, plugins, limits, region, log, credentials, closing } = sources
+  const { pool, state, settings, births } = backends
+  const { storageClasses, outputMetadata, metadataActions, pluginActions } = plugins
+  const { signedBasePaths, sessionToken, signatureV2 } = options
+  const authentication = { credentials, region, signedBasePaths, sessionToken, signatureV2 }
+  const hooks = combineHooks(plugins.plugins, log, limits.hookDeadlineMs)
+
+  /** Looks the identity up at every call: it may have been removed, or have other rights. */
+  async function contextOf(accessKeyId: string) {
+    if (accessKeyId === '') return contexts.ownContext
+    const identity = await credentials(accessKeyId)
+    return identity && contexts.for({ identity, presigned: false, payload: { kind: 'unsigned' } })
+  }
+
+  const jobs = await openJobs({ state, log, contextOf, expiryMs: options.jobExpiryMs })
+  const contexts = contextFactory({
+    pool,
+    spools: new Quota({ total: limits.maxSpoolBytes, perClient: limits.maxSpoolBytesPerClient }),
+    account: options.gateway.account,
+    credentials,
+    metadataActions,
+    shared: {
+      state,
+      settings,
+      births,
+      region,
+      objectOwnership: options.objectOwnership ?? 'BucketOwnerEnforced',
+      shareUrl: sources.shareUrl ?? options.gateway.url,
+      limits,
+      log,
+      hooks,
+      storageClasses,
+      pluginActions,
+      jobs,
+      outputMetadata,
+      closing,
+      authenticateForm: createFormAuthenticator(authentication),
+    },
+  })
+  return { jobs, contexts, hooks, authenticate: createAuthenticator(authentication) }
+}
+
+function passthroughOf(
+  options: ProxyOptions,
+  { pool, brand, state, settings }: Backends,
+  parts: Pick<PassthroughOptions, 'addressing' | 'limits' | 'bodies' | 'onDone' | 'log'> & { contexts: ContextFactory },
+): Passthrough {
+  return createPassthrough({
+    ...parts,
+    url: options.gateway.url,
+    word: brand.path,
+    timeoutMs: options.gateway.timeoutMs ?? GATEWAY_TIMEOUT_MS,
+    gateway: parts.contexts.own,
+    async forget(bucket) {
+      await settings.clear(bucket)
+      await endUploads(state.uploads, bucket, Date.now())
+    },
+    onChange: () => pool.forget(),
+  })
+}

@@ -1,0 +1,214 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { askedBy, continuesUpload, signRequired } from '../access/door/asked-by.js'
+import { requireNeeds } from '../access/needs.js'
+import type { Authenticate } from '../auth/authenticate.js'
+import type { Caller } from '../auth/caller.js'
+import { anonymousPayload } from '../auth/signatures/payload-mode.js'
+import type { S3Error } from '../common/errors/s3-error.js'
+import { clientOf } from '../common/quota.js'
+import { versionHeader } from '../plugins/calls/answer/document-reply.js'
+import { errorFormatOf } from '../plugins/calls/codec/format.js'
+import type { AnyOperation } from '../plugins/forms/plugin.js'
+import { refuseVersion2 } from '../plugins/table/signature-version.js'
+import type { OperationTable, Selected } from '../plugins/table/table.js'
+import type { Addressing } from '../request/addressing/addressing.js'
+import { hoistedHeaders } from '../request/addressing/hoisted-headers.js'
+import type { Bodies } from '../request/body/bodies.js'
+import { type BeforeBody, openBody } from '../request/body/open-body.js'
+import { readWhole } from '../request/body/read-whole.js'
+import { readLoosely, readRequest } from '../request/read-request.js'
+import type { RequestHead, S3Request } from '../request/s3-request.js'
+import type { WithCors } from '../response/cors/with-cors.js'
+import { errorReply, toS3Error } from '../response/error-reply.js'
+import type { Reply, ReplyHeaders } from '../response/reply.js'
+import { sayContinue } from '../response/say-continue.js'
+import { send } from '../response/send.js'
+import { refuseRestricted } from '../s3/policy/public-access-block.js'
+import type { GatewayLinks } from '../s3/share/gateway-links.js'
+import { taggingOfHeader } from '../s3/tagging/tagging-headers.js'
+import { requireExpectedOwner } from '../s3/vocabulary/expected-owner.js'
+import { type AccessEntry, describeRequest } from './access-log.js'
+import type { Context } from './context.js'
+import type { ContextFactory } from './context-factory.js'
+import type { Limits } from './limits.js'
+
+export interface HandleParts {
+  readonly authenticate: Authenticate
+  readonly table: OperationTable
+  readonly links: GatewayLinks
+  /** Creates the context of a request, which selects the gateway account. */
+  readonly contexts: Pick<ContextFactory, 'for' | 'anonymous'>
+  readonly limits: Limits
+  /** Limits the bodies that are read at the same time. */
+  readonly bodies: Bodies
+  readonly addressing: Addressing
+  readonly withCors: WithCors
+  /** Called once per request after the answer was sent. */
+  readonly onDone: (entry: AccessEntry) => void
+}
+
+/** Serves one request. Never rejects. */
+export type Handle = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>
+
+/** THE FLOW: read -> authenticate -> select -> decide -> run -> send. */
+export function createHandle(parts: HandleParts): Handle {
+  return async function handle(incoming, outgoing) {
+    const id = requestId()
+    const started = performance.now()
+    // A client may disconnect at any time. Readers and writers receive the error; without a listener it would end the
+    // process.
+    incoming.on('error', () => {})
+    outgoing.on('error', () => {})
+    let head: RequestHead | undefined
+    let selected: Selected | undefined
+    let caller: Caller | undefined
+    let reply: Reply
+    let failure: S3Error | undefined
+    let context: Context | undefined
+    const place = () => ({
+      id,
+      resource: head?.path ?? incoming.url ?? '/',
+      form: errorFormatOf(head ?? readLoosely(incoming, parts.addressing)),
+    })
+    try {
+      head = readRequest(incoming, id, parts)
+      const link = await parts.links(head)
+      caller =
+        link || isPreflight(head)
+          ? undefined
+          : await parts.authenticate(head, bodyReader(head, incoming, outgoing, parts))
+      if (caller?.presigned) head = { ...head, headers: hoistedHeaders(head, caller) }
+      selected = link ?? parts.table.select(head)
+      refuseVersion2(selected.operation, caller)
+      context = admit(parts, selected.operation, caller, head)
+      await decide(selected, head, context)
+      await requireExpectedOwner(head, context)
+      await requireNeeds(selected.operation, head, context)
+      await requireOwned(selected.operation, head, context)
+      const request = toRequest(head, caller, selected, incoming, outgoing, parts)
+      reply = await run(selected.operation, request, context)
+    } catch (thrown) {
+      failure = toS3Error(thrown)
+      reply = errorReply(failure, place())
+      if (selected?.operation.call) reply = withHeaders(reply, versionHeader(selected.plugin))
+    }
+    if (head) reply = await parts.withCors(head, reply)
+    const sent = await send(incoming, outgoing, reply, place())
+    failure = sent.failure ?? failure
+    parts.onDone(
+      describeRequest({ id, incoming, outgoing, head, selected, caller, context, reply, failure, started, sent }),
+    )
+  }
+}
+
+function withHeaders(reply: Reply, headers: ReplyHeaders): Reply {
+  return { ...reply, headers: { ...headers, ...reply.headers } }
+}
+
+/** 16 hex digits like those of S3. Uses a UUID, for which Node caches random bytes: randomBytes(8) costs 7 µs. */
+function requestId(): string {
+  const uuid = randomUUID()
+  return (uuid.slice(0, 8) + uuid.slice(-8)).toUpperCase()
+}
+
+/** Browsers never sign a preflight. On a presigned URL it carries the signature of the request that follows. */
+function isPreflight(head: RequestHead): boolean {
+  return head.method === 'OPTIONS'
+}
+
+/** An unsigned call of a plugin is refused before anything is read: no policy opens it. */
+function admit(
+  { contexts }: HandleParts,
+  operation: AnyOperation,
+  caller: Caller | undefined,
+  head: RequestHead,
+): Context {
+  if (caller || operation.access === 'public') return contexts.for(caller, operation, head)
+  if (operation.call || (operation.access !== 'anonymous' && head.bucket === undefined)) throw signRequired()
+  return contexts.anonymous(operation, head)
+}
+
+/**
+ * The decision about the resource of the request. Operations with further resources, such as the source of a copy, ask
+ * the same door for each.
+ */
+async function decide({ operation, plugin }: Selected, head: RequestHead, context: Context): Promise<void> {
+  const unsigned = !context.caller && operation.access !== 'public'
+  if (unsigned) await refuseRestricted(context.settings, head)
+  const upload = continuesUpload(operation) ? await uploadOf(head, context) : undefined
+  const asked = askedBy(operation, plugin, head, context.storageClasses, taggingOfHeader, upload)
+  await context.door.decide(...asked)
+  if (!unsigned || operation.access === 'anonymous') return
+  const granted =
+    asked.length > 0 && asked.every(({ action, key }) => context.door.granted(action, head.bucket ?? '', key))
+  if (!granted) throw signRequired()
+}
+
+/** Returns the upload that the request names, if a document can decide by it. */
+async function uploadOf({ bucket, key, query }: RequestHead, { caller, door, state }: Context) {
+  if (bucket === undefined || (!caller?.identity.policies && !(await door.documents(bucket)))) return undefined
+  const upload = await state.uploads.get(query.get('uploadId') ?? '')
+  return upload?.bucket === bucket && upload.key === key ? upload : undefined
+}
+
+/** See Operation.access. Calls the gateway, so it runs after the checks that need no call. */
+async function requireOwned(operation: AnyOperation, { bucket }: RequestHead, context: Context): Promise<void> {
+  // A call that creates a job checks this itself: a repeated client token must return its job even if the bucket is
+  // gone or the gateway is unreachable.
+  const asksLater = operation.call?.job !== undefined
+  if (operation.access === 'owner' && bucket !== undefined && !asksLater) await context.requireOwner(bucket)
+}
+
+/** Reads the body for signatures that cover an undeclared hash: see readWhole. */
+function bodyReader(head: RequestHead, incoming: IncomingMessage, outgoing: ServerResponse, parts: BodyParts) {
+  const beforeBody = takingIn(parts, clientOf('', head.remoteAddress), outgoing)
+  return readWhole(incoming, head, { patience: parts.limits, beforeBody })
+}
+
+type BodyParts = Pick<HandleParts, 'limits' | 'bodies'>
+
+/** Reserves a slot for the client's body, then sends `100 Continue`. */
+function takingIn({ bodies }: BodyParts, client: string, outgoing: ServerResponse): BeforeBody {
+  return () => {
+    const leave = bodies.enter(client)
+    sayContinue(outgoing)
+    return leave
+  }
+}
+
+function toRequest(
+  head: RequestHead,
+  caller: Caller | undefined,
+  selected: Selected,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  parts: BodyParts,
+): S3Request {
+  const client = clientOf(caller?.identity.accessKeyId ?? '', head.remoteAddress)
+  const payload = caller?.payload ?? anonymousPayload(head)
+  return {
+    ...head,
+    plugin: selected.plugin,
+    params: selected.params,
+    body: openBody(incoming, head, payload, parts.limits, takingIn(parts, client, outgoing)),
+    get signal() {
+      return whenGone(outgoing)
+    },
+  } as S3Request
+}
+
+/** Created on first use: few operations need it, and an AbortController costs more than finding the operation. */
+function whenGone(outgoing: ServerResponse): AbortSignal {
+  const gone = new AbortController()
+  if (outgoing.destroyed && !outgoing.writableFinished) gone.abort()
+  outgoing.once('close', () => {
+    if (!outgoing.writableFinished) gone.abort()
+  })
+  return gone.signal
+}
+
+/** The table passes an operation only requests of its own resource; the union type cannot express that. */
+function run(operation: AnyOperation, request: S3Request, context: Context): Promise<Reply> {
+  return (operation.run as (request: S3Request, context: Context) => Promise<Reply>)(request, context)
+}

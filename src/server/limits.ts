@@ -1,0 +1,73 @@
+import { defaultStagedBounds } from '../state/uploads/staged-bytes.js'
+
+/**
+ * Bounds of S3 and of this server.
+ * Sources: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html and the user guide's object pages.
+ */
+export interface Limits {
+  /** Largest XML or JSON request body, bytes. */
+  readonly maxDocumentBytes: number
+  /** Largest object in one PUT or copy, bytes. */
+  readonly maxPutBytes: number
+  /** Largest object of a multipart upload, bytes. */
+  readonly maxObjectBytes: number
+  /** Smallest part except the last, bytes. */
+  readonly minPartBytes: number
+  readonly maxParts: number
+  /** Total of the names and values of x-amz-meta-*, bytes. */
+  readonly maxMetadataBytes: number
+  readonly maxKeyBytes: number
+  /** Keys in one DeleteObjects. */
+  readonly maxDeleteKeys: number
+  /** Bodies up to this size are collected, verified and forwarded in one piece, bytes. */
+  readonly smallBodyBytes: number
+  /** Idle timeout of request bodies, ms. */
+  readonly bodyIdleMs: number
+  /** Minimum rate of request bodies, bytes per second, averaged over `2 * bodyIdleMs` of waiting; 0 for no minimum. */
+  readonly minBodyRate: number
+  /** Request bodies that are read at the same time. Unsigned clients get at most half of them. */
+  readonly maxBodies: number
+  /** Part of `maxBodies` for one access key, or for one network address of unsigned clients. */
+  readonly maxBodiesPerClient: number
+  /** Total size of spooled bodies of unknown length, bytes. Unsigned clients get at most half of it. */
+  readonly maxSpoolBytes: number
+  /** Part of `maxSpoolBytes` for one client. */
+  readonly maxSpoolBytesPerClient: number
+  /** Total size of staged parts of multipart uploads, which stay on disk until their upload ends, bytes. */
+  readonly maxStagedBytes: number
+  /** Part of `maxStagedBytes` for uploads of one access key. */
+  readonly maxStagedBytesPerClient: number
+  /** Time that a write waits for an earlier write to the same key, ms; then it fails with SlowDown. */
+  readonly keyWaitMs: number
+  /** Deadline of a plugin's operations and of calls to its storage classes, ms; see `Operation.deadlineMs`. */
+  readonly pluginDeadlineMs: number
+  /** Time that one hook of one plugin may delay a response, ms. */
+  readonly hookDeadlineMs: number
+}
+
+const KiB = 1024
+const MiB = 1024 * KiB
+const GiB = 1024 * MiB
+
+export const defaultLimits: Limits = Object.freeze({
+  maxDocumentBytes: 2 * MiB,
+  maxPutBytes: 5 * GiB,
+  maxObjectBytes: 50 * 1024 * GiB,
+  minPartBytes: 5 * MiB,
+  maxParts: 10_000,
+  maxMetadataBytes: 2 * KiB,
+  maxKeyBytes: 1024,
+  maxDeleteKeys: 1000,
+  smallBodyBytes: 256 * KiB,
+  bodyIdleMs: 60_000,
+  minBodyRate: 1024,
+  maxBodies: 1000,
+  maxBodiesPerClient: 250,
+  maxSpoolBytes: 20 * GiB,
+  maxSpoolBytesPerClient: 10 * GiB,
+  maxStagedBytes: defaultStagedBounds.total,
+  maxStagedBytesPerClient: defaultStagedBounds.perClient,
+  keyWaitMs: 5000,
+  pluginDeadlineMs: 120_000,
+  hookDeadlineMs: 10_000,
+})

@@ -1,0 +1,62 @@
+import type { Gateway } from '../../gateway/gateway.js'
+
+/** Calls that only read. Unknown calls may write. */
+const READS = new Set([
+  'web.CreateURLToken',
+  'web.ListAllBucketPolicies',
+  'web.ListBuckets',
+  'web.ListObjects',
+  'web.Login',
+  'web.PresignedGet',
+  'web.ServerInfo',
+  'web.StorageInfo',
+])
+
+/** The parts of a JSON-RPC call that determine what it may change. */
+export interface RpcCall {
+  /** '' if the body is not a call. */
+  readonly method: string
+  readonly bucket: string | undefined
+}
+
+export function readCall(body: Buffer): RpcCall {
+  let call: unknown
+  try {
+    call = JSON.parse(body.toString('utf8'))
+  } catch {
+    call = undefined
+  }
+  const params = member(call, 'params')
+  const given = Array.isArray(params) ? params[0] : params
+  // Older gateways name the service `Web`: see gateway/calls/rpc.ts.
+  const method = (text(member(call, 'method')) ?? '').replace(/^Web\./, 'web.')
+  return { method, bucket: text(member(given, 'bucketName')) }
+}
+
+export function mayChange({ method }: RpcCall): boolean {
+  return !READS.has(method)
+}
+
+/**
+ * Before a bucket is created, removes the data of a deleted bucket with the same name.
+ * @param forget removes the data of a deleted bucket
+ * @throws S3Error if the removal fails; the bucket must not be created then
+ */
+export async function forgetFormer(
+  { method, bucket }: RpcCall,
+  gateway: Pick<Gateway, 'bucketExists'>,
+  forget: (bucket: string) => Promise<void>,
+): Promise<void> {
+  if (method !== 'web.MakeBucket' || bucket === undefined) return
+  if (!(await gateway.bucketExists(bucket))) await forget(bucket)
+}
+
+/** Gateways in Go match member names case-insensitively: https://pkg.go.dev/encoding/json#Unmarshal */
+function member(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null) return undefined
+  return Object.entries(value).findLast(([key]) => key.toLowerCase() === name.toLowerCase())?.[1]
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}

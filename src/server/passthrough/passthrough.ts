@@ -1,0 +1,175 @@
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Logger } from '../../common/log.js'
+import { clientOf } from '../../common/quota.js'
+import type { Gateway } from '../../gateway/gateway.js'
+import type { Addressing } from '../../request/addressing/addressing.js'
+import type { Bodies } from '../../request/body/bodies.js'
+import { sayContinue } from '../../response/say-continue.js'
+import { send } from '../../response/send.js'
+import type { AccessEntry } from '../access-log.js'
+import type { Limits } from '../limits.js'
+import { forgetFormer, mayChange, type RpcCall, readCall } from './changes.js'
+import { createForwarder } from './forward.js'
+import { type GatewayTarget, gatewayTargetOf } from './gateway-target.js'
+import { readBody } from './read-body.js'
+import { type Refusal, refusalReply } from './refusal.js'
+
+/** JSON-RPC calls are small; objects are not forwarded. */
+const MAX_BODY_BYTES = 1024 * 1024
+
+/** Endpoints whose bodies are objects. Public gateways send several objects with `zip` (MinIO cmd/web-router.go). */
+const OBJECT_DATA = new Set(['upload', 'download', 'zip'])
+
+export interface PassthroughOptions {
+  /** Address of the gateway. */
+  readonly url: string
+  /** First segment of the gateway's own paths. */
+  readonly word: string
+  readonly timeoutMs: number
+  readonly addressing: Addressing
+  readonly limits: Pick<Limits, 'bodyIdleMs' | 'minBodyRate'>
+  /** Limits the bodies that are read at the same time. */
+  readonly bodies: Bodies
+  /** The gateway, accessed with the proxy's own account. */
+  readonly gateway: Pick<Gateway, 'bucketExists'>
+  /** Removes the data of a deleted bucket. */
+  readonly forget: (bucket: string) => Promise<void>
+  /** Called after a request that may have changed something, before its client receives the response. */
+  readonly onChange: () => void
+  readonly onDone: (entry: AccessEntry) => void
+  readonly log: Logger
+}
+
+/**
+ * Serves the gateway's own paths on this server's port, for clients of its JSON-RPC and its web pages. The gateway
+ * itself checks access.
+ */
+export interface Passthrough {
+  /** Serves a request to a path of the gateway. Returns false, without touching the request, for other paths. */
+  serve(incoming: IncomingMessage, outgoing: ServerResponse): boolean
+  close(): void
+}
+
+/** A request under way. */
+interface Exchange {
+  readonly id: string
+  readonly started: number
+  readonly incoming: IncomingMessage
+  readonly remote: string
+  call?: RpcCall
+  /** Bytes of the response body. */
+  bytes: number
+}
+
+/** @throws TypeError for an invalid URL */
+export function createPassthrough(options: PassthroughOptions): Passthrough {
+  const { word, log, limits } = options
+  const exchanges = new WeakMap<ServerResponse, Exchange>()
+  const forwarder = createForwarder({
+    url: new URL(options.url),
+    timeoutMs: options.timeoutMs,
+    onAnswer(outgoing, response) {
+      noteChange(outgoing)
+      response.on('data', (chunk: Buffer) => {
+        const exchange = exchanges.get(outgoing)
+        if (exchange) exchange.bytes += chunk.length
+      })
+    },
+    onFailure(outgoing, err, slow) {
+      noteChange(outgoing)
+      if (outgoing.destroyed) return
+      log.warn({ err }, 'failed to forward a request to the gateway')
+      if (outgoing.headersSent) outgoing.destroy()
+      else void refuse(outgoing, slow ? 'gateway slow' : 'gateway down')
+    },
+  })
+
+  function noteChange(outgoing: ServerResponse): void {
+    const call = exchanges.get(outgoing)?.call
+    if (call && mayChange(call)) options.onChange()
+  }
+
+  async function refuse(outgoing: ServerResponse, refusal: Refusal): Promise<void> {
+    const exchange = exchanges.get(outgoing)
+    if (!exchange) return
+    const { bytes } = await send(exchange.incoming, outgoing, refusalReply(refusal), { id: exchange.id, resource: '' })
+    exchange.bytes = bytes
+  }
+
+  async function pass(
+    target: GatewayTarget,
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+  ): Promise<Refusal | undefined> {
+    const refusal = refusalOf(target, incoming)
+    if (refusal) return refusal
+    const body = await readBody(incoming, MAX_BODY_BYTES, limits, () => {
+      if (incoming.method !== 'POST') return undefined
+      const leave = options.bodies.enter(clientOf('', incoming.socket.remoteAddress ?? ''))
+      sayContinue(outgoing)
+      return leave
+    })
+    if (typeof body === 'string') return body
+    const exchange = exchanges.get(outgoing)
+    if (exchange && incoming.method === 'POST') {
+      exchange.call = readCall(body)
+      await forgetFormer(exchange.call, options.gateway, options.forget)
+    }
+    forwarder.forward({ incoming, target: target.target, body }, outgoing)
+    return undefined
+  }
+
+  return {
+    serve(incoming, outgoing) {
+      const target = gatewayTargetOf(incoming, word, options.addressing)
+      if (!target) return false
+      const exchange: Exchange = {
+        id: randomBytes(8).toString('hex').toUpperCase(),
+        started: performance.now(),
+        incoming,
+        remote: incoming.socket.remoteAddress ?? '',
+        bytes: 0,
+      }
+      exchanges.set(outgoing, exchange)
+      // A client may disconnect at any time; without a listener its error would end the process.
+      incoming.on('error', () => {})
+      outgoing.on('error', () => {})
+      outgoing.once('close', () => options.onDone(entryOf(exchange, outgoing)))
+      const passed = target === 'unclear' ? Promise.resolve(target) : pass(target, incoming, outgoing)
+      passed
+        .catch((err): Refusal => {
+          log.warn({ err }, 'failed to forward a request to the gateway')
+          return 'gateway down'
+        })
+        .then((refusal) => refusal && refuse(outgoing, refusal))
+      return true
+    },
+    close: () => forwarder.close(),
+  }
+}
+
+/** Returns the refusal of a request that can be refused without its body. */
+function refusalOf({ segments }: GatewayTarget, incoming: IncomingMessage): Refusal | undefined {
+  if (OBJECT_DATA.has(segments[0]?.toLowerCase() ?? '')) return 'object data'
+  if (!['GET', 'HEAD', 'POST'].includes(incoming.method ?? '')) return 'method'
+  return incoming.method !== 'POST' && hasBody(incoming) ? 'body unexpected' : undefined
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}
+
+function entryOf({ id, started, incoming, remote, call, bytes }: Exchange, outgoing: ServerResponse): AccessEntry {
+  return {
+    requestId: id,
+    operation: /^web\.[A-Za-z]{1,40}$/.test(call?.method ?? '') ? (call?.method ?? '') : 'Passthrough',
+    method: incoming.method ?? '',
+    status: outgoing.headersSent ? outgoing.statusCode : 0,
+    bytesIn: Number(incoming.headers['content-length'] ?? 0),
+    bytesOut: bytes,
+    ms: Math.round((performance.now() - started) * 10) / 10,
+    remote,
+    cut: !outgoing.writableFinished,
+  }
+}

@@ -1,0 +1,104 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Ownership } from '../access/decision/decide.js'
+import type { SessionToken } from '../auth/authenticate.js'
+import type { Credentials, GatewayAccount, Identity } from '../auth/caller.js'
+import type { Logger } from '../common/log.js'
+import type { AccountKeys } from '../gateway/account/account-keys.js'
+import type { Brand } from '../gateway/brand.js'
+import type { Plugin } from '../plugins/forms/plugin.js'
+import type { OperationTable } from '../plugins/table/table.js'
+import type { Webhook } from '../s3/notifications/delivery/webhooks.js'
+import type { State } from '../state/state.js'
+import type { Limits } from './limits.js'
+
+export interface ProxyOptions {
+  gateway: {
+    /** Address of the object gateway, such as http://127.0.0.1:9100. */
+    url: string
+    /** Brand words of its paths and headers; default `gateway` and `cloud`. */
+    brand?: Partial<Brand>
+    /** The account that this proxy acts as, or a function that returns it and is called at every log-in. */
+    account: GatewayAccount | (() => Promise<GatewayAccount>)
+    /**
+     * Keeps keys of accounts that RotateCredentials changes. Without it, that call is NotImplemented.
+     */
+    keys?: AccountKeys
+    /** Time until the response headers of the gateway, ms; default 30,000. */
+    timeoutMs?: number
+  }
+  /** The accepted S3 key pairs: a list, or a look-up function. */
+  identities: readonly Identity[] | Credentials
+  /** Folder for records, staged parts and spooled bodies, used by one process at a time. Required without `state`. */
+  data?: string
+  /** An open state. The proxy does not close it. */
+  state?: State
+  /** Keyv URL of a database for the records: redis://... or postgres://...; default SQLite in `data`. */
+  stateUrl?: string
+  /** Timeout of calls to that database, ms; default 3000. Then requests that need it fail until it answers. */
+  stateTimeoutMs?: number
+  /** With `stateUrl`: lease time of locks, ms; default 30,000. All proxies must use the same value. */
+  lockLeaseMs?: number
+  /** Default us-east-1. */
+  region?: string
+  /** Object ownership of new buckets; default BucketOwnerEnforced, which disables ACLs. */
+  objectOwnership?: Ownership
+  limits?: Partial<Limits>
+  log?: Logger
+  /** Logs one line per request; default true. */
+  accessLog?: boolean
+  /** Path prefixes, percent-encoded, that clients sign and a reverse proxy removes. */
+  signedBasePaths?: readonly string[]
+  /**
+   * Hosts for virtual-hosted addressing: with `s3.example.com`, `photos.s3.example.com` is the bucket `photos`. Default
+   * none.
+   */
+  domains?: readonly string[]
+  /**
+   * Use X-Forwarded-Host and X-Forwarded-Proto as the client's host and protocol; default false. Safe only if every
+   * request passes a reverse proxy that sets both headers.
+   */
+  trustForwardedHost?: boolean
+  /** Handling of X-Amz-Security-Token: refuse the request (default), or ignore the token. */
+  sessionToken?: SessionToken
+  /**
+   * Accepts signature version 2, which boto3 uses for presigned URLs and forms; default true. It covers neither the body
+   * nor the parameters of listings.
+   */
+  signatureV2?: boolean
+  /**
+   * Scheme and host of share links (`POST /{bucket}/{key}?x-share=`). Default the gateway's own, which users of the
+   * links must be able to reach. If it is this server's address, the server forwards requests of share links to the
+   * gateway, which verifies them.
+   */
+  shareUrl?: string
+  /** Age at which an incomplete multipart upload is removed, ms; default 7 days, 0 for never. */
+  uploadExpiryMs?: number
+  /** Time after which an ended job and its client token are removed, ms; default 7 days, 0 for never. */
+  jobExpiryMs?: number
+  /** Interval at which lifecycle rules are checked, ms; default one hour, 0 for never. */
+  lifecycleIntervalMs?: number
+  /** Destinations of bucket notifications. */
+  webhooks?: readonly Webhook[]
+  /** Age at which an undelivered notification is dropped, ms; default 24 hours. */
+  notificationMaxAgeMs?: number
+  /** Delay before the first retry of a notification, ms, doubled for each further one; default one second. */
+  notificationRetryMs?: number
+  /** Plugins, created by the functions that definePlugin returns: `[hello({ word: 'Hi' })]`. */
+  plugins?: readonly Plugin[]
+  /** Clock of lifecycle rules and plugins, ms since 1970; default the system clock. */
+  now?: () => number
+  /** Also serve the gateway's own paths (`/gateway/...`): JSON-RPC and web pages, never object data. Default false. */
+  passthrough?: boolean
+}
+
+/** An S3 endpoint as a handler: mount it in Express at any path, or pass it to http.createServer. */
+export interface Proxy {
+  (incoming: IncomingMessage, outgoing: ServerResponse, next?: unknown): void
+  readonly operations: OperationTable['rows']
+  /** Rejects with an S3Error if the gateway is unreachable or refuses the log-in. */
+  ready(): Promise<void>
+  /** Makes `/-/ready` fail and ends waits for jobs. Requests are still served. */
+  shutDown(): void
+  /** Stops background work and closes the state, unless `state` was given. Requests must have ended. */
+  close(): Promise<void>
+}

@@ -1,0 +1,188 @@
+import { randomBytes } from 'node:crypto'
+import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import express, { type Express } from 'express'
+import { S3Error } from '../common/errors/s3-error.js'
+import { errorFormatOf } from '../plugins/calls/codec/format.js'
+import { readLoosely } from '../request/read-request.js'
+import { errorReply } from '../response/error-reply.js'
+import { send } from '../response/send.js'
+import { answerBrokenRequest, refuse } from './refuse-broken.js'
+
+/** The proxy, or another handler that answers requests or calls `next`. */
+export type Handler = (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => void
+
+export interface ServeOptions {
+  /** Receives every request before any router. */
+  readonly handler: Handler
+  readonly host: string
+  /** 0 selects a free port. */
+  readonly port: number
+  /** Maximum of open connections. Beyond it, new connections and idle ones are closed. Default unlimited. */
+  readonly maxConnections?: number
+  /** Called when a connection was closed because of `maxConnections`. */
+  readonly onRefused?: () => void
+}
+
+export interface Serving {
+  /** http://host:port with the actual port. */
+  readonly url: string
+  readonly port: number
+  /**
+   * Stops accepting connections, waits at most `graceMs` for running requests, then closes the remaining connections.
+   * Resolves to their number.
+   */
+  close(graceMs: number): Promise<number>
+}
+
+const DRAIN_POLL_MS = 50
+
+/** Enough for a target of 8 KiB, 8 KiB of metadata and all other headers. */
+const MAX_HEAD_BYTES = 64 * 1024
+
+/**
+ * Bytes that Node reads beyond MAX_HEAD_BYTES. Node reports neither method nor target of a request that exceeds its own
+ * bound, and they determine the form of the response; with all headers read, the request is refused like any other.
+ */
+const SPARE_HEAD_BYTES = 64 * 1024
+
+/**
+ * Starts an HTTP server that is configured for object transfers. Requests for which the handler calls `next` go to an
+ * Express app, which answers 404.
+ * Rejects with the system error (EADDRINUSE, EACCES, EADDRNOTAVAIL) if it cannot listen.
+ */
+export async function serve({ handler, host, port, maxConnections, onRefused }: ServeOptions): Promise<Serving> {
+  const app = express()
+  app.disable('x-powered-by')
+  app.disable('etag')
+  const connections = new Set<Socket>()
+  let draining = false
+
+  const server = createServer(
+    {
+      ...expressMessages(app),
+      // An upload of 5 GiB may take hours; the handler applies the timeouts of bodies.
+      requestTimeout: 0,
+      headersTimeout: 60_000,
+      // Longer than the 60 s of common load balancers, so that they close idle connections first.
+      keepAliveTimeout: 75_000,
+      maxHeaderSize: MAX_HEAD_BYTES + SPARE_HEAD_BYTES,
+      // Node's own response has no error document.
+      requireHostHeader: false,
+    },
+    listener,
+  )
+  if (maxConnections !== undefined) {
+    server.maxConnections = maxConnections
+    server.on('drop', () => {
+      // Idle connections must not keep other clients out.
+      server.closeIdleConnections()
+      onRefused?.()
+    })
+  }
+  server.on('connection', (socket) => {
+    connections.add(socket)
+    socket.once('close', () => connections.delete(socket))
+  })
+  // Unlimited: Node silently drops headers beyond the count, signed ones too. MAX_HEAD_BYTES is the bound.
+  server.maxHeadersCount = 0
+  // The handler authenticates before it requests the body with writeContinue().
+  server.on('checkContinue', listener)
+  // S3 ignores other expectations. Node would answer 417, which S3 clients do not understand.
+  server.on('checkExpectation', listener)
+  server.on('clientError', answerBrokenRequest)
+  // There is no 'upgrade' listener: Node then serves such a request without changing protocols. Java's client relies on
+  // this, as it offers h2c with each request.
+  server.on('connect', (_, socket) => refuse(socket, 'MethodNotAllowed'))
+
+  function listener(req: IncomingMessage, res: ServerResponse): void {
+    if (draining) res.shouldKeepAlive = false
+    if (req.headers.host === undefined && req.httpVersion === '1.1') {
+      void answer(req, res, new S3Error('BadRequest', { message: 'The request has no Host header.' }))
+    } else if (headBytes(req) > MAX_HEAD_BYTES) {
+      void answer(req, res, new S3Error('RequestHeaderSectionTooLarge'))
+    } else {
+      handler(req, res, () => app(req, res))
+    }
+  }
+
+  await listen(server, host, port)
+  const address = server.address() as AddressInfo
+  return {
+    url: `http://${reachable(address)}:${address.port}`,
+    port: address.port,
+    close(graceMs) {
+      draining = true
+      return drain(server, connections, graceMs)
+    },
+  }
+}
+
+/** Returns the host part of a URL by which this machine reaches the address. */
+function reachable({ address, family }: AddressInfo): string {
+  if (address === '0.0.0.0') return '127.0.0.1'
+  if (address === '::') return '[::1]'
+  return family === 'IPv6' ? `[${address}]` : address
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+/**
+ * Creates message classes with the prototypes of the app. Express sets the prototype of every request and response to
+ * `app.request` and `app.response`. On a live object that is slow, unless the prototype is already the same:
+ * https://developer.mozilla.org/docs/Web/JavaScript/Reference/Global_Objects/Object/setPrototypeOf
+ */
+function expressMessages(app: Express) {
+  class Message extends IncomingMessage {}
+  class Answer extends ServerResponse {}
+  app.request = Object.setPrototypeOf(Message.prototype, app.request)
+  app.response = Object.setPrototypeOf(Answer.prototype, app.response)
+  return { IncomingMessage: Message, ServerResponse: Answer }
+}
+
+async function drain(server: Server, connections: ReadonlySet<Socket>, graceMs: number): Promise<number> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  const idle = setInterval(() => {
+    // A connection whose last response ends after close() would stay idle for keepAliveTimeout.
+    server.closeIdleConnections()
+    // Load balancers and browsers open connections in advance; Node treats such a connection as a started request.
+    for (const socket of connections) if (socket.bytesRead === 0) socket.destroy()
+  }, DRAIN_POLL_MS)
+  let cut = 0
+  const grace = setTimeout(() => {
+    server.getConnections((_, count) => {
+      cut = count ?? 0
+      server.closeAllConnections()
+    })
+  }, graceMs)
+  await closed
+  clearInterval(idle)
+  clearTimeout(grace)
+  return cut
+}
+
+/** Refuses a request whose headers were read. Reads the rest of its body, so that the client receives the response. */
+async function answer(incoming: IncomingMessage, outgoing: ServerResponse, error: S3Error): Promise<void> {
+  const place = {
+    id: randomBytes(8).toString('hex').toUpperCase(),
+    resource: '/',
+    form: errorFormatOf(readLoosely(incoming)),
+  }
+  const { status, headers, body } = errorReply(error, place)
+  await send(incoming, outgoing, { status, headers: { ...headers, connection: 'close' }, body }, place)
+}
+
+/** Bytes of the target and of the names and values of the headers; Node's own bound counts the same. */
+function headBytes({ url = '', rawHeaders }: IncomingMessage): number {
+  let bytes = url.length
+  for (const text of rawHeaders) bytes += text.length
+  return bytes
+}

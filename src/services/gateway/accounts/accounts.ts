@@ -1,0 +1,161 @@
+import { randomBytes } from 'node:crypto'
+import type { Database } from '../../database.js'
+import { GatewayError } from '../errors.js'
+import { checkPair, isSamePair, type KeyPair } from './key-pair.js'
+import { FIRST } from './schema.js'
+
+/** An account: it owns buckets and deals, and logs in with its key pair. */
+export interface Account extends KeyPair {
+  /** Never reused. */
+  readonly id: number
+  /** 64 hex digits; stays when the keys change. */
+  readonly canonicalId: string
+  readonly name: string
+  /** False for the first account alone, which may change both of its keys and control the storage network. */
+  readonly isIamUser: boolean
+  /** RFC 3339, nanoseconds. */
+  readonly created: string
+}
+
+export interface ListedAccount extends Account {
+  /** Number of buckets that it owns. */
+  readonly buckets: number
+}
+
+export interface NewAccount extends KeyPair {
+  readonly name: string
+  /** The user of the task platform that it belongs to. */
+  readonly user?: string
+}
+
+/** Matches no account: an unknown access key is compared with it, which takes as long as with a known one. */
+const NO_PAIR: KeyPair = { accessKey: '', secretKey: '' }
+
+const COLUMNS =
+  'id, access_key AS accessKey, secret_key AS secretKey, canonical_id AS canonicalId, name, iam, created FROM accounts'
+
+/**
+ * The table of accounts. Other processes may change it at any time, so every call reads it. Call writing methods inside
+ * a transaction.
+ */
+export class Accounts {
+  readonly #byKey
+  readonly #byId
+  readonly #byUser
+  readonly #all
+  readonly #add
+  readonly #remove
+  readonly #setPair
+  readonly #configured
+  readonly #setConfigured
+  readonly #buckets
+
+  constructor(db: Database) {
+    this.#byKey = db.prepare(`SELECT ${COLUMNS} WHERE access_key = ?`)
+    this.#byId = db.prepare(`SELECT ${COLUMNS} WHERE id = ?`)
+    this.#byUser = db.prepare(`SELECT ${COLUMNS} WHERE user = ?`)
+    this.#all = db.prepare(
+      `SELECT (SELECT count(*) FROM buckets WHERE owner = accounts.id) AS buckets, ${COLUMNS} ORDER BY id`,
+    )
+    this.#add = db.prepare(`
+      INSERT INTO accounts (id, access_key, secret_key, canonical_id, name, iam, created, user)
+      VALUES (coalesce(?, (SELECT max(coalesce(max(seq), 0), ${FIRST}) + 1 FROM sqlite_sequence WHERE name = 'accounts')),
+        ?, ?, ?, ?, ?, ?, ?)
+    `)
+    this.#remove = db.prepare('DELETE FROM accounts WHERE id = ?')
+    this.#setPair = db.prepare('UPDATE accounts SET access_key = ?, secret_key = ? WHERE id = ?')
+    this.#configured = db.prepare('SELECT configured FROM accounts WHERE id = ?')
+    this.#setConfigured = db.prepare('UPDATE accounts SET configured = ? WHERE id = ?')
+    this.#buckets = db.prepare('SELECT name FROM buckets WHERE owner = ? ORDER BY name LIMIT ?')
+  }
+
+  find(accessKey: string): Account | undefined {
+    return toAccount(this.#byKey.get(accessKey))
+  }
+
+  get(id: number): Account | undefined {
+    return toAccount(this.#byId.get(id))
+  }
+
+  /** The account of a user of the task platform. */
+  ofUser(user: string): Account | undefined {
+    return toAccount(this.#byUser.get(user))
+  }
+
+  /** The account of the gateway's own start; undefined before it. */
+  first(): Account | undefined {
+    return this.get(FIRST)
+  }
+
+  all(): ListedAccount[] {
+    return this.#all.all().map((row) => ({ ...(toAccount(row) as Account), buckets: row.buckets }))
+  }
+
+  /**
+   * Returns the account with exactly these keys. Work is the same whichever key is wrong; undefined then.
+   */
+  withKeys(pair: KeyPair): Account | undefined {
+    const account = this.find(pair.accessKey)
+    return isSamePair(pair, account ?? NO_PAIR) ? account : undefined
+  }
+
+  /**
+   * Adds an account. Throws GatewayError when it may not have these keys or another account has the access key.
+   * @param created RFC 3339, nanoseconds
+   * @param id of the first account; else the next number
+   */
+  add({ accessKey, secretKey, name, user }: NewAccount, created: string, id?: typeof FIRST): Account {
+    checkPair({ accessKey, secretKey })
+    this.#mustBeFree(accessKey)
+    const canonicalId = randomBytes(32).toString('hex')
+    const iam = id === FIRST ? 0 : 1
+    this.#add.run(id ?? null, accessKey, secretKey, canonicalId, name, iam, created, user ?? null)
+    return this.find(accessKey) as Account
+  }
+
+  /** Throws GatewayError AccountOwnsBuckets while it does, and FirstAccount for the first one. */
+  remove(id: number): void {
+    if (id === FIRST) throw new GatewayError('FirstAccount')
+    const names = this.bucketsOf(id, 1)
+    if (names.length > 0) throw new GatewayError('AccountOwnsBuckets', { value: names[0] as string })
+    this.#remove.run(id)
+  }
+
+  /**
+   * Replaces the keys of an account. Throws GatewayError WrongCurrentKeys unless `current` is its pair, and others when
+   * it may not have `next`.
+   */
+  rotate(id: number, current: KeyPair, next: KeyPair): Account {
+    checkPair(next)
+    const account = this.get(id)
+    if (!isSamePair(current, account ?? NO_PAIR)) throw new GatewayError('WrongCurrentKeys')
+    if (next.accessKey !== current.accessKey) this.#mustBeFree(next.accessKey)
+    this.#setPair.run(next.accessKey, next.secretKey, id)
+    return this.get(id) as Account
+  }
+
+  /** Digest of the pair that was configured when the first account got its keys; null without one. */
+  get configured(): string | null {
+    return this.#configured.get(FIRST)?.configured ?? null
+  }
+
+  set configured(digest: string | null) {
+    this.#setConfigured.run(digest, FIRST)
+  }
+
+  /** Names of the first buckets of an account. */
+  bucketsOf(id: number, limit: number): string[] {
+    return this.#buckets.all(id, limit).map(({ name }) => name as string)
+  }
+
+  #mustBeFree(accessKey: string): void {
+    if (this.find(accessKey) !== undefined) throw new GatewayError('AccessKeyTaken')
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: rows are untyped; the columns are those above
+function toAccount(row: any): Account | undefined {
+  if (row === undefined) return undefined
+  const { id, accessKey, secretKey, canonicalId, name, iam, created } = row
+  return { id, accessKey, secretKey, canonicalId, name, isIamUser: iam === 1, created }
+}

@@ -1,0 +1,85 @@
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { type Clock, rfc3339 } from '../../clock.js'
+import type { Database } from '../../database.js'
+import type { Account, Accounts } from './accounts.js'
+import { checkChosenPair, digestOf, type KeyPair, newPair } from './key-pair.js'
+import { FIRST, inTransaction } from './schema.js'
+
+/** The file in which earlier versions kept the only account. */
+const FORMER_FILE = 'account.json'
+
+const former = z.object({ accessKey: z.string(), secretKey: z.string(), configured: z.string().nullable() })
+
+/**
+ * Makes the first account if it does not exist: with the pair of an earlier version, else the configured one, else a
+ * new one (`made`). A pair that the configuration names for the first time replaces the current one; after that, a
+ * changed pair stands until the configuration names another. Durable on return; a crash at any point leaves the old
+ * keys or the new ones. Throws RangeError for a configured pair that is not valid or that another account has.
+ */
+export function openFirstAccount(
+  db: Database,
+  accounts: Accounts,
+  folder: string,
+  configured: KeyPair | undefined,
+  clock: Clock,
+): { account: Account; made: boolean } {
+  if (configured !== undefined) checkChosenPair(configured)
+  const file = join(folder, FORMER_FILE)
+  let made = false
+  const account = inTransaction(db, () => {
+    if (accounts.first() === undefined) {
+      const kept = readFormer(file)
+      made = kept === undefined && configured === undefined
+      begin(accounts, kept, configured, clock)
+    }
+    if (configured !== undefined && digestOf(configured) !== accounts.configured) configure(accounts, configured)
+    return accounts.first() as Account
+  })
+  // The table has its content by now.
+  rmSync(file, { force: true })
+  return { account, made }
+}
+
+function begin(
+  accounts: Accounts,
+  kept: z.infer<typeof former> | undefined,
+  configured: KeyPair | undefined,
+  clock: Clock,
+): void {
+  const pair = kept ?? configured ?? newPair()
+  mustBeFree(accounts, pair)
+  accounts.add({ ...pair, name: 'owner' }, rfc3339(clock.now()), FIRST)
+  accounts.configured = kept === undefined ? null : kept.configured
+}
+
+function configure(accounts: Accounts, configured: KeyPair): void {
+  mustBeFree(accounts, configured)
+  accounts.rotate(FIRST, accounts.first() as Account, configured)
+  accounts.configured = digestOf(configured)
+}
+
+function mustBeFree(accounts: Accounts, { accessKey }: KeyPair): void {
+  const other = accounts.find(accessKey)
+  if (other === undefined || other.id === FIRST) return
+  throw new RangeError(
+    `The access key ${accessKey} of the gateway belongs to another account of the data folder: choose another one.`,
+  )
+}
+
+function readFormer(file: string): z.infer<typeof former> | undefined {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+  try {
+    return former.parse(JSON.parse(text))
+  } catch {
+    // The parser's message would quote the text, and with it the secret.
+    throw new Error(`${file} is not an account file. Restore it, or remove it to have a new key pair made.`)
+  }
+}

@@ -1,0 +1,43 @@
+import type { Database } from '../../database.js'
+
+/** Id of the first account, which the gateway makes at its first start. It owns what was there before other accounts. */
+export const FIRST = 1
+
+/**
+ * Accounts. `iam` is 0 for the first one. `configured` is the digest of the pair that the configuration named when the
+ * first one got its keys. `user` names the user of the task platform that the account belongs to.
+ */
+export const accountSchema = `
+  CREATE TABLE IF NOT EXISTS accounts (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    access_key TEXT NOT NULL UNIQUE,
+    secret_key TEXT NOT NULL,
+    canonical_id TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    iam INTEGER NOT NULL,
+    created TEXT NOT NULL,
+    configured TEXT,
+    user TEXT UNIQUE
+  ) STRICT;
+`
+
+/** Runs `change` in one transaction. Another process may have made the change: `change` looks first. */
+export function inTransaction<T>(db: Database, change: () => T): T {
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    const result = change()
+    db.exec('COMMIT')
+    return result
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw error
+  }
+}
+
+/** Names of the columns of a table; none when it does not exist. */
+export function columnsOf(db: Database, table: string): string[] {
+  return db
+    .prepare(`SELECT name FROM pragma_table_info('${table}')`)
+    .all()
+    .map(({ name }) => name as string)
+}

@@ -1,0 +1,16 @@
+import { join } from 'node:path'
+import { type Database, openDatabase } from '../database.js'
+import { accountSchema } from './accounts/schema.js'
+import { dealSchema, migrateDeals } from './deals/schema.js'
+import { INDEX_FILE, migrate, schema } from './store/schema.js'
+
+/**
+ * Opens the index of the gateway in its folder, which must exist, and adapts it to this version. Several processes may
+ * have it open.
+ */
+export function openIndex(folder: string): Database {
+  return openDatabase(join(folder, INDEX_FILE), accountSchema + schema + dealSchema, (db) => {
+    migrate(db)
+    migrateDeals(db)
+  })
+}

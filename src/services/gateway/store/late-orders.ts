@@ -1,0 +1,80 @@
+import { GatewayError } from '../errors.js'
+import type { WriteOrder } from './fences.js'
+
+interface Told {
+  readonly bucket: number
+  readonly key: Buffer
+  order: WriteOrder | undefined
+}
+
+/** The uploads of one caller. */
+interface Lane {
+  readonly uploads: Map<string, Told>
+  /** Orders that arrived before the head of their upload, which comes on another connection; in order of arrival. */
+  readonly early: Map<string, Told>
+}
+
+/** Most orders kept per caller for uploads whose head has not arrived yet. */
+const MOST_EARLY = 1000
+
+/** Running uploads that declare their order only before their last bytes, by caller and write id. */
+export class LateOrders {
+  readonly #lanes = new Map<number, Lane>()
+
+  /**
+   * Call `close` at the end of the upload.
+   * @param caller id of the account; 0 for anonymous callers
+   */
+  open(caller: number, writeId: string, bucket: number, key: Buffer): LateOrder {
+    const lane = this.#lane(caller)
+    const { uploads, early } = lane
+    const upload: Told = { bucket, key, order: undefined }
+    const told = early.get(writeId)
+    early.delete(writeId)
+    if (told !== undefined && isSame(told, upload)) upload.order = told.order
+    uploads.set(writeId, upload)
+    return {
+      take() {
+        if (upload.order === undefined) throw new GatewayError('FenceMissing')
+        return upload.order
+      },
+      close: () => {
+        if (uploads.get(writeId) === upload) uploads.delete(writeId)
+        // A later upload may have opened another lane since.
+        if (uploads.size + early.size === 0 && this.#lanes.get(caller) === lane) this.#lanes.delete(caller)
+      },
+    }
+  }
+
+  /** Throws GatewayError WriteIdReused when the id belongs to an upload of another key. */
+  give(caller: number, bucket: number, key: Buffer, order: WriteOrder): void {
+    const { uploads, early } = this.#lane(caller)
+    const told = { bucket, key, order }
+    const upload = uploads.get(order.writeId)
+    if (upload !== undefined) {
+      if (!isSame(upload, told)) throw new GatewayError('WriteIdReused')
+      upload.order = order
+      return
+    }
+    early.delete(order.writeId)
+    early.set(order.writeId, told)
+    const [oldest] = early.keys()
+    if (early.size > MOST_EARLY && oldest !== undefined) early.delete(oldest)
+  }
+
+  #lane(caller: number): Lane {
+    const lane = this.#lanes.get(caller) ?? { uploads: new Map(), early: new Map() }
+    this.#lanes.set(caller, lane)
+    return lane
+  }
+}
+
+export interface LateOrder {
+  /** Throws GatewayError FenceMissing when the order has not been declared. */
+  take(): WriteOrder
+  close(): void
+}
+
+function isSame(one: Told, other: Told): boolean {
+  return one.bucket === other.bucket && one.key.equals(other.key)
+}

@@ -1,0 +1,102 @@
+import * as dagCbor from '@ipld/dag-cbor'
+import { CID } from 'multiformats/cid'
+import { z } from 'zod'
+import { digestSha256 } from '../pack/sha256.js'
+import { tokenAmount, tokenBytes } from '../units/fil.js'
+import { addressOfMiner, addressText } from '../units/filecoin-address.js'
+import { signerOf, type Wallet } from '../wallet.js'
+
+/** The agreement between client and provider. Amounts in attoFIL. */
+export interface Proposal {
+  readonly pieceCid: string
+  /** Padded, bytes. */
+  readonly pieceSize: number
+  readonly verifiedDeal: boolean
+  /** Address of the client's wallet. */
+  readonly client: string
+  /** Id of the provider's actor. */
+  readonly provider: string
+  /** At most 256 bytes; by convention the root of the DAG. */
+  readonly label: string
+  readonly startEpoch: number
+  readonly endEpoch: number
+  /** Price of the whole piece. */
+  readonly storagePricePerEpoch: bigint
+  readonly providerCollateral: bigint
+  readonly clientCollateral: bigint
+}
+
+export interface SignedProposal {
+  /** CID of the block: CIDv1, DAG-CBOR, SHA2-256. */
+  readonly dealCid: string
+  readonly block: Uint8Array
+}
+
+/** Signature type of secp256k1 in Filecoin; the first byte of a signature. */
+const SIG_SECP256K1 = 1
+
+/**
+ * Encodes and signs a proposal in Filecoin's format, so that Filecoin tools can read it. A `ClientDealProposal` is a
+ * list of the members of a `DealProposal` in the order above (the piece CID as a link, addresses and amounts as bytes)
+ * and the client's signature, whose first byte is its type
+ * (https://github.com/filecoin-project/go-state-types/blob/master/builtin/v9/market/deal.go). The client is the wallet.
+ */
+export function signProposal(proposal: Omit<Proposal, 'client'>, wallet: Wallet): SignedProposal {
+  const members = [
+    CID.parse(proposal.pieceCid),
+    proposal.pieceSize,
+    proposal.verifiedDeal,
+    wallet.addressBytes,
+    addressOfMiner(proposal.provider),
+    proposal.label,
+    proposal.startEpoch,
+    proposal.endEpoch,
+    tokenBytes(proposal.storagePricePerEpoch),
+    tokenBytes(proposal.providerCollateral),
+    tokenBytes(proposal.clientCollateral),
+  ]
+  const signature = Uint8Array.of(SIG_SECP256K1, ...wallet.sign(dagCbor.encode(members)))
+  const block = dagCbor.encode([members, signature])
+  return { dealCid: cidOf(block), block }
+}
+
+const bytes = z.instanceof(Uint8Array)
+const size = z.int().nonnegative()
+const clientDealProposal = z.tuple([
+  z.tuple([z.unknown(), size, z.boolean(), bytes, bytes, z.string(), size, size, bytes, bytes, bytes]),
+  bytes,
+])
+
+/**
+ * Decodes the block of a proposal. Throws when it is not a proposal, does not have this CID, or is not signed by its
+ * client.
+ */
+export function verifyProposal(block: Uint8Array, dealCid: string): Proposal {
+  if (cidOf(block) !== dealCid) throw new Error(`This block is not the proposal ${dealCid}.`)
+  const [members, signature] = clientDealProposal.parse(dagCbor.decode(block))
+  const [piece, pieceSize, verifiedDeal, client, provider, label, startEpoch, endEpoch, ...amounts] = members
+  const signer = signature[0] === SIG_SECP256K1 ? signerOf(dagCbor.encode(members), signature.subarray(1)) : undefined
+  if (signer === undefined || Buffer.compare(signer, client) !== 0) {
+    throw new Error(`The proposal ${dealCid} is not signed by its client.`)
+  }
+  const pieceCid = CID.asCID(piece)
+  if (pieceCid === null) throw new Error(`The proposal ${dealCid} has no piece CID.`)
+  const [storagePricePerEpoch, providerCollateral, clientCollateral] = amounts
+  return {
+    pieceCid: pieceCid.toString(),
+    pieceSize,
+    verifiedDeal,
+    client: addressText(client),
+    provider: addressText(provider),
+    label,
+    startEpoch,
+    endEpoch,
+    storagePricePerEpoch: tokenAmount(storagePricePerEpoch),
+    providerCollateral: tokenAmount(providerCollateral),
+    clientCollateral: tokenAmount(clientCollateral),
+  }
+}
+
+function cidOf(block: Uint8Array): string {
+  return CID.createV1(dagCbor.code, digestSha256(block)).toString()
+}

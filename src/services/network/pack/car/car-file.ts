@@ -1,0 +1,108 @@
+import { type FileHandle, open, unlink } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { CarWriter } from '@ipld/car'
+import { CID } from 'multiformats/cid'
+import { syncFolder } from '../../../../common/files/sync-folder.js'
+import type { BlockSink } from '../dag/unixfs.js'
+import { digestSha256 } from '../sha256.js'
+
+/** Small blocks are collected up to this many bytes before they are written. */
+const GATHER_BYTES = 1024 * 1024
+
+/**
+ * Placeholder in the header until the root is known; of the same length as any root: CIDv1, a codec of one byte,
+ * SHA-256.
+ */
+const ROOT_TO_COME = CID.createV1(0x55, digestSha256(new Uint8Array()))
+
+/** A CAR that is being written. Call `finish` or `discard` at the end. */
+export class CarFile implements BlockSink {
+  readonly #path: string
+  readonly #handle: FileHandle
+  readonly #writer: ReturnType<typeof CarWriter.create>['writer']
+  readonly #written: Promise<void>
+  #failure: unknown
+  #size = 0
+
+  private constructor(path: string, handle: FileHandle) {
+    const { writer, out } = CarWriter.create([ROOT_TO_COME])
+    this.#path = path
+    this.#handle = handle
+    this.#writer = writer
+    this.#written = this.#write(out)
+  }
+
+  /** Replaces an existing file. */
+  static async create(path: string): Promise<CarFile> {
+    return new CarFile(path, await open(path, 'w+', 0o600))
+  }
+
+  async put(cid: CID, bytes: Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<CID> {
+    if (this.#failure !== undefined) throw this.#failure
+    if (!(bytes instanceof Uint8Array)) throw new TypeError('A block is put in one piece.')
+    await this.#writer.put({ cid, bytes })
+    if (this.#failure !== undefined) throw this.#failure
+    return cid
+  }
+
+  /**
+   * Writes the root and makes the file and its name durable.
+   * @returns size of the CAR, bytes
+   */
+  async finish(root: CID): Promise<number> {
+    await this.#writeRoot(root)
+    await this.#handle.sync()
+    await this.#handle.close()
+    await syncFolder(dirname(this.#path))
+    return this.#size
+  }
+
+  /** Like `finish`, for a file that need not survive this process. */
+  async end(root: CID): Promise<void> {
+    await this.#writeRoot(root)
+    await this.#handle.close()
+  }
+
+  async #writeRoot(root: CID): Promise<void> {
+    await this.#writer.close()
+    await this.#written
+    if (this.#failure !== undefined) throw this.#failure
+    await CarWriter.updateRootsInFile(this.#handle, [root])
+  }
+
+  /** Removes the file. May be called after a failed `finish`. */
+  async discard(): Promise<void> {
+    await this.#writer.close().catch(() => undefined)
+    await this.#written
+    await this.#handle.close().catch(() => undefined)
+    await unlink(this.#path)
+  }
+
+  /**
+   * Consumes the whole stream even after a failure: otherwise the writer would wait forever for its bytes to be
+   * consumed.
+   */
+  async #write(out: AsyncIterable<Uint8Array>): Promise<void> {
+    let gathered: Uint8Array[] = []
+    let length = 0
+    const flush = async (): Promise<void> => {
+      const bytes = gathered.length === 1 && gathered[0] !== undefined ? gathered[0] : Buffer.concat(gathered, length)
+      gathered = []
+      length = 0
+      if (this.#failure !== undefined || bytes.length === 0) return
+      try {
+        // On a file handle, this continues behind the previous write.
+        await this.#handle.writeFile(bytes)
+        this.#size += bytes.length
+      } catch (error) {
+        this.#failure = error
+      }
+    }
+    for await (const chunk of out) {
+      if (length + chunk.length > GATHER_BYTES) await flush()
+      gathered.push(chunk)
+      length += chunk.length
+    }
+    await flush()
+  }
+}

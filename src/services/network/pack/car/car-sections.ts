@@ -1,0 +1,98 @@
+import type { FileHandle } from 'node:fs/promises'
+import { decode as decodeCbor } from '@ipld/dag-cbor'
+import { varint } from 'multiformats'
+import { CID } from 'multiformats/cid'
+import { NetworkError } from '../../network.js'
+import { readAt } from '../read-at.js'
+
+/** Longest head of a section: a length of up to 8 bytes and a CID with a digest of up to 64 bytes. */
+export const MAX_HEAD_BYTES = 128
+const MAX_HEADER_BYTES = 64 * 1024
+/** Bytes read at once while sections are small, and behind a section that is larger. */
+const WINDOW_BYTES = 64 * 1024
+
+export interface Section {
+  readonly cid: CID
+  /** Offset of the length in front of the CID. */
+  readonly offset: number
+  /** Offset of the first byte of the block. */
+  readonly blockOffset: number
+  /** Offset of the byte behind the block. */
+  readonly end: number
+}
+
+/**
+ * Parses the head of a section at the start of `bytes`.
+ * @throws when they are not a section
+ */
+export function parseSection(bytes: Uint8Array, offset: number): Section {
+  const [length, lengthBytes] = varint.decode(bytes)
+  const [cid, rest] = CID.decodeFirst(bytes.subarray(lengthBytes))
+  const end = offset + lengthBytes + length
+  const blockOffset = offset + bytes.length - rest.length
+  if (blockOffset > end) throw new RangeError('The section is shorter than its CID.')
+  return { cid, offset, blockOffset, end }
+}
+
+/**
+ * Yields all sections of a CARv1 in order; reads only their heads.
+ * @throws NetworkError NotRetrievable when the CAR is truncated or invalid
+ */
+export async function* sectionsOf(handle: FileHandle): AsyncIterable<Section> {
+  const { size } = await handle.stat()
+  const window = new Window(handle)
+  let offset = await headerEnd(window, size)
+  while (offset < size) {
+    const section = sectionAt(await window.read(offset, MAX_HEAD_BYTES), offset)
+    if (section.end > size) throw cut()
+    yield section
+    offset = section.end
+  }
+}
+
+async function headerEnd(window: Window, size: number): Promise<number> {
+  try {
+    const [length, lengthBytes] = varint.decode(await window.read(0, 8))
+    if (length > MAX_HEADER_BYTES) throw new RangeError('The header of the CAR is too long.')
+    const end = lengthBytes + length
+    if (end > size) throw new RangeError('The header of the CAR is truncated.')
+    const header: unknown = decodeCbor((await window.read(0, end)).subarray(lengthBytes, end))
+    if ((header as { version?: unknown } | null)?.version !== 1) throw new RangeError('The CAR is not of version 1.')
+    return end
+  } catch (cause) {
+    if (cause instanceof NetworkError) throw cause
+    throw new NetworkError('NotRetrievable', 'The file of the deal is not a CAR.', { cause })
+  }
+}
+
+function sectionAt(bytes: Uint8Array, offset: number): Section {
+  try {
+    return parseSection(bytes, offset)
+  } catch (cause) {
+    throw new NetworkError('NotRetrievable', 'The CAR of the deal is damaged.', { cause })
+  }
+}
+
+const cut = (): NetworkError => new NetworkError('NotRetrievable', 'The CAR of the deal is truncated.')
+
+/** Reads ahead when the next read is likely to be near. */
+class Window {
+  readonly #handle: FileHandle
+  #bytes: Uint8Array = new Uint8Array()
+  #start = 0
+
+  constructor(handle: FileHandle) {
+    this.#handle = handle
+  }
+
+  /** Returns `count` bytes or more, fewer only at the end of the file. */
+  async read(offset: number, count: number): Promise<Uint8Array> {
+    const end = this.#start + this.#bytes.length
+    if (offset < this.#start || offset + count > end) {
+      const near = offset <= end + WINDOW_BYTES
+      this.#bytes = await readAt(this.#handle, offset, near ? Math.max(count, WINDOW_BYTES) : count)
+      this.#start = offset
+    }
+    return this.#bytes.subarray(offset - this.#start)
+  }
+}

@@ -1,0 +1,132 @@
+import { setImmediate as othersTurn } from 'node:timers/promises'
+import { encode, type PBLink, prepare } from '@ipld/dag-pb'
+import { murmur364 } from '@multiformats/murmur3'
+import { UnixFS } from 'ipfs-unixfs'
+import { varint } from 'multiformats'
+import { CID } from 'multiformats/cid'
+import { digestSha256, sha256 } from '../sha256.js'
+import type { BlockSink, DagNode } from './unixfs.js'
+
+/** An entry of a directory in few bytes: there may be millions. */
+export interface DirectoryEntry {
+  readonly name: string
+  /** Bytes of the CID, one character each. */
+  readonly cid: string
+  readonly size: number
+}
+
+/** Limit of the profile: a directory whose block would be larger becomes a HAMT of nodes with up to 256 links. */
+const MAX_FLAT_BYTES = 256 * 1024
+const FANOUT = 256
+/** Levels that the 64 bits of a hash provide. */
+const LEVELS_OF_A_HASH = 8
+/** A batch of hashes takes some milliseconds. */
+const HASHES_AT_ONCE = 1024
+
+const DAG_PB = 0x70
+/** Multihash code of murmur3-x64-64. */
+const MURMUR3 = 0x22n
+
+export const directoryEntry = (name: string, { cid, size }: DagNode): DirectoryEntry => ({
+  name,
+  cid: Buffer.from(cid.bytes).toString('latin1'),
+  size,
+})
+
+/**
+ * Writes the blocks of a directory: IPIP-499 says when it is sharded, the UnixFS specification how. The importer can do
+ * this too, but takes some 4 KiB per entry, splits names at backslashes, and ignores directories when it decides
+ * whether to shard. Besides the entries, this holds about 150 bytes per entry.
+ */
+export async function putDirectory(entries: readonly DirectoryEntry[], blocks: BlockSink): Promise<DagNode> {
+  if (fitsInOneBlock(entries)) {
+    const links = entries.map((entry) => link(entry.name, entry))
+    return putNode(new UnixFS({ type: 'directory' }), links, blocks)
+  }
+  const members: Member[] = []
+  for (const entry of entries) {
+    members.push({ hash: hashOf(Buffer.from(entry.name)), entry })
+    if (members.length % HASHES_AT_ONCE === 0) await othersTurn()
+  }
+  return putShard(members, 0, blocks)
+}
+
+function fitsInOneBlock(entries: readonly DirectoryEntry[]): boolean {
+  // Encoded size of an empty UnixFS directory: field, length, and two bytes for the type.
+  let bytes = 4
+  for (const { name, cid, size } of entries) {
+    const fields = field(cid.length) + field(Buffer.byteLength(name)) + 1 + varint.encodingLength(size)
+    bytes += field(fields)
+    if (bytes > MAX_FLAT_BYTES) return false
+  }
+  return true
+}
+
+const field = (length: number): number => 1 + varint.encodingLength(length) + length
+
+interface Member {
+  /** Hex; two digits per level are the prefix of the link names. */
+  hash: string
+  readonly entry: DirectoryEntry
+}
+
+const hashOf = (bytes: Uint8Array): string => Buffer.from(murmur364.encode(bytes) as Uint8Array).toString('hex')
+
+/** @param members have the same hash up to this level */
+async function putShard(members: readonly Member[], level: number, blocks: BlockSink): Promise<DagNode> {
+  if (level === LEVELS_OF_A_HASH) lengthenHashes(members)
+  const bits = Buffer.alloc(FANOUT / 8)
+  const links: PBLink[] = []
+  for (const [place, group] of spread(members, level)) {
+    const prefix = place.toString(16).padStart(2, '0').toUpperCase()
+    const [first] = group
+    if (first === undefined) continue
+    if (group.length === 1) links.push(link(prefix + first.entry.name, first.entry))
+    else links.push(linkTo(prefix, await putShard(group, level + 1, blocks)))
+    setBit(bits, place)
+  }
+  const data = bits.subarray(bits.findIndex((byte) => byte !== 0))
+  const shard = new UnixFS({ type: 'hamt-sharded-directory', data, fanout: BigInt(FANOUT), hashType: MURMUR3 })
+  return putNode(shard, links, blocks)
+}
+
+/** Groups members by their position in a shard of this level. */
+function spread(members: readonly Member[], level: number): Map<number, Member[]> {
+  const places = new Map<number, Member[]>()
+  for (const member of members) {
+    const place = Number.parseInt(member.hash.slice(2 * level, 2 * level + 2), 16)
+    const there = places.get(place)
+    if (there === undefined) places.set(place, [member])
+    else there.push(member)
+  }
+  return places
+}
+
+/**
+ * Names whose 64 bits all agree, which anyone can construct, are distinguished by SHA-256: the specification does not
+ * cover them, and the importer never ends. Other software still lists them, but does not find them by path.
+ */
+function lengthenHashes(members: readonly Member[]): void {
+  for (const member of members) member.hash += sha256(Buffer.from(member.entry.name)).toString('hex')
+}
+
+/** Bit 0 is the lowest bit of the last byte. */
+function setBit(bits: Uint8Array, bit: number): void {
+  const at = bits.length - 1 - (bit >>> 3)
+  bits[at] = (bits[at] ?? 0) | (1 << (bit & 7))
+}
+
+const link = (name: string, { cid, size }: DirectoryEntry): PBLink => ({
+  Name: name,
+  Hash: CID.decode(Buffer.from(cid, 'latin1')),
+  Tsize: size,
+})
+
+const linkTo = (name: string, { cid, size }: DagNode): PBLink => ({ Name: name, Hash: cid, Tsize: size })
+
+async function putNode(unixfs: UnixFS, links: PBLink[], blocks: BlockSink): Promise<DagNode> {
+  const block = encode(prepare({ Data: unixfs.marshal(), Links: links }))
+  const cid = CID.createV1(DAG_PB, digestSha256(block))
+  await blocks.put(cid, block)
+  return { cid, size: links.reduce((sum, { Tsize = 0 }) => sum + Tsize, block.length) }
+}

@@ -1,0 +1,48 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import type { ServicesLog } from '../log.js'
+import { type Services, type ServicesOptions, startServices } from '../services.js'
+import type { FromWorker, ToWorker } from './worker-messages.js'
+
+/** Entry point of the thread that `startServicesInWorker` starts. */
+const port = parentPort
+if (port === null) throw new Error('This module runs in a worker thread only.')
+
+const post = (message: FromWorker): void => port.postMessage(message)
+
+const forward =
+  (level: keyof ServicesLog) =>
+  (fields: object, message: string): void =>
+    post({ type: 'log', level, fields: cloneable(fields), message })
+
+/** Structured cloning drops the own members of errors. */
+function cloneable(fields: object): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [
+      name,
+      value instanceof Error ? { name: value.name, message: value.message, stack: value.stack } : value,
+    ]),
+  )
+}
+
+const log: ServicesLog = { info: forward('info'), warn: forward('warn'), error: forward('error') }
+
+async function serve({ gateway, stop }: Services): Promise<void> {
+  port?.on('message', async (message: ToWorker) => {
+    if (message.type === 'credentials') {
+      post({ type: 'credentials', id: message.id, credentials: await gateway.credentials() })
+      return
+    }
+    await stop()
+    port.close()
+  })
+  const { url, port: number, quirks, madeKeys } = gateway
+  post({ type: 'started', url, port: number, quirks, madeKeys })
+}
+
+try {
+  await serve(await startServices({ ...(workerData as ServicesOptions), log }))
+} catch (error) {
+  const { message, code } = error as NodeJS.ErrnoException
+  post({ type: 'failed', message, code })
+  port.close()
+}

@@ -1,0 +1,90 @@
+import { createClient, type RedisClientType } from '@keyv/redis'
+import { withinDeadline } from '../../common/deadline.js'
+import type { Logger } from '../../common/log.js'
+import { reasonOf, StateError } from '../errors.js'
+import { Guard } from '../integrity/guard.js'
+import { LeaseLocks } from '../locks/lease-locks.js'
+import { RedisLeases } from '../locks/redis-leases.js'
+import { Table } from '../records/table.js'
+import type { Backend } from './backend.js'
+import { redisAdvice } from './redis-advice.js'
+import { RedisStore } from './redis-store.js'
+
+const CONNECT_MS = 5000
+/** Kinds with one record per object, part or finished upload. They are too many to list and are never listed. */
+const UNLISTED: ReadonlySet<string> = new Set(['object', 'part', 'completed', 'epoch'])
+
+/**
+ * Records in Redis, shared by all proxies that use the server. Their durability depends on the settings of Redis
+ * (appendonly, appendfsync). Throws StateError STATE_UNREACHABLE when it does not answer or refuses the connection.
+ * @param timeoutMs longest wait for the answer to a call
+ */
+export async function openRedisBackend(
+  url: string,
+  log: Logger,
+  timeoutMs: number,
+  leaseMs?: number,
+): Promise<Backend> {
+  let open = false
+  // createClient types the default modules in a way that the adapter's type does not name.
+  const client = createClient({
+    url,
+    // Without a connection, calls fail at once instead of waiting indefinitely.
+    disableOfflineQueue: true,
+    // A dead connection stays silent: it is closed after the timeout and replaced. Pings keep an idle connection alive.
+    pingInterval: timeoutMs / 2,
+    socket: {
+      socketTimeout: timeoutMs * 2,
+      connectTimeout: CONNECT_MS,
+      // Without this, the first connect would be retried indefinitely.
+      reconnectStrategy: (attempt, cause) => (open ? Math.min(100 * 2 ** attempt, 2000) : cause),
+    },
+  }) as RedisClientType
+  // Each kind of record adds a listener, and there are more than ten kinds.
+  client.setMaxListeners(0)
+  client.on('error', (error: unknown) => {
+    if (open) log.error({ err: error }, 'connection to Redis failed')
+  })
+  try {
+    await client.connect()
+    await withinDeadline(client.ping(), CONNECT_MS)
+    open = true
+  } catch (error) {
+    if (client.isOpen) client.destroy()
+    const { host } = new URL(url)
+    throw new StateError(
+      'STATE_UNREACHABLE',
+      `The state store redis://${host} cannot be used: ${reasonOf(error)}`,
+      error,
+    )
+  }
+  const guard = new Guard({ store: `redis://${new URL(url).host}`, timeoutMs, probe: () => client.ping(), log })
+  const leases = new RedisLeases((script, key, args) =>
+    guard.run(() => client.eval(script, { keys: [key], arguments: args })),
+  )
+  const table: Backend['table'] = (namespace, options) =>
+    new Table({
+      store: new RedisStore(client, namespace, !UNLISTED.has(namespace)),
+      namespace,
+      log,
+      guard,
+      ...options,
+    })
+  return {
+    table,
+    epochs: [table('epoch')],
+    locks: new LeaseLocks({ store: leases, log, ms: leaseMs }),
+    advice: () =>
+      redisAdvice(
+        (section) => guard.run(() => client.info(section)),
+        (name) => guard.run(() => client.configGet(name)),
+      ),
+    async close() {
+      open = false
+      guard.close()
+      // A hanging store would never confirm the end of the connection.
+      if (client.isReady && !guard.open) await withinDeadline(client.close(), timeoutMs).catch(() => client.destroy())
+      else if (client.isOpen) client.destroy()
+    },
+  }
+}

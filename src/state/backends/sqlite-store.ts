@@ -1,0 +1,99 @@
+import type { KeyvStoreAdapter } from 'keyv'
+import type { SwapStore } from '../records/table.js'
+import type { SqliteRows } from './sqlite-rows.js'
+
+type Listener = Parameters<KeyvStoreAdapter['on']>[1]
+
+/** Rows per read of the iterator. */
+const PAGE = 500
+
+/**
+ * Keyv's storage adapter (https://keyv.org/docs/keyv/#custom-storage-adapters) for SQLite. One per Keyv instance,
+ * because Keyv writes its namespace into its adapter; all share one `SqliteRows`. Throws errors and never emits them,
+ * so that none is missed. Keys arrive with Keyv's prefix `<namespace>:`.
+ */
+export class SqliteStore implements SwapStore {
+  /** Keyv offers its iterator only for adapters with a known dialect. */
+  readonly opts = { dialect: 'sqlite', url: 'sqlite:' }
+  namespace: string | undefined = undefined
+  readonly #rows: SqliteRows
+
+  constructor(rows: SqliteRows) {
+    this.#rows = rows
+  }
+
+  on(_event: string, _listener: Listener): this {
+    return this
+  }
+
+  // Casts, because Keyv leaves the type of the parsed text to the caller.
+  async get<Value>(key: string): Promise<Value | undefined> {
+    return this.#rows.get(key) as Value | undefined
+  }
+
+  async getMany<Value>(keys: string[]): Promise<(Value | undefined)[]> {
+    return this.#rows.getMany(keys) as (Value | undefined)[]
+  }
+
+  /** @param ttl ms; absent or 0: no expiry */
+  async set(key: string, value: string, ttl?: number): Promise<boolean> {
+    await this.#rows.put(key, value, ttl ? Date.now() + ttl : undefined)
+    return true
+  }
+
+  swap(key: string, expected: string | undefined, next: string | undefined): Promise<boolean> {
+    return this.#rows.swap(key, expected, next)
+  }
+
+  async setMany(entries: { key: string; value: string; ttl?: number }[]): Promise<void> {
+    await all(entries.map(({ key, value, ttl }) => this.set(key, value, ttl)))
+  }
+
+  delete(key: string): Promise<boolean> {
+    return this.#rows.remove(key)
+  }
+
+  /** True when at least one of them existed. */
+  async deleteMany(keys: string[]): Promise<boolean> {
+    const removed = await all(keys.map((key) => this.#rows.remove(key)))
+    return removed.includes(true)
+  }
+
+  async has(key: string): Promise<boolean> {
+    return this.#rows.get(key) !== undefined
+  }
+
+  async hasMany(keys: string[]): Promise<boolean[]> {
+    return this.#rows.getMany(keys).map((value) => value !== undefined)
+  }
+
+  async clear(): Promise<void> {
+    for await (const [key] of this.iterator(this.namespace)) await this.#rows.remove(key)
+  }
+
+  // Keyv declares the pairs as arrays of key or value.
+  async *iterator<Value>(namespace?: string): AsyncGenerator<[string, Value], void> {
+    // ';' is the character after ':'; no key lies beyond U+10FFFF.
+    let after = namespace ? `${namespace}:` : ''
+    const before = namespace ? `${namespace};` : '\u{10ffff}\u{10ffff}'
+    for (;;) {
+      const rows = this.#rows.page(after, before, PAGE)
+      for (const row of rows) yield [row.key, row.value as Value]
+      const last = rows.at(-1)
+      if (!last || rows.length < PAGE) return
+      after = last.key
+    }
+  }
+
+  /** The rows outlive the adapter. The code that opened them closes them. */
+  async disconnect(): Promise<void> {}
+}
+
+/** Waits for all promises even if one fails, so that nothing is in progress when the error is seen. */
+async function all<T>(promises: Promise<T>[]): Promise<T[]> {
+  const results = await Promise.allSettled(promises)
+  return results.map((result) => {
+    if (result.status === 'rejected') throw result.reason
+    return result.value
+  })
+}

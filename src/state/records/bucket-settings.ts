@@ -1,0 +1,175 @@
+import type { BucketBirths } from '../../gateway/account/bucket-births.js'
+import type { State } from '../state.js'
+import type { SettingTypes } from './setting-types.js'
+
+export type SettingKind = keyof SettingTypes & string
+
+/**
+ * Durable settings of buckets. Each change is made to the record as it is in the store, whichever proxy wrote it. `get`
+ * may return a value up to `CACHED_MS` old when another proxy on the same state wrote; a proxy reads its own writes
+ * immediately. Settings belong to one particular bucket: where the gateway states when a bucket was made, a bucket that
+ * was deleted and made again without this server does not inherit them. Failures are S3Error ServiceUnavailable.
+ * Readers must not change the values.
+ */
+export interface BucketSettings {
+  /**
+   * Up to date where only this server makes buckets. After another client has made a bucket again, the old settings may
+   * be returned for up to a minute.
+   */
+  get<K extends SettingKind>(bucket: string, kind: K): Promise<SettingTypes[K] | undefined>
+  /** Like `get`, but reads the store. For settings that restrict access, and for checks before irreversible actions. */
+  latest<K extends SettingKind>(bucket: string, kind: K): Promise<SettingTypes[K] | undefined>
+  /**
+   * Like `latest`, and asks the gateway for the bucket. For checks before irreversible actions that a setting causes,
+   * and where a setting is shown. Throws S3Error also when the gateway cannot be queried.
+   */
+  confirmed<K extends SettingKind>(bucket: string, kind: K): Promise<SettingTypes[K] | undefined>
+  /**
+   * Reads the store. False when the settings cannot be distinguished from those of a bucket that is made again, because
+   * the gateway does not state when buckets were made.
+   */
+  isBound(bucket: string): Promise<boolean>
+  /** Durable once it resolves. Throws S3Error also when the gateway cannot be asked which bucket this is. */
+  set<K extends SettingKind>(bucket: string, kind: K, value: SettingTypes[K]): Promise<void>
+  delete(bucket: string, kind: SettingKind): Promise<void>
+  /** Every name of a bucket that has, or had, a setting of this kind, in no order, from the present records. */
+  buckets<K extends SettingKind>(kind: K): AsyncIterable<[bucket: string, value: SettingTypes[K]]>
+  /**
+   * Removes all settings of a bucket: when it was deleted, and again when it was made, so that a new bucket inherits
+   * nothing from an earlier one of its name.
+   */
+  clear(bucket: string): Promise<void>
+}
+
+/**
+ * All settings of one bucket in one record, so that they change together. `BIRTH`, which is not a kind, holds the time
+ * when the bucket was made.
+ */
+type Settings = Readonly<Partial<Record<string, unknown>>>
+
+const BIRTH = '@birth'
+
+/** Age at which a cached record is read again, ms. */
+export const CACHED_MS = 5_000
+/** Most cached records. */
+const CACHED_BUCKETS = 1_000
+
+interface Remembered {
+  readonly settings: Promise<Settings | undefined>
+  /** Milliseconds since 1970. */
+  readonly until: number
+}
+
+/** @param now present time, milliseconds since 1970 */
+export function createBucketSettings(
+  state: Pick<State, 'records' | 'locks'>,
+  births: BucketBirths,
+  now: () => number = Date.now,
+): BucketSettings {
+  const records = state.records<Settings>('bucket-settings')
+  const remembered = new Map<string, Remembered>()
+  /**
+   * Records that belong to another bucket than the present one, as the gateway said. The gateway need not be asked
+   * again until they are read again.
+   */
+  const refuted = new WeakSet<Settings>()
+
+  function remember(bucket: string, settings: Promise<Settings | undefined>): void {
+    const entry = { settings, until: now() + CACHED_MS }
+    remembered.delete(bucket)
+    remembered.set(bucket, entry)
+    if (remembered.size > CACHED_BUCKETS) {
+      const oldest = remembered.keys().next()
+      if (!oldest.done) remembered.delete(oldest.value)
+    }
+    settings.catch(() => {
+      if (remembered.get(bucket) === entry) remembered.delete(bucket)
+    })
+  }
+
+  function read(bucket: string): Promise<Settings | undefined> {
+    const known = remembered.get(bucket)
+    if (known && now() < known.until) return known.settings
+    return readAnew(bucket)
+  }
+
+  function readAnew(bucket: string): Promise<Settings | undefined> {
+    const settings = records.get(bucket)
+    remember(bucket, settings)
+    return settings
+  }
+
+  /**
+   * Changes the record as it is in the store: a lock can be lost, and the change must not overwrite what another proxy
+   * has written.
+   */
+  function change(bucket: string, to: (settings: Settings) => Promise<Settings> | Settings): Promise<void> {
+    return state.locks.withName(`bucket-settings/${bucket}`, async () => {
+      const changing = records.change(bucket, async (settings) => {
+        const changed = await to(settings ?? {})
+        return Object.keys(changed).every((kind) => kind === BIRTH) ? undefined : changed
+      })
+      try {
+        remember(bucket, Promise.resolve(await changing))
+      } catch (error) {
+        // The write may have succeeded anyway.
+        remembered.delete(bucket)
+        throw error
+      }
+    })
+  }
+
+  /** Like `change`, for the settings of the present bucket. */
+  function changePresent(bucket: string, to: (settings: Settings) => Settings): Promise<void> {
+    return change(bucket, async (settings) => {
+      const birth = await births.now(bucket)
+      const changed = to(isOf(settings, birth) ? settings : {})
+      return birth === undefined ? changed : { ...changed, [BIRTH]: birth }
+    })
+  }
+
+  /** True when the settings belong to the bucket that existed recently. */
+  async function applies(settings: Settings, bucket: string): Promise<boolean> {
+    const birth = await births.lately(bucket)
+    if (isOf(settings, birth)) return true
+    // Another proxy on this state may know a bucket that is younger than the cached answer.
+    if (String(settings[BIRTH]) < String(birth) || refuted.has(settings)) return false
+    if (isOf(settings, await births.now(bucket).catch(() => undefined))) return true
+    refuted.add(settings)
+    return false
+  }
+
+  async function of<K extends SettingKind>(settings: Settings | undefined, bucket: string, kind: K) {
+    if (settings?.[kind] === undefined || !(await applies(settings, bucket))) return undefined
+    return settings[kind] as SettingTypes[K]
+  }
+
+  return {
+    get: async (bucket, kind) => of(await read(bucket), bucket, kind),
+    latest: async (bucket, kind) => of(await readAnew(bucket), bucket, kind),
+    async confirmed<K extends SettingKind>(bucket: string, kind: K) {
+      const settings = await readAnew(bucket)
+      if (settings?.[kind] === undefined) return undefined
+      const birth = await births.now(bucket)
+      if (!isOf(settings, birth)) return undefined
+      // Stored before the gateway stated the time.
+      if (settings[BIRTH] === undefined && birth !== undefined) await changePresent(bucket, (same) => same)
+      return settings[kind] as SettingTypes[K]
+    },
+    isBound: async (bucket) => (await readAnew(bucket))?.[BIRTH] !== undefined,
+    set: (bucket, kind, value) => changePresent(bucket, (settings) => ({ ...settings, [kind]: value })),
+    delete: (bucket, kind) => changePresent(bucket, ({ [kind as string]: _, ...others }) => others),
+    async *buckets<K extends SettingKind>(kind: K) {
+      for await (const [bucket, settings] of records.entries()) {
+        const value = settings[kind]
+        if (value !== undefined) yield [bucket, value as SettingTypes[K]] as [string, SettingTypes[K]]
+      }
+    },
+    clear: (bucket) => change(bucket, () => ({})),
+  }
+}
+
+/** Unknown times count as equal, because most gateways state none. */
+function isOf(settings: Settings, birth: string | undefined): boolean {
+  return settings[BIRTH] === undefined || birth === undefined || settings[BIRTH] === birth
+}

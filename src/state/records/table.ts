@@ -1,0 +1,157 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Keyv, type KeyvStoreAdapter } from 'keyv'
+import type { Logger } from '../../common/log.js'
+import { changedTooOften, recordsFailed } from '../errors.js'
+import type { Guard } from '../integrity/guard.js'
+
+/**
+ * Kinds of records: the server's own, and `x-<name>` for those of features and plugins. A name contains no ':', because
+ * Keyv writes `<namespace>:` before every key.
+ */
+export type Namespace = 'object' | 'upload' | 'part' | 'completed' | 'epoch' | `x-${string}`
+
+/** A store of text with an atomic compare-and-swap. */
+export interface SwapStore extends KeyvStoreAdapter {
+  /**
+   * Writes `next`, or removes the text when `next` is undefined, if the store holds exactly `expected` (undefined:
+   * nothing) under the key. Resolves whether it did; durable then. Keys as in `get`. Comparing the text itself instead
+   * of a version also detects writes of an older release, which keeps no versions.
+   */
+  swap(key: string, expected: string | undefined, next: string | undefined): Promise<boolean>
+}
+
+export interface TableOptions {
+  readonly store: SwapStore
+  readonly namespace: Namespace
+  readonly log: Logger
+  /** Lifetime of a record, ms; absent: unlimited. */
+  readonly ttl?: number
+  /** Absent where the store cannot hang. */
+  readonly guard?: Pick<Guard, 'run'>
+}
+
+/** Attempts at a change when other proxies change the record at the same time; each time one of them succeeds. */
+const MAX_ATTEMPTS = 20
+const LONGEST_PAUSE_MS = 100
+
+/**
+ * Records of one kind in Keyv. Throws every failure as S3Error ServiceUnavailable and never reports one as "no such
+ * record".
+ */
+export class Table<T> {
+  readonly #keyv: Keyv<T>
+  readonly #store: SwapStore
+  readonly #lasting: boolean
+  readonly #prefix: string
+  readonly #guard: Pick<Guard, 'run'> | undefined
+
+  constructor(options: TableOptions) {
+    this.#guard = options.guard
+    this.#store = options.store
+    this.#lasting = options.ttl === undefined
+    this.#prefix = `${options.namespace}:`
+    this.#keyv = new Keyv<T>({
+      store: options.store,
+      namespace: options.namespace,
+      throwOnErrors: true,
+      // Plain JSON: Keyv's default encodes binary values and strings that begin with ':' in its own way.
+      serialize: JSON.stringify,
+      deserialize: JSON.parse,
+      ...(options.ttl !== undefined && { ttl: options.ttl }),
+    })
+    // The caller also gets each of these errors, or the backend that owns the connection reports it.
+    this.#keyv.on('error', (error: unknown) => {
+      options.log.debug({ err: error, records: options.namespace }, 'state store error')
+    })
+  }
+
+  /** Accepts any key, because it may come from a client. */
+  async get(key: string): Promise<T | undefined> {
+    if (!this.#canBe(key)) return undefined
+    return this.#call(() => this.#keyv.get(key))
+  }
+
+  /** In the order of `keys`. */
+  getMany(keys: readonly string[]): Promise<(T | undefined)[]> {
+    return this.#call(() => (keys.length === 0 ? Promise.resolve([]) : this.#keyv.getMany([...keys])))
+  }
+
+  /** Durable once it resolves. */
+  async set(key: string, value: T): Promise<void> {
+    this.#check(key)
+    await this.#call(() => this.#keyv.set(key, value))
+  }
+
+  /**
+   * Replaces a record by the result of `to`, atomically among proxies: when another proxy was faster, `to` is called
+   * again. Undefined stands for no record; returning the given value means no change. Resolves to the present record,
+   * which is durable then. Errors of `to` pass unchanged.
+   */
+  async change(
+    key: string,
+    to: (value: T | undefined) => T | undefined | Promise<T | undefined>,
+  ): Promise<T | undefined> {
+    this.#check(key)
+    if (!this.#lasting) throw new Error('Records that expire cannot be changed')
+    const stored = this.#prefix + key
+    for (let attempt = 1; ; attempt++) {
+      // The server's own adapters return the text as written.
+      const text = (await this.#call(() => this.#store.get(stored))) as string | undefined
+      const value = text === undefined ? undefined : (JSON.parse(text) as { value: T }).value
+      const changed = await to(value)
+      if (changed === value) return value
+      // In Keyv's form.
+      const next = changed === undefined ? undefined : JSON.stringify({ value: changed })
+      if (await this.#call(() => this.#store.swap(stored, text, next))) return changed
+      if (attempt >= MAX_ATTEMPTS) throw changedTooOften()
+      // Jitter keeps proxies that change one record from colliding repeatedly.
+      await sleep(Math.random() * Math.min(2 ** attempt, LONGEST_PAUSE_MS))
+    }
+  }
+
+  async delete(key: string): Promise<void> {
+    this.#check(key)
+    await this.#call(() => this.#keyv.delete(key))
+  }
+
+  async deleteMany(keys: readonly string[]): Promise<void> {
+    if (keys.length > 0) await this.#call(() => this.#keyv.deleteMany([...keys]))
+  }
+
+  /** All records of the kind, in no order. A record written or removed meanwhile may or may not be included. */
+  async *entries(): AsyncGenerator<[key: string, value: T], void> {
+    const iterator = this.#keyv.iterator
+    if (!iterator) throw new Error('This Keyv store has no iterator')
+    const pairs: AsyncGenerator<[string, T], void> = iterator(undefined)
+    try {
+      for (;;) {
+        const next = await this.#call(() => pairs.next())
+        if (next.done) return
+        yield next.value
+      }
+    } finally {
+      // Not awaited, because it would wait for a call that hangs.
+      pairs.return().catch(() => undefined)
+    }
+  }
+
+  /**
+   * Keyv strips a prefix equal to the namespace from a key, which would merge two records; stores of text do not accept
+   * NUL.
+   */
+  #canBe(key: string): boolean {
+    return !key.startsWith(this.#prefix) && !key.includes('\0')
+  }
+
+  #check(key: string): void {
+    if (!this.#canBe(key)) throw new TypeError(`A key of these records must not begin with ${this.#prefix} or hold NUL`)
+  }
+
+  async #call<R>(run: () => Promise<R>): Promise<R> {
+    try {
+      return await (this.#guard ? this.#guard.run(run) : run())
+    } catch (error) {
+      throw recordsFailed(error)
+    }
+  }
+}

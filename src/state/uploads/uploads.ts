@@ -1,0 +1,234 @@
+import type { Logger } from '../../common/log.js'
+import { noSuchUpload, stagedElsewhere } from '../errors.js'
+import type { Table } from '../records/table.js'
+import type { CompletedUpload, Locks, PartRecord, PartWriter, UploadRecord, Uploads } from '../state.js'
+import type { Staging } from './staging.js'
+import { isUploadId, partKey } from './upload-names.js'
+import { UploadSweep } from './upload-sweep.js'
+
+export interface UploadsOptions {
+  readonly uploads: Table<UploadRecord>
+  readonly parts: Table<PartRecord>
+  readonly completed: Table<CompletedUpload>
+  readonly staging: Staging
+  /** Id of the data folder that holds the staging; undefined when no other process uses the same records. */
+  readonly home: string | undefined
+  readonly locks: Locks
+  readonly log: Logger
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+}
+
+/** S3's greatest part number. */
+const LAST_PART = 10_000
+
+/** Part records read or removed at a time. */
+const PAGE = 1000
+
+/**
+ * Multipart uploads: records in Keyv with one key per part, and bytes in local staging. A part is a record together
+ * with its file; both are durable before the answer, the file first. The file names in the upload's folder tell which
+ * part records may exist, because Keyv cannot list them. An upload therefore ends in this order: its own record, the
+ * part records, the folder. After an interruption `sweep` finds the folder and continues.
+ */
+export class KeyvUploads implements Uploads {
+  readonly #uploads: Table<UploadRecord>
+  readonly #parts: Table<PartRecord>
+  readonly #completed: Table<CompletedUpload>
+  readonly #staging: Staging
+  readonly #home: string | undefined
+  readonly #locks: Locks
+  readonly #log: Logger
+  readonly #sweep: UploadSweep
+  #counted: Promise<void> | undefined
+
+  constructor(options: UploadsOptions) {
+    this.#uploads = options.uploads
+    this.#parts = options.parts
+    this.#completed = options.completed
+    this.#staging = options.staging
+    this.#home = options.home
+    this.#locks = options.locks
+    this.#log = options.log
+    this.#sweep = new UploadSweep({
+      ...options,
+      isHere: (upload) => this.#isHere(upload),
+      end: (uploadId, still) => this.#end(uploadId, still),
+      withPart: (uploadId, partNumber, run) => this.#withPart(uploadId, partNumber, run),
+    })
+  }
+
+  /** `uploadId`: 16 to 128 of A-Z a-z 0-9 _ -, never used before. */
+  async create(upload: UploadRecord): Promise<void> {
+    if (!isUploadId(upload.uploadId)) throw new RangeError('An upload id has 16 to 128 of A-Z a-z 0-9 _ -')
+    await this.#staging.makeUpload(upload.uploadId)
+    await this.#uploads.set(upload.uploadId, { ...upload, ...(this.#home !== undefined && { home: this.#home }) })
+  }
+
+  async get(uploadId: string): Promise<UploadRecord | undefined> {
+    return isUploadId(uploadId) ? this.#uploads.get(uploadId) : undefined
+  }
+
+  async requireHere(upload: UploadRecord): Promise<void> {
+    if (!(await this.#isHere(upload))) throw stagedElsewhere()
+  }
+
+  async list(bucket: string): Promise<UploadRecord[]> {
+    const found: UploadRecord[] = []
+    for await (const [, upload] of this.#uploads.entries()) if (upload.bucket === bucket) found.push(upload)
+    return found
+  }
+
+  async openPart(uploadId: string, partNumber: number, length = 0): Promise<PartWriter> {
+    if (!Number.isInteger(partNumber) || partNumber < 1 || partNumber > 99_999) {
+      throw new RangeError('A part number is a whole number from 1')
+    }
+    return this.#withPart(uploadId, partNumber, async () => {
+      const { accessKeyId } = await this.#requireOwn(uploadId)
+      await this.#countOnce()
+      // An older release may have begun the upload, or its folder may be lost.
+      await this.#staging.makeUpload(uploadId)
+      return this.#staging.openPart(uploadId, partNumber, accessKeyId, length)
+    })
+  }
+
+  async putPart(uploadId: string, part: PartRecord): Promise<void> {
+    await this.#withPart(uploadId, part.partNumber, async () => {
+      await this.#requireOwn(uploadId)
+      await this.#staging.check(uploadId, part)
+      const key = partKey(uploadId, part.partNumber)
+      const earlier = await this.#parts.get(key)
+      await this.#parts.set(key, part)
+      this.#staging.keep(uploadId, part.file)
+      if (earlier && earlier.file !== part.file) await this.#removeReplaced(uploadId, earlier.file)
+    })
+  }
+
+  async listParts(uploadId: string, after: number, limit: number): Promise<PartRecord[]> {
+    if (!isUploadId(uploadId)) throw noSuchUpload()
+    const upload = await this.get(uploadId)
+    if (upload && !(await this.#isHere(upload))) return this.#listElsewhere(uploadId, after, limit)
+    const files = await this.#staging.files(uploadId)
+    const numbers = [...files.keys()].filter((number) => number > after).sort((a, b) => a - b)
+    const found: PartRecord[] = []
+    for (let i = 0; i < numbers.length && found.length < limit; ) {
+      const page = numbers.slice(i, i + Math.min(PAGE, limit - found.length))
+      i += page.length
+      for (const part of await this.#parts.getMany(page.map((number) => partKey(uploadId, number)))) {
+        if (part && (await this.#isStaged(uploadId, part, files))) found.push(part)
+      }
+    }
+    return found
+  }
+
+  /** No local file names the parts that another proxy has staged, so this requests all possible part records. */
+  async #listElsewhere(uploadId: string, after: number, limit: number): Promise<PartRecord[]> {
+    const found: PartRecord[] = []
+    for (let first = after + 1; first <= LAST_PART && found.length < limit; first += PAGE) {
+      const numbers = Array.from({ length: Math.min(PAGE, LAST_PART - first + 1) }, (_, i) => first + i)
+      const parts = await this.#parts.getMany(numbers.map((number) => partKey(uploadId, number)))
+      found.push(...parts.filter((part) => part !== undefined))
+    }
+    return found.slice(0, limit)
+  }
+
+  async readPart(uploadId: string, part: PartRecord, sink: (chunk: Buffer) => void | Promise<void>): Promise<void> {
+    await this.#staging.read(uploadId, part, sink)
+  }
+
+  async completed(uploadId: string): Promise<CompletedUpload | undefined> {
+    return isUploadId(uploadId) ? this.#completed.get(uploadId) : undefined
+  }
+
+  /** Throws only when the outcome could not be recorded. `sweep` removes any leftovers. */
+  async finish(done: CompletedUpload): Promise<void> {
+    if (!isUploadId(done.uploadId)) throw noSuchUpload()
+    await this.#completed.set(done.uploadId, done)
+    try {
+      await this.#end(done.uploadId)
+    } catch (error) {
+      this.#log.error({ err: error, uploadId: done.uploadId }, 'could not remove a completed upload yet')
+    }
+  }
+
+  /** Throws NoSuchUpload when there is none. */
+  async abort(uploadId: string): Promise<void> {
+    const ended = await this.#end(uploadId, async () => (await this.get(uploadId)) !== undefined)
+    if (!ended) throw noSuchUpload()
+  }
+
+  sweep(before: number): Promise<number> {
+    return this.#sweep.run(before)
+  }
+
+  /** Records of an older release do not name a home: their parts are where a folder for them exists. */
+  async #isHere({ uploadId, home }: UploadRecord): Promise<boolean> {
+    if (this.#home === undefined) return true
+    if (home !== undefined) return home === this.#home
+    return (await this.#staging.changed(uploadId)) !== undefined
+  }
+
+  async #requireOwn(uploadId: string): Promise<UploadRecord> {
+    const upload = await this.get(uploadId)
+    if (!upload) throw noSuchUpload()
+    await this.requireHere(upload)
+    return upload
+  }
+
+  /** What is on disk from before the start counts, too. A count that failed is begun anew by the next part. */
+  #countOnce(): Promise<void> {
+    this.#counted ??= this.#staging
+      .count(async (uploadId) => (await this.get(uploadId))?.accessKeyId ?? '')
+      .catch((error) => {
+        this.#counted = undefined
+        throw error
+      })
+    return this.#counted
+  }
+
+  /** Removes the upload's records and bytes, if `still` resolves true under the upload's lock. */
+  async #end(uploadId: string, still: () => Promise<boolean> = async () => true): Promise<boolean> {
+    if (!isUploadId(uploadId)) throw noSuchUpload()
+    return this.#locks.withSubtree(lockScope(uploadId), '', async () => {
+      if (!(await still())) return false
+      await this.#uploads.delete(uploadId)
+      const numbers = [...(await this.#staging.files(uploadId)).keys()]
+      for (let i = 0; i < numbers.length; i += PAGE) {
+        await this.#parts.deleteMany(numbers.slice(i, i + PAGE).map((number) => partKey(uploadId, number)))
+      }
+      await this.#staging.removeUpload(uploadId)
+      return true
+    })
+  }
+
+  /** Excludes the same part number and the end of the upload, but not other parts. Never held while bytes stream. */
+  async #withPart<T>(uploadId: string, partNumber: number, run: () => Promise<T>): Promise<T> {
+    if (!isUploadId(uploadId)) throw noSuchUpload()
+    return this.#locks.withKey(lockScope(uploadId), String(partNumber), run)
+  }
+
+  /** The new part is acknowledged in any case: leftover bytes go with the upload or a sweep. */
+  async #removeReplaced(uploadId: string, file: string): Promise<void> {
+    try {
+      await this.#staging.removeFile(uploadId, file)
+    } catch (error) {
+      this.#log.warn({ err: error, uploadId, file }, 'could not remove a replaced part yet')
+    }
+  }
+
+  async #isStaged(uploadId: string, part: PartRecord, files: Map<number, string[]>): Promise<boolean> {
+    if (files.get(part.partNumber)?.includes(part.file)) return true
+    // The part may have been replaced after the folder was read.
+    if (await this.#staging.has(uploadId, part.file)) return true
+    this.#log.warn({ uploadId, partNumber: part.partNumber, file: part.file }, 'the bytes of a part are missing')
+    return false
+  }
+}
+
+/**
+ * The scope for locks of an upload, distinct from buckets, whose names contain no '/'. Callers lock an upload by other
+ * names and may hold those locks.
+ */
+function lockScope(uploadId: string): string {
+  return `upload/${uploadId}`
+}

@@ -1,0 +1,164 @@
+import t from 'tap'
+import { cannedAcl } from '../../../src/access/decision/acl.js'
+import {
+  ARN,
+  account,
+  allow,
+  anonymous,
+  arnOf,
+  ask,
+  bucketPolicy,
+  deny,
+  identityPolicy,
+  OWNER,
+  outcome,
+  PARTNER,
+  STRANGER,
+  user,
+} from './ask.js'
+
+const ALL = `${ARN}/*`
+const [owner, partner, stranger] = [account(OWNER), account(PARTNER), account(STRANGER)]
+const limited = user(OWNER, 'alice')
+const carol = user(PARTNER, 'carol')
+const get = (principal: Parameters<typeof ask>[0]) => ask(principal, 's3:GetObject', 'k')
+const acl = (name: string, kind: 'bucket' | 'object', of = OWNER) =>
+  cannedAcl(name, { owner: of, bucketOwner: OWNER }, kind)
+const toPartner = bucketPolicy(allow('s3:GetObject', ALL, { Principal: { AWS: PARTNER } }))
+const toAll = bucketPolicy(allow('s3:GetObject', ALL))
+const mayGet = identityPolicy(allow('s3:GetObject', ALL))
+const ACLS = { ownership: 'ObjectWriter' } as const
+
+t.test('without documents, the bucket belongs to its account', (t) => {
+  t.equal(outcome(get(owner)), 'allow')
+  t.equal(outcome(get(limited)), 'allow', 'an identity without policies has the rights of its account')
+  t.equal(outcome(ask(owner, 'deal:CreateObjectDeal', 'k')), 'allow')
+  for (const one of [anonymous, partner, carol]) t.equal(outcome(get(one)), 'implicit deny')
+  t.end()
+})
+
+t.test('in the same account, the identity or the bucket policy suffices', (t) => {
+  const byName = bucketPolicy(allow('s3:GetObject', ALL, { Principal: { AWS: arnOf(OWNER, 'alice') } }))
+  const byAccount = bucketPolicy(allow('s3:GetObject', ALL, { Principal: { AWS: OWNER } }))
+  t.equal(outcome(get(limited), { identityPolicies: [] }), 'implicit deny')
+  t.equal(outcome(get(limited), { identityPolicies: [mayGet] }), 'allow')
+  t.equal(outcome(get(limited), { identityPolicies: [], policy: byName }), 'allow')
+  t.equal(outcome(get(limited), { identityPolicies: [], policy: toAll }), 'allow')
+  t.equal(outcome(get(limited), { identityPolicies: [], policy: byAccount }), 'implicit deny', 'an account gives it on')
+  t.equal(outcome(ask(limited, 's3:PutObject', 'k'), { identityPolicies: [mayGet] }), 'implicit deny')
+  t.end()
+})
+
+t.test('across accounts, both sides must allow', (t) => {
+  t.equal(outcome(get(partner), { policy: toPartner }), 'allow')
+  t.equal(outcome(get(stranger), { policy: toPartner }), 'implicit deny')
+  t.equal(outcome(get(carol), { policy: toPartner }), 'allow', 'an identity without policies')
+  t.equal(outcome(get(carol), { policy: toPartner, identityPolicies: [mayGet] }), 'allow')
+  t.equal(outcome(get(carol), { policy: toPartner, identityPolicies: [] }), 'implicit deny')
+  t.equal(outcome(get(carol), { policy: toAll, identityPolicies: [] }), 'implicit deny', 'even for everybody')
+  t.equal(outcome(get(carol), { identityPolicies: [mayGet] }), 'implicit deny')
+  t.equal(outcome(get(anonymous), { policy: toAll }), 'allow')
+  t.end()
+})
+
+t.test('an explicit deny wins, wherever it is', (t) => {
+  const no = deny('s3:GetObject', ALL)
+  const changes = { policy: toAll, identityPolicies: [mayGet] }
+  t.equal(outcome(get(limited), changes), 'allow')
+  t.equal(outcome(get(limited), { ...changes, policy: bucketPolicy(allow('s3:*', ALL), no) }), 'explicit deny')
+  t.equal(outcome(get(limited), { ...changes, identityPolicies: [mayGet, identityPolicy(no)] }), 'explicit deny')
+  t.equal(outcome(get(limited), { ...changes, sessionPolicy: identityPolicy(no) }), 'explicit deny')
+  t.equal(outcome(get(owner), { policy: bucketPolicy(no) }), 'explicit deny', 'for the owner too')
+  const opened = { ...ACLS, objectAcl: acl('public-read', 'object'), policy: bucketPolicy(no) }
+  t.equal(outcome(get(anonymous), opened), 'explicit deny', 'over an ACL')
+  t.end()
+})
+
+t.test('a session policy limits', (t) => {
+  const other = identityPolicy(allow('s3:PutObject', ALL))
+  t.equal(outcome(get(owner), { sessionPolicy: mayGet }), 'allow')
+  t.equal(outcome(get(owner), { sessionPolicy: other }), 'implicit deny')
+  t.equal(outcome(get(limited), { sessionPolicy: mayGet, identityPolicies: [] }), 'implicit deny', 'and gives nothing')
+  t.end()
+})
+
+t.test('the account of the owner always reaches its bucket policy', (t) => {
+  const lockedOut = { policy: bucketPolicy(deny('*', [ARN, ALL])) }
+  for (const action of ['s3:GetBucketPolicy', 's3:PutBucketPolicy', 's3:DeleteBucketPolicy']) {
+    t.equal(outcome(ask(owner, action), lockedOut), 'allow', action)
+    t.equal(outcome(ask(limited, action), lockedOut), 'explicit deny', `${action} by an identity`)
+    t.equal(outcome(ask(partner, action), lockedOut), 'explicit deny', `${action} by another account`)
+  }
+  t.equal(outcome(ask(owner, 's3:GetBucketAcl'), lockedOut), 'explicit deny')
+  const named = { ...limited, root: true }
+  t.equal(outcome(ask(named, 's3:PutBucketPolicy'), lockedOut), 'allow', 'an identity that stands for its account')
+  t.end()
+})
+
+t.test('ACLs', (t) => {
+  const open = { ...ACLS, bucketAcl: acl('public-read', 'bucket'), objectAcl: acl('public-read', 'object') }
+  t.equal(outcome(get(anonymous), open), 'allow')
+  t.equal(outcome(ask(anonymous, 's3:ListBucket'), open), 'allow')
+  t.equal(
+    outcome(get(anonymous), { ...open, objectAcl: acl('private', 'object') }),
+    'implicit deny',
+    'an object has its own',
+  )
+  t.equal(
+    outcome(get(anonymous), { ...open, objectAcl: undefined }),
+    'implicit deny',
+    'and a missing one gives nothing',
+  )
+  t.equal(outcome(get(anonymous), { ...open, ownership: 'BucketOwnerEnforced' }), 'implicit deny')
+  t.equal(outcome(get(partner), { ...open, block: { ignorePublicAcls: true } }), 'implicit deny')
+  t.equal(outcome(get(carol), { ...open, identityPolicies: [] }), 'implicit deny', 'other accounts need both sides')
+  t.equal(outcome(get(limited), { ...open, identityPolicies: [] }), 'allow', 'as everybody')
+  t.end()
+})
+
+t.test('an object of another account', (t) => {
+  const theirs = { ...ACLS, objectAcl: acl('private', 'object', PARTNER) }
+  t.equal(outcome(get(partner), theirs), 'allow', 'its owner reads it')
+  t.equal(outcome(ask(partner, 's3:PutObjectAcl', 'k'), theirs), 'allow')
+  t.equal(outcome(get(carol), { ...theirs, identityPolicies: [] }), 'implicit deny')
+  t.equal(outcome(ask(partner, 's3:DeleteObject', 'k'), theirs), 'implicit deny', 'deleting needs WRITE on the bucket')
+  t.equal(
+    outcome(ask(partner, 'deal:CreateObjectDeal', 'k'), theirs),
+    'implicit deny',
+    'plugins serve the bucket owner',
+  )
+  t.equal(outcome(get(owner), theirs), 'implicit deny', 'the owner of the bucket does not read it')
+  t.equal(outcome(ask(owner, 's3:DeleteObject', 'k'), theirs), 'allow', 'but deletes it')
+  t.equal(outcome(get(anonymous), { ...theirs, policy: toAll }), 'implicit deny', 'nor gives it to others')
+  t.equal(outcome(get(partner), { ...theirs, policy: bucketPolicy(deny('s3:*', ALL)) }), 'explicit deny')
+  const given = { ...theirs, objectAcl: acl('bucket-owner-full-control', 'object', PARTNER) }
+  t.equal(outcome(get(owner), given), 'allow')
+  t.equal(outcome(get(owner), { ...theirs, ownership: 'BucketOwnerEnforced' }), 'allow')
+  t.equal(outcome(get(partner), { ...theirs, ownership: 'BucketOwnerEnforced' }), 'implicit deny')
+  t.end()
+})
+
+t.test('RestrictPublicBuckets leaves the account of the owner', (t) => {
+  const restricted = { policy: toAll, block: { restrictPublicBuckets: true } }
+  for (const one of [anonymous, partner, carol]) t.equal(outcome(get(one), restricted), 'implicit deny')
+  t.equal(outcome(get(owner), restricted), 'allow')
+  const both = bucketPolicy(allow('s3:GetObject', ALL), allow('s3:GetObject', ALL, { Principal: { AWS: PARTNER } }))
+  t.equal(outcome(get(partner), { ...restricted, policy: both }), 'implicit deny', 'named accounts included')
+  t.equal(outcome(get(partner), { ...restricted, policy: toPartner }), 'allow', 'unless the policy is not public')
+  t.end()
+})
+
+t.test('a multipart upload belongs to the account that started it', (t) => {
+  const changes = { ...ACLS, initiator: PARTNER }
+  for (const action of ['s3:AbortMultipartUpload', 's3:ListMultipartUploadParts']) {
+    t.equal(outcome(ask(partner, action, 'k'), changes), 'allow', action)
+    t.equal(outcome(ask(stranger, action, 'k'), changes), 'implicit deny')
+    t.equal(outcome(ask(anonymous, action, 'k'), changes), 'implicit deny')
+    t.equal(
+      outcome(ask(partner, action, 'k'), { ...changes, policy: bucketPolicy(deny('s3:*', ALL)) }),
+      'explicit deny',
+    )
+  }
+  t.equal(outcome(ask(partner, 's3:PutObject', 'k'), changes), 'implicit deny')
+  t.end()
+})

@@ -1,0 +1,168 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: policy variables look like this
+import t from 'tap'
+import { ARN, allow, document, refusal } from './ask.js'
+
+const GET = allow('s3:GetObject', `${ARN}/*`)
+const when = (Condition: unknown) => document({ ...GET, Condition })
+const without = (name: string) => document({ ...GET, [name]: undefined })
+
+/** A document, and the beginning of the message that refuses it. */
+const cases: readonly [string, string, string][] = [
+  ['no JSON', '{', 'Policies must be valid JSON'],
+  ['not an object', '[]', 'Policies must be valid JSON'],
+  ['empty', '', 'Policies must be valid JSON'],
+  ['too large', document({ ...GET, Sid: 'x'.repeat(20 * 1024) }), 'Policy is too large'],
+  ['no Statement', '{"Version":"2012-10-17"}', 'Missing required field Statement'],
+  ['no statements', '{"Statement":[]}', 'Policy has no statement'],
+  ['a statement that is no object', '{"Statement":["x"]}', 'Policy has an invalid statement: x'],
+  [
+    'unknown version',
+    JSON.stringify({ Version: '2020-01-01', Statement: [GET] }),
+    'The policy must contain a valid version',
+  ],
+  ['Id of another type', JSON.stringify({ Id: 7, Statement: [GET] }), 'Invalid Id: 7'],
+  ['unknown member', JSON.stringify({ version: '2012-10-17', Statement: [GET] }), 'Unknown field: version'],
+  ['unknown member of a statement', document({ ...GET, Actions: 'x' }), 'Unknown field: Actions in statement 1'],
+  ['duplicate member', '{"Statement":[],"Statement":[]}', 'Duplicate field: Statement'],
+  ['duplicate member by escape', '{"Id":"a","\\u0049d":"b"}', 'Duplicate field: Id'],
+  ['__proto__', `{"Statement":[{"__proto__":{}}]}`, 'Unknown field: __proto__'],
+  ['Sid of another type', document({ ...GET, Sid: 1 }), 'Invalid Sid'],
+  ['no Effect', without('Effect'), 'Missing required field Effect'],
+  ['unknown Effect', document({ ...GET, Effect: 'allow' }), 'Invalid effect: allow in statement 1'],
+  ['no Principal', without('Principal'), 'Missing required field Principal'],
+  ['both principals', document({ ...GET, NotPrincipal: '*' }), 'Statement has both Principal and NotPrincipal'],
+  ['unknown principal', document({ ...GET, Principal: 'me' }), 'Invalid principal in policy: me'],
+  [
+    'principal of a service',
+    document({ ...GET, Principal: { Service: 's3.amazonaws.com' } }),
+    'Invalid principal in policy',
+  ],
+  ['no principals', document({ ...GET, Principal: { AWS: [] } }), 'Invalid principal in policy'],
+  ['empty principal', document({ ...GET, Principal: {} }), 'Invalid principal in policy'],
+  [
+    'wildcard in a principal',
+    document({ ...GET, Principal: { AWS: `arn:aws:iam::${'a'.repeat(64)}:user/*` } }),
+    'Invalid principal',
+  ],
+  ['role', document({ ...GET, Principal: { AWS: `arn:aws:iam::${'a'.repeat(64)}:role/r` } }), 'Invalid principal'],
+  ['short canonical id', document({ ...GET, Principal: { CanonicalUser: '123456789012' } }), 'Invalid principal'],
+  ['no Action', without('Action'), 'Missing required field Action'],
+  ['both actions', document({ ...GET, NotAction: 's3:GetObject' }), 'Statement has both Action and NotAction'],
+  ['no actions', document({ ...GET, Action: [] }), 'Policy has no action'],
+  ['unknown action', document({ ...GET, Action: 's3:Nothing' }), 'Policy has invalid action: s3:Nothing'],
+  ['action without a service', document({ ...GET, Action: 'GetObject' }), 'Policy has invalid action'],
+  ['wildcard in the service', document({ ...GET, Action: 's*:GetObject' }), 'Policy has invalid action'],
+  ['action of another type', document({ ...GET, Action: [null] }), 'Policy has invalid action: null'],
+  [
+    'action of the service',
+    document({ ...GET, Action: 's3:ListAllMyBuckets' }),
+    'Action does not apply to any resource',
+  ],
+  ['bucket action on objects', document({ ...GET, Action: 's3:ListBucket' }), 'Action does not apply to any resource'],
+  ['object action on the bucket', document({ ...GET, Resource: ARN }), 'Action does not apply to any resource'],
+  ['one of the actions', document({ ...GET, Action: ['s3:GetObject', 's3:ListBucket'] }), 'Action does not apply'],
+  ['no Resource', without('Resource'), 'Missing required field Resource'],
+  ['both resources', document({ ...GET, NotResource: ARN }), 'Statement has both Resource and NotResource'],
+  ['resource of another bucket', document({ ...GET, Resource: 'arn:aws:s3:::other/*' }), 'Policy has invalid resource'],
+  ['resource of a longer name', document({ ...GET, Resource: `${ARN}s/*` }), 'Policy has invalid resource'],
+  [
+    'resource of another service',
+    document({ ...GET, Resource: 'arn:aws:sqs:::photos/*' }),
+    'Policy has invalid resource',
+  ],
+  ['resource without arn', document({ ...GET, Resource: 'photos/*' }), 'Policy has invalid resource'],
+  ['unclosed variable', document({ ...GET, Resource: `${ARN}/\${aws:username/*` }), 'Policy has an invalid variable'],
+  ['unknown variable', document({ ...GET, Resource: `${ARN}/\${aws:nothing}/*` }), 'Policy has an invalid variable'],
+  [
+    'variable of several values',
+    document({ ...GET, Resource: `${ARN}/\${s3:RequestObjectTagKeys}` }),
+    'Policy has an invalid variable',
+  ],
+  [
+    'default without quotes',
+    document({ ...GET, Resource: `${ARN}/\${aws:username, x}` }),
+    'Policy has an invalid variable',
+  ],
+  ['pattern too long', document({ ...GET, Resource: `${ARN}/${'a?'.repeat(1100)}*` }), 'Policy has too long a pattern'],
+  ['Condition of another type', when('x'), 'Policy has an invalid condition'],
+  ['condition without keys', when({ StringEquals: 'x' }), 'Policy has an invalid condition'],
+  ['unknown operator', when({ StringIs: { 'aws:Referer': 'x' } }), 'Invalid Condition type: StringIs'],
+  ['operator in another case', when({ stringequals: { 'aws:Referer': 'x' } }), 'Invalid Condition type'],
+  ['unknown qualifier', when({ 'ForNoValue:StringEquals': { 'aws:Referer': 'x' } }), 'Invalid Condition type'],
+  ['NullIfExists', when({ NullIfExists: { 'aws:Referer': 'true' } }), 'Invalid Condition type'],
+  ['unknown key', when({ StringEquals: { 'aws:Nothing': 'x' } }), 'Policy has an invalid condition key: aws:Nothing'],
+  [
+    'tag without a name',
+    when({ StringEquals: { 's3:ExistingObjectTag/': 'x' } }),
+    'Policy has an invalid condition key',
+  ],
+  ['key of a prototype', when({ StringEquals: { constructor: 'x' } }), 'Policy has an invalid condition key'],
+  ['key of other actions', when({ StringEquals: { 's3:prefix': 'x' } }), 'Conditions do not apply to combination'],
+  ['no values', when({ StringEquals: { 'aws:Referer': [] } }), 'Policy has an invalid condition value'],
+  ['value of another type', when({ StringEquals: { 'aws:Referer': {} } }), 'Policy has an invalid condition value'],
+  ['number', when({ NumericEquals: { 'aws:EpochTime': 'ten' } }), 'Policy has an invalid condition value: ten'],
+  ['date', when({ DateLessThan: { 'aws:CurrentTime': '2026-02-30' } }), 'Policy has an invalid condition value'],
+  ['boolean', when({ Bool: { 'aws:SecureTransport': 'yes' } }), 'Policy has an invalid condition value'],
+  ['Null', when({ Null: { 'aws:Referer': 'yes' } }), 'Policy has an invalid condition value'],
+  ['base64', when({ BinaryEquals: { 'aws:Referer': '!' } }), 'Policy has an invalid condition value'],
+  ['address', when({ IpAddress: { 'aws:SourceIp': '10.0.0.300' } }), 'Policy has an invalid condition value'],
+  [
+    'length of a prefix',
+    when({ IpAddress: { 'aws:SourceIp': '10.0.0.0/33' } }),
+    'Policy has an invalid condition value',
+  ],
+  [
+    'variable in an address',
+    when({ IpAddress: { 'aws:SourceIp': '${aws:SourceIp}' } }),
+    'Policy has an invalid condition value',
+  ],
+  ['short ARN', when({ ArnLike: { 'aws:PrincipalArn': 'arn:aws:iam' } }), 'Policy has an invalid condition value'],
+]
+
+for (const [name, text, message] of cases)
+  t.match(refusal(text), new RegExp(`^${message.replace(/[()]/g, '\\$&')}`), name)
+
+t.equal(refusal(document(GET), 'identity'), 'Policy document should not specify a principal: statement 1')
+t.match(
+  refusal(document({ ...GET, Principal: undefined, Resource: 'arn:aws:ec2:::x' }), 'identity'),
+  /invalid resource/,
+)
+
+const accepted: readonly [string, unknown][] = [
+  ['one statement', GET],
+  ['all resources', { ...GET, Resource: '*' }],
+  ['wildcard in the bucket', { ...GET, Resource: 'arn:aws:s3:::ph*/x' }],
+  ['all of S3', { ...GET, Resource: 'arn:aws:s3:::*' }],
+  ['action of a plugin', { ...GET, Action: 'deal:CreateObjectDeal' }],
+  ['NotAction of both kinds', { ...GET, Action: undefined, NotAction: ['s3:ListBucket', 's3:ListAllMyBuckets'] }],
+  [
+    'numbers and booleans',
+    { ...GET, Condition: { Bool: { 'aws:SecureTransport': true }, NumericLessThan: { 'aws:EpochTime': 9 } } },
+  ],
+  ['prefix with all actions', { ...GET, Action: 's3:*', Condition: { StringLike: { 's3:prefix': '*' } } }],
+  ['account number', { ...GET, Principal: { AWS: ['123456789012', 'arn:aws:iam::123456789012:root'] } }],
+]
+for (const [name, statement] of accepted) t.equal(refusal(document(statement)), 'accepted', name)
+t.equal(refusal(JSON.stringify({ Statement: GET, Id: 'x' })), 'accepted', 'without Version')
+t.equal(
+  refusal(JSON.stringify({ Version: '2008-10-17', Statement: { ...GET, Resource: `${ARN}/\${none` } })),
+  'accepted',
+  'Version 2008-10-17 has no variables',
+)
+t.equal(
+  refusal(document({ ...GET, Principal: undefined, Action: 's3:ListAllMyBuckets', Resource: '*' }), 'identity'),
+  'accepted',
+)
+
+t.test('actions of plugins', async (t) => {
+  const { parsePolicy } = await import('../../../src/access/decision/policy.js')
+  const parse = (Action: string) =>
+    parsePolicy(document({ ...GET, Action }), {
+      kind: 'bucket',
+      bucket: 'photos',
+      pluginActions: ['deal:CreateObjectDeal'],
+    })
+  t.ok(parse('deal:Create*'))
+  t.throws(() => parse('deal:Nothing'), { code: 'MalformedPolicy' })
+  t.throws(() => parse('other:CreateObjectDeal'), { code: 'MalformedPolicy' })
+})

@@ -1,0 +1,62 @@
+import t from 'tap'
+import { startWorld } from './world.js'
+
+const OWNERSHIP = (value: string) =>
+  `<OwnershipControls><Rule><ObjectOwnership>${value}</ObjectOwnership></Rule></OwnershipControls>`
+
+t.test('ACLs of objects and buckets open what they grant, and nothing once they are disabled', async (t) => {
+  const { status, as } = await startWorld(t)
+  const headers = { 'x-amz-object-ownership': 'BucketOwnerPreferred' }
+  t.equal(await status('owner', 'PUT', '/box', { headers }), '200 ')
+  t.equal(await status('owner', 'PUT', '/box/open', { body: 'a', headers: { 'x-amz-acl': 'public-read' } }), '200 ')
+  t.equal(await status('owner', 'PUT', '/box/shut', { body: 'b' }), '200 ')
+  t.equal(await status('anonymous', 'GET', '/box/open'), '200 ')
+  t.equal(await status('foreigner', 'GET', '/box/open'), '200 ')
+  t.equal(await status('anonymous', 'GET', '/box/shut'), '403 AccessDenied')
+  t.equal(await status('anonymous', 'GET', '/box'), '403 AccessDenied')
+  t.equal(await status('anonymous', 'PUT', '/box/open', { body: 'x' }), '403 AccessDenied')
+  t.match(
+    (await as.owner({ method: 'GET', path: '/box/open', query: { acl: '' } })).body,
+    /AllUsers.*<Permission>READ</,
+  )
+
+  t.equal(
+    await status('owner', 'PUT', '/box/shut', { query: { acl: '' }, headers: { 'x-amz-acl': 'authenticated-read' } }),
+    '200 ',
+  )
+  t.equal(await status('foreigner', 'GET', '/box/shut'), '200 ')
+  t.equal(await status('anonymous', 'GET', '/box/shut'), '403 AccessDenied')
+
+  t.equal(
+    await status('owner', 'PUT', '/box', { query: { acl: '' }, headers: { 'x-amz-acl': 'public-read-write' } }),
+    '200 ',
+  )
+  t.equal(await status('anonymous', 'GET', '/box'), '200 ')
+  t.equal(await status('anonymous', 'PUT', '/box/theirs', { body: 'x' }), '200 ')
+  t.equal(
+    await status('foreigner', 'PUT', '/box/given', {
+      body: 'x',
+      headers: { 'x-amz-acl': 'bucket-owner-full-control' },
+    }),
+    '200 ',
+  )
+  t.equal(await status('owner', 'GET', '/box/given'), '200 ')
+  t.equal(await status('foreigner', 'PUT', '/box/kept', { body: 'x' }), '200 ')
+  t.equal(await status('owner', 'GET', '/box/kept'), '403 AccessDenied', 'an object of its writer')
+  t.equal(await status('foreigner', 'GET', '/box/kept'), '200 ')
+  t.equal(await status('owner', 'DELETE', '/box/kept'), '204 ')
+
+  t.equal(await status('owner', 'PUT', '/box/open', { body: 'again' }), '200 ')
+  t.equal(await status('anonymous', 'GET', '/box/open'), '403 AccessDenied', 'an ACL does not outlive its object')
+
+  t.equal(
+    await status('owner', 'PUT', '/box', { query: { ownershipControls: '' }, body: OWNERSHIP('BucketOwnerEnforced') }),
+    '400 InvalidBucketAclWithObjectOwnership',
+  )
+  t.equal(await status('owner', 'PUT', '/box', { query: { acl: '' }, headers: { 'x-amz-acl': 'private' } }), '200 ')
+  t.equal(
+    await status('owner', 'PUT', '/box', { query: { ownershipControls: '' }, body: OWNERSHIP('BucketOwnerEnforced') }),
+    '200 ',
+  )
+  t.equal(await status('foreigner', 'GET', '/box/shut'), '403 AccessDenied')
+})

@@ -1,0 +1,102 @@
+import t from 'tap'
+import { canonicalId } from '../../../src/auth/identities/canonical-id.js'
+import type { Wanted } from '../../support/sign/signed-request.js'
+import { signedRequest } from '../../support/sign/signed-request.js'
+import { startWorld } from './world.js'
+
+const limited = { accessKeyId: 'limited-foreigner', secretAccessKey: 'secret-of-the-limited' }
+
+t.test('a grant reaches what it names, and nothing else', async (t) => {
+  const { as, endpoint, hop } = await startWorld(t, (hop) => [
+    { ...limited, account: hop, rights: [{ bucket: 'mine', access: 'readwrite' }] },
+  ])
+  const them = { CanonicalUser: canonicalId({ account: hop.account }) }
+  const policy = (bucket: string, ...statements: object[]) =>
+    as.owner({
+      method: 'PUT',
+      path: `/${bucket}`,
+      query: { policy: '' },
+      body: JSON.stringify({ Version: '2012-10-17', Statement: statements }),
+    })
+  const status = async (answer: ReturnType<typeof as.owner>) => {
+    const { status, code } = await answer
+    return `${status} ${code}`
+  }
+  const allow = (Principal: unknown, Action: string | string[], Resource: string | string[], Condition?: object) => ({
+    ...{ Effect: 'Allow', Principal, Action, Resource },
+    ...(Condition && { Condition }),
+  })
+
+  await t.test('a right to write does not read by a copy', async (t) => {
+    await as.owner({ method: 'PUT', path: '/drop', headers: { 'x-amz-object-ownership': 'ObjectWriter' } })
+    await as.owner({ method: 'PUT', path: '/drop/in/secret', body: 'secret' })
+    t.equal((await policy('drop', allow(them, 's3:PutObject', 'arn:aws:s3:::drop/*'))).status, 204)
+    const put = (key: string, more: Partial<Wanted>) =>
+      status(as.foreigner({ method: 'PUT', path: `/drop/${key}`, ...more }))
+    t.equal(await put('in/own', { body: 'x' }), '200 ')
+    const source = { 'x-amz-copy-source': '/drop/in/secret' }
+    t.match(await put('in/copy', { headers: source }), /^403/)
+    t.match(await put('in/secret', { headers: { ...source, 'x-amz-metadata-directive': 'REPLACE' } }), /^403/)
+    const begun = await as.foreigner({ method: 'POST', path: '/drop/in/secret', query: { uploads: '' } })
+    const uploadId = /<UploadId>(.*?)</.exec(begun.body)?.[1] ?? ''
+    t.ok(uploadId)
+    t.match(await put('in/secret', { query: { partNumber: '1', uploadId }, headers: source }), /^403/)
+    t.equal(await put('in/secret', { query: { partNumber: '1', uploadId }, body: 'x' }), '200 ')
+    t.equal((await as.owner({ method: 'GET', path: '/drop/in/secret' })).body, 'secret')
+  })
+
+  await t.test('rights of a key pair also limit what its account was granted', async (t) => {
+    await as.owner({ method: 'PUT', path: '/photos' })
+    await as.owner({ method: 'PUT', path: '/photos/a', body: 'a' })
+    t.equal((await policy('photos', allow(them, 's3:*', ['arn:aws:s3:::photos', 'arn:aws:s3:::photos/*']))).status, 204)
+    const keys = (wanted: Wanted) => status(signedRequest(endpoint, limited, wanted))
+    t.equal(await status(as.foreigner({ method: 'GET', path: '/photos/a' })), '200 ')
+    t.match(await keys({ method: 'GET', path: '/photos/a' }), /^403/)
+    t.match(await keys({ method: 'HEAD', path: '/photos/a' }), /^403/)
+    t.match(await keys({ method: 'GET', path: '/photos' }), /^403/)
+    t.match(await keys({ method: 'PUT', path: '/photos/b', body: 'b' }), /^403/)
+    t.match(await keys({ method: 'DELETE', path: '/photos/a' }), /^403/)
+    t.equal(await status(as.owner({ method: 'GET', path: '/photos/a' })), '200 ')
+  })
+
+  await t.test('the policy itself is for the account of the owner', async (t) => {
+    await as.owner({ method: 'PUT', path: '/all' })
+    const body = { Version: '2012-10-17', Statement: [allow('*', 's3:*', ['arn:aws:s3:::all', 'arn:aws:s3:::all/*'])] }
+    t.equal((await policy('all', ...body.Statement)).status, 204)
+    for (const who of ['foreigner', 'anonymous'] as const) {
+      for (const method of ['GET', 'PUT', 'DELETE']) {
+        const text = method === 'PUT' ? { body: JSON.stringify(body) } : {}
+        const answer = await as[who]({ method, path: '/all', query: { policy: '' }, ...text })
+        t.ok([403, 405].includes(answer.status), `${who} ${method} ${answer.status}`)
+      }
+    }
+    t.equal(await status(as.owner({ method: 'GET', path: '/all', query: { policy: '' } })), '200 ')
+  })
+
+  await t.test('tags in the body are decided as those in headers', async (t) => {
+    await as.owner({ method: 'PUT', path: '/tagged' })
+    await as.owner({ method: 'PUT', path: '/tagged/a', body: 'a' })
+    const only = { 'ForAllValues:StringEquals': { 's3:RequestObjectTagKeys': ['a'] } }
+    t.equal((await policy('tagged', allow(them, 's3:PutObjectTagging', 'arn:aws:s3:::tagged/*', only))).status, 204)
+    const tag = (name: string) =>
+      status(
+        as.foreigner({
+          method: 'PUT',
+          path: '/tagged/a',
+          query: { tagging: '' },
+          body: `<Tagging><TagSet><Tag><Key>${name}</Key><Value>v</Value></Tag></TagSet></Tagging>`,
+        }),
+      )
+    t.equal(await tag('a'), '200 ')
+    t.match(await tag('z'), /^403/)
+    t.match((await as.owner({ method: 'GET', path: '/tagged/a', query: { tagging: '' } })).body, /<Key>a<\/Key>/)
+  })
+
+  await t.test('whether a key exists is for those who may list', async (t) => {
+    await as.owner({ method: 'PUT', path: '/pub' })
+    const listing = allow('*', 's3:ListBucket', 'arn:aws:s3:::pub', { StringEquals: { 's3:prefix': 'pub/' } })
+    t.equal((await policy('pub', allow('*', 's3:GetObject', 'arn:aws:s3:::pub/*'), listing)).status, 204)
+    t.match(await status(as.anonymous({ method: 'GET', path: '/pub/none' })), /^403/)
+    t.match(await status(as.anonymous({ method: 'GET', path: '/pub/none', query: { prefix: 'pub/' } })), /^403/)
+  })
+})

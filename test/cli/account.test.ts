@@ -1,0 +1,189 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { Client } from '../services/gateway-client.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { firstAccount } from '../support/gateway/embedded.js'
+import { endsWithUs } from '../support/server/child.js'
+import { environment, runCli } from '../support/server/cli.js'
+import { startDealgate } from '../support/server/dealgate.js'
+import { signedRequest } from '../support/sign/signed-request.js'
+
+/** Many processes, one after the other. */
+t.setTimeout(300_000)
+
+interface Pair {
+  readonly accessKey: string
+  readonly secretKey: string
+}
+
+/** Runs `dealgate account ...`, which must succeed. */
+async function account<T = Pair>(data: string, ...args: string[]): Promise<T> {
+  const { code, stdout, stderr } = await runCli(['account', ...args, '--data', data, '--print', 'json'])
+  if (code !== 0) throw new Error(stderr)
+  return JSON.parse(stdout)
+}
+
+async function keysFor(data: string, { accessKey, secretKey }: Pair) {
+  const args = ['--account-access-key', accessKey, '--account-secret-key', secretKey]
+  const { stdout } = await runCli(['keys', 'add', '--data', data, '--print', 'json', ...args])
+  return JSON.parse(stdout) as { accessKeyId: string; secretAccessKey: string }
+}
+
+async function logsIn(url: string, { accessKey, secretKey }: Pair): Promise<boolean> {
+  const answer = await new Client(url, 'gateway')
+    .call('Login', { username: accessKey, password: secretKey })
+    .catch(() => {})
+  return answer !== undefined
+}
+
+t.test('accounts that are added, rotated and removed count at once, without a restart', async (t) => {
+  const data = join(temporaryFolder(t), 'data')
+  const added = await account(data, 'add', '--name', 'before the first start')
+  const running = await startDealgate(t, { data })
+  const owner = { accessKeyId: running.accessKey, secretAccessKey: running.secretKey }
+  const second = await account(data, 'add', '--name', 'second')
+  t.ok(await logsIn(running.gateway, added))
+  t.ok(await logsIn(running.gateway, second))
+
+  const tenant = await keysFor(data, second)
+  const ask = (keys: typeof tenant, method: string, path: string, body = '') =>
+    signedRequest(running.endpoint, keys, { method, path, body })
+  t.equal((await ask(tenant, 'PUT', '/theirs')).status, 200)
+  t.equal((await ask(tenant, 'PUT', '/theirs/key', 'body')).status, 200)
+  t.equal((await ask(owner, 'PUT', '/mine')).status, 200)
+  t.equal((await ask(owner, 'PUT', '/theirs')).code, 'BucketAlreadyExists')
+  t.equal((await ask(owner, 'GET', '/theirs/key')).code, 'AccessDenied')
+  t.equal((await ask(tenant, 'GET', '/mine/key')).code, 'AccessDenied')
+
+  const listed = await runCli(['account', 'list', '--data', data])
+  t.match(listed.stdout, /^ACCESS KEY +NAME +BUCKETS +CREATED +CANONICAL ID\n/)
+  t.match(listed.stdout, new RegExp(`\\n${second.accessKey} +second +1 +\\S+Z +[0-9a-f]{64}\\n`))
+  t.notMatch(listed.stdout, second.secretKey)
+  const accounts = await account<{ accessKey: string; isIamUser: boolean; buckets: number }[]>(data, 'list')
+  t.match(accounts, [
+    { accessKey: firstAccount(data).accessKey, isIamUser: false, buckets: 1 },
+    { accessKey: added.accessKey, isIamUser: true, buckets: 0 },
+    { accessKey: second.accessKey, isIamUser: true, buckets: 1 },
+  ])
+
+  const rotated = await account<Pair & { keys: string[] }>(data, 'rotate', second.accessKey)
+  t.same(rotated.keys, [tenant.accessKeyId])
+  t.notOk(await logsIn(running.gateway, second))
+  t.ok(await logsIn(running.gateway, rotated))
+  t.equal((await ask(tenant, 'GET', '/theirs/key')).body, 'body', 'the key pair of S3 has the new secret')
+  await account(data, 'rotate', firstAccount(data).accessKey)
+  t.equal((await ask(owner, 'PUT', '/mine/key', 'x')).status, 200, 'the server follows its own account')
+
+  t.match(await runCli(['account', 'remove', second.accessKey, '--data', data]), {
+    code: 1,
+    stderr: /still owns buckets, such as theirs/,
+  })
+  await ask(tenant, 'DELETE', '/theirs/key')
+  await ask(tenant, 'DELETE', '/theirs')
+  t.match(await runCli(['account', 'remove', second.accessKey, '--data', data]), {
+    code: 0,
+    stdout: new RegExp(`act as it and no longer work: ${tenant.accessKeyId}`),
+  })
+  t.equal((await ask(tenant, 'GET', '/')).status, 503)
+  const { stderr } = await running.stop()
+  for (const { secretKey } of [added, second, rotated]) t.notMatch(stderr, secretKey)
+})
+
+t.test('what the commands refuse', async (t) => {
+  const data = join(temporaryFolder(t), 'data')
+  const args = ['--account-access-key', 'mine', '--account-secret-key', 'my-own-secret']
+  t.match(await runCli(['account', 'list', '--data', data]), { code: 1, stderr: /has no embedded gateway yet/ })
+  t.notOk(existsSync(data), 'nothing was created')
+  t.match(await account(data, 'add', ...args), { accessKey: 'mine', secretKey: 'my-own-secret' })
+  for (const [code, wrong, stderr] of [
+    [1, ['add', ...args], /Another account has this access key/],
+    [1, ['add', '--account-access-key', 'a', '--account-secret-key', 'my-own-secret'], /3 to 128 printable/],
+    [2, ['add', '--account-access-key', 'other'], /go together/],
+    [2, ['add', '--name', 'two\nlines'], /--name must have/],
+    [2, ['add', 'excess'], /takes no such argument/],
+    [1, ['remove', 'nobody'], /no account with the access key nobody/],
+    [1, ['rotate', 'nobody'], /no account with the access key nobody/],
+  ] as const) {
+    t.match(await runCli(['account', ...wrong, '--data', data]), { code, stderr, stdout: '' }, wrong.join(' '))
+  }
+  const away = {
+    DEALGATE_GATEWAY_URL: 'http://127.0.0.1:1',
+    DEALGATE_GATEWAY_ACCESS_KEY: 'abc',
+    DEALGATE_GATEWAY_SECRET_KEY: 'abcdefgh',
+  }
+  t.match(await runCli(['account', 'list', '--data', data], away), { code: 1, stderr: /are managed there/ })
+  t.match(await runCli(['account', '--help']), { code: 0, stdout: /rotate/ })
+  t.equal(statSync(join(data, 'services', 'gateway', 'index.db')).mode & 0o777, 0o600)
+
+  const running = await startDealgate(t, { data })
+  const { accessKey } = firstAccount(data)
+  t.match(await runCli(['account', 'remove', accessKey, '--data', data]), { code: 1, stderr: /first account/ })
+  writeFileSync(join(data, 'credentials.json'), 'broken')
+  const rotated = await runCli(['account', 'rotate', 'mine', '--data', data])
+  t.match(rotated, { code: 1, stdout: /secret key {2}\S+/, stderr: /still has the former one: .* Repeat the command/s })
+  await running.stop()
+})
+
+t.test('a command that is killed leaves the account as it was or as it was to be', async (t) => {
+  const data = join(temporaryFolder(t), 'data')
+  const running = await startDealgate(t, { data })
+  const first = await account(data, 'add', '--account-access-key', 'kept', '--account-secret-key', 'first-secret')
+  const tenant = await keysFor(data, first)
+  const cli = fileURLToPath(new URL('../../src/cli.js', import.meta.url))
+  /** Kills the command after so many milliseconds, wherever it is then, and returns what it has printed. */
+  const killed = async (after: number, ...args: string[]) => {
+    const child = spawn(process.execPath, [cli, 'account', ...args, '--data', data, '--print', 'json'], {
+      env: environment(),
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    endsWithUs(child)
+    let stdout = ''
+    child.stdout.on('data', (chunk) => {
+      stdout += chunk
+    })
+    const closed = once(child, 'close')
+    await Promise.race([delay(after), closed])
+    child.kill('SIGKILL')
+    await closed
+    return stdout
+  }
+  let secret = first.secretKey
+  for (let round = 0; round < 6; round++) {
+    const printed = await killed(200 + round * 100, 'rotate', 'kept')
+    if (printed.endsWith('\n')) secret = JSON.parse(printed).secretKey
+    const extra = await killed(
+      200 + round * 100,
+      'add',
+      '--account-access-key',
+      `extra-${round}`,
+      '--account-secret-key',
+      'secret-key',
+    )
+    const accounts = await account<{ accessKey: string }[]>(data, 'list')
+    const isThere = accounts.some(({ accessKey }) => accessKey === `extra-${round}`)
+    if (extra !== '') t.ok(isThere, 'what was printed is there')
+    t.equal(
+      await logsIn(running.gateway, { accessKey: `extra-${round}`, secretKey: 'secret-key' }),
+      isThere,
+      'a whole account or none',
+    )
+    if (!isThere) continue
+    const removed = await killed(200 + round * 100, 'remove', `extra-${round}`)
+    const stays = await logsIn(running.gateway, { accessKey: `extra-${round}`, secretKey: 'secret-key' })
+    if (removed !== '') t.notOk(stays)
+  }
+  t.equal(
+    (await account<{ accessKey: string }[]>(data, 'list')).filter(({ accessKey }) => accessKey === 'kept').length,
+    1,
+  )
+  const last = await account(data, 'rotate', 'kept')
+  t.ok(await logsIn(running.gateway, last), 'a repetition repairs what a crash left')
+  t.notOk(await logsIn(running.gateway, { accessKey: 'kept', secretKey: secret }))
+  t.match(readFileSync(join(data, 'credentials.json'), 'utf8'), last.secretKey)
+  t.equal((await signedRequest(running.endpoint, tenant, { method: 'PUT', path: '/theirs' })).status, 200)
+})

@@ -1,0 +1,207 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { ConfigError, flagOf, optionNames, options, readConfig, variableOf } from '../../src/cli/config/config.js'
+
+function problemsOf(run: () => unknown): readonly string[] {
+  try {
+    run()
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+  return []
+}
+
+t.test('defaults: complete, checked by their own kind, frozen', (t) => {
+  const config = readConfig({ env: {} })
+  t.match(config, {
+    port: 9000,
+    host: '127.0.0.1',
+    data: './dealgate-data',
+    region: 'us-east-1',
+    accessLog: true,
+    signedBasePath: [],
+  })
+  t.equal(config.accessKey, undefined)
+  t.ok(Object.isFrozen(config))
+  t.ok(Object.isFrozen(config.signedBasePath))
+  for (const name of optionNames) {
+    const { default: value, kind } = options[name] as {
+      default: unknown
+      kind: { schema: { safeParse(v: unknown): { success: boolean; data?: unknown } } }
+    }
+    if (value !== undefined) t.match(kind.schema.safeParse(value), { success: true, data: value }, `default of ${name}`)
+  }
+  t.end()
+})
+
+t.test('a flag wins over a variable, that over the file, that over the default', (t) => {
+  const file = join(t.testdir({}), 'dealgate.json')
+  writeFileSync(file, JSON.stringify({ port: 1, host: 'file', region: 'file', data: '/file', uploadExpiryDays: 0 }))
+  const env = { DEALGATE_PORT: '2', DEALGATE_HOST: 'env', DEALGATE_REGION: 'env', DEALGATE_DATA: '' }
+  const config = readConfig({ flags: { config: file, port: '3', host: 'flag' }, env })
+  t.match(config, { port: 3, host: 'flag', region: 'env', data: '/file', uploadExpiryDays: 0, gatewayPort: 9100 })
+  t.equal(
+    readConfig({ env: { ...env, DEALGATE_CONFIG: file } }).data,
+    '/file',
+    'the file may be named by the environment',
+  )
+  t.end()
+})
+
+t.test('every kind of value is read from text and from JSON', (t) => {
+  const file = join(t.testdir({}), 'dealgate.json')
+  writeFileSync(file, JSON.stringify({ port: 0, accessLog: false, signedBasePath: ['/a', '/b/c'], logLevel: 'warn' }))
+  const fromFile = readConfig({ flags: { config: file }, env: {} })
+  const fromText = readConfig({
+    env: {
+      DEALGATE_PORT: '0',
+      DEALGATE_ACCESS_LOG: 'off',
+      DEALGATE_SIGNED_BASE_PATH: '/a,/b/c',
+      DEALGATE_LOG_LEVEL: 'warn',
+    },
+  })
+  t.same(fromFile, fromText)
+  t.same(fromText.signedBasePath, ['/a', '/b/c'])
+  t.same(readConfig({ flags: { signedBasePath: ['/x'] }, env: {} }).signedBasePath, ['/x'], 'a repeated flag')
+  t.end()
+})
+
+t.test('all problems come together, by the name under which the user gave the value', (t) => {
+  const file = join(t.testdir({}), 'dealgate.json')
+  writeFileSync(file, JSON.stringify({ prot: 1, region: 7, accessLog: 'maybe' }))
+  const problems = problemsOf(() =>
+    readConfig({
+      flags: { config: file, port: '70000', gatewayUrl: 'ftp://x', secretKey: 'short' },
+      env: { DEALGATE_BODY_IDLE_SECONDS: '1.5' },
+      problems: ['--bogus is no option of dealgate serve'],
+    }),
+  )
+  const text = problems.join('\n')
+  for (const name of [
+    '--bogus',
+    'prot in ',
+    'region in ',
+    'accessLog in ',
+    '--port',
+    '--gateway-url',
+    '--secret-key',
+    'DEALGATE_BODY_IDLE_SECONDS',
+  ]) {
+    t.ok(
+      problems.some((problem) => problem.startsWith(name)),
+      `${name}: ${text}`,
+    )
+  }
+  t.match(text, /--port must be a whole number from 0 to 65535, not "70000"/)
+  t.match(text, /--secret-key needs --access-key/)
+  const [quirk = ''] = problemsOf(() => readConfig({ flags: { gatewayQuirks: 'nope' }, env: {} }))
+  t.match(quirk, /^--gateway-quirks is not valid: "nope" is no gateway quirk: known are none, .* joined by commas$/)
+  t.match(
+    problemsOf(() => readConfig({ flags: { kuboApi: 'http://x', networkControl: true }, env: {} })),
+    [/^--network-control is for the embedded storage network/],
+  )
+  t.notMatch(text, /short/, 'a secret is not repeated')
+  t.match(
+    problemsOf(() => readConfig({ flags: { port: 'x' }, env: {} })),
+    ['--port must be'],
+    'one problem alone',
+  )
+  t.end()
+})
+
+t.test('values out of bounds', (t) => {
+  const bad: Record<string, unknown[]> = {
+    port: ['', '-1', '65536', '80a', '0x50', null, 1.5, true],
+    host: ['', 'a b', 'a/b'],
+    accessKey: ['ab', 'a'.repeat(129), 'a/b/c', 'a,b', 'a=b', 'a b', 'schlüssel'],
+    secretKey: ['1234567', 'x'.repeat(129), 'with space'],
+    signedBasePath: ['', '/', 'a', '/a/', '/a?b', '//a'],
+    gatewayUrl: ['', 'localhost:9000', '/x', 'file:///x', 'http://u:p@x', 'http://x?y', 'http://x/#y'],
+    state: ['mysql://x', 'memory'],
+    kuboApi: ['', '127.0.0.1:5001', '/ip4/127.0.0.1/tcp/5001', 'ftp://x'],
+    logLevel: ['trace', 'INFO', ''],
+    accessLog: ['yes', '', 1],
+    gatewayTimeoutSeconds: ['0', '3601'],
+    uploadExpiryDays: ['-1', '3651'],
+    maxDocumentBytes: ['1023', String(64 * 1024 * 1024 + 1)],
+    gatewayQuirks: ['legacy;drop', 'noSuchQuirk', 'legacy,noSuchQuirk', 'none,legacy'],
+    data: [''],
+  }
+  for (const [name, values] of Object.entries(bad)) {
+    for (const value of values) {
+      const problems = problemsOf(() => readConfig({ flags: { [name]: value }, env: {} }))
+      t.ok(
+        problems.some((problem) => problem.startsWith(flagOf(name))),
+        `${name} ${JSON.stringify(value)}: ${problems}`,
+      )
+    }
+  }
+  t.end()
+})
+
+t.test('options that belong together', (t) => {
+  const pair = { gatewayAccessKey: 'abc', gatewaySecretKey: 'secretsecret' }
+  const of = (flags: Record<string, string>) => problemsOf(() => readConfig({ flags, env: {} })).join('\n')
+  t.match(of({ accessKey: 'abc' }), /--access-key needs --secret-key/)
+  t.match(of({ gatewayUrl: 'http://x' }), /--gateway-url needs --gateway-access-key and --gateway-secret-key/)
+  t.match(of({ gatewayUrl: 'http://x', gatewayAccessKey: 'abc' }), /--gateway-access-key needs --gateway-secret-key/)
+  t.equal(of(pair), '', 'the embedded gateway takes an account too')
+  t.match(of({ gatewayUrl: 'http://x', ...pair, gatewayPort: '1' }), /--gateway-port is for the embedded gateway/)
+  t.match(of({ gatewayUrl: 'http://x', ...pair, kuboApi: 'http://k' }), /--kubo-api is for the embedded gateway/)
+  t.equal(of({ gatewayUrl: 'http://x', ...pair }), '')
+  t.equal(of({ kuboApi: 'http://user:pass@kubo:5001', networkEpochSeconds: '0.5' }), '')
+  t.match(of({ kuboApi: 'http://kubo:5001', networkControl: 'on' }), /--network-control is for the embedded storage/)
+  t.match(of({ networkEpochSeconds: '0' }), /--network-epoch-seconds must be a number from 0.001 to 86400/)
+  t.end()
+})
+
+t.test('plugins: names and paths, with options in the file, looked for where they are named', (t) => {
+  const folder = t.testdir({
+    'dealgate.json': JSON.stringify({ plugins: ['deal', { use: './own.js', options: { word: 'Hi' } }] }),
+  })
+  const config = join(folder, 'dealgate.json')
+  const of = (flags: Record<string, unknown>, env = {}) => readConfig({ flags, env }).plugins
+  const from = process.cwd()
+  t.equal(of({}), undefined, 'what comes along is not decided here')
+  t.same(of({ config }), [
+    { use: 'deal', from: folder },
+    { use: './own.js', options: { word: 'Hi' }, from: folder },
+  ])
+  t.same(of({ config, plugin: ['x', './y'] }), [
+    { use: 'x', from },
+    { use: './y', from },
+  ])
+  t.same(of({}, { DEALGATE_PLUGINS: 'deal,@scope/x' }), [
+    { use: 'deal', from },
+    { use: '@scope/x', from },
+  ])
+  t.same(of({ plugin: ['none'] }), [])
+  t.same(of({}, { DEALGATE_PLUGINS: 'none' }), [])
+  const wrong = (plugins: unknown) => {
+    const file = join(t.testdir({ 'wrong.json': JSON.stringify({ plugins }) }), 'wrong.json')
+    return problemsOf(() => readConfig({ flags: { config: file }, env: {} })).join()
+  }
+  t.match(wrong([{ use: 'x', option: { secret: 'hush' } }]), /^plugins in .*wrong.json has entries with other members/)
+  t.notMatch(wrong([{ use: 'x', option: { secret: 'hush' } }]), 'hush')
+  t.match(wrong([{ use: 'x', options: 'a' }]), /"options" of a plugin must be an object$/)
+  for (const nonsense of [[5], [''], [null], 5, { deal: true }]) t.match(wrong(nonsense), /^plugins in .* must be /)
+  t.end()
+})
+
+t.test('a config file that cannot be used', (t) => {
+  const folder = t.testdir({ broken: '{', list: '[]' })
+  const of = (config: string) => problemsOf(() => readConfig({ flags: { config }, env: {} })).join('\n')
+  t.match(of(join(folder, 'absent')), /^--config: cannot read .*absent/)
+  t.match(of(join(folder, 'broken')), /^--config: cannot read .*broken/)
+  t.match(of(join(folder, 'list')), /one JSON object/)
+  t.end()
+})
+
+t.test('names', (t) => {
+  t.equal(flagOf('gatewayAccessKey'), '--gateway-access-key')
+  t.equal(variableOf('gatewayAccessKey'), 'DEALGATE_GATEWAY_ACCESS_KEY')
+  t.same([flagOf('plugins'), variableOf('plugins')], ['--plugin', 'DEALGATE_PLUGINS'])
+  t.end()
+})

@@ -1,0 +1,94 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { mixedBrand } from '../../src/cli/doctor/gateway-mistakes.js'
+import { startServices } from '../../src/services/index.js'
+import { runCli } from '../support/server/cli.js'
+
+const ACCOUNT = { accessKey: 'access', secretKey: 'secret-key' }
+
+async function startGateway(t: Test, brand = { path: 'minio', header: 'amz' }): Promise<string> {
+  const gateway = { host: '127.0.0.1', port: 0, brand, ...ACCOUNT }
+  const services = await startServices({ data: join(t.testdir({}), 'services'), gateway })
+  t.teardown(() => services.stop())
+  return services.gateway.url
+}
+
+/** Answers as MinIO does where its console is off: as an S3 server to which `minio` is a bucket. */
+async function startS3(t: Test): Promise<string> {
+  const server = createServer((request, response) => {
+    request.resume()
+    response.writeHead(405, { 'content-type': 'application/xml', 'x-amz-request-id': '1' })
+    response.end('<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>MethodNotAllowed</Code></Error>')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+t.test('doctor names the likely mistake in the address of a gateway', async (t) => {
+  const url = await startGateway(t)
+  const s3 = await startS3(t)
+  const brand = ['--brand-path', 'minio', '--brand-header', 'amz']
+  const keys = ['--gateway-access-key', ACCOUNT.accessKey, '--gateway-secret-key', ACCOUNT.secretKey]
+  const doctor = (address: string, ...more: string[]) =>
+    runCli([
+      'doctor',
+      '--data',
+      join(t.testdirName, 'proxy'),
+      '--port',
+      '0',
+      '--gateway-url',
+      address,
+      ...keys,
+      ...more,
+    ])
+  const right = (await doctor(url, ...brand)).stdout
+  t.match(right, /^ok {5}gateway: .* accepts the log-in/m)
+  t.notMatch(right, /^warn {3}gateway/m)
+  const mistakes: [what: string, address: string, args: string[], said: RegExp][] = [
+    ['brand forgotten', url, [], /other words: start with --brand-path minio --brand-header amz\./],
+    ['path in the address', `${url}/minio`, brand, /the path in --gateway-url leads past the gateway: give http:\S+\./],
+    ['both', `${url}/minio/`, [], /leads past the gateway: give http:\S+ with --brand-path minio --brand-header amz\./],
+    [
+      'console off, or the S3 port',
+      s3,
+      brand,
+      /answers S3 and no JSON-RPC at \/minio\/webrpc.*MINIO_BROWSER=on.*2021-06-17/,
+    ],
+  ]
+  for (const [what, address, args, said] of mistakes) {
+    const { code, stdout } = await doctor(address, ...args)
+    const line = stdout.split('\n').find((text) => text.startsWith('WRONG  gateway: ')) ?? stdout
+    t.match([code, line], [1, said], what)
+  }
+})
+
+t.test('doctor warns of one word of a brand without the other', async (t) => {
+  const keys = ['--gateway-access-key', ACCOUNT.accessKey, '--gateway-secret-key', ACCOUNT.secretKey]
+  const said = async (gatewayUrl: string, ...brand: string[]) => {
+    const options = ['--data', join(t.testdirName, 'proxy'), '--port', '0', '--gateway-url', gatewayUrl]
+    const { code, stdout } = await runCli(['doctor', ...options, ...keys, ...brand])
+    t.equal(code, 0, 'a warning leaves the exit code alone')
+    return stdout
+  }
+  const path = await said(await startGateway(t), '--brand-path', 'minio')
+  t.match(
+    path,
+    /^warn {3}gateway: the words of two brands are mixed: .* give --brand-path minio --brand-header amz\.$/m,
+  )
+  const header = await said(await startGateway(t, { path: 'gateway', header: 'cloud' }), '--brand-header', 'amz')
+  t.match(header, /^warn {3}gateway: .* mixed: .* give --brand-path gateway --brand-header cloud\.$/m)
+
+  const mixed = (brandPath: string, brandHeader: string) =>
+    mixedBrand({ gatewayUrl: 'http://127.0.0.1:9', brandPath, brandHeader, gatewayTimeoutSeconds: 1 })
+  t.ok(mixed('minio', 'cloud'))
+  for (const [brandPath, brandHeader] of [
+    ['minio', 'amz'],
+    ['gateway', 'cloud'],
+    ['acme', 'amz'],
+    ['minio', 'acme'],
+  ] as const)
+    t.equal(mixed(brandPath, brandHeader), undefined, `${brandPath} with ${brandHeader}`)
+})

@@ -1,0 +1,4 @@
+import t from 'tap'
+import { realGateway } from './matrix.js'
+
+await realGateway(t, 4)

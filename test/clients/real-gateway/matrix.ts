@@ -1,0 +1,23 @@
+import type { Test } from 'tap'
+import { BRAND, startRealGateway } from '../../support/gateway/real-gateway.js'
+import { startDealgate } from '../../support/server/dealgate.js'
+import { behindTheBack } from './behind-the-back.js'
+import { awsCli, minioJs, rclone, s3cmd, sdk } from './clients.js'
+import { folderObjects, keys, operations } from './operations.js'
+
+/** The operations and the clients, each in short, against a gateway that is not ours. */
+export async function realGateway(t: Test, drives: 1 | 4): Promise<void> {
+  const gateway = await startRealGateway(t, drives)
+  if (!gateway) return
+  const server = await startDealgate(t, { mode: 'legacy', gateway, args: BRAND })
+  t.equal((await fetch(`${server.endpoint}/-/ready`)).status, 200)
+  await t.test('operations', (t) => operations(t, server))
+  await t.test('keys', (t) => keys(t, server))
+  await t.test('folder objects', (t) => folderObjects(t, server, gateway))
+  await t.test('changed behind the back', (t) => behindTheBack(t, server, gateway))
+  await t.test('aws-cli', (t) => awsCli(t, server))
+  await t.test('rclone', (t) => rclone(t, server))
+  await t.test('s3cmd', (t) => s3cmd(t, server))
+  await t.test('AWS SDK', (t) => sdk(t, server))
+  await t.test('minio-js', (t) => minioJs(t, server))
+}

@@ -1,0 +1,142 @@
+import { chmod, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { temporaryFolder } from '../support/content/folders.js'
+import { findAwsClis, findClient, isolatedEnv } from '../support/programs/run.js'
+import { CLI } from '../support/server/cli.js'
+import { lastingPort } from '../support/server/ports.js'
+import { type Exception, exceptions } from './exceptions.js'
+import { asShown, compare } from './printed.js'
+import { type Command, commandsOf, inlineCommandsOf } from './read-page.js'
+import { type Scene, scenes } from './scenes.js'
+import { Shell } from './shell.js'
+
+// Every command of README.md and docs/*.md, as it is printed there: in order, from an empty folder, against a server on free ports.
+
+/** How long the output of a command that comes after a time is waited for, ms. */
+const PATIENCE_MS = 120_000
+
+/** `dealgate` without a subcommand, or with `serve`, runs until it is stopped. */
+const SERVES = /^(?:\w+=(?:'[^']*'|"[^"]*"|\S*)[\s\\]+)*(?:(?:npx )?dealgate(?=\s*$|\s+serve\b|\s+--)|npm .*start$)/
+
+/** curl fails where the answer does, and a busy machine may take longer than 20 seconds for a job. */
+const CURLRC = 'fail-with-body\nsilent\nshow-error\nheader = "Prefer: wait=300"\n'
+
+const pages = ['README.md', ...(await readdir('docs')).map((name) => `docs/${name}`)].filter((page) =>
+  page.endsWith('.md'),
+)
+
+const exceptionOf = (page: string, { text }: Command): Exception | undefined =>
+  exceptions.find((exception) => exception.page === page && text.startsWith(exception.command))
+
+for (const page of pages) {
+  t.test(page, async (t) => {
+    const text = await readFile(page, 'utf8')
+    t.same(inlineCommandsOf(text), [], 'commands stand in blocks, where they are tried')
+    const commands = commandsOf(text)
+    const ours = exceptions.filter((exception) => exception.page === page)
+    t.same(
+      ours.filter((exception) => !commands.some((command) => exceptionOf(page, command) === exception)),
+      [],
+      'each exception is about a command of the page',
+    )
+    if (commands.length > 0 && (await haveClients(t, commands))) await tryPage(t, page, commands)
+  })
+}
+
+t.same(
+  exceptions.filter(({ page }) => !pages.includes(page)),
+  [],
+  'each exception is about a page',
+)
+
+async function tryPage(t: Test, page: string, commands: readonly Command[]): Promise<void> {
+  const folder = temporaryFolder(t)
+  const scene: Scene = (await scenes[page]?.(t, folder)) ?? {}
+  if (scene.skip !== undefined) return void t.pass(page, { skip: scene.skip })
+  const [port, gatewayPort] = [await lastingPort(), await lastingPort()]
+  const rewrites = new Map([
+    ['127.0.0.1:9000', `127.0.0.1:${port}`],
+    ['127.0.0.1:9100', `127.0.0.1:${gatewayPort}`],
+    ...Object.entries(scene.rewrite ?? {}),
+  ])
+  const shell = new Shell(folder, {
+    ...(await readersEnvironment(t, folder)),
+    DEALGATE_PORT: String(port),
+    DEALGATE_GATEWAY_PORT: String(gatewayPort),
+    ...scene.env,
+  })
+  t.teardown(() => shell.stop())
+  if (!scene.unserved) await shell.serve('dealgate')
+  await scene.begun?.()
+  for (const command of commands) {
+    const exception = exceptionOf(page, command)
+    const text = exception ? exception.instead : command.text
+    if (text === undefined) continue
+    const name = `${page}:${command.line}: ${command.text}`
+    const rewritten = rewrite(text, rewrites)
+    if (SERVES.test(rewritten.replace(/\s+#.*/, ''))) {
+      await shell.serve(rewritten)
+      t.pass(name)
+    } else if (!(await tryCommand(t, name, { ...command, text: rewritten }, shell, rewrites))) return
+  }
+}
+
+/** False after a failure: what follows on the page builds on it. */
+async function tryCommand(
+  t: Test,
+  name: string,
+  command: Command,
+  shell: Shell,
+  rewrites: Map<string, string>,
+): Promise<boolean> {
+  const deadline = Date.now() + PATIENCE_MS
+  const shown = rewrite(command.printed, rewrites).trim()
+  for (;;) {
+    const { code, stdout, stderr } = await shell.run(command.text)
+    const output = asShown(stdout)
+    const ids = shown === '' ? new Map<string, string>() : compare(shown, output)
+    const passed = code === 0 && ids !== undefined
+    if (!passed && command.awaited && Date.now() < deadline) {
+      await sleep(500)
+      continue
+    }
+    t.equal(code, 0, name, { diagnostic: code !== 0, stdout, stderr })
+    if (code === 0 && shown !== '')
+      t.ok(ids, `${name}: prints what the page shows`, { shown, output, diagnostic: !ids })
+    // An id of the page stands for the one that was printed here.
+    for (const [id, found] of ids ?? []) rewrites.set(id, found)
+    return passed
+  }
+}
+
+function rewrite(text: string, rewrites: ReadonlyMap<string, string>): string {
+  return [...rewrites].reduce((rewritten, [from, to]) => rewritten.replaceAll(from, to), text)
+}
+
+/** A home of its own, and `dealgate` on PATH as `npm install --global` puts it there. */
+async function readersEnvironment(t: Test, folder: string): Promise<Record<string, string>> {
+  const home = temporaryFolder(t)
+  const programs = join(home, 'bin')
+  await mkdir(programs)
+  const dealgate = join(programs, 'dealgate')
+  await writeFile(dealgate, `#!/bin/sh\nexec '${process.execPath}' ${CLI.map((part) => `'${part}'`).join(' ')} "$@"\n`)
+  await chmod(dealgate, 0o755)
+  await symlink(process.execPath, join(programs, 'node'))
+  const aws = (process.env.DEALGATE_AWS_CLIS ?? '').split(/[:\s]+/).at(-1)
+  if (aws) await symlink(aws, join(programs, 'aws'))
+  await writeFile(join(home, '.curlrc'), CURLRC)
+  const { PATH, ...rest } = isolatedEnv({ AWS_EC2_METADATA_DISABLED: 'true', AWS_PAGER: '' })
+  return { ...rest, PATH: `${programs}:${PATH}`, HOME: home, REPOSITORY: resolve('.'), PWD: folder }
+}
+
+async function haveClients(t: Test, commands: readonly Command[]): Promise<boolean> {
+  const texts = commands.map(({ text }) => text).join('\n')
+  const uses = (program: string) => new RegExp(`(^|[;&|]\\s*)${program} `, 'm').test(texts)
+  if (uses('aws') && (await findAwsClis(t)).length === 0) return false
+  for (const program of ['curl', 'rclone', 's3cmd', 'restic']) {
+    if (uses(program) && !(await findClient(t, program))) return false
+  }
+  return true
+}

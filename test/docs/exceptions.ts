@@ -1,0 +1,39 @@
+/** A command that cannot be run as it stands on its page. */
+export interface Exception {
+  readonly page: string
+  /** The beginning of the command. */
+  readonly command: string
+  readonly reason: string
+  /** What is run in its place: a shell command, with `$REPOSITORY` for this repository. Absent: nothing. */
+  readonly instead?: string
+}
+
+export const exceptions: readonly Exception[] = [
+  {
+    page: 'README.md',
+    command: 'npm install && npm start',
+    reason: 'It installs packages from the registry, and writes into this repository.',
+    instead: 'DEALGATE_DATA="$PWD/dealgate-data" npm --prefix "$REPOSITORY" start',
+  },
+  { page: 'README.md', command: 'npm install && npm test', reason: 'It would run this test within itself.' },
+  {
+    page: 'README.md',
+    command: 'npm install file:../dealgate',
+    reason: 'It installs packages from the registry.',
+    instead:
+      'cd greet && mkdir -p node_modules/.bin && ln -s "$REPOSITORY" node_modules/dealgate && ln -s ../dealgate/dist/app/cli.js node_modules/.bin/dealgate',
+  },
+  {
+    page: 'docs/existing-gateways.md',
+    command: 'MINIO_ROOT_USER=access',
+    reason:
+      'Another project brings the server along: startRealGateway starts it on one drive and on four, the page is tried against one.',
+  },
+  {
+    page: 'docs/plugins.md',
+    command: 'npm install --prefix',
+    reason: 'It installs packages from the registry.',
+    instead:
+      'mkdir -p dealgate-plugin-greet/node_modules && ln -s "$REPOSITORY" dealgate-plugin-greet/node_modules/dealgate',
+  },
+]

@@ -1,0 +1,75 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createClient } from '@keyv/redis'
+import type { Test } from 'tap'
+import { redis } from '../state/servers.js'
+import { startGateway } from '../support/gateway/embedded.js'
+import type { GatewayAddress } from '../support/gateway/gateway-address.js'
+import { startRealGateway } from '../support/gateway/real-gateway.js'
+import { WebhookReceiver } from '../support/webhook-receiver.js'
+import { scriptOf } from './read-page.js'
+
+/** What a page takes to be there, beside a server that was just started over an empty data folder. */
+export interface Scene {
+  /** Addresses and secrets that only a reader knows, by the examples that the page has in their place. */
+  readonly rewrite?: Readonly<Record<string, string>>
+  /** Further variables of every command; an empty one counts as absent for dealgate. */
+  readonly env?: Readonly<Record<string, string>>
+  /** The page starts its server itself. */
+  readonly unserved?: true
+  /** Runs once the server is up, before the first command. */
+  readonly begun?: () => Promise<void>
+  /** Why the page cannot be tried here. */
+  readonly skip?: string
+}
+
+type MakeScene = (t: Test, folder: string) => Promise<Scene>
+
+/** By page. Pages that are absent need nothing else than the server. */
+export const scenes: Readonly<Record<string, MakeScene>> = {
+  'README.md': async (_, folder) => {
+    const greet = join(folder, 'greet')
+    await mkdir(greet)
+    await writeFile(join(greet, 'package.json'), '{"type": "module"}')
+    await writeFile(join(greet, 'index.js'), scriptOf(await readFile('README.md', 'utf8')))
+    return { unserved: true }
+  },
+  'docs/existing-gateways.md': async (t) => {
+    const gateway = await startRealGateway(t, 1)
+    if (!gateway) return { skip: 'the real gateway is not built' }
+    return behind('http://minio.example:9000', gateway)
+  },
+  'docs/notifications.md': async (t) => {
+    const { url } = await WebhookReceiver.start(t)
+    return { unserved: true, rewrite: { 'https://hooks.example': url } }
+  },
+  'docs/operations.md': async (t) => behind('https://gateway.example', await startGateway(t, 'legacy')),
+  'docs/state.md': async (t) => {
+    if (redis.skip) return { skip: redis.skip }
+    const { url, stop } = await redis.start()
+    t.teardown(stop)
+    return { env: { DEALGATE_STATE: url }, rewrite: { 'redis://127.0.0.1:6379': url }, begun: () => empty(url) }
+  },
+}
+
+/** A server that the page starts before a gateway of the reader's, which stands on the page with an example of an address. */
+function behind(address: string, { url, accessKey, secretKey }: GatewayAddress): Scene {
+  return {
+    unserved: true,
+    rewrite: {
+      [address]: url,
+      'DEALGATE_GATEWAY_ACCESS_KEY=…': `DEALGATE_GATEWAY_ACCESS_KEY=${accessKey}`,
+      'DEALGATE_GATEWAY_SECRET_KEY=…': `DEALGATE_GATEWAY_SECRET_KEY=${secretKey}`,
+    },
+    // The port of an embedded gateway is refused beside the address of another.
+    env: { DEALGATE_GATEWAY_PORT: '' },
+  }
+}
+
+/** The store loses all of its records. */
+async function empty(url: string): Promise<void> {
+  const client = createClient({ url })
+  await client.connect()
+  await client.flushAll()
+  await client.close()
+}

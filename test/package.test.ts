@@ -1,0 +1,80 @@
+import { execFile } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { environment } from './support/server/cli.js'
+
+const run = promisify(execFile)
+const repository = resolve('.')
+
+/** Tells the calls of the plugin `deal`, and what an endpoint with it answers to one of them that nobody signed. */
+const PROGRAM = `
+import { createServer } from 'node:http'
+import { createLogger, createProxy, startServices } from 'dealgate'
+import deal from 'dealgate/plugins/deal'
+const services = await startServices({ data: 'data/services', gateway: { host: '127.0.0.1', port: 0 } })
+const proxy = await createProxy({
+  gateway: { url: services.gateway.url, account: services.gateway.credentials },
+  identities: [{ accessKeyId: 'some-key', secretAccessKey: 'some-secret' }],
+  data: 'data/proxy',
+  log: createLogger({ level: 'silent' }),
+  plugins: [deal({ maxSpendPerDay: '2' })],
+})
+const server = createServer(proxy)
+await new Promise((listening) => server.listen(0, '127.0.0.1', listening))
+const { status } = await fetch('http://127.0.0.1:' + server.address().port + '/-/deal/v1/providers')
+server.close().closeAllConnections()
+await proxy.close()
+await services.stop()
+console.log(JSON.stringify({ status, names: proxy.operations.filter((row) => row.plugin === 'deal').map((row) => row.operation.name) }))
+`
+
+t.test('npm pack of a clean clone is a package that works outside of it', async (t) => {
+  const folder = realpathSync(t.testdir())
+  const clone = join(folder, 'clone')
+  const files = (await run('git', ['ls-files', '-z'], { cwd: repository })).stdout.split('\0').filter(Boolean)
+  for (const file of files) if (existsSync(file)) cpSync(file, join(clone, file))
+  symlinkSync(join(repository, 'node_modules'), join(clone, 'node_modules'))
+  // No variable of the npm that runs the tests may have a say.
+  const env = Object.fromEntries(Object.entries(environment()).filter(([name]) => !/^npm_/i.test(name)))
+  await run('npm', ['pack', '--pack-destination', folder], { cwd: clone, env })
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
+  await run('tar', ['-xzf', join(folder, `dealgate-${version}.tgz`)], { cwd: folder })
+
+  const outside = join(folder, 'outside')
+  const installed = join(outside, 'node_modules', 'dealgate')
+  mkdirSync(join(outside, 'node_modules'), { recursive: true })
+  cpSync(join(folder, 'package'), installed, { recursive: true })
+  symlinkSync(join(repository, 'node_modules'), join(installed, 'node_modules'))
+  const { exports, bin } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
+  for (const target of Object.values(exports).flatMap((entry) =>
+    typeof entry === 'object' ? Object.values(entry ?? {}) : [entry],
+  ))
+    t.ok(existsSync(join(installed, String(target))), `${target} is in the package`)
+
+  writeFileSync(join(outside, 'main.mjs'), PROGRAM)
+  const { stdout } = await run(process.execPath, ['main.mjs'], { cwd: outside, env })
+  const { status, names } = JSON.parse(stdout)
+  t.equal(status, 403, 'the plugin answers')
+  for (const name of ['CreateObjectDeal', 'ListProviders']) t.ok(names.includes(name), name)
+
+  const cli = join(installed, bin.dealgate)
+  const dealgateOf = async (name: string) => {
+    await run(process.execPath, [cli, 'plugin', 'new', name], { cwd: outside, env })
+    return JSON.parse(readFileSync(join(outside, `dealgate-plugin-${name}`, 'package.json'), 'utf8')).dependencies
+      .dealgate
+  }
+  const note = (entry: object) =>
+    writeFileSync(
+      join(outside, 'node_modules', '.package-lock.json'),
+      JSON.stringify({ packages: { 'node_modules/dealgate': entry } }),
+    )
+  const own = 'file:../node_modules/dealgate'
+  note({ version, resolved: `file:../dealgate-${version}.tgz` })
+  t.match(await dealgateOf('early'), own, 'before publication: no registry has it')
+  note({ version, resolved: 'git+ssh://git@example.com/dealgate.git#abc' })
+  t.match(await dealgateOf('cloned'), own)
+  note({ version, resolved: `https://registry.example/dealgate/-/dealgate-${version}.tgz` })
+  t.equal(await dealgateOf('late'), `^${version}`, 'after it')
+})

@@ -1,0 +1,531 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pino } from 'pino'
+import t, { type Test } from 'tap'
+import { OutcomeUnknown } from '../../../src/common/errors/outcome-unknown.js'
+import { S3Error } from '../../../src/common/errors/s3-error.js'
+import { type Job, type JobKind, type NewJob, Retry, type RunningJob } from '../../../src/plugins/jobs/job.js'
+import { type JobsOptions, type OwnJobs, openJobs } from '../../../src/plugins/jobs/open-jobs.js'
+import { timeOfUlid, ulids } from '../../../src/plugins/jobs/ulid.js'
+import type { Context } from '../../../src/server/context.js'
+import { openState } from '../../../src/state/open-state.js'
+import type { State } from '../../../src/state/state.js'
+import { until } from '../../support/waiting.js'
+
+const log = pino({ level: 'silent' })
+
+// Jobs only hand the context on.
+const contextOf = async (accessKeyId: string) =>
+  accessKeyId === 'gone' ? undefined : ({ caller: accessKeyId } as unknown as Context)
+
+interface Running {
+  readonly jobs: OwnJobs
+  readonly state: State
+  stop(): Promise<void>
+}
+
+type AnyKind = JobKind<never, unknown>
+
+async function open(t: Test, data: string, kinds: unknown[], options: Partial<JobsOptions> = {}): Promise<Running> {
+  const state = await openState({ data, log })
+  const jobs = await openJobs({ state, log, contextOf, ...options })
+  for (const kind of kinds) jobs.register(kind as AnyKind)
+  jobs.start()
+  let stopped: Promise<void> | undefined
+  const stop = () => {
+    stopped ??= jobs.stop().then(() => state.close())
+    return stopped
+  }
+  t.teardown(stop)
+  return { jobs, state, stop }
+}
+
+const asked = (more: Partial<NewJob<unknown>> = {}): NewJob<unknown> => ({
+  kind: 'test:Work',
+  resource: '/b/k',
+  input: { n: 1 },
+  accessKeyId: 'me',
+  ...more,
+})
+
+const settled = (jobs: OwnJobs, { id }: Job, ms = 60_000) => jobs.wait(id, ms)
+
+/** Something to be let go on from outside. */
+function gate() {
+  let open = () => {}
+  const passed = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { passed, open }
+}
+
+t.test('a job runs for whoever asked, and its result stays', async (t) => {
+  const data = t.testdir()
+  const kind: JobKind<{ n: number }, unknown> = {
+    name: 'test:Work',
+    async run(job) {
+      job.report({ phase: 'Working', bytes: { done: 1, total: 2 } })
+      job.note('begun')
+      job.link('Other', '/-/x')
+      return { doubled: job.input.n * 2, by: job.context.caller, missing: undefined }
+    },
+  }
+  const first = await open(t, data, [kind])
+  const made = await first.jobs.create(asked())
+  t.match(made, { id: /^j-[0-9A-Z]{26}$/, status: 'New', operation: 'test:Work', resource: '/b/k', accessKeyId: 'me' })
+  const done = await settled(first.jobs, made)
+  t.match(done, { status: 'Complete', result: { doubled: 2, by: 'me' }, progress: { phase: 'Working' } })
+  t.same(done.links, { Other: '/-/x' })
+  t.match(await first.jobs.log(made.id), [{ line: 'begun' }])
+  await first.stop()
+  const second = await open(t, data, [kind])
+  t.same(await second.jobs.get(made.id), done, 'also after a restart')
+  t.match(await second.jobs.log(made.id), [{ line: 'begun' }])
+  await t.rejects(second.jobs.create(asked({ kind: 'test:None' })), /No plugin registers jobs of the kind/)
+  await t.rejects(second.jobs.wait('j-none', 10), { code: 'NoSuchJob' })
+  await t.rejects(second.jobs.log('j-none'), { code: 'NoSuchJob' })
+})
+
+t.test('a job fails with what it throws', async (t) => {
+  const causes: Record<string, () => unknown> = {
+    refused: () => new S3Error('DealRejected', { message: 'too cheap', fields: { Price: '1' } }),
+    broken: () => new TypeError('secret text of a bug'),
+  }
+  const kind: JobKind<string, unknown> = {
+    name: 'test:Work',
+    async run({ input }) {
+      throw causes[input]?.()
+    },
+  }
+  const { jobs } = await open(t, t.testdir(), [kind])
+  const refused = await settled(jobs, await jobs.create(asked({ input: 'refused' })))
+  t.same(refused.failure, { code: 'DealRejected', message: 'too cheap', fields: { Price: '1' } })
+  t.equal(refused.status, 'Failed')
+  const broken = await settled(jobs, await jobs.create(asked({ input: 'broken' })))
+  t.match(broken.failure, { code: 'InternalError' })
+  t.notMatch(JSON.stringify(broken), /secret/)
+  const gone = await settled(jobs, await jobs.create(asked({ input: 'x', accessKeyId: 'gone' })))
+  t.match(gone, { status: 'Failed', failure: { code: 'AccessDenied' } })
+})
+
+t.test('tokens', async (t) => {
+  const data = t.testdir()
+  let runs = 0
+  const kind: JobKind<unknown, unknown> = { name: 'test:Work', run: async () => ++runs }
+  const first = await open(t, data, [kind])
+  const wanted = asked({ token: 'one', requestHash: 'h' })
+  const made = await Promise.all([1, 2, 3].map(() => first.jobs.create(wanted)))
+  t.equal(new Set(made.map(({ id }) => id)).size, 1, 'one job')
+  const [job] = made as [Job]
+  await settled(first.jobs, job)
+  await first.stop()
+  const { jobs } = await open(t, data, [kind])
+  t.match(await jobs.create(wanted), { id: job.id, status: 'Complete', result: 1 }, 'also after a restart')
+  await t.rejects(jobs.create({ ...wanted, requestHash: 'other' }), {
+    code: 'IdempotencyParameterMismatch',
+    fields: { JobId: job.id },
+  })
+  const other = await jobs.create({ ...wanted, accessKeyId: 'somebody else' })
+  t.not(other.id, job.id, 'the token of another identity is another')
+  await settled(jobs, other)
+  t.equal(runs, 2)
+})
+
+t.test('repeats without a token', async (t) => {
+  let now = 1_000_000
+  const kind: JobKind<string, unknown> = {
+    name: 'test:Work',
+    async run({ input }) {
+      if (input === 'bad') throw new S3Error('NoSuchKey')
+    },
+  }
+  const { jobs } = await open(t, t.testdir(), [kind], { now: () => now })
+  const wanted = asked({ requestHash: 'h', refuseRepeatsWithin: 60_000 })
+  const first = await jobs.create(wanted)
+  await t.rejects(jobs.create(wanted), { code: 'DuplicateRequest', fields: { JobId: first.id } })
+  t.ok(await jobs.create({ ...wanted, requestHash: 'other' }))
+  t.ok(await jobs.create({ ...wanted, refuseRepeatsWithin: 0 }), 'unless it is forced')
+  t.ok(await jobs.create({ ...wanted, token: 't' }), 'or has a token')
+  await t.rejects(jobs.create(wanted), { code: 'DuplicateRequest' }, 'which does not let the next one pass without')
+  now += 60_000
+  t.ok(await jobs.create(wanted))
+  const bad = asked({ input: 'bad', requestHash: 'bad', refuseRepeatsWithin: 60_000 })
+  await settled(jobs, await jobs.create(bad))
+  t.ok(await jobs.create(bad), 'what failed may be tried again')
+})
+
+t.test('so many at once of a kind', async (t) => {
+  let now = 0
+  let most = 0
+  /** The first ones wait for each other, so that as many meet as may. */
+  const work = (name: string, meet: number, concurrency?: number): JobKind<unknown, unknown> => {
+    const met = gate()
+    return {
+      name,
+      ...(concurrency && { concurrency }),
+      async run() {
+        most = Math.max(most, ++now)
+        if (now === meet) met.open()
+        await met.passed
+        await sleep(5)
+        now--
+      },
+    }
+  }
+  const { jobs } = await open(t, t.testdir(), [work('test:Work', 4), work('test:Slow', 1, 1)])
+  const all = await Promise.all(Array.from({ length: 20 }, () => jobs.create(asked())))
+  for (const job of all) t.match(await settled(jobs, job), { status: 'Complete' })
+  t.equal(most, 4)
+  most = 0
+  const slow = await Promise.all(Array.from({ length: 5 }, () => jobs.create(asked({ kind: 'test:Slow' }))))
+  for (const job of slow) await settled(jobs, job)
+  t.equal(most, 1)
+  t.throws(() => jobs.register(work('test:Late', 1)), /must be registered before the start/)
+})
+
+t.test('held jobs', async (t) => {
+  const data = t.testdir()
+  const inputs: unknown[] = []
+  const run = async ({ input }: RunningJob<unknown>) => void inputs.push(input)
+  const drops: JobKind<unknown, unknown> = { name: 'test:Work', run }
+  const keeps: JobKind<unknown, unknown> = { name: 'test:Kept', run, held: async () => 'release' }
+  const first = await open(t, data, [drops, keeps])
+  const held = await first.jobs.create(asked({ held: true }))
+  t.match(await first.jobs.wait(held.id, 50), { status: 'New' })
+  await first.jobs.release(held.id, { n: 2 })
+  t.match(await settled(first.jobs, held), { status: 'Complete', input: { n: 2 } })
+  const dropped = await first.jobs.create(asked({ held: true }))
+  await first.jobs.drop(dropped.id)
+  t.equal(await first.jobs.get(dropped.id), undefined)
+  const cancelled = await first.jobs.create(asked({ held: true }))
+  t.match(await first.jobs.cancel(cancelled.id), { status: 'Cancelled' })
+  await first.jobs.release(cancelled.id)
+  await first.jobs.drop(cancelled.id)
+  t.match(await first.jobs.get(cancelled.id), { status: 'Cancelled' }, 'and nothing makes it run')
+  const left = await first.jobs.create(asked({ held: true }))
+  const kept = await first.jobs.create(asked({ held: true, kind: 'test:Kept', input: 'kept' }))
+  await first.stop()
+  const { jobs } = await open(t, data, [drops, keeps])
+  t.match(await settled(jobs, kept), { status: 'Complete' }, 'its kind released it after the restart')
+  await until('the other is gone', async () => (await jobs.get(left.id)) === undefined)
+  t.same(inputs, [{ n: 2 }, 'kept'])
+})
+
+t.test('what becomes of a job that committed', async (t) => {
+  const data = t.testdir()
+  const asks: string[] = []
+  let known = false
+  const kind: JobKind<string, unknown> = {
+    name: 'test:Work',
+    async run(job) {
+      await job.commit()
+      switch (job.input) {
+        case 'refused':
+          throw new S3Error('DealRejected')
+        case 'lost':
+          throw new OutcomeUnknown('the answer was lost')
+        case 'bug':
+          throw new TypeError('oops')
+        case 'nothing':
+          await job.uncommit()
+          throw new S3Error('ServiceUnavailable')
+        default:
+          return 'done'
+      }
+    },
+    async reconcile({ job, input }) {
+      asks.push(job.id)
+      return known ? { done: `found ${input}` } : undefined
+    },
+  }
+  const first = await open(t, data, [kind])
+  const make = (input: string) => first.jobs.create(asked({ input }))
+  t.match(await settled(first.jobs, await make('fine')), { status: 'Complete', result: 'done' })
+  t.match(await settled(first.jobs, await make('refused')), { status: 'Failed', failure: { code: 'DealRejected' } })
+  t.match(await settled(first.jobs, await make('nothing')), {
+    status: 'Failed',
+    failure: { code: 'ServiceUnavailable' },
+  })
+  const lost = await make('lost')
+  const bug = await make('bug')
+  for (const { id } of [lost, bug]) {
+    await until('it is unknown', async () => (await first.jobs.get(id))?.status === 'Unknown')
+    await t.rejects(first.jobs.cancel(id), { code: 'InvalidRequest' })
+  }
+  await first.stop()
+  known = true
+  const { jobs } = await open(t, data, [kind])
+  t.match(await settled(jobs, lost), { status: 'Complete', result: 'found lost' }, 'asked at the start')
+  t.match(await settled(jobs, bug), { status: 'Complete', result: 'found bug' })
+  t.same(asks.sort(), [lost.id, bug.id].sort())
+})
+
+t.test('an unknown job is settled by hand, or run again', async (t) => {
+  let runs = 0
+  const kind: JobKind<unknown, unknown> = {
+    name: 'test:Work',
+    async run(job) {
+      await job.commit()
+      if (++runs < 4) throw new OutcomeUnknown('lost')
+      return 'at last'
+    },
+  }
+  const { jobs } = await open(t, t.testdir(), [kind])
+  const unknown = async () => {
+    const { id } = await jobs.create(asked())
+    await until('it is unknown', async () => (await jobs.get(id))?.status === 'Unknown')
+    return id
+  }
+  const [one, two, three] = [await unknown(), await unknown(), await unknown()]
+  t.match(await jobs.resolve(one, { result: { DealCid: 'c' } }), { status: 'Complete', result: { DealCid: 'c' } })
+  await t.rejects(jobs.resolve(one, { result: 1 }), { code: 'InvalidRequest' })
+  t.match(await jobs.resolve(two, { failure: { code: 'X', message: 'm' } }), {
+    status: 'Failed',
+    failure: { code: 'X' },
+  })
+  t.match(await jobs.retry(three), { status: 'New' })
+  t.match(await jobs.wait(three, 60_000), { status: 'Complete', result: 'at last' })
+  await t.rejects(jobs.retry(three), { code: 'InvalidRequest' })
+  await t.rejects(jobs.retry('j-none'), { code: 'NoSuchJob' })
+})
+
+t.test('a request with the same signature settles, runs or cancels a job once, also after a restart', async (t) => {
+  let runs = 0
+  const kind: JobKind<unknown, unknown> = {
+    name: 'test:Work',
+    async run(job) {
+      await job.commit()
+      runs++
+      throw new OutcomeUnknown('lost')
+    },
+  }
+  const data = t.testdir()
+  const first = await open(t, data, [kind])
+  const { id } = await first.jobs.create(asked())
+  const isUnknown = (jobs: OwnJobs) => until('it is unknown', async () => (await jobs.get(id))?.status === 'Unknown')
+  await isUnknown(first.jobs)
+  await first.jobs.retry(id, 'signed-1')
+  await until('it ran again', () => runs === 2)
+  await isUnknown(first.jobs)
+  await first.stop()
+
+  const { jobs } = await open(t, data, [kind])
+  await isUnknown(jobs)
+  t.match(await jobs.retry(id, 'signed-1'), { status: 'Unknown' })
+  t.match(await jobs.resolve(id, { failure: { code: 'X', message: 'm' } }, 'signed-1'), { status: 'Unknown' })
+  const no = { failure: { code: 'X', message: 'm' } }
+  t.match(await jobs.resolve(id, no, 'signed-2'), { status: 'Failed' })
+  t.match(await jobs.resolve(id, no, 'signed-2'), { status: 'Failed' }, 'an answer that was lost is given again')
+  await t.rejects(jobs.resolve(id, no, 'signed-4'), { code: 'InvalidRequest' })
+  await jobs.retry(id, 'signed-3')
+  await until('it ran again', () => runs === 3)
+  await isUnknown(jobs)
+  t.match(await jobs.resolve(id, no, 'signed-2'), { status: 'Unknown' }, 'its money stays reserved')
+  t.match(
+    await jobs.resolve(id, no, 'signed-4'),
+    { status: 'Unknown' },
+    'a request that was refused does not count later',
+  )
+  const often = Array.from({ length: 101 }, (_, n) => () => jobs.cancel(id, `often-${n}`).catch(({ code }) => code))
+  const codes: unknown[] = []
+  for (const cancel of often) codes.push(await cancel())
+  t.equal(codes.at(0), 'InvalidRequest')
+  t.equal(codes.at(-1), 'SlowDown', 'the record of a job does not grow without bound')
+  t.equal(runs, 3)
+})
+
+t.test('not done: it runs again', async (t) => {
+  const data = t.testdir()
+  let runs = 0
+  const kind: JobKind<unknown, unknown> = {
+    name: 'test:Work',
+    async run(job) {
+      await job.commit()
+      if (++runs === 1) throw new OutcomeUnknown('lost')
+      return runs
+    },
+    reconcile: async () => 'not-done',
+  }
+  const first = await open(t, data, [kind])
+  const job = await first.jobs.create(asked())
+  await until('it is unknown', async () => (await first.jobs.get(job.id))?.status === 'Unknown')
+  await first.stop()
+  const { jobs } = await open(t, data, [kind])
+  t.match(await settled(jobs, job), { status: 'Complete', result: 2 })
+})
+
+t.test('cancelled', async (t) => {
+  const begun = gate()
+  let tried: unknown
+  const kind: JobKind<string, unknown> = {
+    name: 'test:Work',
+    concurrency: 1,
+    async run(job) {
+      if (job.input === 'quick') return 'ran'
+      begun.open()
+      await new Promise((resolve) => job.signal.addEventListener('abort', resolve))
+      await job.commit().catch((error) => {
+        tried = error
+        throw error
+      })
+      return undefined
+    },
+  }
+  const { jobs } = await open(t, t.testdir(), [kind])
+  const running = await jobs.create(asked({ input: 'slow' }))
+  const waiting = await jobs.create(asked({ input: 'quick' }))
+  await begun.passed
+  t.match(await jobs.cancel(waiting.id), { status: 'Cancelled' })
+  t.match(await jobs.cancel(running.id), { status: 'Cancelling' })
+  t.match(await settled(jobs, running), { status: 'Cancelled' })
+  t.match(tried, { name: 'AbortError' }, 'nothing can be committed after it')
+  t.match(await jobs.cancel(running.id), { status: 'Cancelled' }, 'again')
+  t.match(await jobs.retry(waiting.id), { status: 'New' })
+  t.match(await settled(jobs, waiting), { status: 'Complete', result: 'ran' })
+  await t.rejects(jobs.cancel(waiting.id), { code: 'InvalidRequest' })
+})
+
+t.test('tried again, and stopped in between', async (t) => {
+  const data = t.testdir()
+  let runs = 0
+  const kind: JobKind<unknown, unknown> = {
+    name: 'test:Work',
+    async run() {
+      if (++runs < 3) throw new Retry(runs === 1 ? 20 : 3_600_000, 'Waiting for the gateway')
+      return runs
+    },
+  }
+  let ahead = 0
+  const now = () => Date.now() + ahead
+  const first = await open(t, data, [kind], { now })
+  const job = await first.jobs.create(asked())
+  await until('it waits', () => runs === 2)
+  await until(
+    'that is on record',
+    async () => (await first.jobs.get(job.id))?.progress.phase === 'Waiting for the gateway',
+  )
+  await first.stop()
+  ahead = 3_600_000
+  const { jobs } = await open(t, data, [kind], { now })
+  t.match(await settled(jobs, job), { status: 'Complete', result: 3 })
+})
+
+t.test('a shutdown tells running jobs, which go on after the restart', async (t) => {
+  const data = t.testdir()
+  const begun = gate()
+  let runs = 0
+  const kind: JobKind<unknown, unknown> = {
+    name: 'test:Work',
+    async run(job) {
+      if (++runs > 1) return job.job.progress.phase
+      job.report({ phase: 'Half' })
+      begun.open()
+      await new Promise((resolve) => job.signal.addEventListener('abort', resolve))
+      throw new S3Error('ServiceUnavailable')
+    },
+  }
+  const first = await open(t, data, [kind])
+  const job = await first.jobs.create(asked())
+  await begun.passed
+  const waiting = first.jobs.wait(job.id, 60_000)
+  await first.stop()
+  t.match(await waiting, { status: 'Active' }, 'who waits is let go')
+  await t.rejects(first.jobs.create(asked()), { code: 'ServiceUnavailable' })
+  const { jobs } = await open(t, data, [kind])
+  t.match(await settled(jobs, job), { status: 'Complete', result: 'Half' })
+})
+
+t.test('waiting ends with time and signal', async (t) => {
+  const kind: JobKind<unknown, unknown> = {
+    name: 'test:Work',
+    run: (job) => new Promise((_, reject) => job.signal.addEventListener('abort', () => reject(new Error('ended')))),
+  }
+  const { jobs } = await open(t, t.testdir(), [kind])
+  const { id } = await jobs.create(asked())
+  t.match(await jobs.wait(id, 20), { id })
+  const leaving = new AbortController()
+  const waiting = jobs.wait(id, 600_000, leaving.signal)
+  leaving.abort()
+  t.match(await waiting, { id })
+  t.match(await jobs.wait(id, 600_000, leaving.signal), { id }, 'also one that has fired')
+})
+
+t.test('listed newest first, and removed when they are old', async (t) => {
+  let now = Date.parse('2026-01-01')
+  const data = t.testdir()
+  const work = (name: string): JobKind<string, unknown> => ({
+    name,
+    async run({ input }) {
+      if (input === 'bad') throw new S3Error('NoSuchKey')
+    },
+  })
+  const kinds = [work('test:Work'), work('other:Work')]
+  const first = await open(t, data, kinds, { now: () => now })
+  const made: Job[] = []
+  for (let i = 0; i < 100; i++) {
+    now += i % 3
+    const [kind, input] = [i % 2 ? 'other:Work' : 'test:Work', i % 10 ? 'good' : 'bad']
+    made.push(await first.jobs.create(asked({ kind, input, accessKeyId: i % 4 ? 'me' : 'you', token: `${i}` })))
+  }
+  for (const job of made) await settled(first.jobs, job)
+  const newest = made.map(({ id }) => id).reverse()
+  t.same([...newest].sort().reverse(), newest, 'ids are in order')
+  const ids = (found: Job[]) => found.map(({ id }) => id)
+  t.same(ids(await first.jobs.list({ limit: 1000 })), newest)
+  await first.stop()
+
+  const { jobs, state } = await open(t, data, kinds, { now: () => now })
+  const pages: string[] = []
+  for (;;) {
+    const page = ids(await jobs.list({ limit: 7, before: pages.at(-1) }))
+    pages.push(...page)
+    if (page.length < 7) break
+  }
+  t.same(pages, newest, 'in pages, after a restart')
+  const where = (fits: (i: number) => boolean) =>
+    made
+      .filter((_, i) => fits(i))
+      .map(({ id }) => id)
+      .reverse()
+  t.same(
+    ids(await jobs.list({ limit: 1000, accessKeyId: 'you' })),
+    where((i) => i % 4 === 0),
+  )
+  t.same(
+    ids(await jobs.list({ limit: 1000, plugin: 'other' })),
+    where((i) => i % 2 === 1),
+  )
+  t.same(
+    ids(await jobs.list({ limit: 1000, status: 'Failed' })),
+    where((i) => i % 10 === 0),
+  )
+  t.same(ids(await jobs.list({ limit: 1000, status: 'Active' })), [])
+  t.same(
+    ids(await jobs.list({ limit: 2, matches: ({ token }) => Number(token) < 50 })),
+    where((i) => i < 50).slice(0, 2),
+  )
+
+  now += 8 * 24 * 60 * 60 * 1000
+  const again = asked({ accessKeyId: 'you', token: '0' })
+  const late = await jobs.create(again)
+  t.equal(late.id, made[0]?.id, 'until it is removed a token holds')
+  const fresh = await jobs.create(asked({ input: 'good', token: 'fresh' }))
+  await settled(jobs, fresh)
+  await jobs.stop()
+  await state.close()
+  const third = await open(t, data, kinds, { now: () => now })
+  await until('the old ones are gone', async () => (await third.jobs.list({ limit: 1000 })).length === 1)
+  t.not((await third.jobs.create(again)).id, made[0]?.id)
+})
+
+t.test('ids', (t) => {
+  let now = 1_700_000_000_000
+  const next = ulids(() => now)
+  const made = Array.from({ length: 1000 }, (_, i) => {
+    if (i === 500) now -= 5000
+    return next()
+  })
+  t.same([...new Set(made)].sort(), made, 'sort as they were made, also when the clock is set back')
+  t.equal(timeOfUlid(made[0] ?? ''), now + 5000)
+  t.ok(Number.isNaN(timeOfUlid('nonsense')))
+  t.end()
+})

@@ -1,0 +1,243 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { connect } from 'node:net'
+import t, { type Test } from 'tap'
+import deal from '../../plugins/deal/index.js'
+import { createLogger } from '../../src/common/log.js'
+import type { AnyOperation } from '../../src/plugins/forms/plugin.js'
+import { refusedOperations } from '../../src/s3/refused.js'
+import { createProxy, type Proxy as S3Proxy } from '../../src/server/create-proxy.js'
+import { serve } from '../../src/server/serve.js'
+import type { Endpoint } from '../suites/sign.js'
+import { contentMd5 } from '../support/content/content.js'
+import { Between } from '../support/gateway/between.js'
+import { startGateway } from '../support/gateway/embedded.js'
+import { GatewayUser } from '../support/gateway/gateway-user.js'
+import { allOperations } from '../support/server/all-operations.js'
+import { modes } from '../support/server/modes.js'
+import { open, send, sign, targetOf, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
+
+/** DESIGN section 4: nothing costly happens before the decision who may. */
+
+const BUCKET = 'costs'
+
+interface Scene {
+  readonly owner: Endpoint
+  /** Has rights to another bucket, and to none of these. */
+  readonly stranger: Endpoint
+  readonly between: Between
+  readonly proxy: S3Proxy
+}
+
+async function start(t: Test, mode: (typeof modes)[number]): Promise<Scene> {
+  const between = await Between.start(t, await startGateway(t, mode))
+  const proxy = await createProxy({
+    gateway: { url: between.url, account: between },
+    identities: [
+      { accessKeyId: 'owner-key', secretAccessKey: 'owner-secret' },
+      {
+        accessKeyId: 'stranger-key',
+        secretAccessKey: 'stranger-secret',
+        rights: [{ bucket: 'elsewhere', access: 'readwrite' }],
+      },
+    ],
+    data: t.testdir(),
+    log: createLogger({ level: 'silent' }),
+    plugins: [deal()],
+  })
+  const serving = await serve({ handler: proxy, host: '127.0.0.1', port: 0 })
+  t.teardown(async () => {
+    await serving.close(0)
+    await proxy.close()
+  })
+  const endpoint = { endpoint: serving.url, region: 'us-east-1' }
+  const owner = { ...endpoint, accessKey: 'owner-key', secretKey: 'owner-secret' }
+  t.equal((await send(owner, { method: 'PUT', target: `/${BUCKET}` })).status, 200)
+  t.equal((await send(owner, { method: 'PUT', target: targetOf(BUCKET, 'key'), body: Buffer.of(1) })).status, 200)
+  return { owner, stranger: { ...endpoint, accessKey: 'stranger-key', secretKey: 'stranger-secret' }, between, proxy }
+}
+
+interface Outcome {
+  readonly status: number
+  readonly code: string
+  readonly continued: boolean
+  readonly headers: IncomingHttpHeaders
+}
+
+/** Sends the head alone, and none of the body that it announces. */
+function sendHead(
+  endpoint: Endpoint,
+  method: string,
+  target: string,
+  headers: Record<string, string>,
+): Promise<Outcome> {
+  return new Promise((resolve, reject) => {
+    const request = open(endpoint, method, target, headers)
+    let continued = false
+    request.on('continue', () => {
+      continued = true
+      request.destroy()
+      resolve({ status: 100, code: '', continued, headers: {} })
+    })
+    request.on('error', (error) => (continued ? undefined : reject(error)))
+    request.on('response', (response) => {
+      let text = ''
+      response.setEncoding('utf8').on('data', (chunk) => {
+        text += chunk
+      })
+      response.on('error', () => {})
+      response.on('close', () => {
+        const code = /<Code>(\w+)</.exec(text)?.[1] ?? ''
+        request.destroy()
+        resolve({ status: response.statusCode ?? 0, code, continued, headers: response.headers })
+      })
+    })
+    request.flushHeaders()
+  })
+}
+
+const FORM = { 'content-type': 'multipart/form-data; boundary=b' }
+
+/** A request that this operation answers. */
+function requestFor({ on, name }: AnyOperation): { target: string; headers: Record<string, string> } {
+  const path =
+    on.resource === 'service'
+      ? (on.path ?? '/').replace(/\{[^}]*\}/g, 'one')
+      : on.resource === 'bucket'
+        ? `/${BUCKET}`
+        : targetOf(BUCKET, 'key')
+  const query = (on.query ?? []).map((one) => (one.includes('=') ? one : `${one}=1`)).join('&')
+  return {
+    target: query === '' ? path : `${path}?${query}`,
+    headers: { ...(on.header !== undefined && { [on.header]: `/${BUCKET}/key` }), ...(name === 'PostObject' && FORM) },
+  }
+}
+
+const EXPECT = { expect: '100-continue', 'content-length': '100000' }
+
+t.test('every operation of S3 that may have a body declares the right that it needs', async (t) => {
+  for (const operation of allOperations) {
+    const { name, on, call, needs } = operation
+    if (!['PUT', 'POST'].includes(on.method) || on.resource === 'service' || call) continue
+    if (!refusedOperations.includes(operation)) t.ok(needs, name)
+  }
+})
+
+for (const mode of modes) {
+  t.test(`${mode}: a caller without the right is refused by the head of the request`, async (t) => {
+    const { owner, stranger, between, proxy } = await start(t, mode)
+    const rows = proxy.operations.filter(({ operation: { on } }) => ['PUT', 'POST'].includes(on.method))
+    t.ok(rows.length > 50, `${rows.length} operations may have a body`)
+    for (const { operation } of rows) {
+      const { name, on } = operation
+      const { target, headers } = requestFor(operation)
+      const known = between.requests.length
+      const signed = sign(stranger, { method: on.method, target, headers, payloadHash: UNSIGNED_PAYLOAD }).headers
+      const refused = await sendHead(stranger, on.method, target, { ...signed, ...EXPECT })
+      // It is not said whether another's job exists; the bucket of the service is there for everyone, and its body is not read.
+      const expected = on.path?.startsWith('/-/jobs/') ? 404 : name.startsWith('CreateBucketOfService') ? 200 : 403
+      t.match(refused, { status: expected, continued: false }, `${name}: signed, without rights`)
+      const anonymous = await sendHead(owner, on.method, target, { ...headers, ...EXPECT })
+      // The signature of a form is in its fields.
+      if (name === 'PostObject') t.equal(anonymous.continued, true, `${name}: anonymous`)
+      else t.match(anonymous, { status: 403, continued: false }, `${name}: anonymous`)
+      t.ok(between.requests.length - known <= 4, `${name}: ${between.requests.length - known} calls to the gateway`)
+    }
+    t.equal(between.count('PUT', '/'), 1, 'nothing but the object of the owner was sent to the gateway')
+  })
+
+  t.test(`${mode}: an upload of unknown length is decided before any of it is kept`, async (t) => {
+    const { owner, stranger, between } = await start(t, mode)
+    const forms: Record<string, Record<string, string>> = {
+      'chunked alone': { 'transfer-encoding': 'chunked', 'x-amz-content-sha256': UNSIGNED_PAYLOAD },
+      'a trailer without a decoded length': {
+        'transfer-encoding': 'chunked',
+        'content-encoding': 'aws-chunked',
+        'x-amz-content-sha256': 'STREAMING-UNSIGNED-PAYLOAD-TRAILER',
+        'x-amz-trailer': 'x-amz-checksum-crc32',
+      },
+    }
+    for (const [name, form] of Object.entries(forms)) {
+      const { 'x-amz-content-sha256': payloadHash = '', ...headers } = form
+      const put = async (who: Endpoint | undefined, bucket: string) => {
+        const target = targetOf(bucket, 'key')
+        const signed = who && sign(who, { method: 'PUT', target, payloadHash, headers }).headers
+        return answerBeforeTheEnd(owner, target, signed ?? headers)
+      }
+      t.match(await put(undefined, BUCKET), /^HTTP\/1.1 403 /, `${name}: anonymous`)
+      t.match(await put(stranger, BUCKET), /^HTTP\/1.1 403 /, `${name}: without rights`)
+      t.match(await put(owner, 'no-such-bucket'), /^HTTP\/1.1 404 /, `${name}: no such bucket`)
+    }
+    t.equal(between.count('PUT', '/'), 1)
+  })
+
+  t.test(`${mode}: DeleteObjects without a signature asks the gateway once, not for each key`, async (t) => {
+    const { owner, between } = await start(t, mode)
+    const anonymous = (keys: readonly string[]) => {
+      const objects = keys.map((key) => `<Object><Key>${key}</Key></Object>`).join('')
+      const body = Buffer.from(`<Delete>${objects}</Delete>`)
+      return exchangeUnsigned(owner, `/${BUCKET}?delete`, body)
+    }
+    const many = Array.from({ length: 999 }, (_, i) => `closed/${i}`)
+    let known = between.requests.length
+    t.match(await anonymous(many), /^HTTP\/1.1 403 .*<Code>AccessDenied<\/Code>/s)
+    t.ok(between.requests.length - known <= 3, `${between.requests.length - known} calls`)
+
+    const user = new GatewayUser(between)
+    await user.login()
+    await user.call('web.SetBucketPolicy', { bucketName: BUCKET, prefix: 'open/', policy: 'readwrite' })
+    await user.put(BUCKET, 'open/a', Buffer.from('a'))
+    known = between.requests.length
+    const answer = await anonymous([...many, 'open/a'])
+    t.match(answer, /^HTTP\/1.1 200 /)
+    t.match(answer, '<Deleted><Key>open/a</Key></Deleted>')
+    t.equal(answer.split('<Code>AccessDenied</Code>').length - 1, many.length)
+    t.ok(between.requests.length - known <= 12, `${between.requests.length - known} calls`)
+  })
+}
+
+t.test('documents that are nested more deeply than the stack are refused', async (t) => {
+  const { owner } = await start(t, 'full')
+  const brackets = (count: number) => `${'['.repeat(count)}${']'.repeat(count)}`
+  const cases = [
+    ['POST', `/${BUCKET}/key?x-share=`, `{"Expiry": ${brackets(500_000)}}`],
+    ['PUT', `/${BUCKET}?policy=`, `{"Version":"2012-10-17","Statement":${brackets(9000)}}`],
+    ['POST', `/${BUCKET}/key?x-deal=`, `{"MinerId": ${brackets(300_000)}}`],
+    ['POST', `/${BUCKET}?delete=`, '<:a>'.repeat(500_000)],
+    ['PUT', `/${BUCKET}?tagging=`, '<:a>'.repeat(500_000)],
+  ] as const
+  for (const [method, target, document] of cases) {
+    const answer = await send(owner, { method, target, body: Buffer.from(document) })
+    t.match(answer, { status: 400, code: /^(InvalidArgument|InvalidRequest|MalformedPolicy|MalformedXML)$/ }, target)
+  }
+})
+
+/** Sends a part of a body in chunks and never its end; resolves to the answer. */
+function answerBeforeTheEnd(endpoint: Endpoint, target: string, headers: Record<string, string>): Promise<string> {
+  const lines = Object.entries({ host: new URL(endpoint.endpoint).host, ...headers }).map(([n, v]) => `${n}: ${v}\r\n`)
+  return rawExchange(endpoint, `PUT ${target} HTTP/1.1\r\n${lines.join('')}\r\n5\r\nhello\r\n`)
+}
+
+function exchangeUnsigned(endpoint: Endpoint, target: string, body: Buffer): Promise<string> {
+  const md5 = contentMd5(body)['content-md5']
+  const head = `POST ${target} HTTP/1.1\r\nHost: x\r\nContent-MD5: ${md5}\r\nContent-Length: ${body.length}\r\n\r\n`
+  return rawExchange(endpoint, `${head}${body}`)
+}
+
+/** Resolves to the first answer, whole if it tells its length. */
+function rawExchange(endpoint: Endpoint, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(endpoint.endpoint)
+    const socket = connect(Number(port), hostname, () => socket.write(text))
+    let received = ''
+    socket.setEncoding('utf8').on('data', (chunk) => {
+      received += chunk
+      const end = received.indexOf('\r\n\r\n')
+      const length = Number(/content-length: (\d+)/i.exec(received)?.[1] ?? Number.NaN)
+      if (end < 0 || !(Buffer.byteLength(received.slice(end + 4)) >= length)) return
+      socket.destroy()
+      resolve(received)
+    })
+    socket.on('error', reject)
+    socket.on('close', () => resolve(received))
+  })
+}

@@ -1,0 +1,211 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { bytes, KiB, MiB, sha256 } from '../support/content/content.js'
+import { Between, type Passed } from '../support/gateway/between.js'
+import { startGateway } from '../support/gateway/embedded.js'
+import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
+import { type Mode, modes } from '../support/server/modes.js'
+import { type Answer, send, targetOf } from '../support/sign/send.js'
+import { until } from '../support/waiting.js'
+
+/**
+ * DESIGN section 4, promise 13: a write that was given up cannot land after a later one that was acknowledged. With fences the gateway refuses it; without them the key
+ * stays in doubt until the gateway was heard: docs/consistency.md.
+ */
+
+const BUCKET = 'overtaken'
+const ARGS = ['--gateway-timeout-seconds', '1', '--key-wait-seconds', '1']
+const PATIENCE_MS = 60_000
+
+/** Asks again as clients do, until it is answered otherwise than with 503. */
+async function persist(request: () => Promise<Answer>): Promise<Answer> {
+  for (const end = Date.now() + PATIENCE_MS; ; ) {
+    const answer = await request()
+    if (answer.status !== 503 || Date.now() > end) return answer
+    await sleep(100)
+  }
+}
+
+class Keys {
+  readonly #server: Dealgate
+  constructor(server: Dealgate) {
+    this.#server = server
+  }
+
+  put = (key: string, body: Buffer, headers: Record<string, string> = {}) =>
+    send(this.#server, { method: 'PUT', target: targetOf(BUCKET, key), body, headers })
+  remove = (key: string) => send(this.#server, { method: 'DELETE', target: targetOf(BUCKET, key) })
+  copy = (from: string, key: string) =>
+    send(this.#server, {
+      method: 'PUT',
+      target: targetOf(BUCKET, key),
+      headers: { 'x-amz-copy-source': `/${BUCKET}/${from}` },
+    })
+  /** The hash of what is there, or the status. */
+  async is(key: string): Promise<string | number> {
+    const { status, body } = await send(this.#server, { method: 'GET', target: targetOf(BUCKET, key) })
+    return status === 200 ? sha256(body) : status
+  }
+
+  /** An upload of one part, and how to complete it. */
+  async upload(key: string, body: Buffer): Promise<(headers?: Record<string, string>) => Promise<Answer>> {
+    const target = targetOf(BUCKET, key)
+    const created = await send(this.#server, { method: 'POST', target: `${target}?uploads` })
+    const id = /<UploadId>([^<]+)</.exec(created.body.toString())?.[1]
+    const part = await send(this.#server, { method: 'PUT', target: `${target}?partNumber=1&uploadId=${id}`, body })
+    const list = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>${part.headers.etag}</ETag></Part></CompleteMultipartUpload>`
+    return async (headers = {}) => {
+      const answer = await send(this.#server, {
+        method: 'POST',
+        target: `${target}?uploadId=${id}`,
+        body: Buffer.from(list),
+        headers,
+      })
+      // After a while the 200 has gone out, and the error stands in the document.
+      const late = /<Error><Code>(ServiceUnavailable|SlowDown)</.test(answer.body.toString())
+      return late ? { ...answer, status: 503 } : answer
+    }
+  }
+}
+
+const isUpload = (key: string) => (request: Passed) =>
+  request.method === 'PUT' && request.path.endsWith(`/upload/${BUCKET}/${key}`)
+const isRemoval = (key: string) => (request: Passed) =>
+  request.body.includes('web.RemoveObject') && request.body.includes(`"${key}"`)
+
+async function scene(t: Test, mode: Mode) {
+  const gateway = await startGateway(t, mode)
+  const between = await Between.start(t, gateway)
+  const server = await startDealgate(t, { mode, gateway: between, args: ARGS })
+  t.equal((await send(server, { method: 'PUT', target: `/${BUCKET}` })).status, 200)
+  return { between, server, keys: new Keys(server), gateway }
+}
+
+for (const mode of modes) {
+  t.test(`${mode}: a server between holds a write back`, async (t) => {
+    const { between, keys } = await scene(t, mode)
+    const holds = new Map<(request: Passed) => boolean, Promise<'pass'>>()
+    between.fate = (request) => {
+      const held = [...holds].find(([is]) => is(request))
+      if (!held) return 'pass'
+      holds.delete(held[0])
+      return held[1]
+    }
+    /** Holds the next such request back until it is let go. */
+    const hold = (is: (request: Passed) => boolean) => {
+      let letGo = () => {}
+      holds.set(is, new Promise((resolve) => (letGo = () => resolve('pass'))))
+      return letGo
+    }
+    const small = bytes('later', 10)
+    const source = bytes('source', 100)
+    t.equal((await keys.put('source', source)).status, 200)
+
+    const never = { 'if-none-match': '*' }
+    const stalled: Record<string, (key: string) => Promise<() => Promise<Answer>>> = {
+      put: async (key) => () => keys.put(key, bytes('first', 20)),
+      'conditional put': async (key) => () => keys.put(key, bytes('first', 20), never),
+      'large put': async (key) => () => keys.put(key, bytes('first', 600 * KiB)),
+      copy: async (key) => () => keys.copy('source', key),
+      complete: async (key) => keys.upload(key, bytes('part', 50)),
+    }
+    for (const [name, prepare] of Object.entries(stalled)) {
+      // Keys do not wait for each other, and most of this time is the time limit of the gateway.
+      const overtake = async (later: 'put' | 'conditional put' | 'delete') => {
+        const key = `${name}-${later}`.replaceAll(' ', '-')
+        const first = await prepare(key)
+        const letGo = hold(isUpload(key))
+        t.equal((await first()).status, 503, `${key}: given up`)
+        const second = () =>
+          later === 'delete' ? keys.remove(key) : keys.put(key, small, later === 'put' ? {} : never)
+        const done = later === 'delete' ? 204 : 200
+        if (mode === 'full') {
+          t.equal((await second()).status, done, `${key}: the later one is acknowledged`)
+          letGo()
+          await until('the held one has been delivered', () => between.late.some(isUpload(key)))
+        } else {
+          t.match(await second(), { status: 503, code: 'SlowDown' }, `${key}: nothing is acknowledged meanwhile`)
+          t.equal(await keys.is(key), 404, 'reads are served')
+          letGo()
+          // Now that it is known, the first one has made the object.
+          t.equal((await persist(second)).status, later === 'conditional put' ? 412 : done, `${key}: and then it is`)
+        }
+        if (mode === 'full' || later !== 'conditional put')
+          t.equal(await keys.is(key), later === 'delete' ? 404 : sha256(small), `${key}: and stays so`)
+        else t.not(await keys.is(key), 404, `${key}: the one that was refused has changed nothing`)
+      }
+      await Promise.all((['put', 'conditional put', 'delete'] as const).map(overtake))
+    }
+
+    t.equal((await keys.put('removed', source)).status, 200)
+    const letGo = hold(isRemoval('removed'))
+    t.equal((await keys.remove('removed')).status, 503)
+    if (mode === 'legacy') {
+      t.equal((await keys.put('removed', small)).status, 503)
+      letGo()
+    }
+    t.equal((await persist(() => keys.put('removed', small))).status, 200)
+    letGo()
+    await until('the removal has been delivered', () => mode === 'legacy' || between.late.some(isRemoval('removed')))
+    t.equal(await keys.is('removed'), sha256(small), 'an old removal takes nothing that is newer')
+  })
+
+  t.test(`${mode}: the first copy of a body comes after the second`, async (t) => {
+    const { between, keys, server } = await scene(t, mode)
+    t.equal((await keys.put('warm', Buffer.of(1))).status, 200)
+    const late = { deliver: () => {} }
+    const held = new Promise<void>((resolve) => {
+      late.deliver = resolve
+    })
+    let first = true
+    between.fate = (request) => {
+      if (!first || !isUpload('k')(request)) return 'pass'
+      first = false
+      return { cutAndPassOn: held }
+    }
+    const body = bytes('resent', 30)
+    const answer = await keys.put('k', body)
+    if (mode === 'legacy') {
+      t.equal(answer.status, 503, 'nothing is sent twice')
+      t.equal(between.requests.filter(isUpload('k')).length, 1)
+      t.equal((await persist(() => keys.put('k', body))).status, 200, 'the client does it again')
+      late.deliver()
+      return
+    }
+    t.equal(answer.status, 200)
+    const later = bytes('later', 30)
+    t.equal((await keys.put('k', later)).status, 200)
+    late.deliver()
+    await until('the first copy has been delivered', () => between.late.length > 0)
+    t.equal(await keys.is('k'), sha256(later))
+    t.notMatch(server.log, /"level":50/)
+  })
+
+  t.test(`${mode}: a gateway that is stopped and goes on`, async (t) => {
+    const gateway = await startGateway(t, mode)
+    const server = await startDealgate(t, { mode, gateway, args: ARGS })
+    const keys = new Keys(server)
+    t.equal((await send(server, { method: 'PUT', target: `/${BUCKET}` })).status, 200)
+    t.equal((await keys.put('warm', Buffer.of(1))).status, 200)
+    t.teardown(() => process.kill(gateway.pid, 'SIGCONT'))
+    for (const [i, size] of [10, 40 * KiB, MiB].entries()) {
+      for (const headers of [{}, { 'if-none-match': '*' }] as Record<string, string>[]) {
+        const key = `k-${i}-${Object.keys(headers).length}`
+        const first = bytes(`${key} first`, size)
+        const second = bytes(`${key} second`, size)
+        process.kill(gateway.pid, 'SIGSTOP')
+        t.equal((await keys.put(key, first, headers)).status, 503, key)
+        const pending = persist(() => keys.put(key, second, headers))
+        process.kill(gateway.pid, 'SIGCONT')
+        const { status } = await pending
+        const is = await keys.is(key)
+        if (status === 200) t.equal(is, sha256(second), `${key}: what was acknowledged is there`)
+        else {
+          // The first one had come through to the gateway, which went on before anybody had heard of that.
+          t.equal(status, 412, key)
+          t.equal(is, sha256(first), key)
+        }
+      }
+    }
+  })
+}

@@ -1,0 +1,421 @@
+import { deepEqual, equal } from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import fc from 'fast-check'
+import t from 'tap'
+import { createFormAuthenticator } from '../../../src/auth/authenticate-form.js'
+import { S3Error } from '../../../src/common/errors/s3-error.js'
+import { credentialScope, formatTimestamp, signature, signingKey } from '../../../src/common/sigv4.js'
+import type { RequestBody } from '../../../src/request/body/body.js'
+import { FormFields } from '../../../src/request/form/form-fields.js'
+import { FileSource } from '../../../src/request/form/form-file.js'
+import { checkPolicy, readPolicy } from '../../../src/request/form/form-policy.js'
+import { FormStream } from '../../../src/request/form/form-stream.js'
+import { signVersion2 } from '../../support/sign/version-2.js'
+
+const BOUNDARY = 'xBOUNDARYx'
+// biome-ignore lint/suspicious/noTemplateCurlyInString: S3's variable, word for word
+const FILENAME = '${filename}'
+const TYPE = `multipart/form-data; boundary=${BOUNDARY}`
+
+interface Part {
+  readonly name: string
+  readonly value: Buffer | string
+  readonly filename?: string
+}
+
+function form(parts: readonly Part[], end = `--${BOUNDARY}--\r\n`): Buffer {
+  const pieces = parts.flatMap(({ name, value, filename }) => {
+    const file = filename === undefined ? '' : `; filename="${filename}"\r\nContent-Type: application/octet-stream`
+    return [`--${BOUNDARY}\r\nContent-Disposition: form-data; name="${name}"${file}\r\n\r\n`, value, '\r\n']
+  })
+  return Buffer.concat([...pieces, end].map((piece) => Buffer.from(piece)))
+}
+
+/** A body that comes in these pieces, then perhaps fails. */
+function bodyOf(pieces: readonly Buffer[], failure?: Error): RequestBody & { taken: number } {
+  const body = {
+    length: undefined,
+    declaredChecksum: undefined,
+    empty: false,
+    taken: 0,
+    async stream(sink: (chunk: Buffer) => void | Promise<void>) {
+      for (const piece of pieces) {
+        await sink(Buffer.from(piece))
+        body.taken++
+        await new Promise(setImmediate)
+      }
+      if (failure) throw failure
+      return { size: 0 }
+    },
+    collect: () => Promise.reject(new Error('not here')),
+  }
+  return body
+}
+
+const NOTHING = { sha256: undefined, md5: undefined, checksum: undefined, trailer: undefined }
+const ANY = { min: 0, max: Number.MAX_SAFE_INTEGER }
+
+async function receive(body: RequestBody, more: { type?: string; declared?: object; size?: typeof ANY } = {}) {
+  const stream = new FormStream(body, more.type ?? TYPE)
+  try {
+    const file = await stream.file
+    if (!file) {
+      await stream.ended
+      return { fields: Object.fromEntries(stream.fields.entries()), file: undefined }
+    }
+    const pieces: Buffer[] = []
+    const source = new FileSource(stream, file, { ...NOTHING, ...more.declared }, more.size ?? ANY)
+    const facts = await source.stream(
+      async (chunk) => {
+        await new Promise(setImmediate)
+        pieces.push(chunk)
+      },
+      { md5: true },
+    )
+    return {
+      fields: Object.fromEntries(stream.fields.entries()),
+      filename: file.filename,
+      file: Buffer.concat(pieces),
+      facts,
+    }
+  } catch (error) {
+    stream.stop(error as Error)
+    throw error
+  }
+}
+
+function cut(bytes: Buffer, at: readonly number[]): Buffer[] {
+  const places = [0, ...[...at].map((place) => place % (bytes.length + 1)).sort((a, b) => a - b), bytes.length]
+  return places.slice(1).map((end, i) => bytes.subarray(places[i], end))
+}
+
+t.test('a form is read the same however it is split', async () => {
+  const text = fc
+    .string({ unit: fc.constantFrom('a', '-', '\r', '\n', 'é', '😀', '"', BOUNDARY), maxLength: 12 })
+    .filter((value) => !value.includes(`--${BOUNDARY}`))
+  await fc.assert(
+    fc.asyncProperty(
+      fc.dictionary(
+        fc.stringMatching(/^[a-z][a-z-]{0,10}$/).filter((name) => name !== 'file'),
+        text,
+        { maxKeys: 5, noNullPrototype: true },
+      ),
+      fc.uint8Array({ maxLength: 3000 }).map((bytes) => Buffer.from(bytes)),
+      fc.array(fc.nat(), { maxLength: 20 }),
+      fc.boolean(),
+      async (fields, content, at, trailing) => {
+        const parts: Part[] = Object.entries(fields).map(([name, value]) => ({ name, value }))
+        parts.push({ name: 'file', value: content, filename: 'fi lé.txt' })
+        if (trailing) parts.push({ name: 'late', value: 'ignored' })
+        const got = await receive(bodyOf(cut(form(parts), at)))
+        deepEqual(got.fields, fields)
+        equal(got.filename, 'fi lé.txt')
+        deepEqual(got.file, content)
+        deepEqual(got.facts?.md5, createHash('md5').update(content).digest())
+      },
+    ),
+    { numRuns: 300 },
+  )
+})
+
+t.test('a form that is cut anywhere, or whose connection breaks, gives no file', async () => {
+  const whole = form([
+    { name: 'key', value: 'k' },
+    { name: 'file', value: 'content of the file', filename: 'f' },
+  ])
+  // The last boundary needs no line end.
+  for (let length = 0; length < whole.length - 2; length++) {
+    const error = await receive(bodyOf([whole.subarray(0, length)])).then(
+      () => undefined,
+      (thrown: S3Error) => thrown,
+    )
+    equal(error?.code, 'MalformedPOSTRequest', `cut at ${length}`)
+    const lost = new S3Error('IncompleteBody')
+    const broken = receive(bodyOf(cut(whole.subarray(0, length), [length / 2]), lost))
+    equal(await broken.catch((thrown) => thrown), lost, `broken at ${length}`)
+  }
+})
+
+t.test('the client waits while the form is looked at, and is let go when it is refused', async (t) => {
+  const pieces = cut(
+    form([{ name: 'file', value: Buffer.alloc(100_000), filename: 'f' }]),
+    [50, 200, 500, 5000, 50_000],
+  )
+  const body = bodyOf(pieces)
+  const stream = new FormStream(body, TYPE)
+  t.ok(await stream.file)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  t.ok(body.taken < 3, `${body.taken} of ${pieces.length} pieces taken`)
+  const refusal = new S3Error('AccessDenied')
+  stream.stop(refusal)
+  t.equal(await stream.ended.catch((error) => error), refusal)
+})
+
+t.test('forms that are refused', async (t) => {
+  const file: Part = { name: 'file', value: 'x', filename: 'f' }
+  const refused: [string, readonly Part[]][] = [
+    ['MaxPostPreDataLengthExceededError', [{ name: 'a', value: 'x'.repeat(21_000) }, file]],
+    ['MaxPostPreDataLengthExceededError', [{ name: 'a', value: 'x'.repeat(2_000_000) }, file]],
+    [
+      'MaxPostPreDataLengthExceededError',
+      Array.from({ length: 30 }, (_, i) => ({ name: `a${i}`, value: 'x'.repeat(1000) })),
+    ],
+    ['MaxPostPreDataLengthExceededError', [file, { name: 'late', value: 'x'.repeat(2_000_000) }]],
+    ['InvalidArgument', [{ name: 'key', value: 'a' }, { name: 'KEY', value: 'a' }, file]],
+    ['InvalidArgument', [{ name: 'key', value: Buffer.from([0x61, 0xff]) }, file]],
+    ['InvalidArgument', [{ name: 'photo', value: 'x', filename: 'f' }]],
+    ['InvalidArgument', [file, { ...file, name: 'other' }]],
+    ['EntityTooLarge', [{ name: 'file', value: 'x'.repeat(1_048_576) }]],
+  ]
+  for (const [code, parts] of refused) {
+    const pieces = cut(
+      form(parts),
+      Array.from({ length: 40 }, (_, i) => i * 65_536),
+    )
+    await t.rejects(
+      receive(bodyOf(pieces)),
+      { code },
+      `${code} ${parts
+        .map(({ name }) => name)
+        .join()
+        .slice(0, 40)}`,
+    )
+  }
+  for (const type of ['text/plain', 'application/x-www-form-urlencoded', '', undefined])
+    t.throws(() => new FormStream(bodyOf([]), type), { code: 'PreconditionFailed' })
+  t.throws(() => new FormStream(bodyOf([]), 'multipart/form-data'), { code: 'MalformedPOSTRequest' })
+  t.equal((await receive(bodyOf([form([{ name: 'key', value: 'k' }])]))).file, undefined, 'no file')
+  t.match(await receive(bodyOf([form([{ name: 'file', value: 'as text' }])])), {
+    file: Buffer.from('as text'),
+    filename: '',
+  })
+})
+
+t.test('size and digests of the file', async (t) => {
+  const body = () => bodyOf([form([{ name: 'file', value: '12345', filename: 'f' }])])
+  t.ok(await receive(body(), { size: { min: 5, max: 5 } }))
+  await t.rejects(receive(body(), { size: { min: 6, max: 9 } }), { code: 'EntityTooSmall' })
+  await t.rejects(receive(body(), { size: { min: 0, max: 4 } }), { code: 'EntityTooLarge' })
+  const md5 = createHash('md5').update('12345').digest()
+  t.ok(await receive(body(), { declared: { md5 } }))
+  await t.rejects(receive(body(), { declared: { md5: Buffer.alloc(16) } }), { code: 'BadDigest' })
+  await t.rejects(receive(body(), { declared: { checksum: { algorithm: 'CRC32', value: 'AAAAAA==' } } }), {
+    code: 'BadDigest',
+  })
+})
+
+t.test('fields', async (t) => {
+  const fields = new FormFields()
+  fields.add('Key', `up/${FILENAME}`)
+  fields.add('policy', FILENAME)
+  fields.add('x-amz-meta-from', `${FILENAME} é`)
+  fields.add('Content-Type', 'text/plain')
+  fields.add('acl', 'private')
+  fields.add('x-amz-signature', 'no header')
+  fields.add('submit', 'no header')
+  fields.substitute('a$&b.txt')
+  t.equal(fields.get('key'), 'up/a$&b.txt')
+  t.equal(fields.get('policy'), FILENAME)
+  t.same(fields.headers(), {
+    'x-amz-meta-from': Buffer.from('a$&b.txt é').toString('latin1'),
+    'content-type': 'text/plain',
+    'x-amz-acl': 'private',
+  })
+  for (const [name, value] of [
+    ['x-amz-meta-a', 'a\r\nx-evil: 1'],
+    ['x-amz-meta-a b', 'a'],
+    ['cache-control', '\0'],
+  ] as const) {
+    const bad = new FormFields()
+    bad.add(name, value)
+    t.throws(() => bad.headers(), { code: 'InvalidArgument' }, JSON.stringify(value))
+  }
+})
+
+const encode = (policy: unknown) =>
+  Buffer.from(typeof policy === 'string' ? policy : JSON.stringify(policy)).toString('base64')
+const expiration = '2030-01-01T00:00:00.000Z'
+const NOW = Date.parse('2029-12-31T00:00:00Z')
+
+t.test('policy documents that are none', async (t) => {
+  for (const bad of [
+    '',
+    '[]',
+    'null',
+    '{',
+    { conditions: [] },
+    { expiration },
+    { EXPIRATION: expiration, conditions: [] },
+    { expiration: '2030-01-01', conditions: [] },
+    { expiration: '2030-13-01T00:00:00Z', conditions: [] },
+    { expiration: 5, conditions: [] },
+    { expiration, conditions: {} },
+    { expiration, conditions: [{}] },
+    { expiration, conditions: [[]] },
+    { expiration, conditions: ['eq'] },
+    { expiration, conditions: [null] },
+    { expiration, conditions: [['eq', 'key', 'a']] },
+    { expiration, conditions: [['like', '$key', 'a']] },
+    { expiration, conditions: [['eq', '$key']] },
+    { expiration, conditions: [['eq', '$key', {}]] },
+    { expiration, conditions: [{ key: null }] },
+    { expiration, conditions: [['content-length-range', 1]] },
+    { expiration, conditions: [['content-length-range', -1, 5]] },
+    { expiration, conditions: [['content-length-range', 5, 1]] },
+    { expiration, conditions: [['content-length-range', 0, 'x']] },
+  ])
+    t.throws(() => readPolicy(encode(bad)), { code: 'InvalidPolicyDocument' }, JSON.stringify(bad))
+  const deep = `{"expiration":"2030-01-01T00:00:00Z","conditions":${'['.repeat(200_000)}${']'.repeat(200_000)}}`
+  t.throws(() => readPolicy(Buffer.from(deep).toString('base64')), { code: 'InvalidPolicyDocument' }, 'deep nesting')
+  t.throws(() => readPolicy('~~~'), { code: 'InvalidPolicyDocument' })
+  const started = process.cpuUsage()
+  t.throws(() => readPolicy(`${' '.repeat(60_000)}~`), { code: 'InvalidPolicyDocument' })
+  // Time that grows with the square of the length would be seconds.
+  t.ok(process.cpuUsage(started).user < 1_000_000)
+  const lines = encode({ expiration, conditions: [] }).replace(/.{20}/g, '$&\r\n')
+  t.same(readPolicy(`${lines} \n`).conditions, [], 'in lines, as some tools write it')
+  t.throws(() => readPolicy(Buffer.from([0x22, 0xff, 0x22]).toString('base64')), { code: 'InvalidPolicyDocument' })
+})
+
+t.test('what a policy lets a form do', async (t) => {
+  const check = (conditions: unknown[], fields: Record<string, string>, now = NOW) =>
+    checkPolicy(readPolicy(encode({ expiration, conditions })), new Map(Object.entries(fields)), now)
+  const allowed: [unknown[], Record<string, string>][] = [
+    [[{ bucket: 'b' }, ['eq', '$key', 'k']], { bucket: 'b', key: 'k', policy: 'p', file: 'f', 'x-amz-signature': 's' }],
+    [
+      [{ BUCKET: 'b' }, ['STARTS-WITH', '$Key', 'u/']],
+      { bucket: 'b', key: 'u/k', 'x-ignore-me': 'x', 'x-cloud-signature': 's' },
+    ],
+    [[['starts-with', '$key', '']], { key: 'anything' }],
+    [[['starts-with', '$key', '']], {}],
+    [[['starts-with', '$Content-Type', 'image/']], { 'content-type': 'image/png, image/gif' }],
+    [[{ success_action_status: 201 }], { success_action_status: '201' }],
+    [[['eq', '\\$key', '\\$foo']], { key: '\\$foo' }],
+  ]
+  for (const [conditions, fields] of allowed)
+    t.doesNotThrow(() => check(conditions, fields), JSON.stringify([conditions, fields]))
+  const refused: [unknown[], Record<string, string>][] = [
+    [[['eq', '$key', 'k']], { key: 'K' }],
+    [[['eq', '$key', 'k']], {}],
+    [[{ key: 'k' }], { key: 'k', bucket: 'b' }],
+    [[{ key: 'k' }], { key: 'k', 'x-amz-meta-a': '' }],
+    [[['starts-with', '$key', 'u/']], { key: 'v/u/' }],
+    [[['starts-with', '$x-amz-meta-a', 'x']], {}],
+    [[['starts-with', '$Content-Type', 'image/']], { 'content-type': 'image/png, text/html' }],
+    [
+      [
+        ['starts-with', '$key', 'a'],
+        ['starts-with', '$key', 'ab'],
+      ],
+      { key: 'ac' },
+    ],
+  ]
+  for (const [conditions, fields] of refused)
+    t.throws(() => check(conditions, fields), { code: 'AccessDenied' }, JSON.stringify([conditions, fields]))
+  t.throws(() => check([], {}, Date.parse(expiration) + 1), { code: 'AccessDenied', message: /expired/ })
+  const sized = readPolicy(
+    encode({
+      expiration,
+      conditions: [
+        ['content-length-range', 1, '9'],
+        ['content-length-range', 0, 5],
+      ],
+    }),
+  )
+  t.same(sized.size, { min: 1, max: 5 })
+  t.same(
+    readPolicy(
+      Buffer.from(`{"expiration":"${expiration}","conditions":[["eq","\\$key","\\$a\\\\"]]}`).toString('base64'),
+    ).conditions,
+    [{ kind: 'eq', field: 'key', value: '$a\\' }],
+  )
+})
+
+t.test('signatures of policies', async (t) => {
+  const identity = { accessKeyId: 'AKID', secretAccessKey: 'secret-of-akid' }
+  const time = Date.parse('2029-12-30T12:00:00Z')
+  const sign = (more: Record<string, string> = {}, brand = 'amz') => {
+    const timestamp = formatTimestamp(new Date(time))
+    const scope = credentialScope('20291230', 'us-east-1', 's3')
+    const policy = encode({ expiration, conditions: [] })
+    const key = signingKey(identity.secretAccessKey, '20291230', 'us-east-1', 's3')
+    return new Map(
+      Object.entries({
+        policy,
+        [`x-${brand}-algorithm`]: 'AWS4-HMAC-SHA256',
+        [`x-${brand}-credential`]: `AKID/${scope}`,
+        [`x-${brand}-date`]: timestamp,
+        [`x-${brand}-signature`]: signature(key, policy),
+        ...more,
+      }).filter(([, value]) => value !== ''),
+    )
+  }
+  const at = (now: number, sessionToken?: 'ignore') =>
+    createFormAuthenticator({
+      credentials: (id) => (id === 'AKID' ? identity : undefined),
+      region: 'us-east-1',
+      now: () => now,
+      sessionToken,
+    })
+  const authenticate = at(time + 1000)
+  t.equal(await authenticate(new Map()), undefined)
+  t.equal((await authenticate(sign()))?.identity, identity)
+  t.equal((await authenticate(sign({}, 'cloud')))?.identity, identity)
+  const refused: [string, Record<string, string>][] = [
+    ['SignatureDoesNotMatch', { 'x-amz-signature': '0'.repeat(64) }],
+    ['SignatureDoesNotMatch', { 'x-amz-signature': 'short' }],
+    ['SignatureDoesNotMatch', { policy: encode({ expiration, conditions: [{}] }) }],
+    ['InvalidAccessKeyId', { 'x-amz-credential': 'OTHER/20291230/us-east-1/s3/aws4_request' }],
+    ['InvalidArgument', { 'x-amz-credential': 'AKID/20291230/eu-west-1/s3/aws4_request' }],
+    ['InvalidArgument', { 'x-amz-credential': 'AKID/20291229/us-east-1/s3/aws4_request' }],
+    ['InvalidArgument', { 'x-amz-credential': 'AKID' }],
+    ['InvalidArgument', { 'x-amz-credential': '' }],
+    ['InvalidArgument', { 'x-amz-signature': '' }],
+    ['InvalidArgument', { policy: '' }],
+    ['InvalidArgument', { 'x-amz-date': '' }],
+    ['InvalidArgument', { 'x-amz-date': '2029' }],
+    ['InvalidArgument', { 'x-amz-algorithm': 'AWS4-HMAC-SHA1' }],
+    ['InvalidArgument', { 'x-cloud-signature': 'x' }],
+    ['InvalidToken', { 'x-amz-security-token': 'x' }],
+    ['InvalidArgument', { 'x-amz-signature': '', awsaccesskeyid: 'AKID' }],
+    ['InvalidArgument', { signature: 'x', awsaccesskeyid: 'AKID' }],
+  ]
+  for (const [code, more] of refused) await t.rejects(authenticate(sign(more)), { code }, JSON.stringify(more))
+  t.ok(await at(time, 'ignore')(sign({ 'x-amz-security-token': 'x' })))
+  const DAY = 24 * 60 * 60 * 1000
+  t.ok(await at(time + 7 * DAY)(sign()))
+  await t.rejects(at(time + 7 * DAY + 1)(sign()), { code: 'AccessDenied' })
+  t.ok(await at(time - DAY / 96)(sign()))
+  await t.rejects(at(time - DAY / 96 - 1)(sign()), { code: 'AccessDenied' })
+})
+
+t.test('signatures of version 2', async (t) => {
+  const identity = { accessKeyId: 'AKID', secretAccessKey: 'secret-of-akid' }
+  const policy = encode({ expiration, conditions: [] })
+  const signed = signVersion2(identity.secretAccessKey, policy)
+  const authenticator = (signatureV2: boolean) =>
+    createFormAuthenticator({
+      credentials: (id) => (id === 'AKID' ? identity : undefined),
+      region: 'us-east-1',
+      signatureV2,
+    })
+  const form = (more: Record<string, string> = {}) =>
+    new Map(
+      Object.entries({ awsaccesskeyid: 'AKID', policy, signature: signed, ...more }).filter(
+        ([, value]) => value !== '',
+      ),
+    )
+  t.match(await authenticator(true)(form()), { identity, signatureVersion: 'AWS', authType: 'POST' })
+  const refused: [string, Record<string, string>][] = [
+    ['SignatureDoesNotMatch', { signature: signed.replace(/^./, (first) => (first === 'A' ? 'B' : 'A')) }],
+    ['SignatureDoesNotMatch', { policy: encode({ expiration, conditions: [{}] }) }],
+    ['InvalidAccessKeyId', { awsaccesskeyid: 'OTHER' }],
+    ['InvalidArgument', { awsaccesskeyid: '' }],
+    ['InvalidArgument', { signature: '' }],
+    ['InvalidArgument', { policy: '' }],
+    ['InvalidArgument', { 'x-amz-signature': 'x' }],
+    ['InvalidToken', { 'x-amz-security-token': 'x' }],
+  ]
+  for (const [code, more] of refused) await t.rejects(authenticator(true)(form(more)), { code }, JSON.stringify(more))
+  await t.rejects(authenticator(false)(form()), { code: 'InvalidRequest' }, '--signature-v2 off')
+})

@@ -1,0 +1,177 @@
+import { deepEqual } from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { createLogger } from '../../../src/common/log.js'
+import type { RequestHead } from '../../../src/request/s3-request.js'
+import { corsAnswer } from '../../../src/response/cors/cors-answer.js'
+import { corsDocument, readCors } from '../../../src/response/cors/cors-document.js'
+import type { CorsRule } from '../../../src/response/cors/cors-rule.js'
+import { withCors } from '../../../src/response/cors/with-cors.js'
+import type { BucketSettings } from '../../../src/state/records/bucket-settings.js'
+
+const rule = (more: Partial<CorsRule>): CorsRule => ({
+  allowedMethods: ['GET'],
+  allowedOrigins: ['*'],
+  allowedHeaders: [],
+  exposeHeaders: [],
+  ...more,
+})
+
+t.test('the document', async (t) => {
+  const read = (rules: string) => readCors(Buffer.from(`<CORSConfiguration>${rules}</CORSConfiguration>`))
+  const good = '<AllowedMethod>GET</AllowedMethod><AllowedOrigin>*</AllowedOrigin>'
+  const one = (more: string) => read(`<CORSRule>${good}${more}</CORSRule>`)
+  t.same(await one(''), [rule({})])
+  t.same(
+    await one(
+      '<AllowedHeader>x-*</AllowedHeader><ExposeHeader>ETag</ExposeHeader><MaxAgeSeconds>0</MaxAgeSeconds><ID>a</ID>',
+    ),
+    [rule({ id: 'a', allowedHeaders: ['x-*'], exposeHeaders: ['ETag'], maxAgeSeconds: 0 })],
+  )
+  const refused: [string, string][] = [
+    ['', 'MalformedXML'],
+    ['<CORSRule/>', 'MalformedXML'],
+    ['<CORSRule><AllowedMethod>GET</AllowedMethod></CORSRule>', 'MalformedXML'],
+    ['<CORSRule><AllowedMethod>GET</AllowedMethod><AllowedOrigin/></CORSRule>', 'MalformedXML'],
+    ['<CORSRule><AllowedMethod>OPTIONS</AllowedMethod><AllowedOrigin>*</AllowedOrigin></CORSRule>', 'InvalidRequest'],
+    ['<CORSRule><AllowedMethod>get</AllowedMethod><AllowedOrigin>*</AllowedOrigin></CORSRule>', 'InvalidRequest'],
+    [
+      '<CORSRule><AllowedMethod>GET</AllowedMethod><AllowedOrigin>http://*.a.*</AllowedOrigin></CORSRule>',
+      'InvalidRequest',
+    ],
+    [`<CORSRule>${good}</CORSRule>`.repeat(101), 'InvalidRequest'],
+  ]
+  for (const [rules, code] of refused) await t.rejects(read(rules), { code }, rules.slice(0, 120))
+  for (const [more, code] of [
+    ['<AllowedHeader>x-*-*</AllowedHeader>', 'InvalidRequest'],
+    ['<AllowedHeader>a b</AllowedHeader>', 'InvalidRequest'],
+    ['<ExposeHeader>x-*</ExposeHeader>', 'InvalidRequest'],
+    ['<ExposeHeader>a\nb</ExposeHeader>', 'InvalidRequest'],
+    ['<MaxAgeSeconds>-1</MaxAgeSeconds>', 'MalformedXML'],
+    ['<MaxAgeSeconds>1</MaxAgeSeconds><MaxAgeSeconds>1</MaxAgeSeconds>', 'MalformedXML'],
+    [`<ID>${'x'.repeat(256)}</ID>`, 'MalformedXML'],
+    ['<Colour>red</Colour>', 'MalformedXML'],
+  ] as const)
+    await t.rejects(one(more), { code }, more.slice(0, 60))
+  t.equal((await read(`<CORSRule>${good}</CORSRule>`.repeat(100))).length, 100)
+})
+
+const name = fc.stringMatching(/^[a-z][a-z-]{0,8}$/)
+const origin = fc.stringMatching(/^https?:\/\/[a-z.]{1,12}(:[0-9]{2,4})?$/)
+const starred = (text: fc.Arbitrary<string>) =>
+  fc
+    .tuple(text, fc.option(fc.nat(20)))
+    .map(([value, at]) => (at === null ? value : `${value.slice(0, at)}*${value.slice(at)}`))
+const anyRule = fc.record(
+  {
+    id: fc.stringMatching(/^[a-z&<>"]{1,9}$/),
+    allowedMethods: fc.array(fc.constantFrom('GET', 'PUT', 'HEAD', 'POST', 'DELETE'), { minLength: 1, maxLength: 3 }),
+    allowedOrigins: fc.array(starred(origin), { minLength: 1, maxLength: 3 }),
+    allowedHeaders: fc.array(starred(name), { maxLength: 3 }),
+    exposeHeaders: fc.array(name, { maxLength: 3 }),
+    maxAgeSeconds: fc.nat(100_000),
+  },
+  { requiredKeys: ['allowedMethods', 'allowedOrigins', 'allowedHeaders', 'exposeHeaders'], noNullPrototype: true },
+)
+
+t.test('rules that are written are read again', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyRule, { minLength: 1, maxLength: 4 }), async (rules) => {
+      deepEqual(await readCors(Buffer.from(corsDocument(rules))), rules)
+    }),
+    { numRuns: 100 },
+  )
+})
+
+t.test('the first rule that fits decides, as regular expressions would have it', async () => {
+  const expression = (pattern: string, flags = '') =>
+    new RegExp(
+      `^${pattern
+        .split('*')
+        .map((part) => part.replace(/[.+?^${}()|[\]\\/-]/g, '\\$&'))
+        .join('.*')}$`,
+      flags,
+    )
+  fc.assert(
+    fc.property(
+      fc.array(anyRule, { maxLength: 4 }),
+      origin,
+      fc.constantFrom('GET', 'PUT'),
+      fc.array(name, { maxLength: 2 }),
+      (rules, asked, method, headers) => {
+        const expected = rules.find(
+          ({ allowedOrigins, allowedMethods, allowedHeaders }) =>
+            allowedOrigins.some((pattern) => expression(pattern).test(asked)) &&
+            allowedMethods.includes(method as 'GET') &&
+            headers.every((header) => allowedHeaders.some((pattern) => expression(pattern, 'i').test(header))),
+        )
+        const answer = corsAnswer(rules, { origin: asked, method, headers })
+        deepEqual(answer?.['access-control-allow-methods'], expected?.allowedMethods.join(', '))
+      },
+    ),
+    { numRuns: 1000 },
+  )
+})
+
+t.test('answers', async (t) => {
+  const rules = [
+    rule({ allowedOrigins: ['https://*.example.com'], allowedMethods: ['PUT', 'POST'], allowedHeaders: ['Content-*'] }),
+    rule({ exposeHeaders: ['ETag', 'x-amz-request-id'], maxAgeSeconds: 60 }),
+  ]
+  t.match(
+    corsAnswer(rules, { origin: 'https://a.example.com', method: 'PUT', headers: ['Content-Type', 'content-md5'] }),
+    {
+      'access-control-allow-origin': 'https://a.example.com',
+      'access-control-allow-credentials': 'true',
+      'access-control-allow-headers': 'content-type, content-md5',
+      vary: /Origin/,
+    },
+  )
+  t.equal(corsAnswer(rules, { origin: 'https://a.example.com', method: 'PUT', headers: ['x-other'] }), undefined)
+  t.equal(corsAnswer(rules, { origin: 'https://example.com', method: 'PUT' }), undefined)
+  t.equal(corsAnswer(rules, { origin: 'https://a.example.com.evil', method: 'PUT' }), undefined)
+  t.match(corsAnswer(rules, { origin: 'null', method: 'GET' }), {
+    'access-control-allow-origin': '*',
+    'access-control-allow-credentials': undefined,
+    'access-control-expose-headers': 'ETag, x-amz-request-id',
+    'access-control-max-age': 60,
+  })
+})
+
+t.test('the rules are looked up only for browsers, and a failure does not change the answer', async (t) => {
+  let reads = 0
+  let failing = false
+  const settings = {
+    async get() {
+      reads++
+      if (failing) throw new Error('no state')
+      return [rule({})]
+    },
+  } as unknown as BucketSettings
+  const add = withCors(settings, createLogger({ level: 'silent' }), (name) => name === 'cid')
+  const head = (headers: object, more = {}) => ({ headers, method: 'GET', bucket: 'b', ...more }) as RequestHead
+  const reply = { status: 404, headers: { etag: 'x' } }
+  t.equal(await add(head({}), reply), reply)
+  t.equal(await add(head({ origin: 'http://a' }, { bucket: undefined }), reply), reply)
+  t.equal(reads, 0)
+  t.match(await add(head({ origin: 'http://a' }), reply), {
+    status: 404,
+    headers: { etag: 'x', 'access-control-allow-origin': '*' },
+  })
+  t.match(await add(head({ origin: 'http://a' }, { method: 'PUT' }), reply), {
+    headers: { 'access-control-allow-origin': undefined, vary: /Origin/ },
+  })
+  const beyond = { status: 200, headers: { 'x-dealgate-job-id': 'j', 'x-amz-meta-cid': 'c', 'x-amz-meta-own': 'o' } }
+  t.match(
+    await add(head({ origin: 'http://a' }), beyond),
+    {
+      headers: {
+        'access-control-expose-headers':
+          'ETag, x-amz-request-id, x-amz-restore, x-amz-storage-class, x-dealgate-job-id, x-amz-meta-cid',
+      },
+    },
+    'what is told beyond S3 can be read',
+  )
+  failing = true
+  t.equal(await add(head({ origin: 'http://a' }), reply), reply)
+})

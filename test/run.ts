@@ -1,0 +1,104 @@
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { parseArgs } from 'node:util'
+import pLimit from 'p-limit'
+import { failureList, failuresIn } from './runner/failures.js'
+import { type Counts, type FileResult, runFile } from './runner/run-file.js'
+
+// `npm test -- [--jobs=N] [--timeout=seconds] [file ...]`: runs test files, prints their TAP, the time of each file, the
+// longest first, and the failures.
+
+const TESTS = 'dist/test'
+const RESULTS = '.tap/test-results'
+/** Files below this many seconds share one line. */
+const SHORT_S = 5
+/** Lines about failures at the end: less than what a view of the end of a log shows. */
+const FAILURE_LINES = 60
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { jobs: { type: 'string', default: '4' }, timeout: { type: 'string', default: '600' } },
+})
+const files = positionals.length > 0 ? positionals.map(compiled) : testFiles()
+const limitMs = Number(values.timeout) * 1000
+const begun = performance.now()
+rmSync(RESULTS, { recursive: true, force: true })
+process.stdout.write('TAP version 14\n')
+const limit = pLimit(Number(values.jobs))
+let done = 0
+const results = await Promise.all(files.map((file) => limit(async () => report(await runFile(file, limitMs), ++done))))
+const ms = performance.now() - begun
+const counts = total(results.map((result) => result.counts))
+process.stdout.write(`1..${files.length}\n\n# ${written(counts)}\n# time=${ms.toFixed(3)}ms\n`)
+process.stdout.write(table(results))
+const failures = failureList(
+  failuresIn(results.flatMap((result, index) => asSubtest(result, index + 1))),
+  FAILURE_LINES,
+)
+if (failures.length > 0) process.stdout.write(`\n${failures.join('\n')}\n`)
+process.exitCode = counts.fail > 0 || counts.total === 0 ? 1 : 0
+
+/** The file to run for a test file that is named by its source or by its compiled form. */
+function compiled(file: string): string {
+  return file.endsWith('.ts') ? join('dist', file.replace(/\.ts$/, '.js')) : file
+}
+
+function testFiles(): string[] {
+  const found = readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
+  return found
+    .filter((name) => name.endsWith('.test.js') && !name.split('/').includes('fixtures'))
+    .sort()
+    .map((name) => join(TESTS, name))
+}
+
+/** Keeps the output of a file and prints it; on a terminal, only that of a failed file. */
+function report(result: FileResult, number: number): FileResult {
+  const kept = join(RESULTS, `${result.file}.tap`)
+  mkdirSync(dirname(kept), { recursive: true })
+  writeFileSync(kept, result.output)
+  const lines = asSubtest(result, number)
+  const brief = process.stdout.isTTY && result.counts.fail === 0
+  process.stdout.write(`${(brief ? lines.slice(-1) : lines).join('\n')}\n`)
+  return result
+}
+
+/** Lines of TAP with the file as a subtest. */
+function asSubtest({ file, output, counts, ms, broken }: FileResult, number: number): string[] {
+  const lines = output.split('\n').filter((line) => line !== '' && line !== 'TAP version 14')
+  return [
+    `# Subtest: ${file}`,
+    ...lines.map((line) => `    ${line}`),
+    `${counts.fail > 0 ? 'not ok' : 'ok'} ${number} - ${file} # time=${ms.toFixed(3)}ms`,
+    ...(broken ? ['  ---', `  reason: ${broken}`, '  ...'] : []),
+  ]
+}
+
+function total(all: readonly Counts[]): Counts {
+  const sum = (of: (counts: Counts) => number) => all.reduce((so, counts) => so + of(counts), 0)
+  return {
+    total: sum(({ total }) => total),
+    pass: sum(({ pass }) => pass),
+    fail: sum(({ fail }) => fail),
+    skip: sum(({ skip }) => skip),
+    todo: sum(({ todo }) => todo),
+  }
+}
+
+/** As tap writes it; `.ci/run` reads it. */
+function written({ total, pass, fail, skip, todo }: Counts): string {
+  return `{ total: ${total}, pass: ${pass}, fail: ${fail}, skip: ${skip}, todo: ${todo} }`
+}
+
+function table(all: readonly FileResult[]): string {
+  const line = (ms: number, text: string) => `${(ms / 1000).toFixed(1).padStart(8)} s  ${text}\n`
+  const sorted = all.toSorted((a, b) => b.ms - a.ms)
+  const long = sorted.filter(({ ms }) => ms >= SHORT_S * 1000)
+  const short = sorted.slice(long.length)
+  const sum = (of: readonly FileResult[]) => of.reduce((so, { ms }) => so + ms, 0)
+  return [
+    '\nTime of each file (several run side by side):\n',
+    ...long.map(({ file, ms }) => line(ms, file.replace(/^dist\/|\.js$/g, ''))),
+    short.length > 0 ? line(sum(short), `${short.length} files under ${SHORT_S} s`) : '',
+    line(sum(all), `${all.length} files`),
+  ].join('')
+}

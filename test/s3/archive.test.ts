@@ -1,0 +1,371 @@
+import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CopyObjectCommand,
+  CreateBucketCommand,
+  CreateMultipartUploadCommand,
+  GetObjectAttributesCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListMultipartUploadsCommand,
+  ListObjectsV2Command,
+  ListPartsCommand,
+  PutBucketPolicyCommand,
+  PutObjectCommand,
+  type PutObjectCommandInput,
+  RestoreObjectCommand,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3'
+import t, { type Test } from 'tap'
+import { S3Error } from '../../src/common/errors/s3-error.js'
+import type { StoredObject } from '../../src/objects/store.js'
+import type { ObjectEvent } from '../../src/plugins/forms/hooks.js'
+import type { Plugin } from '../../src/plugins/forms/plugin.js'
+import type {
+  ClassWrite,
+  RestoreOrder,
+  StorageClass,
+  TransitionedObject,
+} from '../../src/plugins/forms/storage-class.js'
+import { archiveHeaders, metadataHeaders } from '../../src/s3/reading/archive-report.js'
+import { notReadable, type Placed, presenceOf } from '../../src/s3/storage-class/presence.js'
+import { readRestoreOrder } from '../../src/s3/storage-class/restore-order.js'
+import type { Context } from '../../src/server/context.js'
+import type { Archive } from '../../src/state/state.js'
+import { startInProcess } from '../support/server/in-process.js'
+import { signedRequest } from '../support/sign/signed-request.js'
+
+const UNTIL = Date.UTC(2026, 11, 21)
+const owner = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
+
+t.test('what is reported of an object, by where its bytes are', async (t) => {
+  const offered = new Map(
+    ['GLACIER', 'GLACIER_IR', 'DEEP_ARCHIVE'].map((name) => [name, { name, transition: async () => false }]),
+  )
+  const reporting = { storageClasses: offered, outputMetadata: () => true }
+  const back = { ongoing: true } as const
+  const until = { until: UNTIL }
+  const dated = `ongoing-request="false", expiry-date="Mon, 21 Dec 2026 00:00:00 GMT"`
+  const table: [Placed, state: string, storageClass: string | undefined, restore: string | undefined][] = [
+    [{ cold: false }, 'hot', undefined, undefined],
+    [{ cold: false, archive: { facts: { cid: 'x' } } }, 'hot', undefined, undefined],
+    [{ cold: false, archive: { storageClass: 'NOBODYS' } }, 'hot', undefined, undefined],
+    [{ cold: false, archive: { storageClass: 'GLACIER' } }, 'archived', 'GLACIER_IR', undefined],
+    [{ cold: false, archive: { storageClass: 'GLACIER_IR' } }, 'archived', 'GLACIER_IR', undefined],
+    [
+      { cold: false, archive: { storageClass: 'GLACIER', restore: { until: null } } },
+      'archived',
+      'GLACIER_IR',
+      undefined,
+    ],
+    [{ cold: true }, 'cold', 'GLACIER', undefined],
+    [{ cold: true, archive: { storageClass: 'NOBODYS' } }, 'cold', 'GLACIER', undefined],
+    [{ cold: true, archive: { storageClass: 'GLACIER_IR' } }, 'cold', 'GLACIER', undefined],
+    [{ cold: true, archive: { storageClass: 'DEEP_ARCHIVE' } }, 'cold', 'DEEP_ARCHIVE', undefined],
+    [{ cold: true, archive: { storageClass: 'GLACIER', restore: until } }, 'cold', 'GLACIER', undefined],
+    [
+      { cold: true, archive: { storageClass: 'GLACIER', restore: back } },
+      'restoring',
+      'GLACIER',
+      'ongoing-request="true"',
+    ],
+    [{ cold: true, archive: { restore: back } }, 'restoring', 'GLACIER', 'ongoing-request="true"'],
+    [{ cold: false, archive: { storageClass: 'DEEP_ARCHIVE', restore: until } }, 'restored', 'DEEP_ARCHIVE', dated],
+  ]
+  for (const [placed, state, storageClass, restore] of table) {
+    const name = JSON.stringify(placed)
+    t.equal(presenceOf(placed, offered).state, state, name)
+    const headers = archiveHeaders(placed, reporting)
+    t.same([headers['x-amz-storage-class'], headers['x-amz-restore']], [storageClass, restore], name)
+    const readable = !placed.cold && restore === undefined
+    if (readable)
+      t.notMatch(storageClass ?? 'STANDARD', /^(GLACIER|DEEP_ARCHIVE)$/, `aws s3 cp does not pass over ${name}`)
+  }
+  t.match(notReadable({ cold: false }, offered), { status: 403, fields: { StorageClass: 'GLACIER' } })
+
+  const object = {
+    metadata: { cid: 'stale', own: 'mine' },
+    archive: { facts: { cid: 'fresh', own: 'theirs', 'Bad Name': 'x', note: 'für ☂' } },
+  }
+  const told = metadataHeaders(object as unknown as StoredObject, {
+    ...reporting,
+    outputMetadata: (name) => name === 'cid',
+  })
+  t.same(told, {
+    'x-amz-meta-cid': 'fresh',
+    'x-amz-meta-own': 'mine',
+    'x-amz-meta-note': `=?UTF-8?B?${Buffer.from('für ☂').toString('base64')}?=`,
+  })
+})
+
+t.test('what RestoreObject is asked for', async (t) => {
+  const read = (inner: string) => readRestoreOrder(Buffer.from(`<RestoreRequest>${inner}</RestoreRequest>`))
+  t.same(await readRestoreOrder(Buffer.alloc(0)), { days: 0, tier: 'Standard', description: '' })
+  t.same(await read(''), { days: 0, tier: 'Standard', description: '' })
+  t.same(
+    await read(
+      '<Days>7</Days><GlacierJobParameters><Tier>Bulk</Tier></GlacierJobParameters><Description>d</Description>',
+    ),
+    { days: 7, tier: 'Bulk', description: 'd' },
+  )
+  t.match(await read('<Tier>Expedited</Tier><Days>1</Days>'), { tier: 'Expedited' })
+  const refused: [string, string][] = [
+    ['<Days>0</Days>', 'InvalidArgument'],
+    ['<Days>-1</Days>', 'InvalidArgument'],
+    ['<Days>2147483647</Days>', 'InvalidArgument'],
+    ['<Days>soon</Days>', 'MalformedXML'],
+    ['<Days>1</Days><Days>2</Days>', 'MalformedXML'],
+    ['<Dais>1</Dais>', 'MalformedXML'],
+    ['<GlacierJobParameters/>', 'MalformedXML'],
+    ['<GlacierJobParameters><Tier>Slow</Tier></GlacierJobParameters>', 'InvalidTier'],
+    ['<GlacierJobParameters><Tier>Bulk</Tier></GlacierJobParameters><Tier>Standard</Tier>', 'MalformedXML'],
+    ['<Type>SELECT</Type><SelectParameters/>', 'NotImplemented'],
+    ['<OutputLocation/>', 'NotImplemented'],
+  ]
+  for (const [inner, code] of refused) await t.rejects(read(inner), { code }, inner)
+  await t.rejects(readRestoreOrder(Buffer.from('<Restore/>')), { code: 'MalformedXML' })
+})
+
+/** A plugin that keeps objects in an archive of its own; `seen` is what it was told. */
+function archivePlugin() {
+  const seen = {
+    admitted: [] as ClassWrite[],
+    stored: [] as TransitionedObject[],
+    dropped: 0,
+    orders: [] as RestoreOrder[],
+    moved: [] as ObjectEvent[],
+    own: undefined as Context | undefined,
+    outcome: { status: 202 } as { status: 200 | 202 },
+  }
+  let jobs = 0
+  const offer = (name: string): StorageClass => ({
+    name,
+    async admit(write) {
+      if (write.metadata['deal-terms'] === 'none') throw new S3Error('InvalidStorageClass')
+      seen.admitted.push(write)
+      const jobId = `j-${++jobs}`
+      return {
+        archive: { storageClass: name, jobId, facts: { cid: `bafy-${jobs}` } },
+        async stored(object) {
+          seen.stored.push(object)
+          return { 'x-dealgate-job-id': jobId }
+        },
+        async dropped() {
+          seen.dropped++
+        },
+      }
+    },
+    transition: async () => true,
+    async restore(_object, order) {
+      seen.orders.push(order)
+      return seen.outcome
+    },
+  })
+  const plugin: Plugin = {
+    name: 'attic',
+    operations: [],
+    storageClasses: [offer('GLACIER'), offer('GLACIER_IR'), { name: 'DEEP_ARCHIVE', transition: async () => true }],
+    outputMetadata: ['cid', 'deal-status*'],
+    hooks: { objectMoved: async (event) => void seen.moved.push(event) },
+    async start(host) {
+      seen.own = host.own
+    },
+  }
+  return { plugin, seen }
+}
+
+async function started(t: Test) {
+  const { plugin, seen } = archivePlugin()
+  const { endpoint, s3 } = await startInProcess(t, 'full', { identities: [owner], plugins: [plugin] })
+  await s3.send(new CreateBucketCommand({ Bucket: 'box' }))
+  const at = (Key: string) => ({ Bucket: 'box', Key })
+  const put = (key: string, more: Partial<PutObjectCommandInput> = {}) =>
+    s3.send(new PutObjectCommand({ ...at(key), Body: 'content', StorageClass: 'GLACIER', ...more }))
+  const head = (key: string) => s3.send(new HeadObjectCommand(at(key)))
+  /** Puts this in the place of what is remembered of the object's copies. */
+  const annotate = async (key: string, archive: Archive) => {
+    const store = seen.own?.store
+    const object = await store?.head('box', key)
+    return store?.annotate('box', key, object?.stamp ?? '', () => archive)
+  }
+  return { s3, endpoint, seen, at, put, head, annotate }
+}
+
+t.test('writes into an archive class', async (t) => {
+  const { s3, endpoint, seen, at, put, head } = await started(t)
+  const rejects = (send: Promise<unknown>, name: string, of = t) => of.rejects(send, { name })
+
+  await put('a', { Metadata: { cid: 'stale', 'deal-status-of': 'x', 'deal-terms': 'miner=f01', own: 'mine' } })
+  const { StorageClass, Metadata } = await head('a')
+  t.match([StorageClass, Metadata], ['GLACIER_IR', { cid: 'bafy-1', 'deal-terms': 'miner=f01', own: 'mine' }])
+  t.notOk(Metadata?.['deal-status-of'], 'what the plugin tells is not stored')
+  t.match(seen.admitted[0], { operation: 'PutObject', bucket: 'box', key: 'a', size: 7 })
+  t.match(seen.stored[0], { bucket: 'box', key: 'a', size: 7, etag: '9a0364b9e99bb480dd25e1f0284c8555' })
+  const told = await signedRequest(endpoint, owner, { method: 'HEAD', path: '/box/a' })
+  t.equal(told.headers['x-dealgate-job-id'], 'j-1')
+
+  await rejects(put('no', { StorageClass: 'OUTPOSTS' }), 'InvalidStorageClass')
+  await rejects(put('no', { StorageClass: 'DEEP_ARCHIVE' }), 'InvalidStorageClass')
+  await rejects(put('no', { Metadata: { 'deal-terms': 'none' } }), 'InvalidStorageClass')
+  t.equal(seen.dropped, 0)
+  await rejects(put('a', { IfNoneMatch: '*' }), 'PreconditionFailed')
+  await rejects(put('no', { ContentMD5: 'AAAAAAAAAAAAAAAAAAAAAA==' }), 'BadDigest')
+  t.equal(seen.dropped, 2, 'what was admitted and not stored is dropped')
+  await rejects(head('no'), 'NotFound')
+  await put('hot', { StorageClass: 'STANDARD_IA' })
+  t.equal((await head('hot')).StorageClass, undefined)
+
+  t.test('by copying', async (t) => {
+    seen.admitted.length = 0
+    const before = await head('hot')
+    const copy = { ...at('hot'), CopySource: 'box/hot', StorageClass: 'GLACIER' } as const
+    await s3.send(new CopyObjectCommand(copy))
+    t.match(seen.admitted, [{ operation: 'CopyObject', kept: { key: 'hot' } }])
+    const after = await head('hot')
+    t.equal(after.StorageClass, 'GLACIER_IR')
+    t.same([after.ETag, after.LastModified], [before.ETag, before.LastModified], 'its bytes were not touched')
+    const described = { Metadata: { colour: 'red' }, ContentType: 'a/b', MetadataDirective: 'REPLACE' } as const
+    await s3.send(new CopyObjectCommand({ ...copy, ...described, StorageClass: 'GLACIER_IR' }))
+    t.match(await head('hot'), { Metadata: { colour: 'red' }, ContentType: 'a/b' })
+    await rejects(s3.send(new CopyObjectCommand({ ...copy, CopySourceIfMatch: '"0"' })), 'PreconditionFailed', t)
+
+    await s3.send(new CopyObjectCommand({ ...copy, ...at('copied') }))
+    t.match(seen.admitted.at(-1), { key: 'copied', kept: undefined, size: 7 })
+    t.equal((await head('copied')).StorageClass, 'GLACIER_IR')
+    await s3.send(new CopyObjectCommand({ ...at('plain'), CopySource: 'box/copied' }))
+    t.match(await head('plain'), { StorageClass: undefined, Metadata: { colour: 'red' } })
+    t.notOk((await head('plain')).Metadata?.cid, 'a copy is a new object')
+    await s3.send(new CopyObjectCommand({ ...at('hot'), CopySource: 'box/hot', StorageClass: 'STANDARD' }))
+    t.equal((await head('hot')).StorageClass, undefined)
+  })
+
+  t.test('in parts', async (t) => {
+    const create = { ...at('parts'), StorageClass: 'GLACIER', Metadata: { cid: 'stale' } } as const
+    await rejects(
+      s3.send(new CreateMultipartUploadCommand({ ...create, StorageClass: 'OUTPOSTS' })),
+      'InvalidStorageClass',
+    )
+    seen.dropped = 0
+    const { UploadId } = await s3.send(new CreateMultipartUploadCommand(create))
+    t.equal(seen.dropped, 1, 'nothing is to be stored yet')
+    const upload = { ...at('parts'), UploadId }
+    const { ETag } = await s3.send(new UploadPartCommand({ ...upload, PartNumber: 1, Body: 'part' }))
+    t.equal((await s3.send(new ListPartsCommand(upload))).StorageClass, 'GLACIER')
+    t.match((await s3.send(new ListMultipartUploadsCommand({ Bucket: 'box' }))).Uploads, [{ StorageClass: 'GLACIER' }])
+    const complete = { ...upload, MultipartUpload: { Parts: [{ PartNumber: 1, ETag }] } }
+    const told = await s3.send(new CompleteMultipartUploadCommand(complete))
+    t.match(seen.stored.at(-1), { key: 'parts', size: 4 })
+    const { StorageClass, Metadata } = await head('parts')
+    t.equal(StorageClass, 'GLACIER_IR')
+    t.match(Metadata?.cid, /^bafy-/)
+    const stored = seen.stored.length
+    t.equal((await s3.send(new CompleteMultipartUploadCommand(complete))).ETag, told.ETag)
+    t.equal(seen.stored.length, stored, 'completing again stores nothing')
+
+    const second = await s3.send(new CreateMultipartUploadCommand(create))
+    const other = { ...at('parts'), UploadId: second.UploadId }
+    const part = await s3.send(new UploadPartCommand({ ...other, PartNumber: 1, Body: 'part 2' }))
+    const { uploads } = (seen.own as Context).state
+    const finish = uploads.finish.bind(uploads)
+    uploads.finish = async () => {
+      throw new S3Error('ServiceUnavailable')
+    }
+    const completed = { ...other, MultipartUpload: { Parts: [{ PartNumber: 1, ETag: part.ETag }] } }
+    await rejects(s3.send(new CompleteMultipartUploadCommand(completed)), 'ServiceUnavailable', t)
+    uploads.finish = finish
+    const admitted = seen.admitted.length
+    t.equal((await s3.send(new CompleteMultipartUploadCommand(completed))).ETag, (await head('parts')).ETag)
+    t.equal(seen.admitted.length, admitted, 'what was stored and not put on record is not stored, and paid for, again')
+
+    const again = await s3.send(new CreateMultipartUploadCommand({ ...create, StorageClass: 'STANDARD' }))
+    await s3.send(new AbortMultipartUploadCommand({ ...at('parts'), UploadId: again.UploadId }))
+  })
+
+  t.test('not by somebody who has not signed', async (t) => {
+    const actions = ['AbortMultipartUpload', 'DeleteObject', 'ListMultipartUploadParts', 'PutObject']
+    const statements = [
+      { Action: actions.map((name) => `s3:${name}`), Resource: 'arn:aws:s3:::box/*' },
+      { Action: ['s3:GetBucketLocation', 's3:ListBucketMultipartUploads'], Resource: 'arn:aws:s3:::box' },
+    ]
+    const Statement = statements.map((statement) => ({ Effect: 'Allow', Principal: '*', ...statement }))
+    await s3.send(new PutBucketPolicyCommand({ Bucket: 'box', Policy: JSON.stringify({ Statement }) }))
+    const send = (headers: Record<string, string>) =>
+      fetch(`${endpoint}/box/open`, { method: 'PUT', body: 'x', headers })
+    t.equal((await send({})).status, 200)
+    t.equal((await send({ 'x-amz-storage-class': 'GLACIER' })).status, 403)
+    const form = new FormData()
+    for (const [name, value] of [
+      ['key', 'form'],
+      ['x-amz-storage-class', 'GLACIER'],
+    ])
+      form.append(name as string, value as string)
+    form.append('file', new Blob(['x']), 'f')
+    t.equal((await fetch(`${endpoint}/box`, { method: 'POST', body: form })).status, 403)
+    const signed = { method: 'POST', path: '/box', headers: { 'content-type': 'multipart/form-data; boundary=b' } }
+    const parts = ['key"\r\n\r\nform', 'x-amz-storage-class"\r\n\r\nGLACIER', 'file"; filename="f"\r\n\r\nby form']
+    const text = parts.map((part) => `--b\r\nContent-Disposition: form-data; name="${part}\r\n`).join('')
+    const answer = await signedRequest(endpoint, owner, { ...signed, body: `${text}--b--\r\n` })
+    t.equal(answer.status, 204)
+    t.match(answer.headers['x-dealgate-job-id'], /^j-/)
+    t.equal((await head('form')).StorageClass, 'GLACIER_IR')
+  })
+})
+
+t.test('reports and restores', async (t) => {
+  const { s3, endpoint, seen, at, put, head, annotate } = await started(t)
+  await put('hot', { StorageClass: 'STANDARD' })
+  await put('here')
+  await put('back')
+  await put('coming')
+  await annotate('back', { storageClass: 'GLACIER', restore: { until: UNTIL } })
+  await annotate('coming', { storageClass: 'GLACIER', restore: { ongoing: true } })
+
+  const listed = (
+    await s3.send(new ListObjectsV2Command({ Bucket: 'box', OptionalObjectAttributes: ['RestoreStatus'] }))
+  ).Contents
+  t.same(
+    listed?.map(({ Key, StorageClass, RestoreStatus }) => [Key, StorageClass, RestoreStatus]),
+    [
+      ['back', 'GLACIER', { IsRestoreInProgress: false, RestoreExpiryDate: new Date(UNTIL) }],
+      ['coming', 'GLACIER', { IsRestoreInProgress: true }],
+      ['here', 'GLACIER_IR', undefined],
+      ['hot', 'STANDARD', undefined],
+    ],
+  )
+  for (const query of [{}, { 'list-type': '2' }, { versions: '' }] as Record<string, string>[]) {
+    const ask = (headers: Record<string, string>) =>
+      signedRequest(endpoint, owner, { method: 'GET', path: '/box', query, headers })
+    const wanted = 'x-amz-optional-object-attributes'
+    t.notMatch((await ask({})).body, 'RestoreStatus')
+    t.match(
+      (await ask({ [wanted]: 'RestoreStatus' })).body,
+      '<RestoreStatus><IsRestoreInProgress>true</IsRestoreInProgress></RestoreStatus>',
+    )
+    t.equal((await ask({ [wanted]: 'Colour' })).code, 'InvalidArgument')
+  }
+  const attributes = new GetObjectAttributesCommand({ ...at('back'), ObjectAttributes: ['StorageClass'] })
+  t.equal((await s3.send(attributes)).StorageClass, 'GLACIER')
+  t.equal((await head('back')).Restore, 'ongoing-request="false", expiry-date="Mon, 21 Dec 2026 00:00:00 GMT"')
+  const read = await s3.send(new GetObjectCommand(at('back')))
+  t.same([read.StorageClass, await read.Body?.transformToString()], ['GLACIER', 'content'])
+
+  const restore = (key: string, RestoreRequest?: object) =>
+    s3.send(new RestoreObjectCommand({ ...at(key), RestoreRequest }))
+  const statusOf = async (key: string, request?: object) => (await restore(key, request)).$metadata.httpStatusCode
+  await t.rejects(restore('hot'), { name: 'InvalidObjectState', $metadata: { httpStatusCode: 403 } })
+  await t.rejects(restore('none'), { name: 'NoSuchKey' })
+  await t.rejects(restore('coming'), { name: 'RestoreAlreadyInProgress', $metadata: { httpStatusCode: 409 } })
+  t.equal(await statusOf('here', { Days: 3 }), 200)
+  t.same(seen.orders, [], 'there is nothing to do')
+  seen.outcome = { status: 200 }
+  t.equal(await statusOf('back', { Days: 3, GlacierJobParameters: { Tier: 'Bulk' } }), 200)
+  t.same(seen.moved, [])
+  seen.outcome = { status: 202 }
+  t.equal(await statusOf('back'), 202)
+  t.same(seen.orders, [
+    { days: 3, tier: 'Bulk', description: '' },
+    { days: 0, tier: 'Standard', description: '' },
+  ])
+  t.match(seen.moved, [{ name: 'ObjectRestore:Post', bucket: 'box', key: 'back', origin: { accessKeyId: 'test-key' } }])
+  t.equal(seen.moved.length, 1)
+})

@@ -1,0 +1,112 @@
+import {
+  CompleteMultipartUploadCommand,
+  CreateBucketCommand,
+  CreateMultipartUploadCommand,
+  GetObjectCommand,
+  ListMultipartUploadsCommand,
+  PutObjectCommand,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3'
+import t from 'tap'
+import { S3Error } from '../../src/common/errors/s3-error.js'
+import { createLogger } from '../../src/common/log.js'
+import { openState } from '../../src/state/open-state.js'
+import type { State, Uploads } from '../../src/state/state.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { startInProcess } from '../support/server/in-process.js'
+import { modes } from '../support/server/modes.js'
+
+/** The outcome of the next upload that is finished cannot be kept. */
+function forgetful(state: State): { readonly state: State; forget(): void } {
+  let forgets = false
+  const uploads = new Proxy(state.uploads, {
+    get(target, name: keyof Uploads) {
+      if (name === 'finish' && forgets) {
+        return async () => {
+          forgets = false
+          throw new S3Error('ServiceUnavailable')
+        }
+      }
+      return target[name].bind(target)
+    },
+  })
+  return {
+    state: { ...state, uploads },
+    forget() {
+      forgets = true
+    },
+  }
+}
+
+for (const mode of modes) {
+  t.test(`${mode}: a condition is not held against what the upload itself has stored`, async (t) => {
+    const data = temporaryFolder(t)
+    const own = await openState({ data, log: createLogger({ level: 'silent' }) })
+    const { state, forget } = forgetful(own)
+    const { s3 } = await startInProcess(t, mode, { state })
+    t.teardown(() => own.close())
+    const place = { Bucket: 'bucket', Key: 'k' }
+    await s3.send(new CreateBucketCommand({ Bucket: place.Bucket }))
+
+    const begin = async (Body: string) => {
+      const { UploadId } = await s3.send(new CreateMultipartUploadCommand(place))
+      const { ETag } = await s3.send(new UploadPartCommand({ ...place, UploadId, PartNumber: 1, Body }))
+      const list = { MultipartUpload: { Parts: [{ PartNumber: 1, ETag }] } }
+      return (condition: object) =>
+        s3.send(new CompleteMultipartUploadCommand({ ...place, UploadId, ...list, ...condition }))
+    }
+    const create = await begin('the first')
+    const rival = await begin('the first')
+    forget()
+    await t.rejects(create({ IfNoneMatch: '*' }), { name: 'ServiceUnavailable' })
+    const { ETag } = await create({ IfNoneMatch: '*' })
+    t.equal((await create({ IfNoneMatch: '*' })).ETag, ETag)
+    await t.rejects(
+      rival({ IfNoneMatch: '*' }),
+      { name: 'PreconditionFailed' },
+      'the same bytes are not the same upload',
+    )
+
+    const replace = await begin('the second')
+    forget()
+    await t.rejects(replace({ IfMatch: ETag }), { name: 'ServiceUnavailable' })
+    await replace({ IfMatch: ETag })
+    const got = await s3.send(new GetObjectCommand(place))
+    t.equal(await got.Body?.transformToString(), 'the second')
+
+    const earlier = await begin('as earlier versions recorded it')
+    forget()
+    await t.rejects(earlier({ IfMatch: got.ETag }), { name: 'ServiceUnavailable' })
+    const known = await own.objects.get(place.Bucket, place.Key)
+    if (!known) return t.fail('there should be a record')
+    const { uploadId, ...record } = known
+    await own.objects.set({ ...record, archive: { uploadId } as object })
+    const present = await earlier({ IfMatch: got.ETag })
+
+    const late = await begin('too late')
+    forget()
+    await t.rejects(late({ IfMatch: present.ETag }), { name: 'ServiceUnavailable' })
+    await s3.send(new PutObjectCommand({ ...place, Body: 'the third' }))
+    await t.rejects(late({ IfMatch: present.ETag }), { name: 'PreconditionFailed' })
+    t.equal(await (await s3.send(new GetObjectCommand(place))).Body?.transformToString(), 'the third')
+  })
+}
+
+t.test('whoever has an account of his own uploads also when the gateway refuses that of the server', async (t) => {
+  const server = await startInProcess(t, 'full')
+  const { s3, gateway } = server
+  const { url, account } = gateway
+  await server.restart({
+    gateway: { url, account: { ...account, secretKey: 'that of yesterday' } },
+    identities: [{ accessKeyId: 'test-key', secretAccessKey: 'test-secret', account }],
+  })
+  const place = { Bucket: 'bucket', Key: 'k' }
+  await s3.send(new CreateBucketCommand({ Bucket: place.Bucket }))
+  const { UploadId } = await s3.send(new CreateMultipartUploadCommand(place))
+  const { Uploads } = await s3.send(new ListMultipartUploadsCommand({ Bucket: place.Bucket }))
+  t.match(Uploads, [{ UploadId }])
+  const { ETag } = await s3.send(new UploadPartCommand({ ...place, UploadId, PartNumber: 1, Body: 'x' }))
+  const MultipartUpload = { Parts: [{ PartNumber: 1, ETag }] }
+  await s3.send(new CompleteMultipartUploadCommand({ ...place, UploadId, MultipartUpload }))
+  t.equal(await (await s3.send(new GetObjectCommand(place))).Body?.transformToString(), 'x')
+})

@@ -1,0 +1,131 @@
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import t from 'tap'
+import { createLogger } from '../../src/common/log.js'
+import { createProxy } from '../../src/server/create-proxy.js'
+import { serve } from '../../src/server/serve.js'
+import { startServices } from '../../src/services/index.js'
+import { startInProcess } from '../support/server/in-process.js'
+import { modes, quirksOf } from '../support/server/modes.js'
+import { signedRequest, type Wanted } from '../support/sign/signed-request.js'
+
+const keys = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
+
+/** Passes everything on to `url`; what `hold` returns for a request is waited for first. */
+async function relayTo(
+  t: { teardown(run: () => unknown): void },
+  url: string,
+  hold: (request: http.IncomingMessage) => Promise<void> | undefined,
+) {
+  const server = http.createServer(async (request, response) => {
+    await hold(request)
+    const { method, url: path, headers } = request
+    const onward = http.request(new URL(url), { method, path, headers, agent: false }, (answer) => {
+      response.writeHead(answer.statusCode ?? 0, answer.rawHeaders)
+      answer.pipe(response)
+    })
+    onward.on('error', () => response.destroy())
+    response.on('close', () => onward.destroy())
+    request.pipe(onward)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close().closeAllConnections())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+for (const mode of modes) {
+  t.test(`${mode}: a copy onto itself does not bring old bytes back over newer ones`, async (t) => {
+    const data = t.testdir()
+    const services = await startServices({
+      data: join(data, 'services'),
+      gateway: { host: '127.0.0.1', port: 0, quirks: quirksOf(mode) },
+    })
+    t.teardown(() => services.stop())
+    let copying: (() => Promise<void>) | undefined
+    const url = await relayTo(t, services.gateway.url, (request) => {
+      if (request.method !== 'PUT') return undefined
+      const held = copying?.()
+      copying = undefined
+      return held
+    })
+    const proxy = await createProxy({
+      gateway: { url, account: await services.gateway.credentials() },
+      identities: [keys],
+      data: join(data, 'proxy'),
+      log: createLogger({ level: 'silent' }),
+    })
+    t.teardown(() => proxy.close())
+    const serving = await serve({ handler: proxy, host: '127.0.0.1', port: 0 })
+    t.teardown(() => serving.close(0))
+    const send = (method: string, path: string, more: Partial<Wanted> = {}) =>
+      signedRequest(serving.url, keys, { method, path, ...more })
+    const touch = (path: string) =>
+      send('PUT', path, {
+        headers: { 'x-amz-copy-source': path, 'x-amz-metadata-directive': 'REPLACE', 'x-amz-meta-mtime': '1' },
+      })
+    await send('PUT', '/bucket')
+
+    // More than fits into buffers on the way, so that the copy cannot have come to its last bytes, and its lock, when the other request does.
+    // Linux 6.18 gives a socket up to 32 MiB.
+    const old = Buffer.alloc(48 * 1024 * 1024, 'old')
+    const unsigned = { body: old, headers: { 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' } }
+    for (const [what, method, times, outcome, status] of [
+      ['overwritten', 'PUT', 1, { status: 200 }, 200],
+      ['removed', 'DELETE', 1, { status: 404, code: 'NoSuchKey' }, 404],
+    ] as const) {
+      const key = `/bucket/${what.replaceAll(' ', '-')}`
+      t.equal((await send('PUT', key, unsigned)).status, 200)
+      let meanwhile: Promise<{ status: number }> | undefined
+      let left: number = times
+      copying = async () => {
+        if (left-- <= 0) return
+        meanwhile = send(method, key, method === 'PUT' ? { body: 'new' } : {})
+        await meanwhile
+      }
+      const copied = await touch(key)
+      t.match(await meanwhile, { status: method === 'PUT' ? 200 : 204 })
+      t.match(copied, outcome, `${what} while it was copied`)
+      const now = await send('GET', key)
+      t.equal(now.status, status)
+      if (status === 200) t.equal(now.body, 'new')
+      t.equal(now.headers['x-amz-meta-mtime'], outcome.status === 200 ? '1' : undefined)
+    }
+
+    t.equal((await send('PUT', '/bucket/restless', unsigned)).status, 200)
+    let overwritten = 0
+    const again = async () => {
+      const body = Buffer.alloc(old.length, `new ${++overwritten} `)
+      t.equal((await send('PUT', '/bucket/restless', { ...unsigned, body })).status, 200)
+      copying = again
+    }
+    copying = again
+    const restless = await touch('/bucket/restless')
+    copying = undefined
+    // After a while the 200 has gone out, and the error stands in the document.
+    t.match(restless.body, /<Code>ServiceUnavailable<\/Code>.*repeatedly overwritten/s, 'it gives up')
+    t.equal(overwritten, 5, 'after five times')
+    t.match((await send('GET', '/bucket/restless')).body.slice(0, 6), 'new 5 ', 'and has changed nothing')
+
+    t.equal((await send('PUT', '/bucket/quiet', unsigned)).status, 200)
+    t.equal((await touch('/bucket/quiet')).status, 200)
+    t.match(await send('HEAD', '/bucket/quiet'), { status: 200, headers: { 'x-amz-meta-mtime': '1' } })
+  })
+}
+
+for (const mode of modes) {
+  t.test(`${mode}: a source key that no object can have is refused before the gateway is asked`, async (t) => {
+    const { endpoint } = await startInProcess(t, mode, { identities: [keys] })
+    const send = (path: string, more: Partial<Wanted>) =>
+      signedRequest(endpoint, keys, { method: 'PUT', path, ...more })
+    await send('/bucket', {})
+    const begun = await signedRequest(endpoint, keys, { method: 'POST', path: '/bucket/k', query: { uploads: '' } })
+    const uploadId = /<UploadId>(.*?)</.exec(begun.body)?.[1] ?? ''
+    for (const bytes of [1025, 54_000]) {
+      const headers = { 'x-amz-copy-source': `/bucket/${'k'.repeat(bytes)}` }
+      t.match(await send('/bucket/copy', { headers }), { status: 400, code: 'KeyTooLongError' })
+      const part = await send('/bucket/k', { headers, query: { uploadId, partNumber: '1' } })
+      t.match(part, { status: 400, code: 'KeyTooLongError' })
+    }
+  })
+}

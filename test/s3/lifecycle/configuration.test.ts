@@ -1,0 +1,336 @@
+import { deepEqual } from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { DAY_MS } from '../../../src/common/durations.js'
+import type { LifecycleFilter, LifecycleRule } from '../../../src/s3/lifecycle/configuration.js'
+import { configurationDocument } from '../../../src/s3/lifecycle/document.js'
+import { outermostPrefixes } from '../../../src/s3/lifecycle/prefixes.js'
+import { readConfiguration } from '../../../src/s3/lifecycle/read-configuration.js'
+import { type Candidate, dueAfter, dueAt, expirationOf, matches } from '../../../src/s3/lifecycle/rules.js'
+import { transitionOf } from '../../../src/s3/lifecycle/transitions.js'
+
+const wrap = (rules: string) => Buffer.from(`<LifecycleConfiguration>${rules}</LifecycleConfiguration>`)
+const read = (rules: string, classes: readonly string[] = []) =>
+  readConfiguration(wrap(rules), (name) => classes.includes(name))
+const rule = (content: string, filter = '<Filter/>', more = '') =>
+  `<Rule>${more}${filter}<Status>Enabled</Status>${content}</Rule>`
+const days = (n: number | string) => `<Expiration><Days>${n}</Days></Expiration>`
+const abort =
+  '<AbortIncompleteMultipartUpload><DaysAfterInitiation>7</DaysAfterInitiation></AbortIncompleteMultipartUpload>'
+
+t.test('what is accepted', async (t) => {
+  const one = async (text: string, classes?: readonly string[]) => {
+    const [found] = await read(text, classes)
+    const { id, enabled, ...rest } = found as LifecycleRule
+    t.ok(id.length > 0 && enabled)
+    return rest
+  }
+  t.same(await one(rule(days(1))), { filter: { form: 'filter' }, expiration: { days: 1 } })
+  t.same(await one(rule(days(' 30 '), '<Prefix>logs/</Prefix>')), {
+    filter: { form: 'prefix', prefix: 'logs/' },
+    expiration: { days: 30 },
+  })
+  t.same(await one(rule(days(1), '<Filter><Prefix> </Prefix></Filter>')), {
+    filter: { form: 'filter', prefix: ' ' },
+    expiration: { days: 1 },
+  })
+  t.same(await one(rule(days(1), '<Filter><Tag><Key>a</Key><Value/></Tag></Filter>')), {
+    filter: { form: 'filter', tags: [{ key: 'a', value: '' }] },
+    expiration: { days: 1 },
+  })
+  t.same(
+    await one(
+      rule(
+        days(1),
+        '<Filter><And><Prefix>p</Prefix><Tag><Key>a</Key><Value>1</Value></Tag><Tag><Key>b</Key><Value>2</Value></Tag><ObjectSizeGreaterThan>0</ObjectSizeGreaterThan><ObjectSizeLessThan>9</ObjectSizeLessThan></And></Filter>',
+      ),
+    ),
+    {
+      filter: {
+        form: 'and',
+        prefix: 'p',
+        tags: [
+          { key: 'a', value: '1' },
+          { key: 'b', value: '2' },
+        ],
+        greaterThan: 0,
+        lessThan: 9,
+      },
+      expiration: { days: 1 },
+    },
+  )
+  for (const date of [
+    '2030-01-02',
+    '2030-01-02T00:00:00Z',
+    '2030-01-02T00:00:00.000Z',
+    '2030-01-02T00:00:00',
+    '2030-01-02T02:00:00+02:00',
+  ])
+    t.same(
+      (await one(rule(`<Expiration><Date>${date}</Date></Expiration>`))).expiration,
+      { date: Date.UTC(2030, 0, 2) },
+      date,
+    )
+  t.same((await one(rule(abort))).abortDays, 7)
+  t.same(
+    (await one(rule('<Expiration><ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker></Expiration>')))
+      .expiration,
+    { expiredMarkers: true },
+  )
+  const transition = '<Transition><Days>0</Days><StorageClass>GLACIER</StorageClass></Transition>'
+  t.same((await one(rule(transition), ['GLACIER'])).transitions, [{ days: 0, storageClass: 'GLACIER' }])
+  t.equal((await read(Array.from({ length: 1000 }, () => rule(days(1))).join(''))).length, 1000)
+})
+
+t.test('what is refused, and how', async (t) => {
+  const cases: [what: string, rules: string, code: string, message?: RegExp][] = [
+    ['no rule', '', 'MalformedXML'],
+    ['too many rules', Array.from({ length: 1001 }, () => rule(days(1))).join(''), 'MalformedXML'],
+    ['something unknown', `${rule(days(1))}<Other/>`, 'MalformedXML', /Other/],
+    ['something unknown in a rule', rule(`${days(1)}<Extra/>`), 'MalformedXML', /Extra/],
+    ['no status', `<Rule><Filter/>${days(1)}</Rule>`, 'MalformedXML'],
+    ['another status', `<Rule><Filter/><Status>enabled</Status>${days(1)}</Rule>`, 'MalformedXML'],
+    ['neither filter nor prefix', rule(days(1), ''), 'MalformedXML'],
+    ['both', rule(days(1), '<Prefix>a</Prefix><Filter/>'), 'MalformedXML'],
+    // Taken for a filter without conditions, they would be about every object of the bucket.
+    ['a filter of text', rule(days(1), '<Filter>logs/</Filter>'), 'MalformedXML', /Filter/],
+    ['an And of text', rule(days(1), '<Filter><And>logs/</And></Filter>'), 'MalformedXML', /And/],
+    ['a prefix of elements', rule(days(1), '<Filter><Prefix><Value>logs/</Value></Prefix></Filter>'), 'MalformedXML'],
+    ['the same without a filter', rule(days(1), '<Prefix><Value>logs/</Value></Prefix>'), 'MalformedXML', /Prefix/],
+    ['two prefixes', rule(days(1), '<Prefix>a</Prefix><Prefix/>'), 'MalformedXML'],
+    [
+      'two conditions without And',
+      rule(days(1), '<Filter><Prefix>a</Prefix><ObjectSizeLessThan>9</ObjectSizeLessThan></Filter>'),
+      'MalformedXML',
+      /And/,
+    ],
+    ['an empty And', rule(days(1), '<Filter><And/></Filter>'), 'MalformedXML'],
+    ['an unknown condition', rule(days(1), '<Filter><Suffix>a</Suffix></Filter>'), 'MalformedXML', /Suffix/],
+    ['a prefix too long', rule(days(1), `<Filter><Prefix>${'x'.repeat(1025)}</Prefix></Filter>`), 'InvalidRequest'],
+    [
+      'two tags of one key',
+      rule(days(1), `<Filter><And>${'<Tag><Key>a</Key><Value/></Tag>'.repeat(2)}</And></Filter>`),
+      'InvalidRequest',
+      /Duplicate Tag Keys/,
+    ],
+    ['a bad tag', rule(days(1), '<Filter><Tag><Key>a!</Key><Value/></Tag></Filter>'), 'InvalidTag'],
+    ['a tag without value', rule(days(1), '<Filter><Tag><Key>a</Key></Tag></Filter>'), 'MalformedXML'],
+    [
+      'sizes the wrong way round',
+      rule(
+        days(1),
+        '<Filter><And><ObjectSizeGreaterThan>9</ObjectSizeGreaterThan><ObjectSizeLessThan>9</ObjectSizeLessThan></And></Filter>',
+      ),
+      'InvalidRequest',
+    ],
+    [
+      'a negative size',
+      rule(days(1), '<Filter><ObjectSizeGreaterThan>-1</ObjectSizeGreaterThan></Filter>'),
+      'InvalidRequest',
+    ],
+    [
+      'less than nothing',
+      rule(days(1), '<Filter><ObjectSizeLessThan>0</ObjectSizeLessThan></Filter>'),
+      'InvalidRequest',
+    ],
+    ['no action', rule(''), 'InvalidRequest', /At least one action/],
+    ['an empty action', rule('<Expiration/>'), 'MalformedXML'],
+    ['no days', rule(days(0)), 'InvalidArgument', /positive integer/],
+    ['negative days', rule(days(-1)), 'InvalidArgument'],
+    ['too many days', rule(days(2_147_483_648)), 'InvalidArgument'],
+    ['days that are no number', rule(days('one')), 'MalformedXML'],
+    ['half days', rule(days('1.5')), 'MalformedXML'],
+    ['days and date', rule('<Expiration><Days>1</Days><Date>2030-01-01</Date></Expiration>'), 'MalformedXML'],
+    ['no midnight', rule('<Expiration><Date>2030-01-01T00:00:01Z</Date></Expiration>'), 'InvalidArgument', /midnight/],
+    ['midnight elsewhere', rule('<Expiration><Date>2030-01-01T00:00:00+01:00</Date></Expiration>'), 'InvalidArgument'],
+    ['no date', rule('<Expiration><Date>tomorrow</Date></Expiration>'), 'MalformedXML'],
+    ['no such date', rule('<Expiration><Date>2030-13-01</Date></Expiration>'), 'MalformedXML'],
+    [
+      'delete markers and days',
+      rule('<Expiration><Days>1</Days><ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker></Expiration>'),
+      'MalformedXML',
+    ],
+    [
+      'delete markers with tags',
+      rule(
+        '<Expiration><ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker></Expiration>',
+        '<Filter><Tag><Key>a</Key><Value/></Tag></Filter>',
+      ),
+      'InvalidRequest',
+      /Tags/,
+    ],
+    ['uploads with tags', rule(abort, '<Filter><Tag><Key>a</Key><Value/></Tag></Filter>'), 'InvalidRequest', /Tags/],
+    [
+      'uploads with a size',
+      rule(abort, '<Filter><ObjectSizeLessThan>9</ObjectSizeLessThan></Filter>'),
+      'InvalidRequest',
+      /Object Size/,
+    ],
+    ['uploads at once', rule(abort.replace('7', '0')), 'InvalidArgument', /positive integer/],
+    [
+      'versions that expire',
+      rule('<NoncurrentVersionExpiration><NoncurrentDays>1</NoncurrentDays></NoncurrentVersionExpiration>'),
+      'NotImplemented',
+      /NoncurrentVersionExpiration/,
+    ],
+    [
+      'versions that move',
+      rule(`${days(1)}<NoncurrentVersionTransition/>`),
+      'NotImplemented',
+      /NoncurrentVersionTransition/,
+    ],
+    [
+      'a class that nobody offers',
+      rule('<Transition><Days>1</Days><StorageClass>GLACIER</StorageClass></Transition>'),
+      'InvalidStorageClass',
+      /GLACIER/,
+    ],
+    ['a long id', rule(days(1), '<Filter/>', `<ID>${'x'.repeat(256)}</ID>`), 'InvalidArgument', /255/],
+    ['an id twice', rule(days(1), '<Filter/>', '<ID>a</ID>').repeat(2), 'InvalidArgument', /unique/],
+    ['both forms', rule(days(1)) + rule(days(1), '<Prefix/>'), 'InvalidRequest', /Lifecycle V2/],
+  ]
+  for (const [what, rules, code, message = /./] of cases) await t.rejects(read(rules), { code, message }, what)
+  const twice = '<Transition><Days>1</Days><StorageClass>GLACIER</StorageClass></Transition>'.repeat(2)
+  await t.rejects(read(rule(twice), ['GLACIER']), { code: 'InvalidRequest' })
+})
+
+const text = fc.string({ unit: fc.constantFrom(...'ab/ &<ä文𝒳'), maxLength: 8 })
+const tag = fc.record(
+  { key: fc.constantFrom('a', 'b', 'c'), value: fc.constantFrom('', '1', '2') },
+  { noNullPrototype: true },
+)
+const tags = fc.uniqueArray(tag, { maxLength: 3, selector: ({ key }) => key })
+const filter: fc.Arbitrary<LifecycleFilter> = fc
+  .record(
+    { prefix: text, tags, greaterThan: fc.nat(50), more: fc.integer({ min: 1, max: 50 }) },
+    { noNullPrototype: true },
+  )
+  .map(({ prefix, tags: some, greaterThan, more }) => ({
+    form: 'and',
+    prefix,
+    ...(some.length > 0 && { tags: some }),
+    greaterThan,
+    lessThan: greaterThan + more,
+  }))
+const when = fc.oneof(
+  fc.record({ days: fc.integer({ min: 1, max: 400 }) }, { noNullPrototype: true }),
+  fc.record({ date: fc.integer({ min: 0, max: 30_000 }).map((day) => day * DAY_MS) }, { noNullPrototype: true }),
+)
+
+t.test('what is kept is what was given', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.record({ enabled: fc.boolean(), filter, expiration: when }, { noNullPrototype: true }), {
+        minLength: 1,
+        maxLength: 5,
+      }),
+      async (some) => {
+        const rules: LifecycleRule[] = some.map((each, i) => ({ id: `rule <${i}>`, ...each }))
+        const bytes = Buffer.from(configurationDocument({ rules }))
+        deepEqual(await readConfiguration(bytes, () => false), rules)
+      },
+    ),
+    { numRuns: 200 },
+  )
+  for (const filter of [
+    '<Filter></Filter>',
+    '<Prefix>a</Prefix>',
+    '<Prefix></Prefix>',
+    '<Filter><Prefix>a</Prefix></Filter>',
+  ]) {
+    const given = `<Rule><ID>x</ID>${filter}<Status>Disabled</Status><Transition><Date>2030-01-01T00:00:00.000Z</Date><StorageClass>DEEP</StorageClass></Transition>${days(3)}${abort}</Rule>`
+    const rules = await read(given, ['DEEP'])
+    t.match(configurationDocument({ rules }), given, 'shown in the form in which it was written')
+  }
+})
+
+t.test('a rule matches exactly the keys, sizes and tags that it names', (t) => {
+  fc.assert(
+    fc.property(filter, text, fc.nat(110), tags, (filter, key, size, given) => {
+      const expected =
+        key.startsWith(filter.prefix ?? '') &&
+        size > (filter.greaterThan ?? -1) &&
+        size < (filter.lessThan ?? Number.POSITIVE_INFINITY) &&
+        (filter.tags ?? []).every((want) => given.some((tag) => tag.key === want.key && tag.value === want.value))
+      const candidate: Candidate = { key, size, tags: given, lastModified: 1 }
+      return (
+        matches(filter, candidate) === expected && (!expected || matches(filter, { ...candidate, tags: undefined }))
+      )
+    }),
+    { numRuns: 2000 },
+  )
+  t.end()
+})
+
+t.test('midnight after the days are over', (t) => {
+  t.equal(dueAfter(Date.UTC(2014, 0, 15, 10, 30), 3), Date.UTC(2014, 0, 19), 'the example of the user guide')
+  t.equal(dueAfter(Date.UTC(2014, 0, 15), 1), Date.UTC(2014, 0, 17), 'made at midnight')
+  t.equal(dueAfter(Date.UTC(2014, 0, 15, 23, 59, 59, 999), 1), Date.UTC(2014, 0, 17))
+  t.equal(dueAfter(Date.now(), 2_147_483_647), Number.POSITIVE_INFINITY, 'beyond what dates can say')
+  t.equal(dueAt({ days: 1 }, 0), Number.POSITIVE_INFINITY, 'what has no known age does not grow old')
+  t.equal(dueAt({ days: 1 }, Date.UTC(1, 0, 1)), Number.POSITIVE_INFINITY)
+  t.equal(dueAt({ date: 5 * DAY_MS }, 0), 5 * DAY_MS)
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 4e12 }), fc.integer({ min: 0, max: 4000 }), (since, days) => {
+      const at = dueAfter(since, days)
+      return at % DAY_MS === 0 && at > since + days * DAY_MS && at - since - days * DAY_MS <= DAY_MS
+    }),
+  )
+  t.end()
+})
+
+t.test('the soonest of several rules counts', (t) => {
+  const made = Date.UTC(2030, 0, 1, 12)
+  const rules: LifecycleRule[] = [
+    { id: 'month', enabled: true, filter: { form: 'filter' }, expiration: { days: 30 } },
+    { id: 'week', enabled: true, filter: { form: 'filter', prefix: 'a/' }, expiration: { days: 7 } },
+    { id: 'day', enabled: false, filter: { form: 'filter' }, expiration: { days: 1 } },
+    { id: 'markers', enabled: true, filter: { form: 'filter' }, expiration: { expiredMarkers: true } },
+  ]
+  const of = (key: string) => expirationOf({ rules }, { key, size: 1, tags: [], lastModified: made })
+  t.match(of('a/x'), { rule: { id: 'week' }, at: Date.UTC(2030, 0, 9) })
+  t.match(of('x'), { rule: { id: 'month' }, at: Date.UTC(2030, 1, 1) })
+  t.equal(expirationOf({ rules: rules.slice(2) }, { key: 'a', size: 1, tags: [], lastModified: made }), undefined)
+  t.end()
+})
+
+t.test('transitions: the last one that is due, of objects that are large enough', (t) => {
+  const made = Date.UTC(2030, 0, 1, 12)
+  const rules: LifecycleRule[] = [
+    {
+      id: 'r',
+      enabled: true,
+      filter: { form: 'filter' },
+      transitions: [
+        { days: 30, storageClass: 'GLACIER' },
+        { days: 90, storageClass: 'DEEP' },
+      ],
+    },
+  ]
+  const of = (size: number, day: number, minimumTransitionSize = 'all_storage_classes_128K' as const, used = rules) =>
+    transitionOf(
+      { rules: used, minimumTransitionSize },
+      { key: 'k', size, tags: [], lastModified: made },
+      made + day * DAY_MS,
+    )
+  t.equal(of(200_000, 29), undefined)
+  t.equal(of(200_000, 31), 'GLACIER')
+  t.equal(of(200_000, 91), 'DEEP')
+  t.equal(of(1000, 91), undefined)
+  t.equal(of(1000, 91, 'varies_by_storage_class' as never), 'GLACIER', 'archives take small objects too')
+  const sized = rules.map((each) => ({ ...each, filter: { form: 'filter' as const, greaterThan: 10 } }))
+  t.equal(of(1000, 91, undefined, sized), 'DEEP', 'a rule that speaks of size means it')
+  t.end()
+})
+
+t.test('no key is walked twice, and none that a rule is about is left out', (t) => {
+  fc.assert(
+    fc.property(fc.array(text, { maxLength: 6 }), text, (prefixes, key) => {
+      const outermost = outermostPrefixes(prefixes.map((prefix) => ({ filter: { form: 'filter', prefix } })))
+      const wanted = prefixes.some((prefix) => key.startsWith(prefix))
+      return outermost.filter((prefix) => key.startsWith(prefix)).length === (wanted ? 1 : 0)
+    }),
+    { numRuns: 1000 },
+  )
+  t.end()
+})

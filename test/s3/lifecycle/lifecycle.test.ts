@@ -1,0 +1,270 @@
+import {
+  CreateBucketCommand,
+  CreateMultipartUploadCommand,
+  DeleteBucketCommand,
+  DeleteBucketLifecycleCommand,
+  GetBucketLifecycleConfigurationCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  type LifecycleRule,
+  ListMultipartUploadsCommand,
+  ListObjectsV2Command,
+  PutBucketLifecycleConfigurationCommand,
+  PutObjectCommand,
+  PutObjectTaggingCommand,
+  type S3Client,
+} from '@aws-sdk/client-s3'
+import t from 'tap'
+import { DAY_MS } from '../../../src/common/durations.js'
+import { putBucketLifecycleConfiguration } from '../../../src/s3/configuration/put-bucket-lifecycle-configuration.js'
+import { dueAfter } from '../../../src/s3/lifecycle/rules.js'
+import { GatewayUser } from '../../support/gateway/gateway-user.js'
+import { type InProcess, startInProcess } from '../../support/server/in-process.js'
+import { modes } from '../../support/server/modes.js'
+import { farFromMidnight, until } from '../../support/waiting.js'
+
+const Bucket = 'bucket'
+
+async function keys(s3: S3Client): Promise<string[]> {
+  const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket }))
+  return Contents.map(({ Key = '' }) => Key)
+}
+
+const setRules = (s3: S3Client, Rules: LifecycleRule[], bucket = Bucket) =>
+  s3.send(new PutBucketLifecycleConfigurationCommand({ Bucket: bucket, LifecycleConfiguration: { Rules } }))
+
+/** Waits for a complete pass over the bucket that has ended after so many lines of the log. */
+async function nextPass({ lines }: InProcess, from = lines.length): Promise<void> {
+  await until('a pass is over', () =>
+    lines.slice(from).some((line) => (line.lifecycle as { complete?: boolean } | undefined)?.complete),
+  )
+}
+
+for (const mode of modes) {
+  t.test(`${mode}: rules are kept, shown, and carried out`, async (t) => {
+    await farFromMidnight()
+    let now = Date.now()
+    const server = await startInProcess(t, mode, { now: () => now, lifecycleIntervalMs: 20 })
+    const { s3 } = server
+    await s3.send(new CreateBucketCommand({ Bucket }))
+    await t.rejects(s3.send(new GetBucketLifecycleConfigurationCommand({ Bucket })), {
+      name: 'NoSuchLifecycleConfiguration',
+    })
+    const put = async (Key: string, size = 1, Tagging?: string) =>
+      s3.send(new PutObjectCommand({ Bucket, Key, Body: 'x'.repeat(size), ...(Tagging && { Tagging }) }))
+    await put('logs/a')
+    await put('logs/sub/ä +&b')
+    await put('keep/a')
+    await put('big/large', 2000)
+    await put('big/small', 10)
+    await put('tagged/later')
+    await put('tagged/yes', 1, 'temp=yes')
+    await put('off/x')
+    await put('dated/x')
+    await s3.send(
+      new PutObjectTaggingCommand({ Bucket, Key: 'tagged/later', Tagging: { TagSet: [{ Key: 'temp', Value: 'no' }] } }),
+    )
+    const abandoned = await s3.send(new CreateMultipartUploadCommand({ Bucket, Key: 'logs/abandoned' }))
+    await s3.send(new CreateMultipartUploadCommand({ Bucket, Key: 'keep/going' }))
+
+    const Rules: LifecycleRule[] = [
+      {
+        ID: 'logs & more',
+        Filter: { Prefix: 'logs/' },
+        Status: 'Enabled',
+        Expiration: { Days: 1 },
+        AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 },
+      },
+      {
+        ID: 'big',
+        Filter: { And: { Prefix: 'big/', ObjectSizeGreaterThan: 1000 } },
+        Status: 'Enabled',
+        Expiration: { Days: 1 },
+      },
+      { ID: 'temp', Filter: { Tag: { Key: 'temp', Value: 'yes' } }, Status: 'Enabled', Expiration: { Days: 2 } },
+      { ID: 'off', Filter: { Prefix: 'off/' }, Status: 'Disabled', Expiration: { Days: 1 } },
+      { ID: 'dated', Filter: { Prefix: 'dated/' }, Status: 'Enabled', Expiration: { Date: new Date('2020-01-01') } },
+    ]
+    const before = server.lines.length
+    const answer = await setRules(s3, Rules)
+    t.equal(answer.TransitionDefaultMinimumObjectSize, 'all_storage_classes_128K')
+    const shown = await s3.send(new GetBucketLifecycleConfigurationCommand({ Bucket }))
+    t.same(shown.Rules, Rules)
+    t.equal(shown.TransitionDefaultMinimumObjectSize, 'all_storage_classes_128K')
+
+    const expiry = new Date(dueAfter(Date.now(), 1)).toUTCString()
+    const expected = `expiry-date="${expiry}", rule-id="logs%20%26%20more"`
+    t.equal((await put('logs/a')).Expiration, expected)
+    t.equal((await s3.send(new HeadObjectCommand({ Bucket, Key: 'logs/a' }))).Expiration, expected)
+    const got = await s3.send(new GetObjectCommand({ Bucket, Key: 'logs/a' }))
+    t.equal(await got.Body?.transformToString(), 'x')
+    t.equal(got.Expiration, expected)
+    t.equal((await put('keep/a')).Expiration, undefined)
+    t.match((await put('tagged/yes', 1, 'temp=yes')).Expiration, 'rule-id="temp"')
+    t.equal((await put('tagged/no', 1)).Expiration, undefined)
+
+    // The day is done before the clock is set: what is under way would go by either time.
+    await nextPass(server, before)
+    const rest = [
+      'big/large',
+      'big/small',
+      'keep/a',
+      'logs/a',
+      'logs/sub/ä +&b',
+      'off/x',
+      'tagged/later',
+      'tagged/no',
+      'tagged/yes',
+    ]
+    t.same(await keys(s3), rest, 'and nothing else')
+
+    // Midnight is the moment, not the end of so many days.
+    now = dueAfter(Date.now(), 1) - 1
+    await nextPass(server)
+    t.same(await keys(s3), rest)
+    now += 1
+    await nextPass(server)
+    t.same(await keys(s3), ['big/small', 'keep/a', 'off/x', 'tagged/later', 'tagged/no', 'tagged/yes'])
+    const uploads = await s3.send(new ListMultipartUploadsCommand({ Bucket }))
+    t.same(
+      uploads.Uploads?.map(({ Key }) => Key),
+      ['keep/going'],
+      `${abandoned.UploadId} was aborted`,
+    )
+    await s3.send(
+      new PutObjectTaggingCommand({
+        Bucket,
+        Key: 'tagged/later',
+        Tagging: { TagSet: [{ Key: 'temp', Value: 'yes' }] },
+      }),
+    )
+    now += DAY_MS
+    await nextPass(server)
+    t.same(await keys(s3), ['big/small', 'keep/a', 'off/x', 'tagged/no'], 'tags that came later count')
+
+    // Another process with the same data goes on.
+    await put('logs/again')
+    await server.restart({ now: () => Date.now() + 10 * DAY_MS })
+    await until('the object is gone', async () => !(await keys(s3)).includes('logs/again'))
+
+    await s3.send(new DeleteBucketLifecycleCommand({ Bucket }))
+    await t.rejects(s3.send(new GetBucketLifecycleConfigurationCommand({ Bucket })), {
+      name: 'NoSuchLifecycleConfiguration',
+    })
+    await s3.send(new DeleteBucketLifecycleCommand({ Bucket }))
+  })
+}
+
+t.test('what is wrong is refused, and a new bucket inherits nothing', async (t) => {
+  const { s3 } = await startInProcess(t, 'full')
+  const days: LifecycleRule = { Filter: {}, Status: 'Enabled', Expiration: { Days: 1 } }
+  await t.rejects(setRules(s3, [days], 'missing'), { name: 'NoSuchBucket' })
+  await t.rejects(s3.send(new GetBucketLifecycleConfigurationCommand({ Bucket: 'missing' })), { name: 'NoSuchBucket' })
+  await s3.send(new CreateBucketCommand({ Bucket }))
+  const transition: LifecycleRule = {
+    Filter: {},
+    Status: 'Enabled',
+    Transitions: [{ Days: 1, StorageClass: 'GLACIER' }],
+  }
+  await t.rejects(setRules(s3, [transition]), { name: 'InvalidStorageClass' })
+  const versions: LifecycleRule = { ...days, NoncurrentVersionExpiration: { NoncurrentDays: 1 } }
+  await t.rejects(setRules(s3, [versions]), { name: 'NotImplemented' })
+  await t.rejects(
+    s3.send(
+      new PutBucketLifecycleConfigurationCommand({
+        Bucket,
+        LifecycleConfiguration: { Rules: [days] },
+        TransitionDefaultMinimumObjectSize: 'everything' as never,
+      }),
+    ),
+    { name: 'InvalidArgument' },
+  )
+  await t.rejects(s3.send(new GetBucketLifecycleConfigurationCommand({ Bucket })), {
+    name: 'NoSuchLifecycleConfiguration',
+  })
+  await s3.send(
+    new PutBucketLifecycleConfigurationCommand({
+      Bucket,
+      LifecycleConfiguration: { Rules: [days] },
+      TransitionDefaultMinimumObjectSize: 'varies_by_storage_class',
+    }),
+  )
+  const shown = await s3.send(new GetBucketLifecycleConfigurationCommand({ Bucket }))
+  t.equal(shown.TransitionDefaultMinimumObjectSize, 'varies_by_storage_class')
+  t.ok(shown.Rules?.[0]?.ID, 'a rule without id has got one')
+  await s3.send(new DeleteBucketCommand({ Bucket }))
+  await s3.send(new CreateBucketCommand({ Bucket }))
+  await t.rejects(s3.send(new GetBucketLifecycleConfigurationCommand({ Bucket })), {
+    name: 'NoSuchLifecycleConfiguration',
+  })
+})
+
+t.test('only who may write all of the bucket sets rules, and only where they can be carried out', async (t) => {
+  const identity = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
+  const server = await startInProcess(t, 'full')
+  const { s3 } = server
+  await s3.send(new CreateBucketCommand({ Bucket }))
+  const days: LifecycleRule = { ID: 'x', Filter: {}, Status: 'Enabled', Expiration: { Days: 1 } }
+  await server.restart({
+    identities: [{ ...identity, rights: [{ bucket: Bucket, prefix: 'a/', access: 'readwrite' }] }],
+  })
+  await t.rejects(setRules(s3, [days]), { name: 'AccessDenied' })
+  await t.rejects(s3.send(new GetBucketLifecycleConfigurationCommand({ Bucket })), { name: 'AccessDenied' })
+  await server.restart({ identities: [{ ...identity, rights: [{ bucket: Bucket, access: 'read' }] }] })
+  await t.rejects(setRules(s3, [days]), { name: 'AccessDenied' })
+  await t.rejects(s3.send(new DeleteBucketLifecycleCommand({ Bucket })), { name: 'AccessDenied' })
+  await t.rejects(s3.send(new GetBucketLifecycleConfigurationCommand({ Bucket })), {
+    name: 'NoSuchLifecycleConfiguration',
+  })
+  await server.restart({ identities: [{ ...identity, rights: [{ bucket: Bucket, access: 'readwrite' }] }] })
+  await setRules(s3, [days])
+})
+
+t.test('rules for a bucket that the server’s own account does not see are refused', async (t) => {
+  const bytes = Buffer.from(
+    '<LifecycleConfiguration><Rule><Filter/><Status>Enabled</Status><Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>',
+  )
+  const request = { bucket: Bucket, headers: {}, body: { collect: async () => ({ bytes }) } }
+  const context = {
+    requireWholeBucket: () => {},
+    limits: { maxDocumentBytes: 1000 },
+    storageClasses: new Map(),
+    own: { listBuckets: async () => [{ name: 'another', creationDate: '2026-01-01T00:00:00Z' }] },
+    settings: { set: async () => t.fail('they were kept') },
+  }
+  await t.rejects(putBucketLifecycleConfiguration.run(request as never, context as never), { code: 'NotImplemented' })
+})
+
+t.test('a bucket that somebody has deleted and made again keeps its data', async (t) => {
+  let now = Date.now()
+  const server = await startInProcess(t, 'full', { now: () => now, lifecycleIntervalMs: 20 })
+  const { s3 } = server
+  const other = new GatewayUser(server.gateway)
+  await other.login()
+  const rule: LifecycleRule = {
+    ID: 'all',
+    Filter: { Prefix: '' },
+    Status: 'Enabled',
+    Expiration: { Date: new Date('2020-01-01') },
+    AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 },
+  }
+  for (const name of [Bucket, 'control']) {
+    await s3.send(new CreateBucketCommand({ Bucket: name }))
+    await setRules(s3, [rule], name)
+  }
+  await other.remake(Bucket)
+  await s3.send(new PutObjectCommand({ Bucket, Key: 'new', Body: 'x' }))
+  // Twice: when what the first turn was to do is done, the second has gone over everything.
+  for (const Key of ['first', 'second']) {
+    await s3.send(new PutObjectCommand({ Bucket: 'control', Key, Body: 'x' }))
+    now += DAY_MS
+    await until(`${Key} is gone`, async () => {
+      const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket: 'control' }))
+      return Contents.length === 0
+    })
+  }
+  t.same(await keys(s3), ['new'])
+  t.equal((await s3.send(new HeadObjectCommand({ Bucket, Key: 'new' }))).Expiration, undefined)
+  await setRules(s3, [rule])
+  await until('its own rules are carried out', async () => (await keys(s3)).length === 0)
+})

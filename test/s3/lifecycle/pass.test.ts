@@ -1,0 +1,389 @@
+import t, { type Test } from 'tap'
+import type { RequireOwner } from '../../../src/access/require-owner.js'
+import { DAY_MS } from '../../../src/common/durations.js'
+import { S3Error } from '../../../src/common/errors/s3-error.js'
+import type { Store, StoredObject, StorePage } from '../../../src/objects/store.js'
+import type { ObjectEvent } from '../../../src/plugins/forms/hooks.js'
+import type { TransitionedObject } from '../../../src/plugins/forms/storage-class.js'
+import { type PassParts, passBucket } from '../../../src/s3/lifecycle/bucket-pass.js'
+import type { LifecycleConfiguration, LifecycleRule } from '../../../src/s3/lifecycle/configuration.js'
+import { startLifecycle } from '../../../src/s3/lifecycle/runner.js'
+import { openState } from '../../../src/state/open-state.js'
+import { createBucketSettings } from '../../../src/state/records/bucket-settings.js'
+import type { Archive, Tag } from '../../../src/state/state.js'
+import { birthsOf } from '../../support/gateway/bucket-births.js'
+import { keptLog } from '../../support/server/kept-log.js'
+
+const NOW = Date.UTC(2030, 5, 15, 12)
+const ago = (days: number) => new Date(NOW - days * DAY_MS).toISOString()
+
+const hooks: PassParts['hooks'] = { objectMoved: async () => {} }
+
+interface Held {
+  size: number
+  lastModified: string
+  etag: string
+  tags?: readonly Tag[]
+  archive?: Archive
+}
+
+/** A store of so many objects that counts what is asked of it. */
+function modelStore(objects: Map<string, Held>) {
+  const seen = { lists: 0, most: 0, removed: [] as string[], beforeRemove: (_key: string) => {} }
+  const store: Pick<Store, 'list' | 'remove'> = {
+    async list(_bucket, { prefix, after, limit }): Promise<StorePage> {
+      seen.lists++
+      const keys = [...objects.keys()].filter((key) => key.startsWith(prefix) && key > after).sort()
+      const page = keys.slice(0, limit)
+      seen.most = Math.max(seen.most, page.length)
+      const entries = page.map((key) => ({
+        kind: 'object' as const,
+        key,
+        cold: false,
+        ...(objects.get(key) as Held),
+      }))
+      return { entries, truncated: keys.length > limit }
+    },
+    async remove(bucket, key, cause, precondition) {
+      seen.beforeRemove(key)
+      const held = objects.get(key)
+      const current =
+        held && ({ bucket, key, contentType: '', headers: {}, metadata: {}, stamp: '', ...held } as StoredObject)
+      precondition?.(current)
+      if (cause.name !== 'LifecycleExpiration:Delete') throw new Error(cause.name)
+      seen.removed.push(key)
+      objects.delete(key)
+    },
+  }
+  return { store: store as Store, seen }
+}
+
+async function fixture(t: Test, objects: Record<string, Partial<Held>>) {
+  const { log, lines } = keptLog()
+  const state = await openState({ data: t.testdir(), log })
+  t.teardown(() => state.close())
+  const held = new Map<string, Held>()
+  for (const [key, some] of Object.entries(objects)) {
+    const object = { size: 1, lastModified: ago(100), etag: 'e', ...some }
+    held.set(key, object)
+    if (object.tags)
+      await state.objects.set({ bucket: 'b', key, stamp: '', contentType: '', headers: {}, metadata: {}, ...object })
+  }
+  const { store, seen } = modelStore(held)
+  const parts: PassParts & { requireOwner: RequireOwner } = {
+    requireOwner: async () => {},
+    store,
+    state,
+    storageClasses: new Map(),
+    hooks,
+    log,
+    now: () => NOW,
+    ended: async () => false,
+    isMeant: async () => true,
+  }
+  return { parts, state, held, seen, lines, log }
+}
+
+const rule = (filter: Partial<LifecycleRule['filter']>, more: Partial<LifecycleRule> = {}): LifecycleRule => ({
+  id: 'r',
+  enabled: true,
+  filter: { form: 'filter', ...filter },
+  expiration: { days: 30 },
+  ...more,
+})
+const rules = (...some: LifecycleRule[]): LifecycleConfiguration => ({
+  rules: some,
+  minimumTransitionSize: 'all_storage_classes_128K',
+})
+
+t.test('exactly what is due goes', async (t) => {
+  const temp = [{ key: 'temp', value: 'yes' }]
+  const { parts, seen, held } = await fixture(t, {
+    'a/old': {},
+    'a/new': { lastModified: ago(29) },
+    'a/unknown age': { lastModified: '1970-01-01T00:00:00Z' },
+    ab: {},
+    'big/1': { size: 100 },
+    'big/2': { size: 101 },
+    'tagged/no': {},
+    'tagged/other': { tags: [{ key: 'temp', value: 'no' }] },
+    'tagged/yes': { tags: temp },
+    'off/x': {},
+    'date/new': { lastModified: ago(0) },
+    'late/old': {},
+  })
+  const tally = await passBucket(
+    parts,
+    'b',
+    rules(
+      rule({ prefix: 'a/' }),
+      rule({ prefix: 'big/', greaterThan: 100 }),
+      rule({ tags: temp }),
+      rule({ prefix: 'off/' }, { enabled: false }),
+      rule({ prefix: 'date/' }, { expiration: { date: NOW - DAY_MS } }),
+      rule({ prefix: 'late/' }, { expiration: { date: NOW + DAY_MS } }),
+    ),
+  )
+  t.same(seen.removed.sort(), ['a/old', 'big/2', 'date/new', 'tagged/yes'])
+  t.same(tally, { scanned: 12, expired: 4, transitioned: 0, aborted: 0, spared: 0, failed: 0, complete: true })
+  t.equal(held.size, 8)
+})
+
+t.test('what changes between the listing and its turn stays', async (t) => {
+  const tags = [{ key: 'temp', value: 'yes' }]
+  const { parts, seen, held } = await fixture(t, {
+    overwritten: {},
+    'same second': {},
+    gone: {},
+    untagged: { tags },
+    old: { tags },
+  })
+  seen.beforeRemove = (key) => {
+    const object = held.get(key) as Held
+    if (key === 'overwritten') held.set(key, { ...object, lastModified: ago(0) })
+    if (key === 'same second') held.set(key, { ...object, etag: 'another' })
+    if (key === 'gone') held.delete(key)
+    if (key === 'untagged') held.set(key, { ...object, tags: [] })
+  }
+  // A date is due whatever the age: it is the version that was listed, or nothing.
+  const byDate = rule({}, { expiration: { date: NOW - DAY_MS } })
+  const tally = await passBucket(
+    parts,
+    'b',
+    rules(rule({ tags }), { ...byDate, filter: { form: 'filter', lessThan: 0 } }),
+  )
+  t.same(seen.removed, ['old'])
+  t.match(tally, { expired: 1, spared: 1, failed: 0 })
+  const again = await passBucket(parts, 'b', rules(byDate))
+  t.same(seen.removed, ['old', 'untagged'], 'neither what was overwritten nor what was gone')
+  t.match(again, { expired: 1, spared: 3, complete: true })
+})
+
+t.test('a tag of an earlier version does not count', async (t) => {
+  const tags = [{ key: 'temp', value: 'yes' }]
+  const { parts, seen, held } = await fixture(t, { a: { tags } })
+  held.set('a', { size: 1, lastModified: ago(100), etag: 'stored behind our back' })
+  await passBucket(parts, 'b', rules(rule({ tags })))
+  t.same(seen.removed, [])
+})
+
+t.test('a large bucket is read in pages, and only below the prefixes of the rules', async (t) => {
+  const many = Object.fromEntries(
+    ['a/', 'z/'].flatMap((prefix) =>
+      Array.from({ length: 2500 }, (_, i) => [`${prefix}${String(i).padStart(5, '0')}`, {}]),
+    ),
+  )
+  const { parts, seen, held } = await fixture(t, many)
+  const tally = await passBucket(parts, 'b', rules(rule({ prefix: 'a/' }), rule({ prefix: 'a/0' })))
+  t.match(tally, { scanned: 2500, expired: 2500, complete: true })
+  t.equal(seen.most, 1000)
+  t.equal(seen.lists, 3)
+  t.equal(held.size, 2500)
+})
+
+t.test('failures are counted, and too many end the pass', async (t) => {
+  const { parts, seen, lines } = await fixture(
+    t,
+    Object.fromEntries(Array.from({ length: 1200 }, (_, i) => [`${i}`, {}])),
+  )
+  seen.beforeRemove = () => {
+    throw new Error('the gateway is not well')
+  }
+  const tally = await passBucket(parts, 'b', rules(rule({})))
+  t.equal(tally.complete, false)
+  t.ok(tally.failed >= 100 && tally.failed < 110, String(tally.failed))
+  t.equal(
+    lines.filter(({ msg }) => /^could not (?:abort an upload by|apply) a lifecycle rule/.test(msg)).length,
+    tally.failed,
+  )
+})
+
+t.test('it ends between two objects when it is told to', async (t) => {
+  const { parts, seen } = await fixture(t, Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`${i}`, {}])))
+  const tally = await passBucket({ ...parts, ended: async () => seen.removed.length >= 3 }, 'b', rules(rule({})))
+  t.equal(tally.complete, false)
+  t.ok(seen.removed.length < 10, String(seen.removed.length))
+})
+
+t.test('transitions go to the class that a plugin offers; expiration goes before', async (t) => {
+  const moved: TransitionedObject[] = []
+  const large = 200_000
+  const { parts, seen } = await fixture(t, {
+    a: { size: large },
+    there: { size: large, archive: { storageClass: 'DEEP' } },
+    unmoved: { size: large },
+    b: { size: large, lastModified: ago(1) },
+    old: { size: large },
+  })
+  const storageClasses = new Map([
+    ['DEEP', { name: 'DEEP', transition: async (object: TransitionedObject) => moved.push(object) === 1 }],
+  ])
+  const events: ObjectEvent[] = []
+  const objectMoved = async (event: ObjectEvent) => void events.push(event)
+  const transitions = [{ days: 10, storageClass: 'DEEP' }]
+  const tally = await passBucket(
+    { ...parts, storageClasses, hooks: { objectMoved } },
+    'b',
+    rules(rule({}, { expiration: undefined, transitions }), rule({ prefix: 'old' })),
+  )
+  t.same(
+    moved.map(({ key }) => key),
+    ['a', 'unmoved'],
+    'what is there is not asked about',
+  )
+  t.same(moved[0], { bucket: 'b', key: 'a', size: large, etag: 'e' })
+  t.match(events, [{ name: 'LifecycleTransition', key: 'a', size: large, storageClass: 'DEEP', time: NOW }])
+  t.equal(events.length, 1)
+  t.same(seen.removed, ['old'])
+  t.match(tally, { transitioned: 1, expired: 1 })
+})
+
+t.test('uploads are aborted', async (t) => {
+  const { parts, state } = await fixture(t, {})
+  const create = (key: string, days: number) =>
+    state.uploads.create({
+      uploadId: `upload-of-${key.replace('/', '-')}`.padEnd(20, '_'),
+      bucket: 'b',
+      key,
+      initiated: NOW - days * DAY_MS,
+      accessKeyId: 'me',
+      contentType: undefined,
+      headers: {},
+      metadata: {},
+    })
+  await Promise.all([create('a/old', 9), create('a/new', 6), create('z/old', 9)])
+  const aborting = rule({ prefix: 'a/' }, { expiration: undefined, abortDays: 7 })
+  t.match(await passBucket(parts, 'b', rules(aborting)), { aborted: 1, scanned: 0, complete: true })
+  t.same((await state.uploads.list('b')).map(({ key }) => key).sort(), ['a/new', 'z/old'])
+})
+
+t.test('the runner does a day’s work once, and again when the rules change or something failed', async (t) => {
+  const { parts, state, seen, held, log } = await fixture(t, { a: {} })
+  let now = NOW
+  const settings = createBucketSettings(state, birthsOf())
+  await settings.set('b', 'lifecycle', rules(rule({})))
+  const runner = startLifecycle({ ...parts, state, settings, log, now: () => now, intervalMs: 0 })
+  t.equal(seen.lists, 0, 'an interval of 0 starts nothing by itself')
+  seen.beforeRemove = () => {
+    throw new Error('not now')
+  }
+  await runner.run()
+  t.equal(seen.lists, 1)
+  seen.beforeRemove = () => {}
+  await Promise.all([runner.run(), runner.run()])
+  t.equal(seen.lists, 2, 'what failed is tried again, once at a time')
+  t.same(seen.removed, ['a'])
+  await runner.run()
+  t.equal(seen.lists, 2, 'the day’s work is done')
+  const another = startLifecycle({ ...parts, state, settings, log, now: () => now, intervalMs: 0 })
+  await another.run()
+  t.equal(seen.lists, 2, 'after a restart as well')
+  await settings.set('b', 'lifecycle', rules(rule({ prefix: 'x' })))
+  await runner.run()
+  t.equal(seen.lists, 3, 'other rules are other work')
+  now += DAY_MS
+  await runner.run()
+  t.equal(seen.lists, 4, 'a new day')
+  now += DAY_MS
+  held.set('x', { size: 1, lastModified: ago(100), etag: 'e' })
+  seen.beforeRemove = () => void settings.delete('b', 'lifecycle')
+  await runner.run()
+  await settings.delete('b', 'lifecycle')
+  now += DAY_MS
+  await runner.run()
+  t.equal(seen.lists, 5, 'no rules, no work')
+  const left: string[] = []
+  for await (const [bucket] of state.records('lifecycle-passes').entries()) left.push(bucket)
+  t.same(left, [], 'nothing is remembered of buckets without rules')
+  await runner.stop()
+})
+
+t.test('rules that are taken away stop the pass', async (t) => {
+  const { parts, state, seen, log } = await fixture(
+    t,
+    Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`${i}`, {}])),
+  )
+  const settings = createBucketSettings(state, birthsOf())
+  await settings.set('b', 'lifecycle', rules(rule({})))
+  const runner = startLifecycle({ ...parts, state, settings, log, now: () => NOW, intervalMs: 0 })
+  let deleted: Promise<void> | undefined
+  const { remove } = parts.store
+  Object.assign(parts.store, {
+    remove: async (...args: Parameters<Store['remove']>) => {
+      deleted ??= settings.delete('b', 'lifecycle')
+      await deleted
+      return remove(...args)
+    },
+  })
+  await runner.run()
+  t.ok(seen.removed.length < 10, `${seen.removed.length} of 100`)
+})
+
+t.test('nothing is done in a bucket that the server’s own account does not own', async (t) => {
+  const { parts, state, seen, held, log } = await fixture(t, { a: {}, b: {} })
+  const settings = createBucketSettings(state, birthsOf())
+  await settings.set('b', 'lifecycle', rules(rule({})))
+  let isOwner = false
+  const requireOwner = async (bucket: string) => {
+    t.equal(bucket, 'b')
+    if (!isOwner) throw new S3Error('AccessDenied')
+  }
+  const runner = startLifecycle({ ...parts, state, settings, requireOwner, log, now: () => NOW, intervalMs: 0 })
+  await runner.run()
+  t.ok(seen.lists > 0)
+  t.same(seen.removed, [])
+  isOwner = true
+  await runner.run()
+  t.same([...seen.removed].sort(), ['a', 'b'], 'it is tried again')
+  t.equal(held.size, 0)
+})
+
+t.test('nothing is done in a bucket that was made again, and everything in one that was not', async (t) => {
+  const { parts, state, seen, log } = await fixture(t, { a: {}, b: {} })
+  const births = new Map([['b', '2026-01-01T00:00:00.000000001Z']])
+  const settings = createBucketSettings(state, birthsOf(births))
+  const aborting = rule({}, { abortDays: 7 })
+  await settings.set('b', 'lifecycle', rules(aborting))
+  await state.uploads.create({
+    uploadId: 'an-upload-of-the-new-one',
+    bucket: 'b',
+    key: 'k',
+    initiated: NOW - 9 * DAY_MS,
+    accessKeyId: 'me',
+    contentType: undefined,
+    headers: {},
+    metadata: {},
+  })
+  births.set('b', '2026-01-01T00:00:00.000000002Z')
+  // The hot path may not have heard of it yet.
+  const late = { ...settings, latest: async () => rules(aborting) as never }
+  const runner = startLifecycle({ ...parts, state, settings: late, log, now: () => NOW, intervalMs: 0 })
+  await runner.run()
+  t.ok(seen.lists > 0)
+  t.same(seen.removed, [])
+  t.equal((await state.uploads.list('b')).length, 1)
+  births.set('b', '2026-01-01T00:00:00.000000001Z')
+  await runner.run()
+  t.same(seen.removed.sort(), ['a', 'b'])
+  t.equal((await state.uploads.list('b')).length, 0)
+})
+
+t.test('rules of a bucket that is gone end where one made again could not be told from it', async (t) => {
+  const { parts, state, log } = await fixture(t, { a: {} })
+  Object.assign(parts.store, {
+    list: async () => {
+      throw new S3Error('NoSuchBucket')
+    },
+  })
+  for (const birth of [undefined, '2026-01-01T00:00:00.000000001Z']) {
+    const births = new Map(birth === undefined ? [] : [['b', birth]])
+    const settings = createBucketSettings(state, birthsOf(births))
+    await settings.set('b', 'tagging', [{ key: 'a', value: 'b' }])
+    await settings.set('b', 'lifecycle', rules(rule({})))
+    births.clear()
+    const runner = startLifecycle({ ...parts, state, settings, log, now: () => NOW, intervalMs: 0 })
+    await runner.run()
+    t.equal((await settings.get('b', 'lifecycle')) !== undefined, birth !== undefined)
+    t.ok(await settings.get('b', 'tagging'), 'what destroys nothing stays')
+  }
+})

@@ -1,0 +1,41 @@
+import { createHash } from 'node:crypto'
+
+/** A request that S3 refuses. Signed with version 4 unless it says otherwise. */
+export interface Ask {
+  /** Default GET. */
+  readonly method?: string
+  /** Below the endpoint, encoded. `{upload}` stands for the id of an upload to /rows/upload, which has one part. */
+  readonly target: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+  /** Changes the headers after signing; undefined removes one. */
+  readonly edit?: (headers: Readonly<Record<string, string>>) => Record<string, string | undefined>
+  /** Sends a presigned URL whose query is changed after signing. */
+  readonly link?: (query: string) => string
+  /** Sends what is given, without a signature. */
+  readonly anonymous?: true
+}
+
+/** Members of the error document beside Code, Message, Resource, RequestId and HostId: exact text, or a form. */
+export type Members = Readonly<Record<string, string | RegExp>>
+
+export type Row = readonly [what: string, ask: Ask, status: number, code: string, members?: Members]
+
+export const KEY = '/rows/key'
+export const argument = (ArgumentName: string, ArgumentValue: string | RegExp = /^/): Members => ({
+  ArgumentName,
+  ArgumentValue,
+})
+export const md5 = (text: string) => createHash('md5').update(text).digest('base64')
+export const put = (headers: Record<string, string>, body = 'data', target = '/rows/new'): Ask => ({
+  method: 'PUT',
+  target,
+  headers,
+  body,
+})
+export const document = (method: string, target: string, body: string): Ask => ({
+  method,
+  target,
+  body,
+  headers: { 'content-md5': md5(body) },
+})

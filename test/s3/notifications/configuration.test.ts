@@ -1,0 +1,347 @@
+import { deepEqual } from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { type ConfigError, readConfig } from '../../../src/cli/config/config.js'
+import type { ObjectEvent } from '../../../src/plugins/forms/hooks.js'
+import type { NotificationRule } from '../../../src/s3/notifications/configuration.js'
+import { Lane, laneName } from '../../../src/s3/notifications/delivery/lanes.js'
+import { eventMessage, testMessage } from '../../../src/s3/notifications/delivery/messages.js'
+import { Sequencer } from '../../../src/s3/notifications/delivery/sequencer.js'
+import {
+  joinWebhooks,
+  parseWebhook,
+  parseWebhookSecret,
+  webhookOfArn,
+} from '../../../src/s3/notifications/delivery/webhooks.js'
+import { configurationDocument } from '../../../src/s3/notifications/document.js'
+import { eventsOf, selectors } from '../../../src/s3/notifications/event-names.js'
+import { readConfiguration } from '../../../src/s3/notifications/read-configuration.js'
+import { refuseOverlaps, wants } from '../../../src/s3/notifications/rules.js'
+
+const read = (content: string) =>
+  readConfiguration(
+    Buffer.from(`<NotificationConfiguration>${content}</NotificationConfiguration>`),
+    (name) => name !== 'other',
+  )
+const queue = (content: string, arn = 'arn:dealgate:webhook:::hook') =>
+  `<QueueConfiguration><Queue>${arn}</Queue>${content}</QueueConfiguration>`
+const created = '<Event>s3:ObjectCreated:*</Event>'
+const filter = (...rules: [name: string, value: string][]) =>
+  `<Filter><S3Key>${rules.map(([name, value]) => `<FilterRule><Name>${name}</Name><Value>${value}</Value></FilterRule>`).join('')}</S3Key></Filter>`
+
+t.test('what is accepted', async (t) => {
+  t.same(await read(''), [])
+  const kinds = ['Topic', 'Queue', 'CloudFunction']
+  const events = ['s3:ObjectCreated:Put', 's3:ObjectRemoved:*', 's3:ObjectTagging:*']
+  const rules = kinds.map(
+    (kind, i) =>
+      `<${kind}Configuration><Id>${kind}</Id><${kind}>arn:dealgate:webhook:::hook-${i}</${kind}><Event>${events[i]}</Event></${kind}Configuration>`,
+  )
+  t.same(
+    await read(rules.reverse().join('')),
+    kinds.map((kind, i) => ({ id: kind, kind, webhook: `hook-${i}`, events: [events[i]] })),
+  )
+  const [rule] = await read(queue(`${created}${created}${filter(['Suffix', '.jpg'], ['prefix', 'images/'])}`))
+  t.match(rule, { webhook: 'hook', events: ['s3:ObjectCreated:*'], prefix: 'images/', suffix: '.jpg' })
+  t.ok(rule?.id, 'a rule without id gets one')
+  for (const selector of selectors) t.equal((await read(queue(`<Event>${selector}</Event>`))).length, 1, selector)
+})
+
+t.test('what is refused, and how', async (t) => {
+  const cases: [what: string, content: string, code: string, message?: RegExp][] = [
+    ['EventBridge', '<EventBridgeConfiguration/>', 'NotImplemented', /EventBridge/],
+    ['something unknown', '<Other/>', 'MalformedXML', /Other/],
+    [
+      'something unknown in a rule',
+      queue(`${created}<InvocationRole>x</InvocationRole>`),
+      'MalformedXML',
+      /InvocationRole/,
+    ],
+    ['no destination', `<QueueConfiguration>${created}</QueueConfiguration>`, 'MalformedXML'],
+    [
+      'a destination of another kind',
+      `<QueueConfiguration><Topic>arn:dealgate:webhook:::hook</Topic>${created}</QueueConfiguration>`,
+      'MalformedXML',
+    ],
+    [
+      'a queue of Amazon',
+      queue(created, 'arn:aws:sqs:us-east-1:123456789012:q'),
+      'InvalidArgument',
+      /Unable to validate the following destination configurations/,
+    ],
+    [
+      'a webhook that is not declared',
+      queue(created, 'arn:dealgate:webhook:::other'),
+      'InvalidArgument',
+      /Unable to validate the following destination configurations/,
+    ],
+    ['no event', queue(''), 'MalformedXML'],
+    ['an unknown event', queue('<Event>s3:ObjectSung:*</Event>'), 'InvalidArgument', /ObjectSung/],
+    ['an event without s3:', queue('<Event>ObjectCreated:Put</Event>'), 'InvalidArgument'],
+    ['everything', queue('<Event>s3:*</Event>'), 'InvalidArgument'],
+    [
+      'an event of versions',
+      queue('<Event>s3:ObjectRemoved:DeleteMarkerCreated</Event>'),
+      'InvalidArgument',
+      /DeleteMarkerCreated/,
+    ],
+    ['a family of one', queue('<Event>s3:LifecycleTransition:*</Event>'), 'InvalidArgument', /LifecycleTransition/],
+    ['an unknown filter', queue(created + filter(['infix', 'x'])), 'InvalidArgument', /prefix or suffix/],
+    [
+      'two prefixes',
+      queue(created + filter(['prefix', 'x'], ['Prefix', 'y'])),
+      'InvalidArgument',
+      /more than one prefix/,
+    ],
+    ['a long filter', queue(created + filter(['prefix', 'ä'.repeat(513)])), 'InvalidArgument', /1024/],
+    ['another filter', queue(`${created}<Filter><Tag/></Filter>`), 'MalformedXML'],
+    [
+      'a filter without value',
+      queue(`${created}<Filter><S3Key><FilterRule><Name>prefix</Name></FilterRule></S3Key></Filter>`),
+      'MalformedXML',
+    ],
+    [
+      'an id twice',
+      queue(`<Id>a</Id>${created}`) + queue('<Id>a</Id><Event>s3:ObjectRemoved:*</Event>'),
+      'InvalidArgument',
+      /unique/,
+    ],
+    ['a long id', queue(`<Id>${'x'.repeat(256)}</Id>${created}`), 'InvalidArgument', /255/],
+    [
+      'too many',
+      Array.from({ length: 101 }, (_, i) => queue(created + filter(['prefix', `${1000 + i}/`]))).join(''),
+      'InvalidArgument',
+      /100/,
+    ],
+    [
+      'one event twice',
+      queue(created) + queue('<Event>s3:ObjectCreated:Put</Event>'),
+      'InvalidArgument',
+      /Configurations overlap/,
+    ],
+    [
+      'overlapping prefixes',
+      queue(created + filter(['prefix', 'a'])) + queue(created + filter(['prefix', 'a/b'])),
+      'InvalidArgument',
+      /ambiguously defined/,
+    ],
+    [
+      'a suffix that a prefix does not keep apart',
+      queue(created + filter(['prefix', 'a'])) + queue(created + filter(['suffix', 'b'])),
+      'InvalidArgument',
+      /ambiguously/,
+    ],
+  ]
+  for (const [what, content, code, message = /./] of cases) await t.rejects(read(content), { code, message }, what)
+  t.equal(
+    (await read(queue(created + filter(['suffix', '.jpg'])) + queue(created + filter(['suffix', '.png'])))).length,
+    2,
+  )
+})
+
+const part = fc.string({ unit: fc.constantFrom('a', 'b', '/'), maxLength: 3 })
+const rule: fc.Arbitrary<NotificationRule> = fc
+  .record(
+    {
+      kind: fc.constantFrom('Topic', 'Queue', 'CloudFunction'),
+      events: fc.uniqueArray(fc.constantFrom(...selectors), { minLength: 1, maxLength: 3 }),
+      prefix: fc.option(part, { nil: undefined }),
+      suffix: fc.option(part, { nil: undefined }),
+    },
+    { noNullPrototype: true },
+  )
+  .map(({ prefix, suffix, ...rest }) => ({
+    id: 'id',
+    webhook: 'hook',
+    ...(prefix !== undefined && { prefix }),
+    ...(suffix !== undefined && { suffix }),
+    ...rest,
+  })) as fc.Arbitrary<NotificationRule>
+
+t.test('rules overlap exactly when some event of some key falls under both', (t) => {
+  fc.assert(
+    fc.property(rule, rule, (one, two) => {
+      // Prefixes and suffixes of three characters: were there such a key at all, there would be this one.
+      const longest = (a = '', b = '') => (a.length > b.length ? a : b)
+      const key = `${longest(one.prefix, two.prefix)}${longest(one.suffix, two.suffix)}`
+      const names = [...eventsOf('s3:ObjectCreated:*'), ...selectors.flatMap(eventsOf)]
+      const shared = names.some((name) => wants(one, { name, key }) && wants(two, { name, key }))
+      let refused = false
+      try {
+        refuseOverlaps([one, two])
+      } catch {
+        refused = true
+      }
+      return refused === shared
+    }),
+    { numRuns: 5000 },
+  )
+  t.end()
+})
+
+t.test('what is kept is what was given', async () => {
+  await fc.assert(
+    fc.asyncProperty(rule, async (given) => {
+      const [kept] = await readConfiguration(Buffer.from(configurationDocument([given])), () => true)
+      deepEqual(kept, given)
+    }),
+    { numRuns: 200 },
+  )
+})
+
+const event: ObjectEvent = {
+  name: 'ObjectCreated:Put',
+  bucket: 'photos',
+  key: "a folder/ü+&'~*.jpg",
+  size: 5,
+  etag: 'abc',
+  time: Date.UTC(2030, 0, 2, 3, 4, 5, 678),
+  origin: { requestId: 'REQUEST', accessKeyId: 'me', remoteAddress: '192.0.2.1' },
+}
+const facts = { region: 'us-east-1', ruleId: 'rule', owner: 'owner', sequencer: '00A' }
+
+t.test('the message of an event', (t) => {
+  t.same(JSON.parse(eventMessage(event, facts)), {
+    Records: [
+      {
+        eventVersion: '2.1',
+        eventSource: 'aws:s3',
+        awsRegion: 'us-east-1',
+        eventTime: '2030-01-02T03:04:05.678Z',
+        eventName: 'ObjectCreated:Put',
+        userIdentity: { principalId: 'me' },
+        requestParameters: { sourceIPAddress: '192.0.2.1' },
+        responseElements: { 'x-amz-request-id': 'REQUEST', 'x-amz-id-2': 'REQUEST' },
+        s3: {
+          s3SchemaVersion: '1.0',
+          configurationId: 'rule',
+          bucket: { name: 'photos', ownerIdentity: { principalId: 'owner' }, arn: 'arn:aws:s3:::photos' },
+          object: { key: 'a+folder/%C3%BC%2B%26%27%7E*.jpg', size: 5, eTag: 'abc', sequencer: '00A' },
+        },
+      },
+    ],
+  })
+  const { size: _, etag: __, ...rest } = event
+  const origin = { requestId: 'R', accessKeyId: '', remoteAddress: '' }
+  const expired = JSON.parse(eventMessage({ ...rest, name: 'LifecycleExpiration:Delete', origin }, facts)).Records[0]
+  t.equal(expired.eventVersion, '2.3')
+  t.equal(expired.userIdentity.principalId, 's3.amazonaws.com')
+  t.same(Object.keys(expired.s3.object), ['key', 'sequencer'])
+  const anonymous = JSON.parse(eventMessage({ ...event, origin }, facts)).Records[0]
+  t.equal(anonymous.userIdentity.principalId, 'Anonymous')
+  const until = Date.UTC(2030, 0, 5)
+  const moved = (name: ObjectEvent['name']) =>
+    JSON.parse(eventMessage({ ...event, name, storageClass: 'GLACIER', until }, facts)).Records[0]
+  t.match(moved('ObjectRestore:Completed'), {
+    eventVersion: '2.1',
+    glacierEventData: {
+      restoreEventData: {
+        lifecycleRestorationExpiryTime: '2030-01-05T00:00:00.000Z',
+        lifecycleRestoreStorageClass: 'GLACIER',
+      },
+    },
+  })
+  t.match(moved('ObjectRestore:Post'), { eventVersion: '2.1', userIdentity: { principalId: 'me' } })
+  t.equal(moved('ObjectRestore:Delete').eventVersion, '2.3')
+  t.match(moved('LifecycleTransition'), {
+    eventVersion: '2.3',
+    userIdentity: { principalId: 's3.amazonaws.com' },
+    lifecycleEventData: { transitionEventData: { destinationStorageClass: 'GLACIER' } },
+  })
+  t.match(JSON.parse(testMessage({ bucket: 'b', requestId: 'R', time: 0 })), {
+    Service: 'Amazon S3',
+    Event: 's3:TestEvent',
+    Time: '1970-01-01T00:00:00.000Z',
+    Bucket: 'b',
+  })
+  t.end()
+})
+
+t.test('sequencers only grow', (t) => {
+  let now = 1_700_000_000_000
+  const sequencer = new Sequencer(() => now)
+  const some = [sequencer.next(), sequencer.next()]
+  now -= 60_000
+  some.push(sequencer.next())
+  sequencer.follow('00FFFFFFFFFFFFF0')
+  sequencer.follow('nonsense')
+  some.push(sequencer.next())
+  now = 1_800_000_000_000
+  some.push(sequencer.next())
+  t.same([...some].sort(), some)
+  t.equal(new Set(some).size, some.length)
+  t.ok(some.every((each) => /^[0-9A-F]{16}$/.test(each)))
+  t.end()
+})
+
+t.test('a lane keeps its order', (t) => {
+  const lane = new Lane('hook', 'name')
+  t.ok(lane.add('2'))
+  t.notOk(lane.add('2'), 'known already')
+  lane.add('5')
+  lane.add('3')
+  lane.add('1')
+  const order: string[] = []
+  for (let first = lane.first; first !== undefined; first = lane.first) {
+    order.push(first)
+    lane.remove(first)
+  }
+  t.same(order, ['2', '1', '3', '5'], 'the first may be under way already')
+  t.not(laneName({ webhook: 'a', bucket: 'b', key: 'c' }), laneName({ webhook: 'a', bucket: 'bc', key: '' }))
+  t.end()
+})
+
+t.test('webhooks', (t) => {
+  t.same(parseWebhook('a=https://me:secret@example.com/x?token=1'), {
+    name: 'a',
+    url: 'https://me:secret@example.com/x?token=1',
+  })
+  for (const bad of [
+    '',
+    'a',
+    '=http://x',
+    'a b=http://x',
+    'a=ftp://x',
+    'a=http://',
+    'a=x',
+    `${'a'.repeat(65)}=http://x`,
+  ])
+    t.throws(() => parseWebhook(bad), bad)
+  t.throws(() => parseWebhookSecret('a=short'))
+  const hook = { name: 'a', url: 'http://x' }
+  t.same(
+    [...joinWebhooks([hook], [{ name: 'a', secret: 'long enough' }]).values()],
+    [{ ...hook, secret: 'long enough' }],
+  )
+  t.throws(() => joinWebhooks([hook, hook]), /twice/)
+  t.throws(() => joinWebhooks([hook], [{ name: 'b', secret: 'x' }]), /not declared/)
+  t.throws(() => joinWebhooks([{ ...hook, secret: 'x' }], [{ name: 'a', secret: 'x' }]), /two secrets/)
+  t.equal(webhookOfArn('arn:dealgate:webhook:::a_B-1'), 'a_B-1')
+  for (const bad of ['arn:dealgate:webhook:::', 'arn:dealgate:webhook:us-east-1::a', 'a', 'arn:dealgate:webhook:::a/b'])
+    t.equal(webhookOfArn(bad), undefined)
+  t.end()
+})
+
+t.test('webhooks as options', (t) => {
+  const problems = (flags: Record<string, unknown>) => {
+    try {
+      readConfig({ flags, env: {} })
+      return []
+    } catch (error) {
+      return (error as ConfigError).problems
+    }
+  }
+  t.same(problems({ webhook: ['a=http://x', 'b=https://me:pass@y/?token=1'], webhookSecret: ['b=12345678'] }), [])
+  t.match(problems({ webhook: ['a=http://x', 'a=http://y'] }), [/--webhook: the webhook "a" is declared twice/])
+  t.match(problems({ webhook: ['a=http://x'], webhookSecret: ['b=12345678'] }), [/"b", which is not declared/])
+  const [secret] = problems({ webhook: ['a=nowhere?token=THE-TOKEN'] })
+  t.match(secret, /--webhook is not valid: after "=" there must be an http or https URL/)
+  t.throws(
+    () => parseWebhook('hook=http://user%:pa%73s@127.0.0.1/'),
+    /user and password must be percent-encoded/,
+    'told at the start, in words, and not as a malformed URI',
+  )
+  t.equal(parseWebhook('hook=http://u%25:p%3a@127.0.0.1/').name, 'hook')
+  t.notMatch(secret, 'THE-TOKEN')
+  t.end()
+})

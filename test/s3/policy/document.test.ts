@@ -1,0 +1,240 @@
+import fc from 'fast-check'
+import t from 'tap'
+import type { S3Error } from '../../../src/common/errors/s3-error.js'
+import { allows, type PublicAction } from '../../../src/gateway/account/policies.js'
+import type { PolicyEntry } from '../../../src/gateway/gateway.js'
+import { fromAccess } from '../../../src/s3/policy/from-entries.js'
+import { toEntries } from '../../../src/s3/policy/to-entries.js'
+
+const BUCKET = 'photos'
+const ARN = `arn:aws:s3:::${BUCKET}`
+const WRITES = ['s3:PutObject', 's3:DeleteObject', 's3:AbortMultipartUpload', 's3:ListMultipartUploadParts']
+
+const allow = (Action: unknown, Resource: unknown, more: object = {}) => ({
+  Effect: 'Allow',
+  Principal: '*',
+  Action,
+  Resource,
+  ...more,
+})
+const policy = (...Statement: unknown[]) => JSON.stringify({ Version: '2012-10-17', Statement })
+const when = (prefix: unknown) => ({ Condition: { StringEquals: { 's3:prefix': prefix } } })
+const entriesOf = (...statements: unknown[]) => toEntries(policy(...statements), BUCKET)
+
+function refusal(text: string): { code: string; message: string } {
+  try {
+    toEntries(text, BUCKET)
+  } catch (error) {
+    const { code, message } = error as S3Error
+    return { code, message }
+  }
+  return { code: 'none', message: `${text} was accepted` }
+}
+
+t.test('policies that fit', (t) => {
+  const readonly = [{ prefix: '', policy: 'readonly' }]
+  const both = [ARN, `${ARN}/*`]
+  t.same(entriesOf(allow('s3:ListBucket', ARN), allow('s3:GetObject', `${ARN}/*`)), readonly)
+  t.same(entriesOf(allow(['s3:GetObject', 's3:ListBucket'], both)), readonly, 'in one statement')
+  t.same(
+    entriesOf({ ...allow(['s3:GetObject', 's3:ListBucket'], both), Sid: '"Effect":{"Effect":[' }),
+    readonly,
+    'an odd name',
+  )
+  t.same(entriesOf(allow(['s3:getobject', 'S3:LISTBUCKET'], both)), readonly, 'in any case')
+  t.same(entriesOf({ ...allow(['s3:GetObject', 's3:ListBucket'], both), Principal: { AWS: '*' } }), readonly)
+  t.same(entriesOf({ ...allow(['s3:GetObject', 's3:ListBucket'], both), Principal: { AWS: ['*'] } }), readonly)
+  t.same(toEntries(JSON.stringify({ Statement: allow(['s3:GetObject', 's3:ListBucket'], both) }), BUCKET), readonly)
+  t.same(entriesOf(allow(['s3:GetBucketLocation', 's3:ListBucket', 's3:GetObject'], both)), readonly)
+  t.same(
+    entriesOf(allow(['s3:ListBucket', 's3:ListBucketVersions', 's3:GetObject', 's3:GetObjectVersion'], both)),
+    readonly,
+    'versions that there are none of add nothing',
+  )
+  t.same(entriesOf(allow(['s3:ListBucketMultipartUploads', ...WRITES], both)), [{ prefix: '', policy: 'writeonly' }])
+  t.same(entriesOf(allow(['s3:ListBucket', 's3:ListBucketMultipartUploads', 's3:GetObject', ...WRITES], both)), [
+    { prefix: '', policy: 'readwrite' },
+  ])
+  t.same(
+    entriesOf(
+      allow('s3:ListBucket', ARN, when(['b/', 'a/'])),
+      allow('s3:GetObject', [`${ARN}/a/*`, `${ARN}/b/*`]),
+      allow('s3:ListBucketMultipartUploads', ARN),
+      allow(WRITES, `${ARN}/b/*`),
+    ),
+    [
+      { prefix: 'a/', policy: 'readonly' },
+      { prefix: 'b/', policy: 'readwrite' },
+    ],
+  )
+  t.same(
+    entriesOf(
+      allow(['s3:GetObject', 's3:ListBucket'], both),
+      allow('s3:ListBucket', ARN, when('a/')),
+      allow('s3:GetObject', `${ARN}/a/*`),
+    ),
+    readonly,
+    'a statement that repeats less makes no rule',
+  )
+  t.same(
+    entriesOf(
+      allow(['s3:AbortMultipart*', 's3:ListMultipartUploadP*', 's3:PutObject', 's3:DeleteObjec?'], `${ARN}/*`),
+      allow('s3:ListBucketM*', ARN),
+    ),
+    [{ prefix: '', policy: 'writeonly' }],
+    'wildcards that stand for nothing else',
+  )
+  t.end()
+})
+
+t.test('policies that do not fit say which statement and why', (t) => {
+  const list = allow('s3:ListBucket', ARN)
+  const get = allow('s3:GetObject', `${ARN}/*`)
+  const cases: [text: string, code: string, message: RegExp][] = [
+    ['{', 'MalformedPolicy', /not in valid JSON/],
+    [
+      `{"Statement":[{"Effect":"Deny","Effect":"Allow","Principal":"*","Action":["s3:ListBucket","s3:GetObject"],"Resource":["${ARN}","${ARN}/*"]}]}`,
+      'MalformedPolicy',
+      /"Effect" twice/,
+    ],
+    [
+      `{"Statement":[{"Effect":"Deny"}],"St\\u0061tement":[{"Effect":"Allow","Principal":"*","Action":["s3:ListBucket","s3:GetObject"],"Resource":["${ARN}","${ARN}/*"]}]}`,
+      'MalformedPolicy',
+      /"Statement" twice/,
+    ],
+    ['[]', 'MalformedPolicy', /The policy/],
+    ['{"Statement":[]}', 'MalformedPolicy', /Statement|statement/],
+    [policy(list, { ...get, Effect: 'Permit' }), 'MalformedPolicy', /^statement 2, Effect/],
+    [policy(list, { ...get, Foo: 1 }), 'MalformedPolicy', /^statement 2.*Foo/],
+    [JSON.stringify({ Version: '2030-01-01', Statement: [list, get] }), 'MalformedPolicy', /Version/],
+    [
+      policy(list, { ...get, Sid: 'Get', Action: 's3:FlyObject' }),
+      'MalformedPolicy',
+      /statement 2 \("Get"\): there is no action s3:FlyObject/,
+    ],
+    [policy(list, { ...get, Resource: 'arn:aws:s3:::other/*' }), 'MalformedPolicy', /statement 2: .*not this bucket/],
+    [policy(list, { ...get, Resource: `${ARN}*` }), 'MalformedPolicy', /not this bucket/],
+    [policy(list, { ...get, Resource: ARN }), 'MalformedPolicy', /s3:GetObject applies to none/],
+    [policy(list, get, { ...get, Effect: 'Deny' }), 'NotImplemented', /statement 3: .*Deny/],
+    [policy(list, { ...get, Principal: { AWS: 'arn:aws:iam::1:root' } }), 'NotImplemented', /statement 2: .*Principal/],
+    [policy(list, { ...get, Principal: { AWS: '*', Service: 'x' } }), 'NotImplemented', /Principal/],
+    [policy(list, { ...get, Principal: undefined }), 'MalformedPolicy', /Principal is missing/],
+    [policy(list, { ...get, NotAction: 's3:PutObject' }), 'NotImplemented', /statement 2: NotAction/],
+    [policy(list, { ...get, NotPrincipal: '*' }), 'NotImplemented', /NotPrincipal/],
+    [
+      policy(list, { ...get, Condition: { IpAddress: { 'aws:SourceIp': '10.0.0.0/8' } } }),
+      'NotImplemented',
+      /statement 2: .*condition/,
+    ],
+    [policy({ ...list, ...when('') }, get), 'NotImplemented', /statement 1: s3:prefix/],
+    [policy({ ...list, Condition: { StringLike: { 's3:prefix': 'a/*' } } }, get), 'NotImplemented', /statement 1/],
+    [
+      policy({ ...list, Condition: { StringEquals: { 's3:prefix': 'a', 's3:delimiter': '/' } } }, get),
+      'NotImplemented',
+      /statement 1/,
+    ],
+    [policy(list, { ...get, Resource: `${ARN}/one-object` }), 'NotImplemented', /statement 2: .*must end in \*/],
+    [policy(list, { ...get, Resource: `${ARN}/*/x*` }), 'NotImplemented', /wildcard/],
+    [policy(list, { ...get, Resource: `${ARN}/\${aws:username}/*` }), 'NotImplemented', /variable/],
+    [policy(get), 'NotImplemented', /s3:GetObject .* without granting s3:ListBucket on arn:aws:s3:::photos,/],
+    [policy(list), 'NotImplemented', /s3:ListBucket .* without granting s3:GetObject/],
+    [
+      policy(list, { ...get, Resource: `${ARN}/a/*` }),
+      'NotImplemented',
+      /statement 1: .*s3:ListBucket .* without granting s3:GetObject on arn:aws:s3:::photos\/\*/,
+    ],
+    [policy(allow('s3:PutObject', `${ARN}/*`)), 'NotImplemented', /s3:PutObject .* without granting .*s3:DeleteObject/],
+    [policy(allow(['s3:PutObject', 's3:PutObjectAcl'], `${ARN}/*`)), 'NotImplemented', /s3:PutObjectAcl/],
+    [policy(allow('s3:*', [ARN, `${ARN}/*`])), 'NotImplemented', /cannot grant s3:\w+ to everybody/],
+    [policy(allow('s3:GetBucketLocation', ARN)), 'NotImplemented', /s3:GetBucketLocation/],
+    [policy(list, get, allow('s3:DeleteObjectVersion', `${ARN}/*`)), 'NotImplemented', /statement 3/],
+  ]
+  for (const [text, code, message] of cases) t.match(refusal(text), { code, message }, text)
+  t.end()
+})
+
+t.test('a pattern made to be slow is matched in no time', (t) => {
+  const started = process.cpuUsage()
+  t.match(refusal(policy(allow(`s3:${'*a'.repeat(4000)}`, ARN))).code, 'MalformedPolicy')
+  t.ok(process.cpuUsage(started).user < 1_000_000)
+  t.end()
+})
+
+const prefix = fc.stringMatching(/^[ab/]{0,4}$/)
+const entry = fc.record({
+  prefix,
+  policy: fc.constantFrom('readonly', 'writeonly', 'readwrite'),
+}) as fc.Arbitrary<PolicyEntry>
+const entries = fc.uniqueArray(entry, { minLength: 1, maxLength: 5, selector: (one) => one.prefix })
+const ACTIONS: readonly PublicAction[] = ['list', 'get', 'put', 'delete']
+
+/** Every name that could tell two sets of rules over these prefixes apart. */
+const names = (() => {
+  const all = ['']
+  for (const length of [1, 2, 3, 4, 5])
+    for (const one of all.filter((name) => name.length === length - 1)) all.push(...['a', 'b', '/'].map((c) => one + c))
+  return all
+})()
+
+function meaning(rules: readonly PolicyEntry[]): string {
+  return names.map((name) => ACTIONS.map((action) => (allows(rules, action, name) ? action[0] : '-')).join('')).join()
+}
+
+t.test('rules become a document that becomes rules that mean the same', (t) => {
+  fc.assert(
+    fc.property(entries, (rules) => {
+      const back = toEntries(fromAccess({ entries: rules, hidden: [] }, BUCKET), BUCKET)
+      return meaning(back) === meaning(rules) && back.length <= rules.length
+    }),
+    { numRuns: 300 },
+  )
+  t.end()
+})
+
+t.test('no document is given more than it asks for', (t) => {
+  const resource = prefix.map((one) => `${ARN}/${one}*`)
+  const action = fc.constantFrom('s3:GetObject', 's3:ListBucket', 's3:ListBucketMultipartUploads', 's3:Get*', ...WRITES)
+  const statement = fc
+    .record({
+      actions: fc.uniqueArray(action, { minLength: 1, maxLength: 7 }),
+      resources: fc.uniqueArray(resource, { minLength: 1, maxLength: 2 }),
+      on: fc.option(prefix, { nil: undefined }),
+    })
+    .chain(({ actions, resources, on }) =>
+      fc.constantFrom(
+        allow(actions, [ARN, ...resources]),
+        allow(['s3:ListBucket'], ARN, on === undefined ? {} : when(on)),
+        allow(['s3:ListBucketMultipartUploads', ...WRITES], [ARN, ...resources]),
+      ),
+    )
+  let accepted = 0
+  fc.assert(
+    fc.property(fc.array(statement, { minLength: 1, maxLength: 3 }), (statements) => {
+      let rules: PolicyEntry[]
+      try {
+        rules = toEntries(policy(...statements), BUCKET)
+      } catch (error) {
+        return ['MalformedPolicy', 'NotImplemented'].includes((error as S3Error).code)
+      }
+      accepted++
+      return names.every((name) => ACTIONS.every((one) => allows(rules, one, name) === asksFor(statements, one, name)))
+    }),
+    { numRuns: 2000 },
+  )
+  t.ok(accepted > 20, `${accepted} documents were accepted`)
+  t.end()
+})
+
+/** What a document means by S3's rules, written down in another way. */
+function asksFor(statements: readonly ReturnType<typeof allow>[], action: PublicAction, name: string): boolean {
+  const word = { list: 's3:ListBucket', get: 's3:GetObject', put: 's3:PutObject', delete: 's3:DeleteObject' }[action]
+  return statements.some((one) => {
+    const actions = [one.Action].flat() as string[]
+    const resources = [one.Resource].flat() as string[]
+    const condition = (one as { Condition?: { StringEquals: { 's3:prefix': string } } }).Condition
+    if (!actions.includes(word)) return false
+    if (action === 'list')
+      return resources.includes(ARN) && (!condition || condition.StringEquals['s3:prefix'] === name)
+    return resources.some((arn) => arn !== ARN && `${ARN}/${name}`.startsWith(arn.slice(0, -1)))
+  })
+}

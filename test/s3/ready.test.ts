@@ -1,0 +1,110 @@
+import t, { type Test } from 'tap'
+import { createProxy, type ProxyOptions } from '../../src/server/create-proxy.js'
+import { serve } from '../../src/server/serve.js'
+import { openState } from '../../src/state/open-state.js'
+import type { State } from '../../src/state/state.js'
+import { postgres, redis } from '../state/servers.js'
+import { runCli } from '../support/server/cli.js'
+import { startInProcess } from '../support/server/in-process.js'
+import { keptLog } from '../support/server/kept-log.js'
+import { modes } from '../support/server/modes.js'
+import { signedRequest } from '../support/sign/signed-request.js'
+
+const identity = { accessKeyId: 'key', secretAccessKey: 'secret-key' }
+
+async function start(t: Test, options: Pick<ProxyOptions, 'gateway'> & Partial<ProxyOptions>) {
+  const { log, lines } = keptLog()
+  const proxy = await createProxy({ identities: [identity], log, accessLog: false, ...options })
+  t.teardown(() => proxy.close().catch(() => {}))
+  const serving = await serve({ handler: proxy, host: '127.0.0.1', port: 0 })
+  t.teardown(() => serving.close(0))
+  const ready = async () => {
+    const response = await fetch(`${serving.url}/-/ready`)
+    return { status: response.status, text: await response.text() }
+  }
+  return { url: serving.url, lines, ready }
+}
+
+for (const mode of modes) {
+  t.test(`${mode}: a key pair that the gateway refuses is the server's fault, and logged once`, async (t) => {
+    const { gateway } = await startInProcess(t, mode, { identities: [identity] })
+    const { accessKey, secretKey } = gateway.account
+    const wrong = { accessKey: 'another-key', secretKey }
+    for (const [name, account] of Object.entries({
+      'access key': wrong,
+      'secret key': { accessKey, secretKey: 'another-secret' },
+    })) {
+      const { url, lines, ready } = await start(t, {
+        gateway: { url: gateway.url, account },
+        data: `${t.testdir()}/${mode}`,
+      })
+      t.match(await ready(), { status: 503, text: /does not accept the key pair/ }, name)
+      for (const path of ['/', '/bucket', '/bucket/key', '/bucket/key']) {
+        const answer = await signedRequest(url, identity, { method: 'GET', path })
+        t.match(answer, { status: 503, code: 'ServiceUnavailable', headers: { 'retry-after': '5' } }, path)
+      }
+      t.equal((await signedRequest(url, identity, { method: 'PUT', path: '/bucket/key', body: 'x' })).status, 503)
+      const errors = lines.filter(({ level }) => level >= 50)
+      t.equal(errors.length, 1, JSON.stringify(errors))
+      t.match(errors[0]?.msg, /refuses the log-in/)
+      t.notMatch(JSON.stringify(lines), /"stack"|\.js:\d+/, 'no stack')
+    }
+    const doctor = await runCli([
+      ...['doctor', '--data', t.testdir(), '--port', '0', '--gateway-url', gateway.url],
+      ...['--gateway-access-key', wrong.accessKey, '--gateway-secret-key', wrong.secretKey],
+    ])
+    t.match(doctor, { code: 1, stdout: /^WRONG {2}gateway: .*does not accept the key pair/m })
+  })
+}
+
+t.test('a store of records that has died', async (t) => {
+  const { gateway } = await startInProcess(t, 'full', { identities: [identity] })
+  const { log } = keptLog()
+  const state = await openState({ data: t.testdir(), log })
+  const { ready } = await start(t, { gateway, state })
+  t.match(await ready(), { status: 200 })
+  await state.close()
+  t.match(await ready(), { status: 503, text: /own records/ })
+})
+
+t.test('a store of records that hangs', async (t) => {
+  const { gateway } = await startInProcess(t, 'full', { identities: [identity] })
+  const { log } = keptLog()
+  const state = await openState({ data: t.testdir(), log })
+  t.teardown(() => state.close())
+  let hang = false
+  const hanging: State = {
+    ...state,
+    records<T>(name: string) {
+      const records = state.records<T>(name)
+      if (name !== 'probe') return records
+      return {
+        get: (key: string) => (hang ? new Promise<undefined>(() => {}) : records.get(key)),
+        set: (key: string, value: T) => records.set(key, value),
+        delete: (key: string) => records.delete(key),
+        entries: () => records.entries(),
+      } as typeof records
+    },
+  }
+  const { ready } = await start(t, { gateway, state: hanging })
+  t.match(await ready(), { status: 200 })
+  hang = true
+  t.match(await ready(), { status: 503, text: /did not answer in time/ })
+})
+
+for (const kind of [redis, postgres]) {
+  t.test(`${kind.name} that is gone`, { skip: kind.skip }, async (t) => {
+    const { gateway } = await startInProcess(t, 'full', { identities: [identity] })
+    const server = await kind.start()
+    let stopped: Promise<void> | undefined
+    const stop = () => {
+      stopped ??= server.stop()
+      return stopped
+    }
+    t.teardown(stop)
+    const { ready } = await start(t, { gateway, data: t.testdir(), stateUrl: server.url })
+    t.match(await ready(), { status: 200 })
+    await stop()
+    t.match(await ready(), { status: 503 })
+  })
+}

@@ -1,0 +1,249 @@
+import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
+import express from 'express'
+import t from 'tap'
+import { type Handler, serve } from '../../src/server/serve.js'
+
+const HOST = '127.0.0.1'
+
+async function started(handler: Handler) {
+  const serving = await serve({ handler, host: HOST, port: 0 })
+  t.teardown(() => serving.close(0))
+  return serving
+}
+
+/** Sends bytes as they are and resolves to everything that comes back until the connection ends. */
+function raw(port: number, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let answer = ''
+    const socket = connect(port, HOST, () => socket.write(text))
+    socket.setEncoding('latin1')
+    socket.on('data', (chunk) => {
+      answer += chunk
+    })
+    socket.on('end', () => socket.end())
+    socket.on('close', () => resolve(answer))
+    socket.on('error', (error: NodeJS.ErrnoException) => (answer ? resolve(answer) : reject(error)))
+  })
+}
+
+function answered(request: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => request.on('response', resolve).on('error', reject))
+}
+
+async function textOf(response: IncomingMessage): Promise<string> {
+  let text = ''
+  for await (const chunk of response.setEncoding('utf8')) text += chunk
+  return text
+}
+
+const get = (url: string, options = {}) => answered(httpRequest(url, options).end())
+
+t.test('requests and responses have Express’s prototypes from the start', async (t) => {
+  // The prototypes that an app gives are those that a layer inside it sees; here the handler is ahead of it and must see the same.
+  let before: unknown[] = []
+  const { url } = await started((req, res, next) => {
+    before = [Object.getPrototypeOf(req), Object.getPrototypeOf(res)]
+    t.equal(typeof (req as unknown as { get: unknown }).get, 'function', 'req is an Express request')
+    t.equal(typeof (res as unknown as { json: unknown }).json, 'function', 'res is an Express response')
+    t.ok(Object.prototype.isPrototypeOf.call(express.request, req), 'of this Express')
+    next()
+    t.equal(Object.getPrototypeOf(req), before[0], 'Express had nothing to change on the request')
+    t.equal(Object.getPrototypeOf(res), before[1], 'nor on the response')
+  })
+  const response = await get(url)
+  t.equal(response.statusCode, 404)
+  t.equal(response.headers['x-powered-by'], undefined)
+  t.equal(response.headers.etag, undefined)
+  response.resume()
+})
+
+t.test('the handler gets a request that waits for 100-continue, and asks for the body itself', async (t) => {
+  const { url } = await started((req, res) => {
+    if (req.url === '/refused') {
+      res.writeHead(403, { connection: 'close' }).end()
+    } else {
+      res.writeContinue()
+      req.resume().on('end', () => res.end('taken'))
+    }
+  })
+  const headers = { expect: '100-continue', 'content-length': '4' }
+  const refused = httpRequest(`${url}/refused`, { method: 'PUT', headers })
+  refused.on('continue', () => t.fail('nobody asked for this body'))
+  refused.flushHeaders()
+  t.equal((await answered(refused)).statusCode, 403)
+  refused.destroy()
+
+  const taken = httpRequest(`${url}/taken`, { method: 'PUT', headers })
+  taken.on('continue', () => taken.end('body'))
+  taken.flushHeaders()
+  t.equal(await textOf(await answered(taken)), 'taken')
+})
+
+t.test('what is no HTTP, or too much of it, gets an S3 error and the end of the connection', async (t) => {
+  const { port } = await started((_, res) => res.end('ok'))
+  const cases: [what: string, bytes: string, code: string, status: number][] = [
+    ['no HTTP', 'hello\r\n\r\n', 'BadRequest', 400],
+    ['an unknown method', 'FOO / HTTP/1.1\r\nhost: x\r\n\r\n', 'BadRequest', 400],
+    ['two lengths', 'PUT / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n', 'BadRequest', 400],
+    [
+      '100 KiB of headers',
+      `GET / HTTP/1.1\r\nhost: x\r\nx-big: ${'x'.repeat(100 * 1024)}\r\n\r\n`,
+      'RequestHeaderSectionTooLarge',
+      400,
+    ],
+    ['no Host', 'GET / HTTP/1.1\r\n\r\n', 'BadRequest', 400],
+    ['CONNECT', 'CONNECT example.com:80 HTTP/1.1\r\nhost: x\r\n\r\n', 'MethodNotAllowed', 405],
+  ]
+  for (const [what, bytes, code, status] of cases) {
+    const answer = await raw(port, bytes)
+    t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `), what)
+    t.match(answer, `<Code>${code}</Code>`, what)
+    t.match(answer.toLowerCase(), 'connection: close', what)
+    t.match(answer.toLowerCase(), 'content-type: application/xml', what)
+  }
+  const large = await raw(port, `GET / HTTP/1.1\r\nhost: x\r\nx-big: ${'x'.repeat(8 * 1024 * 1024)}\r\n\r\n`)
+  t.match(large.toLowerCase(), /^http\/1\.1 400 [\s\S]*connection: close/, '8 MB of headers')
+  const headers = Array.from({ length: 3000 }, (_, i) => `x-${i}: 1\r\n`).join('')
+  const counted = await started((req, res) => res.end(String(req.rawHeaders.length)))
+  t.match(
+    await raw(counted.port, `GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${headers}\r\n`),
+    `${(3000 + 2) * 2}`,
+    'no header is dropped silently',
+  )
+})
+
+t.test('garbage after half an answer cuts the connection and adds nothing to the answer', async (t) => {
+  const { port } = await started((req, res) => {
+    res.writeHead(200, { 'content-length': '100' }).write('half')
+    req.resume()
+  })
+  const answer = await raw(port, 'PUT / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nno chunk size\r\n')
+  t.notMatch(answer, '<Error>')
+})
+
+t.test('garbage after a whole request does not take its answer away', async (t) => {
+  const inside = signal()
+  const { port } = await started((req, res) => {
+    req.resume().on('end', () => setImmediate(() => res.end('true')))
+    inside.fire()
+  })
+  const answer = await raw(port, 'PUT / HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\nbody and more\r\n\r\n')
+  await inside.fired
+  t.match(answer, /^HTTP\/1\.1 200 [\s\S]*connection: close[\s\S]*true/i)
+  t.notMatch(answer, '<Error>')
+})
+
+t.test('a client that stops sending within a body is told so', async (t) => {
+  const { port } = await started((req) => req.resume())
+  const answer = new Promise<string>((resolve) => {
+    let text = ''
+    const socket = connect({ port, host: HOST, allowHalfOpen: true })
+    socket.setEncoding('latin1').on('data', (chunk) => {
+      text += chunk
+    })
+    socket.on('close', () => resolve(text))
+    socket.end('PUT / HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\nbod')
+  })
+  t.match(await answer, /^HTTP\/1\.1 400 [\s\S]*<Code>IncompleteBody</)
+})
+
+t.test('a request to change protocols is served without changing them', async (t) => {
+  const { port } = await started((_, res) => res.end('served'))
+  const answer = await raw(port, 'GET / HTTP/1.1\r\nhost: x\r\nconnection: close, upgrade\r\nupgrade: h2c\r\n\r\n')
+  t.match(answer, /^HTTP\/1\.1 200 [\s\S]*served/)
+})
+
+function signal() {
+  let fire = () => {}
+  const fired = new Promise<void>((resolve) => {
+    fire = resolve
+  })
+  return { fire, fired }
+}
+
+t.test('close lets running requests end, and ends their connections', async (t) => {
+  const slow = signal()
+  const last = signal()
+  let release = () => {}
+  const serving = await started((req, res) => {
+    if (req.url === '/slow') release = () => res.end('slow')
+    else res.end('last')
+    ;(req.url === '/slow' ? slow : last).fire()
+  })
+  const pipelined = connect(serving.port, HOST)
+  let answers = ''
+  pipelined.setEncoding('latin1').on('data', (chunk) => {
+    answers += chunk
+  })
+  pipelined.write('GET /slow HTTP/1.1\r\nhost: x\r\n\r\n')
+  await slow.fired
+  const closed = serving.close(60_000)
+  pipelined.write('GET /last HTTP/1.1\r\nhost: x\r\n\r\n')
+  await last.fired
+  await t.rejects(get(serving.url), { code: 'ECONNREFUSED' }, 'no new connections')
+  release()
+  await new Promise((resolve) => pipelined.once('close', resolve))
+  t.match(answers, /slow[\s\S]*last$/)
+  t.match(answers, /connection: close/i, 'the client is told that it was the last one')
+  t.equal(await closed, 0, 'nothing was cut')
+})
+
+t.test('close does not wait for idle keep-alive connections', async (t) => {
+  const inside = signal()
+  let release = () => {}
+  const serving = await started((_, res) => {
+    release = () => res.end('done')
+    inside.fire()
+  })
+  const agent = new Agent({ keepAlive: true })
+  t.teardown(() => agent.destroy())
+  const running = get(serving.url, { agent })
+  await inside.fired
+  const closed = serving.close(60_000)
+  release()
+  t.equal(await textOf(await running), 'done')
+  t.equal(await closed, 0)
+})
+
+t.test('close does not wait for connections on which nothing was asked', async (t) => {
+  const serving = await started((_, res) => void res.end('done'))
+  const silent = connect(serving.port, HOST)
+  const ended = new Promise((resolve) => silent.once('close', resolve))
+  // When a later connection has its answer, this one was accepted.
+  await get(serving.url, { agent: false })
+  t.equal(await serving.close(60_000), 0)
+  await ended
+})
+
+t.test('close cuts what does not end within the grace period', async (t) => {
+  const inside = signal()
+  const serving = await started(() => inside.fire())
+  const hanging = t.rejects(get(serving.url), { code: 'ECONNRESET' })
+  await inside.fired
+  t.equal(await serving.close(10), 1)
+  await hanging
+})
+
+t.test('further connections are closed as they come, with idle ones', async (t) => {
+  let refused = 0
+  const onRefused = () => refused++
+  const handler: Handler = (_, res) => res.end('hello')
+  const serving = await serve({ handler, host: HOST, port: 0, maxConnections: 2, onRefused })
+  const request = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
+  const kept = [1, 2].map(() => raw(serving.port, request))
+  // Both are idle once they have been answered, and stay open until a third one comes.
+  for (;;) {
+    const answer = await raw(serving.port, request.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')).catch(() => '')
+    if (answer.endsWith('hello') && refused > 0) break
+  }
+  // One of them may have stayed: a single place was enough.
+  await serving.close(0)
+  for (const answer of await Promise.all(kept)) t.match(answer, /hello$/, 'what was answered is whole')
+  t.ok(refused > 0)
+})
+
+t.test('an address that cannot be had', async (t) => {
+  const { port } = await started(() => {})
+  await t.rejects(serve({ handler: () => {}, host: HOST, port }), { code: 'EADDRINUSE' })
+})

@@ -1,0 +1,141 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { createLogger } from '../../src/common/log.js'
+import { Guard } from '../../src/state/integrity/guard.js'
+import { contentMd5 } from '../support/content/content.js'
+import { until } from '../support/waiting.js'
+import { startHanging } from './hanging.js'
+import { postgres, redis } from './servers.js'
+import { startSeveral } from './several-proxies.js'
+
+const log = createLogger({ level: 'silent' })
+
+// What becomes of requests while the database of the state takes connections and commands and says nothing.
+
+for (const kind of [redis, postgres]) {
+  t.test(kind.name, { skip: kind.skip, timeout: 300_000 }, async (t) => {
+    const server = await kind.start()
+    t.teardown(() => server.stop())
+    const between = await startHanging(t, server.url)
+    const several = await startSeveral(t, between.url)
+    const proxy = await several.start('one', { stateTimeoutMs: 1000 })
+    t.equal((await proxy.send('PUT', '/bucket')).status, 200)
+    t.equal((await proxy.send('PUT', '/bucket/k', { body: 'before' })).status, 200)
+    t.equal((await fetch(`${proxy.endpoint}/-/ready`)).status, 200)
+
+    between.hang()
+    const deletion = '<Delete><Object><Key>k</Key></Object></Delete>'
+    const ask = [
+      () => proxy.send('PUT', '/bucket/k', { body: 'while it hangs' }),
+      () => proxy.send('GET', '/bucket/k'),
+      () => proxy.send('DELETE', '/bucket/k'),
+      () => proxy.send('POST', '/bucket/k', { query: { uploads: '' } }),
+      () => proxy.send('GET', '/bucket', { query: { tagging: '' } }),
+      () => proxy.send('POST', '/bucket', { query: { delete: '' }, headers: contentMd5(deletion), body: deletion }),
+    ]
+    const begun = performance.now()
+    const first = await Promise.all(ask.map((one) => one()))
+    const took = performance.now() - begun
+    // Each makes several calls to the store; before, each call was waited for by itself, ten seconds.
+    t.ok(took < 8000, `one deadline for all of a request: ${Math.round(took)} ms`)
+    for (const answer of first) t.ok(answer.status === 503 || answer.body.includes('ServiceUnavailable'), answer.body)
+
+    const before = performance.now()
+    for (let round = 0; round < 3; round++) {
+      for (const one of ask) {
+        const answer = await one()
+        t.ok(answer.status === 503 || answer.body.includes('ServiceUnavailable'), answer.body)
+      }
+    }
+    const afterwards = performance.now() - before
+    t.ok(afterwards < 8000, `18 requests one after the other are refused at once: ${Math.round(afterwards)} ms`)
+    const ready = await fetch(`${proxy.endpoint}/-/ready`)
+    t.equal(ready.status, 503)
+    await ready.text()
+    t.ok(
+      proxy.lines.some(({ msg, level }) => level >= 50 && msg.includes('state store does not answer')),
+      'the log says so',
+    )
+
+    // Long enough for connections that lead nowhere to be given up and made anew, in vain.
+    await sleep(3000)
+    between.go()
+    await until('it is ready again', async () => (await fetch(`${proxy.endpoint}/-/ready`)).status === 200)
+    // A lease whose call was lost is held until it runs out; until then writers of its key are answered SlowDown.
+    await until('it stores again', async () => {
+      const { status, body } = await proxy.send('PUT', '/bucket/k', { body: 'after' })
+      if (status !== 200) t.match(body, /<Code>SlowDown<|<Code>ServiceUnavailable</)
+      return status === 200
+    })
+    t.equal((await proxy.send('GET', '/bucket/k')).body, 'after')
+
+    between.hang()
+    t.equal((await proxy.send('GET', '/bucket/k')).status, 503)
+    const closing = performance.now()
+    await proxy.close()
+    t.ok(performance.now() - closing < 20_000, 'it can be stopped while the store hangs')
+    between.go()
+  })
+}
+
+t.test('Guard', async (t) => {
+  let answers = false
+  let probes = 0
+  const probe = async () => {
+    probes++
+    if (!answers) await new Promise(() => {})
+  }
+  const guard = new Guard({ store: 'a store', timeoutMs: 50, probe, log })
+  t.teardown(() => guard.close())
+  t.equal(await guard.run(async () => 1), 1)
+  await t.rejects(
+    guard.run(async () => {
+      throw new RangeError('refused')
+    }),
+    RangeError,
+  )
+  t.notOk(guard.open, 'a store that refuses is not one that hangs')
+
+  const hung = guard.run(() => new Promise(() => {}))
+  await sleep(30)
+  const later = guard.run(() => new Promise(() => {}))
+  await t.rejects(hung, /did not answer within 50 ms/)
+  await t.rejects(later, /did not answer/, 'those that wait with it are given up with it')
+  t.ok(guard.open)
+  let called = false
+  await t.rejects(
+    guard.run(async () => {
+      called = true
+    }),
+    /did not answer/,
+  )
+  t.notOk(called, 'no call is made while it is open')
+  await until('it is probed', () => probes >= 2)
+  t.ok(guard.open)
+  answers = true
+  await until('it is closed', () => !guard.open)
+  t.equal(await guard.run(async () => 2), 2)
+
+  await t.test('a call that waits behind many others is no sign of a store that hangs', async (t) => {
+    let ended = false
+    const behind = guard.run(() => new Promise((resolve) => setTimeout(resolve, 120, 4)))
+    const others = (async () => {
+      while (!ended) await guard.run(() => sleep(5))
+    })()
+    t.equal(await behind, 4)
+    t.notOk(guard.open)
+    const lost = guard.run(() => new Promise(() => {}))
+    await t.rejects(lost, /did not answer/, 'by itself it is given up later')
+    t.notOk(guard.open)
+    ended = true
+    await others
+  })
+
+  await t.test('an answer that came while the process was busy counts', async (t) => {
+    const busy = guard.run(() => new Promise((resolve) => setTimeout(resolve, 1, 3)))
+    const end = performance.now() + 200
+    while (performance.now() < end);
+    t.equal(await busy, 3)
+    t.notOk(guard.open)
+  })
+})

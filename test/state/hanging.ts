@@ -1,0 +1,56 @@
+import type { AddressInfo } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+
+/** Passes connections on to a server, and can have them hang: what is sent then is kept, and new connections are accepted without an answer. */
+export interface Hanging {
+  /** The URL with the address of this instead of the server's. */
+  readonly url: string
+  hang(): void
+  /** Passes on what was kept, and all else. */
+  go(): void
+  /** Cuts all connections; new ones lead to another server. */
+  moveTo(url: string): void
+}
+
+export async function startHanging(t: { teardown(run: () => unknown): void }, url: string): Promise<Hanging> {
+  let { hostname, port } = new URL(url)
+  const sockets = new Set<Socket>()
+  let hangs = false
+  const server = createServer((near) => {
+    const far = connect(Number(port), hostname)
+    for (const socket of [near, far]) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        sockets.delete(socket)
+        near.destroy()
+        far.destroy()
+      })
+    }
+    near.on('data', (chunk) => far.write(chunk))
+    far.on('data', (chunk) => near.write(chunk))
+    if (hangs) for (const socket of [near, far]) socket.pause()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const changed = new URL(url)
+  changed.port = String((server.address() as AddressInfo).port)
+  return {
+    url: changed.toString(),
+    hang() {
+      hangs = true
+      for (const socket of sockets) socket.pause()
+    },
+    moveTo(other) {
+      ;({ hostname, port } = new URL(other))
+      for (const socket of sockets) socket.destroy()
+    },
+    go() {
+      hangs = false
+      for (const socket of sockets) socket.resume()
+    },
+  }
+}

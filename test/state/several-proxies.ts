@@ -1,0 +1,99 @@
+import { join } from 'node:path'
+import { createProxy, type ProxyOptions, type Proxy as S3Proxy } from '../../src/server/create-proxy.js'
+import { serve } from '../../src/server/serve.js'
+import { startServices } from '../../src/services/index.js'
+import { openState } from '../../src/state/open-state.js'
+import type { Locks, State } from '../../src/state/state.js'
+import type { GatewayAddress } from '../support/gateway/gateway-address.js'
+import { keptLog, type LogLine } from '../support/server/kept-log.js'
+import { quirksOf } from '../support/server/modes.js'
+import { signedRequest, type TextAnswer, type Wanted } from '../support/sign/signed-request.js'
+
+interface Test {
+  testdir(): string
+  teardown(run: () => unknown): void
+}
+
+export interface OneOfSeveral {
+  readonly endpoint: string
+  readonly proxy: S3Proxy
+  readonly state: State
+  readonly data: string
+  readonly lines: LogLine[]
+  send(method: string, path: string, more?: Partial<Wanted>): Promise<TextAnswer>
+  /** Closes it before the test ends. */
+  close(): Promise<void>
+}
+
+export const KEYS = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
+
+export interface Several {
+  readonly gateway: GatewayAddress
+  /** Another proxy, with a data folder of that name. */
+  start(name: string, options?: Partial<ProxyOptions> & { change?: (state: State) => State }): Promise<OneOfSeveral>
+}
+
+/** An embedded gateway and any number of proxies over it, all in this process and on one state store, until the test ends. */
+export async function startSeveral(
+  t: Test,
+  stateUrl: string,
+  mode: 'full' | 'legacy' = 'full',
+  between: (gateway: GatewayAddress) => Promise<GatewayAddress> = async (gateway) => gateway,
+): Promise<Several> {
+  const folder = t.testdir()
+  const services = await startServices({
+    data: join(folder, 'services'),
+    gateway: { host: '127.0.0.1', port: 0, quirks: quirksOf(mode) },
+  })
+  t.teardown(() => services.stop())
+  const gateway = await between({ url: services.gateway.url, ...(await services.gateway.credentials()) })
+  const account = { accessKey: gateway.accessKey, secretKey: gateway.secretKey }
+
+  async function start(name: string, options: Parameters<Several['start']>[1] = {}): Promise<OneOfSeveral> {
+    const { change = (same: State) => same, stateTimeoutMs: timeoutMs, ...more } = options
+    const { log, lines } = keptLog()
+    const data = join(folder, name)
+    const state = await openState({ data, url: stateUrl, log, timeoutMs })
+    const proxy = await createProxy({
+      gateway: { url: gateway.url, account },
+      identities: [KEYS],
+      state: change(state),
+      log,
+      accessLog: false,
+      lifecycleIntervalMs: 0,
+      ...more,
+    })
+    const serving = await serve({ handler: proxy, host: '127.0.0.1', port: 0 })
+    let closed: Promise<void> | undefined
+    const close = () => {
+      closed ??= (async () => {
+        await serving.close(0)
+        await proxy.close()
+        await state.close()
+      })()
+      return closed
+    }
+    t.teardown(close)
+    return {
+      endpoint: serving.url,
+      proxy,
+      state,
+      data,
+      lines,
+      send: (method, path, more) => signedRequest(serving.url, KEYS, { method, path, ...more }),
+      close,
+    }
+  }
+  return { gateway, start }
+}
+
+/** Locks that keep no other proxy out, as those of a proxy whose leases ran out or whose store came back without them. */
+export function lostLocks(state: State): State {
+  const held = () => ({ fence: Date.now() * 1000, ensure() {}, async raise() {}, leave() {} })
+  const open: Locks = {
+    withKey: (_bucket, _key, run) => run(held()),
+    withSubtree: (_bucket, _prefix, run) => run(held()),
+    withName: (_name, run) => run(held()),
+  }
+  return { ...state, shared: state.shared, locks: open }
+}

@@ -1,0 +1,264 @@
+import { join } from 'node:path'
+import { createClient } from '@keyv/redis'
+import t, { type Test } from 'tap'
+import deal from '../../plugins/deal/index.js'
+import { createProxy } from '../../src/server/create-proxy.js'
+import { serve } from '../../src/server/serve.js'
+import { startServices } from '../../src/services/index.js'
+import { acceptLoss } from '../../src/state/backends/examine-store.js'
+import { openState } from '../../src/state/open-state.js'
+import { Between } from '../support/gateway/between.js'
+import { runCli } from '../support/server/cli.js'
+import { keptLog } from '../support/server/kept-log.js'
+import { quirksOf } from '../support/server/modes.js'
+import { signedRequest } from '../support/sign/signed-request.js'
+import { until } from '../support/waiting.js'
+import { redis } from './servers.js'
+
+// Stores of records that come back empty to a proxy with a new data folder: only the gateway knows that there were records.
+
+const KEYS = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
+const { log } = keptLog()
+
+const block =
+  '<PublicAccessBlockConfiguration><BlockPublicPolicy>true</BlockPublicPolicy></PublicAccessBlockConfiguration>'
+const policy = JSON.stringify({
+  Version: '2012-10-17',
+  Statement: [
+    { Effect: 'Allow', Principal: '*', Action: 's3:ListBucket', Resource: 'arn:aws:s3:::photos' },
+    { Effect: 'Allow', Principal: '*', Action: 's3:GetObject', Resource: 'arn:aws:s3:::photos/*' },
+  ],
+})
+
+async function startScene(t: Test, mode: 'full' | 'legacy' = 'full') {
+  const folder = t.testdir()
+  const services = await startServices({
+    data: join(folder, 'services'),
+    gateway: { host: '127.0.0.1', port: 0, quirks: quirksOf(mode) },
+  })
+  t.teardown(() => services.stop())
+  const gateway = await Between.start(t, { url: services.gateway.url, ...(await services.gateway.credentials()) })
+
+  /** A proxy with a data folder of that name, and its state in the folder where no `stateUrl` is given. */
+  async function start(name: string, stateUrl?: string) {
+    const { log, lines } = keptLog()
+    const data = join(folder, name)
+    const proxy = await createProxy({
+      gateway: { url: gateway.url, account: { accessKey: gateway.accessKey, secretKey: gateway.secretKey } },
+      identities: [KEYS],
+      data,
+      ...(stateUrl !== undefined && { stateUrl }),
+      plugins: [deal({ statusIntervalSeconds: 86_400 })],
+      log,
+      accessLog: false,
+      lifecycleIntervalMs: 0,
+    })
+    const serving = await serve({ handler: proxy, host: '127.0.0.1', port: 0 })
+    let closed: Promise<void> | undefined
+    const close = () => {
+      closed ??= serving.close(0).then(() => proxy.close())
+      return closed
+    }
+    t.teardown(close)
+    const send = (method: string, path: string, more: object = {}) =>
+      signedRequest(serving.url, KEYS, { method, path, ...more })
+    return {
+      data,
+      lines,
+      close,
+      send,
+      makeDeal: (token: string) =>
+        send('POST', '/photos/a.zip', {
+          query: { 'x-deal': '', format: 'json' },
+          headers: { 'content-type': 'application/json', 'x-amz-client-token': token },
+          body: JSON.stringify({ MinerId: 't01000', Price: '0.000000000001', DurationEpochs: 518400 }),
+        }),
+      putPolicy: () => send('PUT', '/photos', { query: { policy: '' }, body: policy }),
+      async ready() {
+        const answer = await fetch(`${serving.url}/-/ready`)
+        return { ...((await answer.json()) as { problem?: string }), status: answer.status }
+      },
+    }
+  }
+  const deals = () => gateway.count('POST', '/gateway/deal')
+  return { gateway, start, deals }
+}
+
+type Started = Awaited<ReturnType<Awaited<ReturnType<typeof startScene>>['start']>>
+
+async function furnish(t: Test, proxy: Started) {
+  t.equal((await proxy.send('PUT', '/photos')).status, 200)
+  t.equal((await proxy.send('PUT', '/photos/a.zip', { body: 'archived' })).status, 200)
+  t.equal((await proxy.send('PUT', '/photos', { query: { publicAccessBlock: '' }, body: block })).status, 200)
+  await works(t, proxy, 'token')
+  t.notOk(proxy.lines.some(({ msg }) => /state accept/.test(msg)))
+}
+
+async function works(t: Test, proxy: Started, token: string) {
+  const made = await proxy.makeDeal(token)
+  t.ok(made.status < 300, made.body)
+  t.notMatch(await proxy.ready(), { problem: String })
+}
+
+async function refuses(t: Test, proxy: Started, problem: RegExp) {
+  for (const answer of [
+    await proxy.makeDeal('token'),
+    await proxy.putPolicy(),
+    await proxy.send('DELETE', '/photos', { query: { publicAccessBlock: '' } }),
+  ])
+    t.match(answer, { status: 503, body: /ServiceUnavailable.*operator of this server/s })
+  t.equal((await proxy.send('GET', '/photos/a.zip')).body, 'archived', 'objects are served')
+  t.equal((await proxy.send('PUT', '/photos/b', { body: 'x' })).status, 200, 'and stored')
+  t.match(await proxy.ready(), { status: 200, problem })
+  t.ok(proxy.lines.some(({ level, msg }) => level >= 50 && /dealgate state accept/.test(msg)))
+}
+
+async function flush(url: string) {
+  const client = createClient({ url })
+  await client.connect()
+  await client.flushAll()
+  await client.close()
+}
+
+t.test('Redis is flushed, and the data folder is new', { skip: redis.skip, timeout: 300_000 }, async (t) => {
+  const server = await redis.start()
+  t.teardown(() => server.stop())
+  const { gateway, start, deals } = await startScene(t)
+  const one = await start('one', server.url)
+  await furnish(t, one)
+  await works(t, await start('two', server.url), 'another')
+  await flush(server.url)
+  const before = deals()
+  const three = await start('three', server.url)
+  await refuses(t, three, /come back empty/)
+  t.equal(deals(), before, 'the same token has paid once')
+  await three.close()
+  const again = await start('three', server.url)
+  await refuses(t, again, /come back empty/)
+  const doctor = await runCli([
+    ...['doctor', '--data', again.data, '--state', server.url, '--port', '0', '--gateway-url', gateway.url],
+    ...['--gateway-access-key', gateway.accessKey, '--gateway-secret-key', gateway.secretKey],
+  ])
+  t.match(doctor, { code: 1, stdout: /^WRONG {2}state store: .*come back empty.*state accept/m })
+  t.match(doctor.stdout, /^ok {5}gateway: /m)
+  t.equal(await acceptLoss({ data: again.data, url: server.url, log }), true)
+  t.equal(await acceptLoss({ data: again.data, url: server.url, log }), false)
+  await works(t, again, 'after')
+  t.equal((await again.putPolicy()).status, 204)
+  await works(t, await start('four', server.url), 'later')
+  // The first one knows another epoch, which nobody has named.
+  await refuses(t, one, /not the one that this data folder/)
+  t.equal(await acceptLoss({ data: one.data, url: server.url, log }), true)
+  await works(t, one, 'at last')
+  await works(t, again, 'here, too')
+  await flush(server.url)
+  await refuses(t, await start('five', server.url), /come back empty/)
+})
+
+t.test('a further server with a store of its own', { skip: redis.skip, timeout: 300_000 }, async (t) => {
+  const [first, second] = await Promise.all([redis.start(), redis.start()])
+  t.teardown(() => Promise.all([first.stop(), second.stop()]))
+  const { start } = await startScene(t)
+  const one = await start('one', first.url)
+  await furnish(t, one)
+  const two = await start('two', second.url)
+  await refuses(t, two, /further server/)
+  await works(t, one, 'meanwhile')
+  await two.close()
+  t.equal(await acceptLoss({ data: two.data, url: second.url, log }), true)
+  await works(t, await start('two', second.url), 'accepted')
+  await works(t, one, 'as ever')
+  await one.close()
+  await works(t, await start('one', first.url), 'after a restart')
+  await works(t, await start('three'), 'SQLite lies in the data folder')
+})
+
+t.test('a store that another gateway was used with', { skip: redis.skip, timeout: 300_000 }, async (t) => {
+  const server = await redis.start()
+  t.teardown(() => server.stop())
+  const { start } = await startScene(t)
+  const one = await start('one', server.url)
+  await furnish(t, one)
+  const other = await redis.start()
+  t.teardown(() => other.stop())
+  const state = await openState({ data: join(t.testdirName, 'elsewhere'), url: other.url, log })
+  await state.close()
+  const two = await start('two', other.url)
+  await refuses(t, two, /not one that was used with this gateway/)
+  t.equal(await acceptLoss({ data: two.data, url: other.url, log }), true)
+  await works(t, two, 'accepted')
+})
+
+t.test('the gateway comes up later', { skip: redis.skip, timeout: 300_000 }, async (t) => {
+  const server = await redis.start()
+  t.teardown(() => server.stop())
+  const { gateway, start, deals } = await startScene(t)
+  const isUp = () => {
+    gateway.fate = () => 'pass'
+  }
+  const isDown = () => {
+    gateway.fate = () => 'cut-before'
+  }
+  isDown()
+  const one = await start('one', server.url)
+  t.match(await one.makeDeal('token'), { status: 503 })
+  isUp()
+  await furnish(t, one)
+  await one.close()
+  isDown()
+  await flush(server.url)
+  const two = await start('two', server.url)
+  t.match(await two.makeDeal('token'), { status: 503 })
+  t.notMatch(await two.ready(), { problem: String }, 'it is not known yet')
+  isUp()
+  const before = deals()
+  await until('the server finds it out by itself', async () => (await two.ready()).problem !== undefined)
+  await refuses(t, two, /come back empty/)
+  t.equal(deals(), before)
+})
+
+t.test('a gateway that has not been told of the store yet', { skip: redis.skip, timeout: 300_000 }, async (t) => {
+  const server = await redis.start()
+  t.teardown(() => server.stop())
+  const { gateway, start } = await startScene(t)
+  const isTold = () => gateway.requests.some(({ body }) => /StateEpoch.*"keep":true/.test(body.toString()))
+  // As with the version before, or after a crash between the store and the gateway.
+  const former = await openState({ data: join(t.testdirName, 'one'), url: server.url, log })
+  await former.close()
+  const two = await start('two', server.url)
+  await furnish(t, two)
+  t.ok(isTold())
+  gateway.requests.length = 0
+  const one = await start('one', server.url)
+  await until('also a data folder that knows the store has it told', isTold)
+  await works(t, one, 'another')
+  await two.close()
+  await one.close()
+  await flush(server.url)
+  await refuses(t, await start('three', server.url), /come back empty/)
+})
+
+t.test('many start at once on a new store and a new gateway', { skip: redis.skip, timeout: 300_000 }, async (t) => {
+  const server = await redis.start()
+  t.teardown(() => server.stop())
+  const { start } = await startScene(t)
+  const all = await Promise.all(Array.from({ length: 6 }, (_, i) => start(`${i}`, server.url)))
+  await furnish(t, all[0] as Started)
+  for (const [i, proxy] of all.entries()) {
+    await works(t, proxy, `again-${i}`)
+    t.notOk(proxy.lines.some(({ msg }) => /state accept/.test(msg)))
+  }
+})
+
+t.test('a legacy gateway knows no stores', { skip: redis.skip, timeout: 300_000 }, async (t) => {
+  const server = await redis.start()
+  t.teardown(() => server.stop())
+  const { gateway, start } = await startScene(t, 'legacy')
+  const one = await start('one', server.url)
+  await furnish(t, one)
+  await flush(server.url)
+  const two = await start('two', server.url)
+  await works(t, two, 'other')
+  await refuses(t, one, /not the one that this data folder/)
+  t.notOk(gateway.requests.some(({ body }) => body.includes('StateEpoch')))
+})

@@ -1,0 +1,116 @@
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import type { Test } from 'tap'
+import type { GatewayAddress } from './gateway-address.js'
+
+export interface OwnAnswer {
+  readonly status: number
+  readonly type?: string
+  readonly body: string
+}
+
+/**
+ * What happens to a request on its way: it is passed on; its connection is cut before the gateway sees it, while the gateway is at it, or when the gateway has answered; it is passed on and never
+ * answered; its connection is cut at once and it is passed on later; it gets this answer; or it is passed on and gets this answer all the same.
+ */
+export type Fate =
+  | 'pass'
+  | 'cut-before'
+  | 'cut-during'
+  | 'cut-after'
+  | 'silence-after'
+  | OwnAnswer
+  | { readonly after: OwnAnswer }
+  | { readonly cutAndPassOn: Promise<void> }
+
+export interface Passed {
+  readonly method: string
+  readonly path: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: Buffer
+}
+
+/** Stands between dealgate and a gateway, where a test decides what gets lost. */
+export class Between implements GatewayAddress {
+  readonly accessKey: string
+  readonly secretKey: string
+  url = ''
+  /** Asked for each request; by default all pass. */
+  fate: (request: Passed) => Fate | Promise<Fate> = () => 'pass'
+  /** Everything that came, also what was not passed on. */
+  readonly requests: Passed[] = []
+  /** Requests that the gateway has answered after their sender had gone. */
+  readonly late: Passed[] = []
+  /** Where requests go; may change, as when the gateway was restarted. */
+  target: string
+
+  private constructor({ url, accessKey, secretKey }: GatewayAddress) {
+    this.target = url
+    this.accessKey = accessKey
+    this.secretKey = secretKey
+  }
+
+  static async start(t: Test, gateway: GatewayAddress): Promise<Between> {
+    const between = new Between(gateway)
+    const server = createServer((incoming, outgoing) => {
+      outgoing.on('error', () => {})
+      between.#serve(incoming, outgoing).catch(() => outgoing.destroy())
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    between.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    t.teardown(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    return between
+  }
+
+  /** Requests of this method to paths that begin so. */
+  count(method: string, path: string): number {
+    return this.requests.filter((request) => request.method === method && request.path.startsWith(path)).length
+  }
+
+  async #serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const { method = '', url: path = '', headers } = incoming
+    const passed = { method, path, headers, body: await buffer(incoming) }
+    this.requests.push(passed)
+    const fate = await this.fate(passed)
+    if (typeof fate === 'object' && 'cutAndPassOn' in fate) {
+      outgoing.destroy()
+      await fate.cutAndPassOn
+      await buffer(await this.#passOn(passed))
+      this.late.push(passed)
+      return
+    }
+    if (typeof fate === 'object' && 'status' in fate) {
+      answerWith(outgoing, fate)
+      return
+    }
+    if (fate === 'cut-before') {
+      outgoing.destroy()
+      return
+    }
+    const answered = this.#passOn(passed)
+    if (fate === 'cut-during') outgoing.destroy()
+    const answer = await answered
+    const body = await buffer(answer)
+    if (outgoing.destroyed) this.late.push(passed)
+    if (fate === 'silence-after') return
+    if (fate === 'cut-after') outgoing.destroy()
+    else if (typeof fate === 'object') answerWith(outgoing, fate.after)
+    else outgoing.writeHead(answer.statusCode ?? 500, answer.headers).end(body)
+  }
+
+  #passOn({ method, path, headers, body }: Passed): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const onward = request(new URL(path, this.target), { method, headers, agent: false }, resolve)
+      onward.on('error', reject)
+      onward.end(body)
+    })
+  }
+}
+
+function answerWith(outgoing: ServerResponse, { status, type, body }: OwnAnswer): void {
+  outgoing.writeHead(status, { 'content-type': type ?? 'application/json' }).end(body)
+}

@@ -1,0 +1,166 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface, type Interface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import type { Dealgate } from '../server/dealgate.js'
+import { describe, type Finished, findAwsClis, isolatedEnv, runAny } from './run.js'
+
+const FORKS = fileURLToPath(new URL('../../../../test/support/programs/aws-cli-forks.py', import.meta.url))
+
+/** One aws-cli that is installed. */
+export interface AwsVersion {
+  readonly path: string
+  /** Such as `aws-cli/2.9.19`. */
+  readonly name: string
+  /** Default checksums and conditional writes came in January 2025: 1.37 and 2.23. */
+  readonly modern: boolean
+}
+
+/** Every aws-cli to try. */
+export async function awsVersions(t: Test): Promise<AwsVersion[]> {
+  return Promise.all((await findAwsClis(t)).map(versionOf))
+}
+
+async function versionOf(path: string): Promise<AwsVersion> {
+  const { stdout, stderr } = await runAny(path, ['--version'])
+  const name = `${stdout.toString('utf8')}${stderr}`.split(' ')[0] ?? ''
+  const [major = 0, minor = 0] = name.replace('aws-cli/', '').split('.').map(Number)
+  return { path, name, modern: major > 2 || (major === 2 ? minor >= 23 : minor >= 37) }
+}
+
+/** One version of aws-cli with a home of its own, against one server. */
+export class Aws {
+  readonly home: string
+  readonly mode: Dealgate['mode']
+  readonly modern: boolean
+  /** `s3api` commands that were used. */
+  readonly used = new Set<string>()
+  readonly #endpoint: string
+  readonly #env: Record<string, string>
+  readonly #program: Runner
+
+  private constructor(version: AwsVersion, program: Runner, server: Dealgate, home: string) {
+    this.home = home
+    this.mode = server.mode
+    this.modern = version.modern
+    this.#endpoint = server.endpoint
+    this.#program = program
+    this.#env = {
+      HOME: home,
+      AWS_CONFIG_FILE: join(home, 'config'),
+      AWS_SHARED_CREDENTIALS_FILE: join(home, 'credentials'),
+      AWS_EC2_METADATA_DISABLED: 'true',
+      AWS_PAGER: '',
+      // What does not work at once is to be seen.
+      AWS_MAX_ATTEMPTS: '1',
+      AWS_ACCESS_KEY_ID: server.accessKey,
+      AWS_SECRET_ACCESS_KEY: server.secretKey,
+      AWS_DEFAULT_REGION: server.region,
+    }
+  }
+
+  static async start(t: Test, version: AwsVersion, server: Dealgate, home: string): Promise<Aws> {
+    const python = await interpreterOf(version.path)
+    if (python === undefined) {
+      return new Aws(version, (args, env) => runAny(version.path, args, { env }), server, home)
+    }
+    const forks = new Forks(python, version.path)
+    t.teardown(() => forks.stop())
+    return new Aws(version, (args, env) => forks.run(args, env), server, home)
+  }
+
+  /** `aws s3 ...`; gives what it prints. */
+  async s3(...args: string[]): Promise<string> {
+    return (await this.#succeed(['s3', ...args])).toString('utf8')
+  }
+
+  s3Failing(...args: string[]): Promise<string> {
+    return this.#fail(['s3', ...args])
+  }
+
+  async s3Code(...args: string[]): Promise<number | null> {
+    return (await this.#run(['s3', ...args])).code
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: whatever JSON the program prints; every use compares it with what it should be
+  async api(command: string, ...args: string[]): Promise<any> {
+    this.used.add(command)
+    const output = await this.#succeed(['s3api', command, '--output', 'json', ...args])
+    return output.length === 0 ? {} : JSON.parse(output.toString('utf8'))
+  }
+
+  /** What it says as it fails. */
+  apiFailing(command: string, ...args: string[]): Promise<string> {
+    return this.#fail(['s3api', command, ...args])
+  }
+
+  async #succeed(args: string[]): Promise<Buffer> {
+    const finished = await this.#run(args)
+    if (finished.code !== 0) throw new Error(describe(finished))
+    return finished.stdout
+  }
+
+  async #fail(args: string[]): Promise<string> {
+    const finished = await this.#run(args)
+    if (finished.code === 0) throw new Error(`should have failed: ${describe(finished)}`)
+    return `${finished.stderr}${finished.stdout.toString('utf8')}`
+  }
+
+  #run(args: string[]): Promise<Finished> {
+    return this.#program(['--endpoint-url', this.#endpoint, ...args], this.#env)
+  }
+}
+
+type Runner = (args: string[], env: Record<string, string>) => Promise<Finished>
+
+/** The Python that a script names in its first line; undefined for what is no such script. */
+async function interpreterOf(path: string): Promise<string | undefined> {
+  const file = await open(path)
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(200), 0, 200, 0).finally(() => file.close())
+  return /^#!\s*(\S*python[\d.]*)\s*\n/.exec(buffer.toString('latin1', 0, bytesRead))?.[1]
+}
+
+/** Commands in forks of one interpreter, one after the other. */
+class Forks {
+  readonly #child: ChildProcess
+  readonly #lines: Interface
+  readonly #waiting: { command: string; resolve(finished: Finished): void; reject(error: Error): void }[] = []
+  #stderr = ''
+
+  constructor(python: string, script: string) {
+    this.#child = spawn(python, [FORKS, script], { stdio: ['pipe', 'pipe', 'pipe'], env: isolatedEnv({}) })
+    this.#child.stderr?.on('data', (chunk: Buffer) => {
+      this.#stderr += chunk.toString('utf8')
+    })
+    this.#child.stdin?.on('error', () => {})
+    this.#child.on('close', () => {
+      for (const { reject } of this.#waiting.splice(0)) reject(new Error(`aws-cli-forks.py ended:\n${this.#stderr}`))
+    })
+    this.#lines = createInterface({ input: this.#child.stdout ?? process.stdin })
+    this.#lines.on('line', (line) => {
+      const { code, stdout, stderr } = JSON.parse(line) as { code: number; stdout: string; stderr: string }
+      const waiting = this.#waiting.shift()
+      const decode = (text: string) => Buffer.from(text, 'base64')
+      waiting?.resolve({
+        command: waiting.command,
+        code,
+        stdout: decode(stdout),
+        stderr: decode(stderr).toString('utf8'),
+      })
+    })
+  }
+
+  run(args: string[], env: Record<string, string>): Promise<Finished> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ command: ['aws', ...args].join(' '), resolve, reject })
+      this.#child.stdin?.write(`${JSON.stringify({ args, env })}\n`)
+    })
+  }
+
+  stop(): void {
+    this.#child.stdin?.end()
+    this.#child.kill('SIGTERM')
+  }
+}

@@ -1,0 +1,168 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import { endsWithUs } from './child.js'
+
+/**
+ * Arguments of node that run `dealgate`. `npm test` names the bundle that it has just built; tests that are run
+ * otherwise take the compiled sources.
+ */
+export const CLI: readonly string[] = process.env.CLI_UNDER_TEST
+  ? [resolve(process.env.CLI_UNDER_TEST)]
+  : ['--conditions=dealgate-source', fileURLToPath(new URL('../../../src/cli.js', import.meta.url))]
+
+/** Time limit of a start or a stop, ms. */
+const PATIENCE_MS = 60_000
+
+export interface Finished {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs `dealgate <args>` to its end, with no `DEALGATE_` variable but those given. */
+export async function runCli(
+  args: readonly string[],
+  env: Record<string, string> = {},
+  cwd?: string,
+): Promise<Finished> {
+  return new Run(args, env, cwd).finished
+}
+
+/** Starts `dealgate <args> --print json` and waits until it is ready. Stops when the test ends: see `stopAtEnd`. */
+export async function startCli<Line>(
+  t: Test,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<Command<Line>> {
+  const command = new Command<Line>(args, env)
+  stopAtEnd(t, args[0] ?? 'dealgate', command)
+  await command.start()
+  return command
+}
+
+/** The environment of this process, with no `DEALGATE_` variable but those given. */
+export function environment(env: Record<string, string> = {}): NodeJS.ProcessEnv {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('DEALGATE_'))
+  return { ...Object.fromEntries(inherited), ...env }
+}
+
+/** A command that runs until it is stopped: `serve` or `services`. It can be started again. */
+export class Command<Line> {
+  readonly #args: readonly string[]
+  readonly #env: Record<string, string>
+  #run: Run | undefined
+  #former = ''
+  #line: Line | undefined
+
+  constructor(args: readonly string[], env: Record<string, string> = {}) {
+    this.#args = args
+    this.#env = env
+  }
+
+  /** Resolves when the command is ready. Rejects with its log if it ends instead. */
+  async start(): Promise<void> {
+    this.#former = this.log
+    const run = new Run([...this.#args, '--print', 'json'], this.#env)
+    this.#run = run
+    const line = await Promise.race([run.firstLine(), run.finished.then(() => undefined), patience()])
+    if (line === undefined) throw new Error(`${this.#args.join(' ')} did not start:\n${this.log}`)
+    // A secret key is printed only by the start that creates it.
+    this.#line = { ...this.#line, ...JSON.parse(line) }
+  }
+
+  /** The line that the last start printed, with members of earlier lines that it lacks. */
+  get line(): Line {
+    if (this.#line === undefined) throw new Error('not started')
+    return this.#line
+  }
+
+  /** Standard error of all starts. */
+  get log(): string {
+    return this.#former + (this.#run?.output.stderr ?? '')
+  }
+
+  get pid(): number {
+    if (this.#run?.child.pid === undefined) throw new Error('not started')
+    return this.#run.child.pid
+  }
+
+  get running(): boolean {
+    const { exitCode, signalCode } = this.#run?.child ?? { exitCode: 0, signalCode: null }
+    return exitCode === null && signalCode === null
+  }
+
+  /** Sends a signal and waits for the end. Returns the output of the last start. Kills a command that does not stop. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Finished> {
+    if (!this.#run) throw new Error('not started')
+    const { child, finished } = this.#run
+    if (this.running) child.kill(signal)
+    const end = await Promise.race([finished, patience()])
+    if (end) return end
+    child.kill('SIGKILL')
+    throw new Error(`${this.#args.join(' ')} did not stop on ${signal}:\n${this.log}`)
+  }
+
+  /** Kills the process as a power failure would. */
+  async kill9(): Promise<void> {
+    if (this.running) await this.stop('SIGKILL')
+  }
+}
+
+/**
+ * Stops the command at the end of the test, with SIGTERM, and fails if its exit code is not 0. A failed test prints the
+ * end of the log.
+ */
+export function stopAtEnd(t: Test, name: string, command: Command<unknown>): void {
+  t.teardown(async () => {
+    if (command.running) {
+      const { code } = await command.stop()
+      if (code !== 0) throw new Error(`${name} ended with exit code ${code} on SIGTERM:\n${command.log}`)
+    }
+    if (!t.passing()) t.comment(`end of the log of ${name}:\n${tailOf(command.log)}`)
+  })
+}
+
+/** One process, and its output as it comes. */
+class Run {
+  readonly child: ChildProcess
+  readonly output = { stdout: '', stderr: '' }
+  readonly finished: Promise<Finished>
+
+  constructor(args: readonly string[], env: Record<string, string>, cwd?: string) {
+    this.child = spawn(process.execPath, [...CLI, ...args], {
+      env: environment(env),
+      cwd,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    endsWithUs(this.child)
+    for (const name of ['stdout', 'stderr'] as const) {
+      this.child[name]?.setEncoding('utf8').on('data', (text: string) => {
+        this.output[name] += text
+      })
+    }
+    this.finished = once(this.child, 'close').then(([code, signal]) => ({ code, signal, ...this.output }))
+  }
+
+  firstLine(): Promise<string> {
+    return new Promise((resolve) => {
+      this.child.stdout?.on('data', () => {
+        const end = this.output.stdout.indexOf('\n')
+        if (end >= 0) resolve(this.output.stdout.slice(0, end))
+      })
+    })
+  }
+}
+
+async function patience(): Promise<undefined> {
+  await sleep(PATIENCE_MS, undefined, { ref: false })
+}
+
+function tailOf(log: string): string {
+  const lines = log.slice(-50_000).split('\n').slice(-40)
+  return lines.map((line) => line.slice(0, 600)).join('\n')
+}

@@ -1,0 +1,92 @@
+import { join } from 'node:path'
+import { S3Client } from '@aws-sdk/client-s3'
+import { createProxy, type ProxyOptions, type Proxy as S3Proxy } from '../../../src/server/create-proxy.js'
+import { serve } from '../../../src/server/serve.js'
+import { startServices } from '../../../src/services/index.js'
+import type { GatewayAddress } from '../gateway/gateway-address.js'
+import { keptLog, type LogLine } from './kept-log.js'
+import { type Mode, quirksOf } from './modes.js'
+
+/** The parts of tap's `t` that a server needs. */
+interface Test {
+  testdir(): string
+  teardown(run: () => unknown): void
+}
+
+export interface InProcess {
+  /** Data folder of the proxy, unless `options` name another one. */
+  readonly data: string
+  readonly endpoint: string
+  /** The proxy that runs now. */
+  readonly proxy: S3Proxy
+  /** A client with the first identity. It does not retry. */
+  readonly s3: S3Client
+  /** The embedded gateway, for calls past the proxy; `account` as `createProxy` takes it. */
+  readonly gateway: GatewayAddress & { readonly account: { accessKey: string; secretKey: string } }
+  /** Lines of the log from level debug, without the access log; none if `options` name a log. */
+  readonly lines: LogLine[]
+  /** Stops the proxy alone and starts another one on the same data. The endpoint stays. */
+  restart(options?: Partial<ProxyOptions>): Promise<void>
+}
+
+/** The identity of a server that is started without any. */
+const IDENTITY = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
+
+/** `testdir` empties the folder at each call, even below a running server. */
+const roots = new WeakMap<Test, string>()
+let started = 0
+
+function rootOf(t: Test): string {
+  const root = roots.get(t) ?? t.testdir()
+  roots.set(t, root)
+  return root
+}
+
+/** Starts the embedded gateway and a proxy to it in this process. Both stop when the test ends. */
+export async function startInProcess(t: Test, mode: Mode, options: Partial<ProxyOptions> = {}): Promise<InProcess> {
+  const root = join(rootOf(t), String(started++))
+  const data = join(root, 'proxy')
+  const services = await startServices({
+    data: join(root, 'services'),
+    gateway: { host: '127.0.0.1', port: 0, quirks: quirksOf(mode) },
+  })
+  t.teardown(() => services.stop())
+  const account = await services.gateway.credentials()
+  const gateway = { url: services.gateway.url, ...account, account }
+  const { log, lines } = keptLog()
+  const open = (more: Partial<ProxyOptions>) =>
+    createProxy({
+      gateway: { url: gateway.url, account },
+      identities: [IDENTITY],
+      data,
+      ...(!options.log && { log, accessLog: false }),
+      ...options,
+      ...more,
+    })
+  let proxy = await open({})
+  t.teardown(() => proxy.close())
+  const serving = await serve({ handler: (req, res, next) => proxy(req, res, next), host: '127.0.0.1', port: 0 })
+  t.teardown(() => serving.close(0))
+  const s3 = new S3Client({
+    endpoint: serving.url,
+    region: 'us-east-1',
+    forcePathStyle: true,
+    maxAttempts: 1,
+    credentials: Array.isArray(options.identities) ? options.identities[0] : IDENTITY,
+  })
+  t.teardown(() => s3.destroy())
+  return {
+    data,
+    endpoint: serving.url,
+    get proxy() {
+      return proxy
+    },
+    s3,
+    gateway,
+    lines,
+    async restart(more = {}) {
+      await proxy.close()
+      proxy = await open(more)
+    },
+  }
+}

@@ -1,0 +1,18 @@
+import { legacy } from '../../../src/services/index.js'
+
+/**
+ * Modes of the embedded gateway. Everything that depends on the gateway runs in both: `full` has all features of the
+ * interface; `legacy` has the quirks of public deployments.
+ */
+export type Mode = 'full' | 'legacy'
+export const modes: readonly Mode[] = ['full', 'legacy']
+
+/** The quirks of a mode, for a gateway in this process. */
+export function quirksOf(mode: Mode): typeof legacy {
+  return mode === 'legacy' ? legacy : []
+}
+
+/** The value of `--gateway-quirks` for a mode. */
+export function quirksOption(mode: Mode): string {
+  return mode === 'legacy' ? 'legacy' : 'none'
+}

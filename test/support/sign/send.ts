@@ -1,0 +1,108 @@
+import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
+import { presignQuery, UNSIGNED_PAYLOAD, uriEncode } from '../../../src/common/sigv4.js'
+import { type Endpoint, type Headers, type Signed, type Signing, sign } from '../../suites/sign.js'
+import { sha256 } from '../content/content.js'
+
+export { type Endpoint, type Headers, type Signed, type Signing, sign, UNSIGNED_PAYLOAD, uriEncode }
+
+/** A presigned URL. `path` is decoded. */
+export function presigned(server: Endpoint, method: string, path: string, brand: 'Amz' | 'Cloud' = 'Amz'): string {
+  const query = presignQuery({
+    brand,
+    method,
+    path,
+    host: new URL(server.endpoint).host,
+    accessKeyId: server.accessKey,
+    secretAccessKey: server.secretKey,
+    region: server.region,
+    expires: 300,
+    now: new Date(),
+  })
+  return `${server.endpoint}${uriEncode(path, true)}?${query}`
+}
+
+/** `/bucket/key`, encoded. */
+export function targetOf(bucket: string, key: string, query = ''): string {
+  return `/${bucket}/${uriEncode(key, true)}${query === '' ? '' : `?${query}`}`
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingMessage['headers']
+  readonly body: Buffer
+  /** `<Code>` of an error document, or undefined. */
+  readonly code: string | undefined
+  readonly message: string | undefined
+  /** True when the connection ended before the body was complete. */
+  readonly cut: boolean
+}
+
+export interface Sending extends Omit<Signing, 'payloadHash'> {
+  readonly body?: Buffer
+  /** Default: the hash of the body. */
+  readonly payloadHash?: string
+  /** Sent but not signed. */
+  readonly unsignedHeaders?: Headers
+}
+
+/** Signs and sends a request and takes in the whole answer. Rejects when none came. */
+export function send(server: Endpoint, sending: Sending, agent: Agent | false = false): Promise<Answer> {
+  const { method, target, body, unsignedHeaders } = sending
+  const payloadHash = sending.payloadHash ?? sha256(body ?? '')
+  const { headers } = sign(server, { ...sending, payloadHash })
+  const length: Headers = body === undefined ? {} : { 'content-length': String(body.length) }
+  const request = open(server, method, target, { ...length, ...headers, ...unsignedHeaders }, agent)
+  const answer = answerTo(request)
+  request.end(body)
+  return answer
+}
+
+/** Opens a request with exactly this target; nothing in it is normalised. Default: a connection of its own. */
+export function open(
+  server: Pick<Endpoint, 'endpoint'>,
+  method: string,
+  target: string,
+  headers: Headers,
+  agent: Agent | false = false,
+): ClientRequest {
+  const { hostname, port } = new URL(server.endpoint)
+  return httpRequest({ host: hostname, port, method, path: target, headers, agent })
+}
+
+/** Sends many requests, some at once, over connections that are kept. Resolves to the answers in order. */
+export async function sendAll(server: Endpoint, sendings: readonly Sending[]): Promise<Answer[]> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 16 })
+  try {
+    return await Promise.all(sendings.map((sending) => send(server, sending, agent)))
+  } finally {
+    agent.destroy()
+  }
+}
+
+export function answerTo(request: ClientRequest): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    let answered = false
+    request.on('error', (error) => {
+      // An answer given early may come together with a reset of what was still being sent.
+      if (!answered) reject(error)
+    })
+    request.on('response', (response) => {
+      answered = true
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('error', () => {})
+      response.on('close', () => {
+        const body = Buffer.concat(chunks)
+        const text = body.subarray(0, 4096).toString('utf8')
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          body,
+          code: /<Code>(\w+)<\/Code>/.exec(text)?.[1],
+          message: /<Message>([^<]*)<\/Message>/.exec(text)?.[1],
+          cut: !response.complete,
+        })
+      })
+    })
+  })
+}

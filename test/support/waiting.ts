@@ -1,0 +1,32 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { DAY_MS } from '../../src/common/durations.js'
+
+/** Default time limit of `until`, ms. */
+const PATIENCE_MS = 60_000
+
+/** Longer than a test takes that looks at the day more than once, ms. */
+const MARGIN_MS = 180_000
+
+/**
+ * Polls `look` until its result is neither undefined nor false, and resolves to this result.
+ * Rejects with an error that names `what` after `patienceMs`: a limit for broken code, never a part of what a test proves.
+ */
+export async function until<T>(
+  what: string,
+  look: () => T | undefined | false | Promise<T | undefined | false>,
+  patienceMs = PATIENCE_MS,
+): Promise<T> {
+  const deadline = Date.now() + patienceMs
+  for (;;) {
+    const found = await look()
+    if (found !== undefined && found !== false) return found as T
+    if (Date.now() > deadline) throw new Error(`waited in vain until ${what}`)
+    await sleep(10)
+  }
+}
+
+/** Waits until midnight UTC is past when it is near: for tests of what becomes due at midnight, whose objects get the time of the machine. */
+export async function farFromMidnight(): Promise<void> {
+  const left = DAY_MS - (Date.now() % DAY_MS)
+  if (left < MARGIN_MS) await sleep(left + 1000)
+}
