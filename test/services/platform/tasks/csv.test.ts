@@ -1,0 +1,167 @@
+import t from 'tap'
+import { MAX_ROWS, readTaskCsv } from '../../../../src/services/platform/csv/read-task-csv.js'
+import { TaskFileError, type TaskRow } from '../../../../src/services/platform/csv/task-row.js'
+import { writeTaskCsv } from '../../../../src/services/platform/csv/write-task-csv.js'
+
+const UUID = '0c5e4d4c-6f0c-4b4a-9c6f-3f7a5b1d2e90'
+const URL = 'http://127.0.0.1:9000/car/1.car'
+const MD5 = '5d41402abc4b2a76b9719d911017c592'
+const PAYLOAD = 'bafkreiaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'
+const DEAL = 'bafyreiaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'
+const PIECE = 'baga6ea4seaqaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'
+
+async function* inPieces(text: string | Buffer, size = 7): AsyncGenerator<Buffer> {
+  const bytes = Buffer.from(text as string)
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+}
+
+async function read(text: string | Buffer, size?: number): Promise<TaskRow[]> {
+  const rows: TaskRow[] = []
+  for await (const row of readTaskCsv(inPieces(text, size))) rows.push(row)
+  return rows
+}
+
+async function refusal(text: string | Buffer): Promise<string> {
+  return read(text).then(
+    () => '',
+    (error: Error) => {
+      if (!(error instanceof TaskFileError)) throw error
+      return error.message
+    },
+  )
+}
+
+t.test('the columns of every known client', async (t) => {
+  const python = `uuid,miner_id,deal_cid,file_source_url,md5,start_epoch\n${UUID},t01000,${DEAL},${URL},${MD5},12\n`
+  t.same(await read(python), [
+    { uuid: UUID, minerId: 't01000', dealCid: DEAL, fileSourceUrl: URL, md5: MD5, startEpoch: 12 },
+  ])
+  const gateway = `uuid,miner_id,deal_cid,payload_cid,file_source_url,md5,start_epoch\r\n${UUID},,,${PAYLOAD},${URL},,\r\n`
+  t.same(await read(gateway), [{ uuid: UUID, payloadCid: PAYLOAD, fileSourceUrl: URL }])
+  const go =
+    'uuid,source_file_name,miner_id,deal_cid,payload_cid,file_source_url,md5,start_epoch,piece_cid,file_size,cost\n' +
+    `${UUID},"a ""b"", c.txt",t01000,,${PAYLOAD},${URL},,0,${PIECE},2048,0.00000001\n`
+  t.same(await read(go), [
+    {
+      uuid: UUID,
+      sourceFileName: 'a "b", c.txt',
+      minerId: 't01000',
+      payloadCid: PAYLOAD,
+      fileSourceUrl: URL,
+      startEpoch: 0,
+      pieceCid: PIECE,
+      fileSize: 2048,
+      cost: '0.00000001',
+    },
+  ])
+})
+
+t.test('any order, case and line end; other columns, blank lines, a byte order mark', async (t) => {
+  const expected = [{ fileSourceUrl: URL, md5: MD5 }]
+  t.same(await read(`MD5, File_Source_URL ,speed\n${MD5.toUpperCase()}, ${URL} ,9\n`), expected, 'no uuid')
+  t.same(await read(`\ufefffile_source_url,md5_origin\r\n${URL},${MD5}`), expected, 'no line end at the end')
+  t.same(await read(`file_source_url,md5\n\n${URL},${MD5}\r\n\r\n`), expected)
+  t.same(await read(`file_source_url,source_file_name\n${URL},"Zürich €.txt"\n`, 1), [
+    { fileSourceUrl: URL, sourceFileName: 'Zürich €.txt' },
+  ])
+})
+
+t.test('errors name the row and the column', async (t) => {
+  const head = 'uuid,file_source_url,md5,start_epoch,deal_cid,miner_id'
+  const of = (...rows: string[]) => refusal([head, ...rows].join('\n'))
+  t.equal(await refusal(''), 'The CSV is empty: its first row must name the columns.')
+  t.equal(await refusal(`${head}\n`), 'The CSV has a header and no rows: each row is one deal.')
+  t.match(await refusal(`uuid,md5\n${UUID},${MD5}`), /no column file_source_url/)
+  t.match(await refusal(`file_source_url;md5\n${URL};${MD5}`), /no column file_source_url/)
+  t.match(await refusal(`file_source_url,md5,MD5\n${URL},,`), /column md5 twice/)
+  t.equal(await of(`,${URL},,,,`, `,${URL},,,`), 'Row 3 has 5 fields, but the header names 6 columns.')
+  t.match(await of(`,${URL},,,,`, ',,,,,'), /^Row 3, column file_source_url: /)
+  t.match(await of(',ftp://host/file,,,,'), /^Row 2, column file_source_url: an http or https URL/)
+  t.match(await of(`,${URL},abc,,,`), /^Row 2, column md5: /)
+  t.match(await of(`,${URL},,-1,,`), /^Row 2, column start_epoch: a whole number/)
+  t.match(await of(`,${URL},,,12,`), /^Row 2, column deal_cid: a CID/)
+  t.match(await of(`,${URL},,,,../t01000`), /^Row 2, column miner_id: /)
+  t.match(await of(`x,${URL},,,,`), /^Row 2, column uuid: a UUID/)
+  t.match(await of(`${UUID},${URL},,,,`, `,${URL},,,,`), /^Row 3, column uuid: all rows/)
+  t.match(await of(`,${URL},,,,t01000`, `,${URL},,,,t01001`), /^Row 3, column miner_id: all rows/)
+  t.match(await of(`,${URL},,,${DEAL},`, `,${URL},,,${DEAL},`), /^Row 3, column deal_cid: an earlier row/)
+  t.match(await refusal(`file_source_url,source_file_name\n${URL},"a\nb"`), /^Row 2, column source_file_name: /)
+  t.match(await refusal(`file_source_url,source_file_name\n${URL},"a`), /^Row 2 has a quote without an end/)
+  t.match(await refusal(`file_source_url,source_file_name\n${URL},a"b`), /^Row 2 has a quote in the middle/)
+  t.match(await refusal(`file_source_url,source_file_name\n${URL},"a"b`), /^Row 2 has a quote in the middle/)
+  t.match(await refusal(`file_source_url\n${'x'.repeat(20_000)}`), /^Row 2 is longer than/)
+  t.match(await refusal(Buffer.from(`file_source_url\n${URL}\xff`, 'latin1')), /not valid UTF-8/)
+  t.match(await refusal(`file_source_url,source_file_name\n${URL},a\0b`), /^Row 2, column source_file_name: /)
+})
+
+t.test('a failing source and a reader that leaves', async (t) => {
+  async function* broken(): AsyncGenerator<Buffer> {
+    yield Buffer.from(`file_source_url\n${URL}\n`)
+    throw new Error('cut off')
+  }
+  await t.rejects(async () => {
+    for await (const _ of readTaskCsv(broken()));
+  }, /cut off/)
+  let ended = false
+  async function* watched(): AsyncGenerator<Buffer> {
+    try {
+      yield Buffer.from('file_source_url\n')
+      for (;;) yield Buffer.from(`${URL}\n`)
+    } finally {
+      ended = true
+    }
+  }
+  for await (const { fileSourceUrl } of readTaskCsv(watched())) {
+    t.equal(fileSourceUrl, URL)
+    break
+  }
+  t.ok(ended, 'the source is closed')
+})
+
+t.test('as many rows as are allowed, in bounded memory, and not one more', async (t) => {
+  const PER_CHUNK = 500
+  let ahead = 0
+  let most = 0
+  async function* rows(count: number): AsyncGenerator<Buffer> {
+    yield Buffer.from('file_source_url,md5\n')
+    for (let row = 0; row < count; row += PER_CHUNK) {
+      const inChunk = Math.min(PER_CHUNK, count - row)
+      ahead += inChunk
+      most = Math.max(most, ahead)
+      yield Buffer.from(`${URL}?${row},${MD5}\n`.repeat(inChunk))
+    }
+  }
+  let count = 0
+  const all = async (): Promise<void> => {
+    for await (const _ of readTaskCsv(rows(MAX_ROWS + 1))) {
+      count++
+      ahead--
+    }
+  }
+  await t.rejects(all(), /more than 100000 rows/)
+  t.equal(count, MAX_ROWS)
+  t.ok(most < 20 * PER_CHUNK, `at most ${most} rows are held`)
+})
+
+t.test('written byte by byte, and read again', async (t) => {
+  const rows: TaskRow[] = [
+    { uuid: UUID, fileSourceUrl: `${URL}?a=1,2`, payloadCid: PAYLOAD, md5: MD5, pieceCid: PIECE, fileSize: 4096 },
+    { uuid: UUID, fileSourceUrl: URL, sourceFileName: 'say "hi"', dealCid: DEAL, startEpoch: 7, cost: '0.5' },
+  ]
+  let text = ''
+  for await (const chunk of writeTaskCsv(rows)) text += chunk
+  t.equal(
+    text,
+    'uuid,source_file_name,miner_id,deal_cid,payload_cid,file_source_url,md5,start_epoch,piece_cid,file_size,cost\r\n' +
+      `${UUID},,,,${PAYLOAD},"${URL}?a=1,2",${MD5},,${PIECE},4096,\r\n` +
+      `${UUID},"say ""hi""",,${DEAL},,${URL},,7,,,0.5\r\n`,
+  )
+  t.same(await read(text), rows)
+  async function* failing(): AsyncGenerator<TaskRow> {
+    yield rows[0] as TaskRow
+    throw new Error('no more')
+  }
+  await t.rejects(async () => {
+    for await (const _ of writeTaskCsv(failing()));
+  }, /no more/)
+})
