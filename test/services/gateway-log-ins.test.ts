@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
-import { clientOf } from '../../src/services/gateway/access/client-address.js'
 import { LogInAttempts } from '../../src/services/gateway/access/log-in-attempts.js'
 import { GatewayError } from '../../src/services/gateway/errors.js'
+import { clientOf } from '../../src/services/http/client-address.js'
 import { type GatewayOptions, legacy } from '../../src/services/index.js'
 import { silentLog } from '../../src/services/log.js'
 import { Client, startGateway } from './gateway-client.js'

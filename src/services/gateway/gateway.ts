@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { makePrivateFolder } from '../../common/files/private-file.js'
 import type { Database } from '../database.js'
+import { close, listen, portOf, urlOf } from '../http/listen.js'
 import type { ServicesLog } from '../log.js'
 import type { OpenedNetwork } from '../network/open.js'
 import type { Account } from './accounts/accounts.js'
@@ -74,9 +74,9 @@ export async function startGateway(
 function running(context: GatewayContext, options: GatewayOptions, db: Database, server: Server): RunningGateway {
   const sweeping = sweep(context)
   keepPruning(context)
-  const { port } = server.address() as AddressInfo
+  const port = portOf(server)
   return {
-    url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}`,
+    url: urlOf(options.host, port),
     port,
     quirks: options.quirks ?? [],
     madeKeys: context.madeKeys,
@@ -102,32 +102,4 @@ async function sweep({ blobs, objects, holds, log }: GatewayContext): Promise<vo
   } catch (error) {
     log.warn({ err: error }, 'Could not remove all files of interrupted uploads.')
   }
-}
-
-function listen(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const refuse = (error: NodeJS.ErrnoException): void => {
-      const inUse = error.code === 'EADDRINUSE'
-      const text = `Port ${port} of ${host} is in use by another program. Stop that one or choose another port.`
-      reject(inUse ? Object.assign(new Error(text, { cause: error }), { code: error.code }) : error)
-    }
-    server.once('error', refuse)
-    server.listen(port, host, () => {
-      server.off('error', refuse)
-      resolve()
-    })
-  })
-}
-
-/** Interval at which idle connections are closed while the gateway stops, ms. */
-const IDLE_CHECK_MS = 50
-
-/** Lets running requests finish for at most `stopMs`. */
-async function close(server: Server, stopMs: number): Promise<void> {
-  const closed = new Promise((resolve) => server.close(resolve))
-  const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS)
-  const deadline = setTimeout(() => server.closeAllConnections(), stopMs)
-  await closed
-  clearInterval(idle)
-  clearTimeout(deadline)
 }

@@ -13,11 +13,11 @@ import {
   UNSIGNED_PAYLOAD,
   uriEncode,
 } from '../../../common/sigv4.js'
+import type { Target } from '../../http/target.js'
 import type { Account } from '../accounts/accounts.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import type { Exchange } from '../http/exchange.js'
-import type { Target } from '../http/target.js'
 
 const SERVICE = 's3'
 /** Longest lifetime of a link, s: 7 days, the maximum of Signature Version 4. */

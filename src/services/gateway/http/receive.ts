@@ -1,56 +1,19 @@
 import type { IncomingMessage } from 'node:http'
+import { type BodySink, ReceiveError, receive as receiveBody } from '../../http/receive.js'
 import { GatewayError } from '../errors.js'
 
-/** Destination of a request body. */
-export interface BodySink {
-  /** Takes ownership of the chunk. Returns false when the caller must await `ready` before the next chunk. */
-  write(chunk: Buffer): boolean
-  ready(): Promise<void>
-}
-
 /**
- * Pipes a request body to the sink. Resolves when exactly `length` bytes have arrived, or the whole body if that is
- * undefined. Throws GatewayError when the client ends early or sends nothing for `idleMs`, and whatever the sink
- * throws.
+ * As the shared `receive`, but throws GatewayError when the client ends early or sends nothing for `idleMs`.
  */
-export function receive(
+export async function receive(
   request: IncomingMessage,
   length: number | undefined,
   sink: BodySink,
   idleMs: number,
 ): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let received = 0
-    const timer = setTimeout(() => settle(new GatewayError('Stalled')), idleMs)
-    const settle = (error?: unknown): void => {
-      clearTimeout(timer)
-      request.off('data', take).off('end', end).off('close', cut).off('error', cut)
-      // The parser may still emit the error that ended the request.
-      request.on('error', () => {})
-      if (error === undefined) resolve()
-      else {
-        request.pause()
-        reject(error)
-      }
-    }
-    const take = (chunk: Buffer): void => {
-      received += chunk.length
-      timer.refresh()
-      if (sink.write(chunk)) return
-      request.pause()
-      sink.ready().then(
-        () => {
-          timer.refresh()
-          request.resume()
-        },
-        (error) => settle(error),
-      )
-    }
-    const end = (): void =>
-      settle(length === undefined || received === length ? undefined : new GatewayError('IncompleteBody'))
-    const cut = (): void => settle(new GatewayError('IncompleteBody'))
-
-    if (request.destroyed && !request.complete) return cut()
-    request.on('data', take).on('end', end).on('close', cut).on('error', cut)
-  })
+  try {
+    await receiveBody(request, length, sink, idleMs)
+  } catch (error) {
+    throw error instanceof ReceiveError ? new GatewayError(error.kind) : error
+  }
 }

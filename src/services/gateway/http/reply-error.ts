@@ -1,7 +1,8 @@
 import { isDiskFull } from '../../../common/disk-reserve.js'
+import { type HeaderList, reply } from '../../http/reply.js'
 import { GatewayError } from '../errors.js'
 import type { Exchange } from './exchange.js'
-import { type HeaderList, reply, replyText } from './reply.js'
+import { replyText } from './reply.js'
 
 /** Converts any thrown value to a GatewayError. Unexpected errors are logged and become Internal. */
 export function asGatewayError(error: unknown, { context }: Pick<Exchange, 'context'>): GatewayError {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
+import type { HeaderList } from '../../http/reply.js'
 import type { Exchange } from './exchange.js'
-import type { HeaderList } from './reply.js'
 import { asGatewayError } from './reply-error.js'
 
 /**

@@ -1,7 +1,7 @@
 import { wholeSeconds } from '../../clock.js'
+import type { HeaderList } from '../../http/reply.js'
 import type { GatewayContext } from '../context.js'
 import { headerText } from '../http/header-text.js'
-import type { HeaderList } from '../http/reply.js'
 import type { ObjectRow } from '../store/objects.js'
 
 /** Query parameters of a download that override headers of the object. */

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
+import type { ClientAddress } from '../../http/client-address.js'
 import type { Identity } from '../access/access.js'
-import type { ClientAddress } from '../access/client-address.js'
 import type { Account } from '../accounts/accounts.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'

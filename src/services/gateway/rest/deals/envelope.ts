@@ -1,8 +1,8 @@
+import { type HeaderList, reply } from '../../../http/reply.js'
 import type { Account } from '../../accounts/accounts.js'
 import type { CompleteDeal } from '../../deals/deals.js'
 import { GatewayError } from '../../errors.js'
 import type { Exchange } from '../../http/exchange.js'
-import { type HeaderList, reply } from '../../http/reply.js'
 import { asGatewayError } from '../../http/reply-error.js'
 
 export const JSON_TYPE: HeaderList = ['Content-Type', 'application/json; charset=utf-8']

@@ -1,0 +1,70 @@
+import { MINUTE_MS } from '../common/durations.js'
+
+/** Delay after the first failure that counts, doubled by every further one up to the maximum, ms. */
+const FIRST_WAIT_MS = 1000
+const LONGEST_WAIT_MS = MINUTE_MS
+/** Failures are forgotten when no other follows for this long, ms. Longer than the longest delay. */
+const FORGET_MS = 15 * MINUTE_MS
+/** Most keys remembered; the one with the oldest last failure is evicted first. */
+const MAX_REMEMBERED = 20_000
+
+interface Failures {
+  count: number
+  /** Time of the last failure, and time until which the key must wait: ms of the monotonic clock. */
+  last: number
+  until: number
+}
+
+/** Counts failures by key, and makes a key wait longer with each. Memory is bounded: keep keys short. */
+export class FailureCounts {
+  readonly #now: () => number
+  readonly #failures = new Map<string, Failures>()
+
+  /** @param now ms of a monotonic clock */
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** Rest of the wait, ms; 0 without one. */
+  waitOf(key: string): number {
+    return Math.max(0, (this.#known(key)?.until ?? 0) - this.#now())
+  }
+
+  /**
+   * Counts a failure.
+   * @param free failures before a wait applies
+   * @returns their number by now
+   */
+  count(key: string, free: number): number {
+    const now = this.#now()
+    const count = (this.#known(key)?.count ?? 0) + 1
+    const doublings = Math.min(count - free, 30)
+    const wait = doublings < 0 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** doublings, LONGEST_WAIT_MS)
+    // Insert at the end: the map is in the order of the last failure.
+    this.#failures.delete(key)
+    this.#failures.set(key, { count, last: now, until: now + wait })
+    const oldest = this.#failures.keys().next().value
+    if (this.#failures.size > MAX_REMEMBERED && oldest !== undefined) this.#failures.delete(oldest)
+    return count
+  }
+
+  /** Takes one failure back that turned out to be none. Its wait, if it began one, ends. */
+  takeBack(key: string): void {
+    const failures = this.#failures.get(key)
+    if (failures === undefined) return
+    failures.count--
+    failures.until = 0
+    if (failures.count <= 0) this.#failures.delete(key)
+  }
+
+  forget(key: string): void {
+    this.#failures.delete(key)
+  }
+
+  #known(key: string): Failures | undefined {
+    const failures = this.#failures.get(key)
+    if (failures === undefined || this.#now() - failures.last <= FORGET_MS) return failures
+    this.#failures.delete(key)
+    return undefined
+  }
+}

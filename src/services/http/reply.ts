@@ -1,0 +1,73 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { BodyGate } from './body-gate.js'
+
+/**
+ * The rest of a refused body is read for at most this long, ms, and up to this many bytes: a client that is still
+ * sending would otherwise lose the answer.
+ */
+const LINGER_MS = 2_000
+const LINGER_BYTES = 16 * 1024 * 1024
+/** Up to this many unread bytes are discarded so that the connection can be reused. */
+const SMALL_BODY = 256 * 1024
+
+export type HeaderList = (string | number)[]
+
+/** A request that has its response yet to come. */
+export interface Answerable {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly body: BodyGate
+}
+
+/**
+ * Sends a response in one piece. Handles an unread request body so that neither side hangs or takes it for the next
+ * request.
+ */
+export function reply(
+  { request, response, body: gate }: Answerable,
+  status: number,
+  headers: HeaderList,
+  body: Buffer = Buffer.alloc(0),
+): void {
+  const cutShort = request.destroyed && !request.complete
+  if (response.headersSent || response.destroyed || cutShort) {
+    response.destroy()
+    return
+  }
+  const bodiless = request.method === 'HEAD' || status === 304
+  const length: HeaderList = status === 304 ? [] : ['Content-Length', body.length]
+  const all = [...headers, ...length]
+  const givenUp = request.readableDidRead && !request.complete
+  if (!gate.waiting && !givenUp && (request.complete || unread(request) <= SMALL_BODY)) {
+    response.writeHead(status, all)
+    response.end(bodiless ? undefined : body)
+    return
+  }
+  response.writeHead(status, [...all, 'Connection', 'close'])
+  if (bodiless || body.length === 0) response.flushHeaders()
+  else response.write(body)
+  linger(request, () => response.end())
+}
+
+function unread(request: IncomingMessage): number {
+  if (request.headers['transfer-encoding'] !== undefined) return Number.POSITIVE_INFINITY
+  return Number(request.headers['content-length'] ?? 0)
+}
+
+/** Keeps reading for a while, so that the connection is not reset before the client has read the answer. */
+function linger(request: IncomingMessage, done: () => void): void {
+  let bytes = 0
+  const finish = (): void => {
+    clearTimeout(timer)
+    request.off('data', count).off('end', finish).off('close', finish)
+    request.pause()
+    done()
+  }
+  const count = (chunk: Buffer): void => {
+    bytes += chunk.length
+    if (bytes > LINGER_BYTES) finish()
+  }
+  const timer = setTimeout(finish, LINGER_MS)
+  request.on('data', count).on('end', finish).on('close', finish)
+  request.resume()
+}
