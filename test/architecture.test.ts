@@ -78,7 +78,16 @@ const rules: readonly Rule[] = [
     from: /^(?!src\/server\/passthrough\/forward\.ts)/,
     never: /^npm:http-proxy-middleware$/,
   },
-  { rule: 'forms are parsed in request/form', from: /^(?!src\/request\/form\/)/, never: /^npm:busboy$/ },
+  {
+    rule: 'forms are parsed in request/form, and those of the task platform in its http/multipart.ts',
+    from: /^(?!src\/request\/form\/|src\/services\/platform\/http\/multipart\.ts$)/,
+    never: /^npm:busboy$/,
+  },
+  {
+    rule: 'passwords are hashed in one file',
+    from: /^(?!src\/services\/platform\/users\/password\.ts$)/,
+    never: /^npm:@node-rs\/argon2$/,
+  },
   { rule: 'commander is used by the command line alone', from: /^(?!src\/cli)/, never: /^npm:commander$/ },
   {
     rule: 'the suite for plugins is published: it needs nothing of the tests beside it',

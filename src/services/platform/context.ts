@@ -1,0 +1,23 @@
+import type { Database, Writer } from '../database.js'
+import type { ServicesLog } from '../log.js'
+import type { Network } from '../network/network.js'
+import type { PlatformLimits } from './limits.js'
+import type { SignInAttempts } from './sign-in/sign-in-attempts.js'
+import type { Tokens } from './sign-in/tokens.js'
+import type { Users } from './users/users.js'
+
+/** The parts of one task platform, as every endpoint receives them. */
+export interface PlatformContext {
+  readonly limits: PlatformLimits
+  /** What clients mean by `offset`: a number of records, or a page that counts from 0. */
+  readonly offsets: 'records' | 'pages'
+  readonly log: ServicesLog
+  /** The time, Unix seconds. */
+  readonly seconds: () => number
+  readonly db: Database
+  readonly writer: Writer
+  readonly network: Network
+  readonly users: Users
+  readonly tokens: Tokens
+  readonly attempts: SignInAttempts
+}

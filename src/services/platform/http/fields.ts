@@ -1,0 +1,45 @@
+import { PlatformError } from '../errors.js'
+
+/** Name and value. */
+export type Field = readonly [name: string, value: string]
+
+export interface UploadedFile {
+  /** As the client names it, without folders; '' when it does not. */
+  readonly name: string
+  readonly content: Buffer
+}
+
+/** The fields of a body, whatever its encoding. Names are those of the client: their case matters. */
+export class Fields {
+  readonly #values = new Map<string, string>()
+  readonly files: ReadonlyMap<string, UploadedFile>
+
+  /** Throws PlatformError 400 for a field that is given twice or has a text that cannot be stored. */
+  constructor(fields: readonly Field[], files: ReadonlyMap<string, UploadedFile> = new Map()) {
+    for (const [name, value] of fields) {
+      if (this.#values.has(name)) throw new PlatformError(400, `The field ${name} is given twice.`)
+      // SQLite cuts texts at NUL.
+      if (value.includes('\0') || !value.isWellFormed()) {
+        throw new PlatformError(400, `The field ${name} has characters that no text may have.`)
+      }
+      this.#values.set(name, value)
+    }
+    this.files = files
+  }
+
+  has(name: string): boolean {
+    return this.#values.has(name)
+  }
+
+  /** Undefined when the field is absent. */
+  get(name: string): string | undefined {
+    return this.#values.get(name)
+  }
+
+  /** Throws PlatformError 400 when the field is absent or empty. */
+  required(name: string): string {
+    const value = this.#values.get(name)
+    if (value === undefined || value === '') throw new PlatformError(400, `The field ${name} is missing.`)
+    return value
+  }
+}

@@ -1,0 +1,117 @@
+import type { Server } from 'node:http'
+import { join } from 'node:path'
+import { makePrivateFolder } from '../../common/files/private-file.js'
+import { type Database, openDatabase, Writer } from '../database.js'
+import { close, listen, portOf, urlOf } from '../http/listen.js'
+import type { ServicesLog } from '../log.js'
+import type { Network } from '../network/network.js'
+import type { PlatformContext } from './context.js'
+import { type PlatformLimits, platformLimits } from './limits.js'
+import { createPlatformServer } from './server.js'
+import { SignInAttempts } from './sign-in/sign-in-attempts.js'
+import { openTokenKey } from './sign-in/token-key.js'
+import { Tokens } from './sign-in/tokens.js'
+import { migrate } from './store/migrations.js'
+import { makeFirstUser, type SignIn } from './users/first-user.js'
+import { Users } from './users/users.js'
+
+export interface PlatformOptions {
+  readonly host: string
+  /** 0: any free port. */
+  readonly port: number
+  /** What clients mean by `offset`; default `records`, as all known clients do. The documentation says `pages`. */
+  readonly offsets?: PlatformContext['offsets']
+  /** Overrides of the default bounds. */
+  readonly limits?: Partial<PlatformLimits>
+}
+
+/** What the platform works with. */
+export interface PlatformParts {
+  /** Stopped by the caller, after the platform. */
+  readonly network: Network
+}
+
+export interface RunningPlatform {
+  /** `http://host:port` */
+  readonly url: string
+  readonly port: number
+  /** The first user, when this start made it: its password is not kept. */
+  readonly madeUser: SignIn | undefined
+  stop(): Promise<void>
+}
+
+/**
+ * Starts the task platform over a folder that no other instance uses. Rejects when the port is taken or the folder
+ * holds files of something else.
+ */
+export async function startPlatform(
+  folder: string,
+  options: PlatformOptions,
+  parts: PlatformParts,
+  log: ServicesLog,
+): Promise<RunningPlatform> {
+  makePrivateFolder(folder)
+  const db = openDatabase(join(folder, 'platform.db'), '', migrate)
+  const writer = new Writer(db)
+  try {
+    const context = await assemble(db, writer, options, parts, log)
+    const server = createPlatformServer(context)
+    await listen(server, options.host, options.port)
+    try {
+      return running(context, options, server, await makeFirstUser(context))
+    } catch (error) {
+      await close(server, 0)
+      throw error
+    }
+  } catch (error) {
+    writer.close()
+    db.close()
+    throw error
+  }
+}
+
+async function assemble(
+  db: Database,
+  writer: Writer,
+  options: PlatformOptions,
+  { network }: PlatformParts,
+  log: ServicesLog,
+): Promise<PlatformContext> {
+  const users = new Users(db)
+  return {
+    limits: { ...platformLimits, ...options.limits },
+    offsets: options.offsets ?? 'records',
+    log,
+    seconds: () => Math.floor(Date.now() / 1000),
+    db,
+    writer,
+    network,
+    users,
+    tokens: new Tokens(await openTokenKey(db, writer), users),
+    attempts: new SignInAttempts(log),
+  }
+}
+
+function running(
+  { db, writer, limits }: PlatformContext,
+  { host }: PlatformOptions,
+  server: Server,
+  madeUser: SignIn | undefined,
+): RunningPlatform {
+  const port = portOf(server)
+  let stopped: Promise<void> | undefined
+  const stop = async (): Promise<void> => {
+    await close(server, limits.stopMs)
+    writer.close()
+    db.close()
+  }
+  return {
+    url: urlOf(host, port),
+    port,
+    madeUser,
+    stop: () => {
+      stopped ??= stop()
+      return stopped
+    },
+  }
+}

@@ -1,0 +1,54 @@
+import type { Database } from '../../database.js'
+
+/** A user of the platform: a client, and a provider when storage providers of the network are theirs. */
+export interface User {
+  /** Never given to another user. */
+  readonly id: number
+  /** In lower case. */
+  readonly email: string
+  /** Unix seconds. */
+  readonly registered: number
+}
+
+export interface KnownUser extends User {
+  /** The argon2id hash of the password. */
+  readonly password: string
+}
+
+/** Id of the user that the first start makes, who has the embedded network's providers. */
+export const FIRST_USER = 1
+
+const COLUMNS = 'id, email, password, registered FROM users'
+
+/** The table of users. Call writing methods inside a transaction. */
+export class Users {
+  readonly #byId
+  readonly #byEmail
+  readonly #add
+
+  constructor(db: Database) {
+    this.#byId = db.prepare(`SELECT ${COLUMNS} WHERE id = ?`)
+    this.#byEmail = db.prepare(`SELECT ${COLUMNS} WHERE email = ?`)
+    this.#add = db.prepare('INSERT INTO users (id, email, password, registered) VALUES (?, ?, ?, ?)')
+  }
+
+  get(id: number): User | undefined {
+    const known = this.#byId.get(id) as KnownUser | undefined
+    return known && { id: known.id, email: known.email, registered: known.registered }
+  }
+
+  /** @param email in any case */
+  find(email: string): KnownUser | undefined {
+    return this.#byEmail.get(email.toLowerCase()) as KnownUser | undefined
+  }
+
+  /**
+   * Adds a user. Throws when the e-mail address or the id is taken.
+   * @param password argon2id hash
+   * @param registered Unix seconds
+   * @param id of the first user; else the next number
+   */
+  add(email: string, password: string, registered: number, id?: typeof FIRST_USER): void {
+    this.#add.run(id ?? null, email.toLowerCase(), password, registered)
+  }
+}

@@ -1,0 +1,89 @@
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { silentLog } from '../../../src/services/log.js'
+import { catalogue } from '../../../src/services/network/embedded/catalogue.js'
+import type { EmbeddedNetwork } from '../../../src/services/network/embedded/embedded-network.js'
+import { type PlatformOptions, type RunningPlatform, startPlatform } from '../../../src/services/platform/platform.js'
+import { temporaryFolder } from '../../support/content/folders.js'
+import { open } from '../network/embedded-network.js'
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: a JSON answer that the test looks into
+  readonly json: any
+}
+
+export interface Call {
+  /** Sent as JSON if it is an object, else as a urlencoded or multipart form. */
+  readonly body?: object | string | URLSearchParams | FormData
+  readonly token?: string | undefined
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface Scene {
+  readonly platform: RunningPlatform
+  readonly network: EmbeddedNetwork
+  readonly folder: string
+  /** Sends a request; the answer must be JSON. */
+  call(method: string, path: string, call?: Call): Promise<Answer>
+  /** The JWT of the first user's sign-in. */
+  signIn(): Promise<string>
+  /** Stops the platform and starts it again on the same folder. */
+  restart(options?: Partial<PlatformOptions>): Promise<Scene>
+}
+
+/** Starts a platform over an embedded network with the usual providers and a clock that only the test moves. */
+export async function startScene(t: Test, options: Partial<PlatformOptions> = {}): Promise<Scene> {
+  const folder = temporaryFolder(t)
+  const network = await open(t, join(folder, 'network'), { providers: catalogue })
+  return sceneOf(t, folder, network, options)
+}
+
+async function sceneOf(
+  t: Test,
+  folder: string,
+  network: EmbeddedNetwork,
+  options: Partial<PlatformOptions>,
+  known?: RunningPlatform['madeUser'],
+): Promise<Scene> {
+  const all = { host: '127.0.0.1', port: 0, ...options }
+  const platform = await startPlatform(join(folder, 'platform'), all, { network }, silentLog)
+  t.teardown(() => platform.stop())
+  const user = platform.madeUser ?? known
+  const call = (method: string, path: string, more?: Call) => send(platform.url, method, path, more)
+  return {
+    platform,
+    network,
+    folder,
+    call,
+    async signIn() {
+      const { status, json } = await call('POST', '/auth/login', { body: { ...user } })
+      if (status !== 200) throw new Error(`The sign-in was answered with ${status}: ${JSON.stringify(json)}`)
+      return json.auth_token
+    },
+    async restart(changed = {}) {
+      await platform.stop()
+      return sceneOf(t, folder, network, { ...options, ...changed }, user)
+    },
+  }
+}
+
+/** Sends a request to a platform; the answer must be JSON. */
+export async function send(url: string, method: string, path: string, call: Call = {}): Promise<Answer> {
+  const { body, token, headers = {} } = call
+  const isForm = body instanceof URLSearchParams || body instanceof FormData || typeof body === 'string'
+  const response = await fetch(url + path, {
+    method,
+    headers: {
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(body !== undefined && !isForm && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: isForm ? body : JSON.stringify(body) }),
+  })
+  const type = response.headers.get('content-type')
+  if (type !== 'application/json; charset=utf-8') throw new Error(`${method} ${path} was answered in ${type}`)
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, json: text === '' ? undefined : JSON.parse(text) }
+}
