@@ -1,10 +1,11 @@
 /**
  * Measures the proxy against the gateway behind it, both over loopback, in interleaved rounds of one run. Read the ratios: absolute figures depend on the machine.
  *
- *   npm run bench [-- --rounds 5] [--size-mib 1024] [--rss-mib 5120] [--only large|small|rss|deals] [--deals-mib 5120] [--quirks legacy] [--node-options '--cpu-prof']
+ *   npm run bench [-- --rounds 5] [--size-mib 1024] [--rss-mib 5120] [--only large|small|door|rss|deals] [--deals-mib 5120] [--quirks legacy] [--node-options '--cpu-prof']
  */
 import { parseArgs } from 'node:util'
 import { deals } from './deals.js'
+import { door } from './door.js'
 import { large } from './large.js'
 import { rss } from './rss.js'
 import { small } from './small.js'
@@ -28,6 +29,7 @@ const target = await startTarget(values.quirks, values['node-options'].split(' '
 try {
   if (parts.includes('large')) await large(target, Number(values.rounds), Number(values['size-mib']) * MiB)
   if (parts.includes('small')) await small(target, Number(values.rounds))
+  if (parts.includes('door')) await door(target, Number(values.rounds))
 } finally {
   await target.stop()
 }

@@ -3,12 +3,12 @@ import { inTurn } from './large.js'
 import { type Cost, measure, type Pair, report } from './measure.js'
 import type { Endpoint, Target } from './target.js'
 
-const CONNECTIONS = 16
+export const CONNECTIONS = 16
 const KEYS = 200
 const SECONDS = 3
 const BODY = Buffer.alloc(1024, 'x')
 
-interface Shot {
+export interface Shot {
   readonly method: string
   readonly path: string
   readonly headers: Record<string, string>
@@ -44,19 +44,19 @@ function signed(target: Target, method: string): Shot[] {
   return keys().map((key) => ({ method, path: target.s3(method, key), headers: {} }))
 }
 
-async function plain(target: Target, method: string): Promise<Shot[]> {
+export async function plain(target: Target, method: string): Promise<Shot[]> {
   const { path, headers } = await target.direct(method, '')
   return keys().map((key) => ({ method, path: path.replace('/bench/', `/bench/${key}`), headers }))
 }
 
-function keys(): string[] {
+export function keys(): string[] {
   return Array.from({ length: KEYS }, (_, i) => `small/${i}`)
 }
 
-/** Resolves to the number of operations. */
-async function hammer(to: Endpoint, shots: readonly Shot[]): Promise<number> {
+/** Sends them again and again for so many seconds. Resolves to the number of operations. */
+export async function hammer(to: Endpoint, shots: readonly Shot[], seconds = SECONDS): Promise<number> {
   const agent = new http.Agent({ keepAlive: true, maxSockets: CONNECTIONS })
-  const end = performance.now() + SECONDS * 1000
+  const end = performance.now() + seconds * 1000
   let done = 0
   async function worker(first: number): Promise<void> {
     for (let i = first; performance.now() < end; i++) {
@@ -69,7 +69,7 @@ async function hammer(to: Endpoint, shots: readonly Shot[]): Promise<number> {
   return done
 }
 
-function fire(agent: http.Agent, to: Endpoint, shot: Shot): Promise<void> {
+export function fire(agent: http.Agent, to: Endpoint, shot: Shot): Promise<void> {
   return new Promise((resolve, reject) => {
     const body = shot.method === 'PUT' ? BODY : undefined
     const headers = body ? { ...shot.headers, 'content-length': body.length } : shot.headers

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { presignQuery, uriEncode } from '../src/common/sigv4.js'
+import type { Endpoint as S3Endpoint } from '../test/suites/sign.js'
 import { type Cpu, cpuOf } from './cpu.js'
 
 export interface Endpoint {
@@ -17,8 +18,10 @@ export interface Endpoint {
 export interface Target {
   readonly proxy: Endpoint
   readonly gateway: Endpoint
-  /** Path and query of a signed S3 request. */
-  s3(method: string, key: string): string
+  /** The S3 endpoint with its key pair, for requests that are not measured. */
+  readonly owner: S3Endpoint
+  /** Path and query of a signed S3 request; in the bucket `bench` unless another is named. */
+  s3(method: string, key: string, bucket?: string): string
   /** Path (with token on reads) and headers of the same request to the gateway itself. */
   direct(method: string, key: string): Promise<{ path: string; headers: Record<string, string> }>
   /** Highest resident set so far, bytes. */
@@ -69,8 +72,8 @@ export async function startTarget(quirks: string, nodeOptions: readonly string[]
   const gateway = endpointOf(started.gateway)
   const bearer = await login(started.gateway)
 
-  function s3(method: string, key: string): string {
-    const path = key === '' ? '/bench' : `/bench/${key}`
+  function s3(method: string, key: string, bucket = 'bench'): string {
+    const path = key === '' ? `/${bucket}` : `/${bucket}/${key}`
     const query = presignQuery({
       brand: 'Amz',
       method,
@@ -91,6 +94,7 @@ export async function startTarget(quirks: string, nodeOptions: readonly string[]
   return {
     proxy,
     gateway,
+    owner: started,
     s3,
     async direct(method, key): Promise<{ path: string; headers: Record<string, string> }> {
       if (method === 'PUT')

@@ -1,0 +1,99 @@
+import t, { type Test } from 'tap'
+import { openDoor } from '../../../src/access/door/door.js'
+import { Grants } from '../../../src/access/door/grants.js'
+import type { Caller } from '../../../src/auth/caller.js'
+import { startServices } from '../../../src/services/index.js'
+import { CACHED_MS, createBucketSettings } from '../../../src/state/records/bucket-settings.js'
+import { Between, type Passed } from '../../support/gateway/between.js'
+import { startInProcess } from '../../support/server/in-process.js'
+import { signedRequest, type Wanted } from '../../support/sign/signed-request.js'
+
+const owner = { accessKeyId: 'owner-key', secretAccessKey: 'secret-of-the-owner' }
+const ARN = 'arn:aws:s3:::policy'
+const POLICY = {
+  Version: '2012-10-17',
+  Statement: [
+    { Effect: 'Allow', Principal: { CanonicalUser: 'b'.repeat(64) }, Action: 's3:GetObject', Resource: `${ARN}/*` },
+    {
+      Effect: 'Deny',
+      Principal: '*',
+      Action: 's3:*',
+      Resource: [ARN, `${ARN}/*`],
+      Condition: { NotIpAddress: { 'aws:SourceIp': ['127.0.0.0/8', '::1'] } },
+    },
+  ],
+}
+
+/** `GET /gateway/download/bucket/key`, or the method of a call. */
+function nameOf({ method, path, body }: Passed): string {
+  if (path !== '/gateway/webrpc') return `${method} ${path.split('?')[0]}`
+  return (JSON.parse(body.toString()) as { method: string }).method
+}
+
+async function start(t: Test) {
+  const services = await startServices({ data: t.testdir(), gateway: { host: '127.0.0.1', port: 0 } })
+  t.teardown(() => services.stop())
+  const account = await services.gateway.credentials()
+  const between = await Between.start(t, { url: services.gateway.url, ...account })
+  const gateway = { url: between.url, account }
+  const { endpoint } = await startInProcess(t, 'full', { gateway, identities: [owner] })
+  const request = async (wanted: Wanted): Promise<void> => {
+    const { status, code } = await signedRequest(endpoint, owner, wanted)
+    t.ok(status < 300, `${wanted.method} ${wanted.path}: ${status} ${code}`)
+  }
+  /** The calls that the gateway gets for one request. */
+  const callsOf = async (wanted: Wanted): Promise<string[]> => {
+    const known = between.requests.length
+    await request(wanted)
+    return between.requests.slice(known).map(nameOf)
+  }
+  await request({ method: 'PUT', path: '/plain' })
+  await request({ method: 'PUT', path: '/policy' })
+  await request({ method: 'PUT', path: '/policy', query: { policy: '' }, body: JSON.stringify(POLICY) })
+  await request({ method: 'PUT', path: '/acls', headers: { 'x-amz-object-ownership': 'ObjectWriter' } })
+  await request({ method: 'PUT', path: '/acls', query: { acl: '' }, headers: { 'x-amz-acl': 'authenticated-read' } })
+  for (const bucket of ['plain', 'policy', 'acls']) await request({ method: 'PUT', path: `/${bucket}/key`, body: 'a' })
+  // The session of the account has its token for downloads from here on.
+  await request({ method: 'GET', path: '/plain/key' })
+  return { callsOf }
+}
+
+t.test('a decision asks the gateway nothing', async (t) => {
+  const { callsOf } = await start(t)
+  for (const bucket of ['plain', 'policy', 'acls']) {
+    const path = `/${bucket}/key`
+    t.same(await callsOf({ method: 'GET', path }), [`GET /gateway/download${path}`], `GET, ${bucket}`)
+    t.same(await callsOf({ method: 'HEAD', path }), [`HEAD /gateway/download${path}`], `HEAD, ${bucket}`)
+    t.same(await callsOf({ method: 'PUT', path, body: 'b' }), [`PUT /gateway/upload${path}`], `PUT, ${bucket}`)
+    t.same(await callsOf({ method: 'GET', path }), [`GET /gateway/download${path}`], `GET of the new one, ${bucket}`)
+  }
+})
+
+t.test(
+  'the documents of a bucket are read once in five seconds, and no record of an object without them',
+  async (t) => {
+    let reads = 0
+    let now = 0
+    const records = {
+      async get() {
+        reads++
+        return undefined
+      },
+    }
+    const settings = createBucketSettings({ records: () => records, locks: {} } as never, {} as never, () => now)
+    const never = () => t.fail('the door asked for something else')
+    const parts = { settings, state: { objects: { get: never } }, ownerGateway: never } as never
+    const caller: Caller = { identity: owner, presigned: false, payload: { kind: 'unsigned' } }
+    const decide = () =>
+      openDoor(parts, { caller, head: undefined, asOwner: false }, new Grants()).decide({
+        action: 's3:GetObject',
+        bucket: 'plain',
+        key: 'key',
+      })
+    for (let i = 0; i < 100; i++) await decide()
+    t.equal(reads, 1)
+    now = CACHED_MS
+    await decide()
+    t.equal(reads, 2, 'another server may have written')
+  },
+)
