@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Limits } from '../server/limits.js'
-import { type Addressing, bucketOfHost, hostsOf, isSecure } from './addressing/addressing.js'
+import { type Addressing, bucketOfHost, clientAt, hostsOf } from './addressing/addressing.js'
 import { refuseReserved } from './addressing/base-paths.js'
 import { refuseNoBucketName } from './addressing/bucket-name.js'
 import { decodePath } from './addressing/decode-path.js'
@@ -31,6 +31,7 @@ export function readRequest(incoming: MountedRequest, id: string, options: ReadR
   const { addressing } = options
   const [host = '', ...others] = hostsOf(incoming, addressing)
   const bucket = bucketOfHost(host, addressing)
+  const client = clientAt(incoming, addressing)
   const address = addressed(bucket, path, options.limits.maxKeyBytes)
   if (address.bucket !== undefined) refuseReserved(address.bucket, addressing.basePaths, incoming.baseUrl ?? '')
   return {
@@ -43,12 +44,12 @@ export function readRequest(incoming: MountedRequest, id: string, options: ReadR
     query: new Query(rawQuery),
     headers: incoming.headers,
     rawHeaders: incoming.rawHeaders,
-    secure: isSecure(incoming, addressing),
+    secure: client.secure,
     host,
     hostBucket: bucket,
     // A signature over a host that names another bucket is not valid for this request.
     signedHosts: [host, ...others.filter((other) => bucketOfHost(other, addressing) === bucket)],
-    remoteAddress: incoming.socket.remoteAddress ?? '',
+    remoteAddress: client.address,
     ...address,
   }
 }

@@ -49,6 +49,8 @@ export interface Facts {
   failure: S3Error | undefined
   started: number
   sent: Sent
+  /** Address of the client. */
+  remote: string
 }
 
 export function describeRequest(facts: Facts): AccessEntry {
@@ -69,7 +71,7 @@ export function describeRequest(facts: Facts): AccessEntry {
     bytesOut: facts.sent.bytes,
     ms: Math.round((performance.now() - facts.started) * 10) / 10,
     accessKeyId: facts.caller?.identity.accessKeyId,
-    remote: facts.incoming.socket.remoteAddress ?? '',
+    remote: facts.remote,
     cut: !outgoing.writableEnded,
   }
 }

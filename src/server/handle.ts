@@ -12,7 +12,7 @@ import { errorFormatOf } from '../plugins/calls/codec/format.js'
 import type { AnyOperation } from '../plugins/forms/plugin.js'
 import { refuseVersion2 } from '../plugins/table/signature-version.js'
 import type { OperationTable, Selected } from '../plugins/table/table.js'
-import type { Addressing } from '../request/addressing/addressing.js'
+import { type Addressing, clientAt } from '../request/addressing/addressing.js'
 import { hoistedHeaders } from '../request/addressing/hoisted-headers.js'
 import type { Bodies } from '../request/body/bodies.js'
 import { type BeforeBody, openBody } from '../request/body/open-body.js'
@@ -96,8 +96,22 @@ export function createHandle(parts: HandleParts): Handle {
     if (head) reply = await parts.withCors(head, reply)
     const sent = await send(incoming, outgoing, reply, place())
     failure = sent.failure ?? failure
+    const remote = head?.remoteAddress ?? clientAt(incoming, parts.addressing).address
     parts.onDone(
-      describeRequest({ id, incoming, outgoing, head, selected, caller, context, reply, failure, started, sent }),
+      describeRequest({
+        id,
+        incoming,
+        outgoing,
+        head,
+        selected,
+        caller,
+        context,
+        reply,
+        failure,
+        started,
+        sent,
+        remote,
+      }),
     )
   }
 }

@@ -58,6 +58,12 @@ export interface ProxyOptions {
    * request passes a reverse proxy that sets both headers.
    */
   trustForwardedHost?: boolean
+  /**
+   * Addresses of reverse proxies, and blocks such as 10.0.0.0/8, whose X-Forwarded-For and X-Forwarded-Proto name the
+   * client's address and protocol, for conditions of policies and the access log; default none. With it,
+   * `trustForwardedHost` believes these proxies alone.
+   */
+  trustedProxies?: readonly string[]
   /** Handling of X-Amz-Security-Token: refuse the request (default), or ignore the token. */
   sessionToken?: SessionToken
   /**

@@ -65,6 +65,10 @@ t.test('every kind of value is read from text and from JSON', (t) => {
   t.same(fromFile, fromText)
   t.same(fromText.signedBasePath, ['/a', '/b/c'])
   t.same(readConfig({ flags: { signedBasePath: ['/x'] }, env: {} }).signedBasePath, ['/x'], 'a repeated flag')
+  const blocks = ['10.0.0.0/8', '2001:db8::1']
+  t.same(readConfig({ env: { DEALGATE_TRUSTED_PROXIES: blocks.join(',') } }).trustedProxies, blocks)
+  t.same(readConfig({ flags: { trustedProxies: blocks }, env: {} }).trustedProxies, blocks)
+  t.same(readConfig({ env: {} }).trustedProxies, [], 'none by default')
   t.end()
 })
 
@@ -118,6 +122,7 @@ t.test('values out of bounds', (t) => {
     accessKey: ['ab', 'a'.repeat(129), 'a/b/c', 'a,b', 'a=b', 'a b', 'schlüssel'],
     secretKey: ['1234567', 'x'.repeat(129), 'with space'],
     signedBasePath: ['', '/', 'a', '/a/', '/a?b', '//a'],
+    trustedProxies: ['', 'all', 'proxy.example', '10.0.0.1:80', '10.0.0.0/33', '10.0.0.1 ', ['10.0.0.1', '*'], 7],
     gatewayUrl: ['', 'localhost:9000', '/x', 'file:///x', 'http://u:p@x', 'http://x?y', 'http://x/#y'],
     state: ['mysql://x', 'memory'],
     kuboApi: ['', '127.0.0.1:5001', '/ip4/127.0.0.1/tcp/5001', 'ftp://x'],

@@ -1,8 +1,8 @@
 import { GATEWAY_TIMEOUT_MS } from '../../gateway/gateway-timeout.js'
-import { addressing } from '../../request/addressing/addressing.js'
 import { parseWebhook, parseWebhookSecret } from '../../s3/notifications/delivery/webhooks.js'
 import { defaultLimits } from '../../server/limits.js'
 import { parseQuirks } from '../../services/gateway/quirks.js'
+import { domain, proxyAddress } from './addresses.js'
 import { checkedText, choice, decimal, httpUrl, integer, type Kind, list, onOff, origin, text, url } from './kinds.js'
 import { ownership } from './ownership.js'
 import { pluginUses } from './plugin-uses.js'
@@ -50,9 +50,6 @@ const brandWord = text('word', 'lower-case letters and digits, a letter first', 
 const accessKey = text('id', '3 to 128 characters of ASCII without space , / =', /^(?:(?![,/=])[\x21-\x7e]){3,128}$/)
 const secretKey = text('secret', '8 to 128 characters of ASCII without space', /^[\x21-\x7e]{8,128}$/)
 const quirks = checkedText('names', 'none, legacy, or names of quirks joined by commas', parseQuirks)
-const domain = checkedText('host', 'a host name without port, and no IP address', (value) =>
-  addressing({ domains: [value] }),
-)
 const webhook = checkedText('name=url', 'a name, = and an http or https URL', parseWebhook)
 const webhookSecret = checkedText('name=secret', 'the name of a webhook, = and a secret', parseWebhookSecret)
 const basePath = text('path', 'a path that starts with / and does not end in one', /^(?:\/[^/?#\s,]+)+$/)
@@ -85,10 +82,11 @@ export const options = Object.freeze({
     default: false,
     help: "Use X-Forwarded-Host and X-Forwarded-Proto as the client's host and protocol. Safe only if every request passes a reverse proxy that sets both.",
   }),
-  region: option('Endpoint', regionName, {
-    default: 'us-east-1',
-    help: 'Region that requests are signed for.',
+  trustedProxies: option('Endpoint', list(proxyAddress), {
+    default: Object.freeze([]),
+    help: "Reverse proxy, or block of addresses of several, whose X-Forwarded-For and X-Forwarded-Proto name the client's address and protocol. --trust-forwarded-host then believes these alone.",
   }),
+  region: option('Endpoint', regionName, { default: 'us-east-1', help: 'Region that requests are signed for.' }),
   signedBasePath: option('Endpoint', list(basePath), {
     default: Object.freeze([]),
     help: 'Path prefix that a reverse proxy strips from requests: signatures that cover it are accepted too. No bucket can have the name of its first segment.',

@@ -129,6 +129,7 @@ function proxyOptions(
     identities,
     domains: config.domain,
     trustForwardedHost: config.trustForwardedHost,
+    trustedProxies: config.trustedProxies,
     sessionToken: config.sessionToken,
     signatureV2: config.signatureV2,
     data: config.data,

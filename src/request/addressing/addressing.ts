@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http'
+import { type Cidr, readCidr } from '../../common/addresses/cidr.js'
 import { checkedBasePaths } from './base-paths.js'
+import { type ForwardedClient, forwardedClient, isProxy } from './forwarded-client.js'
 
-/** Rules by which the host of a request names a bucket. */
+/** Rules by which a request names its host, its bucket and its client. */
 export interface Addressing {
   /** Hosts of this service, lower-case, without port and final dot. The labels before one of them are a bucket. */
   readonly domains: readonly string[]
@@ -10,6 +12,11 @@ export interface Addressing {
    * cannot set them.
    */
   readonly trustForwardedHost: boolean
+  /**
+   * Proxies whose X-Forwarded-For and X-Forwarded-Proto name the client. If there are any, no other peer is believed
+   * about the host either.
+   */
+  readonly trustedProxies: readonly Cidr[]
   /**
    * Decoded prefixes that signatures may cover although the path does not contain them. No bucket name may equal the
    * first segment of one of them.
@@ -21,6 +28,7 @@ export interface Addressing {
 export const pathStyle: Addressing = Object.freeze({
   domains: Object.freeze([]),
   trustForwardedHost: false,
+  trustedProxies: Object.freeze([]),
   basePaths: Object.freeze([]),
 })
 
@@ -29,15 +37,18 @@ export interface AddressingOptions {
   readonly domains?: readonly string[] | undefined
   /** See `Addressing.trustForwardedHost`; default false. */
   readonly trustForwardedHost?: boolean | undefined
+  /** Addresses and blocks of addresses; default none. See `Addressing.trustedProxies`. */
+  readonly trustedProxies?: readonly string[] | undefined
   /** Percent-encoded path prefixes; default none. */
   readonly signedBasePaths?: readonly string[] | undefined
 }
 
 /**
- * @throws TypeError for a domain that is an IP address or has a port, or for a base path that is a prefix of another
+ * @throws TypeError for a domain that is an IP address or has a port, for a proxy that is neither an address nor a block,
+ *   or for a base path that is a prefix of another
  */
 export function addressing(options: AddressingOptions): Addressing {
-  const { domains = [], trustForwardedHost = false, signedBasePaths = [] } = options
+  const { domains = [], trustForwardedHost = false, trustedProxies = [], signedBasePaths = [] } = options
   const names = domains.map((domain) => domain.replace(/\.$/, '').toLowerCase())
   const wrong = names.find((name) => !DOMAIN.test(name))
   if (wrong !== undefined) throw new TypeError(`${wrong} is not a host name without port, or is an IP address`)
@@ -45,8 +56,16 @@ export function addressing(options: AddressingOptions): Addressing {
   return {
     domains: names.sort((a, b) => b.length - a.length),
     trustForwardedHost,
+    trustedProxies: trustedProxies.map(proxyBlock),
     basePaths: checkedBasePaths(signedBasePaths),
   }
+}
+
+/** @throws TypeError */
+function proxyBlock(text: string): Cidr {
+  const block = readCidr(text)
+  if (!block) throw new TypeError(`${text} is neither an IP address nor a block such as 10.0.0.0/8`)
+  return block
 }
 
 const LABEL = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?'
@@ -70,17 +89,26 @@ function hostName(host: string): string {
 }
 
 /** Returns the values that may be the host requested by the client, the most credible first. Never empty. */
-export function hostsOf(incoming: Pick<IncomingMessage, 'headers'>, { trustForwardedHost }: Addressing): string[] {
+export function hostsOf(incoming: Pick<IncomingMessage, 'headers' | 'socket'>, addressing: Addressing): string[] {
   const received = incoming.headers.host ?? ''
-  const forwarded = trustForwardedHost ? firstOf(incoming.headers['x-forwarded-host']) : undefined
+  const forwarded = isBelieved(incoming, addressing) ? firstOf(incoming.headers['x-forwarded-host']) : undefined
   return forwarded === undefined || forwarded === received ? [received] : [forwarded, received]
 }
 
-/** True if the client uses TLS, to this server or to the trusted reverse proxy. */
-export function isSecure(incoming: IncomingMessage, { trustForwardedHost }: Addressing): boolean {
-  const forwarded = trustForwardedHost ? firstOf(incoming.headers['x-forwarded-proto']) : undefined
-  if (forwarded !== undefined) return forwarded.toLowerCase() === 'https'
-  return 'encrypted' in incoming.socket && incoming.socket.encrypted === true
+function isBelieved({ socket }: Pick<IncomingMessage, 'socket'>, addressing: Addressing): boolean {
+  const { trustForwardedHost, trustedProxies } = addressing
+  return trustForwardedHost && (trustedProxies.length === 0 || isProxy(socket.remoteAddress ?? '', trustedProxies))
+}
+
+/** Returns the address of the client, and whether it uses TLS, to this server or to the trusted reverse proxy. */
+export function clientAt(
+  incoming: Pick<IncomingMessage, 'headers' | 'socket'>,
+  { trustForwardedHost, trustedProxies }: Addressing,
+): ForwardedClient {
+  const client = forwardedClient(incoming, trustedProxies)
+  const anyPeer = trustForwardedHost && trustedProxies.length === 0
+  const forwarded = anyPeer ? firstOf(incoming.headers['x-forwarded-proto']) : undefined
+  return forwarded === undefined ? client : { ...client, secure: forwarded.toLowerCase() === 'https' }
 }
 
 /** Returns the first value: in a chain of proxies, the first one has received the client's own request. */

@@ -18,6 +18,8 @@ export interface Forwarded {
   readonly incoming: IncomingMessage
   readonly target: string
   readonly body: Buffer
+  /** Address of the client: the peer of the connection, or what a trusted proxy names. */
+  readonly client: string
 }
 
 export interface Forwarder {
@@ -110,7 +112,7 @@ export function createForwarder(options: ForwardOptions): Forwarder {
 }
 
 /** Copies the request for the middleware, with a known length, without hop-by-hop headers and without its body. */
-function copyOf({ incoming, target, body }: Forwarded): IncomingMessage {
+function copyOf({ incoming, target, body, client }: Forwarded): IncomingMessage {
   const copy = new IncomingMessage(incoming.socket)
   copy.method = incoming.method
   copy.url = target
@@ -118,9 +120,9 @@ function copyOf({ incoming, target, body }: Forwarded): IncomingMessage {
   copy.headers = { ...incoming.headers }
   removeHopByHop(copy.headers)
   // The gateway counts failed log-ins by address; without this header all clients would share this server's address.
-  copy.headers['x-forwarded-for'] = [incoming.headers['x-forwarded-for'], incoming.socket.remoteAddress ?? 'unknown']
-    .filter(Boolean)
-    .join(', ')
+  const peer = incoming.socket.remoteAddress ?? ''
+  copy.headers['x-forwarded-for'] =
+    client === peer ? [incoming.headers['x-forwarded-for'], peer || 'unknown'].filter(Boolean).join(', ') : client
   // This server has sent `100 Continue`.
   delete copy.headers.expect
   delete copy.headers['content-length']

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from '../../common/log.js'
 import { clientOf } from '../../common/quota.js'
 import type { Gateway } from '../../gateway/gateway.js'
-import type { Addressing } from '../../request/addressing/addressing.js'
+import { type Addressing, clientAt } from '../../request/addressing/addressing.js'
 import type { Bodies } from '../../request/body/bodies.js'
 import { sayContinue } from '../../response/say-continue.js'
 import { send } from '../../response/send.js'
@@ -104,19 +104,20 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
   ): Promise<Refusal | undefined> {
     const refusal = refusalOf(target, incoming)
     if (refusal) return refusal
+    const exchange = exchanges.get(outgoing)
+    const client = exchange?.remote ?? ''
     const body = await readBody(incoming, MAX_BODY_BYTES, limits, () => {
       if (incoming.method !== 'POST') return undefined
-      const leave = options.bodies.enter(clientOf('', incoming.socket.remoteAddress ?? ''))
+      const leave = options.bodies.enter(clientOf('', client))
       sayContinue(outgoing)
       return leave
     })
     if (typeof body === 'string') return body
-    const exchange = exchanges.get(outgoing)
     if (exchange && incoming.method === 'POST') {
       exchange.call = readCall(body)
       await forgetFormer(exchange.call, options.gateway, options.forget)
     }
-    forwarder.forward({ incoming, target: target.target, body }, outgoing)
+    forwarder.forward({ incoming, target: target.target, body, client }, outgoing)
     return undefined
   }
 
@@ -128,7 +129,7 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
         id: randomBytes(8).toString('hex').toUpperCase(),
         started: performance.now(),
         incoming,
-        remote: incoming.socket.remoteAddress ?? '',
+        remote: clientAt(incoming, options.addressing).address,
         bytes: 0,
       }
       exchanges.set(outgoing, exchange)

@@ -148,6 +148,17 @@ t.test('a call goes through as it is, without what belongs to the connection', a
   t.match(log[0], { operation: 'web.ListBuckets', method: 'POST', status: 200, cut: false })
 })
 
+t.test('the gateway learns of the client, which only a trusted proxy can name', async (t) => {
+  const headers = { 'x-forwarded-for': '198.51.100.1, 203.0.113.9' }
+  const seen = async (trustedProxies: readonly string[]) => {
+    const { port, log } = await start(t, echo(), { addressing: addressing({ trustedProxies }) })
+    const { body } = await ask(port, '/gateway/webrpc', { headers })
+    return { forwarded: JSON.parse(body).headers['x-forwarded-for'], remote: log[0]?.remote }
+  }
+  t.same(await seen([]), { forwarded: '198.51.100.1, 203.0.113.9, 127.0.0.1', remote: '127.0.0.1' })
+  t.same(await seen(['127.0.0.1']), { forwarded: '203.0.113.9', remote: '203.0.113.9' })
+})
+
 t.test('defect of the middleware: a chunked DELETE smuggles a second request', async (t) => {
   const seen: string[] = []
   const { port } = await start(t, echo(seen))

@@ -1,4 +1,4 @@
-import { type Cidr, contains, readCidr } from './cidr.js'
+import { type Cidr, contains, readCidr } from '../../../common/addresses/cidr.js'
 import { readDate, readNumber } from './scalars.js'
 import { type Lookup, readTemplate, resolveTemplate, type Template, type TemplateOptions } from './template.js'
 import { charsOf, matchesTokens, type Token } from './wildcard.js'

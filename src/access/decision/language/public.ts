@@ -1,4 +1,4 @@
-import { isBroad } from './cidr.js'
+import { isBroad } from '../../../common/addresses/cidr.js'
 import type { Condition } from './conditions.js'
 import type { Statement } from './statement.js'
 import { isOpen } from './template.js'
