@@ -27,6 +27,14 @@ const cases: readonly [string, string, unknown, string | readonly string[] | und
   ['StringNotLike', 'aws:Referer', 'a*', 'ab', NO],
   ['StringEquals', 'AWS:REFERER', 'a', 'a', YES],
   ['StringEquals', 's3:ExistingObjectTag/Class', 'x', 'x', YES],
+  ['StringEquals', 'S3:existingOBJECTtag/CLASS', 'x', 'x', YES],
+  // Of tags whose keys differ in case alone.
+  ['StringEquals', 's3:ExistingObjectTag/Class', 'x', ['x', 'y'], NO],
+  ['StringEquals', 's3:ExistingObjectTag/Class', ['x', 'y'], ['x', 'y'], YES],
+  ['StringNotEquals', 's3:ExistingObjectTag/Class', 'x', ['x', 'y'], NO],
+  ['StringNotEquals', 's3:RequestObjectTag/Class', 'z', ['x', 'y'], YES],
+  ['StringLikeIfExists', 's3:RequestObjectTag/Class', 'x*', ['x', 'y'], NO],
+  ['StringEquals', 'aws:Referer', '${s3:ExistingObjectTag/Class}', ['x', 'y'], NO],
   ['StringEquals', 'aws:Referer', '${aws:username}', 'carol', YES],
   ['StringLike', 'aws:Referer', '${aws:username}/*', 'carol/x', YES],
   ['StringEquals', 'aws:Referer', "${aws:userid, 'none'}", 'none', YES],
@@ -108,6 +116,23 @@ t.test('what cannot be told does not open a Deny', (t) => {
   const unknown = { StringNotEquals: { 'aws:Referer': '${aws:userid}' } }
   t.equal(denied(unknown, { 'aws:referer': 'x' }), 'deny', 'a variable without a value')
   t.equal(denied({ NumericNotEquals: { 'aws:EpochTime': '1' } }, { 'aws:epochtime': 'x' }), 'deny', 'another type')
+  t.end()
+})
+
+t.test('one of two tags whose keys differ in case alone is enough for a Deny', (t) => {
+  const denied = (Condition: object, values: readonly string[]) =>
+    effectOf(
+      ask(anonymous, 's3:GetObject', 'k', { 's3:ExistingObjectTag/class': values }),
+      deny('s3:GetObject', `${ARN}/*`, { Condition }),
+    )
+  for (const [operator, values, effect] of [
+    ['StringEquals', ['open', 'secret'], 'deny'],
+    ['StringEquals', ['open', 'other'], 'none'],
+    ['StringNotEquals', ['open', 'secret'], 'deny'],
+    ['StringNotEquals', ['secret', 'secret'], 'none'],
+  ] as const) {
+    t.equal(denied({ [operator]: { 's3:ExistingObjectTag/Class': 'secret' } }, values), effect, `${operator} ${values}`)
+  }
   t.end()
 })
 

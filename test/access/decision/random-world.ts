@@ -69,6 +69,7 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
   'aws:useragent': ['curl/8', 'aws-cli/2', 'a*b?c'],
   's3:requestobjecttagkeys': ['dept', 'owner', 'cost'],
   's3:existingobjecttag/dept': ['hr', 'it', 'HR'],
+  's3:requestobjecttag/dept': ['hr', 'it', ''],
   's3:x-amz-content-sha256': ['AAEC', 'aGk='],
 }
 const WANTED: Readonly<Record<string, readonly string[]>> = {
@@ -195,7 +196,8 @@ export function randomQuestion(random: Random): SlowQuestion {
   const context: Record<string, string[]> = {}
   for (const [key, values] of Object.entries(VALUES)) {
     if (!random.chance(0.6)) continue
-    context[key] = key === 's3:requestobjecttagkeys' ? some(random, values, 3) : [random.of(values)]
+    const most = key === 's3:requestobjecttagkeys' ? 3 : key.includes('objecttag/') ? 2 : 1
+    context[key] = some(random, values, most)
   }
   const kind = random.below(4)
   const user = random.of(USERS)

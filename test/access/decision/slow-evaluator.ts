@@ -170,7 +170,14 @@ function conditionFits(statement: Json, question: SlowQuestion, variables: boole
   for (const [operator, keys] of Object.entries<Json>(statement.Condition ?? {})) {
     for (const [key, wanted] of Object.entries<Json>(keys)) {
       const values = question.context[key.toLowerCase()] ?? []
-      if (!one(operator, values, list(wanted).map(String), statement.Effect, question, variables)) return false
+      // "Key names are not case-sensitive": tags that differ in case alone are values of one key, "but only one value
+      // matches. This might result in unexpected condition failures." Each of them alone must give what both give.
+      const single = key.toLowerCase() !== 's3:requestobjecttagkeys' && !operator.includes(':')
+      const asked = single && values.length > 1 ? values.map((value) => [value]) : [values]
+      const results = asked.map((some) =>
+        one(operator, some, list(wanted).map(String), statement.Effect, question, variables),
+      )
+      if (statement.Effect === 'Allow' ? results.includes(false) : !results.includes(true)) return false
     }
   }
   return true

@@ -26,5 +26,14 @@ t.test('a request supplies every condition key that a policy can name', async (t
     stored: tags,
     requested: tags,
   })
+  const spelled = [
+    { key: 'Team', value: 'a' },
+    { key: 'team', value: 'b' },
+    { key: 'TEAMS', value: 'c' },
+  ]
+  const tagged = conditionsOf(head, caller, { stored: spelled, requested: spelled })
+  for (const kind of ['existing', 'request'])
+    t.same(tagged.get(`s3:${kind}objecttag/team`), ['a', 'b'], `${kind}: the case of the key does not matter`)
+  t.same(tagged.get('s3:requestobjecttagkeys'), ['Team', 'team', 'TEAMS'], 'it does among the values')
   for (const key of CONDITION_KEYS) t.ok(conditions.get(key.endsWith('/') ? `${key}team` : key), key)
 })

@@ -41,7 +41,10 @@ const KEYS: ReadonlySet<string> = new Set([
   's3:x-amz-website-redirect-location',
 ])
 
-/** Keys that end with the name of a tag. */
+/**
+ * Keys that end with the name of a tag. Case does not matter there either, although it does in the tags themselves:
+ * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_condition.html
+ */
 const TAGS = ['s3:existingobjecttag/', 's3:requestobjecttag/']
 
 const MULTIVALUED = ['s3:requestobjecttagkeys']

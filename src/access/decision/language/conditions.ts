@@ -1,4 +1,4 @@
-import { isConditionKey } from './condition-keys.js'
+import { isConditionKey, isMultivalued } from './condition-keys.js'
 import { malformed, shown } from './malformed.js'
 import { type Operand, operatorNamed } from './operators.js'
 import type { Lookup } from './template.js'
@@ -59,7 +59,8 @@ function readCondition(name: string, key: string, values: readonly string[], opt
  * True if the condition holds.
  *
  * A negated test whose result cannot be told, because a variable has no value or a value is not of the right type,
- * holds in a Deny only: it must not open anything.
+ * holds in a Deny only: it must not open anything. Nor does a test of a key that has two values although it is single:
+ * tags whose keys differ in case alone are one key here, and an Allow needs both of them, a Deny one.
  */
 export function holds(condition: Condition, lookup: Lookup, effect: 'Allow' | 'Deny'): boolean {
   const { key, qualifier, ifExists, negated, operands, absent } = condition
@@ -76,6 +77,7 @@ export function holds(condition: Condition, lookup: Lookup, effect: 'Allow' | 'D
   const isEmptySet = values.every((value) => value === '')
   if (qualifier === 'ForAllValues') return isEmptySet || values.every(passes)
   if (qualifier === 'ForAnyValue') return !isEmptySet && values.some(passes)
+  if (values.length > 1 && !isMultivalued(key)) return effect === 'Allow' ? values.every(passes) : values.some(passes)
   return negated ? values.every(passes) : values.some(passes)
 }
 
