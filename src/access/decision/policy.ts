@@ -2,7 +2,7 @@ import { hasPrototypeKey } from '../../common/prototype-key.js'
 import { malformed, shown } from './language/malformed.js'
 import { isPublicStatement } from './language/public.js'
 import { repeatedName } from './language/repeated-name.js'
-import { applies, mayAllow, readStatement, type Statement } from './language/statement.js'
+import { applies, asksFor, mayAllow, readStatement, type Statement } from './language/statement.js'
 import type { Lookup } from './language/template.js'
 import type { Question, Verdict } from './question.js'
 
@@ -11,6 +11,8 @@ export type { Verdict } from './question.js'
 /** A parsed policy of a bucket or an identity. */
 export interface Policy {
   readonly statements: readonly Statement[]
+  /** What it says depends on the tags of the object as it is stored. */
+  readonly byTags: boolean
 }
 
 export type PolicyOptions = ({ readonly kind: 'bucket'; readonly bucket: string } | { readonly kind: 'identity' }) & {
@@ -36,13 +38,14 @@ export function parsePolicy(text: string, options: PolicyOptions): Policy {
   const statements: readonly unknown[] = Array.isArray(list) ? list : [list]
   if (statements.length === 0) throw malformed('Policy has no statement')
   const variables = Version === '2012-10-17'
-  return {
-    statements: statements.map((one, at) => {
-      if (!isObject(one)) throw malformed('Policy has an invalid statement', shown(one))
-      return readStatement(one, { ...options, variables, label: labelOf(at, one.Sid) })
-    }),
-  }
+  const read = statements.map((one, at) => {
+    if (!isObject(one)) throw malformed('Policy has an invalid statement', shown(one))
+    return readStatement(one, { ...options, variables, label: labelOf(at, one.Sid) })
+  })
+  return { statements: read, byTags: read.some((one) => asksFor(one, EXISTING_TAG)) }
 }
+
+const EXISTING_TAG = 's3:existingobjecttag/'
 
 function readJson(text: string): Record<string, unknown> {
   let json: unknown

@@ -156,6 +156,10 @@ export function openDoor(parts: DoorParts, { caller, head, asOwner }: DoorReques
     }
   }
 
+  function ownAccount(): Owned {
+    return { owner: account ?? OWN_ID, by: caller?.identity.account ? caller.identity.accessKeyId : '' }
+  }
+
   async function asOwnerOf({ owner, by }: Owned): Promise<Gateway> {
     const gateway = await parts.ownerGateway({ owner, by })
     if (gateway) return gateway
@@ -169,30 +173,31 @@ export function openDoor(parts: DoorParts, { caller, head, asOwner }: DoorReques
    * @param ties an allowance becomes a grant for exactly the object of the record, so nothing stale can be granted
    */
   async function answerByRecord(asked: Asked, documents: BucketDocuments | undefined, ties: boolean) {
-    const record = documents && (await recordOf(documents, asked))
+    const record = await recordOf(documents, asked)
     const answered = await answer(asked, documents, record)
-    if (!documents || !record) return { record, answered }
+    if (!record) return { record, answered }
     const without = await answer(asked, documents, undefined)
     const { outcome } = answered.decision
     const isTied = ties && outcome === 'allow'
     const isSame = outcome === without.decision.outcome
     // Tied to a stale record, a grant that holds without it would not open the present object.
     if (isSame !== isTied) return { record, answered }
-    const gateway = await parts.ownerGateway(documents)
+    const gateway = await parts.ownerGateway(documents ?? ownAccount())
     return !gateway || (await isCurrent(gateway, record)) ? { record, answered } : { answered: without }
   }
 
   /** Reads the record where the decision can depend on it. */
   async function recordOf(
-    documents: BucketDocuments,
+    documents: BucketDocuments | undefined,
     { action, bucket, key }: Asked,
   ): Promise<ObjectRecord | undefined> {
     const name = action.toLowerCase()
     if (bucket === undefined || key === undefined || OF_UPLOADS.includes(name)) return undefined
-    const byTags = /existingobjecttag/i.test(documents.policy?.text ?? '')
+    const policies = [documents?.policy?.parsed, ...((caller && policiesOf(caller.identity)) ?? [])]
+    const byTags = policies.some((policy) => policy?.byTags)
     // WRITE of a bucket lets other accounts delete their own objects; no ACL of an object matters to a write.
-    const byAcl = name === 's3:deleteobject' ? documents.owner !== account : name !== 's3:putobject'
-    const matters = byTags || (byAcl && documents.ownership !== 'BucketOwnerEnforced')
+    const byAcl = name === 's3:deleteobject' ? documents?.owner !== account : name !== 's3:putobject'
+    const matters = byTags || (byAcl && documents !== undefined && documents.ownership !== 'BucketOwnerEnforced')
     return matters ? parts.state.objects.get(bucket, key) : undefined
   }
 
@@ -221,7 +226,7 @@ export function openDoor(parts: DoorParts, { caller, head, asOwner }: DoorReques
         if (!documents) throw new S3Error('AccessDenied')
         return { owner: documents.owner, by: documents.by }
       }
-      return { owner: account ?? OWN_ID, by: caller?.identity.account ? caller.identity.accessKeyId : '' }
+      return ownAccount()
     },
     documents: read,
     get reason() {

@@ -166,6 +166,17 @@ function requireAptKeys(words: readonly string[], conditions: readonly Condition
   }
 }
 
+/** True if the statement depends on the value of a key that begins like this, in a condition or a variable. */
+export function asksFor({ resources, conditions }: Statement, prefix: string): boolean {
+  const inConditions = conditions.flatMap(({ operands }) => operands.flatMap(({ template }) => template ?? []))
+  return (
+    conditions.some(({ key }) => key.startsWith(prefix)) ||
+    [...resources.patterns, ...inConditions].some(({ parts }) =>
+      parts.some((part) => typeof part === 'object' && part.key.startsWith(prefix)),
+    )
+  )
+}
+
 /** Returns as whom a statement that applies to the question names its principal; undefined if it does not apply. */
 export function applies(
   statement: Statement,
