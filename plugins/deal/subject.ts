@@ -26,7 +26,7 @@ export async function requireObject(
 
 /** Throws NoSuchBucket, BucketEmpty, AccessDenied. */
 export async function requireContent(context: Context, bucket: string): Promise<void> {
-  context.requireWholeBucket(bucket, 'read')
+  context.checks.requireWholeBucket(bucket, 'read')
   await requireBucket(context, bucket)
   const { entries } = await context.store.list(bucket, { prefix: '', delimiter: '', after: '', limit: 1 })
   if (entries.length === 0)

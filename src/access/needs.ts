@@ -37,10 +37,10 @@ export async function requireNeeds(operation: AnyOperation, head: RequestHead, c
     return granted ? undefined : requirePublic(needs, bucket, key, context)
   }
   if (needs === 'form') {
-    if (context.caller) context.requireSome(bucket, 'write')
-  } else if ('some' in needs) context.requireSome(bucket, needs.some)
-  else if ('key' in needs) context.requireKey(bucket, key ?? '', needs.key)
-  else for (const access of needs.bucket) context.requireWholeBucket(bucket, access)
+    if (context.caller) context.checks.requireSome(bucket, 'write')
+  } else if ('some' in needs) context.checks.requireSome(bucket, needs.some)
+  else if ('key' in needs) context.checks.requireKey(bucket, key ?? '', needs.key)
+  else for (const access of needs.bucket) context.checks.requireWholeBucket(bucket, access)
 }
 
 /** True if the policy of the bucket can allow some of the keys that the body will name. No ACL allows everybody that. */

@@ -107,7 +107,7 @@ export const unconfiguredOperations: readonly AnyOperation[] = [
       action: `s3:${action}`,
       on: { method: 'DELETE', resource: 'bucket', query: [subresource] },
       async run(request, context) {
-        context.requireWholeBucket(request.bucket, 'write')
+        context.checks.requireWholeBucket(request.bucket, 'write')
         return noContent()
       },
     }
@@ -124,7 +124,7 @@ function get({ name, subresource, action, partly, answer, anyRight }: Unconfigur
     action: `s3:${action}`,
     on: { method: 'GET', resource: 'bucket', query: [subresource] },
     async run(request, context) {
-      if (!anyRight) context.requireWholeBucket(request.bucket, 'read')
+      if (!anyRight) context.checks.requireWholeBucket(request.bucket, 'read')
       await requireBucket(context, request.bucket)
       if (typeof answer === 'string') throw new S3Error(answer, { fields: { BucketName: request.bucket } })
       return xml(document(answer.root, answer.contents))

@@ -9,15 +9,15 @@ import type { Context } from './context.js'
 /** Creates the archive functions of a context; its caller's rights apply. */
 export function archiveAccess(context: Context): ArchiveAccess {
   return {
-    presence: (object) => presenceOf(object, context.storageClasses),
+    presence: (object) => presenceOf(object, context.plugins.storageClasses),
     restore: (bucket, key, order, request) =>
       restoreStored(context, bucket, key, order, request ?? { id: ownOrigin().requestId, remoteAddress: '' }),
     expiry: (now, days) => dueAfter(now, days),
-    headers: (object) => factHeaders(object, context),
+    headers: (object) => factHeaders(object, context.plugins),
     async moved(name, { bucket, key, size, etag, archive }, { origin = ownOrigin(), time = Date.now(), until } = {}) {
-      const { storageClass } = presenceOf({ archive, cold: true }, context.storageClasses)
+      const { storageClass } = presenceOf({ archive, cold: true }, context.plugins.storageClasses)
       const facts = { name, origin, bucket, key, size, etag, storageClass, time }
-      await context.hooks.objectMoved({ ...facts, ...(until !== undefined && { until }) })
+      await context.plugins.hooks.objectMoved({ ...facts, ...(until !== undefined && { until }) })
     },
   }
 }

@@ -23,7 +23,10 @@ export interface BackgroundParts extends Pick<Backends, 'state' | 'settings'>, P
  */
 export async function startBackground(parts: BackgroundParts, cleanup: CleanupStack): Promise<void> {
   const { state, settings, plugins, own, jobs, hooks, options } = parts
-  const { log, storageClasses } = own
+  const {
+    log,
+    plugins: { storageClasses },
+  } = own
   const now = options.now ?? Date.now
   cleanup.defer(startSweeps(state, options.uploadExpiryMs ?? 7 * DAY_MS, log))
   for (const kind of plugins.flatMap((plugin) => plugin.jobs ?? [])) jobs.register(kind)
@@ -34,7 +37,7 @@ export async function startBackground(parts: BackgroundParts, cleanup: CleanupSt
     state,
     settings,
     store: own.store,
-    requireOwner: own.requireOwner,
+    requireOwner: own.checks.requireOwner,
     storageClasses,
     hooks,
     log,

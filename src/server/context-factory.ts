@@ -32,21 +32,7 @@ export interface ContextParts {
   readonly credentials: Credentials
   readonly shared: Pick<
     Context,
-    | 'state'
-    | 'settings'
-    | 'births'
-    | 'region'
-    | 'objectOwnership'
-    | 'shareUrl'
-    | 'limits'
-    | 'log'
-    | 'hooks'
-    | 'storageClasses'
-    | 'pluginActions'
-    | 'jobs'
-    | 'outputMetadata'
-    | 'closing'
-    | 'authenticateForm'
+    'state' | 'settings' | 'births' | 'server' | 'limits' | 'log' | 'plugins' | 'jobs' | 'authenticateForm'
   >
   readonly metadataActions: MetadataActions
 }
@@ -85,6 +71,7 @@ export function contextFactory(parts: ContextParts): ContextFactory {
   const storeOf = (gateway: Gateway, lookUps: Gateway, owner: RequireOwner) =>
     createStore({
       ...shared,
+      hooks: shared.plugins.hooks,
       spools,
       gateway,
       lookUps,
@@ -190,11 +177,10 @@ export function contextFactory(parts: ContextParts): ContextFactory {
     }
     const as = (other: Caller | undefined) =>
       other ? contextFor({ ...request, caller: other }) : contextOf(anonymous, { ...request, caller: undefined })
-    const requireAction: Context['requireAction'] = async (name, place = {}) => {
+    const requireAction: Context['checks']['requireAction'] = async (name, place = {}) => {
       base.requireAction(name)
       if (caller) await door.requireAction(name, place)
     }
-    const authorize = authorizing(metadataActions, caller, requireAction)
     const context: Context = {
       ...shared,
       state,
@@ -202,7 +188,14 @@ export function contextFactory(parts: ContextParts): ContextFactory {
       caller,
       door,
       as,
-      authorize,
+      checks: {
+        requireOwner: (bucket, instead) => view().requireOwner(bucket, instead),
+        requireWholeBucket: (bucket, access) => view().requireWholeBucket(bucket, access),
+        requireKey: (bucket, key, access) => view().requireKey(bucket, key, access),
+        requireSome: (bucket, access) => view().requireSome(bucket, access),
+        requireAction,
+        authorize: authorizing(metadataActions, caller, requireAction),
+      },
       get gateway() {
         return view().gateway
       },
@@ -212,11 +205,6 @@ export function contextFactory(parts: ContextParts): ContextFactory {
       get settings() {
         return view().settings
       },
-      requireOwner: (bucket, instead) => view().requireOwner(bucket, instead),
-      requireWholeBucket: (bucket, access) => view().requireWholeBucket(bucket, access),
-      requireKey: (bucket, key, access) => view().requireKey(bucket, key, access),
-      requireSome: (bucket, access) => view().requireSome(bucket, access),
-      requireAction,
       get archive() {
         return archiveAccess(context)
       },

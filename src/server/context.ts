@@ -18,28 +18,14 @@ import type { BucketSettings } from '../state/records/bucket-settings.js'
 import type { State } from '../state/state.js'
 import type { Limits } from './limits.js'
 
-/** Everything that an operation uses in addition to the request. */
-export interface Context {
-  /** Absent for an anonymous request. Only operations whose `access` allows them receive such requests. */
-  readonly caller: Caller | undefined
-  /** The gateway, accessed with the caller's account and restricted to the caller's rights. */
-  readonly gateway: Gateway
-  /** Objects: the gateway's view joined with the records of this proxy. */
-  readonly store: Store
+/** Checks of what the caller may do. */
+export interface Checks {
   /**
    * Throws AccessDenied unless the caller may read or write every key of the bucket; always throws for an anonymous
    * caller. Guards data of the whole bucket in `state`, such as rules and tags, which no gateway call guards. Does not
    * check that the bucket exists.
    */
   readonly requireWholeBucket: (bucket: string, access: Access) => void
-  /**
-   * Throws NoSuchBucket, or AccessDenied unless the caller's gateway account owns the bucket: see
-   * access/require-owner.ts. The server calls it before operations with `access: 'owner'`; `settings` and `store` call
-   * it before they change data that only this server keeps.
-   */
-  readonly requireOwner: RequireOwner
-  /** Decides what this request may do, by the policies and ACLs of buckets and identities. */
-  readonly door: Door
   /** Like requireWholeBucket, for data of one key. */
   readonly requireKey: (bucket: string, key: string, access: Access) => void
   /**
@@ -48,14 +34,55 @@ export interface Context {
    */
   readonly requireSome: (bucket: string, access: Access | 'any') => void
   /**
+   * Throws NoSuchBucket, or AccessDenied unless the caller's gateway account owns the bucket: see
+   * access/require-owner.ts. The server calls it before operations with `access: 'owner'`; `settings` and `store` call
+   * it before they change data that only this server keeps.
+   */
+  readonly requireOwner: RequireOwner
+  /**
    * Rejects with AccessDenied unless the caller may use the action of a plugin, such as `deal:CreateObjectDeal`: the
    * identity must allow it, by its `actions` and its `policies`, and so must a document of the bucket that grants
    * something to another account than the owner's. An anonymous caller may use none.
    * @param place what the action is about; absent for no bucket
    */
   readonly requireAction: (name: string, place?: Place) => Promise<void>
+  /** Decides which metadata that the caller stores with an object may cause payments. */
+  readonly authorize: Authorize
+}
+
+/** Facts of the server, the same for every request. */
+export interface ServerFacts {
+  readonly region: string
+  /** Object ownership of new buckets. */
+  readonly objectOwnership: Ownership
+  /** Scheme and host of share links. */
+  readonly shareUrl: string
+  /** True once the server has begun to shut down. */
+  readonly closing: () => boolean
+}
+
+/** Registrations of all plugins. */
+export interface Registered {
+  readonly hooks: Hooks
+  /** Storage classes of plugins, in addition to those that S3 clients may name without effect. */
+  readonly storageClasses: StorageClasses
+  /** Matches user metadata that plugins add to responses. If a client sends it back, it is not stored. */
+  readonly outputMetadata: OutputMetadata
   /** Names of the actions of all plugins, without those of S3. */
-  readonly pluginActions: readonly string[]
+  readonly actions: readonly string[]
+}
+
+/** Everything that an operation uses in addition to the request. */
+export interface Context {
+  /** Absent for an anonymous request. Only operations whose `access` allows them receive such requests. */
+  readonly caller: Caller | undefined
+  /** The gateway, accessed with the caller's account and restricted to the caller's rights. */
+  readonly gateway: Gateway
+  /** Objects: the gateway's view joined with the records of this proxy. */
+  readonly store: Store
+  readonly checks: Checks
+  /** Decides what this request may do, by the policies and ACLs of buckets and identities. */
+  readonly door: Door
   /** An operation changes it only when it is for the owner of the bucket: see state/records/state-of-operation.ts. */
   readonly state: State
   /**
@@ -65,24 +92,14 @@ export interface Context {
   readonly settings: BucketSettings
   /** Distinguishes the current bucket of a name from deleted buckets of the same name. */
   readonly births: Pick<BucketBirths, 'now'>
-  readonly region: string
-  /** Object ownership of new buckets. */
-  readonly objectOwnership: Ownership
-  /** Scheme and host of share links. */
-  readonly shareUrl: string
+  readonly server: ServerFacts
   readonly limits: Limits
   readonly log: Logger
-  readonly hooks: Hooks
-  /** Storage classes of plugins, in addition to those that S3 clients may name without effect. */
-  readonly storageClasses: StorageClasses
+  readonly plugins: Registered
   /** Presence and restores of objects in archive classes. */
   readonly archive: ArchiveAccess
   /** Durable background jobs, which outlive the request. */
   readonly jobs: Jobs
-  /** Matches user metadata that plugins add to responses. If a client sends it back, it is not stored. */
-  readonly outputMetadata: OutputMetadata
-  /** Decides which metadata that the caller stores with an object may cause payments. */
-  readonly authorize: Authorize
   /** The gateway, accessed with the server's own account regardless of the caller. */
   readonly own: Pick<Gateway, 'listBuckets' | 'listPolicies'>
   /**
@@ -92,6 +109,4 @@ export interface Context {
   readonly as: (caller: Caller | undefined) => Context
   /** Identifies the signer of a form's policy document. */
   readonly authenticateForm: AuthenticateForm
-  /** True once the server has begun to shut down. */
-  readonly closing: () => boolean
 }

@@ -151,7 +151,7 @@ async function decide({ operation, plugin }: Selected, head: RequestHead, contex
   const unsigned = !context.caller && operation.access !== 'public'
   if (unsigned) await refuseRestricted(context.settings, head)
   const upload = continuesUpload(operation) ? await uploadOf(head, context) : undefined
-  const asked = askedBy(operation, plugin, head, context.storageClasses, taggingOfHeader, upload)
+  const asked = askedBy(operation, plugin, head, context.plugins.storageClasses, taggingOfHeader, upload)
   await context.door.decide(...asked)
   if (!unsigned || operation.access === 'anonymous') return
   const granted =
@@ -171,7 +171,7 @@ async function requireOwned(operation: AnyOperation, { bucket }: RequestHead, co
   // A call that creates a job checks this itself: a repeated client token must return its job even if the bucket is
   // gone or the gateway is unreachable.
   const asksLater = operation.call?.job !== undefined
-  if (operation.access === 'owner' && bucket !== undefined && !asksLater) await context.requireOwner(bucket)
+  if (operation.access === 'owner' && bucket !== undefined && !asksLater) await context.checks.requireOwner(bucket)
 }
 
 /** Reads the body for signatures that cover an undeclared hash: see readWhole. */

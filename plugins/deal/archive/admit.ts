@@ -41,7 +41,7 @@ export async function admit(
   const { bucket, key, operation, kept, size } = write
   const waits = readMode(write.headers)
   // The deal packs what the object holds, on behalf of the caller who stores it.
-  context.requireKey(bucket, key, 'read')
+  context.checks.requireKey(bucket, key, 'read')
   await refuseUnsafe(context, key)
   const storageClass = await mustBeClass(parts, context, bucket, word)
   const agreed = await mustHaveTerms(parts, context, write, storageClass)

@@ -18,8 +18,8 @@ export function visibility(context: Context): (deal: DealRecord) => Promise<bool
 
 function mayRead(context: Context, { bucket, key }: DealRecord): boolean {
   try {
-    if (key === undefined) context.requireWholeBucket(bucket, 'read')
-    else context.requireKey(bucket, key, 'read')
+    if (key === undefined) context.checks.requireWholeBucket(bucket, 'read')
+    else context.checks.requireKey(bucket, key, 'read')
     return true
   } catch (error) {
     if (error instanceof S3Error && error.code === 'AccessDenied') return false

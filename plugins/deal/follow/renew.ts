@@ -33,7 +33,7 @@ export async function renew(parts: DealParts, record: DealRecord): Promise<void>
   const object = await host.own.store.find(bucket, key)
   if (object?.stamp !== stamp) return
   // The server pays from its own account, and only for its own buckets.
-  await host.own.requireOwner(bucket)
+  await host.own.checks.requireOwner(bucket)
   const agreed = await termsToRenewOn(parts, record, object)
   const input: ObjectDealInput = { bucket, key, stamp, ...agreed, cause: 'lifecycle' }
   const token = createHash('sha256')

@@ -20,7 +20,7 @@ export function getBucketDealConfiguration() {
     result: dealConfiguration,
     root: 'DealConfiguration',
     async answer({ request: { bucket } }, context) {
-      context.requireWholeBucket(bucket, 'read')
+      context.checks.requireWholeBucket(bucket, 'read')
       await requireBucket(context, bucket)
       return configurationInOwnTypes((await context.settings.confirmed(bucket, 'deal')) ?? {})
     },
@@ -38,7 +38,7 @@ export function setBucketDealConfiguration({ options }: DealParts) {
     result: dealConfiguration,
     root: 'DealConfiguration',
     async answer({ request: { bucket }, body: { Schedules, ...asked } }, context) {
-      context.requireWholeBucket(bucket, 'write')
+      context.checks.requireWholeBucket(bucket, 'write')
       if (Schedules !== undefined)
         throw new S3Error('NotImplemented', {
           message: 'Schedules are not implemented: call CreateBucketDeal from a scheduler of your own.',
@@ -46,7 +46,7 @@ export function setBucketDealConfiguration({ options }: DealParts) {
         })
       // With this configuration the server makes and pays for deals without a request.
       if (ordersMore(await context.settings.confirmed(bucket, 'deal'), asked))
-        await context.requireAction(OBJECT_DEAL, { bucket })
+        await context.checks.requireAction(OBJECT_DEAL, { bucket })
       checkConfiguration(asked, options.storageClassMap)
       const violations = (asked.Terms ?? []).flatMap(violationsOf)
       if (violations.length > 0) throw termsInvalid(violations)

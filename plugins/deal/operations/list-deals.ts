@@ -20,7 +20,7 @@ export function listObjectDeals(parts: DealParts) {
     on: { method: 'GET', resource: 'object', subresource: 'x-deal' },
     result: ofObject,
     async answer({ request: { bucket, key }, page: wanted }, context) {
-      context.requireKey(bucket, key, 'read')
+      context.checks.requireKey(bucket, key, 'read')
       const { page, raw } = await dealPage(parts, context, { bucket, key }, wanted)
       const result = { Bucket: bucket, Key: key, DealEntry: page }
       // The answer of a public gateway may hold deals of another key: see `isOf` in deal-client.ts.
@@ -40,7 +40,7 @@ export function listBucketDeals(parts: DealParts) {
     on: { method: 'GET', resource: 'bucket', subresource: 'x-deal' },
     result: ofBucket,
     async answer({ request: { bucket }, page: wanted }, context) {
-      context.requireWholeBucket(bucket, 'read')
+      context.checks.requireWholeBucket(bucket, 'read')
       await requireBucket(context, bucket)
       const { page, raw } = await dealPage(parts, context, { bucket }, wanted)
       return withRaw({ Bucket: bucket, DealEntry: page }, raw)

@@ -25,7 +25,7 @@ export function retrieveBucket() {
     job: RETRIEVE_BUCKET,
     spends: false,
     async order({ request: { bucket }, body: { Prefix = '', Days = 0, Tier = 'Standard' } }, context) {
-      context.requireWholeBucket(bucket, 'write')
+      context.checks.requireWholeBucket(bucket, 'write')
       await requireBucket(context, bucket)
       if (Tier === 'Expedited')
         throw new S3Error('InvalidTier', { message: 'To retrieve a whole bucket, use the tier Standard or Bulk.' })

@@ -23,7 +23,7 @@ export async function measure(context: Context, { bucket, key }: DealSubject, si
 }
 
 async function measureBucket(context: Context, bucket: string, signal: AbortSignal): Promise<Measured> {
-  context.requireWholeBucket(bucket, 'read')
+  context.checks.requireWholeBucket(bucket, 'read')
   let bytes = 0
   let objects = 0
   let cold = 0

@@ -81,7 +81,7 @@ function signatureOf({ caller }: Context): string | undefined {
 /** Only a caller that may start such a job may run it again or set its outcome. */
 async function mayBegin(id: string, context: Context): Promise<Job> {
   const job = await jobOf(id, context)
-  await context.requireAction(job.operation, placeOf(job))
+  await context.checks.requireAction(job.operation, placeOf(job))
   return job
 }
 

@@ -47,7 +47,7 @@ export const createBucket = defineOperation({
  * be ignored, so a request with tags stays an error.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html
  */
-function isRepeated(error: unknown, tags: readonly Tag[], { region }: Context): boolean {
+function isRepeated(error: unknown, tags: readonly Tag[], { server: { region } }: Context): boolean {
   return (
     region === 'us-east-1' && tags.length === 0 && error instanceof S3Error && error.code === 'BucketAlreadyOwnedByYou'
   )
@@ -61,7 +61,7 @@ interface NewAccess {
 /** Throws InvalidBucketAclWithObjectOwnership for an ACL where ACLs are disabled. */
 async function readAccess({ bucket, headers }: S3Request<'bucket'>, context: Context): Promise<NewAccess> {
   const asked = headers[OWNERSHIP]
-  const ownership = asked === undefined ? context.objectOwnership : readOwnership(String(asked))
+  const ownership = asked === undefined ? context.server.objectOwnership : readOwnership(String(asked))
   const { owner } = await context.door.ownerOf(bucket)
   const acl = aclOfHeaders(headers, { owner, bucketOwner: owner }, 'bucket')
   if (ownership === 'BucketOwnerEnforced' && acl && !isPrivate(acl))
@@ -118,7 +118,7 @@ async function readConfiguration(request: S3Request<'bucket'>, context: Context)
  * All buckets are in one region, so a constraint may only repeat the configured region. Clients that know no region send
  * none.
  */
-function checkLocation(wanted: string | undefined, { region }: Context): void {
+function checkLocation(wanted: string | undefined, { server: { region } }: Context): void {
   if (wanted === undefined || wanted === '' || wanted === region) return
   if (!/^[a-z]{2,}(?:-[a-z]+)+-\d+$|^EU$/.test(wanted)) {
     throw new S3Error('InvalidLocationConstraint', { fields: { LocationConstraint: wanted.slice(0, 64) } })

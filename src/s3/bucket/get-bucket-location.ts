@@ -12,6 +12,8 @@ export const getBucketLocation = defineOperation({
   async run(request, context) {
     await requireBucket(context, request.bucket)
     // "Buckets in Region us-east-1 have a LocationConstraint of null."
-    return xml(document('LocationConstraint', context.region === 'us-east-1' ? '' : escapeXml(context.region)))
+    return xml(
+      document('LocationConstraint', context.server.region === 'us-east-1' ? '' : escapeXml(context.server.region)),
+    )
   },
 })

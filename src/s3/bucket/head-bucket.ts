@@ -10,6 +10,6 @@ export const headBucket = defineOperation({
   on: { method: 'HEAD', resource: 'bucket' },
   async run(request, context) {
     await requireBucket(context, request.bucket)
-    return empty({ 'content-type': 'application/xml', 'x-amz-bucket-region': context.region })
+    return empty({ 'content-type': 'application/xml', 'x-amz-bucket-region': context.server.region })
   },
 })

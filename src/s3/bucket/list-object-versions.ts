@@ -50,7 +50,7 @@ export const listObjectVersions = defineOperation({
           list.delimiter === '' ? '' : element('Delimiter', list.name(list.delimiter)),
           element('EncodingType', list.encodingType),
           element('IsTruncated', page.truncated),
-          entryElements(page.entries, list, { ...context, owner: ownerElement(context), restores }, 'Version'),
+          entryElements(page.entries, list, { ...context.plugins, owner: ownerElement(context), restores }, 'Version'),
         ].join(''),
       ),
     )

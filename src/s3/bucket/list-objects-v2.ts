@@ -42,7 +42,7 @@ export const listObjectsV2 = defineOperation({
           element('EncodingType', list.encodingType),
           element('IsTruncated', page.truncated),
           entryElements(page.entries, list, {
-            ...context,
+            ...context.plugins,
             owner: request.query.get('fetch-owner') === 'true' ? ownerElement(context) : '',
             restores,
           }),

@@ -35,7 +35,7 @@ export const listObjects = defineOperation({
           // S3 sends NextMarker only with a delimiter. Sending it always serves clients that rely on it (rclone issue
           // 1653).
           page.truncated && last ? element('NextMarker', list.name(nameOf(last))) : '',
-          entryElements(page.entries, list, { ...context, owner: ownerElement(context), restores }),
+          entryElements(page.entries, list, { ...context.plugins, owner: ownerElement(context), restores }),
         ].join(''),
       ),
     )

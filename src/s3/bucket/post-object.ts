@@ -112,13 +112,13 @@ async function admit(
     checkPolicy(policy, new Map([...fields.entries(), ['bucket', bucket]]), Date.now())
     const own = context.as(caller)
     const granted = await decideForm(request, own, fields, key)
-    own.requireKey(bucket, key, 'write')
+    own.checks.requireKey(bucket, key, 'write')
     if (!granted) await requireBucket(own, bucket)
     return { context: own, size: { min: policy.size.min, max: Math.min(policy.size.max, any.max) }, policy }
   }
   if (context.caller) {
     const granted = await decideForm(request, context, fields, key)
-    context.requireKey(bucket, key, 'write')
+    context.checks.requireKey(bucket, key, 'write')
     if (!granted) await requireBucket(context, bucket)
     return { context, size: any }
   }
@@ -133,7 +133,7 @@ async function admit(
 /** Decides about the key of the form. True if a document of the bucket has granted it to another than the owner. */
 async function decideForm(
   { bucket }: S3Request<'bucket'>,
-  { door, storageClasses }: Context,
+  { door, plugins: { storageClasses } }: Context,
   fields: FormStream['fields'],
   key: string,
 ): Promise<boolean> {
@@ -172,7 +172,7 @@ async function store(
   const tagging = form.fields.get('tagging')
   // Rules of the gateway cannot grant everybody the right to tag.
   if (tagging !== undefined && !context.caller)
-    await context.requireOwner(bucket, { action: 's3:PutObjectTagging', key })
+    await context.checks.requireOwner(bucket, { action: 's3:PutObjectTagging', key })
   const declared = declaredDigests({ ...request, headers }, { kind: 'unsigned' })
   const tags = tagging === undefined ? undefined : await readTagging(Buffer.from(tagging), OBJECT_TAGS)
   const attributes = readAttributes(headers, context)
@@ -180,7 +180,7 @@ async function store(
   const precondition = writePrecondition(request.headers)
   const { metadata } = attributes
   const stated = Object.entries(metadata).filter(([name]) => !policy || isFixed(policy, `x-amz-meta-${name}`))
-  const authorized = await context.authorize(Object.fromEntries(stated), { bucket, key, more: { headers } })
+  const authorized = await context.checks.authorize(Object.fromEntries(stated), { bucket, key, more: { headers } })
   const write = { operation: 'PostObject', bucket, key, metadata, authorized, headers } as const
   const admitted = await admitClass(askedClass(headers), write, context)
   const { result, headers: told } = await writeAdmitted(context, admitted, write, (archive) =>

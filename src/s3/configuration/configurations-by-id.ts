@@ -29,7 +29,7 @@ function none(feature: string, subresource: string, root: string): AnyOperation[
       action: `s3:${method === 'GET' ? 'Get' : 'Put'}${feature}Configuration`,
       on: { method, resource: 'bucket', query: [subresource, 'id'] },
       async run(request, context) {
-        context.requireWholeBucket(request.bucket, method === 'GET' ? 'read' : 'write')
+        context.checks.requireWholeBucket(request.bucket, method === 'GET' ? 'read' : 'write')
         await requireBucket(context, request.bucket)
         throw new S3Error('NoSuchConfiguration', { fields: { BucketName: request.bucket } })
       },
@@ -47,7 +47,7 @@ function none(feature: string, subresource: string, root: string): AnyOperation[
       action: `s3:Get${feature}Configuration`,
       on: { method: 'GET', resource: 'bucket', query: [subresource], params: ['continuation-token'] },
       async run(request, context) {
-        context.requireWholeBucket(request.bucket, 'read')
+        context.checks.requireWholeBucket(request.bucket, 'read')
         await requireBucket(context, request.bucket)
         return xml(document(root, element('IsTruncated', false)))
       },

@@ -8,7 +8,7 @@ export const deleteBucketCors = defineOperation({
   action: 's3:PutBucketCORS',
   on: { method: 'DELETE', resource: 'bucket', query: ['cors'] },
   async run(request, context) {
-    context.requireWholeBucket(request.bucket, 'write')
+    context.checks.requireWholeBucket(request.bucket, 'write')
     await context.settings.delete(request.bucket, 'cors')
     return noContent()
   },

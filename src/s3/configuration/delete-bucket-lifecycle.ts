@@ -8,7 +8,7 @@ export const deleteBucketLifecycle = defineOperation({
   action: 's3:PutLifecycleConfiguration',
   on: { method: 'DELETE', resource: 'bucket', query: ['lifecycle'] },
   async run(request, context) {
-    context.requireWholeBucket(request.bucket, 'write')
+    context.checks.requireWholeBucket(request.bucket, 'write')
     await context.settings.delete(request.bucket, 'lifecycle')
     return noContent()
   },

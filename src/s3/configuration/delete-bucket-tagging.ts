@@ -8,7 +8,7 @@ export const deleteBucketTagging = defineOperation({
   action: 's3:PutBucketTagging',
   on: { method: 'DELETE', resource: 'bucket', query: ['tagging'] },
   async run(request, context) {
-    context.requireWholeBucket(request.bucket, 'write')
+    context.checks.requireWholeBucket(request.bucket, 'write')
     await context.settings.delete(request.bucket, 'tagging')
     return noContent()
   },

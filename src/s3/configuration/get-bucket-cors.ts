@@ -10,7 +10,7 @@ export const getBucketCors = defineOperation({
   action: 's3:GetBucketCORS',
   on: { method: 'GET', resource: 'bucket', query: ['cors'] },
   async run(request, context) {
-    context.requireWholeBucket(request.bucket, 'read')
+    context.checks.requireWholeBucket(request.bucket, 'read')
     const rules = await context.settings.confirmed(request.bucket, 'cors')
     if (!rules) throw new S3Error('NoSuchCORSConfiguration', { fields: { BucketName: request.bucket } })
     return xml(corsDocument(rules))

@@ -11,7 +11,7 @@ export const getBucketLifecycleConfiguration = defineOperation({
   action: 's3:GetLifecycleConfiguration',
   on: { method: 'GET', resource: 'bucket', query: ['lifecycle'] },
   async run(request, context) {
-    context.requireWholeBucket(request.bucket, 'read')
+    context.checks.requireWholeBucket(request.bucket, 'read')
     const configuration = await context.settings.confirmed(request.bucket, 'lifecycle')
     if (!configuration) throw new S3Error('NoSuchLifecycleConfiguration', { fields: { BucketName: request.bucket } })
     return xml(configurationDocument(configuration), {

@@ -10,7 +10,7 @@ export const getBucketTagging = defineOperation({
   action: 's3:GetBucketTagging',
   on: { method: 'GET', resource: 'bucket', query: ['tagging'] },
   async run(request, context) {
-    context.requireWholeBucket(request.bucket, 'read')
+    context.checks.requireWholeBucket(request.bucket, 'read')
     const tags = await context.settings.confirmed(request.bucket, 'tagging')
     if (!tags) throw new S3Error('NoSuchTagSet', { fields: { BucketName: request.bucket } })
     return xml(taggingDocument(tags))

@@ -22,7 +22,7 @@ export const putBucketLifecycleConfiguration = defineOperation({
     const minimumTransitionSize = readMinimum(request.headers)
     const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
     if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
-    const rules = await readConfiguration(bytes, (name) => context.storageClasses.has(name))
+    const rules = await readConfiguration(bytes, (name) => context.plugins.storageClasses.has(name))
     await requireActions(context, request.bucket, rules)
     await requireOwn(context, request.bucket)
     await context.settings.set(request.bucket, 'lifecycle', { rules, minimumTransitionSize })
@@ -33,8 +33,8 @@ export const putBucketLifecycleConfiguration = defineOperation({
 /** Requires the actions of the storage classes in the rules, because transitions cost as much as direct writes. */
 async function requireActions(context: Context, bucket: string, rules: readonly LifecycleRule[]): Promise<void> {
   for (const { storageClass } of rules.flatMap(({ transitions }) => transitions ?? [])) {
-    const action = context.storageClasses.get(storageClass)?.action
-    if (action !== undefined) await context.requireAction(action, { bucket })
+    const action = context.plugins.storageClasses.get(storageClass)?.action
+    if (action !== undefined) await context.checks.requireAction(action, { bucket })
   }
 }
 

@@ -62,7 +62,7 @@ async function prepare(
   checkSource(request, source)
   const inPlace = staysInPlace(request, source)
   // A copy in place changes only records of this server, so no gateway call checks the caller's rights.
-  if (inPlace) await context.requireOwner(request.bucket)
+  if (inPlace) await context.checks.requireOwner(request.bucket)
   if (!inPlace && source.size > context.limits.maxPutBytes) {
     throw new S3Error('InvalidRequest', {
       message: `The specified copy source is larger than the maximum allowable size for a copy source: ${context.limits.maxPutBytes}`,
@@ -76,13 +76,17 @@ async function prepare(
     const reading = { action: 's3:GetObjectTagging', key: from.key }
     await context.door.decide({ ...reading, bucket: from.bucket })
     await context.door.decide({ action: 's3:PutObjectTagging', bucket: request.bucket, key: request.key })
-    if (from.bucket !== request.bucket) await context.requireOwner(from.bucket, reading)
+    if (from.bucket !== request.bucket) await context.checks.requireOwner(from.bucket, reading)
   }
   const precondition = writePrecondition(request.headers)
   if (precondition) precondition(await context.store.findToWrite(request.bucket, request.key))
   const { bucket, key, headers } = request
   const { metadata } = attributes
-  const authorized = await context.authorize(metadata, { bucket, key }, directive === 'COPY' ? source : undefined)
+  const authorized = await context.checks.authorize(
+    metadata,
+    { bucket, key },
+    directive === 'COPY' ? source : undefined,
+  )
   const kept = inPlace ? source : undefined
   const { size } = source
   const write = { operation: 'CopyObject', bucket, key, metadata, authorized, headers, size, kept } as const

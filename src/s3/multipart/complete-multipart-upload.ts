@@ -139,7 +139,7 @@ async function store(
   const { bucket, key, contentType, headers, metadata, tags, acl, uploadId } = upload
   const precondition = writePrecondition(request.headers)
   // The identity may have lost the right since it created the upload.
-  const authorized = await context.authorize(metadata, { bucket, key }, upload)
+  const authorized = await context.checks.authorize(metadata, { bucket, key }, upload)
   const { headers: sent } = request
   const operation = 'CompleteMultipartUpload'
   const write = { operation, bucket, key, metadata, authorized, headers: sent, size } as const

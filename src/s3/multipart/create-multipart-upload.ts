@@ -36,14 +36,14 @@ export const createMultipartUpload = defineOperation({
     // The creation date is read first, so that the completion is refused if the bucket is replaced in between.
     const birth = await context.births.now(request.bucket)
     const owns = await requireMayWrite(context, request.bucket, request.key)
-    if (tags) await context.requireOwner(request.bucket, { action: 's3:PutObjectTagging', key: request.key })
+    if (tags) await context.checks.requireOwner(request.bucket, { action: 's3:PutObjectTagging', key: request.key })
     // Refuse a key that the gateway would refuse at the end before gigabytes of parts are sent.
     const why = await context.gateway.refusesKey(request.key)
     if (why !== undefined) throw new S3Error('InvalidArgument', { message: why, fields: { ArgumentName: 'key' } })
     const storageClass = askedClass(request.headers)
     const { bucket, key, headers } = request
     const { metadata } = attributes
-    const authorized = await context.authorize(metadata, { bucket, key })
+    const authorized = await context.checks.authorize(metadata, { bucket, key })
     const write = { operation: 'CreateMultipartUpload', bucket, key, metadata, authorized, headers } as const
     // Check admission to the storage class before gigabytes of parts are sent. The completion checks it again.
     await (await admitClass(storageClass, write, context))?.dropped()

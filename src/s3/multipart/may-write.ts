@@ -10,7 +10,7 @@ import type { Context } from '../../server/context.js'
  */
 export async function requireMayWrite(context: Context, bucket: string, key: string): Promise<boolean> {
   if (context.door.granted('s3:PutObject', bucket, key)) return false
-  const refusal = await context.requireOwner(bucket).catch((error) => {
+  const refusal = await context.checks.requireOwner(bucket).catch((error) => {
     if (error instanceof S3Error && error.code === 'AccessDenied') return error
     throw error
   })

@@ -36,7 +36,7 @@ export const uploadPartCopy = defineOperation({
 
 async function openSource(request: S3Request<'object'>, context: Context, from: CopySource): Promise<Source> {
   const source = await context.store.head(from.bucket, from.key)
-  if (source.cold) throw notReadable(source, context.storageClasses)
+  if (source.cold) throw notReadable(source, context.plugins.storageClasses)
   checkSource(request, source)
   return copiedBytes(context, source, copiedRange(request, source.size))
 }

@@ -31,7 +31,7 @@ export function noSuchUpload({ query }: S3Request<'object'>, cause?: unknown): S
 export async function requireUpload(request: S3Request<'object'>, context: Context): Promise<UploadRecord> {
   const upload = await context.state.uploads.get(request.query.get('uploadId') ?? '')
   if (!upload || !isOwn(upload, request, context)) throw noSuchUpload(request)
-  context.requireKey(upload.bucket, upload.key, 'write')
+  context.checks.requireKey(upload.bucket, upload.key, 'write')
   return upload
 }
 

@@ -34,7 +34,7 @@ export const getObjectAttributes = defineOperation({
       ETag: () => element('ETag', object.etag),
       Checksum: () => checksumElement(object),
       ObjectParts: () => partsElement(context, object, page),
-      StorageClass: () => element('StorageClass', presenceOf(object, context.storageClasses).storageClass),
+      StorageClass: () => element('StorageClass', presenceOf(object, context.plugins.storageClasses).storageClass),
       ObjectSize: () => element('ObjectSize', object.size),
     }
     let content = ''

@@ -44,7 +44,7 @@ export const getObject = defineOperation({
     return {
       status: ranged ? 206 : 200,
       headers: withOverrides(request, {
-        ...objectHeaders(object, context, checksum),
+        ...objectHeaders(object, context.plugins, checksum),
         ...(ranged && { 'content-range': `bytes ${download.first}-${download.last}/${object.size}` }),
         ...partHeaders(part, object),
         'x-amz-expiration': await expirationHeader(context, request.bucket, object),
@@ -100,7 +100,7 @@ async function lookThenOpen(request: S3Request<'object'>, context: Context): Pro
     // Conditions apply only to requests that would succeed otherwise, RFC 9110 section 13.2.1.
     if (seen.cold) throw await refuseCold(seen, context)
     if (checkConditions(request.headers, seen, READ) === 'unchanged')
-      return { status: 304, headers: objectHeaders(seen, context) }
+      return { status: 304, headers: objectHeaders(seen, context.plugins) }
     const part = locatePart(request, seen)
     const range: ByteRange | undefined = part ? part.range : rangeOf(request, seen)
     const { object, download } = await context.store.open(request.bucket, request.key, range)

@@ -23,7 +23,7 @@ export const headObject = defineOperation({
     refuseAnonymousOverrides(request, context)
     const object = await context.store.head(request.bucket, request.key)
     if (checkConditions(request.headers, object, READ) === 'unchanged')
-      return { status: 304, headers: objectHeaders(object, context) }
+      return { status: 304, headers: objectHeaders(object, context.plugins) }
     const part = locatePart(request, object)
     const asked = part ? part.range : rangeOf(request, object)
     const range = asked && resolveRange(asked, object.size)
@@ -35,7 +35,7 @@ export const headObject = defineOperation({
     return {
       status: range ? 206 : 200,
       headers: withOverrides(request, {
-        ...objectHeaders(object, context, checksum),
+        ...objectHeaders(object, context.plugins, checksum),
         ...(range && { 'content-range': `bytes ${range.first}-${range.last}/${object.size}` }),
         ...partHeaders(part, object),
         'x-amz-expiration': await expirationHeader(context, request.bucket, object),

@@ -27,7 +27,7 @@ export const putObject = defineOperation({
     const acl = await aclOfWrite(request, context)
     // Rules of the gateway cannot grant everybody the right to tag.
     if (!context.caller && request.headers[TAGGING] !== undefined)
-      await context.requireOwner(request.bucket, { action: 's3:PutObjectTagging', key: request.key })
+      await context.checks.requireOwner(request.bucket, { action: 's3:PutObjectTagging', key: request.key })
     if (request.headers['content-length'] === undefined && request.headers['transfer-encoding'] === undefined)
       throw new S3Error('MissingContentLength')
     // A body without a length is spooled to a file, up to the largest allowed size, so check first that the bucket
@@ -38,7 +38,7 @@ export const putObject = defineOperation({
     const attributes = readAttributes(headers, context)
     const precondition = writePrecondition(headers)
     const { metadata } = attributes
-    const authorized = await context.authorize(metadata, { bucket, key })
+    const authorized = await context.checks.authorize(metadata, { bucket, key })
     const size = request.body.length
     const write = { operation: 'PutObject', bucket, key, metadata, authorized, headers, size } as const
     const admitted = await admitClass(askedClass(headers), write, context)

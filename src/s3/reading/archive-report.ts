@@ -3,12 +3,12 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { element } from '../../common/xml/xml.js'
 import type { StoredObject } from '../../objects/store.js'
 import type { ReplyHeaders } from '../../response/reply.js'
-import type { Context } from '../../server/context.js'
+import type { Registered } from '../../server/context.js'
 import { type Placed, type Presence, presenceOf } from '../storage-class/presence.js'
 import { headerText } from '../vocabulary/headers.js'
 
-/** The parts of the context that object headers depend on. */
-export type Reporting = Pick<Context, 'storageClasses' | 'outputMetadata'>
+/** The registrations that object headers depend on. */
+export type Reporting = Pick<Registered, 'storageClasses' | 'outputMetadata'>
 
 /** Returns the headers of GET and HEAD that describe where an object's bytes are, and the job that archived them. */
 export function archiveHeaders(object: Placed, { storageClasses }: Reporting): ReplyHeaders {

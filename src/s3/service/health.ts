@@ -36,7 +36,7 @@ export const ready = defineCall({
     problem: z.string().optional().describe('Reason why some requests are refused, although most are served.'),
   }),
   async answer(_, context) {
-    if (context.closing()) throw new S3Error('ServiceUnavailable', { message: 'The server is shutting down.' })
+    if (context.server.closing()) throw new S3Error('ServiceUnavailable', { message: 'The server is shutting down.' })
     await requireReady(context)
     const problem = context.state.problem()
     return { status: 'ready' as const, ...(problem !== undefined && { problem }) }

@@ -20,7 +20,9 @@ export const listBuckets = defineOperation({
     const after = token === undefined || token === '' ? '' : decodeToken(token, 'continuation-token')
     const region = request.query.get('bucket-region')
     const all =
-      region !== undefined && region !== '' && region !== context.region ? [] : await context.gateway.listBuckets()
+      region !== undefined && region !== '' && region !== context.server.region
+        ? []
+        : await context.gateway.listBuckets()
     const wanted = all
       .filter(
         ({ name }) =>

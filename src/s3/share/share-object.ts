@@ -30,7 +30,7 @@ export const shareObject = defineCall({
       throw new S3Error('InvalidRequest', { message: 'Expiry is given in the query or in the body, not in both.' })
     const Expiry = query.expiry ?? body.Expiry ?? DEFAULT_EXPIRY_S
     await context.store.head(bucket, key)
-    const { protocol, host } = new URL(context.shareUrl)
+    const { protocol, host } = new URL(context.server.shareUrl)
     const link = await context.gateway.presignedGet(bucket, key, Expiry, host)
     return { Url: `${protocol}//${link}`, Expiry }
   },

@@ -44,7 +44,10 @@ export function presenceOf({ archive, cold }: Placed, offered: StorageClasses): 
 
 /** Notifies the plugin of the storage class of the read, then returns the error of `notReadable`. */
 export async function refuseCold(object: StoredObject, context: Context): Promise<S3Error> {
-  const { storageClasses, log } = context
+  const {
+    log,
+    plugins: { storageClasses },
+  } = context
   const offered =
     object.archive?.storageClass === undefined ? undefined : storageClasses.get(object.archive.storageClass)
   let headers: ReplyHeaders = {}

@@ -18,10 +18,10 @@ export async function restoreStored(
   order: RestoreOrder,
   request: Pick<S3Request, 'id' | 'remoteAddress'>,
 ): Promise<RestoreOutcome> {
-  context.requireKey(bucket, key, 'write')
+  context.checks.requireKey(bucket, key, 'write')
   const object = await context.store.findToWrite(bucket, key)
   if (!object) throw new S3Error('NoSuchKey', { fields: { Key: key } })
-  const { state, storageClass } = presenceOf(object, context.storageClasses)
+  const { state, storageClass } = presenceOf(object, context.plugins.storageClasses)
   if (state === 'restoring') throw new S3Error('RestoreAlreadyInProgress')
   if (state === 'hot') {
     throw new S3Error('InvalidObjectState', {
@@ -30,7 +30,7 @@ export async function restoreStored(
     })
   }
   if (state === 'archived') return { status: 200 }
-  const offered = context.storageClasses.get(object.archive?.storageClass ?? storageClass)
+  const offered = context.plugins.storageClasses.get(object.archive?.storageClass ?? storageClass)
   if (!offered?.restore) {
     throw new S3Error('NotImplemented', {
       message: `No loaded plugin can restore objects of the storage class ${storageClass}.`,
@@ -40,7 +40,7 @@ export async function restoreStored(
   if (outcome.status === 202) {
     const { size, etag } = object
     const cause = causeOf('ObjectRestore:Post', request, context)
-    await context.hooks.objectMoved({ ...cause, bucket, key, size, etag, time: Date.now() })
+    await context.plugins.hooks.objectMoved({ ...cause, bucket, key, size, etag, time: Date.now() })
   }
   return outcome
 }

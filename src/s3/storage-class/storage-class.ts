@@ -23,10 +23,11 @@ export async function admitClass(
   context: Context,
 ): Promise<AdmittedWrite | undefined> {
   if (storageClass === undefined) return undefined
-  context.requireKey(write.bucket, write.key, 'write')
-  const offered = context.storageClasses.get(storageClass)
+  context.checks.requireKey(write.bucket, write.key, 'write')
+  const offered = context.plugins.storageClasses.get(storageClass)
   const { bucket, key, headers } = write
-  if (offered?.action !== undefined) await context.requireAction(offered.action, { bucket, key, more: { headers } })
+  if (offered?.action !== undefined)
+    await context.checks.requireAction(offered.action, { bucket, key, more: { headers } })
   if (offered?.admit) return offered.admit(write, context)
   throw new S3Error('InvalidStorageClass', {
     message: offered

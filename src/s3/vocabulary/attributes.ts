@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { StoredHeaders, UploadAttributes } from '../../gateway/gateway.js'
 import { storedContentEncoding } from '../../request/body/content-encoding.js'
-import type { Context } from '../../server/context.js'
+import type { Registered } from '../../server/context.js'
 import type { Limits } from '../../server/limits.js'
 
 const META = 'x-amz-meta-'
@@ -11,7 +11,8 @@ const META = 'x-amz-meta-'
 const DEFAULT_TYPE = 'binary/octet-stream'
 
 /** Rules for user metadata. */
-export interface MetadataRules extends Pick<Context, 'outputMetadata'> {
+export interface MetadataRules {
+  readonly plugins: Pick<Registered, 'outputMetadata'>
   /** Limit of the total size of names and values, bytes. */
   readonly limits: Pick<Limits, 'maxMetadataBytes'>
 }
@@ -28,7 +29,7 @@ export function readAttributes(headers: IncomingHttpHeaders, rules: MetadataRule
 /** Removes the metadata that plugins add to replies; a copy would otherwise freeze its values. */
 export function ownMetadata(
   metadata: Readonly<Record<string, string>>,
-  { outputMetadata }: Pick<Context, 'outputMetadata'>,
+  { plugins: { outputMetadata } }: Pick<MetadataRules, 'plugins'>,
 ): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(metadata).filter(([name]) => !outputMetadata(name)))
 }
@@ -46,7 +47,7 @@ function storedHeaders(headers: IncomingHttpHeaders): StoredHeaders {
 
 function readMetadata(
   headers: IncomingHttpHeaders,
-  { limits: { maxMetadataBytes: max }, outputMetadata }: MetadataRules,
+  { limits: { maxMetadataBytes: max }, plugins: { outputMetadata } }: MetadataRules,
 ): Record<string, string> {
   const metadata: [string, string][] = []
   let size = 0

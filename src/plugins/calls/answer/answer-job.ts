@@ -66,7 +66,7 @@ async function jobFor(call: Call, asked: Asked, request: S3Request, context: Con
   // A repeated request gets the job of the first one, even if its bucket or object has changed since.
   const known = token === undefined ? undefined : await context.jobs.find({ accessKeyId, token, requestHash })
   if (known) return runAgain(known, context)
-  if (request.bucket !== undefined && call.access === 'owner') await context.requireOwner(request.bucket)
+  if (request.bucket !== undefined && call.access === 'owner') await context.checks.requireOwner(request.bucket)
   const page = { limit: asked.frame.maxItems, from: undefined }
   const { resource, input } = await call.order({ request, body, query, page }, context)
   return context.jobs.create({

@@ -11,7 +11,7 @@ import type { CallFacts } from './call.js'
 export async function authorize(
   call: Pick<CallFacts, 'name' | 'on' | 'presignable' | 'ownRules'>,
   request: S3Request<Resource>,
-  context: Pick<Context, 'caller' | 'requireKey' | 'requireWholeBucket' | 'requireAction'>,
+  context: Pick<Context, 'caller' | 'checks'>,
 ): Promise<void> {
   if (context.caller?.presigned && !call.presignable) {
     throw new S3Error('AccessDenied', {
@@ -21,10 +21,10 @@ export async function authorize(
   if (call.ownRules) return
   const { bucket, key } = request
   if (bucket === undefined || call.on.method !== 'GET')
-    await context.requireAction(`${request.plugin}:${call.name}`, { bucket, key })
+    await context.checks.requireAction(`${request.plugin}:${call.name}`, { bucket, key })
   if (bucket === undefined) return
-  if (key === undefined) context.requireWholeBucket(bucket, 'read')
-  else context.requireKey(bucket, key, 'read')
+  if (key === undefined) context.checks.requireWholeBucket(bucket, 'read')
+  else context.checks.requireKey(bucket, key, 'read')
 }
 
 /**

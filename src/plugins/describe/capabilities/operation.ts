@@ -36,9 +36,9 @@ export function capabilitiesOperation(rows: () => readonly Row[]): Operation<'se
       const features = await context.gateway.features()
       const calls = rows().filter(({ operation }) => operation.call)
       return {
-        Region: context.region,
+        Region: context.server.region,
         Plugins: [...new Set(calls.map(({ plugin }) => plugin))].map((Name) => ({ Name, ApiVersion: '1' })),
-        StorageClasses: [...context.storageClasses.keys()],
+        StorageClasses: [...context.plugins.storageClasses.keys()],
         Gateway: {
           Variant: features.objectHead ? ('full' as const) : ('legacy' as const),
           Features: Object.entries(features).flatMap(([name, has]) => (has ? [name] : [])),

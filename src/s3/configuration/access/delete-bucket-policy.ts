@@ -9,8 +9,8 @@ export const deleteBucketPolicy = defineOperation({
   action: 's3:DeleteBucketPolicy',
   on: { method: 'DELETE', resource: 'bucket', query: ['policy'] },
   async run(request, context) {
-    context.requireWholeBucket(request.bucket, 'read')
-    context.requireWholeBucket(request.bucket, 'write')
+    context.checks.requireWholeBucket(request.bucket, 'read')
+    context.checks.requireWholeBucket(request.bucket, 'write')
     await replacePolicy(context, request.bucket, undefined)
     return noContent()
   },

@@ -8,8 +8,8 @@ export const deletePublicAccessBlock = defineOperation({
   action: 's3:PutBucketPublicAccessBlock',
   on: { method: 'DELETE', resource: 'bucket', query: ['publicAccessBlock'] },
   async run(request, context) {
-    context.requireWholeBucket(request.bucket, 'read')
-    context.requireWholeBucket(request.bucket, 'write')
+    context.checks.requireWholeBucket(request.bucket, 'read')
+    context.checks.requireWholeBucket(request.bucket, 'write')
     // A store that has lost its records cannot show whether the removal would open the bucket.
     await context.state.requireIntact()
     await context.settings.delete(request.bucket, 'publicAccessBlock')

@@ -13,7 +13,7 @@ export const getBucketAcl = defineOperation({
   action: 's3:GetBucketAcl',
   on: { method: 'GET', resource: 'bucket', query: ['acl'] },
   async run({ bucket }, context) {
-    context.requireWholeBucket(bucket, 'read')
+    context.checks.requireWholeBucket(bucket, 'read')
     const { owner } = await context.door.ownerOf(bucket)
     const record = await context.settings.confirmed(bucket, 'acl')
     const enabled = (await context.door.documents(bucket))?.ownership !== 'BucketOwnerEnforced'

@@ -10,7 +10,7 @@ export const getBucketOwnershipControls = defineOperation({
   action: 's3:GetBucketOwnershipControls',
   on: { method: 'GET', resource: 'bucket', query: ['ownershipControls'] },
   async run(request, context) {
-    context.requireWholeBucket(request.bucket, 'read')
+    context.checks.requireWholeBucket(request.bucket, 'read')
     await requireBucket(context, request.bucket)
     const ownership = (await context.door.documents(request.bucket))?.ownership ?? 'BucketOwnerEnforced'
     return xml(document('OwnershipControls', `<Rule>${element('ObjectOwnership', ownership)}</Rule>`))

@@ -13,7 +13,7 @@ export const getBucketPolicyStatus = defineOperation({
   action: 's3:GetBucketPolicyStatus',
   on: { method: 'GET', resource: 'bucket', query: ['policyStatus'] },
   async run(request, context) {
-    context.requireWholeBucket(request.bucket, 'read')
+    context.checks.requireWholeBucket(request.bucket, 'read')
     const policy = await readPolicy(context, request.bucket)
     if (policy === undefined) throw new S3Error('NoSuchBucketPolicy', { fields: { BucketName: request.bucket } })
     const parsed = parsePolicy(policy, { kind: 'bucket', bucket: request.bucket })

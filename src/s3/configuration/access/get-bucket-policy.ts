@@ -9,7 +9,7 @@ export const getBucketPolicy = defineOperation({
   action: 's3:GetBucketPolicy',
   on: { method: 'GET', resource: 'bucket', query: ['policy'] },
   async run(request, context) {
-    context.requireWholeBucket(request.bucket, 'read')
+    context.checks.requireWholeBucket(request.bucket, 'read')
     const document = await readPolicy(context, request.bucket)
     if (document === undefined) throw new S3Error('NoSuchBucketPolicy', { fields: { BucketName: request.bucket } })
     return { status: 200, headers: { 'content-type': 'application/json' }, body: document }

@@ -13,7 +13,7 @@ export const getPublicAccessBlock = defineOperation({
   action: 's3:GetBucketPublicAccessBlock',
   on: { method: 'GET', resource: 'bucket', query: ['publicAccessBlock'] },
   async run(request, context) {
-    context.requireWholeBucket(request.bucket, 'read')
+    context.checks.requireWholeBucket(request.bucket, 'read')
     const block = await context.settings.confirmed(request.bucket, 'publicAccessBlock')
     if (!block) throw new S3Error('NoSuchPublicAccessBlockConfiguration', { fields: { BucketName: request.bucket } })
     const told = {

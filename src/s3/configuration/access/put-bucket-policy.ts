@@ -23,7 +23,7 @@ export const putBucketPolicy = defineOperation({
     const parsed = parsePolicy(document, {
       kind: 'bucket',
       bucket: request.bucket,
-      pluginActions: context.pluginActions,
+      pluginActions: context.plugins.actions,
     })
     await replacePolicy(context, request.bucket, { document, parsed, entries: rulesOf(document, request.bucket) })
     return noContent()

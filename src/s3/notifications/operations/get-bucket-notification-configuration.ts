@@ -9,7 +9,7 @@ export const getBucketNotificationConfiguration = defineOperation({
   action: 's3:GetBucketNotification',
   on: { method: 'GET', resource: 'bucket', query: ['notification'] },
   async run(request, context) {
-    context.requireWholeBucket(request.bucket, 'read')
+    context.checks.requireWholeBucket(request.bucket, 'read')
     const configuration = await context.settings.confirmed(request.bucket, 'notifications')
     return xml(configurationDocument(configuration?.rules ?? []))
   },
