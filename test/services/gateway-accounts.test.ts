@@ -1,43 +1,13 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { DatabaseSync } from '@photostructure/sqlite'
-import t, { type Test } from 'tap'
-import { openAccountBook } from '../../src/services/gateway/account-book.js'
-import { type GatewayOptions, legacy, type NetworkOptions } from '../../src/services/index.js'
+import t from 'tap'
+import { legacy } from '../../src/services/index.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { DealClient, UNTIL_ACTIVE } from './deal-client.js'
-import { Client, connectTo, MOZILLA, start } from './gateway-client.js'
+import { toFormerSchema } from './former-schema.js'
+import { type Client, connectTo, MOZILLA, start } from './gateway-client.js'
+import { logIn, twoAccounts } from './two-accounts.js'
 
 const FORBIDDEN = 'Do not have enough permissions to access this resource'
 const WRONG = 'Authentication failed, check your access credentials'
-
-/** A gateway with its first account and a second one, each logged in, and a client without a log-in. */
-async function twoAccounts(t: Test, options: Partial<GatewayOptions> = {}, network: NetworkOptions = {}) {
-  const data = temporaryFolder(t)
-  const services = await start(data, options, network)
-  t.teardown(() => services.stop())
-  const owner = await connectTo(services)
-  const book = openAccountBook(data)
-  t.teardown(() => book.close())
-  const { accessKey, secretKey } = book.add('second')
-  const other = await logIn(owner.url, { accessKey, secretKey })
-  return {
-    data,
-    services,
-    book,
-    owner,
-    other,
-    keys: { accessKey, secretKey },
-    anyone: new Client(owner.url, 'gateway'),
-  }
-}
-
-async function logIn(url: string, { accessKey, secretKey }: { accessKey: string; secretKey: string }): Promise<Client> {
-  const client = new Client(url, 'gateway')
-  const { token } = await client.call('Login', { username: accessKey, password: secretKey })
-  client.token = token
-  return client
-}
 
 for (const [mode, quirks] of [
   ['embedded', []],
@@ -235,31 +205,3 @@ t.test('a folder of the schema without accounts has one account, which owns ever
   t.equal(repeated.data.dealCid, deal.data.dealCid, 'the token of before')
   t.equal(repeated.data.walletAddress, deal.data.walletAddress)
 })
-
-/** Turns the index of this version into that of the one before accounts. */
-function toFormerSchema(data: string, pair: { accessKey: string; secretKey: string }): void {
-  const db = new DatabaseSync(join(data, 'gateway', 'index.db'))
-  db.exec(FORMER_SCHEMA)
-  db.close()
-  writeFileSync(join(data, 'gateway', 'account.json'), JSON.stringify({ ...pair, configured: null }), { mode: 0o600 })
-}
-
-const FORMER_DEALS = `id INTEGER PRIMARY KEY AUTOINCREMENT, reference TEXT NOT NULL UNIQUE, network TEXT NOT NULL,
-  bucket INTEGER NOT NULL, bucket_name TEXT NOT NULL, key BLOB NOT NULL, token TEXT UNIQUE, terms TEXT NOT NULL,
-  asked TEXT NOT NULL, files INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0, record TEXT,
-  dropped INTEGER NOT NULL DEFAULT 0, ends INTEGER`
-
-const FORMER_SCHEMA = `
-  DROP INDEX buckets_of_owner;
-  ALTER TABLE buckets DROP COLUMN owner;
-  DROP TABLE accounts;
-  CREATE TABLE epochs (epoch TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
-  INSERT INTO epochs SELECT epoch FROM state_epochs;
-  DROP TABLE state_epochs;
-  ALTER TABLE epochs RENAME TO state_epochs;
-  CREATE TABLE former_deals (${FORMER_DEALS}) STRICT;
-  INSERT INTO former_deals SELECT id, reference, network, bucket, bucket_name, key, token, terms, asked, files, bytes,
-    record, dropped, ends FROM deals;
-  DROP TABLE deals;
-  ALTER TABLE former_deals RENAME TO deals;
-`

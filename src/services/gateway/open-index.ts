@@ -9,8 +9,13 @@ import { INDEX_FILE, migrate, schema } from './store/schema.js'
  * have it open.
  */
 export function openIndex(folder: string): Database {
-  return openDatabase(join(folder, INDEX_FILE), accountSchema + schema + dealSchema, (db) => {
-    migrate(db)
-    migrateDeals(db)
-  })
+  return openDatabase(join(folder, INDEX_FILE), INDEX_SCHEMA, adaptIndex)
+}
+
+export const INDEX_SCHEMA = accountSchema + schema + dealSchema
+
+/** Converts the tables of an earlier version to what `INDEX_SCHEMA` expects. */
+export function adaptIndex(db: Database): void {
+  migrate(db)
+  migrateDeals(db)
 }
