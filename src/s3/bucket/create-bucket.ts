@@ -34,7 +34,11 @@ export const createBucket = defineOperation({
     try {
       await context.gateway.makeBucket(request.bucket)
     } catch (error) {
-      if (!isRepeated(error, tags, context)) throw error
+      if (!(error instanceof S3Error && error.code === 'BucketAlreadyOwnedByYou')) throw error
+      await requireReallyOwned(request.bucket, context)
+      // Only in us-east-1, S3 answers 200 to an owner who creates a bucket again, and leaves the bucket unchanged. Tags
+      // would be ignored, so a request with tags stays an error.
+      if (context.server.region !== 'us-east-1' || tags.length > 0) throw error
       return empty({ location: `/${request.bucket}` })
     }
     await initialize(request.bucket, tags, access, begun, context)
@@ -42,15 +46,14 @@ export const createBucket = defineOperation({
   },
 })
 
-/**
- * Only in us-east-1, S3 answers 200 to an owner who creates a bucket again, and leaves the bucket unchanged. Tags would
- * be ignored, so a request with tags stays an error.
- * https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html
- */
-function isRepeated(error: unknown, tags: readonly Tag[], { server: { region } }: Context): boolean {
-  return (
-    region === 'us-east-1' && tags.length === 0 && error instanceof S3Error && error.code === 'BucketAlreadyOwnedByYou'
-  )
+/** Throws BucketAlreadyExists for the bucket of another account: public gateways say that the caller owned it. */
+async function requireReallyOwned(bucket: string, { checks }: Context): Promise<void> {
+  try {
+    await checks.requireOwner(bucket)
+  } catch (error) {
+    if (!(error instanceof S3Error && error.code === 'AccessDenied')) throw error
+    throw new S3Error('BucketAlreadyExists', { fields: { BucketName: bucket } })
+  }
 }
 
 interface NewAccess {
