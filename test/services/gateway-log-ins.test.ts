@@ -4,14 +4,16 @@ import { GatewayError } from '../../src/services/gateway/errors.js'
 import { clientOf } from '../../src/services/http/client-address.js'
 import { type GatewayOptions, legacy } from '../../src/services/index.js'
 import { silentLog } from '../../src/services/log.js'
+import { stopMonotonicClock } from '../support/waiting.js'
 import { Client, startGateway } from './gateway-client.js'
 
 const keys = { accessKey: 'owner', secretKey: 'very-secret' }
 const right = { username: 'owner', password: 'very-secret' }
 const wrong = { username: 'owner', password: 'very-wrong' }
 
-/** Answers of `web.Login` to a client that a proxy on this machine names. */
+/** Answers of `web.Login` to a client that a proxy on this machine names. No time passes: who must wait must wait to the end of the test. */
 async function start(t: Test, options: Partial<GatewayOptions> = {}) {
+  stopMonotonicClock(t)
   const { url } = await startGateway(t, { ...keys, ...options })
   return async (params: object, forwardedFor?: string, method = 'web.Login') => {
     const headers: Record<string, string> = forwardedFor === undefined ? {} : { 'x-forwarded-for': forwardedFor }

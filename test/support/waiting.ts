@@ -25,6 +25,19 @@ export async function until<T>(
   }
 }
 
+/**
+ * Stops `performance.now()` of this process until the test ends: for waits of the product that begin and are looked at
+ * within a test, and would be over where the test is slow. Timers go on.
+ */
+export function stopMonotonicClock(t: { teardown(run: () => unknown): void }): void {
+  const { now } = performance
+  const stopped = performance.now()
+  performance.now = () => stopped
+  t.teardown(() => {
+    performance.now = now
+  })
+}
+
 /** Waits until midnight UTC is past when it is near: for tests of what becomes due at midnight, whose objects get the time of the machine. */
 export async function farFromMidnight(): Promise<void> {
   const left = DAY_MS - (Date.now() % DAY_MS)
