@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
@@ -265,10 +266,13 @@ t.test('a second signal ends the process at once, whatever still runs', async (t
     '--data',
     data,
   ])
-  const hanging = httpRequest(url.trim(), { method: 'PUT', agent: false, headers: { 'content-length': 10 } })
+  const headers = { 'content-length': 10, expect: '100-continue' }
+  const hanging = httpRequest(url.trim(), { method: 'PUT', agent: false, headers })
   hanging.on('error', () => {})
+  hanging.flushHeaders()
+  // The server has begun with it: a connection that nobody has accepted yet would not keep it from ending.
+  await once(hanging, 'continue')
   hanging.write('half')
-  await new Promise((resolve) => hanging.once('socket', (socket) => socket.once('connect', resolve)))
   process.kill(running.pid, 'SIGTERM')
   await untilRefused(running.endpoint)
   // Two signals within half a second count as one.

@@ -376,7 +376,8 @@ t.test('a lease that is lost ends the write', async (t) => {
   ]
   for (const { name, renewals } of lost) {
     const store = { acquire: async () => 1, renew: renewals, release: async () => {} }
-    const locks = new LeaseLocks({ store, log, ms: 60 })
+    // Long enough for it to be held at first also where the process is not given a turn for a while.
+    const locks = new LeaseLocks({ store, log, ms: 1500 })
     await locks.withKey('b', 'k', async (lock) => {
       lock.ensure()
       const end = performance.now() + PATIENCE_MS

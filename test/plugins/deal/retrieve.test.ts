@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { DealRecord } from '../../../plugins/deal/records/deal-record.js'
 import type { Job } from '../../../src/plugins/jobs/job.js'
+import type { Fate } from '../../support/gateway/between.js'
 import { signedRequest, type TextAnswer } from '../../support/sign/signed-request.js'
 import { until } from '../../support/waiting.js'
 import { ArchiveProxy, BUCKET } from './archive-proxy.js'
@@ -24,11 +25,27 @@ async function ask(proxy: ArchiveProxy, method: string, target: string, body?: o
   return { status: answer.status, json: JSON.parse(answer.body) }
 }
 
+/** Lets so many objects be brought back, and holds the others back until it is called. Needs a proxy with a hop. */
+function holdRetrievals({ between }: ArchiveProxy, free = 0): () => void {
+  let letGo = () => {}
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve
+  })
+  let asked = 0
+  if (!between) throw new Error('there is no hop')
+  between.fate = async ({ path, headers }): Promise<Fate> => {
+    const isHistory = 'x-cloud-history-only' in headers
+    if (path.startsWith('/gateway/retrieve/') && !isHistory && ++asked > free) await held
+    return 'pass'
+  }
+  return letGo
+}
+
 const retrieve = (proxy: ArchiveProxy, key: string, body?: object) =>
   ask(proxy, 'POST', `/${key}?x-deal-retrieve=`, body)
 
 t.test('an object is retrieved as RestoreObject does it', { buffered: true }, async (t) => {
-  const proxy = await ArchiveProxy.start(t, { eviction: 'verified' })
+  const proxy = await ArchiveProxy.start(t, { eviction: 'verified' }, {}, { hop: true })
   await proxy.put('hot', { StorageClass: 'STANDARD' })
   t.match(await retrieve(proxy, 'hot'), { status: 403, json: { Code: 'InvalidObjectState' } })
   t.match(await retrieve(proxy, 'none'), { status: 404, json: { Code: 'NoSuchKey' } })
@@ -48,7 +65,7 @@ t.test('an object is retrieved as RestoreObject does it', { buffered: true }, as
   t.match(await retrieve(proxy, 'dir/far', { DealCid: 'bafynone' }), { status: 404, json: { Code: 'NoSuchDeal' } })
   t.match(await retrieve(proxy, 'dir/far', { Days: -1 }), { status: 400, json: { Code: 'InvalidArgument' } })
   t.match(await retrieve(proxy, 'dir/far', { Tier: 'Quick' }), { status: 400, json: { Code: 'InvalidArgument' } })
-  await proxy.fault('slow', true)
+  const letGo = holdRetrievals(proxy)
   const [{ Deal }] = listed.json.DealEntry
   const order = { Days: 7, Tier: 'Expedited', DealCid: Deal.DealCid }
   const accepted = await send(proxy, 'POST', '/dir/far?x-deal-retrieve=', order)
@@ -57,7 +74,7 @@ t.test('an object is retrieved as RestoreObject does it', { buffered: true }, as
   t.equal(accepted.headers.location, `/-/jobs/v1/${begun.json.JobId}`)
   t.match(begun, { status: 202, json: { State: 'Restoring', JobId: /^j-/, Deal: [{ DealCid: Deal.DealCid }] } })
   t.match(await retrieve(proxy, 'dir/far'), { status: 409, json: { Code: 'RestoreAlreadyInProgress' } })
-  await proxy.fault('slow', false)
+  letGo()
   await proxy.host.own.jobs.wait(begun.json.JobId, 60_000)
   t.match(await retrieve(proxy, 'dir/far', { Days: 9 }), {
     status: 200,
@@ -135,7 +152,7 @@ t.test('an object is brought back for good also when its deal cannot be renewed'
 
 t.test('a bucket is retrieved, and the job goes on after a restart', { buffered: true }, async (t) => {
   const options = { eviction: 'verified' } as const
-  const proxy = await ArchiveProxy.start(t, options)
+  const proxy = await ArchiveProxy.start(t, options, {}, { hop: true })
   const keys = Array.from({ length: 24 }, (_, i) => `wanted/${i % 3 ? 'deep/er/' : ''}${i}`)
   for (const key of [...keys, 'other']) await proxy.put(key)
   await proxy.put('wanted/hot', { StorageClass: 'STANDARD' })
@@ -143,7 +160,7 @@ t.test('a bucket is retrieved, and the job goes on after a restart', { buffered:
   for (const key of [...keys, 'other']) await proxy.untilCold(key)
 
   t.match(await ask(proxy, 'POST', '?x-deal-retrieve=', { Tier: 'Expedited' }), { json: { Code: 'InvalidTier' } })
-  await proxy.fault('slow', true)
+  const letGo = holdRetrievals(proxy, 3)
   const order = { Prefix: 'wanted/', Days: 3, Tier: 'Bulk' }
   const { status, json } = await ask(proxy, 'POST', '?x-deal-retrieve=', order, 0)
   t.equal(status, 202)
@@ -151,7 +168,7 @@ t.test('a bucket is retrieved, and the job goes on after a restart', { buffered:
   await until('some are here', async () => ((await job())?.progress.tasks.succeeded ?? 0) > 1)
   t.match((await job())?.progress, { phase: 'Restoring', tasks: { total: 25, failed: 0 } })
   await proxy.open(options)
-  await proxy.fault('slow', false)
+  letGo()
   const done = await until('all are here', async () => {
     const seen = await job()
     return seen?.status === 'Complete' && seen

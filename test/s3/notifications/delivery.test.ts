@@ -98,17 +98,18 @@ t.test('each object’s messages come in order and at least once, whatever the r
   const client = clientOf(t, { hook: { url: receiver.url } }, 200)
   const delivery = new Delivery({ outbox, client, log, giveUpAfterMs: 60_000, firstRetryMs: 1 })
   t.teardown(() => delivery.stop())
-  let turn = 0
   let active = 0
   let most = 0
+  const send = client.send.bind(client)
+  // Counted where they are sent: one that the client has given up may only be over later for the receiver.
+  client.send = async (...sent) => {
+    most = Math.max(most, ++active)
+    return send(...sent).finally(() => active--)
+  }
+  let turn = 0
   receiver.behave = (response, received) => {
     // Every second attempt works; the others fail in all ways there are.
     const kind = turn++ % 10
-    // One that gets no answer is over for the client before it is here.
-    if (kind !== 7) {
-      most = Math.max(most, ++active)
-      response.once('close', () => active--)
-    }
     if (kind % 2 === 0) return receiver.accept(response, received)
     if (kind === 1) return void response.writeHead(503).end()
     if (kind === 3) return void response.destroy()
@@ -133,7 +134,7 @@ t.test('each object’s messages come in order and at least once, whatever the r
     taken[body.key] = before.at(-1) === body.i ? before : [...before, body.i]
   }
   t.same(taken, sent)
-  t.ok(most <= 8, `${most} at once`)
+  t.ok(most > 1 && most <= 8, `${most} at once`)
   for await (const [id] of outbox.entries()) t.fail(`${id} is still kept`)
   t.ok(lines.some(({ msg }) => msg.startsWith('a webhook did not accept')))
 })
