@@ -48,7 +48,7 @@ t.test('bodies of writes in doubt are not kept', async (t) => {
     gateway: {
       url: `http://127.0.0.1:${(between.address() as AddressInfo).port}`,
       account: await services.gateway.credentials(),
-      timeoutMs: 1000,
+      timeoutMs: 4000,
     },
     identities: [keys],
     data: join(data, 'proxy'),
@@ -69,7 +69,7 @@ t.test('bodies of writes in doubt are not kept', async (t) => {
   const writes = 160
   const before = await bytesInUse()
   for (let i = 0; i < writes; ) {
-    const some = Array.from({ length: 20 }, () => send(`/bucket/${i++}`, body))
+    const some = Array.from({ length: 80 }, () => send(`/bucket/${i++}`, body))
     for (const { status } of await Promise.all(some)) t.equal(status, 503, 'given up')
   }
   t.equal(held, writes, 'each is in doubt')

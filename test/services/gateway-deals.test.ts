@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { temporaryFolder } from '../support/content/folders.js'
-import { EPOCH_SECONDS, startDeals, startLegacyDeals, terms, UNTIL_ACTIVE } from './deal-client.js'
+import { DealClient, EPOCH_SECONDS, startDeals, startLegacyDeals, terms, UNTIL_ACTIVE } from './deal-client.js'
 import { Client, connectTo, start } from './gateway-client.js'
 
 const CID = /^b[a-z2-7]{50,}$/
@@ -236,10 +236,14 @@ t.test('a client token', async (t) => {
 
 t.test('progress, and a stop in between', async (t) => {
   const data = temporaryFolder(t)
-  const services = await start(data)
+  const services = await start(data, {}, { control: true })
   const gateway = await connectTo(services)
   await gateway.call('MakeBucket', { bucketName: 'bucket' })
   for (let index = 0; index < 6; index++) await gateway.put('bucket', `${index}`, randomBytes(4_000_000))
+  // It is packed while it comes back, a tenth of a second for each MiB: long enough for packing to be seen.
+  const dealer = new DealClient(gateway)
+  await dealer.putCold('bucket', 'cold', randomBytes(8_000_000))
+  await dealer.fault('slow')
   const deal = gateway
     .send('/gateway/deals/bucket', {
       method: 'POST',
