@@ -9,6 +9,8 @@ import { postgres, redis } from './servers.js'
 import { startSeveral } from './several-proxies.js'
 
 const log = createLogger({ level: 'silent' })
+/** How long the store may take, ms: times in the tests below are multiples of it, which a busy machine must not exceed by itself. */
+const STATE_TIMEOUT_MS = 2000
 
 // What becomes of requests while the database of the state takes connections and commands and says nothing.
 
@@ -18,7 +20,7 @@ for (const kind of [redis, postgres]) {
     t.teardown(() => server.stop())
     const between = await startHanging(t, server.url)
     const several = await startSeveral(t, between.url)
-    const proxy = await several.start('one', { stateTimeoutMs: 1000 })
+    const proxy = await several.start('one', { stateTimeoutMs: STATE_TIMEOUT_MS })
     t.equal((await proxy.send('PUT', '/bucket')).status, 200)
     t.equal((await proxy.send('PUT', '/bucket/k', { body: 'before' })).status, 200)
     t.equal((await fetch(`${proxy.endpoint}/-/ready`)).status, 200)
@@ -37,7 +39,7 @@ for (const kind of [redis, postgres]) {
     const first = await Promise.all(ask.map((one) => one()))
     const took = performance.now() - begun
     // Each makes several calls to the store; before, each call was waited for by itself, ten seconds.
-    t.ok(took < 8000, `one deadline for all of a request: ${Math.round(took)} ms`)
+    t.ok(took < 8 * STATE_TIMEOUT_MS, `one deadline for all of a request: ${Math.round(took)} ms`)
     for (const answer of first) t.ok(answer.status === 503 || answer.body.includes('ServiceUnavailable'), answer.body)
 
     const before = performance.now()
@@ -48,7 +50,10 @@ for (const kind of [redis, postgres]) {
       }
     }
     const afterwards = performance.now() - before
-    t.ok(afterwards < 8000, `18 requests one after the other are refused at once: ${Math.round(afterwards)} ms`)
+    t.ok(
+      afterwards < 8 * STATE_TIMEOUT_MS,
+      `18 requests one after the other are refused at once: ${Math.round(afterwards)} ms`,
+    )
     const ready = await fetch(`${proxy.endpoint}/-/ready`)
     t.equal(ready.status, 503)
     await ready.text()
@@ -58,7 +63,7 @@ for (const kind of [redis, postgres]) {
     )
 
     // Long enough for connections that lead nowhere to be given up and made anew, in vain.
-    await sleep(3000)
+    await sleep(3 * STATE_TIMEOUT_MS)
     between.go()
     await until('it is ready again', async () => (await fetch(`${proxy.endpoint}/-/ready`)).status === 200)
     // A lease whose call was lost is held until it runs out; until then writers of its key are answered SlowDown.
@@ -73,7 +78,7 @@ for (const kind of [redis, postgres]) {
     t.equal((await proxy.send('GET', '/bucket/k')).status, 503)
     const closing = performance.now()
     await proxy.close()
-    t.ok(performance.now() - closing < 20_000, 'it can be stopped while the store hangs')
+    t.ok(performance.now() - closing < 20 * STATE_TIMEOUT_MS, 'it can be stopped while the store hangs')
     between.go()
   })
 }
