@@ -12,7 +12,7 @@ import { temporaryFolder } from '../../support/content/folders.js'
 import { type Dealgate, startDealgate } from '../../support/server/dealgate.js'
 import { send } from '../../support/sign/send.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
-import { until } from '../../support/waiting.js'
+import { farFromMidnight, until } from '../../support/waiting.js'
 import { ArchiveProxy, BUCKET, terms } from './archive-proxy.js'
 import { owner } from './proxy.js'
 
@@ -98,6 +98,7 @@ t.test('a bucket with objects that are only in deals', { buffered: true }, async
 })
 
 t.test('where no deal delivers, the deal is refused and nothing is paid', { buffered: true }, async (t) => {
+  await farFromMidnight()
   // The first deal and one more.
   const cost = Number(terms.price) * terms.duration
   const proxy = await ArchiveProxy.start(t, { ...options, maxSpendPerDay: String(cost * 2) })
@@ -170,7 +171,7 @@ async function slow(server: Dealgate, on: boolean): Promise<void> {
 
 t.test('killed while the bytes are on their way back, there is one deal, paid once', { buffered: true }, async (t) => {
   const server = await startServer(t)
-  const content = randomBytes(16 * 1024 * 1024)
+  const content = randomBytes(48 * 1024 * 1024)
   t.equal((await send(server, { method: 'PUT', target: '/cold' })).status, 200)
   const headers = { 'x-amz-storage-class': 'GLACIER' }
   t.equal((await send(server, { method: 'PUT', target: '/cold/a', body: content, headers })).status, 200)
@@ -186,7 +187,7 @@ t.test('killed while the bytes are on their way back, there is one deal, paid on
       body: request,
       headers: { 'content-type': 'application/json', 'x-amz-client-token': 'another', prefer: `wait=${wait}` },
     })
-  // Ten chunks a second: it takes seconds, in which it is killed as soon as the first bytes are packed.
+  // Ten chunks of 1 MiB a second: it takes five seconds, in which it is killed as soon as the first bytes are packed.
   await slow(server, true)
   const begun = await askForDeal(0)
   t.equal(begun.status, 202)

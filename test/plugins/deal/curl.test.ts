@@ -1,11 +1,13 @@
 import t from 'tap'
 import { findClient, run, runAny } from '../../support/programs/run.js'
 import { inEachMode } from '../../support/server/dealgate.js'
+import { farFromMidnight } from '../../support/waiting.js'
 
 /** The calls as people type them, on `dealgate serve` as it comes. */
 const path = await findClient(t, 'curl')
 if (path) {
   inEachMode(t, async (t, server) => {
+    await farFromMidnight()
     const signing = ['--aws-sigv4', `aws:amz:${server.region}:s3`, '--user', `${server.accessKey}:${server.secretKey}`]
     const curl = async (target: string, ...args: string[]) =>
       (await run(path, ['-sS', '--fail-with-body', ...signing, ...args, `${server.endpoint}${target}`])).toString()

@@ -199,6 +199,7 @@ for (const tokens of [false, true]) {
   })
 
   together(`${kind}: refusals are told in the words of the gateway, and nothing is spent`, async (t) => {
+    await farFromMidnight()
     const { deals, proxy } = await start(t, tokens)
     deals.refusal = 'Sending deal failed during lotus sending deal'
     t.match(await ended(proxy, await ask(proxy)), {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { signedRequest, type TextAnswer } from '../../support/sign/signed-request.js'
-import { until } from '../../support/waiting.js'
+import { farFromMidnight, until } from '../../support/waiting.js'
 import { type DealProxy, owner, startDealProxy, startEmbedded } from './proxy.js'
 
 /** What deals may cost where nobody has configured anything: so much a day, and not many times what the provider asks. */
@@ -118,6 +118,7 @@ t.test('the limit can be another one, or none', async (t) => {
 
 for (const mode of ['full', 'legacy'] as const) {
   t.test(`${mode}: ten fil a day may be spent where nobody says how much`, async (t) => {
+    await farFromMidnight()
     const server = await start(t, mode)
     const confirmed = { ...ruinous, ConfirmPrice: true }
     t.equal(await ask(server, '/photos/a', confirmed), 'SpendCapReached')

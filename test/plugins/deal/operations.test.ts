@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { signedRequest, type TextAnswer } from '../../support/sign/signed-request.js'
-import { until } from '../../support/waiting.js'
+import { farFromMidnight, until } from '../../support/waiting.js'
 import { type DealProxy, type Embedded, owner, startDealProxy, startEmbedded } from './proxy.js'
 
 const terms = { MinerId: 't01000', Price: '0.0001', DurationEpochs: 518400 }
@@ -263,6 +263,7 @@ for (const mode of ['full', 'legacy'] as const) {
   })
 
   t.test(`${mode}: terms of the bucket and of the object, and caps`, async (t) => {
+    await farFromMidnight()
     const server = await start(t, mode, { deal: { maxSpendPerDay: '1000', storageClassMap: { FILECOIN: 'GLACIER' } } })
     t.same(await ask(server, 'GET', '/photos?x-deal-config='), {})
     const configuration = {
