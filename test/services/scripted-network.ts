@@ -4,6 +4,7 @@ import {
   type DealRequest,
   type DealState,
   type DealStatus,
+  type DealTotals,
   type MadeDeal,
   type Network,
   NetworkError,
@@ -48,6 +49,10 @@ export class ScriptedNetwork implements Network {
 
   async providers(): Promise<readonly Provider[]> {
     if (this.failure !== undefined) throw this.failure
+    return []
+  }
+
+  dealTotals(): DealTotals[] {
     return []
   }
 

@@ -134,6 +134,19 @@ export class NetworkError extends Error {
   }
 }
 
+/** All deals of one provider that are verified or not, and that it holds or not. */
+export interface DealTotals {
+  readonly minerId: string
+  readonly verified: boolean
+  /** The provider still holds the content. */
+  readonly held: boolean
+  readonly deals: number
+  /** Sum of the padded sizes of the pieces, bytes. */
+  readonly pieceBytes: number
+  /** Sum of the prices, fil per epoch. */
+  readonly price: number
+}
+
 /**
  * A decentralized storage network as the gateway uses it: the embedded one, or a Kubo node. Every method may throw
  * NetworkError.
@@ -145,6 +158,13 @@ export interface Network {
   readonly epochSeconds: number
   epoch(): number
   providers(): Promise<readonly Provider[]>
+  /**
+   * Changes a provider; durable when the promise resolves. Absent where providers decide this themselves. Rejects with
+   * NetworkError NoSuchProvider.
+   */
+  changeProvider?(minerId: string, change: Pick<Provider, 'location' | 'offlineDealAvailable'>): Promise<void>
+  /** The deals that were ever made, in sums. */
+  dealTotals(): readonly DealTotals[]
   /**
    * Packs the files into a CAR, creates and signs the proposal and gives it to the provider. Memory does not grow with
    * the size or number of files beyond a stated bound per file. The deal is durable when the promise resolves. When it

@@ -1,7 +1,9 @@
 import type { Database, Writer } from '../database.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
+import type { ApiKeys } from './api-keys/api-keys.js'
 import type { PlatformLimits } from './limits.js'
+import type { Miners } from './miners/miners.js'
 import type { SignInAttempts } from './sign-in/sign-in-attempts.js'
 import type { Tokens } from './sign-in/tokens.js'
 import type { Users } from './users/users.js'
@@ -18,6 +20,8 @@ export interface PlatformContext {
   readonly writer: Writer
   readonly network: Network
   readonly users: Users
+  readonly apiKeys: ApiKeys
+  readonly miners: Miners
   readonly tokens: Tokens
   readonly attempts: SignInAttempts
 }

@@ -5,8 +5,10 @@ import { type Database, openDatabase, Writer } from '../database.js'
 import { close, listen, portOf, urlOf } from '../http/listen.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
+import { ApiKeys } from './api-keys/api-keys.js'
 import type { PlatformContext } from './context.js'
 import { type PlatformLimits, platformLimits } from './limits.js'
+import { Miners } from './miners/miners.js'
 import { createPlatformServer } from './server.js'
 import { SignInAttempts } from './sign-in/sign-in-attempts.js'
 import { openTokenKey } from './sign-in/token-key.js'
@@ -29,6 +31,8 @@ export interface PlatformOptions {
 export interface PlatformParts {
   /** Stopped by the caller, after the platform. */
   readonly network: Network
+  /** ms of a monotonic clock, by which guessers wait; default that of the process. */
+  readonly monotonicMs?: () => number
 }
 
 export interface RunningPlatform {
@@ -74,10 +78,11 @@ async function assemble(
   db: Database,
   writer: Writer,
   options: PlatformOptions,
-  { network }: PlatformParts,
+  { network, monotonicMs }: PlatformParts,
   log: ServicesLog,
 ): Promise<PlatformContext> {
   const users = new Users(db)
+  const apiKeys = new ApiKeys(db)
   return {
     limits: { ...platformLimits, ...options.limits },
     offsets: options.offsets ?? 'records',
@@ -87,8 +92,10 @@ async function assemble(
     writer,
     network,
     users,
-    tokens: new Tokens(await openTokenKey(db, writer), users),
-    attempts: new SignInAttempts(log),
+    apiKeys,
+    miners: new Miners(db),
+    tokens: new Tokens(await openTokenKey(db, writer), users, apiKeys),
+    attempts: new SignInAttempts(log, monotonicMs),
   }
 }
 

@@ -1,9 +1,19 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { openDatabase } from '../../../src/services/database.js'
 import { silentLog } from '../../../src/services/log.js'
 import { catalogue } from '../../../src/services/network/embedded/catalogue.js'
 import type { EmbeddedNetwork } from '../../../src/services/network/embedded/embedded-network.js'
-import { type PlatformOptions, type RunningPlatform, startPlatform } from '../../../src/services/platform/platform.js'
+import {
+  type PlatformOptions,
+  type PlatformParts,
+  type RunningPlatform,
+  startPlatform,
+} from '../../../src/services/platform/platform.js'
+import { migrate } from '../../../src/services/platform/store/migrations.js'
+import { hashPassword, newPassword } from '../../../src/services/platform/users/password.js'
+import { Users } from '../../../src/services/platform/users/users.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { open } from '../network/embedded-network.js'
 
@@ -29,32 +39,38 @@ export interface Scene {
   call(method: string, path: string, call?: Call): Promise<Answer>
   /** The JWT of the first user's sign-in. */
   signIn(): Promise<string>
+  /** Adds a user beside the running platform, and signs in. */
+  addUser(email: string): Promise<string>
   /** Stops the platform and starts it again on the same folder. */
   restart(options?: Partial<PlatformOptions>): Promise<Scene>
 }
 
 /** Starts a platform over an embedded network with the usual providers and a clock that only the test moves. */
-export async function startScene(t: Test, options: Partial<PlatformOptions> = {}): Promise<Scene> {
+export async function startScene(
+  t: Test,
+  options: Partial<PlatformOptions> = {},
+  parts: Pick<PlatformParts, 'monotonicMs'> = {},
+): Promise<Scene> {
   const folder = temporaryFolder(t)
   const network = await open(t, join(folder, 'network'), { providers: catalogue })
-  return sceneOf(t, folder, network, options)
+  return sceneOf(t, folder, { ...parts, network }, options)
 }
 
 async function sceneOf(
   t: Test,
   folder: string,
-  network: EmbeddedNetwork,
+  parts: PlatformParts & { readonly network: EmbeddedNetwork },
   options: Partial<PlatformOptions>,
   known?: RunningPlatform['madeUser'],
 ): Promise<Scene> {
   const all = { host: '127.0.0.1', port: 0, ...options }
-  const platform = await startPlatform(join(folder, 'platform'), all, { network }, silentLog)
+  const platform = await startPlatform(join(folder, 'platform'), all, parts, silentLog)
   t.teardown(() => platform.stop())
   const user = platform.madeUser ?? known
   const call = (method: string, path: string, more?: Call) => send(platform.url, method, path, more)
   return {
     platform,
-    network,
+    network: parts.network,
     folder,
     call,
     async signIn() {
@@ -62,9 +78,16 @@ async function sceneOf(
       if (status !== 200) throw new Error(`The sign-in was answered with ${status}: ${JSON.stringify(json)}`)
       return json.auth_token
     },
+    async addUser(email) {
+      const password = newPassword()
+      const db = openDatabase(join(folder, 'platform', 'platform.db'), '', migrate)
+      new Users(db).add(email, await hashPassword(password), 0)
+      db.close()
+      return (await call('POST', '/auth/login', { body: { email, password } })).json.auth_token
+    },
     async restart(changed = {}) {
       await platform.stop()
-      return sceneOf(t, folder, network, { ...options, ...changed }, user)
+      return sceneOf(t, folder, parts, { ...options, ...changed }, user)
     },
   }
 }
@@ -86,4 +109,12 @@ export async function send(url: string, method: string, path: string, call: Call
   if (type !== 'application/json; charset=utf-8') throw new Error(`${method} ${path} was answered in ${type}`)
   const text = await response.text()
   return { status: response.status, headers: response.headers, json: text === '' ? undefined : JSON.parse(text) }
+}
+
+/** All that the files below a folder hold, as Latin-1. */
+export function bytesBelow(folder: string): string {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'latin1'))
+    .join('\n')
 }

@@ -1,4 +1,5 @@
 import type { Database } from '../../database.js'
+import type { DealTotals } from '../network.js'
 import type { DealRecord } from './deal-record.js'
 
 export const dealSchema = `
@@ -26,6 +27,7 @@ export const dealSchema = `
     custody TEXT
   ) STRICT;
   CREATE INDEX IF NOT EXISTS deals_in_custody ON deals (custody) WHERE custody IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS deals_in_sums ON deals (miner_id, verified_deal, custody IS NOT NULL, piece_size, price);
   CREATE INDEX IF NOT EXISTS deals_by_end ON deals (end_epoch) WHERE custody IS NOT NULL;
 `
 
@@ -37,6 +39,7 @@ export class DealTable {
   readonly #ended
   readonly #drop
   readonly #inCustody
+  readonly #totals
 
   /** @param db has `dealSchema` */
   constructor(db: Database) {
@@ -53,6 +56,11 @@ export class DealTable {
     )
     this.#drop = db.prepare('UPDATE deals SET custody = NULL WHERE reference = ?')
     this.#inCustody = db.prepare('SELECT 1 FROM deals WHERE custody = ? LIMIT 1')
+    this.#totals = db.prepare(`
+      SELECT miner_id, verified_deal, custody IS NOT NULL AS held, count(*) AS deals, sum(piece_size) AS piece_bytes,
+        sum(CAST(price AS REAL)) AS price
+      FROM deals GROUP BY 1, 2, 3
+    `)
   }
 
   find(reference: string): DealRecord | undefined {
@@ -103,6 +111,17 @@ export class DealTable {
 
   isInCustody(custody: string): boolean {
     return this.#inCustody.get(custody) !== undefined
+  }
+
+  totals(): DealTotals[] {
+    return this.#totals.all().map((row) => ({
+      minerId: row.miner_id,
+      verified: row.verified_deal === 1,
+      held: row.held === 1,
+      deals: row.deals,
+      pieceBytes: row.piece_bytes,
+      price: row.price,
+    }))
   }
 }
 

@@ -12,6 +12,7 @@ import { DealTable, dealSchema } from '../deals/deal-table.js'
 import {
   type DealRequest,
   type DealStatus,
+  type DealTotals,
   type MadeDeal,
   type Network,
   NetworkError,
@@ -162,6 +163,15 @@ class FolderNetwork implements EmbeddedNetwork {
       ...provider,
       status: this.#faults.has(provider.minerId, 'offline') ? 'Offline' : 'Active',
     }))
+  }
+
+  async changeProvider(minerId: string, change: Pick<Provider, 'location' | 'offlineDealAvailable'>): Promise<void> {
+    this.#lifetime.check()
+    await this.#providers.change(this.#writer, minerId, change)
+  }
+
+  dealTotals(): DealTotals[] {
+    return this.#deals.totals()
   }
 
   async deal(request: DealRequest): Promise<MadeDeal> {

@@ -1,4 +1,5 @@
-import type { Database } from '../../database.js'
+import type { Database, Writer } from '../../database.js'
+import { NetworkError } from '../network.js'
 import { parseFil } from '../units/fil.js'
 import { addressOfMiner } from '../units/filecoin-address.js'
 import type { ProviderTerms } from './catalogue.js'
@@ -21,10 +22,12 @@ export const providerSchema = `
 `
 
 /**
- * The providers of the network: those of its first start, with the terms they had then, and those that later lists add.
+ * The providers of the network: those of its first start, with the terms they had then or were given since, and those
+ * that later lists add.
  */
 export class Providers {
-  readonly #byId: ReadonlyMap<string, ProviderTerms>
+  readonly #byId: Map<string, ProviderTerms>
+  readonly #change
 
   /** @param db has `providerSchema`. Throws RangeError when terms are invalid. */
   constructor(db: Database, catalogue: readonly ProviderTerms[]) {
@@ -51,6 +54,7 @@ export class Providers {
         provider.sealEpochs,
       )
     }
+    this.#change = db.prepare('UPDATE providers SET location = ?, offline_deal_available = ? WHERE miner_id = ?')
     const rows = db.prepare('SELECT * FROM providers ORDER BY rowid').all()
     this.#byId = new Map(rows.map((row) => [row.miner_id as string, terms(row)]))
   }
@@ -61,6 +65,21 @@ export class Providers {
 
   find(minerId: string): ProviderTerms | undefined {
     return this.#byId.get(minerId)
+  }
+
+  /** Durable when the promise resolves. Rejects with NetworkError NoSuchProvider. */
+  async change(
+    writer: Writer,
+    minerId: string,
+    change: Pick<ProviderTerms, 'location' | 'offlineDealAvailable'>,
+  ): Promise<void> {
+    const before = this.#byId.get(minerId)
+    if (before === undefined) {
+      throw new NetworkError('NoSuchProvider', `There is no storage provider "${minerId}" in this network.`)
+    }
+    const { location, offlineDealAvailable } = change
+    await writer.run(() => this.#change.run(location, offlineDealAvailable ? 1 : 0, minerId))
+    this.#byId.set(minerId, { ...before, location, offlineDealAvailable })
   }
 }
 

@@ -10,6 +10,7 @@ import { DealTable, dealSchema } from '../deals/deal-table.js'
 import {
   type DealRequest,
   type DealStatus,
+  type DealTotals,
   type MadeDeal,
   type Network,
   NetworkError,
@@ -90,6 +91,7 @@ class KuboNetwork implements Network {
   readonly #epochs: EpochClock
   readonly #provider: KuboProvider
   readonly #staging: Staging
+  readonly #table: DealTable
   readonly #book: DealBook
   readonly #deals: KuboDeals
   readonly #expiry: Expiry
@@ -109,6 +111,7 @@ class KuboNetwork implements Network {
     this.#provider = new KuboProvider(db, this.#writer, this.#node)
     this.#staging = new Staging(join(folder, 'staging'), log)
     const deals = new DealTable(db)
+    this.#table = deals
     const pins = new Pins(db, this.#writer, this.#node)
     this.#book = new DealBook(deals, log)
     this.#deals = new KuboDeals({
@@ -153,6 +156,10 @@ class KuboNetwork implements Network {
   async providers(): Promise<Provider[]> {
     this.#lifetime.check()
     return [await this.#provider.lastKnown()]
+  }
+
+  dealTotals(): DealTotals[] {
+    return this.#table.totals()
   }
 
   async deal(request: DealRequest): Promise<MadeDeal> {

@@ -1,0 +1,54 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Database } from '../../database.js'
+import { PlatformError } from '../errors.js'
+
+/** Most keys of one user. */
+const MOST = 1000
+
+/** An API key, and the secret that its user gets once. */
+export interface NewApiKey {
+  /** 32 hex digits. Hex has no `i`, so that the text never has `fail`: clients take a reply with that for a failure. */
+  readonly apikey: string
+  /** 64 hex digits, 256 random bits. */
+  readonly secret: string
+}
+
+/** The table of API keys. Call writing methods inside a transaction. */
+export class ApiKeys {
+  readonly #byKey
+  readonly #count
+  readonly #add
+
+  constructor(db: Database) {
+    this.#byKey = db.prepare('SELECT user, secret_hash AS hash FROM api_keys WHERE apikey = ?')
+    this.#count = db.prepare('SELECT count(*) AS count FROM api_keys WHERE user = ?')
+    this.#add = db.prepare('INSERT INTO api_keys (apikey, user, key_name, secret_hash, created) VALUES (?, ?, ?, ?, ?)')
+  }
+
+  /** Id of the user; undefined when there is no such key. */
+  userOf(apikey: string): number | undefined {
+    return this.#byKey.get(apikey)?.user as number | undefined
+  }
+
+  isSecretOf(apikey: string, secret: string): boolean {
+    const known = this.#byKey.get(apikey)?.hash as Uint8Array | undefined
+    return known !== undefined && timingSafeEqual(known, hashOf(secret))
+  }
+
+  /**
+   * Adds a key. Throws PlatformError 409 when the user has too many.
+   * @param created Unix seconds
+   */
+  add({ apikey, secret }: NewApiKey, user: number, name: string, created: number): void {
+    if (this.#count.get(user).count >= MOST) throw new PlatformError(409, `A user has at most ${MOST} API keys.`)
+    this.#add.run(apikey, user, name, hashOf(secret), created)
+  }
+}
+
+export function newApiKey(): NewApiKey {
+  return { apikey: randomBytes(16).toString('hex'), secret: randomBytes(32).toString('hex') }
+}
+
+function hashOf(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest()
+}

@@ -1,0 +1,86 @@
+import type { Provider } from '../../network/network.js'
+import { PlatformError } from '../errors.js'
+import { readFields } from '../http/body.js'
+import type { Exchange } from '../http/exchange.js'
+import type { Fields } from '../http/fields.js'
+import { requireUser } from '../sign-in/caller.js'
+import { asking, knownProvider } from './known-providers.js'
+import { locationOf, locations } from './locations.js'
+
+/** Epochs in the longest deal that clients make, 540 days. */
+const MOST_EPOCHS = 1_555_200
+const MOST_BIDS = 100_000
+
+/**
+ * POST /miner/info: changes what the form names of a provider of the caller, and answers with its configuration. Absent
+ * fields stay as they are.
+ */
+export async function updateMiner(exchange: Exchange): Promise<object> {
+  const { context } = exchange
+  const user = requireUser(exchange)
+  const fields = await readFields(exchange)
+  const minerId = fields.required('miner_fid')
+  const provider = await knownProvider(context, minerId)
+  if (!context.miners.isOwner(user)) throw new PlatformError(403, `The storage provider ${minerId} is not yours.`)
+  const before = context.miners.settings(minerId)
+  const settings = {
+    bidMode: whole(fields, 'bid_mode', 0, 1, before.bidMode) as 0 | 1,
+    expectedSealingTime: whole(fields, 'expected_sealing_time', 0, MOST_EPOCHS, before.expectedSealingTime),
+    startEpoch: whole(fields, 'start_epoch', 0, MOST_EPOCHS, before.startEpoch),
+    autoBidTaskPerDay: whole(fields, 'auto_bid_task_per_day', 0, MOST_BIDS, before.autoBidTaskPerDay),
+  }
+  const change = {
+    location: location(fields) ?? provider.location,
+    offlineDealAvailable: offline(fields) ?? provider.offlineDealAvailable,
+  }
+  // A crash between the two leaves the first: the client, without an answer, sends all again.
+  if (change.location !== provider.location || change.offlineDealAvailable !== provider.offlineDealAvailable) {
+    await changeInNetwork(exchange, minerId, change)
+  }
+  await context.writer.run(() => context.miners.set(minerId, settings, context.seconds()))
+  const data = {
+    miner_fid: minerId,
+    bid_mode: settings.bidMode,
+    expected_sealing_time: settings.expectedSealingTime,
+    start_epoch: settings.startEpoch,
+    auto_bid_task_per_day: settings.autoBidTaskPerDay,
+    location: change.location,
+    offline_deal_available: change.offlineDealAvailable,
+  }
+  return { data, message: 'The storage provider is updated.' }
+}
+
+async function changeInNetwork(
+  { context: { network } }: Exchange,
+  minerId: string,
+  change: Pick<Provider, 'location' | 'offlineDealAvailable'>,
+): Promise<void> {
+  if (network.changeProvider === undefined) {
+    throw new PlatformError(409, 'This network says itself where its provider is and which deals it takes.')
+  }
+  await asking(async () => network.changeProvider?.(minerId, change))
+}
+
+function location(fields: Fields): string | undefined {
+  const text = fields.get('location') ?? ''
+  if (text === '') return undefined
+  const known = locationOf(text)
+  if (known === undefined) throw new PlatformError(400, `location must be one of ${locations.join(', ')}.`)
+  return known
+}
+
+function offline(fields: Fields): boolean | undefined {
+  const text = (fields.get('offline_deal_available') ?? '').toLowerCase()
+  if (text === '') return undefined
+  if (text === 'true' || text === '1') return true
+  if (text === 'false' || text === '0') return false
+  throw new PlatformError(400, 'offline_deal_available must be true or false.')
+}
+
+function whole(fields: Fields, name: string, least: number, most: number, before: number): number {
+  const text = fields.get(name) ?? ''
+  if (text === '') return before
+  const value = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN
+  if (value >= least && value <= most) return value
+  throw new PlatformError(400, `${name} must be a whole number from ${least} to ${most}.`)
+}

@@ -1,0 +1,212 @@
+import t from 'tap'
+import { catalogue } from '../../../src/services/network/embedded/catalogue.js'
+import { ask, terms } from '../network/embedded-network.js'
+import { startScene } from './platform-client.js'
+
+const record = {
+  contact_info: 'string',
+  location: 'string',
+  max_piece_size: 'string',
+  min_piece_size: 'string',
+  miner_id: 'string',
+  offline_deal_available: 'boolean',
+  price: 'string',
+  score: 'number',
+  status: 'string',
+  update_time_str: 'string',
+  verified_price: 'string',
+}
+
+function typesOf(value: object): Record<string, string> {
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, typeof member]))
+}
+
+const ids = (json: { data: { miner: { miner_id: string }[] } }) => json.data.miner.map(({ miner_id }) => miner_id)
+
+t.test('the providers of the network, member by member', async (t) => {
+  const { call, network } = await startScene(t)
+  const { status, json } = await call('GET', '/miners')
+  t.equal(status, 200)
+  t.same(Object.keys(json).sort(), ['data', 'status'])
+  t.same(Object.keys(json.data).sort(), ['miner', 'total_items'])
+  t.equal(json.data.total_items, catalogue.length)
+  for (const miner of json.data.miner) {
+    t.same(typesOf(miner), { ...record, adjusted_power: 'string' })
+    t.match(miner.update_time_str, /^\d{10}$/, 'Unix seconds')
+  }
+  t.same(
+    ids(json),
+    catalogue.map(({ minerId }) => minerId),
+  )
+  const one = await call('GET', '/miners/t01004')
+  t.equal(one.status, 200)
+  t.same(typesOf(one.json.data.miner), record)
+  t.match(one.json, {
+    status: 'success',
+    data: {
+      miner: {
+        location: 'South America',
+        price: '0.000002',
+        verified_price: '0.0000002',
+        min_piece_size: '128B',
+        max_piece_size: '512MiB',
+        offline_deal_available: false,
+        score: 78,
+        status: 'Active',
+        contact_info: 'contato@pampas-storage.example',
+      },
+    },
+  })
+  await network.control.setFault('t01004', 'offline', true)
+  t.equal((await call('GET', '/miners/t01004')).json.data.miner.status, 'Offline')
+  const none = await call('GET', '/miners/t09999')
+  t.match(none, { status: 404, json: { status: 'fail', message: 'Miner Not found' } })
+  t.equal((await call('GET', '/miners', { token: 'stale' })).status, 200, 'a stale token does no harm')
+})
+
+t.test('filters, sorting and pages', async (t) => {
+  const { call, network, restart } = await startScene(t)
+  await network.control.setFault('t01002', 'offline', true)
+  const all = catalogue.map(({ minerId }) => minerId)
+  const byPrice = ['t01007', 't01003', 't01002', 't01000', 't01005', 't01001', 't01006', 't01004']
+  const rows: readonly [string, readonly string[]][] = [
+    ['', all],
+    ['location=', all],
+    ['location=europe', ['t01001', 't01007']],
+    ['location=Global', ['t01000']],
+    ['location=North%20America', ['t01002']],
+    ['offline_deal_available=1', ['t01000', 't01001', 't01003', 't01005']],
+    ['offline_deal_available=0', ['t01002', 't01004', 't01006', 't01007']],
+    ['status=Offline', ['t01002']],
+    ['status=active', all.filter((id) => id !== 't01002')],
+    ['status=Deleted', []],
+    ['sort_by=price', byPrice],
+    ['sort_by=price&order=asc', byPrice],
+    ['sort_by=price&order=ascending', byPrice],
+    ['sort_by=price&order=desc', byPrice.toReversed()],
+    ['sort_by=score&order=descending&limit=3', ['t01000', 't01001', 't01003']],
+    ['sort_by=verified_price&limit=3', ['t01002', 't01001', 't01007']],
+    ['sort_by=location&limit=2', ['t01005', 't01003']],
+    ['sort_by=status&order=desc&limit=1', ['t01002']],
+    ['sort_by=update_time_str', all],
+    ['order=desc', all.toReversed()],
+    ['limit=3&offset=0', all.slice(0, 3)],
+    ['limit=3&offset=3', all.slice(3, 6)],
+    ['limit=3&offset=6', all.slice(6)],
+    ['limit=3&offset=1', all.slice(1, 4)],
+    ['limit=1000&offset=1000000000', []],
+    ['location=Europe&offline_deal_available=1&status=Active&sort_by=score&limit=1', ['t01001']],
+  ]
+  for (const [query, expected] of rows) t.same(ids((await call('GET', `/miners?${query}`)).json), expected, query)
+  t.equal((await call('GET', '/miners?location=Europe&limit=1')).json.data.total_items, 2, 'before the page is cut')
+  const pages = await restart({ offsets: 'pages' })
+  t.same(ids((await pages.call('GET', '/miners?limit=3&offset=1')).json), all.slice(3, 6), 'the other habit')
+})
+
+t.test('values out of bounds are refused', async (t) => {
+  const { call } = await startScene(t)
+  for (const query of [
+    'limit=0',
+    'limit=-1',
+    'limit=1001',
+    'limit=1e3',
+    'limit=99999999999999999999',
+    'offset=-1',
+    'offset=x',
+    'offset=1000000001',
+    'location=Atlantis',
+    'status=x',
+    'offline_deal_available=2',
+    'sort_by=miner_id',
+    'order=up',
+  ]) {
+    t.match(await call('GET', `/miners?${query}`), { status: 400, json: { status: 'fail', message: /must be/ } }, query)
+  }
+})
+
+t.test('the owner of a provider says how it bids', async (t) => {
+  const scene = await startScene(t)
+  const { call, signIn } = scene
+  const token = await signIn()
+  const form = (fields: Record<string, string>) => ({ token, body: new URLSearchParams(fields) })
+  const all = {
+    miner_fid: 't01001',
+    bid_mode: '0',
+    expected_sealing_time: '1920',
+    start_epoch: '2880',
+    auto_bid_task_per_day: '20',
+    location: 'Asia',
+    offline_deal_available: 'false',
+  }
+  const config = {
+    miner_fid: 't01001',
+    bid_mode: 0,
+    expected_sealing_time: 1920,
+    start_epoch: 2880,
+    auto_bid_task_per_day: 20,
+    location: 'Asia',
+    offline_deal_available: false,
+  }
+  const changed = await call('POST', '/miner/info', form(all))
+  t.equal(changed.status, 200)
+  t.same(Object.keys(changed.json).sort(), ['data', 'message', 'status'])
+  t.same(changed.json.data, config)
+  const shown = { data: { miner: { location: 'Asia', offline_deal_available: false } } }
+  t.match((await call('GET', '/miners/t01001')).json, shown)
+
+  const refused = [
+    [400, /miner_fid is missing/, { ...all, miner_fid: '' }],
+    [404, /^Miner Not found$/, { ...all, miner_fid: 't09999' }],
+    [400, /bid_mode must be/, { ...all, bid_mode: '2' }],
+    [400, /start_epoch must be/, { ...all, start_epoch: '-1' }],
+    [400, /expected_sealing_time must be/, { ...all, expected_sealing_time: '1555201' }],
+    [400, /auto_bid_task_per_day must be/, { ...all, auto_bid_task_per_day: 'many' }],
+    [400, /location must be/, { ...all, location: 'Atlantis' }],
+    [400, /offline_deal_available must be/, { ...all, offline_deal_available: 'yes' }],
+  ] as const
+  for (const [status, message, fields] of refused) {
+    const answer = await call('POST', '/miner/info', form(fields))
+    t.match(answer, { status, json: { status: 'fail', message } }, String(message))
+  }
+  const stranger = await scene.addUser('stranger@example.com')
+  const foreign = await call('POST', '/miner/info', { ...form({ ...all, location: 'Africa' }), token: stranger })
+  t.match(foreign, { status: 403, json: { message: /is not yours/ } })
+
+  const again = await scene.restart()
+  t.match((await again.call('GET', '/miners/t01001')).json, shown)
+  const kept = await again.call('POST', '/miner/info', form({ miner_fid: 't01001' }))
+  t.same(kept.json.data, config, 'absent fields stay, also over a restart')
+})
+
+t.test('price statistics of providers and deals', async (t) => {
+  const { call, network } = await startScene(t)
+  const empty = await call('GET', '/stats/storage?wallet_address=0x1')
+  t.equal(empty.status, 200)
+  t.same(Object.keys(empty.json).sort(), ['code', 'data', 'status'])
+  t.match(empty.json, { status: 'success', code: 200 })
+  t.same(empty.json.data, {
+    average_cost_push_message: '0 FIL',
+    average_data_cost_sealing_1TB: '0 FIL',
+    average_gas_cost_sealing_1TB: '0 FIL',
+    average_min_piece_size: '136.13 MiB',
+    // The mean of eight prices, 0.00000075625 FIL per GiB and epoch, times 1051200 epochs and 10^9 / 2^30.
+    average_price_per_GB_per_year: '0.740373507142 FIL',
+    average_verified_price_per_GB_per_year: '0.0678311501231 FIL',
+    historical_average_price_regular: '0 FIL/GiB/day',
+    historical_average_price_verified: '0 FIL/GiB/day',
+  })
+  const at = (minerId: string, price: string, verifiedDeal = false) => ({
+    terms: { ...terms, minerId, price, verifiedDeal },
+  })
+  await network.deal(ask('one', undefined, at('t01000', '0.5')))
+  await network.deal(ask('two', undefined, at('t01005', '1.5')))
+  await network.deal(ask('three', undefined, at('t01000', '0.25', true)))
+  const { data } = (await call('GET', '/stats/storage')).json
+  // Pieces of 4096 bytes: 1 FIL per epoch for one on average, 2880 epochs a day, 2^18 of them in a GiB.
+  t.equal(data.historical_average_price_regular, `${2880 * 2 ** 18} FIL/GiB/day`)
+  t.equal(data.historical_average_price_verified, `${720 * 2 ** 18} FIL/GiB/day`)
+  const held = (await call('GET', '/miners')).json.data.miner.map(
+    (miner: { adjusted_power: string }) => miner.adjusted_power,
+  )
+  t.same(held.slice(0, 2), ['8KiB', '0B'])
+})
