@@ -55,7 +55,9 @@ for (const mode of modes) {
     fill(disk)
     await server.kill9()
     await server.start()
-    t.match(server.log, new RegExp(`"folder":"${data}[^"]*".*The disk is full`), 'the log names the folder')
+    // The line that says it is ready comes on another pipe, and may be read first.
+    const told = new RegExp(`"folder":"${data}[^"]*".*The disk is full`)
+    await until('the log names the folder', () => told.test(server.log))
     await servesButStoresNothing(t, server, [...Array.from({ length: 15 }, (_, i) => `small-${i + 15}`), 'large-2'])
 
     await clear(disk)
