@@ -17,7 +17,7 @@ const FAILURE_LINES = 60
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { jobs: { type: 'string', default: '4' }, timeout: { type: 'string', default: '600' } },
+  options: { jobs: { type: 'string', default: '4' }, timeout: { type: 'string', default: '1200' } },
 })
 const files = positionals.length > 0 ? positionals.map(compiled) : testFiles()
 const limitMs = Number(values.timeout) * 1000

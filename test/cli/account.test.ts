@@ -13,9 +13,6 @@ import { environment, runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { signedRequest } from '../support/sign/signed-request.js'
 
-/** Many processes, one after the other. */
-t.setTimeout(300_000)
-
 interface Pair {
   readonly accessKey: string
   readonly secretKey: string

@@ -17,8 +17,6 @@ import { toFormerSchema } from './former-schema.js'
 import { connectTo, start } from './gateway-client.js'
 import { watchedDatabase } from './watched-database.js'
 
-t.setTimeout(600_000)
-
 interface Former {
   readonly data: string
   readonly pair: KeyPair

@@ -14,7 +14,7 @@ const SMALL = Buffer.from('small')
 const LARGE = randomBytes(100_000)
 const OTHER = randomBytes(90_000)
 
-t.setTimeout(900_000)
+t.setTimeout(1_200_000)
 
 /** What a client knows. */
 interface Known {

@@ -11,7 +11,7 @@ import { postgres, redis } from './servers.js'
 
 // Settings of databases that lose acknowledged records are told of, with what to do.
 
-t.test('Redis', { skip: redis.skip, timeout: 300_000 }, async (t) => {
+t.test('Redis', { skip: redis.skip }, async (t) => {
   const server = await redis.start()
   t.teardown(() => server.stop())
   const client = createClient({ url: server.url })
@@ -70,7 +70,7 @@ t.test('Redis', { skip: redis.skip, timeout: 300_000 }, async (t) => {
   )
 })
 
-t.test('Postgres', { skip: postgres.skip, timeout: 300_000 }, async (t) => {
+t.test('Postgres', { skip: postgres.skip }, async (t) => {
   const server = await postgres.start()
   t.teardown(() => server.stop())
   const client = new pg.Client(server.url)
@@ -87,7 +87,7 @@ t.test('Postgres', { skip: postgres.skip, timeout: 300_000 }, async (t) => {
   t.same(await advice(), [])
 })
 
-t.test('dealgate state accept', { skip: redis.skip, timeout: 300_000 }, async (t) => {
+t.test('dealgate state accept', { skip: redis.skip }, async (t) => {
   const server = await redis.start()
   t.teardown(() => server.stop())
   const data = t.testdir()

@@ -15,7 +15,7 @@ const STATE_TIMEOUT_MS = 2000
 // What becomes of requests while the database of the state takes connections and commands and says nothing.
 
 for (const kind of [redis, postgres]) {
-  t.test(kind.name, { skip: kind.skip, timeout: 300_000 }, async (t) => {
+  t.test(kind.name, { skip: kind.skip }, async (t) => {
     const server = await kind.start()
     t.teardown(() => server.stop())
     const between = await startHanging(t, server.url)

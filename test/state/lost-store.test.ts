@@ -86,7 +86,7 @@ async function goesOn(t: Test, proxies: OneOfSeveral[]) {
   t.equal((await putPolicy(proxies[0] as OneOfSeveral)).status, 204)
 }
 
-t.test('Redis is flushed', { skip: redis.skip, timeout: 300_000 }, async (t) => {
+t.test('Redis is flushed', { skip: redis.skip }, async (t) => {
   const server = await redis.start()
   t.teardown(() => server.stop())
   const { one, two, deals, start } = await furnish(t, server.url)
@@ -107,7 +107,7 @@ t.test('Redis is flushed', { skip: redis.skip, timeout: 300_000 }, async (t) => 
   t.equal(await acceptLoss({ data: two.data, url: server.url, log }), false)
 })
 
-t.test('Redis is restarted without what it held', { skip: redis.skip, timeout: 300_000 }, async (t) => {
+t.test('Redis is restarted without what it held', { skip: redis.skip }, async (t) => {
   const server = await redis.start()
   t.teardown(() => server.stop())
   const between = await startHanging(t, server.url)
@@ -129,7 +129,7 @@ t.test('Redis is restarted without what it held', { skip: redis.skip, timeout: 3
   t.equal((await putPolicy(one)).code, 'AccessDenied', 'with the public access block that it holds')
 })
 
-t.test('Postgres loses tables', { skip: postgres.skip, timeout: 300_000 }, async (t) => {
+t.test('Postgres loses tables', { skip: postgres.skip }, async (t) => {
   const server = await postgres.start()
   t.teardown(() => server.stop())
   const { one, two, deals, start } = await furnish(t, server.url)

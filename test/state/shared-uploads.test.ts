@@ -15,7 +15,7 @@ async function begin(proxy: OneOfSeveral, key: string): Promise<string> {
 
 for (const kind of [redis, postgres]) {
   for (const mode of ['full', 'legacy'] as const) {
-    t.test(`${kind.name}, ${mode}`, { skip: kind.skip, timeout: 300_000 }, async (t) => {
+    t.test(`${kind.name}, ${mode}`, { skip: kind.skip }, async (t) => {
       const server = await kind.start()
       t.teardown(() => server.stop())
       const several = await startSeveral(t, server.url, mode)

@@ -120,7 +120,7 @@ async function flush(url: string) {
   await client.close()
 }
 
-t.test('Redis is flushed, and the data folder is new', { skip: redis.skip, timeout: 300_000 }, async (t) => {
+t.test('Redis is flushed, and the data folder is new', { skip: redis.skip }, async (t) => {
   const server = await redis.start()
   t.teardown(() => server.stop())
   const { gateway, start, deals } = await startScene(t)
@@ -155,7 +155,7 @@ t.test('Redis is flushed, and the data folder is new', { skip: redis.skip, timeo
   await refuses(t, await start('five', server.url), /come back empty/)
 })
 
-t.test('a further server with a store of its own', { skip: redis.skip, timeout: 300_000 }, async (t) => {
+t.test('a further server with a store of its own', { skip: redis.skip }, async (t) => {
   const [first, second] = await Promise.all([redis.start(), redis.start()])
   t.teardown(() => Promise.all([first.stop(), second.stop()]))
   const { start } = await startScene(t)
@@ -173,7 +173,7 @@ t.test('a further server with a store of its own', { skip: redis.skip, timeout: 
   await works(t, await start('three'), 'SQLite lies in the data folder')
 })
 
-t.test('a store that another gateway was used with', { skip: redis.skip, timeout: 300_000 }, async (t) => {
+t.test('a store that another gateway was used with', { skip: redis.skip }, async (t) => {
   const server = await redis.start()
   t.teardown(() => server.stop())
   const { start } = await startScene(t)
@@ -189,7 +189,7 @@ t.test('a store that another gateway was used with', { skip: redis.skip, timeout
   await works(t, two, 'accepted')
 })
 
-t.test('the gateway comes up later', { skip: redis.skip, timeout: 300_000 }, async (t) => {
+t.test('the gateway comes up later', { skip: redis.skip }, async (t) => {
   const server = await redis.start()
   t.teardown(() => server.stop())
   const { gateway, start, deals } = await startScene(t)
@@ -217,7 +217,7 @@ t.test('the gateway comes up later', { skip: redis.skip, timeout: 300_000 }, asy
   t.equal(deals(), before)
 })
 
-t.test('a gateway that has not been told of the store yet', { skip: redis.skip, timeout: 300_000 }, async (t) => {
+t.test('a gateway that has not been told of the store yet', { skip: redis.skip }, async (t) => {
   const server = await redis.start()
   t.teardown(() => server.stop())
   const { gateway, start } = await startScene(t)
@@ -238,7 +238,7 @@ t.test('a gateway that has not been told of the store yet', { skip: redis.skip, 
   await refuses(t, await start('three', server.url), /come back empty/)
 })
 
-t.test('many start at once on a new store and a new gateway', { skip: redis.skip, timeout: 300_000 }, async (t) => {
+t.test('many start at once on a new store and a new gateway', { skip: redis.skip }, async (t) => {
   const server = await redis.start()
   t.teardown(() => server.stop())
   const { start } = await startScene(t)
@@ -250,7 +250,7 @@ t.test('many start at once on a new store and a new gateway', { skip: redis.skip
   }
 })
 
-t.test('a legacy gateway knows no stores', { skip: redis.skip, timeout: 300_000 }, async (t) => {
+t.test('a legacy gateway knows no stores', { skip: redis.skip }, async (t) => {
   const server = await redis.start()
   t.teardown(() => server.stop())
   const { gateway, start } = await startScene(t, 'legacy')

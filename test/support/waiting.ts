@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { DAY_MS } from '../../src/common/durations.js'
 
 /** Default time limit of `until`, ms. */
-const PATIENCE_MS = 60_000
+const PATIENCE_MS = 120_000
 
 /** Longer than a test takes that looks at the day more than once, ms. */
 const MARGIN_MS = 180_000

@@ -20,7 +20,7 @@ const asked = (input: string, more: Partial<NewJob<string>> = {}): NewJob<string
   ...more,
 })
 
-t.test('two proxies on one state', { skip: redis.skip, timeout: 300_000 }, async (t) => {
+t.test('two proxies on one state', { skip: redis.skip }, async (t) => {
   const server = await redis.start()
   t.teardown(() => server.stop())
   /** Which proxy ran what. */

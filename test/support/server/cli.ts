@@ -15,7 +15,7 @@ export const CLI: readonly string[] = process.env.CLI_UNDER_TEST
   : ['--conditions=dealgate-source', fileURLToPath(new URL('../../../src/cli.js', import.meta.url))]
 
 /** Time limit of a start or a stop, ms. */
-const PATIENCE_MS = 60_000
+const PATIENCE_MS = 120_000
 
 export interface Finished {
   readonly code: number | null
