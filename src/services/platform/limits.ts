@@ -17,7 +17,7 @@ export interface PlatformLimits {
 
 export const platformLimits: PlatformLimits = Object.freeze({
   maxFieldBytes: 64 * KiB,
-  maxFileBytes: 16 * MiB,
+  maxFileBytes: 48 * MiB,
   maxFields: 100,
   bodyIdleMs: 60_000,
   stopMs: 10_000,

@@ -1,4 +1,3 @@
-import { pipeline } from 'node:stream/promises'
 import { CsvError, Parser } from 'csv-parse'
 import { kinds, required } from './fields.js'
 import { columns, TaskFileError, type TaskRow } from './task-row.js'
@@ -19,50 +18,87 @@ interface Place {
 }
 
 /**
- * Reads the rows of a task's CSV as they arrive. The header names the columns, in any order and case; columns with
- * other names are ignored. Memory does not grow with the number of rows, but for the deal CIDs: at most `MAX_ROWS`.
- * Throws TaskFileError, and whatever `bytes` throws.
+ * Reads the rows of a task's CSV as they arrive: yields those that each chunk completes. The header names the columns,
+ * in any order and case; columns with other names are ignored. Memory does not grow with the number of rows, but for the
+ * deal CIDs: at most `MAX_ROWS`. Throws TaskFileError, and whatever `bytes` throws.
  * @param bytes UTF-8, with or without a byte order mark
  */
-export async function* readTaskCsv(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<TaskRow> {
+export async function* readTaskCsv(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<TaskRow[], undefined> {
+  const rows = new Rows()
+  for await (const records of readRecords(bytes)) {
+    const read = records.map((record) => rows.read(record)).filter((row) => row !== undefined)
+    if (read.length > 0) yield read
+  }
+  rows.end()
+}
+
+/** Yields the records that each chunk completes: one by one, streams cost more than the parser. */
+async function* readRecords(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string[][]> {
   const parser = new Parser({
     record_delimiter: ['\r\n', '\n', '\r'],
     relax_column_count: true,
     skip_empty_lines: true,
     max_record_size: MAX_RECORD,
   })
-  // The reader of the records gets the error: the pipeline destroys the parser with it.
-  const feeding = pipeline(decode(bytes), parser).catch(() => {})
-  let row = 0
-  let header: string[] = []
-  let places: Place[] = []
-  const consistency = new Consistency()
+  let failure: unknown
+  parser.on('error', (error) => {
+    failure = error
+  })
   try {
-    for await (const record of parser as AsyncIterable<string[]>) {
-      row++
-      if (row === 1) {
-        header = record
-        places = findColumns(header)
-        continue
-      }
-      if (row > MAX_ROWS + 1) throw new TaskFileError(`The CSV has more than ${MAX_ROWS} rows. Make several tasks.`)
-      if (record.length !== header.length) {
-        throw new TaskFileError(
-          `Row ${row} has ${record.length} fields, but the header names ${header.length} columns.`,
-        )
-      }
-      const read = readRow(record, places, row)
-      consistency.check(read, row)
-      yield read
+    for await (const text of decode(bytes)) {
+      // The parser transforms in the call; what is read here makes room for the next chunk.
+      parser.write(text)
+      yield taken(parser)
+      if (parser.errored !== null) break
     }
+    parser.end()
+    for await (const record of parser as AsyncIterable<string[]>) yield [record]
   } catch (error) {
-    throw error instanceof CsvError ? explained(error) : error
+    failure ??= error
   } finally {
     parser.destroy()
-    await feeding
   }
-  if (row === 0) throw new TaskFileError('The CSV is empty: its first row must name the columns.')
-  if (row === 1) throw new TaskFileError('The CSV has a header and no rows: each row is one deal.')
+  if (failure !== undefined) throw failure instanceof CsvError ? explained(failure) : failure
+}
+
+function taken(parser: Parser): string[][] {
+  const records: string[][] = []
+  for (let record = parser.read(); record !== null; record = parser.read()) records.push(record)
+  return records
+}
+
+/** The rows of one file, which come one after the other. */
+class Rows {
+  #row = 0
+  #fields = 0
+  #places: Place[] = []
+  readonly #consistency = new Consistency()
+
+  /** Returns undefined for the header. */
+  read(record: readonly string[]): TaskRow | undefined {
+    this.#row++
+    if (this.#row === 1) {
+      this.#fields = record.length
+      this.#places = findColumns(record)
+      return undefined
+    }
+    if (this.#row > MAX_ROWS + 1) {
+      throw new TaskFileError(`The CSV has more than ${MAX_ROWS} rows. Make several tasks.`)
+    }
+    if (record.length !== this.#fields) {
+      throw new TaskFileError(
+        `Row ${this.#row} has ${record.length} fields, but the header names ${this.#fields} columns.`,
+      )
+    }
+    const row = readRow(record, this.#places, this.#row)
+    this.#consistency.check(row, this.#row)
+    return row
+  }
+
+  end(): void {
+    if (this.#row === 0) throw new TaskFileError('The CSV is empty: its first row must name the columns.')
+    if (this.#row === 1) throw new TaskFileError('The CSV has a header and no rows: each row is one deal.')
+  }
 }
 
 async function* decode(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {

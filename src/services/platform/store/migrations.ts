@@ -1,13 +1,14 @@
 import type { Database } from '../../database.js'
 import { apiKeySchema } from '../api-keys/schema.js'
 import { minerSchema } from '../miners/schema.js'
+import { taskSchema } from '../tasks/schema.js'
 import { userSchema } from '../users/schema.js'
 
 /**
  * The schema, one step per version: a database remembers how many of them it has. A released step never changes; a new
  * version appends one.
  */
-const steps: readonly string[] = [userSchema, apiKeySchema, minerSchema]
+const steps: readonly string[] = [userSchema, apiKeySchema, minerSchema, taskSchema]
 
 /**
  * Brings the schema up to date, or makes it; a crash leaves the version before a step or after it. Throws RangeError

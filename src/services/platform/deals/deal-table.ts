@@ -1,0 +1,150 @@
+import type { Database } from '../../database.js'
+import type { TaskRow } from '../csv/task-row.js'
+
+/** What the provider's program does with a deal, step by step; it may write other words, too. */
+export const DEAL_ACTIVE = 'DealActive'
+export const DOWNLOADED = 'Downloaded'
+export const READY_FOR_IMPORT = 'ReadyForImport'
+
+/** True for a state in which the provider has given up. */
+export function isFailure(status: string): boolean {
+  return status === 'DownloadFailed' || status === 'ImportFailed'
+}
+
+/** One deal of a task, and what its task adds to it. */
+export interface PlatformDeal {
+  readonly id: number
+  readonly task: number
+  /** Id of the poster of the task. */
+  readonly user: number
+  /** Null while the task has no provider. */
+  readonly minerId: string | null
+  readonly dealCid: string | null
+  readonly payloadCid: string | null
+  readonly fileSourceUrl: string
+  readonly md5: string | null
+  readonly fileSize: number | null
+  readonly startEpoch: number | null
+  readonly cost: string | null
+  readonly status: string
+  readonly note: string | null
+  readonly filePath: string | null
+  /** Unix seconds. */
+  readonly created: number
+  readonly updated: number
+}
+
+/** What a provider writes to its deal. An absent member stays as it is. */
+export interface DealUpdate {
+  readonly status: string
+  readonly note?: string
+  readonly filePath?: string
+  readonly fileSize?: number
+  readonly cost?: string
+}
+
+const FROM = 'FROM deals JOIN tasks ON tasks.id = deals.task AND tasks.posted = 1'
+const COLUMNS = `
+  deals.id, deals.task, tasks.user, tasks.miner_id AS minerId, deals.deal_cid AS dealCid, deals.payload_cid AS payloadCid,
+  deals.file_source_url AS fileSourceUrl, deals.md5, deals.file_size AS fileSize, deals.start_epoch AS startEpoch, deals.cost,
+  deals.status, deals.note, deals.file_path AS filePath, deals.created, deals.updated
+`
+
+/** The table of deals. Call writing methods inside a transaction. */
+export class DealTable {
+  readonly #add
+  readonly #byId
+  readonly #byCid
+  readonly #ofTask
+  readonly #ofProvider
+  readonly #update
+  readonly #anyDue
+  readonly #move
+
+  constructor(db: Database) {
+    this.#add = db.prepare(`
+      INSERT INTO deals (task, deal_cid, payload_cid, piece_cid, source_file_name, file_source_url, md5, file_size, start_epoch, cost, created, updated)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11)
+    `)
+    this.#byId = db.prepare(`SELECT ${COLUMNS} ${FROM} WHERE deals.id = ?`)
+    this.#byCid = db.prepare(`SELECT ${COLUMNS} ${FROM} WHERE deals.deal_cid = ? ORDER BY deals.id`)
+    this.#ofTask = db.prepare(`SELECT ${COLUMNS} ${FROM} WHERE deals.task = ? ORDER BY deals.id LIMIT ? OFFSET ?`)
+    this.#ofProvider = db.prepare(`
+      SELECT ${COLUMNS} ${FROM}
+      WHERE tasks.miner_id = ?1 AND (?2 IS NULL OR tasks.user = ?2 OR tasks.is_public = 1)
+        AND (?3 IS NULL OR lower(deals.status) = ?3)
+      ORDER BY deals.id LIMIT ?4 OFFSET ?5
+    `)
+    this.#update = db.prepare(`
+      UPDATE deals SET status = ?1, note = coalesce(?2, note), file_path = coalesce(?3, file_path), file_size = coalesce(?4, file_size),
+        cost = coalesce(?5, cost), updated = ?6, due = ?7
+      WHERE id = ?8
+    `)
+    this.#anyDue = db.prepare('SELECT 1 FROM deals WHERE due IS NOT NULL AND due <= ? LIMIT 1')
+    this.#move = db.prepare(`
+      UPDATE deals SET status = '${READY_FOR_IMPORT}', updated = ?1, due = NULL
+      WHERE id IN (SELECT id FROM deals WHERE due IS NOT NULL AND due <= ?2 ORDER BY due LIMIT ?3)
+    `)
+  }
+
+  /** @param now Unix seconds */
+  add(task: number, row: TaskRow, now: number): void {
+    this.#add.run(
+      task,
+      row.dealCid ?? null,
+      row.payloadCid ?? null,
+      row.pieceCid ?? null,
+      row.sourceFileName ?? null,
+      row.fileSourceUrl,
+      row.md5 ?? null,
+      row.fileSize ?? null,
+      row.startEpoch ?? null,
+      row.cost ?? null,
+      now,
+    )
+  }
+
+  find(id: number): PlatformDeal | undefined {
+    return this.#byId.get(id) as PlatformDeal | undefined
+  }
+
+  /** The deals with this CID: several tasks may name one deal. */
+  findByCid(dealCid: string): PlatformDeal[] {
+    return this.#byCid.all(dealCid) as PlatformDeal[]
+  }
+
+  ofTask(task: number, limit: number, offset: number): PlatformDeal[] {
+    return this.#ofTask.all(task, limit, offset) as PlatformDeal[]
+  }
+
+  /**
+   * @param reader only the deals of this user's tasks and of public ones; undefined for all
+   * @param status in any case; undefined for all
+   */
+  ofProvider(
+    minerId: string,
+    reader: number | undefined,
+    status: string | undefined,
+    { limit, offset }: { readonly limit: number; readonly offset: number },
+  ): PlatformDeal[] {
+    const folded = status?.toLowerCase() ?? null
+    return this.#ofProvider.all(minerId, reader ?? null, folded, limit, offset) as PlatformDeal[]
+  }
+
+  /**
+   * @param now Unix seconds
+   * @param due epoch at which the platform moves the deal on; null when it does not
+   */
+  update(id: number, { status, note, filePath, fileSize, cost }: DealUpdate, now: number, due: number | null): void {
+    this.#update.run(status, note ?? null, filePath ?? null, fileSize ?? null, cost ?? null, now, due, id)
+  }
+
+  anyDue(epoch: number): boolean {
+    return this.#anyDue.get(epoch) !== undefined
+  }
+
+  /** Lets providers import what they downloaded, for the deals that are due by then. Returns the number of deals. */
+  makeReady(epoch: number, now: number, most: number): number {
+    return Number(this.#move.run(now, epoch, most).changes)
+  }
+}

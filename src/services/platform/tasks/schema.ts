@@ -1,0 +1,99 @@
+/**
+ * Tasks, with the deals that their CSV names and the bids of providers.
+ *
+ * A task is a draft until it is `posted`: its deals are added in several transactions, and it exists once the last one
+ * is committed. Drafts that a crash leaves are removed at the next start. `digest` is that of the request, so that a
+ * repeated one is known. Prices are attofil as texts of fixed length, which sort as numbers. `due` is the epoch at which
+ * the platform moves a task or a deal by itself; null when it never does. A deal belongs to the provider of its task.
+ * `mails` are those that are not sent yet, and those that were.
+ */
+export const taskSchema = `
+  CREATE TABLE tasks (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    uuid TEXT NOT NULL,
+    user INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    posted INTEGER NOT NULL DEFAULT 0,
+    status TEXT NOT NULL DEFAULT 'Created',
+    name TEXT NOT NULL,
+    folded_name TEXT NOT NULL,
+    description TEXT NOT NULL,
+    curated_dataset TEXT NOT NULL,
+    is_public INTEGER NOT NULL,
+    type TEXT,
+    miner_id TEXT,
+    tags TEXT NOT NULL,
+    min_price TEXT,
+    max_price TEXT,
+    expire_days INTEGER,
+    fast_retrieval INTEGER NOT NULL,
+    bid_mode TEXT NOT NULL,
+    source_id INTEGER,
+    duration INTEGER NOT NULL,
+    file_name TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    created_epoch INTEGER NOT NULL,
+    expires_epoch INTEGER,
+    smallest_piece INTEGER,
+    largest_piece INTEGER,
+    bids INTEGER NOT NULL DEFAULT 0,
+    deals INTEGER NOT NULL DEFAULT 0,
+    active_deals INTEGER NOT NULL DEFAULT 0,
+    failed_deals INTEGER NOT NULL DEFAULT 0,
+    due INTEGER
+  ) STRICT;
+  CREATE UNIQUE INDEX tasks_by_uuid ON tasks (uuid) WHERE posted = 1;
+  CREATE INDEX task_drafts ON tasks (id) WHERE posted = 0;
+  CREATE INDEX tasks_of_user ON tasks (user, id) WHERE posted = 1;
+  CREATE INDEX public_tasks ON tasks (id) WHERE posted = 1 AND is_public = 1;
+  CREATE INDEX tasks_of_provider ON tasks (miner_id, id) WHERE posted = 1;
+  CREATE INDEX tasks_due ON tasks (due) WHERE posted = 1 AND due IS NOT NULL;
+  CREATE TABLE deals (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    task INTEGER NOT NULL REFERENCES tasks (id),
+    deal_cid TEXT,
+    payload_cid TEXT,
+    piece_cid TEXT,
+    source_file_name TEXT,
+    file_source_url TEXT NOT NULL,
+    md5 TEXT,
+    file_size INTEGER,
+    start_epoch INTEGER,
+    cost TEXT,
+    status TEXT NOT NULL DEFAULT 'Created',
+    note TEXT,
+    file_path TEXT,
+    created INTEGER NOT NULL,
+    updated INTEGER NOT NULL,
+    due INTEGER
+  ) STRICT;
+  CREATE INDEX deals_of_task ON deals (task, id);
+  CREATE INDEX deals_by_cid ON deals (deal_cid) WHERE deal_cid IS NOT NULL;
+  CREATE INDEX deals_due ON deals (due) WHERE due IS NOT NULL;
+  CREATE TABLE bids (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    task INTEGER NOT NULL REFERENCES tasks (id),
+    miner_id TEXT NOT NULL,
+    price TEXT NOT NULL,
+    score INTEGER NOT NULL,
+    min_piece_size INTEGER NOT NULL,
+    contact_info TEXT NOT NULL,
+    proposal TEXT NOT NULL,
+    expire_days INTEGER NOT NULL,
+    status TEXT NOT NULL DEFAULT 'New',
+    created INTEGER NOT NULL,
+    won INTEGER,
+    UNIQUE (task, miner_id)
+  ) STRICT;
+  CREATE INDEX bids_of_provider ON bids (miner_id, created);
+  CREATE TABLE mails (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    recipient TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    text TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    state TEXT NOT NULL DEFAULT 'pending'
+  ) STRICT;
+  CREATE INDEX mails_pending ON mails (id) WHERE state = 'pending';
+`

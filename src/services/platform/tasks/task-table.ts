@@ -1,0 +1,156 @@
+import type { Database } from '../../database.js'
+import { sortable } from '../units/price.js'
+import type { Task, TaskStatus } from './task.js'
+import { type NewTask, taskOf } from './task-row.js'
+
+/** A task that was posted, and the digest of the request that posted it. */
+export interface PostedTask {
+  readonly task: Task
+  readonly digest: string
+}
+
+/** Counts of deals that change together with the status of their task. */
+export interface Progress {
+  readonly status: TaskStatus
+  readonly activeDeals: number
+  readonly failedDeals: number
+}
+
+/** The table of tasks. Call writing methods inside a transaction. */
+export class TaskTable {
+  readonly #add
+  readonly #post
+  readonly #drafts
+  readonly #removeDraftDeals
+  readonly #removeDraft
+  readonly #byId
+  readonly #byUuid
+  readonly #isDue
+  readonly #due
+  readonly #setDue
+  readonly #assign
+  readonly #countBids
+  readonly #progress
+  readonly #completed
+
+  constructor(db: Database) {
+    this.#add = db.prepare(`
+      INSERT INTO tasks (uuid, user, digest, name, folded_name, description, curated_dataset, is_public, type, miner_id, tags, min_price, max_price,
+        expire_days, fast_retrieval, bid_mode, source_id, duration, file_name, created, created_epoch, expires_epoch, status, due)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    `)
+    this.#post = db.prepare(
+      'UPDATE tasks SET posted = 1, deals = ?, smallest_piece = ?, largest_piece = ? WHERE id = ? AND posted = 0',
+    )
+    this.#drafts = db.prepare('SELECT id FROM tasks WHERE posted = 0')
+    this.#removeDraftDeals = db.prepare(
+      'DELETE FROM deals WHERE id IN (SELECT id FROM deals WHERE task = ? ORDER BY id LIMIT ?)',
+    )
+    this.#removeDraft = db.prepare('DELETE FROM tasks WHERE id = ? AND posted = 0')
+    this.#byId = db.prepare('SELECT * FROM tasks WHERE id = ? AND posted = 1')
+    this.#byUuid = db.prepare('SELECT * FROM tasks WHERE uuid = ? AND posted = 1')
+    this.#isDue = db.prepare('SELECT 1 FROM tasks WHERE posted = 1 AND due IS NOT NULL AND due <= ? LIMIT 1')
+    this.#due = db.prepare(
+      'SELECT id, due FROM tasks WHERE posted = 1 AND due IS NOT NULL AND due <= ? ORDER BY due, id LIMIT ?',
+    )
+    this.#setDue = db.prepare('UPDATE tasks SET due = ? WHERE id = ?')
+    this.#assign = db.prepare('UPDATE tasks SET status = ?, miner_id = ?, due = NULL WHERE id = ?')
+    this.#countBids = db.prepare('UPDATE tasks SET bids = bids + ? WHERE id = ?')
+    this.#progress = db.prepare('UPDATE tasks SET status = ?, active_deals = ?, failed_deals = ? WHERE id = ?')
+    this.#completed = db.prepare(
+      "SELECT count(*) AS count FROM tasks WHERE posted = 1 AND user = ? AND status = 'Completed'",
+    )
+  }
+
+  /** Adds a draft and returns its id. */
+  draft(task: NewTask): number {
+    const { lastInsertRowid } = this.#add.run(
+      task.uuid,
+      task.user,
+      task.digest,
+      task.name,
+      task.name.toLowerCase(),
+      task.description,
+      task.curatedDataset,
+      task.isPublic ? 1 : 0,
+      task.type,
+      task.minerId,
+      task.tags.join(','),
+      task.minPrice === null ? null : sortable(task.minPrice),
+      task.maxPrice === null ? null : sortable(task.maxPrice),
+      task.expireDays,
+      task.fastRetrieval ? 1 : 0,
+      task.bidMode,
+      task.sourceId,
+      task.duration,
+      task.fileName,
+      task.created,
+      task.createdEpoch,
+      task.expiresEpoch,
+      task.minerId === null ? 'Created' : 'Assigned',
+      task.due,
+    )
+    return Number(lastInsertRowid)
+  }
+
+  /** Turns a draft into a task. Throws when another task has its UUID: look for that first. */
+  post(id: number, deals: number, pieces: { smallest: number | null; largest: number | null }): void {
+    this.#post.run(deals, pieces.smallest, pieces.largest, id)
+  }
+
+  /** Ids of all drafts. */
+  drafts(): number[] {
+    return this.#drafts.all().map((row) => row.id as number)
+  }
+
+  /** Removes some deals of a draft, and the draft itself once it has none. Returns true when the draft is removed. */
+  removeSome(draft: number, most: number): boolean {
+    if (this.#removeDraftDeals.run(draft, most).changes > 0) return false
+    this.#removeDraft.run(draft)
+    return true
+  }
+
+  find(id: number): Task | undefined {
+    const row = this.#byId.get(id)
+    return row === undefined ? undefined : taskOf(row)
+  }
+
+  findByUuid(uuid: string): PostedTask | undefined {
+    const row = this.#byUuid.get(uuid)
+    return row === undefined ? undefined : { task: taskOf(row), digest: row.digest }
+  }
+
+  anyDue(epoch: number): boolean {
+    return this.#isDue.get(epoch) !== undefined
+  }
+
+  /** The tasks that are due by then, the longest due first. */
+  due(epoch: number, most: number): { readonly id: number; readonly due: number }[] {
+    return this.#due.all(epoch, most) as { id: number; due: number }[]
+  }
+
+  setDue(id: number, due: number): void {
+    this.#setDue.run(due, id)
+  }
+
+  assign(id: number, minerId: string): void {
+    this.#assign.run('Assigned', minerId, id)
+  }
+
+  expire(id: number): void {
+    this.#assign.run('ActionRequired', null, id)
+  }
+
+  addBids(id: number, count: number): void {
+    this.#countBids.run(count, id)
+  }
+
+  setProgress(id: number, { status, activeDeals, failedDeals }: Progress): void {
+    this.#progress.run(status, activeDeals, failedDeals, id)
+  }
+
+  /** Number of this user's tasks whose deals are all active. */
+  completedOf(user: number): number {
+    return this.#completed.get(user).count
+  }
+}

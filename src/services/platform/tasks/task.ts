@@ -1,0 +1,55 @@
+/**
+ * `Created`: looks for a provider. `Assigned`: has one. `ActionRequired`: expired without one; its poster must act.
+ * `ProgressWithFailure`: the provider failed with some of its deals. `Completed`: all deals are active.
+ */
+export type TaskStatus = 'Created' | 'Assigned' | 'ActionRequired' | 'ProgressWithFailure' | 'Completed'
+
+/** How a public task gets its provider: its poster chooses, the platform chooses, or no provider is looked for. */
+export type BidMode = 'manual' | 'auto' | 'none'
+
+/** What the poster of a task asks for. */
+export interface TaskTerms {
+  readonly name: string
+  readonly description: string
+  readonly curatedDataset: string
+  readonly isPublic: boolean
+  /** Null when the poster did not say: a regular task. */
+  readonly type: 'regular' | 'verified' | null
+  /** The provider of a private task; null for a public one. */
+  readonly minerId: string | null
+  /** At most five. */
+  readonly tags: readonly string[]
+  /** Attofil per GiB and epoch. */
+  readonly minPrice: bigint | null
+  readonly maxPrice: bigint | null
+  /** Days in which the task must find a provider. */
+  readonly expireDays: number | null
+  readonly fastRetrieval: boolean
+  readonly bidMode: BidMode
+  /** Kind of the program that made the task, as a number of the platform's own. */
+  readonly sourceId: number | null
+  /** Duration of the deals, epochs. */
+  readonly duration: number
+}
+
+export interface Task extends TaskTerms {
+  readonly id: number
+  readonly uuid: string
+  /** Id of the poster. */
+  readonly user: number
+  readonly status: TaskStatus
+  /** The provider that works the task; null while there is none. */
+  readonly minerId: string | null
+  readonly fileName: string
+  /** Unix seconds. */
+  readonly created: number
+  readonly createdEpoch: number
+  readonly expiresEpoch: number | null
+  /** Sizes of the smallest and the largest piece that are known, bytes; null when none is. */
+  readonly smallestPiece: number | null
+  readonly largestPiece: number | null
+  readonly bids: number
+  readonly deals: number
+  readonly activeDeals: number
+  readonly failedDeals: number
+}

@@ -1,0 +1,137 @@
+import { isMinerId, isUuid } from '../../csv/fields.js'
+import { PlatformError } from '../../errors.js'
+import type { Fields } from '../../http/fields.js'
+import { parsePrice } from '../../units/price.js'
+import type { BidMode, TaskTerms } from '../task.js'
+import { type Member, spellings, textOf } from './spellings.js'
+import { readTags } from './tags.js'
+
+const MAX_NAME = 128
+const MAX_DATASET = 256
+const MAX_DESCRIPTION = 4096
+const MAX_DAYS = 3650
+
+/** Durations that clients of the network use, epochs: half a year to a year and a half. */
+const MIN_DURATION = 518_400
+const MAX_DURATION = 1_555_200
+const USUAL_DURATION = 1_512_000
+
+const BID_MODES: readonly BidMode[] = ['manual', 'auto', 'none']
+
+/**
+ * Reads the terms of a new task from its form. Throws PlatformError 400 whose message names the field and says what to
+ * send, also for terms that contradict each other.
+ */
+export function readTerms(fields: Fields): TaskTerms {
+  const terms: TaskTerms = {
+    name: readName(fields),
+    curatedDataset: readText(fields, 'curatedDataset', MAX_DATASET),
+    description: readText(fields, 'description', MAX_DESCRIPTION, true),
+    isPublic: readFlag(fields, 'isPublic'),
+    type: readType(fields),
+    minerId: readMiner(fields),
+    minPrice: readPrice(fields, 'minPrice'),
+    maxPrice: readPrice(fields, 'maxPrice'),
+    tags: readTags(textOf(fields, 'tags')),
+    expireDays: readNumber(fields, 'expireDays', 1, MAX_DAYS),
+    bidMode: readBidMode(fields),
+    fastRetrieval: readFlag(fields, 'fastRetrieval', true),
+    sourceId: readNumber(fields, 'sourceId', 0, 1000),
+    duration: readNumber(fields, 'duration', MIN_DURATION, MAX_DURATION) ?? USUAL_DURATION,
+  }
+  refuseContradictions(fields, terms)
+  return terms
+}
+
+/** The UUID that the client chose for its task, if it did. Throws PlatformError 400. */
+export function readUuid(fields: Fields): string | undefined {
+  const uuid = textOf(fields, 'uuid').toLowerCase()
+  if (uuid === '') return undefined
+  if (!isUuid(uuid)) throw invalid('uuid', 'must be a UUID')
+  return uuid
+}
+
+function refuseContradictions(fields: Fields, { isPublic, minerId, minPrice, maxPrice, bidMode }: TaskTerms): void {
+  if (isPublic) {
+    if (textOf(fields, 'bidMode') === '') {
+      throw invalid('bidMode', 'is missing: a public task needs 1 (the best bid wins) or 0 (you choose)')
+    }
+    if (minerId !== null) {
+      throw invalid('minerId', 'contradicts is_public = 1: bids decide on the provider of a public task')
+    }
+  } else {
+    if (minerId === null) throw invalid('minerId', 'is missing: a private task (is_public = 0) names its provider')
+    if (bidMode === 'auto') throw invalid('bidMode', 'contradicts is_public = 0: nobody bids on a private task')
+  }
+  if (minPrice !== null && maxPrice !== null && minPrice > maxPrice) {
+    throw invalid('minPrice', 'is above max_price')
+  }
+}
+
+function readName(fields: Fields): string {
+  const name = readText(fields, 'name', MAX_NAME)
+  if (name === '') throw invalid('name', 'is missing')
+  return name
+}
+
+function readText(fields: Fields, member: Member, most: number, manyLines = false): string {
+  const text = textOf(fields, member)
+  if ([...text].length > most) throw invalid(member, `may have at most ${most} characters`)
+  if (/\p{Cc}/u.test(manyLines ? text.replace(/[\r\n\t]/g, '') : text)) {
+    throw invalid(member, 'has control characters')
+  }
+  return text
+}
+
+/** @param absent default; a member without one is mandatory */
+function readFlag(fields: Fields, member: Member, absent?: boolean): boolean {
+  const text = textOf(fields, member).toLowerCase()
+  if (text === '' && absent !== undefined) return absent
+  if (text === '1' || text === 'true') return true
+  if (text === '0' || text === 'false') return false
+  throw invalid(member, text === '' ? 'is missing: send 1 or 0' : 'must be 1 or 0')
+}
+
+function readType(fields: Fields): TaskTerms['type'] {
+  const type = textOf(fields, 'type').toLowerCase()
+  if (type === '') return null
+  if (type !== 'regular' && type !== 'verified') throw invalid('type', 'must be regular or verified')
+  return type
+}
+
+function readMiner(fields: Fields): string | null {
+  const minerId = textOf(fields, 'minerId')
+  if (minerId === '') return null
+  if (!isMinerId(minerId)) throw invalid('minerId', 'must be the id of a storage provider, such as t01000')
+  return minerId
+}
+
+function readPrice(fields: Fields, member: Member): bigint | null {
+  const text = textOf(fields, member)
+  if (text === '') return null
+  const price = parsePrice(text)
+  if (price === undefined) {
+    throw invalid(member, 'must be a decimal number of fil per GiB and epoch, with at most 18 decimals')
+  }
+  return price
+}
+
+function readNumber(fields: Fields, member: Member, least: number, most: number): number | null {
+  const text = textOf(fields, member)
+  if (text === '') return null
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  if (value >= least && value <= most) return value
+  throw invalid(member, `must be a whole number from ${least} to ${most}`)
+}
+
+function readBidMode(fields: Fields): BidMode {
+  const text = textOf(fields, 'bidMode')
+  if (text === '') return 'none'
+  const mode = /^[012]$/.test(text) ? BID_MODES[Number(text)] : undefined
+  if (mode === undefined) throw invalid('bidMode', 'must be 0, 1 or 2')
+  return mode
+}
+
+function invalid(member: Member, reason: string): PlatformError {
+  return new PlatformError(400, `${spellings[member][0]} ${reason}.`)
+}

@@ -1,0 +1,220 @@
+import t from 'tap'
+import type { Provider } from '../../../../src/services/network/network.js'
+import type { Bid } from '../../../../src/services/platform/bids/bid-table.js'
+import { bestBid, offerOf } from '../../../../src/services/platform/bids/bidding.js'
+import { minerNumber } from '../../../../src/services/platform/deals/miner-number.js'
+import { progressOf } from '../../../../src/services/platform/deals/progress.js'
+import { PlatformError } from '../../../../src/services/platform/errors.js'
+import { Fields } from '../../../../src/services/platform/http/fields.js'
+import { firstVisit, hasExpired, mayDecide, nextVisit } from '../../../../src/services/platform/movement/schedule.js'
+import type { Task } from '../../../../src/services/platform/tasks/task.js'
+import { readTerms, readUuid } from '../../../../src/services/platform/tasks/terms/read-terms.js'
+import { pieceSizeOf } from '../../../../src/services/platform/units/piece-size.js'
+
+const PRIVATE = { task_name: 'nightly', is_public: '0', miner_id: 't01000' }
+const PUBLIC = { task_name: 'holidays', is_public: '1', bid_mode: '1' }
+
+function terms(form: Record<string, string>) {
+  return readTerms(new Fields(Object.entries(form)))
+}
+
+t.test('the terms of a task', (t) => {
+  t.same(terms(PRIVATE), {
+    name: 'nightly',
+    curatedDataset: '',
+    description: '',
+    isPublic: false,
+    type: null,
+    minerId: 't01000',
+    minPrice: null,
+    maxPrice: null,
+    tags: [],
+    expireDays: null,
+    bidMode: 'none',
+    fastRetrieval: true,
+    sourceId: null,
+    duration: 1_512_000,
+  })
+  t.match(
+    terms({
+      ...PUBLIC,
+      description: 'two\nlines',
+      type: 'Verified',
+      min_price: '0E-18',
+      max_price: '0.000000000000000001',
+      tags: 'eu, backup,,eu',
+      expire_days: '4',
+      fast_retrieval: 'false',
+      source_id: '3',
+      duration: '518400',
+    }),
+    {
+      description: 'two\nlines',
+      type: 'verified',
+      minPrice: 0n,
+      maxPrice: 1n,
+      tags: ['eu', 'backup'],
+      expireDays: 4,
+      fastRetrieval: false,
+      sourceId: 3,
+      duration: 518_400,
+      bidMode: 'auto',
+    },
+  )
+  t.match(terms({ ...PRIVATE, verified_type: 'verified', expired_days: '7' }), { type: 'verified', expireDays: 7 })
+  t.match(terms({ Task_Name: 'a', Is_Public: '1', Auto_bid: '0' }), { bidMode: 'manual' }, "the interface's words")
+  t.match(terms({ ...PRIVATE, type: 'regular', verified_type: 'regular' }), { type: 'regular' })
+  t.equal(
+    readUuid(new Fields([['uuid', 'A1A1A1A1-0000-4000-8000-000000000000']])),
+    'a1a1a1a1-0000-4000-8000-000000000000',
+  )
+  t.throws(() => readUuid(new Fields([['uuid', '1']])), /uuid must be a UUID/)
+  t.end()
+})
+
+t.test('terms that are refused, with the field in the message', (t) => {
+  const refused: readonly [Record<string, string>, RegExp][] = [
+    [{ ...PRIVATE, task_name: ' ' }, /^task_name is missing/],
+    [{ ...PRIVATE, task_name: 'a'.repeat(129) }, /^task_name may have at most 128/],
+    [{ ...PRIVATE, task_name: 'a\nb' }, /^task_name has control/],
+    [{ ...PRIVATE, is_public: '' }, /^is_public is missing/],
+    [{ ...PRIVATE, is_public: '2' }, /^is_public must be 1 or 0/],
+    [{ ...PRIVATE, miner_id: '' }, /^miner_id is missing/],
+    [{ ...PRIVATE, miner_id: '../x' }, /^miner_id must be the id/],
+    [{ ...PRIVATE, bid_mode: '1' }, /^bid_mode contradicts is_public = 0/],
+    [{ ...PUBLIC, bid_mode: '' }, /^bid_mode is missing/],
+    [{ ...PUBLIC, bid_mode: '3' }, /^bid_mode must be 0, 1 or 2/],
+    [{ ...PUBLIC, Auto_bid: '0' }, /bid_mode and Auto_bid contradict/],
+    [{ ...PUBLIC, miner_id: 't01000' }, /^miner_id contradicts is_public = 1/],
+    [{ ...PUBLIC, type: 'regular', verified_type: 'verified' }, /type and verified_type contradict/],
+    [{ ...PUBLIC, expire_days: '1', expired_days: '2' }, /expire_days and expired_days contradict/],
+    [{ ...PUBLIC, type: 'fast' }, /^type must be regular or verified/],
+    [{ ...PUBLIC, tags: 'a,b,c,d,e,f' }, /at most 5 tags/],
+    [{ ...PUBLIC, tags: 'fifteen letters' }, /at most 14 characters/],
+    [{ ...PUBLIC, expire_days: '0' }, /^expire_days must be a whole number from 1/],
+    [{ ...PUBLIC, expire_days: '1.5' }, /^expire_days must be/],
+    [{ ...PUBLIC, max_price: '-1' }, /^max_price must be a decimal/],
+    [{ ...PUBLIC, max_price: '1E-19' }, /^max_price must be/],
+    [{ ...PUBLIC, min_price: '0.2', max_price: '0.1' }, /^min_price is above max_price/],
+    [{ ...PUBLIC, duration: '100' }, /^duration must be a whole number from 518400/],
+    [{ ...PUBLIC, fast_retrieval: 'yes' }, /^fast_retrieval must be 1 or 0/],
+    [{ ...PUBLIC, description: 'a'.repeat(4097) }, /^description may have at most/],
+  ]
+  for (const [form, message] of refused) {
+    const thrown = (() => {
+      try {
+        return terms(form)
+      } catch (error) {
+        return error
+      }
+    })()
+    t.ok(thrown instanceof PlatformError && thrown.status === 400, String(message))
+    t.match((thrown as Error).message, message)
+  }
+  t.end()
+})
+
+const provider: Provider = {
+  minerId: 't01000',
+  location: 'Europe',
+  price: '0.002',
+  verifiedPrice: '',
+  minPieceSize: 1024,
+  maxPieceSize: 4096,
+  offlineDealAvailable: true,
+  score: 50,
+  status: 'Active',
+  contactInfo: 'a@b.example',
+}
+const FIL = 10n ** 18n
+const wanted = { type: null, minPrice: null, maxPrice: null, smallestPiece: null, largestPiece: null }
+
+t.test('who bids, and for how much', (t) => {
+  t.match(offerOf(wanted, provider), { minerId: 't01000', price: FIL / 500n, score: 50, minPieceSize: 1024 })
+  t.match(offerOf({ ...wanted, maxPrice: FIL / 500n, smallestPiece: 1024, largestPiece: 4096 }, provider), {})
+  t.match(offerOf({ ...wanted, minPrice: FIL }, provider), { price: FIL }, 'not below the lowest price')
+  t.equal(offerOf({ ...wanted, maxPrice: FIL / 500n - 1n }, provider), undefined, 'too dear')
+  t.equal(offerOf({ ...wanted, type: 'verified' }, provider), undefined, 'takes no verified deals')
+  t.match(offerOf({ ...wanted, type: 'verified' }, { ...provider, verifiedPrice: '0' }), { price: 0n })
+  t.equal(offerOf({ ...wanted, smallestPiece: 512 }, provider), undefined, 'too small')
+  t.equal(offerOf({ ...wanted, largestPiece: 8192 }, provider), undefined, 'too large')
+  t.equal(offerOf(wanted, { ...provider, status: 'Offline' }), undefined)
+  t.equal(offerOf(wanted, { ...provider, offlineDealAvailable: false }), undefined)
+  t.end()
+})
+
+t.test('which bid wins', (t) => {
+  const bid = (id: number, minerId: string, price: bigint, score: number): Bid => ({
+    id,
+    task: 1,
+    minerId,
+    price,
+    score,
+    minPieceSize: 0,
+    contactInfo: '',
+    proposal: '',
+    expireDays: 5,
+    status: 'New',
+    created: 0,
+    won: null,
+  })
+  const providers = ['a', 'b', 'c', 'd'].map((minerId) => ({ ...provider, minerId }))
+  const bids = [bid(1, 'a', 2n, 99), bid(2, 'b', 1n, 10), bid(3, 'c', 1n, 20), bid(4, 'd', 1n, 20)]
+  t.equal(bestBid(bids, providers)?.id, 3, 'the lowest price, then the highest score, then the earliest')
+  const withoutC = providers.map((one) => (one.minerId === 'c' ? { ...one, status: 'Offline' as const } : one))
+  t.equal(bestBid(bids, withoutC)?.id, 4, 'of a provider that is active')
+  t.equal(bestBid([{ ...bid(1, 'a', 1n, 1), status: 'Lost' }], providers), undefined)
+  t.equal(bestBid([], providers), undefined)
+  t.end()
+})
+
+t.test('when a task moves', (t) => {
+  const auto = { createdEpoch: 100, expiresEpoch: 1000, bidMode: 'auto' as const }
+  t.equal(firstVisit(auto), 102)
+  t.equal(firstVisit({ ...auto, expiresEpoch: 101 }), 101)
+  t.equal(nextVisit(auto, 102, 102), 120)
+  t.equal(nextVisit(auto, 102, 5000), 120, 'the decision is not skipped when time jumps')
+  t.notOk(mayDecide(auto, 119))
+  t.ok(mayDecide(auto, 120))
+  t.notOk(mayDecide({ ...auto, bidMode: 'manual' }, 120))
+  t.equal(nextVisit(auto, 120, 120), 140)
+  t.equal(nextVisit(auto, 120, 400), 700, 'later visits are rare')
+  t.equal(nextVisit(auto, 120, 900), 1000, 'but for the last one')
+  t.equal(nextVisit({ ...auto, expiresEpoch: null }, 120, 900), 1700)
+  t.notOk(hasExpired(auto, 999))
+  t.ok(hasExpired(auto, 1000))
+  t.notOk(hasExpired({ ...auto, expiresEpoch: null }, 9999))
+  t.end()
+})
+
+t.test('how a task goes on with its deals', (t) => {
+  const task = { deals: 2, activeDeals: 0, failedDeals: 0 } as Task
+  t.same(progressOf(task, 'Created', 'Downloading'), { status: 'Assigned', activeDeals: 0, failedDeals: 0 })
+  t.same(progressOf(task, 'Downloading', 'DownloadFailed'), {
+    status: 'ProgressWithFailure',
+    activeDeals: 0,
+    failedDeals: 1,
+  })
+  t.same(progressOf({ ...task, failedDeals: 1 }, 'DownloadFailed', 'Downloading'), {
+    status: 'Assigned',
+    activeDeals: 0,
+    failedDeals: 0,
+  })
+  t.same(progressOf({ ...task, activeDeals: 1 }, 'FileImported', 'DealActive'), {
+    status: 'Completed',
+    activeDeals: 2,
+    failedDeals: 0,
+  })
+  t.match(progressOf({ ...task, activeDeals: 1 }, 'DealActive', 'DealActive'), { activeDeals: 1, status: 'Assigned' })
+  t.match(progressOf({ ...task, activeDeals: 2 }, 'DealActive', 'ImportFailed'), { status: 'ProgressWithFailure' })
+  t.end()
+})
+
+t.test('pieces and numbers of providers', (t) => {
+  t.same([0, 127, 128, 254, 255, 2000].map(pieceSizeOf), [128, 128, 256, 256, 512, 2048])
+  t.equal(minerNumber('t01000'), 1000)
+  t.equal(minerNumber('f0'), minerNumber('f0'))
+  t.ok(Number.isSafeInteger(minerNumber('12D3KooWGRUb9gVHu9wQvCqN8Gz8SF3KgnmVCKcWjzpXdHqwWg6m')))
+  t.not(minerNumber('12D3KooWGRUb9gVHu9wQvCqN8Gz8SF3KgnmVCKcWjzpXdHqwWg6m'), minerNumber('t01000'))
+  t.end()
+})
