@@ -3,6 +3,7 @@ import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
 import type { ApiKeys } from './api-keys/api-keys.js'
 import type { PlatformLimits } from './limits.js'
+import type { Market } from './market/market.js'
 import type { Miners } from './miners/miners.js'
 import type { SignInAttempts } from './sign-in/sign-in-attempts.js'
 import type { Tokens } from './sign-in/tokens.js'
@@ -24,4 +25,5 @@ export interface PlatformContext {
   readonly miners: Miners
   readonly tokens: Tokens
   readonly attempts: SignInAttempts
+  readonly market: Market
 }

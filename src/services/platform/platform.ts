@@ -8,6 +8,8 @@ import type { Network } from '../network/network.js'
 import { ApiKeys } from './api-keys/api-keys.js'
 import type { PlatformContext } from './context.js'
 import { type PlatformLimits, platformLimits } from './limits.js'
+import type { MailOptions } from './mail/delivery.js'
+import { openMarket } from './market/market.js'
 import { Miners } from './miners/miners.js'
 import { createPlatformServer } from './server.js'
 import { SignInAttempts } from './sign-in/sign-in-attempts.js'
@@ -23,6 +25,8 @@ export interface PlatformOptions {
   readonly port: number
   /** What clients mean by `offset`; default `records`, as all known clients do. The documentation says `pages`. */
   readonly offsets?: PlatformContext['offsets']
+  /** How mails to storage providers are sent; default as files into the folder `outbox` of the platform. */
+  readonly mail?: MailOptions
   /** Overrides of the default bounds. */
   readonly limits?: Partial<PlatformLimits>
 }
@@ -57,8 +61,9 @@ export async function startPlatform(
   makePrivateFolder(folder)
   const db = openDatabase(join(folder, 'platform.db'), '', migrate)
   const writer = new Writer(db)
+  let context: PlatformContext | undefined
   try {
-    const context = await assemble(db, writer, options, parts, log)
+    context = await assemble(folder, db, writer, options, parts, log)
     const server = createPlatformServer(context)
     await listen(server, options.host, options.port)
     try {
@@ -68,6 +73,7 @@ export async function startPlatform(
       throw error
     }
   } catch (error) {
+    await context?.market.stop()
     writer.close()
     db.close()
     throw error
@@ -75,6 +81,7 @@ export async function startPlatform(
 }
 
 async function assemble(
+  folder: string,
   db: Database,
   writer: Writer,
   options: PlatformOptions,
@@ -83,24 +90,28 @@ async function assemble(
 ): Promise<PlatformContext> {
   const users = new Users(db)
   const apiKeys = new ApiKeys(db)
+  const miners = new Miners(db)
+  const seconds = (): number => Math.floor(Date.now() / 1000)
+  const tokens = new Tokens(await openTokenKey(db, writer), users, apiKeys)
   return {
     limits: { ...platformLimits, ...options.limits },
     offsets: options.offsets ?? 'records',
     log,
-    seconds: () => Math.floor(Date.now() / 1000),
+    seconds,
     db,
     writer,
     network,
     users,
     apiKeys,
-    miners: new Miners(db),
-    tokens: new Tokens(await openTokenKey(db, writer), users, apiKeys),
+    miners,
+    tokens,
     attempts: new SignInAttempts(log, monotonicMs),
+    market: await openMarket({ db, writer, network, miners, seconds, log }, folder, options.mail ?? {}),
   }
 }
 
 function running(
-  { db, writer, limits }: PlatformContext,
+  { db, writer, limits, market }: PlatformContext,
   { host }: PlatformOptions,
   server: Server,
   madeUser: SignIn | undefined,
@@ -109,6 +120,7 @@ function running(
   let stopped: Promise<void> | undefined
   const stop = async (): Promise<void> => {
     await close(server, limits.stopMs)
+    await market.stop()
     writer.close()
     db.close()
   }

@@ -1,0 +1,144 @@
+import { DAY_SECONDS } from '../../../common/durations.js'
+import { PeriodicTask } from '../../../common/periodic-task.js'
+import type { Writer } from '../../database.js'
+import type { ServicesLog } from '../../log.js'
+import type { Network, Provider } from '../../network/network.js'
+import type { BidTable } from '../bids/bid-table.js'
+import { bestBid, offerOf } from '../bids/bidding.js'
+import type { DealTable } from '../deals/deal-table.js'
+import { assignmentMail } from '../mail/assignment-mail.js'
+import type { MailTable } from '../mail/mail-table.js'
+import type { Miners } from '../miners/miners.js'
+import type { Task } from '../tasks/task.js'
+import type { TaskTable } from '../tasks/task-table.js'
+import { hasExpired, mayDecide, nextVisit } from './schedule.js'
+
+const BATCH = 50
+/** Most deals per transaction. */
+const DEALS = 1000
+/** Shortest interval between two looks at the clock, ms. */
+const MIN_INTERVAL_MS = 1000
+
+export interface MoverParts {
+  readonly tasks: TaskTable
+  readonly deals: DealTable
+  readonly bids: BidTable
+  readonly mails: MailTable
+  readonly miners: Miners
+  readonly writer: Writer
+  readonly network: Network
+  /** Unix seconds. */
+  readonly seconds: () => number
+  readonly log: ServicesLog
+  /** Called when a mail has been committed. */
+  readonly onMail: () => void
+}
+
+/**
+ * Moves tasks and deals by the epochs of the network: providers bid, the best bid wins, tasks expire. Each step is one
+ * transaction, and what a step does follows from what the database holds: a step that a crash cut off is done again as
+ * a whole.
+ */
+export class Mover {
+  readonly #parts: MoverParts
+  readonly #task: PeriodicTask
+  #stopped = false
+
+  constructor(parts: MoverParts) {
+    this.#parts = parts
+    this.#task = new PeriodicTask(
+      () => this.#pass(),
+      (err) => {
+        if (!this.#stopped) parts.log.warn({ err }, 'Could not move all tasks that are due.')
+      },
+    )
+  }
+
+  start(): void {
+    this.#task.start(Math.max(MIN_INTERVAL_MS, this.#parts.network.epochSeconds * 1000))
+  }
+
+  /**
+   * Resolves when everything that is due by the current epoch has moved, so that a reader sees the present; or when the
+   * network fails, and tasks stay as they are.
+   */
+  async catchUp(): Promise<void> {
+    // A run in progress may have begun before the epoch did.
+    for (let runs = 0; runs < 2 && !this.#stopped && this.#isDue(); runs++) await this.#task.run()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await this.#task.stop()
+  }
+
+  #isDue(): boolean {
+    const { network, tasks, deals } = this.#parts
+    const epoch = network.epoch()
+    return tasks.anyDue(epoch) || deals.anyDue(epoch)
+  }
+
+  async #pass(): Promise<void> {
+    const { network, writer, tasks, deals, seconds } = this.#parts
+    const epoch = network.epoch()
+    for (let moved = DEALS; moved === DEALS && !this.#stopped; ) {
+      moved = deals.anyDue(epoch) ? await writer.run(() => deals.makeReady(epoch, seconds(), DEALS)) : 0
+    }
+    if (!tasks.anyDue(epoch)) return
+    const providers = await network.providers()
+    while (!this.#stopped) {
+      const due = tasks.due(epoch, BATCH)
+      if (due.length === 0) return
+      await Promise.all(due.map((visit) => writer.run(() => this.#visit(visit, epoch, providers))))
+    }
+  }
+
+  /** Runs inside a transaction. */
+  #visit(visit: { readonly id: number; readonly due: number }, epoch: number, providers: readonly Provider[]): void {
+    const { tasks, bids } = this.#parts
+    const task = tasks.find(visit.id)
+    if (task === undefined) return
+    if (hasExpired(task, visit.due)) {
+      bids.close(task.id)
+      tasks.expire(task.id)
+      return
+    }
+    this.#placeBids(task, providers)
+    if (mayDecide(task, visit.due) && this.#decide(task, providers)) return
+    tasks.setDue(task.id, nextVisit(task, visit.due, epoch))
+  }
+
+  #placeBids(task: Task, providers: readonly Provider[]): void {
+    const { bids, tasks, seconds } = this.#parts
+    const offers = providers
+      .filter(({ minerId }) => this.#bidsByItself(minerId))
+      .map((provider) => offerOf(task, provider))
+      .filter((offer) => offer !== undefined)
+    const placed = offers.filter((offer) => bids.add(task.id, offer, seconds()))
+    if (placed.length > 0) tasks.addBids(task.id, placed.length)
+  }
+
+  /** As the owner of the provider wants it: at all, and not more often in a day. */
+  #bidsByItself(minerId: string): boolean {
+    const { miners, bids, seconds } = this.#parts
+    const { bidMode, autoBidTaskPerDay } = miners.settings(minerId)
+    return bidMode === 1 && bids.countSince(minerId, seconds() - DAY_SECONDS) < autoBidTaskPerDay
+  }
+
+  /** Returns false when there is no bid to choose. */
+  #decide(task: Task, providers: readonly Provider[]): boolean {
+    const { bids, tasks, mails, seconds, onMail } = this.#parts
+    const bid = bestBid(bids.ofTask(task.id), providers)
+    if (bid === undefined) return false
+    bids.win(bid, seconds())
+    tasks.assign(task.id, bid.minerId)
+    const provider = providers.find(({ minerId }) => minerId === bid.minerId)
+    const mail = provider && assignmentMail(task, task.deals, provider)
+    if (mail !== undefined) {
+      mails.add(mail, seconds())
+      // Not before the commit.
+      setImmediate(onMail)
+    }
+    return true
+  }
+}
