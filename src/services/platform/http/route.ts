@@ -58,10 +58,3 @@ function decoded(segment: string): string {
     throw new PlatformError(400, 'The path is not percent-encoded UTF-8.')
   }
 }
-
-/** The answer of an endpoint that this version does not have. */
-export function notYet(name: string): () => never {
-  return () => {
-    throw new PlatformError(501, `${name} is not implemented.`)
-  }
-}

@@ -1,8 +1,11 @@
-import { notYet, type Route } from '../http/route.js'
+import type { Route } from '../http/route.js'
+import { createTask } from './create-task.js'
+import { showProviderTasks, showTasks } from './list/routes.js'
+import { showTask } from './show-task.js'
 
 export const taskRoutes: readonly Route[] = [
-  { method: 'GET', path: '/tasks', access: 'optional', answer: notYet('Listing tasks') },
-  { method: 'GET', path: '/tasks/:task_uuid', access: 'optional', answer: notYet('Showing a task') },
-  { method: 'POST', path: '/tasks', access: 'user', answer: notYet('Creating a task') },
-  { method: 'GET', path: '/my_miner/tasks', access: 'user', answer: notYet('Listing the tasks of a provider') },
+  { method: 'GET', path: '/tasks', access: 'optional', answer: showTasks },
+  { method: 'GET', path: '/tasks/:task_uuid', access: 'optional', answer: showTask },
+  { method: 'POST', path: '/tasks', access: 'user', answer: createTask },
+  { method: 'GET', path: '/my_miner/tasks', access: 'user', answer: showProviderTasks },
 ]

@@ -1,0 +1,110 @@
+import type { PlatformContext } from '../context.js'
+import { PlatformError } from '../errors.js'
+import { readFields } from '../http/body.js'
+import type { Exchange } from '../http/exchange.js'
+import type { Fields } from '../http/fields.js'
+import { requireUser } from '../sign-in/caller.js'
+import type { Task } from '../tasks/task.js'
+import { parsePrice } from '../units/price.js'
+import type { User } from '../users/users.js'
+import { type DealUpdate, DOWNLOADED, type PlatformDeal } from './deal-table.js'
+import { dealView } from './deal-view.js'
+import { progressOf } from './progress.js'
+
+const MAX_STATUS = 64
+const MAX_TEXT = 4096
+
+/** PUT /my_miner/deals/{deal}: the provider writes what it did with a deal, named by number or CID. */
+export async function updateDeal(exchange: Exchange): Promise<object> {
+  const update = readUpdate(await readFields(exchange))
+  const deal = await change(exchange, update, ({ market }) => dealsNamed(market.deals, exchange.path.deal ?? ''))
+  return { status: 'Success', data: { deal: dealView(deal), message: `Deal ${deal.id} has been updated.` } }
+}
+
+/** PUT /my_miner/tasks/{task_uuid}/deals/{deal_cid}: as `updateDeal`, for a deal named by its task and its CID. */
+export async function updateTaskDeal(exchange: Exchange): Promise<object> {
+  const { task_uuid = '', deal_cid = '' } = exchange.path
+  const update = readUpdate(await readFields(exchange))
+  const changed = await change(exchange, update, ({ market }) => {
+    const task = market.tasks.findByUuid(task_uuid.toLowerCase())?.task
+    return market.deals.findByCid(deal_cid).filter((deal) => deal.task === task?.id)
+  })
+  const { id: _id, user_id: _user, ...deal } = dealView(changed)
+  return { data: { deal, message: `The status of the deal is ${changed.status} now.` } }
+}
+
+function dealsNamed(deals: PlatformContext['market']['deals'], name: string): PlatformDeal[] {
+  if (!/^\d+$/.test(name)) return deals.findByCid(name)
+  const deal = name.length > 15 ? undefined : deals.find(Number(name))
+  return deal === undefined ? [] : [deal]
+}
+
+/** Checks and changes a deal in one transaction. Throws PlatformError 403, 404 or 409; then nothing has changed. */
+async function change(
+  exchange: Exchange,
+  update: DealUpdate,
+  find: (context: PlatformContext) => PlatformDeal[],
+): Promise<PlatformDeal> {
+  const { context } = exchange
+  const { market, writer, network, seconds } = context
+  const user = requireUser(exchange)
+  await market.mover.catchUp()
+  return writer.run(() => {
+    const { id, status, task: taskId } = theOne(context, user, find(context))
+    const task = market.tasks.find(taskId) as Task
+    const due = update.status === DOWNLOADED ? network.epoch() + 1 : null
+    market.deals.update(id, update, seconds(), due)
+    market.tasks.setProgress(task.id, progressOf(task, status, update.status))
+    return market.deals.find(id) as PlatformDeal
+  })
+}
+
+function theOne({ miners }: PlatformContext, user: User, deals: readonly PlatformDeal[]): PlatformDeal {
+  if (deals.length === 0) throw new PlatformError(404, 'There is no such deal.')
+  const [deal, another] = deals.filter(({ minerId }) => minerId !== null && miners.isOwner(user))
+  if (deal === undefined) throw new PlatformError(403, 'Only the storage provider of the deal may update it.')
+  if (another !== undefined) {
+    throw new PlatformError(409, `Several tasks have this deal: name it by its number, such as ${deal.id}.`)
+  }
+  return deal
+}
+
+function readUpdate(fields: Fields): DealUpdate {
+  const status = fields.required('status').trim()
+  if (!/^[\x21-\x7e]+$/.test(status) || status.length > MAX_STATUS) {
+    throw new PlatformError(400, `status must be one word of at most ${MAX_STATUS} characters, such as Downloading.`)
+  }
+  const note = readText(fields, 'note')
+  const filePath = readText(fields, 'file_path')
+  const fileSize = readSize(fields)
+  const cost = readCost(fields)
+  return {
+    status,
+    ...(note !== undefined && { note }),
+    ...(filePath !== undefined && { filePath }),
+    ...(fileSize !== undefined && { fileSize }),
+    ...(cost !== undefined && { cost }),
+  }
+}
+
+function readText(fields: Fields, name: string): string | undefined {
+  const text = fields.get(name)
+  if (text !== undefined && text.length > MAX_TEXT) {
+    throw new PlatformError(400, `${name} may have at most ${MAX_TEXT} characters.`)
+  }
+  return text
+}
+
+function readSize(fields: Fields): number | undefined {
+  const text = fields.get('file_size') ?? ''
+  if (text === '') return undefined
+  if (!/^\d{1,15}$/.test(text)) throw new PlatformError(400, 'file_size must be a number of bytes.')
+  return Number(text)
+}
+
+function readCost(fields: Fields): string | undefined {
+  const text = fields.get('cost') ?? ''
+  if (text === '') return undefined
+  if (parsePrice(text) === undefined) throw new PlatformError(400, 'cost must be a decimal number of fil.')
+  return text
+}

@@ -1,0 +1,194 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { DAY_SECONDS } from '../../../common/durations.js'
+import type { Provider } from '../../network/network.js'
+import type { PlatformContext } from '../context.js'
+import { readTaskCsv } from '../csv/read-task-csv.js'
+import { TaskFileError, type TaskRow } from '../csv/task-row.js'
+import { PlatformError } from '../errors.js'
+import type { UploadedFile } from '../http/fields.js'
+import { assignmentMail } from '../mail/assignment-mail.js'
+import { firstVisit } from '../movement/schedule.js'
+import { pieceSizeOf } from '../units/piece-size.js'
+import type { Task, TaskTerms } from './task.js'
+
+/** Bytes of the CSV that are parsed at a time, and whose deals are added in one transaction. */
+const CHUNK = 64 * 1024
+
+export interface TaskRequest {
+  /** Id of the poster. */
+  readonly user: number
+  readonly terms: TaskTerms
+  /** The UUID that the client chose. */
+  readonly uuid: string | undefined
+  /** The CSV with the deals; a public task may have none. */
+  readonly file: UploadedFile | undefined
+  /** The provider of a private task. */
+  readonly provider: Provider | undefined
+}
+
+export interface PostResult {
+  readonly task: Task
+  /** True when a mail to the provider is on its way. */
+  readonly mailed: boolean
+}
+
+/**
+ * Posts a task with the deals of its CSV. It is durable when the promise resolves; when it rejects, there is no task. A
+ * repeated request with the same UUID gives the task of the first. Throws PlatformError 400 for the CSV, 409 for a UUID
+ * that another request has used.
+ */
+export async function postTask(context: PlatformContext, request: TaskRequest): Promise<PostResult> {
+  const rows = rowsOf(request.file)
+  try {
+    return await postRows(context, request, rows)
+  } finally {
+    await rows.return(undefined)
+  }
+}
+
+async function postRows(
+  context: PlatformContext,
+  request: TaskRequest,
+  rows: AsyncGenerator<TaskRow[], undefined>,
+): Promise<PostResult> {
+  const first = await explaining(() => rows.next())
+  const uuid = uuidOf(request, first.value?.[0])
+  refuseOtherProvider(request, first.value?.[0])
+  const digest = digestOf(request)
+  const before = context.market.tasks.findByUuid(uuid)
+  if (before !== undefined) return repeated(before, request, digest)
+  const draft = await addDraft(context, request, uuid, digest)
+  try {
+    const facts = await addDeals(context, draft, first, rows)
+    return await post(context, draft, request, { uuid, digest, ...facts })
+  } catch (error) {
+    await context.market.drafts.remove(draft)
+    throw error
+  }
+}
+
+async function* rowsOf(file: UploadedFile | undefined): AsyncGenerator<TaskRow[], undefined> {
+  if (file !== undefined) yield* readTaskCsv(inChunks(file.content))
+  return undefined
+}
+
+async function* inChunks(content: Buffer): AsyncGenerator<Buffer> {
+  for (let at = 0; at < content.length; at += CHUNK) yield content.subarray(at, at + CHUNK)
+}
+
+function uuidOf({ uuid }: TaskRequest, row: TaskRow | undefined): string {
+  if (uuid !== undefined && row?.uuid !== undefined && uuid !== row.uuid) {
+    throw new PlatformError(400, 'Row 2, column uuid: it contradicts the field uuid of the form.')
+  }
+  return uuid ?? row?.uuid ?? randomUUID()
+}
+
+/** All rows name the same provider, or none does: the reader checks that. */
+function refuseOtherProvider({ terms }: TaskRequest, row: TaskRow | undefined): void {
+  if (row?.minerId === undefined || row.minerId === terms.minerId) return
+  throw new PlatformError(
+    400,
+    terms.minerId === null
+      ? 'Row 2, column miner_id: it contradicts is_public = 1: bids decide on the provider of a public task.'
+      : 'Row 2, column miner_id: it contradicts the field miner_id of the form.',
+  )
+}
+
+function digestOf({ terms, file }: TaskRequest): string {
+  const prices = { minPrice: String(terms.minPrice), maxPrice: String(terms.maxPrice) }
+  const digest = createHash('sha256').update(JSON.stringify({ ...terms, ...prices }))
+  return digest.update(file?.content ?? '').digest('hex')
+}
+
+function repeated(before: { task: Task; digest: string }, { user, provider }: TaskRequest, digest: string): PostResult {
+  const { task } = before
+  if (task.user !== user || before.digest !== digest) {
+    throw new PlatformError(409, `Another task has the UUID ${task.uuid}. Give each task one of its own.`)
+  }
+  return { task, mailed: provider !== undefined && assignmentMail(task, task.deals, provider) !== undefined }
+}
+
+function addDraft(
+  { market, writer, network, seconds }: PlatformContext,
+  { user, terms, file }: TaskRequest,
+  uuid: string,
+  digest: string,
+): Promise<number> {
+  const createdEpoch = network.epoch()
+  const expiresEpoch =
+    terms.expireDays === null ? null : createdEpoch + Math.ceil((terms.expireDays * DAY_SECONDS) / network.epochSeconds)
+  const due = terms.minerId === null ? firstVisit({ ...terms, createdEpoch, expiresEpoch }) : null
+  const fileName = file === undefined || file.name === '' ? `${uuid}.csv` : file.name
+  return writer.run(() =>
+    market.tasks.draft({
+      ...terms,
+      uuid,
+      user,
+      digest,
+      fileName,
+      created: seconds(),
+      createdEpoch,
+      expiresEpoch,
+      due,
+    }),
+  )
+}
+
+/** What the deals of a task have in common. */
+interface DealFacts {
+  readonly deals: number
+  readonly smallest: number | null
+  readonly largest: number | null
+}
+
+async function addDeals(
+  { market, writer, seconds }: PlatformContext,
+  draft: number,
+  first: IteratorResult<TaskRow[], undefined>,
+  rows: AsyncGenerator<TaskRow[], undefined>,
+): Promise<DealFacts> {
+  let facts: DealFacts = { deals: 0, smallest: null, largest: null }
+  for (let next = first; !next.done; next = await explaining(() => rows.next())) {
+    const added = next.value
+    await writer.run(() => {
+      for (const row of added) market.deals.add(draft, row, seconds())
+    })
+    facts = added.reduce(withRow, facts)
+  }
+  return facts
+}
+
+function withRow({ deals, smallest, largest }: DealFacts, { fileSize }: TaskRow): DealFacts {
+  if (fileSize === undefined) return { deals: deals + 1, smallest, largest }
+  const size = pieceSizeOf(fileSize)
+  return { deals: deals + 1, smallest: Math.min(smallest ?? size, size), largest: Math.max(largest ?? size, size) }
+}
+
+async function post(
+  { market, writer, seconds }: PlatformContext,
+  draft: number,
+  request: TaskRequest,
+  { uuid, digest, deals, ...pieces }: DealFacts & { uuid: string; digest: string },
+): Promise<PostResult> {
+  const result = await writer.run(() => {
+    // Another request with this UUID may have been faster.
+    const before = market.tasks.findByUuid(uuid)
+    if (before !== undefined) return repeated(before, request, digest)
+    market.tasks.post(draft, deals, pieces)
+    const task = market.tasks.find(draft) as Task
+    const mail = request.provider && assignmentMail(task, deals, request.provider)
+    if (mail !== undefined) market.mails.add(mail, seconds())
+    return { task, mailed: mail !== undefined }
+  })
+  if (result.task.id !== draft) await market.drafts.remove(draft)
+  else if (result.mailed) void market.mailer.kick()
+  return result
+}
+
+async function explaining<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read()
+  } catch (error) {
+    throw error instanceof TaskFileError ? new PlatformError(400, error.message) : error
+  }
+}

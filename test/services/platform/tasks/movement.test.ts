@@ -1,0 +1,140 @@
+import t from 'tap'
+import { csvOf, PRIVATE, PUBLIC, startTasks } from './task-scene.js'
+
+/** Epochs after which providers have bid, and after which the best bid has won. */
+const BIDS = 2
+const DECISION = 20
+/** The clock of the scene: epochs of 30 seconds. */
+const EPOCHS_PER_DAY = 2880
+
+t.test('providers bid on a public task, and the best bid wins', async (t) => {
+  const { scene, provider, post, task, get } = await startTasks(t)
+  const { control } = scene.network
+  const uuid = await post(PUBLIC, csvOf(2))
+  t.match(await task(uuid), { bid_count: 0, task: { status: 'Created', miner_id: null } })
+  await control.advance(BIDS)
+  const open = await task(uuid)
+  t.match(open, { bid_count: 3, task: { status: 'Created', miner_id: null }, average_bid: '0.000000766666666666' })
+  const bidders = open.bid.map(({ username, price, status, won_on }: Record<string, unknown>) => [
+    username,
+    price,
+    status,
+    won_on,
+  ])
+  t.same(
+    bidders,
+    [
+      ['t01000', '0.0000005', 'New', null],
+      ['t01001', '0.000001', 'New', null],
+      ['t01005', '0.0000008', 'New', null],
+    ],
+    'those that take offline deals and pieces of this size',
+  )
+  t.match(open.deal, [{ miner_id: null }, { miner_id: null }])
+  await control.advance(DECISION - BIDS)
+  const won = await task(uuid)
+  t.match(won, { bid_count: 3, miner: { miner_id: 't01000' }, task: { status: 'Assigned', miner_id: 't01000' } })
+  t.match(won.bid, [
+    { status: 'Won', won_on: /^\d+$/ },
+    { status: 'Lost', won_on: null },
+    { status: 'Lost', won_on: null },
+  ])
+  t.match(won.deal, [{ miner_id: 1000 }, { miner_id: 1000 }])
+  t.equal((await get('/offline_deals/t01000?deal_status=Created', provider)).json.data.deal.length, 2)
+  t.match((await get('/tasks?has_miner=1&status=assigned')).json, { total_items: 1 })
+})
+
+t.test('terms decide who bids', async (t) => {
+  const { scene, post, task } = await startTasks(t)
+  const { control } = scene.network
+  const tasks = {
+    verified: await post({ ...PUBLIC, type: 'verified' }, csvOf(1)),
+    dear: await post({ ...PUBLIC, min_price: '0.5' }, csvOf(1)),
+    cheap: await post({ ...PUBLIC, max_price: '0.0000001' }, csvOf(1)),
+    huge: await post(PUBLIC, csvOf(1).replace(',2000', `,${40 * 2 ** 30}`)),
+    unknown: await post({ ...PUBLIC, max_price: '0.0000001' }, null),
+    byHand: await post({ ...PUBLIC, bid_mode: '0' }, csvOf(1)),
+  }
+  await control.setFault('t01000', 'offline', true)
+  await control.advance(DECISION)
+  const bidders = async (uuid: string): Promise<string> => {
+    const { bid } = await task(uuid)
+    return bid.map(({ username, price }: { username: string; price: string }) => `${username} ${price}`).join()
+  }
+  t.equal(await bidders(tasks.verified), 't01001 0,t01005 0.00000008')
+  t.equal(await bidders(tasks.dear), 't01001 0.5,t01005 0.5', 'raised to the lowest price that the task names')
+  t.equal(await bidders(tasks.cheap), '')
+  t.equal(await bidders(tasks.huge), 't01003 0.00000005', 'takes pieces of 64 GiB')
+  t.equal(await bidders(tasks.unknown), 't01003 0.00000005', 'a size that is not known does not count')
+  t.match(await task(tasks.dear), { miner: { miner_id: 't01001' } }, 'the same price: the higher score wins')
+  t.match(await task(tasks.byHand), { bid_count: 2, task: { status: 'Created', miner_id: null } })
+  t.match(await task(tasks.cheap), { task: { status: 'Created' } })
+  await control.setFault('t01000', 'offline', false)
+  await control.advance(DECISION)
+  t.equal(await bidders(tasks.byHand), 't01001 0.000001,t01005 0.0000008,t01000 0.0000005', 'it is back')
+})
+
+t.test('a task expires', async (t) => {
+  const { scene, post, task, get } = await startTasks(t)
+  const { control } = scene.network
+  const nobody = await post({ ...PUBLIC, max_price: '0', expire_days: '1' }, csvOf(1))
+  const byHand = await post({ ...PUBLIC, bid_mode: '0', expire_days: '2' }, csvOf(1))
+  const won = await post({ ...PUBLIC, expire_days: '1' }, csvOf(1))
+  const own = await post({ ...PRIVATE, expire_days: '1' }, csvOf(1))
+  await control.advance(EPOCHS_PER_DAY - 1)
+  t.match((await task(nobody)).task, { status: 'Created' })
+  await control.advance(1)
+  t.match(await task(nobody), { task: { status: 'ActionRequired', miner_id: null }, bid_count: 0 })
+  t.match((await task(byHand)).task, { status: 'Created' })
+  await control.advance(10 * EPOCHS_PER_DAY)
+  t.match(await task(byHand), { task: { status: 'ActionRequired' }, bid: [{ status: 'Lost' }, {}, {}] })
+  for (const uuid of [won, own]) t.match((await task(uuid)).task, { status: 'Assigned' })
+  t.match((await get('/tasks?status=ActionRequired')).json, { total_items: 2 })
+  await control.advance(100 * EPOCHS_PER_DAY)
+  t.match(await task(nobody), { task: { status: 'ActionRequired' }, bid_count: 0 })
+})
+
+t.test('a task in time that jumps, and across a restart', async (t) => {
+  const { scene, client, post, task } = await startTasks(t)
+  const uuid = await post({ ...PUBLIC, expire_days: '1' }, csvOf(1))
+  await scene.network.control.advance(100 * EPOCHS_PER_DAY)
+  t.match((await task(uuid)).task, { status: 'Assigned' }, 'the decision came before the end')
+  const second = await post({ ...PUBLIC, expire_days: '1' }, csvOf(1))
+  await scene.network.control.advance(BIDS)
+  t.equal((await task(second)).bid_count, 3)
+  const again = await scene.restart()
+  await scene.network.control.advance(DECISION)
+  t.match((await again.call('GET', `/tasks/${second}`, { token: client })).json.data.task, { status: 'Assigned' })
+})
+
+t.test('deals move their task', async (t) => {
+  const { scene, provider, client, post, task, put, get } = await startTasks(t)
+  const uuid = await post(PRIVATE, csvOf(2))
+  const { deal } = await task(uuid)
+  const write = async (n: number, status: string): Promise<void> => {
+    const answer = await put(`/my_miner/deals/${deal[n].id}`, { status })
+    t.match(answer, { status: 200, json: { data: { deal: { status } } } })
+  }
+  const state = async (): Promise<string> => (await task(uuid)).task.status
+  await write(0, 'Downloading')
+  t.equal(await state(), 'Assigned')
+  await write(0, 'DownloadFailed')
+  t.equal(await state(), 'ProgressWithFailure')
+  await write(0, 'Downloaded')
+  t.equal(await state(), 'Assigned')
+  t.match((await task(uuid)).deal[0], { status: 'Downloaded' })
+  await scene.network.control.advance(1)
+  t.match((await task(uuid)).deal[0], { status: 'ReadyForImport' }, 'the platform lets the provider import')
+  t.equal((await get('/offline_deals/t01000?deal_status=ReadyForImport', provider)).json.data.deal.length, 1)
+  for (const status of ['FileImporting', 'FileImported', 'DealActive']) await write(0, status)
+  t.match(await task(uuid), { deal_complete_rate: '50.00', task: { status: 'Assigned' } })
+  t.match((await get('/tasks', client)).json.data.task, [{ successful_deal_count: 1, deal_count: 2 }])
+  await write(1, 'ImportFailed')
+  t.equal(await state(), 'ProgressWithFailure')
+  await write(1, 'DealActive')
+  t.match(await task(uuid), {
+    deal_complete_rate: '100.00',
+    task: { status: 'Completed' },
+    poster: { complete_task_count: 1 },
+  })
+})

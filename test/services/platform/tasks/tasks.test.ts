@@ -1,0 +1,267 @@
+import t from 'tap'
+import { bid, check, deal, detail, list, summary } from './shapes.js'
+import { CSV, csvOf, DEAL_CID, formOf, MD5, PRIVATE, PUBLIC, startTasks, URL_OF_CAR } from './task-scene.js'
+
+t.test('each endpoint answers with the members and types of the interface', async (t) => {
+  const { scene, provider, client, post, get, put, task } = await startTasks(t)
+  const posted = await scene.call('POST', '/tasks', { body: formOf({ ...PRIVATE, tags: 'a,b' }), token: client })
+  check(t, posted.json, { status: 'success', message: 'string', data: { filename: 'string', uuid: 'string' } })
+  t.match(posted.json.data, { filename: 'deals.csv' })
+  t.match(posted.json.message, /notification email has been sent to the storage provider/)
+  const { uuid } = posted.json.data
+  const open = await post({ ...PUBLIC, min_price: '0', max_price: '1', expire_days: '9' })
+  await scene.network.control.advance(5)
+
+  const own = await get('/tasks', client)
+  check(t, own.json, list)
+  t.equal(own.json.data.task.length, 2)
+  for (const one of own.json.data.task) check(t, one, summary)
+  const [publicTask] = (await get('/tasks')).json.data.task
+  check(t, publicTask, summary)
+  t.match(publicTask, { is_public: 1, miner_id: null, tags: null, min_price: '0', max_price: '1', expire_days: 9 })
+  t.match(own.json.data.task[1], { is_public: 0, miner_id: 't01000', tags: 'a,b', min_price: null, deal_count: 1 })
+
+  const shown = await task(open)
+  check(t, shown, detail)
+  t.ok(shown.bid.length > 0)
+  for (const one of shown.bid) check(t, one, bid)
+  for (const one of shown.deal) check(t, one, deal)
+  t.match(shown, { miner: null, total_deal_count: 1, deal_complete_rate: '0.00', bid_count: shown.bid.length })
+  t.match(shown.poster, { contact_info: 'client@example.com', member_since: '0', complete_task_count: 0 })
+  t.match(shown.deal[0], { miner_id: null, file_source_url: URL_OF_CAR, md5_origin: MD5, start_epoch: 12 })
+  const assigned = await task(uuid)
+  check(t, assigned, detail)
+  t.match(assigned, { miner: { miner_id: 't01000', status: 'Active' }, task: { status: 'Assigned' }, average_bid: '0' })
+
+  const mine = await get('/my_miner/tasks', provider)
+  check(t, mine.json, list)
+  t.match(mine.json, { total_items: 1, data: { task: [{ task_name: 'nightly' }], total_items: 1 } })
+
+  const offline = await get('/offline_deals/t01000?deal_status=Created&limit=50&offset=0', provider)
+  check(t, offline.json, { status: 'success', data: { deal: [deal] } })
+  const [mineDeal] = offline.json.data.deal
+  t.match(mineDeal, { miner_id: 1000, deal_cid: DEAL_CID, status: 'Created', note: null, file_path: null })
+
+  const changed = await put(`/my_miner/deals/${mineDeal.id}`, { status: 'Downloading', note: '7' })
+  check(t, changed.json, { status: 'Success', data: { deal, message: 'string' } })
+  t.match(changed.json.data.deal, { id: mineDeal.id, status: 'Downloading', note: '7' })
+  const { id: _id, user_id: _user, ...rest } = deal
+  const byTask = await put(`/my_miner/tasks/${uuid}/deals/${DEAL_CID}`, { status: 'ImportFailed', note: 'disk' })
+  check(t, byTask.json, { status: 'success', data: { deal: rest, message: 'string' } })
+  t.match(byTask.json.data.message, /ImportFailed/)
+})
+
+t.test('lists: filters, pages, and who sees what', async (t) => {
+  const { scene, provider, client, post, get } = await startTasks(t)
+  const other = await scene.addUser('other@example.com')
+  await post({ ...PRIVATE, task_name: 'Private one' })
+  await post({ ...PUBLIC, task_name: 'Alpha', tags: 'eu,backup', max_price: '0.5', min_price: '0.1' }, null)
+  await post({ ...PUBLIC, task_name: 'beta', type: 'verified', tags: 'eu', max_price: '0.05' }, null)
+  await post({ task_name: 'Übermaß', is_public: '1', bid_mode: '0' }, null)
+  const names = async (query: string, token?: string): Promise<string> => {
+    const { status, json } = await get(`/tasks?${query}`, token)
+    t.equal(status, 200, query)
+    t.equal(json.total_items, json.data.total_items)
+    return json.data.task.map((task: { task_name: string }) => task.task_name).join()
+  }
+  t.equal(await names(''), 'Übermaß,beta,Alpha', 'the newest first; private ones are not public')
+  t.equal(await names('', client), 'Übermaß,beta,Alpha,Private one')
+  t.equal(await names('', other), '', "not another user's")
+  const filtered: readonly [string, string][] = [
+    ['created_after=0', 'Übermaß,beta,Alpha'],
+    ['created_after=99999999999', ''],
+    ['has_miner=1', ''],
+    ['has_miner=0', 'Übermaß,beta,Alpha'],
+    ['status=created', 'Übermaß,beta,Alpha'],
+    ['status=Completed,CREATED', 'Übermaß,beta,Alpha'],
+    ['status=Assigned', ''],
+    ['is_public=1', 'Übermaß,beta,Alpha'],
+    ['is_public=0', ''],
+    ['task_name=ALPH', 'Alpha'],
+    ['task_name=%C3%BCberM', 'Übermaß'],
+    ['task_name=%25', ''],
+    ['type=verified', 'beta'],
+    ['type=regular', 'Übermaß,Alpha'],
+    ['tags=eu', 'beta,Alpha'],
+    ['tags=eu,backup', 'Alpha'],
+    ['tags=e', ''],
+    ['max_price=0.5', 'beta,Alpha'],
+    ['max_price=5E-2', 'beta'],
+    ['min_price=0.1', 'Alpha'],
+    ['tags=eu&type=verified&status=', 'beta'],
+    ['limit=1', 'Übermaß'],
+    ['limit=1&offset=1', 'beta'],
+    ['offset=3', ''],
+  ]
+  for (const [query, expected] of filtered) t.equal(await names(query), expected, query)
+  t.equal(await names('is_public=0', client), 'Private one', 'filters narrow the own list, too')
+  t.match((await get('/tasks?tags=eu&limit=1')).json, { total_items: 2, total_task_count: 3 })
+  for (const query of [
+    'has_miner=2',
+    'is_public=x',
+    'type=odd',
+    'max_price=a',
+    'created_after=-1',
+    'limit=0',
+    'limit=x',
+    'limit=99999999999999999999',
+    'offset=99999999999999999999',
+    'offset=-1',
+    'tags=a,b,c,d,e,f',
+  ]) {
+    t.match(
+      await get(`/tasks?${query}`),
+      { status: 400, json: { message: new RegExp(query.split('=')[0] ?? '') } },
+      query,
+    )
+  }
+  t.match((await get('/my_miner/tasks', provider)).json, { total_items: 1 })
+  t.match((await get('/my_miner/tasks', client)).json, { total_items: 0, data: { task: [] } })
+})
+
+t.test('who reads a private task', async (t) => {
+  const { scene, provider, client, post, get } = await startTasks(t)
+  const other = await scene.addUser('other@example.com')
+  const uuid = await post()
+  const open = await post(PUBLIC)
+  for (const token of [client, provider]) t.equal((await get(`/tasks/${uuid}`, token)).status, 200)
+  for (const token of [other, undefined]) t.equal((await get(`/tasks/${uuid}`, token)).status, 404)
+  t.equal((await get(`/tasks/${open}`)).status, 200)
+  t.equal((await get(`/tasks/${open.toUpperCase()}`)).status, 200)
+  t.equal((await get('/tasks/2')).status, 200, 'by its number, which lists show')
+  t.equal((await get('/tasks/1')).status, 404)
+  t.match((await get('/offline_deals/t01000', other)).json.data.deal, [])
+  t.equal((await get('/offline_deals/t01000', client)).json.data.deal.length, 1)
+  t.equal((await get('/offline_deals/t01000', provider)).json.data.deal.length, 1)
+  t.equal((await get('/offline_deals/t01000')).status, 401)
+  t.match(await get('/offline_deals/t09999', provider), { status: 404, json: { message: 'Miner Not found' } })
+})
+
+t.test('deals in pages', async (t) => {
+  const { provider, post, get } = await startTasks(t)
+  const uuid = await post(PRIVATE, csvOf(25))
+  const ids = async (path: string): Promise<number[]> => {
+    const { json } = await get(path, provider)
+    return json.data.deal.map(({ id }: { id: number }) => id)
+  }
+  const all = await ids('/offline_deals/t01000?limit=100')
+  t.equal(all.length, 25)
+  t.same(await ids('/offline_deals/t01000'), all.slice(0, 20), '20 unless the request says otherwise')
+  t.same(await ids('/offline_deals/t01000?limit=10&offset=20'), all.slice(20))
+  t.same(await ids('/offline_deals/t01000?deal_status=created&limit=1'), all.slice(0, 1))
+  t.same(await ids('/offline_deals/t01000?deal_status=DealActive'), [])
+  t.same(await ids(`/tasks/${uuid}?limit=5&offset=3`), all.slice(3, 8))
+})
+
+t.test('what a provider may write, and to which deals', async (t) => {
+  const { scene, provider, client, post, get, put, task } = await startTasks(t)
+  const uuid = await post()
+  const open = await post(PUBLIC, csvOf(1))
+  const before = { private: await task(uuid), open: await task(open) }
+  const [{ id }] = before.private.deal
+  const [{ id: unassigned }] = before.open.deal
+  const refused: readonly [number, string, Record<string, string>, string?][] = [
+    [403, `/my_miner/deals/${id}`, { status: 'DealActive' }, client],
+    [403, `/my_miner/deals/${DEAL_CID}`, { status: 'DealActive' }, client],
+    [403, `/my_miner/tasks/${uuid}/deals/${DEAL_CID}`, { status: 'DealActive' }, client],
+    [403, `/my_miner/deals/${unassigned}`, { status: 'DealActive' }],
+    [404, '/my_miner/deals/999', { status: 'DealActive' }],
+    [404, '/my_miner/deals/99999999999999999999', { status: 'DealActive' }],
+    [404, '/my_miner/deals/nothing', { status: 'DealActive' }],
+    [404, `/my_miner/tasks/${open}/deals/${DEAL_CID}`, { status: 'DealActive' }],
+    [400, `/my_miner/deals/${id}`, { note: 'no status' }],
+    [400, `/my_miner/deals/${id}`, { status: 'two words' }],
+    [400, `/my_miner/deals/${id}`, { status: 'a'.repeat(65) }],
+    [400, `/my_miner/deals/${id}`, { status: 'Downloaded', file_size: '1e3' }],
+    [400, `/my_miner/deals/${id}`, { status: 'Downloaded', cost: 'much' }],
+    [400, `/my_miner/deals/${id}`, { status: 'Downloaded', note: 'a'.repeat(5000) }],
+  ]
+  for (const [status, path, form, token] of refused) {
+    t.match(
+      await put(path, form, token),
+      { status, json: { status: 'fail' } },
+      `${path} ${JSON.stringify(form).slice(0, 80)}`,
+    )
+  }
+  t.equal((await scene.call('PUT', `/my_miner/deals/${id}`, { body: new URLSearchParams('status=a') })).status, 401)
+  t.same({ private: await task(uuid), open: await task(open) }, before, 'nothing has changed')
+
+  const full = { status: 'Downloaded', note: 'x', file_path: '/d/1.car', file_size: '2000', cost: '0.1' }
+  t.match((await put(`/my_miner/deals/${id}`, full)).json.data.deal, { status: 'Downloaded', file_path: '/d/1.car' })
+  await put(`/my_miner/deals/${id}`, { status: 'Anything' })
+  t.match((await get('/offline_deals/t01000', provider)).json.data.deal, [
+    { status: 'Anything', note: 'x', file_path: '/d/1.car' },
+  ])
+  await post(PRIVATE, CSV)
+  t.match(await put(`/my_miner/deals/${DEAL_CID}`, { status: 'A' }), {
+    status: 409,
+    json: { message: /by its number/ },
+  })
+})
+
+t.test('bad requests post nothing', async (t) => {
+  const { scene, client, provider, get } = await startTasks(t)
+  const uuid = 'aaaaaaaa-0000-4000-8000-000000000000'
+  const withUuid = (id: string) => CSV.replace('\n,', `\n${id},`)
+  const refused: readonly [number, RegExp, FormData | object][] = [
+    [400, /task_name is missing/, {}],
+    [400, /file is missing/, formOf(PRIVATE, null)],
+    [400, /six|at most 5 tags/, formOf({ ...PRIVATE, tags: 'a,b,c,d,e,f' })],
+    [400, /contradicts is_public = 1/, formOf({ ...PUBLIC, miner_id: 't01000' })],
+    [400, /bid_mode is missing/, formOf({ task_name: 'a', is_public: '1' })],
+    [400, /miner_id is missing/, formOf({ task_name: 'a', is_public: '0' })],
+    [400, /no storage provider t09999/, formOf({ ...PRIVATE, miner_id: 't09999' })],
+    [400, /takes no offline deals/, formOf({ ...PRIVATE, miner_id: 't01002' })],
+    [400, /no column file_source_url/, formOf(PRIVATE, 'uuid,md5\na,b\n')],
+    [400, /header and no rows/, formOf(PRIVATE, 'file_source_url\n')],
+    [400, /Row 3, column md5/, formOf(PRIVATE, `file_source_url,md5\n${URL_OF_CAR},${MD5}\n${URL_OF_CAR},x\n`)],
+    [400, /Row 1500, column md5/, formOf(PRIVATE, csvOf(2000).replace(`?1498,${MD5}`, '?1498,x'))],
+    [400, /more than 100000 rows/, formOf(PRIVATE, `file_source_url\n${'http://h/c\n'.repeat(100_001)}`)],
+    [
+      400,
+      /column miner_id: it contradicts the field/,
+      formOf(PRIVATE, `file_source_url,miner_id\n${URL_OF_CAR},t01001\n`),
+    ],
+    [400, /contradicts is_public = 1/, formOf(PUBLIC, `file_source_url,miner_id\n${URL_OF_CAR},t01001\n`)],
+    [400, /contradicts the field uuid/, formOf({ ...PRIVATE, uuid }, withUuid(uuid.replaceAll('a', 'b')))],
+  ]
+  for (const [status, message, body] of refused) {
+    const answer = await scene.call('POST', '/tasks', { body, token: client })
+    t.match(answer, { status, json: { status: 'fail', message } }, String(message))
+  }
+  const otherFile = formOf(PRIVATE)
+  otherFile.set('car', new Blob(['x']), 'x.car')
+  t.match((await scene.call('POST', '/tasks', { body: otherFile, token: client })).json.message, /send the CSV as file/)
+  t.equal((await scene.call('POST', '/tasks', { body: formOf(PRIVATE) })).status, 401)
+  t.match((await get('/tasks', client)).json, { total_items: 0, data: { task: [] } })
+  t.match((await get('/offline_deals/t01000', provider)).json.data.deal, [])
+})
+
+t.test('a repeated request with a UUID is one task', async (t) => {
+  const { scene, client, provider, get } = await startTasks(t)
+  const uuid = 'aaaaaaaa-0000-4000-8000-000000000000'
+  const csv = `uuid,file_source_url\n${uuid},${URL_OF_CAR}\n`
+  const send = (terms: Record<string, string>, token = client) =>
+    scene.call('POST', '/tasks', { body: formOf(terms, csv), token })
+  const answers = await Promise.all([send(PRIVATE), send(PRIVATE), send(PRIVATE)])
+  answers.push(await send(PRIVATE))
+  for (const answer of answers) t.match(answer, { status: 200, json: { data: { uuid } } })
+  t.match(await send({ ...PRIVATE, task_name: 'other' }), { status: 409 })
+  t.match(await send(PRIVATE, provider), { status: 409 }, "another user's")
+  t.match((await get('/tasks', client)).json, { total_items: 1 })
+  t.equal((await get('/offline_deals/t01000', client)).json.data.deal.length, 1)
+})
+
+t.test('as many deals as a task may have', async (t) => {
+  const { scene, post, task } = await startTasks(t)
+  const uuid = await post(PRIVATE, `file_source_url\n${'http://127.0.0.1:9000/car\n'.repeat(100_000)}`)
+  t.match(await task(uuid), { total_deal_count: 100_000 })
+  await scene.restart()
+})
+
+t.test('tasks survive a restart', async (t) => {
+  const { scene, client, post } = await startTasks(t)
+  const uuid = await post()
+  const again = await scene.restart()
+  t.match((await again.call('GET', `/tasks/${uuid}`, { token: client })).json.data, { task: { task_name: 'nightly' } })
+})
