@@ -8,8 +8,7 @@ import type { Network } from '../network/network.js'
 import { ApiKeys } from './api-keys/api-keys.js'
 import type { PlatformContext } from './context.js'
 import { type PlatformLimits, platformLimits } from './limits.js'
-import type { MailOptions } from './mail/delivery.js'
-import { openMarket } from './market/market.js'
+import { type MarketOptions, openMarket } from './market/market.js'
 import { Miners } from './miners/miners.js'
 import { createPlatformServer } from './server.js'
 import { SignInAttempts } from './sign-in/sign-in-attempts.js'
@@ -19,14 +18,12 @@ import { migrate } from './store/migrations.js'
 import { makeFirstUser, type SignIn } from './users/first-user.js'
 import { Users } from './users/users.js'
 
-export interface PlatformOptions {
+export interface PlatformOptions extends MarketOptions {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
   /** What clients mean by `offset`; default `records`, as all known clients do. The documentation says `pages`. */
   readonly offsets?: PlatformContext['offsets']
-  /** How mails to storage providers are sent; default as files into the folder `outbox` of the platform. */
-  readonly mail?: MailOptions
   /** Overrides of the default bounds. */
   readonly limits?: Partial<PlatformLimits>
 }
@@ -106,7 +103,7 @@ async function assemble(
     miners,
     tokens,
     attempts: new SignInAttempts(log, monotonicMs),
-    market: await openMarket({ db, writer, network, miners, seconds, log }, folder, options.mail ?? {}),
+    market: await openMarket({ db, writer, network, miners, seconds, log }, folder, options),
   }
 }
 

@@ -4,12 +4,11 @@ import { readFields } from '../http/body.js'
 import type { Exchange } from '../http/exchange.js'
 import type { Fields } from '../http/fields.js'
 import { requireUser } from '../sign-in/caller.js'
-import type { Task } from '../tasks/task.js'
 import { parsePrice } from '../units/price.js'
 import type { User } from '../users/users.js'
-import { type DealUpdate, DOWNLOADED, type PlatformDeal } from './deal-table.js'
+import type { DealUpdate, PlatformDeal } from './deal-table.js'
 import { dealView } from './deal-view.js'
-import { progressOf } from './progress.js'
+import { writeUpdate } from './write-update.js'
 
 const MAX_STATUS = 64
 const MAX_TEXT = 4096
@@ -50,12 +49,8 @@ async function change(
   const user = requireUser(exchange)
   await market.mover.catchUp()
   return writer.run(() => {
-    const { id, status, task: taskId } = theOne(context, user, find(context))
-    const task = market.tasks.find(taskId) as Task
-    const due = update.status === DOWNLOADED ? network.epoch() + 1 : null
-    market.deals.update(id, update, seconds(), due)
-    market.tasks.setProgress(task.id, progressOf(task, status, update.status))
-    return market.deals.find(id) as PlatformDeal
+    const { id } = theOne(context, user, find(context))
+    return writeUpdate(market, id, update, seconds(), network.epoch())
   })
 }
 

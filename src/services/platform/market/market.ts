@@ -3,6 +3,7 @@ import type { Database, Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import type { Network } from '../../network/network.js'
 import { BidTable } from '../bids/bid-table.js'
+import { ProviderDaemon } from '../daemon/provider-daemon.js'
 import { DealTable } from '../deals/deal-table.js'
 import { deliveryOf, type MailOptions } from '../mail/delivery.js'
 import { MailTable } from '../mail/mail-table.js'
@@ -19,8 +20,9 @@ export interface Market {
   readonly deals: DealTable
   readonly bids: BidTable
   readonly mails: MailTable
-  readonly mailer: Mailer
   readonly mover: Mover
+  /** Call it when the assignment of a task has been committed: sends its mail and fetches its CARs, in the background. */
+  onAssigned(): void
   stop(): Promise<void>
 }
 
@@ -35,11 +37,21 @@ export interface MarketParts {
   readonly log: ServicesLog
 }
 
+export interface MarketOptions {
+  /** How mails to storage providers are sent; default as files into the folder `outbox` of the platform. */
+  readonly mail?: MailOptions
+  /**
+   * `embedded`, the default: the providers of the network fetch the CARs of their deals. `external`: a program outside
+   * does it for them, by the interface.
+   */
+  readonly daemon?: 'embedded' | 'external'
+}
+
 /**
  * Opens the market: removes what interrupted requests left, and begins to move tasks and to send mails.
- * @param folder for the outbox of mails
+ * @param folder for the outbox of mails and for fetched CARs
  */
-export async function openMarket(parts: MarketParts, folder: string, mail: MailOptions): Promise<Market> {
+export async function openMarket(parts: MarketParts, folder: string, options: MarketOptions): Promise<Market> {
   const { db, writer, log } = parts
   const tasks = new TaskTable(db)
   const drafts = new Drafts(tasks, writer)
@@ -47,13 +59,20 @@ export async function openMarket(parts: MarketParts, folder: string, mail: MailO
   const deals = new DealTable(db)
   const bids = new BidTable(db)
   const mails = new MailTable(db)
-  const mailer = new Mailer(mails, writer, deliveryOf(mail, join(folder, 'outbox')), log)
-  const mover = new Mover({ ...parts, tasks, deals, bids, mails, onMail: () => void mailer.kick() })
+  const mailer = new Mailer(mails, writer, deliveryOf(options.mail ?? {}, join(folder, 'outbox')), log)
+  const daemon =
+    options.daemon === 'external' ? undefined : new ProviderDaemon({ ...parts, tasks, deals }, join(folder, 'cars'))
+  const onAssigned = (): void => {
+    void mailer.kick()
+    void daemon?.kick()
+  }
+  const mover = new Mover({ ...parts, tasks, deals, bids, mails, onAssigned })
   mover.start()
   mailer.start()
+  daemon?.start()
   const stop = async (): Promise<void> => {
     await mover.stop()
-    await mailer.stop()
+    await Promise.all([mailer.stop(), daemon?.stop()])
   }
-  return { tasks, drafts, deals, bids, mails, mailer, mover, stop }
+  return { tasks, drafts, deals, bids, mails, mover, onAssigned, stop }
 }

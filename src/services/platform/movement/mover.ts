@@ -30,8 +30,8 @@ export interface MoverParts {
   /** Unix seconds. */
   readonly seconds: () => number
   readonly log: ServicesLog
-  /** Called when a mail has been committed. */
-  readonly onMail: () => void
+  /** Called when the assignment of a task has been committed. */
+  readonly onAssigned: () => void
 }
 
 /**
@@ -127,18 +127,16 @@ export class Mover {
 
   /** Returns false when there is no bid to choose. */
   #decide(task: Task, providers: readonly Provider[]): boolean {
-    const { bids, tasks, mails, seconds, onMail } = this.#parts
+    const { bids, tasks, mails, seconds, onAssigned } = this.#parts
     const bid = bestBid(bids.ofTask(task.id), providers)
     if (bid === undefined) return false
     bids.win(bid, seconds())
     tasks.assign(task.id, bid.minerId)
     const provider = providers.find(({ minerId }) => minerId === bid.minerId)
     const mail = provider && assignmentMail(task, task.deals, provider)
-    if (mail !== undefined) {
-      mails.add(mail, seconds())
-      // Not before the commit.
-      setImmediate(onMail)
-    }
+    if (mail !== undefined) mails.add(mail, seconds())
+    // Not before the commit.
+    setImmediate(onAssigned)
     return true
   }
 }

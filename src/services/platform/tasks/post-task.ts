@@ -181,7 +181,7 @@ async function post(
     return { task, mailed: mail !== undefined }
   })
   if (result.task.id !== draft) await market.drafts.remove(draft)
-  else if (result.mailed) void market.mailer.kick()
+  else if (request.provider !== undefined) market.onAssigned()
   return result
 }
 

@@ -67,6 +67,7 @@ export const taskSchema = `
     updated INTEGER NOT NULL,
     due INTEGER
   ) STRICT;
+  CREATE INDEX deals_to_fetch ON deals (id) WHERE status IN ('Created', 'Waiting', 'Downloading');
   CREATE INDEX deals_of_task ON deals (task, id);
   CREATE INDEX deals_by_cid ON deals (deal_cid) WHERE deal_cid IS NOT NULL;
   CREATE INDEX deals_due ON deals (due) WHERE due IS NOT NULL;

@@ -91,7 +91,12 @@ async function record(t: Test, { scene, client, provider }: TaskScene): Promise<
 }
 
 async function checkImage(t: Test, { scene, client, provider }: TaskScene, { folder, answered }: Image): Promise<void> {
-  const platform = await startPlatform(folder, { host: '127.0.0.1', port: 0 }, { network: scene.network }, silentLog)
+  const platform = await startPlatform(
+    folder,
+    { host: '127.0.0.1', port: 0, daemon: 'external' },
+    { network: scene.network },
+    silentLog,
+  )
   try {
     const call: typeof scene.call = (method, path, more) => send(platform.url, method, path, more)
     t.equal(count(folder, 'tasks WHERE posted = 0'), 0, 'no draft is left')

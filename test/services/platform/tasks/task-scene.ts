@@ -27,7 +27,7 @@ export function formOf(terms: Readonly<Record<string, string>>, csv: string | nu
   return form
 }
 
-/** A platform with two users: one has the providers, the other posts tasks. */
+/** A platform with two users: one has the providers, the other posts tasks. No program of a provider runs. */
 export interface TaskScene {
   readonly scene: Scene
   /** JWT of the user that has the providers. */
@@ -44,7 +44,7 @@ export interface TaskScene {
 }
 
 export async function startTasks(t: Test, options: Partial<PlatformOptions> = {}): Promise<TaskScene> {
-  const scene = await startScene(t, options)
+  const scene = await startScene(t, { daemon: 'external', ...options })
   const client = await scene.addUser('client@example.com')
   return tasksOf(scene, await scene.signIn(), client)
 }

@@ -1,0 +1,24 @@
+import type { Task } from '../tasks/task.js'
+import type { TaskTable } from '../tasks/task-table.js'
+import { type DealTable, type DealUpdate, DOWNLOADED, type PlatformDeal } from './deal-table.js'
+import { progressOf } from './progress.js'
+
+/**
+ * Writes what a provider did with a deal, and what follows for the task. Call it inside a transaction, for a deal that
+ * exists.
+ * @param now Unix seconds
+ * @param epoch the current one: the platform lets a provider import in the next what it has downloaded
+ */
+export function writeUpdate(
+  { tasks, deals }: { readonly tasks: TaskTable; readonly deals: DealTable },
+  id: number,
+  update: DealUpdate,
+  now: number,
+  epoch: number,
+): PlatformDeal {
+  const before = deals.find(id) as PlatformDeal
+  const task = tasks.find(before.task) as Task
+  deals.update(id, update, now, update.status === DOWNLOADED ? epoch + 1 : null)
+  tasks.setProgress(task.id, progressOf(task, before.status, update.status))
+  return deals.find(id) as PlatformDeal
+}
