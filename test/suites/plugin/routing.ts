@@ -64,19 +64,19 @@ class RouteCheck {
   }
 
   async reached(): Promise<string | undefined> {
-    const before = this.#server.lines.length
     const answer = await ask(this.#server, requestFor(this.#operation))
-    const who = this.#core ? await this.#logged(before) : answer.headers[MARK]
+    const who = this.#core ? await this.#logged(answer) : answer.headers[MARK]
     return who === this.#operation.name
       ? undefined
       : `the answer to ${routeText(this.#operation)} is ${described(answer)}, from ${who ?? 'no operation of it'}`
   }
 
   /** Handlers of the server's own cannot be exchanged, but the access log says who answered. */
-  async #logged(before: number): Promise<string | undefined> {
+  async #logged({ headers }: Answered): Promise<string | undefined> {
     for (const start = Date.now(); Date.now() - start < LOG_PATIENCE_MS; await sleep(5)) {
-      const line = this.#server.lines.slice(before).find(({ access }) => access !== undefined)
-      if (line) return (line.access?.plugin ?? 's3') === this.#plugin ? line.access?.operation : line.access?.plugin
+      const line = this.#server.lines.find(({ access }) => access?.requestId === headers['x-amz-request-id'])
+      if (line?.access)
+        return (line.access.plugin ?? 's3') === this.#plugin ? line.access.operation : line.access.plugin
     }
     return undefined
   }

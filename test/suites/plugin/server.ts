@@ -14,7 +14,7 @@ export interface LogLine {
   readonly plugin?: string
   readonly operation?: string
   readonly hook?: string
-  readonly access?: { readonly operation: string; readonly plugin?: string }
+  readonly access?: { readonly requestId: string; readonly operation: string; readonly plugin?: string }
 }
 
 /** A dealgate in this process, spoken to over TCP. */

@@ -33,9 +33,6 @@ export class Dealgate implements Endpoint {
   readonly mode: Mode
   readonly #command: Command<StartLine>
   readonly #options: StartOptions
-  #served = 0
-  /** Characters of the log that `#served` includes. */
-  #counted = 0
 
   constructor(data: string, options: StartOptions) {
     const { mode, gateway, args = [], env } = options
@@ -81,18 +78,10 @@ export class Dealgate implements Endpoint {
   get running(): boolean {
     return this.#command.running
   }
-  /** Requests in the access log: those that have ended, also those whose client has gone. */
-  get served(): number {
-    const { log } = this
-    const end = log.lastIndexOf('\n') + 1
-    this.#served += log.slice(this.#counted, end).split('"access":{').length - 1
-    this.#counted = end
-    return this.#served
-  }
 
-  /** Waits for the end of `count` requests: a client that leaves cannot tell when the server has noticed. */
-  async untilServed(count: number): Promise<void> {
-    await until(`${count} requests have ended`, () => this.served >= count).catch((error) => {
+  /** Waits for the end of the request with `x-job=<mark>` in its query: a client that leaves cannot tell when the server has noticed. */
+  async untilEnded(mark: string): Promise<void> {
+    await until(`the request ${mark} has ended`, () => this.log.includes(`"x-job":"${mark}"`)).catch((error) => {
       throw new Error(`${error.message}:\n${this.log.slice(-5000)}`)
     })
   }
