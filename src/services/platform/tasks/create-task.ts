@@ -2,7 +2,7 @@ import type { Provider } from '../../network/network.js'
 import { PlatformError } from '../errors.js'
 import { readFields } from '../http/body.js'
 import type { Exchange } from '../http/exchange.js'
-import type { UploadedFile } from '../http/fields.js'
+import type { Fields, UploadedFile } from '../http/fields.js'
 import { knownProviders } from '../miners/known-providers.js'
 import { requireUser } from '../sign-in/caller.js'
 import { postTask } from './post-task.js'
@@ -16,7 +16,7 @@ export async function createTask(exchange: Exchange): Promise<object> {
   const user = requireUser(exchange)
   const fields = await readFields(exchange, { files: true })
   const terms = readTerms(fields)
-  const file = readFile(fields.files, terms)
+  const file = readFile(fields, terms)
   const provider = terms.minerId === null ? undefined : await findProvider(exchange, terms.minerId)
   const request = { user: user.id, terms, uuid: readUuid(fields), file, provider }
   const { task, mailed } = await postTask(exchange.context, request)
@@ -24,7 +24,10 @@ export async function createTask(exchange: Exchange): Promise<object> {
   return { data: { filename: task.fileName, uuid: task.uuid }, message: `Task created successfully.${notice}` }
 }
 
-function readFile(files: ReadonlyMap<string, UploadedFile>, { isPublic }: TaskTerms): UploadedFile | undefined {
+function readFile(fields: Fields, { isPublic }: TaskTerms): UploadedFile | undefined {
+  const { files } = fields
+  if (fields.has('file'))
+    throw new PlatformError(400, 'file is a text: send the CSV as a file of the form, with a name.')
   const other = [...files.keys()].find((name) => name !== 'file')
   if (other !== undefined) throw new PlatformError(400, `The form has a file ${other}: send the CSV as file.`)
   const file = files.get('file')

@@ -74,6 +74,21 @@ t.test('terms decide who bids', async (t) => {
   t.equal(await bidders(tasks.byHand), 't01001 0.000001,t01005 0.0000008,t01000 0.0000005', 'it is back')
 })
 
+t.test('owners decide whether their providers bid, and how often', async (t) => {
+  const { scene, provider, post, task } = await startTasks(t)
+  const set = async (form: Record<string, string>): Promise<void> => {
+    const body = new URLSearchParams(form)
+    t.equal((await scene.call('POST', '/miner/info', { body, token: provider })).status, 200)
+  }
+  await set({ miner_fid: 't01000', bid_mode: '0' })
+  await set({ miner_fid: 't01001', auto_bid_task_per_day: '1' })
+  await set({ miner_fid: 't01005', offline_deal_available: 'false' })
+  const [first, second] = [await post(PUBLIC, csvOf(1)), await post(PUBLIC, csvOf(1))]
+  await scene.network.control.advance(DECISION)
+  t.match(await task(first), { bid: [{ username: 't01001' }], bid_count: 1, miner: { miner_id: 't01001' } })
+  t.match(await task(second), { bid: [], bid_count: 0, task: { status: 'Created' } })
+})
+
 t.test('a task expires', async (t) => {
   const { scene, post, task, get } = await startTasks(t)
   const { control } = scene.network

@@ -103,6 +103,7 @@ t.test('lists: filters, pages, and who sees what', async (t) => {
     'max_price=a',
     'created_after=-1',
     'limit=0',
+    `status=${'a,'.repeat(20)}a`,
     'limit=x',
     'limit=99999999999999999999',
     'offset=99999999999999999999',
@@ -232,9 +233,21 @@ t.test('bad requests post nothing', async (t) => {
   const otherFile = formOf(PRIVATE)
   otherFile.set('car', new Blob(['x']), 'x.car')
   t.match((await scene.call('POST', '/tasks', { body: otherFile, token: client })).json.message, /send the CSV as file/)
+  const asText = formOf(PUBLIC, null)
+  asText.set('file', CSV)
+  t.match((await scene.call('POST', '/tasks', { body: asText, token: client })).json.message, /^file is a text/)
   t.equal((await scene.call('POST', '/tasks', { body: formOf(PRIVATE) })).status, 401)
   t.match((await get('/tasks', client)).json, { total_items: 0, data: { task: [] } })
   t.match((await get('/offline_deals/t01000', provider)).json.data.deal, [])
+})
+
+t.test('a CSV that is too large is refused', async (t) => {
+  const { scene, client, get } = await startTasks(t, { limits: { maxFileBytes: 2000 } })
+  const send = (csv: string) => scene.call('POST', '/tasks', { body: formOf(PRIVATE, csv), token: client })
+  t.equal((await send(csvOf(10))).status, 200)
+  t.match(await send(csvOf(40)), { status: 413, json: { status: 'fail', message: /too large/ } })
+  t.equal((await send(csvOf(40_000))).status, 413)
+  t.match((await get('/tasks', client)).json, { total_items: 1 })
 })
 
 t.test('a repeated request with a UUID is one task', async (t) => {

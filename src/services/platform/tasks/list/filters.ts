@@ -18,8 +18,9 @@ const filters: Readonly<Record<string, Filter>> = {
   created_after: (text, name) => ({ sql: 'created > ?', values: [readSeconds(text, name)] }),
   has_miner: (text, name) => ({ sql: '(miner_id IS NOT NULL) = ?', values: [readBit(text, name)] }),
   is_public: (text, name) => ({ sql: 'is_public = ?', values: [readBit(text, name)] }),
-  status: (text) => {
-    const states = text.toLowerCase().split(',', MOST_STATES)
+  status: (text, name) => {
+    const states = text.toLowerCase().split(',')
+    if (states.length > MOST_STATES) throw new PlatformError(400, `${name} may name at most ${MOST_STATES} states.`)
     return {
       sql: `lower(status) IN (${states.map(() => '?').join(', ')})`,
       values: states.map((state) => state.trim()),
