@@ -2,9 +2,14 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { silentLog } from '../../../../src/services/log.js'
+import { startPlatform } from '../../../../src/services/platform/platform.js'
 import { bytes, md5 } from '../../../support/content/content.js'
+import { temporaryFolder } from '../../../support/content/folders.js'
 import { listen } from '../../../support/server/listen.js'
 import { until } from '../../../support/waiting.js'
+import { afterEachStep, CrashImages } from '../../crash-images.js'
+import { send } from '../platform-client.js'
 import { PRIVATE, PUBLIC, startTasks, type TaskScene } from './task-scene.js'
 
 const CAR = bytes('car', 300_000)
@@ -120,6 +125,34 @@ t.test('a fetch that the end of the platform cuts off begins again', async (t) =
     return json.data.deal[0].status === 'Downloaded'
   })
   t.equal(asked, 2)
+})
+
+t.test('a crash after any step of a fetch', async (t) => {
+  const url = await carServer(t, wholeCar)
+  const tasks = await startTasks(t, { daemon: 'embedded' })
+  const { scene, client } = tasks
+  const crashes = new CrashImages(join(scene.folder, 'platform'), temporaryFolder(t))
+  const images: string[] = []
+  const look = (): void => {
+    const folder = crashes.take()
+    if (folder !== undefined) images.push(folder)
+  }
+  let uuid = ''
+  await afterEachStep(look, async () => {
+    uuid = await tasks.post(PRIVATE, csv([{ url }, { url }]))
+    await settled(tasks, uuid)
+  })
+  t.ok(images.length > 5, `${images.length} crashes`)
+  for (const folder of images) {
+    const platform = await startPlatform(folder, { host: '127.0.0.1', port: 0 }, { network: scene.network }, silentLog)
+    const deal = await until('the provider is done, or there is no task', async () => {
+      const { status, json } = await send(platform.url, 'GET', `/tasks/${uuid}`, { token: client })
+      if (status === 404) return []
+      return json.data.deal.every((one: { status: string }) => one.status === 'Downloaded') && json.data.deal
+    })
+    for (const { file_path } of deal) t.ok(readFileSync(join(folder, 'cars', file_path)).equals(CAR))
+    await platform.stop()
+  }
 })
 
 t.test('an offline provider fetches nothing, and a real one does it itself', async (t) => {
