@@ -243,7 +243,7 @@ async function minioJs(t: Test, client: S3Client, server: Dealgate): Promise<voi
   policy.setKeyStartsWith('minio/')
   policy.setContentTypeStartsWith('image/')
   policy.setContentLengthRange(1, 1000)
-  policy.setExpires(new Date(Date.now() + 60_000))
+  policy.setExpires(new Date(Date.now() + 3_600_000))
   policy.setUserMetaData({ who: 'me' })
   const { postURL, formData } = await minio.presignedPostPolicy(policy)
   const fields = Object.fromEntries(Object.entries(formData).map(([name, value]) => [name, String(value)]))

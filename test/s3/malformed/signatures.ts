@@ -176,7 +176,7 @@ export const queries: Row[] = [
     ['eight days', `AWSAccessKeyId=a&Signature=b&Expires=${Math.floor(Date.now() / 1000) + 691_200}`, 400, Q],
     [
       'an unknown key id',
-      `AWSAccessKeyId=a&Signature=b&Expires=${Math.floor(Date.now() / 1000) + 60}`,
+      `AWSAccessKeyId=a&Signature=b&Expires=${Math.floor(Date.now() / 1000) + 86_400}`,
       403,
       'InvalidAccessKeyId',
     ],
