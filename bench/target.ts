@@ -53,6 +53,8 @@ export async function startTarget(quirks: string, nodeOptions: readonly string[]
     '0',
     '--gateway-port',
     '0',
+    '--platform-port',
+    '0',
     '--data',
     data,
     '--print',

@@ -59,6 +59,8 @@ const SERVICES: readonly OptionName[] = [
   'gatewayHost',
   'gatewayPort',
   'gatewayQuirks',
+  'platformHost',
+  'platformPort',
   'brandPath',
   'brandHeader',
   'networkEpochSeconds',
@@ -83,13 +85,16 @@ export function createProgram(actions: Actions): Command {
   addCommand(
     program,
     'serve',
-    'start the S3 endpoint, with the embedded gateway unless --gateway-url names another',
+    'start the S3 endpoint, with the embedded services unless --gateway-url names another gateway',
     optionNames,
     { isDefault: true },
   ).action((flags, command) => actions.serve(configOf(flags, command)))
-  addCommand(program, 'services', 'start the embedded gateway alone', SERVICES).action((flags, command) =>
-    actions.services(configOf(flags, command)),
-  )
+  addCommand(
+    program,
+    'services',
+    'start the embedded services alone: the gateway and the task platform',
+    SERVICES,
+  ).action((flags, command) => actions.services(configOf(flags, command)))
   addCommand(program, 'presign', 'print a presigned URL', PRESIGN)
     .argument('<url>', 's3://bucket/key')
     .option('--expires <seconds>', 'how long the URL is valid, 1 to 604800 (7 days)', '3600')

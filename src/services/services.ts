@@ -4,12 +4,15 @@ import { explained } from './data-folder-error.js'
 import { lockFolder } from './folder-lock.js'
 import { type GatewayOptions, type RunningGateway, startGateway } from './gateway/gateway.js'
 import { type ServicesLog, silentLog } from './log.js'
-import { type NetworkOptions, openNetwork } from './network/open.js'
+import { type NetworkOptions, type OpenedNetwork, openNetwork } from './network/open.js'
+import { type PlatformOptions, type RunningPlatform, startPlatform } from './platform/platform.js'
 
 export interface ServicesOptions {
   /** Folder for all data; created when it is missing. */
   readonly data: string
   readonly gateway: GatewayOptions
+  /** Absent: no task platform is started. */
+  readonly platform?: PlatformOptions
   /** Options of the storage network that deals are made in. */
   readonly network?: NetworkOptions
   readonly log?: ServicesLog
@@ -17,17 +20,19 @@ export interface ServicesOptions {
 
 export interface Services {
   readonly gateway: Omit<RunningGateway, 'stop'>
+  /** Undefined unless the options ask for it. */
+  readonly platform: Pick<RunningPlatform, 'url' | 'port' | 'makeFirstUser'> | undefined
   /**
-   * Lets running requests finish for up to 10 s, then closes everything. Acknowledged writes are durable in any case.
-   * May be called again.
+   * Lets running requests of each service finish for up to 10 s, then closes everything. Acknowledged writes are
+   * durable in any case. May be called again.
    */
   stop(): Promise<void>
 }
 
 /**
  * Starts the embedded services. Rejects with `code` 'DATA_IN_USE' when another instance uses the folder, 'EADDRINUSE'
- * when the port is taken, and 'DATA_FOLDER' when the disk is full or the folder cannot be used; the message says what
- * to do.
+ * when a port is taken, and 'DATA_FOLDER' when the disk is full or the folder cannot be used; the message says what to
+ * do. An error that one of the services causes names it as `service`.
  */
 export async function startServices(options: ServicesOptions): Promise<Services> {
   try {
@@ -44,24 +49,53 @@ async function start(options: ServicesOptions): Promise<Services> {
   const { data, log = silentLog } = options
   try {
     const opened = await openNetwork(data, options.network ?? {}, log)
-    const { network } = opened
     try {
-      const gateway = await startGateway(join(data, 'gateway'), options.gateway, opened, log)
-      let stopped: Promise<void> | undefined
-      const stop = (): Promise<void> => {
-        stopped ??= gateway
-          .stop()
-          .finally(() => network.stop())
-          .finally(unlock)
-        return stopped
-      }
-      return { gateway, stop }
+      return await startOver(opened, options, unlock, log)
     } catch (error) {
-      await network.stop()
+      await opened.network.stop()
       throw error
     }
   } catch (error) {
     unlock()
     throw error
+  }
+}
+
+async function startOver(
+  opened: OpenedNetwork,
+  { data, ...options }: ServicesOptions,
+  unlock: () => void,
+  log: ServicesLog,
+): Promise<Services> {
+  const { network } = opened
+  const platform =
+    options.platform &&
+    (await naming('platform', startPlatform(join(data, 'platform'), options.platform, { network }, log)))
+  try {
+    const gateway = await naming('gateway', startGateway(join(data, 'gateway'), options.gateway, opened, log, platform))
+    let stopped: Promise<void> | undefined
+    const stop = (): Promise<void> => {
+      stopped ??= gateway
+        .stop()
+        .finally(() => platform?.stop())
+        .finally(() => network.stop())
+        .finally(unlock)
+      return stopped
+    }
+    return { gateway, platform, stop }
+  } catch (error) {
+    await platform?.stop()
+    throw error
+  }
+}
+
+export type ServiceName = 'gateway' | 'platform'
+
+/** Adds the name of the service to an error of its start. */
+async function naming<T>(service: ServiceName, starting: Promise<T>): Promise<T> {
+  try {
+    return await starting
+  } catch (error) {
+    throw error instanceof Error ? Object.assign(error, { service }) : error
   }
 }

@@ -7,6 +7,7 @@ const started = {
   keys: { accessKey: 'DGKEY', secretKey: "it's $ecret", made: true },
   gateway: 'http://127.0.0.1:9100',
   embedded: true,
+  platform: undefined,
 }
 
 t.test('the text has what it takes to begin, safe to paste into a shell', (t) => {
@@ -28,6 +29,26 @@ t.test('the JSON is one line', (t) => {
     secretKey: "it's $ecret",
     gateway: 'http://127.0.0.1:9100',
   })
+  t.end()
+})
+
+t.test('the task platform, and its first user once', (t) => {
+  const url = 'http://127.0.0.1:9200'
+  const madeUser = { email: 'owner@localhost', password: 'made-just-now' }
+  const config = { data: '/data', secretKey: undefined }
+  const first = { ...started, platform: { url, madeUser } }
+  t.match(JSON.parse(banner(first, { ...config, print: 'json' })), {
+    platform: url,
+    platformEmail: madeUser.email,
+    platformPassword: madeUser.password,
+  })
+  t.match(
+    banner(first, { ...config, print: 'text' }),
+    /platform {4}http.*\n {2}e-mail {6}owner@localhost\n {2}password/,
+  )
+  const later = JSON.parse(banner({ ...started, platform: { url, madeUser: undefined } }, { ...config, print: 'json' }))
+  t.equal(later.platform, url)
+  t.notOk('platformPassword' in later || 'platformEmail' in later)
   t.end()
 })
 

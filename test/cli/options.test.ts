@@ -28,9 +28,10 @@ t.test('services takes every option of the services', async (t) => {
   const { stdout } = await runCli(['services', '--help'])
   const ofServices = optionNames.filter(
     (name) =>
-      options[name].group === 'Network' || (/embedded gateway/.test(options[name].help) && name !== 'gatewayUrl'),
+      options[name].group === 'Network' ||
+      (/embedded (gateway|task platform)/.test(options[name].help) && !['gatewayUrl', 'platformUrl'].includes(name)),
   )
-  t.ok(ofServices.length >= 6)
+  t.ok(ofServices.length >= 8)
   for (const name of ofServices) t.match(stdout, new RegExp(`${flagOf(name)} [<[]`))
 
   const args = ['services', '--data', join(t.testdir({}), 'data'), '--gateway-port', '0']

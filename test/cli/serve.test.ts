@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { CreateBucketCommand, GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
@@ -87,6 +87,11 @@ t.test('what stands in the way of a start is told in one line', async (t) => {
       /in use by another process.* --gateway-port/,
     ],
     [
+      'the platform’s port is in use',
+      ['--data', join(t.testdirName, 'e'), ...free, '--platform-port', new URL(running.platform).port],
+      /in use by another process.* --platform-port/,
+    ],
+    [
       'the host is another’s',
       ['--data', join(t.testdirName, 'd'), ...free, '--host', '192.0.2.1'],
       /not an address of this machine.* --host/,
@@ -127,9 +132,14 @@ t.test('a secret key is printed by the start that makes it and by no later one',
       return (await running.stop()).stdout
     }
     const first = await printed()
+    const { platformPassword } = JSON.parse(first)
+    t.match(platformPassword, /^[\w-]{24}$/, 'as does the first user of the task platform')
     const secretKey = secretIn(data)
     t.match(first, secretKey, `${args[0]}: the first start`)
-    t.notMatch(await printed(), secretKey, `${args[0]}: a later start`)
+    const later = await printed()
+    t.notMatch(later, secretKey, `${args[0]}: a later start`)
+    t.match(JSON.parse(later), { platform: /^http:/ })
+    t.notOk('platformPassword' in JSON.parse(later))
   }
 })
 
@@ -162,6 +172,7 @@ t.test('doctor sees a running dealgate, and what is wrong with one that is to be
   const data = join(t.testdir({}), 'data')
   const fresh = await runCli(['doctor', '--data', data, '--port', '0', '--gateway-port', '0'])
   t.match(fresh, { code: 0, stdout: /^ok {5}gateway: the embedded one accepts the log-in/m }, fresh.stdout)
+  t.notOk(existsSync(join(data, 'services', 'platform')), 'it makes no user whose password nobody would see')
 
   const running = await startDealgate(t, { data })
   const { port } = new URL(running.endpoint)

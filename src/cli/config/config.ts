@@ -1,15 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import {
-  type Config,
-  flagName,
-  flagOf,
-  type Option,
-  type OptionName,
-  optionNames,
-  options,
-  variableOf,
-} from './options.js'
+import { flagName, flagOf, variableOf } from './option-names.js'
+import { type Config, type Option, type OptionName, optionNames, options } from './options.js'
 import { rules } from './rules.js'
 
 export { type Config, flagOf, type Option, type OptionName, optionNames, options, variableOf }

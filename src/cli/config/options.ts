@@ -20,7 +20,7 @@ export interface Option<T = unknown> {
   readonly secret?: true
 }
 
-type Group = 'Endpoint' | 'Gateway' | 'Network' | 'State' | 'Buckets' | 'Plugins' | 'Limits' | 'Logs'
+type Group = 'Endpoint' | 'Gateway' | 'Platform' | 'Network' | 'State' | 'Buckets' | 'Plugins' | 'Limits' | 'Logs'
 interface Details {
   readonly help: string
   readonly unit?: string
@@ -125,6 +125,15 @@ export const options = Object.freeze({
   gatewayQuirks: option('Gateway', quirks, {
     default: 'none',
     help: 'Make the embedded gateway behave like public deployments: `legacy` enables all compatible quirks, or list single quirks.',
+  }),
+
+  platformUrl: option('Platform', httpUrl(), {
+    help: 'Task platform to use. Without it, the embedded one is started beside the embedded gateway.',
+  }),
+  platformHost: option('Platform', host, { default: '127.0.0.1', help: 'Address of the embedded task platform.' }),
+  platformPort: option('Platform', port, {
+    default: 9200,
+    help: 'Port of the embedded task platform; 0 selects a free port.',
   }),
 
   networkEpochSeconds: option('Network', decimal(0.001, 86_400), {
@@ -273,25 +282,3 @@ export type OptionName = keyof typeof options
 export type Config = { readonly [Name in OptionName]: (typeof options)[Name] extends Option<infer T> ? T : never }
 
 export const optionNames = Object.keys(options) as OptionName[]
-
-/** Repeatable flags have a singular name, their options a plural one. */
-const SINGULAR: Readonly<Record<string, string>> = { plugins: 'plugin' }
-
-/** The name of its flag in camelCase. */
-export function flagName(name: string): string {
-  return SINGULAR[name] ?? name
-}
-
-/** accessKey -> --access-key */
-export function flagOf(name: string): string {
-  return `--${kebab(flagName(name))}`
-}
-
-/** accessKey -> DEALGATE_ACCESS_KEY */
-export function variableOf(name: string): string {
-  return `DEALGATE_${kebab(name).replaceAll('-', '_').toUpperCase()}`
-}
-
-function kebab(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
-}

@@ -1,5 +1,6 @@
 import { joinWebhooks, parseWebhook, parseWebhookSecret } from '../../s3/notifications/delivery/webhooks.js'
-import { type Config, flagOf, type OptionName } from './options.js'
+import { flagOf } from './option-names.js'
+import type { Config, OptionName } from './options.js'
 
 /**
  * Checks a relation between options and returns its problems. `given` is true for options that the user has set;
@@ -17,6 +18,8 @@ const EMBEDDED_ONLY = [
   'networkEpochSeconds',
   'networkControl',
   'kuboApi',
+  'platformHost',
+  'platformPort',
 ] as const
 
 export const rules: readonly Rule[] = [
@@ -31,6 +34,15 @@ export const rules: readonly Rule[] = [
     return EMBEDDED_ONLY.filter(given).map(
       (name) => `${flagOf(name)} is for the embedded gateway: leave it out, or leave out ${flagOf('gatewayUrl')}`,
     )
+  },
+  (given) => {
+    if (!given('platformUrl')) return []
+    return (['platformHost', 'platformPort'] as const)
+      .filter(given)
+      .map(
+        (name) =>
+          `${flagOf(name)} is for the embedded task platform: leave it out, or leave out ${flagOf('platformUrl')}`,
+      )
   },
   (given, value) => {
     if (!given('kuboApi') || !value('networkControl')) return []

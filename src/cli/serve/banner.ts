@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.js'
 import { keysFile, type ObtainedKeys } from '../keys/keys.js'
+import { platformLines, platformMembers, type ShownPlatform } from './platform-text.js'
 
 export interface Started {
   readonly endpoint: string
@@ -8,6 +9,7 @@ export interface Started {
   /** URL of the gateway, embedded or not. */
   readonly gateway: string
   readonly embedded: boolean
+  readonly platform: ShownPlatform | undefined
 }
 
 /**
@@ -19,7 +21,8 @@ export function banner(started: Started, config: Pick<Config, 'print' | 'data' |
   const { endpoint, region, keys, gateway, embedded } = started
   const { accessKey } = keys
   const shown = keys.made ? { secretKey: keys.secretKey } : {}
-  if (config.print === 'json') return `${JSON.stringify({ endpoint, region, accessKey, ...shown, gateway })}\n`
+  if (config.print === 'json')
+    return `${JSON.stringify({ endpoint, region, accessKey, ...shown, gateway, ...platformMembers(started.platform) })}\n`
   const secret = shownSecret(keys.made ? keys.secretKey : undefined, config.secretKey, keysFile(config.data))
   const word = shellWord(shown.secretKey ?? '<secret key>')
   return `dealgate is ready.
@@ -29,7 +32,7 @@ export function banner(started: Started, config: Pick<Config, 'print' | 'data' |
   secret key  ${secret}
   region      ${region}
   gateway     ${gateway}${embedded ? ' (embedded)' : ''}
-  data        ${config.data}
+${platformLines(started.platform)}  data        ${config.data}
 
 aws-cli:
   export AWS_ACCESS_KEY_ID=${shellWord(keys.accessKey)} AWS_SECRET_ACCESS_KEY=${word} AWS_DEFAULT_REGION=${region}

@@ -8,8 +8,22 @@ import { describeError, EXIT_FAILURE, listenFailure } from '../failure.js'
 import { KeptAccountKeys } from '../keys/account-keys.js'
 import { credentialsPath } from '../keys/credentials-file.js'
 
+export interface SignIn {
+  readonly email: string
+  readonly password: string
+}
+
+/** The task platform beside the gateway. */
+export interface PlatformInUse {
+  readonly url: string
+  /** Makes the first user of the embedded one, unless there is one. The password is kept nowhere: print it at once. */
+  makeFirstUser?(): Promise<SignIn | undefined>
+}
+
 export interface GatewayInUse {
   readonly url: string
+  /** Undefined if there is none. */
+  readonly platform: PlatformInUse | undefined
   readonly embedded: boolean
   readonly account: GatewayAccount | (() => Promise<GatewayAccount>)
   stop(): Promise<void>
@@ -22,14 +36,17 @@ export interface EmbeddedGateway extends GatewayInUse {
   readonly made: boolean
 }
 
-/** Returns the configured gateway, or starts the embedded one. */
-export async function obtainGateway(config: Config, log: Logger): Promise<GatewayInUse> {
+/**
+ * Returns the configured gateway, or starts the embedded one.
+ * @param platform true: starts the embedded task platform beside it, unless another is configured
+ */
+export async function obtainGateway(config: Config, log: Logger, { platform = false } = {}): Promise<GatewayInUse> {
   const { gatewayUrl, gatewayAccessKey, gatewaySecretKey } = config
   if (gatewayUrl === undefined || gatewayAccessKey === undefined || gatewaySecretKey === undefined) {
-    return startEmbedded(config, log)
+    return startEmbedded(config, log, { platform })
   }
   const account = { accessKey: gatewayAccessKey, secretKey: gatewaySecretKey }
-  return { url: gatewayUrl, embedded: false, account, stop: async () => {} }
+  return { url: gatewayUrl, platform: platformOf(config), embedded: false, account, stop: async () => {} }
 }
 
 /** The keys of gateway accounts that were changed through this server. Throws Failure. */
@@ -47,9 +64,21 @@ export function servicesFolder({ data }: Pick<Config, 'data'>): string {
   return join(data, 'services')
 }
 
-/** Starts the embedded gateway in a worker thread. */
-export async function startEmbedded(config: Config, log: Logger): Promise<EmbeddedGateway> {
+function platformOf({ platformUrl }: Config): PlatformInUse | undefined {
+  return platformUrl === undefined ? undefined : { url: platformUrl }
+}
+
+/**
+ * Starts the embedded services in a worker thread.
+ * @param platform false: without the task platform
+ */
+export async function startEmbedded(
+  config: Config,
+  log: Logger,
+  { platform: withPlatform }: { readonly platform: boolean },
+): Promise<EmbeddedGateway> {
   const address = { host: config.gatewayHost, port: config.gatewayPort }
+  const platformAddress = { host: config.platformHost, port: config.platformPort }
   const options = {
     data: servicesFolder(config),
     gateway: {
@@ -60,6 +89,7 @@ export async function startEmbedded(config: Config, log: Logger): Promise<Embedd
       accessKey: config.gatewayAccessKey,
       secretKey: config.gatewaySecretKey,
     },
+    ...(withPlatform && config.platformUrl === undefined && { platform: platformAddress }),
     network: {
       epochSeconds: config.networkEpochSeconds,
       control: config.networkControl,
@@ -68,11 +98,14 @@ export async function startEmbedded(config: Config, log: Logger): Promise<Embedd
     log,
   }
   const services = await startServicesInWorker(options, endAtOnce).catch((error) => {
-    throw listenFailure(error, address, { host: '--gateway-host', port: '--gateway-port' })
+    throw error.service === 'platform'
+      ? listenFailure(error, platformAddress, { host: '--platform-host', port: '--platform-port' })
+      : listenFailure(error, address, { host: '--gateway-host', port: '--gateway-port' })
   })
   const { gateway } = services
   const { url, madeKeys: made } = gateway
-  return { url, embedded: true, made, account: () => gateway.credentials(), stop: () => services.stop() }
+  const platform = services.platform ?? platformOf(config)
+  return { url, platform, embedded: true, made, account: () => gateway.credentials(), stop: () => services.stop() }
 }
 
 /**
@@ -80,6 +113,6 @@ export async function startEmbedded(config: Config, log: Logger): Promise<Embedd
  * can restart both.
  */
 function endAtOnce(error: Error): void {
-  process.stderr.write(`dealgate: the embedded gateway has died: ${describeError(error)}\n`)
+  process.stderr.write(`dealgate: the embedded services have died: ${describeError(error)}\n`)
   process.exit(EXIT_FAILURE)
 }

@@ -24,6 +24,7 @@ import { obtainKeys } from '../keys/keys.js'
 import { obtainPlugins } from '../plugins/plugins.js'
 import { banner } from './banner.js'
 import { accountKeysOf, type GatewayInUse, obtainGateway } from './gateway.js'
+import { shownPlatform } from './platform-text.js'
 import { untilSignal } from './until-signal.js'
 
 /** `dealgate serve`: starts the server, prints its address, and stops on a signal. A failed start stops everything. */
@@ -55,7 +56,7 @@ async function start(config: Config, log: Logger, cleanup: CleanupStack): Promis
       'the credentials file could not be given the current keys of the gateway accounts; trying again at the next start',
     )
   })
-  const gateway = await obtainGateway(config, log)
+  const gateway = await obtainGateway(config, log, { platform: true })
   cleanup.defer(() => gateway.stop())
   const proxy = await createProxy({
     ...proxyOptions(config, credentialsOf(owner, others), { ...gateway, keys: accountKeys }, log),
@@ -74,7 +75,9 @@ async function start(config: Config, log: Logger, cleanup: CleanupStack): Promis
     const cut = await serving.close(config.shutdownGraceSeconds * 1000)
     if (cut > 0) log.warn({ connections: cut }, 'connections were cut: their requests did not end in time')
   })
-  return banner({ ...gateway, gateway: gateway.url, endpoint: serving.url, keys, region: config.region }, config)
+  const platform = await shownPlatform(gateway.platform)
+  const { url, embedded } = gateway
+  return banner({ gateway: url, embedded, platform, endpoint: serving.url, keys, region: config.region }, config)
 }
 
 /** Limits a message about overload to one per minute. */

@@ -2,17 +2,19 @@ import type { GatewayAccount } from '../../auth/caller.js'
 import { createLogger } from '../../common/log.js'
 import type { Config } from '../config/config.js'
 import { startEmbedded } from './gateway.js'
+import { platformLines, platformMembers, type ShownPlatform, shownPlatform } from './platform-text.js'
 import { untilSignal } from './until-signal.js'
 
-/** `dealgate services`: runs the embedded gateway alone until a signal. */
+/** `dealgate services`: runs the embedded services alone until a signal. */
 export async function servicesUntilSignal(config: Config): Promise<void> {
   const signalled = untilSignal()
   const log = createLogger({ level: config.logLevel })
-  const services = await startEmbedded(config, log)
+  const services = await startEmbedded(config, log, { platform: true })
   try {
-    process.stdout.write(
-      readyText({ gateway: services.url, account: await services.account(), made: services.made }, config),
-    )
+    const { url, made } = services
+    const account = await services.account()
+    const platform = await shownPlatform(services.platform)
+    process.stdout.write(readyText({ gateway: url, account, made, platform }, config))
     log.info({ signal: await signalled }, 'shutting down')
   } finally {
     await services.stop()
@@ -24,19 +26,21 @@ interface StartedServices {
   readonly account: GatewayAccount
   /** True if this start created the key pair: only then the text contains its secret. */
   readonly made: boolean
+  readonly platform: ShownPlatform | undefined
 }
 
-function readyText({ gateway, account, made }: StartedServices, config: Config): string {
+function readyText({ gateway, account, made, platform }: StartedServices, config: Config): string {
   const { accessKey, secretKey } = account
   const secret = made ? { secretKey } : {}
   const kept = config.gatewaySecretKey === undefined ? keptIn(config.data, accessKey) : '(as configured)'
-  if (config.print === 'json') return `${JSON.stringify({ gateway, accessKey, ...secret })}\n`
-  return `The embedded gateway is ready.
+  if (config.print === 'json')
+    return `${JSON.stringify({ gateway, accessKey, ...secret, ...platformMembers(platform) })}\n`
+  return `The embedded services are ready.
 
   gateway     ${gateway}
   access key  ${accessKey}
   secret key  ${secret.secretKey ?? kept}
-  data        ${config.data}
+${platformLines(platform)}  data        ${config.data}
 
 Stop with Ctrl-C.
 `

@@ -7,6 +7,7 @@ import type { ServicesLog } from '../log.js'
 import type { OpenedNetwork } from '../network/open.js'
 import { LogInAttempts } from './access/log-in-attempts.js'
 import { Tokens } from './access/tokens.js'
+import type { PlatformUsers } from './accounts/account-of-user.js'
 import { Accounts } from './accounts/accounts.js'
 import { openFirstAccount } from './accounts/first-account.js'
 import type { KeyPair } from './accounts/key-pair.js'
@@ -45,6 +46,7 @@ export function assemble(
   db: Database,
   { network, control }: OpenedNetwork,
   log: ServicesLog,
+  platform?: PlatformUsers,
 ): GatewayContext {
   const quirks = new Set(options.quirks ?? [])
   const clock = new Clock()
@@ -77,6 +79,7 @@ export function assemble(
     log,
     accounts,
     logIns: new LogInAttempts(log),
+    platform,
     configuredKeys: configured !== undefined,
     madeKeys: made,
     tokens: new Tokens(accounts, quirks.has('short-url-tokens') ? SHORT_URL_TOKEN_SECONDS : URL_TOKEN_SECONDS),

@@ -6,6 +6,7 @@ import type { NetworkControl } from '../network/embedded/control.js'
 import type { Network } from '../network/network.js'
 import type { LogInAttempts } from './access/log-in-attempts.js'
 import type { Tokens } from './access/tokens.js'
+import type { PlatformUsers } from './accounts/account-of-user.js'
 import type { Accounts } from './accounts/accounts.js'
 import type { Names } from './brand.js'
 import type { BringBack } from './deals/bring-back.js'
@@ -39,6 +40,8 @@ export interface GatewayContext {
   readonly log: ServicesLog
   readonly accounts: Accounts
   readonly logIns: LogInAttempts
+  /** Absent: no task platform runs beside this gateway. */
+  readonly platform: PlatformUsers | undefined
   /** True when the key pair of the first account comes from the configuration; false when the gateway generated it. */
   readonly configuredKeys: boolean
   /** True when this start generated that pair. */

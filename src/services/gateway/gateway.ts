@@ -4,6 +4,7 @@ import type { Database } from '../database.js'
 import { close, listen, portOf, urlOf } from '../http/listen.js'
 import type { ServicesLog } from '../log.js'
 import type { OpenedNetwork } from '../network/open.js'
+import type { PlatformUsers } from './accounts/account-of-user.js'
 import type { Account } from './accounts/accounts.js'
 import type { KeyPair } from './accounts/key-pair.js'
 
@@ -48,18 +49,20 @@ export interface RunningGateway {
  * Starts the gateway over a folder that no other instance uses. Rejects when the port is taken or the folder holds
  * files of something else.
  * @param network stopped by the caller, after the gateway
+ * @param platform knows the users to whom GET on the gateway hands out key pairs
  */
 export async function startGateway(
   folder: string,
   options: GatewayOptions,
   network: OpenedNetwork,
   log: ServicesLog,
+  platform?: PlatformUsers,
 ): Promise<RunningGateway> {
   makePrivateFolder(folder)
   const db = openIndex(folder)
   let context: GatewayContext | undefined
   try {
-    context = assemble(folder, options, db, network, log)
+    context = assemble(folder, options, db, network, log, platform)
     await context.desk.recover()
     const server = createGatewayServer(context)
     await listen(server, options.host, options.port)

@@ -15,6 +15,7 @@ import { retrieveBucket, retrieveObject } from './rest/deals/retrieve.js'
 import { dealStatus } from './rest/deals/status.js'
 import { verifyObject } from './rest/deals/verify.js'
 import { download } from './rest/download.js'
+import { keyPair } from './rest/key-pair.js'
 import { notYet } from './rest/not-implemented.js'
 import { sharedObject } from './rest/shared-object.js'
 import { upload } from './rest/upload.js'
@@ -29,7 +30,7 @@ interface Endpoint {
 }
 
 const endpoints: Readonly<Record<string, Endpoint>> = {
-  '': { methods: ['GET'], handle: notYet('Handing out the key pair') },
+  '': { methods: ['GET'], handle: keyPair },
   webrpc: { methods: ['POST'], handle: webrpc },
   upload: { methods: ['PUT'], handle: upload },
   download: { methods: ['GET', 'HEAD'], handle: download },

@@ -11,6 +11,7 @@ import type { Exchange } from './http/exchange.js'
 import { isOwnPath } from './http/own-path.js'
 import { replyRestError, replyXmlError } from './http/reply-error.js'
 import { hasBadComponents } from './http/target.js'
+import { isKeyPairPath } from './rest/key-pair.js'
 import { route } from './route.js'
 
 /** Room for 8 KiB of metadata and a percent-encoded key of 1024 bytes besides the other headers. Bytes. */
@@ -43,7 +44,7 @@ async function handle(
     if (context.quirks.has('strict-keys') && hasBadComponents(exchange.target.path)) {
       return replyXmlError(exchange, new GatewayError('BadComponents'))
     }
-    const identity = await identify(exchange)
+    const identity = isKeyPairPath(exchange) ? 'anonymous' : await identify(exchange)
     if (identity !== undefined) await route({ ...exchange, identity })
   } catch (error) {
     replyRestError(exchange, error)

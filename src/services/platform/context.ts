@@ -11,6 +11,8 @@ import type { Users } from './users/users.js'
 
 /** The parts of one task platform, as every endpoint receives them. */
 export interface PlatformContext {
+  /** Random; another one after the data were lost. Hex. */
+  readonly id: string
   readonly limits: PlatformLimits
   /** What clients mean by `offset`: a number of records, or a page that counts from 0. */
   readonly offsets: 'records' | 'pages'

@@ -12,11 +12,11 @@ import { type MarketOptions, openMarket } from './market/market.js'
 import { Miners } from './miners/miners.js'
 import { createPlatformServer } from './server.js'
 import { SignInAttempts } from './sign-in/sign-in-attempts.js'
-import { openTokenKey } from './sign-in/token-key.js'
 import { Tokens } from './sign-in/tokens.js'
 import { migrate } from './store/migrations.js'
+import { openRandomSetting } from './store/random-setting.js'
 import { makeFirstUser, type SignIn } from './users/first-user.js'
-import { Users } from './users/users.js'
+import { FIRST_USER, Users } from './users/users.js'
 
 export interface PlatformOptions extends MarketOptions {
   readonly host: string
@@ -40,8 +40,16 @@ export interface RunningPlatform {
   /** `http://host:port` */
   readonly url: string
   readonly port: number
-  /** The first user, when this start made it: its password is not kept. */
-  readonly madeUser: SignIn | undefined
+  /**
+   * Makes the first user with a random password, unless there is one: then undefined. The password is not kept: call
+   * this when it can be shown.
+   */
+  makeFirstUser(): Promise<SignIn | undefined>
+  /**
+   * The user that a JWT belongs to, of a sign-in or of an API key; undefined when it is not valid. The id is of no user
+   * of another platform, nor of this one after its data were lost.
+   */
+  userOf(token: string): Promise<{ readonly id: string; readonly name: string; readonly isFirst: boolean } | undefined>
   stop(): Promise<void>
 }
 
@@ -63,12 +71,7 @@ export async function startPlatform(
     context = await assemble(folder, db, writer, options, parts, log)
     const server = createPlatformServer(context)
     await listen(server, options.host, options.port)
-    try {
-      return running(context, options, server, await makeFirstUser(context))
-    } catch (error) {
-      await close(server, 0)
-      throw error
-    }
+    return running(context, options, server)
   } catch (error) {
     await context?.market.stop()
     writer.close()
@@ -89,8 +92,12 @@ async function assemble(
   const apiKeys = new ApiKeys(db)
   const miners = new Miners(db)
   const seconds = (): number => Math.floor(Date.now() / 1000)
-  const tokens = new Tokens(await openTokenKey(db, writer), users, apiKeys)
+  const [id, tokenKey] = await Promise.all([
+    openRandomSetting(db, writer, 'id'),
+    openRandomSetting(db, writer, 'token-key'),
+  ])
   return {
+    id: Buffer.from(id).toString('hex'),
     limits: { ...platformLimits, ...options.limits },
     offsets: options.offsets ?? 'records',
     log,
@@ -101,18 +108,14 @@ async function assemble(
     users,
     apiKeys,
     miners,
-    tokens,
+    tokens: new Tokens(tokenKey, users, apiKeys),
     attempts: new SignInAttempts(log, monotonicMs),
     market: await openMarket({ db, writer, network, miners, seconds, log }, folder, options),
   }
 }
 
-function running(
-  { db, writer, limits, market }: PlatformContext,
-  { host }: PlatformOptions,
-  server: Server,
-  madeUser: SignIn | undefined,
-): RunningPlatform {
+function running(context: PlatformContext, { host }: PlatformOptions, server: Server): RunningPlatform {
+  const { db, writer, limits, tokens, market } = context
   const port = portOf(server)
   let stopped: Promise<void> | undefined
   const stop = async (): Promise<void> => {
@@ -124,7 +127,11 @@ function running(
   return {
     url: urlOf(host, port),
     port,
-    madeUser,
+    makeFirstUser: () => makeFirstUser(context),
+    userOf: async (token) => {
+      const { user } = (await tokens.callerOf(token)) ?? {}
+      return user && { id: `${context.id}/${user.id}`, name: user.email, isFirst: user.id === FIRST_USER }
+    },
     stop: () => {
       stopped ??= stop()
       return stopped

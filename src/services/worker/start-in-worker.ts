@@ -1,8 +1,7 @@
 import { Worker } from 'node:worker_threads'
-import type { KeyPair } from '../gateway/accounts/key-pair.js'
 import { type ServicesLog, silentLog } from '../log.js'
 import type { Services, ServicesOptions } from '../services.js'
-import type { FromWorker, ToWorker } from './worker-messages.js'
+import type { Answers, FromWorker, ToWorker } from './worker-messages.js'
 
 /**
  * Like `startServices`, but in a worker thread, so that disk access and digests of the services do not block this
@@ -16,9 +15,12 @@ export async function startServicesInWorker(
 ): Promise<Services> {
   const { log = silentLog, ...rest } = options
   const thread = new ServicesThread(new Worker(new URL('./worker.js', import.meta.url), { workerData: rest }), log)
-  const { url, port, quirks, madeKeys } = await thread.started(onFailure)
-  const credentials = () => thread.credentials()
-  return { gateway: { url, port, quirks, madeKeys, credentials }, stop: () => thread.stop() }
+  const { url, port, quirks, madeKeys, platform } = await thread.started(onFailure)
+  return {
+    gateway: { url, port, quirks, madeKeys, credentials: () => thread.ask('credentials') },
+    platform: platform && { ...platform, makeFirstUser: () => thread.ask('first user') },
+    stop: () => thread.stop(),
+  }
 }
 
 type Started = Extract<FromWorker, { type: 'started' }>
@@ -26,7 +28,7 @@ type Started = Extract<FromWorker, { type: 'started' }>
 class ServicesThread {
   readonly #worker: Worker
   readonly #log: ServicesLog
-  readonly #asked = new Map<number, { resolve(pair: KeyPair): void; reject(error: Error): void }>()
+  readonly #asked = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>()
   #nextId = 1
   #stopping = false
   #ended = false
@@ -50,7 +52,8 @@ class ServicesThread {
           running = true
           resolve(message)
         } else if (message.type === 'failed') {
-          reject(Object.assign(new Error(message.message), message.code !== undefined && { code: message.code }))
+          const { code, service } = message
+          reject(Object.assign(new Error(message.message), code !== undefined && { code }, service && { service }))
         } else this.#take(message)
       })
       this.#exited.then((failure) => {
@@ -64,12 +67,12 @@ class ServicesThread {
     })
   }
 
-  credentials(): Promise<KeyPair> {
+  ask<What extends keyof Answers>(what: What): Promise<Answers[What]> {
     if (this.#ended) return Promise.reject(new Error('The embedded services have been stopped.'))
     return new Promise((resolve, reject) => {
       const id = this.#nextId++
-      this.#asked.set(id, { resolve, reject })
-      this.#post({ type: 'credentials', id })
+      this.#asked.set(id, { resolve: resolve as (value: unknown) => void, reject })
+      this.#post({ type: 'ask', what, id })
     })
   }
 
@@ -85,7 +88,9 @@ class ServicesThread {
       this.#log[message.level](message.fields, message.message)
       return
     }
-    this.#asked.get(message.id)?.resolve(message.credentials)
+    const asked = this.#asked.get(message.id)
+    if (message.type === 'answer') asked?.resolve(message.value)
+    else asked?.reject(new Error(message.message))
     this.#asked.delete(message.id)
   }
 

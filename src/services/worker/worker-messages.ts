@@ -1,8 +1,18 @@
 import type { KeyPair } from '../gateway/accounts/key-pair.js'
 import type { QuirkName } from '../gateway/quirks.js'
 import type { ServicesLog } from '../log.js'
+import type { SignIn } from '../platform/users/first-user.js'
+import type { ServiceName } from '../services.js'
 
-export type ToWorker = { readonly type: 'credentials'; readonly id: number } | { readonly type: 'stop' }
+/** What the thread is asked for, and the type of its answer. */
+export interface Answers {
+  readonly credentials: KeyPair
+  readonly 'first user': SignIn | undefined
+}
+
+export type ToWorker =
+  | { readonly type: 'ask'; readonly what: keyof Answers; readonly id: number }
+  | { readonly type: 'stop' }
 
 export type FromWorker =
   | {
@@ -11,9 +21,17 @@ export type FromWorker =
       readonly port: number
       readonly quirks: readonly QuirkName[]
       readonly madeKeys: boolean
+      readonly platform: { readonly url: string; readonly port: number } | undefined
     }
-  | { readonly type: 'failed'; readonly message: string; readonly code: string | undefined }
-  | { readonly type: 'credentials'; readonly id: number; readonly credentials: KeyPair }
+  | {
+      readonly type: 'failed'
+      readonly message: string
+      readonly code: string | undefined
+      /** The service that could not start. */
+      readonly service: ServiceName | undefined
+    }
+  | { readonly type: 'answer'; readonly id: number; readonly value: Answers[keyof Answers] }
+  | { readonly type: 'refusal'; readonly id: number; readonly message: string }
   | {
       readonly type: 'log'
       readonly level: keyof ServicesLog

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { ServicesLog } from '../log.js'
-import { type Services, type ServicesOptions, startServices } from '../services.js'
-import type { FromWorker, ToWorker } from './worker-messages.js'
+import { type ServiceName, type Services, type ServicesOptions, startServices } from '../services.js'
+import type { Answers, FromWorker, ToWorker } from './worker-messages.js'
 
 /** Entry point of the thread that `startServicesInWorker` starts. */
 const port = parentPort
@@ -26,23 +26,32 @@ function cloneable(fields: object): Record<string, unknown> {
 
 const log: ServicesLog = { info: forward('info'), warn: forward('warn'), error: forward('error') }
 
-async function serve({ gateway, stop }: Services): Promise<void> {
+async function serve({ gateway, platform, stop }: Services): Promise<void> {
+  const answers: { readonly [what in keyof Answers]: () => Promise<Answers[what]> } = {
+    credentials: () => gateway.credentials(),
+    'first user': async () => platform?.makeFirstUser(),
+  }
   port?.on('message', async (message: ToWorker) => {
-    if (message.type === 'credentials') {
-      post({ type: 'credentials', id: message.id, credentials: await gateway.credentials() })
+    if (message.type === 'ask') {
+      const { what, id } = message
+      await answers[what]().then(
+        (value) => post({ type: 'answer', id, value }),
+        (error) => post({ type: 'refusal', id, message: (error as Error).message }),
+      )
       return
     }
     await stop()
     port.close()
   })
   const { url, port: number, quirks, madeKeys } = gateway
-  post({ type: 'started', url, port: number, quirks, madeKeys })
+  const shown = platform && { url: platform.url, port: platform.port }
+  post({ type: 'started', url, port: number, quirks, madeKeys, platform: shown })
 }
 
 try {
   await serve(await startServices({ ...(workerData as ServicesOptions), log }))
 } catch (error) {
-  const { message, code } = error as NodeJS.ErrnoException
-  post({ type: 'failed', message, code })
+  const { message, code, service } = error as NodeJS.ErrnoException & { readonly service?: ServiceName }
+  post({ type: 'failed', message, code, service })
   port.close()
 }

@@ -94,7 +94,7 @@ t.test('killed after each step: what was answered stands, and nothing is half', 
   t.ok(taken.length >= 3, `${taken.length} images`)
   for (const { image, keys } of taken) {
     const revived = await startPlatform(image, { host: '127.0.0.1', port: 0 }, { network }, silentLog)
-    t.equal(revived.madeUser, undefined, 'the first user is there')
+    t.equal(await revived.makeFirstUser(), undefined, 'the first user is there')
     t.equal((await send(revived.url, 'POST', '/miner/info', { token })).status, 400, 'so is the key of the tokens')
     for (const { apikey, access_token } of answered.slice(0, keys)) {
       t.equal((await send(revived.url, 'POST', PATH, { body: { apikey, access_token } })).status, 200)

@@ -12,6 +12,7 @@ import {
   startPlatform,
 } from '../../../src/services/platform/platform.js'
 import { migrate } from '../../../src/services/platform/store/migrations.js'
+import type { SignIn } from '../../../src/services/platform/users/first-user.js'
 import { hashPassword, newPassword } from '../../../src/services/platform/users/password.js'
 import { Users } from '../../../src/services/platform/users/users.js'
 import { temporaryFolder } from '../../support/content/folders.js'
@@ -33,6 +34,8 @@ export interface Call {
 
 export interface Scene {
   readonly platform: RunningPlatform
+  /** The first user, if this start made it. */
+  readonly made: SignIn | undefined
   readonly network: EmbeddedNetwork
   readonly folder: string
   /** Sends a request; the answer must be JSON. */
@@ -61,15 +64,17 @@ async function sceneOf(
   folder: string,
   parts: PlatformParts & { readonly network: EmbeddedNetwork },
   options: Partial<PlatformOptions>,
-  known?: RunningPlatform['madeUser'],
+  known?: SignIn,
 ): Promise<Scene> {
   const all = { host: '127.0.0.1', port: 0, ...options }
   const platform = await startPlatform(join(folder, 'platform'), all, parts, silentLog)
   t.teardown(() => platform.stop())
-  const user = platform.madeUser ?? known
+  const made = await platform.makeFirstUser()
+  const user = made ?? known
   const call = (method: string, path: string, more?: Call) => send(platform.url, method, path, more)
   return {
     platform,
+    made,
     network: parts.network,
     folder,
     call,

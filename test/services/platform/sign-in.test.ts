@@ -3,24 +3,24 @@ import t from 'tap'
 import type { ClientAddress } from '../../../src/services/http/client-address.js'
 import { silentLog } from '../../../src/services/log.js'
 import { SignInAttempts } from '../../../src/services/platform/sign-in/sign-in-attempts.js'
+import type { SignIn } from '../../../src/services/platform/users/first-user.js'
 import { bytesBelow, startScene } from './platform-client.js'
 
 t.test('the first start makes a user, once, and keeps no password', async (t) => {
   const scene = await startScene(t)
-  const { email, password } = scene.platform.madeUser as { email: string; password: string }
+  const { email, password } = scene.made as SignIn
   t.match(password, /^[\w-]{24}$/)
   t.notOk(bytesBelow(scene.folder).includes(password), 'the password is in no file')
   const token = await scene.signIn()
   t.notOk(bytesBelow(scene.folder).includes(token), 'nor is a token')
   const again = await scene.restart()
-  t.equal(again.platform.madeUser, undefined)
+  t.equal(again.made, undefined)
   t.match(await again.call('POST', '/auth/login', { body: { email, password } }), { status: 200 })
   t.match(await again.call('POST', '/miner/info', { token }), { status: 400 }, 'a token outlives the process')
 })
 
 t.test('a sign-in gives a JWT of a day', async (t) => {
-  const { call, platform } = await startScene(t)
-  const made = platform.madeUser as { email: string; password: string }
+  const { call, made = { email: '', password: '' } } = await startScene(t)
   const body = { ...made, email: ` ${made.email.toUpperCase()} ` }
   const { status, json } = await call('POST', '/auth/login', { body })
   t.equal(status, 200)
@@ -34,8 +34,8 @@ t.test('a sign-in gives a JWT of a day', async (t) => {
 })
 
 t.test('a wrong password and an unknown user look the same', async (t) => {
-  const { call, platform } = await startScene(t)
-  const email = platform.madeUser?.email
+  const { call, made } = await startScene(t)
+  const email = made?.email
   const wrong = await call('POST', '/auth/login', { body: { email, password: 'wrong' } })
   const unknown = await call('POST', '/auth/login', { body: { email: 'nobody@localhost', password: 'wrong' } })
   t.equal(wrong.status, 401)
@@ -46,8 +46,8 @@ t.test('a wrong password and an unknown user look the same', async (t) => {
 })
 
 t.test('a guesser must wait, other clients need not', async (t) => {
-  const { call, platform } = await startScene(t, {}, { monotonicMs: () => 0 })
-  const { email, password } = platform.madeUser as { email: string; password: string }
+  const { call, made } = await startScene(t, {}, { monotonicMs: () => 0 })
+  const { email, password } = made as SignIn
   const logIn = (word: string, from?: string, name = email) =>
     call('POST', '/auth/login', {
       body: { email: name, password: word },

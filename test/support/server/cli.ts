@@ -127,6 +127,15 @@ export function stopAtEnd(t: Test, name: string, command: Command<unknown>): voi
   })
 }
 
+/**
+ * The variable that has the embedded task platform listen on a free port: tests run side by side. Nothing where none is
+ * started, because the option would then be a mistake.
+ */
+function freePlatformPort(args: readonly string[], env: Record<string, string>): Record<string, string> {
+  const elsewhere = args.includes('--gateway-url') || args.includes('--platform-url') || 'DEALGATE_GATEWAY_URL' in env
+  return elsewhere || !(args[0] === 'serve' || args[0] === 'services') ? {} : { DEALGATE_PLATFORM_PORT: '0' }
+}
+
 /** One process, and its output as it comes. */
 class Run {
   readonly child: ChildProcess
@@ -135,7 +144,7 @@ class Run {
 
   constructor(args: readonly string[], env: Record<string, string>, cwd?: string) {
     this.child = spawn(process.execPath, [...CLI, ...args], {
-      env: environment(env),
+      env: environment({ ...freePlatformPort(args, env), ...env }),
       cwd,
       stdio: ['ignore', 'pipe', 'pipe'],
     })

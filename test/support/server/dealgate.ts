@@ -25,6 +25,7 @@ interface StartLine extends Omit<Endpoint, 'secretKey'> {
   /** Only in the line of the start that creates it. */
   readonly secretKey?: string
   readonly gateway: string
+  readonly platform: string
 }
 
 /** `dealgate serve` as a process, on free ports. */
@@ -64,6 +65,10 @@ export class Dealgate implements Endpoint {
   /** URL of the gateway behind it. */
   get gateway(): string {
     return this.#command.line.gateway
+  }
+  /** URL of the embedded task platform. */
+  get platform(): string {
+    return this.#command.line.platform
   }
   get port(): number {
     return Number(new URL(this.endpoint).port)

@@ -3,16 +3,34 @@ import type { GatewayContext } from '../context.js'
 import type { Account } from './accounts.js'
 import { newPair } from './key-pair.js'
 
+/** A user of the task platform. */
+export interface PlatformUser {
+  /** Never given to another user. */
+  readonly id: string
+  /** Display name of a new account. */
+  readonly name: string
+  /** True for the user that the platform makes at its first start. */
+  readonly isFirst: boolean
+}
+
+/** The users of a task platform. */
+export interface PlatformUsers {
+  /** The user that a JWT of the platform belongs to; undefined when it is not valid. */
+  userOf(token: string): Promise<PlatformUser | undefined>
+}
+
 /**
- * Finds the account of a user of the task platform, or makes one; the same user always gets the same account. Durable
- * on return. The caller must have authenticated the user.
- * @param user id of the user at the platform, which is never given to another user
- * @param name display name of a new account
+ * Finds the account of a user of the task platform, or makes one; the same user always gets the same account. The first
+ * user gets the first account, because both are the owner's. Durable on return. The caller must have authenticated the
+ * user.
  */
 export function accountOfUser(
   { accounts, writer, clock }: Pick<GatewayContext, 'accounts' | 'writer' | 'clock'>,
-  user: string,
-  name: string,
+  { id, name, isFirst }: PlatformUser,
 ): Promise<Account> {
-  return writer.run(() => accounts.ofUser(user) ?? accounts.add({ ...newPair(), name, user }, rfc3339(clock.now())))
+  return writer.run(
+    () =>
+      (isFirst ? accounts.first() : accounts.ofUser(id)) ??
+      accounts.add({ ...newPair(), name, user: id }, rfc3339(clock.now())),
+  )
 }

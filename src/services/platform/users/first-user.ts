@@ -23,6 +23,11 @@ export async function makeFirstUser({
   if (users.get(FIRST_USER) !== undefined) return undefined
   const password = newPassword()
   const hashed = await hashPassword(password)
-  await writer.run(() => users.add(EMAIL, hashed, seconds(), FIRST_USER))
-  return { email: EMAIL, password }
+  const made = await writer.run(() => {
+    // Another call may have made it since.
+    if (users.get(FIRST_USER) !== undefined) return false
+    users.add(EMAIL, hashed, seconds(), FIRST_USER)
+    return true
+  })
+  return made ? { email: EMAIL, password } : undefined
 }
