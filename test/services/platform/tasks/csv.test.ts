@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import t from 'tap'
 import { MAX_ROWS, readTaskCsv } from '../../../../src/services/platform/csv/read-task-csv.js'
 import { TaskFileError, type TaskRow } from '../../../../src/services/platform/csv/task-row.js'
@@ -164,4 +165,40 @@ t.test('written byte by byte, and read again', async (t) => {
   await t.rejects(async () => {
     for await (const _ of writeTaskCsv(failing()));
   }, /no more/)
+})
+
+const hex = (length: number) =>
+  fc.string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: length, maxLength: length })
+/** Names with what a CSV must quote, without the characters that no name may have and the spaces that are cut off. */
+const name = fc
+  .string({ unit: 'grapheme', minLength: 1, maxLength: 40 })
+  .map((text) => text.replace(/\p{Cc}/gu, '').trim())
+  .filter((text) => text !== '' && text.isWellFormed())
+
+const anyRow: fc.Arbitrary<TaskRow> = fc.record(
+  {
+    fileSourceUrl: fc.webUrl({ withQueryParameters: true, validSchemes: ['http', 'https'] }),
+    uuid: fc.constant(UUID),
+    sourceFileName: fc.oneof(name, fc.constantFrom('"', ',', '""', 'a,"b', '=1+1', "'", ';')),
+    minerId: fc.constant('t01000'),
+    payloadCid: fc.constant(PAYLOAD),
+    md5: hex(32),
+    startEpoch: fc.nat(),
+    pieceCid: fc.constant(PIECE),
+    fileSize: fc.nat(),
+    cost: fc.constantFrom('0', '0.5', '1E-8'),
+  },
+  { requiredKeys: ['fileSourceUrl', 'uuid', 'minerId'] },
+)
+
+t.test('any rows come back as they were written, in any pieces', async (t) => {
+  const rows = fc.array(anyRow, { minLength: 1, maxLength: 20 })
+  await fc.assert(
+    fc.asyncProperty(rows, fc.integer({ min: 1, max: 300 }), async (rows, size) => {
+      let text = ''
+      for await (const chunk of writeTaskCsv(rows)) text += chunk
+      t.same(await read(text, size), rows)
+    }),
+    { numRuns: 100 },
+  )
 })
