@@ -52,6 +52,7 @@ const secretKey = text('secret', '8 to 128 characters of ASCII without space', /
 const quirks = checkedText('names', 'none, legacy, or names of quirks joined by commas', parseQuirks)
 const webhook = checkedText('name=url', 'a name, = and an http or https URL', parseWebhook)
 const webhookSecret = checkedText('name=secret', 'the name of a webhook, = and a secret', parseWebhookSecret)
+const mailAddress = text('address', 'a mail address', /^[^\s@<>,;:"()[\]\\]{1,64}@[A-Za-z0-9.-]{1,190}$/)
 const basePath = text('path', 'a path that starts with / and does not end in one', /^(?:\/[^/?#\s,]+)+$/)
 
 /**
@@ -134,6 +135,18 @@ export const options = Object.freeze({
   platformPort: option('Platform', port, {
     default: 9200,
     help: 'Port of the embedded task platform; 0 selects a free port.',
+  }),
+  platformSmtp: option('Platform', url('smtp', 'smtps'), {
+    secret: true,
+    help: 'Mail server for the mails of the embedded task platform, which may contain user and password. Without it, mails are files in the folder `services/platform/outbox`.',
+  }),
+  platformMailFrom: option('Platform', mailAddress, {
+    default: 'dealgate@localhost',
+    help: 'Sender of the mails of the embedded task platform.',
+  }),
+  platformDaemon: option('Platform', choice('embedded', 'external'), {
+    default: 'embedded',
+    help: 'Who fetches the CARs of tasks for the storage providers of the network: the embedded platform, or a program of yours by its interface.',
   }),
 
   networkEpochSeconds: option('Network', decimal(0.001, 86_400), {

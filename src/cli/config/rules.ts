@@ -20,6 +20,9 @@ const EMBEDDED_ONLY = [
   'kuboApi',
   'platformHost',
   'platformPort',
+  'platformSmtp',
+  'platformMailFrom',
+  'platformDaemon',
 ] as const
 
 export const rules: readonly Rule[] = [
@@ -37,7 +40,7 @@ export const rules: readonly Rule[] = [
   },
   (given) => {
     if (!given('platformUrl')) return []
-    return (['platformHost', 'platformPort'] as const)
+    return (['platformHost', 'platformPort', 'platformSmtp', 'platformMailFrom', 'platformDaemon'] as const)
       .filter(given)
       .map(
         (name) =>

@@ -64,6 +64,11 @@ export function servicesFolder({ data }: Pick<Config, 'data'>): string {
   return join(data, 'services')
 }
 
+/** How the embedded platform sends its mails, and who fetches CARs. */
+function platformWork({ platformSmtp: smtp, platformMailFrom: from, platformDaemon: daemon }: Config) {
+  return { mail: { from, ...(smtp !== undefined && { smtp }) }, daemon }
+}
+
 function platformOf({ platformUrl }: Config): PlatformInUse | undefined {
   return platformUrl === undefined ? undefined : { url: platformUrl }
 }
@@ -89,7 +94,8 @@ export async function startEmbedded(
       accessKey: config.gatewayAccessKey,
       secretKey: config.gatewaySecretKey,
     },
-    ...(withPlatform && config.platformUrl === undefined && { platform: platformAddress }),
+    ...(withPlatform &&
+      config.platformUrl === undefined && { platform: { ...platformAddress, ...platformWork(config) } }),
     network: {
       epochSeconds: config.networkEpochSeconds,
       control: config.networkControl,

@@ -1,10 +1,13 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { compose } from '../../../../src/services/platform/mail/compose.js'
+import { temporaryFolder } from '../../../support/content/folders.js'
+import { startCli } from '../../../support/server/cli.js'
 import { until } from '../../../support/waiting.js'
-import { PRIVATE, PUBLIC, startTasks, type TaskScene } from './task-scene.js'
+import { send } from '../platform-client.js'
+import { mailServer } from './mail-server.js'
+import { CSV, formOf, PRIVATE, PUBLIC, startTasks, type TaskScene } from './task-scene.js'
 
 function mailsOf({ scene }: TaskScene): string[] {
   const outbox = join(scene.folder, 'platform', 'outbox')
@@ -76,41 +79,6 @@ t.test('a public task sends its mail when a bid wins', async (t) => {
   t.match(mails, [/^Task: /m])
 })
 
-/** A mail server that takes every mail, or answers with `refusal`. Ends with the test. */
-async function mailServer(t: Test, refusal?: string): Promise<{ url: string; mails: string[]; greeted: () => number }> {
-  const mails: string[] = []
-  let greeted = 0
-  const server: Server = createServer((socket) => {
-    greeted++
-    let data = ''
-    let inMail = false
-    socket.on('error', () => {})
-    socket.write(refusal === undefined ? '220 mail ready\r\n' : `${refusal}\r\n`)
-    socket.on('data', (chunk) => {
-      data += chunk
-      for (;;) {
-        const end = data.indexOf(inMail ? '\r\n.\r\n' : '\r\n')
-        if (end < 0) return
-        const line = data.slice(0, end)
-        data = data.slice(end + (inMail ? 5 : 2))
-        if (inMail) {
-          mails.push(`${line}\r\n`)
-          inMail = false
-          socket.write('250 taken\r\n')
-        } else if (/^DATA/i.test(line)) {
-          inMail = true
-          socket.write('354 go on\r\n')
-        } else if (/^QUIT/i.test(line)) socket.end('221 bye\r\n')
-        else socket.write('250 fine\r\n')
-      }
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  const { port } = server.address() as { port: number }
-  return { url: `smtp://127.0.0.1:${port}`, mails, greeted: () => greeted }
-}
-
 t.test('by SMTP', async (t) => {
   const { url, mails } = await mailServer(t)
   const tasks = await startTasks(t, { mail: { smtp: url, from: 'platform@example.com' } })
@@ -131,4 +99,26 @@ t.test('a mail server that refuses fails no task, and gets the mail later', asyn
   await tasks.scene.restart({ mail: { smtp: working.url } })
   await until('the mail arrives', () => working.mails.length === 1)
   t.match(working.mails[0], new RegExp(uuid))
+})
+
+t.test('from the command line', async (t) => {
+  const { url, mails } = await mailServer(t)
+  const secret = url.replace('smtp://', 'smtp://user:hidden-password@')
+  const running = await startCli<{ platform: string; platformEmail: string; platformPassword: string }>(t, [
+    'services',
+    ...['--data', join(temporaryFolder(t), 'data'), '--gateway-port', '0', '--platform-port', '0'],
+    ...['--platform-smtp', secret, '--platform-mail-from', 'us@example.com', '--platform-daemon', 'external'],
+  ])
+  const { platform, platformEmail: email, platformPassword: password } = running.line
+  const { json } = await send(platform, 'POST', '/auth/login', { body: { email, password } })
+  const token = json.auth_token
+  const posted = await send(platform, 'POST', '/tasks', { body: formOf(PRIVATE, CSV), token })
+  t.match(posted, { status: 200 })
+  await until('the mail arrives', () => mails.length === 1)
+  t.match(mails[0], /^From: us@example\.com\r$/m)
+  t.match((await send(platform, 'GET', `/tasks/${posted.json.data.uuid}`, { token })).json.data.deal, [
+    { status: 'Created' },
+  ])
+  const { stdout, stderr } = await running.stop()
+  t.notMatch(stdout + stderr, 'hidden-password')
 })
