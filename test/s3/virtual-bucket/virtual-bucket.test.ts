@@ -42,7 +42,7 @@ t.test('pages of what is there, in byte order, folded at the delimiter', async (
   const request = { headers: {}, query: new Query(''), method: 'GET', signal: undefined } as unknown as S3Request
   const list = (query: object) =>
     listResources(readables(rows), { prefix: '', delimiter: '', after: '', limit: 1000, ...query }, request, {
-      requireAction() {},
+      checks: { requireAction() {} },
     } as unknown as Context)
   const names = (page: Awaited<ReturnType<typeof list>>) =>
     page.entries.map((entry) => (entry.kind === 'prefix' ? entry.prefix : entry.key))
