@@ -35,7 +35,7 @@ export const kinds: { readonly [Name in Column]: Kind<string> | Kind<number> } =
   deal_cid: cid,
   payload_cid: cid,
   file_source_url: {
-    expected: `an http or https URL of at most ${MAX_URL} characters`,
+    expected: `an http or https URL of at most ${MAX_URL} characters, without a password`,
     read: (text) => (isWebUrl(text) ? text : undefined),
   },
   md5: {
@@ -70,6 +70,9 @@ function isCid(text: string): boolean {
   }
 }
 
+/** Anyone may read the URLs of a public task: they hold no password. */
 function isWebUrl(text: string): boolean {
-  return text.length <= MAX_URL && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+  if (text.length > MAX_URL || !URL.canParse(text)) return false
+  const { protocol, username, password } = new URL(text)
+  return /^https?:$/.test(protocol) && username === '' && password === ''
 }

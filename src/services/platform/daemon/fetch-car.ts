@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { open, rm } from 'node:fs/promises'
-import { get as getPlain, type IncomingMessage } from 'node:http'
+import { type ClientRequest, get as getPlain, type IncomingMessage } from 'node:http'
 import { get as getSecure } from 'node:https'
 
 /** What a provider knows of a CAR before it fetches it. */
@@ -48,12 +48,24 @@ export async function fetchCar(car: WantedCar, target: string, idleMs: number, s
 }
 
 function answer(url: string, idleMs: number, signal: AbortSignal): Promise<IncomingMessage> {
-  const get = url.startsWith('https:') ? getSecure : getPlain
   return new Promise((resolve, reject) => {
-    const request = get(url, { agent: false, signal, headers: { 'accept-encoding': 'identity' } }, resolve)
+    const request = ask(url, signal)
+    request.on('response', resolve)
     request.setTimeout(idleMs, () => request.destroy(new Error(`nothing arrived for ${idleMs / 1000} seconds`)))
     request.on('error', (error) => reject(signal.aborted ? signal.reason : unreachable(error)))
   })
+}
+
+/** Sends the request. Throws FetchError for a URL that no request can be made of. */
+function ask(url: string, signal: AbortSignal): ClientRequest {
+  try {
+    const target = new URL(url)
+    if (target.username !== '' || target.password !== '') throw new FetchError('The URL has a user name or a password.')
+    const get = target.protocol === 'https:' ? getSecure : getPlain
+    return get(target, { agent: false, signal, headers: { 'accept-encoding': 'identity' } })
+  } catch (error) {
+    throw error instanceof FetchError ? error : unreachable(error)
+  }
 }
 
 function checkHead({ statusCode, headers }: IncomingMessage, { size, most }: WantedCar): void {

@@ -83,13 +83,17 @@ export class ProviderDaemon {
         if (deal.minerId !== null && most.has(deal.minerId)) return deal
       }
     }
+    // A deal that the disk refuses holds up no other one.
+    let failure: { readonly error: unknown } | undefined
     const work = async (): Promise<void> => {
-      for (let deal = next(); deal !== undefined; deal = next())
-        await this.#fetch(deal, most.get(deal.minerId ?? '') ?? 0)
+      for (let deal = next(); deal !== undefined; deal = next()) {
+        await this.#fetch(deal, most.get(deal.minerId ?? '') ?? 0).catch((error) => {
+          failure ??= { error }
+        })
+      }
     }
-    const outcomes = await Promise.allSettled(Array.from({ length: AT_ONCE }, work))
-    const failed = outcomes.find((outcome) => outcome.status === 'rejected')
-    if (failed !== undefined) throw failed.reason
+    await Promise.all(Array.from({ length: AT_ONCE }, work))
+    if (failure !== undefined) throw failure.error
   }
 
   async #fetch(deal: PlatformDeal, most: number): Promise<void> {

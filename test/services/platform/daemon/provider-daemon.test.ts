@@ -1,0 +1,24 @@
+import t from 'tap'
+import { FetchError, fetchCar } from '../../../../src/services/platform/daemon/fetch-car.js'
+import { temporaryFolder } from '../../../support/content/folders.js'
+import { formOf, PRIVATE, startTasks } from '../tasks/task-scene.js'
+import { carServer, csvOfUrls, hasDeals, wholeCar } from './daemon-scene.js'
+
+t.test('a URL that no request can be made of fails its deal and no other', async (t) => {
+  const url = await carServer(t, wholeCar)
+  const tasks = await startTasks(t, { daemon: 'embedded' })
+  const upper = url.replace('http:', 'HTTPS:')
+  const uuid = await tasks.post(PRIVATE, csvOfUrls(upper, upper, upper, url))
+  await hasDeals(tasks, uuid, 'DownloadFailed', 'DownloadFailed', 'DownloadFailed', 'Downloaded')
+})
+
+t.test('URLs with a password', async (t) => {
+  const { scene, client } = await startTasks(t)
+  for (const url of ['http://%zz@x/', 'http://a@x/', 'https://a:b@x/']) {
+    const signal = new AbortController().signal
+    const car = { url, md5: null, size: 1, most: 1 }
+    await t.rejects(fetchCar(car, temporaryFolder(t), 1000, signal), FetchError, url)
+    const body = formOf(PRIVATE, csvOfUrls(url))
+    t.match(await scene.call('POST', '/tasks', { body, token: client }), { status: 400 }, 'is refused')
+  }
+})
