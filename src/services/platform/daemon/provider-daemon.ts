@@ -1,10 +1,11 @@
 import { mkdirSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PeriodicTask } from '../../../common/periodic-task.js'
 import type { Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import type { Network } from '../../network/network.js'
-import type { DealTable, DealUpdate, PlatformDeal } from '../deals/deal-table.js'
+import { type DealTable, type DealUpdate, DOWNLOADED, type PlatformDeal, TO_FETCH } from '../deals/deal-table.js'
 import { writeUpdate } from '../deals/write-update.js'
 import type { TaskTable } from '../tasks/task-table.js'
 import { FetchError, fetchCar } from './fetch-car.js'
@@ -100,23 +101,26 @@ export class ProviderDaemon {
     const { id, minerId, md5, fileSize: size, fileSourceUrl: url } = deal
     const folder = join(this.#folder, minerId ?? '')
     mkdirSync(folder, { recursive: true, mode: 0o700 })
-    await this.#write(id, { status: 'Downloading', note: '' })
+    if (!(await this.#write(id, TO_FETCH, { status: 'Downloading', note: '' }))) return
+    const file = join(folder, `${id}.car`)
+    const write = (update: DealUpdate): Promise<boolean> => this.#write(id, ['Downloading'], update)
     try {
-      const fetched = await fetchCar(
-        { url, md5, size, most },
-        join(folder, `${id}.car`),
-        IDLE_MS,
-        this.#stopping.signal,
-      )
-      await this.#write(id, { status: 'Downloaded', filePath: `${minerId}/${id}.car`, fileSize: fetched })
+      const fetched = await fetchCar({ url, md5, size, most }, file, IDLE_MS, this.#stopping.signal)
+      const update = { status: DOWNLOADED, filePath: `${minerId}/${id}.car`, fileSize: fetched }
+      if (!(await write(update))) await rm(file, { force: true })
     } catch (error) {
       if (!(error instanceof FetchError)) throw error
-      await this.#write(id, { status: 'DownloadFailed', note: error.message })
+      await write({ status: 'DownloadFailed', note: error.message })
     }
   }
 
-  #write(id: number, update: DealUpdate): Promise<unknown> {
-    const { writer, network, seconds } = this.#parts
-    return writer.run(() => writeUpdate(this.#parts, id, update, seconds(), network.epoch()))
+  /** Writes a step of a deal. Returns false when its owner has written another state than those expected: it stays. */
+  #write(id: number, expected: readonly string[], update: DealUpdate): Promise<boolean> {
+    const { deals, writer, network, seconds } = this.#parts
+    return writer.run(() => {
+      if (!expected.includes(deals.find(id)?.status ?? '')) return false
+      writeUpdate(this.#parts, id, update, seconds(), network.epoch())
+      return true
+    })
   }
 }

@@ -6,6 +6,9 @@ export const DEAL_ACTIVE = 'DealActive'
 export const DOWNLOADED = 'Downloaded'
 export const READY_FOR_IMPORT = 'ReadyForImport'
 
+/** States in which the provider does not have the CAR yet and shall fetch it. */
+export const TO_FETCH: readonly string[] = ['Created', 'Waiting', 'Downloading']
+
 /** True for a state in which the provider has given up. */
 export function isFailure(status: string): boolean {
   return status === 'DownloadFailed' || status === 'ImportFailed'
