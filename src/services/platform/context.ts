@@ -2,6 +2,7 @@ import type { Database, Writer } from '../database.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
 import type { ApiKeys } from './api-keys/api-keys.js'
+import type { Uploads } from './http/uploads.js'
 import type { PlatformLimits } from './limits.js'
 import type { Market } from './market/market.js'
 import type { Miners } from './miners/miners.js'
@@ -19,6 +20,8 @@ export interface PlatformContext {
   readonly log: ServicesLog
   /** The time, Unix seconds. */
   readonly seconds: () => number
+  /** ms of a monotonic clock, for limits of time. */
+  readonly monotonicMs: () => number
   readonly db: Database
   readonly writer: Writer
   readonly network: Network
@@ -27,5 +30,6 @@ export interface PlatformContext {
   readonly miners: Miners
   readonly tokens: Tokens
   readonly attempts: SignInAttempts
+  readonly uploads: Uploads
   readonly market: Market
 }

@@ -1,3 +1,5 @@
+import { MINUTE_MS } from '../../common/durations.js'
+
 const KiB = 1024
 const MiB = 1024 * KiB
 
@@ -11,6 +13,16 @@ export interface PlatformLimits {
   readonly maxFields: number
   /** A request whose body stops arriving for this long is aborted, ms. */
   readonly bodyIdleMs: number
+  /** A body without files must arrive within this time, ms. */
+  readonly bodyMs: number
+  /** A form with a file must arrive within this time, ms: it holds the memory for a file until then. */
+  readonly uploadMs: number
+  /** Most files that are received and read at the same time. */
+  readonly uploadsAtOnce: number
+  /** Most uploads of one user: one of them runs, the others wait. */
+  readonly uploadsOfUser: number
+  /** Most uploads of all users that wait. */
+  readonly uploadsWaiting: number
   /** Time that running requests get to finish when the platform stops, ms. */
   readonly stopMs: number
 }
@@ -20,5 +32,10 @@ export const platformLimits: PlatformLimits = Object.freeze({
   maxFileBytes: 48 * MiB,
   maxFields: 100,
   bodyIdleMs: 60_000,
+  bodyMs: 5 * MINUTE_MS,
+  uploadMs: 10 * MINUTE_MS,
+  uploadsAtOnce: 4,
+  uploadsOfUser: 8,
+  uploadsWaiting: 100,
   stopMs: 10_000,
 })

@@ -7,6 +7,7 @@ import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
 import { ApiKeys } from './api-keys/api-keys.js'
 import type { PlatformContext } from './context.js'
+import { Uploads } from './http/uploads.js'
 import { type PlatformLimits, platformLimits } from './limits.js'
 import { type MarketOptions, openMarket } from './market/market.js'
 import { Miners } from './miners/miners.js'
@@ -32,7 +33,7 @@ export interface PlatformOptions extends MarketOptions {
 export interface PlatformParts {
   /** Stopped by the caller, after the platform. */
   readonly network: Network
-  /** ms of a monotonic clock, by which guessers wait; default that of the process. */
+  /** ms of a monotonic clock, by which guessers wait and slow bodies end; default that of the process. */
   readonly monotonicMs?: () => number
 }
 
@@ -85,9 +86,10 @@ async function assemble(
   db: Database,
   writer: Writer,
   options: PlatformOptions,
-  { network, monotonicMs }: PlatformParts,
+  { network, monotonicMs = () => performance.now() }: PlatformParts,
   log: ServicesLog,
 ): Promise<PlatformContext> {
+  const limits = { ...platformLimits, ...options.limits }
   const users = new Users(db)
   const apiKeys = new ApiKeys(db)
   const miners = new Miners(db)
@@ -98,10 +100,11 @@ async function assemble(
   ])
   return {
     id: Buffer.from(id).toString('hex'),
-    limits: { ...platformLimits, ...options.limits },
+    limits,
     offsets: options.offsets ?? 'records',
     log,
     seconds,
+    monotonicMs,
     db,
     writer,
     network,
@@ -110,6 +113,7 @@ async function assemble(
     miners,
     tokens: new Tokens(tokenKey, users, apiKeys),
     attempts: new SignInAttempts(log, monotonicMs),
+    uploads: new Uploads(limits),
     market: await openMarket({ db, writer, network, miners, seconds, log }, folder, options),
   }
 }

@@ -1,46 +1,62 @@
 import { isDeeper } from '../../../common/json-depth.js'
-import { receive } from '../../http/receive.js'
 import { PlatformError } from '../errors.js'
+import { Blocks } from './blocks.js'
 import type { Exchange } from './exchange.js'
 import { type Field, Fields, type UploadedFile } from './fields.js'
-import { parseMultipart } from './multipart.js'
+import { MultipartParser, type Parts } from './multipart.js'
+import { type BodyBounds, receiveBody } from './receive-body.js'
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
  * Reads a body of JSON (an object of texts, numbers and booleans), of a urlencoded or of a multipart form; an empty
  * body has no fields. The body is in memory, within the limits of the platform. Throws PlatformError: 400 when it is
- * malformed, 413 when it is too large, 415 for another type.
+ * malformed, 408 when it takes too long, 413 when it is too large, 415 for another type.
  * @param files true when the endpoint takes files, in a multipart form
  */
 export async function readFields(exchange: Exchange, { files = false } = {}): Promise<Fields> {
-  const { maxFieldBytes, maxFileBytes, maxFields } = exchange.context.limits
+  const { maxFieldBytes, maxFileBytes, maxFields, bodyMs, uploadMs } = exchange.context.limits
   const header = exchange.request.headers['content-type'] ?? ''
   const type = header.split(';')[0]?.trim().toLowerCase()
-  const body = await collect(
-    exchange,
-    files && type === 'multipart/form-data' ? maxFieldBytes + maxFileBytes : maxFieldBytes,
-  )
-  if (body.length === 0) return new Fields([])
-  const { fields, uploads } = await parsed(type, header, body, exchange)
+  const small = { most: maxFieldBytes, longestMs: bodyMs }
+  const { fields, uploads } =
+    type === 'multipart/form-data'
+      ? await readMultipart(
+          exchange,
+          header,
+          files ? { most: maxFieldBytes + maxFileBytes, longestMs: uploadMs } : small,
+        )
+      : { fields: await readText(exchange, type, small), uploads: new Map<string, UploadedFile>() }
   if (fields.length + uploads.size > maxFields) throw new PlatformError(400, `A body has at most ${maxFields} fields.`)
   return new Fields(fields, uploads)
 }
 
-interface Parsed {
-  readonly fields: readonly Field[]
-  readonly uploads: ReadonlyMap<string, UploadedFile>
+async function readMultipart(exchange: Exchange, header: string, bounds: BodyBounds): Promise<Parts> {
+  let parser: MultipartParser | undefined
+  await receiveBody(exchange, bounds, (chunk) => {
+    try {
+      parser ??= new MultipartParser(header, exchange.context.limits)
+    } catch (error) {
+      if (error instanceof PlatformError) return error
+      throw error
+    }
+    return parser.write(chunk)
+  })
+  return parser?.end() ?? { fields: [], uploads: new Map() }
 }
 
-async function parsed(type: string | undefined, header: string, body: Buffer, exchange: Exchange): Promise<Parsed> {
-  const uploads = new Map<string, UploadedFile>()
+async function readText(exchange: Exchange, type: string | undefined, bounds: BodyBounds): Promise<Field[]> {
+  const blocks = new Blocks()
+  await receiveBody(exchange, bounds, (chunk) => {
+    blocks.add(chunk)
+    return undefined
+  })
+  if (blocks.size === 0) return []
   switch (type) {
     case 'application/json':
-      return { fields: jsonFields(text(body)), uploads }
+      return jsonFields(text(Buffer.concat(blocks.all())))
     case 'application/x-www-form-urlencoded':
-      return { fields: formFields(text(body)), uploads }
-    case 'multipart/form-data':
-      return parseMultipart(header, body, exchange.context.limits)
+      return formFields(text(Buffer.concat(blocks.all())))
     default:
       throw new PlatformError(
         415,
@@ -87,26 +103,4 @@ function formFields(body: string): Field[] {
       const at = pair.indexOf('=')
       return at < 0 ? [decode(pair), ''] : [decode(pair.slice(0, at)), decode(pair.slice(at + 1))]
     })
-}
-
-async function collect({ context, request, body }: Exchange, most: number): Promise<Buffer> {
-  const tooLarge = (): PlatformError => new PlatformError(413, `The body may have at most ${most} bytes.`)
-  if (Number(request.headers['content-length'] ?? 0) > most) throw tooLarge()
-  body.open()
-  const chunks: Buffer[] = []
-  let size = 0
-  await receive(
-    request,
-    undefined,
-    {
-      write(chunk) {
-        chunks.push(chunk)
-        size += chunk.length
-        return size <= most
-      },
-      ready: () => Promise.reject(tooLarge()),
-    },
-    context.limits.bodyIdleMs,
-  )
-  return Buffer.concat(chunks)
 }

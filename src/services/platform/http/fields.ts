@@ -6,7 +6,8 @@ export type Field = readonly [name: string, value: string]
 export interface UploadedFile {
   /** As the client names it, without folders; '' when it does not. */
   readonly name: string
-  readonly content: Buffer
+  /** In blocks of 64 KiB at most. */
+  readonly content: readonly Buffer[]
 }
 
 /** The fields of a body, whatever its encoding. Names are those of the client: their case matters. */

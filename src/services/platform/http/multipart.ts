@@ -1,49 +1,94 @@
 import busboy from 'busboy'
 import { PlatformError } from '../errors.js'
 import type { PlatformLimits } from '../limits.js'
+import { Blocks } from './blocks.js'
 import type { Field, UploadedFile } from './fields.js'
 
+/** The parts of a multipart form. */
+export interface Parts {
+  readonly fields: readonly Field[]
+  readonly uploads: ReadonlyMap<string, UploadedFile>
+}
+
 /**
- * Parses a multipart form that is in memory. Throws PlatformError: 400 when it is malformed or cut off, 413 when a part
- * is too large.
+ * Parses a multipart form as it arrives; its parts are kept in memory. A form is refused with 400 when it is malformed
+ * or cut off, with 413 when a part is too large.
  */
-export function parseMultipart(
-  contentType: string,
-  body: Buffer,
-  { maxFieldBytes, maxFileBytes, maxFields }: PlatformLimits,
-): Promise<{ fields: Field[]; uploads: Map<string, UploadedFile> }> {
-  return new Promise((resolve, reject) => {
-    const malformed = (): void => reject(new PlatformError(400, 'The body is not a multipart form.'))
-    const tooLarge = (name: string): void => reject(new PlatformError(413, `The part ${name} is too large.`))
-    const fields: Field[] = []
-    const uploads = new Map<string, UploadedFile>()
-    let parser: busboy.Busboy
+export class MultipartParser {
+  readonly #parser: busboy.Busboy
+  readonly #fields: Field[] = []
+  readonly #uploads = new Map<string, UploadedFile>()
+  #failure: PlatformError | undefined
+
+  /**
+   * Throws PlatformError 400.
+   * @param contentType with the boundary
+   */
+  constructor(contentType: string, { maxFieldBytes, maxFileBytes, maxFields }: PlatformLimits) {
+    // The parser takes a part as large as its limit for one that is larger, and counts the end as a part.
+    const limits = { fieldSize: maxFieldBytes + 1, fileSize: maxFileBytes + 1, parts: maxFields + 1 }
     try {
-      parser = busboy({
-        headers: { 'content-type': contentType },
-        defParamCharset: 'utf8',
-        limits: { fieldSize: maxFieldBytes, fileSize: maxFileBytes, parts: maxFields },
-      })
+      this.#parser = busboy({ headers: { 'content-type': contentType }, defParamCharset: 'utf8', limits })
     } catch {
-      return malformed()
+      throw malformed()
     }
-    parser.on('field', (name, value, { valueTruncated, nameTruncated }) => {
-      if (valueTruncated || nameTruncated) tooLarge(name)
-      fields.push([name, value])
+    this.#parser
+      .on('field', (name, value, { valueTruncated }) => this.#takeField(name, value, valueTruncated))
+      .on('file', (name, stream, { filename }) => this.#takeFile(name, filename, stream))
+      .on('partsLimit', () => this.#fail(new PlatformError(400, `A body has at most ${maxFields} fields.`)))
+      .on('error', () => this.#fail(malformed()))
+  }
+
+  /** Returns the reason to refuse the form, once there is one. */
+  write(chunk: Buffer): PlatformError | undefined {
+    if (this.#failure === undefined) this.#parser.write(chunk)
+    return this.#failure
+  }
+
+  /** Call it after the last chunk. Throws PlatformError. */
+  end(): Promise<Parts> {
+    return new Promise((resolve, reject) => {
+      const settle = (): void => {
+        if (this.#failure === undefined) resolve({ fields: this.#fields, uploads: this.#uploads })
+        else reject(this.#failure)
+      }
+      if (this.#failure === undefined) this.#parser.on('close', settle).end()
+      else settle()
     })
-    parser.on('file', (name, stream, { filename }) => {
-      const chunks: Buffer[] = []
-      stream.on('data', (chunk: Buffer) => chunks.push(chunk))
-      stream.on('limit', () => tooLarge(name))
-      stream.on('error', malformed)
-      stream.on('end', () => {
-        if (uploads.has(name)) reject(new PlatformError(400, `The field ${name} is given twice.`))
-        uploads.set(name, { name: filename ?? '', content: Buffer.concat(chunks) })
-      })
+  }
+
+  /** @param name,value undefined when the part has no name, or a charset that the parser does not know */
+  #takeField(name: string | undefined, value: string | undefined, truncated: boolean): void {
+    if (name === undefined || value === undefined) this.#fail(malformed())
+    else if (truncated) this.#fail(tooLarge(name))
+    else this.#fields.push([name, value])
+  }
+
+  #takeFile(name: string | undefined, filename: string | undefined, stream: NodeJS.ReadableStream): void {
+    stream.on('error', () => this.#fail(malformed()))
+    if (name === undefined) {
+      this.#fail(malformed())
+      stream.resume()
+      return
+    }
+    const content = new Blocks()
+    stream.on('data', (chunk: Buffer) => content.add(chunk))
+    stream.on('limit', () => this.#fail(tooLarge(name)))
+    stream.on('end', () => {
+      if (this.#uploads.has(name)) this.#fail(new PlatformError(400, `The field ${name} is given twice.`))
+      this.#uploads.set(name, { name: filename ?? '', content: content.all() })
     })
-    parser.on('partsLimit', () => reject(new PlatformError(400, `A body has at most ${maxFields} fields.`)))
-    parser.on('error', malformed)
-    parser.on('close', () => resolve({ fields, uploads }))
-    parser.end(body)
-  })
+  }
+
+  #fail(error: PlatformError): void {
+    this.#failure ??= error
+  }
+}
+
+function malformed(): PlatformError {
+  return new PlatformError(400, 'The body is not a multipart form.')
+}
+
+function tooLarge(name: string): PlatformError {
+  return new PlatformError(413, `The part ${name} is too large.`)
 }

@@ -5,6 +5,7 @@ import type { Exchange } from '../http/exchange.js'
 import type { Fields, UploadedFile } from '../http/fields.js'
 import { knownProviders } from '../miners/known-providers.js'
 import { requireUser } from '../sign-in/caller.js'
+import type { User } from '../users/users.js'
 import { postTask } from './post-task.js'
 import type { TaskTerms } from './task.js'
 import { readTerms, readUuid } from './terms/read-terms.js'
@@ -12,8 +13,12 @@ import { readTerms, readUuid } from './terms/read-terms.js'
 const MAX_FILE_NAME = 255
 
 /** POST /tasks: posts a task with the deals of a CSV. */
-export async function createTask(exchange: Exchange): Promise<object> {
+export function createTask(exchange: Exchange): Promise<object> {
   const user = requireUser(exchange)
+  return exchange.context.uploads.run(user.id, () => create(exchange, user))
+}
+
+async function create(exchange: Exchange, user: User): Promise<object> {
   const fields = await readFields(exchange, { files: true })
   const terms = readTerms(fields)
   const file = readFile(fields, terms)

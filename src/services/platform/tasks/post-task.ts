@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import { DAY_SECONDS } from '../../../common/durations.js'
 import type { Provider } from '../../network/network.js'
 import type { PlatformContext } from '../context.js'
@@ -11,8 +12,8 @@ import { firstVisit } from '../movement/schedule.js'
 import { pieceSizeOf } from '../units/piece-size.js'
 import type { Task, TaskTerms } from './task.js'
 
-/** Bytes of the CSV that are parsed at a time, and whose deals are added in one transaction. */
-const CHUNK = 64 * 1024
+/** Blocks of a CSV that are hashed in one turn of the event loop: 1 MiB. */
+const BLOCKS_PER_TURN = 16
 
 export interface TaskRequest {
   /** Id of the poster. */
@@ -54,7 +55,7 @@ async function postRows(
   const first = await explaining(() => rows.next())
   const uuid = uuidOf(request, first.value?.[0])
   refuseOtherProvider(request, first.value?.[0])
-  const digest = digestOf(request)
+  const digest = await digestOf(request)
   const before = context.market.tasks.findByUuid(uuid)
   if (before !== undefined) return repeated(before, request, digest)
   const draft = await addDraft(context, request, uuid, digest)
@@ -72,8 +73,9 @@ async function* rowsOf(file: UploadedFile | undefined): AsyncGenerator<TaskRow[]
   return undefined
 }
 
-async function* inChunks(content: Buffer): AsyncGenerator<Buffer> {
-  for (let at = 0; at < content.length; at += CHUNK) yield content.subarray(at, at + CHUNK)
+/** Block by block: the deals of each are added in one transaction. */
+async function* inChunks(blocks: readonly Buffer[]): AsyncGenerator<Buffer> {
+  yield* blocks
 }
 
 function uuidOf({ uuid }: TaskRequest, row: TaskRow | undefined): string {
@@ -94,10 +96,14 @@ function refuseOtherProvider({ terms }: TaskRequest, row: TaskRow | undefined): 
   )
 }
 
-function digestOf({ terms, file }: TaskRequest): string {
+async function digestOf({ terms, file }: TaskRequest): Promise<string> {
   const prices = { minPrice: String(terms.minPrice), maxPrice: String(terms.maxPrice) }
   const digest = createHash('sha256').update(JSON.stringify({ ...terms, ...prices }))
-  return digest.update(file?.content ?? '').digest('hex')
+  for (const [n, block] of file?.content.entries() ?? []) {
+    digest.update(block)
+    if ((n + 1) % BLOCKS_PER_TURN === 0) await setImmediate()
+  }
+  return digest.digest('hex')
 }
 
 function repeated(before: { task: Task; digest: string }, { user, provider }: TaskRequest, digest: string): PostResult {
