@@ -1,58 +1,91 @@
 import { createHash } from 'node:crypto'
-import { open, rm } from 'node:fs/promises'
+import { open, rename, rm } from 'node:fs/promises'
 import { type ClientRequest, get as getPlain, type IncomingMessage } from 'node:http'
 import { get as getSecure } from 'node:https'
+import { dirname } from 'node:path'
+import { syncFolder } from '../../../common/files/sync-folder.js'
 
 /** What a provider knows of a CAR before it fetches it. */
 export interface WantedCar {
   readonly url: string
   /** MD5 in hexadecimal digits; null when the task does not name it. */
   readonly md5: string | null
-  /** Bytes; null when the task does not name it. */
+  /** Bytes; null when the task does not name it: the server must do so. */
   readonly size: number | null
   /** Most bytes that the provider takes. */
   readonly most: number
+  /** Called with the size before the first byte is stored; false ends the fetch with NoRoomError. */
+  reserve(size: number): boolean
 }
 
-/** A CAR that cannot be fetched or is not the one that the task names. The message is a note for the poster. */
+/** How long a provider waits for a server. */
+export interface Patience {
+  /** Longest time to the head of the answer, and then without a byte, ms. */
+  readonly idleMs: number
+  /** Time in which the server may be slower than `bytesPerSecond`, ms. */
+  readonly graceMs: number
+  /** Least average after that time. */
+  readonly bytesPerSecond: number
+  /** ms of a monotonic clock. */
+  readonly now: () => number
+}
+
+/** A CAR that cannot be fetched or is not the one that the task names. The message is a record for the operator. */
 export class FetchError extends Error {
-  override readonly name = 'FetchError'
+  override readonly name: string = 'FetchError'
+}
+
+/** There is no room for the CAR now. */
+export class NoRoomError extends FetchError {
+  override readonly name = 'NoRoomError'
 }
 
 /**
- * Fetches a CAR into a file, which is durable when the promise resolves to its size in bytes. When it rejects, there is
- * no file. Throws FetchError, and the reason of `signal`. Does not follow redirects.
- * @param idleMs longest time without a byte
+ * Fetches a CAR into a file, which is whole and durable when the promise resolves to its size in bytes. When it
+ * rejects, there is no file. Throws FetchError, and the reason of `signal`. Does not follow redirects.
  */
-export async function fetchCar(car: WantedCar, target: string, idleMs: number, signal: AbortSignal): Promise<number> {
-  const response = await answer(car.url, idleMs, signal)
-  let kept = false
+export async function fetchCar(
+  car: WantedCar,
+  target: string,
+  patience: Patience,
+  signal: AbortSignal,
+): Promise<number> {
+  const part = `${target}.part`
+  const response = await answer(car.url, patience.idleMs, signal)
   try {
-    checkHead(response, car)
-    const { size, md5 } = await store(response, car, target)
-    if (car.size !== null && size !== car.size) {
-      throw new FetchError(`The file has ${size} bytes; the task names ${car.size}.`)
-    }
+    const size = sizeOf(response, car)
+    if (!car.reserve(size)) throw new NoRoomError('There is no room for the file now.')
+    const md5 = await store(response, size, part, patience)
     if (car.md5 !== null && md5 !== car.md5) {
       throw new FetchError(`The MD5 of the file is not ${car.md5}, which the task names.`)
     }
-    kept = true
+    await rename(part, target)
+    await syncFolder(dirname(target))
     return size
   } catch (error) {
+    await Promise.all([rm(part, { force: true }), rm(target, { force: true })])
     signal.throwIfAborted()
     throw error instanceof FetchError || isOfDisk(error) ? error : unreachable(error)
   } finally {
     response.destroy()
-    if (!kept) await rm(target, { force: true })
   }
 }
 
 function answer(url: string, idleMs: number, signal: AbortSignal): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const request = ask(url, signal)
-    request.on('response', resolve)
-    request.setTimeout(idleMs, () => request.destroy(new Error(`nothing arrived for ${idleMs / 1000} seconds`)))
-    request.on('error', (error) => reject(signal.aborted ? signal.reason : unreachable(error)))
+    const expire = (): void => void request.destroy(new Error(`nothing arrived for ${idleMs / 1000} seconds`))
+    // A server that sends its head byte by byte is never idle.
+    const head = setTimeout(expire, idleMs)
+    request.on('response', (response) => {
+      clearTimeout(head)
+      resolve(response)
+    })
+    request.setTimeout(idleMs, expire)
+    request.on('error', (error) => {
+      clearTimeout(head)
+      reject(signal.aborted ? signal.reason : unreachable(error))
+    })
   })
 }
 
@@ -68,37 +101,45 @@ function ask(url: string, signal: AbortSignal): ClientRequest {
   }
 }
 
-function checkHead({ statusCode, headers }: IncomingMessage, { size, most }: WantedCar): void {
+/** The size of the file, which task and server agree on. */
+function sizeOf({ statusCode, headers }: IncomingMessage, { size, most }: WantedCar): number {
   if (statusCode !== 200) throw new FetchError(`The server answers ${statusCode} instead of the file.`)
-  const length = headers['content-length']
-  if (length === undefined) return
-  if (Number(length) > most) throw new FetchError(`The file has ${length} bytes; the provider takes at most ${most}.`)
-  if (size !== null && Number(length) !== size) {
-    throw new FetchError(`The file has ${length} bytes; the task names ${size}.`)
+  const length = headers['content-length'] === undefined ? undefined : Number(headers['content-length'])
+  const bytes = size ?? length
+  if (bytes === undefined) throw new FetchError('Neither the task nor the server names the size of the file.')
+  if (length !== undefined && length !== bytes) {
+    throw new FetchError(`The file has ${length} bytes; the task names ${bytes}.`)
   }
+  if (bytes > most) throw new FetchError(`The file has ${bytes} bytes; the provider takes at most ${most}.`)
+  return bytes
 }
 
-async function store(
-  response: IncomingMessage,
-  { size: wanted, most }: WantedCar,
-  target: string,
-): Promise<{ size: number; md5: string }> {
-  const limit = Math.min(most, wanted ?? most)
+/** Returns the MD5. Throws FetchError unless exactly `size` bytes arrive. */
+async function store(response: IncomingMessage, size: number, target: string, patience: Patience): Promise<string> {
   const digest = createHash('md5')
+  const begun = patience.now()
   const file = await open(target, 'w', 0o600)
-  let size = 0
+  let arrived = 0
   try {
     for await (const chunk of response as AsyncIterable<Buffer>) {
-      size += chunk.length
-      if (size > limit) throw new FetchError(`The file has more than ${limit} bytes.`)
+      arrived += chunk.length
+      if (arrived > size) throw new FetchError(`The file has more than ${size} bytes.`)
+      requirePace(arrived, patience.now() - begun, patience)
       digest.update(chunk)
       await writeAll(file, chunk)
     }
+    if (arrived < size) throw new FetchError(`The file has ${arrived} bytes instead of ${size}.`)
     await file.sync()
   } finally {
     await file.close()
   }
-  return { size, md5: digest.digest('hex') }
+  return digest.digest('hex')
+}
+
+function requirePace(bytes: number, elapsedMs: number, { graceMs, bytesPerSecond }: Patience): void {
+  if (bytes < ((elapsedMs - graceMs) / 1000) * bytesPerSecond) {
+    throw new FetchError(`The server sends less than ${bytesPerSecond} bytes per second.`)
+  }
 }
 
 async function writeAll(file: Awaited<ReturnType<typeof open>>, chunk: Buffer): Promise<void> {
@@ -107,7 +148,7 @@ async function writeAll(file: Awaited<ReturnType<typeof open>>, chunk: Buffer): 
 
 /** An error of the provider's own disk, which says nothing about the file. */
 function isOfDisk(error: unknown): boolean {
-  return error instanceof Error && 'syscall' in error && /^(open|write|fsync|close)$/.test(String(error.syscall))
+  return error instanceof Error && 'syscall' in error && /^(open|write|fsync|close|rename)$/.test(String(error.syscall))
 }
 
 function unreachable(error: unknown): FetchError {

@@ -1,25 +1,33 @@
-import { mkdirSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { isDiskFull } from '../../../common/disk-reserve.js'
 import { PeriodicTask } from '../../../common/periodic-task.js'
 import type { Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import type { Network } from '../../network/network.js'
-import { type DealTable, type DealUpdate, DOWNLOADED, type PlatformDeal, TO_FETCH } from '../deals/deal-table.js'
+import { type DealTable, type DealUpdate, DOWNLOADED, TO_FETCH } from '../deals/deal-table.js'
 import { writeUpdate } from '../deals/write-update.js'
 import type { TaskTable } from '../tasks/task-table.js'
-import { FetchError, fetchCar } from './fetch-car.js'
+import { CarFolder, type Room } from './car-folder.js'
+import { FetchError, fetchCar, NoRoomError, type Patience } from './fetch-car.js'
+import { FetchQueue } from './fetch-queue.js'
+import type { DealToFetch, FetchTable } from './fetch-table.js'
 
 /** Shortest interval between two looks for deals, ms. */
 const MIN_INTERVAL_MS = 1000
-/** Most CARs fetched at the same time. */
-const AT_ONCE = 2
-/** Longest wait for the next byte of a CAR, ms. */
-const IDLE_MS = 60_000
+
+const DOWNLOADING = ['Downloading']
+
+const patience: Patience = {
+  idleMs: 60_000,
+  graceMs: 60_000,
+  bytesPerSecond: 64 * 1024,
+  now: () => performance.now(),
+}
 
 export interface DaemonParts {
   readonly tasks: TaskTable
   readonly deals: DealTable
+  readonly fetches: FetchTable
   readonly writer: Writer
   readonly network: Network
   /** Unix seconds. */
@@ -29,24 +37,31 @@ export interface DaemonParts {
 
 /**
  * Does for the providers of the network what the program of a real provider does: it fetches the CARs of their deals,
- * verifies size and MD5, and writes each state before and after. A fetch that a crash cut off begins again.
+ * verifies size and MD5, and writes each state before and after. A fetch that a crash cut off begins again. A CAR that
+ * finds no room waits; one that its provider has imported or given up is removed.
  */
 export class ProviderDaemon {
   readonly #parts: DaemonParts
-  readonly #folder: string
+  readonly #folder: CarFolder
+  readonly #queue: FetchQueue
   readonly #task: PeriodicTask
   readonly #stopping = new AbortController()
+  readonly #running = new Set<Promise<void>>()
+  /** Most bytes that each active provider takes. */
+  #most: ReadonlyMap<string, number> = new Map()
   #again = false
 
-  /** @param folder for the CARs; created when it is missing */
-  constructor(parts: DaemonParts, folder: string) {
+  /**
+   * @param folder for the CARs; created when it is missing
+   * @param mostBytes of all CARs
+   */
+  constructor(parts: DaemonParts, folder: string, mostBytes: number) {
     this.#parts = parts
-    this.#folder = folder
+    this.#folder = new CarFolder(folder, mostBytes, parts.fetches, parts.writer)
+    this.#queue = new FetchQueue(parts.fetches)
     this.#task = new PeriodicTask(
-      () => this.#fetchAll(),
-      (err) => {
-        if (!this.#stopping.signal.aborted) parts.log.warn({ err }, 'Could not fetch all CARs of deals.')
-      },
+      () => this.#look(),
+      (err) => this.#warn(err),
     )
   }
 
@@ -65,62 +80,103 @@ export class ProviderDaemon {
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#task.stop()
+    await Promise.all(this.#running)
   }
 
-  async #fetchAll(): Promise<void> {
+  async #look(): Promise<void> {
     this.#again = false
-    const { network, deals } = this.#parts
-    const most = new Map(
-      (await network.providers())
-        .filter(({ status }) => status === 'Active')
-        .map(({ minerId, maxPieceSize }) => [minerId, maxPieceSize]),
-    )
-    let after = 0
-    const next = (): PlatformDeal | undefined => {
-      for (;;) {
-        const deal = this.#stopping.signal.aborted ? undefined : deals.nextToFetch(after)
-        if (deal === undefined) return undefined
-        after = deal.id
-        if (deal.minerId !== null && most.has(deal.minerId)) return deal
-      }
-    }
-    // A deal that the disk refuses holds up no other one.
-    let failure: { readonly error: unknown } | undefined
-    const work = async (): Promise<void> => {
-      for (let deal = next(); deal !== undefined; deal = next()) {
-        await this.#fetch(deal, most.get(deal.minerId ?? '') ?? 0).catch((error) => {
-          failure ??= { error }
-        })
-      }
-    }
-    await Promise.all(Array.from({ length: AT_ONCE }, work))
-    if (failure !== undefined) throw failure.error
+    await this.#folder.open()
+    await this.#folder.removeSuperfluous((id) => this.#queue.isRunning(id))
+    const providers = await this.#parts.network.providers()
+    const active = providers.filter(({ status }) => status === 'Active')
+    this.#most = new Map(active.map(({ minerId, maxPieceSize }) => [minerId, maxPieceSize]))
+    this.#queue.restart([...this.#most.keys()])
+    this.#begin()
   }
 
-  async #fetch(deal: PlatformDeal, most: number): Promise<void> {
-    const { id, minerId, md5, fileSize: size, fileSourceUrl: url } = deal
-    const folder = join(this.#folder, minerId ?? '')
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
-    if (!(await this.#write(id, TO_FETCH, { status: 'Downloading', note: '' }))) return
-    const file = join(folder, `${id}.car`)
-    const write = (update: DealUpdate): Promise<boolean> => this.#write(id, ['Downloading'], update)
+  /** Begins as many fetches as may run; the end of each begins the next. */
+  #begin(): void {
+    while (!this.#stopping.signal.aborted) {
+      const deal = this.#queue.take()
+      if (deal === undefined) return
+      const run = this.#handle(deal).finally(() => this.#running.delete(run))
+      this.#running.add(run)
+    }
+  }
+
+  async #handle(deal: DealToFetch): Promise<void> {
     try {
-      const fetched = await fetchCar({ url, md5, size, most }, file, IDLE_MS, this.#stopping.signal)
-      const update = { status: DOWNLOADED, filePath: `${minerId}/${id}.car`, fileSize: fetched }
-      if (!(await write(update))) await rm(file, { force: true })
+      await this.#fetch(deal)
+    } catch (error) {
+      // The next deals go on, unless they would meet the same.
+      if (isDiskFull(error)) this.#queue.pauseAll()
+      this.#warn(error)
+    }
+    this.#queue.end(deal)
+    try {
+      this.#begin()
+    } catch (error) {
+      this.#warn(error)
+    }
+  }
+
+  async #fetch(deal: DealToFetch): Promise<void> {
+    const { id, minerId, user, stored, fileSize } = deal
+    if (stored !== null) await this.#folder.remove({ id, minerId, stored })
+    const most = Math.min(this.#most.get(minerId) ?? 0, this.#folder.most)
+    const room = this.#folder.room()
+    if (fileSize !== null && fileSize <= most && !room.take(fileSize)) return this.#queue.pause(user)
+    const file = this.#folder.fileOf(minerId, id)
+    let kept = false
+    try {
+      kept = await this.#fetchInto(file, deal, most, room)
+    } finally {
+      if (!kept) {
+        room.free()
+        await rm(file, { force: true })
+      }
+    }
+  }
+
+  /** Returns true when the provider has the CAR. */
+  async #fetchInto(file: string, deal: DealToFetch, most: number, room: Room): Promise<boolean> {
+    const { id, minerId, user, md5, fileSize, fileSourceUrl: url } = deal
+    const { fetches, log } = this.#parts
+    if (!(await this.#write(id, TO_FETCH, { status: 'Downloading', note: '' }))) return false
+    try {
+      const car = { url, md5, size: fileSize, most, reserve: (bytes: number) => room.take(bytes) }
+      const size = await fetchCar(car, file, patience, this.#stopping.signal)
+      const update = { status: DOWNLOADED, filePath: `${minerId}/${id}.car`, fileSize: size }
+      return await this.#write(id, DOWNLOADING, update, () => fetches.store(id, room.bytes))
     } catch (error) {
       if (!(error instanceof FetchError)) throw error
-      await write({ status: 'DownloadFailed', note: error.message })
+      const hasRoom = !(error instanceof NoRoomError)
+      if (hasRoom) log.info({ deal: id, reason: error.message }, 'Could not fetch the CAR of a deal.')
+      else this.#queue.pause(user)
+      await this.#write(
+        id,
+        DOWNLOADING,
+        hasRoom ? { status: 'DownloadFailed', note: error.message } : { status: 'Waiting' },
+      )
+      return false
     }
   }
 
-  /** Writes a step of a deal. Returns false when its owner has written another state than those expected: it stays. */
-  #write(id: number, expected: readonly string[], update: DealUpdate): Promise<boolean> {
+  /**
+   * Writes a step of a deal. Returns false when its owner has written another state than those expected: it stays.
+   * @param also runs in the same transaction
+   */
+  #write(id: number, expected: readonly string[], update: DealUpdate, also?: () => void): Promise<boolean> {
     const { deals, writer, network, seconds } = this.#parts
     return writer.run(() => {
       if (!expected.includes(deals.find(id)?.status ?? '')) return false
       writeUpdate(this.#parts, id, update, seconds(), network.epoch())
+      also?.()
       return true
     })
+  }
+
+  #warn(err: unknown): void {
+    if (!this.#stopping.signal.aborted) this.#parts.log.warn({ err }, 'Could not fetch all CARs of deals.')
   }
 }

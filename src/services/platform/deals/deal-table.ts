@@ -61,7 +61,6 @@ export class DealTable {
   readonly #ofTask
   readonly #ofProvider
   readonly #update
-  readonly #toFetch
   readonly #anyDue
   readonly #move
 
@@ -83,11 +82,6 @@ export class DealTable {
       UPDATE deals SET status = ?1, note = coalesce(?2, note), file_path = coalesce(?3, file_path), file_size = coalesce(?4, file_size),
         cost = coalesce(?5, cost), updated = ?6, due = ?7
       WHERE id = ?8
-    `)
-    this.#toFetch = db.prepare(`
-      SELECT ${COLUMNS} ${FROM}
-      WHERE deals.id > ? AND deals.status IN ('Created', 'Waiting', 'Downloading') AND tasks.miner_id IS NOT NULL
-      ORDER BY deals.id LIMIT 1
     `)
     this.#anyDue = db.prepare('SELECT 1 FROM deals WHERE due IS NOT NULL AND due <= ? LIMIT 1')
     this.#move = db.prepare(`
@@ -146,11 +140,6 @@ export class DealTable {
    */
   update(id: number, { status, note, filePath, fileSize, cost }: DealUpdate, now: number, due: number | null): void {
     this.#update.run(status, note ?? null, filePath ?? null, fileSize ?? null, cost ?? null, now, due, id)
-  }
-
-  /** The next deal after that number whose provider does not have the CAR yet. */
-  nextToFetch(after: number): PlatformDeal | undefined {
-    return this.#toFetch.get(after) as PlatformDeal | undefined
   }
 
   anyDue(epoch: number): boolean {

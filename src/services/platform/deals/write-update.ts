@@ -1,6 +1,6 @@
 import type { Task } from '../tasks/task.js'
 import type { TaskTable } from '../tasks/task-table.js'
-import { type DealTable, type DealUpdate, DOWNLOADED, type PlatformDeal } from './deal-table.js'
+import { type DealTable, type DealUpdate, DOWNLOADED, type PlatformDeal, TO_FETCH } from './deal-table.js'
 import { progressOf } from './progress.js'
 
 /**
@@ -19,6 +19,7 @@ export function writeUpdate(
   const before = deals.find(id) as PlatformDeal
   const task = tasks.find(before.task) as Task
   deals.update(id, update, now, update.status === DOWNLOADED ? epoch + 1 : null)
-  tasks.setProgress(task.id, progressOf(task, before.status, update.status))
+  const toFetch = Number(TO_FETCH.includes(update.status)) - Number(TO_FETCH.includes(before.status))
+  tasks.setProgress(task.id, progressOf(task, before.status, update.status), toFetch)
   return deals.find(id) as PlatformDeal
 }

@@ -3,6 +3,7 @@ import type { Database, Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import type { Network } from '../../network/network.js'
 import { BidTable } from '../bids/bid-table.js'
+import { FetchTable } from '../daemon/fetch-table.js'
 import { ProviderDaemon } from '../daemon/provider-daemon.js'
 import { DealTable } from '../deals/deal-table.js'
 import { deliveryOf, type MailOptions } from '../mail/delivery.js'
@@ -12,6 +13,8 @@ import type { Miners } from '../miners/miners.js'
 import { Mover } from '../movement/mover.js'
 import { Drafts } from '../tasks/drafts.js'
 import { TaskTable } from '../tasks/task-table.js'
+
+const MOST_CAR_BYTES = 16 * 2 ** 30
 
 /** Tasks, their deals and bids, and what moves them. */
 export interface Market {
@@ -37,6 +40,12 @@ export interface MarketParts {
   readonly log: ServicesLog
 }
 
+/** The CARs that embedded providers fetch. */
+export interface CarOptions {
+  /** Most bytes of all of them; default 16 GiB. Further deals wait until CARs are removed. */
+  readonly mostBytes?: number
+}
+
 export interface MarketOptions {
   /** How mails to storage providers are sent; default as files into the folder `outbox` of the platform. */
   readonly mail?: MailOptions
@@ -45,6 +54,7 @@ export interface MarketOptions {
    * does it for them, by the interface.
    */
   readonly daemon?: 'embedded' | 'external'
+  readonly cars?: CarOptions
 }
 
 /**
@@ -60,8 +70,12 @@ export async function openMarket(parts: MarketParts, folder: string, options: Ma
   const bids = new BidTable(db)
   const mails = new MailTable(db)
   const mailer = new Mailer(mails, writer, deliveryOf(options.mail ?? {}, join(folder, 'outbox')), log)
+  const fetches = new FetchTable(db)
+  const mostBytes = options.cars?.mostBytes ?? MOST_CAR_BYTES
   const daemon =
-    options.daemon === 'external' ? undefined : new ProviderDaemon({ ...parts, tasks, deals }, join(folder, 'cars'))
+    options.daemon === 'external'
+      ? undefined
+      : new ProviderDaemon({ ...parts, tasks, deals, fetches }, join(folder, 'cars'), mostBytes)
   const onAssigned = (): void => {
     void mailer.kick()
     void daemon?.kick()

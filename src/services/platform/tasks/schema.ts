@@ -5,7 +5,8 @@
  * is committed. Drafts that a crash leaves are removed at the next start. `digest` is that of the request, so that a
  * repeated one is known. Prices are attofil as texts of fixed length, which sort as numbers. `due` is the epoch at which
  * the platform moves a task or a deal by itself; null when it never does. A deal belongs to the provider of its task.
- * `mails` are those that are not sent yet, and those that were.
+ * `to_fetch` counts the deals of a task whose provider has no CAR yet; `stored` is what the fetched CAR of a deal takes
+ * in the folder of the platform, bytes. `mails` are those that are not sent yet, and those that were.
  */
 export const taskSchema = `
   CREATE TABLE tasks (
@@ -40,6 +41,7 @@ export const taskSchema = `
     deals INTEGER NOT NULL DEFAULT 0,
     active_deals INTEGER NOT NULL DEFAULT 0,
     failed_deals INTEGER NOT NULL DEFAULT 0,
+    to_fetch INTEGER NOT NULL DEFAULT 0,
     due INTEGER
   ) STRICT;
   CREATE UNIQUE INDEX tasks_by_uuid ON tasks (uuid) WHERE posted = 1;
@@ -48,6 +50,7 @@ export const taskSchema = `
   CREATE INDEX public_tasks ON tasks (id) WHERE posted = 1 AND is_public = 1;
   CREATE INDEX tasks_of_provider ON tasks (miner_id, id) WHERE posted = 1;
   CREATE INDEX tasks_due ON tasks (due) WHERE posted = 1 AND due IS NOT NULL;
+  CREATE INDEX tasks_to_fetch ON tasks (miner_id, user, id) WHERE posted = 1 AND to_fetch > 0;
   CREATE TABLE deals (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     task INTEGER NOT NULL REFERENCES tasks (id),
@@ -65,9 +68,11 @@ export const taskSchema = `
     file_path TEXT,
     created INTEGER NOT NULL,
     updated INTEGER NOT NULL,
-    due INTEGER
+    due INTEGER,
+    stored INTEGER
   ) STRICT;
-  CREATE INDEX deals_to_fetch ON deals (id) WHERE status IN ('Created', 'Waiting', 'Downloading');
+  CREATE INDEX deals_stored ON deals (id, status, stored) WHERE stored IS NOT NULL;
+  CREATE INDEX deals_to_fetch ON deals (task, id) WHERE status IN ('Created', 'Waiting', 'Downloading');
   CREATE INDEX deals_of_task ON deals (task, id);
   CREATE INDEX deals_by_cid ON deals (deal_cid) WHERE deal_cid IS NOT NULL;
   CREATE INDEX deals_due ON deals (due) WHERE due IS NOT NULL;

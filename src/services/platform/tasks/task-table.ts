@@ -40,7 +40,7 @@ export class TaskTable {
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     `)
     this.#post = db.prepare(
-      'UPDATE tasks SET posted = 1, deals = ?, smallest_piece = ?, largest_piece = ? WHERE id = ? AND posted = 0',
+      'UPDATE tasks SET posted = 1, deals = ?1, to_fetch = ?1, smallest_piece = ?2, largest_piece = ?3 WHERE id = ?4 AND posted = 0',
     )
     this.#drafts = db.prepare('SELECT id FROM tasks WHERE posted = 0')
     this.#removeDraftDeals = db.prepare(
@@ -56,7 +56,9 @@ export class TaskTable {
     this.#setDue = db.prepare('UPDATE tasks SET due = ? WHERE id = ?')
     this.#assign = db.prepare('UPDATE tasks SET status = ?, miner_id = ?, due = NULL WHERE id = ?')
     this.#countBids = db.prepare('UPDATE tasks SET bids = bids + ? WHERE id = ?')
-    this.#progress = db.prepare('UPDATE tasks SET status = ?, active_deals = ?, failed_deals = ? WHERE id = ?')
+    this.#progress = db.prepare(
+      'UPDATE tasks SET status = ?, active_deals = ?, failed_deals = ?, to_fetch = to_fetch + ? WHERE id = ?',
+    )
     this.#completed = db.prepare(
       "SELECT count(*) AS count FROM tasks WHERE posted = 1 AND user = ? AND status = 'Completed'",
     )
@@ -145,8 +147,9 @@ export class TaskTable {
     this.#countBids.run(count, id)
   }
 
-  setProgress(id: number, { status, activeDeals, failedDeals }: Progress): void {
-    this.#progress.run(status, activeDeals, failedDeals, id)
+  /** @param toFetch change of the number of deals whose provider shall fetch the CAR */
+  setProgress(id: number, { status, activeDeals, failedDeals }: Progress, toFetch: number): void {
+    this.#progress.run(status, activeDeals, failedDeals, toFetch, id)
   }
 
   /** Number of this user's tasks whose deals are all active. */

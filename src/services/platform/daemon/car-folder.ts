@@ -1,0 +1,102 @@
+import { existsSync, mkdirSync } from 'node:fs'
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Writer } from '../../database.js'
+import type { FetchTable, StoredCar } from './fetch-table.js'
+
+/** What the smallest file takes, bytes. */
+const BLOCK = 4096
+const BATCH = 100
+
+/** Room that is reserved for one CAR. */
+export interface Room {
+  /** Bytes that the CAR takes. */
+  readonly bytes: number
+  /** Reserves room for a CAR of that size, or keeps what is reserved. Returns false when there is none now. */
+  take(size: number): boolean
+  free(): void
+}
+
+/** The folder for fetched CARs, and the room in it. */
+export class CarFolder {
+  /** Most bytes of all CARs. */
+  readonly most: number
+  readonly #folder: string
+  readonly #table: FetchTable
+  readonly #writer: Writer
+  #used = 0
+  #opened: Promise<void> | undefined
+
+  constructor(folder: string, most: number, table: FetchTable, writer: Writer) {
+    this.#folder = folder
+    this.most = most
+    this.#table = table
+    this.#writer = writer
+  }
+
+  /** Counts the CARs, and removes what a crash left. Call it before anything else. */
+  open(): Promise<void> {
+    this.#opened ??= this.#open().catch((error) => {
+      this.#opened = undefined
+      throw error
+    })
+    return this.#opened
+  }
+
+  /** A reservation of no bytes yet. */
+  room(): Room {
+    let taken = 0
+    return {
+      get bytes() {
+        return taken
+      },
+      take: (size) => {
+        const bytes = Math.max(1, Math.ceil(size / BLOCK)) * BLOCK
+        if (taken > 0) return bytes <= taken
+        if (this.#used + bytes > this.most) return false
+        this.#used += bytes
+        taken = bytes
+        return true
+      },
+      free: () => {
+        this.#used -= taken
+        taken = 0
+      },
+    }
+  }
+
+  /** Path of the file for a CAR; its folder exists. */
+  fileOf(minerId: string, id: number): string {
+    const folder = join(this.#folder, minerId)
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    return join(folder, `${id}.car`)
+  }
+
+  async remove({ id, minerId, stored }: StoredCar): Promise<void> {
+    await rm(join(this.#folder, minerId, `${id}.car`), { force: true })
+    if (await this.#writer.run(() => this.#table.clear(id))) this.#used -= stored
+  }
+
+  /** Removes the CARs that no provider needs. @param isBusy true for deals whose fetch is in progress */
+  async removeSuperfluous(isBusy: (id: number) => boolean): Promise<void> {
+    for (let after = 0; ; ) {
+      const cars = this.#table.superfluousAfter(after, BATCH)
+      for (const car of cars) if (!isBusy(car.id)) await this.remove(car)
+      const last = cars.at(-1)
+      if (last === undefined) return
+      after = last.id
+    }
+  }
+
+  async #open(): Promise<void> {
+    if (existsSync(this.#folder)) {
+      for (const name of await readdir(this.#folder, { recursive: true })) {
+        const id = /(\d+)\.car(\.part)?$/.exec(name)
+        if (id !== null && (id[2] !== undefined || !this.#table.isStored(Number(id[1])))) {
+          await rm(join(this.#folder, name), { force: true })
+        }
+      }
+    }
+    this.#used = this.#table.storedBytes()
+  }
+}
