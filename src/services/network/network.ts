@@ -147,6 +147,9 @@ export interface DealTotals {
   readonly price: number
 }
 
+/** What the owner of a provider may change of it. An absent member stays as it is. */
+export type ProviderChange = Partial<Pick<Provider, 'location' | 'offlineDealAvailable'>>
+
 /**
  * A decentralized storage network as the gateway uses it: the embedded one, or a Kubo node. Every method may throw
  * NetworkError.
@@ -159,10 +162,10 @@ export interface Network {
   epoch(): number
   providers(): Promise<readonly Provider[]>
   /**
-   * Changes a provider; durable when the promise resolves. Absent where providers decide this themselves. Rejects with
+   * Changes what is named of a provider; durable when the promise resolves. Absent where providers decide this themselves. Rejects with
    * NetworkError NoSuchProvider.
    */
-  changeProvider?(minerId: string, change: Pick<Provider, 'location' | 'offlineDealAvailable'>): Promise<void>
+  changeProvider?(minerId: string, change: ProviderChange): Promise<void>
   /** The deals that were ever made, in sums. */
   dealTotals(): readonly DealTotals[]
   /**

@@ -18,6 +18,7 @@ import {
   NetworkError,
   type PackedFile,
   type Provider,
+  type ProviderChange,
 } from '../network.js'
 import { DealPacker } from '../pack-deal.js'
 import type { Commit, Pack, ReadFromCar } from '../packing.js'
@@ -165,7 +166,7 @@ class FolderNetwork implements EmbeddedNetwork {
     }))
   }
 
-  async changeProvider(minerId: string, change: Pick<Provider, 'location' | 'offlineDealAvailable'>): Promise<void> {
+  async changeProvider(minerId: string, change: ProviderChange): Promise<void> {
     this.#lifetime.check()
     await this.#providers.change(this.#writer, minerId, change)
   }

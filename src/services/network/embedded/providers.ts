@@ -1,5 +1,5 @@
 import type { Database, Writer } from '../../database.js'
-import { NetworkError } from '../network.js'
+import { NetworkError, type ProviderChange } from '../network.js'
 import { parseFil } from '../units/fil.js'
 import { addressOfMiner } from '../units/filecoin-address.js'
 import type { ProviderTerms } from './catalogue.js'
@@ -54,7 +54,11 @@ export class Providers {
         provider.sealEpochs,
       )
     }
-    this.#change = db.prepare('UPDATE providers SET location = ?, offline_deal_available = ? WHERE miner_id = ?')
+    this.#change = db.prepare(`
+      UPDATE providers
+      SET location = coalesce(?, location), offline_deal_available = coalesce(?, offline_deal_available)
+      WHERE miner_id = ? RETURNING *
+    `)
     const rows = db.prepare('SELECT * FROM providers ORDER BY rowid').all()
     this.#byId = new Map(rows.map((row) => [row.miner_id as string, terms(row)]))
   }
@@ -68,18 +72,14 @@ export class Providers {
   }
 
   /** Durable when the promise resolves. Rejects with NetworkError NoSuchProvider. */
-  async change(
-    writer: Writer,
-    minerId: string,
-    change: Pick<ProviderTerms, 'location' | 'offlineDealAvailable'>,
-  ): Promise<void> {
-    const before = this.#byId.get(minerId)
-    if (before === undefined) {
+  async change(writer: Writer, minerId: string, { location, offlineDealAvailable }: ProviderChange): Promise<void> {
+    if (!this.#byId.has(minerId)) {
       throw new NetworkError('NoSuchProvider', `There is no storage provider "${minerId}" in this network.`)
     }
-    const { location, offlineDealAvailable } = change
-    await writer.run(() => this.#change.run(location, offlineDealAvailable ? 1 : 0, minerId))
-    this.#byId.set(minerId, { ...before, location, offlineDealAvailable })
+    const offline = offlineDealAvailable === undefined ? null : Number(offlineDealAvailable)
+    // The row has the changes of other calls that are committed together with this one.
+    const after = await writer.run(() => terms(this.#change.get(location ?? null, offline, minerId)))
+    this.#byId.set(minerId, after)
   }
 }
 

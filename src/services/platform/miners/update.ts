@@ -1,4 +1,4 @@
-import type { Provider } from '../../network/network.js'
+import type { Provider, ProviderChange } from '../../network/network.js'
 import { PlatformError } from '../errors.js'
 import { readFields } from '../http/body.js'
 import type { Exchange } from '../http/exchange.js'
@@ -13,7 +13,7 @@ const MOST_BIDS = 100_000
 
 /**
  * POST /miner/info: changes what the form names of a provider of the caller, and answers with its configuration. Absent
- * fields stay as they are.
+ * fields stay as they are, also while other requests change them.
  */
 export async function updateMiner(exchange: Exchange): Promise<object> {
   const { context } = exchange
@@ -22,43 +22,54 @@ export async function updateMiner(exchange: Exchange): Promise<object> {
   const minerId = fields.required('miner_fid')
   const provider = await knownProvider(context, minerId)
   if (!context.miners.isOwner(user)) throw new PlatformError(403, `The storage provider ${minerId} is not yours.`)
-  const before = context.miners.settings(minerId)
-  const settings = {
-    bidMode: whole(fields, 'bid_mode', 0, 1, before.bidMode) as 0 | 1,
-    expectedSealingTime: whole(fields, 'expected_sealing_time', 0, MOST_EPOCHS, before.expectedSealingTime),
-    startEpoch: whole(fields, 'start_epoch', 0, MOST_EPOCHS, before.startEpoch),
-    autoBidTaskPerDay: whole(fields, 'auto_bid_task_per_day', 0, MOST_BIDS, before.autoBidTaskPerDay),
-  }
-  const change = {
-    location: location(fields) ?? provider.location,
-    offlineDealAvailable: offline(fields) ?? provider.offlineDealAvailable,
-  }
+  const named = present({
+    bidMode: whole(fields, 'bid_mode', 0, 1) as 0 | 1 | undefined,
+    expectedSealingTime: whole(fields, 'expected_sealing_time', 0, MOST_EPOCHS),
+    startEpoch: whole(fields, 'start_epoch', 0, MOST_EPOCHS),
+    autoBidTaskPerDay: whole(fields, 'auto_bid_task_per_day', 0, MOST_BIDS),
+  })
+  const change = present({ location: location(fields), offlineDealAvailable: offline(fields) })
   // A crash between the two leaves the first: the client, without an answer, sends all again.
-  if (change.location !== provider.location || change.offlineDealAvailable !== provider.offlineDealAvailable) {
-    await changeInNetwork(exchange, minerId, change)
-  }
-  await context.writer.run(() => context.miners.set(minerId, settings, context.seconds()))
+  if (isNew(change, provider)) await changeInNetwork(exchange, minerId, change)
+  const settings = await context.writer.run(() => {
+    const merged = { ...context.miners.settings(minerId), ...named }
+    context.miners.set(minerId, merged, context.seconds())
+    return merged
+  })
+  const changed = await knownProvider(context, minerId)
   const data = {
     miner_fid: minerId,
     bid_mode: settings.bidMode,
     expected_sealing_time: settings.expectedSealingTime,
     start_epoch: settings.startEpoch,
     auto_bid_task_per_day: settings.autoBidTaskPerDay,
-    location: change.location,
-    offline_deal_available: change.offlineDealAvailable,
+    location: changed.location,
+    offline_deal_available: changed.offlineDealAvailable,
   }
   return { data, message: 'The storage provider is updated.' }
+}
+
+function isNew(change: ProviderChange, { location, offlineDealAvailable }: Provider): boolean {
+  const after = { location, offlineDealAvailable, ...change }
+  return after.location !== location || after.offlineDealAvailable !== offlineDealAvailable
 }
 
 async function changeInNetwork(
   { context: { network } }: Exchange,
   minerId: string,
-  change: Pick<Provider, 'location' | 'offlineDealAvailable'>,
+  change: ProviderChange,
 ): Promise<void> {
   if (network.changeProvider === undefined) {
     throw new PlatformError(409, 'This network says itself where its provider is and which deals it takes.')
   }
   await asking(async () => network.changeProvider?.(minerId, change))
+}
+
+/** The members that are not undefined. */
+function present<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>
+  }
 }
 
 function location(fields: Fields): string | undefined {
@@ -77,9 +88,9 @@ function offline(fields: Fields): boolean | undefined {
   throw new PlatformError(400, 'offline_deal_available must be true or false.')
 }
 
-function whole(fields: Fields, name: string, least: number, most: number, before: number): number {
+function whole(fields: Fields, name: string, least: number, most: number): number | undefined {
   const text = fields.get(name) ?? ''
-  if (text === '') return before
+  if (text === '') return undefined
   const value = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN
   if (value >= least && value <= most) return value
   throw new PlatformError(400, `${name} must be a whole number from ${least} to ${most}.`)
