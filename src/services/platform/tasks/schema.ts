@@ -74,6 +74,7 @@ export const taskSchema = `
   CREATE INDEX deals_stored ON deals (id, status, stored) WHERE stored IS NOT NULL;
   CREATE INDEX deals_to_fetch ON deals (task, id) WHERE status IN ('Created', 'Waiting', 'Downloading');
   CREATE INDEX deals_of_task ON deals (task, id);
+  CREATE INDEX deals_by_status ON deals (task, status COLLATE NOCASE, id);
   CREATE INDEX deals_by_cid ON deals (deal_cid) WHERE deal_cid IS NOT NULL;
   CREATE INDEX deals_due ON deals (due) WHERE due IS NOT NULL;
   CREATE TABLE bids (
