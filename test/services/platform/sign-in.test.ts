@@ -1,9 +1,14 @@
+import { join } from 'node:path'
 import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose'
 import t from 'tap'
+import { openDatabase } from '../../../src/services/database.js'
 import type { ClientAddress } from '../../../src/services/http/client-address.js'
 import { silentLog } from '../../../src/services/log.js'
 import { SignInAttempts } from '../../../src/services/platform/sign-in/sign-in-attempts.js'
+import { migrate } from '../../../src/services/platform/store/migrations.js'
 import type { SignIn } from '../../../src/services/platform/users/first-user.js'
+import { FIRST_USER, Users } from '../../../src/services/platform/users/users.js'
+import { temporaryFolder } from '../../support/content/folders.js'
 import { bytesBelow, startScene } from './platform-client.js'
 
 t.test('the first start makes a user, once, and keeps no password', async (t) => {
@@ -17,6 +22,16 @@ t.test('the first start makes a user, once, and keeps no password', async (t) =>
   t.equal(again.made, undefined)
   t.match(await again.call('POST', '/auth/login', { body: { email, password } }), { status: 200 })
   t.match(await again.call('POST', '/miner/info', { token }), { status: 400 }, 'a token outlives the process')
+})
+
+t.test('no other user comes before the first one', async (t) => {
+  const db = openDatabase(join(temporaryFolder(t), 'platform.db'), '', migrate)
+  t.teardown(() => db.close())
+  const users = new Users(db)
+  t.throws(() => users.add('client@example.com', 'hash', 0), /^The task platform has no user yet/)
+  users.add('owner@localhost', 'hash', 0, FIRST_USER)
+  users.add(' Client@example.com ', 'hash', 0)
+  t.match(users.find('client@example.com'), { id: 2 })
 })
 
 t.test('a sign-in gives a JWT of a day', async (t) => {
@@ -85,6 +100,33 @@ t.test('attempts count by address and by e-mail', async (t) => {
     { message: /^Too many/ },
     'a success does not clear the address',
   )
+})
+
+t.test('guessers elsewhere do not lock out an address that has signed in', async (t) => {
+  const attempts = new SignInAttempts(silentLog, () => 0)
+  t.equal(await attempts.attempt(far('home'), 'one', right), 'user')
+  for (let n = 0; n < 21; n++) await attempts.attempt(far(`a${n}`), 'one', wrong).catch(() => {})
+  await t.rejects(attempts.attempt(far('b'), 'one', right), { message: /^Too many sign-ins with/ })
+  t.equal(await attempts.attempt(far('home'), 'One', right), 'user')
+  for (let n = 0; n < 5; n++) t.equal(await attempts.attempt(far('home'), 'one', wrong), undefined)
+  await t.rejects(attempts.attempt(far('home'), 'one', right), { message: /^Too many sign-ins with/ }, 'it may not guess either')
+})
+
+t.test('more sign-ins at the same time than there is room for are no guesses', async (t) => {
+  const attempts = new SignInAttempts(silentLog, () => 0)
+  let open = (): void => {}
+  const gate = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const all = Array.from({ length: 110 }, (_, n) =>
+    attempts.attempt(far(`a${n}`), `${n}`, async () => gate.then(() => 'user')),
+  )
+  const refused = all.map((one) => one.catch((error) => error))
+  open()
+  const results = await Promise.all(refused)
+  const errors = results.filter((result) => result !== 'user')
+  t.ok(errors.length > 0 && errors.length < 10, `${errors.length} are refused`)
+  for (const error of errors) t.match(error, { status: 503, message: /^Too many sign-ins at the same time/ })
 })
 
 t.test('many attempts at the same time do not escape the count', async (t) => {

@@ -43,12 +43,17 @@ export class Users {
   }
 
   /**
-   * Adds a user. Throws when the e-mail address or the id is taken.
+   * Adds a user. Throws when the e-mail address or the id is taken, and for another than the first user while there is
+   * none: the row would get its id, and with it the storage providers.
+   * @param email without regard to case and to spaces around it
    * @param password argon2id hash
    * @param registered Unix seconds
    * @param id of the first user; else the next number
    */
   add(email: string, password: string, registered: number, id?: typeof FIRST_USER): void {
-    this.#add.run(id ?? null, email.toLowerCase(), password, registered)
+    if (id === undefined && this.get(FIRST_USER) === undefined) {
+      throw new Error('The task platform has no user yet. Start it once, so that it makes its first user.')
+    }
+    this.#add.run(id ?? null, email.trim().toLowerCase(), password, registered)
   }
 }
