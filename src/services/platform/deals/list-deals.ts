@@ -2,12 +2,13 @@ import type { Exchange } from '../http/exchange.js'
 import { readPage } from '../http/paging.js'
 import { knownProvider } from '../miners/known-providers.js'
 import { requireUser } from '../sign-in/caller.js'
+import { isParty } from '../sign-in/parties.js'
 import { dealView } from './deal-view.js'
 
 const USUAL_DEALS = 20
 
 /**
- * GET /offline_deals/{miner_fid}: the deals of a provider, in the order of their numbers. The user that has the provider
+ * GET /offline_deals/{miner_fid}: the deals of a provider, in the order of their tasks. The user that has the provider
  * sees all of them, anyone else those of their own tasks and of public ones.
  */
 export async function listDeals(exchange: Exchange): Promise<object> {
@@ -19,5 +20,6 @@ export async function listDeals(exchange: Exchange): Promise<object> {
   await context.market.mover.catchUp()
   const status = query.get('deal_status')?.trim() || undefined
   const reader = context.miners.isOwner(user) ? undefined : user.id
-  return { data: { deal: context.market.deals.ofProvider(minerId, reader, status, page).map(dealView) } }
+  const deals = context.market.deals.ofProvider(minerId, reader, status, page)
+  return { data: { deal: deals.map((deal) => dealView(deal, isParty(exchange, deal.user))) } }
 }

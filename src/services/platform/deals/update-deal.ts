@@ -17,7 +17,7 @@ const MAX_TEXT = 4096
 export async function updateDeal(exchange: Exchange): Promise<object> {
   const update = readUpdate(await readFields(exchange))
   const deal = await change(exchange, update, ({ market }) => dealsNamed(market.deals, exchange.path.deal ?? ''))
-  return { status: 'Success', data: { deal: dealView(deal), message: `Deal ${deal.id} has been updated.` } }
+  return { status: 'Success', data: { deal: dealView(deal, true), message: `Deal ${deal.id} has been updated.` } }
 }
 
 /** PUT /my_miner/tasks/{task_uuid}/deals/{deal_cid}: as `updateDeal`, for a deal named by its task and its CID. */
@@ -28,7 +28,7 @@ export async function updateTaskDeal(exchange: Exchange): Promise<object> {
     const task = market.tasks.findByUuid(task_uuid.toLowerCase())?.task
     return market.deals.findByCid(deal_cid).filter((deal) => deal.task === task?.id)
   })
-  const { id: _id, user_id: _user, ...deal } = dealView(changed)
+  const { id: _id, user_id: _user, ...deal } = dealView(changed, true)
   return { data: { deal, message: `The status of the deal is ${changed.status} now.` } }
 }
 

@@ -5,6 +5,7 @@ import { PlatformError } from '../errors.js'
 import type { Exchange } from '../http/exchange.js'
 import { readPage } from '../http/paging.js'
 import { knownProviders } from '../miners/known-providers.js'
+import { isParty } from '../sign-in/parties.js'
 import { FIRST_USER } from '../users/users.js'
 import type { Task } from './task.js'
 import { taskView } from './task-view.js'
@@ -31,7 +32,9 @@ export async function showTask(exchange: Exchange): Promise<object> {
       average_bid: averagePrice(bids),
       bid: bids.map((bid) => bidView(bid, { registered: owner?.registered ?? 0, provider: shown(bid.minerId) })),
       bid_count: bids.length,
-      deal: market.deals.ofTask(task.id, page.limit, page.offset).map(dealView),
+      deal: market.deals
+        .ofTask(task.id, page.limit, page.offset)
+        .map((deal) => dealView(deal, isParty(exchange, task.user))),
       deal_complete_rate: percent(task.activeDeals, task.deals),
       miner: shown(task.minerId) ?? null,
       poster: posterOf(exchange, task),
@@ -45,22 +48,21 @@ export async function showTask(exchange: Exchange): Promise<object> {
  * The task with this UUID or number. A private task is shown to its poster and to the user that has its provider.
  * Throws PlatformError 404 for any other.
  */
-function readable({ context, caller }: Exchange, name: string): Task {
-  const { tasks } = context.market
+function readable(exchange: Exchange, name: string): Task {
+  const { tasks } = exchange.context.market
   const task = /^\d{1,15}$/.test(name) ? tasks.find(Number(name)) : tasks.findByUuid(name.toLowerCase())?.task
-  const user = caller?.user
-  const mayRead =
-    task !== undefined &&
-    (task.isPublic || (user !== undefined && (user.id === task.user || context.miners.isOwner(user))))
+  const mayRead = task !== undefined && (task.isPublic || isParty(exchange, task.user))
   if (!mayRead) throw new PlatformError(404, 'There is no such task.')
   return task
 }
 
-function posterOf({ context }: Exchange, { user }: Task): object {
-  const poster = context.users.get(user)
+function posterOf(exchange: Exchange, { user }: Task): object {
+  const { users, market } = exchange.context
+  const poster = users.get(user)
   return {
-    complete_task_count: context.market.tasks.completedOf(user),
-    contact_info: poster?.email ?? '',
+    complete_task_count: market.tasks.completedOf(user),
+    // The e-mail address is half of a sign-in.
+    contact_info: isParty(exchange, user) ? (poster?.email ?? '') : '',
     member_since: String(poster?.registered ?? 0),
   }
 }

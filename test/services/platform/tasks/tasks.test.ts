@@ -200,6 +200,30 @@ t.test('what a provider may write, and to which deals', async (t) => {
   })
 })
 
+t.test('strangers learn neither who posts a public task nor where its CARs are', async (t) => {
+  const { scene, provider, client, post, get, put } = await startTasks(t)
+  const other = await scene.addUser('other@example.com')
+  const uuid = await post(PUBLIC)
+  for (const token of [client, provider]) {
+    const { data } = (await get(`/tasks/${uuid}`, token)).json
+    t.match(data, { poster: { contact_info: 'client@example.com' }, deal: [{ file_source_url: URL_OF_CAR }] })
+  }
+  for (const token of [other, undefined]) {
+    const { json } = await get(`/tasks/${uuid}`, token)
+    check(t, json.data, detail)
+    t.match(json.data, { poster: { contact_info: '' }, deal: [{ file_source_url: '' }] })
+  }
+  // The bids come after two epochs, the decision after 20.
+  await scene.network.control.advance(2)
+  await get('/tasks')
+  await scene.network.control.advance(20)
+  const { miner } = (await get(`/tasks/${uuid}`, client)).json.data
+  const url = async (token: string) =>
+    (await get(`/offline_deals/${miner.miner_id}`, token)).json.data.deal[0].file_source_url
+  t.same([await url(client), await url(provider), await url(other)], [URL_OF_CAR, URL_OF_CAR, ''])
+  t.match((await put('/my_miner/deals/1', { status: 'Downloading' })).json.data.deal, { file_source_url: URL_OF_CAR })
+})
+
 t.test('bad requests post nothing', async (t) => {
   const { scene, client, provider, get } = await startTasks(t)
   const uuid = 'aaaaaaaa-0000-4000-8000-000000000000'
