@@ -63,8 +63,17 @@ async function postRows(
     const facts = await addDeals(context, draft, first, rows)
     return await post(context, draft, request, { uuid, digest, ...facts })
   } catch (error) {
-    await context.market.drafts.remove(draft)
+    await removeDraft(context, draft)
     throw error
+  }
+}
+
+/** The reason of the refusal matters more than a draft that stays: the next start removes it. */
+async function removeDraft({ market, log }: PlatformContext, draft: number): Promise<void> {
+  try {
+    await market.drafts.remove(draft)
+  } catch (err) {
+    log.warn({ err, draft }, 'Could not remove the draft of a task. The next start removes it.')
   }
 }
 
@@ -171,11 +180,12 @@ function withRow({ deals, smallest, largest }: DealFacts, { fileSize }: TaskRow)
 }
 
 async function post(
-  { market, writer, seconds }: PlatformContext,
+  context: PlatformContext,
   draft: number,
   request: TaskRequest,
   { uuid, digest, deals, ...pieces }: DealFacts & { uuid: string; digest: string },
 ): Promise<PostResult> {
+  const { market, writer, seconds } = context
   const result = await writer.run(() => {
     // Another request with this UUID may have been faster.
     const before = market.tasks.findByUuid(uuid)
@@ -186,7 +196,7 @@ async function post(
     if (mail !== undefined) market.mails.add(mail, seconds())
     return { task, mailed: mail !== undefined }
   })
-  if (result.task.id !== draft) await market.drafts.remove(draft)
+  if (result.task.id !== draft) await removeDraft(context, draft)
   else if (request.provider !== undefined) market.onAssigned()
   return result
 }

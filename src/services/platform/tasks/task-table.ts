@@ -43,9 +43,12 @@ export class TaskTable {
       'UPDATE tasks SET posted = 1, deals = ?1, to_fetch = ?1, smallest_piece = ?2, largest_piece = ?3 WHERE id = ?4 AND posted = 0',
     )
     this.#drafts = db.prepare('SELECT id FROM tasks WHERE posted = 0')
-    this.#removeDraftDeals = db.prepare(
-      'DELETE FROM deals WHERE id IN (SELECT id FROM deals WHERE task = ? ORDER BY id LIMIT ?)',
-    )
+    this.#removeDraftDeals = db.prepare(`
+      DELETE FROM deals WHERE id IN (
+        SELECT deals.id FROM deals JOIN tasks ON tasks.id = deals.task AND tasks.posted = 0
+        WHERE deals.task = ? ORDER BY deals.id LIMIT ?
+      )
+    `)
     this.#removeDraft = db.prepare('DELETE FROM tasks WHERE id = ? AND posted = 0')
     this.#byId = db.prepare('SELECT * FROM tasks WHERE id = ? AND posted = 1')
     this.#byUuid = db.prepare('SELECT * FROM tasks WHERE uuid = ? AND posted = 1')
@@ -105,7 +108,10 @@ export class TaskTable {
     return this.#drafts.all().map((row) => row.id as number)
   }
 
-  /** Removes some deals of a draft, and the draft itself once it has none. Returns true when the draft is removed. */
+  /**
+   * Removes some deals of a draft, and the draft itself once it has none. Returns true when the draft is removed. A task
+   * that is posted stays as it is: a commit that reports an error may have taken place.
+   */
   removeSome(draft: number, most: number): boolean {
     if (this.#removeDraftDeals.run(draft, most).changes > 0) return false
     this.#removeDraft.run(draft)
