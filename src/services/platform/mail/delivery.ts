@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { Socket } from 'node:net'
 import { join } from 'node:path'
 import { makePrivateFolder, writePrivateFile } from '../../../common/files/private-file.js'
 import { compose } from './compose.js'
@@ -11,8 +12,16 @@ export interface MailOptions {
   readonly from?: string
 }
 
-/** Takes one mail. Resolves when it has been handed over; may be called again for a mail that it took. */
-export type Deliver = (mail: StoredMail) => Promise<void>
+/**
+ * Takes one mail. Resolves when it has been handed over; may be called again for a mail that it took. Rejects with
+ * ServerDownError when others would fail, too, and at once when `signal` aborts.
+ */
+export type Deliver = (mail: StoredMail, signal: AbortSignal) => Promise<void>
+
+/** The mail server does not talk. */
+export class ServerDownError extends Error {
+  override readonly name = 'ServerDownError'
+}
 
 const FROM = 'dealgate@localhost'
 
@@ -33,18 +42,35 @@ function intoFolder(outbox: string, from: string): Deliver {
 }
 
 function bySmtp(smtp: string, from: string): Deliver {
-  return async (mail) => {
+  return async (mail, signal) => {
     const { createTransport } = await import('nodemailer')
+    const raw = await compose(mail, from)
+    signal.throwIfAborted()
+    const socket = new Socket()
     const transport = createTransport({
       url: smtp,
+      socket,
       connectionTimeout: SMTP_MS,
       greetingTimeout: SMTP_MS,
       socketTimeout: SMTP_MS,
     })
+    let abort = (): void => {}
+    const aborted = new Promise<never>((_, reject) => {
+      abort = () => reject(signal.reason)
+    })
+    signal.addEventListener('abort', abort)
     try {
-      await transport.sendMail({ envelope: { from, to: [mail.recipient] }, raw: await compose(mail, from) })
+      await Promise.race([transport.sendMail({ envelope: { from, to: [mail.recipient] }, raw }), aborted])
+    } catch (error) {
+      throw isOfConnection(error) ? new ServerDownError('The mail server does not answer.', { cause: error }) : error
     } finally {
+      signal.removeEventListener('abort', abort)
       transport.close()
+      if (signal.aborted) socket.destroy()
     }
   }
+}
+
+function isOfConnection(error: unknown): boolean {
+  return error instanceof Error && 'command' in error && error.command === 'CONN'
 }

@@ -1,7 +1,7 @@
 import { PeriodicTask } from '../../../common/periodic-task.js'
 import type { Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
-import type { Deliver } from './delivery.js'
+import { type Deliver, ServerDownError } from './delivery.js'
 import type { MailTable, StoredMail } from './mail-table.js'
 
 const BATCH = 100
@@ -17,8 +17,12 @@ export class Mailer {
   readonly #deliver: Deliver
   readonly #log: ServicesLog
   readonly #task: PeriodicTask
+  readonly #stopping = new AbortController()
+  /** Mails that were sent, which the database does not know yet. */
+  readonly #delivered = new Set<number>()
   #again = false
-  #stopped = false
+  /** The next pass begins behind this mail. */
+  #first = 0
 
   constructor(mails: MailTable, writer: Writer, deliver: Deliver, log: ServicesLog) {
     this.#mails = mails
@@ -40,41 +44,68 @@ export class Mailer {
   async kick(): Promise<void> {
     // A run in progress may be past that mail.
     this.#again = true
-    while (this.#again && !this.#stopped) await this.#task.run()
+    while (this.#again && !this.#stopping.signal.aborted) await this.#task.run()
   }
 
-  /** Resolves when no mail is being sent. */
+  /** Interrupts a mail that is being sent; it is sent again after the next start. */
   async stop(): Promise<void> {
-    this.#stopped = true
+    this.#stopping.abort()
     await this.#task.stop()
   }
 
+  /** Begins behind the mail that met a dead server last: a mail that a server cannot bear holds up no other one. */
   async #sendAll(): Promise<void> {
     // New mails do not wait for those that a server refuses.
     const attempts = this.#again ? 0 : MOST_ATTEMPTS
     this.#again = false
-    for (let after = 0; !this.#stopped; ) {
-      const mails = this.#mails.pendingAfter(after, attempts, BATCH)
-      for (const mail of mails) {
-        if (this.#stopped) return
-        await this.#send(mail)
-      }
-      const last = mails.at(-1)
-      if (last === undefined) return
-      after = last.id
-    }
+    const first = this.#first
+    this.#first = 0
+    if (await this.#sendBetween(first, Number.MAX_SAFE_INTEGER, attempts)) await this.#sendBetween(0, first, attempts)
   }
 
-  async #send(mail: StoredMail): Promise<void> {
+  /** Sends the mails after that number, to `last`. Returns false when the server is down. */
+  async #sendBetween(after: number, last: number, attempts: number): Promise<boolean> {
+    for (let at = after; at < last && !this.#stopping.signal.aborted; ) {
+      const mails = this.#mails.pendingAfter(at, attempts, BATCH)
+      if (mails.length === 0) break
+      for (const mail of mails) {
+        if (mail.id > last || this.#stopping.signal.aborted) return true
+        at = mail.id
+        if (await this.#send(mail)) continue
+        this.#first = mail.id
+        return false
+      }
+    }
+    return true
+  }
+
+  /** Returns false when the server is down. */
+  async #send(mail: StoredMail): Promise<boolean> {
     const { id } = mail
     try {
-      await this.#deliver(mail)
+      if (!this.#delivered.has(id)) await this.#deliver(mail, this.#stopping.signal)
+      this.#delivered.add(id)
     } catch (err) {
-      const givesUp = mail.attempts + 1 >= MOST_ATTEMPTS
-      await this.#writer.run(() => (givesUp ? this.#mails.settle(id, 'given-up') : this.#mails.addFailure(id)))
-      this.#log.warn({ err, mail: id }, givesUp ? 'Gave up sending a mail.' : 'Could not send a mail; it stays queued.')
-      return
+      if (!this.#stopping.signal.aborted) await this.#fail(mail, err)
+      return !(err instanceof ServerDownError)
     }
-    await this.#writer.run(() => this.#mails.settle(id, 'sent'))
+    await this.#settle(id, () => this.#mails.settle(id, 'sent'))
+    return true
+  }
+
+  async #fail({ id, attempts }: StoredMail, err: unknown): Promise<void> {
+    const givesUp = attempts + 1 >= MOST_ATTEMPTS
+    this.#log.warn({ err, mail: id }, givesUp ? 'Gave up sending a mail.' : 'Could not send a mail; it stays queued.')
+    await this.#settle(id, () => (givesUp ? this.#mails.settle(id, 'given-up') : this.#mails.addFailure(id)))
+  }
+
+  /** A full disk holds up no other mail: what cannot be written now is written in a later pass, without sending again. */
+  async #settle(id: number, write: () => void): Promise<void> {
+    try {
+      await this.#writer.run(write)
+      this.#delivered.delete(id)
+    } catch (err) {
+      this.#log.warn({ err, mail: id }, 'Could not write what became of a mail.')
+    }
   }
 }
