@@ -25,7 +25,15 @@ export interface Bid extends Offer {
   readonly status: BidStatus
   /** Unix seconds. */
   readonly created: number
+  readonly createdEpoch: number
   readonly won: number | null
+}
+
+/** When a bid is made. */
+export interface BidTime {
+  /** Unix seconds. */
+  readonly created: number
+  readonly createdEpoch: number
 }
 
 /** The table of bids, at most one per task and provider. Call writing methods inside a transaction. */
@@ -38,30 +46,23 @@ export class BidTable {
 
   constructor(db: Database) {
     this.#add = db.prepare(`
-      INSERT OR IGNORE INTO bids (task, miner_id, price, score, min_piece_size, contact_info, proposal, expire_days, created)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+      INSERT INTO bids (task, miner_id, price, score, min_piece_size, contact_info, proposal, expire_days, created, created_epoch)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (task, miner_id) DO UPDATE SET price = excluded.price, score = excluded.score,
+        min_piece_size = excluded.min_piece_size, contact_info = excluded.contact_info, proposal = excluded.proposal,
+        expire_days = excluded.expire_days, created = excluded.created, created_epoch = excluded.created_epoch
     `)
     this.#ofTask = db.prepare('SELECT * FROM bids WHERE task = ? ORDER BY id')
-    this.#since = db.prepare('SELECT count(*) AS count FROM bids WHERE miner_id = ? AND created > ?')
+    this.#since = db.prepare('SELECT count(*) AS count FROM bids WHERE miner_id = ? AND created_epoch > ?')
     this.#win = db.prepare("UPDATE bids SET status = 'Won', won = ? WHERE id = ?")
     this.#lose = db.prepare("UPDATE bids SET status = 'Lost' WHERE task = ? AND status = 'New'")
   }
 
-  /** Returns false when the provider has a bid on this task. */
-  add(task: number, offer: Offer, now: number): boolean {
+  /** Adds the bid of a provider on this task, or replaces it. */
+  put(task: number, offer: Offer, { created, createdEpoch }: BidTime): void {
     const { minerId, price, score, minPieceSize, contactInfo, proposal, expireDays } = offer
-    const { changes } = this.#add.run(
-      task,
-      minerId,
-      sortable(price),
-      score,
-      minPieceSize,
-      contactInfo,
-      proposal,
-      expireDays,
-      now,
-    )
-    return Number(changes) > 0
+    const values = [minerId, sortable(price), score, minPieceSize, contactInfo, proposal, expireDays]
+    this.#add.run(task, ...values, created, createdEpoch)
   }
 
   ofTask(task: number): Bid[] {
@@ -77,13 +78,14 @@ export class BidTable {
       expireDays: row.expire_days,
       status: row.status,
       created: row.created,
+      createdEpoch: row.created_epoch,
       won: row.won,
     }))
   }
 
-  /** Number of bids of a provider after that time, Unix seconds. */
-  countSince(minerId: string, time: number): number {
-    return this.#since.get(minerId, time).count
+  /** Number of bids of a provider after that epoch. */
+  countSince(minerId: string, epoch: number): number {
+    return this.#since.get(minerId, epoch).count
   }
 
   /** This bid wins, and all others on its task lose. */

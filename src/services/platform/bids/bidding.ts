@@ -32,13 +32,20 @@ export function offerOf(task: Wanted, provider: Provider): Offer | undefined {
   }
 }
 
+/** True while a bid may win: it is open, and its days are not over. @param dayEpochs epochs of a day */
+export function isOpen({ status, createdEpoch, expireDays }: Bid, epoch: number, dayEpochs: number): boolean {
+  return status === 'New' && epoch <= createdEpoch + expireDays * dayEpochs
+}
+
 /**
- * The bid that wins: the lowest price, then the highest score, then the earliest. Undefined when no open bid comes from
- * a provider that is active.
+ * The bid that wins: the lowest price, then the highest score, then the earliest. Undefined when none comes from a
+ * provider that is active and takes offline deals.
+ * @param bids open ones
  */
 export function bestBid(bids: readonly Bid[], providers: readonly Provider[]): Bid | undefined {
-  const active = new Set(providers.filter(({ status }) => status === 'Active').map(({ minerId }) => minerId))
+  const ready = providers.filter(({ status, offlineDealAvailable }) => status === 'Active' && offlineDealAvailable)
+  const names = new Set(ready.map(({ minerId }) => minerId))
   return bids
-    .filter(({ status, minerId }) => status === 'New' && active.has(minerId))
+    .filter(({ minerId }) => names.has(minerId))
     .sort((a, b) => (a.price === b.price ? b.score - a.score || a.id - b.id : a.price < b.price ? -1 : 1))[0]
 }

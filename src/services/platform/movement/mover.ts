@@ -1,17 +1,16 @@
-import { DAY_SECONDS } from '../../../common/durations.js'
 import { PeriodicTask } from '../../../common/periodic-task.js'
 import type { Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import type { Network, Provider } from '../../network/network.js'
-import type { BidTable } from '../bids/bid-table.js'
-import { bestBid, offerOf } from '../bids/bidding.js'
+import type { Bid, BidTable } from '../bids/bid-table.js'
+import { bestBid, isOpen, offerOf } from '../bids/bidding.js'
 import type { DealTable } from '../deals/deal-table.js'
 import { assignmentMail } from '../mail/assignment-mail.js'
 import type { MailTable } from '../mail/mail-table.js'
 import type { Miners } from '../miners/miners.js'
 import type { Task } from '../tasks/task.js'
 import type { TaskTable } from '../tasks/task-table.js'
-import { hasExpired, mayDecide, nextVisit } from './schedule.js'
+import { epochsOf, hasExpired, mayDecide, nextVisit, seeksBids } from './schedule.js'
 
 const BATCH = 50
 /** Most deals per transaction. */
@@ -103,32 +102,49 @@ export class Mover {
       tasks.expire(task.id)
       return
     }
-    this.#placeBids(task, providers)
-    if (mayDecide(task, visit.due) && this.#decide(task, providers)) return
+    if (!seeksBids(task)) {
+      tasks.setDue(task.id, task.expiresEpoch)
+      return
+    }
+    this.#placeBids(task, epoch, providers)
+    if (mayDecide(task, visit.due) && this.#decide(task, epoch, providers)) return
     tasks.setDue(task.id, nextVisit(task, visit.due, epoch))
   }
 
-  #placeBids(task: Task, providers: readonly Provider[]): void {
+  /** A provider whose bid is not open any more bids again. */
+  #placeBids(task: Task, epoch: number, providers: readonly Provider[]): void {
     const { bids, tasks, seconds } = this.#parts
-    const offers = providers
-      .filter(({ minerId }) => this.#bidsByItself(minerId))
-      .map((provider) => offerOf(task, provider))
-      .filter((offer) => offer !== undefined)
-    const placed = offers.filter((offer) => bids.add(task.id, offer, seconds()))
-    if (placed.length > 0) tasks.addBids(task.id, placed.length)
+    const known = new Map(bids.ofTask(task.id).map((bid) => [bid.minerId, bid]))
+    let added = 0
+    for (const provider of providers) {
+      const bid = known.get(provider.minerId)
+      if (bid !== undefined && this.#isOpen(bid, epoch)) continue
+      const offer = this.#bidsByItself(provider.minerId, epoch) ? offerOf(task, provider) : undefined
+      if (offer === undefined) continue
+      bids.put(task.id, offer, { created: seconds(), createdEpoch: epoch })
+      if (bid === undefined) added++
+    }
+    if (added > 0) tasks.addBids(task.id, added)
+  }
+
+  #isOpen(bid: Bid, epoch: number): boolean {
+    return isOpen(bid, epoch, epochsOf(1, this.#parts.network.epochSeconds))
   }
 
   /** As the owner of the provider wants it: at all, and not more often in a day. */
-  #bidsByItself(minerId: string): boolean {
-    const { miners, bids, seconds } = this.#parts
+  #bidsByItself(minerId: string, epoch: number): boolean {
+    const { miners, bids, network } = this.#parts
     const { bidMode, autoBidTaskPerDay } = miners.settings(minerId)
-    return bidMode === 1 && bids.countSince(minerId, seconds() - DAY_SECONDS) < autoBidTaskPerDay
+    return bidMode === 1 && bids.countSince(minerId, epoch - epochsOf(1, network.epochSeconds)) < autoBidTaskPerDay
   }
 
   /** Returns false when there is no bid to choose. */
-  #decide(task: Task, providers: readonly Provider[]): boolean {
+  #decide(task: Task, epoch: number, providers: readonly Provider[]): boolean {
     const { bids, tasks, mails, seconds, onAssigned } = this.#parts
-    const bid = bestBid(bids.ofTask(task.id), providers)
+    const bid = bestBid(
+      bids.ofTask(task.id).filter((one) => this.#isOpen(one, epoch)),
+      providers,
+    )
     if (bid === undefined) return false
     bids.win(bid, seconds())
     tasks.assign(task.id, bid.minerId)

@@ -1,8 +1,24 @@
+import { DAY_SECONDS } from '../../../common/durations.js'
 import type { Task } from '../tasks/task.js'
 
 /** Epochs after which providers have seen a public task and bid, and after which the best bid wins. */
 export const FIRST_BIDS = 2
 const DECISION = 20
+
+/** Whole epochs that cover these days. */
+export function epochsOf(days: number, epochSeconds: number): number {
+  return Math.ceil((days * DAY_SECONDS) / epochSeconds)
+}
+
+/** Epoch at which a task expires: not before the platform has had the time to choose among bids. */
+export function expiryOf(createdEpoch: number, days: number, epochSeconds: number): number {
+  return createdEpoch + Math.max(epochsOf(days, epochSeconds), FIRST_BIDS + DECISION)
+}
+
+/** True for tasks on which providers bid: there is something to store, and the poster wants a provider. */
+export function seeksBids({ bidMode, deals }: Pick<Task, 'bidMode' | 'deals'>): boolean {
+  return bidMode !== 'none' && deals > 0
+}
 
 type Timed = Pick<Task, 'createdEpoch' | 'expiresEpoch' | 'bidMode'>
 

@@ -1,6 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
-import { DAY_SECONDS } from '../../../common/durations.js'
 import type { Provider } from '../../network/network.js'
 import type { PlatformContext } from '../context.js'
 import { readTaskCsv } from '../csv/read-task-csv.js'
@@ -8,7 +7,7 @@ import { TaskFileError, type TaskRow } from '../csv/task-row.js'
 import { PlatformError } from '../errors.js'
 import type { UploadedFile } from '../http/fields.js'
 import { assignmentMail } from '../mail/assignment-mail.js'
-import { firstVisit } from '../movement/schedule.js'
+import { expiryOf, firstVisit } from '../movement/schedule.js'
 import { pieceSizeOf } from '../units/piece-size.js'
 import type { Task, TaskTerms } from './task.js'
 
@@ -130,8 +129,7 @@ function addDraft(
   digest: string,
 ): Promise<number> {
   const createdEpoch = network.epoch()
-  const expiresEpoch =
-    terms.expireDays === null ? null : createdEpoch + Math.ceil((terms.expireDays * DAY_SECONDS) / network.epochSeconds)
+  const expiresEpoch = terms.expireDays === null ? null : expiryOf(createdEpoch, terms.expireDays, network.epochSeconds)
   const due = terms.minerId === null ? firstVisit({ ...terms, createdEpoch, expiresEpoch }) : null
   const fileName = file === undefined || file.name === '' ? `${uuid}.csv` : file.name
   return writer.run(() =>

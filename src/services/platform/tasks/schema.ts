@@ -89,10 +89,11 @@ export const taskSchema = `
     expire_days INTEGER NOT NULL,
     status TEXT NOT NULL DEFAULT 'New',
     created INTEGER NOT NULL,
+    created_epoch INTEGER NOT NULL,
     won INTEGER,
     UNIQUE (task, miner_id)
   ) STRICT;
-  CREATE INDEX bids_of_provider ON bids (miner_id, created);
+  CREATE INDEX bids_of_provider ON bids (miner_id, created_epoch);
   CREATE TABLE mails (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     recipient TEXT NOT NULL,

@@ -137,7 +137,8 @@ export class TaskTable {
     return this.#due.all(epoch, most) as { id: number; due: number }[]
   }
 
-  setDue(id: number, due: number): void {
+  /** @param due null: never */
+  setDue(id: number, due: number | null): void {
     this.#setDue.run(due, id)
   }
 

@@ -52,7 +52,7 @@ t.test('terms decide who bids', async (t) => {
     dear: await post({ ...PUBLIC, min_price: '0.5' }, csvOf(1)),
     cheap: await post({ ...PUBLIC, max_price: '0.0000001' }, csvOf(1)),
     huge: await post(PUBLIC, csvOf(1).replace(',2000', `,${40 * 2 ** 30}`)),
-    unknown: await post({ ...PUBLIC, max_price: '0.0000001' }, null),
+    unknown: await post({ ...PUBLIC, max_price: '0.0000001' }, csvOf(1).replace(',2000', ',')),
     byHand: await post({ ...PUBLIC, bid_mode: '0' }, csvOf(1)),
   }
   await control.setFault('t01000', 'offline', true)

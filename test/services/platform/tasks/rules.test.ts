@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Provider } from '../../../../src/services/network/network.js'
 import type { Bid } from '../../../../src/services/platform/bids/bid-table.js'
-import { bestBid, offerOf } from '../../../../src/services/platform/bids/bidding.js'
+import { bestBid, isOpen, offerOf } from '../../../../src/services/platform/bids/bidding.js'
 import { minerNumber } from '../../../../src/services/platform/deals/miner-number.js'
 import { progressOf } from '../../../../src/services/platform/deals/progress.js'
 import { PlatformError } from '../../../../src/services/platform/errors.js'
@@ -156,6 +156,7 @@ t.test('which bid wins', (t) => {
     expireDays: 5,
     status: 'New',
     created: 0,
+    createdEpoch: 0,
     won: null,
   })
   const providers = ['a', 'b', 'c', 'd'].map((minerId) => ({ ...provider, minerId }))
@@ -163,7 +164,11 @@ t.test('which bid wins', (t) => {
   t.equal(bestBid(bids, providers)?.id, 3, 'the lowest price, then the highest score, then the earliest')
   const withoutC = providers.map((one) => (one.minerId === 'c' ? { ...one, status: 'Offline' as const } : one))
   t.equal(bestBid(bids, withoutC)?.id, 4, 'of a provider that is active')
-  t.equal(bestBid([{ ...bid(1, 'a', 1n, 1), status: 'Lost' }], providers), undefined)
+  const unready = providers.map((one) => ({ ...one, offlineDealAvailable: false }))
+  t.equal(bestBid(bids, unready), undefined, 'that takes offline deals')
+  t.ok(isOpen(bid(1, 'a', 1n, 1), 50, 10))
+  t.notOk(isOpen(bid(1, 'a', 1n, 1), 51, 10))
+  t.notOk(isOpen({ ...bid(1, 'a', 1n, 1), status: 'Lost' }, 0, 10))
   t.equal(bestBid([], providers), undefined)
   t.end()
 })
