@@ -109,7 +109,11 @@ t.test('guessers elsewhere do not lock out an address that has signed in', async
   await t.rejects(attempts.attempt(far('b'), 'one', right), { message: /^Too many sign-ins with/ })
   t.equal(await attempts.attempt(far('home'), 'One', right), 'user')
   for (let n = 0; n < 5; n++) t.equal(await attempts.attempt(far('home'), 'one', wrong), undefined)
-  await t.rejects(attempts.attempt(far('home'), 'one', right), { message: /^Too many sign-ins with/ }, 'it may not guess either')
+  await t.rejects(
+    attempts.attempt(far('home'), 'one', right),
+    { message: /^Too many sign-ins with/ },
+    'it may not guess either',
+  )
 })
 
 t.test('more sign-ins at the same time than there is room for are no guesses', async (t) => {
