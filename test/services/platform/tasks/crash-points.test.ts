@@ -27,6 +27,8 @@ interface Image {
   readonly step: string
   /** Undefined while the request is not answered. */
   readonly answered: ReadonlyMap<string, string | undefined>
+  /** States of the deal that is written: that of the last answer, and that of the request in progress. */
+  readonly deal: readonly [string, string]
 }
 
 const OWN = 'aaaaaaaa-0000-4000-8000-000000000000'
@@ -46,10 +48,11 @@ async function record(t: Test, { scene, client, provider }: TaskScene): Promise<
   const crashes = new CrashImages(data, temporaryFolder(t))
   const answered = new Map<string, string | undefined>()
   const images: Image[] = []
+  let deal: Image['deal'] = ['Created', 'Created']
   let step = ''
   const look = (): void => {
     const folder = crashes.take()
-    if (folder !== undefined) images.push({ folder, step, answered: new Map(answered) })
+    if (folder !== undefined) images.push({ folder, step, answered: new Map(answered), deal })
   }
   const post = async (uuid: string): Promise<void> => {
     answered.set(uuid, undefined)
@@ -65,7 +68,9 @@ async function record(t: Test, { scene, client, provider }: TaskScene): Promise<
   const write = async (status: string): Promise<void> => {
     const { json } = await scene.call('GET', '/offline_deals/t01000?limit=1', { token: provider })
     const path = `/my_miner/deals/${json.data.deal[0].id}`
+    deal = [deal[1], status]
     t.equal((await scene.call('PUT', path, { body: new URLSearchParams({ status }), token: provider })).status, 200)
+    deal = [status, status]
     answered.set(OWN, status.endsWith('Failed') ? 'ProgressWithFailure' : 'Assigned')
   }
   const mailed = (count: number): Promise<unknown> =>
@@ -90,7 +95,8 @@ async function record(t: Test, { scene, client, provider }: TaskScene): Promise<
   return images
 }
 
-async function checkImage(t: Test, { scene, client, provider }: TaskScene, { folder, answered }: Image): Promise<void> {
+async function checkImage(t: Test, { scene, client, provider }: TaskScene, image: Image): Promise<void> {
+  const { folder, answered } = image
   const platform = await startPlatform(
     folder,
     { host: '127.0.0.1', port: 0, daemon: 'external' },
@@ -116,9 +122,11 @@ async function checkImage(t: Test, { scene, client, provider }: TaskScene, { fol
     t.equal(new Set(bid.map(({ username }: { username: string }) => username)).size, bid.length, 'one bid per provider')
     const won = bid.filter(({ status }: { status: string }) => status === 'Won')
     t.equal(won.length, task.status === 'Assigned' ? 1 : 0)
+    if (answered.get(OPEN) === 'Assigned') t.equal(task.status, 'Assigned', 'a decision that was answered stays')
     if (task.status === 'Assigned') t.equal(won[0].username, task.miner_id)
     const { json: deals } = await call('GET', '/offline_deals/t01000?limit=1', { token: provider })
     const own = await call('GET', `/tasks/${OWN}`, { token: client })
+    t.ok(image.deal.includes(deals.data.deal[0].status), 'what was written of a deal is there')
     const failed = deals.data.deal[0].status === 'DownloadFailed'
     t.equal(own.json.data.task.status, failed ? 'ProgressWithFailure' : 'Assigned', 'the task is as its deals are')
     const assigned = task.status === 'Assigned' ? 2 : 1
