@@ -3,7 +3,9 @@ import { open, rename, rm } from 'node:fs/promises'
 import { type ClientRequest, get as getPlain, type IncomingMessage } from 'node:http'
 import { get as getSecure } from 'node:https'
 import { dirname } from 'node:path'
+import type { Cidr } from '../../../common/addresses/cidr.js'
 import { syncFolder } from '../../../common/files/sync-folder.js'
+import { lookupOf, requireAddress } from './addresses.js'
 
 /** What a provider knows of a CAR before it fetches it. */
 export interface WantedCar {
@@ -16,6 +18,12 @@ export interface WantedCar {
   readonly most: number
   /** Called with the size before the first byte is stored; false ends the fetch with NoRoomError. */
   reserve(size: number): boolean
+}
+
+/** How a provider asks a server, and how long it waits for it. */
+export interface Asking extends Patience {
+  /** Private addresses from which CARs may come. */
+  readonly allowed: readonly Cidr[]
 }
 
 /** How long a provider waits for a server. */
@@ -44,18 +52,13 @@ export class NoRoomError extends FetchError {
  * Fetches a CAR into a file, which is whole and durable when the promise resolves to its size in bytes. When it
  * rejects, there is no file. Throws FetchError, and the reason of `signal`. Does not follow redirects.
  */
-export async function fetchCar(
-  car: WantedCar,
-  target: string,
-  patience: Patience,
-  signal: AbortSignal,
-): Promise<number> {
+export async function fetchCar(car: WantedCar, target: string, asking: Asking, signal: AbortSignal): Promise<number> {
   const part = `${target}.part`
-  const response = await answer(car.url, patience.idleMs, signal)
+  const response = await answer(car.url, asking, signal)
   try {
     const size = sizeOf(response, car)
     if (!car.reserve(size)) throw new NoRoomError('There is no room for the file now.')
-    const md5 = await store(response, size, part, patience)
+    const md5 = await store(response, size, part, asking)
     if (car.md5 !== null && md5 !== car.md5) {
       throw new FetchError(`The MD5 of the file is not ${car.md5}, which the task names.`)
     }
@@ -71,9 +74,9 @@ export async function fetchCar(
   }
 }
 
-function answer(url: string, idleMs: number, signal: AbortSignal): Promise<IncomingMessage> {
+function answer(url: string, { idleMs, allowed }: Asking, signal: AbortSignal): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const request = ask(url, signal)
+    const request = ask(url, allowed, signal)
     const expire = (): void => void request.destroy(new Error(`nothing arrived for ${idleMs / 1000} seconds`))
     // A server that sends its head byte by byte is never idle.
     const head = setTimeout(expire, idleMs)
@@ -90,12 +93,14 @@ function answer(url: string, idleMs: number, signal: AbortSignal): Promise<Incom
 }
 
 /** Sends the request. Throws FetchError for a URL that no request can be made of. */
-function ask(url: string, signal: AbortSignal): ClientRequest {
+function ask(url: string, allowed: readonly Cidr[], signal: AbortSignal): ClientRequest {
   try {
     const target = new URL(url)
     if (target.username !== '' || target.password !== '') throw new FetchError('The URL has a user name or a password.')
+    requireAddress(target.hostname, allowed)
     const get = target.protocol === 'https:' ? getSecure : getPlain
-    return get(target, { agent: false, signal, headers: { 'accept-encoding': 'identity' } })
+    const headers = { 'accept-encoding': 'identity' }
+    return get(target, { agent: false, signal, headers, lookup: lookupOf(allowed) })
   } catch (error) {
     throw error instanceof FetchError ? error : unreachable(error)
   }

@@ -7,8 +7,9 @@ import type { Network } from '../../network/network.js'
 import { type DealTable, type DealUpdate, DOWNLOADED, TO_FETCH } from '../deals/deal-table.js'
 import { writeUpdate } from '../deals/write-update.js'
 import type { TaskTable } from '../tasks/task-table.js'
+import { blocks } from './addresses.js'
 import { CarFolder, type Room } from './car-folder.js'
-import { FetchError, fetchCar, NoRoomError, type Patience } from './fetch-car.js'
+import { type Asking, FetchError, fetchCar, NoRoomError, type Patience } from './fetch-car.js'
 import { FetchQueue } from './fetch-queue.js'
 import type { DealToFetch, FetchTable } from './fetch-table.js'
 
@@ -16,6 +17,9 @@ import type { DealToFetch, FetchTable } from './fetch-table.js'
 const MIN_INTERVAL_MS = 1000
 
 const DOWNLOADING = ['Downloading']
+
+/** Says nothing of the server: a poster could look through the network of this machine with it. */
+const FAILED = 'The CAR cannot be fetched, or is not the one that the task names.'
 
 const patience: Patience = {
   idleMs: 60_000,
@@ -35,6 +39,13 @@ export interface DaemonParts {
   readonly log: ServicesLog
 }
 
+export interface DaemonOptions {
+  /** Most bytes of all CARs. */
+  readonly mostBytes: number
+  /** Blocks of private addresses from which CARs may come. */
+  readonly networks: readonly string[]
+}
+
 /**
  * Does for the providers of the network what the program of a real provider does: it fetches the CARs of their deals,
  * verifies size and MD5, and writes each state before and after. A fetch that a crash cut off begins again. A CAR that
@@ -44,6 +55,7 @@ export class ProviderDaemon {
   readonly #parts: DaemonParts
   readonly #folder: CarFolder
   readonly #queue: FetchQueue
+  readonly #asking: Asking
   readonly #task: PeriodicTask
   readonly #stopping = new AbortController()
   readonly #running = new Set<Promise<void>>()
@@ -52,11 +64,12 @@ export class ProviderDaemon {
   #again = false
 
   /**
+   * Throws RangeError for what is no block of addresses.
    * @param folder for the CARs; created when it is missing
-   * @param mostBytes of all CARs
    */
-  constructor(parts: DaemonParts, folder: string, mostBytes: number) {
+  constructor(parts: DaemonParts, folder: string, { mostBytes, networks }: DaemonOptions) {
     this.#parts = parts
+    this.#asking = { ...patience, allowed: blocks(...networks) }
     this.#folder = new CarFolder(folder, mostBytes, parts.fetches, parts.writer)
     this.#queue = new FetchQueue(parts.fetches)
     this.#task = new PeriodicTask(
@@ -145,7 +158,7 @@ export class ProviderDaemon {
     if (!(await this.#write(id, TO_FETCH, { status: 'Downloading', note: '' }))) return false
     try {
       const car = { url, md5, size: fileSize, most, reserve: (bytes: number) => room.take(bytes) }
-      const size = await fetchCar(car, file, patience, this.#stopping.signal)
+      const size = await fetchCar(car, file, this.#asking, this.#stopping.signal)
       const update = { status: DOWNLOADED, filePath: `${minerId}/${id}.car`, fileSize: size }
       return await this.#write(id, DOWNLOADING, update, () => fetches.store(id, room.bytes))
     } catch (error) {
@@ -153,11 +166,7 @@ export class ProviderDaemon {
       const hasRoom = !(error instanceof NoRoomError)
       if (hasRoom) log.info({ deal: id, reason: error.message }, 'Could not fetch the CAR of a deal.')
       else this.#queue.pause(user)
-      await this.#write(
-        id,
-        DOWNLOADING,
-        hasRoom ? { status: 'DownloadFailed', note: error.message } : { status: 'Waiting' },
-      )
+      await this.#write(id, DOWNLOADING, hasRoom ? { status: 'DownloadFailed', note: FAILED } : { status: 'Waiting' })
       return false
     }
   }

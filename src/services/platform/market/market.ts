@@ -44,6 +44,11 @@ export interface MarketParts {
 export interface CarOptions {
   /** Most bytes of all of them; default 16 GiB. Further deals wait until CARs are removed. */
   readonly mostBytes?: number
+  /**
+   * Private addresses from which CARs may come, such as `10.1.0.0/16`; default none. Addresses of this machine may be
+   * used without it, link-local ones never.
+   */
+  readonly networks?: readonly string[]
 }
 
 export interface MarketOptions {
@@ -71,11 +76,11 @@ export async function openMarket(parts: MarketParts, folder: string, options: Ma
   const mails = new MailTable(db)
   const mailer = new Mailer(mails, writer, deliveryOf(options.mail ?? {}, join(folder, 'outbox')), log)
   const fetches = new FetchTable(db)
-  const mostBytes = options.cars?.mostBytes ?? MOST_CAR_BYTES
+  const { mostBytes = MOST_CAR_BYTES, networks = [] } = options.cars ?? {}
   const daemon =
     options.daemon === 'external'
       ? undefined
-      : new ProviderDaemon({ ...parts, tasks, deals, fetches }, join(folder, 'cars'), mostBytes)
+      : new ProviderDaemon({ ...parts, tasks, deals, fetches }, join(folder, 'cars'), { mostBytes, networks })
   const onAssigned = (): void => {
     void mailer.kick()
     void daemon?.kick()

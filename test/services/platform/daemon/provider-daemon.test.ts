@@ -2,9 +2,9 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import {
+  type Asking,
   FetchError,
   fetchCar,
-  type Patience,
   type WantedCar,
 } from '../../../../src/services/platform/daemon/fetch-car.js'
 import { temporaryFolder } from '../../../support/content/folders.js'
@@ -12,7 +12,7 @@ import { until } from '../../../support/waiting.js'
 import { formOf, PRIVATE, startTasks, tasksOf } from '../tasks/task-scene.js'
 import { CAR, carServer, csvOfUrls, filesOfCars, hasDeals, wholeCar } from './daemon-scene.js'
 
-const patience: Patience = { idleMs: 60_000, graceMs: 60_000, bytesPerSecond: 1000, now: () => 0 }
+const asking: Asking = { idleMs: 60_000, graceMs: 60_000, bytesPerSecond: 1000, now: () => 0, allowed: [] }
 
 function wanted(url: string): WantedCar {
   return { url, md5: null, size: 1000, most: 1000, reserve: () => true }
@@ -30,7 +30,7 @@ t.test('URLs with a password', async (t) => {
   const { scene, client } = await startTasks(t)
   for (const url of ['http://%zz@x/', 'http://a@x/', 'https://a:b@x/']) {
     const signal = new AbortController().signal
-    await t.rejects(fetchCar(wanted(url), join(temporaryFolder(t), 'a.car'), patience, signal), FetchError, url)
+    await t.rejects(fetchCar(wanted(url), join(temporaryFolder(t), 'a.car'), asking, signal), FetchError, url)
     const body = formOf(PRIVATE, csvOfUrls(url))
     t.match(await scene.call('POST', '/tasks', { body, token: client }), { status: 400 }, 'is refused')
   }
@@ -65,7 +65,7 @@ t.test('a server that is too slow on average', async (t) => {
   })
   const folder = temporaryFolder(t)
   const signal = new AbortController().signal
-  const fetching = fetchCar(wanted(url), join(folder, 'a.car'), { ...patience, now: () => now }, signal)
+  const fetching = fetchCar(wanted(url), join(folder, 'a.car'), { ...asking, now: () => now }, signal)
   await t.rejects(fetching, { name: 'FetchError', message: /less than 1000 bytes per second/ })
   t.same(readdirSync(folder), [], 'leaves no file')
 })
@@ -77,7 +77,7 @@ t.test('a server that sends a head without an end', async (t) => {
   })
   const signal = new AbortController().signal
   const target = join(temporaryFolder(t), 'a.car')
-  await t.rejects(fetchCar(wanted(url), target, { ...patience, idleMs: 100 }, signal), { name: 'FetchError' })
+  await t.rejects(fetchCar(wanted(url), target, { ...asking, idleMs: 100 }, signal), { name: 'FetchError' })
 })
 
 t.test('slow servers of one user hold up no other user', async (t) => {
@@ -125,4 +125,16 @@ t.test('a CAR that never finds room, and one whose size the server names', async
   const uuid = await tasks.post(PRIVATE, `file_source_url,file_size\n${url},${2 * CAR.length}\n${url},\n${url},\n`)
   await hasDeals(tasks, uuid, 'DownloadFailed', 'Downloaded', 'Waiting')
   t.equal(filesOfCars(tasks).length, 1)
+})
+
+t.test('the note of a failure says nothing of the server', async (t) => {
+  const url = await carServer(t, ({ url }, response) => {
+    if (url === '/short') response.end('short')
+    else response.writeHead(404).end()
+  })
+  const tasks = await startTasks(t, { daemon: 'embedded' })
+  const urls = [`${url}/missing`, `${url}/short`, 'http://169.254.169.254/', 'http://127.0.0.1:1/']
+  const uuid = await tasks.post(PRIVATE, csvOfUrls(...urls))
+  const deals = await hasDeals(tasks, uuid, ...urls.map(() => 'DownloadFailed'))
+  t.same(new Set(deals.map(({ note }) => note)).size, 1)
 })
