@@ -48,6 +48,10 @@ export const taskSchema = `
   CREATE INDEX task_drafts ON tasks (id) WHERE posted = 0;
   CREATE INDEX tasks_of_user ON tasks (user, id) WHERE posted = 1;
   CREATE INDEX public_tasks ON tasks (id) WHERE posted = 1 AND is_public = 1;
+  CREATE INDEX public_task_filters ON tasks (
+    id, created, miner_id, status, folded_name, type, tags, max_price, min_price
+  ) WHERE posted = 1 AND is_public = 1;
+  CREATE INDEX tasks_by_status ON tasks (user, status, deals, active_deals, failed_deals) WHERE posted = 1;
   CREATE INDEX tasks_of_provider ON tasks (miner_id, id) WHERE posted = 1;
   CREATE INDEX tasks_due ON tasks (due) WHERE posted = 1 AND due IS NOT NULL;
   CREATE INDEX tasks_to_fetch ON tasks (miner_id, user, id) WHERE posted = 1 AND to_fetch > 0;

@@ -12,14 +12,19 @@ export interface TaskPage {
   readonly all: number
 }
 
-/** One page of the tasks that meet all conditions, the newest first. */
+/** One page of the tasks that meet all conditions, the newest first. Only the rows of the page itself are read. */
 export function listTasks(db: Database, scope: Condition, filters: readonly Condition[], page: Page): TaskPage {
   const narrowed = [scope, ...filters]
-  const rows = db
-    .prepare(`SELECT * FROM tasks WHERE ${where(narrowed)} ORDER BY id DESC LIMIT ? OFFSET ?`)
+  const ids = db
+    .prepare(`SELECT id FROM tasks WHERE ${where(narrowed)} ORDER BY id DESC LIMIT ? OFFSET ?`)
     .all(...values(narrowed), page.limit, page.offset)
+  const row = db.prepare('SELECT * FROM tasks WHERE id = ?')
   const all = count(db, [scope])
-  return { tasks: rows.map(taskOf), matching: filters.length === 0 ? all : count(db, narrowed), all }
+  return {
+    tasks: ids.map(({ id }) => taskOf(row.get(id))),
+    matching: filters.length === 0 ? all : count(db, narrowed),
+    all,
+  }
 }
 
 function count(db: Database, conditions: readonly Condition[]): number {
