@@ -21,6 +21,9 @@ export interface PlatformLimits {
   readonly uploadsAtOnce: number
   /** Most uploads of one user: one of them runs, the others wait. */
   readonly uploadsOfUser: number
+  /** Most open tasks of one user, and most open deals in them. */
+  readonly maxOpenTasks: number
+  readonly maxOpenDeals: number
   /** Most uploads of all users that wait. */
   readonly uploadsWaiting: number
   /** Time that running requests get to finish when the platform stops, ms. */
@@ -37,5 +40,7 @@ export const platformLimits: PlatformLimits = Object.freeze({
   uploadsAtOnce: 4,
   uploadsOfUser: 8,
   uploadsWaiting: 100,
+  maxOpenTasks: 10_000,
+  maxOpenDeals: 1_000_000,
   stopMs: 10_000,
 })

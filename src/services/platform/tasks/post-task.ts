@@ -35,7 +35,7 @@ export interface PostResult {
 /**
  * Posts a task with the deals of its CSV. It is durable when the promise resolves; when it rejects, there is no task. A
  * repeated request with the same UUID gives the task of the first. Throws PlatformError 400 for the CSV, 409 for a UUID
- * that another request has used.
+ * that another request has used, and for more open tasks or deals than a user may have.
  */
 export async function postTask(context: PlatformContext, request: TaskRequest): Promise<PostResult> {
   const rows = rowsOf(request.file)
@@ -57,6 +57,7 @@ async function postRows(
   const digest = await digestOf(request)
   const before = context.market.tasks.findByUuid(uuid)
   if (before !== undefined) return repeated(before, request, digest)
+  refuseBeyondQuota(context, request.user, 0)
   const draft = await addDraft(context, request, uuid, digest)
   try {
     const facts = await addDeals(context, draft, first, rows)
@@ -102,6 +103,20 @@ function refuseOtherProvider({ terms }: TaskRequest, row: TaskRow | undefined): 
       ? 'Row 2, column miner_id: it contradicts is_public = 1: bids decide on the provider of a public task.'
       : 'Row 2, column miner_id: it contradicts the field miner_id of the form.',
   )
+}
+
+/** @param added deals of the task that is to be posted, as far as they are known */
+function refuseBeyondQuota({ market, limits }: PlatformContext, user: number, added: number): void {
+  const { maxOpenTasks, maxOpenDeals } = limits
+  const open = market.tasks.openOf(user)
+  const later = 'Post it when others are done or have expired.'
+  if (open.tasks >= maxOpenTasks) {
+    throw new PlatformError(409, `You have ${open.tasks} open tasks, and may have at most ${maxOpenTasks}. ${later}`)
+  }
+  if (open.deals + added > maxOpenDeals) {
+    const sum = `You have ${open.deals} open deals, and may have at most ${maxOpenDeals}`
+    throw new PlatformError(409, added === 0 ? `${sum}. ${later}` : `${sum}: this task has ${added} more. ${later}`)
+  }
 }
 
 async function digestOf({ terms, file }: TaskRequest): Promise<string> {
@@ -188,6 +203,7 @@ async function post(
     // Another request with this UUID may have been faster.
     const before = market.tasks.findByUuid(uuid)
     if (before !== undefined) return repeated(before, request, digest)
+    refuseBeyondQuota(context, request.user, deals)
     market.tasks.post(draft, deals, pieces)
     const task = market.tasks.find(draft) as Task
     const mail = request.provider && assignmentMail(task, deals, request.provider)

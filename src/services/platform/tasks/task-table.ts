@@ -9,6 +9,13 @@ export interface PostedTask {
   readonly digest: string
 }
 
+/** What a user has that is not done. */
+export interface OpenTasks {
+  readonly tasks: number
+  /** Deals of these tasks that are neither active nor given up. */
+  readonly deals: number
+}
+
 /** Counts of deals that change together with the status of their task. */
 export interface Progress {
   readonly status: TaskStatus
@@ -32,6 +39,7 @@ export class TaskTable {
   readonly #countBids
   readonly #progress
   readonly #completed
+  readonly #open
 
   constructor(db: Database) {
     this.#add = db.prepare(`
@@ -65,6 +73,11 @@ export class TaskTable {
     this.#completed = db.prepare(
       "SELECT count(*) AS count FROM tasks WHERE posted = 1 AND user = ? AND status = 'Completed'",
     )
+    this.#open = db.prepare(`
+      SELECT count(*) AS tasks, coalesce(sum(deals - active_deals - failed_deals), 0) AS deals FROM tasks
+      WHERE posted = 1 AND user = ? AND status IN ('Created', 'Assigned', 'ProgressWithFailure')
+        AND (status = 'Created' OR active_deals + failed_deals < deals)
+    `)
   }
 
   /** Adds a draft and returns its id. */
@@ -162,5 +175,13 @@ export class TaskTable {
   /** Number of this user's tasks whose deals are all active. */
   completedOf(user: number): number {
     return this.#completed.get(user).count
+  }
+
+  /**
+   * The user's tasks that look for a provider or have deals in progress. Not the expired ones, nor those of which each
+   * deal is active or given up.
+   */
+  openOf(user: number): OpenTasks {
+    return this.#open.get(user) as OpenTasks
   }
 }

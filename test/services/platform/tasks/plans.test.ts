@@ -3,6 +3,9 @@ import t, { type Test } from 'tap'
 import { type Database, openDatabase } from '../../../../src/services/database.js'
 import { DealTable } from '../../../../src/services/platform/deals/deal-table.js'
 import { migrate } from '../../../../src/services/platform/store/migrations.js'
+import { readFilters } from '../../../../src/services/platform/tasks/list/filters.js'
+import { listTasks } from '../../../../src/services/platform/tasks/list/task-list.js'
+import { TaskTable } from '../../../../src/services/platform/tasks/task-table.js'
 import { temporaryFolder } from '../../../support/content/folders.js'
 
 /** A database that keeps the plans of the statements that ran. */
@@ -46,4 +49,27 @@ t.test('the deals of a provider are read in the order of an index', async (t) =>
     t.match(plan, /^SEARCH tasks .*SEARCH deals USING COVERING INDEX/)
     t.notMatch(plan, /TEMP B-TREE/)
   }
+})
+
+t.test('the list of public tasks reads no rows but those that it shows', async (t) => {
+  const { db, plans } = planned(t)
+  const filters = readFilters(
+    new URLSearchParams(
+      'created_after=1&has_miner=0&is_public=1&status=Created&task_name=a&type=regular&tags=a&max_price=1&min_price=0',
+    ),
+  )
+  listTasks(db, { sql: 'is_public = 1', values: [] }, filters, { limit: 10, offset: 0 })
+  listTasks(db, { sql: 'is_public = 1', values: [] }, [], { limit: 10, offset: 0 })
+  t.ok(plans().length > 3)
+  for (const plan of plans())
+    t.match(plan, /^(SCAN tasks USING COVERING INDEX|SEARCH tasks USING INTEGER PRIMARY KEY) [^,]*$/)
+})
+
+t.test('what a user has is counted by an index', async (t) => {
+  const { db, plans } = planned(t)
+  const tasks = new TaskTable(db)
+  tasks.completedOf(1)
+  tasks.openOf(1)
+  t.equal(plans().length, 2)
+  for (const plan of plans()) t.match(plan, /^SEARCH tasks USING COVERING INDEX tasks_by_status/)
 })
