@@ -4,8 +4,8 @@ import { readFields } from '../http/body.js'
 import type { Exchange } from '../http/exchange.js'
 import type { Fields } from '../http/fields.js'
 import { requireUser } from '../sign-in/caller.js'
+import { isParty } from '../sign-in/parties.js'
 import { parsePrice } from '../units/price.js'
-import type { User } from '../users/users.js'
 import type { DealUpdate, PlatformDeal } from './deal-table.js'
 import { dealView } from './deal-view.js'
 import { writeUpdate } from './write-update.js'
@@ -46,17 +46,20 @@ async function change(
 ): Promise<PlatformDeal> {
   const { context } = exchange
   const { market, writer, network, seconds } = context
-  const user = requireUser(exchange)
   await market.mover.catchUp()
   return writer.run(() => {
-    const { id } = theOne(context, user, find(context))
+    const { id } = theOne(exchange, find(context))
     return writeUpdate(market, id, update, seconds(), network.epoch())
   })
 }
 
-function theOne({ miners }: PlatformContext, user: User, deals: readonly PlatformDeal[]): PlatformDeal {
-  if (deals.length === 0) throw new PlatformError(404, 'There is no such deal.')
-  const [deal, another] = deals.filter(({ minerId }) => minerId !== null && miners.isOwner(user))
+/** A deal of a task that the caller may not read is as good as none: an answer must not confirm it. */
+function theOne(exchange: Exchange, deals: readonly PlatformDeal[]): PlatformDeal {
+  const { miners, market } = exchange.context
+  const user = requireUser(exchange)
+  const known = deals.filter((deal) => isParty(exchange, deal.user) || market.tasks.find(deal.task)?.isPublic)
+  if (known.length === 0) throw new PlatformError(404, 'There is no such deal.')
+  const [deal, another] = known.filter(({ minerId }) => minerId !== null && miners.isOwner(user))
   if (deal === undefined) throw new PlatformError(403, 'Only the storage provider of the deal may update it.')
   if (another !== undefined) {
     throw new PlatformError(409, `Several tasks have this deal: name it by its number, such as ${deal.id}.`)

@@ -17,7 +17,7 @@ type Parts = Pick<PlatformContext, 'network' | 'miners' | 'users'>
  */
 export async function knownProviders({ network, miners, users }: Parts): Promise<KnownProvider[]> {
   const totals = network.dealTotals()
-  // A provider that nobody has updated is as old as the platform.
+  // A provider without an update is as old as the platform.
   const begun = users.get(FIRST_USER)?.registered ?? 0
   const all = await asking(() => network.providers())
   return all.map((provider) => ({

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { bid, check, deal, detail, list, summary } from './shapes.js'
+import { assignedDetail, bid, check, deal, detail, list, summary } from './shapes.js'
 import { CSV, csvOf, DEAL_CID, formOf, MD5, PRIVATE, PUBLIC, startTasks, URL_OF_CAR } from './task-scene.js'
 
 t.test('each endpoint answers with the members and types of the interface', async (t) => {
@@ -30,7 +30,7 @@ t.test('each endpoint answers with the members and types of the interface', asyn
   t.match(shown.poster, { contact_info: 'client@example.com', member_since: '0', complete_task_count: 0 })
   t.match(shown.deal[0], { miner_id: null, file_source_url: URL_OF_CAR, md5_origin: MD5, start_epoch: 12 })
   const assigned = await task(uuid)
-  check(t, assigned, detail)
+  check(t, assigned, assignedDetail)
   t.match(assigned, { miner: { miner_id: 't01000', status: 'Active' }, task: { status: 'Assigned' }, average_bid: '0' })
 
   const mine = await get('/my_miner/tasks', provider)
@@ -156,6 +156,7 @@ t.test('deals in pages', async (t) => {
 
 t.test('what a provider may write, and to which deals', async (t) => {
   const { scene, provider, client, post, get, put, task } = await startTasks(t)
+  const other = await scene.addUser('other@example.com')
   const uuid = await post()
   const open = await post(PUBLIC, csvOf(1))
   const before = { private: await task(uuid), open: await task(open) }
@@ -166,6 +167,10 @@ t.test('what a provider may write, and to which deals', async (t) => {
     [403, `/my_miner/deals/${DEAL_CID}`, { status: 'DealActive' }, client],
     [403, `/my_miner/tasks/${uuid}/deals/${DEAL_CID}`, { status: 'DealActive' }, client],
     [403, `/my_miner/deals/${unassigned}`, { status: 'DealActive' }],
+    [403, `/my_miner/deals/${unassigned}`, { status: 'DealActive' }, other],
+    [404, `/my_miner/deals/${id}`, { status: 'DealActive' }, other],
+    [404, `/my_miner/deals/${DEAL_CID}`, { status: 'DealActive' }, other],
+    [404, `/my_miner/tasks/${uuid}/deals/${DEAL_CID}`, { status: 'DealActive' }, other],
     [404, '/my_miner/deals/999', { status: 'DealActive' }],
     [404, '/my_miner/deals/99999999999999999999', { status: 'DealActive' }],
     [404, '/my_miner/deals/nothing', { status: 'DealActive' }],

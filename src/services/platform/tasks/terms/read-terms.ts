@@ -61,7 +61,7 @@ function refuseContradictions(fields: Fields, { isPublic, minerId, minPrice, max
     }
   } else {
     if (minerId === null) throw invalid('minerId', 'is missing: a private task (is_public = 0) names its provider')
-    if (bidMode === 'auto') throw invalid('bidMode', 'contradicts is_public = 0: nobody bids on a private task')
+    if (bidMode === 'auto') throw invalid('bidMode', 'contradicts is_public = 0: there are no bids on a private task')
   }
   if (minPrice !== null && maxPrice !== null && minPrice > maxPrice) {
     throw invalid('minPrice', 'is above max_price')
