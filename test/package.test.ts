@@ -8,7 +8,7 @@ import { environment } from './support/server/cli.js'
 const run = promisify(execFile)
 const repository = resolve('.')
 
-/** Tells the calls of the plugin `deal`, and what an endpoint with it answers to one of them that nobody signed. */
+/** Tells the calls of the plugin `deal`, and what an endpoint with it answers to one of them without a signature. */
 const PROGRAM = `
 import { createServer } from 'node:http'
 import { createLogger, createProxy, startServices } from 'dealgate'

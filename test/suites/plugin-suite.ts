@@ -18,7 +18,7 @@ export interface Tester {
 
 /**
  * The contract that every plugin keeps, checked on a real server of its own over TCP: each operation is reached by what it declares and by nothing else, refused
- * without a signature, documented; errors are S3's documents; a fault in it harms nobody else; instances share nothing. Takes some seconds.
+ * without a signature, documented; errors are S3's documents; a fault in it harms no other plugin; instances share nothing. Takes some seconds.
  * @param plugin what definePlugin returned, made with `options`
  */
 export function checkPlugin(plugin: Loadable, options?: unknown): AsyncGenerator<CheckResult> {
@@ -51,7 +51,7 @@ async function* checkSubject(subject: Subject): AsyncGenerator<CheckResult> {
   }
 }
 
-/** A plugin that does not start fails the check, and not whoever asked for it. */
+/** A plugin that does not start fails the check, not the program that runs it. */
 async function* guarded(checks: AsyncGenerator<CheckResult>): AsyncGenerator<CheckResult> {
   try {
     yield* checks

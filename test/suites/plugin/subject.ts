@@ -4,7 +4,7 @@ import type { Plugin, PluginDefinition } from '../../../src/plugins/forms/plugin
 /** What is checked. */
 export interface Subject {
   readonly name: string
-  /** Absent for the server's own, which have no options and nobody who names them. */
+  /** Absent for the server's own, which have no options and are not named by a user. */
   readonly definition?: PluginDefinition<z.ZodType>
   /** A fresh one at each call. */
   make(): Plugin
