@@ -5,6 +5,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import type { S3Request } from '../../request/s3-request.js'
 import type { Context } from '../../server/context.js'
 import { requireAclTrue } from '../policy/apply-acl.js'
+import { confirmedBlock } from '../policy/public-access-block.js'
 import { ACL_HEADERS, aclOfHeaders } from './acl-headers.js'
 
 /**
@@ -48,12 +49,12 @@ export function refuseGrants(headers: S3Request['headers']): void {
 
 /** Throws AccessDenied for a public ACL while BlockPublicAcls forbids it. */
 export async function refuseBlockedAcl(
-  { settings }: Pick<Context, 'settings'>,
+  context: Pick<Context, 'settings' | 'state'>,
   bucket: string,
   acl: Acl | undefined,
 ): Promise<void> {
   if (!acl || !isPublicAcl(acl)) return
-  const block = await settings.confirmed(bucket, 'publicAccessBlock')
+  const block = await confirmedBlock(context, bucket)
   if (!block?.BlockPublicAcls) return
   throw new S3Error('AccessDenied', {
     message: "The bucket's public access block has BlockPublicAcls: public ACLs are refused.",

@@ -3,6 +3,7 @@ import type { S3Request } from '../../request/s3-request.js'
 import type { Context } from '../../server/context.js'
 import { cannedAcl, grantsByRules, type PublicGrants, requireGranted, requireTrue } from './acl.js'
 import { readAclDocument } from './acl-document.js'
+import { confirmedBlock } from './public-access-block.js'
 
 /** Reads the ACL of PutBucketAcl or PutObjectAcl from the header or the body. */
 export async function readAcl(request: S3Request, context: Context): Promise<PublicGrants> {
@@ -50,7 +51,7 @@ export async function requireAclTrue(
  */
 async function refuseBlocked(context: Context, bucket: string, asked: PublicGrants): Promise<void> {
   if (!asked.READ && !asked.WRITE) return
-  const block = await context.settings.confirmed(bucket, 'publicAccessBlock')
+  const block = await confirmedBlock(context, bucket)
   if (!block?.BlockPublicAcls) return
   throw new S3Error('AccessDenied', {
     message: "The bucket's public access block has BlockPublicAcls: public ACLs are refused.",

@@ -3,7 +3,7 @@ import type { PolicyEntry } from '../../gateway/gateway.js'
 import type { Context } from '../../server/context.js'
 import { fromAccess } from './from-entries.js'
 import { isPublic, notRemovable, type PublicAccess, readPublicAccess } from './public-access.js'
-import { requirePolicyAllowed } from './public-access-block.js'
+import { confirmedBlock, requirePolicyAllowed } from './public-access-block.js'
 
 /**
  * Returns the policy of the bucket; undefined if it has none. Where the gateway has the rules of the document, the rules
@@ -45,9 +45,7 @@ export async function replacePolicy(context: Context, bucket: string, policy: Ne
   await state.locks.withName(`bucket-policy/${bucket}`, async () => {
     let entries = policy?.entries ?? []
     if (policy) {
-      // A store that has lost its records would show no block.
-      await state.requireIntact()
-      const block = await settings.confirmed(bucket, 'publicAccessBlock')
+      const block = await confirmedBlock(context, bucket)
       requirePolicyAllowed(block, policy.parsed)
       // The gateway itself would serve everybody what the policy grants.
       if (block?.RestrictPublicBuckets) entries = []

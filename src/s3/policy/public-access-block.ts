@@ -1,6 +1,7 @@
 import { isPublic, type Policy } from '../../access/decision/policy.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { BucketSettings } from '../../state/records/bucket-settings.js'
+import type { State } from '../../state/state.js'
 
 /**
  * https://docs.aws.amazon.com/AmazonS3/latest/API/API_PublicAccessBlockConfiguration.html, in the order of its schema.
@@ -23,6 +24,20 @@ export async function refuseRestricted(
   if (bucket === undefined) return
   const block = await settings.latest(bucket, 'publicAccessBlock')
   if (block?.RestrictPublicBuckets) throw new S3Error('AccessDenied')
+}
+
+/**
+ * The block of the bucket, for checks before a policy or an ACL is stored. Throws S3Error ServiceUnavailable where the
+ * store may have lost it. The store is examined after the read: one that loses its records in between would show no
+ * block.
+ */
+export async function confirmedBlock(
+  { settings, state }: { readonly settings: BucketSettings; readonly state: Pick<State, 'requireIntact'> },
+  bucket: string,
+): Promise<PublicAccessBlock | undefined> {
+  const block = await settings.confirmed(bucket, 'publicAccessBlock')
+  await state.requireIntact()
+  return block
 }
 
 /** Throws AccessDenied for a public policy while BlockPublicPolicy forbids one. */

@@ -28,8 +28,8 @@ export const putBucketAcl = defineOperation({
     const { owner } = documents
     const acl = await readNewAcl(request, context, { owner, bucketOwner: owner }, 'bucket')
     await context.state.locks.withName(`bucket-policy/${bucket}`, async () => {
-      await context.state.requireIntact()
       await refuseBlockedAcl(context, bucket, acl)
+      await context.state.requireIntact()
       await context.settings.set(bucket, 'acl', { acl, ...(await context.door.ownerOf(bucket)) })
     })
     return empty()

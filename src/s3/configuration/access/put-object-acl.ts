@@ -32,8 +32,8 @@ export const putObjectAcl = defineOperation({
     const object = await context.store.head(bucket, key)
     const owner = object.acl?.owner ?? documents.owner
     const acl = await readNewAcl(request, context, { owner, bucketOwner: documents.owner }, 'object')
-    await context.state.requireIntact()
     await refuseBlockedAcl(context, bucket, acl)
+    await context.state.requireIntact()
     const own = owner === documents.owner && isPrivate(acl)
     if (!(await context.store.setAcl(bucket, key, object.stamp, own ? undefined : acl))) {
       throw new S3Error('OperationAborted', { message: 'The object was replaced while its ACL was set. Try again.' })
