@@ -2,9 +2,9 @@ import { join } from 'node:path'
 import t from 'tap'
 import deal from '../../../../plugins/deal/index.js'
 import { awsVersions } from '../../../support/programs/aws-cli.js'
-import { runText } from '../../../support/programs/run.js'
 import { startInProcess } from '../../../support/server/in-process.js'
 import { signedRequest } from '../../../support/sign/signed-request.js'
+import { jsonCommands } from './json-commands.js'
 
 const owner = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
 
@@ -19,24 +19,7 @@ t.test('aws-cli makes the calls of the model', async (t) => {
   for (const { path, name } of versions)
     await t.test(name, async (t) => {
       const home = t.testdir()
-      const env = {
-        HOME: home,
-        AWS_ACCESS_KEY_ID: owner.accessKeyId,
-        AWS_SECRET_ACCESS_KEY: owner.secretAccessKey,
-        AWS_DEFAULT_REGION: 'us-east-1',
-        AWS_MAX_ATTEMPTS: '1',
-        AWS_EC2_METADATA_DISABLED: 'true',
-        AWS_PAGER: '',
-      }
-      const aws = async (...args: string[]) => {
-        const { code, stdout, stderr } = await runText(
-          path,
-          ['--endpoint-url', endpoint, '--output', 'json', ...args],
-          env,
-        )
-        t.equal(code, 0, stderr)
-        return stdout
-      }
+      const aws = jsonCommands(t, path, { endpoint, owner, home })
       const call = async (...args: string[]) => JSON.parse(await aws('dealgate', ...args))
       const model = join(home, 'aws-model.json')
       await aws('s3', 'cp', 's3://-/aws-model.json', model)

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { awsVersions } from '../../../support/programs/aws-cli.js'
-import { runText } from '../../../support/programs/run.js'
 import { startInProcess } from '../../../support/server/in-process.js'
 import { examplePlugin } from '../../calls/example-plugin.js'
+import { jsonCommands } from './json-commands.js'
 
 const owner = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
 
@@ -14,24 +14,7 @@ t.test('aws-cli fetches page after page', async (t) => {
   for (const { path, name } of versions) {
     await t.test(name, async (t) => {
       const home = t.testdir()
-      const env = {
-        HOME: home,
-        AWS_ACCESS_KEY_ID: owner.accessKeyId,
-        AWS_SECRET_ACCESS_KEY: owner.secretAccessKey,
-        AWS_DEFAULT_REGION: 'us-east-1',
-        AWS_MAX_ATTEMPTS: '1',
-        AWS_EC2_METADATA_DISABLED: 'true',
-        AWS_PAGER: '',
-      }
-      const aws = async (...args: string[]) => {
-        const { code, stdout, stderr } = await runText(
-          path,
-          ['--endpoint-url', endpoint, '--output', 'json', ...args],
-          env,
-        )
-        t.equal(code, 0, stderr)
-        return stdout
-      }
+      const aws = jsonCommands(t, path, { endpoint, owner, home })
       const list = async (...args: string[]) => {
         asked.length = 0
         return JSON.parse(await aws('dealgate', 'list-things', ...args))
