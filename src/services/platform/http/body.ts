@@ -1,6 +1,6 @@
 import { isDeeper } from '../../../common/json-depth.js'
+import { Blocks } from '../../http/blocks.js'
 import { PlatformError } from '../errors.js'
-import { Blocks } from './blocks.js'
 import type { Exchange } from './exchange.js'
 import { type Field, Fields, type UploadedFile } from './fields.js'
 import { MultipartParser, type Parts } from './multipart.js'

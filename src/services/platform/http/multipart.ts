@@ -1,7 +1,7 @@
 import busboy from 'busboy'
+import { Blocks } from '../../http/blocks.js'
 import { PlatformError } from '../errors.js'
 import type { PlatformLimits } from '../limits.js'
-import { Blocks } from './blocks.js'
 import type { Field, UploadedFile } from './fields.js'
 
 /** The parts of a multipart form. */

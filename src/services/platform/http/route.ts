@@ -1,3 +1,4 @@
+import { type Found, findRoute as findPattern } from '../../http/find-route.js'
 import { PlatformError } from '../errors.js'
 import type { Exchange } from './exchange.js'
 
@@ -25,36 +26,18 @@ export interface Match {
 
 /** Finds the route of a request. Throws PlatformError: 404 for an unknown path, 405 for another method. */
 export function findRoute(routes: readonly Route[], method: string, path: string): Match {
-  const segments = path.split('/')
-  const matches = routes.flatMap((route) => {
-    const values = match(route.path.split('/'), segments)
-    return values === undefined ? [] : [{ route, path: values }]
-  })
-  if (matches.length === 0) throw new PlatformError(404, 'There is no such path.')
-  const asked = method === 'HEAD' ? 'GET' : method
-  const found = matches.find(({ route }) => route.method === asked)
-  if (found !== undefined) return found
-  const allowed = [...new Set(matches.map(({ route }) => route.method))].join(', ')
+  const found = find(routes, method, path)
+  if ('route' in found) return found
+  if (found.allowed.length === 0) throw new PlatformError(404, 'There is no such path.')
+  const allowed = found.allowed.join(', ')
   throw new PlatformError(405, `This path takes ${allowed}.`, ['Allow', allowed])
 }
 
-function match(pattern: readonly string[], segments: readonly string[]): Record<string, string> | undefined {
-  if (pattern.length !== segments.length) return undefined
-  const values: Record<string, string> = {}
-  for (const [n, part] of pattern.entries()) {
-    const segment = segments[n] as string
-    if (!part.startsWith(':')) {
-      if (part !== segment) return undefined
-    } else if (segment === '') return undefined
-    else values[part.slice(1)] = decoded(segment)
-  }
-  return values
-}
-
-function decoded(segment: string): string {
+function find(routes: readonly Route[], method: string, path: string): Found<Route> {
   try {
-    return decodeURIComponent(segment)
-  } catch {
-    throw new PlatformError(400, 'The path is not percent-encoded UTF-8.')
+    return findPattern(routes, method, path)
+  } catch (error) {
+    if (error instanceof URIError) throw new PlatformError(400, 'The path is not percent-encoded UTF-8.')
+    throw error
   }
 }

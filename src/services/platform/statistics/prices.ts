@@ -1,5 +1,5 @@
 import { DAY_SECONDS } from '../../../common/durations.js'
-import type { DealTotals, Provider } from '../../network/network.js'
+import type { DealTotals, Network, Provider } from '../../network/network.js'
 import { formatFil, parseFil } from '../../network/units/fil.js'
 import type { Exchange } from '../http/exchange.js'
 import { asking } from '../miners/known-providers.js'
@@ -7,19 +7,24 @@ import { asking } from '../miners/known-providers.js'
 const GIB = 2 ** 30
 const GB = 1e9
 
-/**
- * GET /stats/storage: average prices. Those of today are of the active providers, each counted once; the historical ones
- * are of all deals that were made, each counted by its size. The embedded network has no gas, so that messages and
- * sealing cost nothing.
- */
+/** GET /stats/storage: average prices. */
 export async function priceStatistics({ context: { network } }: Exchange): Promise<object> {
-  const active = (await asking(() => network.providers())).filter(({ status }) => status === 'Active')
+  return { code: 200, data: averagePrices(network, await asking(() => network.providers())) }
+}
+
+/**
+ * Average prices, as the interface names them. Those of today are of the active providers, each counted once; the
+ * historical ones are of all deals that were made, each counted by its size. The embedded network has no gas, so that
+ * messages and sealing cost nothing.
+ */
+export function averagePrices(network: Network, providers: readonly Provider[]): Readonly<Record<string, string>> {
+  const active = providers.filter(({ status }) => status === 'Active')
   const epochsPerDay = DAY_SECONDS / network.epochSeconds
   const perYear = (prices: readonly string[]): string =>
     `${fil(average(prices.map(Number)) * (GB / GIB) * epochsPerDay * 365)} FIL`
   const totals = network.dealTotals()
   const historical = (verified: boolean): string => `${fil(pricePerGiB(totals, verified) * epochsPerDay)} FIL/GiB/day`
-  const data = {
+  return {
     average_cost_push_message: '0 FIL',
     average_data_cost_sealing_1TB: '0 FIL',
     average_gas_cost_sealing_1TB: '0 FIL',
@@ -29,7 +34,6 @@ export async function priceStatistics({ context: { network } }: Exchange): Promi
     historical_average_price_regular: historical(false),
     historical_average_price_verified: historical(true),
   }
-  return { code: 200, data }
 }
 
 function verifiedPrices(providers: readonly Provider[]): string[] {

@@ -6,7 +6,7 @@ import type { Test } from 'tap'
  */
 export type Shape = string | readonly [Shape] | { readonly [member: string]: Shape }
 
-const TYPES = ['string', 'digits', 'decimal', 'integer', 'boolean', 'null']
+const TYPES = ['string', 'digits', 'decimal', 'integer', 'number', 'boolean', 'null']
 
 const provider: Shape = {
   contact_info: 'string',
