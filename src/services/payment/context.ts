@@ -1,0 +1,32 @@
+import type { Database, Writer } from '../database.js'
+import type { ServicesLog } from '../log.js'
+import type { Network } from '../network/network.js'
+import type { PaymentLimits } from './limits.js'
+import type { Nonces } from './sign-in/nonces.js'
+import type { Tokens } from './sign-in/tokens.js'
+import type { Wallets } from './wallets/wallets.js'
+
+/**
+ * The two variants of the interface: in `a` a wallet signs in and sees what is its own; in `b` nobody signs in and the
+ * address of the wallet in a request is trusted.
+ */
+export type Variant = 'a' | 'b'
+
+/** The parts of one storage payment service, as every endpoint receives them. */
+export interface PaymentContext {
+  /** Random; another one after the data were lost. Hex. */
+  readonly id: string
+  readonly variant: Variant
+  /** Name of the chain environment, which a sign-in must name. */
+  readonly networkName: string
+  readonly limits: PaymentLimits
+  readonly log: ServicesLog
+  /** The time, Unix seconds. */
+  readonly seconds: () => number
+  readonly db: Database
+  readonly writer: Writer
+  readonly network: Network
+  readonly wallets: Wallets
+  readonly nonces: Nonces
+  readonly tokens: Tokens
+}

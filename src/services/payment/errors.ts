@@ -1,0 +1,40 @@
+import type { HeaderList } from '../http/reply.js'
+
+/**
+ * The kinds of refusals: their HTTP status, the code and the text in the body. The first five have the codes of the
+ * interface; the others have that of their HTTP status, because it names none.
+ */
+const kinds = {
+  missing: [400, 10001, 'param cannot be null'],
+  type: [400, 10002, 'param data type is wrong'],
+  value: [400, 10003, 'param value is invalid'],
+  structure: [400, 10004, 'params parse to structure fail'],
+  internal: [500, 20001, 'Internal error'],
+  unauthorized: [401, 401, 'not signed in'],
+  forbidden: [403, 403, 'not allowed'],
+  absent: [404, 404, 'not found'],
+  method: [405, 405, 'method not allowed'],
+  late: [408, 408, 'request timeout'],
+  conflict: [409, 409, 'conflict'],
+  large: [413, 413, 'too large'],
+  busy: [503, 503, 'try again later'],
+  full: [507, 507, 'no room'],
+} as const satisfies Record<string, readonly [status: number, code: number, text: string]>
+
+/** A refusal of the storage payment API. Any other error is answered with 500. */
+export class PaymentError extends Error {
+  override readonly name = 'PaymentError'
+  readonly status: number
+  /** The number in the body. */
+  readonly code: number
+  readonly headers: HeaderList
+
+  /** @param detail a sentence for the client, behind the text of the kind */
+  constructor(kind: keyof typeof kinds, detail: string, headers: HeaderList = []) {
+    const [status, code, text] = kinds[kind]
+    super(`${text}:${detail}`)
+    this.status = status
+    this.code = code
+    this.headers = headers
+  }
+}

@@ -1,0 +1,34 @@
+import { isDiskFull } from '../../../common/disk-reserve.js'
+import { ReceiveError } from '../../http/receive.js'
+import { type Answerable, reply } from '../../http/reply.js'
+import type { ServicesLog } from '../../log.js'
+import { PaymentError } from '../errors.js'
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+/** Answers 200 with `{status, code, data}`. */
+export function replySuccess(exchange: Answerable, data: unknown, { codeless }: { readonly codeless: boolean }): void {
+  const body = JSON.stringify({ status: 'success', ...(!codeless && { code: 200 }), data })
+  reply(exchange, 200, ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'], Buffer.from(body))
+}
+
+/** Answers with `{status: "error", code, message}`. Unexpected errors are logged and become 500. */
+export function replyFailure(exchange: Answerable, error: unknown, log: ServicesLog): void {
+  const failure = asPaymentError(error, log)
+  const headers = ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store', ...failure.headers]
+  reply(exchange, failure.status, headers, Buffer.from(failureText(failure)))
+}
+
+export function failureText({ code, message }: PaymentError): string {
+  return JSON.stringify({ status: 'error', code, message })
+}
+
+function asPaymentError(error: unknown, log: ServicesLog): PaymentError {
+  if (error instanceof PaymentError) return error
+  if (error instanceof ReceiveError) {
+    return new PaymentError(error.kind === 'Stalled' ? 'late' : 'structure', error.message)
+  }
+  if (isDiskFull(error)) return new PaymentError('full', 'the disk of the service is full')
+  log.error({ err: error }, 'A request to the storage payment service failed.')
+  return new PaymentError('internal', 'the service could not answer')
+}

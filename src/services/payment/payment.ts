@@ -1,0 +1,116 @@
+import type { Server } from 'node:http'
+import { join } from 'node:path'
+import { makePrivateFolder } from '../../common/files/private-file.js'
+import { type Database, openDatabase, Writer } from '../database.js'
+import { close, listen, portOf, urlOf } from '../http/listen.js'
+import type { ServicesLog } from '../log.js'
+import type { Network } from '../network/network.js'
+import { openRandomSetting } from '../store/random-setting.js'
+import type { PaymentContext, Variant } from './context.js'
+import { type PaymentLimits, paymentLimits } from './limits.js'
+import { createPaymentServer } from './server.js'
+import { Nonces } from './sign-in/nonces.js'
+import { Tokens } from './sign-in/tokens.js'
+import { migrate } from './store/migrations.js'
+import { Wallets } from './wallets/wallets.js'
+
+const DEFAULT_NETWORK = 'dealgate.testnet'
+
+export interface PaymentOptions {
+  readonly host: string
+  /** 0: any free port. */
+  readonly port: number
+  /** Default `a`. */
+  readonly variant?: Variant
+  /** Name of the chain environment that a sign-in must name; default `dealgate.testnet`. */
+  readonly networkName?: string
+  /** Overrides of the default bounds. */
+  readonly limits?: Partial<PaymentLimits>
+}
+
+/** What the service works with. */
+export interface PaymentParts {
+  /** Stopped by the caller, after the service. */
+  readonly network: Network
+  /** The time, Unix seconds; default that of the system. */
+  readonly seconds?: () => number
+}
+
+export interface RunningPayment {
+  /** `http://host:port` */
+  readonly url: string
+  readonly port: number
+  stop(): Promise<void>
+}
+
+/**
+ * Starts the storage payment API over a folder that no other instance uses. Rejects when the port is taken or the folder
+ * holds files of something else.
+ */
+export async function startPayment(
+  folder: string,
+  options: PaymentOptions,
+  parts: PaymentParts,
+  log: ServicesLog,
+): Promise<RunningPayment> {
+  makePrivateFolder(folder)
+  const db = openDatabase(join(folder, 'payment.db'), '', migrate)
+  const writer = new Writer(db)
+  try {
+    const context = await assemble(db, writer, options, parts, log)
+    const server = createPaymentServer(context)
+    await listen(server, options.host, options.port)
+    return running(context, options, server)
+  } catch (error) {
+    writer.close()
+    db.close()
+    throw error
+  }
+}
+
+async function assemble(
+  db: Database,
+  writer: Writer,
+  { variant = 'a', networkName = DEFAULT_NETWORK, limits }: PaymentOptions,
+  { network, seconds = () => Math.floor(Date.now() / 1000) }: PaymentParts,
+  log: ServicesLog,
+): Promise<PaymentContext> {
+  const [id, tokenKey, nonceKey] = await Promise.all([
+    openRandomSetting(db, writer, 'id'),
+    openRandomSetting(db, writer, 'token-key'),
+    openRandomSetting(db, writer, 'nonce-key'),
+  ])
+  const wallets = new Wallets(db)
+  return {
+    id: Buffer.from(id).toString('hex'),
+    variant,
+    networkName,
+    limits: { ...paymentLimits, ...limits },
+    log,
+    seconds,
+    db,
+    writer,
+    network,
+    wallets,
+    nonces: new Nonces(db, nonceKey),
+    tokens: new Tokens(tokenKey, wallets, networkName),
+  }
+}
+
+function running({ db, writer, limits }: PaymentContext, { host }: PaymentOptions, server: Server): RunningPayment {
+  const port = portOf(server)
+  let stopped: Promise<void> | undefined
+  const stop = async (): Promise<void> => {
+    await close(server, limits.stopMs)
+    writer.close()
+    db.close()
+  }
+  return {
+    url: urlOf(host, port),
+    port,
+    stop: () => {
+      stopped ??= stop()
+      return stopped
+    },
+  }
+}

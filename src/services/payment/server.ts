@@ -1,0 +1,44 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { BodyGate } from '../http/body-gate.js'
+import { createHttpServer } from '../http/server.js'
+import { parseTarget } from '../http/target.js'
+import type { PaymentContext } from './context.js'
+import { PaymentError } from './errors.js'
+import { failureText, replyFailure, replySuccess } from './http/reply.js'
+import { findRoute } from './http/route.js'
+import { routes } from './routes.js'
+import { callerOf } from './sign-in/caller.js'
+
+/** Room for a JWT besides the other headers. Bytes. */
+const MAX_HEADER_BYTES = 16 * 1024
+
+/** Creates the HTTP server of the storage payment API; it does not listen yet. */
+export function createPaymentServer(context: PaymentContext): Server {
+  return createHttpServer({
+    maxHeaderBytes: MAX_HEADER_BYTES,
+    handle: (request, response, body) => handle(context, request, response, body),
+    broken: (code) => ({
+      status: code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request',
+      type: 'application/json; charset=utf-8',
+      text: failureText(new PaymentError('structure', 'the request is not HTTP/1.1, or its headers are too large')),
+    }),
+  })
+}
+
+async function handle(
+  context: PaymentContext,
+  request: IncomingMessage,
+  response: ServerResponse,
+  body: BodyGate,
+): Promise<void> {
+  const answerable = { request, response, body }
+  try {
+    const target = parseTarget(request.url ?? '/')
+    const { route, path } = findRoute(routes, context.variant, request.method ?? '', target.path)
+    const caller = await callerOf({ context, request }, route)
+    const data = await route.answer({ ...answerable, context, query: target.parameters, path, caller })
+    replySuccess(answerable, data, { codeless: route.codeless === context.variant })
+  } catch (error) {
+    replyFailure(answerable, error, context.log)
+  }
+}

@@ -1,0 +1,27 @@
+import { PaymentError } from '../errors.js'
+import type { Exchange } from '../http/exchange.js'
+import { readJson } from '../http/json-body.js'
+import { readAddress } from './caller.js'
+import { signerOfText } from './personal-sign.js'
+
+/** POST /user/login_by_wallet_signature: the signature of a nonce for a JWT, valid for a day. */
+export async function logInByWalletSignature(exchange: Exchange): Promise<object> {
+  const { nonces, wallets, tokens, writer, seconds, networkName } = exchange.context
+  const fields = await readJson(exchange)
+  const nonce = fields.required('nonce')
+  const signature = fields.required('signature')
+  const address = readAddress('public_key_address', fields.required('public_key_address'))
+  if (fields.required('network') !== networkName) {
+    throw new PaymentError('value', `network must be ${networkName}, the network of this service`)
+  }
+  // The nonce is checked first: it costs less than the signature, and only the service makes valid ones.
+  if (!nonces.isValid(nonce, address, seconds())) throw refused('the nonce is not of this wallet, or has expired')
+  if (signerOfText(nonce, signature) !== address) throw refused('the signature is not that of the wallet')
+  const wallet = await writer.run(() => (nonces.use(nonce, seconds()) ? wallets.ensure(address, seconds()) : undefined))
+  if (wallet === undefined) throw refused('the nonce was used before')
+  return { jwt_token: await tokens.of(wallet, seconds()) }
+}
+
+function refused(reason: string): PaymentError {
+  return new PaymentError('unauthorized', `${reason}: register again and sign the new nonce`)
+}

@@ -1,0 +1,10 @@
+import type { Database } from '../../database.js'
+import { applySteps } from '../../store/apply-steps.js'
+import { walletSchema } from '../wallets/schema.js'
+
+const steps: readonly string[] = [walletSchema]
+
+/** Brings the schema up to date, or makes it. Throws as `applySteps` does. */
+export function migrate(db: Database): void {
+  applySteps(db, steps, 'the storage payment service')
+}

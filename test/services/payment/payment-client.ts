@@ -1,0 +1,92 @@
+import { join } from 'node:path'
+import { secp256k1 } from '@noble/curves/secp256k1.js'
+import type { Test } from 'tap'
+import { silentLog } from '../../../src/services/log.js'
+import { catalogue } from '../../../src/services/network/embedded/catalogue.js'
+import type { EmbeddedNetwork } from '../../../src/services/network/embedded/embedded-network.js'
+import { type PaymentOptions, type RunningPayment, startPayment } from '../../../src/services/payment/payment.js'
+import { signText } from '../../../src/services/payment/sign-in/personal-sign.js'
+import { addressOfKey } from '../../../src/services/payment/wallets/address.js'
+import { temporaryFolder } from '../../support/content/folders.js'
+import { open } from '../network/embedded-network.js'
+import { type Answer, type Call, send } from '../platform/platform-client.js'
+
+export const NETWORK = 'dealgate.testnet'
+
+/** A wallet of a client: its key stays with it. */
+export interface Keys {
+  readonly address: string
+  sign(text: string): string
+}
+
+export function newKeys(secretKey = secp256k1.utils.randomSecretKey()): Keys {
+  return {
+    address: addressOfKey(secp256k1.getPublicKey(secretKey, false)),
+    sign: (text) => signText(text, secretKey),
+  }
+}
+
+export interface PaymentScene {
+  readonly payment: RunningPayment
+  readonly network: EmbeddedNetwork
+  /** Of the service. */
+  readonly folder: string
+  /** Seconds that the clock of the service is ahead. */
+  readonly clock: { ahead: number }
+  /** Sends a request; the answer must be JSON. */
+  call(method: string, path: string, call?: Call): Promise<Answer>
+  /** The JWT of a wallet. */
+  signIn(keys: Keys): Promise<string>
+  /** Stops the service and starts it again on the same folder. */
+  restart(options?: Partial<PaymentOptions>): Promise<PaymentScene>
+}
+
+/** Starts a service over an embedded network with the usual providers and a clock that only the test moves. */
+export async function startPaymentScene(t: Test, options: Partial<PaymentOptions> = {}): Promise<PaymentScene> {
+  const folder = temporaryFolder(t)
+  const network = await open(t, join(folder, 'network'), { providers: catalogue })
+  return sceneOf(t, join(folder, 'payment'), network, options, { ahead: 0 })
+}
+
+async function sceneOf(
+  t: Test,
+  folder: string,
+  network: EmbeddedNetwork,
+  options: Partial<PaymentOptions>,
+  clock: { ahead: number },
+): Promise<PaymentScene> {
+  const seconds = (): number => Math.floor(Date.now() / 1000) + clock.ahead
+  const all = { host: '127.0.0.1', port: 0, ...options }
+  const payment = await startPayment(folder, all, { network, seconds }, silentLog)
+  t.teardown(() => payment.stop())
+  const call = (method: string, path: string, more?: Call) => send(payment.url, method, path, more)
+  return {
+    payment,
+    network,
+    folder,
+    clock,
+    call,
+    async signIn(keys) {
+      const { status, json } = await logIn(call, keys, await nonceFor(call, keys))
+      if (status !== 200) throw new Error(`The sign-in was answered with ${status}: ${JSON.stringify(json)}`)
+      return json.data.jwt_token
+    },
+    async restart(changed = {}) {
+      await payment.stop()
+      return sceneOf(t, folder, network, { ...options, ...changed }, clock)
+    },
+  }
+}
+
+type Calling = Pick<PaymentScene, 'call'>['call']
+
+export async function nonceFor(call: Calling, { address }: Keys): Promise<string> {
+  const { json } = await call('POST', '/api/v1/user/register', { body: { public_key_address: address } })
+  return json.data.nonce
+}
+
+/** Signs the nonce and logs in. */
+export function logIn(call: Calling, keys: Keys, nonce: string, more: object = {}): Promise<Answer> {
+  const body = { nonce, signature: keys.sign(nonce), public_key_address: keys.address, network: NETWORK, ...more }
+  return call('POST', '/api/v1/user/login_by_wallet_signature', { body })
+}
