@@ -8,6 +8,7 @@ import {
   type MadeDeal,
   type Network,
   NetworkError,
+  type PackedCar,
   type PackedFile,
   type Provider,
 } from '../../src/services/network/network.js'
@@ -54,6 +55,10 @@ export class ScriptedNetwork implements Network {
 
   dealTotals(): DealTotals[] {
     return []
+  }
+
+  async pack(): Promise<PackedCar> {
+    throw new NetworkError('Unavailable', 'This network packs nothing.')
   }
 
   async deal(request: DealRequest): Promise<MadeDeal> {

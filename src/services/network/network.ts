@@ -58,7 +58,19 @@ export interface DealProgress {
   readonly filesDone: number
 }
 
-export interface DealRequest {
+/** Files to pack into one CAR. */
+export interface Packing {
+  /** Yields the files of one directory consecutively, which keeps memory flat. Read once. */
+  files(): AsyncIterable<DealFile>
+  /** Sum of the sizes of all files, for the progress. */
+  readonly bytesTotal: number
+  /** Called and awaited for each file once its CID is known, before the promise of the call resolves. */
+  onFile(file: PackedFile): Promise<void> | void
+  onProgress?(progress: DealProgress): void
+  readonly signal?: AbortSignal
+}
+
+export interface DealRequest extends Packing {
   /**
    * Idempotency key chosen by the caller: a repeated reference returns the deal of the first call and makes no other.
    * At most 128 characters.
@@ -67,17 +79,58 @@ export interface DealRequest {
   readonly terms: DealTerms
   /** Name of the wallet that signs: canonical id of an account. Absent: the wallet of the gateway's first account. */
   readonly wallet?: string
-  /** Yields the files of one directory consecutively, which keeps memory flat. Read once. */
-  files(): AsyncIterable<DealFile>
-  /** Sum of the sizes of all files, for the progress. */
-  readonly bytesTotal: number
-  /** Called and awaited for each file once its CID is known, before `deal` resolves. */
-  onFile(file: PackedFile): Promise<void> | void
-  onProgress?(progress: DealProgress): void
-  readonly signal?: AbortSignal
 }
 
-/** A deal that was made. It is durable, and the provider holds the CAR. */
+export interface PackRequest extends Packing {
+  /** Absolute path of the CAR, in a folder that exists: replaced if it exists, removed when packing fails. */
+  readonly target: string
+}
+
+/** A CAR on the disk, and the piece that it is in a provider's sector. */
+export interface PackedCar {
+  /** Absolute path. */
+  readonly file: string
+  /** Root of the DAG. */
+  readonly dataCid: string
+  /** Bytes. */
+  readonly carSize: number
+  readonly pieceCid: string
+  /** Padded, a power of two, bytes. */
+  readonly pieceSize: number
+}
+
+/** A deal whose CAR reaches the provider in another way than through the network. */
+export interface ProposalRequest extends Pick<DealRequest, 'reference' | 'terms' | 'wallet' | 'signal'> {
+  readonly car: Omit<PackedCar, 'file'>
+}
+
+/** Deals whose CARs reach their providers in another way. Every method may throw NetworkError. */
+export interface OfflineDeals {
+  /**
+   * Proposes a deal, which then waits for its data: a provider imports them in time for the start epoch, or the deal
+   * fails and costs nothing. Durable when the promise resolves. A repeated reference returns the first proposal.
+   * Rejects with NetworkError NoSuchProvider, ProviderOffline, or TermsRefused with the reason of the provider.
+   */
+  propose(request: ProposalRequest): Promise<MadeDeal>
+  /** The earliest deal with this provider that waits for this piece. */
+  waitingFor(minerId: string, pieceCid: string): MadeDeal | undefined
+  /** True for a deal with this provider, whatever its state. */
+  knows(minerId: string, dealCid: string): boolean
+  /**
+   * Reads a file as a provider does before it imports it. Rejects with NetworkError DataRefused when it is no whole CAR
+   * with one root.
+   */
+  inspect(file: string, signal?: AbortSignal): Promise<PackedCar>
+  /**
+   * Gives the provider of a waiting deal its CAR, which `inspect` or `pack` has described; the file stays where it is.
+   * Durable when the promise resolves; does nothing for a deal that has its data. Rejects with NetworkError NoSuchDeal,
+   * ProviderOffline, or DataRefused when the provider does not take it.
+   * @returns the epoch from which on the deal is active
+   */
+  import(dealCid: string, car: PackedCar, signal?: AbortSignal): Promise<number>
+}
+
+/** A deal that was made. It is durable, and the provider holds the CAR, unless the deal waits for it. */
 export interface MadeDeal {
   readonly reference: string
   readonly terms: DealTerms
@@ -125,9 +178,17 @@ export class NetworkError extends Error {
   /**
    * `NoSuchProvider`, `ProviderOffline`, `TermsRefused`: no deal was made and nothing is owed. `NoSuchDeal`.
    * `NotRetrievable`: this provider cannot deliver these bytes (offline, lost, not yet or no longer held, different
-   * from the CID). `Unavailable`: the network itself cannot be reached; the caller may try again.
+   * from the CID). `DataRefused`: the provider does not import this CAR. `Unavailable`: the network itself cannot be
+   * reached; the caller may try again.
    */
-  readonly code: 'NoSuchProvider' | 'ProviderOffline' | 'TermsRefused' | 'NoSuchDeal' | 'NotRetrievable' | 'Unavailable'
+  readonly code:
+    | 'NoSuchProvider'
+    | 'ProviderOffline'
+    | 'TermsRefused'
+    | 'NoSuchDeal'
+    | 'NotRetrievable'
+    | 'DataRefused'
+    | 'Unavailable'
   constructor(code: NetworkError['code'], message: string, options?: ErrorOptions) {
     super(message, options)
     this.code = code
@@ -143,8 +204,8 @@ export interface DealTotals {
   readonly deals: number
   /** Sum of the padded sizes of the pieces, bytes. */
   readonly pieceBytes: number
-  /** Sum of the prices, fil per epoch. */
-  readonly price: number
+  /** Sum of the prices, attofil per epoch. */
+  readonly price: bigint
 }
 
 /** What the owner of a provider may change of it. An absent member stays as it is. */
@@ -166,8 +227,12 @@ export interface Network {
    * NetworkError NoSuchProvider.
    */
   changeProvider?(minerId: string, change: ProviderChange): Promise<void>
-  /** The deals that were ever made, in sums. */
+  /** The deals that were ever made, in sums; without those that wait for their data. */
   dealTotals(): readonly DealTotals[]
+  /** Packs files into a CAR, which is durable when the promise resolves. Memory is bounded as that of `deal` is. */
+  pack(request: PackRequest): Promise<PackedCar>
+  /** Absent: providers of this network take no CARs in another way. */
+  readonly offline?: OfflineDeals
   /**
    * Packs the files into a CAR, creates and signs the proposal and gives it to the provider. Memory does not grow with
    * the size or number of files beyond a stated bound per file. The deal is durable when the promise resolves. When it

@@ -1,7 +1,8 @@
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AbortableLimit } from '../abortable-limit.js'
 import { DealReport } from './deals/deal-report.js'
-import type { DealRequest } from './network.js'
+import type { DealRequest, PackedCar, Packing, PackRequest } from './network.js'
 import type { Car, Commit, Pack, Piece } from './packing.js'
 import type { Staging } from './staging.js'
 
@@ -36,12 +37,34 @@ export class DealPacker {
     return slots(() => staging.run((folder) => this.#run(request, send, join(folder, 'deal.car'), signal)), signal)
   }
 
+  /** Packs files into the CAR that the request names. */
+  pack(request: PackRequest, signal: AbortSignal): Promise<PackedCar> {
+    return this.#parts.slots(async () => {
+      try {
+        const { car, piece, report } = await this.#pack(request, request.target, signal)
+        report.done(car.size)
+        return { file: car.file, dataCid: car.dataCid, carSize: car.size, ...piece }
+      } catch (error) {
+        await rm(request.target, { force: true })
+        throw error
+      }
+    }, signal)
+  }
+
   async #run<T>(
     request: DealRequest,
     send: (packed: PackedDeal) => Promise<T>,
     target: string,
     signal: AbortSignal,
   ): Promise<T> {
+    const packed = await this.#pack(request, target, signal)
+    packed.report.next('Sending', 0, packed.car.size)
+    const result = await send(packed)
+    packed.report.done(packed.car.size)
+    return result
+  }
+
+  async #pack(request: Packing, target: string, signal: AbortSignal): Promise<PackedDeal> {
     const report = new DealReport(request)
     report.packing(0, 0)
     const car = await this.#parts.pack(request.files(), {
@@ -55,9 +78,6 @@ export class DealPacker {
       onProgress: (bytes) => report.next('Committing', bytes, car.size),
       signal,
     })
-    report.next('Sending', 0, car.size)
-    const result = await send({ car, piece, report })
-    report.done(car.size)
-    return result
+    return { car, piece, report }
   }
 }

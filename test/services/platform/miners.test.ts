@@ -210,8 +210,8 @@ t.test('price statistics of providers and deals', async (t) => {
     average_gas_cost_sealing_1TB: '0 FIL',
     average_min_piece_size: '136.13 MiB',
     // The mean of eight prices, 0.00000075625 FIL per GiB and epoch, times 1051200 epochs and 10^9 / 2^30.
-    average_price_per_GB_per_year: '0.740373507142 FIL',
-    average_verified_price_per_GB_per_year: '0.0678311501231 FIL',
+    average_price_per_GB_per_year: '0.740373507142066955 FIL',
+    average_verified_price_per_GB_per_year: '0.067831150123051234 FIL',
     historical_average_price_regular: '0 FIL/GiB/day',
     historical_average_price_verified: '0 FIL/GiB/day',
   })

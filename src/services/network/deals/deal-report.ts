@@ -1,11 +1,11 @@
-import type { DealRequest } from '../network.js'
+import type { Packing } from '../network.js'
 
 /** Reports the progress of a deal to its requester. */
 export class DealReport {
-  readonly #request: DealRequest
+  readonly #request: Packing
   #filesDone = 0
 
-  constructor(request: DealRequest) {
+  constructor(request: Packing) {
     this.#request = request
   }
 

@@ -1,35 +1,7 @@
 import type { Database } from '../../database.js'
 import type { DealTotals } from '../network.js'
+import { parseFil } from '../units/fil.js'
 import type { DealRecord } from './deal-record.js'
-
-export const dealSchema = `
-  CREATE TABLE IF NOT EXISTS deals (
-    reference TEXT PRIMARY KEY,
-    deal_cid TEXT NOT NULL UNIQUE,
-    miner_id TEXT NOT NULL,
-    price TEXT NOT NULL,
-    duration INTEGER NOT NULL,
-    verified_deal INTEGER NOT NULL,
-    fast_retrieval INTEGER NOT NULL,
-    wallet_address TEXT NOT NULL,
-    data_cid TEXT NOT NULL,
-    piece_cid TEXT NOT NULL,
-    piece_size INTEGER NOT NULL,
-    car_size INTEGER NOT NULL,
-    time_stamp INTEGER NOT NULL,
-    proposed_epoch INTEGER NOT NULL,
-    accept_epoch INTEGER NOT NULL,
-    seal_epoch INTEGER NOT NULL,
-    start_epoch INTEGER NOT NULL,
-    end_epoch INTEGER NOT NULL,
-    proposal BLOB NOT NULL,
-    rejection TEXT,
-    custody TEXT
-  ) STRICT;
-  CREATE INDEX IF NOT EXISTS deals_in_custody ON deals (custody) WHERE custody IS NOT NULL;
-  CREATE INDEX IF NOT EXISTS deals_in_sums ON deals (miner_id, verified_deal, custody IS NOT NULL, piece_size, price);
-  CREATE INDEX IF NOT EXISTS deals_by_end ON deals (end_epoch) WHERE custody IS NOT NULL;
-`
 
 /** The table of deals of a network. Call writing methods inside a transaction. */
 export class DealTable {
@@ -40,6 +12,8 @@ export class DealTable {
   readonly #drop
   readonly #inCustody
   readonly #totals
+  readonly #waitingFor
+  readonly #receive
 
   /** @param db has `dealSchema` */
   constructor(db: Database) {
@@ -48,8 +22,8 @@ export class DealTable {
     this.#add = db.prepare(`
       INSERT INTO deals (
         reference, deal_cid, miner_id, price, duration, verified_deal, fast_retrieval, wallet_address, data_cid, piece_cid, piece_size, car_size,
-        time_stamp, proposed_epoch, accept_epoch, seal_epoch, start_epoch, end_epoch, proposal, rejection, custody
-      ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        time_stamp, proposed_epoch, accept_epoch, seal_epoch, start_epoch, end_epoch, proposal, rejection, custody, waiting, active_epoch
+      ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     `)
     this.#ended = db.prepare(
       'SELECT reference, custody FROM deals WHERE custody IS NOT NULL AND end_epoch <= ? ORDER BY end_epoch LIMIT ?',
@@ -57,9 +31,15 @@ export class DealTable {
     this.#drop = db.prepare('UPDATE deals SET custody = NULL WHERE reference = ?')
     this.#inCustody = db.prepare('SELECT 1 FROM deals WHERE custody = ? LIMIT 1')
     this.#totals = db.prepare(`
-      SELECT miner_id, verified_deal, custody IS NOT NULL AS held, count(*) AS deals, sum(piece_size) AS piece_bytes,
-        sum(CAST(price AS REAL)) AS price
-      FROM deals GROUP BY 1, 2, 3
+      SELECT miner_id, verified_deal, custody IS NOT NULL AS held, price, count(*) AS deals, sum(piece_size) AS piece_bytes
+      FROM deals WHERE waiting = 0 GROUP BY 1, 2, 3, 4
+    `)
+    this.#waitingFor = db.prepare(
+      'SELECT * FROM deals WHERE waiting = 1 AND miner_id = ? AND piece_cid = ? AND start_epoch > ? ORDER BY time_stamp LIMIT 1',
+    )
+    this.#receive = db.prepare(`
+      UPDATE deals SET waiting = 0, custody = ?, accept_epoch = ?, seal_epoch = ?, active_epoch = ?
+      WHERE deal_cid = ? AND waiting = 1
     `)
   }
 
@@ -96,6 +76,8 @@ export class DealTable {
       deal.proposal,
       deal.rejection ?? null,
       deal.custody ?? null,
+      deal.waiting ? 1 : 0,
+      deal.activeEpoch,
     )
   }
 
@@ -113,15 +95,33 @@ export class DealTable {
     return this.#inCustody.get(custody) !== undefined
   }
 
+  /** The earliest deal that waits for this piece and has not failed by this epoch. */
+  waitingFor(minerId: string, pieceCid: string, epoch: number): DealRecord | undefined {
+    return record(this.#waitingFor.get(minerId, pieceCid, epoch))
+  }
+
+  /** Records the data of a waiting deal. Returns false when it does not wait any more. */
+  receive(dealCid: string, custody: string, schedule: Pick<DealRecord, 'acceptEpoch' | 'sealEpoch' | 'activeEpoch'>) {
+    const { acceptEpoch, sealEpoch, activeEpoch } = schedule
+    return this.#receive.run(custody, acceptEpoch, sealEpoch, activeEpoch, dealCid).changes > 0
+  }
+
   totals(): DealTotals[] {
-    return this.#totals.all().map((row) => ({
-      minerId: row.miner_id,
-      verified: row.verified_deal === 1,
-      held: row.held === 1,
-      deals: row.deals,
-      pieceBytes: row.piece_bytes,
-      price: row.price,
-    }))
+    const sums = new Map<string, DealTotals>()
+    for (const row of this.#totals.iterate()) {
+      const { miner_id: minerId, verified_deal: verified, held, deals, piece_bytes: pieceBytes } = row
+      const key = `${minerId} ${verified} ${held}`
+      const sum = sums.get(key)
+      sums.set(key, {
+        minerId,
+        verified: verified === 1,
+        held: held === 1,
+        deals: deals + (sum?.deals ?? 0),
+        pieceBytes: pieceBytes + (sum?.pieceBytes ?? 0),
+        price: (parseFil(row.price) ?? 0n) * BigInt(deals) + (sum?.price ?? 0n),
+      })
+    }
+    return [...sums.values()]
   }
 }
 
@@ -147,9 +147,11 @@ function record(row: ReturnType<ReturnType<Database['prepare']>['get']>): DealRe
     acceptEpoch: row.accept_epoch,
     sealEpoch: row.seal_epoch,
     startEpoch: row.start_epoch,
+    activeEpoch: row.active_epoch ?? row.start_epoch,
     endEpoch: row.end_epoch,
     proposal: row.proposal,
     rejection: row.rejection ?? undefined,
     custody: row.custody ?? undefined,
+    waiting: row.waiting === 1,
   }
 }

@@ -16,12 +16,13 @@ export interface DealFacts {
   /** Microseconds since 1970. */
   readonly timeStamp: number
   readonly rejection: string | undefined
+  readonly waiting: boolean
   readonly custody: string | undefined
 }
 
 /** Signs a proposal and creates the record of the deal. There is no collateral in this network. */
 export function draftDeal(facts: DealFacts, wallet: Wallet): DealRecord {
-  const { reference, terms, dataCid, carSize, piece, schedule, timeStamp, rejection, custody } = facts
+  const { reference, terms, dataCid, carSize, piece, schedule, timeStamp, rejection, waiting, custody } = facts
   const { dealCid, block } = signProposal(
     {
       ...piece,
@@ -49,6 +50,7 @@ export function draftDeal(facts: DealFacts, wallet: Wallet): DealRecord {
     ...schedule,
     proposal: block,
     rejection,
+    waiting,
     custody,
   }
 }

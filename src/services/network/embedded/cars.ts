@@ -60,6 +60,19 @@ export class Cars {
     }
   }
 
+  /** As `deliver`, for a durable CAR outside of this folder, which stays where it is. */
+  async take(file: string, minerId: string): Promise<string> {
+    const custody = `${minerId}/${randomUUID()}.car`
+    try {
+      await copy(file, this.path(custody))
+      await syncFolder(dirname(this.path(custody)))
+      return custody
+    } catch (error) {
+      this.discard(custody)
+      throw error
+    }
+  }
+
   /** Removes the file in the background. */
   discard(custody: string): void {
     const removal = unlink(this.path(custody))
@@ -93,12 +106,16 @@ async function move(from: string, to: string): Promise<void> {
     await rename(from, to)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error
-    await copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
-    const handle = await open(to, 'r+')
-    try {
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
+    await copy(from, to)
+  }
+}
+
+async function copy(from: string, to: string): Promise<void> {
+  await copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
+  const handle = await open(to, 'r+')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
   }
 }

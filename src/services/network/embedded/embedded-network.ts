@@ -8,7 +8,8 @@ import { type Database, openDatabase, Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import { DealBook } from '../deals/deal-book.js'
 import { type DealRecord, deliverableFrom, madeDeal, stateOf } from '../deals/deal-record.js'
-import { DealTable, dealSchema } from '../deals/deal-table.js'
+import { DealTable } from '../deals/deal-table.js'
+import { adaptDeals, dealSchema } from '../deals/schema.js'
 import {
   type DealRequest,
   type DealStatus,
@@ -16,7 +17,10 @@ import {
   type MadeDeal,
   type Network,
   NetworkError,
+  type OfflineDeals,
+  type PackedCar,
   type PackedFile,
+  type PackRequest,
   type Provider,
   type ProviderChange,
 } from '../network.js'
@@ -31,6 +35,8 @@ import { catalogue, type ProviderTerms } from './catalogue.js'
 import { createControl, type NetworkControl } from './control.js'
 import { DealMaker } from './deal-maker.js'
 import { Faults, faultSchema } from './faults.js'
+import { EmbeddedOfflineDeals } from './offline-deals.js'
+import { Proposer } from './proposer.js'
 import { Providers, providerSchema } from './providers.js'
 
 export interface EmbeddedNetworkOptions extends EpochClockOptions {
@@ -53,6 +59,7 @@ export interface EmbeddedNetworkOptions extends EpochClockOptions {
 export interface EmbeddedNetwork extends Network {
   readonly kind: 'embedded'
   readonly control: NetworkControl
+  readonly offline: OfflineDeals
   /**
    * Returns the signed proposal of a deal, the DAG-CBOR block whose CID is `dealCid`; `verifyProposal` decodes it.
    * Rejects with NetworkError NoSuchDeal.
@@ -77,7 +84,7 @@ export async function openEmbeddedNetwork(options: EmbeddedNetworkOptions): Prom
   makePrivateFolder(options.folder)
   const schema = dealSchema + epochSchema + providerSchema + faultSchema
   const file = join(options.folder, 'network.db')
-  const db = openDatabase(file, schema)
+  const db = openDatabase(file, schema, adaptDeals)
   try {
     const reserve = new DiskReserve(file)
     const network = withReserve(reserve, () => new FolderNetwork(db, options, reserve))
@@ -93,6 +100,7 @@ export async function openEmbeddedNetwork(options: EmbeddedNetworkOptions): Prom
 class FolderNetwork implements EmbeddedNetwork {
   readonly kind = 'embedded'
   readonly control: NetworkControl
+  readonly offline: EmbeddedOfflineDeals
   readonly #db: Database
   readonly #log: ServicesLog
   readonly #readFromCar: ReadFromCar
@@ -103,6 +111,7 @@ class FolderNetwork implements EmbeddedNetwork {
   readonly #faults: Faults
   readonly #cars: Cars
   readonly #deals: DealTable
+  readonly #packer: DealPacker
   readonly #maker: DealMaker
   readonly #expiry: Expiry
   readonly #book: DealBook
@@ -125,17 +134,27 @@ class FolderNetwork implements EmbeddedNetwork {
     const drop = (custodies: readonly string[]) => custodies.forEach((custody) => void this.#cars.discard(custody))
     this.#expiry = new Expiry(this.#deals, this.#writer, drop, this.#epochs, log)
     const { staging } = this.#cars
-    const packer = new DealPacker({ pack, commit, staging, slots: abortableLimit(options.atOnce ?? DEFAULT_AT_ONCE) })
-    this.#maker = new DealMaker({
-      packer,
+    this.#packer = new DealPacker({
+      pack,
+      commit,
+      staging,
+      slots: abortableLimit(options.atOnce ?? DEFAULT_AT_ONCE),
+    })
+    const proposer = new Proposer({
       providers: this.#providers,
       faults: this.#faults,
-      cars: this.#cars,
-      deals: this.#deals,
-      writer: this.#writer,
       epochs: this.#epochs,
       clock: new Clock(),
       wallets: this.#wallets,
+    })
+    const parts = { proposer, faults: this.#faults, cars: this.#cars, deals: this.#deals, writer: this.#writer }
+    this.#maker = new DealMaker({ ...parts, packer: this.#packer })
+    this.offline = new EmbeddedOfflineDeals({
+      ...parts,
+      book: this.#book,
+      epochs: this.#epochs,
+      lifetime: this.#lifetime,
+      commit,
     })
     this.control = createControl(this.#providers, this.#faults, this.#cars, this.#epochs, this.#expiry)
   }
@@ -173,6 +192,11 @@ class FolderNetwork implements EmbeddedNetwork {
 
   dealTotals(): DealTotals[] {
     return this.#deals.totals()
+  }
+
+  async pack(request: PackRequest): Promise<PackedCar> {
+    this.#lifetime.check()
+    return this.#packer.pack(request, this.#lifetime.until(request.signal))
   }
 
   async deal(request: DealRequest): Promise<MadeDeal> {
@@ -223,6 +247,7 @@ class FolderNetwork implements EmbeddedNetwork {
   async #stop(): Promise<void> {
     this.#lifetime.end()
     await this.#book.idle()
+    await this.offline.idle()
     await this.#expiry.stop()
     await this.#cars.close()
     this.#writer.close()

@@ -71,11 +71,15 @@ export class KuboDeals {
             acceptEpoch: now,
             sealEpoch: now,
             startEpoch: now,
+            activeEpoch: now,
             endEpoch: now + terms.duration,
           }
           const timeStamp = Number(this.#clock.now() / 1000n)
           const made = { reference, terms, price, dataCid, carSize, piece, schedule, timeStamp }
-          const record = draftDeal({ ...made, rejection: undefined, custody: dataCid }, wallets.of(wallet))
+          const record = draftDeal(
+            { ...made, rejection: undefined, waiting: false, custody: dataCid },
+            wallets.of(wallet),
+          )
           signal.throwIfAborted()
           await writer.run(() => deals.add(record))
           return record

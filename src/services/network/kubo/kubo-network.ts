@@ -6,7 +6,8 @@ import { type Database, openDatabase, Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import { DealBook } from '../deals/deal-book.js'
 import { type DealRecord, deliverableFrom, madeDeal, stateOf } from '../deals/deal-record.js'
-import { DealTable, dealSchema } from '../deals/deal-table.js'
+import { DealTable } from '../deals/deal-table.js'
+import { adaptDeals, dealSchema } from '../deals/schema.js'
 import {
   type DealRequest,
   type DealStatus,
@@ -14,7 +15,9 @@ import {
   type MadeDeal,
   type Network,
   NetworkError,
+  type PackedCar,
   type PackedFile,
+  type PackRequest,
   type Provider,
 } from '../network.js'
 import { verifyLeaves } from '../pack/index.js'
@@ -66,7 +69,7 @@ export async function openKuboNetwork(options: KuboNetworkOptions): Promise<Netw
   const client = new KuboClient({ url, timeoutMs })
   makePrivateFolder(options.folder)
   const file = join(options.folder, 'network.db')
-  const db = openDatabase(file, dealSchema + epochSchema + providerSchema + pinSchema)
+  const db = openDatabase(file, dealSchema + epochSchema + providerSchema + pinSchema, adaptDeals)
   try {
     const reserve = new DiskReserve(file)
     const network = withReserve(reserve, () => new KuboNetwork(db, client, options, reserve))
@@ -88,6 +91,7 @@ class KuboNetwork implements Network {
   readonly #node: KuboNode
   readonly #writer: Writer
   readonly #wallets: Wallets
+  readonly #packer: DealPacker
   readonly #epochs: EpochClock
   readonly #provider: KuboProvider
   readonly #staging: Staging
@@ -114,13 +118,14 @@ class KuboNetwork implements Network {
     this.#table = deals
     const pins = new Pins(db, this.#writer, this.#node)
     this.#book = new DealBook(deals, log)
+    this.#packer = new DealPacker({
+      pack,
+      commit,
+      staging: this.#staging,
+      slots: abortableLimit(options.atOnce ?? DEFAULT_AT_ONCE),
+    })
     this.#deals = new KuboDeals({
-      packer: new DealPacker({
-        pack,
-        commit,
-        staging: this.#staging,
-        slots: abortableLimit(options.atOnce ?? DEFAULT_AT_ONCE),
-      }),
+      packer: this.#packer,
       provider: this.#provider,
       node: this.#node,
       pins,
@@ -160,6 +165,11 @@ class KuboNetwork implements Network {
 
   dealTotals(): DealTotals[] {
     return this.#table.totals()
+  }
+
+  async pack(request: PackRequest): Promise<PackedCar> {
+    this.#lifetime.check()
+    return this.#packer.pack(request, this.#lifetime.until(request.signal))
   }
 
   async deal(request: DealRequest): Promise<MadeDeal> {

@@ -1,11 +1,13 @@
 import { DAY_SECONDS } from '../../../common/durations.js'
-import type { DealTotals, Network, Provider } from '../../network/network.js'
+import type { Network, Provider } from '../../network/network.js'
 import { formatFil, parseFil } from '../../network/units/fil.js'
 import type { Exchange } from '../http/exchange.js'
 import { asking } from '../miners/known-providers.js'
 
-const GIB = 2 ** 30
-const GB = 1e9
+const GIB = 2n ** 30n
+const GB = 10n ** 9n
+const MICROSECONDS = 10n ** 6n
+const DAY = BigInt(DAY_SECONDS) * MICROSECONDS
 
 /** GET /stats/storage: average prices. */
 export async function priceStatistics({ context: { network } }: Exchange): Promise<object> {
@@ -19,48 +21,43 @@ export async function priceStatistics({ context: { network } }: Exchange): Promi
  */
 export function averagePrices(network: Network, providers: readonly Provider[]): Readonly<Record<string, string>> {
   const active = providers.filter(({ status }) => status === 'Active')
-  const epochsPerDay = DAY_SECONDS / network.epochSeconds
-  const perYear = (prices: readonly string[]): string =>
-    `${fil(average(prices.map(Number)) * (GB / GIB) * epochsPerDay * 365)} FIL`
+  const epoch = BigInt(Math.round(network.epochSeconds * Number(MICROSECONDS)))
+  const perYear = (prices: readonly bigint[]): string =>
+    `${quotient(sum(prices) * GB * DAY * 365n, BigInt(prices.length) * GIB * epoch)} FIL`
   const totals = network.dealTotals()
-  const historical = (verified: boolean): string => `${fil(pricePerGiB(totals, verified) * epochsPerDay)} FIL/GiB/day`
+  const historical = (verified: boolean): string => {
+    const those = totals.filter((one) => one.verified === verified)
+    const bytes = those.reduce((total, { pieceBytes }) => total + pieceBytes, 0)
+    return `${quotient(sum(those.map(({ price }) => price)) * GIB * DAY, BigInt(bytes) * epoch)} FIL/GiB/day`
+  }
   return {
     average_cost_push_message: '0 FIL',
     average_data_cost_sealing_1TB: '0 FIL',
     average_gas_cost_sealing_1TB: '0 FIL',
     average_min_piece_size: bytes(average(active.map(({ minPieceSize }) => minPieceSize))),
-    average_price_per_GB_per_year: perYear(active.map(({ price }) => price)),
-    average_verified_price_per_GB_per_year: perYear(verifiedPrices(active)),
+    average_price_per_GB_per_year: perYear(pricesOf(active.map(({ price }) => price))),
+    average_verified_price_per_GB_per_year: perYear(pricesOf(active.map(({ verifiedPrice }) => verifiedPrice))),
     historical_average_price_regular: historical(false),
     historical_average_price_verified: historical(true),
   }
 }
 
-function verifiedPrices(providers: readonly Provider[]): string[] {
-  return providers.map(({ verifiedPrice }) => verifiedPrice).filter((price) => parseFil(price) !== undefined)
+/** Attofil; without those that are not offered. */
+function pricesOf(texts: readonly string[]): bigint[] {
+  return texts.map(parseFil).filter((price) => price !== undefined)
 }
 
-/** Price of the deals per GiB and epoch, in FIL; 0 without deals. */
-function pricePerGiB(totals: readonly DealTotals[], verified: boolean): number {
-  const those = totals.filter((one) => one.verified === verified)
-  const sum = (of: (one: DealTotals) => number): number => those.reduce((total, one) => total + of(one), 0)
-  const size = sum(({ pieceBytes }) => pieceBytes)
-  return size === 0 ? 0 : sum(({ price }) => price) / (size / GIB)
+function sum(amounts: readonly bigint[]): bigint {
+  return amounts.reduce((total, amount) => total + amount, 0n)
+}
+
+/** As a decimal, rounded down to an attofil; 0 when there is nothing to divide by. */
+function quotient(attofil: bigint, by: bigint): string {
+  return formatFil(by === 0n ? 0n : attofil / by)
 }
 
 function average(values: readonly number[]): number {
-  return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length
-}
-
-const DIGITS = 12
-const DECIMALS = 18
-
-/** A decimal without exponent, to twelve significant digits. */
-function fil(amount: number): string {
-  const [digits = '', exponent = ''] = amount.toExponential(DIGITS - 1).split('e')
-  const shift = DECIMALS - (DIGITS - 1) + Number(exponent)
-  const whole = BigInt(digits.replace('.', ''))
-  return formatFil(shift < 0 ? whole / 10n ** BigInt(-shift) : whole * 10n ** BigInt(shift))
+  return values.length === 0 ? 0 : values.reduce((total, value) => total + value, 0) / values.length
 }
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const

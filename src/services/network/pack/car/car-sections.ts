@@ -41,7 +41,7 @@ export function parseSection(bytes: Uint8Array, offset: number): Section {
 export async function* sectionsOf(handle: FileHandle): AsyncIterable<Section> {
   const { size } = await handle.stat()
   const window = new Window(handle)
-  let offset = await headerEnd(window, size)
+  let offset = (await readHeader(window, size)).end
   while (offset < size) {
     const section = sectionAt(await window.read(offset, MAX_HEAD_BYTES), offset)
     if (section.end > size) throw cut()
@@ -50,15 +50,24 @@ export async function* sectionsOf(handle: FileHandle): AsyncIterable<Section> {
   }
 }
 
-async function headerEnd(window: Window, size: number): Promise<number> {
+/**
+ * The roots that the header of a CARv1 names.
+ * @throws NetworkError NotRetrievable when it is none
+ */
+export async function rootsOf(handle: FileHandle): Promise<readonly CID[]> {
+  return (await readHeader(new Window(handle), (await handle.stat()).size)).roots
+}
+
+async function readHeader(window: Window, size: number): Promise<{ readonly end: number; readonly roots: CID[] }> {
   try {
     const [length, lengthBytes] = varint.decode(await window.read(0, 8))
     if (length > MAX_HEADER_BYTES) throw new RangeError('The header of the CAR is too long.')
     const end = lengthBytes + length
     if (end > size) throw new RangeError('The header of the CAR is truncated.')
     const header: unknown = decodeCbor((await window.read(0, end)).subarray(lengthBytes, end))
-    if ((header as { version?: unknown } | null)?.version !== 1) throw new RangeError('The CAR is not of version 1.')
-    return end
+    const { version, roots } = (header ?? {}) as { version?: unknown; roots?: unknown }
+    if (version !== 1) throw new RangeError('The CAR is not of version 1.')
+    return { end, roots: Array.isArray(roots) ? roots.map(CID.asCID).filter((root) => root !== null) : [] }
   } catch (cause) {
     if (cause instanceof NetworkError) throw cause
     throw new NetworkError('NotRetrievable', 'The file of the deal is not a CAR.', { cause })
