@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import pLimit from 'p-limit'
 import { failureList, failuresIn } from './runner/failures.js'
+import { startPythonPrograms } from './runner/python-programs.js'
 import { type Counts, type FileResult, runFile } from './runner/run-file.js'
 
 // `npm test -- [--jobs=N] [--timeout=seconds] [file ...]`: runs test files, prints their TAP, the time of each file, the
@@ -24,9 +25,13 @@ const limitMs = Number(values.timeout) * 1000
 const begun = performance.now()
 rmSync(RESULTS, { recursive: true, force: true })
 process.stdout.write('TAP version 14\n')
+const programs = await startPythonPrograms()
 const limit = pLimit(Number(values.jobs))
 let done = 0
-const results = await Promise.all(files.map((file) => limit(async () => report(await runFile(file, limitMs), ++done))))
+const results = await Promise.all(
+  files.map((file) => limit(async () => report(await runFile(file, limitMs, programs.env), ++done))),
+)
+programs.stop()
 const ms = performance.now() - begun
 const counts = total(results.map((result) => result.counts))
 process.stdout.write(`1..${files.length}\n\n# ${written(counts)}\n# time=${ms.toFixed(3)}ms\n`)

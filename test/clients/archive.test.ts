@@ -71,7 +71,7 @@ const rclone = await findClient(t, 'rclone')
 if (version) {
   const server = await start(t)
   const home = temporaryFolder(t)
-  const aws = await Aws.start(t, version, server, home)
+  const aws = new Aws(version, server, home)
   const path = (name: string) => join(home, name)
   const small = bytes('small', 70_000)
   const large = bytes('large', 9 * MiB)
@@ -133,7 +133,7 @@ if (version) {
     t.match(Contents[0].RestoreStatus, { IsRestoreInProgress: false, RestoreExpiryDate: /T00:00:00/ })
   })
 
-  await t.test('lifecycle rules', async (t) => {
+  await t.test('lifecycle rules', async () => {
     await aws.s3('mb', 's3://aging')
     await aws.s3('cp', path('large'), 's3://aging/old')
     const Rules = [
@@ -149,13 +149,13 @@ if (version) {
     // Rules are looked at on starting, and then every hour.
     await server.stop()
     await server.start()
-    const again = await Aws.start(t, version, server, home)
+    const again = new Aws(version, server, home)
     await new Archive(again, 'aging').untilCold('old')
   })
 
   if (s3cmdPath) {
     await t.test('s3cmd', async (t) => {
-      const current = await Aws.start(t, version, server, home)
+      const current = new Aws(version, server, home)
       const archive = new Archive(current, 's3cmd-archive')
       const s3cmd = await S3cmd.configured(s3cmdPath, server, home)
       await s3cmd.run('mb', 's3://s3cmd-archive')
@@ -175,7 +175,7 @@ if (version) {
 
   if (rclone) {
     await t.test('rclone', async (t) => {
-      const current = await Aws.start(t, version, server, home)
+      const current = new Aws(version, server, home)
       const archive = new Archive(current, 'rclone-archive')
       const env = await rcloneEnv(server, home)
       const does = async (...args: string[]) => (await run(rclone, args, { env })).toString('utf8')

@@ -22,7 +22,7 @@ for (const mode of modes) {
     const receiver = await WebhookReceiver.start(t)
     const server = await startDealgate(t, { mode, args: ['--webhook', `hook=${receiver.url}`] })
     for (const version of aws) {
-      const cli = async () => Aws.start(t, version, server, temporaryFolder(t))
+      const cli = async () => new Aws(version, server, temporaryFolder(t))
       await t.test(`${version.name}: lifecycle`, async (t) => awsLifecycle(t, await cli()))
       await t.test(`${version.name}: notifications`, async (t) => awsNotifications(t, await cli(), receiver))
     }

@@ -39,7 +39,7 @@ const UNSET: readonly (readonly [command: string, code: string])[] = [
 ]
 
 async function awsCli(t: Test, version: AwsVersion, server: Dealgate): Promise<void> {
-  const cli = await Aws.start(t, version, server, temporaryFolder(t))
+  const cli = new Aws(version, server, temporaryFolder(t))
   const bucket = ['--bucket', version.name.replace(/[^a-z0-9]+/g, '-')]
   const object = [...bucket, '--key', 'key']
   await cli.api('create-bucket', ...bucket)

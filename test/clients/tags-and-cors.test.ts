@@ -216,7 +216,7 @@ async function preflight(t: Test, client: S3Client, server: Dealgate): Promise<v
 async function awsCli(t: Test, server: Dealgate): Promise<void> {
   for (const version of await awsVersions(t)) {
     await t.test(version.name, async (t) => {
-      const aws = await Aws.start(t, version, server, temporaryFolder(t))
+      const aws = new Aws(version, server, temporaryFolder(t))
       const bucket = ['--bucket', Bucket]
       const object = [...bucket, '--key', 'by-cli']
       const body = join(aws.home, 'body')

@@ -30,12 +30,17 @@ const COUNTS = /^# (\{ total: .* \})$/gm
  * Runs one test file with plain node. tap's own runner adds loaders and a process recorder to every node process that
  * a test starts, which costs more than starting the server does. Tests and plugins share one copy of the modules of
  * this package (`dealgate-source` in package.json); servers that tests start run from the bundle, as users start them.
+ * @param env further variables of its environment
  */
-export async function runFile(file: string, limitMs: number): Promise<FileResult> {
+export async function runFile(
+  file: string,
+  limitMs: number,
+  env: Readonly<Record<string, string>>,
+): Promise<FileResult> {
   const begun = performance.now()
   const child = spawn(process.execPath, ['--enable-source-maps', '--conditions=dealgate-source', file], {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-    env: { ...process.env, TAP: '1', CLI_UNDER_TEST: BUNDLE, TAP_TIMEOUT: String(limitMs / 1000) },
+    env: { ...process.env, ...env, TAP: '1', CLI_UNDER_TEST: BUNDLE, TAP_TIMEOUT: String(limitMs / 1000) },
   })
   endsWithUs(child)
   let late = false

@@ -28,7 +28,7 @@ export async function allVersions(t: Test, versions: readonly AwsVersion[], serv
 }
 
 async function matrix(t: Test, version: AwsVersion, server: Dealgate, withApi: boolean): Promise<void> {
-  const aws = await Aws.start(t, version, server, temporaryFolder(t))
+  const aws = new Aws(version, server, temporaryFolder(t))
   const bucket = `cli-${version.name.replace(/\W/g, '-')}`
   await t.test('s3 files', (t) => files(t, aws, `${bucket}-files`))
   await t.test('s3 folders', (t) => folders(t, aws, `${bucket}-folders`))

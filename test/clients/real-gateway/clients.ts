@@ -38,7 +38,7 @@ async function folders(t: Test): Promise<{ home: string; up: string; down: strin
 export async function awsCli(t: Test, server: Dealgate): Promise<void> {
   for (const version of await awsVersions(t)) {
     const { home, up, down } = await folders(t)
-    const aws = await Aws.start(t, version, server, home)
+    const aws = new Aws(version, server, home)
     const bucket = `s3://real-${version.name.replace(/\W/g, '-')}`
     await aws.s3('mb', bucket)
     await aws.s3('sync', '--quiet', up, bucket)

@@ -1,13 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createInterface, type Interface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import type { Dealgate } from '../server/dealgate.js'
-import { describe, type Finished, findAwsClis, isolatedEnv, runAny } from './run.js'
-
-const FORKS = fileURLToPath(new URL('../../../../test/support/programs/aws-cli-forks.py', import.meta.url))
+import { describe, type Finished, findAwsClis, runAny } from './run.js'
 
 /** One aws-cli that is installed. */
 export interface AwsVersion {
@@ -39,14 +33,14 @@ export class Aws {
   readonly used = new Set<string>()
   readonly #endpoint: string
   readonly #env: Record<string, string>
-  readonly #program: Runner
+  readonly #path: string
 
-  private constructor(version: AwsVersion, program: Runner, server: Dealgate, home: string) {
+  constructor(version: AwsVersion, server: Dealgate, home: string) {
     this.home = home
     this.mode = server.mode
     this.modern = version.modern
     this.#endpoint = server.endpoint
-    this.#program = program
+    this.#path = version.path
     this.#env = {
       HOME: home,
       AWS_CONFIG_FILE: join(home, 'config'),
@@ -59,16 +53,6 @@ export class Aws {
       AWS_SECRET_ACCESS_KEY: server.secretKey,
       AWS_DEFAULT_REGION: server.region,
     }
-  }
-
-  static async start(t: Test, version: AwsVersion, server: Dealgate, home: string): Promise<Aws> {
-    const python = await interpreterOf(version.path)
-    if (python === undefined) {
-      return new Aws(version, (args, env) => runAny(version.path, args, { env }), server, home)
-    }
-    const forks = new Forks(python, version.path)
-    t.teardown(() => forks.stop())
-    return new Aws(version, (args, env) => forks.run(args, env), server, home)
   }
 
   /** `aws s3 ...`; gives what it prints. */
@@ -109,58 +93,6 @@ export class Aws {
   }
 
   #run(args: string[]): Promise<Finished> {
-    return this.#program(['--endpoint-url', this.#endpoint, ...args], this.#env)
-  }
-}
-
-type Runner = (args: string[], env: Record<string, string>) => Promise<Finished>
-
-/** The Python that a script names in its first line; undefined for what is no such script. */
-async function interpreterOf(path: string): Promise<string | undefined> {
-  const file = await open(path)
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(200), 0, 200, 0).finally(() => file.close())
-  return /^#!\s*(\S*python[\d.]*)\s*\n/.exec(buffer.toString('latin1', 0, bytesRead))?.[1]
-}
-
-/** Commands in forks of one interpreter, one after the other. */
-class Forks {
-  readonly #child: ChildProcess
-  readonly #lines: Interface
-  readonly #waiting: { command: string; resolve(finished: Finished): void; reject(error: Error): void }[] = []
-  #stderr = ''
-
-  constructor(python: string, script: string) {
-    this.#child = spawn(python, [FORKS, script], { stdio: ['pipe', 'pipe', 'pipe'], env: isolatedEnv({}) })
-    this.#child.stderr?.on('data', (chunk: Buffer) => {
-      this.#stderr += chunk.toString('utf8')
-    })
-    this.#child.stdin?.on('error', () => {})
-    this.#child.on('close', () => {
-      for (const { reject } of this.#waiting.splice(0)) reject(new Error(`aws-cli-forks.py ended:\n${this.#stderr}`))
-    })
-    this.#lines = createInterface({ input: this.#child.stdout ?? process.stdin })
-    this.#lines.on('line', (line) => {
-      const { code, stdout, stderr } = JSON.parse(line) as { code: number; stdout: string; stderr: string }
-      const waiting = this.#waiting.shift()
-      const decode = (text: string) => Buffer.from(text, 'base64')
-      waiting?.resolve({
-        command: waiting.command,
-        code,
-        stdout: decode(stdout),
-        stderr: decode(stderr).toString('utf8'),
-      })
-    })
-  }
-
-  run(args: string[], env: Record<string, string>): Promise<Finished> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ command: ['aws', ...args].join(' '), resolve, reject })
-      this.#child.stdin?.write(`${JSON.stringify({ args, env })}\n`)
-    })
-  }
-
-  stop(): void {
-    this.#child.stdin?.end()
-    this.#child.kill('SIGTERM')
+    return runAny(this.#path, ['--endpoint-url', this.#endpoint, ...args], { env: this.#env })
   }
 }
