@@ -8,7 +8,8 @@ import { checkScope } from './signatures/check-signature.js'
 import { parseCredential, parseTimestamp, type Scope } from './signatures/parsed-signature.js'
 import { SigningKeys } from './signatures/signing-keys.js'
 import { signature as signatureOfVersion2, VERSION_2 } from './signatures/sigv2.js'
-import { unsupportedAlgorithm, unsupportedToken } from './signatures/unsupported.js'
+import { unsupportedAlgorithm } from './signatures/unsupported.js'
+import { createSigners } from './signer.js'
 
 /** The fields of a form, by lower-case name. */
 export interface SignedFields {
@@ -28,31 +29,30 @@ const MAX_AGE_MS = 7 * DAY_MS
 const MAX_SKEW_MS = 15 * MINUTE_MS
 
 export function createFormAuthenticator(options: AuthenticatorOptions): AuthenticateForm {
-  const { credentials, region, now = Date.now, sessionToken = 'refuse', signatureV2 = true } = options
+  const { region, now = Date.now, signatureV2 = true } = options
   const keys = new SigningKeys()
+  const signerOf = createSigners(options)
   return async (fields) => {
     const parsed = readSignature(fields, signatureV2)
     if (parsed === undefined) return undefined
-    if (sessionToken === 'refuse' && fields.get(parsed.tokenField) !== undefined)
-      throw unsupportedToken(parsed.tokenField)
-    const { accessKeyId, policy, scope } = parsed
+    const { accessKeyId, policy, scope, tokenField: name } = parsed
+    const value = fields.get(name)
+    const find = signerOf(accessKeyId, value === undefined ? undefined : { name, value })
     if (scope) {
       checkScope({ ...scope, malformed }, region)
       checkAge(scope.time, now())
     }
-    const identity = await credentials(accessKeyId)
-    if (identity === undefined) {
-      throw new S3Error('InvalidAccessKeyId', { fields: { AWSAccessKeyId: accessKeyId } })
-    }
+    const signer = await find()
     const wanted = scope
-      ? signature(keys.get(identity, scope.scope), policy)
-      : signatureOfVersion2(identity.secretAccessKey, Buffer.from(policy).toString('latin1'))
+      ? signature(keys.get(signer, scope.scope), policy)
+      : signatureOfVersion2(signer.secretAccessKey, Buffer.from(policy).toString('latin1'))
     if (!timingSafeEqualHex(wanted, parsed.signature)) {
       throw new S3Error('SignatureDoesNotMatch', {
         fields: { AWSAccessKeyId: accessKeyId, StringToSign: policy, SignatureProvided: parsed.signature },
       })
     }
     const signatureVersion = scope ? ALGORITHM : VERSION_2
+    const identity = await signer.admit()
     return { identity, presigned: false, signatureVersion, authType: 'POST', payload: { kind: 'unsigned' } }
   }
 }

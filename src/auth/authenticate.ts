@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import { S3Error } from '../common/errors/s3-error.js'
 import { ALGORITHM, EMPTY_SHA256, UNSIGNED_PAYLOAD } from '../common/sigv4.js'
-import { brandedHeader } from '../request/addressing/branded-header.js'
 import { declaresBody } from '../request/body/declared-length.js'
 import type { RequestHead } from '../request/s3-request.js'
 import type {
@@ -9,7 +8,6 @@ import type {
   Caller,
   ChunkSigning,
   Credentials,
-  Identity,
   PayloadMode,
   ReadWholeBody,
   SignatureVersion,
@@ -21,7 +19,7 @@ import { anonymousPayload, payloadMode } from './signatures/payload-mode.js'
 import { parsePresignedQuery, presignedBrand } from './signatures/presigned-query.js'
 import { SigningKeys } from './signatures/signing-keys.js'
 import { VERSION_2 } from './signatures/sigv2.js'
-import { unsupportedAlgorithm, unsupportedToken } from './signatures/unsupported.js'
+import { unsupportedAlgorithm } from './signatures/unsupported.js'
 import { verifySignature } from './signatures/verify-signature.js'
 import { verifyVersion2 } from './signatures/verify-version-2.js'
 import {
@@ -31,6 +29,8 @@ import {
   parseVersion2Link,
   type Version2Signature,
 } from './signatures/version-2.js'
+import { createSigners, type Sessions, type SessionToken, sentToken } from './signer.js'
+import { isStsTarget } from './sts-target.js'
 
 export interface AuthenticatorOptions {
   readonly credentials: Credentials
@@ -40,16 +40,16 @@ export interface AuthenticatorOptions {
   readonly now?: () => number
   /** Percent-encoded path prefixes that clients sign and a reverse proxy removes before this server sees the path. */
   readonly signedBasePaths?: readonly string[]
+  /** The temporary credentials that this server issues; default none. */
+  readonly sessions?: Sessions
   /**
-   * How to handle X-Amz-Security-Token, which marks temporary credentials. This server issues none. `refuse` (default)
-   * rejects the request; `ignore` ignores the token, for clients that always send one.
+   * How to handle X-Amz-Security-Token beside an access key id that is not one of `sessions`. `refuse` (default) rejects
+   * the request; `ignore` ignores the token, for clients that always send one.
    */
   readonly sessionToken?: SessionToken
   /** Accepts signature version 2, which covers neither the body nor most headers; default true. */
   readonly signatureV2?: boolean
 }
-
-export type SessionToken = 'refuse' | 'ignore'
 
 /**
  * Identifies the caller of a request. Resolves to undefined for a request without a signature.
@@ -61,35 +61,30 @@ export type SessionToken = 'refuse' | 'ignore'
 export type Authenticate = (head: RequestHead, readBody?: ReadWholeBody) => Promise<Caller | undefined>
 
 export function createAuthenticator(options: AuthenticatorOptions): Authenticate {
-  const { credentials, region, now = Date.now, signedBasePaths = [], sessionToken = 'refuse' } = options
+  const { region, now = Date.now, signedBasePaths = [] } = options
   const keys = new SigningKeys()
-
-  async function identityOf(accessKeyId: string): Promise<Identity> {
-    const identity = await credentials(accessKeyId)
-    if (identity !== undefined) return identity
-    throw new S3Error('InvalidAccessKeyId', { fields: { AWSAccessKeyId: accessKeyId } })
-  }
+  const signerOf = createSigners(options)
 
   async function version4(head: RequestHead, readBody: ReadWholeBody | undefined): Promise<Caller | undefined> {
     const parsed = readSignature(head)
     if (parsed === undefined) return undefined
-    if (sessionToken === 'refuse') refuseToken(head)
-    checkScope(parsed, region)
+    const find = signerOf(parsed.accessKeyId, sentToken(head))
+    checkScope(parsed, region, isStsTarget(head))
     checkTime(parsed, now())
     checkSignedHeaders(parsed, head)
-    const identity = await identityOf(parsed.accessKeyId)
-    const key = keys.get(identity, parsed.scope)
+    const signer = await find()
+    const key = keys.get(signer, parsed.scope)
     const { payloadHash, payload } = await readPayload(head, parsed, key, readBody)
     const hashComputed = payload.kind === 'buffered'
     verifySignature(head, parsed, { key, payloadHash, hashComputed, basePaths: signedBasePaths })
     const proof = { headers: parsed.signedHeaders, signature: parsed.signature.toLowerCase() }
-    return { identity, ...signedBy(ALGORITHM, parsed), payload, proof }
+    return { identity: await signer.admit(), ...signedBy(ALGORITHM, parsed), payload, proof }
   }
 
   async function version2(head: RequestHead, parsed: Version2Signature): Promise<Caller> {
-    if (sessionToken === 'refuse') refuseToken(head)
-    const identity = await identityOf(parsed.accessKeyId)
-    const proof = verifyVersion2(head, parsed, identity.secretAccessKey, signedBasePaths)
+    const signer = await signerOf(parsed.accessKeyId, sentToken(head))()
+    const proof = verifyVersion2(head, parsed, signer.secretAccessKey, signedBasePaths)
+    const identity = await signer.admit()
     return { identity, ...signedBy(VERSION_2, parsed), payload: version2Payload(head, parsed), proof }
   }
 
@@ -132,13 +127,6 @@ function signedTwice(): S3Error {
       'Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string parameter or the Authorization header should be specified',
     fields: { ArgumentName: 'Authorization' },
   })
-}
-
-function refuseToken({ headers, query }: RequestHead): void {
-  const header = brandedHeader(headers, 'security-token')?.name
-  const parameter = query.entries.find(([name]) => /^x-(amz|cloud)-security-token$/i.test(name))?.[0]
-  const name = header ?? parameter
-  if (name !== undefined) throw unsupportedToken(name)
 }
 
 interface Payload {

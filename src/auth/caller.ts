@@ -33,6 +33,18 @@ export interface Identity {
    * where it also has `rights`, both must allow. Absent: `rights` alone decide.
    */
   readonly policies?: readonly Readonly<Record<string, unknown>>[]
+  /** The session of temporary credentials that signed the request. Only the server itself sets it. */
+  readonly session?: Session
+}
+
+/** What temporary credentials were issued for. */
+export interface Session {
+  /** Name that its user chose. */
+  readonly name: string
+  /** ARN of the role that its user asked for, which decides nothing. */
+  readonly role: string
+  /** Policy document: the session may do only what this, too, allows. */
+  readonly policy?: Readonly<Record<string, unknown>>
 }
 
 /** Looks up an S3 key pair. Returns undefined for an unknown access key id. */

@@ -1,14 +1,15 @@
 import { S3Error } from '../common/errors/s3-error.js'
 import { element, XML_DECLARATION } from '../common/xml/xml.js'
 import type { Reply } from './reply.js'
+import { stsErrorReply } from './sts-error-reply.js'
 
 /** The parts of an error document that describe the request. */
 export interface ErrorPlace {
   readonly id: string
   /** The decoded or raw path of the request. */
   readonly resource: string
-  /** Default xml. */
-  readonly form?: 'xml' | 'json'
+  /** Default xml, the form of S3. */
+  readonly form?: 'xml' | 'json' | 'sts'
 }
 
 /** Converts a thrown value. If it is not a valid S3Error, returns an InternalError; the text goes to the log only. */
@@ -80,6 +81,7 @@ function jsonReply(error: S3Error, place: ErrorPlace): Reply {
 /** https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html#RESTErrorResponses */
 export function errorReply(error: S3Error, place: ErrorPlace): Reply {
   if (place.form === 'json') return jsonReply(error, place)
+  if (place.form === 'sts') return stsErrorReply(error, place.id)
   return {
     status: error.status,
     headers: { 'content-type': 'application/xml', ...error.headers },

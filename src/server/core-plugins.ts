@@ -7,6 +7,7 @@ import { s3Plugin } from '../s3/index.js'
 import type { Webhook } from '../s3/notifications/delivery/webhooks.js'
 import { notificationOperations } from '../s3/notifications/operations/index.js'
 import { notifications } from '../s3/notifications/plugin.js'
+import { type StsParts, stsPlugin } from '../s3/sts/plugin.js'
 import { selfPlugin } from '../s3/virtual-bucket/plugin.js'
 import type { Backends } from './backends.js'
 import type { ProxyOptions } from './proxy-options.js'
@@ -21,6 +22,15 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
   jobsPlugin,
   gatewayPlugin({ account: noGateway, calls: noGateway }),
   selfPlugin(() => []),
+  stsPlugin({
+    sessions: { issue: noGateway },
+    principals: { keep: noGateway },
+    standing: { accountOf: noGateway },
+    limits: { run: noGateway },
+    ownAccount: noGateway,
+    policyProblem: noGateway,
+    now: noGateway,
+  }),
   {
     name: 'notifications',
     operations: notificationOperations({ knows: () => false, send: async () => undefined }),
@@ -33,17 +43,19 @@ export interface CorePluginParts {
   readonly region: string
   readonly log: Logger
   readonly webhooks: ReadonlyMap<string, Webhook>
+  readonly sts: StsParts
   /** The operations of all plugins; called when a client reads a description of the server. */
   readonly rows: () => OperationTable['rows']
 }
 
 /** Creates the plugins that every server runs. */
-export function createCorePlugins({ options, backends, rows, ...parts }: CorePluginParts): readonly Plugin[] {
+export function createCorePlugins({ options, backends, rows, sts, ...parts }: CorePluginParts): readonly Plugin[] {
   return [
     s3Plugin,
     jobsPlugin,
     gatewayPlugin({ account: options.gateway.account, calls: (account) => backends.pool.calls(account) }),
     selfPlugin(rows),
+    stsPlugin(sts),
     notifications({
       ...parts,
       state: backends.state,

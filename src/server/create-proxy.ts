@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { identityPolicyProblem } from '../access/door/identity-policies.js'
 import { createAuthenticator } from '../auth/authenticate.js'
 import { createFormAuthenticator } from '../auth/authenticate-form.js'
-import type { Credentials } from '../auth/caller.js'
+import type { Credentials, GatewayAccount } from '../auth/caller.js'
 import { staticCredentials } from '../auth/identities/credentials.js'
 import { createLogger, type Logger } from '../common/log.js'
 import { Quota } from '../common/quota.js'
@@ -16,6 +16,7 @@ import { withCors } from '../response/cors/with-cors.js'
 import { joinWebhooks } from '../s3/notifications/delivery/webhooks.js'
 import { gatewayLinks } from '../s3/share/gateway-links.js'
 import { shareAddress } from '../s3/share/share-address.js'
+import { type OpenedSts, openSts } from '../s3/sts/open-sts.js'
 import { endUploads } from '../state/uploads/end-uploads.js'
 import { type AccessEntry, logRequest } from './access-log.js'
 import { type Backends, openBackends } from './backends.js'
@@ -54,22 +55,35 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   const webhooks = joinWebhooks(options.webhooks ?? [])
   const backends = await openBackends(options, log, cleanup)
   const { pool, brand, state, settings } = backends
-  const core = createCorePlugins({ options, backends, region, log, webhooks, rows: () => plugins.table.rows })
+  const policyProblem = (document: unknown) => identityPolicyProblem(document, plugins.pluginActions)
+  const sts = openSts({
+    ...backends,
+    credentials: (accessKeyId) => credentials(accessKeyId),
+    ownAccount: ownAccountOf(options.gateway),
+    policyProblem,
+    now: options.now ?? Date.now,
+  })
+  const rows = () => plugins.table.rows
+  const core = createCorePlugins({ options, backends, region, log, webhooks, rows, sts: sts.parts })
   const plugins: PluginSet = combinePlugins(core, options.plugins ?? [], limits.pluginDeadlineMs)
-  const { table, outputMetadata, pluginActions } = plugins
+  const { table, outputMetadata } = plugins
   const credentials =
-    typeof options.identities === 'function'
-      ? options.identities
-      : staticCredentials(options.identities, (document) => identityPolicyProblem(document, pluginActions))
+    typeof options.identities === 'function' ? options.identities : staticCredentials(options.identities, policyProblem)
 
   const shutdown = new AbortController()
   const closing = () => shutdown.signal.aborted
-  const given = { options, backends, plugins, limits, region, log, shareUrl, credentials, closing }
+  const given = { options, backends, plugins, limits, region, log, shareUrl, credentials, sts, closing }
   const { jobs, contexts, hooks, authenticate } = await openContexts(given)
   const parts: HandleParts = {
     authenticate,
     table,
-    links: gatewayLinks({ shareUrl, brand, pool, credentials, region }),
+    links: gatewayLinks({
+      shareUrl,
+      brand,
+      pool,
+      region,
+      isOwnKey: async (id) => sts.sessions.has(id) || (await credentials(id)) !== undefined,
+    }),
     contexts,
     limits,
     bodies: new Bodies({ total: limits.maxBodies, perClient: limits.maxBodiesPerClient }),
@@ -107,23 +121,26 @@ interface ContextSources {
   readonly region: string
   readonly log: Logger
   readonly shareUrl: string | undefined
+  /** Key pairs that are not temporary. */
   readonly credentials: Credentials
+  readonly sts: OpenedSts
   readonly closing: () => boolean
 }
 
 /** Opens the jobs and the contexts, which need each other: a context creates jobs, and a job runs in a context. */
 async function openContexts(sources: ContextSources) {
-  const { options, backends, plugins, limits, region, log, credentials, closing } = sources
+  const { options, backends, plugins, limits, region, log, credentials, sts, closing } = sources
   const { pool, state, settings, births } = backends
   const { storageClasses, outputMetadata, metadataActions, pluginActions } = plugins
   const { signedBasePaths, sessionToken, signatureV2 } = options
-  const authentication = { credentials, region, signedBasePaths, sessionToken, signatureV2 }
+  const { sessions } = sts
+  const authentication = { credentials, sessions, region, signedBasePaths, sessionToken, signatureV2 }
   const hooks = combineHooks(plugins.plugins, log, limits.hookDeadlineMs)
 
   /** Looks the identity up at every call: it may have been removed, or have other rights. */
   async function contextOf(accessKeyId: string) {
     if (accessKeyId === '') return contexts.ownContext
-    const identity = await credentials(accessKeyId)
+    const identity = await sts.credentials(accessKeyId)
     return identity && contexts.for({ identity, presigned: false, payload: { kind: 'unsigned' } })
   }
 
@@ -132,7 +149,7 @@ async function openContexts(sources: ContextSources) {
     pool,
     spools: new Quota({ total: limits.maxSpoolBytes, perClient: limits.maxSpoolBytesPerClient }),
     account: options.gateway.account,
-    credentials,
+    credentials: sts.credentials,
     metadataActions,
     shared: {
       state,
@@ -152,6 +169,14 @@ async function openContexts(sources: ContextSources) {
     },
   })
   return { jobs, contexts, hooks, authenticate: createAuthenticator(authentication) }
+}
+
+/** Returns a function that finds the current keys of the server's own account. */
+function ownAccountOf({ account, keys }: ProxyOptions['gateway']): () => Promise<GatewayAccount> {
+  return async () => {
+    const given = typeof account === 'function' ? await account() : account
+    return keys?.latest(given) ?? given
+  }
 }
 
 function passthroughOf(

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { askedBy, continuesUpload, signRequired } from '../access/door/asked-by.js'
+import { hasPolicies } from '../access/door/identity-policies.js'
 import { requireNeeds } from '../access/needs.js'
 import type { Authenticate } from '../auth/authenticate.js'
 import type { Caller } from '../auth/caller.js'
 import { anonymousPayload } from '../auth/signatures/payload-mode.js'
+import { isStsCall } from '../auth/sts-target.js'
 import type { S3Error } from '../common/errors/s3-error.js'
 import { clientOf } from '../common/quota.js'
 import { versionHeader } from '../plugins/calls/answer/document-reply.js'
@@ -20,7 +22,7 @@ import { readWhole } from '../request/body/read-whole.js'
 import { readLoosely, readRequest } from '../request/read-request.js'
 import type { RequestHead, S3Request } from '../request/s3-request.js'
 import type { WithCors } from '../response/cors/with-cors.js'
-import { errorReply, toS3Error } from '../response/error-reply.js'
+import { type ErrorPlace, errorReply, toS3Error } from '../response/error-reply.js'
 import type { Reply, ReplyHeaders } from '../response/reply.js'
 import { sayContinue } from '../response/say-continue.js'
 import { send } from '../response/send.js'
@@ -69,7 +71,7 @@ export function createHandle(parts: HandleParts): Handle {
     const place = () => ({
       id,
       resource: head?.path ?? incoming.url ?? '/',
-      form: errorFormatOf(head ?? readLoosely(incoming, parts.addressing)),
+      form: errorFormOf(head ?? readLoosely(incoming, parts.addressing)),
     })
     try {
       head = readRequest(incoming, id, parts)
@@ -114,6 +116,10 @@ export function createHandle(parts: HandleParts): Handle {
       }),
     )
   }
+}
+
+function errorFormOf(head: Parameters<typeof errorFormatOf>[0]): ErrorPlace['form'] & string {
+  return isStsCall(head) ? 'sts' : errorFormatOf(head)
 }
 
 function withHeaders(reply: Reply, headers: ReplyHeaders): Reply {
@@ -161,7 +167,8 @@ async function decide({ operation, plugin }: Selected, head: RequestHead, contex
 
 /** Returns the upload that the request names, if a document can decide by it. */
 async function uploadOf({ bucket, key, query }: RequestHead, { caller, door, state }: Context) {
-  if (bucket === undefined || (!caller?.identity.policies && !(await door.documents(bucket)))) return undefined
+  if (bucket === undefined || (!(caller && hasPolicies(caller.identity)) && !(await door.documents(bucket))))
+    return undefined
   const upload = await state.uploads.get(query.get('uploadId') ?? '')
   return upload?.bucket === bucket && upload.key === key ? upload : undefined
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Ownership } from '../access/decision/decide.js'
-import type { SessionToken } from '../auth/authenticate.js'
 import type { Credentials, GatewayAccount, Identity } from '../auth/caller.js'
+import type { SessionToken } from '../auth/signer.js'
 import type { Logger } from '../common/log.js'
 import type { AccountKeys } from '../gateway/account/account-keys.js'
 import type { Brand } from '../gateway/brand.js'
@@ -64,7 +64,10 @@ export interface ProxyOptions {
    * `trustForwardedHost` believes these proxies alone.
    */
   trustedProxies?: readonly string[]
-  /** Handling of X-Amz-Security-Token: refuse the request (default), or ignore the token. */
+  /**
+   * Handling of X-Amz-Security-Token beside a permanent key pair: refuse the request (default), or ignore the token.
+   * Temporary credentials of this server always need theirs.
+   */
   sessionToken?: SessionToken
   /**
    * Accepts signature version 2, which boto3 uses for presigned URLs and forms; default true. It covers neither the body

@@ -11,7 +11,7 @@ import { arnOf, conditionsOf, type More } from './conditions.js'
 import { isCurrent } from './current-record.js'
 import { type BucketDocuments, type Owned, readDocuments } from './documents.js'
 import { type Grant, type Grants, REPLACES } from './grants.js'
-import { policiesOf } from './identity-policies.js'
+import { hasPolicies, policiesOf, sessionPolicyOf } from './identity-policies.js'
 import type { OwnerGateway } from './owner-gateway.js'
 
 /** One action on one resource. */
@@ -97,6 +97,7 @@ export function openDoor(parts: DoorParts, { caller, head, asOwner }: DoorReques
       ownership: documents?.ownership ?? 'BucketOwnerEnforced',
       block: documents && asked.bucket !== undefined ? await blockOf(asked.bucket) : NO_BLOCK,
       identityPolicies,
+      sessionPolicy: caller && sessionPolicyOf(caller.identity),
     }
     const decision = decide(question, given)
     const delegated = documents?.policy?.delegated === true && decision.outcome === 'allow'
@@ -123,7 +124,8 @@ export function openDoor(parts: DoorParts, { caller, head, asOwner }: DoorReques
   async function one(asked: Asked): Promise<Grant | undefined> {
     const { bucket, key } = asked
     const documents = bucket === undefined ? undefined : await read(bucket)
-    if (!documents && !caller?.identity.policies) return undefined
+    const limited = caller !== undefined && hasPolicies(caller.identity)
+    if (!documents && !limited) return undefined
     const replaces = REPLACES.includes(asked.action.toLowerCase())
     const ofOwner = account !== undefined && (!documents || documents.owner === account)
     const { record, answered } = await answerByRecord(asked, documents, !ofOwner && !replaces)
@@ -134,7 +136,7 @@ export function openDoor(parts: DoorParts, { caller, head, asOwner }: DoorReques
       throw new S3Error('AccessDenied')
     }
     if (decision.outcome === 'implicit deny') {
-      if (ofOwner || (caller?.identity.policies && !identityAllows())) throw new S3Error('AccessDenied')
+      if (ofOwner || (limited && !identityAllows())) throw new S3Error('AccessDenied')
       return undefined
     }
     if (ofOwner || byGateway || !documents || bucket === undefined) return undefined
@@ -193,7 +195,8 @@ export function openDoor(parts: DoorParts, { caller, head, asOwner }: DoorReques
   ): Promise<ObjectRecord | undefined> {
     const name = action.toLowerCase()
     if (bucket === undefined || key === undefined || OF_UPLOADS.includes(name)) return undefined
-    const policies = [documents?.policy?.parsed, ...((caller && policiesOf(caller.identity)) ?? [])]
+    const own = caller ? [...(policiesOf(caller.identity) ?? []), sessionPolicyOf(caller.identity)] : []
+    const policies = [documents?.policy?.parsed, ...own]
     const byTags = policies.some((policy) => policy?.byTags)
     // WRITE of a bucket lets other accounts delete their own objects; no ACL of an object matters to a write.
     const byAcl = name === 's3:deleteobject' ? documents?.owner !== account : name !== 's3:putobject'
@@ -237,16 +240,17 @@ export function openDoor(parts: DoorParts, { caller, head, asOwner }: DoorReques
 
 /** True for a key pair that stands for its whole account. */
 function isRoot(caller: Caller | undefined): boolean {
-  return caller !== undefined && !caller.identity.rights && !caller.identity.policies
+  return caller !== undefined && !caller.identity.rights && !hasPolicies(caller.identity)
 }
 
-function identityOnly(question: Parameters<typeof decide>[0], { identityPolicies }: Documents): boolean {
+function identityOnly(question: Parameters<typeof decide>[0], { identityPolicies, sessionPolicy }: Documents): boolean {
   if (question.principal.kind !== 'account') return false
   const own: Documents = {
     owner: question.principal.account,
     ownership: 'BucketOwnerEnforced',
     block: NO_BLOCK,
     identityPolicies,
+    sessionPolicy,
   }
   return (decide(question, own) satisfies Decision).outcome === 'allow'
 }

@@ -7,16 +7,25 @@ import type { ParsedSignature } from './parsed-signature.js'
 /** Maximum difference between the clocks of client and server, ms. */
 const MAX_SKEW_MS = 15 * MINUTE_MS
 
-/** @throws S3Error unless the scope names S3, this region and the day of the request */
+/** The region that clients of the token service name when they are not told another. */
+const STS_REGION = 'us-east-1'
+
+/**
+ * @param isForSts the request is one of the token service: its scope may also name `sts`, in this region or us-east-1
+ * @throws S3Error unless the scope names S3, this region and the day of the request
+ */
 export function checkScope(
   { scope, timestamp, malformed }: Pick<ParsedSignature, 'scope' | 'timestamp' | 'malformed'>,
   region: string,
+  isForSts = false,
 ): void {
   if (scope.terminal !== 'aws4_request') {
     throw malformed(`Credential must end in aws4_request, not "${scope.terminal}".`)
   }
-  if (scope.service !== 's3') throw malformed(`Credential must name the service s3, not "${scope.service}".`)
-  if (scope.region !== region) {
+  const namesSts = isForSts && scope.service === 'sts'
+  if (scope.service !== 's3' && !namesSts)
+    throw malformed(`Credential must name the service s3, not "${scope.service}".`)
+  if (scope.region !== region && !(namesSts && scope.region === STS_REGION)) {
     throw malformed(`The region "${scope.region}" is wrong; expecting "${region}".`, { Region: region })
   }
   if (scope.date !== timestamp.slice(0, 8)) {

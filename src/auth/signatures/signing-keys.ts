@@ -18,7 +18,7 @@ export class SigningKeys {
     this.#capacity = capacity
   }
 
-  get(identity: Identity, scope: Scope): Buffer {
+  get(identity: Pick<Identity, 'accessKeyId' | 'secretAccessKey'>, scope: Scope): Buffer {
     const name = `${identity.accessKeyId}/${scope.text}`
     const { secretAccessKey } = identity
     let entry = this.#entries.get(name)

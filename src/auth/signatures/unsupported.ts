@@ -22,6 +22,6 @@ export function unsupportedAlgorithm(algorithm: string): S3Error {
 
 export function unsupportedToken(name: string): S3Error {
   return new S3Error('InvalidToken', {
-    message: `${name} belongs to temporary credentials, which this service does not issue. Sign with a permanent key pair.`,
+    message: `${name} belongs to temporary credentials, and this access key id is none that this service has issued for a session.`,
   })
 }

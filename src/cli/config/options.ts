@@ -71,7 +71,7 @@ export const options = Object.freeze({
   }),
   sessionToken: option('Endpoint', choice('refuse', 'ignore'), {
     default: 'refuse',
-    help: 'How to handle X-Amz-Security-Token, which belongs to temporary credentials: refuse the request, or ignore the token.',
+    help: 'How to handle X-Amz-Security-Token with a permanent key pair: refuse the request, or ignore the token. Temporary credentials of this server always need theirs.',
   }),
   signatureV2: option('Endpoint', onOff, { default: true, help: 'Accept signature version 2, as in URLs of boto3.' }),
   objectOwnership: option('Endpoint', ownership, { default: 'BucketOwnerEnforced', help: 'Ownership in new buckets.' }),

@@ -1,4 +1,5 @@
 import { Pool } from 'undici'
+import type { GatewayAccount } from '../../auth/caller.js'
 import type { Logger } from '../../common/log.js'
 import { type Brand, brandNames } from '../brand.js'
 import { InDoubtWrites } from '../calls/in-doubt.js'
@@ -16,6 +17,7 @@ import { anonymousGateway } from './anonymous-gateway.js'
 import { FeatureCache } from './features.js'
 import { type KnownEpochs, knownEpochs } from './known-epochs.js'
 import { type AccountSource, LogIn } from './log-in.js'
+import { platformKeyPair } from '../calls/platform-key-pair.js'
 import { AccountSession, AnonymousSession } from './session.js'
 import { type LinkedAnswer, type LinkedRequest, openLink } from './share-link.js'
 import { Views } from './views.js'
@@ -63,6 +65,8 @@ export interface GatewayPool {
   calls(account: AccountSource): AccountCalls
   /** The state stores that the gateway remembers, queried with the account. */
   epochs(account: AccountSource): KnownEpochs
+  /** Asks for the key pair of a user of the task platform: see platform-key-pair.ts. */
+  keyPairOf(token: string): Promise<GatewayAccount | undefined>
   /** Follows a link that the gateway has signed for any account. Throws S3Error. */
   openLink(link: LinkedRequest): Promise<LinkedAnswer>
   /** Invalidates all cached listings, because something outside this proxy may have changed anything. */
@@ -79,7 +83,8 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
   const pool = new Pool(url.origin, { connections: RPC_CONNECTIONS, connect: { timeout: timeoutMs } })
   const rest = new RestClient({ url, timeoutMs, idleMs })
   const patientPool = new Pool(url.origin, { connect: { timeout: timeoutMs } })
-  const rpc = new Rpc({ pool, patientPool, basePath: url.pathname.replace(/\/+$/, ''), names, log, timeoutMs, idleMs })
+  const basePath = url.pathname.replace(/\/+$/, '')
+  const rpc = new Rpc({ pool, patientPool, basePath, names, log, timeoutMs, idleMs })
   const inDoubt = new InDoubtWrites(log)
   const shared = {
     rpc,
@@ -108,6 +113,7 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
     },
     calls: (account) => views.get(account).calls,
     epochs: (account) => views.get(account).epochs,
+    keyPairOf: (token) => platformKeyPair({ pool, basePath, names, timeoutMs }, token),
     openLink: (link) => openLink(shared, link),
     forget: () => shared.snapshots.everythingChanged(),
     async close() {

@@ -99,9 +99,10 @@ function rotateCredentials(callsOf: CallsOf) {
     result: z.object({ AccessKey: z.string().describe('The access key that the account has now.') }),
     async answer({ body: { NewAccessKey: accessKey, NewSecretKey: secretKey } }, context) {
       // The keys of the account have all its rights: with a secret of its own choice, the caller could log in itself.
-      if (context.caller?.identity.rights) {
+      const { rights, session } = context.caller?.identity ?? {}
+      if (rights || session) {
         throw new S3Error('AccessDenied', {
-          message: 'Only a key pair with all rights of its account may change the keys of the account.',
+          message: 'Only a lasting key pair with all rights of its account may change the keys of the account.',
         })
       }
       const keys = { ...(accessKey !== undefined && { accessKey }), ...(secretKey !== undefined && { secretKey }) }

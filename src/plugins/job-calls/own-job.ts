@@ -10,7 +10,8 @@ type Asking = Pick<Context, 'caller' | 'jobs'>
  */
 export function seenBy({ caller }: Pick<Context, 'caller'>): string {
   const identity = caller?.identity
-  return identity?.rights || identity?.policies || identity?.account ? identity.accessKeyId : ''
+  const limited = identity?.rights || identity?.policies || identity?.session?.policy || identity?.account
+  return identity && limited ? identity.accessKeyId : ''
 }
 
 /** Throws NoSuchJob, also for a job that the caller may not see. */

@@ -1,4 +1,3 @@
-import type { Credentials } from '../../auth/caller.js'
 import { parseCredential } from '../../auth/signatures/parsed-signature.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { GatewayPool } from '../../gateway/account/create-gateway.js'
@@ -13,7 +12,8 @@ export interface GatewayLinksOptions {
   readonly shareUrl: string | undefined
   readonly brand: Brand
   readonly pool: Pick<GatewayPool, 'openLink'>
-  readonly credentials: Credentials
+  /** True for the access key ids of this server. */
+  readonly isOwnKey: (accessKeyId: string) => boolean | Promise<boolean>
   readonly region: string
 }
 
@@ -27,7 +27,7 @@ export type GatewayLinks = (head: RequestHead) => Promise<Selected | undefined>
  * never with a log-in.
  */
 export function gatewayLinks(options: GatewayLinksOptions): GatewayLinks {
-  const { shareUrl, brand, pool, credentials, region } = options
+  const { shareUrl, brand, pool, isOwnKey, region } = options
   if (shareUrl === undefined) return async () => undefined
   const { host } = new URL(shareUrl)
   const names = brandNames(brand)
@@ -38,7 +38,7 @@ export function gatewayLinks(options: GatewayLinksOptions): GatewayLinks {
         credential,
         (message) => new S3Error('InvalidArgument', { message }),
       )
-      return scope.region !== region || (await credentials(accessKeyId)) === undefined
+      return scope.region !== region || !(await isOwnKey(accessKeyId))
     } catch (error) {
       if (error instanceof S3Error && error.code === 'InvalidArgument') return false
       throw error

@@ -1,0 +1,35 @@
+import type { Credentials } from '../../auth/caller.js'
+import type { Sessions } from '../../auth/signer.js'
+import type { GatewayPool } from '../../gateway/account/create-gateway.js'
+import type { State } from '../../state/state.js'
+import { ExchangeLimits } from './exchange-limits.js'
+import type { StsParts } from './plugin.js'
+import { Principals } from './principals.js'
+import { sessionKey } from './session-key.js'
+import { SealedSessions } from './sessions.js'
+import { Standing } from './standing.js'
+
+export interface OpenStsOptions extends Pick<StsParts, 'ownAccount' | 'now' | 'policyProblem'> {
+  readonly state: Pick<State, 'records'>
+  readonly pool: Pick<GatewayPool, 'keyPairOf'>
+  /** Key pairs that are not temporary. */
+  readonly credentials: Credentials
+}
+
+export interface OpenedSts {
+  readonly parts: StsParts
+  readonly sessions: Sessions
+  /** Finds key pairs, and the principals of sessions by their names. */
+  readonly credentials: Credentials
+}
+
+/** Opens the security token service on a gateway and a state. Reads nothing before the first use. */
+export function openSts({ state, pool, credentials, ...given }: OpenStsOptions): OpenedSts {
+  const clock = () => performance.now()
+  const key = sessionKey(state)
+  const standing = new Standing({ ask: (token) => pool.keyPairOf(token), clock })
+  const principals = new Principals(state, key)
+  const sessions = new SealedSessions({ key, standing, ...given })
+  const parts: StsParts = { sessions, principals, standing, limits: new ExchangeLimits(clock), ...given }
+  return { parts, sessions, credentials: async (name) => (await credentials(name)) ?? principals.find(name) }
+}

@@ -1,0 +1,58 @@
+import type { GatewayAccount, Identity } from '../../auth/caller.js'
+import type { State } from '../../state/state.js'
+import { open, seal } from './seal.js'
+import type { SessionKey } from './session-key.js'
+
+/** The account of a principal. */
+interface PrincipalRecord {
+  /** The secret key of the account, sealed; absent for the server's own account, whose keys the server has. */
+  readonly sealed?: string
+}
+
+const PREFIX = 'platform/'
+
+/** The name of all sessions of one gateway account, in place of an access key id: uploads and jobs belong to it. */
+export function principalOf({ accessKey }: Pick<GatewayAccount, 'accessKey'>): string {
+  return PREFIX + accessKey
+}
+
+/**
+ * The accounts that sessions were issued for. They outlive the sessions: jobs that a session has requested go on, and
+ * documents that it has stored with a bucket stay valid.
+ */
+export class Principals {
+  readonly #records
+  readonly #key: SessionKey
+
+  constructor(state: Pick<State, 'records'>, key: SessionKey) {
+    this.#records = state.records<PrincipalRecord>('sts-principals')
+    this.#key = key
+  }
+
+  /**
+   * Keeps the current keys of an account. Durable on return. Throws S3Error ServiceUnavailable.
+   * @param isOwn the account is the server's own
+   */
+  async keep(account: GatewayAccount, isOwn: boolean): Promise<void> {
+    const key = await this.#key()
+    const { accessKey, secretKey } = account
+    await this.#records.change(accessKey, (kept) => {
+      if (isOwn) return kept && kept.sealed === undefined ? kept : {}
+      const known = kept?.sealed !== undefined && open(key, kept.sealed, accessKey) === secretKey
+      return known ? kept : { sealed: seal(key, secretKey, accessKey) }
+    })
+  }
+
+  /** Finds the identity of a principal by its name; it has no key pair. Throws S3Error ServiceUnavailable. */
+  async find(name: string): Promise<Identity | undefined> {
+    if (!name.startsWith(PREFIX)) return undefined
+    const accessKey = name.slice(PREFIX.length)
+    const record = await this.#records.get(accessKey)
+    if (!record) return undefined
+    if (record.sealed === undefined) return { accessKeyId: name, secretAccessKey: '' }
+    const secretKey = open(await this.#key(), record.sealed, accessKey)
+    return secretKey === undefined
+      ? undefined
+      : { accessKeyId: name, secretAccessKey: '', account: { accessKey, secretKey } }
+  }
+}

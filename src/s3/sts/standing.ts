@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto'
+import type { GatewayAccount } from '../../auth/caller.js'
+
+/** Age from which an answer is renewed while it still counts, ms. */
+const RENEW_MS = 25_000
+/** Age at which an answer no longer counts, ms. With the time of a request, a revocation takes effect in a minute. */
+const STALE_MS = 45_000
+/** Most tokens whose answers are kept. */
+const MOST = 10_000
+
+interface Answer {
+  /** When the question was asked, by the monotonic clock, ms. */
+  readonly asked: number
+  /** Undefined: the token is refused. */
+  readonly account: GatewayAccount | undefined
+}
+
+interface Entry {
+  answer?: Answer
+  pending?: Promise<Answer>
+}
+
+export interface StandingOptions {
+  /** Asks the gateway for the key pair of the holder of a token; undefined when it refuses the token. */
+  readonly ask: (token: string) => Promise<GatewayAccount | undefined>
+  /** Monotonic clock, ms. */
+  readonly clock: () => number
+}
+
+/** Remembers for a short time which tokens of the platform are accepted, and for which gateway account. */
+export class Standing {
+  readonly #options: StandingOptions
+  /** By the hash of the token, in the order of use. */
+  readonly #entries = new Map<string, Entry>()
+
+  constructor(options: StandingOptions) {
+    this.#options = options
+  }
+
+  /** The account of the holder of the token; undefined when the token is refused. Throws S3Error when the gateway does not answer. */
+  async accountOf(token: string): Promise<GatewayAccount | undefined> {
+    const entry = this.#entryOf(token)
+    const age = entry.answer ? this.#options.clock() - entry.answer.asked : Number.POSITIVE_INFINITY
+    if (entry.answer && age < STALE_MS) {
+      if (age >= RENEW_MS) this.#ask(entry, token).catch(() => {})
+      return entry.answer.account
+    }
+    return (await this.#ask(entry, token)).account
+  }
+
+  #ask(entry: Entry, token: string): Promise<Answer> {
+    entry.pending ??= this.#answer(token)
+      .then((answer) => {
+        entry.answer = answer
+        return answer
+      })
+      .finally(() => {
+        delete entry.pending
+      })
+    return entry.pending
+  }
+
+  async #answer(token: string): Promise<Answer> {
+    const asked = this.#options.clock()
+    return { asked, account: await this.#options.ask(token) }
+  }
+
+  #entryOf(token: string): Entry {
+    const name = createHash('sha256').update(token).digest('base64')
+    const entry = this.#entries.get(name) ?? {}
+    this.#entries.delete(name)
+    this.#entries.set(name, entry)
+    if (this.#entries.size > MOST) {
+      const [oldest] = this.#entries.keys()
+      if (oldest !== undefined) this.#entries.delete(oldest)
+    }
+    return entry
+  }
+}

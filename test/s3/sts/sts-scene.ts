@@ -1,0 +1,142 @@
+import { join } from 'node:path'
+import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3'
+import type { Test } from 'tap'
+import { createProxy, type ProxyOptions } from '../../../src/server/create-proxy.js'
+import { serve } from '../../../src/server/serve.js'
+import { openDatabase } from '../../../src/services/database.js'
+import { startServices } from '../../../src/services/index.js'
+import { migrate } from '../../../src/services/platform/store/migrations.js'
+import { hashPassword } from '../../../src/services/platform/users/password.js'
+import { Users } from '../../../src/services/platform/users/users.js'
+import { send } from '../../services/platform/platform-client.js'
+import { temporaryFolder } from '../../support/content/folders.js'
+import { keptLog, type LogLine } from '../../support/server/kept-log.js'
+
+export const ROLE = 'arn:aws:iam::000000000000:role/platform-user'
+
+const OWNER = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
+
+export interface Credentials {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  readonly sessionToken: string
+}
+
+export interface StsAnswer {
+  readonly status: number
+  readonly text: string
+  readonly code: string | undefined
+  member(name: string): string
+}
+
+export interface StsScene {
+  readonly endpoint: string
+  /** A second proxy on the same state, if asked for. */
+  readonly folder: string
+  readonly gatewayUrl: string
+  readonly lines: LogLine[]
+  /** Adds a user of the platform and signs in; gives the JWT. */
+  newUser(email: string): Promise<string>
+  /** The JWT of the first user. */
+  owner(): Promise<string>
+  /** Milliseconds by which the clock of sessions is ahead. */
+  advance(ms: number): void
+  /** Calls the token service without a signature. */
+  sts(parameters: Readonly<Record<string, string>>): Promise<StsAnswer>
+  /** Temporary credentials; throws unless they are issued. */
+  assume(token: string, more?: Readonly<Record<string, string>>): Promise<Credentials>
+  s3(credentials: S3ClientConfig['credentials']): S3Client
+  /** Stops the proxy alone and starts it again on the same data. */
+  restart(): Promise<void>
+}
+
+/** The embedded services with a task platform, and a proxy to them in this process. */
+export async function startSts(t: Test, options: Partial<ProxyOptions> = {}): Promise<StsScene> {
+  const folder = temporaryFolder(t)
+  const data = join(folder, 'services')
+  const local = { host: '127.0.0.1', port: 0 }
+  const services = await startServices({ data, gateway: local, platform: local })
+  t.teardown(() => services.stop())
+  const first = await services.platform?.makeFirstUser()
+  const platform = services.platform?.url ?? ''
+  const { log, lines } = keptLog()
+  let ahead = 0
+  const open = async () =>
+    createProxy({
+      gateway: { url: services.gateway.url, account: await services.gateway.credentials() },
+      identities: [OWNER],
+      data: join(folder, 'proxy'),
+      log,
+      accessLog: true,
+      now: () => Date.now() + ahead,
+      ...options,
+    })
+  let proxy = await open()
+  t.teardown(() => proxy.close())
+  const serving = await serve({ handler: (req, res, next) => proxy(req, res, next), host: '127.0.0.1', port: 0 })
+  t.teardown(() => serving.close(0))
+  const signIn = async (body: object): Promise<string> =>
+    (await send(platform, 'POST', '/auth/login', { body })).json.auth_token
+  const sts = (parameters: Readonly<Record<string, string>>) => callSts(serving.url, parameters)
+  return {
+    endpoint: serving.url,
+    folder,
+    gatewayUrl: services.gateway.url,
+    lines,
+    async newUser(email) {
+      const user = { email, password: 'a password of theirs' }
+      const db = openDatabase(join(data, 'platform', 'platform.db'), '', migrate)
+      new Users(db).add(user.email, await hashPassword(user.password), 0)
+      db.close()
+      return signIn(user)
+    },
+    owner: () => signIn({ ...first }),
+    advance(ms) {
+      ahead += ms
+    },
+    sts,
+    async assume(token, more = {}) {
+      const answer = await sts(assumeParameters(token, more))
+      if (answer.status !== 200) throw new Error(answer.text)
+      return {
+        accessKeyId: answer.member('AccessKeyId'),
+        secretAccessKey: answer.member('SecretAccessKey'),
+        sessionToken: answer.member('SessionToken'),
+      }
+    },
+    s3(credentials) {
+      const client = new S3Client({
+        endpoint: serving.url,
+        region: 'us-east-1',
+        forcePathStyle: true,
+        maxAttempts: 1,
+        ...(credentials && { credentials }),
+      })
+      t.teardown(() => client.destroy())
+      return client
+    },
+    async restart() {
+      await proxy.close()
+      proxy = await open()
+    },
+  }
+}
+
+/** The parameters of AssumeRoleWithWebIdentity. */
+export function assumeParameters(token: string, more: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return {
+    Action: 'AssumeRoleWithWebIdentity',
+    Version: '2011-06-15',
+    RoleArn: ROLE,
+    RoleSessionName: 'tester',
+    WebIdentityToken: token,
+    ...more,
+  }
+}
+
+async function callSts(endpoint: string, parameters: Readonly<Record<string, string>>): Promise<StsAnswer> {
+  const response = await fetch(endpoint, { method: 'POST', body: new URLSearchParams(parameters) })
+  const text = await response.text()
+  const member = (name: string) => new RegExp(`<${name}>([^<]*)</${name}>`).exec(text)?.[1] ?? ''
+  return { status: response.status, text, code: member('Code') || undefined, member }
+}

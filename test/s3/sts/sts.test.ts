@@ -1,0 +1,191 @@
+import { join } from 'node:path'
+import {
+  CreateBucketCommand,
+  GetObjectCommand,
+  ListBucketsCommand,
+  PutObjectCommand,
+  type S3Client,
+} from '@aws-sdk/client-s3'
+import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
+import t from 'tap'
+import { openAccountBook } from '../../../src/services/gateway/account-book.js'
+import { stopMonotonicClock } from '../../support/waiting.js'
+import { assumeParameters, ROLE, startSts } from './sts-scene.js'
+
+/** The code of the error of a request that must fail. */
+async function codeOf(request: Promise<unknown>): Promise<string> {
+  return request.then(
+    () => 'none',
+    (error) => error.name,
+  )
+}
+
+const list = (s3: S3Client) => s3.send(new ListBucketsCommand({}))
+
+t.test('a token of the platform becomes temporary credentials of its account', async (t) => {
+  const scene = await startSts(t)
+  const token = await scene.newUser('one@example.com')
+  const before = Date.now()
+  const answer = await scene.sts(assumeParameters(token, { DurationSeconds: '900' }))
+  t.equal(answer.status, 200, answer.text)
+  t.match(answer.text, 'xmlns="https://sts.amazonaws.com/doc/2011-06-15/"')
+  t.match(answer.member('AccessKeyId'), /^DGS[A-Z2-7]{17}$/)
+  t.match(answer.member('Arn'), /^arn:aws:sts::[0-9a-f]{64}:assumed-role\/platform-user\/tester$/)
+  t.match(answer.member('SubjectFromWebIdentityToken'), /./)
+  const left = Date.parse(answer.member('Expiration')) - before
+  t.ok(left > 880_000 && left < 1_020_000, `${left} ms are left`)
+
+  const mine = scene.s3(await scene.assume(token))
+  await mine.send(new CreateBucketCommand({ Bucket: 'theirs' }))
+  await mine.send(new PutObjectCommand({ Bucket: 'theirs', Key: 'a', Body: 'text' }))
+  const owner = scene.s3({ accessKeyId: 'test-key', secretAccessKey: 'test-secret' })
+  t.same((await list(owner)).Buckets, [], 'the server’s own account does not have the bucket')
+  const own = scene.s3(await scene.assume(await scene.owner()))
+  t.same((await list(own)).Owner, (await list(owner)).Owner, 'the first user has the account of the server')
+
+  await scene.restart()
+  const { Body } = await mine.send(new GetObjectCommand({ Bucket: 'theirs', Key: 'a' }))
+  t.equal(await Body?.transformToString(), 'text', 'sessions survive a restart')
+  const logged = JSON.stringify(scene.lines)
+  t.notMatch(logged, token, 'the log has no token')
+})
+
+t.test('what is no request for credentials', async (t) => {
+  const scene = await startSts(t)
+  const token = await scene.newUser('two@example.com')
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const unsigned = `${part({ alg: 'none' })}.${part({ sub: '1' })}.x`
+  const foreign = `${part({ alg: 'HS256' })}.${part({ sub: '1', exp: 4_000_000_000 })}.c2lnbmF0dXJl`
+  const expired = `${part({ alg: 'HS256' })}.${part({ sub: '1', exp: 1 })}.c2lnbmF0dXJl`
+  const cases: readonly [string, Record<string, string>][] = [
+    ['ValidationError', { RoleArn: 'x' }],
+    ['ValidationError', { RoleArn: 'arn:aws:s3:::a-bucket-and-no-role' }],
+    ['ValidationError', { RoleSessionName: 'a b' }],
+    ['ValidationError', { DurationSeconds: '899' }],
+    ['ValidationError', { DurationSeconds: '43201' }],
+    ['ValidationError', { DurationSeconds: '1e3' }],
+    ['ValidationError', { 'PolicyArns.member.1.arn': 'arn:aws:iam::aws:policy/x' }],
+    ['ValidationError', { Policy: 'x'.repeat(2049) }],
+    ['ValidationError', { WebIdentityToken: 'x'.repeat(20_001) }],
+    ['MalformedPolicyDocument', { Policy: '{' }],
+    ['MalformedPolicyDocument', { Policy: '{"Statement":[{"Effect":"Perhaps"}]}' }],
+    ['InvalidIdentityToken', { WebIdentityToken: 'no token' }],
+    ['InvalidIdentityToken', { WebIdentityToken: unsigned }],
+    ['InvalidIdentityToken', { WebIdentityToken: foreign }],
+    ['ExpiredTokenException', { WebIdentityToken: expired }],
+    ['InvalidAction', { Version: '2010-05-08' }],
+  ]
+  for (const [code, more] of cases) {
+    const answer = await scene.sts(assumeParameters(token, more))
+    t.equal(answer.code, code, JSON.stringify(more).slice(0, 80))
+    t.ok(answer.status >= 400 && answer.status < 500)
+    t.match(answer.text, '<Type>Sender</Type>')
+    t.notMatch(answer.text, token)
+  }
+  t.equal((await scene.sts({ Action: 'GetCallerIdentity', Version: '2011-06-15' })).code, 'MissingAuthenticationToken')
+  t.equal((await scene.sts({ Action: 'GetSessionToken', Version: '2011-06-15' })).code, 'InvalidAction')
+  t.equal((await scene.sts({ Version: '2011-06-15' })).code, 'MissingAction')
+  const other = await fetch(scene.endpoint, { method: 'POST', body: 'text', headers: { 'content-type': 'text/plain' } })
+  t.equal(other.status, 405)
+  t.match(await other.text(), '<Code>MethodNotAllowed</Code>')
+  const twice = new URLSearchParams(assumeParameters(token))
+  twice.append('RoleArn', ROLE)
+  t.match(await (await fetch(scene.endpoint, { method: 'POST', body: twice })).text(), '<Code>ValidationError</Code>')
+})
+
+t.test('the session token counts', async (t) => {
+  const scene = await startSts(t)
+  const token = await scene.newUser('three@example.com')
+  const keys = await scene.assume(token, { DurationSeconds: '900' })
+  const { accessKeyId, secretAccessKey } = keys
+  const other = await scene.assume(token)
+  t.equal(await codeOf(list(scene.s3({ accessKeyId, secretAccessKey }))), 'InvalidToken', 'without it')
+  t.equal(await codeOf(list(scene.s3({ ...keys, sessionToken: other.sessionToken }))), 'InvalidToken', 'of another')
+  t.equal(await codeOf(list(scene.s3({ ...keys, sessionToken: 'x' }))), 'InvalidToken')
+  t.equal(await codeOf(list(scene.s3({ ...keys, secretAccessKey: 'wrong' }))), 'SignatureDoesNotMatch')
+  const permanent = { accessKeyId: 'test-key', secretAccessKey: 'test-secret', sessionToken: keys.sessionToken }
+  t.equal(await codeOf(list(scene.s3(permanent))), 'InvalidToken', 'with a permanent key pair')
+
+  const s3 = scene.s3(keys)
+  await s3.send(new CreateBucketCommand({ Bucket: 'presigned' }))
+  await s3.send(new PutObjectCommand({ Bucket: 'presigned', Key: 'a', Body: 'text' }))
+  const url = await getSignedUrl(s3, new GetObjectCommand({ Bucket: 'presigned', Key: 'a' }), { expiresIn: 7200 })
+  t.match(url, 'X-Amz-Security-Token=')
+  t.equal(await (await fetch(url)).text(), 'text', 'a presigned URL has it in its query')
+  const without = new URL(url)
+  without.searchParams.delete('X-Amz-Security-Token')
+  t.match(await (await fetch(without)).text(), '<Code>InvalidToken</Code>')
+  const form = await createPresignedPost(s3, { Bucket: 'presigned', Key: 'b' })
+  const fields = (omit = '') => {
+    const data = new FormData()
+    for (const [name, value] of Object.entries(form.fields)) if (name !== omit) data.append(name, value)
+    data.append('file', new Blob(['of a form']))
+    return data
+  }
+  t.equal((await fetch(form.url, { method: 'POST', body: fields() })).status, 204, 'a form has it as a field')
+  t.equal((await fetch(form.url, { method: 'POST', body: fields('X-Amz-Security-Token') })).status, 400)
+
+  scene.advance(901_000)
+  t.equal(await codeOf(list(s3)), 'ExpiredToken')
+  t.match(await (await fetch(url)).text(), '<Code>ExpiredToken</Code>', 'also of a URL that is valid for longer')
+})
+
+t.test('a session policy narrows what the account may do', async (t) => {
+  const scene = await startSts(t)
+  const token = await scene.newUser('four@example.com')
+  const all = scene.s3(await scene.assume(token))
+  await all.send(new CreateBucketCommand({ Bucket: 'narrow' }))
+  await all.send(new PutObjectCommand({ Bucket: 'narrow', Key: 'public/a', Body: 'text' }))
+  await all.send(new PutObjectCommand({ Bucket: 'narrow', Key: 'private/a', Body: 'text' }))
+  const Policy = JSON.stringify({
+    Version: '2012-10-17',
+    Statement: [{ Effect: 'Allow', Action: 's3:GetObject', Resource: 'arn:aws:s3:::narrow/public/*' }],
+  })
+  const narrow = scene.s3(await scene.assume(token, { Policy }))
+  const get = (Key: string) => narrow.send(new GetObjectCommand({ Bucket: 'narrow', Key }))
+  t.equal(await (await get('public/a')).Body?.transformToString(), 'text')
+  t.equal(await codeOf(get('private/a')), 'AccessDenied')
+  t.equal(
+    await codeOf(narrow.send(new PutObjectCommand({ Bucket: 'narrow', Key: 'public/b', Body: 'x' }))),
+    'AccessDenied',
+  )
+  t.equal(await codeOf(list(narrow)), 'AccessDenied')
+  t.equal(await codeOf(narrow.send(new CreateBucketCommand({ Bucket: 'another' }))), 'AccessDenied')
+  const more = await scene.sts(assumeParameters(token, { Policy }))
+  t.ok(Number(more.member('PackedPolicySize')) > 0)
+
+  const ofOwner = scene.s3(await scene.assume(await scene.owner(), { Policy }))
+  t.equal(await codeOf(list(ofOwner)), 'AccessDenied', 'also for the account of the server')
+})
+
+t.test('a session dies with the keys of its account', async (t) => {
+  const scene = await startSts(t)
+  const token = await scene.newUser('five@example.com')
+  const s3 = scene.s3(await scene.assume(token))
+  const { now } = performance
+  t.teardown(() => {
+    performance.now = now
+  })
+  await list(s3)
+  const book = openAccountBook(join(scene.folder, 'services'))
+  t.teardown(() => book.close())
+  const account = book.all().find(({ name }) => name === 'five@example.com')
+  book.rotate(account?.accessKey ?? '')
+  // As 46 seconds later.
+  performance.now = () => now.call(performance) + 46_000
+  t.equal(await codeOf(list(s3)), 'InvalidToken')
+  await list(scene.s3(await scene.assume(token)))
+})
+
+t.test('many requests for credentials', async (t) => {
+  stopMonotonicClock(t)
+  const scene = await startSts(t)
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const bad = (n: number) => `${part({ alg: 'HS256' })}.${part({ sub: String(n) })}.c2lnbmF0dXJl`
+  const codes = new Set<string | undefined>()
+  for (let n = 0; n < 200 && !codes.has('Throttling'); n++) {
+    codes.add((await scene.sts(assumeParameters(bad(n)))).code)
+  }
+  t.same([...codes], ['InvalidIdentityToken', 'Throttling'])
+})
