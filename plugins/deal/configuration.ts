@@ -1,6 +1,7 @@
 import { type Context, S3Error } from 'dealgate'
 import { z } from 'zod'
 import { STATED_AMOUNT } from './documents/members.js'
+import { backupSchedules, checkSchedules } from './schedules/document.js'
 import { parseAmount } from './terms/amounts.js'
 import { inOwnTypes, statedTerms } from './terms/terms.js'
 
@@ -55,6 +56,7 @@ export const dealConfiguration = z.strictObject({
   MaxSpendPerDay: amountText
     .optional()
     .describe('Decimal, as text: fil that deals of this bucket may cost per day, UTC.'),
+  Schedules: backupSchedules,
   ReadThrough: z
     .boolean()
     .optional()
@@ -97,11 +99,16 @@ export function classOf(
   return ARCHIVE_CLASSES.find((name) => name === word) ?? (Object.hasOwn(map, word) ? map[word] : undefined)
 }
 
-/** Checks what the schema cannot express. Throws InvalidArgument. */
+/**
+ * Checks what the schema cannot express. Throws InvalidArgument.
+ * @param now ms since 1970
+ */
 export function checkConfiguration(
   configuration: DealConfiguration,
   map: Readonly<Record<string, ArchiveClass>>,
+  now: number,
 ): void {
+  checkSchedules(configuration.Schedules ?? [], now)
   const classes = (configuration.Terms ?? []).map((terms) => terms.StorageClass)
   if (new Set(classes).size < classes.length) throw invalid('Terms', 'Terms has two entries for the same class.')
   const words = (configuration.StorageClassMap ?? []).map(({ Word }) => Word)
@@ -114,11 +121,12 @@ export function checkConfiguration(
     )
 }
 
-/** True when the wanted configuration orders renewals, changes the terms of deals or raises the daily cap. */
+/** True when the wanted configuration orders renewals or backups, changes the terms of deals or raises the daily cap. */
 export function ordersMore(before: DealConfiguration | undefined, wanted: DealConfiguration): boolean {
   const [cap, wantedCap] = [before?.MaxSpendPerDay, wanted.MaxSpendPerDay].map((text) => parseAmount(text ?? ''))
   return (
     wanted.RenewBeforeDays !== undefined ||
+    (wanted.Schedules ?? []).length > 0 ||
     JSON.stringify((before?.Terms ?? []).map(inOwnTypes)) !== JSON.stringify((wanted.Terms ?? []).map(inOwnTypes)) ||
     (cap !== undefined && (wantedCap === undefined || wantedCap > cap))
   )

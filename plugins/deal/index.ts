@@ -10,6 +10,8 @@ import { dealOperations } from './operations/index.js'
 import { dealOptions } from './options.js'
 import { DealParts } from './parts.js'
 import { OBJECT_DEAL } from './records/inputs.js'
+import { scheduleRuns } from './schedules/run-schedule.js'
+import { Scheduler } from './schedules/scheduler.js'
 import { TERMS_METADATA } from './terms/metadata-terms.js'
 
 /** Metadata that GET and HEAD report of an object with deals; a client that sends it does not store it. */
@@ -32,7 +34,14 @@ export default definePlugin({
     return {
       operations: dealOperations(parts),
       storageClasses: archiveClasses(parts),
-      jobs: [objectDeals(parts), bucketDeals(parts), restores(parts), bucketRetrievals(parts), verifications(parts)],
+      jobs: [
+        objectDeals(parts),
+        bucketDeals(parts),
+        restores(parts),
+        bucketRetrievals(parts),
+        verifications(parts),
+        scheduleRuns(parts),
+      ],
       hooks: {
         objectStored: (event) => parts.waits.changed(event),
         async objectDeleted(event) {
@@ -45,6 +54,7 @@ export default definePlugin({
       async start() {
         host.schedule(new Follower(parts).work)
         host.schedule(new Keeper(parts).work)
+        host.schedule(new Scheduler(parts).work)
       },
     }
   },

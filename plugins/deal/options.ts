@@ -74,6 +74,7 @@ export const dealOptions = z.strictObject({
   evictionIntervalSeconds: seconds(1, DAY, 300).describe(
     'How often to check for copies that may be evicted and for restored copies that have expired.',
   ),
+  scheduleIntervalSeconds: seconds(1, 3600, 30).describe('How often to check for scheduled backups that are due.'),
   maxTransitionsPerDay: z
     .number()
     .int()

@@ -5,6 +5,7 @@ import { BudgetWaits } from './jobs/budget-waits.js'
 import { type DealOptions, statedOf } from './options.js'
 import { Attempts } from './records/attempts.js'
 import { DealRecords } from './records/deal-records.js'
+import { ScheduleRecords } from './schedules/schedule-records.js'
 import { Spending } from './spending.js'
 import { payingAccount } from './subject.js'
 import { parseAmount } from './terms/amounts.js'
@@ -35,6 +36,7 @@ export class DealParts {
   readonly attempts: Attempts
   readonly copies: LocalCopies
   readonly waits: BudgetWaits
+  readonly schedules: ScheduleRecords
 
   /** @param host need not have started yet */
   constructor(options: DealOptions, host: PluginHost) {
@@ -45,6 +47,7 @@ export class DealParts {
     this.attempts = new Attempts(host.state)
     this.copies = new LocalCopies(host.state)
     this.waits = new BudgetWaits(host)
+    this.schedules = new ScheduleRecords(host.state)
   }
 
   get jobs(): Jobs {

@@ -1,13 +1,10 @@
 import { type Context, type RunningJob, S3Error } from 'dealgate'
 import type { DealParts } from '../parts.js'
 import type { ObjectDealInput } from '../records/inputs.js'
-import { isPassing, type Patience, patiently } from '../records/patience.js'
+import { isPassing, type Patience, patiently, waitingLong } from '../records/patience.js'
 
-const WEEK_MS = 7 * 86_400_000
-/** For deals that no client waits for and would request again. */
-const PATIENCE: Patience = { firstMs: 5000, longestMs: 15 * 60_000, altogetherMs: WEEK_MS }
 /** While the failure cannot be written to the object either. */
-const UNTOLD: Patience = { ...PATIENCE, altogetherMs: 2 * WEEK_MS }
+const UNTOLD: Patience = { ...waitingLong, altogetherMs: 2 * waitingLong.altogetherMs }
 
 /**
  * What the job of an object's deal throws in place of `error`. The caller of a deal operation learns that the gateway
@@ -21,7 +18,7 @@ export async function failureOf(
 ): Promise<unknown> {
   if (job.input.cause === 'call' || !job.owned()) return error
   const now = host.now()
-  const thrown = patiently(job, error, now, PATIENCE)
+  const thrown = patiently(job, error, now, waitingLong)
   // When the server stops, the job continues after the restart.
   if (!(thrown instanceof S3Error) || (job.signal.aborted && isPassing(thrown))) return thrown
   try {

@@ -2,10 +2,17 @@ import type { StoredObject } from 'dealgate'
 import type { DealParts } from '../parts.js'
 import { type DealRecord, holds } from '../records/deal-record.js'
 
-/** Deals that hold exactly this object, as far as is known; oldest first. */
-export async function dealsHolding(
+type Subject = Pick<StoredObject, 'bucket' | 'key' | 'stamp'>
+
+/** Deals that hold exactly this object, as far as is known; oldest first. Deals of old backups are left out. */
+export async function dealsHolding(parts: DealParts, subject: Subject): Promise<readonly DealRecord[]> {
+  return (await everyDealHolding(parts, subject)).filter(({ retired }) => retired === undefined)
+}
+
+/** The same with the deals of old backups, whose state is no longer queried: they may still deliver. */
+export async function everyDealHolding(
   { deals }: DealParts,
-  { bucket, key, stamp }: Pick<StoredObject, 'bucket' | 'key' | 'stamp'>,
+  { bucket, key, stamp }: Subject,
 ): Promise<readonly DealRecord[]> {
   return (await deals.of(bucket, key)).filter((deal) => deal.stamp === stamp && holds(deal))
 }

@@ -9,7 +9,7 @@ import {
 import type { DealParts } from '../parts.js'
 import { isPassing } from '../records/patience.js'
 import { expiryOf } from './expiry.js'
-import { dealsHolding } from './kept-elsewhere.js'
+import { everyDealHolding } from './kept-elsewhere.js'
 import { RESTORE, type RestoreInput } from './restore-job.js'
 
 /**
@@ -87,7 +87,7 @@ async function refuseUnavailable(
   dealCid: string | undefined,
 ): Promise<void> {
   if (dealCid === undefined && tier !== 'Expedited') return
-  const holding = await dealsHolding(parts, object)
+  const holding = await everyDealHolding(parts, object)
   const asked = dealCid === undefined ? holding : holding.filter(({ deal }) => deal.dealCid === dealCid)
   if (asked.length === 0 && dealCid !== undefined)
     throw new S3Error('NoSuchDeal', { message: 'The deal that the description names does not hold this object.' })

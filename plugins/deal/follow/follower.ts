@@ -10,6 +10,7 @@ import { isDue } from '../records/schedule.js'
 import { requireHealth } from '../require-health.js'
 import { renew } from './renew.js'
 import { rescue } from './rescue.js'
+import { retire } from './retire.js'
 import { verify } from './verify.js'
 
 /** Most state queries at the same time. */
@@ -48,6 +49,7 @@ export class Follower {
     let due: DealRecord[] = []
     for await (const deal of deals.open()) {
       if (!mayGoOn()) return
+      if (deal.generation && (await this.#retired(deal))) continue
       if (!dealStatus || !isDue(deal, host.now(), options.rescueBeforeDays)) continue
       due.push(deal)
       if (due.length < AT_ONCE) continue
@@ -55,6 +57,16 @@ export class Follower {
       due = []
     }
     await this.#ask(due)
+  }
+
+  async #retired(deal: DealRecord): Promise<boolean> {
+    try {
+      return await retire(this.#parts, deal)
+    } catch (err) {
+      this.#parts.host.log.warn({ err, deal: deal.deal.dealCid }, 'a deal of an old backup could not be given up yet')
+      await requireHealth(this.#parts)
+      return false
+    }
   }
 
   async #ask(due: readonly DealRecord[]): Promise<void> {

@@ -16,7 +16,7 @@ const DAY_MS = 86_400_000
  */
 export async function renew(parts: DealParts, record: DealRecord): Promise<void> {
   const { host, deals, jobs } = parts
-  const { bucket, key, stamp, live, renewedBy, deal, made } = record
+  const { bucket, key, stamp, live, renewedBy, deal, made, generation } = record
   if (key === undefined || stamp === undefined || live?.expires === undefined || !holds(record)) return
   const days = (await configurationOf(host, bucket))?.RenewBeforeDays
   if (days === undefined) return
@@ -24,7 +24,8 @@ export async function renew(parts: DealParts, record: DealRecord): Promise<void>
   if (live.expires - host.now() > ahead) return
   const about = (await deals.of(bucket, key)).filter((other) => other.stamp === stamp)
   // A deal that did not deliver the object is no renewal.
-  const counts = (other: DealRecord) => other.deal.dealCid === deal.dealCid || (holds(other) && !isDoubted(other))
+  const counts = (other: DealRecord) =>
+    other.deal.dealCid === deal.dealCid || (holds(other) && !isDoubted(other) && other.retired === undefined)
   if (about.findLast(counts)?.deal.dealCid !== deal.dealCid) return
   if (renewedBy !== undefined && !isLost(about, renewedBy, host.now())) {
     await tryAgain(parts, renewedBy)
@@ -35,7 +36,14 @@ export async function renew(parts: DealParts, record: DealRecord): Promise<void>
   // The server pays from its own account, and only for its own buckets.
   await host.own.checks.requireOwner(bucket)
   const agreed = await termsToRenewOn(parts, record, object)
-  const input: ObjectDealInput = { bucket, key, stamp, ...agreed, cause: 'lifecycle' }
+  const input: ObjectDealInput = {
+    bucket,
+    key,
+    stamp,
+    ...agreed,
+    cause: 'lifecycle',
+    ...(generation && { generation }),
+  }
   const token = createHash('sha256')
     .update(renewedBy === undefined ? deal.dealCid : `${deal.dealCid}/${renewedBy}`)
     .digest('hex')

@@ -5,6 +5,7 @@ import type { DealParts } from '../parts.js'
 import { measure } from '../quote/measure.js'
 import { refuseDearPrice } from '../quote/price-limit.js'
 import { BUCKET_DEAL, type BucketDealInput, OBJECT_DEAL, type ObjectDealInput } from '../records/inputs.js'
+import { patiently, waitingLong } from '../records/patience.js'
 import { requireContent, requireObject } from '../subject.js'
 import { makeDeal } from './make-deal.js'
 import { reconcileDeal } from './reconcile-deal.js'
@@ -34,13 +35,18 @@ export function objectDeals(parts: DealParts): JobKind<ObjectDealInput, DealResu
 export function bucketDeals(parts: DealParts): JobKind<BucketDealInput, DealResult> {
   return {
     name: BUCKET_DEAL,
-    run: (job) =>
-      makeDeal(parts, job, async () => {
-        const { context, input, signal } = job
-        await requireContent(context, input.bucket)
-        await refuseDearPrice(parts, context, input, () => measure(context, { bucket: input.bucket }, signal))
-        return undefined
-      }),
+    async run(job) {
+      const { context, input, signal } = job
+      try {
+        return await makeDeal(parts, job, async () => {
+          await requireContent(context, input.bucket)
+          await refuseDearPrice(parts, context, input, () => measure(context, { bucket: input.bucket }, signal))
+          return undefined
+        })
+      } catch (error) {
+        throw input.cause === 'call' ? error : patiently(job, error, parts.host.now(), waitingLong)
+      }
+    },
     reconcile: (job) => reconcileDeal(parts, parts.jobs, job),
   }
 }

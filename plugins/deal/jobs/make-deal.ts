@@ -1,4 +1,4 @@
-import { OutcomeUnknown, Retry, type RunningJob, S3Error } from 'dealgate'
+import { OutcomeUnknown, Retry, type RunningJob, S3Error, type SpendCaps } from 'dealgate'
 import { DealClient } from '../deal-client.js'
 import type { DealParts } from '../parts.js'
 import type { Attempt } from '../records/attempts.js'
@@ -119,12 +119,18 @@ async function reserve(
     await parts.spending.reserve({ jobId: job.id, bucket: input.bucket, amount: costOf(input.terms) }, caps)
   } catch (error) {
     if (!(error instanceof S3Error) || error.code !== 'SpendCapReached' || input.cause === 'call') throw error
+    // Another day would not help the backup of a schedule, which would keep the next one waiting.
+    if (input.cause === 'schedule' && exceeds(costOf(input.terms), caps)) throw error
     const subject = subjectOf(input)
     if (subject) parts.waits.add(job.id, subject)
     // The object may have changed before the job was added to those that wait.
     await look()
     throw new Retry(untilTomorrow(parts.host.now()), WAITING, { cause: error })
   }
+}
+
+function exceeds(amount: bigint, { all, bucket }: SpendCaps): boolean {
+  return [all, bucket].some((cap) => cap !== undefined && amount > cap)
 }
 
 const DAY_MS = 86_400_000

@@ -37,6 +37,7 @@ export async function recordDeal(
     jobId: attempt.jobId,
     cause: input.cause,
     ...(input.priceConfirmed && { priceConfirmed: true }),
+    ...(input.generation && { generation: input.generation }),
     account: context.caller?.identity.account?.accessKey ?? '',
     made: parts.host.now(),
   }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Context, type JobKind, type RestoreOrder, type RunningJob, S3Error, type StoreEntry } from 'dealgate'
 import pMap from 'p-map'
 import { z } from 'zod'
+import { type Failure, failure, keepSome } from '../documents/failures.js'
 import type { DealParts } from '../parts.js'
 import { RETRIEVE_BUCKET, type RetrieveBucketInput } from '../records/inputs.js'
 import { bringingBack, patiently } from '../records/patience.js'
@@ -13,10 +14,7 @@ export const retrieveBucketResult = z.object({
   Restored: z.number().int().describe('Objects that were restored.'),
   Present: z.number().int().describe('Objects with deals that had a local copy already.'),
   Failed: z.number().int(),
-  Failures: z
-    .array(z.object({ Key: z.string(), Code: z.string(), Message: z.string() }))
-    .meta({ element: 'Failure' })
-    .describe('The first hundred.'),
+  Failures: z.array(failure).meta({ element: 'Failure' }).describe('The first hundred.'),
 })
 export type RetrieveBucketResult = z.output<typeof retrieveBucketResult>
 
@@ -24,7 +22,6 @@ export type RetrieveBucketResult = z.output<typeof retrieveBucketResult>
 const PAGE = 100
 /** Most restores at the same time. */
 const AT_ONCE = 8
-const MAX_FAILURES = 100
 
 /** Progress of a job. */
 interface Passed {
@@ -104,9 +101,9 @@ async function bringBack(
   const bringing = pMap(
     absent,
     async ({ key, size }) => {
-      const failure = await bringBackOne(job, key, signal)
-      passed = failure
-        ? { ...passed, failed: passed.failed + 1, failures: [...passed.failures, failure].slice(0, MAX_FAILURES) }
+      const left = await bringBackOne(job, key, signal)
+      passed = left
+        ? { ...passed, failed: passed.failed + 1, failures: keepSome(passed.failures, left) }
         : { ...passed, restored: passed.restored + 1, bytes: passed.bytes + size }
       report()
     },
@@ -116,8 +113,6 @@ async function bringBack(
   await bringing.finally(() => over.abort())
   return passed
 }
-
-type Failure = RetrieveBucketResult['Failures'][number]
 
 async function bringBackOne(
   { context, input, job }: RunningJob<RetrieveBucketInput>,

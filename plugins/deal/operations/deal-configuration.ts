@@ -1,14 +1,12 @@
-import { defineCall, S3Error } from 'dealgate'
-import { z } from 'zod'
+import { type Context, defineCall, S3Error } from 'dealgate'
 import { checkConfiguration, configurationInOwnTypes, dealConfiguration, ordersMore } from '../configuration.js'
+import { statedOf } from '../options.js'
 import type { DealParts } from '../parts.js'
-import { OBJECT_DEAL } from '../records/inputs.js'
+import { BUCKET_DEAL, OBJECT_DEAL } from '../records/inputs.js'
 import { SOURCE } from '../request.js'
-import { requireBucket } from '../subject.js'
+import { payingAccount, requireBucket } from '../subject.js'
+import { resolveTerms } from '../terms/resolve-terms.js'
 import { termsInvalid, violationsOf } from '../terms/terms.js'
-
-/** Recurring deals are requested often enough to be refused by name. */
-const stated = dealConfiguration.extend({ Schedules: z.unknown().optional() })
 
 export function getBucketDealConfiguration() {
   return defineCall({
@@ -27,34 +25,44 @@ export function getBucketDealConfiguration() {
   })
 }
 
-export function setBucketDealConfiguration({ options }: DealParts) {
+/** Throws AccessDenied, and InvalidRequest in a bucket for which the server does not pay. */
+async function requireScheduler(context: Context, bucket: string): Promise<void> {
+  await context.checks.requireAction(BUCKET_DEAL, { bucket })
+  if (payingAccount(context.caller) === '') return
+  throw new S3Error('InvalidRequest', {
+    message:
+      'Schedules run in the buckets of the server’s own gateway account only. This bucket belongs to another one.',
+    fields: { BucketName: bucket },
+  })
+}
+
+export function setBucketDealConfiguration({ options, host, schedules }: DealParts) {
   return defineCall({
     name: 'SetBucketDealConfiguration',
     source: SOURCE,
-    summary: 'Replaces the deal configuration of a bucket: terms, caps, renewal.',
+    summary: 'Replaces the deal configuration of a bucket: terms, caps, renewal, schedules.',
     access: 'owner',
     on: { method: 'POST', resource: 'bucket', subresource: 'x-deal-config' },
-    body: stated,
+    body: dealConfiguration,
     result: dealConfiguration,
     root: 'DealConfiguration',
-    async answer({ request: { bucket }, body: { Schedules, ...asked } }, context) {
+    async answer({ request: { bucket }, body: asked }, context) {
       context.checks.requireWholeBucket(bucket, 'write')
-      if (Schedules !== undefined)
-        throw new S3Error('NotImplemented', {
-          message: 'Schedules are not implemented: call CreateBucketDeal from a scheduler of your own.',
-          fields: { ArgumentName: 'Schedules' },
-        })
       // With this configuration the server makes and pays for deals without a request.
       if (ordersMore(await context.settings.confirmed(bucket, 'deal'), asked))
         await context.checks.requireAction(OBJECT_DEAL, { bucket })
-      checkConfiguration(asked, options.storageClassMap)
+      if (asked.Schedules?.length) await requireScheduler(context, bucket)
+      checkConfiguration(asked, options.storageClassMap, host.now())
       const violations = (asked.Terms ?? []).flatMap(violationsOf)
       if (violations.length > 0) throw termsInvalid(violations)
+      // The server would find out at night that a backup has no terms.
+      if (asked.Schedules?.length) resolveTerms({ configuration: asked, defaults: statedOf(options.terms) })
       const configuration = configurationInOwnTypes(asked)
       await requireBucket(context, bucket)
       if (Object.values(configuration).some((value) => value !== undefined))
         await context.settings.set(bucket, 'deal', configuration)
       else await context.settings.delete(bucket, 'deal')
+      for (const schedule of asked.Schedules ?? []) await schedules.observe(bucket, schedule, host.now())
       return configuration
     },
   })

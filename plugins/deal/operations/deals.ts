@@ -12,7 +12,13 @@ const madeDeal = z.object({
   Bucket: z.string(),
   Key: z.string().optional(),
   JobId: z.string().describe('Of the job that made it.'),
-  Cause: z.enum(['call', 'class', 'lifecycle']),
+  Cause: z.enum(['call', 'class', 'lifecycle', 'schedule']),
+  Schedule: z.string().optional().describe('Id of the schedule that it belongs to.'),
+  Due: z.string().optional().describe('When that backup was due, RFC 3339.'),
+  RetiredAt: z
+    .string()
+    .optional()
+    .describe('Since when it is no longer monitored, because newer backups replace it; RFC 3339.'),
   ...dealDocument.shape,
   StatusTime: z.string().optional().describe('When the state was queried, RFC 3339.'),
 })
@@ -78,11 +84,14 @@ export function getDeal(parts: DealParts) {
 }
 
 function madeDealOf(record: DealRecord, live: LiveState | undefined, epochSeconds: number | undefined): MadeDeal {
+  const { generation, retired } = record
   return {
     Bucket: record.bucket,
     ...(record.key !== undefined && { Key: record.key }),
     JobId: record.jobId,
     Cause: record.cause,
+    ...(generation && { Schedule: generation.schedule, Due: wholeSeconds(generation.due) }),
+    ...(retired !== undefined && { RetiredAt: wholeSeconds(retired) }),
     ...documentOf(record.deal, live, epochSeconds),
     ...(live && { StatusTime: wholeSeconds(live.asked) }),
   }

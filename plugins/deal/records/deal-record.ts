@@ -1,5 +1,5 @@
 import type { GatewayDeal } from '../deal-wire.js'
-import type { DealCause } from './inputs.js'
+import type { DealCause, Generation } from './inputs.js'
 
 /** A deal that was made through this server. Plain JSON. */
 export interface DealRecord {
@@ -26,6 +26,10 @@ export interface DealRecord {
   readonly verified?: number
   /** When the last verification failed, ms since 1970. */
   readonly doubted?: number
+  /** The backup of a schedule that it belongs to. */
+  readonly generation?: Generation
+  /** When it was given up for newer backups, ms since 1970: its state is no longer queried. */
+  readonly retired?: number
 }
 
 export interface LiveState {

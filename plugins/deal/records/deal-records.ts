@@ -103,7 +103,15 @@ export class DealRecords {
     return this.#change(dealCid, (record) => ({ ...record, doubted: time }))
   }
 
-  /** Closes a deal whose state is final and has been acted on. */
+  /**
+   * A newer backup replaces the deal.
+   * @param time ms since 1970
+   */
+  setRetired(dealCid: string, time: number): Promise<DealRecord | undefined> {
+    return this.#change(dealCid, (record) => ({ ...record, retired: time }))
+  }
+
+  /** Closes a deal whose state is final and has been acted on, or that is retired. */
   close(dealCid: string): Promise<void> {
     return this.#open.delete(cidKey(dealCid))
   }

@@ -4,12 +4,22 @@ import type { DealTerms } from '../terms/terms.js'
 export const OBJECT_DEAL = 'deal:CreateObjectDeal'
 export const BUCKET_DEAL = 'deal:CreateBucketDeal'
 export const RETRIEVE_BUCKET = 'deal:RetrieveBucket'
+/** Name of the job that makes a deal for each object that a schedule selects. */
+export const RUN_SCHEDULE = 'deal:RunSchedule'
 
 /**
- * Origin of a deal: a call, the storage class that an object was stored in, or a lifecycle rule or renewal that the
- * server carries out by itself.
+ * Origin of a deal: a call, the storage class that an object was stored in, or a lifecycle rule, renewal or schedule
+ * that the server carries out by itself.
  */
-export type DealCause = 'call' | 'class' | 'lifecycle'
+export type DealCause = 'call' | 'class' | 'lifecycle' | 'schedule'
+
+/** The backup of a schedule that a deal belongs to. */
+export interface Generation {
+  /** Id of the schedule. */
+  readonly schedule: string
+  /** When the backup was due, ms since 1970. */
+  readonly due: number
+}
 
 /** Of job `deal:CreateObjectDeal`. */
 export interface ObjectDealInput {
@@ -24,6 +34,7 @@ export interface ObjectDealInput {
   readonly terms: DealTerms
   readonly priceConfirmed?: true
   readonly cause: DealCause
+  readonly generation?: Generation
 }
 
 /** Of job `deal:CreateBucketDeal`. */
@@ -32,6 +43,16 @@ export interface BucketDealInput {
   readonly terms: DealTerms
   readonly priceConfirmed?: true
   readonly cause: DealCause
+  readonly generation?: Generation
+}
+
+/** Of job `deal:RunSchedule`. */
+export interface RunScheduleInput {
+  readonly bucket: string
+  readonly prefix: string
+  /** An object needs all of them. */
+  readonly tags: readonly { readonly Key: string; readonly Value: string }[]
+  readonly generation: Generation
 }
 
 /** Of job `deal:RetrieveBucket`. */

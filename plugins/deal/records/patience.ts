@@ -12,6 +12,9 @@ export interface Patience {
 /** For jobs that retrieve data, for which a client waits. */
 export const bringingBack: Patience = { firstMs: 5000, longestMs: 30_000, altogetherMs: 24 * 3_600_000 }
 
+/** For deals that no client waits for and would request again. */
+export const waitingLong: Patience = { firstMs: 5000, longestMs: 15 * 60_000, altogetherMs: 7 * 86_400_000 }
+
 const REASON = 'WaitingForGateway'
 
 /** True for an error that a retry may cure: nothing was refused. */

@@ -290,7 +290,6 @@ for (const mode of ['full', 'legacy'] as const) {
     t.equal((await send(server, 'POST', '/photos/2021/b.zip?x-deal=', { Price: '0.00001' })).status, 200)
 
     for (const [bad, code] of [
-      [{ Schedules: [{ Cron: '0 0 * * *', Kind: 'online' }] }, 'NotImplemented'],
       [{ Terms: [{ MinerId: 'a b' }] }, 'DealTermsInvalid'],
       [{ Terms: [terms, terms] }, 'InvalidArgument'],
       [{ StorageClassMap: [{ Word: 'TAPE', StorageClass: 'GLACIER' }] }, 'InvalidArgument'],

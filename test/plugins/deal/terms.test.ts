@@ -167,8 +167,8 @@ t.test('words for storage classes, and what a bucket may say of them', (t) => {
     },
   ]
   for (const configuration of bad)
-    t.equal(failure(() => checkConfiguration(configuration, map)).code, 'InvalidArgument')
-  t.doesNotThrow(() => checkConfiguration({ Terms: [{ MinerId: 'f01' }, { StorageClass: 'GLACIER' }] }, map))
+    t.equal(failure(() => checkConfiguration(configuration, map, 0)).code, 'InvalidArgument')
+  t.doesNotThrow(() => checkConfiguration({ Terms: [{ MinerId: 'f01' }, { StorageClass: 'GLACIER' }] }, map, 0))
   t.end()
 })
 

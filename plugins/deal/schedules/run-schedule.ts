@@ -1,0 +1,158 @@
+import { createHash } from 'node:crypto'
+import { type Job, type JobKind, type RunningJob, S3Error, type StoredObject, type StoreEntry } from 'dealgate'
+import pMap from 'p-map'
+import { z } from 'zod'
+import { failure, keepSome } from '../documents/failures.js'
+import type { DealParts } from '../parts.js'
+import { OBJECT_DEAL, type ObjectDealInput, RUN_SCHEDULE, type RunScheduleInput } from '../records/inputs.js'
+import { patiently, waitingLong } from '../records/patience.js'
+
+export const runScheduleResult = z.object({
+  Bucket: z.string(),
+  Schedule: z.string(),
+  Due: z.string().describe('RFC 3339.'),
+  JobId: z.string(),
+  Made: z.number().int().describe('Objects for which a deal was made.'),
+  Gone: z.number().int().describe('Objects that were replaced or removed before their deal was made.'),
+  Failed: z.number().int(),
+  Failures: z.array(failure).meta({ element: 'Failure' }).describe('The first hundred.'),
+})
+export type RunScheduleResult = z.output<typeof runScheduleResult>
+
+/** Entries per page of the listing; progress is recorded after each page. */
+const PAGE = 100
+/** Most deals at the same time. */
+const AT_ONCE = 4
+/** Longest pause between two reports of a job that waits for its deals, ms. */
+const LOOK_MS = 60_000
+
+/** Progress of a job. */
+interface Passed {
+  /** Last key that is done. */
+  readonly after: string
+  readonly made: number
+  readonly gone: number
+  readonly failed: number
+  readonly failures: RunScheduleResult['Failures']
+}
+
+const NOTHING: Passed = { after: '', made: 0, gone: 0, failed: 0, failures: [] }
+
+/**
+ * Makes a deal for each object that the filter of a schedule selects, each by a job of its own, and ends when these have
+ * ended. Memory does not grow with the bucket. After a restart the job continues where it stopped; the jobs of the
+ * objects have tokens, so that no deal is made twice.
+ */
+export function scheduleRuns(parts: DealParts): JobKind<RunScheduleInput, RunScheduleResult> {
+  return {
+    name: RUN_SCHEDULE,
+    run: (job) =>
+      run(parts, job).catch((error) => {
+        throw patiently(job, error, parts.host.now(), waitingLong)
+      }),
+  }
+}
+
+async function run(parts: DealParts, job: RunningJob<RunScheduleInput>): Promise<RunScheduleResult> {
+  const records = parts.host.state.records<Passed>('deal-schedule-runs')
+  const { bucket, prefix, generation } = job.input
+  let passed = (await records.get(job.job.id)) ?? NOTHING
+  for (;;) {
+    job.signal.throwIfAborted()
+    const page = await job.context.store.list(bucket, { prefix, delimiter: '', after: passed.after, limit: PAGE })
+    const keys = page.entries.flatMap((entry: StoreEntry) => (entry.kind === 'object' ? [entry.key] : []))
+    const last = keys.at(-1)
+    if (last !== undefined) {
+      passed = { ...(await backUp(parts, job, keys, passed)), after: last }
+      await records.set(job.job.id, passed)
+    }
+    if (!page.truncated || last === undefined) break
+  }
+  await records.delete(job.job.id)
+  const { made, gone, failed, failures } = passed
+  return {
+    ...{ Bucket: bucket, Schedule: generation.schedule, Due: new Date(generation.due).toISOString() },
+    ...{ JobId: job.job.id, Made: made, Gone: gone, Failed: failed, Failures: failures },
+  }
+}
+
+async function backUp(
+  parts: DealParts,
+  job: RunningJob<RunScheduleInput>,
+  keys: readonly string[],
+  before: Passed,
+): Promise<Passed> {
+  let passed = before
+  const over = new AbortController()
+  const signal = AbortSignal.any([job.signal, over.signal])
+  const backingUp = pMap(
+    keys,
+    async (key) => {
+      const child = await order(parts, job, key)
+      if (child === undefined) return
+      const ended = child instanceof S3Error ? child : await outcome(parts, job, child.id, signal)
+      if (ended === undefined) passed = { ...passed, made: passed.made + 1 }
+      else if (ended.code === 'PreconditionFailed' || ended.code === 'NoSuchKey')
+        passed = { ...passed, gone: passed.gone + 1 }
+      else {
+        const failures = keepSome(passed.failures, { Key: key, Code: ended.code, Message: ended.message })
+        passed = { ...passed, failed: passed.failed + 1, failures }
+      }
+      const { made, gone, failed } = passed
+      job.report({ phase: 'BackingUp', tasks: { total: made + gone + failed, succeeded: made, failed } })
+    },
+    { concurrency: AT_ONCE },
+  )
+  // When one of them ends the run, the others are not awaited: the next run is.
+  await backingUp.finally(() => over.abort())
+  return passed
+}
+
+/** The job of an object's deal; undefined for an object that is not selected. A refusal is returned. */
+async function order(
+  parts: DealParts,
+  job: RunningJob<RunScheduleInput>,
+  key: string,
+): Promise<Job | S3Error | undefined> {
+  const { bucket, generation } = job.input
+  const token = createHash('sha256').update(`${job.job.id}/${key}`).digest('hex')
+  try {
+    const known = await parts.jobs.find({ accessKeyId: '', token, requestHash: token })
+    if (known) return known
+    const object = await job.context.store.find(bucket, key)
+    if (!object || !isSelected(object, job.input)) return undefined
+    const storageClass = object.archive?.storageClass
+    const agreed = await parts.termsFor(job.context, bucket, { object, ...(storageClass && { storageClass }) })
+    const { stamp } = object
+    const input: ObjectDealInput = { bucket, key, stamp, ...agreed, cause: 'schedule', generation }
+    const resource = `/${bucket}/${key}`
+    return await parts.jobs.create({
+      ...{ kind: OBJECT_DEAL, resource, input, accessKeyId: '', token, requestHash: token },
+    })
+  } catch (error) {
+    if (error instanceof S3Error && error.status < 500) return error
+    throw error
+  }
+}
+
+function isSelected({ tags = [] }: StoredObject, { tags: wanted }: RunScheduleInput): boolean {
+  return wanted.every(({ Key, Value }) => tags.some((tag) => tag.key === Key && tag.value === Value))
+}
+
+/** Waits for the end of a job. Resolves undefined when its deal was made. */
+async function outcome(
+  { jobs }: DealParts,
+  job: RunningJob<RunScheduleInput>,
+  id: string,
+  signal: AbortSignal,
+): Promise<{ readonly code: string; readonly message: string } | undefined> {
+  for (;;) {
+    signal.throwIfAborted()
+    const { status, failure } = await jobs.wait(id, LOOK_MS, signal)
+    if (status === 'Complete') return undefined
+    if (status === 'Failed') return failure ?? { code: status, message: `The job ${id} has failed.` }
+    if (status === 'Cancelled' || status === 'Unknown')
+      return { code: status, message: `The outcome of the job ${id} is ${status}.` }
+    job.report({ phase: 'BackingUp' })
+  }
+}
