@@ -1,8 +1,9 @@
 import type { Database } from '../../database.js'
 import { applySteps } from '../../store/apply-steps.js'
+import { ledgerSchema } from '../ledger/schema.js'
 import { walletSchema } from '../wallets/schema.js'
 
-const steps: readonly string[] = [walletSchema]
+const steps: readonly string[] = [walletSchema, ledgerSchema]
 
 /** Brings the schema up to date, or makes it. Throws as `applySteps` does. */
 export function migrate(db: Database): void {

@@ -1,0 +1,58 @@
+import type { Database } from '../../database.js'
+import type { Lock, PaymentOrder } from './payments.js'
+
+const COLUMNS =
+  'id, w_cid, wallet, amount, hash, paid_at, deadline, deadline_epoch, unlocked, unlocked_at, refunded, is_open'
+
+/** The table of payments. Call writing methods inside a transaction. */
+export class LockTable {
+  readonly #find
+  readonly #add
+  readonly #unlock
+  readonly #close
+
+  constructor(db: Database) {
+    this.#find = db.prepare(`SELECT ${COLUMNS} FROM locks WHERE w_cid = ?`)
+    this.#find.setReadBigInts(true)
+    this.#add = db.prepare(
+      'INSERT INTO locks (w_cid, wallet, amount, hash, paid_at, deadline, deadline_epoch) VALUES (?, ?, ?, ?, ?, ?, ?)',
+    )
+    this.#unlock = db.prepare('UPDATE locks SET unlocked = unlocked + ?, unlocked_at = ? WHERE w_cid = ?')
+    this.#close = db.prepare('UPDATE locks SET refunded = ?, is_open = 0 WHERE w_cid = ?')
+  }
+
+  find(wCid: string): Lock | undefined {
+    const row = this.#find.get(wCid) as Record<string, bigint | string> | undefined
+    return row && lockOf(row)
+  }
+
+  add({ wCid, wallet, amount, paidAt, deadline, deadlineEpoch }: PaymentOrder, hash: string): void {
+    this.#add.run(wCid, wallet, amount, hash, paidAt, deadline, deadlineEpoch)
+  }
+
+  unlock(wCid: string, amount: bigint, now: number): void {
+    this.#unlock.run(amount, now, wCid)
+  }
+
+  close(wCid: string, refunded: bigint): void {
+    this.#close.run(refunded, wCid)
+  }
+}
+
+/** @param row all columns, with integers as bigints */
+function lockOf(row: Readonly<Record<string, bigint | string>>): Lock {
+  return {
+    id: Number(row.id),
+    wCid: row.w_cid as string,
+    wallet: row.wallet as string,
+    amount: row.amount as bigint,
+    hash: row.hash as string,
+    paidAt: Number(row.paid_at),
+    deadline: Number(row.deadline),
+    deadlineEpoch: Number(row.deadline_epoch),
+    unlocked: row.unlocked as bigint,
+    unlockedAt: Number(row.unlocked_at),
+    refunded: row.refunded as bigint,
+    isOpen: row.is_open === 1n,
+  }
+}

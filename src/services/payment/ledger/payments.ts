@@ -1,0 +1,41 @@
+/** A payment for an upload: locked until its deals are made, or its deadline passes. Amounts in millionths. */
+export interface Lock {
+  /** Number of the payment, in the order of payments. */
+  readonly id: number
+  readonly wCid: string
+  /** Address of the payer, in lower case. */
+  readonly wallet: string
+  readonly amount: bigint
+  /** Hash of the transfer that locked it. */
+  readonly hash: string
+  /** Unix seconds. */
+  readonly paidAt: number
+  readonly deadline: number
+  /** Epoch of the network at which the deadline passes. */
+  readonly deadlineEpoch: number
+  /** What was unlocked for the storage provider so far, and when last; 0 when never. */
+  readonly unlocked: bigint
+  readonly unlockedAt: number
+  /** What went back to the wallet. */
+  readonly refunded: bigint
+  /** False once nothing is locked any more. */
+  readonly isOpen: boolean
+}
+
+/** What a wallet orders to lock. */
+export type PaymentOrder = Pick<Lock, 'wCid' | 'wallet' | 'amount' | 'paidAt' | 'deadline' | 'deadlineEpoch'>
+
+/** The payments for uploads, as the service uses them. What has been done is durable when a promise resolves. */
+export interface Payments {
+  /** The payment for an upload. */
+  find(wCid: string): Lock | undefined
+  /**
+   * Gives a part of a lock to the storage provider, once per deal: a repeated call changes nothing. No more than is
+   * locked is given.
+   * @param deal name of the deal, unique for the lock
+   * @returns hash of the transfer
+   */
+  unlock(wCid: string, deal: string, amount: bigint, now: number): Promise<string>
+  /** Gives what is left of a lock back to its wallet, and closes it. Without effect on a closed one. */
+  refund(wCid: string, now: number): Promise<void>
+}

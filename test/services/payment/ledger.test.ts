@@ -1,0 +1,200 @@
+import { join } from 'node:path'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { makePrivateFolder } from '../../../src/common/files/private-file.js'
+import { openDatabase, Writer } from '../../../src/services/database.js'
+import { formatAmount, MOST_ISSUED, parseAmount } from '../../../src/services/payment/ledger/amount.js'
+import { EmbeddedPayments } from '../../../src/services/payment/ledger/embedded-payments.js'
+import type { PaymentOrder } from '../../../src/services/payment/ledger/payments.js'
+import { migrate } from '../../../src/services/payment/store/migrations.js'
+import { temporaryFolder } from '../../support/content/folders.js'
+import { afterEachStep, CrashImages } from '../crash-images.js'
+
+const ID = 'ledger'
+const wallet = (n: number): string => `0x${String(n).padStart(40, '0')}`
+
+function openPayments(folder: string) {
+  makePrivateFolder(folder)
+  const db = openDatabase(join(folder, 'payment.db'), '', migrate)
+  const writer = new Writer(db)
+  const payments = new EmbeddedPayments(db, writer, ID)
+  const stop = (): void => {
+    writer.close()
+    db.close()
+  }
+  return { payments, stop }
+}
+
+function start(t: Test): EmbeddedPayments {
+  const { payments, stop } = openPayments(temporaryFolder(t))
+  t.teardown(stop)
+  return payments
+}
+
+const order = (wCid: string, amount: bigint, from = wallet(1)): PaymentOrder => ({
+  wCid,
+  wallet: from,
+  amount,
+  paidAt: 10,
+  deadline: 20,
+  deadlineEpoch: 5,
+})
+
+const whole = (t: Test, payments: EmbeddedPayments): void => {
+  t.same(payments.sums(), { balances: 0n, entries: 0n }, 'the ledger adds up')
+}
+
+t.test('amounts are exact decimals', (t) => {
+  for (const [text, amount] of [
+    ['0', 0n],
+    ['12', 12_000_000n],
+    ['0.000001', 1n],
+    ['999999999999.999999', 10n ** 18n - 1n],
+  ] as const) {
+    t.equal(parseAmount(text), amount)
+    t.equal(formatAmount(amount), text)
+  }
+  for (const text of ['', '.5', '1.', '-1', '1e3', '0.0000001', '1000000000000', ' 1', '١']) {
+    t.equal(parseAmount(text), undefined, text)
+  }
+  t.end()
+})
+
+t.test('coins go from a wallet to a lock, to the provider and back', async (t) => {
+  const payments = start(t)
+  t.match(await payments.fund(wallet(1), 100n, 'a', 1), /^0x[0-9a-f]{64}$/)
+  t.equal(await payments.fund(wallet(1), 100n, 'a', 2), await payments.fund(wallet(1), 5n, 'a', 3))
+  t.equal(payments.balance(wallet(1)), 100n, 'a repeated funding moves nothing')
+  const lock = await payments.pay(order('x', 60n))
+  t.match(lock, { id: 1, wCid: 'x', wallet: wallet(1), amount: 60n, paidAt: 10, deadline: 20, deadlineEpoch: 5 })
+  t.match(lock, { unlocked: 0n, unlockedAt: 0, refunded: 0n, isOpen: true })
+  t.equal(payments.balance(wallet(1)), 40n)
+  t.same(await payments.pay(order('x', 60n)), lock, 'the same order again')
+  await t.rejects(payments.pay(order('x', 61n)), { name: 'AlreadyPaid' })
+  await t.rejects(payments.pay(order('x', 60n, wallet(2))), { name: 'AlreadyPaid' })
+  await t.rejects(payments.pay(order('y', 41n)), { name: 'InsufficientFunds' })
+  await t.rejects(payments.pay(order('y', 0n)), RangeError)
+  await t.rejects(payments.pay(order('y', -1n)), RangeError)
+  t.equal(payments.find('y'), undefined)
+  t.equal(await payments.unlock('x', '1', 25n, 11), await payments.unlock('x', '1', 25n, 12), 'once per deal')
+  await payments.unlock('x', '2', 25n, 13)
+  await payments.unlock('x', '3', 25n, 14)
+  t.match(payments.find('x'), { unlocked: 60n, unlockedAt: 14, isOpen: true }, 'no more than is locked')
+  await payments.pay(order('y', 40n))
+  await payments.unlock('y', '1', 15n, 15)
+  await payments.refund('y', 16)
+  await payments.refund('y', 17)
+  t.match(payments.find('y'), { unlocked: 15n, refunded: 25n, isOpen: false })
+  t.equal(payments.balance(wallet(1)), 25n)
+  await payments.refund('unknown', 17)
+  whole(t, payments)
+})
+
+t.test('coins in circulation are bounded', async (t) => {
+  const payments = start(t)
+  await payments.fund(wallet(1), MOST_ISSUED, 'all', 1)
+  await t.rejects(payments.fund(wallet(2), 1n, 'more', 1), RangeError)
+  await t.rejects(payments.fund(wallet(2), -1n, 'less', 1), RangeError)
+  await payments.pay(order('x', MOST_ISSUED))
+  await payments.refund('x', 1)
+  t.equal(payments.balance(wallet(1)), MOST_ISSUED, 'amounts beyond the integers of a double are exact')
+  whole(t, payments)
+})
+
+t.test('64 payers at the same time', async (t) => {
+  const payments = start(t)
+  const payers = Array.from({ length: 64 }, (_, n) => n)
+  await Promise.all(payers.map((n) => payments.fund(wallet(n), 100n, `${n}`, 1)))
+  // Each has coins for two of its three payments, and pays each of them twice.
+  const results = await Promise.allSettled(
+    payers.flatMap((n) =>
+      ['a', 'b', 'c', 'a', 'b', 'c'].map((name) => payments.pay(order(`${n} ${name}`, 50n, wallet(n)))),
+    ),
+  )
+  t.equal(results.filter(({ status }) => status === 'fulfilled').length, 64 * 4)
+  for (const n of payers) t.equal(payments.balance(wallet(n)), 0n)
+  await Promise.all(
+    payers.flatMap((n) => [
+      payments.unlock(`${n} a`, '1', 20n, 2),
+      payments.refund(`${n} a`, 3),
+      payments.refund(`${n} b`, 3),
+      payments.refund(`${n} b`, 3),
+    ]),
+  )
+  for (const n of payers) t.equal(payments.balance(wallet(n)), 80n)
+  whole(t, payments)
+})
+
+t.test('no order of steps makes or loses coins', async (t) => {
+  const uploads = fc.constantFrom('a', 'b', 'c')
+  const amounts = fc.bigInt(0n, 60n)
+  const payers = fc.constantFrom(1, 2).map(wallet)
+  const steps = fc.oneof(
+    fc.record({ kind: fc.constant('fund' as const), amount: amounts, payer: payers, wCid: uploads }),
+    fc.record({ kind: fc.constant('pay' as const), amount: amounts, payer: payers, wCid: uploads }),
+    fc.record({ kind: fc.constant('unlock' as const), amount: amounts, payer: payers, wCid: uploads }),
+    fc.record({ kind: fc.constant('refund' as const), amount: amounts, payer: payers, wCid: uploads }),
+  )
+  const folder = temporaryFolder(t)
+  let run = 0
+  await fc.assert(
+    fc.asyncProperty(fc.array(steps, { maxLength: 20 }), async (list) => {
+      const { payments, stop } = openPayments(join(folder, String(run++)))
+      try {
+        let issued = 0n
+        for (const [n, { kind, amount, payer, wCid }] of list.entries()) {
+          if (kind === 'fund' && amount > 0n) {
+            await payments.fund(payer, amount, `${n}`, n)
+            issued += amount
+          } else if (kind === 'pay') await payments.pay(order(wCid, amount, payer)).catch(() => {})
+          else if (kind === 'unlock' && payments.find(wCid)) await payments.unlock(wCid, `${n % 3}`, amount, n)
+          else if (kind === 'refund') await payments.refund(wCid, n)
+        }
+        const locks = ['a', 'b', 'c'].flatMap((wCid) => payments.find(wCid) ?? [])
+        const spent = locks.reduce((sum, { amount, refunded }) => sum + amount - refunded, 0n)
+        const { balances, entries } = payments.sums()
+        return (
+          balances === 0n &&
+          entries === 0n &&
+          payments.balance(wallet(1)) + payments.balance(wallet(2)) === issued - spent
+        )
+      } finally {
+        stop()
+      }
+    }),
+    { numRuns: 40 },
+  )
+})
+
+t.test('a crash after any step leaves whole transfers', async (t) => {
+  const folder = temporaryFolder(t)
+  const crashes = new CrashImages(folder, temporaryFolder(t))
+  const { payments, stop } = openPayments(folder)
+  t.teardown(stop)
+  const images: { readonly image: string; readonly balance: bigint }[] = []
+  const look = (): void => {
+    const image = crashes.take()
+    if (image !== undefined) images.push({ image, balance: payments.balance(wallet(1)) })
+  }
+  const steps: readonly (() => Promise<unknown>)[] = [
+    () => payments.fund(wallet(1), 100n, 'a', 1),
+    () => payments.pay(order('x', 60n)),
+    () => payments.unlock('x', '1', 25n, 2),
+    () => payments.refund('x', 3),
+  ]
+  await afterEachStep(look, async () => {
+    for (const step of steps) await step()
+  })
+  t.equal(images.length, steps.length)
+  for (const { image, balance } of images) {
+    const opened = openPayments(image)
+    t.equal(opened.payments.balance(wallet(1)), balance, 'what was answered is there')
+    await opened.payments.fund(wallet(1), 100n, 'a', 1)
+    await opened.payments.pay(order('x', 60n))
+    await opened.payments.unlock('x', '1', 25n, 2)
+    await opened.payments.refund('x', 3)
+    t.equal(opened.payments.balance(wallet(1)), 75n, 'the steps can be repeated')
+    whole(t, opened.payments)
+    opened.stop()
+  }
+})
