@@ -79,8 +79,8 @@ const rules: readonly Rule[] = [
     never: /^npm:http-proxy-middleware$/,
   },
   {
-    rule: 'forms are parsed in request/form, and those of the task platform in its http/multipart.ts',
-    from: /^(?!src\/request\/form\/|src\/services\/platform\/http\/multipart\.ts$)/,
+    rule: 'forms are parsed in request/form, and those of the services in one file of each',
+    from: /^(?!src\/request\/form\/|src\/services\/platform\/http\/multipart\.ts$|src\/services\/payment\/http\/upload-form\.ts$)/,
     never: /^npm:busboy$/,
   },
   {

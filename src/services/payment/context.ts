@@ -1,9 +1,13 @@
 import type { Database, Writer } from '../database.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
+import type { ContentStore } from './contents/content-store.js'
+import type { ContentTable } from './contents/content-table.js'
+import type { EmbeddedPayments } from './ledger/embedded-payments.js'
 import type { PaymentLimits } from './limits.js'
 import type { Nonces } from './sign-in/nonces.js'
 import type { Tokens } from './sign-in/tokens.js'
+import type { UploadTable } from './uploads/upload-table.js'
 import type { Wallets } from './wallets/wallets.js'
 
 /**
@@ -29,4 +33,12 @@ export interface PaymentContext {
   readonly wallets: Wallets
   readonly nonces: Nonces
   readonly tokens: Tokens
+  readonly contentTable: ContentTable
+  readonly contents: ContentStore
+  readonly uploads: UploadTable
+  /** How many uploads arrive now. */
+  readonly uploading: { count: number }
+  readonly payments: EmbeddedPayments
+  /** Where clients reach the service: `http://host:port`. */
+  readonly publicUrl: () => string
 }

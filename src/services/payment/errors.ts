@@ -16,6 +16,7 @@ const kinds = {
   method: [405, 405, 'method not allowed'],
   late: [408, 408, 'request timeout'],
   conflict: [409, 409, 'conflict'],
+  unmet: [412, 412, 'precondition failed'],
   large: [413, 413, 'too large'],
   busy: [503, 503, 'try again later'],
   full: [507, 507, 'no room'],

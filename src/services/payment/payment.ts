@@ -6,12 +6,16 @@ import { close, listen, portOf, urlOf } from '../http/listen.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
 import { openRandomSetting } from '../store/random-setting.js'
+import { ContentStore } from './contents/content-store.js'
+import { ContentTable } from './contents/content-table.js'
 import type { PaymentContext, Variant } from './context.js'
+import { EmbeddedPayments } from './ledger/embedded-payments.js'
 import { type PaymentLimits, paymentLimits } from './limits.js'
 import { createPaymentServer } from './server.js'
 import { Nonces } from './sign-in/nonces.js'
 import { Tokens } from './sign-in/tokens.js'
 import { migrate } from './store/migrations.js'
+import { UploadTable } from './uploads/upload-table.js'
 import { Wallets } from './wallets/wallets.js'
 
 const DEFAULT_NETWORK = 'dealgate.testnet'
@@ -57,8 +61,10 @@ export async function startPayment(
   const db = openDatabase(join(folder, 'payment.db'), '', migrate)
   const writer = new Writer(db)
   try {
-    const context = await assemble(db, writer, options, parts, log)
-    const server = createPaymentServer(context)
+    let server: Server | undefined
+    const publicUrl = (): string => urlOf(options.host, server === undefined ? options.port : portOf(server))
+    const context = await assemble(folder, db, writer, options, { ...parts, publicUrl }, log)
+    server = createPaymentServer(context)
     await listen(server, options.host, options.port)
     return running(context, options, server)
   } catch (error) {
@@ -69,10 +75,15 @@ export async function startPayment(
 }
 
 async function assemble(
+  folder: string,
   db: Database,
   writer: Writer,
-  { variant = 'a', networkName = DEFAULT_NETWORK, limits }: PaymentOptions,
-  { network, seconds = () => Math.floor(Date.now() / 1000) }: PaymentParts,
+  { variant = 'a', networkName = DEFAULT_NETWORK, ...options }: PaymentOptions,
+  {
+    network,
+    publicUrl,
+    seconds = () => Math.floor(Date.now() / 1000),
+  }: PaymentParts & Pick<PaymentContext, 'publicUrl'>,
   log: ServicesLog,
 ): Promise<PaymentContext> {
   const [id, tokenKey, nonceKey] = await Promise.all([
@@ -80,12 +91,17 @@ async function assemble(
     openRandomSetting(db, writer, 'token-key'),
     openRandomSetting(db, writer, 'nonce-key'),
   ])
+  const ownId = Buffer.from(id).toString('hex')
+  const limits = { ...paymentLimits, ...options.limits }
   const wallets = new Wallets(db)
+  const contentTable = new ContentTable(db)
+  const contents = new ContentStore(folder, contentTable, writer, limits.maxStoredBytes, log)
+  await contents.open()
   return {
-    id: Buffer.from(id).toString('hex'),
+    id: ownId,
     variant,
     networkName,
-    limits: { ...paymentLimits, ...limits },
+    limits,
     log,
     seconds,
     db,
@@ -94,6 +110,12 @@ async function assemble(
     wallets,
     nonces: new Nonces(db, nonceKey),
     tokens: new Tokens(tokenKey, wallets, networkName),
+    contentTable,
+    contents,
+    uploads: new UploadTable(db),
+    uploading: { count: 0 },
+    payments: new EmbeddedPayments(db, writer, ownId),
+    publicUrl,
   }
 }
 

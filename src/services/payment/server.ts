@@ -6,6 +6,7 @@ import type { PaymentContext } from './context.js'
 import { PaymentError } from './errors.js'
 import { failureText, replyFailure, replySuccess } from './http/reply.js'
 import { findRoute } from './http/route.js'
+import { serveIpfs } from './ipfs/serve.js'
 import { routes } from './routes.js'
 import { callerOf } from './sign-in/caller.js'
 
@@ -34,6 +35,10 @@ async function handle(
   const answerable = { request, response, body }
   try {
     const target = parseTarget(request.url ?? '/')
+    if (target.path.startsWith('/ipfs/')) {
+      await serveIpfs({ ...answerable, context, query: target.parameters }, target.path)
+      return
+    }
     const { route, path } = findRoute(routes, context.variant, request.method ?? '', target.path)
     const caller = await callerOf({ context, request }, route)
     const data = await route.answer({ ...answerable, context, query: target.parameters, path, caller })

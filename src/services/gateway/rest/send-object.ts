@@ -1,4 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
+import { parseRange, type Span } from '../../http/range.js'
 import { type HeaderList, reply } from '../../http/reply.js'
 import { GatewayError } from '../errors.js'
 import type { Exchange } from '../http/exchange.js'
@@ -9,7 +10,6 @@ import type { ObjectRow } from '../store/objects.js'
 import { breaksHeader, sendBrokenHeader } from './broken-header.js'
 import { evaluate, rangeHolds } from './conditionals.js'
 import { objectHeaders } from './object-headers.js'
-import { parseRange, type Span } from './range.js'
 import { sendFile } from './send-file.js'
 
 /** Answers a GET or HEAD of an object, with conditions and range. Throws GatewayError NoSuchKey. */

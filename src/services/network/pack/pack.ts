@@ -1,11 +1,9 @@
-import { unlink } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { setImmediate as othersTurn } from 'node:timers/promises'
 import type { DealFile } from '../network.js'
 import type { Pack, PackOptions } from '../packing.js'
 import { abortable } from './abortable.js'
-import { CarFile } from './car/car-file.js'
-import { copyInOrder } from './car/ordered-car.js'
+import { carInOrder } from './car/car-in-order.js'
 import { DagTree } from './dag/dag-tree.js'
 import { type BlockSink, type DagNode, putFile } from './dag/unixfs.js'
 
@@ -18,40 +16,12 @@ const PROGRESS_BYTES = 1024 * 1024
  */
 const FILES_AT_ONCE = 16
 
-/**
- * Besides about 25 MiB for blocks in flight, this holds about 400 bytes and the name per entry of the directories from
- * the root to the current file, none for completed directories, and then the memory of `copyInOrder`. A node can be
- * created only after the nodes that it links to, but precedes them in the CAR. The blocks are therefore collected in a
- * file beside the target first, and both files together temporarily need twice the space of the CAR.
- */
+/** Besides the memory of `carInOrder`, this holds about 25 MiB for blocks in flight, and that of `DagTree`. */
 export const pack: Pack = async (files, options) => {
   const file = resolve(options.target)
-  const gathered = `${file}.blocks`
-  options.signal?.throwIfAborted()
-  const { cid } = await written(await CarFile.create(gathered), async (blocks) => {
-    const root = await packInto(blocks, files, options)
-    await blocks.end(root.cid)
-    return root
-  })
-  try {
-    const size = await written(await CarFile.create(file), async (car) => {
-      await copyInOrder(gathered, cid, car, options.signal)
-      return car.finish(cid)
-    })
-    return { file, dataCid: cid.toString(), size }
-  } finally {
-    await unlink(gathered)
-  }
-}
-
-/** Removes the file when `write` fails. */
-async function written<T>(car: CarFile, write: (car: CarFile) => Promise<T>): Promise<T> {
-  try {
-    return await write(car)
-  } catch (error) {
-    await car.discard()
-    throw error
-  }
+  const build = (blocks: BlockSink): Promise<DagNode> => packInto(blocks, files, options)
+  const { root, size } = await carInOrder(file, build, 1, options.signal)
+  return { file, dataCid: root.toString(), size }
 }
 
 async function packInto(blocks: BlockSink, files: AsyncIterable<DealFile>, options: PackOptions): Promise<DagNode> {

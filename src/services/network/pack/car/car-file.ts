@@ -10,10 +10,15 @@ import { digestSha256 } from '../sha256.js'
 const GATHER_BYTES = 1024 * 1024
 
 /**
- * Placeholder in the header until the root is known; of the same length as any root: CIDv1, a codec of one byte,
- * SHA-256.
+ * Placeholders in the header until the root is known, of the same length as any root of that version: with a codec of
+ * one byte, and SHA-256.
  */
-const ROOT_TO_COME = CID.createV1(0x55, digestSha256(new Uint8Array()))
+const ROOTS_TO_COME = {
+  0: CID.createV0(digestSha256(new Uint8Array())),
+  1: CID.createV1(0x55, digestSha256(new Uint8Array())),
+} as const
+
+export type CidVersion = keyof typeof ROOTS_TO_COME
 
 /** A CAR that is being written. Call `finish` or `discard` at the end. */
 export class CarFile implements BlockSink {
@@ -24,17 +29,20 @@ export class CarFile implements BlockSink {
   #failure: unknown
   #size = 0
 
-  private constructor(path: string, handle: FileHandle) {
-    const { writer, out } = CarWriter.create([ROOT_TO_COME])
+  private constructor(path: string, handle: FileHandle, version: CidVersion) {
+    const { writer, out } = CarWriter.create([ROOTS_TO_COME[version]])
     this.#path = path
     this.#handle = handle
     this.#writer = writer
     this.#written = this.#write(out)
   }
 
-  /** Replaces an existing file. */
-  static async create(path: string): Promise<CarFile> {
-    return new CarFile(path, await open(path, 'w+', 0o600))
+  /**
+   * Replaces an existing file.
+   * @param version of the root's CID
+   */
+  static async create(path: string, version: CidVersion = 1): Promise<CarFile> {
+    return new CarFile(path, await open(path, 'w+', 0o600), version)
   }
 
   async put(cid: CID, bytes: Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<CID> {

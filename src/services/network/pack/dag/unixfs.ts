@@ -12,10 +12,17 @@ export interface DagNode {
 }
 
 /**
- * Writes a file in the profile of IPIP-499: CIDv1 with SHA-256, raw leaves of 1 MiB, balanced with 1024 links per node.
- * Holds up to ten chunks of 1 MiB, and one link per 1024 MiB of the file.
+ * Profiles of IPIP-499. `unixfs-v1-2025`: CIDv1 with SHA-256, raw leaves of 1 MiB, balanced with 1024 links per node.
+ * `unixfs-v0-2015`, what `ipfs add` does by default: CIDv0, leaves of 256 KiB as nodes, 174 links per node.
  */
-export async function putFile(content: AsyncIterable<Uint8Array>, blocks: BlockSink): Promise<DagNode> {
-  const { cid, size } = await importFile({ content }, blocks, { profile: 'unixfs-v1-2025' })
+export type FileProfile = 'unixfs-v1-2025' | 'unixfs-v0-2015'
+
+/** Writes a file. Holds up to ten of its chunks, and one link per full node of leaves. */
+export async function putFile(
+  content: AsyncIterable<Uint8Array>,
+  blocks: BlockSink,
+  profile: FileProfile = 'unixfs-v1-2025',
+): Promise<DagNode> {
+  const { cid, size } = await importFile({ content }, blocks, { profile })
   return { cid, size: Number(size) }
 }

@@ -1,0 +1,62 @@
+import type { FileHandle } from 'node:fs/promises'
+import type { CID } from 'multiformats/cid'
+import { readFileNode } from '../dag/file-node.js'
+import { walkFile } from '../dag/file-walk.js'
+import { CarBlocks } from './car-blocks.js'
+import { CarIndexes, openCar } from './car-indexes.js'
+
+/** Default size of the index cache, bytes: enough for CARs with more than a million blocks in total. */
+const INDEX_BYTES = 64 * 1024 * 1024
+
+/** An open CAR. Every method throws NetworkError NotRetrievable for a block that is missing, damaged or of no file. */
+export interface OpenCar {
+  /** The block of this CID, after it was hashed. */
+  block(cid: CID): Promise<Uint8Array>
+  /** Bytes of the file whose DAG has the root `cid`. */
+  fileSize(cid: CID): Promise<number>
+  /** Bytes `first` to `last` of that file; reads no leaf outside of them. */
+  range(cid: CID, first: number, last: number): AsyncIterable<Uint8Array>
+  close(): Promise<void>
+}
+
+/** Opens CARs, and keeps their indexes as `createReadFromCar` does. */
+export class CarReader {
+  readonly #indexes = new CarIndexes(INDEX_BYTES)
+
+  /** @throws NetworkError NotRetrievable */
+  async open(file: string, signal?: AbortSignal): Promise<OpenCar> {
+    const handle = await openCar(file)
+    try {
+      return openedCar(handle, new CarBlocks(handle, await this.#indexes.of(file, handle), signal))
+    } catch (error) {
+      await handle.close()
+      throw error
+    }
+  }
+}
+
+function openedCar(handle: FileHandle, blocks: CarBlocks): OpenCar {
+  return {
+    block: (cid) => blocks.get(cid),
+    async fileSize(cid) {
+      const { content, links } = readFileNode(cid, await blocks.get(cid))
+      return links.reduce((sum, { size }) => sum + size, content.length)
+    },
+    async *range(root, first, last) {
+      let position = 0
+      const overlaps = (size: number): boolean => Number.isNaN(size) || (position + size > first && position <= last)
+      for await (const part of walkFile(root, blocks, ({ size }) => position <= last && overlaps(size))) {
+        if ('unread' in part) {
+          position += part.unread.size
+          continue
+        }
+        const { content } = part
+        const from = Math.max(0, first - position)
+        const to = Math.min(content.length, last + 1 - position)
+        if (to > from) yield content.subarray(from, to)
+        position += content.length
+      }
+    },
+    close: () => handle.close(),
+  }
+}

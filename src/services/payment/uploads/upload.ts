@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto'
+import { receive } from '../../http/receive.js'
+import type { PackStaged, StagedContent } from '../contents/content-store.js'
+import { PaymentError } from '../errors.js'
+import type { Exchange } from '../http/exchange.js'
+import type { Fields } from '../http/fields.js'
+import { UploadForm } from '../http/upload-form.js'
+import { walletAddressOf } from '../sign-in/caller.js'
+import { readTerms, type UploadTerms } from './read-terms.js'
+
+const MAX_NAME = 255
+const RETRY_SECONDS = 10
+
+/** POST /storage/ipfs/upload: stores a file by its content; the upload is then to be paid. */
+export async function upload(exchange: Exchange): Promise<object> {
+  const { uploading, contents, limits } = exchange.context
+  const type = exchange.request.headers['content-type'] ?? ''
+  if (!/^multipart\/form-data\s*;/i.test(type)) throw new PaymentError('structure', 'send a multipart form')
+  if (uploading.count >= limits.uploadsAtOnce) {
+    throw new PaymentError('busy', 'too many uploads arrive', ['Retry-After', RETRY_SECONDS])
+  }
+  uploading.count++
+  try {
+    return await contents.receive((pack) => receiveUpload(exchange, type, pack))
+  } finally {
+    uploading.count--
+  }
+}
+
+async function receiveUpload(exchange: Exchange, type: string, pack: PackStaged): Promise<object> {
+  const { limits } = exchange.context
+  const form = new UploadForm(type, limits.maxFileBytes, pack)
+  exchange.body.open()
+  try {
+    await receive(exchange.request, undefined, form, limits.bodyIdleMs)
+    const { fields, file } = await form.finish()
+    if (file === undefined) throw new PaymentError('missing', 'file is required')
+    const wallet = walletAddressOf(exchange, fields.get('wallet_address'))
+    return await store(exchange, wallet, readTerms(fields), fileName(fields, file.name), file.taken)
+  } catch (error) {
+    await form.abort(error)
+    throw error
+  }
+}
+
+async function store(
+  { context }: Exchange,
+  wallet: string,
+  terms: UploadTerms,
+  name: string,
+  staged: StagedContent,
+): Promise<object> {
+  const { uploads, contents, writer, seconds, limits, variant, publicUrl } = context
+  const requireRoom = (): void => {
+    if (uploads.unpaidBytes(wallet) + staged.size <= limits.maxUnpaidBytes) return
+    const most = `${limits.maxUnpaidBytes} bytes of unpaid uploads`
+    throw new PaymentError('conflict', `a wallet may have at most ${most}: pay for them first`)
+  }
+  requireRoom()
+  const content = await contents.keep(staged)
+  const wCid = `${randomUUID()}${content.cid}`
+  const id = await writer.run(() => {
+    requireRoom()
+    return uploads.add({
+      wCid,
+      wallet,
+      content: content.id,
+      fileName: name,
+      fileSize: content.size,
+      ...terms,
+      created: seconds(),
+    })
+  })
+  return {
+    source_file_upload_id: id,
+    payload_cid: content.cid,
+    ipfs_url: ipfsUrl(publicUrl(), content.cid),
+    file_size: content.size,
+    w_cid: wCid,
+    ...(variant === 'a' && { status: 'Pending' }),
+  }
+}
+
+/** Where the gateway of the service has a content. */
+export function ipfsUrl(publicUrl: string, cid: string): string {
+  return `${publicUrl}/ipfs/${cid}`
+}
+
+/** The name without folders, as the parser gives it. Throws PaymentError `value`. */
+function fileName(fields: Fields, name: string): string {
+  const text = name === '' ? (fields.get('file_name') ?? 'file') : name
+  if (text.length > MAX_NAME || /\p{Cc}/u.test(text) || !text.isWellFormed()) {
+    throw new PaymentError('value', `a file name has at most ${MAX_NAME} characters on one line`)
+  }
+  return text
+}

@@ -1,0 +1,297 @@
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { CarReader } from '@ipld/car'
+import { CID } from 'multiformats/cid'
+import t from 'tap'
+import { until } from '../../support/waiting.js'
+import { check, type Shape } from '../platform/tasks/shapes.js'
+import { type Keys, newKeys, type PaymentScene, startPaymentScene } from './payment-client.js'
+
+const UPLOAD = '/api/v1/storage/ipfs/upload'
+const HELLO = { content: 'hello world', cid: 'Qmf412jQZiuVUtdgnB36FXFX7xg5V6KEbSJ4dpQuhkLyfD' }
+
+const result = {
+  source_file_upload_id: 'integer',
+  payload_cid: 'string',
+  ipfs_url: 'string',
+  file_size: 'integer',
+  w_cid: 'string',
+}
+const shapes: Readonly<Record<'a' | 'b', Shape>> = {
+  a: { status: 'success', code: 'integer', data: { ...result, status: 'Pending' } },
+  b: { status: 'success', code: 'integer', data: result },
+}
+
+type Parts = Readonly<Record<string, string | Uint8Array<ArrayBuffer> | undefined>>
+
+/** A form of an upload; a part that is undefined is left out. */
+function formOf(wallet: string | undefined, parts: Parts = {}): FormData {
+  const form = new FormData()
+  const all: Parts = { duration: '525', file_type: '0', wallet_address: wallet, file: HELLO.content, ...parts }
+  for (const [name, value] of Object.entries(all)) {
+    if (value === undefined) continue
+    if (name === 'file') form.append(name, new Blob([value]), 'hello.txt')
+    else form.append(name, String(value))
+  }
+  return form
+}
+
+async function signedIn(scene: PaymentScene): Promise<{ keys: Keys; token: string }> {
+  const keys = newKeys()
+  return { keys, token: await scene.signIn(keys) }
+}
+
+const names = (scene: PaymentScene, folder: string): string[] => readdirSync(join(scene.folder, folder))
+
+for (const variant of ['a', 'b'] as const) {
+  t.test(`variant ${variant}: an upload is a content of IPFS`, async (t) => {
+    const scene = await startPaymentScene(t, { variant })
+    const { keys, token } = variant === 'a' ? await signedIn(scene) : { keys: newKeys(), token: undefined }
+    const first = await scene.call('POST', UPLOAD, { body: formOf(keys.address), token })
+    t.equal(first.status, 200)
+    check(t, first.json, shapes[variant])
+    const { data } = first.json
+    t.match(data, { source_file_upload_id: 1, payload_cid: HELLO.cid, file_size: 11 })
+    t.equal(data.ipfs_url, `${scene.payment.url}/ipfs/${HELLO.cid}`)
+    t.match(data.w_cid, new RegExp(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}${HELLO.cid}$`))
+    t.equal(await (await fetch(data.ipfs_url)).text(), HELLO.content)
+    const again = await scene.call('POST', UPLOAD, { body: formOf(keys.address), token })
+    t.match(again.json.data, { source_file_upload_id: 2, payload_cid: HELLO.cid })
+    t.not(again.json.data.w_cid, data.w_cid)
+    t.same(names(scene, 'contents'), [`${HELLO.cid}.car`], 'the same content is stored once')
+    t.same(names(scene, 'staging'), [])
+  })
+}
+
+t.test('uploads at the same time', async (t) => {
+  const scene = await startPaymentScene(t, { variant: 'b' })
+  const all = await Promise.all(
+    Array.from({ length: 8 }, (_, n) =>
+      scene.call('POST', UPLOAD, { body: formOf(newKeys().address, n % 2 === 0 ? {} : { file: `content ${n}` }) }),
+    ),
+  )
+  t.same(
+    all.map(({ status }) => status),
+    Array.from({ length: 8 }, () => 200),
+  )
+  t.equal(new Set(all.map(({ json }) => json.data.w_cid)).size, 8)
+  t.equal(names(scene, 'contents').length, 5)
+})
+
+t.test('a wallet uploads for itself', async (t) => {
+  const scene = await startPaymentScene(t)
+  const { keys, token } = await signedIn(scene)
+  const stranger = await signedIn(scene)
+  t.equal((await scene.call('POST', UPLOAD, { body: formOf(undefined), token })).status, 200, 'the token names it')
+  const refused = await scene.call('POST', UPLOAD, { body: formOf(keys.address), token: stranger.token })
+  t.match(refused, { status: 403, json: { status: 'error' } })
+  t.equal((await scene.call('POST', UPLOAD, { body: formOf(keys.address) })).status, 401)
+  t.equal((await scene.call('POST', UPLOAD, { body: formOf(keys.address), token: `${token}x` })).status, 401)
+  scene.clock.ahead += 86_401
+  t.equal((await scene.call('POST', UPLOAD, { body: formOf(keys.address), token })).status, 401, 'after a day')
+})
+
+t.test('bad uploads store nothing', async (t) => {
+  const scene = await startPaymentScene(t, { variant: 'b', limits: { maxFileBytes: 1000 } })
+  const wallet = newKeys().address
+  const failures: readonly [number, number, FormData | string][] = [
+    [400, 10004, 'x'],
+    [400, 10001, formOf(wallet, { file: undefined })],
+    [400, 10001, formOf(undefined)],
+    [400, 10003, formOf('0x1')],
+    [400, 10001, formOf(wallet, { duration: undefined })],
+    [400, 10002, formOf(wallet, { duration: 'long' })],
+    [400, 10002, formOf(wallet, { duration: '200.5' })],
+    [400, 10003, formOf(wallet, { duration: '179' })],
+    [400, 10003, formOf(wallet, { duration: '541' })],
+    [400, 10003, formOf(wallet, { file_type: '2' })],
+    [413, 413, formOf(wallet, { file: 'x'.repeat(1001) })],
+  ]
+  for (const [status, code, body] of failures) {
+    t.match(await scene.call('POST', UPLOAD, { body }), { status, json: { status: 'error', code } })
+  }
+  const headers = { 'content-type': 'multipart/form-data; boundary=x' }
+  t.match(await scene.call('POST', UPLOAD, { body: '--x\r\nContent-Disposition: form', headers }), { status: 400 })
+  t.same(names(scene, 'contents'), [])
+  t.same(names(scene, 'staging'), [])
+  const most = await scene.call('POST', UPLOAD, {
+    body: formOf(wallet, { file: 'x'.repeat(1000), file_type: undefined }),
+  })
+  t.equal(most.status, 200, 'a file may be as large as the limit')
+})
+
+t.test('a connection that is cut leaves nothing', async (t) => {
+  const scene = await startPaymentScene(t, { variant: 'b' })
+  const { port } = new URL(scene.payment.url)
+  const socket = connect(Number(port), '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  socket.on('error', () => {})
+  socket.write(
+    `POST ${UPLOAD} HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: 9999\r\n\r\n`,
+  )
+  socket.write('--x\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\nbytes')
+  await until('the upload has begun', () => names(scene, 'staging').length === 1)
+  socket.destroy()
+  await until('the upload has ended', () => names(scene, 'staging').length === 0)
+  t.same(names(scene, 'contents'), [])
+})
+
+t.test('room is bounded', async (t) => {
+  const limits = { maxStoredBytes: 20_000, maxUnpaidBytes: 1500, uploadsAtOnce: 1 }
+  const scene = await startPaymentScene(t, { variant: 'b', limits })
+  const send = (wallet: string, file: string) => scene.call('POST', UPLOAD, { body: formOf(wallet, { file }) })
+  const wallet = newKeys().address
+  t.equal((await send(wallet, 'a'.repeat(1000))).status, 200)
+  t.match(await send(wallet, 'b'.repeat(501)), { status: 409, json: { message: /pay for them first/ } })
+  t.equal((await send(wallet, 'b'.repeat(500))).status, 200)
+  t.equal((await send(newKeys().address, 'c'.repeat(20_000))).status, 507)
+  t.equal((await send(newKeys().address, 'c'.repeat(1000))).status, 200, 'a refused upload gives its room back')
+})
+
+t.test('a restart keeps contents, and removes what has no name', async (t) => {
+  const scene = await startPaymentScene(t, { variant: 'b' })
+  const { json } = await scene.call('POST', UPLOAD, { body: formOf(newKeys().address) })
+  await scene.payment.stop()
+  writeFileSync(join(scene.folder, 'contents', 'QmNone.car'), 'x')
+  writeFileSync(join(scene.folder, 'staging', 'rest'), 'x')
+  const again = await scene.restart()
+  t.same(names(again, 'contents'), [`${HELLO.cid}.car`])
+  t.same(names(again, 'staging'), [])
+  t.equal(await (await fetch(`${again.payment.url}/ipfs/${json.data.payload_cid}`)).text(), HELLO.content)
+})
+
+t.test('the gateway of contents', async (t) => {
+  const scene = await startPaymentScene(t, { variant: 'b' })
+  const content = Buffer.alloc(600_000, 'some content ')
+  content.writeUInt32BE(1, 300_000)
+  const { json } = await scene.call('POST', UPLOAD, {
+    body: formOf(newKeys().address, { file: new Uint8Array(content) }),
+  })
+  const cid: string = json.data.payload_cid
+  const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
+    fetch(`${scene.payment.url}/ipfs/${path}`, { method, headers })
+  const bytesOf = async (response: Response) => Buffer.from(await response.arrayBuffer())
+
+  await t.test('whole, by both versions of its CID', async (t) => {
+    for (const name of [cid, CID.parse(cid).toV1().toString()]) {
+      const response = await get(name)
+      t.equal(response.status, 200)
+      t.match(Object.fromEntries(response.headers), {
+        'content-length': '600000',
+        'content-type': 'application/octet-stream',
+        'cache-control': 'public, max-age=29030400, immutable',
+        etag: `"${name}"`,
+        'accept-ranges': 'bytes',
+        'x-ipfs-path': `/ipfs/${name}`,
+        'x-ipfs-roots': name,
+        'x-content-type-options': 'nosniff',
+        'access-control-allow-origin': '*',
+      })
+      t.ok((await bytesOf(response)).equals(content))
+    }
+    const head = await get(cid, {}, 'HEAD')
+    t.equal(head.headers.get('content-length'), '600000')
+    t.equal((await bytesOf(head)).length, 0)
+    t.match(
+      (await get(`${cid}?filename=a%20b.txt&download=true`)).headers.get('content-disposition'),
+      /^attachment; filename\*=UTF-8''a%20b\.txt$/,
+    )
+  })
+
+  await t.test('ranges', async (t) => {
+    const ranges: readonly [string, number, number][] = [
+      ['0-0', 0, 1],
+      ['262143-262144', 262_143, 262_145],
+      ['262144-524287', 262_144, 524_288],
+      ['1-599998', 1, 599_999],
+      ['599999-', 599_999, 600_000],
+      ['-5', 599_995, 600_000],
+      ['500000-700000', 500_000, 600_000],
+    ]
+    for (const [range, from, to] of ranges) {
+      const response = await get(cid, { range: `bytes=${range}` })
+      t.equal(response.status, 206)
+      t.equal(response.headers.get('content-range'), `bytes ${from}-${to - 1}/600000`)
+      t.ok((await bytesOf(response)).equals(content.subarray(from, to)), range)
+    }
+    const beyond = await get(cid, { range: 'bytes=600000-' })
+    t.equal(beyond.status, 416)
+    t.equal(beyond.headers.get('content-range'), 'bytes */600000')
+    t.equal((await get(cid, { range: 'bytes=0-1', 'if-range': `"${cid}"` })).status, 206)
+    t.equal((await get(cid, { range: 'bytes=0-1', 'if-range': '"other"' })).status, 200)
+  })
+
+  await t.test('conditions', async (t) => {
+    t.equal((await get(cid, { 'if-none-match': `"${cid}"` })).status, 304)
+    t.equal((await get(cid, { 'if-none-match': `"x", W/"${cid}"` })).status, 304)
+    t.equal((await get(cid, { 'if-none-match': `"${cid}.raw"` })).status, 200)
+    t.equal((await get(`${cid}?format=raw`, { 'if-none-match': `"${cid}.raw"` })).status, 304)
+  })
+
+  await t.test('blocks and CARs can be verified', async (t) => {
+    const raw = await get(`${cid}?format=raw`)
+    t.equal(raw.headers.get('content-type'), 'application/vnd.ipld.raw')
+    t.match(raw.headers.get('content-disposition'), /^attachment; filename\*=UTF-8''Qm\w+\.bin$/)
+    const root = await bytesOf(raw)
+    const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
+    const digest = (one: CID) => Buffer.from(one.multihash.digest).toString('hex')
+    t.equal(sha256(root), digest(CID.parse(cid)))
+    t.ok((await bytesOf(await get(cid, { accept: 'application/vnd.ipld.raw' }))).equals(root))
+    const response = await get(`${cid}?format=car`)
+    t.match(response.headers.get('content-type'), /^application\/vnd\.ipld\.car; version=1/)
+    const car = await CarReader.fromBytes(await bytesOf(response))
+    t.same((await car.getRoots()).map(String), [cid])
+    const cids: CID[] = []
+    for await (const block of car.blocks()) {
+      t.equal(sha256(block.bytes), digest(block.cid))
+      cids.push(block.cid)
+    }
+    t.equal(cids.length, 4, 'a root and three leaves')
+    t.equal(String(cids[0]), cid, 'the root comes first')
+    const leaf = await get(String(cids[1]))
+    t.ok((await bytesOf(leaf)).equals(content.subarray(0, 262_144)), 'a leaf is a content, too')
+    t.equal(sha256(await bytesOf(await get(`${cids[2]}?format=raw`))), digest(cids[2] as CID))
+    const alone = await CarReader.fromBytes(await bytesOf(await get(`${cid}?format=car&dag-scope=block`)))
+    let blocks = 0
+    for await (const _ of alone.blocks()) blocks++
+    t.equal(blocks, 1)
+    t.match((await get(cid, { accept: 'application/vnd.ipld.car; version=1' })).headers.get('content-type'), /\.car/)
+  })
+
+  await t.test('what is not there', async (t) => {
+    const failures: readonly [number, string][] = [
+      [400, 'x'],
+      [400, `${cid}x`],
+      [400, `${cid}?format=tar`],
+      [400, `${cid}?format=car&dag-scope=some`],
+      [404, 'QmbFMke1KXqnYyBBWxB74N4c5SBnJMVAiMNRcGu6x1AwQH'],
+      [404, `${cid}/name`],
+    ]
+    for (const [status, path] of failures) {
+      t.equal((await scene.call('GET', `/ipfs/${path}`)).status, status, path)
+    }
+    const unmet = await get('QmbFMke1KXqnYyBBWxB74N4c5SBnJMVAiMNRcGu6x1AwQH', { 'cache-control': 'only-if-cached' })
+    t.equal(unmet.status, 412)
+    t.equal((await scene.call('POST', `/ipfs/${cid}`)).status, 405)
+  })
+
+  await t.test('an empty content', async (t) => {
+    await scene.call('POST', UPLOAD, { body: formOf(newKeys().address, { file: new Uint8Array() }) })
+    const response = await get('QmbFMke1KXqnYyBBWxB74N4c5SBnJMVAiMNRcGu6x1AwQH')
+    t.equal(response.status, 200)
+    t.equal((await bytesOf(response)).length, 0)
+  })
+
+  await t.test('damaged blocks are not sent', async (t) => {
+    const file = join(scene.folder, 'contents', `${cid}.car`)
+    const car = readFileSync(file)
+    car[car.length - 1] = 255 - (car.at(-1) ?? 0)
+    writeFileSync(file, car)
+    await t.rejects(bytesOf(await get(cid)), 'an answer that has begun is cut')
+    rmSync(file)
+    writeFileSync(file, Buffer.alloc(700_000))
+    t.equal((await get(cid)).status, 404)
+  })
+})
