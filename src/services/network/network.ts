@@ -112,8 +112,8 @@ export interface OfflineDeals {
    * Rejects with NetworkError NoSuchProvider, ProviderOffline, or TermsRefused with the reason of the provider.
    */
   propose(request: ProposalRequest): Promise<MadeDeal>
-  /** The earliest deal with this provider that waits for this piece. */
-  waitingFor(minerId: string, pieceCid: string): MadeDeal | undefined
+  /** The deals with this provider that wait for this piece: at most 100, the earliest first. */
+  waitingFor(minerId: string, pieceCid: string): readonly MadeDeal[]
   /** True for a deal with this provider, whatever its state. */
   knows(minerId: string, dealCid: string): boolean
   /**

@@ -55,8 +55,8 @@ t.test('an offline deal is the same deal as an online one', async (t) => {
   await network.control.advance(100)
   t.match(await network.status(made.dealCid), waiting, 'it waits for as long as the data take')
   t.same(network.dealTotals(), [], 'a deal that waits is none yet')
-  t.match(network.offline.waitingFor(offline.minerId, car.pieceCid), { dealCid: made.dealCid })
-  t.equal(network.offline.waitingFor(other.minerId, car.pieceCid), undefined)
+  t.match(network.offline.waitingFor(offline.minerId, car.pieceCid), [{ dealCid: made.dealCid }])
+  t.same(network.offline.waitingFor(other.minerId, car.pieceCid), [])
   t.ok(network.offline.knows(offline.minerId, made.dealCid))
   t.notOk(network.offline.knows(other.minerId, made.dealCid))
   await t.rejects(bytesOf(network, made.dealCid, packedFile(asked, 'two')), { code: 'NotRetrievable' })
@@ -71,7 +71,7 @@ t.test('an offline deal is the same deal as an online one', async (t) => {
   t.equal(again, active)
   t.equal(cars(join(folder, 'network')).length, 1)
   t.ok(existsSync(car.file), 'the file stays where it is')
-  t.equal(network.offline.waitingFor(offline.minerId, car.pieceCid), undefined)
+  t.same(network.offline.waitingFor(offline.minerId, car.pieceCid), [])
   const online = await network.deal(ask('online', { 'a/one': content('one', 3000), two: content('two', 5000) }))
   t.equal(online.dataCid, made.dataCid)
   for (const epochs of [0, 2, 3, 5]) {
@@ -125,7 +125,7 @@ t.test('a provider imports nothing but the data of the deal, and in time', async
   await t.rejects(network.offline.import(dealCid, car), { code: 'DataRefused', message: /too late/ })
   await network.control.advance(9)
   t.match(await network.status(dealCid), { state: 'StorageDealError', message: /had no data/ })
-  t.equal(network.offline.waitingFor(offline.minerId, car.pieceCid), undefined)
+  t.same(network.offline.waitingFor(offline.minerId, car.pieceCid), [])
 })
 
 t.test('only a whole CAR with one root is one', async (t) => {

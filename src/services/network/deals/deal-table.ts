@@ -35,7 +35,7 @@ export class DealTable {
       FROM deals WHERE waiting = 0 GROUP BY 1, 2, 3, 4
     `)
     this.#waitingFor = db.prepare(
-      'SELECT * FROM deals WHERE waiting = 1 AND miner_id = ? AND piece_cid = ? AND start_epoch > ? ORDER BY time_stamp LIMIT 1',
+      'SELECT * FROM deals WHERE waiting = 1 AND miner_id = ? AND piece_cid = ? AND start_epoch > ? ORDER BY time_stamp LIMIT ?',
     )
     this.#receive = db.prepare(`
       UPDATE deals SET waiting = 0, custody = ?, accept_epoch = ?, seal_epoch = ?, active_epoch = ?
@@ -95,9 +95,9 @@ export class DealTable {
     return this.#inCustody.get(custody) !== undefined
   }
 
-  /** The earliest deal that waits for this piece and has not failed by this epoch. */
-  waitingFor(minerId: string, pieceCid: string, epoch: number): DealRecord | undefined {
-    return record(this.#waitingFor.get(minerId, pieceCid, epoch))
+  /** The deals that wait for this piece and have not failed by this epoch, the earliest first. */
+  waitingFor(minerId: string, pieceCid: string, epoch: number, limit: number): DealRecord[] {
+    return this.#waitingFor.all(minerId, pieceCid, epoch, limit).map((row) => record(row) as DealRecord)
   }
 
   /** Records the data of a waiting deal. Returns false when it does not wait any more. */

@@ -16,6 +16,8 @@ import type { Proposer } from './proposer.js'
 
 /** A week of usual epochs: a provider has as long to get the data and to seal them. */
 const LEAD_EPOCHS = 20_160
+/** Most deals that are named as waiting for one piece. */
+const MOST_WAITING = 100
 
 export interface OfflineDealsParts {
   readonly book: DealBook
@@ -44,11 +46,10 @@ export class EmbeddedOfflineDeals implements OfflineDeals {
     return book.deal(request.reference, () => this.#propose(request), lifetime.until(request.signal))
   }
 
-  waitingFor(minerId: string, pieceCid: string): MadeDeal | undefined {
+  waitingFor(minerId: string, pieceCid: string): MadeDeal[] {
     const { lifetime, deals, epochs } = this.#parts
     lifetime.check()
-    const record = deals.waitingFor(minerId, pieceCid, epochs.epoch())
-    return record && madeDeal(record)
+    return deals.waitingFor(minerId, pieceCid, epochs.epoch(), MOST_WAITING).map(madeDeal)
   }
 
   knows(minerId: string, dealCid: string): boolean {

@@ -12,6 +12,8 @@ import { CarFolder, type Room } from './car-folder.js'
 import { type Asking, FetchError, fetchCar, NoRoomError, type Patience } from './fetch-car.js'
 import { FetchQueue } from './fetch-queue.js'
 import type { DealToFetch, FetchTable } from './fetch-table.js'
+import type { ImportTable } from './import-table.js'
+import { Importer } from './importer.js'
 
 /** Shortest interval between two looks for deals, ms. */
 const MIN_INTERVAL_MS = 1000
@@ -32,6 +34,7 @@ export interface DaemonParts {
   readonly tasks: TaskTable
   readonly deals: DealTable
   readonly fetches: FetchTable
+  readonly imports: ImportTable
   readonly writer: Writer
   readonly network: Network
   /** Unix seconds. */
@@ -48,14 +51,15 @@ export interface DaemonOptions {
 
 /**
  * Does for the providers of the network what the program of a real provider does: it fetches the CARs of their deals,
- * verifies size and MD5, and writes each state before and after. A fetch that a crash cut off begins again. A CAR that
- * finds no room waits; one that its provider has imported or given up is removed.
+ * verifies size and MD5, imports them, and writes each state before and after. A fetch that a crash cut off begins
+ * again. A CAR that finds no room waits; one that its provider has imported or given up is removed.
  */
 export class ProviderDaemon {
   readonly #parts: DaemonParts
   readonly #folder: CarFolder
   readonly #queue: FetchQueue
   readonly #asking: Asking
+  readonly #importer: Importer
   readonly #task: PeriodicTask
   readonly #stopping = new AbortController()
   readonly #running = new Set<Promise<void>>()
@@ -72,6 +76,7 @@ export class ProviderDaemon {
     this.#asking = { ...patience, allowed: blocks(...networks) }
     this.#folder = new CarFolder(folder, mostBytes, parts.fetches, parts.writer)
     this.#queue = new FetchQueue(parts.fetches)
+    this.#importer = new Importer(parts, this.#folder, this.#stopping.signal)
     this.#task = new PeriodicTask(
       () => this.#look(),
       (err) => this.#warn(err),
@@ -89,10 +94,16 @@ export class ProviderDaemon {
     while (this.#again && !this.#stopping.signal.aborted) await this.#task.run()
   }
 
+  /** Goes on in the background with what is due at this epoch. */
+  catchUp(): void {
+    if (this.#importer.isDue()) this.#importer.kick()
+  }
+
   /** Interrupts running fetches; the next start begins them again. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#task.stop()
+    await this.#importer.idle()
     await Promise.all(this.#running)
   }
 
@@ -105,6 +116,7 @@ export class ProviderDaemon {
     this.#most = new Map(active.map(({ minerId, maxPieceSize }) => [minerId, maxPieceSize]))
     this.#queue.restart([...this.#most.keys()])
     this.#begin()
+    this.catchUp()
   }
 
   /** Begins as many fetches as may run; the end of each begins the next. */

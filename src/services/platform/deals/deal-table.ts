@@ -5,6 +5,11 @@ import type { TaskRow } from '../csv/task-row.js'
 export const DEAL_ACTIVE = 'DealActive'
 export const DOWNLOADED = 'Downloaded'
 export const READY_FOR_IMPORT = 'ReadyForImport'
+export const FILE_IMPORTING = 'FileImporting'
+export const FILE_IMPORTED = 'FileImported'
+
+/** States in which the platform, or an embedded provider, goes on by itself an epoch later. */
+const GOES_ON: readonly string[] = [DOWNLOADED, READY_FOR_IMPORT, FILE_IMPORTING, FILE_IMPORTED]
 
 /** States in which the provider does not have the CAR yet and shall fetch it. */
 export const TO_FETCH: readonly string[] = ['Created', 'Waiting', 'Downloading']
@@ -24,6 +29,7 @@ export interface PlatformDeal {
   readonly minerId: string | null
   readonly dealCid: string | null
   readonly payloadCid: string | null
+  readonly pieceCid: string | null
   readonly fileSourceUrl: string
   readonly md5: string | null
   readonly fileSize: number | null
@@ -32,6 +38,8 @@ export interface PlatformDeal {
   readonly status: string
   readonly note: string | null
   readonly filePath: string | null
+  /** 1 when the network knows the deal, else 0. */
+  readonly sent: number
   /** Unix seconds. */
   readonly created: number
   readonly updated: number
@@ -44,13 +52,17 @@ export interface DealUpdate {
   readonly filePath?: string
   readonly fileSize?: number
   readonly cost?: string
+  /** A deal that the network knows, and the epoch at which it starts. */
+  readonly proposal?: { readonly dealCid: string; readonly startEpoch: number }
+  /** Epoch at which the program of an embedded provider goes on; default the next one, in states where it does. */
+  readonly due?: number
 }
 
 const FROM = 'FROM deals JOIN tasks ON tasks.id = deals.task AND tasks.posted = 1'
 const COLUMNS = `
-  deals.id, deals.task, tasks.user, tasks.miner_id AS minerId, deals.deal_cid AS dealCid, deals.payload_cid AS payloadCid,
+  deals.id, deals.task, tasks.user, tasks.miner_id AS minerId, deals.deal_cid AS dealCid, deals.payload_cid AS payloadCid, deals.piece_cid AS pieceCid,
   deals.file_source_url AS fileSourceUrl, deals.md5, deals.file_size AS fileSize, deals.start_epoch AS startEpoch, deals.cost,
-  deals.status, deals.note, deals.file_path AS filePath, deals.created, deals.updated
+  deals.status, deals.note, deals.file_path AS filePath, deals.sent, deals.created, deals.updated
 `
 
 /** The table of deals. Call writing methods inside a transaction. */
@@ -67,8 +79,8 @@ export class DealTable {
 
   constructor(db: Database) {
     this.#add = db.prepare(`
-      INSERT INTO deals (task, deal_cid, payload_cid, piece_cid, source_file_name, file_source_url, md5, file_size, start_epoch, cost, created, updated)
-      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11)
+      INSERT INTO deals (task, deal_cid, payload_cid, piece_cid, source_file_name, file_source_url, md5, file_size, start_epoch, cost, created, updated, sent)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?12)
     `)
     this.#byId = db.prepare(`SELECT ${COLUMNS} ${FROM} WHERE deals.id = ?`)
     this.#byCid = db.prepare(`SELECT ${COLUMNS} ${FROM} WHERE deals.deal_cid = ? ORDER BY deals.id`)
@@ -83,18 +95,24 @@ export class DealTable {
     this.#ofProviderIn = db.prepare(idsOfProvider('AND deals.status = ?5 COLLATE NOCASE'))
     this.#update = db.prepare(`
       UPDATE deals SET status = ?1, note = coalesce(?2, note), file_path = coalesce(?3, file_path), file_size = coalesce(?4, file_size),
-        cost = coalesce(?5, cost), updated = ?6, due = ?7
-      WHERE id = ?8
+        cost = coalesce(?5, cost), updated = ?6, due = ?7, deal_cid = coalesce(?8, deal_cid), start_epoch = coalesce(?9, start_epoch),
+        sent = max(sent, ?8 IS NOT NULL)
+      WHERE id = ?10
     `)
-    this.#anyDue = db.prepare('SELECT 1 FROM deals WHERE due IS NOT NULL AND due <= ? LIMIT 1')
+    this.#anyDue = db.prepare(
+      `SELECT 1 FROM deals WHERE due IS NOT NULL AND status = '${DOWNLOADED}' AND due <= ? LIMIT 1`,
+    )
     this.#move = db.prepare(`
-      UPDATE deals SET status = '${READY_FOR_IMPORT}', updated = ?1, due = NULL
-      WHERE id IN (SELECT id FROM deals WHERE due IS NOT NULL AND due <= ?2 ORDER BY due LIMIT ?3)
+      UPDATE deals SET status = '${READY_FOR_IMPORT}', updated = ?1, due = ?2 + 1
+      WHERE id IN (SELECT id FROM deals WHERE due IS NOT NULL AND status = '${DOWNLOADED}' AND due <= ?2 ORDER BY due LIMIT ?3)
     `)
   }
 
-  /** @param now Unix seconds */
-  add(task: number, row: TaskRow, now: number): void {
+  /**
+   * @param now Unix seconds
+   * @param sent whether the network knows the deal
+   */
+  add(task: number, row: TaskRow, now: number, sent: boolean): void {
     this.#add.run(
       task,
       row.dealCid ?? null,
@@ -107,6 +125,7 @@ export class DealTable {
       row.startEpoch ?? null,
       row.cost ?? null,
       now,
+      sent ? 1 : 0,
     )
   }
 
@@ -142,10 +161,23 @@ export class DealTable {
 
   /**
    * @param now Unix seconds
-   * @param due epoch at which the platform moves the deal on; null when it does not
+   * @param epoch the current one
    */
-  update(id: number, { status, note, filePath, fileSize, cost }: DealUpdate, now: number, due: number | null): void {
-    this.#update.run(status, note ?? null, filePath ?? null, fileSize ?? null, cost ?? null, now, due, id)
+  update(id: number, update: DealUpdate, now: number, epoch: number): void {
+    const { status, note, filePath, fileSize, cost, proposal } = update
+    const due = GOES_ON.includes(status) ? (update.due ?? epoch + 1) : null
+    this.#update.run(
+      status,
+      note ?? null,
+      filePath ?? null,
+      fileSize ?? null,
+      cost ?? null,
+      now,
+      due,
+      proposal?.dealCid ?? null,
+      proposal?.startEpoch ?? null,
+      id,
+    )
   }
 
   anyDue(epoch: number): boolean {

@@ -4,6 +4,7 @@ import type { ServicesLog } from '../../log.js'
 import type { Network } from '../../network/network.js'
 import { BidTable } from '../bids/bid-table.js'
 import { FetchTable } from '../daemon/fetch-table.js'
+import { ImportTable } from '../daemon/import-table.js'
 import { ProviderDaemon } from '../daemon/provider-daemon.js'
 import { DealTable } from '../deals/deal-table.js'
 import { deliveryOf, type MailOptions } from '../mail/delivery.js'
@@ -76,16 +77,17 @@ export async function openMarket(parts: MarketParts, folder: string, options: Ma
   const mails = new MailTable(db)
   const mailer = new Mailer(mails, writer, deliveryOf(options.mail ?? {}, join(folder, 'outbox')), log)
   const fetches = new FetchTable(db)
+  const imports = new ImportTable(db)
   const { mostBytes = MOST_CAR_BYTES, networks = [] } = options.cars ?? {}
   const daemon =
     options.daemon === 'external'
       ? undefined
-      : new ProviderDaemon({ ...parts, tasks, deals, fetches }, join(folder, 'cars'), { mostBytes, networks })
+      : new ProviderDaemon({ ...parts, tasks, deals, fetches, imports }, join(folder, 'cars'), { mostBytes, networks })
   const onAssigned = (): void => {
     void mailer.kick()
     void daemon?.kick()
   }
-  const mover = new Mover({ ...parts, tasks, deals, bids, mails, onAssigned })
+  const mover = new Mover({ ...parts, tasks, deals, bids, mails, onAssigned, onMoved: () => daemon?.catchUp() })
   mover.start()
   mailer.start()
   daemon?.start()

@@ -31,6 +31,8 @@ export interface MoverParts {
   readonly log: ServicesLog
   /** Called when the assignment of a task has been committed. */
   readonly onAssigned: () => void
+  /** Called when everything that is due has moved. */
+  readonly onMoved: () => void
 }
 
 /**
@@ -64,6 +66,7 @@ export class Mover {
   async catchUp(): Promise<void> {
     // A run in progress may have begun before the epoch did.
     for (let runs = 0; runs < 2 && !this.#stopped && this.#isDue(); runs++) await this.#task.run()
+    if (!this.#stopped) this.#parts.onMoved()
   }
 
   async stop(): Promise<void> {

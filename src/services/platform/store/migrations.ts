@@ -2,10 +2,10 @@ import type { Database } from '../../database.js'
 import { applySteps } from '../../store/apply-steps.js'
 import { apiKeySchema } from '../api-keys/schema.js'
 import { minerSchema } from '../miners/schema.js'
-import { taskSchema } from '../tasks/schema.js'
+import { importSchema, taskSchema } from '../tasks/schema.js'
 import { userSchema } from '../users/schema.js'
 
-const steps: readonly string[] = [userSchema, apiKeySchema, minerSchema, taskSchema]
+const steps: readonly string[] = [userSchema, apiKeySchema, minerSchema, taskSchema, importSchema]
 
 /** Brings the schema up to date, or makes it. Throws as `applySteps` does. */
 export function migrate(db: Database): void {

@@ -10,6 +10,7 @@ import { assignmentMail } from '../mail/assignment-mail.js'
 import { expiryOf, firstVisit } from '../movement/schedule.js'
 import { pieceSizeOf } from '../units/piece-size.js'
 import type { Task, TaskTerms } from './task.js'
+import type { DealFacts } from './task-table.js'
 
 /** Blocks of a CSV that are hashed in one turn of the event loop: 1 MiB. */
 const BLOCKS_PER_TURN = 16
@@ -60,7 +61,7 @@ async function postRows(
   refuseBeyondQuota(context, request.user, 0)
   const draft = await addDraft(context, request, uuid, digest)
   try {
-    const facts = await addDeals(context, draft, first, rows)
+    const facts = await addDeals(context, draft, request.provider, first, rows)
     return await post(context, draft, request, { uuid, digest, ...facts })
   } catch (error) {
     await removeDraft(context, draft)
@@ -162,51 +163,53 @@ function addDraft(
   )
 }
 
-/** What the deals of a task have in common. */
-interface DealFacts {
-  readonly deals: number
-  readonly smallest: number | null
-  readonly largest: number | null
-}
-
 async function addDeals(
-  { market, writer, seconds }: PlatformContext,
+  { market, writer, network, seconds }: PlatformContext,
   draft: number,
+  provider: Provider | undefined,
   first: IteratorResult<TaskRow[], undefined>,
   rows: AsyncGenerator<TaskRow[], undefined>,
 ): Promise<DealFacts> {
-  let facts: DealFacts = { deals: 0, smallest: null, largest: null }
+  let facts: DealFacts = { deals: 0, smallest: null, largest: null, sent: 0 }
   for (let next = first; !next.done; next = await explaining(() => rows.next())) {
     const added = next.value
+    const isSent = ({ dealCid }: TaskRow): boolean =>
+      provider !== undefined && dealCid !== undefined && network.offline?.knows(provider.minerId, dealCid) === true
+    const sent = added.map(isSent)
     await writer.run(() => {
-      for (const row of added) market.deals.add(draft, row, seconds())
+      for (const [n, row] of added.entries()) market.deals.add(draft, row, seconds(), sent[n] === true)
     })
-    facts = added.reduce(withRow, facts)
+    facts = added.reduce(withRow, { ...facts, sent: facts.sent + sent.filter(Boolean).length })
   }
   return facts
 }
 
-function withRow({ deals, smallest, largest }: DealFacts, { fileSize }: TaskRow): DealFacts {
-  if (fileSize === undefined) return { deals: deals + 1, smallest, largest }
+function withRow({ deals, smallest, largest, sent }: DealFacts, { fileSize }: TaskRow): DealFacts {
+  if (fileSize === undefined) return { deals: deals + 1, smallest, largest, sent }
   const size = pieceSizeOf(fileSize)
-  return { deals: deals + 1, smallest: Math.min(smallest ?? size, size), largest: Math.max(largest ?? size, size) }
+  return {
+    deals: deals + 1,
+    smallest: Math.min(smallest ?? size, size),
+    largest: Math.max(largest ?? size, size),
+    sent,
+  }
 }
 
 async function post(
   context: PlatformContext,
   draft: number,
   request: TaskRequest,
-  { uuid, digest, deals, ...pieces }: DealFacts & { uuid: string; digest: string },
+  { uuid, digest, ...facts }: DealFacts & { uuid: string; digest: string },
 ): Promise<PostResult> {
   const { market, writer, seconds } = context
   const result = await writer.run(() => {
     // Another request with this UUID may have been faster.
     const before = market.tasks.findByUuid(uuid)
     if (before !== undefined) return repeated(before, request, digest)
-    refuseBeyondQuota(context, request.user, deals)
-    market.tasks.post(draft, deals, pieces)
+    refuseBeyondQuota(context, request.user, facts.deals)
+    market.tasks.post(draft, facts)
     const task = market.tasks.find(draft) as Task
-    const mail = request.provider && assignmentMail(task, deals, request.provider)
+    const mail = request.provider && assignmentMail(task, facts.deals, request.provider)
     if (mail !== undefined) market.mails.add(mail, seconds())
     return { task, mailed: mail !== undefined }
   })

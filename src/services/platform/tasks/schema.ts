@@ -109,3 +109,17 @@ export const taskSchema = `
   ) STRICT;
   CREATE INDEX mails_pending ON mails (id) WHERE state = 'pending';
 `
+
+/**
+ * The import of CARs: `sent` is 1 for deals that the network knows, which `sent_deals` counts per task. `due` is also
+ * the epoch at which an embedded provider goes on with the import of a CAR that it has.
+ */
+export const importSchema = `
+  ALTER TABLE deals ADD COLUMN sent INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE tasks ADD COLUMN sent_deals INTEGER NOT NULL DEFAULT 0;
+  DROP INDEX deals_due;
+  UPDATE deals SET due = 0 WHERE status = 'ReadyForImport' AND stored IS NOT NULL;
+  CREATE INDEX deals_downloaded ON deals (due) WHERE due IS NOT NULL AND status = 'Downloaded';
+  CREATE INDEX deals_to_import ON deals (due, id)
+    WHERE due IS NOT NULL AND stored IS NOT NULL AND status IN ('ReadyForImport', 'FileImporting', 'FileImported');
+`

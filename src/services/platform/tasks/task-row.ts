@@ -47,5 +47,6 @@ export function taskOf(row: Row): Task {
     deals: row.deals,
     activeDeals: row.active_deals,
     failedDeals: row.failed_deals,
+    sentDeals: row.sent_deals,
   }
 }

@@ -16,11 +16,22 @@ export interface OpenTasks {
   readonly deals: number
 }
 
+/** What the deals of a task have in common. */
+export interface DealFacts {
+  readonly deals: number
+  /** Sizes of the smallest and the largest piece that are known, bytes; null when none is. */
+  readonly smallest: number | null
+  readonly largest: number | null
+  /** Deals that the network knows. */
+  readonly sent: number
+}
+
 /** Counts of deals that change together with the status of their task. */
 export interface Progress {
   readonly status: TaskStatus
   readonly activeDeals: number
   readonly failedDeals: number
+  readonly sentDeals: number
 }
 
 /** The table of tasks. Call writing methods inside a transaction. */
@@ -48,7 +59,11 @@ export class TaskTable {
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     `)
     this.#post = db.prepare(
-      'UPDATE tasks SET posted = 1, deals = ?1, to_fetch = ?1, smallest_piece = ?2, largest_piece = ?3 WHERE id = ?4 AND posted = 0',
+      `
+      UPDATE tasks SET posted = 1, deals = ?1, to_fetch = ?1, smallest_piece = ?2, largest_piece = ?3, sent_deals = ?4,
+        status = iif(?4 > 0 AND ?4 = ?1, 'DealSent', status)
+      WHERE id = ?5 AND posted = 0
+    `,
     )
     this.#drafts = db.prepare('SELECT id FROM tasks WHERE posted = 0')
     this.#removeDraftDeals = db.prepare(`
@@ -68,14 +83,14 @@ export class TaskTable {
     this.#assign = db.prepare('UPDATE tasks SET status = ?, miner_id = ?, due = NULL WHERE id = ?')
     this.#countBids = db.prepare('UPDATE tasks SET bids = bids + ? WHERE id = ?')
     this.#progress = db.prepare(
-      'UPDATE tasks SET status = ?, active_deals = ?, failed_deals = ?, to_fetch = to_fetch + ? WHERE id = ?',
+      'UPDATE tasks SET status = ?, active_deals = ?, failed_deals = ?, sent_deals = ?, to_fetch = to_fetch + ? WHERE id = ?',
     )
     this.#completed = db.prepare(
       "SELECT count(*) AS count FROM tasks WHERE posted = 1 AND user = ? AND status = 'Completed'",
     )
     this.#open = db.prepare(`
       SELECT count(*) AS tasks, coalesce(sum(deals - active_deals - failed_deals), 0) AS deals FROM tasks
-      WHERE posted = 1 AND user = ? AND status IN ('Created', 'Assigned', 'ProgressWithFailure')
+      WHERE posted = 1 AND user = ? AND status IN ('Created', 'Assigned', 'DealSent', 'ProgressWithFailure')
         AND (status = 'Created' OR active_deals + failed_deals < deals)
     `)
   }
@@ -112,8 +127,8 @@ export class TaskTable {
   }
 
   /** Turns a draft into a task. Throws when another task has its UUID: look for that first. */
-  post(id: number, deals: number, pieces: { smallest: number | null; largest: number | null }): void {
-    this.#post.run(deals, pieces.smallest, pieces.largest, id)
+  post(id: number, { deals, smallest, largest, sent }: DealFacts): void {
+    this.#post.run(deals, smallest, largest, sent, id)
   }
 
   /** Ids of all drafts. */
@@ -168,8 +183,8 @@ export class TaskTable {
   }
 
   /** @param toFetch change of the number of deals whose provider shall fetch the CAR */
-  setProgress(id: number, { status, activeDeals, failedDeals }: Progress, toFetch: number): void {
-    this.#progress.run(status, activeDeals, failedDeals, toFetch, id)
+  setProgress(id: number, { status, activeDeals, failedDeals, sentDeals }: Progress, toFetch: number): void {
+    this.#progress.run(status, activeDeals, failedDeals, sentDeals, toFetch, id)
   }
 
   /** Number of this user's tasks whose deals are all active. */

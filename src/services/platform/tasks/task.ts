@@ -1,8 +1,9 @@
 /**
- * `Created`: looks for a provider. `Assigned`: has one. `ActionRequired`: expired without one; its poster must act.
+ * `Created`: looks for a provider. `Assigned`: has one. `DealSent`: the network knows all of its deals, which have been
+ * proposed to the provider. `ActionRequired`: expired without one; its poster must act.
  * `ProgressWithFailure`: the provider failed with some of its deals. `Completed`: all deals are active.
  */
-export type TaskStatus = 'Created' | 'Assigned' | 'ActionRequired' | 'ProgressWithFailure' | 'Completed'
+export type TaskStatus = 'Created' | 'Assigned' | 'DealSent' | 'ActionRequired' | 'ProgressWithFailure' | 'Completed'
 
 /** How a public task gets its provider: its poster chooses, the platform chooses, or no provider is looked for. */
 export type BidMode = 'manual' | 'auto' | 'none'
@@ -52,4 +53,6 @@ export interface Task extends TaskTerms {
   readonly deals: number
   readonly activeDeals: number
   readonly failedDeals: number
+  /** Deals that the network knows. */
+  readonly sentDeals: number
 }

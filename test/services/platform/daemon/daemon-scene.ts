@@ -32,6 +32,7 @@ export interface ShownDeal {
   readonly status: string
   readonly note: string
   readonly file_path: string | null
+  readonly deal_cid: string | null
 }
 
 /** Waits until the deals of the task have these states, in their order. */

@@ -52,11 +52,11 @@ t.test('a removal of drafts leaves what is posted', async (t) => {
   const drafts = new Drafts(tasks, writer)
   const add = (): number => {
     const id = tasks.draft(TASK)
-    for (let n = 0; n < 3; n++) deals.add(id, { fileSourceUrl: `http://127.0.0.1/${n}.car` }, 0)
+    for (let n = 0; n < 3; n++) deals.add(id, { fileSourceUrl: `http://127.0.0.1/${n}.car` }, 0, false)
     return id
   }
   const posted = add()
-  tasks.post(posted, 3, { smallest: null, largest: null })
+  tasks.post(posted, { deals: 3, smallest: null, largest: null, sent: 0 })
   const draft = add()
   await drafts.remove(posted)
   await drafts.remove(draft)

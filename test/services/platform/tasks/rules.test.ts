@@ -193,25 +193,30 @@ t.test('when a task moves', (t) => {
 })
 
 t.test('how a task goes on with its deals', (t) => {
-  const task = { deals: 2, activeDeals: 0, failedDeals: 0 } as Task
-  t.same(progressOf(task, 'Created', 'Downloading'), { status: 'Assigned', activeDeals: 0, failedDeals: 0 })
-  t.same(progressOf(task, 'Downloading', 'DownloadFailed'), {
+  const task = { deals: 2, activeDeals: 0, failedDeals: 0, sentDeals: 0 } as Task
+  t.match(progressOf(task, 'Created', 'Downloading'), { status: 'Assigned', activeDeals: 0, failedDeals: 0 })
+  t.match(progressOf(task, 'Downloading', 'DownloadFailed'), {
     status: 'ProgressWithFailure',
     activeDeals: 0,
     failedDeals: 1,
   })
-  t.same(progressOf({ ...task, failedDeals: 1 }, 'DownloadFailed', 'Downloading'), {
+  t.match(progressOf({ ...task, failedDeals: 1 }, 'DownloadFailed', 'Downloading'), {
     status: 'Assigned',
     activeDeals: 0,
     failedDeals: 0,
   })
-  t.same(progressOf({ ...task, activeDeals: 1 }, 'FileImported', 'DealActive'), {
+  t.match(progressOf({ ...task, activeDeals: 1 }, 'FileImported', 'DealActive'), {
     status: 'Completed',
     activeDeals: 2,
     failedDeals: 0,
   })
   t.match(progressOf({ ...task, activeDeals: 1 }, 'DealActive', 'DealActive'), { activeDeals: 1, status: 'Assigned' })
   t.match(progressOf({ ...task, activeDeals: 2 }, 'DealActive', 'ImportFailed'), { status: 'ProgressWithFailure' })
+  t.match(progressOf({ ...task, sentDeals: 1 }, 'FileImporting', 'FileImporting', 1), {
+    sentDeals: 2,
+    status: 'DealSent',
+  })
+  t.match(progressOf({ ...task, sentDeals: 1 }, 'FileImporting', 'FileImported'), { sentDeals: 1, status: 'Assigned' })
   t.end()
 })
 
