@@ -17,6 +17,7 @@ const ENTRIES = {
   worker: 'src/services/worker/worker.ts',
   'commit-worker': 'src/services/network/pack/commit-worker.ts',
   deal: 'plugins/deal/index.ts',
+  task: 'plugins/task/index.ts',
   testing: 'test/suites/plugin-suite.ts',
 }
 

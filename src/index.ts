@@ -46,6 +46,7 @@ export type {
 } from './plugins/forms/storage-class.js'
 export { type Job, type JobKind, type JobProgress, type Jobs, Retry, type RunningJob } from './plugins/jobs/job.js'
 export type { Lease, PeriodicRun, PeriodicWork } from './plugins/kit/schedule.js'
+export type { Sealer } from './plugins/kit/sealer.js'
 export {
   type ExceededCap,
   type Expense,

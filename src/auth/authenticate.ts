@@ -90,6 +90,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticate
 
   return async (head, readBody) => {
     const { authorization } = head.headers
+    if (isBearer(head)) return undefined
     const link = isVersion2Link(head)
     if (link || isVersion2Header(authorization)) {
       if (options.signatureV2 === false) throw unsupportedAlgorithm(VERSION_2)
@@ -100,6 +101,15 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticate
     if (isVersion2Header(authorization)) return version2(head, parseVersion2Header(authorization, head, now()))
     return version4(head, readBody)
   }
+}
+
+/**
+ * True for a request of the service with `Authorization: Bearer`. The token is no signature: operations without `access:
+ * 'bearer'` take the request for unsigned.
+ */
+export function isBearer(head: RequestHead): boolean {
+  const bearer = /^Bearer /i.test(head.headers.authorization ?? '') && head.resource === 'service'
+  return bearer && head.path.startsWith('/-/') && presignedBrand(head) === undefined && !isVersion2Link(head)
 }
 
 function signedBy(version: SignatureVersion, { presigned }: { readonly presigned: boolean }) {

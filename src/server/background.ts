@@ -1,6 +1,8 @@
 import { DAY_MS, HOUR_MS } from '../common/durations.js'
 import type { Hooks } from '../plugins/forms/hooks.js'
 import type { OwnJobs } from '../plugins/jobs/open-jobs.js'
+import { createSealer } from '../plugins/kit/sealer.js'
+import { sealingKeyOf } from '../plugins/kit/sealing-key.js'
 import type { PluginSet } from '../plugins/loading/combine-plugins.js'
 import { startPlugins } from '../plugins/loading/plugin-lives.js'
 import { startLifecycle } from '../s3/lifecycle/runner.js'
@@ -14,7 +16,10 @@ export interface BackgroundParts extends Pick<Backends, 'state' | 'settings'>, P
   readonly own: Context
   readonly jobs: OwnJobs
   readonly hooks: Hooks
-  readonly options: Pick<ProxyOptions, 'now' | 'uploadExpiryMs' | 'lifecycleIntervalMs'>
+  readonly options: Pick<
+    ProxyOptions,
+    'now' | 'uploadExpiryMs' | 'lifecycleIntervalMs' | 'platformUrl' | 'sealingKey' | 'data' | 'stateUrl'
+  >
 }
 
 /**
@@ -30,7 +35,9 @@ export async function startBackground(parts: BackgroundParts, cleanup: CleanupSt
   const now = options.now ?? Date.now
   cleanup.defer(startSweeps(state, options.uploadExpiryMs ?? 7 * DAY_MS, log))
   for (const kind of plugins.flatMap((plugin) => plugin.jobs ?? [])) jobs.register(kind)
-  cleanup.defer(await startPlugins(plugins, { state, settings, own, now }, log))
+  const { platformUrl } = options
+  const sealer = createSealer(sealingKeyOf(options))
+  cleanup.defer(await startPlugins(plugins, { state, settings, own, now, platformUrl, sealer }, log))
   jobs.start()
   cleanup.defer(() => jobs.stop())
   const lifecycle = startLifecycle({

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { askedBy, continuesUpload, signRequired } from '../access/door/asked-by.js'
 import { hasPolicies } from '../access/door/identity-policies.js'
 import { requireNeeds } from '../access/needs.js'
-import type { Authenticate } from '../auth/authenticate.js'
+import { type Authenticate, isBearer } from '../auth/authenticate.js'
 import type { Caller } from '../auth/caller.js'
 import { anonymousPayload } from '../auth/signatures/payload-mode.js'
 import { isStsCall } from '../auth/sts-target.js'
@@ -144,7 +144,8 @@ function admit(
   caller: Caller | undefined,
   head: RequestHead,
 ): Context {
-  if (caller || operation.access === 'public') return contexts.for(caller, operation, head)
+  if (caller || operation.access === 'public' || isPassedOn(operation, caller, head))
+    return contexts.for(caller, operation, head)
   if (operation.call || (operation.access !== 'anonymous' && head.bucket === undefined)) throw signRequired()
   return contexts.anonymous(operation, head)
 }
@@ -154,6 +155,8 @@ function admit(
  * the same door for each.
  */
 async function decide({ operation, plugin }: Selected, head: RequestHead, context: Context): Promise<void> {
+  // The token of such a request is for the service behind the call, which decides.
+  if (isPassedOn(operation, context.caller, head)) return
   const unsigned = !context.caller && operation.access !== 'public'
   if (unsigned) await refuseRestricted(context.settings, head)
   const upload = continuesUpload(operation) ? await uploadOf(head, context) : undefined
@@ -163,6 +166,11 @@ async function decide({ operation, plugin }: Selected, head: RequestHead, contex
   const granted =
     asked.length > 0 && asked.every(({ action, key }) => context.door.granted(action, head.bucket ?? '', key))
   if (!granted) throw signRequired()
+}
+
+/** True for an unsigned request with a bearer token, if its operation takes one. */
+function isPassedOn({ access }: AnyOperation, caller: Caller | undefined, head: RequestHead): boolean {
+  return access === 'bearer' && !caller && isBearer(head)
 }
 
 /** Returns the upload that the request names, if a document can decide by it. */

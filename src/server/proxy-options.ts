@@ -94,6 +94,13 @@ export interface ProxyOptions {
   notificationRetryMs?: number
   /** Plugins, created by the functions that definePlugin returns: `[hello({ word: 'Hi' })]`. */
   plugins?: readonly Plugin[]
+  /** Address of the task platform, for plugins; default none. */
+  platformUrl?: string
+  /**
+   * Key that seals secrets in records of plugins, 32 bytes. Default: one that the first use makes in `data`, except with
+   * `stateUrl`, where all servers need the same.
+   */
+  sealingKey?: Uint8Array
   /** Clock of lifecycle rules and plugins, ms since 1970; default the system clock. */
   now?: () => number
   /** Also serve the gateway's own paths (`/gateway/...`): JSON-RPC and web pages, never object data. Default false. */

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import type { Option } from './option.js'
 import { flagName, flagOf, variableOf } from './option-names.js'
-import { type Config, type Option, type OptionName, optionNames, options } from './options.js'
+import { type Config, type OptionName, optionNames, options } from './options.js'
 import { rules } from './rules.js'
 
 export { type Config, flagOf, type Option, type OptionName, optionNames, options, variableOf }

@@ -3,43 +3,10 @@ import { parseWebhook, parseWebhookSecret } from '../../s3/notifications/deliver
 import { defaultLimits } from '../../server/limits.js'
 import { parseQuirks } from '../../services/gateway/quirks.js'
 import { domain, proxyAddress } from './addresses.js'
-import { checkedText, choice, decimal, httpUrl, integer, type Kind, list, onOff, origin, text, url } from './kinds.js'
+import { checkedText, choice, decimal, httpUrl, integer, list, onOff, origin, text, url } from './kinds.js'
+import { type Option, option } from './option.js'
 import { ownership } from './ownership.js'
 import { pluginUses } from './plugin-uses.js'
-
-/** The definition of an option, for flags, environment, config file, validation, `--help` and README. */
-export interface Option<T = unknown> {
-  readonly group: Group
-  readonly kind: Kind<T & {}>
-  /** Undefined if the option has no default. */
-  readonly default: T
-  /** Unit of the number. */
-  readonly unit?: string
-  readonly help: string
-  /** Never printed. */
-  readonly secret?: true
-}
-
-type Group = 'Endpoint' | 'Gateway' | 'Platform' | 'Network' | 'State' | 'Buckets' | 'Plugins' | 'Limits' | 'Logs'
-interface Details {
-  readonly help: string
-  readonly unit?: string
-  readonly secret?: true
-}
-
-function option<T extends {}>(
-  group: Group,
-  kind: Kind<T>,
-  details: Details & { readonly default: NoInfer<T> },
-): Option<T>
-function option<T extends {}>(group: Group, kind: Kind<T>, details: Details): Option<T | undefined>
-function option<T extends {}>(
-  group: Group,
-  kind: Kind<T>,
-  details: Details & { readonly default?: T },
-): Option<T | undefined> {
-  return Object.freeze({ group, kind, default: undefined, ...details })
-}
 
 const port = integer(0, 65_535)
 const host = text('host', 'a host name or address', /^[A-Za-z0-9._:%-]+$/)
@@ -177,6 +144,13 @@ export const options = Object.freeze({
     default: 30,
     unit: 'seconds',
     help: 'Lease time of locks with several proxies: a proxy that has been stopped or disconnected from the database for this long loses its locks. Must be the same for all proxies.',
+  }),
+  sealingKey: option('State', text('key', '64 hexadecimal digits', /^[0-9a-fA-F]{64}$/), {
+    secret: true,
+    help: 'Key that encrypts the secrets that plugins keep, such as log-ins of the task platform. Without it and --sealing-key-file, the first use makes one in the data folder.',
+  }),
+  sealingKeyFile: option('State', path, {
+    help: 'File that contains the sealing key. Servers that share a state need the same.',
   }),
   uploadExpiryDays: option('State', integer(0, 3650), {
     default: 7,

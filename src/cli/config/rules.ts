@@ -29,6 +29,10 @@ export const rules: readonly Rule[] = [
   (given) => together(given, 'accessKey', 'secretKey'),
   (given) => together(given, 'gatewayAccessKey', 'gatewaySecretKey'),
   (given) => {
+    if (!given('sealingKey') || !given('sealingKeyFile')) return []
+    return [`${flagOf('sealingKey')} and ${flagOf('sealingKeyFile')} name two keys: leave one out`]
+  },
+  (given) => {
     if (!given('gatewayUrl') || given('gatewayAccessKey') || given('gatewaySecretKey')) return []
     return [`${flagOf('gatewayUrl')} needs ${flagOf('gatewayAccessKey')} and ${flagOf('gatewaySecretKey')}`]
   },

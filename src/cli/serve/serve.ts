@@ -25,6 +25,7 @@ import { obtainPlugins } from '../plugins/plugins.js'
 import { banner } from './banner.js'
 import { accountKeysOf, type GatewayInUse, obtainGateway } from './gateway.js'
 import { shownPlatform } from './platform-text.js'
+import { sealingKeyOf } from './sealing-key.js'
 import { untilSignal } from './until-signal.js'
 
 /** `dealgate serve`: starts the server, prints its address, and stops on a signal. A failed start stops everything. */
@@ -130,6 +131,8 @@ function proxyOptions(
       timeoutMs: config.gatewayTimeoutSeconds * 1000,
     },
     identities,
+    platformUrl: gateway.platform?.url,
+    sealingKey: sealingKeyOf(config),
     domains: config.domain,
     trustForwardedHost: config.trustForwardedHost,
     trustedProxies: config.trustedProxies,

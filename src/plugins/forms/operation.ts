@@ -30,7 +30,7 @@ export interface Selector<R extends Resource> {
 }
 
 /** See Operation.access. */
-export const ACCESSES = ['signed', 'anonymous', 'public', 'owner'] as const
+export const ACCESSES = ['signed', 'bearer', 'anonymous', 'public', 'owner'] as const
 export type Access = (typeof ACCESSES)[number]
 
 /** An operation: its name, the requests that it answers, and its implementation. */
@@ -48,6 +48,8 @@ export interface Operation<R extends Resource = Resource> {
   /**
    * Who may call it. A server does not start with an operation that does not declare it.
    * - `signed`: every key pair; the gateway decides the rest, with the caller's own session.
+   * - `bearer`: also unsigned requests of the service with `Authorization: Bearer`, whose token the operation passes on
+   *   to the service that it is for.
    * - `anonymous`: also unsigned requests, as far as the gateway's own bucket policies allow: the gateway gets them
    *   without a log-in.
    * - `public`: every request; the operation itself decides.

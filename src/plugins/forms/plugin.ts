@@ -7,6 +7,7 @@ import type { State } from '../../state/state.js'
 import type { JobKind } from '../jobs/job.js'
 import type { ATTACH } from '../kit/late-host.js'
 import type { Lease, PeriodicWork } from '../kit/schedule.js'
+import type { Sealer } from '../kit/sealer.js'
 import type { PluginHooks } from './hooks.js'
 import { makePlugin } from './make-plugin.js'
 import type { Operation } from './operation.js'
@@ -66,6 +67,10 @@ export interface PluginHost {
   readonly settings: BucketSettings
   /** Acts as the server's own account, for work that no caller asked for: objects, gateway, jobs, archive. */
   readonly own: Context
+  /** Address of the task platform that the server was started with; undefined for none. */
+  readonly platformUrl: string | undefined
+  /** Encrypts secrets for records. */
+  readonly sealer: Sealer
   /** The time, ms since 1970. */
   readonly now: () => number
   /**

@@ -44,6 +44,13 @@ export function lateHost(plugin: string): LateHost {
     get own() {
       return started('own').own
     },
+    get platformUrl() {
+      return started('platformUrl').platformUrl
+    },
+    sealer: {
+      seal: async (...args) => started('sealer').sealer.seal(...args),
+      open: async (...args) => started('sealer').sealer.open(...args),
+    },
     now: () => started('now').now(),
     lease: (name) => started('lease').lease(name),
     schedule: (work) => started('schedule').schedule(work),

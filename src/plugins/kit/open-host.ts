@@ -4,7 +4,7 @@ import type { PluginHost } from '../forms/plugin.js'
 import { type PeriodicWork, Schedule } from './schedule.js'
 
 /** What all plugins of a server have in common. */
-export type SharedHost = Pick<PluginHost, 'state' | 'settings' | 'own' | 'now'>
+export type SharedHost = Omit<PluginHost, 'log' | 'lease' | 'schedule'>
 
 export interface OpenHost {
   readonly host: PluginHost

@@ -135,6 +135,8 @@ function foreignAction(plugin: string, { action, access }: AnyOperation): string
 export function accessProblems({ access, action, needs, on, call, name }: AnyOperation, plugin: string): string[] {
   if (access === undefined) return [`must declare its \`access\`: ${ACCESSES.join(', ')}`]
   if (!ACCESSES.includes(access)) return [`must have an \`access\` of ${ACCESSES.join(', ')}`]
+  if (access === 'bearer' && (on?.resource !== 'service' || !call || call.job !== undefined))
+    return ['must not have the access bearer: that is for calls of the service without a job']
   const takesBody = on?.method === 'PUT' || on?.method === 'POST'
   return [
     ...(access === 'owner' && on?.resource === 'service'

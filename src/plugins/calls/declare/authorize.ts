@@ -9,7 +9,7 @@ import type { CallFacts } from './call.js'
  * restrict what the call then asks of the gateway.
  */
 export async function authorize(
-  call: Pick<CallFacts, 'name' | 'on' | 'presignable' | 'ownRules'>,
+  call: Pick<CallFacts, 'name' | 'on' | 'access' | 'presignable' | 'ownRules'>,
   request: S3Request<Resource>,
   context: Pick<Context, 'caller' | 'checks'>,
 ): Promise<void> {
@@ -18,7 +18,8 @@ export async function authorize(
       message: `A presigned URL cannot be used for ${call.name}: sign the request in its headers.`,
     })
   }
-  if (call.ownRules) return
+  // The server lets no other unsigned request pass than one with a token for the service behind the call.
+  if (call.ownRules || (call.access === 'bearer' && !context.caller)) return
   const { bucket, key } = request
   if (bucket === undefined || call.on.method !== 'GET')
     await context.checks.requireAction(`${request.plugin}:${call.name}`, { bucket, key })

@@ -72,9 +72,11 @@ export interface CallDeclaration<
   readonly ownRules?: boolean
   /**
    * Who may call it; see `Operation.access`. Use `owner` for data of a bucket or object that only the plugin stores,
-   * because no call to the gateway protects it. `public` requires `ownRules`.
+   * because no call to the gateway protects it. `public` requires `ownRules`. `bearer` on a call of the service also
+   * accepts an unsigned request with `Authorization: Bearer`, without a caller: the call passes the token on to the
+   * service that it is for, which decides.
    */
-  readonly access: 'signed' | 'owner' | 'public'
+  readonly access: 'signed' | 'bearer' | 'owner' | 'public'
   /** The actions that policies decide about; default `<plugin>:<name>`. Requires `ownRules`. */
   readonly action?: RowAction
   /** The right in the bucket that the caller needs, checked before the body is read. Requires `ownRules`. */

@@ -1,0 +1,14 @@
+import { definePlugin } from 'dealgate'
+import { taskOperations } from './operations/index.js'
+import { taskOptions } from './options.js'
+import { TaskParts } from './parts.js'
+
+export default definePlugin({
+  name: 'task',
+  summary: 'The task platform: storage providers, tasks with their bids and deals, and the log-ins of callers to it.',
+  options: taskOptions,
+  create(options, host) {
+    const parts = new TaskParts(options, host)
+    return { operations: taskOperations(parts), stop: () => parts.close() }
+  },
+})

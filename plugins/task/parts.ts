@@ -1,0 +1,44 @@
+import { type PluginHost, S3Error } from 'dealgate'
+import { Attempts } from './login/attempts.js'
+import { Logins } from './login/login.js'
+import { Tokens } from './login/tokens.js'
+import type { TaskOptions } from './options.js'
+import { PlatformClient } from './platform-client.js'
+
+/** Shared by the operations and jobs of this plugin. */
+export class TaskParts {
+  readonly options: TaskOptions
+  readonly host: PluginHost
+  readonly logins: Logins
+  readonly tokens: Tokens
+  readonly attempts: Attempts
+  #client: PlatformClient | undefined
+
+  /** @param host need not have started yet */
+  constructor(options: TaskOptions, host: PluginHost) {
+    this.options = options
+    this.host = host
+    this.logins = new Logins(host)
+    this.tokens = new Tokens(this)
+    this.attempts = new Attempts(() => host.now())
+  }
+
+  /** Throws S3Error NotImplemented if the server has no task platform. */
+  get client(): PlatformClient {
+    const { platformUrl, timeoutSeconds } = this.options
+    const url = platformUrl ?? this.host.platformUrl
+    if (url === undefined) {
+      throw new S3Error('NotImplemented', {
+        message: 'This server was started without a task platform: see --platform-url.',
+      })
+    }
+    this.#client ??= new PlatformClient(url, timeoutSeconds * 1000)
+    return this.#client
+  }
+
+  async close(): Promise<void> {
+    const client = this.#client
+    this.#client = undefined
+    await client?.close()
+  }
+}

@@ -1,0 +1,54 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import type { Test } from 'tap'
+import { listen } from '../../support/server/listen.js'
+
+export interface Recorded {
+  readonly method: string
+  /** Path and query. */
+  readonly target: string
+  readonly authorization: string | undefined
+  readonly type: string
+  readonly body: string
+}
+
+/** Status and body; a string is sent as it is. `lost`: the connection ends without an answer. */
+export type Scripted = readonly [status: number, body: object | string] | 'lost'
+
+export interface RecordedPlatform {
+  readonly url: string
+  /** All requests so far. */
+  readonly requests: Recorded[]
+  /** Answers of `METHOD /path`, without query; a list is used up one by one, its last answer stays. */
+  readonly answers: Map<string, Scripted[]>
+}
+
+/** A task platform whose every answer the test decides, and which records the requests byte by byte. */
+export async function startRecordedPlatform(t: Test): Promise<RecordedPlatform> {
+  const requests: Recorded[] = []
+  const answers = new Map<string, Scripted[]>()
+  const server = createServer(async (request, response) => {
+    const { method = '', url = '', headers } = request
+    requests.push({
+      method,
+      target: url,
+      authorization: headers.authorization,
+      type: headers['content-type'] ?? '',
+      body: await textOf(request),
+    })
+    const scripted = answers.get(`${method} ${url.split('?')[0]}`) ?? []
+    const answer = scripted.length > 1 ? scripted.shift() : scripted[0]
+    if (answer === 'lost') return void request.socket.destroy()
+    const [status, body] = answer ?? [404, { status: 'fail', message: 'no such path' }]
+    response.writeHead(status, { 'content-type': typeof body === 'string' ? 'text/html' : 'application/json' })
+    response.end(typeof body === 'string' ? body : JSON.stringify(body))
+  })
+  const url = await listen(server)
+  t.teardown(() => server.close())
+  return { url, requests, answers }
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk)
+  return Buffer.concat(chunks).toString('utf8')
+}
