@@ -2,8 +2,8 @@ import type { Pool } from 'undici'
 import type { GatewayAccount } from '../../auth/caller.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { BrandNames } from '../brand.js'
-import { isRecord, readBounded, USER_AGENT } from './rpc.js'
 import { isLostConnection, nonsense, unavailable } from '../errors.js'
+import { isRecord, readBounded, USER_AGENT } from './rpc.js'
 
 const MAX_ANSWER_BYTES = 64 * 1024
 
