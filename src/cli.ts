@@ -21,6 +21,8 @@ const program = createProgram({
   listAccounts: traced(async () => (await import('./cli/account/account-commands.js')).listAccounts),
   removeAccount: traced(async () => (await import('./cli/account/account-commands.js')).removeAccount),
   rotateAccount: traced(async () => (await import('./cli/account/account-commands.js')).rotateAccount),
+  changePassword: traced(async () => (await import('./cli/account/user-commands.js')).changePassword),
+  userApiKeys: traced(async () => (await import('./cli/account/user-commands.js')).userApiKeys),
   acceptState: traced(async () => (await import('./cli/state-commands.js')).acceptState),
 })
 

@@ -1,14 +1,6 @@
-import { Command, Option as Flag } from 'commander'
-import {
-  type Config,
-  flagOf,
-  type Option,
-  type OptionName,
-  optionNames,
-  options,
-  readConfig,
-  variableOf,
-} from './config/config.js'
+import { Command } from 'commander'
+import { addCommand, collected, configOf } from './command.js'
+import { type Config, type OptionName, optionNames } from './config/config.js'
 import type { CheckFlags } from './plugins/plugin-check.js'
 import type { NewFlags } from './plugins/plugin-new.js'
 import { version } from './version.js'
@@ -30,9 +22,20 @@ export interface Actions {
   listAccounts(config: Config): Promise<void>
   removeAccount(config: Config, accessKey: string): Promise<void>
   rotateAccount(config: Config, accessKey: string): Promise<void>
+  changePassword(config: Config, email: string, own: PasswordFlags): Promise<void>
+  userApiKeys(config: Config, email: string, own: ApiKeyFlags): Promise<void>
 }
 
-export interface AccountFlags {
+export interface PasswordFlags {
+  readonly password?: string
+}
+
+export interface ApiKeyFlags {
+  readonly revoke?: string
+}
+
+export interface AccountFlags extends PasswordFlags {
+  readonly email?: string
   readonly name?: string
   readonly accountAccessKey?: string
   readonly accountSecretKey?: string
@@ -192,11 +195,16 @@ function addKeyCommands(program: Command, actions: Actions): void {
 function addAccountCommands(program: Command, actions: Actions): void {
   const accounts = program
     .command('account')
-    .description('add, list and remove accounts of the embedded gateway, and change their keys; requires no restart')
+    .description('add, list and remove accounts of the embedded services, and change their keys; requires no restart')
     .helpOption('-h, --help', 'print this help')
     .addHelpText('after', '\nOptions of a command: dealgate account <command> --help')
   addCommand(accounts, 'add', 'add an account and print its keys; the secret is not shown again', KEYS)
     .option('--name <text>', 'display name, at most 128 characters')
+    .option(
+      '--email <address>',
+      'add a user of the task platform in its place, whose account is made at the first login',
+    )
+    .option('--password <password>', 'with --email: its password, or - for the next line of standard input')
     .option('--account-access-key <id>', 'use an existing pair, with --account-secret-key (default: generate one)')
     .option('--account-secret-key <secret>', 'its secret, or - for the next line of standard input')
     .action((flags, command) => actions.addAccount(configOf(flags, command), flags))
@@ -209,76 +217,17 @@ function addAccountCommands(program: Command, actions: Actions): void {
   addCommand(accounts, 'rotate', 'make a new secret key for an account, print it and update the credentials file', KEYS)
     .argument('<access-key>', 'as `dealgate account list` shows it')
     .action((id, flags, command) => actions.rotateAccount(configOf(flags, command, 1), id))
-}
-
-function addCommand(
-  program: Command,
-  name: string,
-  help: string,
-  names: readonly OptionName[],
-  settings = {},
-): Command {
-  const command = program
-    .command(name, settings)
-    .description(help)
-    .helpOption('-h, --help', 'print this help')
-    // configOf reports unknown options together with all other problems.
-    .allowUnknownOption()
-    .allowExcessArguments()
-    .addOption(
-      new Flag('--config <file>', `JSON file of options, named as here in camelCase [${variableOf('config')}]`),
-    )
-  for (const option of names) command.addOption(flag(option))
-  if (names.includes('plugins'))
-    command.addOption(new Flag('--no-plugins', 'Run no plugins beside core S3.').helpGroup('Plugins:'))
-  return command
-}
-
-function flag(name: OptionName): Flag {
-  const option: Option = options[name]
-  const { placeholder, alone } = option.kind
-  const value = alone === undefined ? `<${placeholder}>` : `[${placeholder}]`
-  const made = new Flag(`${flagOf(name)} ${value}`, `${option.help} ${facts(name)}`).helpGroup(`${option.group}:`)
-  if (alone !== undefined) made.preset(alone)
-  if (option.kind.repeatable) made.argParser(collected)
-  return made
-}
-
-/** Collects the values of a repeatable flag. */
-function collected(value: string, before: string[] | undefined): string[] {
-  return [...(before ?? []), value]
-}
-
-/** `[0 to 65535; default 9000; DEALGATE_PORT]` */
-function facts(name: OptionName): string {
-  const option: Option = options[name]
-  const unit = option.unit ? ` ${option.unit}` : ''
-  return `[${[option.kind.accepts + unit, defaultText(name) && `default ${defaultText(name)}`, variableOf(name)].filter(Boolean).join('; ')}]`
-}
-
-/** The default as the user would write it; '' without a default. */
-export function defaultText(name: OptionName): string {
-  const value = options[name].default
-  if (typeof value === 'boolean') return value ? 'on' : 'off'
-  return value === undefined ? '' : String(value)
-}
-
-/** `--no-plugins` means `--plugin none`. Commander sets `plugins: false` for it, and `true` if it is absent. */
-function withoutPlugins({ plugins, ...flags }: Record<string, unknown>, problems: string[]): Record<string, unknown> {
-  if (plugins !== false) return flags
-  if (flags.plugin !== undefined) problems.push('--no-plugins and --plugin contradict each other')
-  return { ...flags, plugin: ['none'] }
-}
-
-/** @param operands number of positional arguments of the command */
-function configOf(flags: Record<string, unknown>, command: Command, operands = 0): Config {
-  const name = command.parent?.parent ? `${command.parent.name()} ${command.name()}` : command.name()
-  const unknown = command.args.filter((argument) => argument.startsWith('-'))
-  // An argument after an unknown flag may be its value, so it is not reported.
-  const excess = unknown.length > 0 ? [] : command.args.slice(operands)
-  const problems = [
-    ...unknown.map((argument) => `${argument} is no option of dealgate ${name}`),
-    ...excess.map((argument) => `${argument} is no command, and dealgate ${name} takes no such argument`),
-  ]
-  return readConfig({ flags: withoutPlugins(flags, problems), problems })
+  addCommand(
+    accounts,
+    'password',
+    'give a user of the task platform a new password, and end its sign-ins; owner@localhost is the first user',
+    KEYS,
+  )
+    .argument('<e-mail>', 'address that the user signs in with')
+    .option('--password <password>', 'the password, or - for the next line of standard input (default: generate one)')
+    .action((email, flags, command) => actions.changePassword(configOf(flags, command, 1), email, flags))
+  addCommand(accounts, 'api-keys', 'list the API keys of a user of the task platform, without secrets', KEYS)
+    .argument('<e-mail>', 'address that the user signs in with')
+    .option('--revoke <api-key>', 'revoke this key, or `all`; tokens that were issued for it die with it')
+    .action((email, flags, command) => actions.userApiKeys(configOf(flags, command, 1), email, flags))
 }

@@ -12,9 +12,12 @@ import { changeCredentials, credentialsPath, readCredentials } from '../keys/cre
 import { columns, SecretReader } from '../keys/key-commands.js'
 import type { AccountFlags } from '../program.js'
 import { servicesFolder } from '../serve/gateway.js'
+import { addUser } from './user-commands.js'
 
 /** `dealgate account add`: adds an account to the embedded gateway and prints its keys. */
 export async function addAccount(config: Config, own: AccountFlags): Promise<void> {
+  if (own.email !== undefined) return addUser(config, own.email, own)
+  if (own.password !== undefined) throw new ConfigError(['--password needs --email beside it'])
   const pair = await readPair(own)
   const name = own.name ?? ''
   if (!/^[^\p{Cc}]{0,128}$/u.test(name)) throw new ConfigError(['--name must have at most 128 characters on one line'])

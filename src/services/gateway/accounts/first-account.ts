@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { type Clock, rfc3339 } from '../../clock.js'
 import type { Database } from '../../database.js'
+import { inTransaction } from '../../store/in-transaction.js'
 import type { Account, Accounts } from './accounts.js'
 import { checkChosenPair, digestOf, type KeyPair, newPair } from './key-pair.js'
-import { FIRST, inTransaction } from './schema.js'
+import { FIRST } from './schema.js'
 
 /** The file in which earlier versions kept the only account. */
 const FORMER_FILE = 'account.json'

@@ -21,19 +21,6 @@ export const accountSchema = `
   ) STRICT;
 `
 
-/** Runs `change` in one transaction. Another process may have made the change: `change` looks first. */
-export function inTransaction<T>(db: Database, change: () => T): T {
-  db.exec('BEGIN IMMEDIATE')
-  try {
-    const result = change()
-    db.exec('COMMIT')
-    return result
-  } catch (error) {
-    if (db.isTransaction) db.exec('ROLLBACK')
-    throw error
-  }
-}
-
 /** Names of the columns of a table; none when it does not exist. */
 export function columnsOf(db: Database, table: string): string[] {
   return db

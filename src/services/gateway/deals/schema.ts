@@ -1,5 +1,6 @@
 import type { Database } from '../../database.js'
-import { columnsOf, FIRST, inTransaction } from '../accounts/schema.js'
+import { inTransaction } from '../../store/in-transaction.js'
+import { columnsOf, FIRST } from '../accounts/schema.js'
 
 const DEALS = `CREATE TABLE IF NOT EXISTS deals (
     id INTEGER PRIMARY KEY AUTOINCREMENT,

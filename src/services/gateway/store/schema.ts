@@ -1,5 +1,6 @@
 import type { Database } from '../../database.js'
-import { columnsOf, FIRST, inTransaction } from '../accounts/schema.js'
+import { inTransaction } from '../../store/in-transaction.js'
+import { columnsOf, FIRST } from '../accounts/schema.js'
 
 /** File name of the gateway's database in its folder. */
 export const INDEX_FILE = 'index.db'

@@ -13,16 +13,40 @@ export interface NewApiKey {
   readonly secret: string
 }
 
+/** An API key as its user sees it later. */
+export interface ListedApiKey {
+  readonly apikey: string
+  readonly name: string
+  /** Unix seconds. */
+  readonly created: number
+}
+
 /** The table of API keys. Call writing methods inside a transaction. */
 export class ApiKeys {
   readonly #byKey
   readonly #count
   readonly #add
+  readonly #ofUser
+  readonly #remove
 
   constructor(db: Database) {
     this.#byKey = db.prepare('SELECT user, secret_hash AS hash FROM api_keys WHERE apikey = ?')
     this.#count = db.prepare('SELECT count(*) AS count FROM api_keys WHERE user = ?')
     this.#add = db.prepare('INSERT INTO api_keys (apikey, user, key_name, secret_hash, created) VALUES (?, ?, ?, ?, ?)')
+    this.#ofUser = db.prepare(
+      'SELECT apikey, key_name AS name, created FROM api_keys WHERE user = ? ORDER BY created, apikey',
+    )
+    this.#remove = db.prepare('DELETE FROM api_keys WHERE apikey = ? AND user = ?')
+  }
+
+  /** In the order of their age. */
+  ofUser(user: number): readonly ListedApiKey[] {
+    return this.#ofUser.all(user) as ListedApiKey[]
+  }
+
+  /** Removes a key of the user, whose JWTs are not valid any more. Returns false when the user has no such key. */
+  remove(apikey: string, user: number): boolean {
+    return Number(this.#remove.run(apikey, user).changes) > 0
   }
 
   /** Id of the user; undefined when there is no such key. */

@@ -25,15 +25,16 @@ export class Tokens {
     this.#apiKeys = apiKeys
   }
 
-  ofSignIn({ id }: User): Promise<string> {
-    return this.#sign(String(id), 'sign-in')
+  /** It is valid until the password of the user changes. */
+  ofSignIn({ id, passwordChanges }: User): Promise<string> {
+    return this.#sign(String(id), 'sign-in', { pwc: passwordChanges })
   }
 
   ofApiKey(apikey: string): Promise<string> {
     return this.#sign(apikey, 'api-key')
   }
 
-  /** Undefined unless the token is valid, and its user and its API key still exist. */
+  /** Undefined unless the token is valid, its user and its API key still exist, and the password is still the same. */
   async callerOf(token: string): Promise<Caller | undefined> {
     try {
       const { payload } = await jwtVerify(token, this.#key, {
@@ -41,20 +42,21 @@ export class Tokens {
         issuer: ISSUER,
         requiredClaims: ['exp', 'sub', 'use'],
       })
-      const { sub = '', use } = payload
+      const { sub = '', use, pwc = 0 } = payload
       if (use !== 'sign-in' && use !== 'api-key') return undefined
       const id = use === 'sign-in' ? Number(sub) : this.#apiKeys.userOf(sub)
       const user = id === undefined ? undefined : this.#users.get(id)
-      return user && { user, by: use }
+      if (user === undefined || (use === 'sign-in' && pwc !== user.passwordChanges)) return undefined
+      return { user, by: use }
     } catch {
       return undefined
     }
   }
 
-  async #sign(subject: string, use: Caller['by']): Promise<string> {
+  async #sign(subject: string, use: Caller['by'], claims = {}): Promise<string> {
     const now = Math.floor(Date.now() / 1000)
     for (;;) {
-      const token = await new SignJWT({ use })
+      const token = await new SignJWT({ use, ...claims })
         .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
         .setIssuer(ISSUER)
         .setSubject(subject)

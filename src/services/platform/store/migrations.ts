@@ -3,9 +3,16 @@ import { applySteps } from '../../store/apply-steps.js'
 import { apiKeySchema } from '../api-keys/schema.js'
 import { minerSchema } from '../miners/schema.js'
 import { importSchema, taskSchema } from '../tasks/schema.js'
-import { userSchema } from '../users/schema.js'
+import { passwordChangesSchema, userSchema } from '../users/schema.js'
 
-const steps: readonly string[] = [userSchema, apiKeySchema, minerSchema, taskSchema, importSchema]
+const steps: readonly string[] = [
+  userSchema,
+  apiKeySchema,
+  minerSchema,
+  taskSchema,
+  importSchema,
+  passwordChangesSchema,
+]
 
 /** Brings the schema up to date, or makes it. Throws as `applySteps` does. */
 export function migrate(db: Database): void {

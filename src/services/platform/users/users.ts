@@ -8,6 +8,8 @@ export interface User {
   readonly email: string
   /** Unix seconds. */
   readonly registered: number
+  /** How often the password was changed. */
+  readonly passwordChanges: number
 }
 
 export interface KnownUser extends User {
@@ -18,23 +20,42 @@ export interface KnownUser extends User {
 /** Id of the user that the first start makes, who has the embedded network's providers. */
 export const FIRST_USER = 1
 
-const COLUMNS = 'id, email, password, registered FROM users'
+const COLUMNS = 'id, email, password, registered, password_changes AS passwordChanges FROM users'
 
 /** The table of users. Call writing methods inside a transaction. */
 export class Users {
   readonly #byId
   readonly #byEmail
   readonly #add
+  readonly #all
+  readonly #setPassword
 
   constructor(db: Database) {
     this.#byId = db.prepare(`SELECT ${COLUMNS} WHERE id = ?`)
     this.#byEmail = db.prepare(`SELECT ${COLUMNS} WHERE email = ?`)
     this.#add = db.prepare('INSERT INTO users (id, email, password, registered) VALUES (?, ?, ?, ?)')
+    this.#all = db.prepare(`SELECT ${COLUMNS} ORDER BY id`)
+    this.#setPassword = db.prepare(
+      'UPDATE users SET password = ?, password_changes = password_changes + 1 WHERE id = ?',
+    )
+  }
+
+  /** In the order of their ids. */
+  all(): readonly User[] {
+    return (this.#all.all() as KnownUser[]).map(withoutPassword)
+  }
+
+  /**
+   * Changes the password; tokens of earlier sign-ins are not valid any more.
+   * @param password argon2id hash
+   */
+  setPassword(id: number, password: string): void {
+    this.#setPassword.run(password, id)
   }
 
   get(id: number): User | undefined {
     const known = this.#byId.get(id) as KnownUser | undefined
-    return known && { id: known.id, email: known.email, registered: known.registered }
+    return known && withoutPassword(known)
   }
 
   /** @param email in any case */
@@ -52,8 +73,12 @@ export class Users {
    */
   add(email: string, password: string, registered: number, id?: typeof FIRST_USER): void {
     if (id === undefined && this.get(FIRST_USER) === undefined) {
-      throw new Error('The task platform has no user yet. Start it once, so that it makes its first user.')
+      throw new RangeError('The task platform has no user yet. Start it once, so that it makes its first user.')
     }
     this.#add.run(id ?? null, email.trim().toLowerCase(), password, registered)
   }
+}
+
+function withoutPassword({ id, email, registered, passwordChanges }: KnownUser): User {
+  return { id, email, registered, passwordChanges }
 }

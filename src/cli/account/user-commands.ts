@@ -1,0 +1,91 @@
+import { hasUsers, openUserBook, type UserBook } from '../../services/platform/user-book.js'
+import { newPassword } from '../../services/platform/users/password.js'
+import { type Config, ConfigError } from '../config/config.js'
+import { Failure } from '../failure.js'
+import { columns, SecretReader } from '../keys/key-commands.js'
+import type { AccountFlags, ApiKeyFlags, PasswordFlags } from '../program.js'
+import { servicesFolder } from '../serve/gateway.js'
+
+/** `dealgate account add --email`: adds a user of the task platform, and prints the password unless it was given. */
+export async function addUser(config: Config, email: string, own: AccountFlags): Promise<void> {
+  if (own.name !== undefined || own.accountAccessKey !== undefined || own.accountSecretKey !== undefined) {
+    throw new ConfigError(['--email goes with --password alone: the user gets an account of its own at the gateway'])
+  }
+  const { password, made } = await obtainPassword(own)
+  const user = await within(config, (book) => book.add(email, password))
+  const shown = made ? { password } : {}
+  process.stdout.write(
+    config.print === 'json'
+      ? `${JSON.stringify({ email: user.email, ...shown })}\n`
+      : `e-mail    ${user.email}
+${made ? `password  ${password}\n` : ''}
+A task platform that runs with this data folder knows the user already.${made ? ' The password is not shown again.' : ''}
+The user gets an account at the gateway with the first: dealgate login --email ${user.email}
+`,
+  )
+}
+
+/** `dealgate account password <e-mail>`: ends every sign-in of the user. */
+export async function changePassword(config: Config, email: string, own: PasswordFlags): Promise<void> {
+  const { password, made } = await obtainPassword(own)
+  const { user, keys } = await within(config, async (book) => ({
+    user: await book.setPassword(email, password),
+    keys: book.apiKeys(email).length,
+  }))
+  const shown = made ? { password } : {}
+  process.stdout.write(
+    config.print === 'json'
+      ? `${JSON.stringify({ email: user.email, ...shown, apiKeys: keys })}\n`
+      : `e-mail    ${user.email}
+${made ? `password  ${password}\n` : ''}
+Tokens of earlier sign-ins are not valid any more.${made ? ' The password is not shown again.' : ''}
+${keys === 0 ? '' : `API keys of the user stay valid: ${keys}. To revoke them: dealgate account api-keys ${user.email} --revoke all\n`}`,
+  )
+}
+
+/** `dealgate account api-keys <e-mail>`: lists the API keys of a user without secrets, or revokes some. */
+export async function userApiKeys(config: Config, email: string, { revoke }: ApiKeyFlags): Promise<void> {
+  const keys = await within(config, (book) =>
+    revoke === undefined ? book.apiKeys(email) : book.revokeApiKeys(email, revoke === 'all' ? undefined : revoke),
+  )
+  const shown = keys.map(({ apikey, name, created }) => ({
+    apiKey: apikey,
+    name,
+    created: `${new Date(created * 1000).toISOString().slice(0, 19)}Z`,
+  }))
+  if (config.print === 'json') {
+    process.stdout.write(`${JSON.stringify(shown)}\n`)
+    return
+  }
+  const rows = shown.map(({ apiKey, name, created }) => [apiKey, name, created])
+  const title = revoke === undefined ? '' : `Revoked: ${shown.length}\n`
+  process.stdout.write(`${title}${columns([['API KEY', 'NAME', 'CREATED'], ...rows])}`)
+}
+
+async function obtainPassword({ password: given }: PasswordFlags): Promise<{ password: string; made: boolean }> {
+  if (given === undefined) return { password: newPassword(), made: true }
+  const secrets = new SecretReader()
+  try {
+    return { password: await secrets.read(given), made: false }
+  } finally {
+    secrets.close()
+  }
+}
+
+async function within<T>(config: Config, use: (book: UserBook) => T | Promise<T>): Promise<T> {
+  if (config.platformUrl !== undefined || config.gatewayUrl !== undefined) {
+    throw new Failure('The users of another task platform are managed there, not in the data folder.')
+  }
+  const folder = servicesFolder(config)
+  if (!hasUsers(folder)) {
+    throw new Failure(`The data folder ${config.data} has no task platform yet: start \`dealgate serve\` once.`)
+  }
+  const book = openUserBook(folder)
+  try {
+    return await use(book)
+  } catch (error) {
+    throw error instanceof RangeError ? new Failure(error.message) : error
+  } finally {
+    book.close()
+  }
+}
