@@ -3,8 +3,13 @@ import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
 import type { ContentStore } from './contents/content-store.js'
 import type { ContentTable } from './contents/content-table.js'
+import type { CarTable } from './deals/car-table.js'
+import type { DealTable } from './deals/deal-table.js'
 import type { EmbeddedPayments } from './ledger/embedded-payments.js'
 import type { PaymentLimits } from './limits.js'
+import type { MintTable } from './mints/mint-table.js'
+import type { Mover } from './movement/mover.js'
+import type { Progress } from './movement/progress.js'
 import type { Nonces } from './sign-in/nonces.js'
 import type { Tokens } from './sign-in/tokens.js'
 import type { UploadTable } from './uploads/upload-table.js'
@@ -39,6 +44,11 @@ export interface PaymentContext {
   /** How many uploads arrive now. */
   readonly uploading: { count: number }
   readonly payments: EmbeddedPayments
+  readonly cars: CarTable
+  readonly deals: DealTable
+  readonly mints: MintTable
+  readonly progress: Progress
+  readonly mover: Mover
   /** Where clients reach the service: `http://host:port`. */
   readonly publicUrl: () => string
 }

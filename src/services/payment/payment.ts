@@ -9,8 +9,13 @@ import { openRandomSetting } from '../store/random-setting.js'
 import { ContentStore } from './contents/content-store.js'
 import { ContentTable } from './contents/content-table.js'
 import type { PaymentContext, Variant } from './context.js'
+import { CarTable } from './deals/car-table.js'
+import { DealTable } from './deals/deal-table.js'
 import { EmbeddedPayments } from './ledger/embedded-payments.js'
 import { type PaymentLimits, paymentLimits } from './limits.js'
+import { MintTable } from './mints/mint-table.js'
+import { Mover } from './movement/mover.js'
+import { Progress } from './movement/progress.js'
 import { createPaymentServer } from './server.js'
 import { Nonces } from './sign-in/nonces.js'
 import { Tokens } from './sign-in/tokens.js'
@@ -66,6 +71,7 @@ export async function startPayment(
     const context = await assemble(folder, db, writer, options, { ...parts, publicUrl }, log)
     server = createPaymentServer(context)
     await listen(server, options.host, options.port)
+    context.mover.start()
     return running(context, options, server)
   } catch (error) {
     writer.close()
@@ -97,6 +103,8 @@ async function assemble(
   const contentTable = new ContentTable(db)
   const contents = new ContentStore(folder, contentTable, writer, limits.maxStoredBytes, log)
   await contents.open()
+  const payments = new EmbeddedPayments(db, writer, ownId)
+  const progress = new Progress(db)
   return {
     id: ownId,
     variant,
@@ -114,16 +122,26 @@ async function assemble(
     contents,
     uploads: new UploadTable(db),
     uploading: { count: 0 },
-    payments: new EmbeddedPayments(db, writer, ownId),
+    payments,
+    cars: new CarTable(db),
+    deals: new DealTable(db),
+    mints: new MintTable(db),
+    progress,
+    mover: new Mover({ progress, payments, writer, network, seconds, log }),
     publicUrl,
   }
 }
 
-function running({ db, writer, limits }: PaymentContext, { host }: PaymentOptions, server: Server): RunningPayment {
+function running(
+  { db, writer, limits, mover }: PaymentContext,
+  { host }: PaymentOptions,
+  server: Server,
+): RunningPayment {
   const port = portOf(server)
   let stopped: Promise<void> | undefined
   const stop = async (): Promise<void> => {
     await close(server, limits.stopMs)
+    await mover.stop()
     writer.close()
     db.close()
   }

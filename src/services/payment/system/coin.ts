@@ -5,6 +5,9 @@
 export const COIN_PRICE = 500_000_000
 export const COIN_PRICE_SCALE = 100_000_000n
 
+/** The coin of the embedded ledger, which has no value. */
+export const TOKEN_NAME = 'STABLE'
+
 /** Days for which a payment is locked at most. */
 export const LOCK_DAYS = 6
 

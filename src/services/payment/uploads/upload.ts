@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { receive } from '../../http/receive.js'
+import { type Network, NetworkError } from '../../network/network.js'
 import type { PackStaged, StagedContent } from '../contents/content-store.js'
 import { PaymentError } from '../errors.js'
 import type { Exchange } from '../http/exchange.js'
 import type { Fields } from '../http/fields.js'
 import { UploadForm } from '../http/upload-form.js'
 import { walletAddressOf } from '../sign-in/caller.js'
+import { leastPayment } from '../system/price.js'
 import { readTerms, type UploadTerms } from './read-terms.js'
 
 const MAX_NAME = 255
@@ -57,6 +59,7 @@ async function store(
     throw new PaymentError('conflict', `a wallet may have at most ${most}: pay for them first`)
   }
   requireRoom()
+  const price = await priceOf(context.network, staged.size, terms.duration)
   const content = await contents.keep(staged)
   const wCid = `${randomUUID()}${content.cid}`
   const id = await writer.run(() => {
@@ -68,6 +71,7 @@ async function store(
       fileName: name,
       fileSize: content.size,
       ...terms,
+      price,
       created: seconds(),
     })
   })
@@ -78,6 +82,14 @@ async function store(
     file_size: content.size,
     w_cid: wCid,
     ...(variant === 'a' && { status: 'Pending' }),
+  }
+}
+
+async function priceOf(network: Network, size: number, days: number): Promise<number> {
+  try {
+    return Number(await leastPayment(network, size, days))
+  } catch (error) {
+    throw error instanceof NetworkError ? new PaymentError('busy', error.message) : error
   }
 }
 

@@ -1,0 +1,73 @@
+import { PeriodicTask } from '../../../common/periodic-task.js'
+import type { Writer } from '../../database.js'
+import type { ServicesLog } from '../../log.js'
+import type { Network } from '../../network/network.js'
+import type { Payments } from '../ledger/payments.js'
+import type { Progress } from './progress.js'
+
+const BATCH = 100
+/** Shortest interval between two looks at the clock, ms. */
+const MIN_INTERVAL_MS = 1000
+
+export interface MoverParts {
+  readonly progress: Progress
+  readonly payments: Payments
+  readonly writer: Writer
+  readonly network: Network
+  /** Unix seconds. */
+  readonly seconds: () => number
+  readonly log: ServicesLog
+}
+
+/**
+ * Moves uploads by the epochs of the network: a payment makes one paid; one without a deal at the deadline of its payment
+ * can be refunded, and is. Each step is one transaction and follows from what the database holds, so that a step that a
+ * crash cut off is done again.
+ */
+export class Mover {
+  readonly #parts: MoverParts
+  readonly #task: PeriodicTask
+  #stopped = false
+
+  constructor(parts: MoverParts) {
+    this.#parts = parts
+    this.#task = new PeriodicTask(
+      () => this.#pass(),
+      (err) => {
+        if (!this.#stopped) parts.log.warn({ err }, 'Could not move all uploads that are due.')
+      },
+    )
+  }
+
+  start(): void {
+    this.#task.start(Math.max(MIN_INTERVAL_MS, this.#parts.network.epochSeconds * 1000))
+  }
+
+  /** Resolves when everything that is due by the current epoch has moved, so that a reader sees the present. */
+  async catchUp(): Promise<void> {
+    const { progress, network } = this.#parts
+    // A run in progress may have begun before the epoch did.
+    for (let runs = 0; runs < 2 && !this.#stopped && progress.anyDue(network.epoch()); runs++) await this.#task.run()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await this.#task.stop()
+  }
+
+  async #pass(): Promise<void> {
+    const { progress, payments, writer, network, seconds } = this.#parts
+    await writer.run(() => progress.markAllPaid())
+    const epoch = network.epoch()
+    for (let marked = BATCH; marked === BATCH && !this.#stopped; ) {
+      marked = await writer.run(() => progress.markRefundable(epoch, BATCH))
+    }
+    for (let due = progress.refundable(BATCH); due.length > 0; due = progress.refundable(BATCH)) {
+      for (const { id, wCid } of due) {
+        if (this.#stopped) return
+        await payments.refund(wCid, seconds())
+        await writer.run(() => progress.markRefunded(id))
+      }
+    }
+  }
+}

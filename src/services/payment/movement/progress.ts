@@ -1,0 +1,58 @@
+import type { Database } from '../../database.js'
+
+/** How uploads move from one status to the next. Call writing methods inside a transaction. */
+export class Progress {
+  readonly #markPaid
+  readonly #markAllPaid
+  readonly #anyLate
+  readonly #markRefundable
+  readonly #refundable
+  readonly #markRefunded
+
+  constructor(db: Database) {
+    this.#markPaid = db.prepare("UPDATE uploads SET status = 'Paid' WHERE w_cid = ? AND status = 'Pending'")
+    this.#markAllPaid = db.prepare(
+      "UPDATE uploads SET status = 'Paid' WHERE status = 'Pending' AND w_cid IN (SELECT w_cid FROM locks WHERE is_open = 1)",
+    )
+    const late = "locks JOIN uploads USING (w_cid) WHERE is_open = 1 AND deadline_epoch <= ? AND status = 'Paid'"
+    this.#anyLate = db.prepare(`SELECT 1 FROM ${late} LIMIT 1`)
+    this.#markRefundable = db.prepare(
+      `UPDATE uploads SET status = 'Refundable' WHERE id IN (SELECT uploads.id FROM ${late} LIMIT ?)`,
+    )
+    this.#refundable = db.prepare(
+      "SELECT id, w_cid AS wCid FROM uploads WHERE status = 'Refundable' ORDER BY id LIMIT ?",
+    )
+    this.#markRefunded = db.prepare("UPDATE uploads SET status = 'Refunded' WHERE id = ?")
+  }
+
+  /** The payment for this upload is locked. */
+  markPaid(wCid: string): void {
+    this.#markPaid.run(wCid)
+  }
+
+  /** For payments after which a crash came. */
+  markAllPaid(): void {
+    this.#markAllPaid.run()
+  }
+
+  /** True when an upload waits for a refund, or has no deal at the deadline of its payment. */
+  anyDue(epoch: number): boolean {
+    return this.#anyLate.get(epoch) !== undefined || this.#refundable.get(1) !== undefined
+  }
+
+  /**
+   * Uploads without a deal at the deadline of their payment can be refunded.
+   * @returns how many
+   */
+  markRefundable(epoch: number, most: number): number {
+    return Number(this.#markRefundable.run(epoch, most).changes)
+  }
+
+  refundable(most: number): { readonly id: number; readonly wCid: string }[] {
+    return this.#refundable.all(most) as { id: number; wCid: string }[]
+  }
+
+  markRefunded(id: number): void {
+    this.#markRefunded.run(id)
+  }
+}

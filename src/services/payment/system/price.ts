@@ -1,0 +1,28 @@
+import type { Network } from '../../network/network.js'
+import { parseFil } from '../../network/units/fil.js'
+import { COIN_PRICE, COIN_PRICE_SCALE, PAY_MULTIPLY_FACTOR } from './coin.js'
+
+const GIB = 2n ** 30n
+/** Attofil of a storage coin per millionth of a stable coin, at a rate of 1. */
+const ATTO_PER_MILLIONTH = 10n ** 12n
+
+/** Epochs of a day of a deal, whatever the length of an epoch of the network is. */
+export const EPOCHS_PER_DAY = 2880
+
+/**
+ * The least payment for an upload, in millionths of a stable coin: the average price of the active providers for its size
+ * and time, times the factor by which clients pay ahead. At least 1. Rejects with NetworkError.
+ * @param size bytes
+ * @param days for which it is stored
+ */
+export async function leastPayment(network: Network, size: number, days: number): Promise<bigint> {
+  const active = (await network.providers()).filter(({ status }) => status === 'Active')
+  const prices = active.map(({ price }) => parseFil(price) ?? 0n)
+  const average = prices.length === 0 ? 0n : prices.reduce((sum, price) => sum + price, 0n) / BigInt(prices.length)
+  const atto = average * BigInt(size) * BigInt(days * EPOCHS_PER_DAY)
+  const factor = BigInt(PAY_MULTIPLY_FACTOR * 10)
+  const above = atto * BigInt(COIN_PRICE) * factor
+  const below = GIB * ATTO_PER_MILLIONTH * COIN_PRICE_SCALE * 10n
+  const amount = (above + below - 1n) / below
+  return amount > 0n ? amount : 1n
+}

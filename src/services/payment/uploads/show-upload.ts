@@ -1,0 +1,21 @@
+import type { Exchange } from '../http/exchange.js'
+import { Fields } from '../http/fields.js'
+import { ownUpload } from './own-upload.js'
+import { shownStatus } from './upload-table.js'
+
+/**
+ * GET /storage/source_file_upload/<id>: what a wallet needs to pay for an upload. `pay_amount` is the least amount, in
+ * millionths of a stable coin.
+ */
+export async function showUpload(exchange: Exchange): Promise<object> {
+  await exchange.context.mover.catchUp()
+  const upload = ownUpload(exchange, new Fields(Object.entries(exchange.path)).id('id'))
+  return {
+    source_file_upload_id: upload.id,
+    w_cid: upload.wCid,
+    payload_cid: upload.cid,
+    status: shownStatus(upload.status),
+    is_free: false,
+    pay_amount: String(upload.price),
+  }
+}
