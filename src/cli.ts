@@ -11,6 +11,7 @@ const program = createProgram({
   services: traced(async () => (await import('./cli/serve/services.js')).servicesUntilSignal),
   doctor: traced(async () => (await import('./cli/doctor/doctor.js')).doctor),
   presign: traced(async () => (await import('./cli/presign.js')).presign),
+  login: traced(async () => (await import('./cli/login/login.js')).login),
   addKey: traced(async () => (await import('./cli/keys/key-commands.js')).addKey),
   listKeys: traced(async () => (await import('./cli/keys/key-commands.js')).listKeys),
   removeKey: traced(async () => (await import('./cli/keys/key-commands.js')).removeKey),

@@ -11,6 +11,7 @@ export interface Actions {
   services(config: Config): Promise<void>
   doctor(config: Config): Promise<void>
   presign(config: Config, url: string, own: PresignFlags): Promise<void>
+  login(config: Config, own: LoginFlags): Promise<void>
   addKey(config: Config, own: KeyFlags): Promise<void>
   listKeys(config: Config): Promise<void>
   listPlugins(config: Config, own: { readonly explain?: boolean }): Promise<void>
@@ -24,6 +25,17 @@ export interface Actions {
   rotateAccount(config: Config, accessKey: string): Promise<void>
   changePassword(config: Config, email: string, own: PasswordFlags): Promise<void>
   userApiKeys(config: Config, email: string, own: ApiKeyFlags): Promise<void>
+}
+
+export interface LoginFlags {
+  readonly email?: string
+  readonly passwordStdin?: boolean
+  readonly profile?: string
+  readonly endpointUrl?: string
+  readonly gateway?: string
+  /** False for `--no-aws`. */
+  readonly aws?: boolean
+  readonly force?: boolean
 }
 
 export interface PasswordFlags {
@@ -76,6 +88,20 @@ const SERVICES: readonly OptionName[] = [
   'print',
 ]
 const PRESIGN: readonly OptionName[] = ['host', 'port', 'accessKey', 'secretKey', 'region', 'data']
+const LOGIN: readonly OptionName[] = [
+  'platformUrl',
+  'platformHost',
+  'platformPort',
+  'gatewayHost',
+  'gatewayPort',
+  'host',
+  'port',
+  'region',
+  'brandPath',
+  'brandHeader',
+  'print',
+  'logLevel',
+]
 const PLUGINS: readonly OptionName[] = ['plugins', 'logLevel']
 const STATE: readonly OptionName[] = ['data', 'state', 'stateTimeoutSeconds', 'logLevel']
 const KEYS: readonly OptionName[] = ['credentialsFile', 'data', 'print', 'logLevel']
@@ -107,6 +133,19 @@ export function createProgram(actions: Actions): Command {
     .option('--method <method>', 'GET, HEAD, PUT or DELETE', 'GET')
     .option('--endpoint-url <url>', 'where clients reach the S3 endpoint (default: http:// and --host and --port)')
     .action((url, flags, command) => actions.presign(configOf(flags, command, 1), url, flags))
+  addCommand(program, 'login', 'sign in at the task platform, and write a profile for aws-cli', LOGIN)
+    .option('--email <address>', 'address to sign in with (default: ask for it)')
+    .option('--password-stdin', 'read the password from the first line of standard input (default: ask for it)')
+    .option('--profile <name>', 'profile of aws-cli to write (default: dealgate)')
+    .option('--endpoint-url <url>', 'where the S3 endpoint is (default: http:// and --host and --port)')
+    .option('--gateway <url>', 'where the gateway is (default: http:// and --gateway-host and --gateway-port)')
+    .option('--no-aws', 'leave the files of aws-cli alone')
+    .option('--force', 'replace other credentials in the profile')
+    .addHelpText(
+      'after',
+      '\nThe profile has temporary credentials for 12 hours. Sign in again when they have expired.\nExample: the first user of a server on this machine:\n  dealgate login --email owner@localhost\n  aws --profile dealgate s3 ls',
+    )
+    .action((flags, command) => actions.login(configOf(flags, command), flags))
   addCommand(
     program,
     'doctor',

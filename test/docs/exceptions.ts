@@ -37,6 +37,16 @@ export const exceptions: readonly Exception[] = [
       'mkdir -p dealgate-plugin-greet/node_modules && ln -s "$REPOSITORY" dealgate-plugin-greet/node_modules/dealgate',
   },
   {
+    page: 'docs/accounts.md',
+    command: 'dealgate login',
+    reason: 'It asks for a password: test/cli/login runs it with one on standard input.',
+  },
+  {
+    page: 'docs/accounts.md',
+    command: 'aws --profile dealgate',
+    reason: 'It needs the profile that a login writes: test/cli/login runs it.',
+  },
+  {
     page: 'docs/sts.md',
     command: 'aws --endpoint-url http://127.0.0.1:9000 sts assume-role-with-web-identity',
     reason: 'It needs the JWT of a sign-in: test/s3/sts/sts-clients.test.ts runs it with one.',

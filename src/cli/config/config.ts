@@ -29,6 +29,11 @@ export interface ConfigSources {
   readonly problems?: readonly string[]
 }
 
+/** A variable of another program that a command honours. An empty one counts as absent. */
+export function variable(name: string): string | undefined {
+  return process.env[name] || undefined
+}
+
 interface Given {
   readonly value: unknown
   /** Source, as shown to the user: `--port`, `DEALGATE_PORT`, `port in /etc/dealgate.json`. */

@@ -1,0 +1,98 @@
+import { mkdirSync, readFileSync, realpathSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { FOLDER_MODE, writePrivateFile } from '../../common/files/private-file.js'
+import { Failure } from '../failure.js'
+import { changeSection, readSection } from './ini.js'
+
+/** The files of aws-cli. */
+export interface AwsFiles {
+  readonly config: string
+  readonly credentials: string
+}
+
+export interface AwsProfile {
+  readonly name: string
+  readonly endpoint: string
+  readonly region: string
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  readonly sessionToken: string
+}
+
+/** Members of the configuration that make aws-cli take other credentials than those of the credentials file. */
+const OTHER_SOURCES = [
+  'role_arn',
+  'source_profile',
+  'credential_source',
+  'credential_process',
+  'web_identity_token_file',
+  'sso_session',
+  'sso_start_url',
+  'sso_account_id',
+  'login_session',
+]
+
+/** Access key ids that the S3 endpoint issues for sessions. */
+const TEMPORARY = /^DGS[A-Z2-7]{17}$/
+
+/**
+ * Throws Failure when the profile has credentials that a login did not write.
+ * @param name of the profile
+ */
+export function refuseForeignProfile(files: AwsFiles, name: string): void {
+  const keys = readSection(read(files.credentials), name)
+  const settings = readSection(read(files.config), sectionOf(name))
+  const key = keys?.get('aws_access_key_id') ?? settings?.get('aws_access_key_id')
+  const other = OTHER_SOURCES.find((member) => settings?.has(member) || keys?.has(member))
+  const foreign = other ?? (key !== undefined && !TEMPORARY.test(key) ? 'aws_access_key_id' : undefined)
+  if (foreign === undefined) return
+  throw new Failure(
+    `The profile ${name} of aws-cli has credentials of its own (${foreign}). Choose another with --profile, or replace them with --force.`,
+  )
+}
+
+/** Writes the profile into the files of aws-cli. Other profiles and all comments stay as they are. */
+export function writeAwsProfile(files: AwsFiles, profile: AwsProfile): void {
+  const absent = Object.fromEntries(OTHER_SOURCES.map((member) => [member, undefined]))
+  change(files.credentials, profile.name, {
+    ...absent,
+    aws_access_key_id: profile.accessKeyId,
+    aws_secret_access_key: profile.secretAccessKey,
+    aws_session_token: profile.sessionToken,
+  })
+  change(files.config, sectionOf(profile.name), {
+    ...absent,
+    aws_access_key_id: undefined,
+    aws_secret_access_key: undefined,
+    aws_session_token: undefined,
+    region: profile.region,
+    endpoint_url: profile.endpoint,
+  })
+}
+
+function sectionOf(name: string): string {
+  return name === 'default' ? name : `profile ${name}`
+}
+
+function change(file: string, section: string, members: Parameters<typeof changeSection>[2]): void {
+  mkdirSync(dirname(file), { recursive: true, mode: FOLDER_MODE })
+  writePrivateFile(targetOf(file), changeSection(read(file), section, members))
+}
+
+/** The file that a link leads to, so that the link stays. */
+function targetOf(file: string): string {
+  try {
+    return realpathSync(file)
+  } catch {
+    return file
+  }
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
+    throw new Failure(`Cannot read ${file}: ${(error as Error).message}`, { cause: error })
+  }
+}
