@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { STATED_AMOUNT } from './documents/members.js'
 import { backupSchedules, checkSchedules } from './schedules/document.js'
 import { parseAmount } from './terms/amounts.js'
+import { offlineConfiguration } from './terms/offline-terms.js'
 import { inOwnTypes, statedTerms } from './terms/terms.js'
 
 /** Classes whose objects are kept by deals. */
@@ -34,6 +35,7 @@ export const dealConfiguration = z.strictObject({
     .describe(
       'Terms that deals of the bucket are made on where the request and the object state none; one entry per class and one for all.',
     ),
+  OfflineTerms: offlineConfiguration,
   StorageClassMap: z
     .array(
       z.strictObject({
@@ -126,6 +128,7 @@ export function ordersMore(before: DealConfiguration | undefined, wanted: DealCo
   const [cap, wantedCap] = [before?.MaxSpendPerDay, wanted.MaxSpendPerDay].map((text) => parseAmount(text ?? ''))
   return (
     wanted.RenewBeforeDays !== undefined ||
+    JSON.stringify(before?.OfflineTerms) !== JSON.stringify(wanted.OfflineTerms) ||
     (wanted.Schedules ?? []).length > 0 ||
     JSON.stringify((before?.Terms ?? []).map(inOwnTypes)) !== JSON.stringify((wanted.Terms ?? []).map(inOwnTypes)) ||
     (cap !== undefined && (wantedCap === undefined || wantedCap > cap))

@@ -153,22 +153,33 @@ export class DealClient {
 
 /** The deal in the gateway's answer. Throws as DealClient.makeDeal does. */
 function madeDeal(answer: GatewayAnswer): GatewayDeal {
-  const { status, text } = answer
+  const { status } = answer
   const said = envelope.safeParse(answer.json).data
   if (status === 200 && said && isSuccess(said.status)) {
     const deal = gatewayDeal.safeParse(said.data).data
     if (deal?.dealCid) return deal
     throw new OutcomeUnknown('The object gateway reported a deal but did not name it.')
   }
+  throw failureOfOrder(answer)
+}
+
+/**
+ * The error for an answer that is no success: S3Error when the gateway itself refused, so that it certainly did nothing,
+ * OutcomeUnknown otherwise.
+ * @param inner the refusal of another service that the gateway reports within a success
+ */
+export function failureOfOrder(answer: GatewayAnswer, inner?: string): S3Error | OutcomeUnknown {
+  const { status, text } = answer
+  if (inner !== undefined) return rejected(inner, 'fail')
   // The gateway reports a body that it cannot read in plain text, with status 200.
-  if (status === 200 && /^bad request: \S/.test(text)) throw rejected(quote(text), 'fail')
+  if (status === 200 && /^bad request: \S/.test(text)) return rejected(quote(text), 'fail')
   const { refusal } = answer
   // 409: the gateway knows a deal with this token.
   if (refusal === undefined || status === 409)
-    throw new OutcomeUnknown(`The outcome of the deal is unknown after the answer ${status}: ${quote(text)}`)
-  if (status === 200) throw rejected(refusal, 'fail')
+    return new OutcomeUnknown(`The outcome of the deal is unknown after the answer ${status}: ${quote(text)}`)
+  if (status === 200) return rejected(refusal, 'fail')
   const known = answer.toError()
-  throw known.status < 500 ? known : rejected(refusal, 'fail')
+  return known.status < 500 ? known : rejected(refusal, 'fail')
 }
 
 /**

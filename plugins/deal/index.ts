@@ -6,6 +6,7 @@ import { Follower } from './follow/follower.js'
 import { verifications } from './follow/verify.js'
 import { bucketDeals, objectDeals } from './jobs/kinds.js'
 import { bucketRetrievals } from './jobs/retrieve-bucket.js'
+import { offlineDeals } from './offline/offline-job.js'
 import { dealOperations } from './operations/index.js'
 import { dealOptions } from './options.js'
 import { DealParts } from './parts.js'
@@ -41,6 +42,7 @@ export default definePlugin({
         bucketRetrievals(parts),
         verifications(parts),
         scheduleRuns(parts),
+        offlineDeals(parts),
       ],
       hooks: {
         objectStored: (event) => parts.waits.changed(event),

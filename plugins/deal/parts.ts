@@ -2,6 +2,7 @@ import type { Context, Jobs, PluginHost, SpendCaps, StoredObject } from 'dealgat
 import { LocalCopies } from './archive/local-copies.js'
 import { configurationOf } from './configuration.js'
 import { BudgetWaits } from './jobs/budget-waits.js'
+import { TaskRecords } from './offline/task-records.js'
 import { type DealOptions, statedOf } from './options.js'
 import { Attempts } from './records/attempts.js'
 import { DealRecords } from './records/deal-records.js'
@@ -37,6 +38,7 @@ export class DealParts {
   readonly copies: LocalCopies
   readonly waits: BudgetWaits
   readonly schedules: ScheduleRecords
+  readonly tasks: TaskRecords
 
   /** @param host need not have started yet */
   constructor(options: DealOptions, host: PluginHost) {
@@ -48,6 +50,7 @@ export class DealParts {
     this.copies = new LocalCopies(host.state)
     this.waits = new BudgetWaits(host)
     this.schedules = new ScheduleRecords(host.state)
+    this.tasks = new TaskRecords(host.state)
   }
 
   get jobs(): Jobs {

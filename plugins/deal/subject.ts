@@ -25,10 +25,10 @@ export async function requireObject(
 }
 
 /** Throws NoSuchBucket, BucketEmpty, AccessDenied. */
-export async function requireContent(context: Context, bucket: string): Promise<void> {
+export async function requireContent(context: Context, bucket: string, prefix = ''): Promise<void> {
   context.checks.requireWholeBucket(bucket, 'read')
   await requireBucket(context, bucket)
-  const { entries } = await context.store.list(bucket, { prefix: '', delimiter: '', after: '', limit: 1 })
+  const { entries } = await context.store.list(bucket, { prefix, delimiter: '', after: '', limit: 1 })
   if (entries.length === 0)
     throw new S3Error('BucketEmpty', {
       message: 'The bucket holds no object that a deal could be made of.',

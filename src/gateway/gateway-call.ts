@@ -14,6 +14,8 @@ export interface GatewayCall {
   readonly keyInOneSegment?: boolean
   /** Last path segment of a call without a bucket, such as the CID of a deal. */
   readonly id?: string
+  /** Sent as the query string. */
+  readonly query?: Readonly<Record<string, string>>
   /** Sent as JSON. */
   readonly body?: Readonly<Record<string, string>>
   /** Names without the word of the brand: `{ 'client-token': 'x' }` is sent as x-cloud-client-token. */

@@ -173,6 +173,8 @@ export interface GatewayFeatures {
   readonly dealEviction: boolean
   /** A copy retrieved from one deal can be compared with the object. Eviction takes the deal to compare with. */
   readonly dealVerification: boolean
+  /** A request for an offline deal takes a client token, and the state of its task can be queried. */
+  readonly offlineDeals: boolean
   /** Writes to a key take effect in the order of their fences or not at all, whenever they arrive. */
   readonly writeFences: boolean
   /** The gateway remembers which state stores were used with it. */

@@ -261,6 +261,7 @@ t.test('features are those the gateway advertises, none if it knows no such thin
     dealProviders: true,
     dealEviction: true,
     dealVerification: true,
+    offlineDeals: false,
     writeFences: true,
     stateEpochs: true,
   })

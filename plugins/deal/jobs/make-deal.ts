@@ -1,11 +1,12 @@
-import { OutcomeUnknown, Retry, type RunningJob, S3Error, type SpendCaps } from 'dealgate'
+import { OutcomeUnknown, type RunningJob, S3Error } from 'dealgate'
 import { DealClient } from '../deal-client.js'
 import type { DealParts } from '../parts.js'
 import type { Attempt } from '../records/attempts.js'
 import type { BucketDealInput, ObjectDealInput } from '../records/inputs.js'
 import { madeBefore } from '../records/made-before.js'
 import { costOf } from '../terms/terms.js'
-import { subjectOf, WAITING } from './budget-waits.js'
+import { release, reserveFor } from './budget.js'
+import { subjectOf } from './budget-waits.js'
 import { refuseUnsettled } from './earlier-attempt.js'
 import { candidates } from './history.js'
 import { type DealResult, recordDeal, tell } from './record-deal.js'
@@ -103,40 +104,14 @@ async function takeBack(parts: DealParts, job: RunningJob<DealInput>, attempt: A
   }
 }
 
-/** Releases the reserved money, unless another server has taken the job over. */
-export function release({ spending }: DealParts, job: RunningJob<DealInput>): Promise<void> {
-  return spending.release(job.job.id, () => job.owned())
-}
-
-/** Reserves the money. A deal that no client waits for is made on another day when the daily cap is reached. */
-async function reserve(
-  parts: DealParts,
-  { job, input, context }: RunningJob<DealInput>,
-  look: () => Promise<unknown>,
-): Promise<void> {
-  const caps = await parts.capsFor(context, input.bucket)
-  try {
-    await parts.spending.reserve({ jobId: job.id, bucket: input.bucket, amount: costOf(input.terms) }, caps)
-  } catch (error) {
-    if (!(error instanceof S3Error) || error.code !== 'SpendCapReached' || input.cause === 'call') throw error
-    // Another day would not help the backup of a schedule, which would keep the next one waiting.
-    if (input.cause === 'schedule' && exceeds(costOf(input.terms), caps)) throw error
-    const subject = subjectOf(input)
-    if (subject) parts.waits.add(job.id, subject)
+/** Reserves the money, and notes an object whose deal waits for another day's budget. */
+function reserve(parts: DealParts, job: RunningJob<DealInput>, look: () => Promise<unknown>): Promise<void> {
+  return reserveFor(parts, job, costOf(job.input.terms), async () => {
+    const subject = subjectOf(job.input)
+    if (subject) parts.waits.add(job.job.id, subject)
     // The object may have changed before the job was added to those that wait.
     await look()
-    throw new Retry(untilTomorrow(parts.host.now()), WAITING, { cause: error })
-  }
-}
-
-function exceeds(amount: bigint, { all, bucket }: SpendCaps): boolean {
-  return [all, bucket].some((cap) => cap !== undefined && amount > cap)
-}
-
-const DAY_MS = 86_400_000
-
-function untilTomorrow(now: number): number {
-  return DAY_MS - (now % DAY_MS) + 1000
+  })
 }
 
 /**

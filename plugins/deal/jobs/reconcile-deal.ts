@@ -2,8 +2,9 @@ import { type Jobs, type RunningJob, S3Error } from 'dealgate'
 import { DealClient } from '../deal-client.js'
 import type { DealParts } from '../parts.js'
 import type { Attempt } from '../records/attempts.js'
+import { release } from './budget.js'
 import { unclaimed } from './history.js'
-import { type DealInput, release, send } from './make-deal.js'
+import { type DealInput, send } from './make-deal.js'
 import { type DealResult, recordDeal, tell } from './record-deal.js'
 
 /**

@@ -2,9 +2,11 @@ import { type Context, defineCall, S3Error } from 'dealgate'
 import { checkConfiguration, configurationInOwnTypes, dealConfiguration, ordersMore } from '../configuration.js'
 import { statedOf } from '../options.js'
 import type { DealParts } from '../parts.js'
-import { BUCKET_DEAL, OBJECT_DEAL } from '../records/inputs.js'
+import { BUCKET_DEAL, OBJECT_DEAL, OFFLINE_DEAL } from '../records/inputs.js'
 import { SOURCE } from '../request.js'
+import type { BackupSchedule } from '../schedules/document.js'
 import { payingAccount, requireBucket } from '../subject.js'
+import { readOfflineTerms } from '../terms/offline-terms.js'
 import { resolveTerms } from '../terms/resolve-terms.js'
 import { termsInvalid, violationsOf } from '../terms/terms.js'
 
@@ -26,8 +28,9 @@ export function getBucketDealConfiguration() {
 }
 
 /** Throws AccessDenied, and InvalidRequest in a bucket for which the server does not pay. */
-async function requireScheduler(context: Context, bucket: string): Promise<void> {
-  await context.checks.requireAction(BUCKET_DEAL, { bucket })
+async function requireScheduler(context: Context, bucket: string, schedules: readonly BackupSchedule[]): Promise<void> {
+  const actions = new Set(schedules.map(({ Kind }) => (Kind === 'offline' ? OFFLINE_DEAL : BUCKET_DEAL)))
+  for (const action of actions) await context.checks.requireAction(action, { bucket })
   if (payingAccount(context.caller) === '') return
   throw new S3Error('InvalidRequest', {
     message:
@@ -51,12 +54,16 @@ export function setBucketDealConfiguration({ options, host, schedules }: DealPar
       // With this configuration the server makes and pays for deals without a request.
       if (ordersMore(await context.settings.confirmed(bucket, 'deal'), asked))
         await context.checks.requireAction(OBJECT_DEAL, { bucket })
-      if (asked.Schedules?.length) await requireScheduler(context, bucket)
+      if (asked.Schedules?.length) await requireScheduler(context, bucket, asked.Schedules)
+      if (asked.OfflineTerms) await context.checks.requireAction(OFFLINE_DEAL, { bucket })
       checkConfiguration(asked, options.storageClassMap, host.now())
       const violations = (asked.Terms ?? []).flatMap(violationsOf)
       if (violations.length > 0) throw termsInvalid(violations)
       // The server would find out at night that a backup has no terms.
-      if (asked.Schedules?.length) resolveTerms({ configuration: asked, defaults: statedOf(options.terms) })
+      if (asked.Schedules?.some(({ Kind }) => Kind !== 'offline'))
+        resolveTerms({ configuration: asked, defaults: statedOf(options.terms) })
+      if (asked.OfflineTerms || asked.Schedules?.some(({ Kind }) => Kind === 'offline'))
+        readOfflineTerms([asked.OfflineTerms], bucket)
       const configuration = configurationInOwnTypes(asked)
       await requireBucket(context, bucket)
       if (Object.values(configuration).some((value) => value !== undefined))

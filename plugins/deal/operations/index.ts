@@ -6,6 +6,7 @@ import { getBucketDealConfiguration, setBucketDealConfiguration } from './deal-c
 import { getDeal, listMadeDeals } from './deals.js'
 import { listBucketDeals, listObjectDeals } from './list-deals.js'
 import { listProviders } from './list-providers.js'
+import { createBucketOfflineDeal, listBucketOfflineDeals } from './offline-deals.js'
 import { quoteBucketDeal, quoteObjectDeal } from './quote-deal.js'
 import { retrieveBucket } from './retrieve-bucket.js'
 import { retrieveObject } from './retrieve-object.js'
@@ -15,8 +16,10 @@ export function dealOperations(parts: DealParts): readonly AnyOperation[] {
   return [
     createObjectDeal(parts),
     createBucketDeal(parts),
+    createBucketOfflineDeal(),
     listObjectDeals(parts),
     listBucketDeals(parts),
+    listBucketOfflineDeals(parts),
     retrieveObject(parts),
     retrieveBucket(),
     quoteObjectDeal(parts),

@@ -15,14 +15,18 @@ export interface Measured {
 }
 
 /** Throws NoSuchKey, NoSuchBucket, BucketEmpty, AccessDenied. Memory does not grow with the bucket. */
-export async function measure(context: Context, { bucket, key }: DealSubject, signal: AbortSignal): Promise<Measured> {
-  if (key === undefined) return measureBucket(context, bucket, signal)
+export async function measure(
+  context: Context,
+  { bucket, key, prefix = '' }: DealSubject & { readonly prefix?: string },
+  signal: AbortSignal,
+): Promise<Measured> {
+  if (key === undefined) return measureBucket(context, bucket, prefix, signal)
   const object = await context.store.head(bucket, key)
   const { size, cold } = object
   return { bytes: size, objects: 1, cold: cold ? 1 : 0, coldBytes: cold ? size : 0, object }
 }
 
-async function measureBucket(context: Context, bucket: string, signal: AbortSignal): Promise<Measured> {
+async function measureBucket(context: Context, bucket: string, prefix: string, signal: AbortSignal): Promise<Measured> {
   context.checks.requireWholeBucket(bucket, 'read')
   let bytes = 0
   let objects = 0
@@ -30,7 +34,7 @@ async function measureBucket(context: Context, bucket: string, signal: AbortSign
   let coldBytes = 0
   for (let after = ''; ; ) {
     signal.throwIfAborted()
-    const page = await context.store.list(bucket, { prefix: '', delimiter: '', after, limit: PAGE })
+    const page = await context.store.list(bucket, { prefix, delimiter: '', after, limit: PAGE })
     for (const entry of page.entries) {
       if (entry.kind !== 'object') continue
       objects++

@@ -1,8 +1,10 @@
+import type { OfflineTerms } from '../terms/offline-terms.js'
 import type { DealTerms } from '../terms/terms.js'
 
 /** Name of the job that makes a deal for one object, and of the call that requests it. */
 export const OBJECT_DEAL = 'deal:CreateObjectDeal'
 export const BUCKET_DEAL = 'deal:CreateBucketDeal'
+export const OFFLINE_DEAL = 'deal:CreateBucketOfflineDeal'
 export const RETRIEVE_BUCKET = 'deal:RetrieveBucket'
 /** Name of the job that makes a deal for each object that a schedule selects. */
 export const RUN_SCHEDULE = 'deal:RunSchedule'
@@ -43,6 +45,16 @@ export interface BucketDealInput {
   readonly terms: DealTerms
   readonly priceConfirmed?: true
   readonly cause: DealCause
+  readonly generation?: Generation
+}
+
+/** Of job `deal:CreateBucketOfflineDeal`. */
+export interface OfflineDealInput {
+  readonly bucket: string
+  /** Only objects below it. */
+  readonly prefix?: string
+  readonly terms: OfflineTerms
+  readonly cause: 'call' | 'class' | 'schedule'
   readonly generation?: Generation
 }
 

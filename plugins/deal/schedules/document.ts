@@ -19,16 +19,18 @@ export const backupSchedule = z.strictObject({
     .describe('When backups are due: minute, hour, day of the month, month and day of the week, as in `30 3 * * SUN`.'),
   TimeZone: z.string().max(64).optional().describe('Time zone of `Cron`, as in `Europe/Berlin`. Default: UTC.'),
   Kind: z
-    .enum(['online'])
+    .enum(['online', 'offline'])
     .optional()
-    .describe('How backups are made: `online`, by deals of the gateway. Default: online.'),
+    .describe(
+      'How backups are made: `online`, by deals of the gateway, or `offline`, by tasks on the task platform. Default: online.',
+    ),
   Filter: z
     .strictObject({
       Prefix: z.string().max(1024).optional().describe('Only objects whose keys begin with this text.'),
       Tags: z.array(tag).max(10).optional().describe('Only objects that have all of these tags.'),
     })
     .optional()
-    .describe('Backs up these objects, each by a deal of its own. Default: one deal for the whole bucket.'),
+    .describe('Backs up these objects; online, each by a deal of its own. Default: one deal for the whole bucket.'),
   KeepGenerations: z
     .number()
     .int()
@@ -61,6 +63,8 @@ export function checkSchedules(schedules: readonly BackupSchedule[], now: number
     const { Prefix = '', Tags = [] } = schedule.Filter ?? {}
     if (schedule.Filter && Prefix === '' && Tags.length === 0)
       throw invalid(`The Filter of the schedule ${schedule.Id} is empty. Leave it out to back up the whole bucket.`)
+    if (schedule.Kind === 'offline' && Tags.length > 0)
+      throw invalid(`The schedule ${schedule.Id} is offline: its Filter takes a Prefix, and no Tags.`)
     if (new Set(Tags.map(({ Key }) => Key)).size < Tags.length)
       throw invalid(`The Filter of the schedule ${schedule.Id} has two tags with the same key.`)
   }

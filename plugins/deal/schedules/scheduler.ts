@@ -1,11 +1,23 @@
 import { createHash } from 'node:crypto'
 import { type Job, type PeriodicRun, type PeriodicWork, S3Error } from 'dealgate'
+import type { DealConfiguration } from '../configuration.js'
 import type { DealParts } from '../parts.js'
-import { BUCKET_DEAL, type BucketDealInput, RUN_SCHEDULE, type RunScheduleInput } from '../records/inputs.js'
+import {
+  BUCKET_DEAL,
+  type BucketDealInput,
+  OFFLINE_DEAL,
+  type OfflineDealInput,
+  RUN_SCHEDULE,
+  type RunScheduleInput,
+} from '../records/inputs.js'
+import { readOfflineTerms } from '../terms/offline-terms.js'
 import type { BackupSchedule } from './document.js'
 import { latestDue } from './due.js'
 import type { RunScheduleResult } from './run-schedule.js'
 import type { ScheduleRecord } from './schedule-records.js'
+
+/** Terms of the configuration for offline deals. */
+type Offline = DealConfiguration['OfflineTerms']
 
 /**
  * Begins the backups of schedules when they are due. Of the servers that share a state, one runs it at a time; the job
@@ -44,10 +56,11 @@ export class Scheduler {
 
   async #lookAt(bucket: string): Promise<void> {
     const { host, schedules } = this.#parts
-    for (const schedule of (await host.settings.latest(bucket, 'deal'))?.Schedules ?? []) {
+    const configuration = await host.settings.latest(bucket, 'deal')
+    for (const schedule of configuration?.Schedules ?? []) {
       const record = await schedules.observe(bucket, schedule, host.now())
       await this.#settle(record)
-      await this.#beginIfDue(schedule, record)
+      await this.#beginIfDue(schedule, record, configuration?.OfflineTerms)
     }
   }
 
@@ -60,7 +73,7 @@ export class Scheduler {
   }
 
   /** After a downtime, the latest time that was missed stands for all. So does it while an earlier backup runs. */
-  async #beginIfDue(schedule: BackupSchedule, record: ScheduleRecord): Promise<void> {
+  async #beginIfDue(schedule: BackupSchedule, record: ScheduleRecord, offline: Offline): Promise<void> {
     const { host, schedules } = this.#parts
     const { bucket, id, since, last } = record
     const due = latestDue(schedule, host.now())
@@ -70,7 +83,7 @@ export class Scheduler {
     try {
       // The server pays from its own account, and only for its own buckets.
       await host.own.checks.requireOwner(bucket)
-      const { id: jobId } = await this.#begin(bucket, schedule, due)
+      const { id: jobId } = await this.#begin(bucket, schedule, due, offline)
       await schedules.begun(record, { due, jobId })
       host.log.info({ bucket, schedule: id, due: new Date(due), job: jobId }, 'a scheduled backup begins')
     } catch (err) {
@@ -80,12 +93,18 @@ export class Scheduler {
     }
   }
 
-  async #begin(bucket: string, schedule: BackupSchedule, due: number): Promise<Job> {
+  async #begin(bucket: string, schedule: BackupSchedule, due: number, offline: Offline): Promise<Job> {
     const { jobs, host } = this.#parts
-    const { Id, Filter } = schedule
+    const { Id, Filter, Kind } = schedule
     const token = createHash('sha256').update(`schedule/${bucket}/${Id}/${due}`).digest('hex')
     const order = { resource: `/${bucket}`, accessKeyId: '', token, requestHash: token }
     const generation = { schedule: Id, due }
+    if (Kind === 'offline') {
+      const terms = readOfflineTerms([offline], bucket)
+      const prefix = Filter?.Prefix
+      const input: OfflineDealInput = { bucket, ...(prefix && { prefix }), terms, cause: 'schedule', generation }
+      return jobs.create({ ...order, kind: OFFLINE_DEAL, input })
+    }
     if (Filter) {
       const { Prefix: prefix = '', Tags: tags = [] } = Filter
       const input: RunScheduleInput = { bucket, prefix, tags, generation }

@@ -15,6 +15,7 @@ export const legacyFeatures: GatewayFeatures = Object.freeze({
   dealProviders: false,
   dealEviction: false,
   dealVerification: false,
+  offlineDeals: false,
   writeFences: false,
   stateEpochs: false,
 })
@@ -78,6 +79,7 @@ function readFeatures(list: unknown): GatewayFeatures {
     dealProviders: has('deal-providers'),
     dealEviction: has('deal-eviction'),
     dealVerification: has('deal-verification'),
+    offlineDeals: has('offline-deals'),
     // Expectations name the generation of the object found, so every way to look at an object has to return it.
     writeFences: has('write-fences') && has('paged-listing') && has('object-head') && has('any-key'),
     stateEpochs: has('state-epoch'),

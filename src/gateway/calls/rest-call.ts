@@ -110,10 +110,14 @@ async function exchange(client: GatewayClient, call: GatewayCall, token: string 
   }
 }
 
-function targetOf({ names }: GatewayClient, { endpoint, bucket, key, keyInOneSegment, id }: GatewayCall): string {
+function targetOf(
+  { names }: GatewayClient,
+  { endpoint, bucket, key, keyInOneSegment, id, query }: GatewayCall,
+): string {
   const parts = [bucket, key, id].filter((part) => part !== undefined).map(encodePath)
   if (key !== undefined && keyInOneSegment) parts[1] = encodePath(key).replaceAll('/', '%2F')
-  return names.ownPath([endpoint, ...parts].join('/'))
+  const search = query ? `?${new URLSearchParams(query)}` : ''
+  return names.ownPath([endpoint, ...parts].join('/')) + search
 }
 
 async function readAnswer(

@@ -52,9 +52,16 @@ export class ScriptedDeals {
     this.#tokens = tokens
   }
 
-  static async start(t: Test, { tokens = false, status = tokens }: { tokens?: boolean; status?: boolean } = {}) {
+  static async start(
+    t: Test,
+    {
+      tokens = false,
+      status = tokens,
+      more = [],
+    }: { tokens?: boolean; status?: boolean; more?: readonly string[] } = {},
+  ) {
     const fake = await FakeGateway.start(t)
-    const features = [...(tokens ? ['deal-tokens'] : []), ...(status ? ['deal-status', 'deal-providers'] : [])]
+    const features = [...(tokens ? ['deal-tokens'] : []), ...(status ? ['deal-status', 'deal-providers'] : []), ...more]
     fake.onCall.set('web.ServerInfo', (response) => {
       response.setHeader('content-type', 'application/json')
       response.end(

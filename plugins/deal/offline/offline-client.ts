@@ -1,0 +1,102 @@
+import type { Gateway, GatewayAnswer } from 'dealgate'
+import { z } from 'zod'
+import { failureOfOrder } from '../deal-client.js'
+import { envelope } from '../deal-wire.js'
+import { type OfflineTerms, offlineBody } from '../terms/offline-terms.js'
+
+const text = z
+  .union([z.string(), z.number()])
+  .nullish()
+  .transform((value) => String(value ?? ''))
+const count = z.coerce.number().nonnegative().catch(0)
+
+const madeTask = z.object({
+  deals: z.object({ data: z.object({ taskname: text, filename: text, uuid: text }), status: text, message: text }),
+})
+
+/** The task that the gateway posted; '' for what it does not name. */
+export interface MadeTask {
+  readonly uuid: string
+  readonly taskName: string
+  readonly fileName: string
+  readonly message: string
+}
+
+const taskDeal = z.object({
+  deal_id: text,
+  deal_cid: text,
+  status: text,
+  note: text,
+  miner_fid: text,
+  payload_cid: text,
+  piece_cid: text,
+  piece_size: count,
+  start_epoch: z.coerce.number().int().optional().catch(undefined),
+  end_epoch: z.coerce.number().int().optional().catch(undefined),
+  objects: z.array(z.unknown()).nullish().catch(undefined),
+})
+export type TaskDeal = z.output<typeof taskDeal>
+
+const taskState = z.object({ task_status: text, deals: z.array(taskDeal).nullish() })
+
+export interface OfflineOrder {
+  readonly bucket: string
+  readonly prefix?: string | undefined
+  readonly terms: OfflineTerms
+  /** For gateways with `offlineDeals`: a repeated request with the same token returns the same task. */
+  readonly token?: string
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}
+
+/**
+ * Asks the gateway to pack a bucket and to post a task for it. Throws S3Error (DealRejected and others) when the gateway
+ * itself refused or was not reached, so that there certainly is no task, and OutcomeUnknown for every other answer.
+ */
+export async function makeTask(gateway: Gateway, order: OfflineOrder): Promise<MadeTask> {
+  const { bucket, prefix, terms, token, timeoutMs, signal } = order
+  const answer = await gateway.call({
+    method: 'POST',
+    endpoint: 'offlinedeals',
+    bucket,
+    access: 'read',
+    body: offlineBody(terms, prefix),
+    ...(token !== undefined && { headers: { 'client-token': token } }),
+    timeoutMs,
+    signal,
+  })
+  const task = taskOf(answer)
+  if (task) return task
+  throw failureOfOrder(answer)
+}
+
+/** Public gateways report a refusal of the platform only within the inner envelope. */
+function taskOf(answer: GatewayAnswer): MadeTask | undefined {
+  const said = envelope.safeParse(answer.json).data
+  const inner = madeTask.safeParse(said?.data).data?.deals
+  if (answer.status !== 200 || said?.status.toLowerCase() !== 'success' || !inner) return undefined
+  if (inner.status.toLowerCase() !== 'success') throw failureOfOrder(answer, inner.message)
+  const { uuid, taskname, filename } = inner.data
+  return { uuid, taskName: taskname, fileName: filename, message: inner.message }
+}
+
+/**
+ * State of a task and of its deals; undefined when the gateway cannot say. For gateways with `offlineDeals`. Throws what
+ * Gateway.call throws.
+ */
+export async function askTask(
+  gateway: Gateway,
+  bucket: string,
+  uuid: string,
+): Promise<{ readonly status: string; readonly deals: readonly TaskDeal[] } | undefined> {
+  const answer = await gateway.call({
+    method: 'GET',
+    endpoint: 'offlinedeals',
+    bucket,
+    query: { uuid },
+    access: 'read',
+  })
+  if (answer.status !== 200) return undefined
+  const told = taskState.safeParse(envelope.safeParse(answer.json).data?.data).data
+  return told && { status: told.task_status, deals: told.deals ?? [] }
+}

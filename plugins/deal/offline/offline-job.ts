@@ -1,0 +1,133 @@
+import { type JobKind, OutcomeUnknown, type RunningJob, S3Error } from 'dealgate'
+import { z } from 'zod'
+import { release, reserveFor } from '../jobs/budget.js'
+import type { DealParts } from '../parts.js'
+import { estimatePieceSize } from '../piece-size.js'
+import { measure } from '../quote/measure.js'
+import { askFor } from '../quote/price-limit.js'
+import { OFFLINE_DEAL, type OfflineDealInput } from '../records/inputs.js'
+import { patiently, waitingLong } from '../records/patience.js'
+import { parseAmount } from '../terms/amounts.js'
+import { makeTask } from './offline-client.js'
+import type { TaskRecord } from './task-records.js'
+
+export const offlineDealResult = z.object({
+  Bucket: z.string(),
+  Prefix: z.string().optional(),
+  JobId: z.string(),
+  Task: z.object({
+    TaskName: z.string(),
+    TaskFileName: z.string(),
+    TaskUuid: z.string().describe('Empty if the gateway does not name it.'),
+  }),
+  Message: z.string(),
+})
+export type OfflineDealResult = z.output<typeof offlineDealResult>
+
+type OfflineJob = RunningJob<OfflineDealInput>
+
+/**
+ * Makes an offline deal of a bucket, once or not at all: the request is recorded before the gateway is asked. When the
+ * answer is lost, the job becomes `Unknown`. A gateway with client tokens then returns the task that it posted.
+ */
+export function offlineDeals(parts: DealParts): JobKind<OfflineDealInput, OfflineDealResult> {
+  return {
+    name: OFFLINE_DEAL,
+    concurrency: 2,
+    async run(job) {
+      try {
+        return await run(parts, job)
+      } catch (error) {
+        throw job.input.cause === 'call' ? error : patiently(job, error, parts.host.now(), waitingLong)
+      }
+    },
+    async reconcile(job) {
+      const known = await parts.tasks.get(job.job.id)
+      // The gateway is asked only after the request was recorded.
+      if (!known) return 'not-done'
+      if (known.task) return { done: resultOf(known) }
+      if (!(await job.context.gateway.features()).offlineDeals) return undefined
+      try {
+        return { done: await send(parts, job, known) }
+      } catch (error) {
+        if (!(error instanceof S3Error) || error.status >= 500 || !job.owned()) throw error
+        await release(parts, job)
+        await parts.tasks.failed(job.job.id)
+        return 'not-done'
+      }
+    },
+  }
+}
+
+async function run(parts: DealParts, job: OfflineJob): Promise<OfflineDealResult> {
+  const known = await parts.tasks.get(job.job.id)
+  if (known?.task) return resultOf(known)
+  const { bucket, prefix, cause, generation } = job.input
+  // Without client tokens, an operator who has the job run again has made sure that there is no task.
+  const record: TaskRecord = {
+    ...{ jobId: job.job.id, bucket, cause, sent: parts.host.now() },
+    ...(prefix !== undefined && { prefix }),
+    ...(generation && { generation }),
+  }
+  try {
+    await reserveFor(parts, job, await mostItCosts(job))
+    await parts.tasks.begin(record)
+    job.signal.throwIfAborted()
+    await job.commit()
+  } catch (error) {
+    if (!known) await release(parts, job)
+    throw error
+  }
+  try {
+    return await send(parts, job, record)
+  } catch (error) {
+    if (error instanceof S3Error) await takeBack(parts, job)
+    throw error
+  }
+}
+
+/** Attofil: the price at most, for the piece that the content needs at most, for the whole duration. */
+async function mostItCosts({ context, input, signal }: OfflineJob): Promise<bigint> {
+  const { bytes, objects } = await measure(context, input, signal)
+  const perGib = parseAmount(input.terms.maxPrice) ?? 0n
+  return askFor(perGib, estimatePieceSize(bytes, objects)) * BigInt(input.terms.duration)
+}
+
+async function send(parts: DealParts, job: OfflineJob, record: TaskRecord): Promise<OfflineDealResult> {
+  const { context, input, signal } = job
+  job.report({ phase: 'Sending' })
+  const { offlineDeals: withToken } = await context.gateway.features()
+  const { uuid, taskName, fileName, message } = await makeTask(context.gateway, {
+    ...{ bucket: input.bucket, prefix: input.prefix, terms: input.terms, signal },
+    timeoutMs: parts.options.dealTimeoutSeconds * 1000,
+    ...(withToken && { token: job.job.id }),
+  })
+  const known = { ...record, task: { uuid, taskName, fileName, message, made: parts.host.now() } }
+  try {
+    await parts.tasks.succeeded(known)
+  } catch (cause) {
+    throw new OutcomeUnknown('The task was posted, but could not be recorded.', { cause })
+  }
+  job.note(`task ${uuid}`)
+  return resultOf(known)
+}
+
+async function takeBack(parts: DealParts, job: OfflineJob): Promise<void> {
+  try {
+    await job.uncommit()
+    await release(parts, job)
+    await parts.tasks.failed(job.job.id)
+  } catch (cause) {
+    throw new OutcomeUnknown('The offline deal was refused, but the refusal could not be recorded.', { cause })
+  }
+}
+
+function resultOf({ jobId, bucket, prefix, task }: TaskRecord): OfflineDealResult {
+  return {
+    Bucket: bucket,
+    ...(prefix !== undefined && { Prefix: prefix }),
+    JobId: jobId,
+    Task: { TaskName: task?.taskName ?? '', TaskFileName: task?.fileName ?? '', TaskUuid: task?.uuid ?? '' },
+    Message: task?.message ?? '',
+  }
+}

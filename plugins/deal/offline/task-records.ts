@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto'
+import type { PluginState, Records } from 'dealgate'
+import type { Generation, OfflineDealInput } from '../records/inputs.js'
+
+/** A task that a job has requested or is about to request. Plain JSON. */
+export interface TaskRecord {
+  readonly jobId: string
+  readonly bucket: string
+  readonly prefix?: string | undefined
+  readonly cause: OfflineDealInput['cause']
+  readonly generation?: Generation
+  /** When the request was sent, ms since 1970. */
+  readonly sent: number
+  /** Absent until the gateway has answered. */
+  readonly task?: {
+    readonly uuid: string
+    readonly taskName: string
+    readonly fileName: string
+    readonly message: string
+    /** ms since 1970. */
+    readonly made: number
+  }
+}
+
+/** Most tasks that are listed for a bucket. */
+const MAX_OF_BUCKET = 1000
+
+/** The tasks of offline deals that were requested through this server. All methods throw ServiceUnavailable. */
+export class TaskRecords {
+  readonly #tasks: Records<TaskRecord>
+  /** Ids of jobs by bucket, oldest first. */
+  readonly #buckets: Records<readonly string[]>
+
+  constructor(state: Pick<PluginState, 'records'>) {
+    this.#tasks = state.records('deal-tasks')
+    this.#buckets = state.records('deal-tasks-of-buckets')
+  }
+
+  get(jobId: string): Promise<TaskRecord | undefined> {
+    return this.#tasks.get(jobId)
+  }
+
+  /** Records that the gateway is about to be asked. Durable when it resolves. */
+  begin(record: TaskRecord): Promise<void> {
+    return this.#tasks.set(record.jobId, record)
+  }
+
+  /** Records the task. Idempotent. */
+  async succeeded(record: TaskRecord): Promise<void> {
+    await this.#buckets.change(keyOf(record.bucket), (jobs = []) =>
+      jobs.includes(record.jobId) ? jobs : [...jobs, record.jobId].slice(-MAX_OF_BUCKET),
+    )
+    await this.#tasks.set(record.jobId, record)
+  }
+
+  /** There certainly is no task. */
+  failed(jobId: string): Promise<void> {
+    return this.#tasks.delete(jobId)
+  }
+
+  /** Newest first. */
+  async of(bucket: string): Promise<readonly TaskRecord[]> {
+    const jobs = (await this.#buckets.get(keyOf(bucket))) ?? []
+    const tasks = await Promise.all([...jobs].reverse().map((jobId) => this.get(jobId)))
+    return tasks.filter((task) => task !== undefined)
+  }
+}
+
+function keyOf(bucket: string): string {
+  return createHash('sha256').update(bucket).digest('base64url')
+}
