@@ -22,6 +22,10 @@ COPIES = ["", "awscli."]
 MODELS = ["service-2", "paginators-1", "waiters-2", "endpoint-rule-set-1"]
 
 
+# Classes of botocore that know the home of the user since they were loaded.
+LOADERS = []
+
+
 def imported(name):
     try:
         return importlib.import_module(name)
@@ -50,6 +54,7 @@ def load_aws_cli(driver):
             imported(f"{copy}{name}")
         loaders = imported(f"{copy}botocore.loaders")
         if loaders is not None:
+            LOADERS.append(loaders.Loader)
             loaders.JSONFileLoader.load_file = once(loaders.JSONFileLoader.load_file)
             loaders.Loader.list_available_services = once(loaders.Loader.list_available_services)
     distro = imported("distro")
@@ -68,8 +73,9 @@ def once(method):
 
     @functools.wraps(method)
     def known(self, *args, **options):
-        # Loaders differ in the folders that they search.
-        key = (tuple(getattr(self, "search_paths", ())), args, tuple(options.items()))
+        # Loaders differ in the folders that they search. A client may have models of its own at home.
+        folders = tuple(filter(os.path.isdir, getattr(self, "search_paths", ())))
+        key = (folders, args, tuple(options.items()))
         if key not in results:
             results[key] = method(self, *args, **options)
         return results[key]
@@ -100,6 +106,8 @@ def serve(connection, code, set_by_modules):
     os.chdir(folder)
     os.environ.clear()
     os.environ.update({**set_by_modules, **env})
+    for loader in LOADERS:
+        loader.CUSTOMER_DATA_PATH = os.path.expanduser("~/.aws/models")
     sys.argv = [SCRIPT, *args]
     main = types.ModuleType("__main__")
     main.__file__ = SCRIPT
