@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { explained } from './data-folder-error.js'
 import { lockFolder } from './folder-lock.js'
+import { RemotePlatform, type RemotePlatformOptions } from './gateway/accounts/remote-platform.js'
 import { type GatewayOptions, type RunningGateway, startGateway } from './gateway/gateway.js'
 import { type ServicesLog, silentLog } from './log.js'
 import { type NetworkOptions, type OpenedNetwork, openNetwork } from './network/open.js'
@@ -13,6 +14,8 @@ export interface ServicesOptions {
   readonly gateway: GatewayOptions
   /** Absent: no task platform is started. */
   readonly platform?: PlatformOptions
+  /** A task platform elsewhere, whose users get accounts at the gateway. Not beside `platform`. */
+  readonly remotePlatform?: RemotePlatformOptions
   /** Options of the storage network that deals are made in. */
   readonly network?: NetworkOptions
   readonly log?: ServicesLog
@@ -71,8 +74,9 @@ async function startOver(
   const platform =
     options.platform &&
     (await naming('platform', startPlatform(join(data, 'platform'), options.platform, { network }, log)))
+  const users = platform ?? (options.remotePlatform && new RemotePlatform(options.remotePlatform))
   try {
-    const gateway = await naming('gateway', startGateway(join(data, 'gateway'), options.gateway, opened, log, platform))
+    const gateway = await naming('gateway', startGateway(join(data, 'gateway'), options.gateway, opened, log, users))
     let stopped: Promise<void> | undefined
     const stop = (): Promise<void> => {
       stopped ??= gateway

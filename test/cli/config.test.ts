@@ -161,6 +161,8 @@ t.test('options that belong together', (t) => {
   t.match(of({ platformUrl: 'http://y', platformPort: '1' }), /--platform-port is for the embedded task platform/)
   t.match(of({ platformUrl: 'http://y', platformHost: 'x' }), /--platform-host is for the embedded task platform/)
   t.match(of({ platformUrl: 'http://y', platformSmtp: 'smtp://u:p@m' }), /--platform-smtp is for the embedded task/)
+  t.match(of({ platformUrl: 'http://y', platformApiKey: 'k' }), /--platform-api-key needs --platform-access-token/)
+  t.match(of({ platformApiKey: 'k', platformAccessToken: 't' }), /--platform-api-key is for another task platform/)
   t.match(of({ platformSmtp: 'http://u:hidden@m' }), /^(?!.*hidden).*--platform-smtp must be a URL: smtp:/)
   t.match(of({ platformMailFrom: 'nobody' }), /--platform-mail-from must be a mail address/)
   t.equal(of({ kuboApi: 'http://user:pass@kubo:5001', networkEpochSeconds: '0.5' }), '')

@@ -98,6 +98,14 @@ export const options = Object.freeze({
   platformUrl: option('Platform', httpUrl(), {
     help: 'Task platform to use. Without it, the embedded one is started beside the embedded gateway.',
   }),
+  platformApiKey: option('Platform', text('key', 'an API key', /^[\x21-\x7e]{1,256}$/), {
+    secret: true,
+    help: 'API key at the platform of --platform-url, as whose user the first account of the embedded gateway acts there.',
+  }),
+  platformAccessToken: option('Platform', text('token', 'the secret of an API key', /^[\x21-\x7e]{1,1024}$/), {
+    secret: true,
+    help: 'Secret of that API key.',
+  }),
   platformHost: option('Platform', host, { default: '127.0.0.1', help: 'Address of the embedded task platform.' }),
   platformPort: option('Platform', port, {
     default: 9200,

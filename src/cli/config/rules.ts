@@ -23,6 +23,8 @@ const EMBEDDED_ONLY = [
   'platformSmtp',
   'platformMailFrom',
   'platformDaemon',
+  'platformApiKey',
+  'platformAccessToken',
 ] as const
 
 export const rules: readonly Rule[] = [
@@ -41,6 +43,11 @@ export const rules: readonly Rule[] = [
     return EMBEDDED_ONLY.filter(given).map(
       (name) => `${flagOf(name)} is for the embedded gateway: leave it out, or leave out ${flagOf('gatewayUrl')}`,
     )
+  },
+  (given) => together(given, 'platformApiKey', 'platformAccessToken'),
+  (given) => {
+    if (!given('platformApiKey') || given('platformUrl')) return []
+    return [`${flagOf('platformApiKey')} is for another task platform: give ${flagOf('platformUrl')}, too`]
   },
   (given) => {
     if (!given('platformUrl')) return []

@@ -73,6 +73,12 @@ function platformOf({ platformUrl }: Config): PlatformInUse | undefined {
   return platformUrl === undefined ? undefined : { url: platformUrl }
 }
 
+/** The task platform elsewhere, whose users get accounts at the embedded gateway. */
+function remotePlatform({ platformUrl: url, platformApiKey: apiKey, platformAccessToken: accessToken }: Config) {
+  const key = apiKey !== undefined && accessToken !== undefined ? { apiKey, accessToken } : {}
+  return url === undefined ? {} : { remotePlatform: { url, ...key } }
+}
+
 /**
  * Starts the embedded services in a worker thread.
  * @param platform false: without the task platform
@@ -96,6 +102,7 @@ export async function startEmbedded(
     },
     ...(withPlatform &&
       config.platformUrl === undefined && { platform: { ...platformAddress, ...platformWork(config) } }),
+    ...remotePlatform(config),
     network: {
       epochSeconds: config.networkEpochSeconds,
       control: config.networkControl,

@@ -229,6 +229,21 @@ export const errorTable = {
   VerificationFailed: row(-32081, 409, 'VerificationFailed', ({ value }) => String(value)),
   NetworkUnavailable: row(-32079, 503, 'ServiceUnavailable', ({ value }) => String(value)),
 
+  PlatformUnavailable: row(-32090, 503, 'ServiceUnavailable', 'The task platform does not answer. Try again later.'),
+  PlatformTrustsAll: row(
+    -32091,
+    501,
+    'NotImplemented',
+    'The task platform accepts wrong tokens, so that no token of it can be trusted here.',
+  ),
+  UnnamedPlatformUser: row(
+    -32092,
+    403,
+    'AccessDenied',
+    'The token does not name a user of the task platform: use the JWT of a sign-in.',
+  ),
+  PlatformKeyRefused: row(-32093, 503, 'ServiceUnavailable', 'The task platform refuses the API key of this gateway.'),
+
   StorageFull: row(
     -32060,
     507,

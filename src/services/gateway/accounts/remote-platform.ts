@@ -1,0 +1,141 @@
+import { GatewayError } from '../errors.js'
+import type { PlatformUser, PlatformUsers } from './account-of-user.js'
+
+export interface RemotePlatformOptions {
+  /** Base URL of the platform, http or https. */
+  readonly url: string
+  /** An API key of the user there as whom the first account acts, and its secret. Give both or neither. */
+  readonly apiKey?: string
+  readonly accessToken?: string
+}
+
+const PATIENCE_MS = 20_000
+const MAX_BYTES = 1024 * 1024
+const JWT = /^[\w-]+\.([\w-]+)\.[\w-]+$/
+/** Part of its life after which a JWT of the server's own is replaced. */
+const USED_PART = 0.8
+const ASSUMED_LIFE_MS = 60_000
+
+type Members = Readonly<Record<string, unknown>>
+
+interface OwnToken {
+  readonly token: string
+  /** By the monotonic clock, ms. */
+  readonly until: number
+}
+
+/**
+ * The users of a task platform elsewhere. The platform has no call that names the user of a token: it is asked for the
+ * tasks of its holder, and once it has accepted the token, the token's own `sub` names the user.
+ */
+export class RemotePlatform implements PlatformUsers {
+  /** As whom the gateway acts there; absent without an API key. */
+  readonly login?: { readonly url: string; tokenFor(user: string | undefined): Promise<string | undefined> }
+  readonly #url: string
+  /** Resolves once the platform has refused a wrong token. */
+  #verifies: Promise<void> | undefined
+  #own: Promise<OwnToken> | undefined
+
+  constructor({ url, apiKey, accessToken }: RemotePlatformOptions) {
+    this.#url = url.replace(/\/+$/, '')
+    if (apiKey === undefined || accessToken === undefined) return
+    this.login = {
+      url: this.#url,
+      tokenFor: (user) =>
+        user === undefined ? this.#ownToken({ apikey: apiKey, access_token: accessToken }) : Promise.resolve(undefined),
+    }
+  }
+
+  /**
+   * Throws GatewayError: PlatformUnavailable, PlatformTrustsAll when the platform accepts wrong tokens, and
+   * UnnamedPlatformUser for an accepted token that does not say which user it belongs to.
+   */
+  async userOf(token: string): Promise<PlatformUser | undefined> {
+    const [, payload] = JWT.exec(token) ?? []
+    const claims = payload === undefined ? undefined : objectOf(Buffer.from(payload, 'base64url').toString('utf8'))
+    if (!claims || !(await this.#accepts(token))) return undefined
+    this.#verifies ??= this.#requireRefusal(token).catch((error: unknown) => {
+      this.#verifies = undefined
+      throw error
+    })
+    await this.#verifies
+    const { sub, use, email } = claims
+    const isNamed = (typeof sub === 'string' && sub !== '') || typeof sub === 'number'
+    // The subject of a JWT of an API key is the key, so that each key would get an account of its own.
+    if (!isNamed || use === 'api-key') throw new GatewayError('UnnamedPlatformUser')
+    return { id: `${this.#url} ${sub}`, name: String(email ?? sub).slice(0, 128), isFirst: false }
+  }
+
+  async #accepts(token: string): Promise<boolean> {
+    const { status } = await this.#ask('/tasks?limit=1&offset=0', { headers: { authorization: `Bearer ${token}` } })
+    if (status === 200) return true
+    if (status === 401 || status === 403) return false
+    throw new GatewayError('PlatformUnavailable')
+  }
+
+  /** A platform that takes a wrong token for no token would have every token accepted. */
+  async #requireRefusal(token: string): Promise<void> {
+    const at = token.lastIndexOf('.') + 1
+    const forged = token.slice(0, at) + [...token.slice(at)].reverse().join('')
+    const wrong = forged === token ? `${token.slice(0, at)}${'A'.repeat(43)}` : forged
+    if (await this.#accepts(wrong)) throw new GatewayError('PlatformTrustsAll')
+  }
+
+  async #ownToken(key: Readonly<Record<string, string>>): Promise<string> {
+    const known = await this.#own?.catch(() => undefined)
+    if (known && performance.now() < known.until) return known.token
+    this.#own = this.#obtain(key)
+    return (await this.#own).token
+  }
+
+  async #obtain(key: Readonly<Record<string, string>>): Promise<OwnToken> {
+    const asked = performance.now()
+    const { status, members } = await this.#ask('/user/api_keys/jwt', {
+      method: 'POST',
+      body: new URLSearchParams(key),
+    })
+    const { jwt } = (members?.data ?? {}) as Members
+    if (status === 401 || status === 403) throw new GatewayError('PlatformKeyRefused')
+    if (status !== 200 || typeof jwt !== 'string') throw new GatewayError('PlatformUnavailable')
+    return { token: jwt, until: asked + lifeOf(jwt) * USED_PART }
+  }
+
+  async #ask(path: string, init: RequestInit): Promise<{ status: number; members: Members | undefined }> {
+    try {
+      const response = await fetch(this.#url + path, {
+        ...init,
+        redirect: 'manual',
+        signal: AbortSignal.timeout(PATIENCE_MS),
+      })
+      const text = await textOf(response)
+      return { status: response.status, members: objectOf(text) }
+    } catch (cause) {
+      throw new GatewayError('PlatformUnavailable', {}, cause)
+    }
+  }
+}
+
+async function textOf({ body }: Response): Promise<string> {
+  const pieces: Uint8Array[] = []
+  let size = 0
+  for await (const piece of body ?? []) {
+    size += piece.length
+    if (size > MAX_BYTES) throw new Error('the answer is too long')
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces).toString('utf8')
+}
+
+function lifeOf(jwt: string): number {
+  const { exp, iat } = objectOf(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString('utf8')) ?? {}
+  return typeof exp === 'number' && typeof iat === 'number' && exp > iat ? (exp - iat) * 1000 : ASSUMED_LIFE_MS
+}
+
+function objectOf(text: string): Members | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,64 @@
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { RemotePlatform } from '../../src/services/gateway/accounts/remote-platform.js'
+import { startServices } from '../../src/services/index.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { listen } from '../support/server/listen.js'
+import { type Scene, send, startScene } from './platform/platform-client.js'
+
+const local = { host: '127.0.0.1', port: 0 }
+
+async function gatewayBefore(t: Test, url: string) {
+  const data = join(temporaryFolder(t), 'services')
+  const services = await startServices({ data, gateway: local, remotePlatform: { url } })
+  t.teardown(() => services.stop())
+  const keyPair = (token?: string) =>
+    send(services.gateway.url, 'GET', '/gateway', { ...(token !== undefined && { token }) })
+  return { services, keyPair }
+}
+
+async function apiKey({ call }: Scene, token: string) {
+  const { json } = await call('POST', '/user/api_keys/jwt', { token, body: { key_name: 'x' } })
+  return json.auth_token as { apikey: string; access_token: string; jwt: string }
+}
+
+t.test('users of a platform elsewhere have accounts', async (t) => {
+  const scene = await startScene(t)
+  const { services, keyPair } = await gatewayBefore(t, `${scene.platform.url}/`)
+  const owner = await scene.signIn()
+  const other = await scene.addUser('other@example.com')
+  const [one, again, two] = [await keyPair(owner), await keyPair(await scene.signIn()), await keyPair(other)]
+  t.equal(one.status, 200, JSON.stringify(one.json))
+  t.same(again.json, one.json, 'the same user has the same account')
+  t.not(two.json.data.access_key, one.json.data.access_key)
+  t.not(one.json.data.access_key, (await services.gateway.credentials()).accessKey, 'none has the first account')
+  const { jwt } = await apiKey(scene, owner)
+  t.match(await keyPair(jwt), { status: 403, json: { message: /JWT of a sign-in/ } })
+  const forged = owner.slice(0, -8) + [...owner.slice(-8)].reverse().join('')
+  for (const bad of [undefined, 'x', 'a.b.c', forged]) t.match(await keyPair(bad), { status: 401 })
+  await scene.platform.stop()
+  t.match(await keyPair(owner), { status: 503, json: { message: /task platform does not answer/ } })
+})
+
+t.test('a platform that accepts wrong tokens is not trusted', async (t) => {
+  const server = createServer((_, response) => response.end('{"status":"success"}'))
+  t.teardown(() => server.close())
+  const { keyPair } = await gatewayBefore(t, await listen(server))
+  const claims = Buffer.from('{"sub":"1"}').toString('base64url')
+  t.match(await keyPair(`e30.${claims}.c2lnbmF0dXJl`), { status: 501, json: { message: /accepts wrong tokens/ } })
+})
+
+t.test('the login of the server itself', async (t) => {
+  const scene = await startScene(t)
+  const { url } = scene.platform
+  t.equal(new RemotePlatform({ url }).login, undefined)
+  const { apikey, access_token } = await apiKey(scene, await scene.signIn())
+  const { login } = new RemotePlatform({ url, apiKey: apikey, accessToken: access_token })
+  const token = await login?.tokenFor(undefined)
+  t.match(await scene.call('GET', '/my_miner/tasks', { token }), { status: 200 })
+  t.equal(await login?.tokenFor(undefined), token, 'a token is used again')
+  t.equal(await login?.tokenFor('another user'), undefined)
+  const wrong = new RemotePlatform({ url, apiKey: apikey, accessToken: 'wrong' })
+  await t.rejects(async () => wrong.login?.tokenFor(undefined), { message: /refuses the API key/ })
+})
