@@ -61,7 +61,11 @@ t.test('from a sign-in to the calls of the gateway', async (t) => {
   const { access_key: username, secret_key: password } = one.json.data
   client.token = (await client.call('Login', { username, password })).token
   t.same((await client.call('ListBuckets')).buckets, [])
-  t.match(await client.call('CreateURLToken'), { token: String })
+  await client.call('MakeBucket', { bucketName: 'theirs' })
+  const uploaded = await client.put('theirs', 'a b', 'text')
+  t.equal(uploaded.status, 200)
+  const { token: urlToken } = await client.call('CreateURLToken')
+  t.equal((await client.send(`/gateway/download/theirs/a%20b?token=${urlToken}`)).text, 'text', 'the last step')
 
   for (const bad of [undefined, 'x', client.token]) {
     t.match(await keyPair(services, bad), { status: 401, json: { data: null, status: 'fail', message: String } })
