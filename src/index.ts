@@ -50,6 +50,7 @@ export type { Sealer } from './plugins/kit/sealer.js'
 export {
   type ExceededCap,
   type Expense,
+  FIL_LEDGER,
   type SpendCaps,
   SpendLedger,
   type SpendLedgerOptions,

@@ -1,11 +1,11 @@
-import { type ExceededCap, type PluginState, S3Error, SpendLedger } from 'dealgate'
+import { type ExceededCap, FIL_LEDGER, type PluginState, S3Error, SpendLedger } from 'dealgate'
 import { formatAmount } from './terms/amounts.js'
 
 /** Ledger of what deals cost per day, attofil. Throws SpendCapReached for a deal that would exceed a cap. */
 export class Spending extends SpendLedger {
   /** @param now ms since 1970 */
   constructor(state: Pick<PluginState, 'records' | 'locks'>, now: () => number) {
-    super({ state, now, name: 'deal-spend', exceeded })
+    super({ state, now, name: FIL_LEDGER, exceeded })
   }
 }
 

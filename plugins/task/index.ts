@@ -1,4 +1,5 @@
 import { definePlugin } from 'dealgate'
+import { createTasks } from './create/job.js'
 import { taskOperations } from './operations/index.js'
 import { taskOptions } from './options.js'
 import { TaskParts } from './parts.js'
@@ -9,6 +10,6 @@ export default definePlugin({
   options: taskOptions,
   create(options, host) {
     const parts = new TaskParts(options, host)
-    return { operations: taskOperations(parts), stop: () => parts.close() }
+    return { operations: taskOperations(parts), jobs: [createTasks(parts)], stop: () => parts.close() }
   },
 })

@@ -1,9 +1,11 @@
-import { type PluginHost, S3Error } from 'dealgate'
+import { type PluginHost, S3Error, type SpendLedger } from 'dealgate'
+import { openLedger } from './create/cost.js'
 import { Attempts } from './login/attempts.js'
 import { Logins } from './login/login.js'
 import { Tokens } from './login/tokens.js'
 import type { TaskOptions } from './options.js'
 import { PlatformClient } from './platform-client.js'
+import { MadeTasks } from './records/made-tasks.js'
 
 /** Shared by the operations and jobs of this plugin. */
 export class TaskParts {
@@ -12,6 +14,8 @@ export class TaskParts {
   readonly logins: Logins
   readonly tokens: Tokens
   readonly attempts: Attempts
+  readonly made: MadeTasks
+  readonly ledger: SpendLedger
   #client: PlatformClient | undefined
 
   /** @param host need not have started yet */
@@ -21,6 +25,8 @@ export class TaskParts {
     this.logins = new Logins(host)
     this.tokens = new Tokens(this)
     this.attempts = new Attempts(() => host.now())
+    this.made = new MadeTasks(host)
+    this.ledger = openLedger(host)
   }
 
   /** Throws S3Error NotImplemented if the server has no task platform. */

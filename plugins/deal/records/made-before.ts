@@ -19,6 +19,8 @@ export async function madeBefore({ deals }: DealParts, { id, input }: DealJob): 
 export async function endedInVain(parts: DealParts, jobId: string): Promise<boolean> {
   const job = await parts.jobs.get(jobId)
   if (job?.status !== 'Failed' && job?.status !== 'Cancelled') return false
+  // Other plugins spend from the same ledger.
+  if (!job.operation.startsWith('deal:')) return false
   if (await parts.tasks.get(jobId)) return false
   if (job.status === 'Cancelled' && (await parts.attempts.get(jobId))) return false
   return (await madeBefore(parts, job as DealJob)) === undefined

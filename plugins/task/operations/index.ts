@@ -1,5 +1,7 @@
 import type { AnyOperation } from 'dealgate'
 import type { TaskParts } from '../parts.js'
+import { listBucketTasks } from './bucket-tasks.js'
+import { createTask } from './create-task.js'
 import { listProviderDeals, updateMyDeal, updateMyProvider, updateTaskDealStatus } from './my-provider.js'
 import { getProvider, listProviders } from './providers.js'
 import { createApiKey, createJwt, createPlatformSession } from './sessions.js'
@@ -15,6 +17,8 @@ export function taskOperations(parts: TaskParts): readonly AnyOperation[] {
     listProviders(parts),
     getProvider(parts),
     updateMyProvider(parts),
+    createTask(parts),
+    listBucketTasks(parts),
     listPublicTasks(parts),
     listMyTasks(parts),
     getTask(parts),

@@ -6,6 +6,7 @@ import { providerDocument, providerOf } from '../documents/provider.js'
 import { taskDocument, taskOf } from '../documents/task.js'
 import { timeOf } from '../documents/time.js'
 import type { TaskParts } from '../parts.js'
+import type { MadeTask } from '../records/made-tasks.js'
 import { dataOf } from '../wire/answer.js'
 import { listOf } from '../wire/members.js'
 import { type WireDetail, wireDetail, wireProvider, wireTask } from '../wire/records.js'
@@ -151,7 +152,7 @@ export const taskDetail = z.object({
     })
     .optional(),
   Source: z
-    .object({ Bucket: z.string(), JobId: z.string() })
+    .object({ Bucket: z.string().optional(), JobId: z.string() })
     .optional()
     .describe('The bucket that the task was created from through this server, and the job that created it.'),
 })
@@ -202,7 +203,26 @@ export function getTask(parts: TaskParts) {
         const detail = detailOf(dataOf(answer, wireDetail), TaskUuid)
         return { items: detail.Deals, total: detail.TotalDealCount, detail, raw: answer.json }
       })
-      return withRaw({ ...found.detail, Deals: page as PageOf<z.output<typeof platformDeal>> }, found.raw)
+      const source = await sourceOf(parts, context, TaskUuid)
+      const detail = { ...found.detail, ...(source && { Source: source }) }
+      return withRaw({ ...detail, Deals: page as PageOf<z.output<typeof platformDeal>> }, found.raw)
+    },
+    async *members(context) {
+      for await (const task of parts.made.all())
+        if (task.uuid !== undefined && isSeenBy(task, context)) yield { TaskUuid: task.uuid }
     },
   })
+}
+
+/** A key pair with rights or an account of its own sees only what it has created. */
+function isSeenBy({ accessKeyId }: MadeTask, { caller }: Pick<Context, 'caller'>): boolean {
+  if (!caller) return false
+  const { rights, policies, account } = caller.identity
+  return !(rights || policies || account) || accessKeyId === caller.identity.accessKeyId
+}
+
+async function sourceOf(parts: TaskParts, context: Context, uuid: string): Promise<TaskDetail['Source']> {
+  const task = await parts.made.withUuid(uuid)
+  if (!task || !isSeenBy(task, context)) return undefined
+  return { ...(task.bucket !== undefined && { Bucket: task.bucket }), JobId: task.jobId }
 }

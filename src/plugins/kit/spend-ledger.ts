@@ -1,6 +1,12 @@
 import type { Records } from '../../state/state.js'
 import type { PluginState } from '../forms/plugin.js'
 
+/**
+ * Name of the ledger of expenses in attofil, which all plugins share that spend fil: the daily caps of each then count
+ * what the others have spent.
+ */
+export const FIL_LEDGER = 'deal-spend'
+
 /** Money that a job is about to spend. Amounts are integers in the smallest unit of the plugin. */
 export interface Expense {
   /** Id of the job that spends it. The cost counts once, however often the job is retried. */

@@ -2,6 +2,7 @@ import { S3Error } from '../../../common/errors/s3-error.js'
 import { parseDocument } from '../../../common/xml/xml.js'
 import type { S3Request } from '../../../request/s3-request.js'
 import { formatOfType } from './format.js'
+import { readForm } from './read-form.js'
 import { fromJson, parseJson } from './read-json.js'
 import { fieldsNode, fromText } from './read-text.js'
 import type { Shape } from './shape.js'
@@ -11,7 +12,7 @@ const FORM = 'application/x-www-form-urlencoded'
 
 /**
  * Reads the body of a call into the shape of its schema; an empty body is an empty document. Content-Type selects JSON,
- * XML or a form. `curl -d` and `aws s3api put-object` send no useful type, so for other types the first character
+ * XML or a form, urlencoded or multipart. `curl -d` and `aws s3api put-object` send no useful type, so for other types the first character
  * decides.
  * @throws EntityTooLarge, InvalidRequest, MalformedXML, InvalidArgument
  */
@@ -21,8 +22,11 @@ export async function readBody(
   aliases: ReadonlyMap<string, string>,
 ): Promise<unknown> {
   const bytes = await collect(body)
-  const text = utf8(bytes)
   const type = headers['content-type']
+  if (type !== undefined && /^multipart\/form-data\b/i.test(type)) {
+    return fromText(shape, await readForm(bytes, type, shape), '', aliases)
+  }
+  const text = utf8(bytes)
   const said = formatOfType(type)
   const first = text.trimStart()[0]
   if (first === undefined) return fromText(shape, fieldsNode([]))

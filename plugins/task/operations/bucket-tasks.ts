@@ -1,0 +1,73 @@
+import { type Context, defineCall, PageOf, S3Error, type S3Request } from 'dealgate'
+import { z } from 'zod'
+import { taskDocument, taskOf } from '../documents/task.js'
+import type { TaskParts } from '../parts.js'
+import type { MadeTask } from '../records/made-tasks.js'
+import { dataOf } from '../wire/answer.js'
+import { wireDetail } from '../wire/records.js'
+import { send } from './send.js'
+import { SOURCE } from './sources.js'
+
+const bucketTask = z.object({
+  JobId: z.string().describe('Of the job that created it.'),
+  TaskUuid: z.string().optional(),
+  TaskName: z.string(),
+  Status: z.string().describe('Of the task now; Unseen if the platform does not show it to the caller.'),
+  Task: taskDocument.optional(),
+  BidCount: z.number().int().optional(),
+  TotalDealCount: z.number().int().optional(),
+  DealCompleteRate: z.string().optional(),
+})
+
+/** Most tasks on a page, each of which the platform is asked for. */
+const PAGE = 20
+
+export function listBucketTasks(parts: TaskParts) {
+  return defineCall({
+    name: 'ListBucketTasks',
+    source: SOURCE,
+    summary: 'Lists the tasks that were created from a bucket through this server, newest first, each as it is now.',
+    access: 'owner',
+    on: { method: 'GET', resource: 'bucket', subresource: 'x-task' },
+    result: z.object({ Bucket: z.string(), Tasks: z.array(bucketTask).meta({ element: 'Task' }) }),
+    pages: 'Tasks',
+    async answer({ request, page }, context) {
+      const { bucket } = request
+      context.checks.requireWholeBucket(bucket, 'read')
+      if (!(await context.gateway.bucketExists(bucket)))
+        throw new S3Error('NoSuchBucket', { fields: { BucketName: bucket } })
+      const made = await parts.made.ofBucket(bucket)
+      const start = page.from !== undefined && /^\d{1,9}$/.test(page.from) ? Number(page.from) : 0
+      const end = start + Math.min(page.limit, PAGE)
+      const items = await Promise.all(made.slice(start, end).map((one) => live(parts, context, request, one)))
+      return { Bucket: bucket, Tasks: new PageOf(items, end < made.length ? String(end) : undefined) }
+    },
+  })
+}
+
+async function live(
+  parts: TaskParts,
+  context: Context,
+  request: Pick<S3Request, 'headers' | 'signal'>,
+  { jobId, uuid, taskId, name }: MadeTask,
+): Promise<z.output<typeof bucketTask>> {
+  const known = { JobId: jobId, ...(uuid !== undefined && { TaskUuid: uuid }), TaskName: name }
+  const id = uuid ?? taskId?.toString()
+  if (id === undefined) return { ...known, Status: 'Unseen' }
+  try {
+    const call = { method: 'GET', path: ['tasks', id], query: { limit: 1 } } as const
+    const missing = () => new S3Error('NoSuchTask')
+    const detail = dataOf(await send(parts, context, request, call, { need: 'optional', missing }), wireDetail)
+    return {
+      ...known,
+      Status: detail.task.status,
+      Task: taskOf(detail.task, uuid ?? null),
+      BidCount: detail.bid_count,
+      TotalDealCount: detail.total_deal_count,
+      DealCompleteRate: detail.deal_complete_rate,
+    }
+  } catch (error) {
+    if (error instanceof S3Error && error.code === 'NoSuchTask') return { ...known, Status: 'Unseen' }
+    throw error
+  }
+}

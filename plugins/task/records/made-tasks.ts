@@ -1,0 +1,104 @@
+import type { PluginHost, Records } from 'dealgate'
+
+/** A task that was created through this server. Plain JSON. */
+export interface MadeTask {
+  readonly jobId: string
+  readonly name: string
+  /** Name of the CSV on the platform. */
+  readonly file: string
+  readonly uuid?: string
+  readonly taskId?: number
+  /** The bucket that its CSV came from. */
+  readonly bucket?: string
+  /** Access key of the identity that created it. */
+  readonly accessKeyId: string
+  /** ms since 1970. */
+  readonly made: number
+}
+
+/** A request for a task, recorded before it is sent. */
+export interface TaskAttempt {
+  /** Chosen by this server; platforms that know the field use it. */
+  readonly uuid: string
+  /** ms since 1970. */
+  readonly sent: number
+}
+
+/** Ids of the jobs that created tasks from a bucket, the oldest first. */
+export interface BucketTasks {
+  readonly jobIds: readonly string[]
+}
+
+declare module 'dealgate' {
+  interface SettingTypes {
+    task: BucketTasks
+  }
+}
+
+/** Most tasks that are remembered of one bucket. */
+const MOST_OF_BUCKET = 1000
+
+/** Records of tasks and of requests for them. */
+export class MadeTasks {
+  readonly #made: Records<MadeTask>
+  /** Ids of jobs by the UUID of their task. */
+  readonly #byUuid: Records<string>
+  readonly #attempts: Records<TaskAttempt>
+  readonly #host: PluginHost
+
+  constructor(host: PluginHost) {
+    this.#host = host
+    this.#made = host.state.records('task-made')
+    this.#byUuid = host.state.records('task-by-uuid')
+    this.#attempts = host.state.records('task-attempts')
+  }
+
+  /** The task of a job. */
+  of(jobId: string): Promise<MadeTask | undefined> {
+    return this.#made.get(jobId)
+  }
+
+  async withUuid(uuid: string): Promise<MadeTask | undefined> {
+    const jobId = await this.#byUuid.get(uuid.toLowerCase())
+    return jobId === undefined ? undefined : this.#made.get(jobId)
+  }
+
+  /** Durable when it resolves; may be repeated. */
+  async remember(task: MadeTask): Promise<void> {
+    await this.#made.set(task.jobId, task)
+    const { bucket, jobId, uuid } = task
+    if (uuid !== undefined) await this.#byUuid.set(uuid.toLowerCase(), jobId)
+    if (bucket === undefined) return
+    await this.#host.state.locks.withName(`task-bucket/${bucket}`, async () => {
+      const { jobIds } = (await this.#host.settings.latest(bucket, 'task')) ?? { jobIds: [] }
+      if (jobIds.includes(jobId)) return
+      await this.#host.settings.set(bucket, 'task', { jobIds: [...jobIds, jobId].slice(-MOST_OF_BUCKET) })
+    })
+  }
+
+  /** Tasks created from the bucket as it is now, the newest first. */
+  async ofBucket(bucket: string): Promise<readonly MadeTask[]> {
+    const { jobIds } = (await this.#host.settings.confirmed(bucket, 'task')) ?? { jobIds: [] }
+    const tasks = await Promise.all([...jobIds].reverse().map((jobId) => this.#made.get(jobId)))
+    return tasks.filter((task) => task !== undefined)
+  }
+
+  /** All tasks, in no order. */
+  async *all(): AsyncGenerator<MadeTask, void> {
+    for await (const [, task] of this.#made.entries()) yield task
+  }
+
+  attempt(jobId: string): Promise<TaskAttempt | undefined> {
+    return this.#attempts.get(jobId)
+  }
+
+  /** Durable when it resolves: to be awaited before the request is sent. */
+  begin(jobId: string, attempt: TaskAttempt): Promise<void> {
+    return this.#attempts.set(jobId, attempt)
+  }
+
+  /** Removes an attempt that certainly created nothing, or whose task is on record. */
+  settle(jobId: string): Promise<void> {
+    return this.#attempts.delete(jobId)
+  }
+}

@@ -1,0 +1,136 @@
+import t, { type Test } from 'tap'
+import { startInProcess } from '../../support/server/in-process.js'
+import { farFromMidnight, until } from '../../support/waiting.js'
+import { startRecordedPlatform } from './recorded-platform.js'
+import { CSV, startTaskProxy } from './scene.js'
+
+const TASK = { TaskName: 'nightly', IsPublic: false, MinerId: 'f01', MaxPrice: '0', File: CSV }
+let orders = 0
+
+async function start(t: Test, task: object = {}) {
+  await farFromMidnight()
+  const platform = await startRecordedPlatform(t)
+  const { gateway } = await startInProcess(t, 'full')
+  let time = Date.now()
+  const proxy = await startTaskProxy(t, gateway, { platformUrl: platform.url, task, proxy: { now: () => time } })
+  const on = (route: string, ...answers: Parameters<typeof platform.answers.set>[1]) =>
+    platform.answers.set(route, answers)
+  on('POST /auth/login', [200, { status: 'success', auth_token: 'token' }])
+  await proxy.ask('POST', '/-/task/v1/session', { Email: 'a@b.c', Password: 'p', Store: true })
+  const order = async (wait = 60) => {
+    const headers = { 'idempotency-key': `lost-${orders++}`, prefer: `wait=${wait}` }
+    const { status, body } = await proxy.send('POST', '/-/task/v1/tasks', { body: TASK, headers })
+    return { status, json: JSON.parse(body) }
+  }
+  const posts = () => platform.requests.filter(({ method, target }) => method === 'POST' && target === '/tasks')
+  /** The job, once it has this state. */
+  const job = async (id: string, state: string) => {
+    return until(`the job is ${state}`, async () => {
+      const found = await proxy.ask('GET', `/-/jobs/v1/${id}`)
+      return found.Status === state && found
+    })
+  }
+  const later = (seconds: number) => {
+    time += seconds * 1000
+  }
+  return { platform, proxy, on, order, posts, job, later }
+}
+
+t.test('the form of a new task, byte by byte', async (t) => {
+  const { on, order, posts } = await start(t)
+  on('POST /tasks', [200, { status: 'Success', data: { filename: 'f.csv', uuid: 'their-own' }, message: 'made' }])
+  t.match(await order(), { status: 200, json: { TaskUuid: 'their-own', Filename: 'f.csv', Message: 'made' } })
+  const [post] = posts()
+  t.match(post, { authorization: 'Bearer token', type: /^multipart\/form-data; boundary=/ })
+  const fields = [
+    ...(post?.body ?? '').matchAll(/name="(\w+)"(?:; filename="([^"]*)")?[\s\S]*?\r\n\r\n([\s\S]*?)\r\n--/g),
+  ]
+  t.same(
+    fields.map(([, name, , text]) => [name, name === 'uuid' ? 'chosen' : text]),
+    [
+      ['task_name', 'nightly'],
+      ['is_public', '0'],
+      ['miner_id', 'f01'],
+      ['max_price', '0'],
+      ['duration', '1512000'],
+      ['uuid', 'chosen'],
+      ['file', CSV],
+    ],
+  )
+})
+
+for (const [what, answer] of [
+  ['lost', 'lost'],
+  ['a 500', [500, 'oops']],
+  ['a console page', [200, '<!doctype html>']],
+] as const) {
+  t.test(`${what}: the job is unknown, the task is found by its UUID, and nothing is posted twice`, async (t) => {
+    const { on, order, posts, job, platform } = await start(t)
+    on('POST /tasks', answer)
+    on('GET /tasks', [500, {}])
+    const { status, json } = await order(0)
+    t.equal(status, 202)
+    await job(json.JobId, 'Unknown')
+    const uuid = /name="uuid"\r\n\r\n([^\r]*)/.exec(posts()[0]?.body ?? '')?.[1] ?? ''
+    const task = { task_id: 5, task_name: 'nightly', task_file_name: 'x.csv' }
+    platform.answers.set(`GET /tasks/${uuid}`, [[200, { status: 'success', data: { task, bid: [], deal: [] } }]])
+    const done = await job(json.JobId, 'Complete')
+    t.match(done.Result, { TaskUuid: uuid, Filename: 'x.csv' })
+    t.equal(posts().length, 1)
+  })
+}
+
+t.test('a platform that chooses UUIDs itself: the task is found by name and time', async (t) => {
+  const { on, order, posts, job, proxy, platform } = await start(t)
+  on('POST /tasks', 'lost')
+  const now = String(Math.floor(Date.now() / 1000))
+  const listed = (...tasks: object[]) => on('GET /tasks', [200, { status: 'success', data: { task: tasks } }])
+  const others = [
+    { task_id: 1, task_name: 'nightly', created_on: '1613713470' },
+    { task_id: 2, task_name: 'weekly', created_on: now },
+    { task_id: 3, task_name: 'nightly', created_on: now, is_public: 1 },
+  ]
+  listed(
+    ...others,
+    { task_id: 4, task_name: 'nightly', created_on: now },
+    { task_id: 5, task_name: 'nightly', created_on: now },
+  )
+  const { json } = await order(0)
+  await job(json.JobId, 'Unknown')
+  const searched = () => platform.requests.filter(({ target }) => target.startsWith('/tasks?')).length
+  await until('the list is searched', () => searched() > 0)
+  t.match(await proxy.ask('GET', `/-/jobs/v1/${json.JobId}`), { Status: 'Unknown' }, 'two may be it')
+  listed(...others, { task_id: 4, task_name: 'nightly', created_on: now, task_file_name: 'y.csv' })
+  t.match((await job(json.JobId, 'Complete')).Result, { TaskId: 4, Filename: 'y.csv' })
+  t.equal(posts().length, 1)
+})
+
+t.test('a task that the platform never lists counts as not created, and is posted again', async (t) => {
+  const { on, order, posts, job, later } = await start(t, { reconcileAfterSeconds: 60 })
+  on('POST /tasks', 'lost', [200, { status: 'success', data: { filename: 'f.csv', uuid: 'u' } }])
+  on('GET /tasks', [200, { status: 'success', data: [] }])
+  const { json } = await order(0)
+  await job(json.JobId, 'Unknown')
+  t.equal(posts().length, 1)
+  later(61)
+  t.match((await job(json.JobId, 'Complete')).Result, { TaskUuid: 'u' })
+  t.equal(posts().length, 2)
+})
+
+t.test('a refusal is one, and a new token is got once', async (t) => {
+  const { on, order, posts } = await start(t)
+  on('POST /tasks', [409, { status: 'fail', message: 'too many open tasks' }])
+  t.match(await order(), { status: 409, json: { Code: 'PlatformRefused', Message: /too many open tasks/ } })
+  on('POST /tasks', [429, { status: 'fail', message: 'busy' }])
+  t.match(await order(), { status: 503, json: { Code: 'SlowDown' } })
+  const before = posts().length
+  on('POST /auth/login', [200, { status: 'success', auth_token: 'second' }])
+  on('POST /tasks', [401, { status: 'fail' }], [200, { status: 'success', data: { filename: 'f', uuid: 'u' } }])
+  t.match(await order(), { status: 200 })
+  t.same(
+    posts()
+      .slice(before)
+      .map(({ authorization }) => authorization),
+    ['Bearer token', 'Bearer second'],
+  )
+})
