@@ -24,6 +24,7 @@ export {
 } from './plugins/calls/declare/call.js'
 export { withRaw } from './plugins/calls/declare/raw.js'
 export { defineCall } from './plugins/calls/define-call.js'
+export type { Expansion, ExpansionSubject } from './plugins/forms/expansion.js'
 export type { ObjectEvent, ObjectEventName, Origin, PluginHooks } from './plugins/forms/hooks.js'
 export { defineOperation, type Operation, type Selector } from './plugins/forms/operation.js'
 export {
@@ -36,6 +37,7 @@ export {
   type PluginState,
 } from './plugins/forms/plugin.js'
 export { PluginError } from './plugins/forms/plugin-error.js'
+export type * from './plugins/forms/services.js'
 export type {
   AdmittedWrite,
   ClassWrite,

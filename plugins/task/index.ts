@@ -1,5 +1,7 @@
 import { definePlugin } from 'dealgate'
 import { createTasks } from './create/job.js'
+import { taskExpansion } from './expand.js'
+import { offersOf } from './offers.js'
 import { taskOperations } from './operations/index.js'
 import { taskOptions } from './options.js'
 import { TaskParts } from './parts.js'
@@ -10,6 +12,12 @@ export default definePlugin({
   options: taskOptions,
   create(options, host) {
     const parts = new TaskParts(options, host)
-    return { operations: taskOperations(parts), jobs: [createTasks(parts)], stop: () => parts.close() }
+    return {
+      operations: taskOperations(parts),
+      jobs: [createTasks(parts)],
+      offers: offersOf(parts),
+      expansions: [taskExpansion(parts)],
+      stop: () => parts.close(),
+    }
   },
 })

@@ -1,5 +1,6 @@
 import { DAY_MS, HOUR_MS } from '../common/durations.js'
 import type { Hooks } from '../plugins/forms/hooks.js'
+import type { PluginServices } from '../plugins/forms/services.js'
 import type { OwnJobs } from '../plugins/jobs/open-jobs.js'
 import { createSealer } from '../plugins/kit/sealer.js'
 import { sealingKeyOf } from '../plugins/kit/sealing-key.js'
@@ -37,7 +38,8 @@ export async function startBackground(parts: BackgroundParts, cleanup: CleanupSt
   for (const kind of plugins.flatMap((plugin) => plugin.jobs ?? [])) jobs.register(kind)
   const { platformUrl } = options
   const sealer = createSealer(sealingKeyOf(options))
-  cleanup.defer(await startPlugins(plugins, { state, settings, own, now, platformUrl, sealer }, log))
+  const offered: PluginServices = Object.assign({}, ...plugins.map(({ offers }) => offers))
+  cleanup.defer(await startPlugins(plugins, { state, settings, own, now, platformUrl, sealer, offered }, log))
   jobs.start()
   cleanup.defer(() => jobs.stop())
   const lifecycle = startLifecycle({

@@ -8,6 +8,7 @@ import type { Logger } from '../common/log.js'
 import type { BucketBirths } from '../gateway/account/bucket-births.js'
 import type { Gateway } from '../gateway/gateway.js'
 import type { Store } from '../objects/store.js'
+import type { Expansion } from '../plugins/forms/expansion.js'
 import type { Hooks } from '../plugins/forms/hooks.js'
 import type { Authorize } from '../plugins/forms/metadata-actions.js'
 import type { OutputMetadata } from '../plugins/forms/output-metadata.js'
@@ -68,6 +69,8 @@ export interface Registered {
   readonly storageClasses: StorageClasses
   /** Matches user metadata that plugins add to responses. If a client sends it back, it is not stored. */
   readonly outputMetadata: OutputMetadata
+  /** Meanings of values of the parameter `expand`. */
+  readonly expansions: readonly Expansion[]
   /** Names of the actions of all plugins, without those of S3. */
   readonly actions: readonly string[]
 }

@@ -163,7 +163,7 @@ async function openContexts(sources: ContextSources) {
       },
       limits,
       log,
-      plugins: { hooks, storageClasses, outputMetadata, actions: pluginActions },
+      plugins: { hooks, storageClasses, outputMetadata, actions: pluginActions, expansions: plugins.expansions },
       jobs,
       authenticateForm: createFormAuthenticator(authentication),
     },

@@ -94,6 +94,7 @@ async function mostItCosts({ context, input, signal }: OfflineJob): Promise<bigi
 }
 
 async function send(parts: DealParts, job: OfflineJob, record: TaskRecord): Promise<OfflineDealResult> {
+  const { host } = parts
   const { context, input, signal } = job
   job.report({ phase: 'Sending' })
   const { offlineDeals: withToken } = await context.gateway.features()
@@ -108,6 +109,16 @@ async function send(parts: DealParts, job: OfflineJob, record: TaskRecord): Prom
   } catch (cause) {
     throw new OutcomeUnknown('The task was posted, but could not be recorded.', { cause })
   }
+  await host.offered.tasks
+    ?.remember({
+      jobId: record.jobId,
+      bucket: input.bucket,
+      name: taskName,
+      file: fileName,
+      uuid,
+      accessKeyId: job.job.accessKeyId,
+    })
+    .catch((err) => job.log.warn({ err, task: uuid }, 'the task is not in the list of tasks of its bucket'))
   job.note(`task ${uuid}`)
   return resultOf(known)
 }

@@ -24,6 +24,11 @@ const madeDeal = z.object({
 })
 type MadeDeal = z.output<typeof madeDeal>
 
+/** The deal of a document, for `expand`. */
+function dealOfDocument({ Bucket, Key, DealCid }: Readonly<Record<string, unknown>>) {
+  return { bucket: String(Bucket), ...(Key !== undefined && { key: String(Key) }), dealCid: String(DealCid) }
+}
+
 const listDeals = z.object({ Deals: z.array(madeDeal).meta({ element: 'Deal' }) })
 
 export function listMadeDeals(parts: DealParts) {
@@ -36,6 +41,7 @@ export function listMadeDeals(parts: DealParts) {
     result: listDeals,
     ownRules: true,
     pages: 'Deals',
+    expands: dealOfDocument,
     answer: async ({ page }, context) => ({ Deals: await pageOfDeals(parts, context, page) }),
   })
 }
@@ -67,6 +73,7 @@ export function getDeal(parts: DealParts) {
     result: madeDeal,
     root: 'Deal',
     ownRules: true,
+    expands: dealOfDocument,
     async answer({ request: { params } }, context) {
       const dealCid = params.DealCid ?? ''
       const deal = await parts.deals.get(dealCid)

@@ -28,6 +28,6 @@ export function dealOperations(parts: DealParts): readonly AnyOperation[] {
     setBucketDealConfiguration(parts),
     listMadeDeals(parts),
     getDeal(parts),
-    listProviders(),
+    listProviders(parts),
   ]
 }

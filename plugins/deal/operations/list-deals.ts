@@ -8,7 +8,14 @@ import { requireBucket } from '../subject.js'
 const ofObject = z.object({ Bucket: z.string(), Key: z.string(), DealEntry: z.array(dealEntry) })
 const ofBucket = z.object({ Bucket: z.string(), DealEntry: z.array(dealEntry) })
 
-const shared = { source: SOURCE, root: 'ListDealsResult', pages: 'DealEntry' } as const
+/** The deal of an entry, for `expand`. */
+function dealOfEntry(entry: Readonly<Record<string, unknown>>, list: Readonly<Record<string, unknown>>) {
+  const { DealCid } = (entry.Deal ?? {}) as { readonly DealCid?: string }
+  if (DealCid === undefined) return undefined
+  return { bucket: String(list.Bucket), ...(list.Key !== undefined && { key: String(list.Key) }), dealCid: DealCid }
+}
+
+const shared = { source: SOURCE, root: 'ListDealsResult', pages: 'DealEntry', expands: dealOfEntry } as const
 
 /** A subject without deals has an empty list. */
 export function listObjectDeals(parts: DealParts) {

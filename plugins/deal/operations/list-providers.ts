@@ -1,12 +1,14 @@
 import { defineCall } from 'dealgate'
 import { z } from 'zod'
 import { DealClient } from '../deal-client.js'
+import { knownProviders } from '../known-providers.js'
+import type { DealParts } from '../parts.js'
 import { providerDocument, providerOf } from '../providers.js'
 import { SOURCE } from '../request.js'
 
 const result = z.object({ Providers: z.array(providerDocument).meta({ element: 'Provider' }) })
 
-export function listProviders() {
+export function listProviders(parts: DealParts) {
   return defineCall({
     name: 'ListProviders',
     source: SOURCE,
@@ -16,7 +18,8 @@ export function listProviders() {
     result,
     pages: 'Providers',
     async answer(_call, context) {
-      const providers = await new DealClient(context.gateway, context.log).providers()
+      const providers =
+        (await knownProviders(parts, context)) ?? (await new DealClient(context.gateway, context.log).providers())
       return { Providers: providers.map(providerOf) }
     },
   })

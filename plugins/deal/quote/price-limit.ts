@@ -1,6 +1,5 @@
 import { type Context, S3Error } from 'dealgate'
-import { DealClient } from '../deal-client.js'
-import type { GatewayProvider } from '../deal-wire.js'
+import { knownProviders } from '../known-providers.js'
 import type { DealParts } from '../parts.js'
 import { estimatePieceSize, GIB } from '../piece-size.js'
 import { askOf } from '../providers.js'
@@ -28,14 +27,15 @@ export interface AgreedPrice {
  * @throws S3Error DealPriceTooHigh, and what DealClient.providers throws
  */
 export async function refuseDearPrice(
-  { options: { maxTimesAsk } }: Pick<DealParts, 'options'>,
+  parts: Pick<DealParts, 'options' | 'host'>,
   context: Pick<Context, 'gateway' | 'log'>,
   { terms, priceConfirmed }: AgreedPrice,
   measure: () => Packed | Promise<Packed>,
 ): Promise<void> {
+  const { maxTimesAsk } = parts.options
   const price = parseAmount(terms.price) ?? 0n
   if (priceConfirmed || maxTimesAsk === 'none' || price === 0n) return
-  const provider = await providerOf(context, terms.minerId)
+  const provider = (await knownProviders(parts, context))?.find(({ miner_id }) => miner_id === terms.minerId)
   const ask = provider && askOf(provider, terms.verifiedDeal)
   if (ask === undefined) return
   const { bytes, objects } = await measure()
@@ -58,12 +58,4 @@ export async function refuseDearPrice(
  */
 export function askFor(ask: bigint, pieceSize: number): bigint {
   return divideUp(ask * BigInt(pieceSize), GIB)
-}
-
-async function providerOf(
-  { gateway, log }: Pick<Context, 'gateway' | 'log'>,
-  minerId: string,
-): Promise<GatewayProvider | undefined> {
-  if (!(await gateway.features()).dealProviders) return undefined
-  return (await new DealClient(gateway, log).providers()).find((provider) => provider.miner_id === minerId)
 }

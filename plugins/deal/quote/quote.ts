@@ -1,8 +1,9 @@
 import type { Context } from 'dealgate'
 import { z } from 'zod'
-import { DealClient, type DealSubject } from '../deal-client.js'
+import type { DealSubject } from '../deal-client.js'
 import type { GatewayProvider } from '../deal-wire.js'
 import { amount } from '../documents/members.js'
+import { knownProviders } from '../known-providers.js'
 import type { DealParts } from '../parts.js'
 import { estimatePieceSize, GIB } from '../piece-size.js'
 import { askOf, pieceLimit, providerOf, whyUnfit } from '../providers.js'
@@ -77,9 +78,7 @@ export async function quoteDeal(
   if (violations.length > 0) throw termsInvalid(violations)
   const money = moneyOf(stated)
   const pieceSize = estimatePieceSize(bytes, objects)
-  const providers = (await context.gateway.features()).dealProviders
-    ? await new DealClient(context.gateway, context.log).providers()
-    : undefined
+  const providers = await knownProviders(parts, context)
   const offers = (providers ?? []).flatMap((provider) => offerOf(provider, pieceSize, money)).sort(cheapestFirst)
   const chosen = money.minerId === undefined ? offers[0] : offers.find(({ id }) => id === money.minerId)
   const price = money.price ?? chosen?.price

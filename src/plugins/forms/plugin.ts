@@ -8,9 +8,11 @@ import type { JobKind } from '../jobs/job.js'
 import type { ATTACH } from '../kit/late-host.js'
 import type { Lease, PeriodicWork } from '../kit/schedule.js'
 import type { Sealer } from '../kit/sealer.js'
+import type { Expansion } from './expansion.js'
 import type { PluginHooks } from './hooks.js'
 import { makePlugin } from './make-plugin.js'
 import type { Operation } from './operation.js'
+import type { PluginServices } from './services.js'
 import type { StorageClass } from './storage-class.js'
 
 /** API version; bumped on breaking changes. */
@@ -41,6 +43,10 @@ export interface Plugin {
    * `StoredObject.authorized` and `ClassWrite.authorized` say whether the caller held it.
    */
   readonly metadataActions?: Readonly<Record<string, string>>
+  /** What it offers other plugins. A server does not start with two plugins that offer the same. */
+  readonly offers?: PluginServices
+  /** Meanings of values of the parameter `expand`. */
+  readonly expansions?: readonly Expansion[]
   /** Opens resources, within 30 s. An error aborts the start of the server. `host` is that of `create`. */
   start?(host: PluginHost): Promise<void>
   /** Closes resources, within 30 s, after its periodic work has ended. Also called after a failed `start`. */
@@ -69,6 +75,8 @@ export interface PluginHost {
   readonly own: Context
   /** Address of the task platform that the server was started with; undefined for none. */
   readonly platformUrl: string | undefined
+  /** What the plugins of this server offer each other. Use it after all have started: in requests and later work. */
+  readonly offered: PluginServices
   /** Encrypts secrets for records. */
   readonly sealer: Sealer
   /** The time, ms since 1970. */

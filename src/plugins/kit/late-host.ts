@@ -47,6 +47,9 @@ export function lateHost(plugin: string): LateHost {
     get platformUrl() {
       return started('platformUrl').platformUrl
     },
+    get offered() {
+      return started('offered').offered
+    },
     sealer: {
       seal: async (...args) => started('sealer').sealer.seal(...args),
       open: async (...args) => started('sealer').sealer.open(...args),

@@ -199,6 +199,12 @@ function clashes(plugins: readonly Plugin[]): string[] {
     ...doubled(plugins.flatMap(({ name, storageClasses = [] }) => storageClasses.map((s) => [s.name, name]))).map(
       ([offered, ...owners]) => `plugins ${owners.join(' and ')} both offer the storage class ${offered}`,
     ),
+    ...doubled(plugins.flatMap(({ name, offers = {} }) => Object.keys(offers).map((one) => [one, name]))).map(
+      ([offered, ...owners]) => `plugins ${owners.join(' and ')} both offer ${offered} to others`,
+    ),
+    ...doubled(plugins.flatMap(({ name, expansions = [] }) => expansions.map((one) => [one.name, name]))).map(
+      ([value, ...owners]) => `plugins ${owners.join(' and ')} both define expand=${value}`,
+    ),
     ...doubled(plugins.flatMap(({ name, jobs = [] }) => jobs.map((kind) => [kind.name, name]))).map(
       ([kind, ...owners]) => `plugins ${owners.join(' and ')} both have jobs named ${kind}`,
     ),

@@ -24,5 +24,6 @@ export function combinePlugins(core: readonly Plugin[], added: readonly Plugin[]
     outputMetadata: outputMetadataOf(plugins),
     metadataActions: metadataActionsOf(plugins),
     pluginActions: pluginActionsOf(plugins),
+    expansions: plugins.flatMap((plugin) => plugin.expansions ?? []),
   }
 }

@@ -15,6 +15,7 @@ import { readPrefer } from '../declare/prefer.js'
 import type { Asked, PreparedCall } from '../declare/prepare.js'
 import { jobAddress } from '../declare/service-address.js'
 import { documentReply, versionHeader } from './document-reply.js'
+import { expansionsOf } from './expand.js'
 
 type Call = JobCall<Resource, Document, Document, Document>
 
@@ -33,6 +34,7 @@ export async function answerJob(
 ): Promise<Reply> {
   const format = formatOf(request)
   const preference = readPrefer(request.headers.prefer)
+  expansionsOf(call, asked.frame.expand, context)
   if (asked.frame.raw) throw invalidArgument('raw', 'is not a parameter of this call, whose result holds everything')
   const job = await jobFor(call, asked, request, context)
     .then(({ id }) => context.jobs.wait(id, preference.waitMs, request.signal))

@@ -9,6 +9,7 @@ import type { Asked, PreparedCall } from '../declare/prepare.js'
 import { rawOf } from '../declare/raw.js'
 import { jobAddress } from '../declare/service-address.js'
 import { documentReply, versionHeader } from './document-reply.js'
+import { expand, expansionsOf } from './expand.js'
 import { pageRequest, takePage, tokenOf } from './paging.js'
 
 type Call = AnsweredCall<Resource, Document, Document, Document>
@@ -27,10 +28,12 @@ export async function answerNow(
     throw invalidArgument('continuation-token', 'is not a parameter of this call, whose result has only one page')
   }
   const page = pageRequest(frame, binding)
+  const expansions = expansionsOf(call, frame.expand, context)
   const result = await call.answer({ request, body, query, page }, context)
   const status = call.status?.(result) ?? 200
   if (frame.raw) return rawReply(result, request.plugin)
-  const document = call.pages === undefined ? result : await paged(result, call.pages)
+  const whole = call.pages === undefined ? result : await paged(result, call.pages)
+  const document = await expand(call, expansions, whole, context)
   const form = { format, root, plugin: request.plugin, shape }
   const reply = documentReply(
     form,

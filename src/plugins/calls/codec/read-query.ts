@@ -17,6 +17,8 @@ export interface FrameQuery {
   readonly maxItems: number
   readonly token: string | undefined
   readonly raw: boolean
+  /** Values of `expand`. */
+  readonly expand: readonly string[]
 }
 
 /** Throws InvalidArgument. */
@@ -29,6 +31,7 @@ export function readFrameQuery({ query }: Pick<S3Request, 'query'>): FrameQuery 
     maxItems: wholeNumber('max-items', query.get('max-items'), { fallback: MAX_ITEMS, min: 1, max: MAX_ITEMS }),
     token: query.get('continuation-token') || undefined,
     raw: readRaw(query.get('raw')),
+    expand: (query.get('expand') ?? '').split(',').filter((value) => value !== ''),
   }
 }
 

@@ -3,6 +3,7 @@ import type { Needs } from '../../../access/needs.js'
 import { isMarked } from '../../../common/errors/across-copies.js'
 import type { Resource, S3Request } from '../../../request/s3-request.js'
 import type { Context } from '../../../server/context.js'
+import type { ExpansionSubject } from '../../forms/expansion.js'
 import type { RowAction } from '../../forms/row-action.js'
 
 /** A document that a call reads or returns: an object with members in PascalCase. */
@@ -62,6 +63,11 @@ export interface CallDeclaration<
    * IsTruncated and NextContinuationToken.
    */
   readonly pages?: keyof Result & string
+  /**
+   * The deal that an item of `pages`, or the result itself without pages, shows: the parameter `expand` adds members to
+   * it, as plugins define them (`Expansion`). Without it, `expand` is refused.
+   */
+  expands?(item: Document, result: Document): ExpansionSubject | undefined
   /** Allows presigned URLs. Default false: a leaked URL must not show billing or spend money. GET only. */
   readonly presignable?: boolean
   /**

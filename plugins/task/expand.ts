@@ -1,0 +1,86 @@
+import { type Context, type Expansion, type ExpansionSubject, S3Error } from 'dealgate'
+import { bidOf } from './documents/bid.js'
+import { dealOf } from './documents/deal.js'
+import { taskOf } from './documents/task.js'
+import { acting } from './login/acting.js'
+import type { TaskParts } from './parts.js'
+import { dataOf, repeatable } from './wire/answer.js'
+import { type WireDetail, wireDetail } from './wire/records.js'
+
+/** Newest tasks of a bucket that are searched for a deal. */
+const SEARCHED = 20
+/** Deals of a task that are searched. */
+const DEALS = 1000
+
+type Details = (uuid: string) => Promise<WireDetail | undefined>
+
+/** `expand=task`: the task by which a deal was made, as it is now, with its bids and its own view of the deal. */
+export function taskExpansion(parts: TaskParts): Expansion {
+  return {
+    name: 'task',
+    member: 'Task',
+    summary: 'The task by which the deal was made, with its bids.',
+    join: async (deals, context) => {
+      const details = detailsFor(parts, context)
+      const ofBuckets = new Map<string, Promise<readonly string[]>>()
+      const uuidsOf = (bucket: string) => {
+        const known = ofBuckets.get(bucket) ?? tasksOf(parts, context, bucket)
+        ofBuckets.set(bucket, known)
+        return known
+      }
+      return Promise.all(deals.map((deal) => joined(deal, details, uuidsOf)))
+    },
+  }
+}
+
+async function joined(
+  { bucket, dealCid, taskUuid }: ExpansionSubject,
+  details: Details,
+  uuidsOf: (bucket: string) => Promise<readonly string[]>,
+): Promise<object | undefined> {
+  for (const uuid of taskUuid === undefined ? await uuidsOf(bucket) : [taskUuid]) {
+    const detail = await details(uuid)
+    const deal = detail?.deal.find((one) => one.deal_cid === dealCid)
+    if (!detail || (!deal && taskUuid === undefined)) continue
+    return {
+      ...taskOf(detail.task, uuid),
+      Bids: detail.bid.map(bidOf),
+      AverageBid: detail.average_bid,
+      ...(deal && { Deal: dealOf(deal) }),
+    }
+  }
+  return undefined
+}
+
+/** UUIDs of tasks that were created from the bucket, for a caller who may read all of it. */
+async function tasksOf(parts: TaskParts, { checks }: Context, bucket: string): Promise<readonly string[]> {
+  try {
+    checks.requireWholeBucket(bucket, 'read')
+  } catch {
+    return []
+  }
+  const made = await parts.made.ofBucket(bucket)
+  return made.slice(0, SEARCHED).flatMap(({ uuid }) => (uuid === undefined || uuid === '' ? [] : [uuid]))
+}
+
+/** Gets each task once; undefined for one that the platform does not show to the caller. */
+function detailsFor(parts: TaskParts, { caller }: Context): Details {
+  const known = new Map<string, Promise<WireDetail | undefined>>()
+  const actor = { identity: caller?.identity, bearer: undefined }
+  const get = async (uuid: string) => {
+    try {
+      return await acting(parts, actor, 'optional', async (token) => {
+        const answer = await parts.client.send({ method: 'GET', path: ['tasks', uuid], query: { limit: DEALS }, token })
+        return dataOf(answer, wireDetail, { missing: () => new S3Error('NoSuchTask') })
+      })
+    } catch (error) {
+      if (error instanceof S3Error && error.code === 'NoSuchTask') return undefined
+      throw repeatable(error)
+    }
+  }
+  return (uuid) => {
+    const detail = known.get(uuid) ?? get(uuid)
+    known.set(uuid, detail)
+    return detail
+  }
+}
