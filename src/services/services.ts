@@ -73,14 +73,19 @@ async function startOver(
   const { network } = opened
   const platform =
     options.platform &&
-    (await naming('platform', startPlatform(join(data, 'platform'), options.platform, { network }, log)))
+    (await naming(
+      'platform',
+      startPlatform(join(data, 'platform'), options.platform, { network, providersWait: true }, log),
+    ))
   const users = platform ?? (options.remotePlatform && new RemotePlatform(options.remotePlatform))
   try {
     const gateway = await naming('gateway', startGateway(join(data, 'gateway'), options.gateway, opened, log, users))
+    platform?.startProviders()
     let stopped: Promise<void> | undefined
     const stop = (): Promise<void> => {
-      stopped ??= gateway
-        .stop()
+      // Providers fetch from the gateway.
+      stopped ??= (platform?.stopProviders() ?? Promise.resolve())
+        .finally(() => gateway.stop())
         .finally(() => platform?.stop())
         .finally(() => network.stop())
         .finally(unlock)

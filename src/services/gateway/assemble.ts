@@ -17,10 +17,13 @@ import { BringBack } from './deals/bring-back.js'
 import { DealDesk } from './deals/deal-desk.js'
 import { Deals } from './deals/deals.js'
 import { Manifest } from './deals/manifest.js'
+import { CarFiles } from './deals/offline/car-files.js'
+import { OfflineDesk } from './deals/offline/offline-desk.js'
+import { OfflineTasks } from './deals/offline/offline-tasks.js'
 import { Tasks } from './deals/tasks.js'
 import type { GatewayOptions } from './gateway.js'
 import { gatewayLimits } from './limits.js'
-import { featuresOf } from './quirks.js'
+import { type Feature, featuresOf } from './quirks.js'
 import { Blobs } from './store/blobs.js'
 import { Buckets } from './store/buckets.js'
 import { Fences } from './store/fences.js'
@@ -66,7 +69,12 @@ export function assemble(
       'The disk is full: objects are served and can be removed, uploads are refused. Free space on the disk of this folder, or remove objects.',
     )
   }
-  const features = new Set(featuresOf(quirks, control !== undefined))
+  const missing = new Set<Feature>()
+  if (control === undefined) missing.add('network-control')
+  const { offline } = network
+  const login = platform?.login
+  if (offline === undefined || login === undefined) missing.add('offline-deals')
+  const features = new Set(featuresOf(quirks, missing))
   const fences = features.has('write-fences') ? new Fences(db, clock) : undefined
   const parts = {
     names: namesOf(options.brand ?? neutralBrand),
@@ -100,8 +108,14 @@ export function assemble(
     manifest: new Manifest(db),
     tasks: new Tasks(),
     evictionSlots: abortableLimit(MAX_EVICTIONS),
+    offlineTasks: new OfflineTasks(db),
+    carFiles: new CarFiles(join(folder, 'offline')),
   }
-  return { ...parts, desk: new DealDesk(parts), bringBack: new BringBack(parts) }
+  const offlineDesk =
+    offline !== undefined && login !== undefined && features.has('offline-deals')
+      ? new OfflineDesk({ ...parts, offline, login })
+      : undefined
+  return { ...parts, desk: new DealDesk(parts), bringBack: new BringBack(parts), offlineDesk }
 }
 
 function configuredPair({ accessKey, secretKey }: GatewayOptions): KeyPair | undefined {

@@ -13,6 +13,9 @@ import type { BringBack } from './deals/bring-back.js'
 import type { DealDesk } from './deals/deal-desk.js'
 import type { Deals } from './deals/deals.js'
 import type { Manifest } from './deals/manifest.js'
+import type { CarFiles } from './deals/offline/car-files.js'
+import type { OfflineDesk } from './deals/offline/offline-desk.js'
+import type { OfflineTasks } from './deals/offline/offline-tasks.js'
 import type { Tasks } from './deals/tasks.js'
 import type { GatewayLimits } from './limits.js'
 import type { Feature, QuirkName } from './quirks.js'
@@ -66,6 +69,11 @@ export interface GatewayContext {
   readonly deals: Deals
   readonly manifest: Manifest
   readonly desk: DealDesk
+  /** Read only; `offlineDesk` makes tasks. */
+  readonly offlineTasks: OfflineTasks
+  readonly carFiles: CarFiles
+  /** Absent: this gateway makes no offline deals. */
+  readonly offlineDesk: OfflineDesk | undefined
   readonly bringBack: BringBack
   readonly tasks: Tasks
   /** Limits how many evictions and verifications run at the same time. */

@@ -227,6 +227,15 @@ export const errorTable = {
   RetrievalFailed: row(-32077, 200, 'RetrievalFailed', ({ value }) => String(value)),
   EvictionRefused: row(-32078, 409, 'EvictionRefused', ({ value }) => String(value)),
   VerificationFailed: row(-32081, 409, 'VerificationFailed', ({ value }) => String(value)),
+  OfflineDealRefused: row(-32082, 400, 'DealRefused', ({ value }) => String(value)),
+  NoPlatformUser: row(
+    -32083,
+    403,
+    'AccessDenied',
+    'This account belongs to no user of the task platform: use the key pair that GET on the gateway hands out.',
+  ),
+  TooManyOfflineDeals: row(-32084, 503, 'SlowDown', 'Too many offline deals are being prepared. Try again later.'),
+  NoSuchTask: row(-32085, 404, 'NoSuchTask', 'There is no such task of this bucket.'),
   NetworkUnavailable: row(-32079, 503, 'ServiceUnavailable', ({ value }) => String(value)),
 
   PlatformUnavailable: row(-32090, 503, 'ServiceUnavailable', 'The task platform does not answer. Try again later.'),

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import { makePrivateFolder } from '../../common/files/private-file.js'
 import type { Database } from '../database.js'
-import { close, listen, portOf, urlOf } from '../http/listen.js'
+import { close, listen, localUrlOf, portOf, urlOf } from '../http/listen.js'
 import type { ServicesLog } from '../log.js'
 import type { OpenedNetwork } from '../network/open.js'
 import type { PlatformUsers } from './accounts/account-of-user.js'
@@ -64,6 +64,7 @@ export async function startGateway(
   try {
     context = assemble(folder, options, db, network, log, platform)
     await context.desk.recover()
+    await context.offlineDesk?.recover()
     const server = createGatewayServer(context)
     await listen(server, options.host, options.port)
     return running(context, options, db, server)
@@ -78,6 +79,7 @@ function running(context: GatewayContext, options: GatewayOptions, db: Database,
   const sweeping = sweep(context)
   keepPruning(context)
   const port = portOf(server)
+  context.offlineDesk?.start(localUrlOf(options.host, port))
   return {
     url: urlOf(options.host, port),
     port,

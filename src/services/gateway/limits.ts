@@ -7,6 +7,8 @@ export interface GatewayLimits {
   readonly inlineBytes: number
   /** Largest object, bytes: 5 TiB as on public gateways (MinIO cmd/utils.go). */
   readonly maxObjectBytes: number
+  /** Largest CAR of an offline deal, bytes, except for a single larger object: 8 GiB, as public gateways slice. */
+  readonly maxCarBytes: number
   readonly maxKeyBytes: number
   /** Largest JSON-RPC body, bytes. */
   readonly maxRpcBytes: number
@@ -25,6 +27,7 @@ export interface GatewayLimits {
 export const gatewayLimits: GatewayLimits = Object.freeze({
   inlineBytes: 32 * KiB,
   maxObjectBytes: 5 * 1024 * 1024 * MiB,
+  maxCarBytes: 8 * 1024 * MiB,
   maxKeyBytes: 1024,
   maxRpcBytes: MiB,
   maxMetadataBytes: 8 * KiB,

@@ -113,6 +113,7 @@ export type Feature =
   | 'deal-providers'
   | 'deal-eviction'
   | 'deal-verification'
+  | 'offline-deals'
   | 'fixed-creation-date'
   | 'network-control'
   | 'write-fences'
@@ -138,6 +139,7 @@ const contradictions: Record<Feature, readonly QuirkName[]> = {
   // A copy that cannot be restored must not be evicted.
   'deal-eviction': ['plain-deals', 'history-only'],
   'deal-verification': ['plain-deals'],
+  'offline-deals': ['plain-deals'],
   'fixed-creation-date': ['moving-creation-date'],
   'network-control': ['plain-deals'],
   // A removal that does not remove exactly the named object has no order among the writes to one key. An upload that
@@ -146,10 +148,9 @@ const contradictions: Record<Feature, readonly QuirkName[]> = {
   'state-epoch': ['forgotten-stores'],
 }
 
-/** @param controlled whether clients can control the storage network */
-export function featuresOf(active: ReadonlySet<QuirkName>, controlled: boolean): Feature[] {
+/** @param missing features that this gateway has no parts for, whatever its quirks */
+export function featuresOf(active: ReadonlySet<QuirkName>, missing: ReadonlySet<Feature>): Feature[] {
   return (Object.keys(contradictions) as Feature[]).filter(
-    (feature) =>
-      (feature !== 'network-control' || controlled) && !contradictions[feature].some((quirk) => active.has(quirk)),
+    (feature) => !missing.has(feature) && !contradictions[feature].some((quirk) => active.has(quirk)),
   )
 }

@@ -6,9 +6,11 @@ import { replyConsolePage } from './http/reply.js'
 import { replyRestError, replyXmlError } from './http/reply-error.js'
 import { splitFirst } from './http/target.js'
 import type { Feature } from './quirks.js'
+import { sendCar } from './rest/deals/car.js'
 import { evictObject } from './rest/deals/evict.js'
 import { dealOfBucket, dealOfObject } from './rest/deals/make.js'
 import { networkControl } from './rest/deals/network-control.js'
+import { offlineDeals } from './rest/deals/offline.js'
 import { dealProgress } from './rest/deals/progress.js'
 import { listProviders } from './rest/deals/providers.js'
 import { retrieveBucket, retrieveObject } from './rest/deals/retrieve.js'
@@ -16,7 +18,6 @@ import { dealStatus } from './rest/deals/status.js'
 import { verifyObject } from './rest/deals/verify.js'
 import { download } from './rest/download.js'
 import { keyPair } from './rest/key-pair.js'
-import { notYet } from './rest/not-implemented.js'
 import { sharedObject } from './rest/shared-object.js'
 import { upload } from './rest/upload.js'
 import { webrpc } from './rpc/webrpc.js'
@@ -25,6 +26,8 @@ interface Endpoint {
   /** The endpoint exists only with this feature. */
   readonly feature?: Feature
   readonly methods: readonly string[]
+  /** Further methods, which exist only with this feature. */
+  readonly also?: { readonly feature: Feature; readonly methods: readonly string[] }
   /** @param rest the path behind the name of the endpoint, percent-encoded */
   readonly handle: (exchange: Exchange, rest: string) => Promise<void> | void
 }
@@ -36,7 +39,8 @@ const endpoints: Readonly<Record<string, Endpoint>> = {
   download: { methods: ['GET', 'HEAD'], handle: download },
   deal: { methods: ['POST'], handle: dealOfObject },
   deals: { methods: ['POST'], handle: dealOfBucket },
-  offlinedeals: { methods: ['POST'], handle: notYet('Backing a bucket up as an offline deal') },
+  offlinedeals: { methods: ['POST'], also: { feature: 'offline-deals', methods: ['GET'] }, handle: offlineDeals },
+  car: { feature: 'offline-deals', methods: ['GET', 'HEAD'], handle: sendCar },
   retrieve: { methods: ['GET'], handle: retrieveObject },
   bucket: { methods: ['GET'], handle: retrieveBucket },
   dealprogress: { feature: 'deal-tokens', methods: ['GET'], handle: dealProgress },
@@ -71,7 +75,7 @@ export async function route(exchange: Exchange): Promise<void> {
   } else if (context.quirks.has('html-without-token') || (name === 'download' && method === 'HEAD')) {
     replyConsolePage(exchange)
   } else if (endpoint !== undefined) {
-    replyRestError(exchange, new GatewayError('MethodNotAllowed'), ['Allow', endpoint.methods.join(', ')])
+    replyRestError(exchange, new GatewayError('MethodNotAllowed'), ['Allow', methodsOf(endpoint, context).join(', ')])
   } else {
     replyRestError(exchange, new GatewayError('NotFound'))
   }
@@ -82,6 +86,10 @@ function endpointOf(name: string, { features }: GatewayContext): Endpoint | unde
   return endpoint?.feature === undefined || features.has(endpoint.feature) ? endpoint : undefined
 }
 
-function accepts(endpoint: Endpoint, method: string, { quirks }: GatewayContext): boolean {
-  return endpoint.methods.includes(method) && !(method === 'HEAD' && quirks.has('no-head'))
+function accepts(endpoint: Endpoint, method: string, context: GatewayContext): boolean {
+  return methodsOf(endpoint, context).includes(method) && !(method === 'HEAD' && context.quirks.has('no-head'))
+}
+
+function methodsOf({ methods, also }: Endpoint, { features }: GatewayContext): readonly string[] {
+  return also !== undefined && features.has(also.feature) ? [...methods, ...also.methods] : methods
 }

@@ -27,6 +27,11 @@ export function urlOf(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
+/** URL by which programs on this machine reach a server, also one that listens on all addresses. */
+export function localUrlOf(host: string, port: number): string {
+  return urlOf(host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host, port)
+}
+
 /** Interval at which idle connections are closed while a server stops, ms. */
 const IDLE_CHECK_MS = 50
 

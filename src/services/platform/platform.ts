@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import { join } from 'node:path'
 import { makePrivateFolder } from '../../common/files/private-file.js'
 import { type Database, openDatabase, Writer } from '../database.js'
-import { close, listen, portOf, urlOf } from '../http/listen.js'
+import { close, listen, localUrlOf, portOf, urlOf } from '../http/listen.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
 import { openRandomSetting } from '../store/random-setting.js'
@@ -35,6 +35,8 @@ export interface PlatformParts {
   readonly network: Network
   /** ms of a monotonic clock, by which guessers wait and slow bodies end; default that of the process. */
   readonly monotonicMs?: () => number
+  /** True when the embedded providers wait for `startProviders`; default false. */
+  readonly providersWait?: boolean
 }
 
 export interface RunningPlatform {
@@ -51,7 +53,20 @@ export interface RunningPlatform {
    * of another platform, nor of this one after its data were lost.
    */
   userOf(token: string): Promise<{ readonly id: string; readonly name: string; readonly isFirst: boolean } | undefined>
+  /** Acts for users of this platform, who are named as `userOf` does. */
+  readonly login: PlatformLogin
+  /** Lets the embedded providers begin: in a start that waits for the servers of their CARs, once these listen. */
+  startProviders(): void
+  /** Stops the embedded providers, which go on at the next start: call it before the servers of their CARs stop. */
+  stopProviders(): Promise<void>
   stop(): Promise<void>
+}
+
+/** As the gateway's `PlatformLogin`. */
+export interface PlatformLogin {
+  readonly url: string
+  /** Undefined when there is no such user. @param user undefined: the first user */
+  tokenFor(user: string | undefined): Promise<string | undefined>
 }
 
 /**
@@ -72,6 +87,7 @@ export async function startPlatform(
     context = await assemble(folder, db, writer, options, parts, log)
     const server = createPlatformServer(context)
     await listen(server, options.host, options.port)
+    if (!parts.providersWait) context.market.startProviders()
     return running(context, options, server)
   } catch (error) {
     await context?.market.stop()
@@ -132,6 +148,16 @@ function running(context: PlatformContext, { host }: PlatformOptions, server: Se
     url: urlOf(host, port),
     port,
     makeFirstUser: () => makeFirstUser(context),
+    startProviders: () => market.startProviders(),
+    stopProviders: () => market.stopProviders(),
+    login: {
+      url: localUrlOf(host, port),
+      tokenFor: async (name) => {
+        const [, id] = name?.startsWith(`${context.id}/`) ? name.split('/') : []
+        const user = context.users.get(name === undefined ? FIRST_USER : Number(id ?? 0))
+        return user && tokens.ofSignIn(user)
+      },
+    },
     userOf: async (token) => {
       const { user } = (await tokens.callerOf(token)) ?? {}
       return user && { id: `${context.id}/${user.id}`, name: user.email, isFirst: user.id === FIRST_USER }

@@ -1,5 +1,6 @@
 import { rfc3339 } from '../../clock.js'
 import type { GatewayContext } from '../context.js'
+import type { PlatformLogin } from '../deals/offline/platform-login.js'
 import type { Account } from './accounts.js'
 import { newPair } from './key-pair.js'
 
@@ -13,8 +14,9 @@ export interface PlatformUser {
   readonly isFirst: boolean
 }
 
-/** The users of a task platform. */
+/** The users of a task platform. A platform at which the gateway cannot act for them has no login. */
 export interface PlatformUsers {
+  readonly login?: PlatformLogin
   /** The user that a JWT of the platform belongs to; undefined when it is not valid. */
   userOf(token: string): Promise<PlatformUser | undefined>
 }

@@ -42,6 +42,7 @@ export class Accounts {
   readonly #byKey
   readonly #byId
   readonly #byUser
+  readonly #userOf
   readonly #all
   readonly #add
   readonly #remove
@@ -54,6 +55,7 @@ export class Accounts {
     this.#byKey = db.prepare(`SELECT ${COLUMNS} WHERE access_key = ?`)
     this.#byId = db.prepare(`SELECT ${COLUMNS} WHERE id = ?`)
     this.#byUser = db.prepare(`SELECT ${COLUMNS} WHERE user = ?`)
+    this.#userOf = db.prepare('SELECT user FROM accounts WHERE id = ?')
     this.#all = db.prepare(
       `SELECT (SELECT count(*) FROM buckets WHERE owner = accounts.id) AS buckets, ${COLUMNS} ORDER BY id`,
     )
@@ -80,6 +82,11 @@ export class Accounts {
   /** The account of a user of the task platform. */
   ofUser(user: string): Account | undefined {
     return toAccount(this.#byUser.get(user))
+  }
+
+  /** Id of the user of the task platform that an account belongs to. */
+  userOf(id: number): string | undefined {
+    return this.#userOf.get(id)?.user ?? undefined
   }
 
   /** The account of the gateway's own start; undefined before it. */

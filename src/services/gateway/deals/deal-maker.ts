@@ -142,9 +142,10 @@ async function listFiles(context: DealMakerContext, deal: DealRow, hold: DealHol
   }
 }
 
-async function addFiles(
+/** Adds objects to the files of a deal. */
+export async function addFiles(
   { writer, deals, manifest }: DealMakerContext,
-  { id }: DealRow,
+  { id }: Pick<DealRow, 'id'>,
   files: ManifestFile[],
 ): Promise<void> {
   await writer.run(() => {
@@ -180,7 +181,7 @@ async function give(
 }
 
 /** The wallet of an account. The first one has that of the gateway's first start. */
-function walletOf({ accounts }: DealMakerContext, id: number): { wallet?: string } {
+export function walletOf({ accounts }: DealMakerContext, id: number): { wallet?: string } {
   if (id === FIRST) return {}
   const account = accounts.get(id)
   if (account === undefined) throw new GatewayError('NotPermitted')

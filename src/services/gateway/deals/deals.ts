@@ -53,7 +53,7 @@ export class Deals {
 
   constructor(db: Database) {
     this.#add = db.prepare(
-      'INSERT INTO deals (reference, network, bucket, bucket_name, key, token, terms, asked, account) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id',
+      'INSERT INTO deals (reference, network, bucket, bucket_name, key, token, terms, asked, account, task) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id',
     )
     this.#count = db.prepare('UPDATE deals SET files = files + ?, bytes = bytes + ? WHERE id = ?')
     this.#complete = db.prepare('UPDATE deals SET record = ?, ends = ? WHERE id = ?')
@@ -64,7 +64,7 @@ export class Deals {
     this.#ofAccount = db.prepare(
       "SELECT 1 FROM deals WHERE record IS NOT NULL AND json_extract(record, '$.dealCid') = ? AND account = ?",
     )
-    this.#pending = db.prepare(`SELECT ${COLUMNS} WHERE record IS NULL ORDER BY id`)
+    this.#pending = db.prepare(`SELECT ${COLUMNS} WHERE record IS NULL AND task IS NULL ORDER BY id`)
     this.#history = db.prepare(
       `SELECT ${COLUMNS} WHERE bucket = ? AND key = ? AND id > ? AND record IS NOT NULL ORDER BY id LIMIT ?`,
     )
@@ -77,11 +77,19 @@ export class Deals {
   /**
    * Adds a pending deal of this bucket and returns its id. Throws when the account has a deal with this token.
    * @param asked RFC 3339, nanoseconds
+   * @param task the offline task that the deal belongs to; null for an online deal
    */
-  add(ask: DealAsk, bucket: number, reference: string, network: Network['kind'], asked: string): number {
+  add(
+    ask: DealAsk,
+    bucket: number,
+    reference: string,
+    network: Network['kind'],
+    asked: string,
+    task: number | null = null,
+  ): number {
     const { bucketName, key, terms, token, account } = ask
     const text = JSON.stringify(terms)
-    return this.#add.get(reference, network, bucket, bucketName, key, token ?? null, text, asked, account).id
+    return this.#add.get(reference, network, bucket, bucketName, key, token ?? null, text, asked, account, task).id
   }
 
   /** Adds to the number of files and bytes of the deal. */
@@ -119,7 +127,7 @@ export class Deals {
     return this.#ofAccount.get(dealCid, account) !== undefined
   }
 
-  /** Deals without a record. */
+  /** Online deals without a record. */
   pending(): DealRow[] {
     return this.#pending.all().map(toRow)
   }

@@ -18,6 +18,7 @@ const DEALS = `CREATE TABLE IF NOT EXISTS deals (
     dropped INTEGER NOT NULL DEFAULT 0,
     ends INTEGER,
     account INTEGER NOT NULL DEFAULT ${FIRST},
+    task INTEGER,
     UNIQUE (account, token)
   ) STRICT;`
 
@@ -26,7 +27,7 @@ const DEALS = `CREATE TABLE IF NOT EXISTS deals (
  * bucket. `deal_files` holds its files, with path and CID once they are packed. `network` is the kind of the network,
  * since the next start may use another one. A deal that was not made is `dropped`, and removed once its files are
  * removed. `ends` is the epoch at which a deal ends, until its files have been removed after that. `account` has
- * ordered the deal and pays for it; its client tokens are its own.
+ * ordered the deal and pays for it; its client tokens are its own. `task` is the offline task that a deal belongs to.
  */
 export const dealSchema = `
   ${DEALS}
@@ -34,6 +35,7 @@ export const dealSchema = `
   CREATE INDEX IF NOT EXISTS deals_pending ON deals (id) WHERE record IS NULL;
   CREATE INDEX IF NOT EXISTS deals_by_end ON deals (ends) WHERE ends IS NOT NULL;
   CREATE INDEX IF NOT EXISTS deals_by_cid ON deals (json_extract(record, '$.dealCid')) WHERE record IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS deals_of_task ON deals (task, id) WHERE task IS NOT NULL;
   CREATE TABLE IF NOT EXISTS deal_files (
     deal INTEGER NOT NULL,
     key BLOB NOT NULL,
@@ -62,6 +64,7 @@ export function migrateDeals(db: Database): void {
       `)
     }
     if (!columns.includes('account')) db.exec(WITH_ACCOUNT)
+    else if (!columns.includes('task')) db.exec('ALTER TABLE deals ADD COLUMN task INTEGER')
   })
 }
 

@@ -14,8 +14,18 @@ export function writeTaskCsv(rows: Iterable<TaskRow> | AsyncIterable<TaskRow>): 
     encoding: 'utf8',
   })
   text.setEncoding('utf8')
-  const source = Readable.from(rows)
+  const source = Readable.from(plain(rows))
   source.on('error', (error) => text.destroy(error))
   text.on('close', () => source.destroy())
   return source.pipe(text)
+}
+
+async function* plain(rows: Iterable<TaskRow> | AsyncIterable<TaskRow>): AsyncGenerator<TaskRow> {
+  for await (const row of rows) yield { ...row, ...plainName(row) }
+}
+
+/** Readers refuse control characters, which keys of objects may have: a name gets them percent-encoded. */
+function plainName({ sourceFileName }: TaskRow): Pick<TaskRow, 'sourceFileName'> {
+  if (sourceFileName === undefined) return {}
+  return { sourceFileName: sourceFileName.replace(/\p{Cc}/gu, encodeURIComponent) }
 }

@@ -66,6 +66,7 @@ export class ProviderDaemon {
   /** Most bytes that each active provider takes. */
   #most: ReadonlyMap<string, number> = new Map()
   #again = false
+  #started = false
 
   /**
    * Throws RangeError for what is no block of addresses.
@@ -84,11 +85,13 @@ export class ProviderDaemon {
   }
 
   start(): void {
+    this.#started = true
     this.#task.start(Math.max(MIN_INTERVAL_MS, this.#parts.network.epochSeconds * 1000))
   }
 
-  /** Call it when a provider has new deals. */
+  /** Call it when a provider has new deals. Does nothing before the start, which looks for all of them. */
   async kick(): Promise<void> {
+    if (!this.#started) return
     // A run in progress may be past those deals.
     this.#again = true
     while (this.#again && !this.#stopping.signal.aborted) await this.#task.run()
@@ -96,7 +99,7 @@ export class ProviderDaemon {
 
   /** Goes on in the background with what is due at this epoch. */
   catchUp(): void {
-    if (this.#importer.isDue()) this.#importer.kick()
+    if (this.#started && this.#importer.isDue()) this.#importer.kick()
   }
 
   /** Interrupts running fetches; the next start begins them again. */

@@ -27,6 +27,10 @@ export interface Market {
   readonly mover: Mover
   /** Call it when the assignment of a task has been committed: sends its mail and fetches its CARs, in the background. */
   onAssigned(): void
+  /** Lets the embedded providers begin. */
+  startProviders(): void
+  /** Ends their work; the next start goes on with it. */
+  stopProviders(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -90,10 +94,11 @@ export async function openMarket(parts: MarketParts, folder: string, options: Ma
   const mover = new Mover({ ...parts, tasks, deals, bids, mails, onAssigned, onMoved: () => daemon?.catchUp() })
   mover.start()
   mailer.start()
-  daemon?.start()
   const stop = async (): Promise<void> => {
     await mover.stop()
     await Promise.all([mailer.stop(), daemon?.stop()])
   }
-  return { tasks, drafts, deals, bids, mails, mover, onAssigned, stop }
+  const startProviders = (): void => daemon?.start()
+  const stopProviders = async (): Promise<void> => daemon?.stop()
+  return { tasks, drafts, deals, bids, mails, mover, onAssigned, startProviders, stopProviders, stop }
 }

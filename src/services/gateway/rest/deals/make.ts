@@ -53,8 +53,8 @@ async function make(exchange: SignedExchange, ask: Omit<DealAsk, 'terms' | 'acco
   return { data: recordOf(deal), message: 'The deal has been made.' }
 }
 
-/** Undefined when the request has no token, or the gateway does not support tokens. */
-function readToken({ context, request }: SignedExchange): string | undefined {
+/** The client token of a request. Undefined when the request has no token, or the gateway does not support tokens. */
+export function readToken({ context, request }: SignedExchange): string | undefined {
   const header = `${context.names.header}client-token`
   const token = context.features.has('deal-tokens') ? request.headers[header] : undefined
   if (token === undefined) return undefined

@@ -1,0 +1,220 @@
+import { randomUUID } from 'node:crypto'
+import { PeriodicTask } from '../../../../common/periodic-task.js'
+import { rfc3339 } from '../../../clock.js'
+import { FIRST } from '../../accounts/schema.js'
+import type { GatewayContext } from '../../context.js'
+import { GatewayError } from '../../errors.js'
+import { dropDeal } from '../deal-maker.js'
+import { followTask, proposeToWinner } from './follow-task.js'
+import type { OfflineAsk, OfflineCar, OfflineTask } from './offline-tasks.js'
+import { packTask } from './pack-task.js'
+import { PlatformClient } from './platform-client.js'
+import type { PlatformLogin } from './platform-login.js'
+import { type SendContext, sendTask } from './send-task.js'
+
+/** Most requests that are carried out at the same time, in all. */
+const MOST_UNDERWAY = 16
+const BATCH = 100
+/** Shortest interval between two looks at the platform, ms. */
+const MIN_INTERVAL_MS = 1000
+
+export type OfflineContext = Omit<SendContext, 'urlOf' | 'limits'> &
+  Pick<GatewayContext, 'tasks' | 'limits' | 'names'> & { readonly login: PlatformLogin }
+
+interface Underway {
+  readonly ask: OfflineAsk
+  /** Id of the task, once it is recorded. */
+  id?: number
+  readonly made: Promise<OfflineTask>
+}
+
+/**
+ * Accepts requests for offline deals and posts one task per account and token, however often a request is repeated, also
+ * after a crash. Follows the tasks until their CARs are needed no more.
+ */
+export class OfflineDesk {
+  readonly #context: OfflineContext & SendContext
+  readonly #underway = new Set<Underway>()
+  #url = ''
+
+  constructor(context: OfflineContext) {
+    const { path } = context.names
+    this.#context = { ...context, urlOf: ({ secret }) => `${this.#url}/${path}/car/${secret}` }
+  }
+
+  /**
+   * Packs the bucket and posts the task. A request with the token of an earlier one must ask for the same; it waits for
+   * that task and returns it. Throws GatewayError; then there is no task, unless the network or the platform could not
+   * answer: the gateway goes on later.
+   */
+  async make(ask: OfflineAsk): Promise<OfflineTask> {
+    const { token, account } = ask
+    if (token === undefined) return this.#start(ask, () => this.#begin(ask))
+    const underway = [...this.#underway].find(({ ask }) => ask.account === account && ask.token === token)
+    if (underway !== undefined) {
+      mustAskTheSame(underway.ask, ask)
+      return underway.made
+    }
+    const task = this.#context.offlineTasks.findByToken(account, token)
+    if (task === undefined) return this.#start(ask, () => this.#begin(ask))
+    mustAskTheSame(task, ask)
+    return task.state === 'packed' ? this.#start(task, async () => task) : task
+  }
+
+  /** True when a task with this token is posted or under way. */
+  isRepeated(account: number, token: string): boolean {
+    const underway = [...this.#underway].some(({ ask }) => ask.account === account && ask.token === token)
+    return underway || this.#context.offlineTasks.findByToken(account, token) !== undefined
+  }
+
+  /** A task of the account with what the platform says of it now, or said when it was reached last. */
+  async show(account: number, uuid: string): Promise<OfflineTask | undefined> {
+    const { offlineTasks } = this.#context
+    const task = offlineTasks.findByUuid(account, uuid)
+    if (task?.state === 'posted') await this.#quietly(task, (signal) => this.#follow(task, signal))
+    return offlineTasks.findByUuid(account, uuid)
+  }
+
+  /** URL from which the provider fetches a CAR. */
+  urlOf(car: OfflineCar): string {
+    return this.#context.urlOf(car)
+  }
+
+  /** The CAR that a provider may fetch now; undefined when there is none. Throws GatewayError. */
+  async give(secret: string): Promise<{ readonly task: OfflineTask; readonly car: OfflineCar } | undefined> {
+    const { offlineTasks, tasks } = this.#context
+    const car = offlineTasks.carOf(secret)
+    if (car === undefined) return undefined
+    const task = offlineTasks.mustFind(car.task)
+    if (task.state !== 'posted' && task.state !== 'packed') return undefined
+    await tasks.run(async (signal) =>
+      proposeToWinner(this.#context, task, car, await this.#client(task.account, signal), signal),
+    )
+    return { task, car }
+  }
+
+  /** Removes what a crash left of tasks that were being packed: the platform has none of them. */
+  async recover(): Promise<void> {
+    const { carFiles } = this.#context
+    const open = new Set<string>()
+    for (const task of this.#open()) {
+      if (task.state === 'packing') await this.#drop(task)
+      else open.add(task.uuid)
+    }
+    await carFiles.sweep((uuid) => open.has(uuid))
+  }
+
+  /**
+   * Goes on with the tasks that are not over, now and in each epoch until the gateway stops.
+   * @param url base URL of the gateway, from which providers fetch CARs
+   */
+  start(url: string): void {
+    this.#url = url
+    const { tasks, network, log } = this.#context
+    const task = new PeriodicTask(
+      () => tasks.run((signal) => this.#goOn(signal)),
+      (err) => {
+        if (!tasks.signal.aborted) log.warn({ err }, 'Could not go on with all offline deals.')
+      },
+    )
+    task.start(Math.max(MIN_INTERVAL_MS, network.epochSeconds * 1000))
+    tasks.signal.addEventListener('abort', () => task.stopTimer(), { once: true })
+  }
+
+  async #goOn(signal: AbortSignal): Promise<void> {
+    for (const task of this.#open()) {
+      signal.throwIfAborted()
+      if (task.state === 'posted') await this.#quietly(task, (signal) => this.#follow(task, signal))
+      const isUnderway = [...this.#underway].some(({ id }) => id === task.id)
+      if (task.state === 'packed' && !isUnderway) await this.#quietly(task, () => this.#start(task, async () => task))
+    }
+  }
+
+  *#open(): Generator<OfflineTask> {
+    for (let after = 0; ; ) {
+      const tasks = this.#context.offlineTasks.open(after, BATCH)
+      yield* tasks
+      const last = tasks.at(-1)
+      if (last === undefined) return
+      after = last.id
+    }
+  }
+
+  /** What fails now is tried again later. */
+  async #quietly(task: OfflineTask, work: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
+    const { tasks, log } = this.#context
+    try {
+      await tasks.run(work)
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error
+      log.info({ uuid: task.uuid, reason: error.message }, 'Could not go on with an offline deal.')
+    }
+  }
+
+  async #follow(task: OfflineTask, signal: AbortSignal): Promise<void> {
+    await followTask(this.#context, task, await this.#client(task.account, signal))
+  }
+
+  #start(ask: OfflineAsk, begin: () => Promise<OfflineTask>): Promise<OfflineTask> {
+    if (this.#underway.size >= MOST_UNDERWAY) throw new GatewayError('TooManyOfflineDeals')
+    const work = async (signal: AbortSignal): Promise<OfflineTask> => {
+      const task = await begin()
+      underway.id = task.id
+      return this.#run(task, signal)
+    }
+    const made = this.#context.tasks.run(work).finally(() => this.#underway.delete(underway))
+    const underway: Underway = { ask, made }
+    this.#underway.add(underway)
+    return made
+  }
+
+  async #run(begun: OfflineTask, signal: AbortSignal): Promise<OfflineTask> {
+    const { offlineTasks } = this.#context
+    try {
+      const client = await this.#client(begun.account, signal)
+      if (begun.state === 'packing') await packTask(this.#context, begun, signal)
+      return await sendTask(this.#context, offlineTasks.mustFind(begun.id), client, signal)
+    } catch (error) {
+      const packing = offlineTasks.mustFind(begun.id).state === 'packing'
+      const refused = error instanceof GatewayError && error.kind === 'OfflineDealRefused'
+      // The start after a stop removes what is being packed.
+      if ((packing || refused) && !signal.aborted) await this.#drop(begun)
+      throw error
+    }
+  }
+
+  #begin(ask: OfflineAsk): Promise<OfflineTask> {
+    const { writer, buckets, offlineTasks, clock } = this.#context
+    return writer.run(() => {
+      const bucket = buckets.find(ask.bucketName)
+      // The bucket may have been deleted since, and made again by another account.
+      if (bucket?.owner !== ask.account) throw new GatewayError('NoSuchBucket', { bucket: ask.bucketName })
+      return offlineTasks.mustFind(offlineTasks.add(ask, randomUUID(), bucket.id, rfc3339(clock.now())))
+    })
+  }
+
+  /** Removes a task that the platform does not have. Continues where an interrupted call stopped. */
+  async #drop({ id, uuid }: OfflineTask): Promise<void> {
+    const { offlineTasks, carFiles, writer } = this.#context
+    await carFiles.removeAll(uuid)
+    for (const deal of offlineTasks.deals(id)) await dropDeal(this.#context, deal)
+    await writer.run(() => offlineTasks.remove(id))
+  }
+
+  /** Throws GatewayError NoPlatformUser. */
+  async #client(account: number, signal: AbortSignal): Promise<PlatformClient> {
+    const { login, accounts } = this.#context
+    const user = account === FIRST ? undefined : accounts.userOf(account)
+    const token = account !== FIRST && user === undefined ? undefined : await login.tokenFor(user)
+    if (token === undefined) throw new GatewayError('NoPlatformUser')
+    return new PlatformClient(login.url, token, signal)
+  }
+}
+
+function mustAskTheSame(first: OfflineAsk, second: OfflineAsk): void {
+  const same =
+    first.bucketName === second.bucketName &&
+    first.prefix.equals(second.prefix) &&
+    JSON.stringify(first.form) === JSON.stringify(second.form)
+  if (!same) throw new GatewayError('TokenReused')
+}

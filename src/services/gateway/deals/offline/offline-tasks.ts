@@ -1,0 +1,187 @@
+import type { Database } from '../../../database.js'
+import type { PackedCar } from '../../../network/network.js'
+import type { TaskForm } from './task-form.js'
+
+/** A request for offline deals of a bucket. */
+export interface OfflineAsk {
+  /** Id of the account that orders the deals and pays for them. */
+  readonly account: number
+  readonly bucketName: string
+  /** The objects whose keys begin so; empty: all. */
+  readonly prefix: Buffer
+  readonly form: TaskForm
+  /** Idempotency token of a client of the account. */
+  readonly token: string | undefined
+}
+
+export interface OfflineTask extends OfflineAsk {
+  readonly id: number
+  readonly uuid: string
+  /** Id of the bucket that had the name when the deals were requested. */
+  readonly bucket: number
+  readonly state: 'packing' | 'packed' | 'posted' | 'ended'
+  /** What the platform answered; null before. */
+  readonly fileName: string | null
+  readonly message: string | null
+  /** Status of the task on the platform; null before it is known. */
+  readonly taskStatus: string | null
+}
+
+/** What the platform says about the deal of a CAR; null while it is not known. */
+export interface CarStatus {
+  readonly platformDeal: number | null
+  readonly status: string | null
+  readonly note: string | null
+  readonly minerId: string | null
+}
+
+export interface OfflineCar extends Omit<PackedCar, 'file'>, CarStatus {
+  /** Id of the deal. */
+  readonly deal: number
+  /** Id of the task. */
+  readonly task: number
+  readonly secret: string
+  /** 32 hexadecimal digits. */
+  readonly md5: string
+  /** False once the file is removed. */
+  readonly present: boolean
+}
+
+const TASK =
+  'id, uuid, account, bucket, bucket_name AS bucketName, prefix, token, form, state, file_name AS fileName, message, task_status AS taskStatus FROM offline_tasks'
+const CAR =
+  'deal, task, secret, md5, data_cid AS dataCid, piece_cid AS pieceCid, piece_size AS pieceSize, car_size AS carSize, present, platform_deal AS platformDeal, status, note, miner_id AS minerId FROM offline_cars'
+
+/** The tables of offline tasks and their CARs. Call writing methods inside a transaction. */
+export class OfflineTasks {
+  readonly #add
+  readonly #find
+  readonly #byToken
+  readonly #byUuid
+  readonly #open
+  readonly #packed
+  readonly #posted
+  readonly #setStatus
+  readonly #end
+  readonly #remove
+  readonly #addCar
+  readonly #cars
+  readonly #bySecret
+  readonly #setCar
+  readonly #gone
+  readonly #removeCars
+  readonly #deals
+
+  constructor(db: Database) {
+    this.#add = db.prepare(
+      'INSERT INTO offline_tasks (uuid, account, bucket, bucket_name, prefix, token, form, asked) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id',
+    )
+    this.#find = db.prepare(`SELECT ${TASK} WHERE id = ?`)
+    this.#byToken = db.prepare(`SELECT ${TASK} WHERE account = ? AND token = ?`)
+    this.#byUuid = db.prepare(`SELECT ${TASK} WHERE account = ? AND uuid = ?`)
+    this.#open = db.prepare(`SELECT ${TASK} WHERE state <> 'ended' AND id > ? ORDER BY id LIMIT ?`)
+    this.#packed = db.prepare("UPDATE offline_tasks SET state = 'packed' WHERE id = ?")
+    this.#posted = db.prepare("UPDATE offline_tasks SET state = 'posted', file_name = ?, message = ? WHERE id = ?")
+    this.#setStatus = db.prepare('UPDATE offline_tasks SET task_status = ? WHERE id = ?')
+    this.#end = db.prepare("UPDATE offline_tasks SET state = 'ended' WHERE id = ?")
+    this.#remove = db.prepare('DELETE FROM offline_tasks WHERE id = ?')
+    this.#addCar = db.prepare(
+      'INSERT INTO offline_cars (deal, task, secret, md5, data_cid, piece_cid, piece_size, car_size) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+    )
+    this.#cars = db.prepare(`SELECT ${CAR} WHERE task = ? ORDER BY deal`)
+    this.#bySecret = db.prepare(`SELECT ${CAR} WHERE secret = ? AND present = 1`)
+    this.#setCar = db.prepare(
+      'UPDATE offline_cars SET platform_deal = ?, status = ?, note = ?, miner_id = ? WHERE deal = ?',
+    )
+    this.#gone = db.prepare('UPDATE offline_cars SET present = 0 WHERE deal = ?')
+    this.#removeCars = db.prepare('DELETE FROM offline_cars WHERE task = ?')
+    this.#deals = db.prepare('SELECT id FROM deals WHERE task = ? ORDER BY id')
+  }
+
+  /**
+   * Adds a task that is being packed and returns its id. Throws when the account has a task with this token.
+   * @param asked RFC 3339, nanoseconds
+   */
+  add({ account, bucketName, prefix, form, token }: OfflineAsk, uuid: string, bucket: number, asked: string): number {
+    return this.#add.get(uuid, account, bucket, bucketName, prefix, token ?? null, JSON.stringify(form), asked).id
+  }
+
+  /** Throws when the task does not exist. */
+  mustFind(id: number): OfflineTask {
+    const task = toTask(this.#find.get(id))
+    if (task === undefined) throw new Error(`The offline task ${id} is gone.`)
+    return task
+  }
+
+  findByToken(account: number, token: string): OfflineTask | undefined {
+    return toTask(this.#byToken.get(account, token))
+  }
+
+  findByUuid(account: number, uuid: string): OfflineTask | undefined {
+    return toTask(this.#byUuid.get(account, uuid))
+  }
+
+  /** Tasks whose CARs may still be needed, starting behind `after`. */
+  open(after: number, limit: number): OfflineTask[] {
+    return this.#open.all(after, limit).map((row) => toTask(row) as OfflineTask)
+  }
+
+  packed(id: number): void {
+    this.#packed.run(id)
+  }
+
+  posted(id: number, fileName: string, message: string): void {
+    this.#posted.run(fileName, message, id)
+  }
+
+  setStatus(id: number, status: string): void {
+    this.#setStatus.run(status, id)
+  }
+
+  end(id: number): void {
+    this.#end.run(id)
+  }
+
+  remove(id: number): void {
+    this.#removeCars.run(id)
+    this.#remove.run(id)
+  }
+
+  addCar(deal: number, task: number, secret: string, md5: string, car: PackedCar): void {
+    this.#addCar.run(deal, task, secret, md5, car.dataCid, car.pieceCid, car.pieceSize, car.carSize)
+  }
+
+  cars(task: number): OfflineCar[] {
+    return this.#cars.all(task).map(toCar)
+  }
+
+  /** The CAR whose URL has this secret, while its file is there. */
+  carOf(secret: string): OfflineCar | undefined {
+    const row = this.#bySecret.get(secret)
+    return row && toCar(row)
+  }
+
+  setCar(deal: number, { platformDeal, status, note, minerId }: CarStatus): void {
+    this.#setCar.run(platformDeal, status, note, minerId, deal)
+  }
+
+  gone(deal: number): void {
+    this.#gone.run(deal)
+  }
+
+  /** Ids of the deals of a task, whether or not they are packed. */
+  deals(task: number): number[] {
+    return this.#deals.all(task).map(({ id }) => id as number)
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: rows are untyped; the columns are those above
+function toTask(row: any): OfflineTask | undefined {
+  if (row === undefined) return undefined
+  return { ...row, prefix: Buffer.from(row.prefix), token: row.token ?? undefined, form: JSON.parse(row.form) }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: rows are untyped; the columns are those above
+function toCar(row: any): OfflineCar {
+  return { ...row, present: row.present === 1 }
+}

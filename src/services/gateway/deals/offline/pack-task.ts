@@ -1,0 +1,146 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { rfc3339 } from '../../../clock.js'
+import { GatewayError } from '../../errors.js'
+import type { Hold } from '../../store/holds.js'
+import { INDEX_FILE } from '../../store/schema.js'
+import { openBucketListing } from '../bucket-listing.js'
+import { addFiles, type DealMakerContext } from '../deal-maker.js'
+import type { Manifest, ManifestFile } from '../manifest.js'
+import { PackingList } from '../packing-list.js'
+import type { CarFiles } from './car-files.js'
+import type { OfflineTask, OfflineTasks } from './offline-tasks.js'
+import { providersOf } from './providers-of.js'
+import { dataOfPiece, Slices } from './slices.js'
+import { termsOf } from './task-form.js'
+
+export interface PackContext extends DealMakerContext {
+  readonly offlineTasks: OfflineTasks
+  readonly carFiles: CarFiles
+  readonly limits: { readonly maxCarBytes: number }
+}
+
+const WHOLE_BUCKET = Buffer.alloc(0)
+const SECRET_BYTES = 32
+
+/**
+ * Packs the objects of a task as they are now into as many CARs as their size asks, regardless of later writes and
+ * removals. All of them are durable and recorded when the promise resolves. Throws GatewayError.
+ */
+export async function packTask(context: PackContext, task: OfflineTask, signal: AbortSignal): Promise<void> {
+  const { holds, offlineTasks, writer } = context
+  const most = await mostBytes(context, task)
+  const hold = new SliceHold(context.manifest)
+  try {
+    const deals = await divide(context, task, hold, most, signal)
+    await requireRoom(context, deals)
+    await context.carFiles.make(task.uuid)
+    for (const deal of deals) await packDeal(context, task, deal, signal)
+    await writer.run(() => offlineTasks.packed(task.id))
+  } finally {
+    await holds.release(task.bucket, hold).catch((err) => {
+      context.log.warn({ err }, 'Could not release the bodies that offline deals held; the next start does.')
+    })
+  }
+}
+
+/** Holds the bodies of a bucket while it is listed, and then those of the listed objects. */
+class SliceHold implements Hold {
+  readonly #manifest: Manifest
+  /** Undefined while the objects are listed. */
+  deals: readonly number[] | undefined
+
+  constructor(manifest: Manifest) {
+    this.#manifest = manifest
+  }
+
+  covers(generation: string): boolean {
+    return this.deals === undefined || this.deals.some((deal) => this.#manifest.has(deal, generation))
+  }
+}
+
+/** Most bytes of a CAR. Throws GatewayError for a provider that takes none. */
+async function mostBytes({ network, limits }: PackContext, { form }: OfflineTask): Promise<number> {
+  const { minerId } = termsOf(form)
+  if (minerId === null) return limits.maxCarBytes
+  const provider = (await providersOf(network)).find((one) => one.minerId === minerId)
+  if (provider === undefined) throw refused(`There is no storage provider ${minerId} in this network.`)
+  if (!provider.offlineDealAvailable) throw refused(`The storage provider ${minerId} takes no offline deals.`)
+  return Math.min(limits.maxCarBytes, dataOfPiece(provider.maxPieceSize))
+}
+
+/** Lists the objects and records which CAR each is to be in. Returns the ids of the deals. */
+async function divide(
+  context: PackContext,
+  task: OfflineTask,
+  hold: SliceHold,
+  most: number,
+  signal: AbortSignal,
+): Promise<number[]> {
+  // No other code runs from here to the first await, so the listing and the hold cover the same moment.
+  context.holds.add(task.bucket, hold)
+  const listing = openBucketListing(join(context.folder, INDEX_FILE), task.bucket, task.prefix)
+  try {
+    const slices = new Slices(most)
+    const deals: number[] = []
+    for (const page of listing.pages()) {
+      signal.throwIfAborted()
+      let batch: ManifestFile[] = []
+      const flush = async (): Promise<void> => {
+        const deal = deals.at(-1)
+        if (batch.length > 0 && deal !== undefined) await addFiles(context, { id: deal }, batch)
+        batch = []
+      }
+      for (const file of page) {
+        if (slices.add(file)) {
+          await flush()
+          deals.push(await addDeal(context, task))
+        }
+        batch.push(file)
+      }
+      await flush()
+    }
+    if (deals.length === 0) throw refused('There are no objects to store: upload some first, or choose another Prefix.')
+    hold.deals = deals
+    return deals
+  } finally {
+    listing.close()
+  }
+}
+
+function addDeal({ writer, deals, blobs, network, clock }: PackContext, task: OfflineTask): Promise<number> {
+  const { account, bucket, bucketName, form, id } = task
+  const { minerId, duration, type, fastRetrieval } = termsOf(form)
+  // The price is known when the deal is proposed.
+  const terms = { minerId: minerId ?? '', price: '0', duration, verifiedDeal: type === 'verified', fastRetrieval }
+  const ask = { account, bucketName, key: WHOLE_BUCKET, terms, token: undefined }
+  return writer.run(() => deals.add(ask, bucket, blobs.newGeneration(), network.kind, rfc3339(clock.now()), id))
+}
+
+/** All CARs stay on the disk, and the largest takes twice its space while it is packed. */
+async function requireRoom({ deals, carFiles }: PackContext, ids: readonly number[]): Promise<void> {
+  const sizes = ids.map((id) => deals.mustFind(id).bytes)
+  await carFiles.sweep(() => true)
+  const bytes = sizes.reduce((sum, size) => sum + size, 0) + sizes.reduce((most, size) => Math.max(most, size), 0)
+  if (!(await carFiles.hasRoom(bytes))) throw new GatewayError('StorageFull')
+}
+
+async function packDeal(context: PackContext, task: OfflineTask, id: number, signal: AbortSignal): Promise<void> {
+  const { network, deals, carFiles, offlineTasks, writer } = context
+  const deal = deals.mustFind(id)
+  const list = new PackingList(context, deal, signal)
+  const car = await network.pack({
+    target: carFiles.path(task.uuid, id),
+    files: () => list.files(),
+    bytesTotal: deal.bytes,
+    onFile: (file) => list.packed(file),
+    signal,
+  })
+  const md5 = await carFiles.md5(task.uuid, id, signal)
+  const secret = randomBytes(SECRET_BYTES).toString('base64url')
+  await writer.run(() => offlineTasks.addCar(id, task.id, secret, md5, car))
+}
+
+function refused(value: string): GatewayError {
+  return new GatewayError('OfflineDealRefused', { value })
+}

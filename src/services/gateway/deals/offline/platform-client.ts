@@ -1,0 +1,114 @@
+import { z } from 'zod'
+import type { TaskForm } from './task-form.js'
+
+/** Longest call of the platform, ms. */
+const CALL_MS = 120_000
+/** Deals asked for at once. */
+const PAGE = 1000
+
+/** The platform does not take a task. */
+export class TaskRefusal extends Error {
+  override readonly name = 'TaskRefusal'
+  /** HTTP status of its answer. */
+  readonly status: number
+  constructor(status: number, message: string) {
+    super(message)
+    this.status = status
+  }
+}
+
+/** The platform cannot be reached, or its answer is none: the outcome is not known. */
+export class PlatformFailure extends Error {
+  override readonly name = 'PlatformFailure'
+}
+
+const posted = z.object({ data: z.object({ filename: z.string() }), message: z.string().default('') })
+
+const text = z.string().nullish()
+const details = z.object({
+  data: z.object({
+    task: z.object({ status: z.string(), miner_id: text }),
+    bid: z.array(z.object({ price: z.string(), status: z.string(), username: z.string() })).default([]),
+    deal: z.array(z.object({ id: z.number(), deal_cid: text, file_source_url: text, status: z.string(), note: text })),
+    total_deal_count: z.number(),
+  }),
+})
+
+/** A task as the platform shows it to its poster. */
+export type TaskDetails = z.infer<typeof details>['data']
+
+/** Calls a task platform as one of its users. */
+export class PlatformClient {
+  readonly #url: string
+  readonly #token: string
+  readonly #signal: AbortSignal
+
+  constructor(url: string, token: string, signal: AbortSignal) {
+    this.#url = url
+    this.#token = token
+    this.#signal = signal
+  }
+
+  /**
+   * Posts a task; a repeated call with the same UUID is the same task. Throws TaskRefusal and PlatformFailure.
+   * @param csv its deals
+   */
+  async post(form: TaskForm, uuid: string, csv: string): Promise<{ fileName: string; message: string }> {
+    const body = new FormData()
+    for (const [name, value] of Object.entries(form)) body.set(name, value)
+    body.set('uuid', uuid)
+    body.set('file', new Blob([csv], { type: 'text/csv' }), `${uuid}.csv`)
+    const { status, json } = await this.#call('POST', '/tasks', body)
+    if (status >= 500 || status === 429) throw new PlatformFailure(messageOf(json, status))
+    if (status !== 200) throw new TaskRefusal(status, messageOf(json, status))
+    const { data, message } = parsed(posted, json)
+    return { fileName: data.filename, message }
+  }
+
+  /** Undefined when the platform has no such task. Throws PlatformFailure. */
+  async task(uuid: string): Promise<TaskDetails | undefined> {
+    const first = await this.#page(uuid, 0)
+    if (first === undefined) return undefined
+    const deal = [...first.deal]
+    while (deal.length < first.total_deal_count) {
+      const more = (await this.#page(uuid, deal.length))?.deal ?? []
+      if (more.length === 0) break
+      deal.push(...more)
+    }
+    return { ...first, deal }
+  }
+
+  async #page(uuid: string, offset: number): Promise<TaskDetails | undefined> {
+    const { status, json } = await this.#call('GET', `/tasks/${uuid}?limit=${PAGE}&offset=${offset}`)
+    if (status === 404) return undefined
+    if (status !== 200) throw new PlatformFailure(messageOf(json, status))
+    return parsed(details, json).data
+  }
+
+  async #call(method: string, path: string, body?: FormData): Promise<{ status: number; json: unknown }> {
+    try {
+      const response = await fetch(this.#url + path, {
+        method,
+        headers: { authorization: `Bearer ${this.#token}` },
+        redirect: 'error',
+        signal: AbortSignal.any([this.#signal, AbortSignal.timeout(CALL_MS)]),
+        ...(body !== undefined && { body }),
+      })
+      return { status: response.status, json: await response.json() }
+    } catch (cause) {
+      this.#signal.throwIfAborted()
+      throw new PlatformFailure('The task platform cannot be reached, or does not answer in JSON.', { cause })
+    }
+  }
+}
+
+function parsed<T>(schema: z.ZodType<T>, json: unknown): T {
+  const result = schema.safeParse(json)
+  if (!result.success) throw new PlatformFailure('The task platform answers in another form than the interface has.')
+  return result.data
+}
+
+function messageOf(json: unknown, status: number): string {
+  const { message } = (json ?? {}) as { message?: unknown }
+  return typeof message === 'string' && message !== '' ? message : `The task platform answers with status ${status}.`
+}

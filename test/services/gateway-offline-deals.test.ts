@@ -1,0 +1,166 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { bytes } from '../support/content/content.js'
+import { until } from '../support/waiting.js'
+import { startDeals } from './deal-client.js'
+import { type OfflineScene, PRIVATE, PUBLIC, startOffline, untilActive } from './offline-scene.js'
+
+const SIZES = [20_000, 30_000, 40_000, 500, 60_000]
+
+async function fill({ client }: OfflineScene): Promise<Map<string, string>> {
+  const generations = new Map<string, string>()
+  for (const [n, size] of SIZES.entries()) {
+    const key = n === 3 ? 'folder/small' : `object-${n}`
+    generations.set(key, await client.put('bucket', key, bytes(key, size)))
+  }
+  return generations
+}
+
+function carsOf({ data }: OfflineScene): string[] {
+  const folder = join(data, 'gateway', 'offline')
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.car'))
+}
+
+t.test('a bucket becomes a task whose CARs a provider stores', async (t) => {
+  const scene = await startOffline(t, { limits: { maxCarBytes: 80_000 } })
+  const { client } = scene
+  t.ok((await client.gateway.call('ServerInfo')).GatewayFeatures.includes('offline-deals'))
+  const generations = await fill(scene)
+  const answer = await scene.post(PRIVATE, 'token')
+  t.match(answer, { http: 200, status: 'success', message: /notification email has been sent/ })
+  t.same(Object.keys(answer.data).sort(), ['bucket_name', 'deals'])
+  t.match(answer.data, {
+    bucket_name: 'bucket',
+    deals: {
+      data: { taskname: 'nightly', filename: String, uuid: String },
+      status: 'success',
+      message: answer.message,
+    },
+  })
+  const { uuid } = answer.data.deals.data
+  t.same((await scene.post(PRIVATE, 'token')).data, answer.data, 'a repeated token is the same task')
+  t.match(await scene.post({ ...PRIVATE, Task_Name: 'other' }, 'token'), { http: 409, status: 'fail' })
+
+  const { deals, task_status } = await scene.show(uuid)
+  t.equal(task_status, 'DealSent')
+  t.equal(deals.length, 3, 'as many CARs as their size asks')
+  t.same(deals.flatMap(({ objects }) => objects).sort(), [...generations.keys()].sort())
+  for (const deal of deals) {
+    t.ok(deal.car_size <= 80_000)
+    t.match(deal, {
+      deal_id: Number,
+      deal_cid: /^baf/,
+      miner_fid: 't01000',
+      payload_cid: /^baf/,
+      piece_cid: /^baga/,
+      piece_size: Number,
+      start_epoch: Number,
+      end_epoch: Number,
+    })
+  }
+  t.match(await client.ask(`dealstatus/${deals[0]?.deal_cid}`), { data: { state: 'StorageDealCheckForAcceptance' } })
+  await untilActive(scene, uuid, 3)
+  t.equal((await scene.show(uuid)).task_status, 'Completed')
+  await until('the CARs are removed', () => carsOf(scene).length === 0)
+  for (const { file_source_url } of deals) t.equal((await fetch(file_source_url)).status, 404)
+  t.equal((await client.history('bucket')).data.deals.length, 3, 'they are deals of the bucket')
+
+  for (const [key, generation] of generations) {
+    t.match(await client.evict('bucket', key, generation), { http: 200, status: 'success' }, `${key} is given up`)
+  }
+  t.equal(await client.used(), 0)
+  for (const [n, key] of [...generations.keys()].entries()) {
+    t.match(await client.retrieve('bucket', key), { status: 'success' })
+    t.ok((await client.gateway.get('bucket', key)).body.equals(bytes(key, SIZES[n] ?? 0)), `${key} is back`)
+  }
+})
+
+t.test('the best bid stores the CAR of a public task, with the wallet and the price of the client', async (t) => {
+  const scene = await startOffline(t)
+  const { client } = scene
+  await client.put('bucket', 'a/b', 'content')
+  await client.put('bucket', 'a0', 'not below the prefix')
+  const { data } = await scene.post({ ...PUBLIC, Prefix: 'a/' })
+  const { uuid } = data.deals.data
+  t.match(await scene.show(uuid), {
+    task_status: 'Created',
+    deals: [{ status: 'Created', objects: ['a/b'], deal_cid: null }],
+  })
+  await scene.advance(20)
+  await scene.show(uuid)
+  await untilActive(scene, uuid)
+  const { deals, task_status } = await scene.show(uuid)
+  t.equal(task_status, 'Completed')
+  const [deal] = deals
+  t.equal(deal?.miner_fid, 't01000')
+  const { data: history } = await client.history('bucket')
+  const { walletAddress } = (await client.deal('bucket', 'a0')).data
+  t.match(history.deals, [{ data: { dealCid: deal?.deal_cid, minerId: 't01000', walletAddress } }])
+  t.equal(history.deals.length, 1)
+})
+
+t.test('CARs are served to those who know their secret, in ranges too', async (t) => {
+  const scene = await startOffline(t, { daemon: 'external' })
+  await fill(scene)
+  const { uuid } = (await scene.post()).data.deals.data
+  const [deal] = (await scene.show(uuid)).deals
+  const url = deal?.file_source_url ?? ''
+  const whole = await fetch(url)
+  t.equal(whole.status, 200)
+  const car = Buffer.from(await whole.arrayBuffer())
+  t.equal(car.length, deal?.car_size)
+  const part = await fetch(url, { headers: { range: 'bytes=100-199' } })
+  t.match(part, { status: 206 })
+  t.equal(part.headers.get('content-range'), `bytes 100-199/${car.length}`)
+  t.ok(Buffer.from(await part.arrayBuffer()).equals(car.subarray(100, 200)))
+  t.equal((await fetch(url, { headers: { range: `bytes=${car.length}-` } })).status, 416)
+  const head = await fetch(url, { method: 'HEAD' })
+  t.equal(head.headers.get('content-length'), String(car.length))
+  t.equal((await fetch(`${url}x`)).status, 404)
+  t.equal((await fetch(url, { method: 'POST' })).status, 405)
+})
+
+t.test('what is refused, and leaves nothing', async (t) => {
+  const scene = await startOffline(t)
+  const { client } = scene
+  t.match(await scene.post(), { http: 400, status: 'fail', message: /no objects/ }, 'an empty bucket')
+  await client.put('bucket', 'key', 'content')
+  t.match(await scene.post(PRIVATE, undefined, 'missing'), { http: 404, status: 'fail' })
+  const wrong: [object, RegExp][] = [
+    [{ ...PRIVATE, Miner_Id: '' }, /miner_id is missing/],
+    [{ ...PRIVATE, Task_Name: '' }, /task_name is missing/],
+    [{ ...PUBLIC, Auto_bid: '' }, /bid_mode is missing/],
+    [{ ...PRIVATE, Tags: '1,2,3,4,5,6' }, /at most 5 tags/],
+    [{ ...PRIVATE, Min_Price: '2', Max_Price: '1' }, /above max_price/],
+    [{ ...PRIVATE, Max_Price: '0.0000001' }, /more than Max_Price/],
+    [{ ...PRIVATE, Type: 'other' }, /regular or verified/],
+    [{ ...PRIVATE, Miner_Id: 't01002' }, /no offline deals/],
+    [{ ...PRIVATE, Miner_Id: 't09' }, /no storage provider/],
+    [{ ...PRIVATE, Miner_Id: 't01003' }, /smaller than/],
+    [{ ...PRIVATE, Duration: '5' }, /duration/],
+    [{ ...PRIVATE, Task_Name: 5 }, /must be a text/],
+  ]
+  for (const [body, message] of wrong) {
+    const answer = await scene.post(body, 'token')
+    t.match(answer, { http: 400, status: 'fail', message }, JSON.stringify(body))
+    t.match(answer.data, { bucket_name: 'bucket', deals: { data: { uuid: '' }, status: 'fail' } })
+  }
+  t.match(await client.ask('offlinedeals/bucket?uuid=x'), { http: 404, status: 'fail' })
+  t.same(carsOf(scene), [])
+  t.same((await client.history('bucket')).data.deals, [])
+  t.match(await scene.post(PRIVATE, 'token'), { http: 200 }, 'the token of what failed may be used again')
+})
+
+t.test('gateways without a platform, and public ones, have no offline deals', async (t) => {
+  const alone = await startDeals(t)
+  t.match(await alone.ask('offlinedeals/bucket', PRIVATE), { http: 501, message: /--platform-url/ })
+  t.notOk((await alone.gateway.call('ServerInfo')).GatewayFeatures.includes('offline-deals'))
+  t.equal((await alone.send('offlinedeals/bucket?uuid=x')).status, 405)
+  const legacy = await startOffline(t, { quirks: ['plain-deals'] })
+  t.match(await legacy.post(), {
+    http: 501,
+    message: 'Backing a bucket up as an offline deal is not implemented by this gateway.',
+  })
+  t.notOk(existsSync(join(legacy.data, 'gateway', 'offline')))
+})
