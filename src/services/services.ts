@@ -91,10 +91,22 @@ async function startOver(
         .finally(unlock)
       return stopped
     }
-    return { gateway, platform, stop }
+    return { gateway, platform: platform && shown(platform, data), stop }
   } catch (error) {
     await platform?.stop()
     throw error
+  }
+}
+
+/** The first user is made when all services run: the disk may be full by then. */
+function shown({ url, port, makeFirstUser }: RunningPlatform, data: string): Services['platform'] {
+  return {
+    url,
+    port,
+    makeFirstUser: () =>
+      makeFirstUser().catch((error: unknown) => {
+        throw explained(join(data, 'platform'), error)
+      }),
   }
 }
 

@@ -129,6 +129,8 @@ for (const mode of modes) {
     t.ok(rows.length > 50, `${rows.length} operations may have a body`)
     for (const { operation } of rows) {
       const { name, on } = operation
+      // It reads a form, of at most 64 KiB, from any client: test/s3/sts.
+      if (name === 'SecurityTokenService') continue
       const { target, headers } = requestFor(operation)
       const known = between.requests.length
       const signed = sign(stranger, { method: on.method, target, headers, payloadHash: UNSIGNED_PAYLOAD }).headers

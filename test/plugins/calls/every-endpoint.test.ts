@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import deal from '../../../plugins/deal/index.js'
+import task from '../../../plugins/task/index.js'
 import { routeText } from '../../../src/plugins/table/route-text.js'
 import { commands } from '../../s3/s3-calls.js'
 import { startInProcess } from '../../support/server/in-process.js'
@@ -13,6 +14,7 @@ const owner = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
 /** Rows that no document of the calls has, each with the reason. Operations that SDKs of S3 have need none. */
 const S3_BESIDE_THE_SDK: Readonly<Record<string, string>> = {
   PostObject: 'the form upload of S3, which browsers send',
+  SecurityTokenService: 'the calls of STS, which clients make at the endpoint that they use for STS',
   PreflightBucket: 'a preflight of CORS, which browsers send',
   PreflightObject: 'a preflight of CORS, which browsers send',
   ListObjectsOfService: 'ListObjects of the bucket `-`',
@@ -111,7 +113,8 @@ function routeOf({ resource, path = '', query = [] }: { resource: string; path?:
 }
 
 t.test('no operation is kept out of the table', async (t) => {
-  const { proxy } = await startInProcess(t, 'full', { identities: [owner], plugins: [deal({})] })
+  const plugins = [deal({}), task({ platformUrl: 'http://127.0.0.1:9' })]
+  const { proxy } = await startInProcess(t, 'full', { identities: [owner], plugins })
   const inTable = new Set(proxy.operations.map(({ operation: { name } }) => name))
   const declared = ['src', 'plugins'].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })

@@ -160,7 +160,7 @@ t.test('what cannot be loaded or made is told by name, all together', async (t) 
     [{ use: './wants.js', options: {} }, /option url: is required \(string\)$/],
     [
       './forgot-access.js',
-      /^the plugin "forgot-access": operation Do must declare its `access`: signed, anonymous, public, owner$/,
+      /^the plugin "forgot-access": operation Do must declare its `access`: signed, bearer, anonymous, public, owner$/,
     ],
     [{ use: './good.js', options: { word: 5 } }, /^the plugin "good": option word: .*expected string/],
     [{ use: './good.js', options: { wrod: 'x' } }, /^the plugin "good": option wrod: no such option/],
