@@ -6,9 +6,16 @@ import { parseAmount } from './terms/amounts.js'
 import { offlineConfiguration } from './terms/offline-terms.js'
 import { inOwnTypes, statedTerms } from './terms/terms.js'
 
+/** Classes whose objects are kept by online deals, each by its own. */
+const ONLINE_CLASSES = ['GLACIER', 'GLACIER_IR'] as const
 /** Classes whose objects are kept by deals. */
-export const ARCHIVE_CLASSES = ['GLACIER', 'GLACIER_IR'] as const
+export const ARCHIVE_CLASSES = [...ONLINE_CLASSES, 'DEEP_ARCHIVE'] as const
 export type ArchiveClass = (typeof ARCHIVE_CLASSES)[number]
+
+/** True for a class whose objects may lose their copy on the gateway. */
+export function isEvicted(storageClass: string | undefined): boolean {
+  return storageClass === 'GLACIER' || storageClass === 'DEEP_ARCHIVE'
+}
 
 export const amountText = z
   .string()
@@ -24,18 +31,27 @@ export const dealConfiguration = z.strictObject({
     .array(
       z.strictObject({
         StorageClass: z
-          .enum(ARCHIVE_CLASSES)
+          .enum(ONLINE_CLASSES)
           .optional()
           .describe('For objects of this class only; without it, for every deal of the bucket.'),
         ...statedTerms,
       }),
     )
-    .max(ARCHIVE_CLASSES.length + 1)
+    .max(ONLINE_CLASSES.length + 1)
     .optional()
     .describe(
       'Terms that deals of the bucket are made on where the request and the object state none; one entry per class and one for all.',
     ),
   OfflineTerms: offlineConfiguration,
+  OfflineAfterBytes: z
+    .number()
+    .int()
+    .min(0)
+    .max(Number.MAX_SAFE_INTEGER)
+    .optional()
+    .describe(
+      'Make an offline deal of the bucket when objects of the class DEEP_ARCHIVE with so many bytes wait for one. Default: they wait for a schedule or a call.',
+    ),
   StorageClassMap: z
     .array(
       z.strictObject({
@@ -128,6 +144,7 @@ export function ordersMore(before: DealConfiguration | undefined, wanted: DealCo
   const [cap, wantedCap] = [before?.MaxSpendPerDay, wanted.MaxSpendPerDay].map((text) => parseAmount(text ?? ''))
   return (
     wanted.RenewBeforeDays !== undefined ||
+    wanted.OfflineAfterBytes !== undefined ||
     JSON.stringify(before?.OfflineTerms) !== JSON.stringify(wanted.OfflineTerms) ||
     (wanted.Schedules ?? []).length > 0 ||
     JSON.stringify((before?.Terms ?? []).map(inOwnTypes)) !== JSON.stringify((wanted.Terms ?? []).map(inOwnTypes)) ||

@@ -6,6 +6,7 @@ import { Follower } from './follow/follower.js'
 import { verifications } from './follow/verify.js'
 import { bucketDeals, objectDeals } from './jobs/kinds.js'
 import { bucketRetrievals } from './jobs/retrieve-bucket.js'
+import { DeepArchive } from './offline/deep-archive.js'
 import { offlineDeals } from './offline/offline-job.js'
 import { dealOperations } from './operations/index.js'
 import { dealOptions } from './options.js'
@@ -57,6 +58,7 @@ export default definePlugin({
         host.schedule(new Follower(parts).work)
         host.schedule(new Keeper(parts).work)
         host.schedule(new Scheduler(parts).work)
+        host.schedule(new DeepArchive(parts).work)
       },
     }
   },

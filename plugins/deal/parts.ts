@@ -6,6 +6,7 @@ import { TaskRecords } from './offline/task-records.js'
 import { type DealOptions, statedOf } from './options.js'
 import { Attempts } from './records/attempts.js'
 import { DealRecords } from './records/deal-records.js'
+import { DeepMarks } from './records/deep-marks.js'
 import { ScheduleRecords } from './schedules/schedule-records.js'
 import { Spending } from './spending.js'
 import { payingAccount } from './subject.js'
@@ -39,6 +40,7 @@ export class DealParts {
   readonly waits: BudgetWaits
   readonly schedules: ScheduleRecords
   readonly tasks: TaskRecords
+  readonly marks: DeepMarks
 
   /** @param host need not have started yet */
   constructor(options: DealOptions, host: PluginHost) {
@@ -51,6 +53,7 @@ export class DealParts {
     this.waits = new BudgetWaits(host)
     this.schedules = new ScheduleRecords(host.state)
     this.tasks = new TaskRecords(host.state)
+    this.marks = new DeepMarks(host.state)
   }
 
   get jobs(): Jobs {

@@ -15,6 +15,7 @@ import type { AgreedTerms, DealParts } from '../parts.js'
 import { refuseDearPrice } from '../quote/price-limit.js'
 import { OBJECT_DEAL, type ObjectDealInput } from '../records/inputs.js'
 import { refuseUnsafe } from '../subject.js'
+import { admitDeep } from './admit-deep.js'
 import { releaseOrDrop, remember } from './held-deal.js'
 import { dealOf } from './kept-elsewhere.js'
 import { restore } from './restore.js'
@@ -44,6 +45,7 @@ export async function admit(
   context.checks.requireKey(bucket, key, 'read')
   await refuseUnsafe(context, key)
   const storageClass = await mustBeClass(parts, context, bucket, word)
+  if (storageClass === 'DEEP_ARCHIVE') return admitDeep(parts, write, context)
   const agreed = await mustHaveTerms(parts, context, write, storageClass)
   if (operation === 'CreateMultipartUpload') return withoutDeal({ storageClass })
   const known = kept && (await dealOf(parts, kept))

@@ -1,6 +1,7 @@
 import type { Archive, StoredObject } from 'dealgate'
+import { isEvicted } from '../configuration.js'
 import type { DealParts } from '../parts.js'
-import type { DealRecord } from '../records/deal-record.js'
+import { type DealRecord, idOf } from '../records/deal-record.js'
 import { endBegins } from '../records/schedule.js'
 import { askToEvict } from './copy-calls.js'
 import { dealsHolding, isUnderWay } from './kept-elsewhere.js'
@@ -12,7 +13,7 @@ const FIRST_PAUSE_MS = 10 * 60_000
 const DAY_MS = 86_400_000
 const LONGEST_PAUSE_MS = DAY_MS
 
-/** Asks the gateway to evict its copies of objects in class GLACIER, where no data can be lost. */
+/** Asks the gateway to evict its copies of objects in classes GLACIER and DEEP_ARCHIVE, where no data can be lost. */
 export class GiveUp {
   readonly #parts: DealParts
   #told = false
@@ -43,7 +44,7 @@ export class GiveUp {
     const restore = object.archive?.restore
     if (restore && 'ongoing' in restore) return
     const until = restore?.until
-    if (object.archive?.storageClass !== 'GLACIER' || until === null) return this.#parts.copies.replace(copy)
+    if (!isEvicted(object.archive?.storageClass) || until === null) return this.#parts.copies.replace(copy)
     // The object was restored again since.
     if (until !== undefined && until > this.#parts.host.now())
       return this.#parts.copies.replace(copy, { ...copy, due: until })
@@ -51,7 +52,7 @@ export class GiveUp {
     const holding = await dealsHolding(this.#parts, object)
     const lasting = holding.filter((deal) => this.#lastsOn(deal))
     if (lasting.length > 0) return this.#evict(copy, object, lasting, signal)
-    const { jobId } = object.archive
+    const { jobId } = object.archive ?? {}
     if (holding.length > 0 || (jobId !== undefined && (await isUnderWay(this.#parts, jobId)))) return
     await this.#keep(copy)
   }
@@ -93,7 +94,8 @@ export class GiveUp {
         continue
       }
       const verified = answer.dealCid ?? dealCid
-      if (verified !== undefined) await this.#parts.deals.setVerified(verified, host.now())
+      const record = lasting.find(({ deal }) => deal.dealCid === verified)
+      if (verified !== undefined) await this.#parts.deals.setVerified(record ? idOf(record) : verified, host.now())
       host.log.info({ bucket, key, deal: verified }, 'the gateway evicted its copy of an object, which a deal holds')
       return this.#gone(copy, object)
     }
@@ -144,6 +146,6 @@ export class GiveUp {
 /** For how many more days a local copy of the object must exist, 0 for ever; undefined when it may be evicted. */
 function daysLeft(archive: Archive | undefined, now: number): number | undefined {
   const until = archive?.restore && 'until' in archive.restore ? archive.restore.until : undefined
-  if (archive?.storageClass !== 'GLACIER' || until === null) return 0
+  if (!isEvicted(archive?.storageClass) || until === null) return 0
   return until !== undefined && until > now ? Math.max(1, Math.ceil((until - now) / DAY_MS)) : undefined
 }

@@ -1,4 +1,5 @@
 import { type Context, type Job, type RunningJob, S3Error, type StoredObject } from 'dealgate'
+import { isEvicted } from '../configuration.js'
 import type { DealParts } from '../parts.js'
 import type { ObjectDealInput } from '../records/inputs.js'
 
@@ -63,6 +64,6 @@ export async function remember(
   context: Pick<Context, 'caller'>,
   { bucket, key, stamp, archive }: Pick<StoredObject, 'bucket' | 'key' | 'stamp' | 'archive'>,
 ): Promise<void> {
-  if (archive?.storageClass !== 'GLACIER' || context.caller?.identity.account) return
+  if (!isEvicted(archive?.storageClass) || context.caller?.identity.account) return
   await copies.set({ bucket, key, stamp, due: host.now() })
 }

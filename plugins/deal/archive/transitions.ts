@@ -5,6 +5,7 @@ import { refuseDearPrice } from '../quote/price-limit.js'
 import { OBJECT_DEAL, type ObjectDealInput } from '../records/inputs.js'
 import { costOf } from '../terms/terms.js'
 import { mustBeClass } from './admit.js'
+import { mark, requireOfflineTerms } from './admit-deep.js'
 import { releaseOrDrop, remember } from './held-deal.js'
 import { dealOf } from './kept-elsewhere.js'
 
@@ -35,9 +36,19 @@ export class Transitions {
     const object = await own.store.find(bucket, key)
     if (!object || object.etag !== etag || object.size !== size || object.cold) return false
     if (object.archive?.storageClass !== undefined) return false
+    if (storageClass === 'DEEP_ARCHIVE') return this.#intoDeep(object)
     const known = await dealOf(this.#parts, object)
     if (known) return this.#enter(object, { ...known, storageClass })
     return this.#mayBegin() ? this.#withNewDeal(object, storageClass) : false
+  }
+
+  /** The next offline deal of the bucket holds the object. */
+  async #intoDeep(object: StoredObject): Promise<boolean> {
+    const { bucket, key, stamp } = object
+    const { own } = this.#parts.host
+    await requireOfflineTerms(own, bucket)
+    await mark(this.#parts, object)
+    return own.store.annotate(bucket, key, stamp, (archive) => ({ ...archive, storageClass: 'DEEP_ARCHIVE' }))
   }
 
   #mayBegin(): boolean {

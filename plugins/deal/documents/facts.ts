@@ -19,6 +19,7 @@ function factsOf(deals: readonly DealRecord[], epochSeconds: number | undefined)
     'deal-count': String(deals.length),
     'deal-provider': deal.minerId,
     'deal-status': document.Status,
+    ...(told.taskUuid && { 'task-uuid': told.taskUuid }),
     ...(document.EstimatedExpiry && { 'deal-expiry': document.EstimatedExpiry }),
   }
 }

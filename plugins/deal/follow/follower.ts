@@ -4,7 +4,7 @@ import { DealClient } from '../deal-client.js'
 import { tellObject } from '../documents/facts.js'
 import { askState } from '../documents/live-state.js'
 import type { DealParts } from '../parts.js'
-import { type DealRecord, isFinal } from '../records/deal-record.js'
+import { type DealRecord, idOf, isFinal } from '../records/deal-record.js'
 import { endedInVain } from '../records/made-before.js'
 import { isDue } from '../records/schedule.js'
 import { requireHealth } from '../require-health.js'
@@ -78,7 +78,7 @@ export class Follower {
         const { dealCid } = deal.deal
         try {
           const live = await askState(client, dealCid, host.now(), options.epochSeconds, deal.live)
-          const known = live && (await deals.setLive(dealCid, live))
+          const known = live && (await deals.setLive(idOf(deal), live))
           if (known) await this.#act(deal, known)
         } catch (err) {
           host.log.warn(
@@ -114,7 +114,7 @@ export class Follower {
     const { dealCid } = deal.deal
     for (const err of failures)
       host.log.warn({ err, deal: dealCid, bucket: deal.bucket }, 'a step that follows from the state of a deal failed')
-    if (over) await deals.close(dealCid)
+    if (over) await deals.close(idOf(deal))
   }
 
   async #sweep(): Promise<void> {

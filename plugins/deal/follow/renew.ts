@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { S3Error, type StoredObject } from 'dealgate'
 import { configurationOf } from '../configuration.js'
 import type { AgreedTerms, DealParts } from '../parts.js'
-import { type DealRecord, holds, isDoubted } from '../records/deal-record.js'
+import { type DealRecord, holds, idOf, isDoubted } from '../records/deal-record.js'
 import { OBJECT_DEAL, type ObjectDealInput } from '../records/inputs.js'
 import { payingAccount } from '../subject.js'
 import { readTerms } from '../terms/terms.js'
@@ -27,12 +27,13 @@ export async function renew(parts: DealParts, record: DealRecord): Promise<void>
   const counts = (other: DealRecord) =>
     other.deal.dealCid === deal.dealCid || (holds(other) && !isDoubted(other) && other.retired === undefined)
   if (about.findLast(counts)?.deal.dealCid !== deal.dealCid) return
-  if (renewedBy !== undefined && !isLost(about, renewedBy, host.now())) {
+  if (renewedBy !== undefined && record.taskUuid === undefined && !isLost(about, renewedBy, host.now())) {
     await tryAgain(parts, renewedBy)
     return
   }
   const object = await host.own.store.find(bucket, key)
   if (object?.stamp !== stamp) return
+  if (record.taskUuid !== undefined) return renewOffline(parts, record, object)
   // The server pays from its own account, and only for its own buckets.
   await host.own.checks.requireOwner(bucket)
   const agreed = await termsToRenewOn(parts, record, object)
@@ -51,6 +52,18 @@ export async function renew(parts: DealParts, record: DealRecord): Promise<void>
   const job = await jobs.create({ kind: OBJECT_DEAL, resource, input, accessKeyId: '', token, requestHash: token })
   await deals.setRenewedBy(deal.dealCid, job.id)
   host.log.info({ bucket, key, deal: deal.dealCid, job: job.id }, 'renewing a deal that ends soon')
+}
+
+/** The next offline deal of the bucket holds the object, too. */
+async function renewOffline(
+  { host, deals, marks }: DealParts,
+  record: DealRecord,
+  object: StoredObject,
+): Promise<void> {
+  const { bucket, key, stamp, size } = object
+  if (record.renewedBy !== undefined) return
+  await marks.set({ bucket, key, since: host.now(), object: { stamp, size } })
+  await deals.setRenewedBy(idOf(record), 'offline')
 }
 
 /**

@@ -1,7 +1,7 @@
 import { dealsHolding } from '../archive/kept-elsewhere.js'
 import { configurationOf } from '../configuration.js'
 import type { DealParts } from '../parts.js'
-import { type DealRecord, isDoubted, isVerified } from '../records/deal-record.js'
+import { type DealRecord, idOf, isDoubted, isVerified } from '../records/deal-record.js'
 
 /**
  * Ends the monitoring and the renewals of a deal whose backup is older than the generations that its schedule keeps. A
@@ -10,10 +10,9 @@ import { type DealRecord, isDoubted, isVerified } from '../records/deal-record.j
 export async function retire(parts: DealParts, record: DealRecord): Promise<boolean> {
   const { host, deals } = parts
   if (!(await isOutdated(parts, record)) || (await isNeeded(parts, record))) return false
-  const { dealCid } = record.deal
-  await deals.setRetired(dealCid, host.now())
-  await deals.close(dealCid)
-  host.log.info({ bucket: record.bucket, deal: dealCid }, 'a deal of an old backup is no longer monitored')
+  await deals.setRetired(idOf(record), host.now())
+  await deals.close(idOf(record))
+  host.log.info({ bucket: record.bucket, deal: record.deal.dealCid }, 'a deal of an old backup is no longer monitored')
   return true
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type JobKind, type RunningJob, S3Error } from 'dealgate'
 import { askToVerify } from '../archive/copy-calls.js'
 import type { DealParts } from '../parts.js'
-import type { DealRecord } from '../records/deal-record.js'
+import { type DealRecord, idOf } from '../records/deal-record.js'
 import { bringingBack, patiently } from '../records/patience.js'
 import { rescue } from './rescue.js'
 
@@ -15,6 +15,8 @@ export interface VerifyInput {
   /** Stamp of the object. */
   readonly stamp: string
   readonly dealCid: string
+  /** See DealRecord. */
+  readonly id?: string
 }
 
 interface VerifyResult {
@@ -37,7 +39,7 @@ export function verifications(parts: DealParts): JobKind<VerifyInput, VerifyResu
       } catch (error) {
         if (job.signal.aborted) throw error
         const thrown = patiently(job, error, parts.host.now(), bringingBack)
-        if (thrown === error) await doubt(parts, job.input.dealCid)
+        if (thrown === error) await doubt(parts, job.input)
         throw thrown
       }
     },
@@ -45,20 +47,20 @@ export function verifications(parts: DealParts): JobKind<VerifyInput, VerifyResu
 }
 
 async function run(parts: DealParts, job: RunningJob<VerifyInput>): Promise<VerifyResult> {
-  const { dealCid } = job.input
+  const { dealCid, id = dealCid } = job.input
   job.report({ phase: 'Verifying' })
   const why = await askToVerify(job.context, { ...job.input, signal: job.signal })
   if (why !== undefined)
     throw new S3Error('InvalidObjectState', { message: `The deal ${dealCid} did not deliver the object. ${why}` })
-  await parts.deals.setVerified(dealCid, parts.host.now())
+  await parts.deals.setVerified(id, parts.host.now())
   return { DealCid: dealCid }
 }
 
 /** Marks the deal as doubted, and restores an object that was left to it, unless another deal has delivered it. */
-async function doubt(parts: DealParts, dealCid: string): Promise<void> {
+async function doubt(parts: DealParts, { dealCid, id = dealCid }: VerifyInput): Promise<void> {
   const { host, deals } = parts
   host.log.warn({ deal: dealCid }, 'a deal does not deliver its object, and no longer counts')
-  const record = await deals.setDoubted(dealCid, host.now())
+  const record = await deals.setDoubted(id, host.now())
   if (record) await rescue(parts, record)
 }
 
@@ -78,9 +80,9 @@ export async function verify(parts: DealParts, record: DealRecord): Promise<bool
   if (!object.cold && about.length < 2) return false
   const { dealCid } = record.deal
   const token = createHash('sha256')
-    .update(`verify/${dealCid}/${doubted ?? ''}`)
+    .update(`verify/${idOf(record)}/${doubted ?? ''}`)
     .digest('hex')
-  const input: VerifyInput = { bucket, key, stamp, dealCid }
+  const input: VerifyInput = { bucket, key, stamp, dealCid, ...(record.id !== undefined && { id: record.id }) }
   const job = await jobs.create({
     ...{ kind: VERIFY, resource: `/${bucket}/${key}`, input, accessKeyId: '', token, requestHash: token },
   })

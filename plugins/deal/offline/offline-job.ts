@@ -10,6 +10,7 @@ import { patiently, waitingLong } from '../records/patience.js'
 import { parseAmount } from '../terms/amounts.js'
 import { makeTask } from './offline-client.js'
 import type { TaskRecord } from './task-records.js'
+import { tellTask } from './tell-task.js'
 
 export const offlineDealResult = z.object({
   Bucket: z.string(),
@@ -45,7 +46,7 @@ export function offlineDeals(parts: DealParts): JobKind<OfflineDealInput, Offlin
       const known = await parts.tasks.get(job.job.id)
       // The gateway is asked only after the request was recorded.
       if (!known) return 'not-done'
-      if (known.task) return { done: resultOf(known) }
+      if (known.task) return { done: await finish(job, known) }
       if (!(await job.context.gateway.features()).offlineDeals) return undefined
       try {
         return { done: await send(parts, job, known) }
@@ -61,7 +62,7 @@ export function offlineDeals(parts: DealParts): JobKind<OfflineDealInput, Offlin
 
 async function run(parts: DealParts, job: OfflineJob): Promise<OfflineDealResult> {
   const known = await parts.tasks.get(job.job.id)
-  if (known?.task) return resultOf(known)
+  if (known?.task) return finish(job, known)
   const { bucket, prefix, cause, generation } = job.input
   // Without client tokens, an operator who has the job run again has made sure that there is no task.
   const record: TaskRecord = {
@@ -120,7 +121,18 @@ async function send(parts: DealParts, job: OfflineJob, record: TaskRecord): Prom
     })
     .catch((err) => job.log.warn({ err, task: uuid }, 'the task is not in the list of tasks of its bucket'))
   job.note(`task ${uuid}`)
-  return resultOf(known)
+  return finish(job, known)
+}
+
+/** The task is on record. Its objects may be told later. */
+async function finish(job: OfflineJob, record: TaskRecord): Promise<OfflineDealResult> {
+  try {
+    await tellTask(job, record)
+  } catch (err) {
+    job.signal.throwIfAborted()
+    job.log.warn({ err, task: record.task?.uuid }, 'task posted; its objects are not yet told')
+  }
+  return resultOf(record)
 }
 
 async function takeBack(parts: DealParts, job: OfflineJob): Promise<void> {

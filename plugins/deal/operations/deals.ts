@@ -85,7 +85,7 @@ export function getDeal(parts: DealParts) {
     async *members(context) {
       const maySee = visibility(context)
       for await (const [, deal] of parts.deals.newestFirst())
-        if (await maySee(deal)) yield { DealCid: deal.deal.dealCid }
+        if (deal.id === undefined && (await maySee(deal))) yield { DealCid: deal.deal.dealCid }
     },
   })
 }

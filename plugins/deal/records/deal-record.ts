@@ -3,6 +3,8 @@ import type { DealCause, Generation } from './inputs.js'
 
 /** A deal that was made through this server. Plain JSON. */
 export interface DealRecord {
+  /** Absent for an online deal, which holds one object or bucket: its CID. A deal of a task has a record per object. */
+  readonly id?: string
   readonly bucket: string
   /** Absent for a deal about the whole bucket. */
   readonly key?: string
@@ -26,6 +28,8 @@ export interface DealRecord {
   readonly verified?: number
   /** When the last verification failed, ms since 1970. */
   readonly doubted?: number
+  /** UUID of the task of an offline deal. */
+  readonly taskUuid?: string
   /** The backup of a schedule that it belongs to. */
   readonly generation?: Generation
   /** When it was given up for newer backups, ms since 1970: its state is no longer queried. */
@@ -79,4 +83,9 @@ export function isVerified(record: DealRecord): boolean {
 /** True when the last verification of the deal failed. */
 export function isDoubted({ verified, doubted }: DealRecord): boolean {
   return verified === undefined && doubted !== undefined
+}
+
+/** Under which a deal is on record. */
+export function idOf({ id, deal }: Pick<DealRecord, 'id' | 'deal'>): string {
+  return id ?? deal.dealCid
 }

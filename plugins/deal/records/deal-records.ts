@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { PluginState, Records } from 'dealgate'
-import { type DealRecord, isFinal, type LiveState } from './deal-record.js'
+import { type DealRecord, idOf, isFinal, type LiveState } from './deal-record.js'
 import { Sequence } from './sequence.js'
 
 /** CIDs of the deals of one object or bucket, oldest first. */
@@ -30,8 +30,8 @@ export class DealRecords {
     this.#order = new Sequence(state, 'deal-order')
   }
 
-  get(dealCid: string): Promise<DealRecord | undefined> {
-    return this.#deals.get(cidKey(dealCid))
+  get(id: string): Promise<DealRecord | undefined> {
+    return this.#deals.get(cidKey(id))
   }
 
   /**
@@ -39,15 +39,15 @@ export class DealRecords {
    * when the deal belongs to another job.
    */
   remember(record: DealRecord): Promise<boolean> {
-    const { dealCid } = record.deal
-    return this.#alone(dealCid, async () => {
-      const known = await this.get(dealCid)
+    const id = idOf(record)
+    return this.#alone(id, async () => {
+      const known = await this.get(id)
       if (known && known.jobId !== record.jobId) return false
       // The indexes are written before the deal: after a crash in between, the deal is recorded again.
-      await this.#order.add(dealCid)
+      await this.#order.add(id)
       await this.#addToSubject(record)
-      if (!isFinal((known ?? record).live?.state)) await this.#open.set(cidKey(dealCid), true)
-      if (!known) await this.#deals.set(cidKey(dealCid), record)
+      if (!isFinal((known ?? record).live?.state)) await this.#open.set(cidKey(id), true)
+      if (!known) await this.#deals.set(cidKey(id), record)
       return true
     })
   }
@@ -55,7 +55,7 @@ export class DealRecords {
   /** Deals for an object, or without key for a bucket as a whole, oldest first. */
   async of(bucket: string, key: string | undefined): Promise<readonly DealRecord[]> {
     const subject = await this.#subjects.get(subjectKey(bucket, key))
-    const deals = await Promise.all((subject?.deals ?? []).map((dealCid) => this.get(dealCid)))
+    const deals = await Promise.all((subject?.deals ?? []).map((id) => this.get(id)))
     return deals.filter((deal) => deal !== undefined)
   }
 
@@ -64,8 +64,8 @@ export class DealRecords {
    * @param before only deals at lower places
    */
   async *newestFirst(before?: number): AsyncGenerator<[place: number, record: DealRecord], void> {
-    for await (const [place, dealCid] of this.#order.backwards(before)) {
-      const deal = await this.get(dealCid)
+    for await (const [place, id] of this.#order.backwards(before)) {
+      const deal = await this.get(id)
       if (deal) yield [place, deal]
     }
   }
@@ -79,66 +79,67 @@ export class DealRecords {
   }
 
   /** Stores the present state. Resolves with the record after the change. */
-  setLive(dealCid: string, live: LiveState): Promise<DealRecord | undefined> {
-    return this.#change(dealCid, (record) => ({ ...record, live }))
+  setLive(id: string, live: LiveState): Promise<DealRecord | undefined> {
+    return this.#change(id, (record) => ({ ...record, live }))
   }
 
-  setRenewedBy(dealCid: string, jobId: string): Promise<DealRecord | undefined> {
-    return this.#change(dealCid, (record) => ({ ...record, renewedBy: jobId }))
+  setRenewedBy(id: string, jobId: string): Promise<DealRecord | undefined> {
+    return this.#change(id, (record) => ({ ...record, renewedBy: jobId }))
   }
 
   /**
    * The whole object was retrieved from the deal and found identical.
    * @param time ms since 1970
    */
-  setVerified(dealCid: string, time: number): Promise<DealRecord | undefined> {
-    return this.#change(dealCid, ({ doubted: _, ...record }) => ({ ...record, verified: time }))
+  setVerified(id: string, time: number): Promise<DealRecord | undefined> {
+    return this.#change(id, ({ doubted: _, ...record }) => ({ ...record, verified: time }))
   }
 
   /**
    * The deal did not deliver the object.
    * @param time ms since 1970
    */
-  setDoubted(dealCid: string, time: number): Promise<DealRecord | undefined> {
-    return this.#change(dealCid, (record) => ({ ...record, doubted: time }))
+  setDoubted(id: string, time: number): Promise<DealRecord | undefined> {
+    return this.#change(id, (record) => ({ ...record, doubted: time }))
   }
 
   /**
    * A newer backup replaces the deal.
    * @param time ms since 1970
    */
-  setRetired(dealCid: string, time: number): Promise<DealRecord | undefined> {
-    return this.#change(dealCid, (record) => ({ ...record, retired: time }))
+  setRetired(id: string, time: number): Promise<DealRecord | undefined> {
+    return this.#change(id, (record) => ({ ...record, retired: time }))
   }
 
   /** Closes a deal whose state is final and has been acted on, or that is retired. */
-  close(dealCid: string): Promise<void> {
-    return this.#open.delete(cidKey(dealCid))
+  close(id: string): Promise<void> {
+    return this.#open.delete(cidKey(id))
   }
 
-  #change(dealCid: string, to: (record: DealRecord) => DealRecord): Promise<DealRecord | undefined> {
-    return this.#alone(dealCid, () => this.#deals.change(cidKey(dealCid), (known) => known && to(known)))
+  #change(id: string, to: (record: DealRecord) => DealRecord): Promise<DealRecord | undefined> {
+    return this.#alone(id, () => this.#deals.change(cidKey(id), (known) => known && to(known)))
   }
 
-  #addToSubject({ bucket, key, deal: { dealCid } }: DealRecord): Promise<void> {
+  #addToSubject(record: DealRecord): Promise<void> {
+    const { bucket, key } = record
     const name = subjectKey(bucket, key)
     return this.#state.locks.withName(`deal-subject/${name}`, async () => {
       await this.#subjects.change(name, (subject) => {
         const deals = subject?.deals ?? []
-        if (deals.includes(dealCid)) return subject
-        return { bucket, key, deals: [...deals, dealCid].slice(-MAX_OF_SUBJECT) }
+        if (deals.includes(idOf(record))) return subject
+        return { bucket, key, deals: [...deals, idOf(record)].slice(-MAX_OF_SUBJECT) }
       })
     })
   }
 
-  #alone<T>(dealCid: string, run: () => Promise<T>): Promise<T> {
-    return this.#state.locks.withName(`deal/${cidKey(dealCid)}`, run)
+  #alone<T>(id: string, run: () => Promise<T>): Promise<T> {
+    return this.#state.locks.withName(`deal/${cidKey(id)}`, run)
   }
 }
 
 /** A CID as it is; any other text that a gateway reports as one is hashed. */
-function cidKey(dealCid: string): string {
-  return /^[A-Za-z0-9]{1,128}$/.test(dealCid) ? dealCid : hash(dealCid)
+function cidKey(id: string): string {
+  return /^[A-Za-z0-9]{1,128}$/.test(id) ? id : hash(id)
 }
 
 /**
