@@ -55,6 +55,8 @@ export async function startTarget(quirks: string, nodeOptions: readonly string[]
     '0',
     '--platform-port',
     '0',
+    '--payment-port',
+    '0',
     '--data',
     data,
     '--print',

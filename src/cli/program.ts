@@ -82,6 +82,9 @@ const SERVICES: readonly OptionName[] = [
   'platformSmtp',
   'platformMailFrom',
   'platformDaemon',
+  'paymentHost',
+  'paymentPort',
+  'paymentVariant',
   'brandPath',
   'brandHeader',
   'networkEpochSeconds',
@@ -127,7 +130,7 @@ export function createProgram(actions: Actions): Command {
   addCommand(
     program,
     'services',
-    'start the embedded services alone: the gateway and the task platform',
+    'start the embedded services alone: the gateway, the task platform and the storage payment API',
     SERVICES,
   ).action((flags, command) => actions.services(configOf(flags, command)))
   addCommand(program, 'presign', 'print a presigned URL', PRESIGN)

@@ -6,6 +6,7 @@ import { RemotePlatform, type RemotePlatformOptions } from './gateway/accounts/r
 import { type GatewayOptions, type RunningGateway, startGateway } from './gateway/gateway.js'
 import { type ServicesLog, silentLog } from './log.js'
 import { type NetworkOptions, type OpenedNetwork, openNetwork } from './network/open.js'
+import { type PaymentOptions, type RunningPayment, startPayment } from './payment/payment.js'
 import { type PlatformOptions, type RunningPlatform, startPlatform } from './platform/platform.js'
 
 export interface ServicesOptions {
@@ -16,6 +17,8 @@ export interface ServicesOptions {
   readonly platform?: PlatformOptions
   /** A task platform elsewhere, whose users get accounts at the gateway. Not beside `platform`. */
   readonly remotePlatform?: RemotePlatformOptions
+  /** Absent: no storage payment API is started. */
+  readonly payment?: PaymentOptions
   /** Options of the storage network that deals are made in. */
   readonly network?: NetworkOptions
   readonly log?: ServicesLog
@@ -25,6 +28,8 @@ export interface Services {
   readonly gateway: Omit<RunningGateway, 'stop'>
   /** Undefined unless the options ask for it. */
   readonly platform: Pick<RunningPlatform, 'url' | 'port' | 'makeFirstUser'> | undefined
+  /** Undefined unless the options ask for it. */
+  readonly payment: Pick<RunningPayment, 'url' | 'port'> | undefined
   /**
    * Lets running requests of each service finish for up to 10 s, then closes everything. Acknowledged writes are
    * durable in any case. May be called again.
@@ -78,21 +83,27 @@ async function startOver(
       startPlatform(join(data, 'platform'), options.platform, { network, providersWait: true }, log),
     ))
   const users = platform ?? (options.remotePlatform && new RemotePlatform(options.remotePlatform))
+  let payment: RunningPayment | undefined
   try {
+    payment =
+      options.payment &&
+      (await naming('payment', startPayment(join(data, 'payment'), options.payment, { network }, log)))
     const gateway = await naming('gateway', startGateway(join(data, 'gateway'), options.gateway, opened, log, users))
     platform?.startProviders()
     let stopped: Promise<void> | undefined
     const stop = (): Promise<void> => {
-      // Providers fetch from the gateway.
+      // Providers fetch from the gateway and the payment service.
       stopped ??= (platform?.stopProviders() ?? Promise.resolve())
         .finally(() => gateway.stop())
+        .finally(() => payment?.stop())
         .finally(() => platform?.stop())
         .finally(() => network.stop())
         .finally(unlock)
       return stopped
     }
-    return { gateway, platform: platform && shown(platform, data), stop }
+    return { gateway, platform: platform && shown(platform, data), payment, stop }
   } catch (error) {
+    await payment?.stop()
     await platform?.stop()
     throw error
   }
@@ -110,7 +121,7 @@ function shown({ url, port, makeFirstUser }: RunningPlatform, data: string): Ser
   }
 }
 
-export type ServiceName = 'gateway' | 'platform'
+export type ServiceName = 'gateway' | 'platform' | 'payment'
 
 /** Adds the name of the service to an error of its start. */
 async function naming<T>(service: ServiceName, starting: Promise<T>): Promise<T> {

@@ -8,6 +8,7 @@ const started = {
   gateway: 'http://127.0.0.1:9100',
   embedded: true,
   platform: undefined,
+  payment: undefined,
 }
 
 t.test('the text has what it takes to begin, safe to paste into a shell', (t) => {
@@ -49,6 +50,15 @@ t.test('the task platform, and its first user once', (t) => {
   const later = JSON.parse(banner({ ...started, platform: { url, madeUser: undefined } }, { ...config, print: 'json' }))
   t.equal(later.platform, url)
   t.notOk('platformPassword' in later || 'platformEmail' in later)
+  t.end()
+})
+
+t.test('the storage payment API', (t) => {
+  const payment = 'http://127.0.0.1:9300'
+  const config = { data: '/data', secretKey: undefined }
+  t.equal(JSON.parse(banner({ ...started, payment }, { ...config, print: 'json' })).payment, payment)
+  t.match(banner({ ...started, payment }, { ...config, print: 'text' }), `\n  payment     ${payment}\n`)
+  t.notOk('payment' in JSON.parse(banner(started, { ...config, print: 'json' })))
   t.end()
 })
 

@@ -29,7 +29,8 @@ t.test('services takes every option of the services', async (t) => {
   const ofServices = optionNames.filter(
     (name) =>
       options[name].group === 'Network' ||
-      (/embedded (gateway|task platform)/.test(options[name].help) && !['gatewayUrl', 'platformUrl'].includes(name)),
+      (/embedded (gateway|task platform|storage payment API)/.test(options[name].help) &&
+        !['gatewayUrl', 'platformUrl', 'paymentUrl'].includes(name)),
   )
   t.ok(ofServices.length >= 8)
   for (const name of ofServices) t.match(stdout, new RegExp(`${flagOf(name)} [<[]`))

@@ -92,6 +92,11 @@ t.test('what stands in the way of a start is told in one line', async (t) => {
       /in use by another process.* --platform-port/,
     ],
     [
+      'the port of the payment API is in use',
+      ['--data', join(t.testdirName, 'f'), ...free, '--payment-port', new URL(running.payment).port],
+      /in use by another process.* --payment-port/,
+    ],
+    [
       'the host is another’s',
       ['--data', join(t.testdirName, 'd'), ...free, '--host', '192.0.2.1'],
       /not an address of this machine.* --host/,

@@ -55,11 +55,13 @@ async function tryPage(t: Test, page: string, commands: readonly Command[]): Pro
   const folder = temporaryFolder(t)
   const scene: Scene = (await scenes[page]?.(t, folder)) ?? {}
   if (scene.skip !== undefined) return void t.pass(page, { skip: scene.skip })
-  const [port, gatewayPort, platformPort] = [await lastingPort(), await lastingPort(), await lastingPort()]
+  const [port, gatewayPort] = [await lastingPort(), await lastingPort()]
+  const [platformPort, paymentPort] = [await lastingPort(), await lastingPort()]
   const rewrites = new Map([
     ['127.0.0.1:9000', `127.0.0.1:${port}`],
     ['127.0.0.1:9100', `127.0.0.1:${gatewayPort}`],
     ['127.0.0.1:9200', `127.0.0.1:${platformPort}`],
+    ['127.0.0.1:9300', `127.0.0.1:${paymentPort}`],
     ...Object.entries(scene.rewrite ?? {}),
   ])
   const shell = new Shell(folder, {
@@ -67,6 +69,7 @@ async function tryPage(t: Test, page: string, commands: readonly Command[]): Pro
     DEALGATE_PORT: String(port),
     DEALGATE_GATEWAY_PORT: String(gatewayPort),
     DEALGATE_PLATFORM_PORT: String(platformPort),
+    DEALGATE_PAYMENT_PORT: String(paymentPort),
     ...scene.env,
   })
   t.teardown(() => shell.stop())

@@ -62,7 +62,7 @@ function behind(address: string, { url, accessKey, secretKey }: GatewayAddress):
       'DEALGATE_GATEWAY_SECRET_KEY=…': `DEALGATE_GATEWAY_SECRET_KEY=${secretKey}`,
     },
     // The port of an embedded gateway is refused beside the address of another.
-    env: { DEALGATE_GATEWAY_PORT: '', DEALGATE_PLATFORM_PORT: '' },
+    env: { DEALGATE_GATEWAY_PORT: '', DEALGATE_PLATFORM_PORT: '', DEALGATE_PAYMENT_PORT: '' },
   }
 }
 

@@ -13,7 +13,17 @@ export interface Option<T = unknown> {
   readonly secret?: true
 }
 
-type Group = 'Endpoint' | 'Gateway' | 'Platform' | 'Network' | 'State' | 'Buckets' | 'Plugins' | 'Limits' | 'Logs'
+type Group =
+  | 'Endpoint'
+  | 'Gateway'
+  | 'Platform'
+  | 'Payment'
+  | 'Network'
+  | 'State'
+  | 'Buckets'
+  | 'Plugins'
+  | 'Limits'
+  | 'Logs'
 interface Details {
   readonly help: string
   readonly unit?: string

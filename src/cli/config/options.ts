@@ -124,6 +124,19 @@ export const options = Object.freeze({
     help: 'Who fetches the CARs of tasks for the storage providers of the network: the embedded platform, or a program of yours by its interface.',
   }),
 
+  paymentUrl: option('Payment', httpUrl(), {
+    help: 'Storage payment API to use. Without it, the embedded one is started beside the embedded gateway.',
+  }),
+  paymentHost: option('Payment', host, { default: '127.0.0.1', help: 'Address of the embedded storage payment API.' }),
+  paymentPort: option('Payment', port, {
+    default: 9300,
+    help: 'Port of the embedded storage payment API; 0 selects a free port.',
+  }),
+  paymentVariant: option('Payment', choice('a', 'b'), {
+    default: 'a',
+    help: 'Variant of the embedded storage payment API: in `a` wallets sign in and see what is their own; in `b` there is no sign-in, and callers name any wallet.',
+  }),
+
   networkEpochSeconds: option('Network', decimal(0.001, 86_400), {
     default: 30,
     unit: 'seconds',

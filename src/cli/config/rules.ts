@@ -25,6 +25,9 @@ const EMBEDDED_ONLY = [
   'platformDaemon',
   'platformApiKey',
   'platformAccessToken',
+  'paymentHost',
+  'paymentPort',
+  'paymentVariant',
 ] as const
 
 export const rules: readonly Rule[] = [
@@ -56,6 +59,15 @@ export const rules: readonly Rule[] = [
       .map(
         (name) =>
           `${flagOf(name)} is for the embedded task platform: leave it out, or leave out ${flagOf('platformUrl')}`,
+      )
+  },
+  (given) => {
+    if (!given('paymentUrl')) return []
+    return (['paymentHost', 'paymentPort', 'paymentVariant'] as const)
+      .filter(given)
+      .map(
+        (name) =>
+          `${flagOf(name)} is for the embedded storage payment API: leave it out, or leave out ${flagOf('paymentUrl')}`,
       )
   },
   (given, value) => {

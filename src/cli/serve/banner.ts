@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.js'
 import { keysFile, type ObtainedKeys } from '../keys/keys.js'
-import { platformLines, platformMembers, type ShownPlatform } from './platform-text.js'
+import { paymentLine, platformLines, platformMembers, type ShownPlatform } from './platform-text.js'
 
 export interface Started {
   readonly endpoint: string
@@ -10,6 +10,8 @@ export interface Started {
   readonly gateway: string
   readonly embedded: boolean
   readonly platform: ShownPlatform | undefined
+  /** URL of the storage payment API. */
+  readonly payment: string | undefined
 }
 
 /**
@@ -18,11 +20,11 @@ export interface Started {
  * contain a secret from the environment or an earlier start.
  */
 export function banner(started: Started, config: Pick<Config, 'print' | 'data' | 'secretKey'>): string {
-  const { endpoint, region, keys, gateway, embedded } = started
+  const { endpoint, region, keys, gateway, embedded, payment } = started
   const { accessKey } = keys
   const shown = keys.made ? { secretKey: keys.secretKey } : {}
   if (config.print === 'json')
-    return `${JSON.stringify({ endpoint, region, accessKey, ...shown, gateway, ...platformMembers(started.platform) })}\n`
+    return `${JSON.stringify({ endpoint, region, accessKey, ...shown, gateway, ...platformMembers(started.platform), payment })}\n`
   const secret = shownSecret(keys.made ? keys.secretKey : undefined, config.secretKey, keysFile(config.data))
   const word = shellWord(shown.secretKey ?? '<secret key>')
   return `dealgate is ready.
@@ -32,7 +34,7 @@ export function banner(started: Started, config: Pick<Config, 'print' | 'data' |
   secret key  ${secret}
   region      ${region}
   gateway     ${gateway}${embedded ? ' (embedded)' : ''}
-${platformLines(started.platform)}  data        ${config.data}
+${platformLines(started.platform)}${paymentLine(payment)}  data        ${config.data}
 
 aws-cli:
   export AWS_ACCESS_KEY_ID=${shellWord(keys.accessKey)} AWS_SECRET_ACCESS_KEY=${word} AWS_DEFAULT_REGION=${region}

@@ -24,6 +24,8 @@ export interface GatewayInUse {
   readonly url: string
   /** Undefined if there is none. */
   readonly platform: PlatformInUse | undefined
+  /** URL of the storage payment API; undefined if there is none. */
+  readonly payment: string | undefined
   readonly embedded: boolean
   readonly account: GatewayAccount | (() => Promise<GatewayAccount>)
   stop(): Promise<void>
@@ -38,7 +40,7 @@ export interface EmbeddedGateway extends GatewayInUse {
 
 /**
  * Returns the configured gateway, or starts the embedded one.
- * @param platform true: starts the embedded task platform beside it, unless another is configured
+ * @param platform true: starts the embedded task platform and storage payment API beside it, unless others are configured
  */
 export async function obtainGateway(config: Config, log: Logger, { platform = false } = {}): Promise<GatewayInUse> {
   const { gatewayUrl, gatewayAccessKey, gatewaySecretKey } = config
@@ -46,7 +48,8 @@ export async function obtainGateway(config: Config, log: Logger, { platform = fa
     return startEmbedded(config, log, { platform })
   }
   const account = { accessKey: gatewayAccessKey, secretKey: gatewaySecretKey }
-  return { url: gatewayUrl, platform: platformOf(config), embedded: false, account, stop: async () => {} }
+  const others = { platform: platformOf(config), payment: config.paymentUrl }
+  return { url: gatewayUrl, ...others, embedded: false, account, stop: async () => {} }
 }
 
 /** The keys of gateway accounts that were changed through this server. Throws Failure. */
@@ -81,7 +84,7 @@ function remotePlatform({ platformUrl: url, platformApiKey: apiKey, platformAcce
 
 /**
  * Starts the embedded services in a worker thread.
- * @param platform false: without the task platform
+ * @param platform false: without the task platform and the storage payment API
  */
 export async function startEmbedded(
   config: Config,
@@ -90,6 +93,7 @@ export async function startEmbedded(
 ): Promise<EmbeddedGateway> {
   const address = { host: config.gatewayHost, port: config.gatewayPort }
   const platformAddress = { host: config.platformHost, port: config.platformPort }
+  const paymentAddress = { host: config.paymentHost, port: config.paymentPort }
   const options = {
     data: servicesFolder(config),
     gateway: {
@@ -103,6 +107,8 @@ export async function startEmbedded(
     ...(withPlatform &&
       config.platformUrl === undefined && { platform: { ...platformAddress, ...platformWork(config) } }),
     ...remotePlatform(config),
+    ...(withPlatform &&
+      config.paymentUrl === undefined && { payment: { ...paymentAddress, variant: config.paymentVariant } }),
     network: {
       epochSeconds: config.networkEpochSeconds,
       control: config.networkControl,
@@ -111,14 +117,21 @@ export async function startEmbedded(
     log,
   }
   const services = await startServicesInWorker(options, endAtOnce).catch((error) => {
-    throw error.service === 'platform'
-      ? listenFailure(error, platformAddress, { host: '--platform-host', port: '--platform-port' })
-      : listenFailure(error, address, { host: '--gateway-host', port: '--gateway-port' })
+    switch (error.service) {
+      case 'platform':
+        throw listenFailure(error, platformAddress, { host: '--platform-host', port: '--platform-port' })
+      case 'payment':
+        throw listenFailure(error, paymentAddress, { host: '--payment-host', port: '--payment-port' })
+      default:
+        throw listenFailure(error, address, { host: '--gateway-host', port: '--gateway-port' })
+    }
   })
   const { gateway } = services
   const { url, madeKeys: made } = gateway
   const platform = services.platform ?? platformOf(config)
-  return { url, platform, embedded: true, made, account: () => gateway.credentials(), stop: () => services.stop() }
+  const payment = services.payment?.url ?? config.paymentUrl
+  const account = () => gateway.credentials()
+  return { url, platform, payment, embedded: true, made, account, stop: () => services.stop() }
 }
 
 /**

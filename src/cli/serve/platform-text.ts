@@ -20,6 +20,11 @@ export function platformMembers(platform: ShownPlatform | undefined): Record<str
   return { platform: url, platformEmail: madeUser.email, platformPassword: madeUser.password }
 }
 
+/** The line of a start message for people that tells the storage payment API, with its end. */
+export function paymentLine(url: string | undefined): string {
+  return url === undefined ? '' : `  payment     ${url}\n`
+}
+
 /** The lines of a start message for people, each with its end. */
 export function platformLines(platform: ShownPlatform | undefined): string {
   if (platform === undefined) return ''

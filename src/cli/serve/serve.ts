@@ -77,8 +77,11 @@ async function start(config: Config, log: Logger, cleanup: CleanupStack): Promis
     if (cut > 0) log.warn({ connections: cut }, 'connections were cut: their requests did not end in time')
   })
   const platform = await shownPlatform(gateway.platform)
-  const { url, embedded } = gateway
-  return banner({ gateway: url, embedded, platform, endpoint: serving.url, keys, region: config.region }, config)
+  const { url, embedded, payment } = gateway
+  return banner(
+    { gateway: url, embedded, platform, payment, endpoint: serving.url, keys, region: config.region },
+    config,
+  )
 }
 
 /** Limits a message about overload to one per minute. */

@@ -2,7 +2,7 @@ import type { GatewayAccount } from '../../auth/caller.js'
 import { createLogger } from '../../common/log.js'
 import type { Config } from '../config/config.js'
 import { startEmbedded } from './gateway.js'
-import { platformLines, platformMembers, type ShownPlatform, shownPlatform } from './platform-text.js'
+import { paymentLine, platformLines, platformMembers, type ShownPlatform, shownPlatform } from './platform-text.js'
 import { untilSignal } from './until-signal.js'
 
 /** `dealgate services`: runs the embedded services alone until a signal. */
@@ -11,10 +11,10 @@ export async function servicesUntilSignal(config: Config): Promise<void> {
   const log = createLogger({ level: config.logLevel })
   const services = await startEmbedded(config, log, { platform: true })
   try {
-    const { url, made } = services
+    const { url, made, payment } = services
     const account = await services.account()
     const platform = await shownPlatform(services.platform)
-    process.stdout.write(readyText({ gateway: url, account, made, platform }, config))
+    process.stdout.write(readyText({ gateway: url, account, made, platform, payment }, config))
     log.info({ signal: await signalled }, 'shutting down')
   } finally {
     await services.stop()
@@ -27,20 +27,21 @@ interface StartedServices {
   /** True if this start created the key pair: only then the text contains its secret. */
   readonly made: boolean
   readonly platform: ShownPlatform | undefined
+  readonly payment: string | undefined
 }
 
-function readyText({ gateway, account, made, platform }: StartedServices, config: Config): string {
+function readyText({ gateway, account, made, platform, payment }: StartedServices, config: Config): string {
   const { accessKey, secretKey } = account
   const secret = made ? { secretKey } : {}
   const kept = config.gatewaySecretKey === undefined ? keptIn(config.data, accessKey) : '(as configured)'
   if (config.print === 'json')
-    return `${JSON.stringify({ gateway, accessKey, ...secret, ...platformMembers(platform) })}\n`
+    return `${JSON.stringify({ gateway, accessKey, ...secret, ...platformMembers(platform), payment })}\n`
   return `The embedded services are ready.
 
   gateway     ${gateway}
   access key  ${accessKey}
   secret key  ${secret.secretKey ?? kept}
-${platformLines(platform)}  data        ${config.data}
+${platformLines(platform)}${paymentLine(payment)}  data        ${config.data}
 
 Stop with Ctrl-C.
 `

@@ -15,10 +15,11 @@ export async function startServicesInWorker(
 ): Promise<Services> {
   const { log = silentLog, ...rest } = options
   const thread = new ServicesThread(new Worker(new URL('./worker.js', import.meta.url), { workerData: rest }), log)
-  const { url, port, quirks, madeKeys, platform } = await thread.started(onFailure)
+  const { url, port, quirks, madeKeys, platform, payment } = await thread.started(onFailure)
   return {
     gateway: { url, port, quirks, madeKeys, credentials: () => thread.ask('credentials') },
     platform: platform && { ...platform, makeFirstUser: () => thread.ask('first user') },
+    payment,
     stop: () => thread.stop(),
   }
 }

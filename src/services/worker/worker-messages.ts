@@ -22,6 +22,7 @@ export type FromWorker =
       readonly quirks: readonly QuirkName[]
       readonly madeKeys: boolean
       readonly platform: { readonly url: string; readonly port: number } | undefined
+      readonly payment: { readonly url: string; readonly port: number } | undefined
     }
   | {
       readonly type: 'failed'

@@ -26,7 +26,7 @@ function cloneable(fields: object): Record<string, unknown> {
 
 const log: ServicesLog = { info: forward('info'), warn: forward('warn'), error: forward('error') }
 
-async function serve({ gateway, platform, stop }: Services): Promise<void> {
+async function serve({ gateway, platform, payment, stop }: Services): Promise<void> {
   const answers: { readonly [what in keyof Answers]: () => Promise<Answers[what]> } = {
     credentials: () => gateway.credentials(),
     'first user': async () => platform?.makeFirstUser(),
@@ -45,7 +45,15 @@ async function serve({ gateway, platform, stop }: Services): Promise<void> {
   })
   const { url, port: number, quirks, madeKeys } = gateway
   const shown = platform && { url: platform.url, port: platform.port }
-  post({ type: 'started', url, port: number, quirks, madeKeys, platform: shown })
+  post({
+    type: 'started',
+    url,
+    port: number,
+    quirks,
+    madeKeys,
+    platform: shown,
+    payment: payment && { url: payment.url, port: payment.port },
+  })
 }
 
 try {

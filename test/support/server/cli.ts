@@ -128,12 +128,16 @@ export function stopAtEnd(t: Test, name: string, command: Command<unknown>): voi
 }
 
 /**
- * The variable that has the embedded task platform listen on a free port: tests run side by side. Nothing where none is
- * started, because the option would then be a mistake.
+ * The variables that have the embedded task platform and storage payment API listen on free ports: tests run side by
+ * side. Nothing for one that is not started, because the option would then be a mistake.
  */
-function freePlatformPort(args: readonly string[], env: Record<string, string>): Record<string, string> {
-  const elsewhere = args.includes('--gateway-url') || args.includes('--platform-url') || 'DEALGATE_GATEWAY_URL' in env
-  return elsewhere || !(args[0] === 'serve' || args[0] === 'services') ? {} : { DEALGATE_PLATFORM_PORT: '0' }
+function freePorts(args: readonly string[], env: Record<string, string>): Record<string, string> {
+  const elsewhere = args.includes('--gateway-url') || 'DEALGATE_GATEWAY_URL' in env
+  if (elsewhere || !(args[0] === 'serve' || args[0] === 'services')) return {}
+  return {
+    ...(!args.includes('--platform-url') && { DEALGATE_PLATFORM_PORT: '0' }),
+    ...(!args.includes('--payment-url') && { DEALGATE_PAYMENT_PORT: '0' }),
+  }
 }
 
 /** One process, and its output as it comes. */
@@ -144,7 +148,7 @@ class Run {
 
   constructor(args: readonly string[], env: Record<string, string>, cwd?: string) {
     this.child = spawn(process.execPath, [...CLI, ...args], {
-      env: environment({ ...freePlatformPort(args, env), ...env }),
+      env: environment({ ...freePorts(args, env), ...env }),
       cwd,
       stdio: ['ignore', 'pipe', 'pipe'],
     })

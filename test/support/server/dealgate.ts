@@ -26,6 +26,7 @@ interface StartLine extends Omit<Endpoint, 'secretKey'> {
   readonly secretKey?: string
   readonly gateway: string
   readonly platform: string
+  readonly payment: string
 }
 
 /** `dealgate serve` as a process, on free ports. */
@@ -69,6 +70,10 @@ export class Dealgate implements Endpoint {
   /** URL of the embedded task platform. */
   get platform(): string {
     return this.#command.line.platform
+  }
+  /** URL of the embedded storage payment API. */
+  get payment(): string {
+    return this.#command.line.payment
   }
   get port(): number {
     return Number(new URL(this.endpoint).port)
