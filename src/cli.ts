@@ -24,6 +24,10 @@ const program = createProgram({
   rotateAccount: traced(async () => (await import('./cli/account/account-commands.js')).rotateAccount),
   changePassword: traced(async () => (await import('./cli/account/user-commands.js')).changePassword),
   userApiKeys: traced(async () => (await import('./cli/account/user-commands.js')).userApiKeys),
+  createWallet: traced(async () => (await import('./cli/wallet/wallet-commands.js')).createWallet),
+  fundWallet: traced(async () => (await import('./cli/wallet/wallet-commands.js')).fundWallet),
+  walletBalance: traced(async () => (await import('./cli/wallet/wallet-commands.js')).walletBalance),
+  payUpload: traced(async () => (await import('./cli/wallet/wallet-commands.js')).payUpload),
   acceptState: traced(async () => (await import('./cli/state-commands.js')).acceptState),
 })
 

@@ -4,9 +4,10 @@ import { type Config, type OptionName, optionNames } from './config/config.js'
 import type { CheckFlags } from './plugins/plugin-check.js'
 import type { NewFlags } from './plugins/plugin-new.js'
 import { version } from './version.js'
+import { addWalletCommands, type WalletActions } from './wallet/declare-wallet.js'
 
 /** The action of each command. `own` holds the unparsed flags of the command itself. */
-export interface Actions {
+export interface Actions extends WalletActions {
   serve(config: Config): Promise<void>
   services(config: Config): Promise<void>
   doctor(config: Config): Promise<void>
@@ -162,6 +163,7 @@ export function createProgram(actions: Actions): Command {
   addAccountCommands(program, actions)
   addPluginCommands(program, actions)
   addStateCommands(program, actions)
+  addWalletCommands(program, actions)
   return program
 }
 

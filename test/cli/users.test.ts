@@ -1,30 +1,9 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { join } from 'node:path'
 import t from 'tap'
 import { send } from '../services/platform/platform-client.js'
 import { temporaryFolder } from '../support/content/folders.js'
-import { endsWithUs } from '../support/server/child.js'
-import { CLI, environment, runCli } from '../support/server/cli.js'
+import { piped, runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
-
-/** Runs dealgate with a text as its standard input. */
-async function piped(
-  input: string,
-  args: readonly string[],
-): Promise<{ code: number; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, [...CLI, ...args], { env: environment(), stdio: 'pipe' })
-  endsWithUs(child)
-  const output = { stdout: '', stderr: '' }
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name].setEncoding('utf8').on('data', (text: string) => {
-      output[name] += text
-    })
-  }
-  child.stdin.end(input)
-  const [code] = await once(child, 'close')
-  return { code, ...output }
-}
 
 t.test('users of the task platform, without a restart', async (t) => {
   const data = join(temporaryFolder(t), 'data')

@@ -33,6 +33,24 @@ export async function runCli(
   return new Run(args, env, cwd).finished
 }
 
+/** Runs dealgate with a text as its standard input. */
+export async function piped(
+  input: string,
+  args: readonly string[],
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  const child = spawn(process.execPath, [...CLI, ...args], { env: environment(), stdio: 'pipe' })
+  endsWithUs(child)
+  const output = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      output[name] += text
+    })
+  }
+  child.stdin.end(input)
+  const [code] = await once(child, 'close')
+  return { code, ...output }
+}
+
 /** Starts `dealgate <args> --print json` and waits until it is ready. Stops when the test ends: see `stopAtEnd`. */
 export async function startCli<Line>(
   t: Test,

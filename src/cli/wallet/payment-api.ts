@@ -1,0 +1,83 @@
+import { paymentOrderText } from '../../services/payment/billing/payment-order.js'
+import { signText } from '../../services/payment/sign-in/personal-sign.js'
+import { describeError, Failure } from '../failure.js'
+import type { WalletKey } from './keystore.js'
+
+const TIMEOUT_MS = 30_000
+
+/** Name of the network of the embedded service. */
+const NETWORK = 'dealgate.testnet'
+
+/** What an upload costs, and whether it is paid. */
+export interface UploadToPay {
+  readonly wCid: string
+  /** Least payment, millionths of a stable coin. */
+  readonly price: bigint
+}
+
+/** The calls of the embedded storage payment API that a wallet needs to pay. Each throws Failure. */
+export class PaymentApi {
+  readonly #url: string
+  readonly #wallet: WalletKey
+  #token: string | undefined
+
+  /** @param url of the service, without `/api/v1` */
+  constructor(url: string, wallet: WalletKey) {
+    this.#url = url.replace(/\/$/, '')
+    this.#wallet = wallet
+  }
+
+  /** Signs in; without effect in a variant without sign-in. */
+  async signIn(): Promise<void> {
+    const { address, secretKey } = this.#wallet
+    const registered = await this.#call('/user/register', { public_key_address: address }, true)
+    if (registered === undefined) return
+    const nonce = String(registered.nonce)
+    const { jwt_token: token } = await this.#must('/user/login_by_wallet_signature', {
+      nonce,
+      signature: signText(nonce, secretKey),
+      public_key_address: address,
+      network: NETWORK,
+    })
+    this.#token = String(token)
+  }
+
+  /** @param id number of the upload */
+  async upload(id: string): Promise<UploadToPay> {
+    const data = await this.#must(`/storage/source_file_upload/${id}`)
+    return { wCid: String(data.w_cid), price: BigInt(String(data.pay_amount)) }
+  }
+
+  /** @returns hash of the payment */
+  async pay(wCid: string, amount: bigint): Promise<string> {
+    const signature = signText(paymentOrderText(wCid, amount, NETWORK), this.#wallet.secretKey)
+    const order = { w_cid: wCid, pay_amount: String(amount), signature }
+    const { pay_tx_hash: hash } = await this.#must('/billing/deal/lockpayment', order)
+    return String(hash)
+  }
+
+  async #must(path: string, body?: object): Promise<Record<string, unknown>> {
+    return (await this.#call(path, body)) ?? {}
+  }
+
+  /** @param optional true: an unknown path gives undefined */
+  async #call(path: string, body?: object, optional = false): Promise<Record<string, unknown> | undefined> {
+    const headers: Record<string, string> = this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }
+    const response = await fetch(`${this.#url}/api/v1${path}`, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    }).catch((error) => {
+      throw new Failure(`The storage payment API at ${this.#url} cannot be reached: ${describeError(error)}`)
+    })
+    const answer: unknown = await response.json().catch(() => undefined)
+    const { status, message, data } = (answer ?? {}) as { status?: unknown; message?: unknown; data?: unknown }
+    if (optional && response.status === 404) return undefined
+    if (status !== 'success' || typeof data !== 'object' || data === null) {
+      const reason = typeof message === 'string' ? message.slice(0, 500) : `its answer is HTTP ${response.status}`
+      throw new Failure(`The storage payment API at ${this.#url} refuses ${path}: ${reason}`)
+    }
+    return data as Record<string, unknown>
+  }
+}

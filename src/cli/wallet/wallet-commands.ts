@@ -1,0 +1,123 @@
+import { mkdir, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { urlOf } from '../../services/http/listen.js'
+import { formatAmount, parseAmount } from '../../services/payment/ledger/amount.js'
+import { hasWallets, openWalletBook, type WalletBook } from '../../services/payment/wallet-book.js'
+import { checksummed, parseAddress } from '../../services/payment/wallets/address.js'
+import { type Config, ConfigError } from '../config/config.js'
+import { Failure } from '../failure.js'
+import { SecretReader } from '../keys/key-commands.js'
+import { servicesFolder } from '../serve/gateway.js'
+import type { WalletFlags } from './declare-wallet.js'
+import { createKeystore, openKeystore } from './keystore.js'
+import { PaymentApi } from './payment-api.js'
+
+const SHORTEST_PASSWORD = 8
+
+/** `dealgate wallet create`: makes a wallet in a keystore file. */
+export async function createWallet(config: Config, own: WalletFlags): Promise<void> {
+  const file = fileOf(config, own)
+  const password = await readPassword(own)
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  const { address } = await createKeystore(file, password)
+  print(config, { address: checksummed(address), file }, `address  ${checksummed(address)}\nfile     ${file}\n`)
+}
+
+/** `dealgate wallet fund <amount>`: brings coins of the embedded ledger into circulation, for a wallet. */
+export async function fundWallet(config: Config, amount: string, own: WalletFlags): Promise<void> {
+  const address = await addressOf(config, own)
+  const millionths = readAmount(amount)
+  const balance = await within(config, async (book) => {
+    await book.fund(address, millionths)
+    return book.balance(address)
+  })
+  printBalance(config, address, balance)
+}
+
+/** `dealgate wallet balance`. */
+export async function walletBalance(config: Config, own: WalletFlags): Promise<void> {
+  const address = await addressOf(config, own)
+  const balance = await within(config, async (book) => book.balance(address))
+  printBalance(config, address, balance)
+}
+
+/** `dealgate wallet pay <upload>`: signs and locks the payment for an upload of the wallet. */
+export async function payUpload(config: Config, upload: string, own: WalletFlags): Promise<void> {
+  if (!/^[1-9]\d{0,14}$/.test(upload)) throw new ConfigError(['the upload is named by its number, such as 1'])
+  const given = own.amount === undefined ? undefined : readAmount(own.amount)
+  const wallet = await openKeystore(fileOf(config, own), await readPassword(own))
+  const api = new PaymentApi(config.paymentUrl ?? urlOf(config.paymentHost, config.paymentPort), wallet)
+  await api.signIn()
+  const { wCid, price } = await api.upload(upload)
+  const amount = given ?? price
+  const hash = await api.pay(wCid, amount)
+  print(
+    config,
+    { wCid, amount: formatAmount(amount), hash },
+    `paid  ${formatAmount(amount)} for ${wCid}\nhash  ${hash}\n`,
+  )
+}
+
+function fileOf({ data }: Config, { walletFile }: WalletFlags): string {
+  return walletFile ?? join(data, 'wallet.json')
+}
+
+/** The address that was given, or that of the keystore file, which needs no password for it. */
+async function addressOf(config: Config, own: WalletFlags): Promise<string> {
+  if (own.address !== undefined) {
+    const address = parseAddress(own.address)
+    if (address === undefined) throw new ConfigError(['--address must be 0x and 40 hexadecimal digits'])
+    return address
+  }
+  const file = fileOf(config, own)
+  const text = await readFile(file, 'utf8').catch(() => '{}')
+  const address = parseAddress(`0x${/"address"\s*:\s*"(?:0x)?([0-9a-fA-F]{40})"/.exec(text)?.[1]}`)
+  if (address === undefined) throw new Failure(`${file} has no address of a wallet: name one by --address.`)
+  return address
+}
+
+async function readPassword({ password: given }: WalletFlags): Promise<string> {
+  if (given === undefined) throw new ConfigError(['--password is required: use - for the next line of standard input'])
+  const secrets = new SecretReader()
+  const password = await secrets.read(given)
+  secrets.close()
+  if (password.length < SHORTEST_PASSWORD) {
+    throw new ConfigError([`--password must have at least ${SHORTEST_PASSWORD} characters`])
+  }
+  return password
+}
+
+function readAmount(text: string): bigint {
+  const amount = parseAmount(text)
+  if (amount === undefined || amount === 0n) {
+    throw new ConfigError(['the amount must be a number of coins above 0, such as 12.5, with at most six decimals'])
+  }
+  return amount
+}
+
+async function within<T>(config: Config, use: (book: WalletBook) => Promise<T>): Promise<T> {
+  if (config.paymentUrl !== undefined) {
+    throw new Failure(`The wallets of ${config.paymentUrl} are not in the data folder.`)
+  }
+  const folder = servicesFolder(config)
+  if (!hasWallets(folder)) {
+    throw new Failure(`The data folder ${config.data} has no storage payment service yet: start it once.`)
+  }
+  const book = openWalletBook(folder)
+  try {
+    return await use(book)
+  } catch (error) {
+    throw error instanceof RangeError ? new Failure(error.message) : error
+  } finally {
+    book.close()
+  }
+}
+
+function printBalance(config: Config, address: string, balance: bigint): void {
+  const shown = { address: checksummed(address), balance: formatAmount(balance) }
+  print(config, shown, `address  ${shown.address}\nbalance  ${shown.balance}\n`)
+}
+
+function print(config: Config, document: object, text: string): void {
+  process.stdout.write(config.print === 'json' ? `${JSON.stringify(document)}\n` : text)
+}

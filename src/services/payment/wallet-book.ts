@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { explained } from '../data-folder-error.js'
+import { type Database, openDatabase, Writer } from '../database.js'
+import { EmbeddedPayments } from './ledger/embedded-payments.js'
+import { migrate } from './store/migrations.js'
+
+/**
+ * The coins of wallets in a data folder, for a program beside the storage payment service: it may run or not, and
+ * follows every change at once. Amounts are in millionths of a stable coin, addresses in lower case.
+ */
+export interface WalletBook {
+  balance(address: string): bigint
+  /** Brings coins into circulation. Rejects with RangeError unless the amount is above 0 and the ledger can hold it. */
+  fund(address: string, amount: bigint): Promise<void>
+  close(): void
+}
+
+/** True when the data folder of the services has a storage payment service. */
+export function hasWallets(data: string): boolean {
+  return existsSync(fileIn(data))
+}
+
+/**
+ * Opens the wallets in the data folder of the services, which must have a storage payment service.
+ * @throws DataFolderError when a file or folder cannot be used; RangeError when the service has never started
+ */
+export function openWalletBook(data: string): WalletBook {
+  try {
+    return bookOf(openDatabase(fileIn(data), '', migrate))
+  } catch (error) {
+    throw explained(data, error)
+  }
+}
+
+function fileIn(data: string): string {
+  return join(data, 'payment', 'payment.db')
+}
+
+function bookOf(db: Database): WalletBook {
+  const id = db.prepare("SELECT value FROM settings WHERE name = 'id'").get()?.value as Uint8Array | undefined
+  if (id === undefined) {
+    db.close()
+    throw new RangeError('The storage payment service has never started: start it once.')
+  }
+  const writer = new Writer(db)
+  const payments = new EmbeddedPayments(db, writer, Buffer.from(id).toString('hex'))
+  return {
+    balance: (address) => payments.balance(address),
+    async fund(address, amount) {
+      await payments.fund(address, amount, randomUUID(), Math.floor(Date.now() / 1000))
+    },
+    close() {
+      writer.close()
+      db.close()
+    },
+  }
+}

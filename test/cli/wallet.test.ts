@@ -1,0 +1,100 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { openKeystore } from '../../src/cli/wallet/keystore.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { piped, runCli } from '../support/server/cli.js'
+import { startDealgate } from '../support/server/dealgate.js'
+
+const PASSWORD = 'correct horse'
+
+t.test('a keystore of another program is opened', async (t) => {
+  // The test vector of the specification, with scrypt:
+  // https://ethereum.org/developers/docs/data-structures-and-encoding/web3-secret-storage
+  const file = join(temporaryFolder(t), 'keystore.json')
+  const document = {
+    crypto: {
+      cipher: 'aes-128-ctr',
+      cipherparams: { iv: '83dbcc02d8ccb40e466191a123791e0e' },
+      ciphertext: 'd172bf743a674da9cdad04534d56926ef8358534d458fffccd4e6ad2fbde479c',
+      kdf: 'scrypt',
+      kdfparams: {
+        dklen: 32,
+        n: 262144,
+        p: 8,
+        r: 1,
+        salt: 'ab0c7876052600dd703518d6fc3fe8984592145b591fc8fb5c6d43190334ba19',
+      },
+      mac: '2103ac29920d71da29f15d75b4a16dbe95cfd7ff8faea1056c33131d846e3097',
+    },
+    id: '3198bc9c-6672-5ab3-d995-4942343ae5b6',
+    version: 3,
+  }
+  writeFileSync(file, JSON.stringify(document))
+  const { address, secretKey } = await openKeystore(file, 'testpassword')
+  t.equal(Buffer.from(secretKey).toString('hex'), '7a28b5ba57c53603b0b07b56bba752f7784bf506fa95edc395f5cf6c7514fe9d')
+  t.equal(address, '0x008aeeda4d805471df9b2a5b0f38a0c3bcba786b')
+  await t.rejects(openKeystore(file, 'testpassword2'), { message: /The password does not open/ })
+  writeFileSync(file, JSON.stringify({ ...document, version: 1 }))
+  await t.rejects(openKeystore(file, 'testpassword'), { message: /no keystore of version 3/ })
+  await t.rejects(openKeystore(`${file}x`, 'testpassword'), { message: /There is no wallet/ })
+})
+
+t.test('from a wallet to a paid upload', async (t) => {
+  const server = await startDealgate(t)
+  const { data, payment } = server
+  const wallet = async (args: readonly string[], input?: string) => {
+    const all = ['wallet', ...args, '--data', data, '--print', 'json']
+    const { code, stdout, stderr } = await (input === undefined ? runCli(all) : piped(input, all))
+    return { code, stderr, json: stdout === '' ? undefined : JSON.parse(stdout) }
+  }
+  const unknown = await wallet(['pay', '1', '--password', PASSWORD])
+  t.match(unknown, { code: 1, stderr: /There is no wallet/ })
+  t.match(await wallet(['create']), { code: 2, stderr: /--password is required/ })
+  t.match(await wallet(['create', '--password', 'short']), { code: 2, stderr: /at least 8/ })
+  const made = await wallet(['create', '--password', '-'], `${PASSWORD}\n`)
+  t.match(made, { code: 0, json: { address: /^0x[0-9a-fA-F]{40}$/, file: join(data, 'wallet.json') } })
+  t.match(await wallet(['create', '--password', PASSWORD]), { code: 1, stderr: /already/ })
+  if (process.platform !== 'win32') t.equal(statSync(made.json.file).mode & 0o077, 0)
+  t.notMatch(readFileSync(made.json.file, 'utf8'), PASSWORD)
+  const { address } = made.json
+  t.match(await wallet(['balance']), { code: 0, json: { address, balance: '0' } })
+  t.match(await wallet(['fund', '12.5']), { code: 0, json: { address, balance: '12.5' } })
+  t.match(await wallet(['fund', '1', '--address', address.toLowerCase()]), { json: { address, balance: '13.5' } })
+  for (const amount of ['0', 'x', '1.0000001', '1e3']) t.equal((await wallet(['fund', amount])).code, 2, amount)
+
+  const { secretKey } = await openKeystore(made.json.file, PASSWORD)
+  const { signText } = await import('../../src/services/payment/sign-in/personal-sign.js')
+  const api = async (path: string, body?: object | FormData, token?: string) => {
+    const response = await fetch(`${payment}/api/v1${path}`, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+      ...(body !== undefined && { body: body instanceof FormData ? body : JSON.stringify(body) }),
+    })
+    const { data: answer } = (await response.json()) as { data: Record<string, string> }
+    return answer
+  }
+  const { nonce = '' } = await api('/user/register', { public_key_address: address })
+  const signature = signText(nonce, secretKey)
+  const login = { nonce, signature, public_key_address: address, network: 'dealgate.testnet' }
+  const { jwt_token: token } = await api('/user/login_by_wallet_signature', login)
+  const form = new FormData()
+  form.append('duration', '525')
+  form.append('file', new Blob(['x'.repeat(1_000_000)]), 'x.txt')
+  const upload = await api('/storage/ipfs/upload', form, token)
+  const id = String(upload.source_file_upload_id)
+
+  const url = ['--payment-url', payment]
+  t.match(await wallet(['pay', id, '--password', 'wrong password', ...url]), { code: 1, stderr: /does not open/ })
+  t.match(await wallet(['pay', 'x', '--password', PASSWORD, ...url]), { code: 2 })
+  t.match(await wallet(['pay', '99', '--password', PASSWORD, ...url]), { code: 1, stderr: /not exists/ })
+  t.match(await wallet(['pay', id, '--amount', '14', '--password', PASSWORD, ...url]), { code: 1, stderr: /Fund the/ })
+  const paid = await wallet(['pay', id, '--password', '-', ...url], `${PASSWORD}\n`)
+  t.match(paid, { code: 0, json: { wCid: upload.w_cid, hash: /^0x[0-9a-f]{64}$/ } })
+  t.same(await wallet(['pay', id, '--password', PASSWORD, ...url]), paid, 'a repeated command pays once')
+  const left = 13_500_000 - Math.round(Number(paid.json.amount) * 1e6)
+  t.match(await wallet(['balance']), { json: { balance: String(left / 1e6) } })
+  t.match(await wallet(['balance', ...url]), { code: 1, stderr: /not in the data folder/ })
+  const payment2 = await api(`/billing/deal/lockpayment/info?source_file_upload_id=${id}`, undefined, token)
+  t.equal(payment2.pay_tx_hash, paid.json.hash)
+})
