@@ -6,7 +6,7 @@ import { RemotePlatform, type RemotePlatformOptions } from './gateway/accounts/r
 import { type GatewayOptions, type RunningGateway, startGateway } from './gateway/gateway.js'
 import { type ServicesLog, silentLog } from './log.js'
 import { type NetworkOptions, type OpenedNetwork, openNetwork } from './network/open.js'
-import { type PaymentOptions, type RunningPayment, startPayment } from './payment/payment.js'
+import { type PaymentOptions, type PaymentParts, type RunningPayment, startPayment } from './payment/payment.js'
 import { type PlatformOptions, type RunningPlatform, startPlatform } from './platform/platform.js'
 
 export interface ServicesOptions {
@@ -87,7 +87,10 @@ async function startOver(
   try {
     payment =
       options.payment &&
-      (await naming('payment', startPayment(join(data, 'payment'), options.payment, { network }, log)))
+      (await naming(
+        'payment',
+        startPayment(join(data, 'payment'), options.payment, { network, platform: dealsBy(platform) }, log),
+      ))
     const gateway = await naming('gateway', startGateway(join(data, 'gateway'), options.gateway, opened, log, users))
     platform?.startProviders()
     let stopped: Promise<void> | undefined
@@ -119,6 +122,11 @@ function shown({ url, port, makeFirstUser }: RunningPlatform, data: string): Ser
         throw explained(join(data, 'platform'), error)
       }),
   }
+}
+
+/** Deals for paid uploads are made by tasks of the platform's first user. */
+function dealsBy(platform: RunningPlatform | undefined): PaymentParts['platform'] {
+  return platform && { url: platform.url, token: () => platform.tokenOfFirstUser() }
 }
 
 export type ServiceName = 'gateway' | 'platform' | 'payment'

@@ -3,7 +3,8 @@ import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
 import type { ContentStore } from './contents/content-store.js'
 import type { ContentTable } from './contents/content-table.js'
-import type { CarTable } from './deals/car-table.js'
+import type { CarFolder } from './dealing/car-folder.js'
+import type { CarTable } from './dealing/car-table.js'
 import type { DealTable } from './deals/deal-table.js'
 import type { EmbeddedPayments } from './ledger/embedded-payments.js'
 import type { PaymentLimits } from './limits.js'
@@ -45,6 +46,7 @@ export interface PaymentContext {
   readonly uploading: { count: number }
   readonly payments: EmbeddedPayments
   readonly cars: CarTable
+  readonly carFolder: CarFolder
   readonly deals: DealTable
   readonly mints: MintTable
   readonly progress: Progress

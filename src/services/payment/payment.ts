@@ -4,12 +4,17 @@ import { makePrivateFolder } from '../../common/files/private-file.js'
 import { type Database, openDatabase, Writer } from '../database.js'
 import { close, listen, portOf, urlOf } from '../http/listen.js'
 import type { ServicesLog } from '../log.js'
+import { lazyPacking } from '../network/lazy-packing.js'
 import type { Network } from '../network/network.js'
 import { openRandomSetting } from '../store/random-setting.js'
 import { ContentStore } from './contents/content-store.js'
 import { ContentTable } from './contents/content-table.js'
 import type { PaymentContext, Variant } from './context.js'
-import { CarTable } from './deals/car-table.js'
+import { CarFolder } from './dealing/car-folder.js'
+import { CarTable } from './dealing/car-table.js'
+import { Dealing } from './dealing/dealing.js'
+import { PackedUploads } from './dealing/packed-uploads.js'
+import { type PlatformAccess, PlatformDealer } from './dealing/platform-dealer.js'
 import { DealTable } from './deals/deal-table.js'
 import { EmbeddedPayments } from './ledger/embedded-payments.js'
 import { type PaymentLimits, paymentLimits } from './limits.js'
@@ -41,6 +46,8 @@ export interface PaymentOptions {
 export interface PaymentParts {
   /** Stopped by the caller, after the service. */
   readonly network: Network
+  /** The task platform by which deals are made for uploads; absent: none are made. */
+  readonly platform?: PlatformAccess | undefined
   /** The time, Unix seconds; default that of the system. */
   readonly seconds?: () => number
 }
@@ -87,6 +94,7 @@ async function assemble(
   { variant = 'a', networkName = DEFAULT_NETWORK, ...options }: PaymentOptions,
   {
     network,
+    platform,
     publicUrl,
     seconds = () => Math.floor(Date.now() / 1000),
   }: PaymentParts & Pick<PaymentContext, 'publicUrl'>,
@@ -105,6 +113,23 @@ async function assemble(
   await contents.open()
   const payments = new EmbeddedPayments(db, writer, ownId)
   const progress = new Progress(db)
+  const cars = new CarTable(db)
+  const carFolder = new CarFolder(folder, lazyPacking().pack, log)
+  await carFolder.open((task) => cars.ofTask(task)?.status !== 'Completed' && cars.ofTask(task) !== undefined)
+  const deals = new DealTable(db)
+  const shared = { payments, writer, network, seconds }
+  const dealing =
+    platform &&
+    new Dealing({
+      ...shared,
+      dealer: new PlatformDealer(platform, network),
+      cars,
+      folder: carFolder,
+      uploads: new PackedUploads(db),
+      deals,
+      contents,
+      urlOf: (task) => `${publicUrl()}/cars/${task}.car`,
+    })
   return {
     id: ownId,
     variant,
@@ -123,11 +148,12 @@ async function assemble(
     uploads: new UploadTable(db),
     uploading: { count: 0 },
     payments,
-    cars: new CarTable(db),
-    deals: new DealTable(db),
+    cars,
+    carFolder,
+    deals,
     mints: new MintTable(db),
     progress,
-    mover: new Mover({ progress, payments, writer, network, seconds, log }),
+    mover: new Mover({ ...shared, progress, log, ...(dealing && { dealing }) }),
     publicUrl,
   }
 }

@@ -3,12 +3,16 @@ import type { BodyGate } from '../http/body-gate.js'
 import { createHttpServer } from '../http/server.js'
 import { parseTarget } from '../http/target.js'
 import type { PaymentContext } from './context.js'
+import { serveCar } from './dealing/serve-car.js'
 import { PaymentError } from './errors.js'
 import { failureText, replyFailure, replySuccess } from './http/reply.js'
 import { findRoute } from './http/route.js'
 import { serveIpfs } from './ipfs/serve.js'
 import { routes } from './routes.js'
 import { callerOf } from './sign-in/caller.js'
+
+/** Path of the CAR of a task, named by its UUID. */
+const CAR = /^\/cars\/([0-9a-f-]{36})\.car$/
 
 /** Room for a JWT besides the other headers. Bytes. */
 const MAX_HEADER_BYTES = 16 * 1024
@@ -37,6 +41,11 @@ async function handle(
     const target = parseTarget(request.url ?? '/')
     if (target.path.startsWith('/ipfs/')) {
       await serveIpfs({ ...answerable, context, query: target.parameters }, target.path)
+      return
+    }
+    const [, task] = CAR.exec(target.path) ?? []
+    if (task !== undefined) {
+      await serveCar({ ...answerable, context }, task)
       return
     }
     const { route, path } = findRoute(routes, context.variant, request.method ?? '', target.path)

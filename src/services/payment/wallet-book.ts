@@ -14,6 +14,8 @@ export interface WalletBook {
   balance(address: string): bigint
   /** Brings coins into circulation. Rejects with RangeError unless the amount is above 0 and the ledger can hold it. */
   fund(address: string, amount: bigint): Promise<void>
+  /** Sums of all balances and of all entries of the ledger: both are 0. */
+  sums(): ReturnType<EmbeddedPayments['sums']>
   close(): void
 }
 
@@ -51,6 +53,7 @@ function bookOf(db: Database): WalletBook {
     async fund(address, amount) {
       await payments.fund(address, amount, randomUUID(), Math.floor(Date.now() / 1000))
     },
+    sums: () => payments.sums(),
     close() {
       writer.close()
       db.close()

@@ -59,6 +59,8 @@ export interface RunningPlatform {
   startProviders(): void
   /** Stops the embedded providers, which go on at the next start: call it before the servers of their CARs stop. */
   stopProviders(): Promise<void>
+  /** A JWT of the first user, valid for a day; undefined while there is none. */
+  tokenOfFirstUser(): Promise<string | undefined>
   stop(): Promise<void>
 }
 
@@ -161,6 +163,10 @@ function running(context: PlatformContext, { host }: PlatformOptions, server: Se
     userOf: async (token) => {
       const { user } = (await tokens.callerOf(token)) ?? {}
       return user && { id: `${context.id}/${user.id}`, name: user.email, isFirst: user.id === FIRST_USER }
+    },
+    tokenOfFirstUser: async () => {
+      const first = context.users.get(FIRST_USER)
+      return first && tokens.ofSignIn(first)
     },
     stop: () => {
       stopped ??= stop()

@@ -4,9 +4,15 @@ import type { Test } from 'tap'
 import { silentLog } from '../../../src/services/log.js'
 import { catalogue } from '../../../src/services/network/embedded/catalogue.js'
 import type { EmbeddedNetwork } from '../../../src/services/network/embedded/embedded-network.js'
-import { type PaymentOptions, type RunningPayment, startPayment } from '../../../src/services/payment/payment.js'
+import {
+  type PaymentOptions,
+  type PaymentParts,
+  type RunningPayment,
+  startPayment,
+} from '../../../src/services/payment/payment.js'
 import { signText } from '../../../src/services/payment/sign-in/personal-sign.js'
 import { addressOfKey } from '../../../src/services/payment/wallets/address.js'
+import { startPlatform } from '../../../src/services/platform/platform.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { open } from '../network/embedded-network.js'
 import { type Answer, type Call, send } from '../platform/platform-client.js'
@@ -42,27 +48,32 @@ export interface PaymentScene {
 }
 
 /** Starts a service over an embedded network with the usual providers and a clock that only the test moves. */
-export async function startPaymentScene(t: Test, options: Partial<PaymentOptions> = {}): Promise<PaymentScene> {
+export async function startPaymentScene(
+  t: Test,
+  options: Partial<PaymentOptions> = {},
+  { withPlatform = false } = {},
+): Promise<PaymentScene> {
   const folder = temporaryFolder(t)
   const network = await open(t, join(folder, 'network'), { providers: catalogue })
-  return sceneOf(t, join(folder, 'payment'), network, options, { ahead: 0 })
+  const platform = withPlatform ? await platformOver(t, join(folder, 'platform'), network) : undefined
+  return sceneOf(t, join(folder, 'payment'), { network, platform }, options, { ahead: 0 })
 }
 
 async function sceneOf(
   t: Test,
   folder: string,
-  network: EmbeddedNetwork,
+  parts: { readonly network: EmbeddedNetwork; readonly platform: PaymentParts['platform'] },
   options: Partial<PaymentOptions>,
   clock: { ahead: number },
 ): Promise<PaymentScene> {
   const seconds = (): number => Math.floor(Date.now() / 1000) + clock.ahead
   const all = { host: '127.0.0.1', port: 0, ...options }
-  const payment = await startPayment(folder, all, { network, seconds }, silentLog)
+  const payment = await startPayment(folder, all, { ...parts, seconds }, silentLog)
   t.teardown(() => payment.stop())
   const call = (method: string, path: string, more?: Call) => send(payment.url, method, path, more)
   return {
     payment,
-    network,
+    network: parts.network,
     folder,
     clock,
     call,
@@ -73,9 +84,17 @@ async function sceneOf(
     },
     async restart(changed = {}) {
       await payment.stop()
-      return sceneOf(t, folder, network, { ...options, ...changed }, clock)
+      return sceneOf(t, folder, parts, { ...options, ...changed }, clock)
     },
   }
+}
+
+/** A task platform for the deals of uploads, with its first user. */
+async function platformOver(t: Test, folder: string, network: EmbeddedNetwork): Promise<PaymentParts['platform']> {
+  const platform = await startPlatform(folder, { host: '127.0.0.1', port: 0 }, { network }, silentLog)
+  t.teardown(() => platform.stop())
+  await platform.makeFirstUser()
+  return { url: platform.url, token: () => platform.tokenOfFirstUser() }
 }
 
 type Calling = Pick<PaymentScene, 'call'>['call']

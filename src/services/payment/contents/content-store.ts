@@ -1,5 +1,6 @@
 import { readdir, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { CID } from 'multiformats/cid'
 import { makePrivateFolder } from '../../../common/files/private-file.js'
 import { syncFolder } from '../../../common/files/sync-folder.js'
 import type { Writer } from '../../database.js'
@@ -82,6 +83,18 @@ export class ContentStore {
       this.#room.keep(staged.carSize)
       return this.#table.add(staged, digests)
     })
+  }
+
+  /** The bytes of a content that is known. */
+  async *bytesOf(cid: string): AsyncIterable<Uint8Array> {
+    const content = this.#table.find(cid)
+    if (content === undefined) throw new Error(`There is no content ${cid}.`)
+    const car = await this.read(content)
+    try {
+      yield* car.range(CID.parse(cid), 0, content.size - 1)
+    } finally {
+      await car.close()
+    }
   }
 
   /** Opens the CAR of a content. */

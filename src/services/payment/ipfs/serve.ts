@@ -6,8 +6,8 @@ import { NetworkError } from '../../network/network.js'
 import type { OpenCar } from '../../network/pack/index.js'
 import { PaymentError } from '../errors.js'
 import type { Exchange } from '../http/exchange.js'
+import { stream } from '../http/stream.js'
 import { type Ask, readAsk } from './ask.js'
-import { stream } from './stream.js'
 
 /** The answers can never change: a year. */
 const CACHED = 'public, max-age=29030400, immutable'

@@ -2,6 +2,7 @@ import { PeriodicTask } from '../../../common/periodic-task.js'
 import type { Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import type { Network } from '../../network/network.js'
+import type { Dealing } from '../dealing/dealing.js'
 import type { Payments } from '../ledger/payments.js'
 import type { Progress } from './progress.js'
 
@@ -17,17 +18,22 @@ export interface MoverParts {
   /** Unix seconds. */
   readonly seconds: () => number
   readonly log: ServicesLog
+  /** Absent: no deals are made for uploads. */
+  readonly dealing?: Dealing
 }
 
 /**
  * Moves uploads by the epochs of the network: a payment makes one paid; one without a deal at the deadline of its payment
- * can be refunded, and is. Each step is one transaction and follows from what the database holds, so that a step that a
+ * can be refunded, and is. Dealing goes on beside it, which may take long. Each step is one transaction and follows from what the database holds, so that a step that a
  * crash cut off is done again.
  */
 export class Mover {
   readonly #parts: MoverParts
   readonly #task: PeriodicTask
-  #stopped = false
+  readonly #deals: PeriodicTask
+  readonly #stop = new AbortController()
+  /** Epoch at which dealing last went on. */
+  #dealtAt = -1
 
   constructor(parts: MoverParts) {
     this.#parts = parts
@@ -37,22 +43,41 @@ export class Mover {
         if (!this.#stopped) parts.log.warn({ err }, 'Could not move all uploads that are due.')
       },
     )
+    this.#deals = new PeriodicTask(
+      async () => parts.dealing?.run(this.#stop.signal),
+      (err) => {
+        if (!this.#stopped) parts.log.warn({ err }, 'Could not go on with the deals of uploads. Trying again.')
+      },
+    )
+  }
+
+  get #stopped(): boolean {
+    return this.#stop.signal.aborted
   }
 
   start(): void {
-    this.#task.start(Math.max(MIN_INTERVAL_MS, this.#parts.network.epochSeconds * 1000))
+    const interval = Math.max(MIN_INTERVAL_MS, this.#parts.network.epochSeconds * 1000)
+    this.#task.start(interval)
+    this.#deals.start(interval)
   }
 
-  /** Resolves when everything that is due by the current epoch has moved, so that a reader sees the present. */
+  /**
+   * Resolves when everything that is due by the current epoch has moved, so that a reader sees the present. Deals go on
+   * in the background, once per epoch.
+   */
   async catchUp(): Promise<void> {
-    const { progress, network } = this.#parts
+    const { progress, network, dealing } = this.#parts
+    if (dealing !== undefined && this.#dealtAt !== network.epoch() && dealing.anyOpen()) {
+      this.#dealtAt = network.epoch()
+      void this.#deals.run()
+    }
     // A run in progress may have begun before the epoch did.
     for (let runs = 0; runs < 2 && !this.#stopped && progress.anyDue(network.epoch()); runs++) await this.#task.run()
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true
-    await this.#task.stop()
+    this.#stop.abort()
+    await Promise.all([this.#task.stop(), this.#deals.stop()])
   }
 
   async #pass(): Promise<void> {

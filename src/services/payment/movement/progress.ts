@@ -14,7 +14,9 @@ export class Progress {
     this.#markAllPaid = db.prepare(
       "UPDATE uploads SET status = 'Paid' WHERE status = 'Pending' AND w_cid IN (SELECT w_cid FROM locks WHERE is_open = 1)",
     )
-    const late = "locks JOIN uploads USING (w_cid) WHERE is_open = 1 AND deadline_epoch <= ? AND status = 'Paid'"
+    const late = `locks JOIN uploads USING (w_cid) WHERE is_open = 1 AND deadline_epoch <= ?
+      AND status IN ('Paid', 'TaskCreated')
+      AND NOT EXISTS (SELECT 1 FROM offline_deals WHERE car = uploads.car AND status = 'Active')`
     this.#anyLate = db.prepare(`SELECT 1 FROM ${late} LIMIT 1`)
     this.#markRefundable = db.prepare(
       `UPDATE uploads SET status = 'Refundable' WHERE id IN (SELECT uploads.id FROM ${late} LIMIT ?)`,

@@ -10,6 +10,23 @@ const ATTO_PER_MILLIONTH = 10n ** 12n
 export const EPOCHS_PER_DAY = 2880
 
 /**
+ * What an upload costs of a deal that it shares, in millionths of a stable coin.
+ * @param deal price in attofil per epoch, from its first to its last epoch
+ * @param size bytes of the upload
+ * @param all bytes of all uploads in the deal
+ */
+export function costOfDeal(
+  deal: { readonly price: string; readonly startEpoch: number; readonly endEpoch: number },
+  size: number,
+  all: number,
+): bigint {
+  const atto = BigInt(deal.price) * BigInt(deal.endEpoch - deal.startEpoch)
+  // Empty files share in nothing.
+  const [part, whole] = all === 0 ? [0n, 1n] : [BigInt(size), BigInt(all)]
+  return ceiling(atto * part * BigInt(COIN_PRICE), whole * ATTO_PER_MILLIONTH * COIN_PRICE_SCALE)
+}
+
+/**
  * The least payment for an upload, in millionths of a stable coin: the average price of the active providers for its size
  * and time, times the factor by which clients pay ahead. At least 1. Rejects with NetworkError.
  * @param size bytes
@@ -23,6 +40,10 @@ export async function leastPayment(network: Network, size: number, days: number)
   const factor = BigInt(PAY_MULTIPLY_FACTOR * 10)
   const above = atto * BigInt(COIN_PRICE) * factor
   const below = GIB * ATTO_PER_MILLIONTH * COIN_PRICE_SCALE * 10n
-  const amount = (above + below - 1n) / below
+  const amount = ceiling(above, below)
   return amount > 0n ? amount : 1n
+}
+
+function ceiling(above: bigint, below: bigint): bigint {
+  return (above + below - 1n) / below
 }

@@ -21,8 +21,11 @@ export interface NewUpload {
   readonly created: number
 }
 
-/** `Paid` once a payment is locked; `Refundable` when it has no deal in time, `Refunded` when it went back. */
-export type UploadStatus = 'Pending' | 'Paid' | 'Refundable' | 'Refunded'
+/**
+ * `Paid` once a payment is locked, `TaskCreated` once it is in a CAR, `Success` once the deal is active and paid;
+ * `Refundable` when it has no deal in time, `Refunded` when the payment went back.
+ */
+export type UploadStatus = 'Pending' | 'Paid' | 'TaskCreated' | 'Success' | 'Refundable' | 'Refunded'
 
 export interface Upload extends NewUpload {
   readonly id: number
@@ -35,7 +38,7 @@ export interface Upload extends NewUpload {
 
 /** Every status in between is shown as `Processing`. */
 export function shownStatus(status: UploadStatus): string {
-  return status === 'Paid' ? 'Processing' : status
+  return status === 'Paid' || status === 'TaskCreated' ? 'Processing' : status
 }
 
 export const UPLOAD_COLUMNS = `uploads.id, w_cid AS wCid, wallet, content, file_name AS fileName,

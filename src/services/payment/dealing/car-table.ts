@@ -1,0 +1,60 @@
+import type { Database } from '../../database.js'
+import type { StoredCar } from './car-folder.js'
+
+/** A CAR of paid uploads. */
+export interface PackedCar extends StoredCar {
+  readonly id: number
+  /** UUID of its task. */
+  readonly task: string
+  readonly status: 'Packed' | 'TaskCreated' | 'DealSent' | 'Completed'
+  /** Epochs of its deals. */
+  readonly duration: number
+}
+
+const COLUMNS = 'id, payload_cid AS payloadCid, size, md5, task, status, duration FROM cars'
+
+/** The table of CARs. Call writing methods inside a transaction. */
+export class CarTable {
+  readonly #find
+  readonly #ofTask
+  readonly #open
+  readonly #add
+  readonly #setStatus
+
+  constructor(db: Database) {
+    this.#find = db.prepare(`SELECT ${COLUMNS} WHERE id = ?`)
+    this.#ofTask = db.prepare(`SELECT ${COLUMNS} WHERE task = ?`)
+    this.#open = db.prepare(`SELECT ${COLUMNS} WHERE status <> 'Completed' ORDER BY id`)
+    this.#add = db.prepare(
+      "INSERT INTO cars (payload_cid, size, md5, task, status, duration, created, created_epoch) VALUES (?, ?, ?, ?, 'Packed', ?, ?, ?)",
+    )
+    this.#setStatus = db.prepare('UPDATE cars SET status = ? WHERE id = ?')
+  }
+
+  find(id: number): PackedCar | undefined {
+    return this.#find.get(id) as PackedCar | undefined
+  }
+
+  /** @param task UUID */
+  ofTask(task: string): PackedCar | undefined {
+    return this.#ofTask.get(task) as PackedCar | undefined
+  }
+
+  /** Those that are not settled. */
+  open(): PackedCar[] {
+    return this.#open.all() as PackedCar[]
+  }
+
+  /**
+   * @param now Unix seconds
+   * @returns its number
+   */
+  add(car: Omit<PackedCar, 'id' | 'status'>, now: number, epoch: number): number {
+    const { payloadCid, size, md5, task, duration } = car
+    return this.#add.run(payloadCid, size, md5, task, duration, now, epoch).lastInsertRowid as number
+  }
+
+  setStatus(id: number, status: PackedCar['status']): void {
+    this.#setStatus.run(status, id)
+  }
+}

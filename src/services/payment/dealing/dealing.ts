@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto'
+import type { Writer } from '../../database.js'
+import type { DealFile, DealStatus, Network } from '../../network/network.js'
+import type { ContentStore } from '../contents/content-store.js'
+import type { DealTable, OfflineDeal } from '../deals/deal-table.js'
+import type { Payments } from '../ledger/payments.js'
+import { costOfDeal, EPOCHS_PER_DAY } from '../system/price.js'
+import type { CarFolder } from './car-folder.js'
+import type { CarTable, PackedCar } from './car-table.js'
+import type { Dealer } from './dealer.js'
+import type { PackedUploads, UploadToStore } from './packed-uploads.js'
+
+export interface DealingParts {
+  readonly dealer: Dealer
+  readonly cars: CarTable
+  readonly folder: CarFolder
+  readonly uploads: PackedUploads
+  readonly deals: DealTable
+  readonly contents: ContentStore
+  readonly payments: Payments
+  readonly network: Network
+  readonly writer: Writer
+  /** Unix seconds. */
+  readonly seconds: () => number
+  /** Where providers fetch the CAR of a task. */
+  readonly urlOf: (task: string) => string
+}
+
+/**
+ * Brings paid uploads to storage providers: packs them into CARs, posts a task for each, follows its deals, and pays the
+ * provider when one is active. Each step can be repeated after a crash.
+ */
+export class Dealing {
+  readonly #parts: DealingParts
+
+  constructor(parts: DealingParts) {
+    this.#parts = parts
+  }
+
+  /** True when paid uploads wait for a CAR, or CARs for their deals. */
+  anyOpen(): boolean {
+    return this.#parts.uploads.anyPaid() || this.#parts.cars.open().length > 0
+  }
+
+  /** Goes on with everything as far as it can now. Rejects when the network or the dealer cannot be reached. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { uploads, cars } = this.#parts
+    for (let next = uploads.next(); next.length > 0; next = uploads.next()) await this.#pack(next, signal)
+    for (const car of cars.open()) await this.#follow(car, signal)
+  }
+
+  async #pack(uploads: readonly UploadToStore[], signal: AbortSignal): Promise<void> {
+    const { cars, folder, writer, network, seconds, uploads: table } = this.#parts
+    const task = randomUUID()
+    const car = await folder.make(task, this.#files(uploads), signal)
+    const duration = (uploads[0]?.duration ?? 0) * EPOCHS_PER_DAY
+    await writer.run(() => {
+      table.markPacked(uploads, cars.add({ ...car, task, duration }, seconds(), network.epoch()))
+    })
+  }
+
+  async *#files(uploads: readonly UploadToStore[]): AsyncIterable<DealFile> {
+    const { contents } = this.#parts
+    for (const { wCid, cid, fileSize } of uploads) {
+      yield { path: [wCid], size: fileSize, content: () => contents.bytesOf(cid) }
+    }
+  }
+
+  async #follow(car: PackedCar, signal: AbortSignal): Promise<void> {
+    const { dealer, cars, writer, network, urlOf, folder } = this.#parts
+    if (this.#parts.uploads.inCar(car.id).length === 0) {
+      // All of them were refunded, or settled before a crash.
+      await writer.run(() => cars.setStatus(car.id, 'Completed'))
+      await folder.remove(car.task)
+      return
+    }
+    if (car.status === 'Packed') {
+      if (!(await dealer.post({ ...car, url: urlOf(car.task) }, signal))) return
+      await writer.run(() => cars.setStatus(car.id, 'TaskCreated'))
+    }
+    for (const cid of await dealer.dealCids(car.task, signal)) {
+      const status = await network.status(cid)
+      const deal = await this.#note(car, status)
+      if (deal.status === 'Active') await this.#settle(car, deal, signal)
+    }
+  }
+
+  /** Keeps the state of a deal, with a row in its log when it is a new one. */
+  #note(car: PackedCar, status: DealStatus): Promise<OfflineDeal> {
+    const { deals, cars, writer, seconds } = this.#parts
+    return writer.run(() => {
+      if (car.status !== 'DealSent') cars.setStatus(car.id, 'DealSent')
+      return deals.note(car.id, status, seconds())
+    })
+  }
+
+  /** Pays the provider of an active deal its part of each upload, and gives the rest back. */
+  async #settle(car: PackedCar, deal: OfflineDeal, signal: AbortSignal): Promise<void> {
+    const { payments, uploads, deals, cars, writer, seconds, folder } = this.#parts
+    const all = uploads.inCar(car.id)
+    const bytes = all.reduce((sum, { fileSize }) => sum + fileSize, 0)
+    let hash = ''
+    for (const { id, wCid, fileSize } of all) {
+      signal.throwIfAborted()
+      hash = await payments.unlock(wCid, deal.dealCid, costOfDeal(deal, fileSize, bytes), seconds())
+      await payments.refund(wCid, seconds())
+      await writer.run(() => uploads.markSuccess(id))
+    }
+    await writer.run(() => {
+      deals.succeed(deal.id, hash, seconds())
+      cars.setStatus(car.id, 'Completed')
+    })
+    await folder.remove(car.task)
+  }
+}

@@ -1,0 +1,67 @@
+import type { Database } from '../../database.js'
+
+/** An upload on its way to a provider. */
+export interface UploadToStore {
+  readonly id: number
+  readonly wCid: string
+  /** CID of its content. */
+  readonly cid: string
+  /** Bytes. */
+  readonly fileSize: number
+  /** Days. */
+  readonly duration: number
+}
+
+/** Most uploads, and most bytes, of one CAR. */
+const MOST = 1000
+const MOST_BYTES = 4 * 2 ** 30
+
+const COLUMNS = `uploads.id, w_cid AS wCid, cid, file_size AS fileSize, duration
+  FROM uploads JOIN contents ON contents.id = uploads.content`
+
+/** Which uploads are packed together, and what becomes of them. Call writing methods inside a transaction. */
+export class PackedUploads {
+  readonly #first
+  readonly #like
+  readonly #inCar
+  readonly #pack
+  readonly #succeed
+
+  constructor(db: Database) {
+    const paid = "status = 'Paid' AND car IS NULL"
+    this.#first = db.prepare(`SELECT ${COLUMNS} WHERE ${paid} ORDER BY uploads.id LIMIT 1`)
+    this.#like = db.prepare(`SELECT ${COLUMNS} WHERE ${paid} AND duration = ? ORDER BY uploads.id LIMIT ${MOST}`)
+    this.#inCar = db.prepare(`SELECT ${COLUMNS} WHERE car = ? AND status = 'TaskCreated' ORDER BY uploads.id`)
+    this.#pack = db.prepare(`UPDATE uploads SET car = ?, status = 'TaskCreated' WHERE id = ? AND ${paid}`)
+    this.#succeed = db.prepare("UPDATE uploads SET status = 'Success' WHERE id = ? AND status = 'TaskCreated'")
+  }
+
+  /** Paid uploads that have no CAR yet, for the same time, as many as one CAR takes. */
+  next(): UploadToStore[] {
+    const first = this.#first.get() as UploadToStore | undefined
+    if (first === undefined) return []
+    const like = this.#like.all(first.duration) as UploadToStore[]
+    let bytes = 0
+    return like.filter(({ fileSize }, n) => {
+      bytes += fileSize
+      return n === 0 || bytes <= MOST_BYTES
+    })
+  }
+
+  anyPaid(): boolean {
+    return this.#first.get() !== undefined
+  }
+
+  /** Those in a CAR that are not settled. */
+  inCar(car: number): UploadToStore[] {
+    return this.#inCar.all(car) as UploadToStore[]
+  }
+
+  markPacked(uploads: readonly UploadToStore[], car: number): void {
+    for (const { id } of uploads) this.#pack.run(car, id)
+  }
+
+  markSuccess(id: number): void {
+    this.#succeed.run(id)
+  }
+}

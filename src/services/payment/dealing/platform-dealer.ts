@@ -1,0 +1,88 @@
+import type { Network, Provider } from '../../network/network.js'
+import { parseFil } from '../../network/units/fil.js'
+import { pieceSizeOf } from '../../platform/units/piece-size.js'
+import type { CarToStore, Dealer } from './dealer.js'
+
+const TIMEOUT_MS = 30_000
+
+/** Source of tasks that come from a storage payment API, by the interface of the task platform. */
+const SOURCE = '4'
+
+/** A task platform that makes deals for the service. */
+export interface PlatformAccess {
+  /** Without a final slash. */
+  readonly url: string
+  /** A JWT of the user that posts the tasks; undefined while there is none. */
+  token(): Promise<string | undefined>
+}
+
+/** Brings CARs to storage providers by private tasks on a task platform, each to the cheapest provider that takes it. */
+export class PlatformDealer implements Dealer {
+  readonly #platform: PlatformAccess
+  readonly #network: Network
+
+  constructor(platform: PlatformAccess, network: Network) {
+    this.#platform = platform
+    this.#network = network
+  }
+
+  async post(car: CarToStore, signal: AbortSignal): Promise<boolean> {
+    const provider = cheapest(await this.#network.providers(), car.size)
+    if (provider === undefined) return false
+    const form = new FormData()
+    const fields = {
+      task_name: `uploads-${car.task}`,
+      is_public: '0',
+      type: 'regular',
+      miner_id: provider.minerId,
+      duration: String(car.duration),
+      fast_retrieval: 'true',
+      source_id: SOURCE,
+    }
+    for (const [name, value] of Object.entries(fields)) form.append(name, value)
+    const row = [car.task, provider.minerId, car.payloadCid, car.url, car.md5, String(car.size)]
+    const csv = `uuid,miner_id,payload_cid,file_source_url,md5,file_size\n${row.join(',')}\n`
+    form.append('file', new Blob([csv], { type: 'text/csv' }), `${car.task}.csv`)
+    return (await this.#call('POST', '/tasks', signal, form)) !== undefined
+  }
+
+  async dealCids(task: string, signal: AbortSignal): Promise<readonly string[]> {
+    const answer = await this.#call('GET', `/tasks/${task}`, signal)
+    const deals: unknown = (answer?.data as { deal?: unknown } | undefined)?.deal
+    if (!Array.isArray(deals)) return []
+    return deals.flatMap(({ deal_cid: cid }: { deal_cid?: unknown }) => (typeof cid === 'string' ? [cid] : []))
+  }
+
+  /** Undefined while there is no user to post as. */
+  async #call(
+    method: string,
+    path: string,
+    signal: AbortSignal,
+    body?: FormData,
+  ): Promise<{ readonly data?: unknown } | undefined> {
+    const token = await this.#platform.token()
+    if (token === undefined) return undefined
+    const response = await fetch(`${this.#platform.url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}` },
+      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      ...(body !== undefined && { body }),
+    })
+    const answer = (await response.json()) as { readonly message?: unknown; readonly data?: unknown }
+    if (response.status !== 200) throw new Error(`The task platform refuses ${method} ${path}: ${answer.message}`)
+    return answer
+  }
+}
+
+/** @param size of the CAR, bytes */
+function cheapest(providers: readonly Provider[], size: number): Provider | undefined {
+  const piece = pieceSizeOf(size)
+  return providers
+    .filter(({ status, offlineDealAvailable }) => status === 'Active' && offlineDealAvailable)
+    .filter(({ minPieceSize, maxPieceSize }) => piece >= minPieceSize && piece <= maxPieceSize)
+    .toSorted((a, b) => compare(parseFil(a.price) ?? 0n, parseFil(b.price) ?? 0n))[0]
+}
+
+function compare(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
