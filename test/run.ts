@@ -2,15 +2,22 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import pLimit from 'p-limit'
+import { bundleProgram, bundleTests } from './runner/bundle-tests.js'
 import { failureList, failuresIn } from './runner/failures.js'
 import { startPythonPrograms } from './runner/python-programs.js'
 import { type Counts, type FileResult, runFile } from './runner/run-file.js'
+import { whenWeEnd } from './support/server/child.js'
 
 // `npm test -- [--jobs=N] [--timeout=seconds] [file ...]`: runs test files, prints their TAP, the time of each file, the
 // longest first, and the failures.
 
 const TESTS = 'dist/test'
 const RESULTS = '.tap/test-results'
+/** Of this run alone: several may run at a time. */
+const BUNDLE = `.tap/bundle-${process.pid}`
+/** The files that take longest or wait for much of their time start first, so that none of them runs alone at the end. */
+const FIRST =
+  /(clients\/aws-cli\/\w+|state\/hanging-store|plugins\/jobs\/shared|docs\/commands|clients\/bucket-rules)\.test/
 /** Files below this many seconds share one line. */
 const SHORT_S = 5
 /** Lines about failures at the end: less than what a view of the end of a log shows. */
@@ -25,11 +32,14 @@ const limitMs = Number(values.timeout) * 1000
 const begun = performance.now()
 rmSync(RESULTS, { recursive: true, force: true })
 process.stdout.write('TAP version 14\n')
+whenWeEnd(() => rmSync(BUNDLE, { recursive: true, force: true }))
+await Promise.all([bundleTests(files, BUNDLE), bundleProgram(join(BUNDLE, 'app'))])
 const programs = await startPythonPrograms()
+const env = { ...programs.env, CLI_UNDER_TEST: join(BUNDLE, 'app', 'cli.js') }
 const limit = pLimit(Number(values.jobs))
 let done = 0
 const results = await Promise.all(
-  files.map((file) => limit(async () => report(await runFile(file, limitMs, programs.env), ++done))),
+  files.map((file) => limit(async () => report(await runFile(file, join(BUNDLE, file), limitMs, env), ++done))),
 )
 programs.stop()
 const ms = performance.now() - begun
@@ -52,7 +62,7 @@ function testFiles(): string[] {
   const found = readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
   return found
     .filter((name) => name.endsWith('.test.js') && !name.split('/').includes('fixtures'))
-    .sort()
+    .sort((a, b) => Number(FIRST.test(b)) - Number(FIRST.test(a)) || (a < b ? -1 : 1))
     .map((name) => join(TESTS, name))
 }
 

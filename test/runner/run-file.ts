@@ -23,24 +23,25 @@ export interface FileResult {
 
 /** After the time limit, tap lists what is still open; then the file is killed. Output may also come late on a busy machine. */
 const LAST_WORDS_MS = 15_000
-const BUNDLE = 'dist/app/cli.js'
 const COUNTS = /^# (\{ total: .* \})$/gm
 
 /**
  * Runs one test file with plain node. tap's own runner adds loaders and a process recorder to every node process that
- * a test starts, which costs more than starting the server does. Tests and plugins share one copy of the modules of
- * this package (`dealgate-source` in package.json); servers that tests start run from the bundle, as users start them.
+ * a test starts, which costs more than starting the server does. Child processes and plugins that a test loads find the
+ * compiled modules of this package (`dealgate-source` in package.json).
+ * @param bundled the file with what it imports
  * @param env further variables of its environment
  */
 export async function runFile(
   file: string,
+  bundled: string,
   limitMs: number,
   env: Readonly<Record<string, string>>,
 ): Promise<FileResult> {
   const begun = performance.now()
-  const child = spawn(process.execPath, ['--enable-source-maps', '--conditions=dealgate-source', file], {
+  const child = spawn(process.execPath, ['--enable-source-maps', '--conditions=dealgate-source', bundled], {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-    env: { ...process.env, ...env, TAP: '1', CLI_UNDER_TEST: BUNDLE, TAP_TIMEOUT: String(limitMs / 1000) },
+    env: { ...process.env, ...env, TAP: '1', TAP_TIMEOUT: String(limitMs / 1000) },
   })
   endsWithUs(child)
   let late = false

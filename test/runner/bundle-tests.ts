@@ -1,0 +1,76 @@
+import { execFile } from 'node:child_process'
+import { appendFileSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import { type Plugin, rolldown } from 'rolldown'
+
+/** Packages that stay outside: those with native code, workers or programs of their own, and those that may be absent. */
+const EXTERNAL = /^(@node-rs\/|@photostructure\/|@redocly\/|nodemailer$|pg-native$|pino$|rolldown$|cloudflare:|node:)/
+
+/** Packages of this repository, by the names that tests import them with. */
+const OWN = {
+  dealgate: 'src/index.ts',
+  'dealgate/testing': 'test/suites/plugin-suite.ts',
+  'dealgate/plugins/deal': 'plugins/deal/index.ts',
+}
+
+/**
+ * Bundles test files with all modules that they import: to load 1,500 modules one by one takes a test longer than most
+ * of its cases. Files share one copy of a module that several import.
+ * @param files as they are compiled, such as `dist/test/cli/config.test.js`
+ * @param folder of the result: `<folder>/dist/test/cli/config.test.js`
+ */
+export async function bundleTests(files: readonly string[], folder: string): Promise<void> {
+  const build = await rolldown({
+    input: Object.fromEntries(files.map((file) => [file.replace(/\.js$/, ''), sourceOf(file)])),
+    platform: 'node',
+    external: EXTERNAL,
+    resolve: {
+      alias: Object.fromEntries(Object.entries(OWN).map(([name, source]) => [`${name}$`, resolve(source)])),
+      extensionAlias: { '.js': ['.js', '.ts'] },
+    },
+    treeshake: false,
+    plugins: [compiledUrls],
+  })
+  const { output } = await build.write({
+    dir: folder,
+    format: 'esm',
+    sourcemap: 'hidden',
+    entryFileNames: '[name].js',
+    chunkFileNames: 'shared/[name]-[hash].js',
+  })
+  await build.close()
+  for (const file of output)
+    if (file.type === 'chunk' && file.moduleIds.some(isOwn)) nameMap(join(folder, file.fileName))
+}
+
+/** Bundles the program that tests start as a process. `cli.js` is its entry. */
+export async function bundleProgram(folder: string): Promise<void> {
+  await promisify(execFile)(process.execPath, ['bundle.mjs', '--whole', folder])
+}
+
+function sourceOf(file: string): string {
+  return resolve(file.replace(/^dist\//, '').replace(/\.js$/, '.ts'))
+}
+
+function isOwn(id: string): boolean {
+  return !id.includes('node_modules')
+}
+
+/** Node reads the map of a module that names it with the module. The lines of packages are of no use. */
+function nameMap(file: string): void {
+  appendFileSync(file, `\n//# sourceMappingURL=${basename(file)}.map\n`)
+}
+
+/** Modules find files beside themselves by the place where the compiler puts them. */
+const compiledUrls: Plugin = {
+  name: 'compiled-urls',
+  transform: {
+    filter: { id: { exclude: /node_modules/ }, code: 'import.meta.url' },
+    handler(code, id) {
+      const compiled = join('dist', id.slice(resolve('.').length)).replace(/\.ts$/, '.js')
+      return { code: code.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(compiled).href)), map: null }
+    },
+  },
+}
