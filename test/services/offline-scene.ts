@@ -42,15 +42,17 @@ export interface SceneOptions {
   readonly limits?: Partial<GatewayLimits>
   readonly quirks?: readonly QuirkName[]
   readonly daemon?: 'embedded' | 'external'
+  /** Port of the gateway; default any free one. */
+  readonly port?: number
 }
 
 /** All services with a clock that only the test moves, and an empty bucket `bucket` if the folder is new. */
 export async function startOffline(t: Test, options: SceneOptions = {}, folder?: string): Promise<OfflineScene> {
   const data = folder ?? temporaryFolder(t)
-  const { limits = {}, quirks = [], daemon = 'embedded' } = options
+  const { limits = {}, quirks = [], daemon = 'embedded', port = 0 } = options
   const services = await startServices({
     data,
-    gateway: { host: '127.0.0.1', port: 0, limits, quirks },
+    gateway: { host: '127.0.0.1', port, limits, quirks },
     platform: { host: '127.0.0.1', port: 0, daemon },
     network: { control: true, epochSeconds: EPOCH_SECONDS },
   })
