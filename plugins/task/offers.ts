@@ -27,7 +27,10 @@ export function offersOf(parts: TaskParts): PluginServices {
         return list
       },
     },
-    tasks: { remember: (task) => parts.made.remember({ ...task, made: parts.host.now() }) },
+    tasks: {
+      remember: ({ uuid, ...task }) =>
+        parts.made.remember({ ...task, ...(uuid !== '' && { uuid }), made: parts.host.now() }),
+    },
   }
 }
 

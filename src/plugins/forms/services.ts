@@ -23,6 +23,7 @@ export interface CreatedFromBucket {
   readonly bucket: string
   readonly name: string
   readonly file: string
+  /** '' if it is not known. */
   readonly uuid: string
   /** Access key of the identity that ordered it; '' for the server. */
   readonly accessKeyId: string

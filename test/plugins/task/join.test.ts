@@ -1,4 +1,6 @@
+import { definePlugin, type PluginHost } from 'dealgate'
 import t, { type Test } from 'tap'
+import task from '../../../plugins/task/index.js'
 import { startServices } from '../../../src/services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { startInProcess } from '../../support/server/in-process.js'
@@ -98,4 +100,21 @@ t.test('quotes use the list of the platform where the gateway has none, and work
   await alone.send('PUT', '/photos')
   await alone.send('PUT', '/photos/a', { body: 'some bytes' })
   t.match(await alone.ask('POST', '/photos/a?x-deal-quote=', {}), { Candidates: [] }, 'a platform that is away')
+})
+
+t.test('a plugin adds tasks to a bucket, also one without a UUID', async (t) => {
+  const { gateway } = await startInProcess(t, 'full')
+  let host: PluginHost | undefined
+  const probe = definePlugin({
+    name: 'probe',
+    create(_, given) {
+      host = given
+      return { operations: [] }
+    },
+  })
+  const proxy = await startTaskProxy(t, gateway, { proxy: { plugins: [task({}), probe()] } })
+  await proxy.send('PUT', '/photos')
+  const made = { jobId: 'j-1', bucket: 'photos', name: 'n', file: 'f.csv', uuid: '', accessKeyId: '' }
+  for (let times = 0; times < 2; times++) await host?.offered.tasks?.remember(made)
+  t.same((await proxy.ask('GET', '/photos?x-task=')).Tasks, [{ JobId: 'j-1', TaskName: 'n', Status: 'Unseen' }])
 })
