@@ -5,6 +5,16 @@ import { isDiskFull } from './disk-reserve.js'
 /** Primary result codes of SQLite: https://www.sqlite.org/rescode.html */
 const SQLITE = { PERM: 3, READONLY: 8, IOERR: 10, CORRUPT: 11, CANTOPEN: 14, NOTADB: 26 } as const
 
+/** SQLite's texts of these codes: an error of `prepare` has the text alone. https://www.sqlite.org/c3ref/errcode.html */
+const BY_TEXT: ReadonlyMap<string, number> = new Map([
+  ['access permission denied', SQLITE.PERM],
+  ['attempt to write a readonly database', SQLITE.READONLY],
+  ['disk I/O error', SQLITE.IOERR],
+  ['database disk image is malformed', SQLITE.CORRUPT],
+  ['unable to open database file', SQLITE.CANTOPEN],
+  ['file is not a database', SQLITE.NOTADB],
+])
+
 /** System calls whose failures do not concern a file. */
 const NETWORK_CALLS: readonly unknown[] = ['listen', 'bind', 'connect', 'getaddrinfo']
 
@@ -34,7 +44,8 @@ export function openingFailure(path: string, error: unknown): string | undefined
 
 function reasonFor(path: string, error: Error): string | undefined {
   if (isDiskFull(error)) return FULL
-  if ('errcode' in error) return sqliteReason(path, Number(error.errcode) & 0xff)
+  const sqlite = sqliteCode(error)
+  if (sqlite !== undefined) return sqliteReason(path, sqlite)
   if ('syscall' in error && NETWORK_CALLS.includes(error.syscall)) return undefined
   switch ('code' in error ? error.code : undefined) {
     case 'EACCES':
@@ -52,6 +63,11 @@ function reasonFor(path: string, error: Error): string | undefined {
     default:
       return undefined
   }
+}
+
+function sqliteCode(error: Error): number | undefined {
+  if ('errcode' in error) return Number(error.errcode) & 0xff
+  return 'code' in error && error.code === 'ERR_SQLITE_ERROR' ? BY_TEXT.get(error.message) : undefined
 }
 
 function sqliteReason(path: string, code: number): string | undefined {
