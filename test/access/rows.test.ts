@@ -12,7 +12,6 @@ const WITHOUT = [
   'PreflightObject',
   'Live',
   'Ready',
-  'SecurityTokenService',
   ...['ListObjects', 'ListObjectsV2', 'HeadBucket', 'GetBucketLocation', 'CreateBucket'].flatMap((name) => [
     `${name}OfService`,
     `${name}OfServiceRoot`,
