@@ -133,9 +133,9 @@ t.test('a job that is run again and cancelled while its deal is unknown keeps it
   deals.historyKnows = () => false
   const { id } = await jobs.create({ kind: OBJECT_DEAL, resource: '/fakes/a', input, accessKeyId: '' })
   await until('its outcome is unknown', async () => (await jobs.get(id))?.status === 'Unknown')
-  const elsewhere = { get: async () => ({ id, input, status: 'Cancelled' }) as unknown as Job }
+  const elsewhere = { get: async () => ({ id, input, operation: OBJECT_DEAL, status: 'Cancelled' }) as unknown as Job }
   await parts.attempts.sweep(elsewhere)
   t.match(await parts.attempts.get(id), { jobId: id }, 'the attempt is kept')
-  const others: unknown = { jobs: elsewhere, attempts: parts.attempts, deals: parts.deals }
+  const others: unknown = { jobs: elsewhere, attempts: parts.attempts, tasks: parts.tasks, deals: parts.deals }
   t.equal(await endedInVain(others as DealParts, id), false)
 })
