@@ -63,7 +63,7 @@ async function awsLifecycle(t: Test, cli: Aws): Promise<void> {
   t.equal((await cli.api('head-object', ...bucket, '--key', 'x/1')).Expiration, Expiration)
 
   const refused: [rule: object, code: string][] = [
-    [{ ...Rules[0], Transitions: [{ Days: 1, StorageClass: 'DEEP_ARCHIVE' }] }, 'InvalidStorageClass'],
+    [{ ...Rules[0], Transitions: [{ Days: 1, StorageClass: 'OUTPOSTS' }] }, 'InvalidStorageClass'],
     [{ ...Rules[0], NoncurrentVersionExpiration: { NoncurrentDays: 1 } }, 'NotImplemented'],
     [{ ...Rules[0], Expiration: { Days: 0 } }, 'InvalidArgument'],
     [{ ...Rules[0], Expiration: undefined }, 'InvalidRequest'],

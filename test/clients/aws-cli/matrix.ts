@@ -284,7 +284,7 @@ async function objects(t: Test, aws: Aws, bucket: string): Promise<void> {
     'BadDigest',
   )
   t.match(await aws.apiFailing('put-object', ...object, '--body', file, '--content-md5', 'nonsense'), 'InvalidDigest')
-  t.match(await aws.apiFailing('put-object', ...object, '--storage-class', 'DEEP_ARCHIVE'), 'InvalidStorageClass')
+  t.match(await aws.apiFailing('put-object', ...object, '--storage-class', 'OUTPOSTS'), 'InvalidStorageClass')
   t.match(await aws.apiFailing('put-object', ...object, '--server-side-encryption', 'AES256'), 'NotImplemented')
   t.match(await aws.apiFailing('put-object', ...object, '--metadata', `big=${'x'.repeat(2100)}`), 'MetadataTooLarge')
   t.match(await aws.apiFailing('put-object', ...on, '--key', 'k'.repeat(1025)), 'KeyTooLongError')
