@@ -42,11 +42,25 @@ export class Dealing {
     return this.#parts.uploads.anyPaid() || this.#parts.cars.open().length > 0
   }
 
-  /** Goes on with everything as far as it can now. Rejects when the network or the dealer cannot be reached. */
+  /**
+   * Goes on with everything as far as it can now: a CAR that fails does not hold up the others. Rejects when something
+   * failed, such as a network or a dealer that cannot be reached.
+   */
   async run(signal: AbortSignal): Promise<void> {
-    const { uploads, cars } = this.#parts
+    const failures: unknown[] = []
+    const attempt = (work: Promise<void>): Promise<void> =>
+      work.catch((error) => {
+        signal.throwIfAborted()
+        failures.push(error)
+      })
+    await attempt(this.#packAll(signal))
+    for (const car of this.#parts.cars.open()) await attempt(this.#follow(car, signal))
+    if (failures.length > 0) throw new AggregateError(failures, 'Not all CARs of uploads could be brought further.')
+  }
+
+  async #packAll(signal: AbortSignal): Promise<void> {
+    const { uploads } = this.#parts
     for (let next = uploads.next(); next.length > 0; next = uploads.next()) await this.#pack(next, signal)
-    for (const car of cars.open()) await this.#follow(car, signal)
   }
 
   async #pack(uploads: readonly UploadToStore[], signal: AbortSignal): Promise<void> {
@@ -80,6 +94,8 @@ export class Dealing {
     }
     for (const cid of await dealer.dealCids(car.task, signal)) {
       const status = await network.status(cid)
+      // The dealer tells the CIDs of deals: only one for this very CAR is paid.
+      if (status.dataCid !== car.payloadCid) continue
       const deal = await this.#note(car, status)
       if (deal.status === 'Active') await this.#settle(car, deal, signal)
     }
@@ -97,10 +113,10 @@ export class Dealing {
   /** Pays the provider of an active deal its part of each upload, and gives the rest back. */
   async #settle(car: PackedCar, deal: OfflineDeal, signal: AbortSignal): Promise<void> {
     const { payments, uploads, deals, cars, writer, seconds, folder } = this.#parts
-    const all = uploads.inCar(car.id)
-    const bytes = all.reduce((sum, { fileSize }) => sum + fileSize, 0)
+    // Of those that are settled or refunded, too: they do not make the part of another larger.
+    const bytes = uploads.bytesOf(car.id)
     let hash = ''
-    for (const { id, wCid, fileSize } of all) {
+    for (const { id, wCid, fileSize } of uploads.inCar(car.id)) {
       signal.throwIfAborted()
       hash = await payments.unlock(wCid, deal.dealCid, costOfDeal(deal, fileSize, bytes), seconds())
       await payments.refund(wCid, seconds())

@@ -24,6 +24,7 @@ export class PackedUploads {
   readonly #first
   readonly #like
   readonly #inCar
+  readonly #bytes
   readonly #pack
   readonly #succeed
 
@@ -32,6 +33,7 @@ export class PackedUploads {
     this.#first = db.prepare(`SELECT ${COLUMNS} WHERE ${paid} ORDER BY uploads.id LIMIT 1`)
     this.#like = db.prepare(`SELECT ${COLUMNS} WHERE ${paid} AND duration = ? ORDER BY uploads.id LIMIT ${MOST}`)
     this.#inCar = db.prepare(`SELECT ${COLUMNS} WHERE car = ? AND status = 'TaskCreated' ORDER BY uploads.id`)
+    this.#bytes = db.prepare('SELECT coalesce(sum(file_size), 0) AS bytes FROM uploads WHERE car = ?')
     this.#pack = db.prepare(`UPDATE uploads SET car = ?, status = 'TaskCreated' WHERE id = ? AND ${paid}`)
     this.#succeed = db.prepare("UPDATE uploads SET status = 'Success' WHERE id = ? AND status = 'TaskCreated'")
   }
@@ -55,6 +57,11 @@ export class PackedUploads {
   /** Those in a CAR that are not settled. */
   inCar(car: number): UploadToStore[] {
     return this.#inCar.all(car) as UploadToStore[]
+  }
+
+  /** Bytes of all uploads in a CAR, settled or not. */
+  bytesOf(car: number): number {
+    return this.#bytes.get(car).bytes as number
   }
 
   markPacked(uploads: readonly UploadToStore[], car: number): void {
