@@ -10,15 +10,32 @@ const PER_OBJECT = 512
 /** Smallest piece of the network, bytes: https://spec.filecoin.io/systems/filecoin_files/piece/ */
 const SMALLEST = 128
 
+/** Smallest sector in which providers keep the data of others, bytes: a piece of this size fits into any. */
+const SMALLEST_SECTOR = 512 * 1024 * 1024
+
 /**
  * Estimates the bytes of the piece of a deal: packed as a CAR, then padded to 128 for every 127 and to a power of two.
  */
 export function estimatePieceSize(bytes: number, objects: number): number {
-  const packed = bytes + (Math.ceil(bytes / BLOCK) + 1) * PER_BLOCK + objects * PER_OBJECT
-  const padded = Math.ceil(packed / 127) * 128
+  const padded = paddedSize(bytes, objects)
   let size = SMALLEST
   while (size < padded) size *= 2
   return size
+}
+
+/**
+ * Estimates the most that the pieces of an offline deal have together, bytes. The gateway may divide the objects into
+ * several CARs, and pads each to a power of two, up to twice its size: seven objects a little larger than half a CAR are
+ * seven pieces as large as a whole one. Content that fits into the smallest pieces of providers is one CAR.
+ */
+export function mostPieceBytes(bytes: number, objects: number): number {
+  const one = estimatePieceSize(bytes, objects)
+  return objects <= 1 || one <= SMALLEST_SECTOR ? one : 2 * paddedSize(bytes, objects)
+}
+
+function paddedSize(bytes: number, objects: number): number {
+  const packed = bytes + (Math.ceil(bytes / BLOCK) + 1) * PER_BLOCK + objects * PER_OBJECT
+  return Math.ceil(packed / 127) * 128
 }
 
 const UNITS: Readonly<Record<string, number>> = { '': 0, b: 0, k: 1, m: 2, g: 3, t: 4, p: 5 }

@@ -2,7 +2,7 @@ import { type JobKind, OutcomeUnknown, type RunningJob, S3Error } from 'dealgate
 import { z } from 'zod'
 import { release, reserveFor } from '../jobs/budget.js'
 import type { DealParts } from '../parts.js'
-import { estimatePieceSize } from '../piece-size.js'
+import { mostPieceBytes } from '../piece-size.js'
 import { measure } from '../quote/measure.js'
 import { askFor } from '../quote/price-limit.js'
 import { OFFLINE_DEAL, type OfflineDealInput } from '../records/inputs.js'
@@ -87,11 +87,11 @@ async function run(parts: DealParts, job: OfflineJob): Promise<OfflineDealResult
   }
 }
 
-/** Attofil: the price at most, for the piece that the content needs at most, for the whole duration. */
+/** Attofil: the price at most, for the pieces that the content needs at most, for the whole duration. */
 async function mostItCosts({ context, input, signal }: OfflineJob): Promise<bigint> {
   const { bytes, objects } = await measure(context, input, signal)
   const perGib = parseAmount(input.terms.maxPrice) ?? 0n
-  return askFor(perGib, estimatePieceSize(bytes, objects)) * BigInt(input.terms.duration)
+  return askFor(perGib, mostPieceBytes(bytes, objects)) * BigInt(input.terms.duration)
 }
 
 async function send(parts: DealParts, job: OfflineJob, record: TaskRecord): Promise<OfflineDealResult> {

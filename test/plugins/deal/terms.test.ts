@@ -1,6 +1,7 @@
 import t from 'tap'
 import { checkConfiguration, classOf } from '../../../plugins/deal/configuration.js'
 import { dealOptions } from '../../../plugins/deal/options.js'
+import { estimatePieceSize, mostPieceBytes } from '../../../plugins/deal/piece-size.js'
 import { divideUp, formatAmount, parseAmount } from '../../../plugins/deal/terms/amounts.js'
 import { metadataTerms, staysWithin } from '../../../plugins/deal/terms/metadata-terms.js'
 import { resolveTerms } from '../../../plugins/deal/terms/resolve-terms.js'
@@ -17,6 +18,19 @@ function failure(run: () => unknown): S3Error {
   }
   throw new Error('it did not throw')
 }
+
+t.test('the pieces of an offline deal are never more than what is reserved for them', (t) => {
+  const GiB = 2 ** 30
+  const object = 4.1 * GiB
+  // Two of them do not fit into a CAR of 8 GiB, so that each is a piece of its own.
+  for (const objects of [2, 3, 7, 100]) {
+    const pieces = objects * estimatePieceSize(object, 1)
+    t.ok(mostPieceBytes(objects * object, objects) >= pieces, `${objects} objects`)
+  }
+  t.equal(mostPieceBytes(object, 1), 8 * GiB)
+  t.equal(mostPieceBytes(3000, 2), estimatePieceSize(3000, 2))
+  t.end()
+})
 
 t.test('amounts are exact', (t) => {
   const same = ['0', '1', '0.000005', '123456789012345678901234.000000000000000001', '10.1']
