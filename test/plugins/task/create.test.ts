@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { fileSizesOf } from '../../../plugins/task/create/csv.js'
 import type { Identity } from '../../../src/auth/caller.js'
 import { farFromMidnight } from '../../support/waiting.js'
 import { CSV, DEAL_CID, guest, startPlatform, startTaskProxy, type TaskProxy } from './scene.js'
@@ -24,6 +25,17 @@ async function start(t: Test, task: object = {}) {
   await proxy.ask('POST', '/-/task/v1/session', { Email, Password, Store: true })
   return { gateway, platform, proxy }
 }
+
+t.test('a CSV of one endless cell is refused, whatever is in it', (t) => {
+  const row = (cell: string) => `file_source_url,file_size\n"${cell}",5`
+  t.same(fileSizesOf(row('a"",'.repeat(100))), [5])
+  for (const cell of ['a', '""']) {
+    const csv = row(cell.repeat(16 * 1024 * 1024))
+    t.throws(() => fileSizesOf(csv), { code: 'InvalidArgument' })
+    t.throws(() => fileSizesOf(csv.slice(0, -3)), { code: 'InvalidArgument' })
+  }
+  t.end()
+})
 
 t.test('a task from the request, in every form of body', async (t) => {
   await farFromMidnight()
