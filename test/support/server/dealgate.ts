@@ -27,6 +27,8 @@ interface StartLine extends Omit<Endpoint, 'secretKey'> {
   readonly gateway: string
   readonly platform: string
   readonly payment: string
+  /** Only in the line of the start that makes the first user. */
+  readonly platformPassword?: string
 }
 
 /** `dealgate serve` as a process, on free ports. */
@@ -70,6 +72,10 @@ export class Dealgate implements Endpoint {
   /** URL of the embedded task platform. */
   get platform(): string {
     return this.#command.line.platform
+  }
+  /** Password of the first user of the task platform; '' where no start of this object made it. */
+  get platformPassword(): string {
+    return this.#command.line.platformPassword ?? ''
   }
   /** URL of the embedded storage payment API. */
   get payment(): string {
