@@ -56,9 +56,11 @@ function asked({ headers }: Head): Format | undefined {
   return accepted(headers.accept) ?? formatOfType(headers['content-type'])
 }
 
-/** AWS SDKs identify themselves by a header; as S3 clients they understand only XML. */
+/** AWS SDKs identify themselves by a header, older ones by their names; as S3 clients they understand only XML. */
 function usual({ resource, headers }: Head): Format {
-  return resource === 'service' && headers['amz-sdk-invocation-id'] === undefined ? 'json' : 'xml'
+  const isS3Client =
+    headers['amz-sdk-invocation-id'] !== undefined || /^(?:aws-cli|boto3|botocore)\//i.test(headers['user-agent'] ?? '')
+  return resource === 'service' && !isS3Client ? 'json' : 'xml'
 }
 
 /** Returns true for paths below `/-/` and for sub-resources `?x-...`. */
