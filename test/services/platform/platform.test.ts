@@ -72,7 +72,7 @@ t.test('bytes that are not HTTP are answered in JSON', async (t) => {
   t.match(wrong.head, /^HTTP\/1\.1 400 [\s\S]*Content-Type: application\/json/)
 })
 
-t.test('each endpoint of the interface has a row', async (t) => {
+t.test('each endpoint has a row, of the interface and for API keys', async (t) => {
   t.same(routes.map(({ method, path, access }) => `${method} ${path} ${access}`).sort(), [
     'GET /miners public',
     'GET /miners/:miner_id public',
@@ -81,10 +81,12 @@ t.test('each endpoint of the interface has a row', async (t) => {
     'GET /stats/storage public',
     'GET /tasks optional',
     'GET /tasks/:task_uuid optional',
+    'GET /user/api_keys signed-in',
     'POST /auth/login public',
     'POST /miner/info user',
     'POST /tasks user',
     'POST /user/api_keys/jwt public',
+    'POST /user/api_keys/revoke signed-in',
     'PUT /my_miner/deals/:deal user',
     'PUT /my_miner/tasks/:task_uuid/deals/:deal_cid user',
   ])
