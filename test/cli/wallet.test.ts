@@ -1,7 +1,11 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { openKeystore } from '../../src/cli/wallet/keystore.js'
+import { PaymentApi } from '../../src/cli/wallet/payment-api.js'
+import { paymentOrderText } from '../../src/services/payment/billing/payment-order.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { piped, runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
@@ -38,6 +42,22 @@ t.test('a keystore of another program is opened', async (t) => {
   writeFileSync(file, JSON.stringify({ ...document, version: 1 }))
   await t.rejects(openKeystore(file, 'testpassword'), { message: /no keystore of version 3/ })
   await t.rejects(openKeystore(`${file}x`, 'testpassword'), { message: /There is no wallet/ })
+})
+
+t.test('a service gets no order to pay signed as a nonce', async (t) => {
+  const paths: string[] = []
+  const server = createServer((request, response) => {
+    paths.push(request.url ?? '')
+    const nonce = paymentOrderText('another upload', 10n ** 12n, 'dealgate.testnet')
+    response.end(JSON.stringify({ status: 'success', data: { nonce, jwt_token: 'x' } }))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const secretKey = Buffer.alloc(32, 7)
+  const api = new PaymentApi(`http://127.0.0.1:${port}`, { address: `0x${'1'.repeat(40)}`, secretKey })
+  await t.rejects(api.signIn(), { message: /is no nonce/ })
+  t.same(paths, ['/api/v1/user/register'])
 })
 
 t.test('from a wallet to a paid upload', async (t) => {

@@ -8,6 +8,9 @@ const TIMEOUT_MS = 30_000
 /** Name of the network of the embedded service. */
 const NETWORK = 'dealgate.testnet'
 
+/** Other texts may be orders to pay, at this service or another, which the signature would make valid. */
+const NONCE = /^\d{1,78}$/
+
 /** What an upload costs, and whether it is paid. */
 export interface UploadToPay {
   readonly wCid: string
@@ -33,6 +36,11 @@ export class PaymentApi {
     const registered = await this.#call('/user/register', { public_key_address: address }, true)
     if (registered === undefined) return
     const nonce = String(registered.nonce)
+    if (!NONCE.test(nonce)) {
+      throw new Failure(
+        `The storage payment API at ${this.#url} wants a text signed that is no nonce: nothing was signed.`,
+      )
+    }
     const { jwt_token: token } = await this.#must('/user/login_by_wallet_signature', {
       nonce,
       signature: signText(nonce, secretKey),
