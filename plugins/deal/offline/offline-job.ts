@@ -46,7 +46,7 @@ export function offlineDeals(parts: DealParts): JobKind<OfflineDealInput, Offlin
       const known = await parts.tasks.get(job.job.id)
       // The gateway is asked only after the request was recorded.
       if (!known) return 'not-done'
-      if (known.task) return { done: await finish(job, known) }
+      if (known.task) return { done: await finish(parts, job, known) }
       if (!(await job.context.gateway.features()).offlineDeals) return undefined
       try {
         return { done: await send(parts, job, known) }
@@ -62,7 +62,7 @@ export function offlineDeals(parts: DealParts): JobKind<OfflineDealInput, Offlin
 
 async function run(parts: DealParts, job: OfflineJob): Promise<OfflineDealResult> {
   const known = await parts.tasks.get(job.job.id)
-  if (known?.task) return finish(job, known)
+  if (known?.task) return finish(parts, job, known)
   const { bucket, prefix, cause, generation } = job.input
   // Without client tokens, an operator who has the job run again has made sure that there is no task.
   const record: TaskRecord = {
@@ -95,7 +95,6 @@ async function mostItCosts({ context, input, signal }: OfflineJob): Promise<bigi
 }
 
 async function send(parts: DealParts, job: OfflineJob, record: TaskRecord): Promise<OfflineDealResult> {
-  const { host } = parts
   const { context, input, signal } = job
   job.report({ phase: 'Sending' })
   const { offlineDeals: withToken } = await context.gateway.features()
@@ -110,22 +109,13 @@ async function send(parts: DealParts, job: OfflineJob, record: TaskRecord): Prom
   } catch (cause) {
     throw new OutcomeUnknown('The task was posted, but could not be recorded.', { cause })
   }
-  await host.offered.tasks
-    ?.remember({
-      jobId: record.jobId,
-      bucket: input.bucket,
-      name: taskName,
-      file: fileName,
-      uuid,
-      accessKeyId: job.job.accessKeyId,
-    })
-    .catch((err) => job.log.warn({ err, task: uuid }, 'the task is not in the list of tasks of its bucket'))
   job.note(`task ${uuid}`)
-  return finish(job, known)
+  return finish(parts, job, known)
 }
 
-/** The task is on record. Its objects may be told later. */
-async function finish(job: OfflineJob, record: TaskRecord): Promise<OfflineDealResult> {
+/** The task is on record. Its objects may be told later. Idempotent: a server that dies meanwhile does it again. */
+async function finish(parts: DealParts, job: OfflineJob, record: TaskRecord): Promise<OfflineDealResult> {
+  await rememberForBucket(parts, job, record)
   try {
     await tellTask(job, record)
   } catch (err) {
@@ -133,6 +123,16 @@ async function finish(job: OfflineJob, record: TaskRecord): Promise<OfflineDealR
     job.log.warn({ err, task: record.task?.uuid }, 'task posted; its objects are not yet told')
   }
   return resultOf(record)
+}
+
+/** Puts the task on the list of the plugin `task`, if that plugin runs. */
+async function rememberForBucket({ host }: DealParts, job: OfflineJob, { jobId, task }: TaskRecord): Promise<void> {
+  if (!task) return
+  const { taskName: name, fileName: file, uuid } = task
+  const { accessKeyId } = job.job
+  await host.offered.tasks
+    ?.remember({ jobId, bucket: job.input.bucket, name, file, uuid, accessKeyId })
+    .catch((err) => job.log.warn({ err, task: uuid }, 'the task is not in the list of tasks of its bucket'))
 }
 
 async function takeBack(parts: DealParts, job: OfflineJob): Promise<void> {

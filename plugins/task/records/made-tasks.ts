@@ -63,12 +63,15 @@ export class MadeTasks {
     return jobId === undefined ? undefined : this.#made.get(jobId)
   }
 
-  /** Durable when it resolves; may be repeated. */
+  /** Durable when it resolves; may be repeated. The record of the job comes last: if it is there, so is all else. */
   async remember(task: MadeTask): Promise<void> {
-    await this.#made.set(task.jobId, task)
     const { bucket, jobId, uuid } = task
     if (uuid !== undefined) await this.#byUuid.set(uuid.toLowerCase(), jobId)
-    if (bucket === undefined) return
+    if (bucket !== undefined) await this.#addToBucket(bucket, jobId)
+    await this.#made.set(jobId, task)
+  }
+
+  async #addToBucket(bucket: string, jobId: string): Promise<void> {
     await this.#host.state.locks.withName(`task-bucket/${bucket}`, async () => {
       const { jobIds } = (await this.#host.settings.latest(bucket, 'task')) ?? { jobIds: [] }
       if (jobIds.includes(jobId)) return

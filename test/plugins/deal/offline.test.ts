@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import t, { type Test } from 'tap'
+import type { TaskRecord } from '../../../plugins/deal/offline/task-records.js'
 import { dealOptions } from '../../../plugins/deal/options.js'
 import { DealParts } from '../../../plugins/deal/parts.js'
 import { OFFLINE_DEAL } from '../../../plugins/deal/records/inputs.js'
 import { Scheduler } from '../../../plugins/deal/schedules/scheduler.js'
 import { Spending } from '../../../plugins/deal/spending.js'
+import type { PluginServices } from '../../../src/plugins/forms/services.js'
 import type { Job } from '../../../src/plugins/jobs/job.js'
 import type { Fate, Passed } from '../../support/gateway/between.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
@@ -40,7 +42,10 @@ class Offline {
     this.#known = known
   }
 
-  static async start(t: Test, { known = true, deal = {} }: { known?: boolean; deal?: object } = {}): Promise<Offline> {
+  static async start(
+    t: Test,
+    { known = true, deal = {}, offers = {} }: { known?: boolean; deal?: object; offers?: PluginServices } = {},
+  ): Promise<Offline> {
     const deals = await ScriptedDeals.start(t, { tokens: known, more: known ? ['offline-deals'] : [] })
     deals.objects.set('a', Buffer.alloc(1000))
     deals.objects.set('b', Buffer.alloc(1000))
@@ -49,6 +54,7 @@ class Offline {
     deals.gateway.fate = (request) => offline.#fate(request) ?? fate(request)
     offline.proxy = await startDealProxy(t, deals.gateway, {
       now: () => offline.now,
+      offers,
       deal: { scheduleIntervalSeconds: 3600, ...deal },
     })
     return offline
@@ -190,6 +196,21 @@ together('when the answer is lost, the job is unknown until the gateway names th
   t.equal(offline.posted.length, 1, 'and no second one is posted')
   t.match(job.result, { Task: { TaskUuid: offline.posted[0]?.data.uuid } })
   t.ok(offline.asked > 1)
+})
+
+together('a task whose server died before it was listed is on the list once the job has settled', async (t) => {
+  const listed: object[] = []
+  const offers: PluginServices = { tasks: { remember: async (task) => void listed.push(task) } }
+  const offline = await Offline.start(t, { known: false, offers })
+  offline.accidents.push('lost-before')
+  await offline.order(terms, 'died', 0)
+  const { id } = await offline.job('Unknown')
+  t.same(listed, [])
+  const records = offline.proxy.host.state.records<TaskRecord>('deal-tasks')
+  const task = { uuid: 'u-1', taskName: 'n', fileName: 'f.csv', message: '', made: offline.now }
+  await records.change(id, (record) => record && { ...record, task })
+  t.match((await offline.job('Complete')).result, { Task: { TaskUuid: 'u-1' } })
+  t.match(listed, [{ jobId: id, bucket: 'fakes', uuid: 'u-1', file: 'f.csv' }])
 })
 
 together('a gateway without tokens is never asked twice', async (t) => {

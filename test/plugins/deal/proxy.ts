@@ -6,6 +6,7 @@ import { createGatewayPool } from '../../../src/gateway/account/create-gateway.j
 import { neutralBrand } from '../../../src/gateway/brand.js'
 import type { PluginHooks } from '../../../src/plugins/forms/hooks.js'
 import type { PluginHost } from '../../../src/plugins/forms/plugin.js'
+import type { PluginServices } from '../../../src/plugins/forms/services.js'
 import { createProxy, type ProxyOptions, type Proxy as S3Proxy } from '../../../src/server/create-proxy.js'
 import { serve } from '../../../src/server/serve.js'
 import { startServices } from '../../../src/services/index.js'
@@ -38,6 +39,8 @@ export async function startDealProxy(
     readonly now?: () => number
     readonly identities?: readonly Identity[]
     readonly hooks?: PluginHooks
+    /** What other plugins offer `deal`. */
+    readonly offers?: PluginServices
     readonly proxy?: Partial<ProxyOptions>
   } = {},
 ): Promise<DealProxy> {
@@ -66,6 +69,7 @@ export async function startDealProxy(
         name: 'probe',
         operations: [],
         hooks: options.hooks,
+        ...(options.offers && { offers: options.offers }),
         async start(started) {
           host = started
         },

@@ -1,6 +1,7 @@
 import { definePlugin, type PluginHost } from 'dealgate'
 import t, { type Test } from 'tap'
 import task from '../../../plugins/task/index.js'
+import { MadeTasks } from '../../../plugins/task/records/made-tasks.js'
 import { startServices } from '../../../src/services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { startInProcess } from '../../support/server/in-process.js'
@@ -117,4 +118,31 @@ t.test('a plugin adds tasks to a bucket, also one without a UUID', async (t) => 
   const made = { jobId: 'j-1', bucket: 'photos', name: 'n', file: 'f.csv', uuid: '', accessKeyId: '' }
   for (let times = 0; times < 2; times++) await host?.offered.tasks?.remember(made)
   t.same((await proxy.ask('GET', '/photos?x-task=')).Tasks, [{ JobId: 'j-1', TaskName: 'n', Status: 'Unseen' }])
+})
+
+t.test('a task that could not be added to its bucket is not on record, so that it is added again', async (t) => {
+  const { gateway } = await startInProcess(t, 'full')
+  let host: PluginHost | undefined
+  const probe = definePlugin({
+    name: 'probe',
+    create(_, given) {
+      host = given
+      return { operations: [] }
+    },
+  })
+  await startTaskProxy(t, gateway, { proxy: { plugins: [probe()] } })
+  if (!host) throw new Error('the probe was not started')
+  const task = { jobId: 'j-1', bucket: 'photos', name: 'n', file: 'f.csv', uuid: 'u-1', accessKeyId: '', made: 0 }
+  const dying = {
+    state: host.state,
+    settings: {
+      latest: async () => undefined,
+      set: async () => {
+        throw new Error('the server died')
+      },
+    },
+  } as unknown as PluginHost
+  const made = new MadeTasks(dying)
+  await t.rejects(made.remember(task), { message: 'the server died' })
+  t.equal(await made.of('j-1'), undefined)
 })
