@@ -7,6 +7,7 @@ import type { CarFolder } from './dealing/car-folder.js'
 import type { CarTable } from './dealing/car-table.js'
 import type { DealTable } from './deals/deal-table.js'
 import type { EmbeddedPayments } from './ledger/embedded-payments.js'
+import type { Payments } from './ledger/payments.js'
 import type { PaymentLimits } from './limits.js'
 import type { MintTable } from './mints/mint-table.js'
 import type { Mover } from './movement/mover.js'
@@ -21,6 +22,13 @@ import type { Wallets } from './wallets/wallets.js'
  * address of the wallet in a request is trusted.
  */
 export type Variant = 'a' | 'b'
+
+/** Addresses of the contract that holds locked payments, of what is earned, and of the stable coin. */
+export interface PaymentAddresses {
+  readonly payment: string
+  readonly recipient: string
+  readonly stable: string
+}
 
 /** The parts of one storage payment service, as every endpoint receives them. */
 export interface PaymentContext {
@@ -44,7 +52,11 @@ export interface PaymentContext {
   readonly uploads: UploadTable
   /** How many uploads arrive now. */
   readonly uploading: { count: number }
-  readonly payments: EmbeddedPayments
+  readonly payments: Payments
+  /** The embedded ledger; undefined when payments are made on a chain. */
+  readonly ledger: EmbeddedPayments | undefined
+  /** Where payments are made, with the checksum of EIP-55. */
+  readonly addresses: PaymentAddresses
   readonly cars: CarTable
   readonly carFolder: CarFolder
   readonly deals: DealTable

@@ -25,6 +25,7 @@ import { createPaymentServer } from './server.js'
 import { Nonces } from './sign-in/nonces.js'
 import { Tokens } from './sign-in/tokens.js'
 import { migrate } from './store/migrations.js'
+import { addressesOf } from './system/params.js'
 import { UploadTable } from './uploads/upload-table.js'
 import { Wallets } from './wallets/wallets.js'
 
@@ -111,7 +112,8 @@ async function assemble(
   const contentTable = new ContentTable(db)
   const contents = new ContentStore(folder, contentTable, writer, limits.maxStoredBytes, log)
   await contents.open()
-  const payments = new EmbeddedPayments(db, writer, ownId)
+  const ledger = new EmbeddedPayments(db, writer, ownId)
+  const payments = ledger
   const progress = new Progress(db)
   const cars = new CarTable(db)
   const carFolder = new CarFolder(folder, lazyPacking().pack, log)
@@ -148,6 +150,8 @@ async function assemble(
     uploads: new UploadTable(db),
     uploading: { count: 0 },
     payments,
+    ledger,
+    addresses: addressesOf(ownId),
     cars,
     carFolder,
     deals,

@@ -2,12 +2,11 @@ import { DAY_SECONDS } from '../../../common/durations.js'
 import { PaymentError } from '../errors.js'
 import type { Exchange } from '../http/exchange.js'
 import { readJson } from '../http/json-body.js'
-import { AlreadyPaid } from '../ledger/embedded-payments.js'
+import { AlreadyPaid, type EmbeddedPayments } from '../ledger/embedded-payments.js'
 import { InsufficientFunds } from '../ledger/ledger.js'
 import type { Lock } from '../ledger/payments.js'
 import { signerOfText } from '../sign-in/personal-sign.js'
 import { LOCK_DAYS } from '../system/coin.js'
-import { addressesOf } from '../system/params.js'
 import type { Upload } from '../uploads/upload-table.js'
 import { paymentOrderText } from './payment-order.js'
 
@@ -17,6 +16,10 @@ import { paymentOrderText } from './payment-order.js'
  */
 export async function pay(exchange: Exchange): Promise<object> {
   const { context } = exchange
+  const { ledger, addresses } = context
+  if (ledger === undefined) {
+    throw new PaymentError('conflict', `payments are made on the chain: call lockTokenPayment of ${addresses.payment}`)
+  }
   const fields = await readJson(exchange)
   const wCid = fields.required('w_cid')
   const amount = readAmount(fields.required('pay_amount'))
@@ -30,18 +33,23 @@ export async function pay(exchange: Exchange): Promise<object> {
   if (context.payments.find(wCid) === undefined && amount < BigInt(upload.price)) {
     throw new PaymentError('value', `pay_amount must be at least ${upload.price} for this upload`)
   }
-  const { hash } = await lock(exchange, upload, amount)
+  const { hash } = await lock(exchange, ledger, upload, amount)
   await context.writer.run(() => context.progress.markPaid(wCid))
-  return { w_cid: wCid, pay_amount: String(amount), pay_tx_hash: hash, token_address: addressesOf(context.id).stable }
+  return { w_cid: wCid, pay_amount: String(amount), pay_tx_hash: hash, token_address: addresses.stable }
 }
 
-async function lock({ context }: Exchange, { wCid, wallet }: Upload, amount: bigint): Promise<Lock> {
-  const { payments, network, seconds } = context
+async function lock(
+  { context }: Exchange,
+  ledger: EmbeddedPayments,
+  { wCid, wallet }: Upload,
+  amount: bigint,
+): Promise<Lock> {
+  const { network, seconds } = context
   const paidAt = seconds()
   const lockSeconds = LOCK_DAYS * DAY_SECONDS
   const deadlineEpoch = network.epoch() + Math.ceil(lockSeconds / network.epochSeconds)
   try {
-    return await payments.pay({ wCid, wallet, amount, paidAt, deadline: paidAt + lockSeconds, deadlineEpoch })
+    return await ledger.pay({ wCid, wallet, amount, paidAt, deadline: paidAt + lockSeconds, deadlineEpoch })
   } catch (error) {
     if (error instanceof AlreadyPaid) throw new PaymentError('conflict', error.message)
     if (error instanceof InsufficientFunds)

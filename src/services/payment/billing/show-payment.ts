@@ -1,6 +1,5 @@
 import type { Exchange } from '../http/exchange.js'
 import { Fields } from '../http/fields.js'
-import { addressesOf } from '../system/params.js'
 import { ownUpload } from '../uploads/own-upload.js'
 
 /** GET /billing/deal/lockpayment/info: the payment for an upload; empty texts while there is none. */
@@ -12,6 +11,6 @@ export function showPayment(exchange: Exchange): object {
     w_cid: wCid,
     pay_amount: lock === undefined ? '' : String(lock.amount),
     pay_tx_hash: lock?.hash ?? '',
-    token_address: lock === undefined ? '' : addressesOf(context.id).stable,
+    token_address: lock === undefined ? '' : context.addresses.stable,
   }
 }

@@ -110,20 +110,23 @@ export class Dealing {
     })
   }
 
-  /** Pays the provider of an active deal its part of each upload, and gives the rest back. */
+  /** Pays the provider of an active deal its part of each upload, and gives the rest back, as far as that is done now. */
   async #settle(car: PackedCar, deal: OfflineDeal, signal: AbortSignal): Promise<void> {
     const { payments, uploads, deals, cars, writer, seconds, folder } = this.#parts
     // Of those that are settled or refunded, too: they do not make the part of another larger.
     const bytes = uploads.bytesOf(car.id)
-    let hash = ''
+    let hash: string | undefined = ''
+    let settled = true
     for (const { id, wCid, fileSize } of uploads.inCar(car.id)) {
       signal.throwIfAborted()
       hash = await payments.unlock(wCid, deal.dealCid, costOfDeal(deal, fileSize, bytes), seconds())
-      await payments.refund(wCid, seconds())
-      await writer.run(() => uploads.markSuccess(id))
+      if (hash !== undefined && (await payments.refund(wCid, seconds()))) {
+        await writer.run(() => uploads.markSuccess(id))
+      } else settled = false
     }
+    if (!settled) return
     await writer.run(() => {
-      deals.succeed(deal.id, hash, seconds())
+      deals.succeed(deal.id, hash ?? '', seconds())
       cars.setStatus(car.id, 'Completed')
     })
     await folder.remove(car.task)

@@ -78,14 +78,15 @@ export class EmbeddedPayments implements Payments {
     })
   }
 
-  refund(wCid: string, now: number): Promise<void> {
+  refund(wCid: string, now: number): Promise<boolean> {
     return this.#writer.run(() => {
       const lock = this.#locks.find(wCid)
-      if (lock === undefined || !lock.isOpen) return
+      if (lock === undefined || !lock.isOpen) return true
       const rest = this.#ledger.balance(lockAccount(wCid))
       const entries = [[lockAccount(wCid), -rest] as const, [walletAccount(lock.wallet), rest] as const]
       this.#ledger.transfer(`refund ${wCid}`, entries, now)
       this.#locks.close(wCid, rest)
+      return true
     })
   }
 

@@ -33,9 +33,12 @@ export interface Payments {
    * Gives a part of a lock to the storage provider, once per deal: a repeated call changes nothing. No more than is
    * locked is given.
    * @param deal name of the deal, unique for the lock
-   * @returns hash of the transfer
+   * @returns hash of the transfer; undefined while others have yet to make it: ask again later
    */
-  unlock(wCid: string, deal: string, amount: bigint, now: number): Promise<string>
-  /** Gives what is left of a lock back to its wallet, and closes it. Without effect on a closed one. */
-  refund(wCid: string, now: number): Promise<void>
+  unlock(wCid: string, deal: string, amount: bigint, now: number): Promise<string | undefined>
+  /**
+   * Gives what is left of a lock back to its wallet, and closes it. Without effect on a closed one.
+   * @returns false while others have yet to do it: ask again later
+   */
+  refund(wCid: string, now: number): Promise<boolean>
 }

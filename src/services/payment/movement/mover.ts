@@ -87,11 +87,12 @@ export class Mover {
     for (let marked = BATCH; marked === BATCH && !this.#stopped; ) {
       marked = await writer.run(() => progress.markRefundable(epoch, BATCH))
     }
-    for (let due = progress.refundable(BATCH); due.length > 0; due = progress.refundable(BATCH)) {
+    let last = 0
+    for (let due = progress.refundable(last, BATCH); due.length > 0; due = progress.refundable(last, BATCH)) {
       for (const { id, wCid } of due) {
         if (this.#stopped) return
-        await payments.refund(wCid, seconds())
-        await writer.run(() => progress.markRefunded(id))
+        last = id
+        if (await payments.refund(wCid, seconds())) await writer.run(() => progress.markRefunded(id))
       }
     }
   }

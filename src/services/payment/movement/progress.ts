@@ -22,7 +22,7 @@ export class Progress {
       `UPDATE uploads SET status = 'Refundable' WHERE id IN (SELECT uploads.id FROM ${late} LIMIT ?)`,
     )
     this.#refundable = db.prepare(
-      "SELECT id, w_cid AS wCid FROM uploads WHERE status = 'Refundable' ORDER BY id LIMIT ?",
+      "SELECT id, w_cid AS wCid FROM uploads WHERE status = 'Refundable' AND id > ? ORDER BY id LIMIT ?",
     )
     this.#markRefunded = db.prepare("UPDATE uploads SET status = 'Refunded' WHERE id = ?")
   }
@@ -39,7 +39,7 @@ export class Progress {
 
   /** True when an upload waits for a refund, or has no deal at the deadline of its payment. */
   anyDue(epoch: number): boolean {
-    return this.#anyLate.get(epoch) !== undefined || this.#refundable.get(1) !== undefined
+    return this.#anyLate.get(epoch) !== undefined || this.#refundable.get(0, 1) !== undefined
   }
 
   /**
@@ -50,8 +50,9 @@ export class Progress {
     return Number(this.#markRefundable.run(epoch, most).changes)
   }
 
-  refundable(most: number): { readonly id: number; readonly wCid: string }[] {
-    return this.#refundable.all(most) as { id: number; wCid: string }[]
+  /** Those with a number above `last`, in the order of their numbers. */
+  refundable(last: number, most: number): { readonly id: number; readonly wCid: string }[] {
+    return this.#refundable.all(last, most) as { id: number; wCid: string }[]
   }
 
   markRefunded(id: number): void {

@@ -1,3 +1,4 @@
+import type { PaymentAddresses } from '../context.js'
 import type { Exchange } from '../http/exchange.js'
 import { addressOfName, checksummed } from '../wallets/address.js'
 import { COIN_PRICE, GAS_LIMIT, LOCK_DAYS, PAY_MULTIPLY_FACTOR } from './coin.js'
@@ -7,7 +8,7 @@ const NO_CONTRACT = `0x${'0'.repeat(40)}`
 
 /** GET /common/system/params. */
 export function systemParams({ context }: Exchange): object {
-  const { payment, recipient, stable } = addressesOf(context.id)
+  const { payment, recipient, stable } = context.addresses
   if (context.variant === 'b') {
     return {
       GAS_LIMIT,
@@ -40,11 +41,7 @@ export function systemParams({ context }: Exchange): object {
  * Addresses of the ledger's own accounts, which no key has: locked payments, earnings, and the stable coin.
  * @param id of the service
  */
-export function addressesOf(id: string): {
-  readonly payment: string
-  readonly recipient: string
-  readonly stable: string
-} {
+export function addressesOf(id: string): PaymentAddresses {
   const of = (name: string): string => checksummed(addressOfName(`${id} ${name}`))
   return { payment: of('payment'), recipient: of('recipient'), stable: of('stable') }
 }
