@@ -75,6 +75,8 @@ const SERVICES: readonly OptionName[] = [
   'gatewayHost',
   'gatewayPort',
   'gatewayQuirks',
+  'gatewayPublicUrl',
+  'gatewayCarGib',
   'platformUrl',
   'platformApiKey',
   'platformAccessToken',

@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { bytes } from '../support/content/content.js'
+import { lastingPort } from '../support/server/ports.js'
 import { until } from '../support/waiting.js'
 import { startDeals } from './deal-client.js'
 import { type OfflineScene, PRIVATE, PUBLIC, startOffline, untilActive } from './offline-scene.js'
@@ -119,6 +120,15 @@ t.test('CARs are served to those who know their secret, in ranges too', async (t
   t.equal(head.headers.get('content-length'), String(car.length))
   t.equal((await fetch(`${url}x`)).status, 404)
   t.equal((await fetch(url, { method: 'POST' })).status, 405)
+})
+
+t.test('providers fetch CARs by the public address of the gateway', async (t) => {
+  const port = await lastingPort()
+  const scene = await startOffline(t, { port, publicUrl: `http://localhost:${port}/` })
+  await scene.client.put('bucket', 'key', 'content')
+  const { uuid } = (await scene.post()).data.deals.data
+  const [deal] = await scene.has(uuid, 'Downloaded')
+  t.match(deal?.file_source_url, new RegExp(`^http://localhost:${port}/gateway/car/[\\w-]{43}$`))
 })
 
 t.test('what is refused, and leaves nothing', async (t) => {

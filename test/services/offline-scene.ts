@@ -44,15 +44,16 @@ export interface SceneOptions {
   readonly daemon?: 'embedded' | 'external'
   /** Port of the gateway; default any free one. */
   readonly port?: number
+  readonly publicUrl?: string
 }
 
 /** All services with a clock that only the test moves, and an empty bucket `bucket` if the folder is new. */
 export async function startOffline(t: Test, options: SceneOptions = {}, folder?: string): Promise<OfflineScene> {
   const data = folder ?? temporaryFolder(t)
-  const { limits = {}, quirks = [], daemon = 'embedded', port = 0 } = options
+  const { limits = {}, quirks = [], daemon = 'embedded', port = 0, publicUrl } = options
   const services = await startServices({
     data,
-    gateway: { host: '127.0.0.1', port, limits, quirks },
+    gateway: { host: '127.0.0.1', port, limits, quirks, ...(publicUrl !== undefined && { publicUrl }) },
     platform: { host: '127.0.0.1', port: 0, daemon },
     network: { control: true, epochSeconds: EPOCH_SECONDS },
   })

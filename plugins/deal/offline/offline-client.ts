@@ -45,6 +45,8 @@ export interface OfflineOrder {
   readonly terms: OfflineTerms
   /** For gateways with `offlineDeals`: a repeated request with the same token returns the same task. */
   readonly token?: string
+  /** For gateways with `offlineDeals`: most bytes of the pieces that are proposed. */
+  readonly maxPieceBytes?: number | undefined
   readonly timeoutMs: number
   readonly signal: AbortSignal
 }
@@ -54,13 +56,16 @@ export interface OfflineOrder {
  * itself refused or was not reached, so that there certainly is no task, and OutcomeUnknown for every other answer.
  */
 export async function makeTask(gateway: Gateway, order: OfflineOrder): Promise<MadeTask> {
-  const { bucket, prefix, terms, token, timeoutMs, signal } = order
+  const { bucket, prefix, terms, token, maxPieceBytes, timeoutMs, signal } = order
   const answer = await gateway.call({
     method: 'POST',
     endpoint: 'offlinedeals',
     bucket,
     access: 'read',
-    body: offlineBody(terms, prefix),
+    body: {
+      ...offlineBody(terms, prefix),
+      ...(maxPieceBytes !== undefined && { Max_Piece_Bytes: String(maxPieceBytes) }),
+    },
     ...(token !== undefined && { headers: { 'client-token': token } }),
     timeoutMs,
     signal,

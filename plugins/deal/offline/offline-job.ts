@@ -65,13 +65,15 @@ async function run(parts: DealParts, job: OfflineJob): Promise<OfflineDealResult
   if (known?.task) return finish(parts, job, known)
   const { bucket, prefix, cause, generation } = job.input
   // Without client tokens, an operator who has the job run again has made sure that there is no task.
-  const record: TaskRecord = {
-    ...{ jobId: job.job.id, bucket, cause, sent: parts.host.now() },
-    ...(prefix !== undefined && { prefix }),
-    ...(generation && { generation }),
-  }
+  let record: TaskRecord
   try {
-    await reserveFor(parts, job, await mostItCosts(job))
+    const maxPieceBytes = await measurePieces(job)
+    await reserveFor(parts, job, mostItCosts(job, maxPieceBytes))
+    record = {
+      ...{ jobId: job.job.id, bucket, cause, sent: parts.host.now(), maxPieceBytes },
+      ...(prefix !== undefined && { prefix }),
+      ...(generation && { generation }),
+    }
     await parts.tasks.begin(record)
     job.signal.throwIfAborted()
     await job.commit()
@@ -87,11 +89,15 @@ async function run(parts: DealParts, job: OfflineJob): Promise<OfflineDealResult
   }
 }
 
-/** Attofil: the price at most, for the pieces that the content needs at most, for the whole duration. */
-async function mostItCosts({ context, input, signal }: OfflineJob): Promise<bigint> {
+/** Bytes of the pieces that the content needs at most, as it is now. */
+async function measurePieces({ context, input, signal }: OfflineJob): Promise<number> {
   const { bytes, objects } = await measure(context, input, signal)
-  const perGib = parseAmount(input.terms.maxPrice) ?? 0n
-  return askFor(perGib, mostPieceBytes(bytes, objects)) * BigInt(input.terms.duration)
+  return mostPieceBytes(bytes, objects)
+}
+
+/** Attofil: the price at most, for the whole duration. */
+function mostItCosts({ input: { terms } }: OfflineJob, pieceBytes: number): bigint {
+  return askFor(parseAmount(terms.maxPrice) ?? 0n, pieceBytes) * BigInt(terms.duration)
 }
 
 async function send(parts: DealParts, job: OfflineJob, record: TaskRecord): Promise<OfflineDealResult> {
@@ -101,7 +107,7 @@ async function send(parts: DealParts, job: OfflineJob, record: TaskRecord): Prom
   const { uuid, taskName, fileName, message } = await makeTask(context.gateway, {
     ...{ bucket: input.bucket, prefix: input.prefix, terms: input.terms, signal },
     timeoutMs: parts.options.dealTimeoutSeconds * 1000,
-    ...(withToken && { token: job.job.id }),
+    ...(withToken && { token: job.job.id, maxPieceBytes: record.maxPieceBytes }),
   })
   const known = { ...record, task: { uuid, taskName, fileName, message, made: parts.host.now() } }
   try {

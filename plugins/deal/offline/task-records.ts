@@ -11,6 +11,8 @@ export interface TaskRecord {
   readonly generation?: Generation
   /** When the request was sent, ms since 1970. */
   readonly sent: number
+  /** Bytes of pieces whose cost was reserved. Absent in records of earlier versions. */
+  readonly maxPieceBytes?: number
   /** Absent until the gateway has answered. */
   readonly task?: {
     readonly uuid: string

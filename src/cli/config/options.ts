@@ -1,26 +1,25 @@
 import { GATEWAY_TIMEOUT_MS } from '../../gateway/gateway-timeout.js'
-import { parseWebhook, parseWebhookSecret } from '../../s3/notifications/delivery/webhooks.js'
 import { defaultLimits } from '../../server/limits.js'
-import { parseQuirks } from '../../services/gateway/quirks.js'
+import { GiB, gatewayLimits } from '../../services/gateway/limits.js'
 import { domain, proxyAddress } from './addresses.js'
-import { checkedText, choice, decimal, httpUrl, integer, list, onOff, origin, text, url } from './kinds.js'
+import { choice, decimal, httpUrl, integer, list, onOff, origin, text, url } from './kinds.js'
 import { type Option, option } from './option.js'
 import { ownership } from './ownership.js'
 import { pluginUses } from './plugin-uses.js'
-
-const port = integer(0, 65_535)
-const host = text('host', 'a host name or address', /^[A-Za-z0-9._:%-]+$/)
-const path = text('path', 'a path', /^[^\0]+$/)
-const regionName = text('name', 'letters, digits and - only', /^[A-Za-z0-9-]{1,64}$/)
-const brandWord = text('word', 'lower-case letters and digits, a letter first', /^[a-z][a-z0-9]{0,30}$/)
-// `/` and `,` and `=` separate the parts of an Authorization header: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-auth-using-authorization-header.html
-const accessKey = text('id', '3 to 128 characters of ASCII without space , / =', /^(?:(?![,/=])[\x21-\x7e]){3,128}$/)
-const secretKey = text('secret', '8 to 128 characters of ASCII without space', /^[\x21-\x7e]{8,128}$/)
-const quirks = checkedText('names', 'none, legacy, or names of quirks joined by commas', parseQuirks)
-const webhook = checkedText('name=url', 'a name, = and an http or https URL', parseWebhook)
-const webhookSecret = checkedText('name=secret', 'the name of a webhook, = and a secret', parseWebhookSecret)
-const mailAddress = text('address', 'a mail address', /^[^\s@<>,;:"()[\]\\]{1,64}@[A-Za-z0-9.-]{1,190}$/)
-const basePath = text('path', 'a path that starts with / and does not end in one', /^(?:\/[^/?#\s,]+)+$/)
+import {
+  accessKey,
+  basePath,
+  brandWord,
+  host,
+  mailAddress,
+  path,
+  port,
+  quirks,
+  regionName,
+  secretKey,
+  webhook,
+  webhookSecret,
+} from './values.js'
 
 /**
  * All options by name. The flag `--access-key`, the variable `DEALGATE_ACCESS_KEY` and the key `accessKey` of the config file are one option;
@@ -93,6 +92,14 @@ export const options = Object.freeze({
   gatewayQuirks: option('Gateway', quirks, {
     default: 'none',
     help: 'Make the embedded gateway behave like public deployments: `legacy` enables all compatible quirks, or list single quirks.',
+  }),
+  gatewayPublicUrl: option('Gateway', httpUrl(), {
+    help: 'Address by which storage providers on other machines reach the embedded gateway, to fetch the CARs of offline deals below `/gateway/car/`. Without it, their URLs contain the address that it listens on.',
+  }),
+  gatewayCarGib: option('Gateway', integer(1, 1_000_000), {
+    default: gatewayLimits.maxCarBytesOfAccount / GiB,
+    unit: 'GiB',
+    help: 'Disk space that the CARs of offline deals of one account of the embedded gateway may take.',
   }),
 
   platformUrl: option('Platform', httpUrl(), {

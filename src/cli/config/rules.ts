@@ -15,6 +15,8 @@ const EMBEDDED_ONLY = [
   'gatewayHost',
   'gatewayPort',
   'gatewayQuirks',
+  'gatewayPublicUrl',
+  'gatewayCarGib',
   'networkEpochSeconds',
   'networkControl',
   'kuboApi',

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { GatewayAccount } from '../../auth/caller.js'
 import type { Logger } from '../../common/log.js'
+import { GiB } from '../../services/gateway/limits.js'
 import { parseQuirks } from '../../services/gateway/quirks.js'
 import { startServicesInWorker } from '../../services/worker/start-in-worker.js'
 import type { Config } from '../config/config.js'
@@ -103,6 +104,8 @@ export async function startEmbedded(
       region: config.region,
       accessKey: config.gatewayAccessKey,
       secretKey: config.gatewaySecretKey,
+      limits: { maxCarBytesOfAccount: config.gatewayCarGib * GiB },
+      ...(config.gatewayPublicUrl !== undefined && { publicUrl: config.gatewayPublicUrl }),
     },
     ...(withPlatform &&
       config.platformUrl === undefined && { platform: { ...platformAddress, ...platformWork(config) } }),

@@ -24,6 +24,8 @@ export interface GatewayOptions {
   /** Behaviours of public gateways to reproduce; default none. */
   readonly quirks?: readonly QuirkName[]
   readonly brand?: Brand
+  /** Base URL by which storage providers reach the gateway; default the address that it listens on. */
+  readonly publicUrl?: string
   /** Region in share links; default none, as on public gateways. */
   readonly region?: string
   /** Give both or neither. Without them the gateway generates a pair at the first start and keeps it. */
@@ -79,7 +81,7 @@ function running(context: GatewayContext, options: GatewayOptions, db: Database,
   const sweeping = sweep(context)
   keepPruning(context)
   const port = portOf(server)
-  context.offlineDesk?.start(localUrlOf(options.host, port))
+  context.offlineDesk?.start(options.publicUrl?.replace(/\/+$/, '') ?? localUrlOf(options.host, port))
   return {
     url: urlOf(options.host, port),
     port,

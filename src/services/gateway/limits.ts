@@ -1,5 +1,6 @@
 const KiB = 1024
 const MiB = 1024 * KiB
+export const GiB = 1024 * MiB
 
 /** Bounds of the gateway. */
 export interface GatewayLimits {
@@ -9,6 +10,8 @@ export interface GatewayLimits {
   readonly maxObjectBytes: number
   /** Largest CAR of an offline deal, bytes, except for a single larger object: 8 GiB, as public gateways slice. */
   readonly maxCarBytes: number
+  /** Most bytes on the disk that the CARs of offline deals of one account take together. */
+  readonly maxCarBytesOfAccount: number
   readonly maxKeyBytes: number
   /** Largest JSON-RPC body, bytes. */
   readonly maxRpcBytes: number
@@ -26,8 +29,9 @@ export interface GatewayLimits {
 
 export const gatewayLimits: GatewayLimits = Object.freeze({
   inlineBytes: 32 * KiB,
-  maxObjectBytes: 5 * 1024 * 1024 * MiB,
-  maxCarBytes: 8 * 1024 * MiB,
+  maxObjectBytes: 5 * 1024 * GiB,
+  maxCarBytes: 8 * GiB,
+  maxCarBytesOfAccount: 256 * GiB,
   maxKeyBytes: 1024,
   maxRpcBytes: MiB,
   maxMetadataBytes: 8 * KiB,

@@ -146,7 +146,7 @@ together('an offline deal is a task, whose state the list of the bucket tells', 
   t.same(posted?.body, {
     ...{ Task_Name: 'nightly', Curated_Dataset: '', Description: 'all', Is_Public: '0', Type: 'regular' },
     ...{ Miner_Id: 'f01000', Min_Price: '0', Max_Price: '0.00000001', Tags: 'eu,backup', Expire_Days: '4' },
-    ...{ Duration: '518400', Fast_Retrieval: '1', Prefix: 'a' },
+    ...{ Duration: '518400', Fast_Retrieval: '1', Prefix: 'a', Max_Piece_Bytes: '2048' },
   })
   t.equal(posted?.token, made.json.JobId)
   t.equal((await offline.order({ ...terms, ...more }, 'once')).json.JobId, made.json.JobId, 'the same token')
@@ -232,6 +232,7 @@ together('a refusal within a success is a refusal, and costs nothing', async (t)
   t.equal(await offline.spent(), 0n)
   offline.refusal = undefined
   t.equal((await offline.order(terms)).status, 200)
+  t.notOk('Max_Piece_Bytes' in (offline.posted[0]?.body ?? {}), 'public gateways know no such member')
   const listed = await offline.call('GET', 'x-deal-offline')
   t.match(listed.json.OfflineDeal, [{ TaskStatus: 'Recorded', Deals: [] }])
 })
@@ -241,6 +242,7 @@ together('what it may cost at most counts against the caps', async (t) => {
   const offline = await Offline.start(t, { deal: { maxSpendPerDay: '0.00000003' } })
   t.equal((await offline.order(terms)).status, 200)
   t.equal(await offline.spent(), 38_147n * 518_400n)
+  t.equal(offline.posted[0]?.body.Max_Piece_Bytes, '4096', 'the gateway proposes no more')
   t.equal((await offline.order({ ...terms, TaskName: 'other' })).code, 'SpendCapReached')
   t.equal(offline.asked, 1)
 })

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { PeriodicTask } from '../../../../common/periodic-task.js'
+import { Quota } from '../../../../common/quota.js'
 import { rfc3339 } from '../../../clock.js'
 import { FIRST } from '../../accounts/schema.js'
 import type { GatewayContext } from '../../context.js'
@@ -12,8 +13,8 @@ import { PlatformClient } from './platform-client.js'
 import type { PlatformLogin } from './platform-login.js'
 import { type SendContext, sendTask } from './send-task.js'
 
-/** Most requests that are carried out at the same time, in all. */
-const MOST_UNDERWAY = 16
+/** Requests that are carried out at the same time, in all and of one account. */
+const SLOTS = { total: 16, perClient: 4 }
 const BATCH = 100
 /** Shortest interval between two looks at the platform, ms. */
 const MIN_INTERVAL_MS = 1000
@@ -35,6 +36,7 @@ interface Underway {
 export class OfflineDesk {
   readonly #context: OfflineContext & SendContext
   readonly #underway = new Set<Underway>()
+  readonly #slots = new Quota(SLOTS)
   #url = ''
 
   constructor(context: OfflineContext) {
@@ -156,23 +158,27 @@ export class OfflineDesk {
   }
 
   #start(ask: OfflineAsk, begin: () => Promise<OfflineTask>): Promise<OfflineTask> {
-    if (this.#underway.size >= MOST_UNDERWAY) throw new GatewayError('TooManyOfflineDeals')
+    const account = `account ${ask.account}`
+    if (!this.#slots.take(account, 1)) throw new GatewayError('TooManyOfflineDeals')
     const work = async (signal: AbortSignal): Promise<OfflineTask> => {
       const task = await begin()
       underway.id = task.id
-      return this.#run(task, signal)
+      return this.#run(task, signal, ask)
     }
-    const made = this.#context.tasks.run(work).finally(() => this.#underway.delete(underway))
+    const made = this.#context.tasks.run(work).finally(() => {
+      this.#slots.give(account, 1)
+      this.#underway.delete(underway)
+    })
     const underway: Underway = { ask, made }
     this.#underway.add(underway)
     return made
   }
 
-  async #run(begun: OfflineTask, signal: AbortSignal): Promise<OfflineTask> {
+  async #run(begun: OfflineTask, signal: AbortSignal, { maxPieceBytes }: OfflineAsk): Promise<OfflineTask> {
     const { offlineTasks } = this.#context
     try {
       const client = await this.#client(begun.account, signal)
-      if (begun.state === 'packing') await packTask(this.#context, begun, signal)
+      if (begun.state === 'packing') await packTask(this.#context, begun, signal, maxPieceBytes)
       return await sendTask(this.#context, offlineTasks.mustFind(begun.id), client, signal)
     } catch (error) {
       const packing = offlineTasks.mustFind(begun.id).state === 'packing'

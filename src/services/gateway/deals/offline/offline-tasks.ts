@@ -12,9 +12,11 @@ export interface OfflineAsk {
   readonly form: TaskForm
   /** Idempotency token of a client of the account. */
   readonly token: string | undefined
+  /** Most bytes that the pieces of all CARs may have together; undefined: any number. */
+  readonly maxPieceBytes?: number | undefined
 }
 
-export interface OfflineTask extends OfflineAsk {
+export interface OfflineTask extends Omit<OfflineAsk, 'maxPieceBytes'> {
   readonly id: number
   readonly uuid: string
   /** Id of the bucket that had the name when the deals were requested. */
@@ -52,6 +54,16 @@ const TASK =
 const CAR =
   'deal, task, secret, md5, data_cid AS dataCid, piece_cid AS pieceCid, piece_size AS pieceSize, car_size AS carSize, present, platform_deal AS platformDeal, status, note, miner_id AS minerId FROM offline_cars'
 
+/** Bytes in a CAR besides the content, for each file. */
+const PER_FILE = 1024
+/** Of an account: what is packed counts as it is until its file is removed, what is to be packed by its content. */
+const BYTES = `
+  SELECT coalesce(sum(
+    CASE WHEN car.deal IS NULL THEN deals.bytes + ${PER_FILE} * deals.files ELSE car.present * car.car_size END
+  ), 0) AS bytes
+  FROM offline_tasks AS task JOIN deals ON deals.task = task.id LEFT JOIN offline_cars AS car ON car.deal = deals.id
+  WHERE task.account = ? AND task.state <> 'ended'`
+
 /** The tables of offline tasks and their CARs. Call writing methods inside a transaction. */
 export class OfflineTasks {
   readonly #add
@@ -71,6 +83,7 @@ export class OfflineTasks {
   readonly #gone
   readonly #removeCars
   readonly #deals
+  readonly #bytes
 
   constructor(db: Database) {
     this.#add = db.prepare(
@@ -96,6 +109,7 @@ export class OfflineTasks {
     this.#gone = db.prepare('UPDATE offline_cars SET present = 0 WHERE deal = ?')
     this.#removeCars = db.prepare('DELETE FROM offline_cars WHERE task = ?')
     this.#deals = db.prepare('SELECT id FROM deals WHERE task = ? ORDER BY id')
+    this.#bytes = db.prepare(BYTES)
   }
 
   /**
@@ -172,6 +186,11 @@ export class OfflineTasks {
   /** Ids of the deals of a task, whether or not they are packed. */
   deals(task: number): number[] {
     return this.#deals.all(task).map(({ id }) => id as number)
+  }
+
+  /** Bytes on the disk that the CARs of an account take, or will when they are packed. */
+  bytesOf(account: number): number {
+    return this.#bytes.get(account).bytes
   }
 }
 

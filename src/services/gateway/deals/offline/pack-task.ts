@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { rfc3339 } from '../../../clock.js'
 import { GatewayError } from '../../errors.js'
+import type { GatewayLimits } from '../../limits.js'
 import type { Hold } from '../../store/holds.js'
 import { INDEX_FILE } from '../../store/schema.js'
 import { openBucketListing } from '../bucket-listing.js'
@@ -11,13 +12,13 @@ import { PackingList } from '../packing-list.js'
 import type { CarFiles } from './car-files.js'
 import type { OfflineTask, OfflineTasks } from './offline-tasks.js'
 import { providersOf } from './providers-of.js'
-import { dataOfPiece, Slices } from './slices.js'
+import { dataOfPiece, leastPiece, Slices } from './slices.js'
 import { termsOf } from './task-form.js'
 
 export interface PackContext extends DealMakerContext {
   readonly offlineTasks: OfflineTasks
   readonly carFiles: CarFiles
-  readonly limits: { readonly maxCarBytes: number }
+  readonly limits: Pick<GatewayLimits, 'maxCarBytes' | 'maxCarBytesOfAccount'>
 }
 
 const WHOLE_BUCKET = Buffer.alloc(0)
@@ -26,16 +27,32 @@ const SECRET_BYTES = 32
 /**
  * Packs the objects of a task as they are now into as many CARs as their size asks, regardless of later writes and
  * removals. All of them are durable and recorded when the promise resolves. Throws GatewayError.
+ * @param maxPieceBytes most bytes of the pieces of all CARs together: the client pays for these
  */
-export async function packTask(context: PackContext, task: OfflineTask, signal: AbortSignal): Promise<void> {
+export async function packTask(
+  context: PackContext,
+  task: OfflineTask,
+  signal: AbortSignal,
+  maxPieceBytes = Number.POSITIVE_INFINITY,
+): Promise<void> {
   const { holds, offlineTasks, writer } = context
   const most = await mostBytes(context, task)
   const hold = new SliceHold(context.manifest)
   try {
     const deals = await divide(context, task, hold, most, signal)
+    requirePieces(
+      deals.map((id) => leastPiece(context.deals.mustFind(id).bytes)),
+      maxPieceBytes,
+    )
+    requireShare(context, task)
     await requireRoom(context, deals)
     await context.carFiles.make(task.uuid)
     for (const deal of deals) await packDeal(context, task, deal, signal)
+    const cars = offlineTasks.cars(task.id)
+    requirePieces(
+      cars.map(({ pieceSize }) => pieceSize),
+      maxPieceBytes,
+    )
     await writer.run(() => offlineTasks.packed(task.id))
   } finally {
     await holds.release(task.bucket, hold).catch((err) => {
@@ -115,6 +132,24 @@ function addDeal({ writer, deals, blobs, network, clock }: PackContext, task: Of
   const terms = { minerId: minerId ?? '', price: '0', duration, verifiedDeal: type === 'verified', fastRetrieval }
   const ask = { account, bucketName, key: WHOLE_BUCKET, terms, token: undefined }
   return writer.run(() => deals.add(ask, bucket, blobs.newGeneration(), network.kind, rfc3339(clock.now()), id))
+}
+
+/** Throws GatewayError. The content may have grown since the client measured it. */
+function requirePieces(sizes: readonly number[], most: number): void {
+  const bytes = sizes.reduce((sum, size) => sum + size, 0)
+  if (bytes <= most) return
+  throw refused(
+    `The objects need pieces of ${bytes} bytes now, and Max_Piece_Bytes is ${most}: measure them again, or choose another Prefix.`,
+  )
+}
+
+/** Throws GatewayError. */
+function requireShare({ offlineTasks, limits }: PackContext, { account }: OfflineTask): void {
+  const bytes = offlineTasks.bytesOf(account)
+  if (bytes <= limits.maxCarBytesOfAccount) return
+  throw refused(
+    `The CARs of this account would take ${bytes} bytes of the disk of the gateway, and ${limits.maxCarBytesOfAccount} are the most. CARs are removed when their deals are active: wait for that, or choose another Prefix.`,
+  )
 }
 
 /** All CARs stay on the disk, and the largest takes twice its space while it is packed. */

@@ -12,6 +12,13 @@ export function dataOfPiece(pieceSize: number): number {
   return Math.floor(pieceSize / 128) * 127
 }
 
+/** Bytes of the smallest piece that a CAR with so many bytes of content can have. */
+export function leastPiece(bytes: number): number {
+  let size = 128
+  while (dataOfPiece(size) < bytes) size *= 2
+  return size
+}
+
 /** Divides files into CARs of at most `most` bytes, in their order. A larger file gets a CAR of its own. */
 export class Slices {
   readonly #most: number

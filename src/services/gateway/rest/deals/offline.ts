@@ -49,9 +49,18 @@ const makeTask = dealEndpoint({
     const form = readForm((name) => members.get(name))
     const prefix = Buffer.from(members.get('Prefix'))
     if (prefix.length > MAX_KEY_BYTES) throw new GatewayError('KeyTooLong')
-    return made(await desk.make({ account: account.id, bucketName, prefix, form, token }))
+    const maxPieceBytes = readBytes(members, 'Max_Piece_Bytes')
+    return made(await desk.make({ account: account.id, bucketName, prefix, form, token, maxPieceBytes }))
   },
 })
+
+/** A whole number; undefined when the member is absent. Throws GatewayError InvalidBody. */
+function readBytes(members: TextMembers, name: string): number | undefined {
+  const text = members.get(name)
+  if (text === '') return undefined
+  if (!/^\d{1,15}$/.test(text)) throw new GatewayError('InvalidBody', { value: `${name} must be a whole number.` })
+  return Number(text)
+}
 
 function made({ bucketName, form, fileName, message, uuid }: OfflineTask): Outcome {
   const text = message ?? ''
