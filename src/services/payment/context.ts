@@ -3,6 +3,8 @@ import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
 import type { ContentStore } from './contents/content-store.js'
 import type { ContentTable } from './contents/content-table.js'
+import type { Restoring } from './contents/restoring.js'
+import type { Retention } from './contents/retention.js'
 import type { CarFolder } from './dealing/car-folder.js'
 import type { CarTable } from './dealing/car-table.js'
 import type { DealTable } from './deals/deal-table.js'
@@ -14,6 +16,7 @@ import type { Mover } from './movement/mover.js'
 import type { Progress } from './movement/progress.js'
 import type { Nonces } from './sign-in/nonces.js'
 import type { Tokens } from './sign-in/tokens.js'
+import type { Shares } from './uploads/shares.js'
 import type { UploadTable } from './uploads/upload-table.js'
 import type { Wallets } from './wallets/wallets.js'
 
@@ -49,7 +52,10 @@ export interface PaymentContext {
   readonly tokens: Tokens
   readonly contentTable: ContentTable
   readonly contents: ContentStore
+  readonly retention: Retention
+  readonly restoring: Restoring
   readonly uploads: UploadTable
+  readonly shares: Shares
   /** How many uploads arrive now. */
   readonly uploading: { count: number }
   readonly payments: Payments

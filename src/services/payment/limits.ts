@@ -12,8 +12,14 @@ export interface PaymentLimits {
   readonly bodyIdleMs: number
   /** Largest file of an upload, bytes. */
   readonly maxFileBytes: number
-  /** Most bytes of uploads that one wallet has not paid. */
+  /** Most bytes, and most uploads, that one wallet has not paid. */
   readonly maxUnpaidBytes: number
+  readonly maxUnpaidUploads: number
+  /** Most bytes of the uploads of one wallet that are on their way to storage providers, paid or not. */
+  readonly maxOpenBytes: number
+  /** Most bytes, and most uploads, that all wallets together have not paid which have no coins and never paid. */
+  readonly maxStrangeBytes: number
+  readonly maxStrangeUploads: number
   /** Most bytes of all contents, as CARs, with what uploads in progress take. */
   readonly maxStoredBytes: number
   /** Most uploads that arrive at the same time. */
@@ -30,6 +36,10 @@ export const paymentLimits: PaymentLimits = Object.freeze({
   bodyIdleMs: MINUTE_MS,
   maxFileBytes: 8 * GiB,
   maxUnpaidBytes: 4 * GiB,
+  maxUnpaidUploads: 10_000,
+  maxOpenBytes: 8 * GiB,
+  maxStrangeBytes: 8 * GiB,
+  maxStrangeUploads: 50_000,
   maxStoredBytes: 32 * GiB,
   uploadsAtOnce: 8,
   nonceSeconds: 300,

@@ -9,6 +9,9 @@ import type { Network } from '../network/network.js'
 import { openRandomSetting } from '../store/random-setting.js'
 import { ContentStore } from './contents/content-store.js'
 import { ContentTable } from './contents/content-table.js'
+import { Restoring } from './contents/restoring.js'
+import { Retention } from './contents/retention.js'
+import { RetentionTable } from './contents/retention-table.js'
 import type { PaymentContext, Variant } from './context.js'
 import { CarFolder } from './dealing/car-folder.js'
 import { CarTable } from './dealing/car-table.js'
@@ -26,6 +29,7 @@ import { Nonces } from './sign-in/nonces.js'
 import { Tokens } from './sign-in/tokens.js'
 import { migrate } from './store/migrations.js'
 import { addressesOf } from './system/params.js'
+import { Shares } from './uploads/shares.js'
 import { UploadTable } from './uploads/upload-table.js'
 import { Wallets } from './wallets/wallets.js'
 
@@ -119,6 +123,10 @@ async function assemble(
   const carFolder = new CarFolder(folder, lazyPacking().pack, log)
   await carFolder.open((task) => cars.ofTask(task)?.status !== 'Completed' && cars.ofTask(task) !== undefined)
   const deals = new DealTable(db)
+  const uploads = new UploadTable(db)
+  const retentionTable = new RetentionTable(db)
+  const retention = new Retention({ table: retentionTable, contents, writer, network })
+  await retention.open()
   const shared = { payments, writer, network, seconds }
   const dealing =
     platform &&
@@ -147,7 +155,10 @@ async function assemble(
     tokens: new Tokens(tokenKey, wallets, networkName),
     contentTable,
     contents,
-    uploads: new UploadTable(db),
+    retention,
+    restoring: new Restoring({ table: retentionTable, contents, retention, network }),
+    uploads,
+    shares: new Shares(uploads, limits),
     uploading: { count: 0 },
     payments,
     ledger,
@@ -157,19 +168,20 @@ async function assemble(
     deals,
     mints: new MintTable(db),
     progress,
-    mover: new Mover({ ...shared, progress, log, ...(dealing && { dealing }) }),
+    mover: new Mover({ ...shared, progress, retention, log, ...(dealing && { dealing }) }),
     publicUrl,
   }
 }
 
 function running(
-  { db, writer, limits, mover }: PaymentContext,
+  { db, writer, limits, mover, restoring }: PaymentContext,
   { host }: PaymentOptions,
   server: Server,
 ): RunningPayment {
   const port = portOf(server)
   let stopped: Promise<void> | undefined
   const stop = async (): Promise<void> => {
+    await restoring.stop()
     await close(server, limits.stopMs)
     await mover.stop()
     writer.close()

@@ -90,7 +90,15 @@ async function sceneOf(t: Test): Promise<Scene> {
     async pay(wCid, size, days) {
       await writer.run(() => {
         const content = contents.add({ cid: `content ${wCid}`, size, carSize: size }, [])
-        const terms = { fileName: wCid, fileSize: size, fileType: 0 as const, duration: days, price: 1, created: NOW }
+        const terms = {
+          fileName: wCid,
+          fileSize: size,
+          fileType: 0 as const,
+          duration: days,
+          price: 1,
+          created: NOW,
+          createdEpoch: 1,
+        }
         uploads.add({ wCid, wallet: WALLET, content: content.id, ...terms })
       })
       await payments.fund(WALLET, LOCKED, wCid, NOW)

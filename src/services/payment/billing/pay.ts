@@ -1,4 +1,5 @@
 import { DAY_SECONDS } from '../../../common/durations.js'
+import { epochsOf, PAYABLE_DAYS } from '../contents/retention.js'
 import { PaymentError } from '../errors.js'
 import type { Exchange } from '../http/exchange.js'
 import { readJson } from '../http/json-body.js'
@@ -33,9 +34,18 @@ export async function pay(exchange: Exchange): Promise<object> {
   if (context.payments.find(wCid) === undefined && amount < BigInt(upload.price)) {
     throw new PaymentError('value', `pay_amount must be at least ${upload.price} for this upload`)
   }
+  if (context.payments.find(wCid) === undefined) requirePayable(context, upload)
   const { hash } = await lock(exchange, ledger, upload, amount)
   await context.writer.run(() => context.progress.markPaid(wCid))
   return { w_cid: wCid, pay_amount: String(amount), pay_tx_hash: hash, token_address: addresses.stable }
+}
+
+/** An upload is removed a while after it can be paid for. */
+function requirePayable({ network }: Exchange['context'], { createdEpoch, place }: Upload): void {
+  if (place === 'gone') throw new PaymentError('conflict', 'the content of the upload is lost: upload it again')
+  if (network.epoch() - createdEpoch >= epochsOf(PAYABLE_DAYS, network)) {
+    throw new PaymentError('conflict', `an upload can be paid for within ${PAYABLE_DAYS} days: upload it again`)
+  }
 }
 
 async function lock(

@@ -1,6 +1,7 @@
 import { readdir, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CID } from 'multiformats/cid'
+import pLimit from 'p-limit'
 import { makePrivateFolder } from '../../../common/files/private-file.js'
 import { syncFolder } from '../../../common/files/sync-folder.js'
 import type { Writer } from '../../database.js'
@@ -23,8 +24,8 @@ export interface StagedContent extends PackedContent {
 export type PackStaged = (content: AsyncIterable<Uint8Array>) => Promise<StagedContent>
 
 /**
- * The contents, each as one CAR. A CAR counts once the table names it: others are removed at the next start. They are
- * never removed afterwards, because uploads of several wallets may have the same content.
+ * The contents, each as one CAR. A CAR counts once the table has it as `here`: others are removed at the next start.
+ * Uploads of several wallets may have the same content.
  */
 export class ContentStore {
   readonly #folder: string
@@ -32,6 +33,8 @@ export class ContentStore {
   readonly #writer: Writer
   readonly #staging: Staging
   readonly #room: Room
+  /** A CAR must not be removed for one upload while another of the same content counts on it. */
+  readonly #alone = pLimit(1)
   #reader: Promise<InstanceType<Awaited<ReturnType<typeof packing>>['CarReader']>> | undefined
 
   /** @param mostBytes of all CARs, and of what uploads in progress take */
@@ -48,40 +51,63 @@ export class ContentStore {
     makePrivateFolder(this.#folder)
     await this.#staging.open()
     for (const name of await readdir(this.#folder)) {
-      if (this.#table.find(name.replace(/\.car$/, '')) === undefined) await unlink(join(this.#folder, name))
+      if (!this.#isHere(name.replace(/\.car$/, ''))) await unlink(join(this.#folder, name))
     }
   }
 
   /**
    * Runs `job`, which may pack one content as it arrives, and keep it before it ends; else it is removed. Packing rejects
    * with PaymentError `full` when there is no room. Memory does not grow with the content.
+   * @param makeRoom removes another content; false when none can go
    */
-  receive<T>(job: (pack: PackStaged) => Promise<T>): Promise<T> {
+  receive<T>(job: (pack: PackStaged) => Promise<T>, makeRoom: () => Promise<boolean>): Promise<T> {
     return this.#staging.run((folder) =>
-      this.#room.run((counted) =>
-        job(async (content) => {
-          const file = join(folder, 'content.car')
-          const { packContent } = await packing()
-          return { ...(await packContent(counted(content), file)), file }
-        }),
+      this.#room.run(
+        (counted) =>
+          job(async (content) => {
+            const file = join(folder, 'content.car')
+            const { packContent } = await packing()
+            return { ...(await packContent(counted(content), file)), file }
+          }),
+        makeRoom,
       ),
     )
   }
 
-  /** Keeps a staged content; one that is known already is the same. Durable when the promise resolves. */
-  async keep(staged: StagedContent): Promise<Content> {
-    const known = this.#table.find(staged.cid)
-    if (known !== undefined) return known
+  /**
+   * Keeps a staged content, or the same one that is here already. Durable when the promise resolves.
+   * @param also runs in the same transaction, so that a content never lacks what needs it
+   */
+  async keep<T>(staged: StagedContent, also: (content: Content) => T): Promise<T> {
     const { digestsOfCar } = await packing()
-    const digests = await digestsOfCar(staged.file)
-    // Another upload of the same content may do the same at the same time: its CAR has the same bytes.
-    await rename(staged.file, this.#path(staged.cid))
-    await syncFolder(this.#folder)
-    return this.#writer.run(() => {
-      const other = this.#table.find(staged.cid)
-      if (other !== undefined) return other
-      this.#room.keep(staged.carSize)
-      return this.#table.add(staged, digests)
+    const before = this.#isHere(staged.cid) ? undefined : await digestsOfCar(staged.file)
+    return this.#alone(async () => {
+      if (this.#isHere(staged.cid)) return this.#writer.run(() => also(this.#table.find(staged.cid) as Content))
+      // It may have been removed a moment ago.
+      const digests = before ?? (await digestsOfCar(staged.file))
+      await rename(staged.file, this.#path(staged.cid))
+      await syncFolder(this.#folder)
+      try {
+        const result = await this.#writer.run(() => also(this.#table.add(staged, digests)))
+        this.#room.keep(staged.carSize)
+        return result
+      } catch (error) {
+        await this.#remove(staged.cid)
+        throw error
+      }
+    })
+  }
+
+  /**
+   * Removes the CARs of contents.
+   * @param mark runs in a transaction: sets the places of contents, and gives those that were here
+   */
+  release(mark: () => readonly Pick<Content, 'cid' | 'carSize'>[]): Promise<void> {
+    return this.#alone(async () => {
+      for (const { cid, carSize } of await this.#writer.run(mark)) {
+        await this.#remove(cid)
+        this.#room.keep(-carSize)
+      }
     })
   }
 
@@ -98,9 +124,18 @@ export class ContentStore {
   }
 
   /** Opens the CAR of a content. */
-  async read({ cid }: Content): Promise<OpenCar> {
+  async read({ cid }: Pick<Content, 'cid'>): Promise<OpenCar> {
     this.#reader ??= packing().then(({ CarReader }) => new CarReader())
     return (await this.#reader).open(this.#path(cid))
+  }
+
+  #isHere(cid: string): boolean {
+    return this.#table.find(cid)?.place === 'here'
+  }
+
+  /** What is left after an error goes at the next start. */
+  async #remove(cid: string): Promise<void> {
+    await unlink(this.#path(cid)).catch(() => {})
   }
 
   #path(cid: string): string {

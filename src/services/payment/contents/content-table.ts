@@ -1,5 +1,10 @@
+import { CID } from 'multiformats/cid'
+import { create } from 'multiformats/hashes/digest'
 import type { Database } from '../../database.js'
 import type { PackedContent } from '../../network/pack/pack-content.js'
+
+/** Where the bytes of a content are: in the folder, with a storage provider alone, or nowhere. */
+export type Place = 'here' | 'provider' | 'gone'
 
 export interface Content {
   readonly id: number
@@ -7,7 +12,15 @@ export interface Content {
   readonly cid: string
   /** Bytes of the content. */
   readonly size: number
+  /** Bytes of its CAR. */
+  readonly carSize: number
+  readonly place: Place
 }
+
+export const CONTENT_COLUMNS = 'contents.id, cid, size, car_size AS carSize, place'
+
+/** Code of SHA-256 in multihashes. */
+const SHA_256 = 0x12
 
 /** The table of contents. Call writing methods inside a transaction. */
 export class ContentTable {
@@ -18,12 +31,16 @@ export class ContentTable {
   readonly #addBlock
 
   constructor(db: Database) {
-    this.#find = db.prepare('SELECT id, cid, size FROM contents WHERE cid = ?')
+    this.#find = db.prepare(`SELECT ${CONTENT_COLUMNS} FROM contents WHERE cid = ?`)
     this.#ofBlock = db.prepare(
-      'SELECT contents.id, cid, size FROM blocks JOIN contents ON contents.id = blocks.content WHERE digest = ?',
+      `SELECT ${CONTENT_COLUMNS} FROM blocks JOIN contents ON contents.id = blocks.content WHERE digest = ?
+        ORDER BY place = 'here' DESC, contents.id LIMIT 1`,
     )
-    this.#total = db.prepare('SELECT coalesce(sum(car_size), 0) AS total FROM contents')
-    this.#add = db.prepare('INSERT INTO contents (cid, size, car_size) VALUES (?, ?, ?)')
+    this.#total = db.prepare("SELECT coalesce(sum(car_size), 0) AS total FROM contents WHERE place = 'here'")
+    this.#add = db.prepare(
+      `INSERT INTO contents (cid, size, car_size) VALUES (?, ?, ?)
+        ON CONFLICT (cid) DO UPDATE SET place = 'here', car_size = excluded.car_size`,
+    )
     this.#addBlock = db.prepare('INSERT OR IGNORE INTO blocks (digest, content) VALUES (?, ?)')
   }
 
@@ -32,11 +49,14 @@ export class ContentTable {
   }
 
   /**
-   * A content that has the block.
+   * A content that has the block: one that is here, if there is one.
    * @param digest SHA-256
    */
   ofBlock(digest: Uint8Array): Content | undefined {
-    return this.#ofBlock.get(digest) as Content | undefined
+    const found = this.#ofBlock.get(digest) as Content | undefined
+    // A former version named each block for one content alone: the root of another may be missing.
+    const content = found ?? this.find(CID.createV0(create(SHA_256, digest)).toString())
+    return content?.place === 'gone' ? undefined : content
   }
 
   /** Bytes of all CARs. */
@@ -45,12 +65,13 @@ export class ContentTable {
   }
 
   /**
-   * Adds a content that is not known yet. A block that another content has, too, stays with that.
+   * Adds a content whose CAR is here from now on.
    * @param digests of its blocks
    */
   add({ cid, size, carSize }: PackedContent, digests: readonly Uint8Array[]): Content {
-    const id = this.#add.run(cid, size, carSize).lastInsertRowid as number
-    for (const digest of digests) this.#addBlock.run(digest, id)
-    return { id, cid, size }
+    this.#add.run(cid, size, carSize)
+    const content = this.find(cid) as Content
+    for (const digest of digests) this.#addBlock.run(digest, content.id)
+    return content
   }
 }

@@ -17,23 +17,28 @@ export class Room {
     this.#kept = kept
   }
 
-  /** Counts a content that is kept from now on, bytes. */
+  /** Counts a content that is kept from now on, bytes; below 0 for one that is removed. */
   keep(bytes: number): void {
     this.#kept += bytes
   }
 
-  /** Runs `job`; a content that it counts fails with PaymentError `full` when there is no room for more of it. */
-  async run<T>(job: (counted: Counted) => Promise<T>): Promise<T> {
+  /**
+   * Runs `job`; a content that it counts fails with PaymentError `full` when there is no room for more of it.
+   * @param makeRoom removes a content that is kept; false when none can go
+   */
+  async run<T>(job: (counted: Counted) => Promise<T>, makeRoom: () => Promise<boolean>): Promise<T> {
     let taken = 0
-    const count = (bytes: number): void => {
+    const count = async (bytes: number): Promise<void> => {
       taken += COPIES * bytes
       this.#arriving += COPIES * bytes
-      if (this.#kept + this.#arriving > this.#most) throw new PaymentError('full', 'the service has no room for it')
+      while (this.#kept + this.#arriving > this.#most) {
+        if (!(await makeRoom())) throw new PaymentError('full', 'the service has no room for it')
+      }
     }
     try {
       return await job(async function* (content) {
         for await (const chunk of content) {
-          count(chunk.length)
+          await count(chunk.length)
           yield chunk
         }
       })

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { makePrivateFolder } from '../../../common/files/private-file.js'
 import { syncFolder } from '../../../common/files/sync-folder.js'
 import type { ServicesLog } from '../../log.js'
-import type { DealFile } from '../../network/network.js'
+import type { DealFile, PackedFile } from '../../network/network.js'
 import type { Pack } from '../../network/packing.js'
 import { Staging } from '../../network/staging.js'
 
@@ -39,11 +39,19 @@ export class CarFolder {
     }
   }
 
-  /** Packs the files. Durable when the promise resolves. */
-  make(task: string, files: AsyncIterable<DealFile>, signal: AbortSignal): Promise<StoredCar> {
+  /**
+   * Packs the files. Durable when the promise resolves.
+   * @param onFile called with each file that is packed
+   */
+  make(
+    task: string,
+    files: AsyncIterable<DealFile>,
+    onFile: (file: PackedFile) => void,
+    signal: AbortSignal,
+  ): Promise<StoredCar> {
     return this.#staging.run(async (folder) => {
       const target = join(folder, 'uploads.car')
-      const { dataCid, size } = await this.#pack(files, { target, onFile: () => {}, signal })
+      const { dataCid, size } = await this.#pack(files, { target, onFile, signal })
       const hash = createHash('md5')
       await pipeline(createReadStream(target), hash, { signal })
       await rename(target, this.path(task))

@@ -66,10 +66,11 @@ export class Dealing {
   async #pack(uploads: readonly UploadToStore[], signal: AbortSignal): Promise<void> {
     const { cars, folder, writer, network, seconds, uploads: table } = this.#parts
     const task = randomUUID()
-    const car = await folder.make(task, this.#files(uploads), signal)
+    const cids = new Map<string, string>()
+    const car = await folder.make(task, this.#files(uploads), ({ path, cid }) => cids.set(path[0] ?? '', cid), signal)
     const duration = (uploads[0]?.duration ?? 0) * EPOCHS_PER_DAY
     await writer.run(() => {
-      table.markPacked(uploads, cars.add({ ...car, task, duration }, seconds(), network.epoch()))
+      table.markPacked(uploads, cids, cars.add({ ...car, task, duration }, seconds(), network.epoch()))
     })
   }
 

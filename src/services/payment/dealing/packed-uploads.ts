@@ -34,7 +34,9 @@ export class PackedUploads {
     this.#like = db.prepare(`SELECT ${COLUMNS} WHERE ${paid} AND duration = ? ORDER BY uploads.id LIMIT ${MOST}`)
     this.#inCar = db.prepare(`SELECT ${COLUMNS} WHERE car = ? AND status = 'TaskCreated' ORDER BY uploads.id`)
     this.#bytes = db.prepare('SELECT coalesce(sum(file_size), 0) AS bytes FROM uploads WHERE car = ?')
-    this.#pack = db.prepare(`UPDATE uploads SET car = ?, status = 'TaskCreated' WHERE id = ? AND ${paid}`)
+    this.#pack = db.prepare(
+      `UPDATE uploads SET car = ?, packed_cid = ?, status = 'TaskCreated' WHERE id = ? AND ${paid}`,
+    )
     this.#succeed = db.prepare("UPDATE uploads SET status = 'Success' WHERE id = ? AND status = 'TaskCreated'")
   }
 
@@ -64,8 +66,9 @@ export class PackedUploads {
     return this.#bytes.get(car).bytes as number
   }
 
-  markPacked(uploads: readonly UploadToStore[], car: number): void {
-    for (const { id } of uploads) this.#pack.run(car, id)
+  /** @param cids those of the uploads in the CAR, by their `w_cid` */
+  markPacked(uploads: readonly UploadToStore[], cids: ReadonlyMap<string, string>, car: number): void {
+    for (const { id, wCid } of uploads) this.#pack.run(car, cids.get(wCid) ?? null, id)
   }
 
   markSuccess(id: number): void {

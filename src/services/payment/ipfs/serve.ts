@@ -38,6 +38,7 @@ export async function serveIpfs(exchange: Omit<Exchange, 'path' | 'caller'>, pat
     const onlyIfCached = /\bonly-if-cached\b/.test(request.headers['cache-control'] ?? '')
     throw new PaymentError(onlyIfCached ? 'unmet' : 'absent', `this gateway does not have ${ask.cid}`)
   }
+  if (content.place === 'provider') await context.restoring.restore(content)
   const car = await known(() => context.contents.read(content))
   try {
     const body = await known(() => bodyOf(ask, car))

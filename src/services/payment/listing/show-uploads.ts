@@ -34,7 +34,7 @@ function uploadView({ context }: Exchange, upload: Upload): object {
     file_size: upload.fileSize,
     upload_at: upload.created,
     duration: upload.duration,
-    pin_status: 'Pinned',
+    pin_status: upload.place === 'here' ? 'Pinned' : 'UnPinned',
     payload_cid: upload.car === null ? '' : (cars.find(upload.car)?.payloadCid ?? ''),
     status: shownStatus(upload.status),
     token_id: mint?.tokenId ?? '',

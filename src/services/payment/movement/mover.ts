@@ -2,6 +2,7 @@ import { PeriodicTask } from '../../../common/periodic-task.js'
 import type { Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import type { Network } from '../../network/network.js'
+import type { Retention } from '../contents/retention.js'
 import type { Dealing } from '../dealing/dealing.js'
 import type { Payments } from '../ledger/payments.js'
 import type { Progress } from './progress.js'
@@ -12,6 +13,7 @@ const MIN_INTERVAL_MS = 1000
 
 export interface MoverParts {
   readonly progress: Progress
+  readonly retention: Retention
   readonly payments: Payments
   readonly writer: Writer
   readonly network: Network
@@ -24,7 +26,7 @@ export interface MoverParts {
 
 /**
  * Moves uploads by the epochs of the network: a payment makes one paid; one without a deal at the deadline of its payment
- * can be refunded, and is. Dealing goes on beside it, which may take long. Each step is one transaction and follows from what the database holds, so that a step that a
+ * can be refunded, and is; what nobody needs any more is removed. Dealing goes on beside it, which may take long. Each step is one transaction and follows from what the database holds, so that a step that a
  * crash cut off is done again.
  */
 export class Mover {
@@ -66,13 +68,14 @@ export class Mover {
    * in the background, once per epoch.
    */
   async catchUp(): Promise<void> {
-    const { progress, network, dealing } = this.#parts
+    const { progress, network, retention, dealing } = this.#parts
     if (dealing !== undefined && this.#dealtAt !== network.epoch() && dealing.anyOpen()) {
       this.#dealtAt = network.epoch()
       void this.#deals.run()
     }
     // A run in progress may have begun before the epoch did.
-    for (let runs = 0; runs < 2 && !this.#stopped && progress.anyDue(network.epoch()); runs++) await this.#task.run()
+    const isDue = (): boolean => progress.anyDue(network.epoch()) || retention.isDue()
+    for (let runs = 0; runs < 2 && !this.#stopped && isDue(); runs++) await this.#task.run()
   }
 
   async stop(): Promise<void> {
@@ -81,7 +84,7 @@ export class Mover {
   }
 
   async #pass(): Promise<void> {
-    const { progress, payments, writer, network, seconds } = this.#parts
+    const { progress, payments, retention, writer, network, seconds } = this.#parts
     await writer.run(() => progress.markAllPaid())
     const epoch = network.epoch()
     for (let marked = BATCH; marked === BATCH && !this.#stopped; ) {
@@ -95,5 +98,6 @@ export class Mover {
         if (await payments.refund(wCid, seconds())) await writer.run(() => progress.markRefunded(id))
       }
     }
+    if (retention.isDue()) await retention.run()
   }
 }

@@ -1,13 +1,21 @@
 import type { Database } from '../../database.js'
 import { applySteps } from '../../store/apply-steps.js'
-import { contentSchema } from '../contents/schema.js'
+import { contentSchema, retentionSchema } from '../contents/schema.js'
 import { dealingSchema } from '../dealing/schema.js'
 import { dealSchema } from '../deals/schema.js'
 import { ledgerSchema } from '../ledger/schema.js'
 import { uploadSchema } from '../uploads/schema.js'
 import { walletSchema } from '../wallets/schema.js'
 
-const steps: readonly string[] = [walletSchema, ledgerSchema, contentSchema, uploadSchema, dealSchema, dealingSchema]
+const steps: readonly string[] = [
+  walletSchema,
+  ledgerSchema,
+  contentSchema,
+  uploadSchema,
+  dealSchema,
+  dealingSchema,
+  retentionSchema,
+]
 
 /** Brings the schema up to date, or makes it. Throws as `applySteps` does. */
 export function migrate(db: Database): void {

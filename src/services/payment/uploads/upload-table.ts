@@ -1,4 +1,5 @@
 import type { Database } from '../../database.js'
+import type { Place } from '../contents/content-table.js'
 
 /** What an upload is stored with. */
 export interface NewUpload {
@@ -19,6 +20,8 @@ export interface NewUpload {
   readonly price: number
   /** Unix seconds. */
   readonly created: number
+  /** The same as an epoch of the network. */
+  readonly createdEpoch: number
 }
 
 /**
@@ -27,6 +30,13 @@ export interface NewUpload {
  */
 export type UploadStatus = 'Pending' | 'Paid' | 'TaskCreated' | 'Success' | 'Refundable' | 'Refunded'
 
+/** What several uploads are together. */
+export interface Amount {
+  /** Bytes of their files. */
+  readonly bytes: number
+  readonly uploads: number
+}
+
 export interface Upload extends NewUpload {
   readonly id: number
   readonly status: UploadStatus
@@ -34,6 +44,8 @@ export interface Upload extends NewUpload {
   readonly cid: string
   /** Number of its CAR. */
   readonly car: number | null
+  /** Where its content is. */
+  readonly place: Place
 }
 
 /** Every status in between is shown as `Processing`. */
@@ -42,7 +54,8 @@ export function shownStatus(status: UploadStatus): string {
 }
 
 export const UPLOAD_COLUMNS = `uploads.id, w_cid AS wCid, wallet, content, file_name AS fileName,
-  file_size AS fileSize, file_type AS fileType, duration, price, status, created, contents.cid, car
+  file_size AS fileSize, file_type AS fileType, duration, price, status, created, created_epoch AS createdEpoch,
+  contents.cid, car, place
   FROM uploads JOIN contents ON contents.id = uploads.content`
 
 /** The table of uploads. Call writing methods inside a transaction. */
@@ -50,18 +63,25 @@ export class UploadTable {
   readonly #find
   readonly #findByWCid
   readonly #unpaid
+  readonly #open
+  readonly #strange
+  readonly #isStranger
   readonly #hasCar
   readonly #add
 
   constructor(db: Database) {
     this.#find = db.prepare(`SELECT ${UPLOAD_COLUMNS} WHERE uploads.id = ?`)
     this.#findByWCid = db.prepare(`SELECT ${UPLOAD_COLUMNS} WHERE w_cid = ?`)
-    this.#unpaid = db.prepare(
-      "SELECT coalesce(sum(file_size), 0) AS total FROM uploads WHERE status = 'Pending' AND wallet = ?",
-    )
+    const amount = 'SELECT coalesce(sum(file_size), 0) AS bytes, count(*) AS uploads FROM uploads'
+    this.#unpaid = db.prepare(`${amount} WHERE status = 'Pending' AND wallet = ?`)
+    this.#open = db.prepare(`${amount} WHERE status NOT IN ('Success', 'Refunded') AND wallet = ?`)
+    const strange = (wallet: string): string => `NOT EXISTS (SELECT 1 FROM locks WHERE locks.wallet = ${wallet})
+      AND NOT EXISTS (SELECT 1 FROM accounts WHERE name = 'wallet ' || ${wallet} AND balance > 0)`
+    this.#strange = db.prepare(`${amount} WHERE status = 'Pending' AND ${strange('uploads.wallet')}`)
+    this.#isStranger = db.prepare(`SELECT ${strange('named.wallet')} AS strange FROM (SELECT ? AS wallet) AS named`)
     this.#hasCar = db.prepare('SELECT 1 FROM uploads WHERE car = ? AND wallet = ? LIMIT 1')
     this.#add = db.prepare(
-      'INSERT INTO uploads (w_cid, wallet, content, file_name, folded_name, file_size, file_type, duration, price, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      'INSERT INTO uploads (w_cid, wallet, content, file_name, folded_name, file_size, file_type, duration, price, created, created_epoch) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
   }
 
@@ -73,9 +93,23 @@ export class UploadTable {
     return this.#findByWCid.get(wCid) as Upload | undefined
   }
 
-  /** Bytes of the uploads that the wallet has not paid. */
-  unpaidBytes(wallet: string): number {
-    return this.#unpaid.get(wallet).total as number
+  /** What the wallet has not paid. */
+  unpaid(wallet: string): Amount {
+    return this.#unpaid.get(wallet) as unknown as Amount
+  }
+
+  /** What is on its way to storage providers, paid or not. */
+  open(wallet: string): Amount {
+    return this.#open.get(wallet) as unknown as Amount
+  }
+
+  /** What wallets have not paid that have no coins and never paid: making one costs nothing. */
+  unpaidOfStrangers(): Amount {
+    return this.#strange.get() as unknown as Amount
+  }
+
+  isStranger(wallet: string): boolean {
+    return this.#isStranger.get(wallet)?.strange === 1
   }
 
   /** True when an upload of the wallet is in the CAR. */
@@ -85,9 +119,9 @@ export class UploadTable {
 
   /** @returns its number */
   add(upload: NewUpload): number {
-    const { wCid, wallet, content, fileName, fileSize, fileType, duration, price, created } = upload
+    const { wCid, wallet, content, fileName, fileSize, fileType, duration, price, created, createdEpoch } = upload
     const folded = fileName.toLowerCase()
-    const row = [wCid, wallet, content, fileName, folded, fileSize, fileType, duration, price, created]
+    const row = [wCid, wallet, content, fileName, folded, fileSize, fileType, duration, price, created, createdEpoch]
     return this.#add.run(...row).lastInsertRowid as number
   }
 }

@@ -9,13 +9,14 @@ import { UploadForm } from '../http/upload-form.js'
 import { walletAddressOf } from '../sign-in/caller.js'
 import { leastPayment } from '../system/price.js'
 import { readTerms, type UploadTerms } from './read-terms.js'
+import type { Share } from './shares.js'
 
 const MAX_NAME = 255
 const RETRY_SECONDS = 10
 
 /** POST /storage/ipfs/upload: stores a file by its content; the upload is then to be paid. */
 export async function upload(exchange: Exchange): Promise<object> {
-  const { uploading, contents, limits } = exchange.context
+  const { uploading, contents, retention, shares, limits } = exchange.context
   const type = exchange.request.headers['content-type'] ?? ''
   if (!/^multipart\/form-data\s*;/i.test(type)) throw new PaymentError('structure', 'send a multipart form')
   if (uploading.count >= limits.uploadsAtOnce) {
@@ -23,28 +24,44 @@ export async function upload(exchange: Exchange): Promise<object> {
   }
   uploading.count++
   try {
-    return await contents.receive((pack) => receiveUpload(exchange, type, pack))
+    return await shares.run(exchange.caller?.address, (share) =>
+      contents.receive(
+        (pack) => receiveUpload(exchange, type, share, pack),
+        () => retention.giveUp(),
+      ),
+    )
   } finally {
     uploading.count--
   }
 }
 
-async function receiveUpload(exchange: Exchange, type: string, pack: PackStaged): Promise<object> {
+async function receiveUpload(exchange: Exchange, type: string, share: Share, pack: PackStaged): Promise<object> {
   const { limits } = exchange.context
-  const form = new UploadForm(type, limits.maxFileBytes, pack)
+  const form = new UploadForm(type, limits.maxFileBytes, (content) => pack(counted(content, share)))
   exchange.body.open()
   try {
     await receive(exchange.request, undefined, form, limits.bodyIdleMs)
     const { fields, file } = await form.finish()
     if (file === undefined) throw new PaymentError('missing', 'file is required')
     const wallet = walletAddressOf(exchange, fields.get('wallet_address'))
-    return await store(exchange, wallet, readTerms(fields), fileName(fields, file.name), file.taken)
+    const terms = readTerms(fields)
+    const name = fileName(fields, file.name)
+    share.claim(wallet, file.taken.size)
+    return await store(exchange, wallet, terms, name, file.taken)
   } catch (error) {
     await form.abort(error)
     throw error
   }
 }
 
+async function* counted(content: AsyncIterable<Uint8Array>, share: Share): AsyncIterable<Uint8Array> {
+  for await (const chunk of content) {
+    share.add(chunk.length)
+    yield chunk
+  }
+}
+
+/** Stores an upload for which there is room. */
 async function store(
   { context }: Exchange,
   wallet: string,
@@ -52,34 +69,19 @@ async function store(
   name: string,
   staged: StagedContent,
 ): Promise<object> {
-  const { uploads, contents, writer, seconds, limits, variant, publicUrl } = context
-  const requireRoom = (): void => {
-    if (uploads.unpaidBytes(wallet) + staged.size <= limits.maxUnpaidBytes) return
-    const most = `${limits.maxUnpaidBytes} bytes of unpaid uploads`
-    throw new PaymentError('conflict', `a wallet may have at most ${most}: pay for them first`)
-  }
-  requireRoom()
-  const price = await priceOf(context.network, staged.size, terms.duration)
-  const content = await contents.keep(staged)
-  const wCid = `${randomUUID()}${content.cid}`
-  const id = await writer.run(() => {
-    requireRoom()
-    return uploads.add({
-      wCid,
-      wallet,
-      content: content.id,
-      fileName: name,
-      fileSize: content.size,
-      ...terms,
-      price,
-      created: seconds(),
-    })
+  const { uploads, contents, seconds, network, variant, publicUrl } = context
+  const { cid, size } = staged
+  const price = await priceOf(network, size, terms.duration)
+  const wCid = `${randomUUID()}${cid}`
+  const id = await contents.keep(staged, ({ id: content }) => {
+    const times = { created: seconds(), createdEpoch: network.epoch() }
+    return uploads.add({ wCid, wallet, content, fileName: name, fileSize: size, ...terms, price, ...times })
   })
   return {
     source_file_upload_id: id,
-    payload_cid: content.cid,
-    ipfs_url: ipfsUrl(publicUrl(), content.cid),
-    file_size: content.size,
+    payload_cid: cid,
+    ipfs_url: ipfsUrl(publicUrl(), cid),
+    file_size: size,
     w_cid: wCid,
     ...(variant === 'a' && { status: 'Pending' }),
   }

@@ -1,0 +1,124 @@
+import { PaymentError } from '../errors.js'
+import type { PaymentLimits } from '../limits.js'
+import type { Amount, UploadTable } from './upload-table.js'
+
+type Bounds = Pick<
+  PaymentLimits,
+  'maxUnpaidBytes' | 'maxUnpaidUploads' | 'maxOpenBytes' | 'maxStrangeBytes' | 'maxStrangeUploads'
+>
+
+/** Key of what arrives from all wallets without coins; no address. */
+const STRANGERS = 'strangers'
+
+/** The part of the room that one upload takes, while it arrives and until its row is in the table. */
+export interface Share {
+  /** Counts bytes that arrive. Throws PaymentError: `conflict` or `full` when its wallet has too much. */
+  add(bytes: number): void
+  /** Counts a whole upload, which replaces what was counted so far. Throws as `add` does. */
+  claim(wallet: string, bytes: number): void
+}
+
+/**
+ * Bounds what wallets take of the room for contents: each wallet, and together all that have no coins and never paid,
+ * because anyone can make such wallets. Uploads that arrive at the same time count together.
+ */
+export class Shares {
+  readonly #uploads: UploadTable
+  readonly #bounds: Bounds
+  readonly #arriving = new Map<string, Amount>()
+
+  constructor(uploads: UploadTable, bounds: Bounds) {
+    this.#uploads = uploads
+    this.#bounds = bounds
+  }
+
+  /**
+   * Runs `job` with a share, which ends with it.
+   * @param wallet undefined while the request has not named it: nothing is counted until `claim`
+   */
+  async run<T>(wallet: string | undefined, job: (share: Share) => Promise<T>): Promise<T> {
+    let keys: readonly string[] = []
+    let counted = 0
+    const count = (bytes: number): void => {
+      for (const key of keys) this.#change(key, bytes, 0)
+      counted += bytes
+    }
+    const end = (): void => {
+      for (const key of keys) this.#change(key, -counted, -1)
+      keys = []
+      counted = 0
+    }
+    /** A refused upload must not keep others out. */
+    const require = (name: string): number => {
+      try {
+        return this.#require(name, keys.includes(STRANGERS))
+      } catch (error) {
+        end()
+        throw error
+      }
+    }
+    const begin = (name: string): void => {
+      keys = this.#uploads.isStranger(name) ? [name, STRANGERS] : [name]
+      for (const key of keys) this.#change(key, 0, 1)
+    }
+    let left = Number.POSITIVE_INFINITY
+    if (wallet !== undefined) {
+      begin(wallet)
+      // Sums over the tables for each chunk would take longer than the chunk.
+      left = require(wallet)
+    }
+    const share: Share = {
+      add: (bytes) => {
+        if (keys.length === 0) return
+        count(bytes)
+        if (counted > left) left = counted + require(wallet as string)
+      },
+      claim: (name, bytes) => {
+        end()
+        begin(name)
+        count(bytes)
+        require(name)
+      },
+    }
+    try {
+      return await job(share)
+    } finally {
+      end()
+    }
+  }
+
+  /**
+   * Returns how many bytes more there is room for.
+   * @throws PaymentError
+   */
+  #require(wallet: string, strange: boolean): number {
+    const { maxUnpaidBytes, maxUnpaidUploads, maxOpenBytes, maxStrangeBytes, maxStrangeUploads } = this.#bounds
+    const own = this.#arriving.get(wallet)
+    const unpaid = sum(this.#uploads.unpaid(wallet), own)
+    const open = sum(this.#uploads.open(wallet), own)
+    if (unpaid.bytes > maxUnpaidBytes || unpaid.uploads > maxUnpaidUploads) {
+      const most = `${maxUnpaidUploads} unpaid uploads, or ${maxUnpaidBytes} bytes of unpaid uploads`
+      throw new PaymentError('conflict', `a wallet may have at most ${most}: pay for them first`)
+    }
+    if (open.bytes > maxOpenBytes) {
+      throw new PaymentError('conflict', `a wallet may have at most ${maxOpenBytes} bytes of uploads without deals`)
+    }
+    const left = Math.min(maxUnpaidBytes - unpaid.bytes, maxOpenBytes - open.bytes)
+    if (!strange) return left
+    const all = sum(this.#uploads.unpaidOfStrangers(), this.#arriving.get(STRANGERS))
+    if (all.bytes > maxStrangeBytes || all.uploads > maxStrangeUploads) {
+      throw new PaymentError('full', 'the service has no room for wallets without coins: fund the wallet first')
+    }
+    return Math.min(left, maxStrangeBytes - all.bytes)
+  }
+
+  #change(key: string, bytes: number, uploads: number): void {
+    const now = sum(this.#arriving.get(key), { bytes, uploads })
+    if (now.uploads === 0) this.#arriving.delete(key)
+    else this.#arriving.set(key, now)
+  }
+}
+
+function sum(a: Amount | undefined, b: Amount | undefined): Amount {
+  return { bytes: (a?.bytes ?? 0) + (b?.bytes ?? 0), uploads: (a?.uploads ?? 0) + (b?.uploads ?? 0) }
+}
