@@ -20,6 +20,7 @@ const ENTRIES = {
   'commit-worker': 'src/services/network/pack/commit-worker.ts',
   deal: 'plugins/deal/index.ts',
   task: 'plugins/task/index.ts',
+  pay: 'plugins/pay/index.ts',
   testing: 'test/suites/plugin-suite.ts',
 }
 

@@ -19,7 +19,7 @@ export interface BackgroundParts extends Pick<Backends, 'state' | 'settings'>, P
   readonly hooks: Hooks
   readonly options: Pick<
     ProxyOptions,
-    'now' | 'uploadExpiryMs' | 'lifecycleIntervalMs' | 'platformUrl' | 'sealingKey' | 'data' | 'stateUrl'
+    'now' | 'uploadExpiryMs' | 'lifecycleIntervalMs' | 'platformUrl' | 'paymentUrl' | 'sealingKey' | 'data' | 'stateUrl'
   >
 }
 
@@ -36,10 +36,11 @@ export async function startBackground(parts: BackgroundParts, cleanup: CleanupSt
   const now = options.now ?? Date.now
   cleanup.defer(startSweeps(state, options.uploadExpiryMs ?? 7 * DAY_MS, log))
   for (const kind of plugins.flatMap((plugin) => plugin.jobs ?? [])) jobs.register(kind)
-  const { platformUrl } = options
+  const { platformUrl, paymentUrl } = options
   const sealer = createSealer(sealingKeyOf(options))
   const offered: PluginServices = Object.assign({}, ...plugins.map(({ offers }) => offers))
-  cleanup.defer(await startPlugins(plugins, { state, settings, own, now, platformUrl, sealer, offered }, log))
+  const shared = { state, settings, own, now, platformUrl, paymentUrl, sealer, offered }
+  cleanup.defer(await startPlugins(plugins, shared, log))
   jobs.start()
   cleanup.defer(() => jobs.stop())
   const lifecycle = startLifecycle({

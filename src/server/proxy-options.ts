@@ -96,6 +96,8 @@ export interface ProxyOptions {
   plugins?: readonly Plugin[]
   /** Address of the task platform, for plugins; default none. */
   platformUrl?: string
+  /** Address of the storage payment API, for plugins; default none. */
+  paymentUrl?: string
   /**
    * Key that seals secrets in records of plugins, 32 bytes. Default: one that the first use makes in `data`, except with
    * `stateUrl`, where all servers need the same.

@@ -135,6 +135,7 @@ function proxyOptions(
     },
     identities,
     platformUrl: gateway.platform?.url,
+    paymentUrl: gateway.payment,
     sealingKey: sealingKeyOf(config),
     domains: config.domain,
     trustForwardedHost: config.trustForwardedHost,

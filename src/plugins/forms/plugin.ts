@@ -75,6 +75,8 @@ export interface PluginHost {
   readonly own: Context
   /** Address of the task platform that the server was started with; undefined for none. */
   readonly platformUrl: string | undefined
+  /** Address of the storage payment API that the server was started with; undefined for none. */
+  readonly paymentUrl: string | undefined
   /** What the plugins of this server offer each other. Use it after all have started: in requests and later work. */
   readonly offered: PluginServices
   /** Encrypts secrets for records. */

@@ -47,6 +47,9 @@ export function lateHost(plugin: string): LateHost {
     get platformUrl() {
       return started('platformUrl').platformUrl
     },
+    get paymentUrl() {
+      return started('paymentUrl').paymentUrl
+    },
     get offered() {
       return started('offered').offered
     },

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import deal from '../../../plugins/deal/index.js'
+import pay from '../../../plugins/pay/index.js'
 import task from '../../../plugins/task/index.js'
 import { routeText } from '../../../src/plugins/table/route-text.js'
 import { commands } from '../../s3/s3-calls.js'
@@ -113,7 +114,7 @@ function routeOf({ resource, path = '', query = [] }: { resource: string; path?:
 }
 
 t.test('no operation is kept out of the table', async (t) => {
-  const plugins = [deal({}), task({ platformUrl: 'http://127.0.0.1:9' })]
+  const plugins = [deal({}), task({ platformUrl: 'http://127.0.0.1:9' }), pay({})]
   const { proxy } = await startInProcess(t, 'full', { identities: [owner], plugins })
   const inTable = new Set(proxy.operations.map(({ operation: { name } }) => name))
   const declared = ['src', 'plugins'].flatMap((folder) =>

@@ -1,0 +1,73 @@
+import { z } from 'zod'
+import type { WireDetail } from '../wire/records.js'
+import { timeOf } from './time.js'
+
+export const dealDetail = z.object({
+  DealId: z.number().int().describe('0 for an upload without a deal.'),
+  DealCid: z.string(),
+  MessageCid: z.string(),
+  PieceCid: z.string(),
+  Signature: z.string(),
+  SignatureType: z.string(),
+  PieceSizeFormat: z.string(),
+  Client: z.string(),
+  ClientCollateralFormat: z.string(),
+  Provider: z.string(),
+  ProviderTag: z.string(),
+  ProviderCollateralFormat: z.string(),
+  NetworkName: z.string(),
+  IpfsUrl: z.string(),
+  FileName: z.string(),
+  WCid: z.string(),
+  Height: z.number().int().describe('Epoch of the chain.'),
+  StartHeight: z.number().int(),
+  EndHeight: z.number().int().describe('Epoch at which the deal expires.'),
+  CreatedAt: z.number().int().describe('Unix seconds; 0 for never.'),
+  CreatedTime: z.string().optional().describe('The same in RFC 3339.'),
+  LockedAt: z.number().int().describe('Unix seconds; 0 for never.'),
+  LockedTime: z.string().optional().describe('The same in RFC 3339.'),
+  VerifiedDeal: z.boolean(),
+  Unlocked: z.boolean(),
+  StoragePricePerEpoch: z.number(),
+  StoragePrice: z.number(),
+  VerifiedProviderCode: z.number().int().describe('A number of the service, as it is.'),
+  StatusCode: z.number().int().describe('A number of the service, as it is.'),
+  LockedFee: z.string().describe('Digits.'),
+})
+export type DealDetail = z.output<typeof dealDetail>
+
+export function detailOf({ source_file_upload_deal: deal }: WireDetail): DealDetail {
+  const [created, locked] = [deal.created_at, deal.locked_at].map(timeOf)
+  return {
+    DealId: deal.deal_id,
+    DealCid: deal.deal_cid,
+    MessageCid: deal.message_cid,
+    PieceCid: deal.piece_cid,
+    Signature: deal.signature,
+    SignatureType: deal.signature_type,
+    PieceSizeFormat: deal.piece_size_format,
+    Client: deal.client,
+    ClientCollateralFormat: deal.client_collateral_format,
+    Provider: deal.provider,
+    ProviderTag: deal.provider_tag,
+    ProviderCollateralFormat: deal.provider_collateral_format,
+    NetworkName: deal.network_name,
+    IpfsUrl: deal.ipfs_url,
+    FileName: deal.file_name,
+    WCid: deal.w_cid,
+    Height: deal.height,
+    StartHeight: deal.start_height,
+    EndHeight: deal.end_height,
+    CreatedAt: deal.created_at,
+    ...(created !== undefined && { CreatedTime: created }),
+    LockedAt: deal.locked_at,
+    ...(locked !== undefined && { LockedTime: locked }),
+    VerifiedDeal: deal.verified_deal,
+    Unlocked: deal.unlocked,
+    StoragePricePerEpoch: deal.storage_price_per_epoch,
+    StoragePrice: deal.storage_price,
+    VerifiedProviderCode: deal.verified_provider,
+    StatusCode: deal.status,
+    LockedFee: deal.locked_fee,
+  }
+}

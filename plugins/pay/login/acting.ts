@@ -1,0 +1,96 @@
+import { type Context, type Identity, S3Error, type S3Request } from 'dealgate'
+import type { PayParts } from '../parts.js'
+import { TokenRefused } from '../wire/answer.js'
+
+/** Who acts at the payment service. */
+export interface Actor {
+  readonly identity: Identity | undefined
+  /** A JWT that the request itself carries; it takes precedence. */
+  readonly bearer: string | undefined
+}
+
+/** A wallet as the service is told of it. */
+export interface Wallet {
+  /** Variant A. */
+  readonly token: string | undefined
+  /** In lower case; undefined if neither request nor session names one. */
+  readonly address: string | undefined
+}
+
+export interface Naming {
+  /** Wallet that the request names; in variant A only the signed-in one. */
+  readonly named?: string | undefined
+  /** Variant B, where the service knows wallets by their address alone: this call does not work without. */
+  readonly needsAddress?: boolean
+}
+
+const OVERRIDE = 'x-dealgate-wallet-authorization'
+const BEARER = /^Bearer +([!-~]{1,8192}) *$/i
+
+/** Throws InvalidArgument for a malformed header. */
+export function actorOf({ caller }: Pick<Context, 'caller'>, { headers }: Pick<S3Request, 'headers'>): Actor {
+  const override = headers[OVERRIDE]
+  const bearer = BEARER.exec(String(override ?? headers.authorization ?? ''))?.[1]
+  if (override !== undefined && bearer === undefined) {
+    throw new S3Error('InvalidArgument', {
+      message: `${OVERRIDE} must be Bearer and the token of the payment service.`,
+      fields: { ArgumentName: OVERRIDE },
+    })
+  }
+  return { identity: caller?.identity, bearer }
+}
+
+/**
+ * Runs a call as the wallet of the actor.
+ * @throws S3Error WalletNotLinked without a wallet, UpstreamAuthFailed for a token that is refused, AccessDenied for an
+ * unsigned request in variant B, where the service itself checks no sign-in
+ */
+export async function acting<T>(
+  parts: PayParts,
+  { identity, bearer }: Actor,
+  { named, needsAddress = false }: Naming,
+  run: (wallet: Wallet) => Promise<T>,
+): Promise<T> {
+  const asked = named?.toLowerCase()
+  if ((await parts.variant()) === 'b') {
+    if (!identity)
+      throw new S3Error('AccessDenied', { message: 'This payment service has no tokens: sign the request.' })
+    const address = asked ?? parts.options.wallet?.toLowerCase()
+    if (address === undefined && needsAddress)
+      throw notLinked('Name a wallet: WalletAddress, or the option wallet of the plugin.')
+    return run({ token: undefined, address })
+  }
+  if (bearer !== undefined) {
+    return checked(
+      () => run({ token: bearer, address: asked }),
+      'The payment service refuses the token of the request.',
+    )
+  }
+  const session = identity && (await parts.wallets.get(identity))
+  if (!identity || !session) throw notLinked('Link one: CreateWalletNonce, then CreateWalletSession with Store.')
+  const expired = session.until !== undefined && session.until <= parts.host.now()
+  try {
+    if (expired) throw new TokenRefused('The session has expired.')
+    return await run({ token: session.token, address: asked ?? session.address })
+  } catch (error) {
+    if (!(error instanceof TokenRefused)) throw error
+    await parts.wallets.forget(identity, session)
+    throw new S3Error('UpstreamAuthFailed', {
+      message: `The sign-in of the wallet ${expired ? 'has expired' : 'is refused'}, and is now forgotten. Sign in again: CreateWalletNonce.`,
+      cause: error,
+    })
+  }
+}
+
+async function checked<T>(run: () => Promise<T>, message: string): Promise<T> {
+  try {
+    return await run()
+  } catch (error) {
+    if (error instanceof TokenRefused) throw new S3Error('UpstreamAuthFailed', { message, cause: error })
+    throw error
+  }
+}
+
+function notLinked(remedy: string): S3Error {
+  return new S3Error('WalletNotLinked', { message: `This access key has no wallet. ${remedy}` })
+}

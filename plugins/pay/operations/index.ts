@@ -1,0 +1,25 @@
+import type { AnyOperation } from 'dealgate'
+import type { PayParts } from '../parts.js'
+import { getDealDetail, getOfflineDealLog } from './deals.js'
+import { listBilling, listUploads } from './lists.js'
+import { getPaymentInfo, recordMint } from './payment.js'
+import { createWalletNonce, createWalletSession } from './sign-in.js'
+import { getExchangeRate, getHostInfo, getPriceStatistics, getSystemConfig } from './system.js'
+
+/** The operations of this plugin. */
+export function payOperations(parts: PayParts): readonly AnyOperation[] {
+  return [
+    createWalletNonce(parts),
+    createWalletSession(parts),
+    getSystemConfig(parts),
+    getHostInfo(parts),
+    getExchangeRate(parts),
+    getPriceStatistics(parts),
+    listUploads(parts),
+    getDealDetail(parts),
+    getOfflineDealLog(parts),
+    getPaymentInfo(parts),
+    recordMint(parts),
+    listBilling(parts),
+  ]
+}

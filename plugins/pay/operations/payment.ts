@@ -1,0 +1,124 @@
+import { defineCall, S3Error, withRaw } from 'dealgate'
+import { z } from 'zod'
+import { timeOf } from '../documents/time.js'
+import type { PayParts } from '../parts.js'
+import { dataOf } from '../wire/answer.js'
+import { wireMint, wirePayment } from '../wire/records.js'
+import { apiPath, sendAsWallet } from './send.js'
+import { SOURCE } from './sources.js'
+
+/** The number of an upload in a path. Throws NoSuchUpload for any other text. */
+export function uploadIdOf({ SourceFileUploadId = '' }: Readonly<Record<string, string>>): number {
+  if (/^[1-9]\d{0,14}$/.test(SourceFileUploadId)) return Number(SourceFileUploadId)
+  throw noSuchUpload(SourceFileUploadId)
+}
+
+export function noSuchUpload(id: string | number): S3Error {
+  return new S3Error('NoSuchUpload', {
+    message: 'The payment service has no such upload of this wallet.',
+    fields: { SourceFileUploadId: id },
+  })
+}
+
+export const paymentDocument = z.object({
+  WCid: z.string(),
+  PayAmount: z.string().describe('Digits, in the smallest unit of the token; empty while nothing is paid.'),
+  PayTxHash: z.string(),
+  TokenAddress: z.string(),
+})
+
+export function getPaymentInfo(parts: PayParts) {
+  return defineCall({
+    name: 'GetPaymentInfo',
+    source: SOURCE,
+    summary: 'Returns the payment that is locked for an upload.',
+    access: 'bearer',
+    on: { method: 'GET', resource: 'service', path: '/-/pay/v1/uploads/{SourceFileUploadId}/payment' },
+    result: paymentDocument,
+    async answer({ request }, context) {
+      const id = uploadIdOf(request.params)
+      const callOf = () =>
+        ({
+          method: 'GET',
+          path: apiPath('billing', 'deal', 'lockpayment', 'info'),
+          query: { source_file_upload_id: id },
+        }) as const
+      const sending = { missing: () => noSuchUpload(id) }
+      const answer = await sendAsWallet(parts, context, request, {}, callOf, sending)
+      return withRaw(paymentOf(dataOf(answer, wirePayment)), answer.json)
+    },
+  })
+}
+
+export function paymentOf(payment: z.output<typeof wirePayment>): z.output<typeof paymentDocument> {
+  return {
+    WCid: payment.w_cid,
+    PayAmount: payment.pay_amount,
+    PayTxHash: payment.pay_tx_hash,
+    TokenAddress: payment.token_address,
+  }
+}
+
+export function recordMint(parts: PayParts) {
+  return defineCall({
+    name: 'RecordMint',
+    source: SOURCE,
+    summary: 'Records the NFT that was minted for an upload.',
+    access: 'bearer',
+    on: { method: 'POST', resource: 'service', path: '/-/pay/v1/uploads/{SourceFileUploadId}/mint' },
+    body: z.strictObject({
+      TxHash: z.string().min(1).max(200),
+      TokenId: z.string().min(1).max(100),
+      MintAddress: z.string().min(1).max(100),
+    }),
+    aliases: { nft_tx_hash: 'TxHash' },
+    result: z.object({
+      Id: z.number().int(),
+      SourceFileUploadId: z.number().int(),
+      NftTxHash: z.string(),
+      MintAddress: z.string(),
+      TokenId: z.string(),
+      CreateAt: z.number().int().describe('Unix seconds.'),
+      CreateTime: z.string().optional().describe('The same in RFC 3339.'),
+      UpdateAt: z.number().int().describe('Unix seconds.'),
+      UpdateTime: z.string().optional().describe('The same in RFC 3339.'),
+    }),
+    async answer({ request, body }, context) {
+      const id = uploadIdOf(request.params)
+      const callOf = () =>
+        ({
+          method: 'POST',
+          path: apiPath('storage', 'mint', 'info'),
+          // The servers of this interface want the number as such, and the token as text.
+          body: {
+            source_file_upload_id: id,
+            tx_hash: body.TxHash,
+            token_id: body.TokenId,
+            mint_address: body.MintAddress,
+          },
+        }) as const
+      const answer = await sendAsWallet(parts, context, request, {}, callOf, {
+        mayRepeat: false,
+        missing: () => noSuchUpload(id),
+        conflict: (message) =>
+          new S3Error('DuplicateRequest', { message: `Another NFT is recorded for this upload: ${message}` }),
+      })
+      const mint = dataOf(answer, wireMint)
+      const [created, updated] = [mint.create_at, mint.update_at].map(timeOf)
+      return withRaw(
+        {
+          Id: mint.id,
+          SourceFileUploadId: mint.source_file_upload_id,
+          NftTxHash: mint.nft_tx_hash,
+          MintAddress: mint.mint_address,
+          TokenId: mint.token_id,
+          CreateAt: mint.create_at,
+          ...(created !== undefined && { CreateTime: created }),
+          UpdateAt: mint.update_at,
+          ...(updated !== undefined && { UpdateTime: updated }),
+        },
+        answer.json,
+      )
+    },
+  })
+}

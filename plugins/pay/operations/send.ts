@@ -1,0 +1,58 @@
+import { type Context, S3Error, type S3Request } from 'dealgate'
+import { acting, actorOf, type Naming, type Wallet } from '../login/acting.js'
+import type { PayParts } from '../parts.js'
+import type { PaymentAnswer, PaymentCall } from '../payment-client.js'
+import { type Refusals, repeatable, successOf, TokenRefused, unrepeatable } from '../wire/answer.js'
+
+type Asking = Pick<S3Request, 'headers' | 'signal'>
+
+export interface Sending extends Refusals {
+  /** False for a request that must not be sent twice unseen; default true. */
+  readonly mayRepeat?: boolean
+}
+
+/** A path of the interface: `apiPath('billing')`. */
+export function apiPath(...segments: readonly string[]): readonly string[] {
+  return ['api', 'v1', ...segments]
+}
+
+/** Sends a request that needs no wallet. Resolves with an answer that reports success. Throws S3Error. */
+export function sendOpenly(
+  parts: PayParts,
+  { signal }: Pick<S3Request, 'signal'>,
+  call: Omit<PaymentCall, 'token' | 'signal'>,
+  sending: Sending = {},
+): Promise<PaymentAnswer> {
+  return converted(() => answered(parts, { ...call, signal }, sending), sending)
+}
+
+/** Sends a request of a client as its wallet. Resolves with an answer that reports success. Throws S3Error. */
+export function sendAsWallet(
+  parts: PayParts,
+  context: Pick<Context, 'caller'>,
+  request: Asking,
+  naming: Naming,
+  callOf: (wallet: Wallet) => Omit<PaymentCall, 'token' | 'signal'>,
+  sending: Sending = {},
+): Promise<PaymentAnswer> {
+  const run = (wallet: Wallet) =>
+    answered(parts, { ...callOf(wallet), token: wallet.token, signal: request.signal }, sending)
+  return converted(() => acting(parts, actorOf(context, request), naming, run), sending)
+}
+
+async function answered(parts: PayParts, call: PaymentCall, refusals: Refusals): Promise<PaymentAnswer> {
+  const answer = await parts.client.send(call)
+  successOf(answer, refusals)
+  return answer
+}
+
+async function converted<T>(run: () => Promise<T>, { mayRepeat = true }: Sending): Promise<T> {
+  try {
+    return await run()
+  } catch (error) {
+    if (error instanceof TokenRefused) {
+      throw new S3Error('UpstreamAuthFailed', { message: `The payment service says: ${error.message}`, cause: error })
+    }
+    throw mayRepeat ? repeatable(error) : unrepeatable(error)
+  }
+}

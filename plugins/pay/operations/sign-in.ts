@@ -1,0 +1,112 @@
+import { defineCall, type Identity, S3Error } from 'dealgate'
+import { z } from 'zod'
+import { expiryOf } from '../login/expiry.js'
+import type { PayParts } from '../parts.js'
+import { badResponse, dataOf } from '../wire/answer.js'
+import { wireNonce, wireSession } from '../wire/records.js'
+import { apiPath, sendOpenly } from './send.js'
+import { SOURCE } from './sources.js'
+
+/** Address of a wallet. */
+export const address = z
+  .string()
+  .regex(/^0x[0-9a-fA-F]{40}$/, 'must be 0x and 40 hexadecimal digits')
+  .describe('0x and 40 hexadecimal digits.')
+
+/** Most digits of a nonce: wallets sign it as text, and no other text than digits is handed out to be signed. */
+const NONCE = /^\d{1,78}$/
+
+const aliases = { wallet_address: 'PublicKeyAddress' } as const
+
+export function createWalletNonce(parts: PayParts) {
+  return defineCall({
+    name: 'CreateWalletNonce',
+    source: SOURCE,
+    summary: 'Gets a nonce for the sign-in of a wallet, to be signed elsewhere by personal_sign.',
+    access: 'signed',
+    on: { method: 'POST', resource: 'service', path: '/-/pay/v1/wallet/nonce' },
+    body: z.strictObject({ PublicKeyAddress: address }),
+    aliases,
+    result: z.object({ Nonce: z.string().describe('Digits.') }),
+    async answer({ request, body }) {
+      await requireSignIn(parts)
+      const answer = await sendOpenly(parts, request, {
+        method: 'POST',
+        path: apiPath('user', 'register'),
+        body: { public_key_address: body.PublicKeyAddress },
+      })
+      const { nonce } = dataOf(answer, wireNonce)
+      if (!NONCE.test(nonce)) throw badResponse('The payment service gave a nonce that is not digits: do not sign it.')
+      return { Nonce: nonce }
+    },
+  })
+}
+
+export function createWalletSession(parts: PayParts) {
+  return defineCall({
+    name: 'CreateWalletSession',
+    source: SOURCE,
+    summary: 'Signs a wallet in by its signature of a nonce.',
+    access: 'signed',
+    on: { method: 'POST', resource: 'service', path: '/-/pay/v1/wallet/session' },
+    body: z.strictObject({
+      Nonce: z.string().regex(NONCE, 'must be digits'),
+      Signature: z.string().regex(/^0x[0-9a-fA-F]{130}$/, 'must be 0x and 130 hexadecimal digits'),
+      PublicKeyAddress: address,
+      Network: z
+        .string()
+        .min(1)
+        .max(100)
+        .describe('Name of the chain environment, see ChainName in the system config.'),
+      Store: z
+        .boolean()
+        .optional()
+        .describe('Link the wallet to this access key, with the token encrypted, and leave it out of the answer.'),
+    }),
+    aliases,
+    result: z.object({
+      JwtToken: z.string().optional().describe('Absent with Store.'),
+      ExpiresAt: z.string().optional(),
+      Stored: z.boolean(),
+    }),
+    async answer({ request, body }, context) {
+      await requireSignIn(parts)
+      const identity = identityOf(context.caller?.identity)
+      const answer = await parts.attempts.run(identity.accessKeyId, () =>
+        sendOpenly(parts, request, {
+          method: 'POST',
+          path: apiPath('user', 'login_by_wallet_signature'),
+          body: {
+            nonce: body.Nonce,
+            signature: body.Signature,
+            public_key_address: body.PublicKeyAddress,
+            network: body.Network,
+          },
+        }),
+      )
+      const token = dataOf(answer, wireSession).jwt_token
+      const until = expiryOf(token)
+      const told = until === undefined ? {} : { ExpiresAt: new Date(until).toISOString() }
+      if (body.Store !== true) return { JwtToken: token, ...told, Stored: false }
+      await parts.wallets.link(identity, {
+        address: body.PublicKeyAddress.toLowerCase(),
+        network: body.Network,
+        token,
+        ...(until !== undefined && { until }),
+      })
+      return { ...told, Stored: true }
+    },
+  })
+}
+
+async function requireSignIn(parts: PayParts): Promise<void> {
+  if ((await parts.variant()) === 'a') return
+  throw new S3Error('FeatureNotInVariant', {
+    message: 'Variant B of the storage payment API has no sign-in: calls name their wallet.',
+  })
+}
+
+function identityOf(identity: Identity | undefined): Identity {
+  if (identity) return identity
+  throw new S3Error('AccessDenied', { message: 'Only a signed request can do this.' })
+}

@@ -1,0 +1,2 @@
+/** Page that describes the operations of this plugin. */
+export const SOURCE = 'docs/pay.md'

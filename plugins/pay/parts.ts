@@ -1,0 +1,49 @@
+import { type PluginHost, S3Error } from 'dealgate'
+import { Attempts } from './login/attempts.js'
+import { Wallets } from './login/wallets.js'
+import type { PayOptions } from './options.js'
+import { PaymentClient } from './payment-client.js'
+import { type Variant, VariantProbe } from './variant.js'
+
+/** Shared by the operations and jobs of this plugin. */
+export class PayParts {
+  readonly options: PayOptions
+  readonly host: PluginHost
+  readonly wallets: Wallets
+  readonly attempts: Attempts
+  readonly #probe: VariantProbe
+  #client: PaymentClient | undefined
+
+  /** @param host need not have started yet */
+  constructor(options: PayOptions, host: PluginHost) {
+    this.options = options
+    this.host = host
+    this.wallets = new Wallets(host)
+    this.attempts = new Attempts(() => host.now())
+    this.#probe = new VariantProbe(this)
+  }
+
+  /** Throws S3Error NotImplemented if the server has no storage payment API. */
+  get client(): PaymentClient {
+    const { paymentUrl, timeoutSeconds, tokenHeader } = this.options
+    const url = paymentUrl ?? this.host.paymentUrl
+    if (url === undefined) {
+      throw new S3Error('NotImplemented', {
+        message: 'This server was started without a storage payment API: see --payment-url.',
+      })
+    }
+    this.#client ??= new PaymentClient(url, { timeoutMs: timeoutSeconds * 1000, tokenHeader })
+    return this.#client
+  }
+
+  /** The variant of the service. Throws S3Error. */
+  variant(): Promise<Variant> {
+    return this.#probe.get()
+  }
+
+  async close(): Promise<void> {
+    const client = this.#client
+    this.#client = undefined
+    await client?.close()
+  }
+}

@@ -1,0 +1,169 @@
+import t from 'tap'
+import { NETWORK, newKeys } from '../../services/payment/payment-client.js'
+import { unsignedRequest } from '../../support/sign/signed-request.js'
+import { guest } from '../task/scene.js'
+import { link, startPayment, startPayProxy } from './scene.js'
+
+const ANY = { ...guest, accessKeyId: 'any', actions: ['pay:*'] }
+
+t.test('variant A: sign-in, and what needs it', async (t) => {
+  const scene = await startPayment(t, 'a')
+  const proxy = await startPayProxy(t, scene, {
+    proxy: { identities: [{ accessKeyId: 'owner', secretAccessKey: 'owner-secret-key' }, ANY] },
+  })
+  const { ask, refused } = proxy
+  const keys = newKeys()
+  const PublicKeyAddress = keys.address
+
+  t.equal(await refused('GET', '/-/pay/v1/uploads'), 'WalletNotLinked')
+  t.equal(await refused('POST', '/-/pay/v1/wallet/nonce', { PublicKeyAddress: 'me' }), 'InvalidArgument')
+  const nonceOf = async () => (await ask('POST', '/-/pay/v1/wallet/nonce', { PublicKeyAddress })).Nonce
+  const Nonce = await nonceOf()
+  t.match(Nonce, /^\d{20,}$/)
+  const session = { Nonce, Signature: keys.sign(Nonce), PublicKeyAddress, Network: NETWORK }
+  t.equal(
+    await refused('POST', '/-/pay/v1/wallet/session', { ...session, PrivateKey: '1'.repeat(64) }),
+    'InvalidArgument',
+    'a key of a wallet is not accepted',
+  )
+  const foreign = newKeys().sign(Nonce)
+  t.equal(await refused('POST', '/-/pay/v1/wallet/session', { ...session, Signature: foreign }), 'UpstreamAuthFailed')
+  t.equal(await refused('POST', '/-/pay/v1/wallet/session', { ...session, Network: 'other' }), 'InvalidArgument')
+  const once = await ask('POST', '/-/pay/v1/wallet/session', session)
+  t.match(once, { JwtToken: /^ey/, ExpiresAt: /Z$/, Stored: false })
+  t.equal(await refused('POST', '/-/pay/v1/wallet/session', session), 'UpstreamAuthFailed', 'a nonce is used once')
+  t.equal(await refused('GET', '/-/pay/v1/uploads'), 'WalletNotLinked', 'nothing is kept unasked')
+  await link(proxy, keys)
+  t.match(await ask('GET', '/-/pay/v1/uploads'), { Uploads: [], TotalRecordCount: 0, IsTruncated: false })
+  t.equal(await refused('GET', '/-/pay/v1/uploads', undefined, ANY), 'WalletNotLinked', 'a session is of one key pair')
+  t.equal(
+    await refused('GET', `/-/pay/v1/uploads?wallet-address=${newKeys().address}`),
+    'AccessDenied',
+    'another wallet',
+  )
+
+  const bearer = (token: string, path: string) =>
+    unsignedRequest(proxy.endpoint, { method: 'GET', path, headers: { authorization: `Bearer ${token}` } })
+  t.match(JSON.parse((await bearer(once.JwtToken, '/-/pay/v1/billing')).body), { Records: [], TotalRecordCount: 0 })
+  t.match(await bearer('x.y.z', '/-/pay/v1/billing'), { status: 403, body: /UpstreamAuthFailed/ })
+  t.match(await bearer(once.JwtToken, '/-/pay/v1/system-config'), { status: 403 })
+  const own = { 'x-dealgate-wallet-authorization': `Bearer ${once.JwtToken}` }
+  t.match(await proxy.send('GET', '/-/pay/v1/uploads', { keys: ANY, headers: own }), { status: 200 })
+})
+
+t.test('each row in each variant', async (t) => {
+  for (const variant of ['a', 'b'] as const)
+    await t.test(variant, async (t) => {
+      const scene = await startPayment(t, variant)
+      const keys = newKeys()
+      await scene.fund(keys)
+      const proxy = await startPayProxy(t, scene, variant === 'b' ? { pay: { wallet: keys.address } } : {})
+      const { ask, refused } = proxy
+      if (variant === 'a') await link(proxy, keys)
+      else {
+        t.equal(
+          await refused('POST', '/-/pay/v1/wallet/nonce', { PublicKeyAddress: keys.address }),
+          'FeatureNotInVariant',
+        )
+        const session = {
+          Nonce: '1',
+          Signature: `0x${'1'.repeat(130)}`,
+          PublicKeyAddress: keys.address,
+          Network: NETWORK,
+        }
+        t.equal(await refused('POST', '/-/pay/v1/wallet/session', session), 'FeatureNotInVariant')
+        const headers = { authorization: 'Bearer x' }
+        const unsigned = await unsignedRequest(proxy.endpoint, { method: 'GET', path: '/-/pay/v1/uploads', headers })
+        t.match(unsigned, { status: 403, body: /AccessDenied/ }, 'a token that no service checks opens nothing')
+      }
+      t.match(await ask('GET', '/-/pay/v1/system-config'), {
+        Variant: variant.toUpperCase(),
+        PaymentContractAddress: /^0x/,
+        MintContractAddress: /^0x/,
+        PaymentRecipientAddress: /^0x/,
+        StableAddress: /^0x/,
+        GasLimit: 8_000_000,
+        LockTime: 6,
+        PayMultiplyFactor: 1.5,
+        ...(variant === 'a' && { ChainName: NETWORK, DaoThreshold: 0, StorageCoinPrice: Number }),
+      })
+      t.match(await ask('GET', '/-/pay/v1/host-info'), {
+        Version: String,
+        OperatingSystem: process.platform,
+        Architecture: process.arch,
+        CpuNumber: Number,
+        CurrentUnixNano: /^\d{19}$/,
+      })
+      t.match(await ask('GET', '/-/pay/v1/exchange-rate'), { Rate: 500_000_000 })
+      const prices = await ask('GET', '/-/pay/v1/price-statistics')
+      t.match(prices, { AveragePricePerGBPerYear: { Text: / FIL$/, Value: Number, Unit: 'FIL' } })
+      t.equal('HistoricalAveragePriceRegular' in prices, variant === 'a')
+      t.match(await ask('GET', '/-/pay/v1/billing'), { Records: [], TotalRecordCount: 0, IsTruncated: false })
+      t.match(await ask('GET', '/-/pay/v1/uploads?page_size=x&page_number=0&is_ascend=y'), { Uploads: [] })
+      t.equal(await refused('GET', '/-/pay/v1/uploads/7/payment'), 'NoSuchUpload')
+      t.equal(await refused('GET', '/-/pay/v1/uploads/x/payment'), 'NoSuchUpload')
+      t.equal(await refused('GET', '/-/pay/v1/deals/7'), 'NoSuchDeal')
+      t.equal(await refused('GET', '/-/pay/v1/deals/0?source-file-upload-id=7'), 'NoSuchDeal')
+      t.equal(await refused('GET', '/-/pay/v1/offline-deals/7/log'), 'NoSuchDeal')
+      const mint = { TxHash: '0x1', TokenId: '7', MintAddress: keys.address }
+      t.equal(await refused('POST', '/-/pay/v1/uploads/7/mint', mint), 'NoSuchUpload')
+
+      const form = new FormData()
+      for (const [name, value] of Object.entries({ duration: '180', file_type: '0', wallet_address: keys.address }))
+        form.set(name, value)
+      form.set('file', new Blob(['hello']), 'hello.txt')
+      const token = variant === 'a' ? await tokenOf(scene.url, keys) : ''
+      const sent = await fetch(`${scene.url}/api/v1/storage/ipfs/upload`, {
+        method: 'POST',
+        body: form,
+        headers: { authorization: `Bearer ${token}` },
+      })
+      const { data } = (await sent.json()) as { data: { source_file_upload_id: number; w_cid: string } }
+      const id = data.source_file_upload_id
+      await scene.payFor(keys, data.w_cid)
+      t.match(await ask('GET', '/-/pay/v1/uploads'), {
+        Uploads: [
+          {
+            SourceFileUploadId: id,
+            FileName: 'hello.txt',
+            FileSize: 5,
+            DurationDays: 180,
+            UploadTime: /Z$/,
+            OfflineDeals: [],
+          },
+        ],
+        TotalRecordCount: 1,
+      })
+      t.match(await ask('GET', `/-/pay/v1/deals/0?source-file-upload-id=${id}`), {
+        Deal: { WCid: data.w_cid, FileName: 'hello.txt', LockedFee: '500000' },
+      })
+      t.match(await ask('GET', `/-/pay/v1/uploads/${id}/payment`), {
+        WCid: data.w_cid,
+        PayAmount: '500000',
+        PayTxHash: String,
+        TokenAddress: /^0x/,
+      })
+      t.match(await ask('GET', '/-/pay/v1/billing'), {
+        Records: [{ PayAmount: '500000', UnlockAmount: '', FileName: 'hello.txt', PayTime: /Z$/, DeadlineTime: /Z$/ }],
+      })
+      t.match(await ask('POST', `/-/pay/v1/uploads/${id}/mint`, mint), {
+        NftTxHash: '0x1',
+        TokenId: '7',
+        CreateTime: /Z$/,
+      })
+      const other = { ...mint, TokenId: '8' }
+      t.equal(await refused('POST', `/-/pay/v1/uploads/${id}/mint`, other), 'DuplicateRequest')
+      t.match(await ask('GET', '/-/pay/v1/uploads?raw=1'), { status: 'success', data: { total_record_count: 1 } })
+      t.match((await proxy.send('GET', '/-/pay/v1/uploads?format=xml')).body, '<Uploads><Upload><SourceFileUploadId>')
+    })
+})
+
+async function tokenOf(url: string, { address, sign }: ReturnType<typeof newKeys>): Promise<string> {
+  const post = async (path: string, body: object) => {
+    const answer = await fetch(`${url}/api/v1/user/${path}`, { method: 'POST', body: JSON.stringify(body) })
+    return ((await answer.json()) as { data: Record<string, string> }).data
+  }
+  const { nonce = '' } = await post('register', { public_key_address: address })
+  const login = { nonce, signature: sign(nonce), public_key_address: address, network: NETWORK }
+  return (await post('login_by_wallet_signature', login)).jwt_token ?? ''
+}

@@ -1,0 +1,86 @@
+import type { Test } from 'tap'
+import deal from '../../../plugins/deal/index.js'
+import pay from '../../../plugins/pay/index.js'
+import task from '../../../plugins/task/index.js'
+import type { ProxyOptions } from '../../../src/server/create-proxy.js'
+import { startServices } from '../../../src/services/index.js'
+import { paymentOrderText } from '../../../src/services/payment/billing/payment-order.js'
+import type { Variant } from '../../../src/services/payment/context.js'
+import { openWalletBook } from '../../../src/services/payment/wallet-book.js'
+import { type Keys, NETWORK } from '../../services/payment/payment-client.js'
+import { temporaryFolder } from '../../support/content/folders.js'
+import { startTaskProxy, type TaskProxy } from '../task/scene.js'
+
+/** Millionths of a stable coin. */
+const COINS = 1_000_000n
+
+export interface PayScene {
+  readonly gateway: ProxyOptions['gateway']
+  /** Of the storage payment API. */
+  readonly url: string
+  /** Gives a wallet coins. */
+  fund(keys: Keys): Promise<void>
+  /** Pays for an upload, as a wallet does at the service itself. */
+  payFor(keys: Keys, wCid: string): Promise<void>
+}
+
+/** The embedded services, with the storage payment API, in this process until the test ends. */
+export async function startPayment(t: Test, variant: Variant): Promise<PayScene> {
+  const data = temporaryFolder(t)
+  const services = await startServices({
+    data,
+    gateway: { host: '127.0.0.1', port: 0 },
+    platform: { host: '127.0.0.1', port: 0 },
+    payment: { host: '127.0.0.1', port: 0, variant },
+    // None of its epochs ends in the middle of a test.
+    network: { control: true, epochSeconds: 86_400 },
+  })
+  t.teardown(() => services.stop())
+  await services.platform?.makeFirstUser()
+  const url = services.payment?.url ?? ''
+  return {
+    gateway: { url: services.gateway.url, account: await services.gateway.credentials() },
+    url,
+    async fund({ address }) {
+      const book = openWalletBook(data)
+      try {
+        await book.fund(address, COINS)
+      } finally {
+        book.close()
+      }
+    },
+    async payFor(keys, wCid) {
+      const signature = keys.sign(paymentOrderText(wCid, COINS / 2n, NETWORK))
+      const answer = await fetch(`${url}/api/v1/billing/deal/lockpayment`, {
+        method: 'POST',
+        body: JSON.stringify({ w_cid: wCid, pay_amount: String(COINS / 2n), signature }),
+      })
+      if (answer.status !== 200) throw new Error(await answer.text())
+    },
+  }
+}
+
+type Options = Parameters<typeof pay>[0]
+
+/** A proxy with the plugins `pay`, `deal` and `task`. */
+export function startPayProxy(
+  t: Test,
+  { gateway, url }: Pick<PayScene, 'gateway' | 'url'>,
+  options: { readonly data?: string; readonly pay?: Options; readonly proxy?: Partial<ProxyOptions> } = {},
+): Promise<TaskProxy> {
+  return startTaskProxy(t, gateway, {
+    ...(options.data !== undefined && { data: options.data }),
+    proxy: {
+      paymentUrl: url,
+      plugins: [pay(options.pay ?? {}), deal({ maxTimesAsk: 'none' }), task({})],
+      ...options.proxy,
+    },
+  })
+}
+
+/** Signs a wallet in through the proxy and links it to the key pair. */
+export async function link(proxy: TaskProxy, { address, sign }: Keys, keys?: Parameters<TaskProxy['ask']>[3]) {
+  const { Nonce } = await proxy.ask('POST', '/-/pay/v1/wallet/nonce', { PublicKeyAddress: address }, keys)
+  const session = { Nonce, Signature: sign(Nonce), PublicKeyAddress: address, Network: NETWORK }
+  await proxy.ask('POST', '/-/pay/v1/wallet/session', { ...session, Store: true }, keys)
+}
