@@ -30,6 +30,9 @@ export function receive(
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     let received = 0
+    // The end of a body may come while the sink still takes its last chunk, or refuses it.
+    let sinkBusy = false
+    let ended = false
     const timer = setTimeout(() => settle(new ReceiveError('Stalled')), idleMs)
     const settle = (error?: unknown): void => {
       clearTimeout(timer)
@@ -47,17 +50,25 @@ export function receive(
       timer.refresh()
       if (sink.write(chunk)) return
       request.pause()
+      sinkBusy = true
       sink.ready().then(
         () => {
+          sinkBusy = false
           timer.refresh()
-          request.resume()
+          if (ended) end()
+          else request.resume()
         },
         (error) => settle(error),
       )
     }
-    const end = (): void =>
+    const end = (): void => {
+      ended = true
+      if (sinkBusy) return
       settle(length === undefined || received === length ? undefined : new ReceiveError('IncompleteBody'))
-    const cut = (): void => settle(new ReceiveError('IncompleteBody'))
+    }
+    const cut = (): void => {
+      if (!ended) settle(new ReceiveError('IncompleteBody'))
+    }
 
     if (request.destroyed && !request.complete) return cut()
     request.on('data', take).on('end', end).on('close', cut).on('error', cut)
