@@ -17,6 +17,7 @@ import type { Progress } from './movement/progress.js'
 import type { Nonces } from './sign-in/nonces.js'
 import type { Tokens } from './sign-in/tokens.js'
 import type { Shares } from './uploads/shares.js'
+import type { Slots } from './uploads/slots.js'
 import type { UploadTable } from './uploads/upload-table.js'
 import type { Wallets } from './wallets/wallets.js'
 
@@ -56,8 +57,8 @@ export interface PaymentContext {
   readonly restoring: Restoring
   readonly uploads: UploadTable
   readonly shares: Shares
-  /** How many uploads arrive now. */
-  readonly uploading: { count: number }
+  /** Of uploads that arrive now. */
+  readonly slots: Slots
   readonly payments: Payments
   /** The embedded ledger; undefined when payments are made on a chain. */
   readonly ledger: EmbeddedPayments | undefined

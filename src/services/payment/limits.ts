@@ -1,4 +1,5 @@
 import { MINUTE_MS } from '../../common/durations.js'
+import type { Pace } from './http/paced.js'
 
 const GiB = 2 ** 30
 
@@ -22,8 +23,11 @@ export interface PaymentLimits {
   readonly maxStrangeUploads: number
   /** Most bytes of all contents, as CARs, with what uploads in progress take. */
   readonly maxStoredBytes: number
-  /** Most uploads that arrive at the same time. */
+  /** Most uploads that arrive at the same time: in all, of one wallet that signed in, and from one other machine. */
   readonly uploadsAtOnce: number
+  readonly uploadsPerWallet: number
+  readonly uploadsPerAddress: number
+  readonly uploadPace: Pace
   /** A nonce can be used for this long, seconds. */
   readonly nonceSeconds: number
   /** Time that running requests get to finish when the service stops, ms. */
@@ -41,7 +45,10 @@ export const paymentLimits: PaymentLimits = Object.freeze({
   maxStrangeBytes: 8 * GiB,
   maxStrangeUploads: 50_000,
   maxStoredBytes: 32 * GiB,
-  uploadsAtOnce: 8,
+  uploadsAtOnce: 16,
+  uploadsPerWallet: 4,
+  uploadsPerAddress: 8,
+  uploadPace: { graceMs: MINUTE_MS, bytesPerSecond: 16 * 1024 },
   nonceSeconds: 300,
   stopMs: 10_000,
 })

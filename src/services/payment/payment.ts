@@ -30,6 +30,7 @@ import { Tokens } from './sign-in/tokens.js'
 import { migrate } from './store/migrations.js'
 import { addressesOf } from './system/params.js'
 import { Shares } from './uploads/shares.js'
+import { Slots } from './uploads/slots.js'
 import { UploadTable } from './uploads/upload-table.js'
 import { Wallets } from './wallets/wallets.js'
 
@@ -159,7 +160,7 @@ async function assemble(
     restoring: new Restoring({ table: retentionTable, contents, retention, network }),
     uploads,
     shares: new Shares(uploads, limits),
-    uploading: { count: 0 },
+    slots: new Slots(limits),
     payments,
     ledger,
     addresses: addressesOf(ownId),

@@ -126,7 +126,7 @@ t.test('wallets that cost nothing share a part of the room', async (t) => {
 })
 
 t.test('uploads at the same time count together, and a refused one leaves nothing', async (t) => {
-  const scene = await startPaymentScene(t, { limits: { maxUnpaidBytes: 2500 } })
+  const scene = await startPaymentScene(t, { limits: { maxUnpaidBytes: 2500, uploadsPerWallet: 6 } })
   const payer = await payerOf(scene)
   const all = await Promise.all(Array.from({ length: 6 }, (_, n) => payer.upload(`${n}`, `${n}`.repeat(1000))))
   const stored = all.filter(({ status }) => status === 200).length

@@ -139,7 +139,7 @@ t.test('a connection that is cut leaves nothing', async (t) => {
 })
 
 t.test('room is bounded', async (t) => {
-  const limits = { maxStoredBytes: 20_000, maxUnpaidBytes: 1500, uploadsAtOnce: 1 }
+  const limits = { maxStoredBytes: 20_000, maxUnpaidBytes: 1500 }
   const scene = await startPaymentScene(t, { variant: 'b', limits })
   const send = (wallet: string, file: string) => scene.call('POST', UPLOAD, { body: formOf(wallet, { file }) })
   const wallet = newKeys().address

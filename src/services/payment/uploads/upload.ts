@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import { clientOf } from '../../http/client-address.js'
 import { receive } from '../../http/receive.js'
 import { type Network, NetworkError } from '../../network/network.js'
 import type { PackStaged, StagedContent } from '../contents/content-store.js'
 import { PaymentError } from '../errors.js'
 import type { Exchange } from '../http/exchange.js'
 import type { Fields } from '../http/fields.js'
+import { paced } from '../http/paced.js'
 import { UploadForm } from '../http/upload-form.js'
 import { walletAddressOf } from '../sign-in/caller.js'
 import { leastPayment } from '../system/price.js'
@@ -12,27 +14,21 @@ import { readTerms, type UploadTerms } from './read-terms.js'
 import type { Share } from './shares.js'
 
 const MAX_NAME = 255
-const RETRY_SECONDS = 10
 
 /** POST /storage/ipfs/upload: stores a file by its content; the upload is then to be paid. */
 export async function upload(exchange: Exchange): Promise<object> {
-  const { uploading, contents, retention, shares, limits } = exchange.context
+  const { slots, contents, retention, shares } = exchange.context
   const type = exchange.request.headers['content-type'] ?? ''
   if (!/^multipart\/form-data\s*;/i.test(type)) throw new PaymentError('structure', 'send a multipart form')
-  if (uploading.count >= limits.uploadsAtOnce) {
-    throw new PaymentError('busy', 'too many uploads arrive', ['Retry-After', RETRY_SECONDS])
-  }
-  uploading.count++
-  try {
-    return await shares.run(exchange.caller?.address, (share) =>
+  const wallet = exchange.caller?.address
+  return slots.run(wallet, clientOf(exchange.request), () =>
+    shares.run(wallet, (share) =>
       contents.receive(
         (pack) => receiveUpload(exchange, type, share, pack),
         () => retention.giveUp(),
       ),
-    )
-  } finally {
-    uploading.count--
-  }
+    ),
+  )
 }
 
 async function receiveUpload(exchange: Exchange, type: string, share: Share, pack: PackStaged): Promise<object> {
@@ -40,7 +36,7 @@ async function receiveUpload(exchange: Exchange, type: string, share: Share, pac
   const form = new UploadForm(type, limits.maxFileBytes, (content) => pack(counted(content, share)))
   exchange.body.open()
   try {
-    await receive(exchange.request, undefined, form, limits.bodyIdleMs)
+    await receive(exchange.request, undefined, paced(form, limits.uploadPace), limits.bodyIdleMs)
     const { fields, file } = await form.finish()
     if (file === undefined) throw new PaymentError('missing', 'file is required')
     const wallet = walletAddressOf(exchange, fields.get('wallet_address'))
