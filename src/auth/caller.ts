@@ -33,6 +33,11 @@ export interface Identity {
    * where it also has `rights`, both must allow. Absent: `rights` alone decide.
    */
   readonly policies?: readonly Readonly<Record<string, unknown>>[]
+  /**
+   * Identifies the secret key of the account, for an identity without one of its own: what is kept for it must not
+   * survive another key. Only the server itself sets it.
+   */
+  readonly accountKeyHash?: string
   /** The session of temporary credentials that signed the request. Only the server itself sets it. */
   readonly session?: Session
 }

@@ -16,6 +16,7 @@ import { createStore } from '../objects/create-store.js'
 import { partChecksumRecords } from '../objects/part-checksums.js'
 import type { Store } from '../objects/store.js'
 import { authorizing, type MetadataActions } from '../plugins/forms/metadata-actions.js'
+import type { Jobs } from '../plugins/jobs/job.js'
 import type { RequestHead } from '../request/s3-request.js'
 import { ownedSettings } from '../state/records/owned-settings.js'
 import { type Declared, stateOfOperation } from '../state/records/state-of-operation.js'
@@ -183,6 +184,7 @@ export function contextFactory(parts: ContextParts): ContextFactory {
     }
     const context: Context = {
       ...shared,
+      jobs: jobsOf(shared.jobs, caller),
       state,
       own,
       caller,
@@ -226,4 +228,10 @@ export function contextFactory(parts: ContextParts): ContextFactory {
     ownStore: ownContext.store,
     ownContext,
   }
+}
+
+/** What a session with a policy orders keeps that policy. */
+function jobsOf(jobs: Jobs, caller: Caller | undefined): Jobs {
+  const session = caller?.identity.session
+  return session?.policy ? { ...jobs, create: (asked) => jobs.create({ ...asked, session }) } : jobs
 }

@@ -4,14 +4,17 @@ import { createAuthenticator } from '../auth/authenticate.js'
 import { createFormAuthenticator } from '../auth/authenticate-form.js'
 import type { Credentials, GatewayAccount } from '../auth/caller.js'
 import { staticCredentials } from '../auth/identities/credentials.js'
+import { slowDown } from '../common/errors/slow-down.js'
 import { createLogger, type Logger } from '../common/log.js'
 import { Quota } from '../common/quota.js'
 import { GATEWAY_TIMEOUT_MS } from '../gateway/gateway-timeout.js'
 import { combineHooks } from '../plugins/containment/run-hooks.js'
+import type { Job } from '../plugins/jobs/job.js'
 import { openJobs } from '../plugins/jobs/open-jobs.js'
 import { combinePlugins, type PluginSet } from '../plugins/loading/combine-plugins.js'
 import { addressing } from '../request/addressing/addressing.js'
 import { Bodies } from '../request/body/bodies.js'
+import { ClientRate } from '../request/client-rate.js'
 import { withCors } from '../response/cors/with-cors.js'
 import { joinWebhooks } from '../s3/notifications/delivery/webhooks.js'
 import { gatewayLinks } from '../s3/share/gateway-links.js'
@@ -30,6 +33,9 @@ import { createPassthrough, type Passthrough, type PassthroughOptions } from './
 import type { ProxyOptions, Proxy as S3Proxy } from './proxy-options.js'
 
 export type { Proxy, ProxyOptions } from './proxy-options.js'
+
+/** Unsigned requests whose bearer token is for the service behind a call. */
+const BEARERS = { burst: 120, perSecond: 4, atOnce: { total: 64, perClient: 16 } }
 
 /**
  * Creates the S3 endpoint. If it rejects, everything that was started has been closed.
@@ -87,6 +93,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     contexts,
     limits,
     bodies: new Bodies({ total: limits.maxBodies, perClient: limits.maxBodiesPerClient }),
+    bearers: new ClientRate(BEARERS, () => slowDown('Too many requests with tokens: send fewer, or sign them.')),
     addressing: hosts,
     withCors: withCors(settings, log, outputMetadata),
     onDone: (entry: AccessEntry) => logRequest(log, entry, { access: options.accessLog ?? true }),
@@ -138,9 +145,10 @@ async function openContexts(sources: ContextSources) {
   const hooks = combineHooks(plugins.plugins, log, limits.hookDeadlineMs)
 
   /** Looks the identity up at every call: it may have been removed, or have other rights. */
-  async function contextOf(accessKeyId: string) {
+  async function contextOf({ accessKeyId, session }: Pick<Job, 'accessKeyId' | 'session'>) {
     if (accessKeyId === '') return contexts.ownContext
-    const identity = await sts.credentials(accessKeyId)
+    const found = await sts.credentials(accessKeyId)
+    const identity = found && session ? { ...found, session } : found
     return identity && contexts.for({ identity, presigned: false, payload: { kind: 'unsigned' } })
   }
 

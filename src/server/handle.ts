@@ -19,6 +19,7 @@ import { hoistedHeaders } from '../request/addressing/hoisted-headers.js'
 import type { Bodies } from '../request/body/bodies.js'
 import { type BeforeBody, openBody } from '../request/body/open-body.js'
 import { readWhole } from '../request/body/read-whole.js'
+import type { ClientRate } from '../request/client-rate.js'
 import { readLoosely, readRequest } from '../request/read-request.js'
 import type { RequestHead, S3Request } from '../request/s3-request.js'
 import type { WithCors } from '../response/cors/with-cors.js'
@@ -44,6 +45,8 @@ export interface HandleParts {
   readonly limits: Limits
   /** Limits the bodies that are read at the same time. */
   readonly bodies: Bodies
+  /** Limits unsigned requests with a token for the service behind a call: each is a request to that service. */
+  readonly bearers: ClientRate
   readonly addressing: Addressing
   readonly withCors: WithCors
   /** Called once per request after the answer was sent. */
@@ -89,7 +92,7 @@ export function createHandle(parts: HandleParts): Handle {
       await requireNeeds(selected.operation, head, context)
       await requireOwned(selected.operation, head, context)
       const request = toRequest(head, caller, selected, incoming, outgoing, parts)
-      reply = await run(selected.operation, request, context)
+      reply = await run(selected.operation, request, context, parts)
     } catch (thrown) {
       failure = toS3Error(thrown)
       reply = errorReply(failure, place())
@@ -237,7 +240,8 @@ function whenGone(outgoing: ServerResponse): AbortSignal {
   return gone.signal
 }
 
-/** The table passes an operation only requests of its own resource; the union type cannot express that. */
-function run(operation: AnyOperation, request: S3Request, context: Context): Promise<Reply> {
-  return (operation.run as (request: S3Request, context: Context) => Promise<Reply>)(request, context)
+function run(operation: AnyOperation, request: S3Request, context: Context, parts: HandleParts): Promise<Reply> {
+  // The table passes an operation only requests of its own resource; the union type cannot express that.
+  const work = () => (operation.run as (request: S3Request, context: Context) => Promise<Reply>)(request, context)
+  return isPassedOn(operation, context.caller, request) ? parts.bearers.run(request.remoteAddress, work) : work()
 }

@@ -65,7 +65,7 @@ export async function admit(
   const input: ObjectDealInput = { bucket, key, ...agreed, cause: 'class' }
   let job: Job<ObjectDealInput>
   try {
-    job = await parts.jobs.create({
+    job = await context.jobs.create({
       kind: OBJECT_DEAL,
       resource: `/${bucket}/${key}`,
       input,

@@ -53,7 +53,13 @@ async function begin(
   await refuseUnavailable(parts, object, tier, dealCid)
   const input: RestoreInput = { bucket, key, stamp, days, tier, ...(dealCid !== undefined && { dealCid }) }
   const accessKeyId = context.caller?.identity.accessKeyId ?? ''
-  const job = await parts.jobs.create({ kind: RESTORE, resource: `/${bucket}/${key}`, input, accessKeyId, held: true })
+  const job = await context.jobs.create({
+    kind: RESTORE,
+    resource: `/${bucket}/${key}`,
+    input,
+    accessKeyId,
+    held: true,
+  })
   try {
     if (!(await context.store.annotate(bucket, key, stamp, onItsWay)))
       throw new S3Error('NoSuchKey', { fields: { Key: key } })

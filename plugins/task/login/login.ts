@@ -15,8 +15,9 @@ interface Kept {
 }
 
 /**
- * The log-ins that identities have stored, sealed. A log-in belongs to an access key with its secret: a key pair that
- * gets another secret, or is made anew under the same id, does not inherit it.
+ * The log-ins that identities have stored, sealed. A log-in belongs to an access key with its secret, or to the account
+ * of temporary credentials with its secret: what gets another secret, or is made anew under the same id, does not
+ * inherit it.
  */
 export class Logins {
   readonly #records: Records<Kept>
@@ -56,6 +57,11 @@ export class Logins {
   }
 }
 
-function purposeOf({ accessKeyId, secretAccessKey }: Identity): string {
-  return `task:login:${accessKeyId}:${createHash('sha256').update(secretAccessKey).digest('hex')}`
+function purposeOf(identity: Identity): string {
+  return `task:login:${identity.accessKeyId}:${secretHashOf(identity)}`
+}
+
+/** Hash of the secret key that an identity signs with, or of that of its account if it has none, hex. */
+export function secretHashOf({ secretAccessKey, accountKeyHash }: Identity): string {
+  return accountKeyHash ?? createHash('sha256').update(secretAccessKey).digest('hex')
 }

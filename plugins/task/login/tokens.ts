@@ -1,7 +1,7 @@
 import { type Identity, S3Error } from 'dealgate'
 import type { TaskParts } from '../parts.js'
 import { repeatable, TokenRefused } from '../wire/answer.js'
-import type { Login } from './login.js'
+import { type Login, secretHashOf } from './login.js'
 import { issueJwt, signIn } from './sign-in.js'
 
 /** `sign-in`: only the JWT of a sign-in will do. */
@@ -9,7 +9,7 @@ export type Use = 'any' | 'sign-in'
 
 interface Kept {
   readonly token: string
-  readonly secretAccessKey: string
+  readonly secretHash: string
   /** ms since 1970. */
   readonly until: number
 }
@@ -38,19 +38,17 @@ export class Tokens {
    */
   async get(identity: Identity, use: Use, refused?: string): Promise<string | undefined> {
     const name = `${use} ${identity.accessKeyId}`
+    const secretHash = secretHashOf(identity)
     const kept = this.#kept.get(name)
-    const usable =
-      kept?.secretAccessKey === identity.secretAccessKey &&
-      kept.until > this.#parts.host.now() &&
-      kept.token !== refused
+    const usable = kept?.secretHash === secretHash && kept.until > this.#parts.host.now() && kept.token !== refused
     if (kept && usable) return kept.token
     this.#kept.delete(name)
-    const flight = `${name} ${identity.secretAccessKey}`
+    const flight = `${name} ${secretHash}`
     const obtaining =
       this.#underWay.get(flight) ??
       this.#obtain(identity, use)
         .then((token) => {
-          if (token !== undefined) this.#keep(name, identity, token)
+          if (token !== undefined) this.#keep(name, secretHash, token)
           return token
         })
         .finally(() => this.#underWay.delete(flight))
@@ -64,10 +62,10 @@ export class Tokens {
     this.#kept.delete(`sign-in ${accessKeyId}`)
   }
 
-  #keep(name: string, { secretAccessKey }: Identity, token: string): void {
+  #keep(name: string, secretHash: string, token: string): void {
     const [oldest] = this.#kept.keys()
     if (this.#kept.size >= MOST && oldest !== undefined) this.#kept.delete(oldest)
-    this.#kept.set(name, { token, secretAccessKey, until: renewalOf(token, this.#parts.host.now()) })
+    this.#kept.set(name, { token, secretHash, until: renewalOf(token, this.#parts.host.now()) })
   }
 
   async #obtain(identity: Identity, use: Use): Promise<string | undefined> {

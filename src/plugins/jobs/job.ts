@@ -1,3 +1,4 @@
+import type { Session } from '../../auth/caller.js'
 import { isMarked } from '../../common/errors/across-copies.js'
 import type { ErrorFields } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
@@ -38,6 +39,8 @@ export interface Job<Input = unknown, Result = unknown> {
   readonly input: Input
   /** Access key id of the identity that created the job; '' for the server itself. */
   readonly accessKeyId: string
+  /** The session with a policy that created the job, if one did: the job may do no more than that. */
+  readonly session?: Session
   readonly token?: string
   /** Hex SHA-256 of everything that identifies the request. */
   readonly requestHash?: string
@@ -57,6 +60,8 @@ export interface NewJob<Input> {
   readonly resource: string
   readonly input: Input
   readonly accessKeyId: string
+  /** `Context.jobs` of a request adds that of its caller. */
+  readonly session?: Session
   /**
    * x-amz-client-token. A request with the same token, identity and `requestHash` gets the same job; with another hash
    * it fails with IdempotencyParameterMismatch.
@@ -145,7 +150,8 @@ export interface RunningJob<Input> {
   /** Absent in the first run and after `retry`. Survives restarts. */
   readonly putOff?: PutOff | undefined
   /**
-   * Context of the identity that created the job, looked up for this run; that of the server itself if no identity did.
+   * Context of the identity that created the job, looked up for this run, with the policy of the session that did; that
+   * of the server itself if no identity did.
    */
   readonly context: Context
   readonly log: Logger

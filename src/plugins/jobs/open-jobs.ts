@@ -22,9 +22,9 @@ export interface JobsOptions {
   readonly state: Pick<State, 'shared' | 'records' | 'locks' | 'requireIntact'>
   readonly log: Logger
   /**
-   * Context of an identity by its access key id, of the server itself for ''. Undefined if there is no such identity.
+   * Context of the identity that created a job, of the server itself for ''. Undefined if there is no such identity.
    */
-  readonly contextOf: (accessKeyId: string) => Promise<Context | undefined>
+  readonly contextOf: (owner: Pick<Job, 'accessKeyId' | 'session'>) => Promise<Context | undefined>
   /** Time after its end at which a job is removed, ms; default 7 days, 0 for never. */
   readonly expiryMs?: number | undefined
   /** ms since 1970 */

@@ -1,13 +1,17 @@
 import type { Credentials } from '../../auth/caller.js'
 import type { Sessions } from '../../auth/signer.js'
 import type { GatewayPool } from '../../gateway/account/create-gateway.js'
+import { ClientRate } from '../../request/client-rate.js'
 import type { State } from '../../state/state.js'
-import { ExchangeLimits } from './exchange-limits.js'
 import type { StsParts } from './plugin.js'
 import { Principals } from './principals.js'
 import { sessionKey } from './session-key.js'
 import { SealedSessions } from './sessions.js'
 import { Standing } from './standing.js'
+import { stsError } from './sts-error.js'
+
+/** Each exchange of a token of the platform is a call to the gateway. */
+const EXCHANGES = { burst: 60, perSecond: 1, atOnce: { total: 32, perClient: 8 } }
 
 export interface OpenStsOptions extends Pick<StsParts, 'ownAccount' | 'now' | 'policyProblem'> {
   readonly state: Pick<State, 'records'>
@@ -28,8 +32,9 @@ export function openSts({ state, pool, credentials, ...given }: OpenStsOptions):
   const clock = () => performance.now()
   const key = sessionKey(state)
   const standing = new Standing({ ask: (token) => pool.keyPairOf(token), clock })
-  const principals = new Principals(state, key)
+  const principals = new Principals(state, key, given.ownAccount)
   const sessions = new SealedSessions({ key, standing, ...given })
-  const parts: StsParts = { sessions, principals, standing, limits: new ExchangeLimits(clock), ...given }
+  const limits = new ClientRate(EXCHANGES, () => stsError('Throttling', 'Rate exceeded'), clock)
+  const parts: StsParts = { sessions, principals, standing, limits, ...given }
   return { parts, sessions, credentials: async (name) => (await credentials(name)) ?? principals.find(name) }
 }

@@ -3,9 +3,9 @@ import { isStsCall } from '../../auth/sts-target.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
 import type { Plugin } from '../../plugins/forms/plugin.js'
+import type { ClientRate } from '../../request/client-rate.js'
 import { assumeRole } from './assume-role.js'
 import { callerIdentity } from './caller-identity.js'
-import type { ExchangeLimits } from './exchange-limits.js'
 import { Parameters } from './parameters.js'
 import type { Principals } from './principals.js'
 import type { SealedSessions } from './sessions.js'
@@ -16,7 +16,7 @@ export interface StsParts {
   readonly sessions: Pick<SealedSessions, 'issue'>
   readonly principals: Pick<Principals, 'keep'>
   readonly standing: Pick<Standing, 'accountOf'>
-  readonly limits: Pick<ExchangeLimits, 'run'>
+  readonly limits: Pick<ClientRate, 'run'>
   /** The account of the server itself. */
   readonly ownAccount: () => Promise<GatewayAccount>
   /** Returns what is wrong with a session policy; undefined if nothing is. */

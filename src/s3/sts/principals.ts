@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { GatewayAccount, Identity } from '../../auth/caller.js'
 import type { State } from '../../state/state.js'
 import { open, seal } from './seal.js'
@@ -17,14 +18,30 @@ export function principalOf({ accessKey }: Pick<GatewayAccount, 'accessKey'>): s
 }
 
 /**
+ * The identity of all sessions of one account; it has no key pair.
+ * @param isOwn the account is the server's own
+ */
+export function principal(account: GatewayAccount, isOwn: boolean): Identity {
+  return {
+    accessKeyId: principalOf(account),
+    secretAccessKey: '',
+    accountKeyHash: createHash('sha256').update(account.secretKey).digest('hex'),
+    ...(!isOwn && { account }),
+  }
+}
+
+/**
  * The accounts that sessions were issued for. They outlive the sessions: jobs that a session has requested go on, and
  * documents that it has stored with a bucket stay valid.
  */
 export class Principals {
   readonly #records
   readonly #key: SessionKey
+  readonly #ownAccount: () => Promise<GatewayAccount>
 
-  constructor(state: Pick<State, 'records'>, key: SessionKey) {
+  /** @param ownAccount the account of the server itself */
+  constructor(state: Pick<State, 'records'>, key: SessionKey, ownAccount: () => Promise<GatewayAccount>) {
+    this.#ownAccount = ownAccount
     this.#records = state.records<PrincipalRecord>('sts-principals')
     this.#key = key
   }
@@ -43,16 +60,17 @@ export class Principals {
     })
   }
 
-  /** Finds the identity of a principal by its name; it has no key pair. Throws S3Error ServiceUnavailable. */
+  /** Finds the identity of a principal by its name. Throws S3Error ServiceUnavailable. */
   async find(name: string): Promise<Identity | undefined> {
     if (!name.startsWith(PREFIX)) return undefined
     const accessKey = name.slice(PREFIX.length)
     const record = await this.#records.get(accessKey)
     if (!record) return undefined
-    if (record.sealed === undefined) return { accessKeyId: name, secretAccessKey: '' }
+    if (record.sealed === undefined) {
+      const { secretKey } = await this.#ownAccount()
+      return principal({ accessKey, secretKey }, true)
+    }
     const secretKey = open(await this.#key(), record.sealed, accessKey)
-    return secretKey === undefined
-      ? undefined
-      : { accessKeyId: name, secretAccessKey: '', account: { accessKey, secretKey } }
+    return secretKey === undefined ? undefined : principal({ accessKey, secretKey }, false)
   }
 }

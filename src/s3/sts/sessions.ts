@@ -2,7 +2,7 @@ import type { GatewayAccount, Identity } from '../../auth/caller.js'
 import type { Sessions, Signer } from '../../auth/signer.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { isSameAccount } from '../../gateway/account/account-keys.js'
-import { principalOf } from './principals.js'
+import { principal } from './principals.js'
 import type { SessionKey } from './session-key.js'
 import { isSessionId, newSecret, newSessionId, openToken, sealToken, type TokenContent } from './session-token.js'
 import type { Standing } from './standing.js'
@@ -115,12 +115,7 @@ export class SealedSessions implements Sessions {
     const account = accountOf(content)
     const isOwn = (await ownAccount()).accessKey === account.accessKey
     const session = Object.freeze({ name: content.n, role: content.r, ...(content.p && { policy: content.p }) })
-    const identity = Object.freeze({
-      accessKeyId: principalOf(account),
-      secretAccessKey: '',
-      session,
-      ...(!isOwn && { account }),
-    })
+    const identity = Object.freeze({ ...principal(account, isOwn), session })
     return { content, identity }
   }
 }

@@ -14,7 +14,7 @@ import { until } from '../../support/waiting.js'
 const log = pino({ level: 'silent' })
 
 // Jobs only hand the context on.
-const contextOf = async (accessKeyId: string) =>
+const contextOf = async ({ accessKeyId }: Pick<Job, 'accessKeyId'>) =>
   accessKeyId === 'gone' ? undefined : ({ caller: accessKeyId } as unknown as Context)
 
 interface Running {

@@ -14,6 +14,9 @@ import { keptLog, type LogLine } from '../../support/server/kept-log.js'
 
 export const ROLE = 'arn:aws:iam::000000000000:role/platform-user'
 
+/** Of the users that a test adds. */
+export const PASSWORD = 'a password of theirs'
+
 const OWNER = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
 
 export interface Credentials {
@@ -65,6 +68,7 @@ export async function startSts(t: Test, options: Partial<ProxyOptions> = {}): Pr
     createProxy({
       gateway: { url: services.gateway.url, account: await services.gateway.credentials() },
       identities: [OWNER],
+      platformUrl: platform,
       data: join(folder, 'proxy'),
       log,
       accessLog: true,
@@ -84,7 +88,7 @@ export async function startSts(t: Test, options: Partial<ProxyOptions> = {}): Pr
     gatewayUrl: services.gateway.url,
     lines,
     async newUser(email) {
-      const user = { email, password: 'a password of theirs' }
+      const user = { email, password: PASSWORD }
       const db = openDatabase(join(data, 'platform', 'platform.db'), '', migrate)
       new Users(db).add(user.email, await hashPassword(user.password), 0)
       db.close()

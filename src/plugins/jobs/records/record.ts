@@ -60,7 +60,7 @@ const NO_PROGRESS: JobProgress = Object.freeze({
 
 /** @param now ms since 1970 */
 export function newRecord(id: string, asked: NewJob<unknown>, now: number): JobRecord {
-  const { kind, resource, input, accessKeyId, token, requestHash, signature, held = false } = asked
+  const { kind, resource, input, accessKeyId, session, token, requestHash, signature, held = false } = asked
   const job: Job = {
     id,
     operation: kind,
@@ -68,6 +68,7 @@ export function newRecord(id: string, asked: NewJob<unknown>, now: number): JobR
     resource,
     input: plain(input),
     accessKeyId,
+    ...(session && { session }),
     ...(token !== undefined && { token }),
     ...(requestHash !== undefined && { requestHash }),
     ...(token === undefined && signature !== undefined && { signature }),

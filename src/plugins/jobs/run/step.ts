@@ -4,7 +4,7 @@ import { S3Error } from '../../../common/errors/s3-error.js'
 import type { Logger } from '../../../common/log.js'
 import type { Context } from '../../../server/context.js'
 import type { TaskLease } from '../../../state/locks/task-lease.js'
-import { type JobKind, Retry } from '../job.js'
+import { type Job, type JobKind, Retry } from '../job.js'
 import type { JobStore } from '../records/job-store.js'
 import { ended, failureOf, hasEnded, type JobRecord, plain, released, renewed, withStatus } from '../records/record.js'
 import { type Attendance, attended } from './attended.js'
@@ -18,8 +18,8 @@ export interface StepParts {
   readonly now: () => number
   /** Resolves undefined when another process has the job. */
   readonly acquireLease: (id: string) => Promise<TaskLease | undefined>
-  /** Context of an identity by its access key id; undefined if the identity no longer exists. */
-  readonly contextOf: (accessKeyId: string) => Promise<Context | undefined>
+  /** Context of the identity that created a job; undefined if it no longer exists. */
+  readonly contextOf: (owner: Pick<Job, 'accessKeyId' | 'session'>) => Promise<Context | undefined>
   readonly stopping: AbortSignal
   readonly attendance: Attendance
 }
@@ -88,7 +88,7 @@ async function leasedStep(
     return 'finished'
   }
   if (record.notBefore > now() && !((unknown || record.held) && first)) return { againIn: record.notBefore - now() }
-  const context = await parts.contextOf(record.job.accessKeyId)
+  const context = await parts.contextOf(record.job)
   if (!context) return unknown ? askLater(parts, id) : withoutIdentity(store, id)
   const log = parts.log.child({ job: id, operation: record.job.operation })
   const live = await new LiveJob(record, { store, lease, context, log, now }).open()
