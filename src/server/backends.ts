@@ -1,12 +1,14 @@
 import type { Logger } from '../common/log.js'
 import { type BucketBirths, bucketBirths } from '../gateway/account/bucket-births.js'
 import { createGatewayPool, type GatewayPool } from '../gateway/account/create-gateway.js'
-import type { KnownEpochs } from '../gateway/account/known-epochs.js'
 import { type Brand, neutralBrand } from '../gateway/brand.js'
 import { MARKER_STAMP } from '../gateway/object-facts.js'
+import { partsAtGateway } from '../gateway/staging/parts-at-gateway.js'
+import { stagingBucket } from '../gateway/staging/staging-bucket.js'
 import { openState } from '../state/open-state.js'
 import { type BucketSettings, createBucketSettings } from '../state/records/bucket-settings.js'
 import type { State } from '../state/state.js'
+import type { StagingPlace } from '../state/uploads/open-staging.js'
 import type { CleanupStack } from './cleanup-stack.js'
 import { defaultLimits } from './limits.js'
 import type { ProxyOptions } from './proxy-options.js'
@@ -43,14 +45,26 @@ export async function openBackends(options: ProxyOptions, log: Logger, cleanup: 
     if (state !== options.state) await state?.close()
   })
   cleanup.defer(() => pool.close())
-  state = options.state ?? (await openOwnState(options, log, pool.epochs(options.gateway.account)))
+  state = options.state ?? (await openOwnState(options, log, pool))
   const births = bucketBirths(pool.for(options.gateway.account), options.now ?? Date.now)
   return { pool, brand, state, births, settings: createBucketSettings(state, births) }
 }
 
-async function openOwnState(options: ProxyOptions, log: Logger, gateway: KnownEpochs): Promise<State> {
+async function openOwnState(options: ProxyOptions, log: Logger, pool: GatewayPool): Promise<State> {
   if (options.data === undefined) throw new Error('createProxy needs `data`, a folder, or `state`')
   const { data, stateUrl: url, stateTimeoutMs: timeoutMs, lockLeaseMs: leaseMs } = options
   const { maxStagedBytes: total, maxStagedBytesPerClient: perClient } = { ...defaultLimits, ...options.limits }
-  return openState({ data, url, timeoutMs, leaseMs, log, gateway, staged: { total, perClient } })
+  const gateway = pool.epochs(options.gateway.account)
+  const staging = stagingPlace(options, pool)
+  return openState({ data, url, timeoutMs, leaseMs, log, gateway, staging, staged: { total, perClient } })
+}
+
+/** Where the state stages parts; undefined for the data folder. */
+export function stagingPlace(
+  { staging = 'local', gateway }: Pick<ProxyOptions, 'staging' | 'gateway'>,
+  pool: Pick<GatewayPool, 'unhidden'>,
+): StagingPlace | undefined {
+  if (staging === 'local') return undefined
+  if (staging !== 'gateway') return staging
+  return { parts: (id) => partsAtGateway(pool.unhidden(gateway.account), stagingBucket(id)) }
 }

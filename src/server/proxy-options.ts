@@ -36,6 +36,11 @@ export interface ProxyOptions {
   stateUrl?: string
   /** Timeout of calls to that database, ms; default 3000. Then requests that need it fail until it answers. */
   stateTimeoutMs?: number
+  /**
+   * Where parts of multipart uploads wait: in `data` (default), in a hidden bucket of the gateway, or in a folder on a
+   * file system that all proxies share. With `stateUrl` and the default, all requests of one upload must reach one proxy.
+   */
+  staging?: 'local' | 'gateway' | { readonly folder: string }
   /** With `stateUrl`: lease time of locks, ms; default 30,000. All proxies must use the same value. */
   lockLeaseMs?: number
   /** Default us-east-1. */

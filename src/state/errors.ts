@@ -85,6 +85,14 @@ export function stagingFailed(cause: unknown): S3Error {
   return new S3Error('InternalError', { message: 'The server cannot keep or read the bytes of an upload.', cause })
 }
 
+/** Not all bytes of a part are where its record says. `found`: bytes that are there, if there are any. */
+export function partMissing({ partNumber, size }: { partNumber: number; size: number }, found?: number): S3Error {
+  return new S3Error('InternalError', {
+    message: 'The server has lost bytes of an upload. Send them again.',
+    cause: new Error(`Part ${partNumber} says ${size} bytes; staged are ${found ?? 'none'}`),
+  })
+}
+
 /**
  * Another server has staged the parts of the upload. Uses a status that clients repeat on a new connection: behind a
  * load balancer the repetition may reach that server, even if it is down for a moment. A client that gives up must not
@@ -93,7 +101,7 @@ export function stagingFailed(cause: unknown): S3Error {
 export function stagedElsewhere(): S3Error {
   return new S3Error('ServiceUnavailable', {
     message:
-      'The parts of this upload are kept by another server behind this address, the one where the upload was begun; nothing of them is lost. All requests of one upload must reach the same server: have the load balancer keep each client with one server.',
+      'The parts of this upload are kept by another server behind this address, the one where the upload was begun; nothing of them is lost. All requests of one upload must reach the same server: have the load balancer keep each client with one server, or give all servers one --staging.',
     headers: { 'Retry-After': '1', connection: 'close' },
   })
 }

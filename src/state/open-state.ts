@@ -16,14 +16,16 @@ import { lockFolder } from './locks/sqlite-lock.js'
 import { KeyvObjectRecords } from './records/object-records.js'
 import type { Table } from './records/table.js'
 import type { State } from './state.js'
+import { type OpenedStaging, openStaging, type StagingPlace } from './uploads/open-staging.js'
 import { Spools } from './uploads/spool.js'
 import { defaultStagedBounds, StagedBytes } from './uploads/staged-bytes.js'
-import { Staging } from './uploads/staging.js'
 import { KeyvUploads } from './uploads/uploads.js'
 
 export interface StateOptions {
-  /** The data folder; created when absent. Always holds parts and spool files, whatever `url` says. */
+  /** The data folder; created when absent. Always holds spool files, whatever `url` says. */
   readonly data: string
+  /** Where parts of multipart uploads wait; default the data folder. */
+  readonly staging?: StagingPlace | undefined
   /**
    * The store of records: absent or `sqlite:` for SQLite in `data`, `redis://...`, `rediss://...`, `postgres://...` or
    * `postgresql://...`.
@@ -63,10 +65,20 @@ export async function openState(options: StateOptions): Promise<State> {
     const folderRecord = await FolderRecord.open(options.data)
     const spools = new Spools(makeFolder(join(options.data, 'spool')))
     const staged = new StagedBytes(new Quota(options.staged ?? defaultStagedBounds))
-    const staging = new Staging(makeFolder(join(options.data, 'staging')), staged)
     await spools.clear()
     const backend = await openBackend(kind, options, folder)
     const shared = kind !== 'sqlite'
+    const opened = await openStaging(options.staging, {
+      backend,
+      data: options.data,
+      home: shared ? folderRecord.id : undefined,
+      bytes: staged,
+      spool: () => spools.create(),
+      log: options.log,
+    }).catch(async (error) => {
+      await backend.close()
+      throw error
+    })
     const gateway = shared && options.gateway ? new GatewayWitness(options.gateway, options.log) : undefined
     const life = { isClosed: false }
     const waitsForGateway = gateway !== undefined && folderRecord.epoch === undefined
@@ -84,9 +96,9 @@ export async function openState(options: StateOptions): Promise<State> {
         epoch,
         life,
         shared,
-        home: folderRecord.id,
         spools,
-        staging,
+        staged,
+        opened,
       },
       options,
       lock.release,
@@ -107,14 +119,13 @@ interface Parts {
   readonly epoch: StoreEpoch
   readonly life: { isClosed: boolean }
   readonly shared: boolean
-  /** Id of the data folder. */
-  readonly home: string
   readonly spools: Spools
-  readonly staging: Staging
+  readonly staged: StagedBytes
+  readonly opened: OpenedStaging
 }
 
 function stateOf(parts: Parts, options: StateOptions, release: () => void): State {
-  const { backend, epoch, life, shared, home, spools, staging } = parts
+  const { backend, epoch, life, shared, spools, staged, opened } = parts
   const { locks } = backend
   // A store in a local file does not disappear while it is open.
   const looking = shared ? setInterval(() => epoch.look().catch(() => {}), LOOK_MS).unref() : undefined
@@ -131,8 +142,8 @@ function stateOf(parts: Parts, options: StateOptions, release: () => void): Stat
       uploads: backend.table('upload'),
       parts: backend.table('part'),
       completed: backend.table('completed', { ttl: COMPLETED_MS }),
-      staging,
-      home: shared ? home : undefined,
+      ...opened,
+      stagedBytes: staged,
       locks,
       log: options.log,
       now: options.now ?? Date.now,
@@ -152,7 +163,7 @@ function stateOf(parts: Parts, options: StateOptions, release: () => void): Stat
       clearInterval(looking)
       closed ??= (async () => {
         try {
-          await Promise.all([spools.close(), staging.close()])
+          await Promise.all([spools.close(), opened.staging.close()])
           await backend.close()
         } finally {
           release()

@@ -5,8 +5,8 @@ import t from 'tap'
 import { Quota } from '../../src/common/quota.js'
 import { readFile } from '../../src/state/files/file-reader.js'
 import { FileWriter } from '../../src/state/files/file-writer.js'
+import { FolderStaging } from '../../src/state/uploads/folder-staging.js'
 import { StagedBytes } from '../../src/state/uploads/staged-bytes.js'
-import { Staging } from '../../src/state/uploads/staging.js'
 
 const KiB = 1024
 
@@ -126,7 +126,7 @@ t.test('readFile', async (t) => {
 
 t.test('staging over a folder that is spoilt', async (t) => {
   const folder = t.testdir({ staging: 'a file' })
-  const staging = new Staging(join(folder, 'staging'), new StagedBytes(new Quota({ total: 1e6, perClient: 1e6 })))
+  const staging = new FolderStaging(join(folder, 'staging'), new StagedBytes(new Quota({ total: 1e6, perClient: 1e6 })))
   const uploadId = 'a'.repeat(16)
   const attempts: (() => Promise<unknown>)[] = [
     () => staging.makeUpload(uploadId),
@@ -144,7 +144,7 @@ t.test('the bytes of earlier runs count once', async (t) => {
   const [one, two] = ['a'.repeat(16), 'b'.repeat(16)]
   const folder = t.testdir({ [one]: { '1-x': 'x'.repeat(600) }, [two]: { '1-x': 'x'.repeat(300) } })
   const quota = new Quota({ total: 1000, perClient: 1000 })
-  const staging = new Staging(folder, new StagedBytes(quota))
+  const staging = new FolderStaging(folder, new StagedBytes(quota))
   let lookups = 0
   const failing = async () => {
     if (++lookups === 2) throw new Error('lost connection')
@@ -165,7 +165,7 @@ t.test('the bytes of earlier runs count once', async (t) => {
 t.test('a declared length takes no more than a little room before its bytes arrive', async (t) => {
   const folder = t.testdir()
   const MiB = 1024 * KiB
-  const staging = new Staging(folder, new StagedBytes(new Quota({ total: 200 * MiB, perClient: 200 * MiB })))
+  const staging = new FolderStaging(folder, new StagedBytes(new Quota({ total: 200 * MiB, perClient: 200 * MiB })))
   const uploadId = 'a'.repeat(16)
   await staging.makeUpload(uploadId)
   const parts = [1, 2, 3].map((number) => staging.openPart(uploadId, number, 'key', 5 * 1024 * MiB))

@@ -1,4 +1,7 @@
 import { join } from 'node:path'
+import { createGatewayPool } from '../../src/gateway/account/create-gateway.js'
+import { neutralBrand } from '../../src/gateway/brand.js'
+import { stagingPlace } from '../../src/server/backends.js'
 import { createProxy, type ProxyOptions, type Proxy as S3Proxy } from '../../src/server/create-proxy.js'
 import { serve } from '../../src/server/serve.js'
 import { startServices } from '../../src/services/index.js'
@@ -50,10 +53,20 @@ export async function startSeveral(
   const account = { accessKey: gateway.accessKey, secretKey: gateway.secretKey }
 
   async function start(name: string, options: Parameters<Several['start']>[1] = {}): Promise<OneOfSeveral> {
-    const { change = (same: State) => same, stateTimeoutMs: timeoutMs, ...more } = options
+    const { change = (same: State) => same, stateTimeoutMs: timeoutMs, staging, ...more } = options
     const { log, lines } = keptLog()
     const data = join(folder, name)
-    const state = await openState({ data, url: stateUrl, log, timeoutMs })
+    const pool = createGatewayPool({ url: gateway.url, brand: neutralBrand, log })
+    const place = stagingPlace({ staging, gateway: { url: gateway.url, account } }, pool)
+    const state = await openState({
+      data,
+      url: stateUrl,
+      log,
+      timeoutMs,
+      staging: place,
+      staged: stagedOf(more),
+      now: more.now,
+    })
     const proxy = await createProxy({
       gateway: { url: gateway.url, account },
       identities: [KEYS],
@@ -70,6 +83,7 @@ export async function startSeveral(
         await serving.close(0)
         await proxy.close()
         await state.close()
+        await pool.close()
       })()
       return closed
     }
@@ -85,6 +99,11 @@ export async function startSeveral(
     }
   }
   return { gateway, start }
+}
+
+function stagedOf({ limits }: Partial<ProxyOptions>) {
+  const { maxStagedBytes: total, maxStagedBytesPerClient: perClient = total } = limits ?? {}
+  return total === undefined || perClient === undefined ? undefined : { total, perClient }
 }
 
 /** Locks that keep no other proxy out, as those of a proxy whose leases ran out or whose store came back without them. */

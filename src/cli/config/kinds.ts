@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { z } from 'zod'
 
 /** Parses and describes the value of an option: text from a flag or variable, or JSON from the config file. */
@@ -113,4 +114,15 @@ export function checkedText(placeholder: string, accepts: string, read: (value: 
     }
   })
   return { placeholder, accepts, schema }
+}
+
+/** One of the words, or a path; a folder of that name is `./<word>`. */
+export function wordOrPath(...words: readonly string[]): Kind<string> {
+  const accepts = `${words.join(', ')}, or a path`
+  return {
+    placeholder: 'place',
+    accepts,
+    schema: z.string({ error: `must be ${accepts}` }).regex(/^[^\0]+$/, `must be ${accepts}`),
+    locate: (value, folder) => (words.includes(value) ? value : resolve(folder, value)),
+  }
 }

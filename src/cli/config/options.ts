@@ -1,8 +1,8 @@
 import { GATEWAY_TIMEOUT_MS } from '../../gateway/gateway-timeout.js'
-import { defaultLimits } from '../../server/limits.js'
 import { GiB, gatewayLimits } from '../../services/gateway/limits.js'
 import { domain, proxyAddress } from './addresses.js'
-import { choice, decimal, httpUrl, integer, list, onOff, origin, text, url } from './kinds.js'
+import { choice, decimal, httpUrl, integer, list, onOff, origin, text, url, wordOrPath } from './kinds.js'
+import { limitOptions } from './limit-options.js'
 import { type Option, option } from './option.js'
 import { ownership } from './ownership.js'
 import { pluginUses } from './plugin-uses.js'
@@ -163,6 +163,10 @@ export const options = Object.freeze({
     secret: true,
     help: 'Database for data that the gateway cannot hold, shared by several proxies. Without it, SQLite in the data folder.',
   }),
+  staging: option('State', wordOrPath('local', 'gateway'), {
+    default: 'local',
+    help: 'Where parts of multipart uploads wait: `local`, in the data folder, so that all requests of one upload must reach one proxy; `gateway`, in a hidden bucket of the gateway; or a folder that all proxies share. Must be the same for all proxies.',
+  }),
   stateTimeoutSeconds: option('State', integer(1, 60), {
     default: 3,
     unit: 'seconds',
@@ -217,68 +221,7 @@ export const options = Object.freeze({
     help: 'Plugins to run instead of the built-in ones: the name of a built-in plugin or an npm package, or a path; `none` for none, like `--no-plugins`. In the file, an entry may be `{"use": …, "options": {…}}`.',
   }),
 
-  maxDocumentBytes: option('Limits', integer(1024, 64 * 1024 * 1024), {
-    default: defaultLimits.maxDocumentBytes,
-    unit: 'bytes',
-    help: 'Largest XML request body.',
-  }),
-  bodyIdleSeconds: option('Limits', integer(1, 3600), {
-    default: defaultLimits.bodyIdleMs / 1000,
-    unit: 'seconds',
-    help: 'Idle timeout of request bodies.',
-  }),
-  minBodyRate: option('Limits', integer(0, 1_000_000_000), {
-    default: defaultLimits.minBodyRate,
-    unit: 'bytes per second',
-    help: 'Minimum rate of request bodies, averaged over twice --body-idle-seconds; slower ones are refused; 0 for no minimum.',
-  }),
-  maxBodies: option('Limits', integer(1, 1_000_000), {
-    default: defaultLimits.maxBodies,
-    help: 'Maximum of request bodies that are read at the same time; further ones are answered with SlowDown. Unsigned clients get at most half of them.',
-  }),
-  maxBodiesPerClient: option('Limits', integer(1, 1_000_000), {
-    default: defaultLimits.maxBodiesPerClient,
-    help: 'Maximum of these for one access key, or for one network address of unsigned clients.',
-  }),
-  maxSpoolBytes: option('Limits', integer(1024, 2 ** 49), {
-    default: defaultLimits.maxSpoolBytes,
-    unit: 'bytes',
-    help: 'Maximum total size of bodies of unknown length, which are spooled to disk; more is answered with SlowDown. Unsigned clients get at most half of it.',
-  }),
-  maxSpoolBytesPerClient: option('Limits', integer(1024, 2 ** 49), {
-    default: defaultLimits.maxSpoolBytesPerClient,
-    unit: 'bytes',
-    help: 'Maximum of these for one access key, or for one network address of unsigned clients.',
-  }),
-  maxStagedBytes: option('Limits', integer(1024, 2 ** 53 - 1), {
-    default: defaultLimits.maxStagedBytes,
-    unit: 'bytes',
-    help: 'Parts of multipart uploads that are kept on disk until the upload is completed or ended, together; more is answered with SlowDown.',
-  }),
-  maxStagedBytesPerClient: option('Limits', integer(1024, 2 ** 53 - 1), {
-    default: defaultLimits.maxStagedBytesPerClient,
-    unit: 'bytes',
-    help: 'Of these, those of uploads of one access key.',
-  }),
-  maxConnections: option('Limits', integer(1, 1_000_000), {
-    default: 4096,
-    help: 'Maximum of open connections to the S3 endpoint; further ones are closed.',
-  }),
-  keyWaitSeconds: option('Limits', integer(1, 3600), {
-    default: defaultLimits.keyWaitMs / 1000,
-    unit: 'seconds',
-    help: 'A write waits this long for an earlier write to the same key or for its unknown outcome, and then fails with SlowDown.',
-  }),
-  pluginDeadlineSeconds: option('Limits', integer(1, 3600), {
-    default: defaultLimits.pluginDeadlineMs / 1000,
-    unit: 'seconds',
-    help: 'Deadline of plugins for a request, excluding the time that its body takes; then the request fails with InternalError.',
-  }),
-  shutdownGraceSeconds: option('Limits', integer(0, 3600), {
-    default: 30,
-    unit: 'seconds',
-    help: 'Time for running requests to end after SIGTERM or SIGINT.',
-  }),
+  ...limitOptions,
 
   logLevel: option('Logs', choice('silent', 'error', 'warn', 'info', 'debug'), {
     default: 'info',

@@ -15,7 +15,7 @@ import { pluginActionsOf } from '../../plugins/loading/plugin-actions.js'
 import { joinWebhooks, parseWebhook, parseWebhookSecret } from '../../s3/notifications/delivery/webhooks.js'
 import { CleanupStack } from '../../server/cleanup-stack.js'
 import { corePlugins } from '../../server/core-plugins.js'
-import { createProxy, type Proxy as S3Proxy } from '../../server/create-proxy.js'
+import { createProxy, type ProxyOptions, type Proxy as S3Proxy } from '../../server/create-proxy.js'
 import { serve } from '../../server/serve.js'
 import type { Config } from '../config/config.js'
 import { describeError, Failure, listenFailure } from '../failure.js'
@@ -144,6 +144,7 @@ function proxyOptions(
     signatureV2: config.signatureV2,
     data: config.data,
     stateUrl: config.state,
+    staging: stagingOf(config),
     stateTimeoutMs: config.stateTimeoutSeconds * 1000,
     lockLeaseMs: config.lockLeaseSeconds * 1000,
     region: config.region,
@@ -174,6 +175,10 @@ function proxyOptions(
     ],
     notificationMaxAgeMs: config.notificationMaxAgeHours * HOUR_MS,
   }
+}
+
+function stagingOf({ staging }: Pick<Config, 'staging'>): ProxyOptions['staging'] {
+  return staging === 'local' || staging === 'gateway' ? staging : { folder: staging }
 }
 
 /** Warns about an unavailable gateway. It may start later: until then, requests get 503 and `/-/ready` fails. */

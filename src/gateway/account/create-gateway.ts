@@ -11,6 +11,7 @@ import type { Gateway } from '../gateway.js'
 import { GATEWAY_TIMEOUT_MS } from '../gateway-timeout.js'
 import type { MarkerLookup } from '../listing/level-listing.js'
 import { SnapshotCache } from '../listing/snapshot-cache.js'
+import { hideStaging } from '../staging/hide-staging.js'
 import { type AccountCalls, accountCalls } from './account-calls.js'
 import { accountGateway } from './account-gateway.js'
 import type { AccountKeys } from './account-keys.js'
@@ -61,6 +62,8 @@ export interface GatewayPool {
    * to use
    */
   anonymous(account: AccountSource): Gateway
+  /** Like `for`, with the buckets of staged parts, which the others hide. */
+  unhidden(account: AccountSource): Gateway
   /** Calls about the account and the gateway. */
   calls(account: AccountSource): AccountCalls
   /** The state stores that the gateway remembers, queried with the account. */
@@ -103,14 +106,16 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
     const client = { ...shared, session: new AccountSession(rpc, logIn, now) }
     const anonymous = { ...shared, session: new AnonymousSession(rpc), account: client }
     const calls = accountCalls(client, logIn, options.keys)
-    return { anonymous, gateway: accountGateway(client, anonymous), epochs: knownEpochs(client), calls }
+    const unhidden = accountGateway(client, anonymous)
+    return { anonymous, gateway: hideStaging(unhidden), unhidden, epochs: knownEpochs(client), calls }
   })
   return {
     for: (account) => views.get(account).gateway,
     anonymous(account) {
       const { anonymous, gateway } = views.get(account)
-      return anonymousGateway(anonymous, gateway)
+      return hideStaging(anonymousGateway(anonymous, gateway))
     },
+    unhidden: (account) => views.get(account).unhidden,
     calls: (account) => views.get(account).calls,
     epochs: (account) => views.get(account).epochs,
     keyPairOf: (token) => platformKeyPair({ pool, basePath, names, timeoutMs }, token),
@@ -129,6 +134,7 @@ interface View {
   /** The client without a log-in. */
   readonly anonymous: GatewayClient
   readonly gateway: Gateway
+  readonly unhidden: Gateway
   readonly epochs: KnownEpochs
   readonly calls: AccountCalls
 }

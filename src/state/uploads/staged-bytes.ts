@@ -5,6 +5,9 @@ const GiB = 1024 ** 3
 
 export const defaultStagedBounds: QuotaBounds = Object.freeze({ total: 1024 * GiB, perClient: 512 * GiB })
 
+/** Bytes of a part that room is taken for before they arrive, at most. */
+const ROOM_AHEAD = 64 * 1024 * 1024
+
 /** What an upload has on disk. */
 interface Staged {
   readonly client: string
@@ -49,11 +52,74 @@ export class StagedBytes {
     if (staged.bytes === 0) this.#uploads.delete(uploadId)
   }
 
+  /**
+   * Takes room for a part. Throws SlowDown.
+   * @param length bytes that it will have, if known
+   */
+  roomFor(uploadId: string, accessKeyId: string, length = 0): PartRoom {
+    return new PartRoom(
+      (bytes) => this.take(uploadId, accessKeyId, bytes),
+      (bytes) => this.give(uploadId, bytes),
+      Math.min(length, ROOM_AHEAD),
+    )
+  }
+
+  /** Gives back the bytes of uploads that other proxies have ended. */
+  async giveEnded(hasEnded: (uploadId: string) => Promise<boolean>): Promise<void> {
+    for (const uploadId of [...this.#uploads.keys()]) {
+      if (await hasEnded(uploadId)) this.give(uploadId, Number.POSITIVE_INFINITY)
+    }
+  }
+
   #of(uploadId: string, accessKeyId: string): Staged {
     const known = this.#uploads.get(uploadId)
     if (known) return known
     const staged = { client: clientOf(accessKeyId, ''), bytes: 0 }
     this.#uploads.set(uploadId, staged)
     return staged
+  }
+}
+
+/** The room that one part takes while it is written. */
+export class PartRoom {
+  readonly #take: (bytes: number) => void
+  readonly #give: (bytes: number) => void
+  #taken: number
+  #written = 0
+
+  /**
+   * Throws SlowDown.
+   * @param take throws SlowDown
+   * @param ahead bytes to take at once
+   */
+  constructor(take: (bytes: number) => void, give: (bytes: number) => void, ahead: number) {
+    this.#take = take
+    this.#give = give
+    take(ahead)
+    this.#taken = ahead
+  }
+
+  /** Counts bytes that arrive. Throws SlowDown when a part grows beyond the room for it. */
+  add(bytes: number): void {
+    this.#written += bytes
+    if (this.#written <= this.#taken) return
+    this.#take(this.#written - this.#taken)
+    this.#taken = this.#written
+  }
+
+  /** Gives back the room of a body that was shorter than it said. */
+  giveRest(): void {
+    this.#give(this.#taken - this.#written)
+    this.#taken = this.#written
+  }
+
+  giveAll(): void {
+    this.#give(this.#taken)
+    this.#taken = 0
+  }
+
+  /** The room was given back with that of the whole upload. */
+  forget(): void {
+    this.#taken = 0
   }
 }

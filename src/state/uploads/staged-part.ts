@@ -2,22 +2,14 @@ import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { FILE_MODE } from '../../common/files/private-file.js'
 import { syncFolder } from '../../common/files/sync-folder.js'
-import { noSuchUpload, stagingFailed } from '../errors.js'
+import { errorCode, noSuchUpload, stagingFailed } from '../errors.js'
 import { FileWriter } from '../files/file-writer.js'
-import type { PartWriter } from '../state.js'
-
-/** Room for bytes on disk. */
-export interface Room {
-  /** Throws SlowDown. */
-  take(bytes: number): void
-  give(bytes: number): void
-}
+import type { PartRoom } from './staged-bytes.js'
+import type { OpenPart } from './staging.js'
 
 /** Where a part belongs. */
 export interface PartPlace {
-  readonly room: Room
-  /** Bytes that room has been taken for already. */
-  readonly taken: number
+  readonly room: PartRoom
   /** Called once the part needs no attention any more. */
   readonly gone: () => void
 }
@@ -26,29 +18,25 @@ export interface PartPlace {
  * A part that is being written to disk. Its state is `writing` until `finish`, then `finished` until a record refers to
  * it (`keep`) or it is discarded. When its upload ends first, all further calls except `discard` throw NoSuchUpload.
  */
-export class StagedPart implements PartWriter {
+export class StagedPart implements OpenPart {
   readonly file: string
   readonly #folder: string
   readonly #handle: FileHandle
   readonly #writer: FileWriter
   readonly #gone: () => void
-  readonly #room: Room
-  /** Bytes that room was taken for. */
-  #taken: number
-  #written = 0
+  readonly #room: PartRoom
   #state: 'writing' | 'finished' | 'kept' | 'discarded' = 'writing'
   #ended = false
   #finishing: Promise<string> | undefined
   #closing: Promise<void> | undefined
 
-  private constructor(folder: string, file: string, handle: FileHandle, { room, taken, gone }: PartPlace) {
+  private constructor(folder: string, file: string, handle: FileHandle, { room, gone }: PartPlace) {
     this.#folder = folder
     this.file = file
     this.#handle = handle
     this.#writer = new FileWriter(handle)
     this.#gone = gone
     this.#room = room
-    this.#taken = taken
   }
 
   static async open(folder: string, file: string, place: PartPlace): Promise<StagedPart> {
@@ -58,9 +46,8 @@ export class StagedPart implements PartWriter {
   write(chunk: Buffer): void | Promise<void> {
     if (this.#ended) return Promise.reject(noSuchUpload())
     if (this.#state !== 'writing') return Promise.reject(new Error(`A part that is ${this.#state} takes no more bytes`))
-    this.#written += chunk.length
     try {
-      this.#takeRoom()
+      this.#room.add(chunk.length)
     } catch (error) {
       return Promise.reject(error)
     }
@@ -83,8 +70,8 @@ export class StagedPart implements PartWriter {
       await this.#writer.abandon()
       await this.#close()
       await rm(join(this.#folder, this.file), { force: true })
-      if (!this.#ended) this.#room.give(this.#taken)
-      this.#taken = 0
+      if (this.#ended) this.#room.forget()
+      else this.#room.giveAll()
     } catch (error) {
       throw stagingFailed(error)
     } finally {
@@ -111,20 +98,12 @@ export class StagedPart implements PartWriter {
       await this.#close()
       await syncFolder(this.#folder)
     } catch (error) {
-      throw this.#ended ? noSuchUpload(error) : stagingFailed(error)
+      // The folder is gone: another proxy has ended the upload.
+      throw this.#ended || errorCode(error) === 'ENOENT' ? noSuchUpload(error) : stagingFailed(error)
     }
     if (this.#ended) throw noSuchUpload()
-    // A body that was shorter than it said.
-    this.#room.give(this.#taken - this.#written)
-    this.#taken = this.#written
+    this.#room.giveRest()
     return this.file
-  }
-
-  /** Of a part whose length was not known, as it grows. */
-  #takeRoom(): void {
-    if (this.#written <= this.#taken) return
-    this.#room.take(this.#written - this.#taken)
-    this.#taken = this.#written
   }
 
   #close(): Promise<void> {

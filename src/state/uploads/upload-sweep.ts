@@ -12,6 +12,8 @@ export interface UploadSweepOptions {
   readonly staging: Staging
   readonly log: Logger
   readonly now: () => number
+  /** True when other proxies stage parts in the same place. */
+  readonly sharedStaging: boolean
   /** True when the upload's parts are staged in this data folder. */
   readonly isHere: (upload: UploadRecord) => Promise<boolean>
   /** Ends the upload if `still` resolves true under the upload's lock. Resolves whether it did. */
@@ -22,6 +24,9 @@ export interface UploadSweepOptions {
 /** Age below which bytes without a record are kept, ms: an upload or part may be about to get its record. */
 const GRACE_MS = HOUR_MS
 
+/** The same where other proxies write, too: a slow part may have got no bytes for long, and clocks differ. */
+const SHARED_GRACE_MS = DAY_MS
+
 /**
  * Time for which an expired upload of another proxy is left to that proxy, ms; afterwards that proxy counts as gone for
  * good.
@@ -31,9 +36,11 @@ const OTHERS_MS = DAY_MS
 /** Removes expired uploads and the leftovers of crashes. Logs a failure at one upload and continues. */
 export class UploadSweep {
   readonly #options: UploadSweepOptions
+  readonly #graceMs: number
 
   constructor(options: UploadSweepOptions) {
     this.#options = options
+    this.#graceMs = options.sharedStaging ? SHARED_GRACE_MS : GRACE_MS
   }
 
   /**
@@ -71,9 +78,8 @@ export class UploadSweep {
    */
   async #removeStrays(uploadId: string): Promise<void> {
     const { parts, staging, withPart } = this.#options
-    for (const [number, files] of await staging.files(uploadId)) {
+    for (const [number, files] of await staging.filesBefore(uploadId, this.#options.now() - this.#graceMs)) {
       for (const file of files) {
-        if (!this.#isOld(await staging.fileChanged(uploadId, file))) continue
         await withPart(uploadId, number, async () => {
           if ((await parts.get(partKey(uploadId, number)))?.file === file) return
           await staging.removeFile(uploadId, file)
@@ -83,7 +89,7 @@ export class UploadSweep {
   }
 
   #isOld(changed: number | undefined): boolean {
-    return changed !== undefined && changed < this.#options.now() - GRACE_MS
+    return changed !== undefined && changed < this.#options.now() - this.#graceMs
   }
 
   async #guarded(uploadId: string, run: () => Promise<void>): Promise<void> {

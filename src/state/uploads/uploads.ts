@@ -1,7 +1,9 @@
+import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
 import { noSuchUpload, stagedElsewhere } from '../errors.js'
 import type { Table } from '../records/table.js'
 import type { CompletedUpload, Locks, PartRecord, PartWriter, UploadRecord, Uploads } from '../state.js'
+import type { StagedBytes } from './staged-bytes.js'
 import type { Staging } from './staging.js'
 import { isUploadId, partKey } from './upload-names.js'
 import { UploadSweep } from './upload-sweep.js'
@@ -11,8 +13,11 @@ export interface UploadsOptions {
   readonly parts: Table<PartRecord>
   readonly completed: Table<CompletedUpload>
   readonly staging: Staging
-  /** Id of the data folder that holds the staging; undefined when no other process uses the same records. */
+  readonly stagedBytes: StagedBytes
+  /** Id of the place of the staging; undefined for the data folder of the only process that uses the records. */
   readonly home: string | undefined
+  /** True when other proxies stage parts in the same place. */
+  readonly sharedStaging: boolean
   readonly locks: Locks
   readonly log: Logger
   /** Milliseconds since 1970. */
@@ -26,16 +31,18 @@ const LAST_PART = 10_000
 const PAGE = 1000
 
 /**
- * Multipart uploads: records in Keyv with one key per part, and bytes in local staging. A part is a record together
- * with its file; both are durable before the answer, the file first. The file names in the upload's folder tell which
- * part records may exist, because Keyv cannot list them. An upload therefore ends in this order: its own record, the
- * part records, the folder. After an interruption `sweep` finds the folder and continues.
+ * Multipart uploads: records in Keyv with one key per part, and bytes in a staging. A part is a record together with its
+ * file; both are durable before the answer, the file first. Keyv cannot list records: the names of the upload's files
+ * tell which part records may exist, or all that could are requested. An upload ends in this order: its own record, the
+ * part records, the files. After an interruption `sweep` finds the files and continues.
  */
 export class KeyvUploads implements Uploads {
   readonly #uploads: Table<UploadRecord>
   readonly #parts: Table<PartRecord>
   readonly #completed: Table<CompletedUpload>
   readonly #staging: Staging
+  readonly #stagedBytes: StagedBytes
+  readonly #sharedStaging: boolean
   readonly #home: string | undefined
   readonly #locks: Locks
   readonly #log: Logger
@@ -47,6 +54,8 @@ export class KeyvUploads implements Uploads {
     this.#parts = options.parts
     this.#completed = options.completed
     this.#staging = options.staging
+    this.#stagedBytes = options.stagedBytes
+    this.#sharedStaging = options.sharedStaging
     this.#home = options.home
     this.#locks = options.locks
     this.#log = options.log
@@ -79,7 +88,7 @@ export class KeyvUploads implements Uploads {
     return found
   }
 
-  async openPart(uploadId: string, partNumber: number, length = 0): Promise<PartWriter> {
+  async openPart(uploadId: string, partNumber: number, length?: number): Promise<PartWriter> {
     if (!Number.isInteger(partNumber) || partNumber < 1 || partNumber > 99_999) {
       throw new RangeError('A part number is a whole number from 1')
     }
@@ -88,7 +97,13 @@ export class KeyvUploads implements Uploads {
       await this.#countOnce()
       // An older release may have begun the upload, or its folder may be lost.
       await this.#staging.makeUpload(uploadId)
-      return this.#staging.openPart(uploadId, partNumber, accessKeyId, length)
+      const open = () => this.#staging.openPart(uploadId, partNumber, accessKeyId, length)
+      if (!this.#sharedStaging) return open()
+      return open().catch(async (error) => {
+        if (!(error instanceof S3Error && error.code === 'SlowDown')) throw error
+        await this.#giveEnded()
+        return open()
+      })
     })
   }
 
@@ -107,7 +122,8 @@ export class KeyvUploads implements Uploads {
   async listParts(uploadId: string, after: number, limit: number): Promise<PartRecord[]> {
     if (!isUploadId(uploadId)) throw noSuchUpload()
     const upload = await this.get(uploadId)
-    if (upload && !(await this.#isHere(upload))) return this.#listElsewhere(uploadId, after, limit)
+    if (!this.#staging.lists || (upload && !(await this.#isHere(upload))))
+      return this.#listRecords(uploadId, after, limit)
     const files = await this.#staging.files(uploadId)
     const numbers = [...files.keys()].filter((number) => number > after).sort((a, b) => a - b)
     const found: PartRecord[] = []
@@ -121,8 +137,8 @@ export class KeyvUploads implements Uploads {
     return found
   }
 
-  /** No local file names the parts that another proxy has staged, so this requests all possible part records. */
-  async #listElsewhere(uploadId: string, after: number, limit: number): Promise<PartRecord[]> {
+  /** Requests all part records that are possible, because no local file names the parts. */
+  async #listRecords(uploadId: string, after: number, limit: number): Promise<PartRecord[]> {
     const found: PartRecord[] = []
     for (let first = after + 1; first <= LAST_PART && found.length < limit; first += PAGE) {
       const numbers = Array.from({ length: Math.min(PAGE, LAST_PART - first + 1) }, (_, i) => first + i)
@@ -157,13 +173,14 @@ export class KeyvUploads implements Uploads {
     if (!ended) throw noSuchUpload()
   }
 
-  sweep(before: number): Promise<number> {
+  async sweep(before: number): Promise<number> {
+    if (this.#sharedStaging) await this.#giveEnded()
     return this.#sweep.run(before)
   }
 
   /** Records of an older release do not name a home: their parts are where a folder for them exists. */
   async #isHere({ uploadId, home }: UploadRecord): Promise<boolean> {
-    if (this.#home === undefined) return true
+    if (this.#home === undefined) return home === undefined
     if (home !== undefined) return home === this.#home
     return (await this.#staging.changed(uploadId)) !== undefined
   }
@@ -192,13 +209,20 @@ export class KeyvUploads implements Uploads {
     return this.#locks.withSubtree(lockScope(uploadId), '', async () => {
       if (!(await still())) return false
       await this.#uploads.delete(uploadId)
-      const numbers = [...(await this.#staging.files(uploadId)).keys()]
+      const numbers = this.#staging.lists
+        ? [...(await this.#staging.files(uploadId)).keys()]
+        : Array.from({ length: LAST_PART }, (_, i) => i + 1)
       for (let i = 0; i < numbers.length; i += PAGE) {
         await this.#parts.deleteMany(numbers.slice(i, i + PAGE).map((number) => partKey(uploadId, number)))
       }
       await this.#staging.removeUpload(uploadId)
       return true
     })
+  }
+
+  /** Other proxies end uploads of which this one has counted bytes. */
+  #giveEnded(): Promise<void> {
+    return this.#stagedBytes.giveEnded(async (uploadId) => (await this.get(uploadId)) === undefined)
   }
 
   /** Excludes the same part number and the end of the upload, but not other parts. Never held while bytes stream. */

@@ -1,0 +1,201 @@
+import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { FOLDER_MODE } from '../../common/files/private-file.js'
+import { syncFolder } from '../../common/files/sync-folder.js'
+import { errorCode, noSuchUpload, partMissing, stagingFailed } from '../errors.js'
+import { readFile } from '../files/file-reader.js'
+import type { PartRecord } from '../state.js'
+import type { StagedBytes } from './staged-bytes.js'
+import { StagedPart } from './staged-part.js'
+import type { Staging } from './staging.js'
+import { addTo, isUploadId, newFile, partNumberOf } from './upload-names.js'
+
+/**
+ * The bytes of parts as files, on local disk or on a file system that several proxies share: `<folder>/<upload
+ * id>/<part number>-<random>`. Callers open no part while its folder is removed.
+ */
+export class FolderStaging implements Staging {
+  readonly lists: boolean
+  readonly #folder: string
+  readonly #bytes: StagedBytes
+  /** Parts that are being written, or are written and neither kept nor discarded. */
+  readonly #open = new Map<string, Set<StagedPart>>()
+
+  /** While `count` looks: bytes that were removed since it began, by upload. */
+  #removedMeanwhile: Map<string, number> | undefined
+
+  /**
+   * @param bytes what the parts have on disk together
+   * @param shared other proxies stage parts in the folder, too: a listing of a network file system may be out of date
+   */
+  constructor(folder: string, bytes: StagedBytes, { shared = false } = {}) {
+    this.#folder = folder
+    this.#bytes = bytes
+    this.lists = !shared
+  }
+
+  async makeUpload(uploadId: string): Promise<void> {
+    try {
+      await mkdir(this.#pathOf(uploadId), { mode: FOLDER_MODE, recursive: true })
+      await syncFolder(this.#folder)
+    } catch (error) {
+      throw stagingFailed(error)
+    }
+  }
+
+  async openPart(uploadId: string, partNumber: number, owner: string, length: number | undefined): Promise<StagedPart> {
+    const folder = this.#pathOf(uploadId)
+    const name = newFile(partNumber)
+    const room = this.#bytes.roomFor(uploadId, owner, length)
+    try {
+      const gone = () => this.#forget(uploadId, part)
+      const part = await StagedPart.open(folder, name, { room, gone })
+      const parts = this.#open.get(uploadId)
+      if (parts) parts.add(part)
+      else this.#open.set(uploadId, new Set([part]))
+      return part
+    } catch (error) {
+      room.giveAll()
+      throw stagingFailed(error)
+    }
+  }
+
+  async check(uploadId: string, part: PartRecord): Promise<void> {
+    const named = partNumberOf(part.file) === part.partNumber
+    const found = named ? await statOf(join(this.#pathOf(uploadId), part.file)) : undefined
+    if (found?.size !== part.size) throw partMissing(part, found?.size)
+  }
+
+  keep(uploadId: string, file: string): void {
+    for (const part of this.#open.get(uploadId) ?? []) if (part.file === file) part.keep()
+  }
+
+  async files(uploadId: string): Promise<Map<number, string[]>> {
+    const found = new Map<number, string[]>()
+    for (const name of await namesIn(this.#pathOf(uploadId))) {
+      const number = partNumberOf(name)
+      if (number === undefined) continue
+      addTo(found, number, name)
+    }
+    return found
+  }
+
+  async has(uploadId: string, file: string): Promise<boolean> {
+    return partNumberOf(file) !== undefined && (await statOf(join(this.#pathOf(uploadId), file))) !== undefined
+  }
+
+  async read(uploadId: string, part: PartRecord, sink: (chunk: Buffer) => void | Promise<void>): Promise<void> {
+    if (partNumberOf(part.file) === undefined) throw stagingFailed(new Error(`${part.file} is not the name of a part`))
+    const handle = await open(join(this.#pathOf(uploadId), part.file), 'r').catch((error: unknown) => {
+      throw stagingFailed(error)
+    })
+    try {
+      await readFile(handle, part.size, sink)
+    } finally {
+      await handle.close()
+    }
+  }
+
+  async removeFile(uploadId: string, file: string): Promise<void> {
+    if (partNumberOf(file) === undefined) return
+    const path = join(this.#pathOf(uploadId), file)
+    try {
+      const size = (await statOf(path))?.size ?? 0
+      await rm(path, { force: true })
+      this.#give(uploadId, size)
+    } catch (error) {
+      throw stagingFailed(error)
+    }
+  }
+
+  async removeUpload(uploadId: string): Promise<void> {
+    const parts = [...(this.#open.get(uploadId) ?? [])]
+    await Promise.all(parts.map((part) => part.end()))
+    try {
+      await rm(this.#pathOf(uploadId), { recursive: true, force: true })
+      this.#give(uploadId, Number.POSITIVE_INFINITY)
+    } catch (error) {
+      throw stagingFailed(error)
+    }
+  }
+
+  async count(ownerOf: (uploadId: string) => Promise<string>): Promise<void> {
+    const found: { uploadId: string; owner: string; bytes: number }[] = []
+    const removed = new Map<string, number>()
+    this.#removedMeanwhile = removed
+    try {
+      for (const uploadId of await this.uploads()) {
+        const folder = this.#pathOf(uploadId)
+        let bytes = 0
+        for (const name of await namesIn(folder)) bytes += (await statOf(join(folder, name)))?.size ?? 0
+        if (bytes > 0) found.push({ uploadId, owner: await ownerOf(uploadId), bytes })
+      }
+    } finally {
+      this.#removedMeanwhile = undefined
+    }
+    // Only a complete count counts: the next attempt begins anew, and what is gone by now will not be given back.
+    for (const { uploadId, owner, bytes } of found) {
+      const left = bytes - (removed.get(uploadId) ?? 0)
+      if (left > 0) this.#bytes.found(uploadId, owner, left)
+    }
+  }
+
+  #give(uploadId: string, bytes: number): void {
+    this.#removedMeanwhile?.set(uploadId, (this.#removedMeanwhile.get(uploadId) ?? 0) + bytes)
+    this.#bytes.give(uploadId, bytes)
+  }
+
+  async uploads(): Promise<string[]> {
+    return (await namesIn(this.#folder)).filter(isUploadId)
+  }
+
+  async changed(uploadId: string): Promise<number | undefined> {
+    return (await statOf(this.#pathOf(uploadId)))?.mtimeMs
+  }
+
+  async filesBefore(uploadId: string, before: number): Promise<Map<number, string[]>> {
+    const open = new Set([...(this.#open.get(uploadId) ?? [])].map((part) => part.file))
+    const old = new Map<number, string[]>()
+    for (const [number, names] of await this.files(uploadId)) {
+      for (const name of names) {
+        const changed = open.has(name) ? undefined : (await statOf(join(this.#pathOf(uploadId), name)))?.mtimeMs
+        if (changed !== undefined && changed < before) addTo(old, number, name)
+      }
+    }
+    return old
+  }
+
+  async close(): Promise<void> {
+    const parts = [...this.#open.values()].flatMap((open) => [...open])
+    await Promise.all(parts.map((part) => part.discard()))
+  }
+
+  #forget(uploadId: string, part: StagedPart): void {
+    const parts = this.#open.get(uploadId)
+    parts?.delete(part)
+    if (parts?.size === 0) this.#open.delete(uploadId)
+  }
+
+  #pathOf(uploadId: string): string {
+    if (!isUploadId(uploadId)) throw noSuchUpload()
+    return join(this.#folder, uploadId)
+  }
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder)
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return []
+    throw stagingFailed(error)
+  }
+}
+
+async function statOf(path: string): Promise<{ size: number; mtimeMs: number } | undefined> {
+  try {
+    return await stat(path)
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined
+    throw stagingFailed(error)
+  }
+}

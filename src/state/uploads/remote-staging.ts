@@ -1,0 +1,190 @@
+import type { Logger } from '../../common/log.js'
+import { noSuchUpload, partMissing, stagingFailed } from '../errors.js'
+import type { PartRecord, Spool } from '../state.js'
+import { RemoteStagedPart } from './remote-part.js'
+import type { RemotePart, RemoteParts } from './remote-parts.js'
+import type { StagedBytes } from './staged-bytes.js'
+import type { Staging } from './staging.js'
+import { addTo, isUploadId, newFile, partNumberOf } from './upload-names.js'
+
+export interface RemoteStagingOptions {
+  readonly parts: RemoteParts
+  /** What the parts have at the store together. */
+  readonly bytes: StagedBytes
+  readonly spool: () => Promise<Spool>
+  readonly log: Logger
+}
+
+/** Removals that are under way at a time. */
+const REMOVALS = 8
+
+/**
+ * Consecutive part numbers in one folder of an upload: some gateways list a whole folder to find one object, and all
+ * folders to list an upload.
+ */
+const FOLDER_PARTS = 100
+
+/** The bytes of parts at a store that all proxies reach: `<upload id>/<part number / 100>/<part number>-<random>`. */
+export class RemoteStaging implements Staging {
+  readonly lists = false
+  readonly #options: RemoteStagingOptions
+  /** Parts that are being written, or are written and neither kept nor discarded. */
+  readonly #open = new Map<string, Set<RemoteStagedPart>>()
+  /** Removals of whole uploads, one after the other. Never rejects. */
+  #removals: Promise<void> = Promise.resolve()
+  #closed = false
+
+  constructor(options: RemoteStagingOptions) {
+    this.#options = options
+  }
+
+  /** Folders are parts of names. */
+  async makeUpload(uploadId: string): Promise<void> {
+    folderOf(uploadId)
+  }
+
+  async openPart(
+    uploadId: string,
+    partNumber: number,
+    owner: string,
+    length: number | undefined,
+  ): Promise<RemoteStagedPart> {
+    const { parts, bytes, spool } = this.#options
+    const file = newFile(partNumber)
+    const name = nameOf(uploadId, file)
+    const room = bytes.roomFor(uploadId, owner, length)
+    try {
+      const gone = () => this.#forget(uploadId, part)
+      const part = await RemoteStagedPart.open(file, length, { parts, name, room, spool, gone })
+      const open = this.#open.get(uploadId)
+      if (open) open.add(part)
+      else this.#open.set(uploadId, new Set([part]))
+      return part
+    } catch (error) {
+      room.giveAll()
+      throw stagingFailed(error)
+    }
+  }
+
+  async check(uploadId: string, part: PartRecord): Promise<void> {
+    for (const open of this.#open.get(uploadId) ?? []) {
+      if (open.file === part.file && open.committed === part.size) return
+    }
+    const found = await this.#find(uploadId, part.file)
+    if (found?.size !== part.size || partNumberOf(part.file) !== part.partNumber) throw partMissing(part, found?.size)
+  }
+
+  keep(uploadId: string, file: string): void {
+    for (const part of this.#open.get(uploadId) ?? []) if (part.file === file) part.keep()
+  }
+
+  files(uploadId: string): Promise<Map<number, string[]>> {
+    return this.filesBefore(uploadId, Number.POSITIVE_INFINITY)
+  }
+
+  async filesBefore(uploadId: string, before: number): Promise<Map<number, string[]>> {
+    const open = new Set([...(this.#open.get(uploadId) ?? [])].map((part) => part.file))
+    const found = new Map<number, string[]>()
+    for await (const { name, changed } of this.#list(uploadId)) {
+      const file = fileOf(name)
+      const number = partNumberOf(file)
+      if (number !== undefined && changed < before && !open.has(file)) addTo(found, number, file)
+    }
+    return found
+  }
+
+  async has(uploadId: string, file: string): Promise<boolean> {
+    return (await this.#find(uploadId, file)) !== undefined
+  }
+
+  async read(uploadId: string, part: PartRecord, sink: (chunk: Buffer) => void | Promise<void>): Promise<void> {
+    await this.#options.parts.read(nameOf(uploadId, part.file), part.size, sink)
+  }
+
+  async removeFile(uploadId: string, file: string): Promise<void> {
+    const found = await this.#find(uploadId, file)
+    if (!found) return
+    await this.#options.parts.remove(found.name)
+    this.#options.bytes.give(uploadId, found.size)
+  }
+
+  /** An upload may have 10,000 parts, and each takes a call: the caller does not wait for that. */
+  async removeUpload(uploadId: string): Promise<void> {
+    await Promise.all([...(this.#open.get(uploadId) ?? [])].map((part) => part.end()))
+    this.#options.bytes.give(uploadId, Number.POSITIVE_INFINITY)
+    this.#removals = this.#removals.then(() => this.#removeAll(uploadId))
+  }
+
+  async count(ownerOf: (uploadId: string) => Promise<string>): Promise<void> {
+    const found = new Map<string, number>()
+    for await (const { name, size } of this.#options.parts.list('')) {
+      const uploadId = name.slice(0, name.indexOf('/'))
+      found.set(uploadId, (found.get(uploadId) ?? 0) + size)
+    }
+    const owners = new Map<string, string>()
+    for (const uploadId of found.keys()) owners.set(uploadId, await ownerOf(uploadId))
+    for (const [uploadId, bytes] of found) this.#options.bytes.found(uploadId, owners.get(uploadId) ?? '', bytes)
+  }
+
+  async uploads(): Promise<string[]> {
+    const found: string[] = []
+    for await (const folder of this.#options.parts.folders()) if (isUploadId(folder)) found.push(folder)
+    return found
+  }
+
+  async changed(uploadId: string): Promise<number | undefined> {
+    let last: number | undefined
+    for await (const { changed } of this.#list(uploadId)) last = Math.max(last ?? 0, changed)
+    return last
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await Promise.all([...this.#open.values()].flatMap((open) => [...open].map((part) => part.discard())))
+    await this.#removals
+  }
+
+  async #removeAll(uploadId: string): Promise<void> {
+    try {
+      const removing = new Set<Promise<void>>()
+      for await (const { name } of this.#list(uploadId)) {
+        if (this.#closed) break
+        const one = this.#options.parts.remove(name).finally(() => removing.delete(one))
+        removing.add(one)
+        // The loop's own error, or that of the last ones, is reported below.
+        one.catch(() => {})
+        if (removing.size >= REMOVALS) await Promise.race(removing)
+      }
+      await Promise.all(removing)
+    } catch (err) {
+      this.#options.log.warn({ err, uploadId }, 'could not remove all parts of an ended upload; the next sweep does')
+    }
+  }
+
+  #list(uploadId: string): AsyncIterable<RemotePart> {
+    return this.#options.parts.list(folderOf(uploadId))
+  }
+
+  async #find(uploadId: string, file: string): Promise<RemotePart | undefined> {
+    return partNumberOf(file) === undefined ? undefined : this.#options.parts.find(nameOf(uploadId, file))
+  }
+
+  #forget(uploadId: string, part: RemoteStagedPart): void {
+    const parts = this.#open.get(uploadId)
+    parts?.delete(part)
+    if (parts?.size === 0) this.#open.delete(uploadId)
+  }
+}
+
+function folderOf(uploadId: string): string {
+  if (!isUploadId(uploadId)) throw noSuchUpload()
+  return `${uploadId}/`
+}
+
+function nameOf(uploadId: string, file: string): string {
+  return `${folderOf(uploadId)}${Math.floor((partNumberOf(file) ?? 0) / FOLDER_PARTS)}/${file}`
+}
+
+function fileOf(name: string): string {
+  return name.slice(name.lastIndexOf('/') + 1)
+}
