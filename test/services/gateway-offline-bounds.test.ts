@@ -2,7 +2,9 @@ import { readdirSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
+import { openDatabase } from '../../src/services/database.js'
 import { openAccountBook } from '../../src/services/gateway/account-book.js'
+import { INDEX_FILE } from '../../src/services/gateway/store/schema.js'
 import { startServices } from '../../src/services/index.js'
 import { bytes } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
@@ -89,4 +91,20 @@ t.test('one account does not take all places of the desk', async (t) => {
   const answers = await over
   clearInterval(answering)
   t.same(answers.map(({ http }) => http).sort(), Array(16).fill(503))
+})
+
+t.test('an object larger than any piece of the provider is refused before it is packed', async (t) => {
+  const first = await startOffline(t)
+  await first.client.put('bucket', 'large', bytes('large', 50_000))
+  await first.services.stop()
+  // The largest piece of t01005 has 16 GiB, 127 of 128 bytes of which are data.
+  const db = openDatabase(join(first.data, 'gateway', INDEX_FILE), '')
+  db.exec(`UPDATE objects SET size = ${16 * 1024 ** 3}`)
+  db.close()
+  const { post, data } = await startOffline(t, {}, first.data)
+  t.match(await post({ ...PRIVATE, Miner_Id: 't01005' }), {
+    http: 400,
+    message: /object large has 17179869184 bytes, and the largest piece .* has 17045651456/,
+  })
+  t.same(readdirSync(join(data, 'gateway', 'offline')), [])
 })

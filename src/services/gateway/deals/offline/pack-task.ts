@@ -76,14 +76,29 @@ class SliceHold implements Hold {
   }
 }
 
-/** Most bytes of a CAR. Throws GatewayError for a provider that takes none. */
-async function mostBytes({ network, limits }: PackContext, { form }: OfflineTask): Promise<number> {
+/** Bytes. */
+interface Most {
+  readonly car: number
+  /** Of a CAR with a single object, which may be larger. */
+  readonly object: number
+}
+
+/** Throws GatewayError for a provider that takes none, or when no provider does. */
+async function mostBytes({ network, limits }: PackContext, { form }: OfflineTask): Promise<Most> {
   const { minerId } = termsOf(form)
-  if (minerId === null) return limits.maxCarBytes
-  const provider = (await providersOf(network)).find((one) => one.minerId === minerId)
-  if (provider === undefined) throw refused(`There is no storage provider ${minerId} in this network.`)
-  if (!provider.offlineDealAvailable) throw refused(`The storage provider ${minerId} takes no offline deals.`)
-  return Math.min(limits.maxCarBytes, dataOfPiece(provider.maxPieceSize))
+  const providers = await providersOf(network)
+  const named = providers.filter((one) => minerId === null || one.minerId === minerId)
+  if (minerId !== null && named.length === 0) throw refused(`There is no storage provider ${minerId} in this network.`)
+  const taking = named.filter(({ offlineDealAvailable }) => offlineDealAvailable)
+  if (taking.length === 0) {
+    throw refused(
+      minerId === null
+        ? 'No storage provider of this network takes offline deals.'
+        : `The storage provider ${minerId} takes no offline deals.`,
+    )
+  }
+  const object = dataOfPiece(Math.max(...taking.map(({ maxPieceSize }) => maxPieceSize)))
+  return { car: minerId === null ? limits.maxCarBytes : Math.min(limits.maxCarBytes, object), object }
 }
 
 /** Lists the objects and records which CAR each is to be in. Returns the ids of the deals. */
@@ -91,14 +106,14 @@ async function divide(
   context: PackContext,
   task: OfflineTask,
   hold: SliceHold,
-  most: number,
+  most: Most,
   signal: AbortSignal,
 ): Promise<number[]> {
   // No other code runs from here to the first await, so the listing and the hold cover the same moment.
   context.holds.add(task.bucket, hold)
   const listing = openBucketListing(join(context.folder, INDEX_FILE), task.bucket, task.prefix)
   try {
-    const slices = new Slices(most)
+    const slices = new Slices(most.car)
     const deals: number[] = []
     for (const page of listing.pages()) {
       signal.throwIfAborted()
@@ -109,6 +124,7 @@ async function divide(
         batch = []
       }
       for (const file of page) {
+        if (file.size > most.object) throw tooLarge(file, most)
         if (slices.add(file)) {
           await flush()
           deals.push(await addDeal(context, task))
@@ -132,6 +148,12 @@ function addDeal({ writer, deals, blobs, network, clock }: PackContext, task: Of
   const terms = { minerId: minerId ?? '', price: '0', duration, verifiedDeal: type === 'verified', fastRetrieval }
   const ask = { account, bucketName, key: WHOLE_BUCKET, terms, token: undefined }
   return writer.run(() => deals.add(ask, bucket, blobs.newGeneration(), network.kind, rfc3339(clock.now()), id))
+}
+
+function tooLarge({ key, size }: ManifestFile, { object }: Most): GatewayError {
+  return refused(
+    `The object ${key} has ${size} bytes, and the largest piece of the storage provider has ${object}: choose another provider, or a Prefix without it.`,
+  )
 }
 
 /** Throws GatewayError. The content may have grown since the client measured it. */
