@@ -9,6 +9,8 @@ export interface DealToImport {
   readonly uuid: string
   readonly isVerified: boolean
   readonly fastRetrieval: boolean
+  /** Of the bid that won the task, attofil per GiB and epoch; null when the poster chose the provider. */
+  readonly bidPrice: bigint | null
   /** Epochs. */
   readonly duration: number
   readonly dealCid: string | null
@@ -33,7 +35,8 @@ export class ImportTable {
     this.#next = db.prepare(`
       SELECT deals.id, deals.status, tasks.miner_id AS minerId, tasks.uuid, tasks.type = 'verified' AS isVerified,
         tasks.fast_retrieval AS fastRetrieval, tasks.duration, deals.deal_cid AS dealCid, deals.payload_cid AS payloadCid,
-        deals.piece_cid AS pieceCid, deals.stored
+        deals.piece_cid AS pieceCid, deals.stored,
+        (SELECT price FROM bids WHERE bids.task = tasks.id AND bids.miner_id = tasks.miner_id AND bids.status = 'Won') AS price
       FROM deals JOIN tasks ON tasks.id = deals.task
       WHERE deals.id = (SELECT id FROM deals WHERE ${DUE} AND due <= ? ORDER BY due, id LIMIT 1)
     `)
@@ -48,7 +51,14 @@ export class ImportTable {
   /** The deal that is due for the longest time. */
   next(epoch: number): DealToImport | undefined {
     const row = this.#next.get(epoch)
-    return row && { ...row, isVerified: row.isVerified === 1, fastRetrieval: row.fastRetrieval === 1 }
+    if (row === undefined) return undefined
+    const { price, isVerified, fastRetrieval, ...rest } = row
+    return {
+      ...rest,
+      isVerified: isVerified === 1,
+      fastRetrieval: fastRetrieval === 1,
+      bidPrice: price === null ? null : BigInt(price),
+    }
   }
 
   /** True when a task has this deal. */

@@ -5,7 +5,7 @@ import type { DealToImport } from './import-table.js'
 
 /**
  * Proposes a deal for a CAR that a task of another program brings, without one that the network knows. The provider
- * stores it at its usual price, and signs for the client. The same deal for a repeated call. Throws NetworkError.
+ * stores it at the price of its bid, or else at its usual price, and signs for the client. The same deal for a repeated call. Throws NetworkError.
  */
 export async function proposeOwn(
   network: Network,
@@ -14,9 +14,9 @@ export async function proposeOwn(
   car: PackedCar,
   signal: AbortSignal,
 ): Promise<MadeDeal> {
-  const { minerId, isVerified, duration, fastRetrieval } = deal
+  const { minerId, isVerified, duration, fastRetrieval, bidPrice } = deal
   const provider = (await network.providers()).find((one) => one.minerId === minerId)
-  const perGiB = parseFil((isVerified ? provider?.verifiedPrice : provider?.price) ?? '')
+  const perGiB = bidPrice ?? parseFil((isVerified ? provider?.verifiedPrice : provider?.price) ?? '')
   if (perGiB === undefined) throw new NetworkError('TermsRefused', `Provider ${minerId} takes no such deals.`)
   const price = formatFil(priceOfPiece(perGiB, car.pieceSize))
   const terms = { minerId, price, duration, verifiedDeal: isVerified, fastRetrieval }

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { silentLog } from '../../../../src/services/log.js'
 import { catalogue } from '../../../../src/services/network/embedded/catalogue.js'
 import type { MadeDeal, PackedCar } from '../../../../src/services/network/network.js'
+import { formatFil, parseFil, priceOfPiece } from '../../../../src/services/network/units/fil.js'
 import { startPlatform } from '../../../../src/services/platform/platform.js'
 import { md5 } from '../../../support/content/content.js'
 import { temporaryFolder } from '../../../support/content/folders.js'
@@ -97,6 +98,19 @@ t.test('a task without known deals: the waiting ones of its client first, then o
   await advance(s, uuid, UNTIL_ACTIVE)
   await hasDeals(s, uuid, 'DealActive', 'DealActive')
   t.equal((await s.task(uuid)).task.status, 'Completed')
+})
+
+t.test('a provider stores a CAR at the price of its bid', async (t) => {
+  const s = await startImports(t)
+  const price = '0.0000009'
+  const uuid = await s.post({ ...PUBLIC, min_price: price, max_price: price, duration: '600000' }, csvOf(s, ['']))
+  await advance(s, uuid, 20)
+  await hasDeals(s, uuid, 'Downloaded')
+  await advance(s, uuid, 1)
+  await advance(s, uuid, 1)
+  const [deal] = await hasDeals(s, uuid, 'FileImported')
+  const { terms } = await s.scene.network.status(String(deal?.deal_cid))
+  t.equal(terms.price, formatFil(priceOfPiece(parseFil(price) as bigint, s.car.pieceSize)))
 })
 
 t.test('CARs that a provider does not import have a note, and leave no file', async (t) => {
