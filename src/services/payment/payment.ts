@@ -139,6 +139,7 @@ async function assemble(
       uploads: new PackedUploads(db),
       deals,
       contents,
+      log,
       urlOf: (task) => `${publicUrl()}/cars/${task}.car`,
     })
   return {

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openDatabase, Writer } from '../../../src/services/database.js'
+import { silentLog } from '../../../src/services/log.js'
 import { type DealStatus, type Network, NetworkError } from '../../../src/services/network/network.js'
 import { ContentTable } from '../../../src/services/payment/contents/content-table.js'
 import { CarTable } from '../../../src/services/payment/dealing/car-table.js'
@@ -79,6 +80,7 @@ async function sceneOf(t: Test): Promise<Scene> {
     payments: guarded,
     network: { epoch: () => 1, status: async (cid: string) => statusOf(cid) } as unknown as Network,
     writer,
+    log: silentLog,
     seconds: () => NOW,
     urlOf: (task) => task,
   })

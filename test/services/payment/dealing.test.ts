@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { until } from '../../support/waiting.js'
@@ -43,6 +43,26 @@ t.test('paid uploads become a deal, which is paid, and the rest comes back', asy
   const later = await payerOf(again, client.keys)
   t.equal((await pass(again, later, 'Success')).length, 3, 'deals go on after a restart')
   await sumOfLedger(t, again)
+})
+
+t.test('a content that is damaged comes back to its wallet, and holds up no other', async (t) => {
+  const scene = await startPaymentScene(t, {}, { withPlatform: true })
+  const client = await payerOf(scene)
+  const other = await payerOf(scene)
+  const lost = (await client.upload('lost.txt', 'lost'.repeat(1000))).json.data
+  const file = join(scene.folder, 'contents', `${lost.payload_cid}.car`)
+  const car = readFileSync(file)
+  car[car.length - 1] = 255 - (car.at(-1) ?? 0)
+  writeFileSync(file, car)
+  t.equal((await client.order(lost.w_cid, 400_000n)).status, 200)
+  await other.pay('whole.txt', 'whole'.repeat(1000), 400_000n)
+  await pass(scene, other, 'Success')
+  await pass(scene, client, 'Refunded', 1)
+  t.equal(await balance(scene, client), COINS)
+  await sumOfLedger(t, scene)
+  const again = (await client.upload('lost.txt', 'lost'.repeat(1000))).json.data
+  t.equal(again.payload_cid, lost.payload_cid)
+  t.equal((await fetch(again.ipfs_url)).status, 200, 'it is whole again after another upload')
 })
 
 t.test('without a deal in time, the payment comes back', async (t) => {

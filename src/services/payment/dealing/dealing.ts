@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Writer } from '../../database.js'
-import type { DealFile, DealStatus, Network } from '../../network/network.js'
+import type { ServicesLog } from '../../log.js'
+import { type DealFile, type DealStatus, type Network, NetworkError } from '../../network/network.js'
 import type { ContentStore } from '../contents/content-store.js'
 import type { DealTable, OfflineDeal } from '../deals/deal-table.js'
 import type { Payments } from '../ledger/payments.js'
@@ -19,6 +20,7 @@ export interface DealingParts {
   readonly contents: ContentStore
   readonly payments: Payments
   readonly network: Network
+  readonly log: ServicesLog
   readonly writer: Writer
   /** Unix seconds. */
   readonly seconds: () => number
@@ -60,24 +62,50 @@ export class Dealing {
 
   async #packAll(signal: AbortSignal): Promise<void> {
     const { uploads } = this.#parts
-    for (let next = uploads.next(); next.length > 0; next = uploads.next()) await this.#pack(next, signal)
+    for (let next = uploads.next(); next.length > 0; next = uploads.next()) {
+      const reading: { content?: string } = {}
+      try {
+        await this.#pack(next, reading, signal)
+      } catch (error) {
+        signal.throwIfAborted()
+        if (reading.content === undefined || !isDamage(error)) throw error
+        await this.#giveBack(reading.content)
+      }
+    }
   }
 
-  async #pack(uploads: readonly UploadToStore[], signal: AbortSignal): Promise<void> {
+  /** A content that cannot be read does not hold up the uploads of others: only its own cannot be stored. */
+  async #giveBack(cid: string): Promise<void> {
+    const { uploads, contents, log } = this.#parts
+    log.error({ cid }, 'A content of paid uploads is damaged. Their payments go back.')
+    await contents.release(() => uploads.giveBack(cid))
+  }
+
+  /** @param reading is told the CID of the content that is read */
+  async #pack(uploads: readonly UploadToStore[], reading: { content?: string }, signal: AbortSignal): Promise<void> {
     const { cars, folder, writer, network, seconds, uploads: table } = this.#parts
     const task = randomUUID()
     const cids = new Map<string, string>()
-    const car = await folder.make(task, this.#files(uploads), ({ path, cid }) => cids.set(path[0] ?? '', cid), signal)
+    const car = await folder.make(
+      task,
+      this.#files(uploads, reading),
+      ({ path, cid }) => cids.set(path[0] ?? '', cid),
+      signal,
+    )
     const duration = (uploads[0]?.duration ?? 0) * EPOCHS_PER_DAY
     await writer.run(() => {
       table.markPacked(uploads, cids, cars.add({ ...car, task, duration }, seconds(), network.epoch()))
     })
   }
 
-  async *#files(uploads: readonly UploadToStore[]): AsyncIterable<DealFile> {
+  async *#files(uploads: readonly UploadToStore[], reading: { content?: string }): AsyncIterable<DealFile> {
     const { contents } = this.#parts
     for (const { wCid, cid, fileSize } of uploads) {
-      yield { path: [wCid], size: fileSize, content: () => contents.bytesOf(cid) }
+      const content = (): AsyncIterable<Uint8Array> => {
+        reading.content = cid
+        return contents.bytesOf(cid)
+      }
+      yield { path: [wCid], size: fileSize, content }
     }
   }
 
@@ -132,4 +160,11 @@ export class Dealing {
     })
     await folder.remove(car.task)
   }
+}
+
+/** True for a CAR that is missing or has other bytes. A disk that cannot be read now says nothing of a content. */
+function isDamage(error: unknown): boolean {
+  if (!(error instanceof NetworkError) || error.code !== 'NotRetrievable') return false
+  const { code = 'ENOENT' } = (error.cause ?? {}) as NodeJS.ErrnoException
+  return code === 'ENOENT'
 }

@@ -1,4 +1,5 @@
 import type { Database } from '../../database.js'
+import type { Content } from '../contents/content-table.js'
 
 /** An upload on its way to a provider. */
 export interface UploadToStore {
@@ -27,6 +28,8 @@ export class PackedUploads {
   readonly #bytes
   readonly #pack
   readonly #succeed
+  readonly #giveBack
+  readonly #lose
 
   constructor(db: Database) {
     const paid = "status = 'Paid' AND car IS NULL"
@@ -36,6 +39,11 @@ export class PackedUploads {
     this.#bytes = db.prepare('SELECT coalesce(sum(file_size), 0) AS bytes FROM uploads WHERE car = ?')
     this.#pack = db.prepare(
       `UPDATE uploads SET car = ?, packed_cid = ?, status = 'TaskCreated' WHERE id = ? AND ${paid}`,
+    )
+    const content = '(SELECT id FROM contents WHERE cid = ?)'
+    this.#giveBack = db.prepare(`UPDATE uploads SET status = 'Refundable' WHERE ${paid} AND content = ${content}`)
+    this.#lose = db.prepare(
+      "UPDATE contents SET place = 'gone' WHERE cid = ? AND place = 'here' RETURNING cid, car_size AS carSize",
     )
     this.#succeed = db.prepare("UPDATE uploads SET status = 'Success' WHERE id = ? AND status = 'TaskCreated'")
   }
@@ -69,6 +77,15 @@ export class PackedUploads {
   /** @param cids those of the uploads in the CAR, by their `w_cid` */
   markPacked(uploads: readonly UploadToStore[], cids: ReadonlyMap<string, string>, car: number): void {
     for (const { id, wCid } of uploads) this.#pack.run(car, cids.get(wCid) ?? null, id)
+  }
+
+  /**
+   * The content is lost: its uploads that are paid can be refunded.
+   * @returns what was here of it
+   */
+  giveBack(cid: string): Pick<Content, 'cid' | 'carSize'>[] {
+    this.#giveBack.run(cid)
+    return this.#lose.all(cid) as { cid: string; carSize: number }[]
   }
 
   markSuccess(id: number): void {
