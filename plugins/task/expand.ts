@@ -1,7 +1,8 @@
 import { type Context, type Expansion, type ExpansionSubject, S3Error } from 'dealgate'
-import { bidOf } from './documents/bid.js'
-import { dealOf } from './documents/deal.js'
-import { taskOf } from './documents/task.js'
+import { z } from 'zod'
+import { bidDocument, bidOf } from './documents/bid.js'
+import { dealOf, platformDeal } from './documents/deal.js'
+import { taskDocument, taskOf } from './documents/task.js'
 import { acting } from './login/acting.js'
 import type { TaskParts } from './parts.js'
 import { dataOf, repeatable } from './wire/answer.js'
@@ -12,6 +13,14 @@ const SEARCHED = 20
 /** Deals of a task that are searched. */
 const DEALS = 1000
 
+/** A task, its bids, and its own view of the deal. */
+const expandedTask = z.object({
+  ...taskDocument.shape,
+  Bids: z.array(bidDocument).meta({ element: 'Bid' }),
+  AverageBid: z.string().nullable(),
+  Deal: platformDeal.optional(),
+})
+
 type Details = (uuid: string) => Promise<WireDetail | undefined>
 
 /** `expand=task`: the task by which a deal was made, as it is now, with its bids and its own view of the deal. */
@@ -20,6 +29,7 @@ export function taskExpansion(parts: TaskParts): Expansion {
     name: 'task',
     member: 'Task',
     summary: 'The task by which the deal was made, with its bids.',
+    result: expandedTask,
     join: async (deals, context) => {
       const details = detailsFor(parts, context)
       const ofBuckets = new Map<string, Promise<readonly string[]>>()

@@ -1,4 +1,5 @@
 import type { Logger } from '../common/log.js'
+import type { Expansion } from '../plugins/forms/expansion.js'
 import type { Plugin } from '../plugins/forms/plugin.js'
 import { gatewayPlugin } from '../plugins/gateway-calls/plugin.js'
 import { jobsPlugin } from '../plugins/job-calls/plugin.js'
@@ -46,15 +47,24 @@ export interface CorePluginParts {
   readonly sts: StsParts
   /** The operations of all plugins; called when a client reads a description of the server. */
   readonly rows: () => OperationTable['rows']
+  /** The meanings of values of `expand`, likewise. */
+  readonly expansions: () => readonly Expansion[]
 }
 
 /** Creates the plugins that every server runs. */
-export function createCorePlugins({ options, backends, rows, sts, ...parts }: CorePluginParts): readonly Plugin[] {
+export function createCorePlugins({
+  options,
+  backends,
+  rows,
+  expansions,
+  sts,
+  ...parts
+}: CorePluginParts): readonly Plugin[] {
   return [
     s3Plugin,
     jobsPlugin,
     gatewayPlugin({ account: options.gateway.account, calls: (account) => backends.pool.calls(account) }),
-    selfPlugin(rows),
+    selfPlugin(rows, expansions),
     stsPlugin(sts),
     notifications({
       ...parts,

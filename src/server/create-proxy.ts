@@ -70,7 +70,8 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     now: options.now ?? Date.now,
   })
   const rows = () => plugins.table.rows
-  const core = createCorePlugins({ options, backends, region, log, webhooks, rows, sts: sts.parts })
+  const expansions = () => plugins.expansions
+  const core = createCorePlugins({ options, backends, region, log, webhooks, rows, expansions, sts: sts.parts })
   const plugins: PluginSet = combinePlugins(core, options.plugins ?? [], limits.pluginDeadlineMs)
   const { table, outputMetadata } = plugins
   const credentials =

@@ -1,3 +1,4 @@
+import type { z } from 'zod'
 import type { Context } from '../../server/context.js'
 
 /** A deal that an answer shows. */
@@ -18,6 +19,8 @@ export interface Expansion {
   readonly member: string
   /** One sentence about the member. */
   readonly summary: string
+  /** Form of the member, for the descriptions of the calls; any object if absent. */
+  readonly result?: z.ZodType
   /**
    * Returns the member for each of the deals, in their order; undefined for none. Gets the caller's context, and
    * returns only what the caller may see. Throws S3Error.

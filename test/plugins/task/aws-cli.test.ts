@@ -80,4 +80,15 @@ t.test('every row by the model of aws-cli, and the reads as objects of the bucke
     state,
   )
   t.match(await read('providers/t01000/offline-deals'), { Deals: [{ Status: 'Waiting', Note: 'again' }] })
+
+  const object = ['--bucket', 'photos', '--key', 'deals.csv']
+  const price = ['--miner-id', 't01001', '--price', '0.0000001', '--duration-epochs', '518400']
+  const { Deal } = await call('create-object-deal', ...object, ...price)
+  await proxy.send('PUT', '/photos/joined.csv', { body: CSV.replace(DEAL_CID, Deal.DealCid) })
+  const joined = ['--manifest-bucket', 'photos', '--manifest-key', 'joined.csv', '--prefer', 'wait=60']
+  const created = await call('create-task', ...terms.map((term) => (term === 'nightly' ? 'joined' : term)), ...joined)
+  t.match(await call('list-object-deals', ...object, '--expand', 'task'), {
+    DealEntry: [{ Deal: { DealCid: Deal.DealCid }, Task: { TaskUuid: created.TaskUuid, Bids: [] } }],
+  })
+  t.match(await call('get-deal', '--deal-cid', Deal.DealCid, '--expand', 'task'), { Task: { TaskName: 'joined' } })
 })

@@ -7,6 +7,7 @@ import { temporaryFolder } from '../../support/content/folders.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { quirksOf } from '../../support/server/modes.js'
 import { farFromMidnight } from '../../support/waiting.js'
+import { lint } from '../describe/openapi/lint.js'
 import { startRecordedPlatform } from './recorded-platform.js'
 import { guest, startTaskProxy } from './scene.js'
 
@@ -74,6 +75,32 @@ t.test('expand=task joins the task and its bids to the deals of an answer', asyn
   t.notOk('Task' in (await proxy.ask('GET', '/photos/a?expand=task&x-deal=')).DealEntry[0], 'a task that is gone')
   platform.answers.set('GET /tasks/u-1', ['lost'])
   t.equal(await proxy.refused('GET', '/photos/a?expand=task&x-deal='), 'UpstreamUnavailable')
+})
+
+t.test('expand is described where it has values, and nowhere else', async (t) => {
+  const { proxy } = await start(t, 'full')
+  const { paths, ...document } = await proxy.ask('GET', '/-/openapi.json')
+  t.same(await lint({ ...document, paths }), [])
+  const { parameters, responses } = paths['/-/deal/v1/deals/{DealCid}'].get
+  t.match(
+    parameters.find((one: { name: string }) => one.name === 'expand'),
+    { in: 'query', required: false, description: /^Values, separated by commas. task: The task by which/ },
+  )
+  const ofDeal = responses[200].content['application/json'].schema
+  t.match(ofDeal.properties.Task.properties, { TaskUuid: { type: 'string' }, Bids: { type: 'array' } })
+  t.notOk(ofDeal.required.includes('Task'))
+  const list = paths['/{Bucket}/{Key}#x-deal'].get.responses[200].content['application/json'].schema
+  t.match(list.properties.DealEntry.items.properties, { Deal: Object, Task: { properties: { Status: Object } } })
+  const names = (path: string) => (paths[path].get.parameters ?? []).map(({ name }: { name: string }) => name)
+  t.notOk(names('/-/task/v1/tasks').includes('expand'))
+
+  const { operations, shapes } = await proxy.ask('GET', '/-/aws-model.json')
+  t.match(shapes[operations.ListObjectDeals.input.shape].members.Expand, {
+    location: 'querystring',
+    locationName: 'expand',
+  })
+  t.ok(shapes[operations.GetDeal.output.shape].members.Task)
+  t.notOk('Expand' in shapes[operations.ListPublicTasks.input.shape].members)
 })
 
 t.test('quotes use the list of the platform where the gateway has none, and work without it', async (t) => {
