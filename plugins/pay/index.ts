@@ -2,6 +2,10 @@ import { definePlugin } from 'dealgate'
 import { payOperations } from './operations/index.js'
 import { payOptions } from './options.js'
 import { PayParts } from './parts.js'
+import { UPLOAD } from './upload/input.js'
+import { uploadObjects } from './upload/job.js'
+import { DURATION_METADATA, uploadWritten } from './upload/on-write.js'
+import { OUTPUT_METADATA } from './upload/tell-object.js'
 
 export default definePlugin({
   name: 'pay',
@@ -12,6 +16,10 @@ export default definePlugin({
     const parts = new PayParts(options, host)
     return {
       operations: payOperations(parts),
+      jobs: [uploadObjects(parts)],
+      hooks: { objectStored: (event) => uploadWritten(parts, event) },
+      outputMetadata: OUTPUT_METADATA,
+      metadataActions: { [DURATION_METADATA]: UPLOAD },
       stop: () => parts.close(),
     }
   },

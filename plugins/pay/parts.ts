@@ -1,9 +1,11 @@
-import { type PluginHost, S3Error } from 'dealgate'
+import { type PluginHost, S3Error, type SpendLedger } from 'dealgate'
+import { ServiceFacts, type Variant } from './facts.js'
 import { Attempts } from './login/attempts.js'
 import { Wallets } from './login/wallets.js'
 import type { PayOptions } from './options.js'
 import { PaymentClient } from './payment-client.js'
-import { type Variant, VariantProbe } from './variant.js'
+import { MadeUploads } from './records/made-uploads.js'
+import { openLedger } from './upload/cost.js'
 
 /** Shared by the operations and jobs of this plugin. */
 export class PayParts {
@@ -11,7 +13,9 @@ export class PayParts {
   readonly host: PluginHost
   readonly wallets: Wallets
   readonly attempts: Attempts
-  readonly #probe: VariantProbe
+  readonly facts: ServiceFacts
+  readonly made: MadeUploads
+  readonly ledger: SpendLedger
   #client: PaymentClient | undefined
 
   /** @param host need not have started yet */
@@ -20,7 +24,9 @@ export class PayParts {
     this.host = host
     this.wallets = new Wallets(host)
     this.attempts = new Attempts(() => host.now())
-    this.#probe = new VariantProbe(this)
+    this.facts = new ServiceFacts(this)
+    this.made = new MadeUploads(host)
+    this.ledger = openLedger(host)
   }
 
   /** Throws S3Error NotImplemented if the server has no storage payment API. */
@@ -38,7 +44,7 @@ export class PayParts {
 
   /** The variant of the service. Throws S3Error. */
   variant(): Promise<Variant> {
-    return this.#probe.get()
+    return this.facts.variant()
   }
 
   async close(): Promise<void> {

@@ -68,10 +68,12 @@ export async function acting<T>(
   }
   const session = identity && (await parts.wallets.get(identity))
   if (!identity || !session) throw notLinked('Link one: CreateWalletNonce, then CreateWalletSession with Store.')
+  if (asked !== undefined && asked !== session.address)
+    throw new S3Error('AccessDenied', { message: 'This access key has another wallet than the one that is named.' })
   const expired = session.until !== undefined && session.until <= parts.host.now()
   try {
     if (expired) throw new TokenRefused('The session has expired.')
-    return await run({ token: session.token, address: asked ?? session.address })
+    return await run({ token: session.token, address: session.address })
   } catch (error) {
     if (!(error instanceof TokenRefused)) throw error
     await parts.wallets.forget(identity, session)

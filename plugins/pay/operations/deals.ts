@@ -4,9 +4,10 @@ import { dealDetail, detailOf } from '../documents/deal.js'
 import { timeOf } from '../documents/time.js'
 import type { PayParts } from '../parts.js'
 import { dataOf } from '../wire/answer.js'
+import { apiPath } from '../wire/api-path.js'
 import { type WireUpload, wireDetail, wireLog } from '../wire/records.js'
 import { pageOfUploads } from './lists.js'
-import { apiPath, sendAsWallet } from './send.js'
+import { sendAsWallet } from './send.js'
 import { SOURCE } from './sources.js'
 
 /** Uploads of a wallet that are searched for a deal, the newest first. */

@@ -5,6 +5,7 @@ import { listBilling, listUploads } from './lists.js'
 import { getPaymentInfo, recordMint } from './payment.js'
 import { createWalletNonce, createWalletSession } from './sign-in.js'
 import { getExchangeRate, getHostInfo, getPriceStatistics, getSystemConfig } from './system.js'
+import { listObjectUploads, uploadObjectToIpfs } from './upload-object.js'
 
 /** The operations of this plugin. */
 export function payOperations(parts: PayParts): readonly AnyOperation[] {
@@ -15,6 +16,8 @@ export function payOperations(parts: PayParts): readonly AnyOperation[] {
     getHostInfo(parts),
     getExchangeRate(parts),
     getPriceStatistics(parts),
+    uploadObjectToIpfs(parts),
+    listObjectUploads(parts),
     listUploads(parts),
     getDealDetail(parts),
     getOfflineDealLog(parts),

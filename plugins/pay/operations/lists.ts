@@ -4,9 +4,10 @@ import { billDocument, billOf } from '../documents/bill.js'
 import { uploadDocument, uploadOf } from '../documents/upload.js'
 import type { PayParts } from '../parts.js'
 import { dataOf } from '../wire/answer.js'
+import { apiPath } from '../wire/api-path.js'
 import { wireBilling, wireUploads } from '../wire/records.js'
 import { type ListQuery, listQuery, pageQuery, servicePage } from './page.js'
-import { apiPath, sendAsWallet } from './send.js'
+import { sendAsWallet } from './send.js'
 import { SOURCE } from './sources.js'
 
 const total = z.number().int().describe('Records that meet the filter, on all pages.')

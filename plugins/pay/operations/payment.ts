@@ -3,8 +3,9 @@ import { z } from 'zod'
 import { timeOf } from '../documents/time.js'
 import type { PayParts } from '../parts.js'
 import { dataOf } from '../wire/answer.js'
+import { apiPath } from '../wire/api-path.js'
 import { wireMint, wirePayment } from '../wire/records.js'
-import { apiPath, sendAsWallet } from './send.js'
+import { sendAsWallet } from './send.js'
 import { SOURCE } from './sources.js'
 
 /** The number of an upload in a path. Throws NoSuchUpload for any other text. */

@@ -11,11 +11,6 @@ export interface Sending extends Refusals {
   readonly mayRepeat?: boolean
 }
 
-/** A path of the interface: `apiPath('billing')`. */
-export function apiPath(...segments: readonly string[]): readonly string[] {
-  return ['api', 'v1', ...segments]
-}
-
 /** Sends a request that needs no wallet. Resolves with an answer that reports success. Throws S3Error. */
 export function sendOpenly(
   parts: PayParts,

@@ -2,16 +2,12 @@ import { defineCall, type Identity, S3Error } from 'dealgate'
 import { z } from 'zod'
 import { expiryOf } from '../login/expiry.js'
 import type { PayParts } from '../parts.js'
+import { address } from '../wire/address.js'
 import { badResponse, dataOf } from '../wire/answer.js'
+import { apiPath } from '../wire/api-path.js'
 import { wireNonce, wireSession } from '../wire/records.js'
-import { apiPath, sendOpenly } from './send.js'
+import { sendOpenly } from './send.js'
 import { SOURCE } from './sources.js'
-
-/** Address of a wallet. */
-export const address = z
-  .string()
-  .regex(/^0x[0-9a-fA-F]{40}$/, 'must be 0x and 40 hexadecimal digits')
-  .describe('0x and 40 hexadecimal digits.')
 
 /** Most digits of a nonce: wallets sign it as text, and no other text than digits is handed out to be signed. */
 const NONCE = /^\d{1,78}$/

@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto'
+import type { PluginHost, Records } from 'dealgate'
+
+/** An upload of an object that was made through this server. Plain JSON. */
+export interface MadeUpload {
+  readonly jobId: string
+  readonly bucket: string
+  readonly key: string
+  /** Of the object that was uploaded. */
+  readonly stamp: string
+  /** When the bucket was made, where the gateway tells it. */
+  readonly birth?: string
+  /** Number of the upload at the service. */
+  readonly uploadId: number
+  /** CID of the content. */
+  readonly cid: string
+  readonly wCid: string
+  readonly url: string
+  /** Name under which the service lists it. */
+  readonly name: string
+  /** Bytes. */
+  readonly size: number
+  readonly days: number
+  readonly fileType: '0' | '1'
+  /** In lower case; absent if it is not known. */
+  readonly wallet?: string
+  /** As the service stated it at the upload. */
+  readonly status?: string
+  readonly accessKeyId: string
+  /** ms since 1970. */
+  readonly made: number
+}
+
+/** A request for an upload, recorded before it is complete. */
+export interface UploadAttempt {
+  /** In lower case; absent if it is not known. */
+  readonly wallet?: string
+  readonly name: string
+  /** Bytes. */
+  readonly size: number
+  /** ms since 1970. */
+  readonly sent: number
+}
+
+/** Ids of the jobs that uploaded an object, the oldest first. */
+interface OfObject {
+  readonly jobIds: readonly string[]
+}
+
+/** Most uploads that are listed of one object. */
+const MOST_OF_OBJECT = 1000
+
+/** Records of uploads and of requests for them. */
+export class MadeUploads {
+  readonly #made: Records<MadeUpload>
+  readonly #ofObject: Records<OfObject>
+  /** Ids of jobs by the number of their upload. */
+  readonly #byNumber: Records<string>
+  readonly #attempts: Records<UploadAttempt>
+
+  constructor({ state }: Pick<PluginHost, 'state'>) {
+    this.#made = state.records('pay-made')
+    this.#ofObject = state.records('pay-of-object')
+    this.#byNumber = state.records('pay-by-number')
+    this.#attempts = state.records('pay-attempts')
+  }
+
+  /** The upload of a job. */
+  get(jobId: string): Promise<MadeUpload | undefined> {
+    return this.#made.get(jobId)
+  }
+
+  /** Whether the upload of this number belongs to another job. */
+  async isOfAnother(uploadId: number, jobId: string): Promise<boolean> {
+    const owner = await this.#byNumber.get(String(uploadId))
+    return owner !== undefined && owner !== jobId
+  }
+
+  /** Durable when it resolves; may be repeated. The record of the job comes last: if it is there, so is all else. */
+  async remember(upload: MadeUpload): Promise<void> {
+    const { bucket, key, jobId, uploadId } = upload
+    await this.#byNumber.set(String(uploadId), jobId)
+    await this.#ofObject.change(keyOf(bucket, key), (known) => {
+      const jobIds = known?.jobIds ?? []
+      return jobIds.includes(jobId) && known ? known : { jobIds: [...jobIds, jobId].slice(-MOST_OF_OBJECT) }
+    })
+    await this.#made.set(jobId, upload)
+  }
+
+  /**
+   * Uploads of an object of the present bucket, the newest first.
+   * @param birth when the bucket was made, where the gateway tells it
+   */
+  async ofObject(bucket: string, key: string, birth: string | undefined): Promise<readonly MadeUpload[]> {
+    const { jobIds } = (await this.#ofObject.get(keyOf(bucket, key))) ?? { jobIds: [] }
+    const uploads = await Promise.all([...jobIds].reverse().map((jobId) => this.#made.get(jobId)))
+    return uploads.filter((upload) => upload !== undefined).filter((upload) => upload.birth === birth)
+  }
+
+  attempt(jobId: string): Promise<UploadAttempt | undefined> {
+    return this.#attempts.get(jobId)
+  }
+
+  /** Durable when it resolves: to be awaited before the request is complete. */
+  begin(jobId: string, attempt: UploadAttempt): Promise<void> {
+    return this.#attempts.set(jobId, attempt)
+  }
+
+  /** Removes an attempt that certainly made nothing, or whose upload is on record. */
+  settle(jobId: string): Promise<void> {
+    return this.#attempts.delete(jobId)
+  }
+}
+
+/** Hashed, because keys of S3 are longer than some stores accept. A bucket name holds no NUL. */
+function keyOf(bucket: string, key: string): string {
+  return createHash('sha256').update(`${bucket}\0${key}`).digest('base64url')
+}

@@ -1,0 +1,141 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import {
+  AnswerLost,
+  answerOf,
+  collect,
+  isUnsent,
+  type PaymentAnswer,
+  type PaymentClient,
+  unreachable,
+} from './payment-client.js'
+
+export interface FilePost {
+  readonly path: readonly string[]
+  readonly token: string | undefined
+  /** Texts of the form, before the file. */
+  readonly fields: Readonly<Record<string, string>>
+  readonly name: string
+  /** Bytes. */
+  readonly size: number
+  /** Passes all bytes of the file to the sink, which applies back-pressure. */
+  readonly content: (sink: (chunk: Buffer) => Promise<void>) => Promise<void>
+  /** Awaited between the last byte of the file and the end of the form, without which the service has no upload. */
+  readonly beforeEnd: () => Promise<void>
+  /** How long the service may accept no byte, and how long its answer may take, ms. */
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}
+
+/** The connection broke before the end of the form was sent, so that the service stored nothing. */
+export class Interrupted extends Error {
+  override readonly name = 'Interrupted'
+}
+
+/** The service answered before the end of the form. */
+class AnsweredEarly extends Error {}
+
+/**
+ * Posts a file as a multipart form of known length, as it arrives, in flat memory.
+ * @throws S3Error UpstreamUnavailable if the service cannot be reached, Interrupted, AnswerLost once the end was sent,
+ * and what `content` and `beforeEnd` throw
+ */
+export async function postFile(client: PaymentClient, post: FilePost): Promise<PaymentAnswer> {
+  const { head, tail, boundary } = formAround(post)
+  const url = client.urlOf(post.path)
+  const send = url.protocol === 'https:' ? requestHttps : requestHttp
+  const request = send(url, {
+    method: 'POST',
+    agent: false,
+    signal: post.signal,
+    headers: {
+      ...client.headersOf(post.token),
+      'content-type': `multipart/form-data; boundary=${boundary}`,
+      'content-length': head.length + post.size + tail.length,
+    },
+  })
+  request.setTimeout(post.timeoutMs, () => request.destroy(new Error('the payment service is silent')))
+  const sending = new Sending(request)
+  let ended = false
+  try {
+    await sending.write(head)
+    await post.content((chunk) => sending.write(chunk))
+    await post.beforeEnd()
+    sending.requireOpen()
+    ended = true
+    request.end(tail)
+    return await sending.answer
+  } catch (error) {
+    if (error instanceof AnsweredEarly) return await sending.answer.catch(interrupted)
+    const cause = sending.failure
+    if (cause === undefined) throw error
+    if (ended) throw new AnswerLost(/silent/.test(String(cause)), { cause })
+    throw isUnsent(cause) ? unreachable(cause) : interrupted(cause)
+  } finally {
+    request.destroy()
+  }
+}
+
+/** A request while its body is sent. */
+class Sending {
+  readonly answer: Promise<PaymentAnswer>
+  readonly #request: ClientRequest
+  readonly #over: Promise<never>
+  /** Error of the connection. */
+  failure: unknown
+  #answered = false
+
+  constructor(request: ClientRequest) {
+    this.#request = request
+    const failed = once(request, 'error').then(([error]) => this.#fail(error))
+    const response = once(request, 'response') as Promise<[IncomingMessage]>
+    this.answer = Promise.race([
+      failed,
+      response.then(async ([message]) => {
+        this.#answered = true
+        const text = await collect(message).catch((error) => this.#fail(error))
+        return answerOf(message.statusCode ?? 0, text, message.headers['retry-after'])
+      }),
+    ])
+    this.answer.catch(() => {})
+    this.#over = Promise.race([
+      failed,
+      response.then(() => {
+        throw new AnsweredEarly()
+      }),
+    ])
+    this.#over.catch(() => {})
+  }
+
+  /** Throws once there is an answer, or the connection has broken. */
+  requireOpen(): void {
+    if (this.#answered) throw new AnsweredEarly()
+    if (this.failure !== undefined) throw this.failure
+  }
+
+  async write(chunk: Buffer): Promise<void> {
+    this.requireOpen()
+    if (!this.#request.write(chunk)) await Promise.race([once(this.#request, 'drain'), this.#over])
+  }
+
+  #fail(error: unknown): never {
+    this.failure ??= error
+    throw error
+  }
+}
+
+function interrupted(cause: unknown): never {
+  throw new Interrupted('The connection to the payment service broke before the file had arrived.', { cause })
+}
+
+/** https://www.rfc-editor.org/rfc/rfc7578 */
+function formAround({ fields, name }: Pick<FilePost, 'fields' | 'name'>) {
+  const boundary = `dealgate-${randomBytes(16).toString('hex')}`
+  const texts = Object.entries(fields).map(
+    ([field, value]) => `--${boundary}\r\ncontent-disposition: form-data; name="${field}"\r\n\r\n${value}\r\n`,
+  )
+  const file = `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="${name}"\r\ncontent-type: application/octet-stream\r\n\r\n`
+  return { head: Buffer.from(texts.join('') + file), tail: Buffer.from(`\r\n--${boundary}--\r\n`), boundary }
+}

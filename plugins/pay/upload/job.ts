@@ -1,0 +1,162 @@
+import { type JobKind, OutcomeUnknown, Retry, type RunningJob, S3Error } from 'dealgate'
+import { acting, type Wallet } from '../login/acting.js'
+import type { PayParts } from '../parts.js'
+import { AnswerLost, type PaymentAnswer } from '../payment-client.js'
+import { Interrupted, postFile } from '../upload-client.js'
+import { dataOf } from '../wire/answer.js'
+import { apiPath } from '../wire/api-path.js'
+import { wireUploaded } from '../wire/records.js'
+import { reserve } from './cost.js'
+import { fileNameOf, UPLOAD, type UploadInput, type UploadResult } from './input.js'
+import { requireObject } from './object.js'
+import { actorOfJob, type FoundUpload, record, tell } from './outcome.js'
+import { findUpload, reconcileUpload } from './reconcile.js'
+
+type UploadingJob = RunningJob<UploadInput>
+
+/** How long a service that is busy, or a connection that breaks, is tried again, ms. */
+const PATIENCE_MS = 3_600_000
+const PAUSE_MS = 5_000
+
+/** Uploads an object once or not at all: if the answer is lost, the job is `Unknown` until the outcome is found. */
+export function uploadObjects(parts: PayParts): JobKind<UploadInput, UploadResult> {
+  return { name: UPLOAD, run: (job) => upload(parts, job), reconcile: (job) => reconcileUpload(parts, job) }
+}
+
+async function upload(parts: PayParts, job: UploadingJob): Promise<UploadResult> {
+  const { id } = job.job
+  const known = await parts.made.get(id)
+  if (known) return tell(parts, job, known)
+  // Either the process died before the end was sent, or an operator retries a job whose outcome is unknown.
+  if (await parts.made.attempt(id)) await refuseUnsettled(parts, job)
+  const actor = await actorOfJob(parts, job)
+  const { wallet: named } = job.input
+  let committed = false
+  try {
+    const found = await acting(parts, actor, { named, needsAddress: true }, (wallet) =>
+      send(parts, job, wallet, () => {
+        committed = true
+      }),
+    )
+    return await record(parts, job, found)
+  } catch (error) {
+    if (error instanceof OutcomeUnknown) throw error
+    // Once the end was sent, only the service itself can say that it has no upload.
+    if (committed && !(error instanceof S3Error || error instanceof Interrupted))
+      throw new OutcomeUnknown('The upload ended in an error of its own.', { cause: error })
+    if (committed) await takeBack(parts, job)
+    await parts.ledger.release(id, () => job.owned())
+    throw laterOr(parts, job, error)
+  }
+}
+
+/** Streams the object to the service. Throws OutcomeUnknown only once the whole form was sent. */
+async function send(
+  parts: PayParts,
+  job: UploadingJob,
+  { token, address }: Wallet,
+  committing: () => void,
+): Promise<FoundUpload> {
+  const { input, context, signal } = job
+  const { size } = await requireObject(context, input)
+  await reserve(parts, job, size)
+  const name = fileNameOf(input.key)
+  const { object, download } = await context.store.open(input.bucket, input.key)
+  const paidBy = address === undefined ? {} : { wallet: address }
+  let done = 0
+  try {
+    if (object.stamp !== input.stamp || object.size !== size) throw replaced()
+    job.report({ phase: 'Uploading', bytes: { done, total: size } })
+    const answer = await postFile(parts.client, {
+      path: apiPath('storage', 'ipfs', 'upload'),
+      token,
+      fields: {
+        duration: String(input.days),
+        file_type: input.fileType,
+        ...(address !== undefined && { wallet_address: address }),
+      },
+      name,
+      size,
+      content: (sink) =>
+        download.consume(async (chunk) => {
+          await sink(chunk)
+          done += chunk.length
+          job.report({ bytes: { done, total: size } })
+        }),
+      async beforeEnd() {
+        await parts.made.begin(job.job.id, { name, size, sent: parts.host.now(), ...paidBy })
+        await job.commit()
+        committing()
+        job.report({ phase: 'Packing' })
+      },
+      timeoutMs: parts.options.uploadTimeoutSeconds * 1000,
+      signal,
+    }).catch((error) => {
+      if (error instanceof AnswerLost)
+        throw new OutcomeUnknown('The answer of the payment service was lost.', { cause: error })
+      throw error
+    })
+    return { ...foundIn(answer), ...paidBy }
+  } finally {
+    download.discard()
+  }
+}
+
+/** Answers by which the service itself refuses an upload. */
+const REFUSED = ['InvalidArgument', 'AccessDenied', 'PaymentRefused', 'EntityTooLarge', 'SlowDown']
+
+function foundIn(answer: PaymentAnswer): FoundUpload {
+  try {
+    const uploaded = dataOf(answer, wireUploaded)
+    return {
+      uploadId: uploaded.source_file_upload_id,
+      cid: uploaded.payload_cid,
+      wCid: uploaded.w_cid,
+      url: uploaded.ipfs_url,
+      size: uploaded.file_size,
+      ...(uploaded.status !== null && { status: uploaded.status }),
+    }
+  } catch (error) {
+    if (!(error instanceof S3Error) || REFUSED.includes(error.code) || isBusy(answer)) throw error
+    throw new OutcomeUnknown('The payment service gave an answer from which the outcome is not clear.', {
+      cause: error,
+    })
+  }
+}
+
+/** The service itself, and no proxy before it, says that it takes no upload now. */
+function isBusy({ status, json }: PaymentAnswer): boolean {
+  return (status === 503 || status === 507) && (json as { readonly status?: unknown } | undefined)?.status === 'error'
+}
+
+/** The upload certainly was not made, although its end was sent. */
+async function takeBack(parts: PayParts, job: UploadingJob): Promise<void> {
+  try {
+    await job.uncommit()
+    await parts.made.settle(job.job.id)
+  } catch (cause) {
+    throw new OutcomeUnknown('The upload was refused, but the refusal could not be recorded.', { cause })
+  }
+}
+
+/** What passes is tried again for a while. */
+function laterOr({ host }: PayParts, job: UploadingJob, error: unknown): unknown {
+  const passes = error instanceof Interrupted || (error instanceof S3Error && [503, 504].includes(error.status))
+  const given = job.putOff === undefined ? 0 : host.now() - job.putOff.since
+  if (passes && given < PATIENCE_MS) return new Retry(PAUSE_MS, 'WaitingForPaymentService', { cause: error })
+  if (error instanceof Interrupted) return new S3Error('UpstreamUnavailable', { message: error.message, cause: error })
+  return error
+}
+
+function replaced(): S3Error {
+  return new S3Error('PreconditionFailed', { message: 'The object was replaced before it was uploaded.' })
+}
+
+/** Throws OutcomeUnknown if the service has the upload of an earlier run, or cannot say. */
+async function refuseUnsettled(parts: PayParts, job: UploadingJob): Promise<void> {
+  const found = await findUpload(parts, job).catch((cause) => {
+    throw new OutcomeUnknown('The outcome of an earlier request for this upload could not be queried.', { cause })
+  })
+  if (found === 'none' || (found === 'unclear' && job.input.fileType === '1')) return
+  throw new OutcomeUnknown('The payment service may have an upload that this job requested before.')
+}

@@ -1,0 +1,4 @@
+/** A path of the interface: `apiPath('billing')`. */
+export function apiPath(...segments: readonly string[]): readonly string[] {
+  return ['api', 'v1', ...segments]
+}
