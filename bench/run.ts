@@ -1,41 +1,92 @@
-/**
- * Measures the proxy against the gateway behind it, both over loopback, in interleaved rounds of one run. Read the ratios: absolute figures depend on the machine.
- *
- *   npm run bench [-- --rounds 5] [--size-mib 1024] [--rss-mib 5120] [--only large|small|door|rss|deals|transport] [--deals-mib 5120] [--quirks legacy] [--node-options '--cpu-prof']
- */
+/** `npm run bench`: see README.md. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { deals } from './deals.js'
-import { door } from './door.js'
-import { large } from './large.js'
-import { rss } from './rss.js'
-import { small } from './small.js'
-import { startTarget } from './target.js'
-import { transport } from './transport.js'
+import { large } from './cases/large.js'
+import type { CaseResult } from './cases/measure.js'
+import { type Counts, small } from './cases/small.js'
+import { Load } from './load/load.js'
+import { compareWithRecorded, type Ratios, ratiosToBare, record } from './report/gate.js'
+import { markdownOf } from './report/markdown.js'
+import { type Results, resultsOf } from './report/results.js'
+import { BARE, DIRECT, PROXY, startBench } from './servers/start.js'
 
 const { values } = parseArgs({
   options: {
-    rounds: { type: 'string', default: '5' },
-    'size-mib': { type: 'string', default: '1024' },
-    'rss-mib': { type: 'string', default: '5120' },
-    only: { type: 'string', default: 'large,small,rss' },
-    'deals-mib': { type: 'string', default: '5120' },
+    quick: { type: 'boolean', default: false },
+    full: { type: 'boolean', default: false },
+    check: { type: 'boolean', default: false },
+    record: { type: 'boolean', default: false },
+    rounds: { type: 'string' },
+    only: { type: 'string', default: 'small,large' },
     quirks: { type: 'string', default: 'none' },
+    json: { type: 'string' },
+    installed: { type: 'string', default: join(tmpdir(), 'dealgate-bench-peers') },
     'node-options': { type: 'string', default: '' },
   },
 })
 
-const MiB = 1024 * 1024
-const parts = values.only.split(',')
-if (parts.includes('transport')) await transport(Number(values.rounds), Number(values['size-mib']) * MiB)
-if (['large', 'small', 'door'].some((part) => parts.includes(part))) {
-  const target = await startTarget(values.quirks, values['node-options'].split(' ').filter(Boolean))
+const MIB = 1024 * 1024
+const QUICK: Counts = { GET: 2000, HEAD: 2000, PUT: 800, DELETE: 800, LIST: 40 }
+const LONG: Counts = { GET: 6000, HEAD: 6000, PUT: 2000, DELETE: 2000, LIST: 100 }
+const RECORDED = fileURLToPath(new URL('../../bench/recorded.json', import.meta.url))
+
+const rounds = Number(values.rounds ?? (values.full ? 9 : 5))
+
+async function run(): Promise<Results> {
+  const folder = await mkdtemp(join(tmpdir(), 'dealgate-bench-'))
+  const load = new Load()
   try {
-    if (parts.includes('large')) await large(target, Number(values.rounds), Number(values['size-mib']) * MiB)
-    if (parts.includes('small')) await small(target, Number(values.rounds))
-    if (parts.includes('door')) await door(target, Number(values.rounds))
+    const bench = await startBench({
+      folder,
+      quirks: values.quirks,
+      nodeOptions: values['node-options'].split(' ').filter(Boolean),
+      peers: !values.quick,
+      install: values.full,
+      installed: values.installed,
+    })
+    try {
+      const cases: CaseResult[] = []
+      const failures: string[] = []
+      const parts = values.quick ? ['small'] : values.only.split(',')
+      if (parts.includes('small')) {
+        const found = await small(load, bench.subjects, bench.stores, rounds, values.quick ? QUICK : LONG)
+        cases.push(...found.results)
+        failures.push(...found.failures)
+      }
+      if (parts.includes('large')) {
+        const ways = bench.subjects.filter(({ name }) => [PROXY, BARE, DIRECT, 'nginx'].includes(name))
+        const stores = bench.stores.filter(({ name }) => name === PROXY)
+        cases.push(...(await large(load, ways, stores, rounds, (values.full ? 1024 : 256) * MIB)))
+      }
+      return await resultsOf(bench, rounds, cases, failures)
+    } finally {
+      await bench.stop()
+    }
   } finally {
-    await target.stop()
+    load.stop()
+    await rm(folder, { recursive: true, force: true })
   }
 }
-if (parts.includes('deals')) await deals(Number(values['deals-mib']) * MiB)
-if (parts.includes('rss')) await rss(values.quirks, Number(values['rss-mib']) * MiB)
+
+async function measured(): Promise<Ratios> {
+  const results = await run()
+  console.log(markdownOf(results))
+  if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify(results, null, 1)}\n`)
+  return ratiosToBare(results.cases)
+}
+
+const ratios = await measured()
+if (values.record) await record(RECORDED, ratios)
+if (values.check) {
+  let grown = await compareWithRecorded(RECORDED, ratios)
+  if (grown.length > 0) {
+    console.log(`${grown.join('\n')}\nMeasured once more, because other programs may have disturbed the run.\n`)
+    grown = await compareWithRecorded(RECORDED, await measured())
+  }
+  for (const sentence of grown) console.error(sentence)
+  if (grown.length > 0) process.exitCode = 1
+  else console.log('CPU per operation is within a quarter of the recorded ratios.')
+}

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { presignQuery, uriEncode } from '../src/common/sigv4.js'
-import type { Endpoint as S3Endpoint } from '../test/suites/sign.js'
+import { presignQuery, uriEncode } from '../../src/common/sigv4.js'
+import type { Endpoint as S3Endpoint } from '../../test/suites/sign.js'
 import { type Cpu, cpuOf } from './cpu.js'
 
 export interface Endpoint {
@@ -44,7 +44,7 @@ const USER_AGENT = 'Mozilla/5.0 (dealgate bench)'
 /** @param nodeOptions for the server, such as --cpu-prof */
 export async function startTarget(quirks: string, nodeOptions: readonly string[] = []): Promise<Target> {
   const data = await mkdtemp(join(tmpdir(), 'dealgate-bench-'))
-  const cli = fileURLToPath(new URL('../app/cli.js', import.meta.url))
+  const cli = fileURLToPath(new URL('../../app/cli.js', import.meta.url))
   const keys = ['--gateway-access-key', 'bench-gateway', '--gateway-secret-key', 'bench-gateway-secret']
   const args = [
     cli,

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CHUNK_BYTES, type Folder, folderCid } from '../test/services/network/second-chunker.js'
-import { Dealgate } from '../test/support/server/dealgate.js'
-import { send, sign, targetOf, UNSIGNED_PAYLOAD } from '../test/support/sign/send.js'
+import { CHUNK_BYTES, type Folder, folderCid } from '../../test/services/network/second-chunker.js'
+import { Dealgate } from '../../test/support/server/dealgate.js'
+import { send, sign, targetOf, UNSIGNED_PAYLOAD } from '../../test/support/sign/send.js'
 
 const MIB = 1024 * 1024
 const BUCKET = 'backup'

@@ -1,6 +1,6 @@
 import http from 'node:http'
 import { loadavg } from 'node:os'
-import { send } from '../test/support/sign/send.js'
+import { send } from '../../test/support/sign/send.js'
 import { inTurn } from './large.js'
 import { type Cost, measure, median } from './measure.js'
 import { CONNECTIONS, fire, hammer, keys, plain, type Shot } from './small.js'

@@ -1,0 +1,59 @@
+import { join } from 'node:path'
+import { type Endpoint, sign } from '../../test/suites/sign.js'
+import { fileBeside, Program } from './program.js'
+
+const CLI = fileBeside(import.meta.url, '../../app/cli.js')
+const QUIET = ['--print', 'json', '--log-level', 'warn']
+const FREE_PORTS = ['--gateway-port', '0', '--platform-port', '0', '--payment-port', '0']
+
+export interface Gateway {
+  readonly program: Program
+  readonly url: string
+  readonly port: number
+  readonly accessKey: string
+  readonly secretKey: string
+}
+
+interface Started {
+  readonly gateway: string
+  readonly accessKey: string
+  readonly secretKey: string
+}
+
+export interface DealgateServer extends Endpoint {
+  readonly program: Program
+  readonly port: number
+}
+
+/** `dealgate services`: the embedded gateway as a process of its own. */
+export async function startGateway(folder: string, quirks: string): Promise<Gateway> {
+  const options = ['--data', join(folder, 'gateway'), '--gateway-quirks', quirks]
+  const program = Program.node([CLI, 'services', ...FREE_PORTS, ...QUIET, ...options])
+  const { gateway: url, ...keys } = JSON.parse(await program.firstLine()) as Started
+  return { ...keys, program, url, port: portOf(url) }
+}
+
+/** `dealgate serve` in front of a gateway, or with its own embedded one. The access log is off, as that of the peers. */
+export async function startProxy(
+  folder: string,
+  gateway: Gateway | undefined,
+  nodeOptions: readonly string[] = [],
+): Promise<DealgateServer> {
+  const keys = gateway && ['--gateway-access-key', gateway.accessKey, '--gateway-secret-key', gateway.secretKey]
+  const behind = gateway && keys ? ['--gateway-url', gateway.url, ...keys] : FREE_PORTS
+  const options = ['--port', '0', '--data', join(folder, gateway ? 'proxy' : 'embedded'), '--access-log', 'off']
+  const program = Program.node([CLI, 'serve', ...behind, ...QUIET, ...options], { nodeOptions })
+  const started = JSON.parse(await program.firstLine()) as Endpoint
+  return { ...started, program, port: portOf(started.endpoint) }
+}
+
+export async function makeBucket(server: Endpoint, bucket: string): Promise<void> {
+  const target = `/${bucket}`
+  const { headers } = sign(server, { method: 'PUT', target })
+  const answer = await fetch(`${server.endpoint}${target}`, { method: 'PUT', headers })
+  if (!answer.ok) throw new Error(`the bucket ${bucket} was not made: ${await answer.text()}`)
+}
+
+function portOf(url: string): number {
+  return Number(new URL(url).port)
+}

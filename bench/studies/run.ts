@@ -1,0 +1,41 @@
+/**
+ * Measures the proxy against the gateway behind it, both over loopback, in interleaved rounds of one run. Read the ratios: absolute figures depend on the machine.
+ *
+ *   npm run bench:studies [-- --rounds 5] [--size-mib 1024] [--rss-mib 5120] [--only large|small|door|rss|deals|transport] [--deals-mib 5120] [--quirks legacy] [--node-options '--cpu-prof']
+ */
+import { parseArgs } from 'node:util'
+import { deals } from './deals.js'
+import { door } from './door.js'
+import { large } from './large.js'
+import { rss } from './rss.js'
+import { small } from './small.js'
+import { startTarget } from './target.js'
+import { transport } from './transport.js'
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '5' },
+    'size-mib': { type: 'string', default: '1024' },
+    'rss-mib': { type: 'string', default: '5120' },
+    only: { type: 'string', default: 'large,small,rss' },
+    'deals-mib': { type: 'string', default: '5120' },
+    quirks: { type: 'string', default: 'none' },
+    'node-options': { type: 'string', default: '' },
+  },
+})
+
+const MiB = 1024 * 1024
+const parts = values.only.split(',')
+if (parts.includes('transport')) await transport(Number(values.rounds), Number(values['size-mib']) * MiB)
+if (['large', 'small', 'door'].some((part) => parts.includes(part))) {
+  const target = await startTarget(values.quirks, values['node-options'].split(' ').filter(Boolean))
+  try {
+    if (parts.includes('large')) await large(target, Number(values.rounds), Number(values['size-mib']) * MiB)
+    if (parts.includes('small')) await small(target, Number(values.rounds))
+    if (parts.includes('door')) await door(target, Number(values.rounds))
+  } finally {
+    await target.stop()
+  }
+}
+if (parts.includes('deals')) await deals(Number(values['deals-mib']) * MiB)
+if (parts.includes('rss')) await rss(values.quirks, Number(values['rss-mib']) * MiB)
