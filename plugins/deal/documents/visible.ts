@@ -1,11 +1,13 @@
 import { type Context, S3Error } from 'dealgate'
 import type { DealRecord } from '../records/deal-record.js'
 
+type Subject = Pick<DealRecord, 'bucket' | 'key'> & Partial<Pick<DealRecord, 'account'>>
+
 /**
  * Returns a check for the deals that the caller may see: those of buckets and keys that it may read, made by the
  * caller's gateway account or in buckets that this account sees.
  */
-export function visibility(context: Context): (deal: DealRecord) => Promise<boolean> {
+export function visibility(context: Context): (deal: Subject) => Promise<boolean> {
   const seen = new Map<string, Promise<boolean>>()
   const account = context.caller?.identity.account?.accessKey ?? ''
   const seesBucket = (bucket: string) => {
@@ -16,7 +18,7 @@ export function visibility(context: Context): (deal: DealRecord) => Promise<bool
   return async (deal) => mayRead(context, deal) && (deal.account === account || (await seesBucket(deal.bucket)))
 }
 
-function mayRead(context: Context, { bucket, key }: DealRecord): boolean {
+function mayRead(context: Context, { bucket, key }: Subject): boolean {
   try {
     if (key === undefined) context.checks.requireWholeBucket(bucket, 'read')
     else context.checks.requireKey(bucket, key, 'read')

@@ -12,6 +12,7 @@ import type { DeepMark } from '../records/deep-marks.js'
 import { OFFLINE_DEAL, type OfflineDealInput } from '../records/inputs.js'
 import { requireHealth } from '../require-health.js'
 import { readOfflineTerms } from '../terms/offline-terms.js'
+import { gatewayDealOf } from './gateway-deal.js'
 import { askTask, type TaskDeal } from './offline-client.js'
 import type { TaskRecord } from './task-records.js'
 
@@ -151,12 +152,13 @@ export class DeepArchive {
     const live = await askState(client, told.deal_cid, now, options.epochSeconds, undefined)
     const held: DealRecord = {
       ...{ id: `${told.deal_cid}/${bucket}/${key}/${stamp}`, bucket, key, stamp, jobId: record.jobId },
-      deal: dealOf(record, told, now),
+      deal: gatewayDealOf(record, told, now),
       ...{ cause: record.cause, account: '', made: now, verified: now },
       ...(record.task && { taskUuid: record.task.uuid }),
       ...(record.generation && { generation: record.generation }),
       ...(live && { live }),
     }
+    await this.#parts.tasks.know(told.deal_cid, record.jobId)
     await deals.remember(held)
     await tellObject(this.#parts, host.own, held)
     await copies.set({ bucket, key, stamp, due: now })
@@ -187,17 +189,6 @@ export class DeepArchive {
       if (!(err instanceof S3Error) || err.status >= 500) throw err
       host.log.warn({ err, bucket }, 'the offline deal of a bucket was refused')
     }
-  }
-}
-
-/** The deal in the form of the gateway's other deals; what the platform does not say is ''. */
-function dealOf({ task }: TaskRecord, told: TaskDeal, now: number): DealRecord['deal'] {
-  const { start_epoch: start, end_epoch: end } = told
-  return {
-    ...{ filename: task?.fileName ?? '', walletAddress: '', verifiedDeal: '', fastRetrieval: 'true' },
-    ...{ dataCid: told.payload_cid, minerId: told.miner_fid, price: '', dealCid: told.deal_cid },
-    duration: start === undefined || end === undefined ? '' : String(end - start),
-    timeStamp: String(task?.made ?? now),
   }
 }
 

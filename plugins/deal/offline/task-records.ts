@@ -24,6 +24,9 @@ export interface TaskRecord {
   }
 }
 
+/** CIDs that may be names of records. */
+const CID = /^[A-Za-z0-9]{1,128}$/
+
 /** Most tasks that are listed for a bucket. */
 const MAX_OF_BUCKET = 1000
 
@@ -32,10 +35,13 @@ export class TaskRecords {
   readonly #tasks: Records<TaskRecord>
   /** Ids of jobs by bucket, oldest first. */
   readonly #buckets: Records<readonly string[]>
+  /** Ids of jobs by the CIDs of the deals of their tasks, as far as those are known. */
+  readonly #byDeal: Records<string>
 
   constructor(state: Pick<PluginState, 'records'>) {
     this.#tasks = state.records('deal-tasks')
     this.#buckets = state.records('deal-tasks-of-buckets')
+    this.#byDeal = state.records('deal-tasks-by-deal')
   }
 
   get(jobId: string): Promise<TaskRecord | undefined> {
@@ -58,6 +64,26 @@ export class TaskRecords {
   /** There certainly is no task. */
   failed(jobId: string): Promise<void> {
     return this.#tasks.delete(jobId)
+  }
+
+  /** Records that a deal is one of the task of a job. Idempotent. */
+  async know(dealCid: string, jobId: string): Promise<void> {
+    if (!CID.test(dealCid) || (await this.#byDeal.get(dealCid)) === jobId) return
+    await this.#byDeal.set(dealCid, jobId)
+  }
+
+  /** The task by which a deal was made, if that is known. */
+  async ofDeal(dealCid: string): Promise<TaskRecord | undefined> {
+    const jobId = CID.test(dealCid) ? await this.#byDeal.get(dealCid) : undefined
+    return jobId === undefined ? undefined : this.get(jobId)
+  }
+
+  /** CIDs of the deals that are known, with the tasks by which they were made, in no order. */
+  async *deals(): AsyncGenerator<[dealCid: string, task: TaskRecord], void> {
+    for await (const [dealCid, jobId] of this.#byDeal.entries()) {
+      const task = await this.get(jobId)
+      if (task) yield [dealCid, task]
+    }
   }
 
   /** Newest first. */

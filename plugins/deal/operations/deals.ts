@@ -4,6 +4,8 @@ import { DealClient } from '../deal-client.js'
 import { dealDocument, documentOf, wholeSeconds } from '../documents/deal-document.js'
 import { stateOf } from '../documents/deal-entries.js'
 import { visibility } from '../documents/visible.js'
+import { gatewayDealOf } from '../offline/gateway-deal.js'
+import { askTask } from '../offline/offline-client.js'
 import type { DealParts } from '../parts.js'
 import type { DealRecord, LiveState } from '../records/deal-record.js'
 import { SOURCE } from '../request.js'
@@ -19,14 +21,20 @@ const madeDeal = z.object({
     .string()
     .optional()
     .describe('Since when it is no longer monitored, because newer backups replace it; RFC 3339.'),
+  TaskUuid: z.string().optional().describe('Of the task by which an offline deal was made.'),
   ...dealDocument.shape,
   StatusTime: z.string().optional().describe('When the state was queried, RFC 3339.'),
 })
 type MadeDeal = z.output<typeof madeDeal>
 
 /** The deal of a document, for `expand`. */
-function dealOfDocument({ Bucket, Key, DealCid }: Readonly<Record<string, unknown>>) {
-  return { bucket: String(Bucket), ...(Key !== undefined && { key: String(Key) }), dealCid: String(DealCid) }
+function dealOfDocument({ Bucket, Key, DealCid, TaskUuid }: Readonly<Record<string, unknown>>) {
+  return {
+    bucket: String(Bucket),
+    ...(Key !== undefined && { key: String(Key) }),
+    dealCid: String(DealCid),
+    ...(TaskUuid !== undefined && { taskUuid: String(TaskUuid) }),
+  }
 }
 
 const listDeals = z.object({ Deals: z.array(madeDeal).meta({ element: 'Deal' }) })
@@ -76,7 +84,7 @@ export function getDeal(parts: DealParts) {
     expands: dealOfDocument,
     async answer({ request: { params } }, context) {
       const dealCid = params.DealCid ?? ''
-      const deal = await parts.deals.get(dealCid)
+      const deal = (await parts.deals.get(dealCid)) ?? (await offlineDeal(parts, context, dealCid))
       // A deal that the caller may not see is reported as missing.
       if (!deal || !(await visibility(context)(deal))) throw new S3Error('NoSuchDeal', { fields: { DealCid: dealCid } })
       const live = await stateOf(parts, context, new DealClient(context.gateway, context.log), dealCid)
@@ -86,12 +94,29 @@ export function getDeal(parts: DealParts) {
       const maySee = visibility(context)
       for await (const [, deal] of parts.deals.newestFirst())
         if (deal.id === undefined && (await maySee(deal))) yield { DealCid: deal.deal.dealCid }
+      for await (const [DealCid, { bucket }] of parts.tasks.deals()) if (await maySee({ bucket })) yield { DealCid }
     },
   })
 }
 
+/** A deal of a task, of which there is a record for each object at most; undefined if it is not known. */
+async function offlineDeal(parts: DealParts, context: Context, dealCid: string): Promise<DealRecord | undefined> {
+  const record = await parts.tasks.ofDeal(dealCid)
+  if (!record?.task || !(await visibility(context)(record))) return undefined
+  const { bucket, jobId, cause, task, generation } = record
+  if (!(await context.gateway.features()).offlineDeals) return undefined
+  const told = (await askTask(context.gateway, bucket, task.uuid))?.deals.find((deal) => deal.deal_cid === dealCid)
+  return (
+    told && {
+      ...{ bucket, jobId, cause, account: '', made: task.made, taskUuid: task.uuid },
+      deal: gatewayDealOf(record, told, task.made),
+      ...(generation && { generation }),
+    }
+  )
+}
+
 function madeDealOf(record: DealRecord, live: LiveState | undefined, epochSeconds: number | undefined): MadeDeal {
-  const { generation, retired } = record
+  const { generation, retired, taskUuid } = record
   return {
     Bucket: record.bucket,
     ...(record.key !== undefined && { Key: record.key }),
@@ -99,6 +124,7 @@ function madeDealOf(record: DealRecord, live: LiveState | undefined, epochSecond
     Cause: record.cause,
     ...(generation && { Schedule: generation.schedule, Due: wholeSeconds(generation.due) }),
     ...(retired !== undefined && { RetiredAt: wholeSeconds(retired) }),
+    ...(taskUuid !== undefined && { TaskUuid: taskUuid }),
     ...documentOf(record.deal, live, epochSeconds),
     ...(live && { StatusTime: wholeSeconds(live.asked) }),
   }

@@ -84,12 +84,18 @@ export function listBucketOfflineDeals(parts: DealParts) {
 }
 
 async function* eachDeal(parts: DealParts, context: Context, bucket: string): AsyncGenerator<OfflineDeal, void> {
-  for (const record of await parts.tasks.of(bucket)) if (record.task) yield await documentOf(context, record)
+  for (const record of await parts.tasks.of(bucket)) if (record.task) yield await documentOf(parts, context, record)
 }
 
-async function documentOf(context: Context, { bucket, prefix, jobId, cause, task }: TaskRecord): Promise<OfflineDeal> {
+async function documentOf(
+  parts: DealParts,
+  context: Context,
+  { bucket, prefix, jobId, cause, task }: TaskRecord,
+): Promise<OfflineDeal> {
   const { uuid = '', taskName = '', fileName = '', message = '', made = 0 } = task ?? {}
   const live = await liveState(context, bucket, uuid)
+  // GetDeal finds the deals that a client has learned of here.
+  for (const { deal_cid } of live?.deals ?? []) await parts.tasks.know(deal_cid, jobId)
   return {
     Bucket: bucket,
     ...(prefix !== undefined && { Prefix: prefix }),

@@ -192,7 +192,18 @@ together('a call for an offline deal takes the objects that wait', async (t) => 
   await deep.configure({ OfflineTerms: terms })
   await deep.put('a')
   const uuid = await deep.order('first')
-  t.match((await deep.untilCold('a')).Metadata, { 'task-uuid': uuid })
+  const { Metadata } = await deep.untilCold('a')
+  t.match(Metadata, { 'task-uuid': uuid })
+  const DealCid = Metadata?.['deal-cid']
+  const { status, body } = await signedRequest(deep.proxy.endpoint, owner, {
+    method: 'GET',
+    path: `/-/deal/v1/deals/${DealCid}`,
+  })
+  t.equal(status, 200, body)
+  t.match(JSON.parse(body), {
+    ...{ DealCid, Bucket: BUCKET, Cause: 'call', TaskUuid: uuid, MinerId: terms.MinerId },
+    ...{ Status: 'StorageDealActive', PieceCid: /^baga/, StartEpoch: Number },
+  })
 })
 
 together('without a bidder the object stays readable, and the next task holds it', async (t) => {

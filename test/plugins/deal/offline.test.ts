@@ -6,6 +6,7 @@ import { DealParts } from '../../../plugins/deal/parts.js'
 import { OFFLINE_DEAL } from '../../../plugins/deal/records/inputs.js'
 import { Scheduler } from '../../../plugins/deal/schedules/scheduler.js'
 import { Spending } from '../../../plugins/deal/spending.js'
+import type { Identity } from '../../../src/auth/caller.js'
 import type { PluginServices } from '../../../src/plugins/forms/services.js'
 import type { Job } from '../../../src/plugins/jobs/job.js'
 import type { Fate, Passed } from '../../support/gateway/between.js'
@@ -17,6 +18,14 @@ import { ScriptedDeals } from './scripted-deals.js'
 t.jobs = 6
 
 const terms = { MinerId: 'f01000', MaxPrice: '0.00000001', DurationEpochs: 518_400 }
+
+/** May list deals, of other buckets. */
+const reader = {
+  accessKeyId: 'reader',
+  secretAccessKey: 'reader-secret-key',
+  rights: [{ bucket: 'elsewhere', access: 'read' }],
+  actions: ['deal:*'],
+} as const
 
 interface Posted {
   readonly token: string | undefined
@@ -55,6 +64,7 @@ class Offline {
     offline.proxy = await startDealProxy(t, deals.gateway, {
       now: () => offline.now,
       offers,
+      identities: [owner, reader],
       deal: { scheduleIntervalSeconds: 3600, ...deal },
     })
     return offline
@@ -116,6 +126,15 @@ class Offline {
     return this.proxy.host.own.jobs.list({ limit: 100, matches: ({ operation }) => operation === OFFLINE_DEAL })
   }
 
+  async deal(dealCid: string, keys: Pick<Identity, 'accessKeyId' | 'secretAccessKey'> = owner) {
+    const { body } = await signedRequest(this.proxy.endpoint, keys, {
+      method: 'GET',
+      path: `/-/deal/v1/deals/${dealCid}`,
+    })
+    const json = JSON.parse(body)
+    return { json, code: json.Code ?? '' }
+  }
+
   job(status: Job['status']): Promise<Job> {
     return until(`the job is ${status}`, async () => (await this.jobs()).find((job) => job.status === status))
   }
@@ -150,6 +169,7 @@ together('an offline deal is a task, whose state the list of the bucket tells', 
   })
   t.equal(posted?.token, made.json.JobId)
   t.equal((await offline.order({ ...terms, ...more }, 'once')).json.JobId, made.json.JobId, 'the same token')
+  t.equal((await offline.deal('bafyoffline')).code, 'NoSuchDeal', 'its deals are not known yet')
   t.equal(offline.asked, 1)
   const listed = await offline.call('GET', 'x-deal-offline')
   t.match(listed.json.OfflineDeal, [
@@ -158,6 +178,12 @@ together('an offline deal is a task, whose state the list of the bucket tells', 
       Deals: [{ DealId: '7', DealCid: 'bafyoffline', Status: 'DealActive', PieceSize: 4096, StartEpoch: 10 }],
     },
   ])
+  t.match((await offline.deal('bafyoffline')).json, {
+    ...{ Bucket: 'fakes', JobId: made.json.JobId, Cause: 'call', TaskUuid: posted?.data.uuid },
+    ...{ DealCid: 'bafyoffline', DataCid: 'bafydata', MinerId: 'f01000' },
+  })
+  t.equal((await offline.deal('bafyoffline', reader)).code, 'NoSuchDeal', 'for whom may not read the bucket')
+  t.equal((await offline.deal('bafyother')).code, 'NoSuchDeal')
 
   const own = { Task_Name: 'own', Is_Public: '1', Max_Price: '1e-8', Expire_Days: '4', Auto_bid: '1', Type: 'verified' }
   t.equal((await offline.order(own)).status, 200, 'the spellings of the gateway')
