@@ -68,7 +68,7 @@ t.test('from a wallet to a paid upload', async (t) => {
     const { code, stdout, stderr } = await (input === undefined ? runCli(all) : piped(input, all))
     return { code, stderr, json: stdout === '' ? undefined : JSON.parse(stdout) }
   }
-  const unknown = await wallet(['pay', '1', '--password', PASSWORD])
+  const unknown = await wallet(['pay', '1', '--yes', '--password', PASSWORD])
   t.match(unknown, { code: 1, stderr: /There is no wallet/ })
   t.match(await wallet(['create']), { code: 2, stderr: /--password is required/ })
   t.match(await wallet(['create', '--password', 'short']), { code: 2, stderr: /at least 8/ })
@@ -105,13 +105,20 @@ t.test('from a wallet to a paid upload', async (t) => {
   const id = String(upload.source_file_upload_id)
 
   const url = ['--payment-url', payment]
-  t.match(await wallet(['pay', id, '--password', 'wrong password', ...url]), { code: 1, stderr: /does not open/ })
+  const unasked = await wallet(['pay', id, '--password', PASSWORD, ...url])
+  t.match(unasked, { code: 2, stderr: /--max-amount/ }, 'the service names the price')
+  const limited = (amount: string) => wallet(['pay', id, '--password', PASSWORD, '--max-amount', amount, ...url])
+  t.match(await limited('0.000001'), { code: 1, stderr: /above --max-amount 0.000001/ })
+  t.match(await wallet(['pay', id, '--yes', '--password', 'wrong password', ...url]), {
+    code: 1,
+    stderr: /does not open/,
+  })
   t.match(await wallet(['pay', 'x', '--password', PASSWORD, ...url]), { code: 2 })
-  t.match(await wallet(['pay', '99', '--password', PASSWORD, ...url]), { code: 1, stderr: /not exists/ })
+  t.match(await wallet(['pay', '99', '--yes', '--password', PASSWORD, ...url]), { code: 1, stderr: /not exists/ })
   t.match(await wallet(['pay', id, '--amount', '14', '--password', PASSWORD, ...url]), { code: 1, stderr: /Fund the/ })
-  const paid = await wallet(['pay', id, '--password', '-', ...url], `${PASSWORD}\n`)
+  const paid = await wallet(['pay', id, '--yes', '--password', '-', ...url], `${PASSWORD}\n`)
   t.match(paid, { code: 0, json: { wCid: upload.w_cid, hash: /^0x[0-9a-f]{64}$/ } })
-  t.same(await wallet(['pay', id, '--password', PASSWORD, ...url]), paid, 'a repeated command pays once')
+  t.same(await limited('13.5'), paid, 'a repeated command pays once')
   const left = 13_500_000 - Math.round(Number(paid.json.amount) * 1e6)
   t.match(await wallet(['balance']), { json: { balance: String(left / 1e6) } })
   t.match(await wallet(['balance', ...url]), { code: 1, stderr: /not in the data folder/ })

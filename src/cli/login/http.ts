@@ -1,3 +1,4 @@
+import { readBounded } from '../../common/http/bounded-text.js'
 import { Failure } from '../failure.js'
 
 const PATIENCE_MS = 30_000
@@ -21,9 +22,7 @@ export async function postForm(what: string, url: string, form: Readonly<Record<
       redirect: 'manual',
       signal: AbortSignal.timeout(PATIENCE_MS),
     })
-    const text = await response.text()
-    if (text.length > MAX_BYTES) throw new Error('the answer is too long')
-    return { status: response.status, text }
+    return { status: response.status, text: await readBounded(response, MAX_BYTES) }
   } catch (error) {
     const { cause } = error as Error
     const reason = cause instanceof Error ? cause.message || String((cause as NodeJS.ErrnoException).code) : ''

@@ -15,6 +15,8 @@ export interface WalletFlags {
   readonly password?: string
   readonly address?: string
   readonly amount?: string
+  readonly maxAmount?: string
+  readonly yes?: boolean
 }
 
 const WALLET: readonly OptionName[] = ['data', 'paymentUrl', 'paymentHost', 'paymentPort', 'print', 'logLevel']
@@ -48,6 +50,8 @@ export function addWalletCommands(program: Command, actions: WalletActions): voi
     .argument('<upload>', 'its number, source_file_upload_id')
     .option(...WALLET_FILE)
     .option(...WALLET_PASSWORD)
-    .option('--amount <amount>', 'in stable coins (default: the least amount)')
+    .option('--amount <amount>', 'in stable coins (default: the least amount, which the service names)')
+    .option('--max-amount <amount>', 'pays the least amount up to this one without a question')
+    .option('--yes', 'pays any least amount without a question')
     .action((upload, flags, command) => actions.payUpload(configOf(flags, command, 1), upload, flags))
 }

@@ -1,9 +1,12 @@
+import { readBounded } from '../../common/http/bounded-text.js'
 import { paymentOrderText } from '../../services/payment/billing/payment-order.js'
 import { signText } from '../../services/payment/sign-in/personal-sign.js'
 import { describeError, Failure } from '../failure.js'
 import type { WalletKey } from './keystore.js'
 
 const TIMEOUT_MS = 30_000
+/** Largest answer, bytes. */
+const MAX_BYTES = 2 ** 20
 
 /** Name of the network of the embedded service. */
 const NETWORK = 'dealgate.testnet'
@@ -53,7 +56,9 @@ export class PaymentApi {
   /** @param id number of the upload */
   async upload(id: string): Promise<UploadToPay> {
     const data = await this.#must(`/storage/source_file_upload/${id}`)
-    return { wCid: String(data.w_cid), price: BigInt(String(data.pay_amount)) }
+    const price = String(data.pay_amount)
+    if (!/^\d{1,18}$/.test(price)) throw new Failure(`The storage payment API at ${this.#url} names no price.`)
+    return { wCid: String(data.w_cid), price: BigInt(price) }
   }
 
   /** @returns hash of the payment */
@@ -79,7 +84,9 @@ export class PaymentApi {
     }).catch((error) => {
       throw new Failure(`The storage payment API at ${this.#url} cannot be reached: ${describeError(error)}`)
     })
-    const answer: unknown = await response.json().catch(() => undefined)
+    const answer: unknown = await readBounded(response, MAX_BYTES)
+      .then(JSON.parse)
+      .catch(() => undefined)
     const { status, message, data } = (answer ?? {}) as { status?: unknown; message?: unknown; data?: unknown }
     if (optional && response.status === 404) return undefined
     if (status !== 'success' || typeof data !== 'object' || data === null) {

@@ -7,6 +7,7 @@ import { checksummed, parseAddress } from '../../services/payment/wallets/addres
 import { type Config, ConfigError } from '../config/config.js'
 import { Failure } from '../failure.js'
 import { SecretReader } from '../keys/key-commands.js'
+import { ask } from '../login/prompt.js'
 import { servicesFolder } from '../serve/gateway.js'
 import type { WalletFlags } from './declare-wallet.js'
 import { createKeystore, openKeystore } from './keystore.js'
@@ -45,17 +46,32 @@ export async function walletBalance(config: Config, own: WalletFlags): Promise<v
 export async function payUpload(config: Config, upload: string, own: WalletFlags): Promise<void> {
   if (!/^[1-9]\d{0,14}$/.test(upload)) throw new ConfigError(['the upload is named by its number, such as 1'])
   const given = own.amount === undefined ? undefined : readAmount(own.amount)
+  const most = own.maxAmount === undefined ? undefined : readAmount(own.maxAmount)
+  const silent = given !== undefined || most !== undefined || own.yes === true
+  if (!silent && !process.stdin.isTTY) throw new ConfigError([UNASKED])
   const wallet = await openKeystore(fileOf(config, own), await readPassword(own))
   const api = new PaymentApi(config.paymentUrl ?? urlOf(config.paymentHost, config.paymentPort), wallet)
   await api.signIn()
   const { wCid, price } = await api.upload(upload)
   const amount = given ?? price
+  if (most !== undefined && amount > most) {
+    throw new Failure(`The payment is ${formatAmount(amount)}, above --max-amount ${formatAmount(most)}.`)
+  }
+  if (!silent && !(await agrees(formatAmount(amount), wCid))) throw new Failure('Nothing was paid.')
   const hash = await api.pay(wCid, amount)
   print(
     config,
     { wCid, amount: formatAmount(amount), hash },
     `paid  ${formatAmount(amount)} for ${wCid}\nhash  ${hash}\n`,
   )
+}
+
+const UNASKED =
+  'the service names the price, and there is no terminal to ask at: give --amount, --max-amount, or --yes for any price'
+
+async function agrees(amount: string, wCid: string): Promise<boolean> {
+  const answer = await ask(`Pay ${amount} coins for ${wCid}? [y/N] `, '--max-amount or --yes')
+  return /^y(es)?$/i.test(answer.trim())
 }
 
 function fileOf({ data }: Config, { walletFile }: WalletFlags): string {

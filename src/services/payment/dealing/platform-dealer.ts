@@ -1,12 +1,20 @@
+import { readBounded } from '../../../common/http/bounded-text.js'
 import type { Network, Provider } from '../../network/network.js'
 import { parseFil } from '../../network/units/fil.js'
 import { pieceSizeOf } from '../../platform/units/piece-size.js'
 import type { CarToStore, Dealer } from './dealer.js'
 
 const TIMEOUT_MS = 30_000
+/** Largest answer, bytes: a task of one deal has less. */
+const MAX_BYTES = 2 ** 20
 
 /** Source of tasks that come from a storage payment API, by the interface of the task platform. */
 const SOURCE = '4'
+
+interface Answer {
+  readonly message?: unknown
+  readonly data?: unknown
+}
 
 /** A task platform that makes deals for the service. */
 export interface PlatformAccess {
@@ -54,12 +62,7 @@ export class PlatformDealer implements Dealer {
   }
 
   /** Undefined while there is no user to post as. */
-  async #call(
-    method: string,
-    path: string,
-    signal: AbortSignal,
-    body?: FormData,
-  ): Promise<{ readonly data?: unknown } | undefined> {
+  async #call(method: string, path: string, signal: AbortSignal, body?: FormData): Promise<Answer | undefined> {
     const token = await this.#platform.token()
     if (token === undefined) return undefined
     const response = await fetch(`${this.#platform.url}${path}`, {
@@ -68,8 +71,10 @@ export class PlatformDealer implements Dealer {
       signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       ...(body !== undefined && { body }),
     })
-    const answer = (await response.json()) as { readonly message?: unknown; readonly data?: unknown }
-    if (response.status !== 200) throw new Error(`The task platform refuses ${method} ${path}: ${answer.message}`)
+    const answer = (JSON.parse(await readBounded(response, MAX_BYTES)) ?? {}) as Answer
+    if (response.status !== 200) {
+      throw new Error(`The task platform refuses ${method} ${path}: ${String(answer.message).slice(0, 500)}`)
+    }
     return answer
   }
 }

@@ -1,10 +1,14 @@
 import { z } from 'zod'
+import { readBounded } from '../../../../common/http/bounded-text.js'
 import type { TaskForm } from './task-form.js'
 
 /** Longest call of the platform, ms. */
 const CALL_MS = 120_000
-/** Deals asked for at once. */
+/** Deals asked for at once, and most deals of a task. */
 const PAGE = 1000
+const MOST_DEALS = 100_000
+/** Largest answer, bytes: a page of deals with long URLs. */
+const MAX_BYTES = 16 * 2 ** 20
 
 /** The platform does not take a task. */
 export class TaskRefusal extends Error {
@@ -70,7 +74,7 @@ export class PlatformClient {
     const first = await this.#page(uuid, 0)
     if (first === undefined) return undefined
     const deal = [...first.deal]
-    while (deal.length < first.total_deal_count) {
+    while (deal.length < Math.min(first.total_deal_count, MOST_DEALS)) {
       const more = (await this.#page(uuid, deal.length))?.deal ?? []
       if (more.length === 0) break
       deal.push(...more)
@@ -94,7 +98,7 @@ export class PlatformClient {
         signal: AbortSignal.any([this.#signal, AbortSignal.timeout(CALL_MS)]),
         ...(body !== undefined && { body }),
       })
-      return { status: response.status, json: await response.json() }
+      return { status: response.status, json: JSON.parse(await readBounded(response, MAX_BYTES)) }
     } catch (cause) {
       this.#signal.throwIfAborted()
       throw new PlatformFailure('The task platform cannot be reached, or does not answer in JSON.', { cause })

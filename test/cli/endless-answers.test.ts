@@ -1,0 +1,51 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { postForm } from '../../src/cli/login/http.js'
+import { PaymentApi } from '../../src/cli/wallet/payment-api.js'
+import { readBounded } from '../../src/common/http/bounded-text.js'
+import { PlatformClient } from '../../src/services/gateway/deals/offline/platform-client.js'
+import type { Network } from '../../src/services/network/network.js'
+import { PlatformDealer } from '../../src/services/payment/dealing/platform-dealer.js'
+import { until } from '../support/waiting.js'
+
+t.setTimeout(120_000)
+
+/** A server that sends a text without an end, and the connections that take it. */
+async function endless(t: Test): Promise<{ readonly url: string; open(): number }> {
+  let open = 0
+  const server = createServer((_, response) => {
+    open++
+    response.on('close', () => open--)
+    const more = (): void => {
+      while (!response.destroyed && response.write('x'.repeat(65_536)));
+    }
+    response.on('drain', more)
+    response.write('{"data": "')
+    more()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, open: () => open }
+}
+
+t.test('an answer is read up to a bound', async (t) => {
+  t.equal(await readBounded(new Response('ä'.repeat(50)), 100), 'ä'.repeat(50))
+  t.equal(await readBounded(new Response(null), 0), '')
+  await t.rejects(readBounded(new Response('x'.repeat(101)), 100), { name: 'TooLongError' })
+})
+
+t.test('no client takes an answer without an end', async (t) => {
+  const { url, open } = await endless(t)
+  const { signal } = new AbortController()
+  const wallet = { address: `0x${'1'.repeat(40)}`, secretKey: Buffer.alloc(32, 7) }
+  const dealer = new PlatformDealer({ url, token: async () => 'token' }, {} as Network)
+  await t.rejects(new PaymentApi(url, wallet).signIn(), { name: 'Failure' })
+  await t.rejects(postForm('the task platform', url, {}), { message: /more than 1048576 bytes/ })
+  await t.rejects(new PlatformClient(url, 'token', signal).task('task'), { name: 'PlatformFailure' })
+  await t.rejects(dealer.dealCids('task', signal), { name: 'TooLongError' })
+  await until('all connections are closed', () => open() === 0)
+})
