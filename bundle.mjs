@@ -25,7 +25,7 @@ const ENTRIES = {
 }
 
 /** Dependencies with native code or threads of their own, and those that may be absent. */
-const NEVER_INSIDE = /^(@node-rs\/|@photostructure\/|nodemailer$|pg-native$|pino$|cloudflare:|node:)/
+const NEVER_INSIDE = /^(@node-rs\/|@photostructure\/|nodemailer$|pg-native$|pino$|viem$|cloudflare:|node:)/
 
 if (whole !== undefined || newest(SOURCES.map((path) => join(root, path))) > changed(stamp)) await bundle()
 

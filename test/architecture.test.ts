@@ -88,6 +88,11 @@ const rules: readonly Rule[] = [
     from: /^(?!src\/services\/platform\/users\/password\.ts$)/,
     never: /^npm:@node-rs\/argon2$/,
   },
+  {
+    rule: 'viem, which may be absent, is loaded by the client of a chain alone',
+    from: /^(?!src\/services\/payment\/chain\/node\.ts$)/,
+    never: /^npm:viem/,
+  },
   { rule: 'commander is used by the command line alone', from: /^(?!src\/cli)/, never: /^npm:commander$/ },
   {
     rule: 'the suite for plugins is published: it needs nothing of the tests beside it',

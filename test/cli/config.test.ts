@@ -166,6 +166,18 @@ t.test('options that belong together', (t) => {
   t.match(of({ gatewayUrl: 'http://x', ...pair, paymentPort: '1' }), /--payment-port is for the embedded gateway/)
   t.equal(of({ gatewayUrl: 'http://x', ...pair, paymentUrl: 'http://y' }), '')
   t.match(of({ paymentUrl: 'http://y', paymentVariant: 'b' }), /--payment-variant is for the embedded storage payment/)
+  const chain = {
+    paymentChainUrl: 'https://node.example/key',
+    paymentChainId: '1',
+    paymentChainContract: `0x${'a'.repeat(40)}`,
+    paymentChainToken: `0x${'B'.repeat(40)}`,
+    paymentChainRecipient: `0x${'0'.repeat(40)}`,
+  }
+  t.equal(of(chain), '')
+  t.match(of({ ...chain, paymentUrl: 'http://y' }), /--payment-chain-url is for the embedded storage payment/)
+  t.match(of({ paymentChainUrl: chain.paymentChainUrl }), /--payment-chain-url needs --payment-chain-contract/)
+  t.match(of({ paymentChainConfirmations: '3' }), /--payment-chain-confirmations needs --payment-chain-url/)
+  t.match(of({ ...chain, paymentChainToken: '0x1' }), /--payment-chain-token must be 0x and 40 hexadecimal digits/)
   t.match(of({ paymentVariant: 'c' }), /--payment-variant must be a, b|one of a, b/)
   t.match(of({ platformSmtp: 'http://u:hidden@m' }), /^(?!.*hidden).*--platform-smtp must be a URL: smtp:/)
   t.match(of({ platformMailFrom: 'nobody' }), /--platform-mail-from must be a mail address/)

@@ -45,6 +45,8 @@ export function decimal(min: number, max: number): Kind<number> {
   }
 }
 
+export const port = integer(0, 65_535)
+
 export function choice<const T extends string>(...values: readonly T[]): Kind<T> {
   const accepts = values.join(', ')
   return { placeholder: 'word', accepts, schema: z.enum(values, { error: `must be one of ${accepts}` }) }
@@ -64,6 +66,9 @@ export function text(placeholder: string, accepts: string, form: RegExp): Kind<s
   const error = `must be ${accepts}`
   return { placeholder, accepts, schema: z.string({ error }).regex(form, error) }
 }
+
+export const host = text('host', 'a host name or address', /^[A-Za-z0-9._:%-]+$/)
+export const path = text('path', 'a path', /^[^\0]+$/)
 
 /** A URL with one of these schemes. Only URLs of databases and network nodes may contain secrets. */
 export function url(...schemes: readonly string[]): Kind<string> {

@@ -5,6 +5,7 @@ import { choice, decimal, httpUrl, integer, list, onOff, origin, text, url, word
 import { limitOptions } from './limit-options.js'
 import { type Option, option } from './option.js'
 import { ownership } from './ownership.js'
+import { paymentOptions } from './payment-options.js'
 import { pluginUses } from './plugin-uses.js'
 import {
   accessKey,
@@ -131,18 +132,7 @@ export const options = Object.freeze({
     help: 'Who fetches the CARs of tasks for the storage providers of the network: the embedded platform, or a program of yours by its interface.',
   }),
 
-  paymentUrl: option('Payment', httpUrl(), {
-    help: 'Storage payment API to use. Without it, the embedded one is started beside the embedded gateway.',
-  }),
-  paymentHost: option('Payment', host, { default: '127.0.0.1', help: 'Address of the embedded storage payment API.' }),
-  paymentPort: option('Payment', port, {
-    default: 9300,
-    help: 'Port of the embedded storage payment API; 0 selects a free port.',
-  }),
-  paymentVariant: option('Payment', choice('a', 'b'), {
-    default: 'a',
-    help: 'Variant of the embedded storage payment API: in `a` wallets sign in and see what is their own; in `b` there is no sign-in, and callers name any wallet.',
-  }),
+  ...paymentOptions,
 
   networkEpochSeconds: option('Network', decimal(0.001, 86_400), {
     default: 30,

@@ -11,6 +11,20 @@ type Rule = (
   value: <Name extends OptionName>(name: Name) => Config[Name],
 ) => readonly string[]
 
+const PAYMENT_CHAIN = [
+  'paymentChainUrl',
+  'paymentChainId',
+  'paymentChainName',
+  'paymentChainContract',
+  'paymentChainToken',
+  'paymentChainRecipient',
+  'paymentChainAbi',
+  'paymentChainConfirmations',
+  'paymentChainStartBlock',
+] as const
+
+const CHAIN_NEEDS = ['paymentChainId', 'paymentChainContract', 'paymentChainToken', 'paymentChainRecipient'] as const
+
 const EMBEDDED_ONLY = [
   'gatewayHost',
   'gatewayPort',
@@ -30,6 +44,7 @@ const EMBEDDED_ONLY = [
   'paymentHost',
   'paymentPort',
   'paymentVariant',
+  ...PAYMENT_CHAIN,
 ] as const
 
 export const rules: readonly Rule[] = [
@@ -65,12 +80,20 @@ export const rules: readonly Rule[] = [
   },
   (given) => {
     if (!given('paymentUrl')) return []
-    return (['paymentHost', 'paymentPort', 'paymentVariant'] as const)
+    return (['paymentHost', 'paymentPort', 'paymentVariant', ...PAYMENT_CHAIN] as const)
       .filter(given)
       .map(
         (name) =>
           `${flagOf(name)} is for the embedded storage payment API: leave it out, or leave out ${flagOf('paymentUrl')}`,
       )
+  },
+  (given) => {
+    if (given('paymentChainUrl')) {
+      return CHAIN_NEEDS.filter((name) => !given(name)).map(
+        (name) => `${flagOf('paymentChainUrl')} needs ${flagOf(name)}`,
+      )
+    }
+    return PAYMENT_CHAIN.filter(given).map((name) => `${flagOf(name)} needs ${flagOf('paymentChainUrl')}`)
   },
   (given, value) => {
     if (!given('kuboApi') || !value('networkControl')) return []

@@ -8,6 +8,7 @@ import type { Config } from '../config/config.js'
 import { describeError, EXIT_FAILURE, listenFailure } from '../failure.js'
 import { KeptAccountKeys } from '../keys/account-keys.js'
 import { credentialsPath } from '../keys/credentials-file.js'
+import { paymentWork } from './payment-work.js'
 
 export interface SignIn {
   readonly email: string
@@ -110,8 +111,7 @@ export async function startEmbedded(
     ...(withPlatform &&
       config.platformUrl === undefined && { platform: { ...platformAddress, ...platformWork(config) } }),
     ...remotePlatform(config),
-    ...(withPlatform &&
-      config.paymentUrl === undefined && { payment: { ...paymentAddress, variant: config.paymentVariant } }),
+    ...(withPlatform && config.paymentUrl === undefined && { payment: { ...paymentAddress, ...paymentWork(config) } }),
     network: {
       epochSeconds: config.networkEpochSeconds,
       control: config.networkControl,

@@ -1,6 +1,7 @@
 import type { Database, Writer } from '../database.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
+import type { OpenedChain } from './chain/open.js'
 import type { ContentStore } from './contents/content-store.js'
 import type { ContentTable } from './contents/content-table.js'
 import type { Restoring } from './contents/restoring.js'
@@ -62,8 +63,12 @@ export interface PaymentContext {
   readonly payments: Payments
   /** The embedded ledger; undefined when payments are made on a chain. */
   readonly ledger: EmbeddedPayments | undefined
+  /** The chain on which payments are made; undefined with the embedded ledger. */
+  readonly chain: OpenedChain | undefined
   /** Where payments are made, with the checksum of EIP-55. */
   readonly addresses: PaymentAddresses
+  /** Symbol of the stable coin. */
+  readonly tokenName: () => string
   readonly cars: CarTable
   readonly carFolder: CarFolder
   readonly deals: DealTable

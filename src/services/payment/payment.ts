@@ -7,6 +7,8 @@ import type { ServicesLog } from '../log.js'
 import { lazyPacking } from '../network/lazy-packing.js'
 import type { Network } from '../network/network.js'
 import { openRandomSetting } from '../store/random-setting.js'
+import { type ChainParts, openChain, requireNoChain } from './chain/open.js'
+import type { ChainOptions } from './chain/options.js'
 import { ContentStore } from './contents/content-store.js'
 import { ContentTable } from './contents/content-table.js'
 import { Restoring } from './contents/restoring.js'
@@ -28,6 +30,7 @@ import { createPaymentServer } from './server.js'
 import { Nonces } from './sign-in/nonces.js'
 import { Tokens } from './sign-in/tokens.js'
 import { migrate } from './store/migrations.js'
+import { TOKEN_NAME } from './system/coin.js'
 import { addressesOf } from './system/params.js'
 import { Shares } from './uploads/shares.js'
 import { Slots } from './uploads/slots.js'
@@ -44,6 +47,8 @@ export interface PaymentOptions {
   readonly variant?: Variant
   /** Name of the chain environment that a sign-in must name; default `dealgate.testnet`. */
   readonly networkName?: string
+  /** Where payments are made; default: the embedded ledger. */
+  readonly chain?: ChainOptions | undefined
   /** Overrides of the default bounds. */
   readonly limits?: Partial<PaymentLimits>
 }
@@ -85,6 +90,7 @@ export async function startPayment(
     server = createPaymentServer(context)
     await listen(server, options.host, options.port)
     context.mover.start()
+    context.chain?.start()
     return running(context, options, server)
   } catch (error) {
     writer.close()
@@ -117,8 +123,10 @@ async function assemble(
   const contentTable = new ContentTable(db)
   const contents = new ContentStore(folder, contentTable, writer, limits.maxStoredBytes, log)
   await contents.open()
-  const ledger = new EmbeddedPayments(db, writer, ownId)
-  const payments = ledger
+  const { payments, ...place } =
+    options.chain === undefined
+      ? embedded(db, writer, ownId)
+      : await onChain(options.chain, { db, writer, network, seconds, log })
   const progress = new Progress(db)
   const cars = new CarTable(db)
   const carFolder = new CarFolder(folder, lazyPacking().pack, log)
@@ -163,8 +171,7 @@ async function assemble(
     shares: new Shares(uploads, limits),
     slots: new Slots(limits),
     payments,
-    ledger,
-    addresses: addressesOf(ownId),
+    ...place,
     cars,
     carFolder,
     deals,
@@ -175,8 +182,22 @@ async function assemble(
   }
 }
 
+type Place = Pick<PaymentContext, 'payments' | 'ledger' | 'chain' | 'addresses' | 'tokenName'>
+
+function embedded(db: Database, writer: Writer, id: string): Place {
+  requireNoChain(db)
+  const ledger = new EmbeddedPayments(db, writer, id)
+  return { payments: ledger, ledger, chain: undefined, addresses: addressesOf(id), tokenName: () => TOKEN_NAME }
+}
+
+async function onChain(options: ChainOptions, parts: ChainParts): Promise<Place> {
+  const chain = await openChain(options, parts)
+  const { payments, addresses } = chain
+  return { payments, ledger: undefined, chain, addresses, tokenName: () => chain.tokenName() ?? TOKEN_NAME }
+}
+
 function running(
-  { db, writer, limits, mover, restoring }: PaymentContext,
+  { db, writer, limits, mover, chain, restoring }: PaymentContext,
   { host }: PaymentOptions,
   server: Server,
 ): RunningPayment {
@@ -185,6 +206,7 @@ function running(
   const stop = async (): Promise<void> => {
     await restoring.stop()
     await close(server, limits.stopMs)
+    await chain?.stop()
     await mover.stop()
     writer.close()
     db.close()

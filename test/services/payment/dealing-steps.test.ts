@@ -64,6 +64,7 @@ async function sceneOf(t: Test): Promise<Scene> {
   }
   const guarded: Payments = {
     find: (wCid) => payments.find(wCid),
+    refused: () => [],
     async unlock(wCid, ...more) {
       scene.beforeUnlock(wCid)
       return payments.unlock(wCid, ...more)

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import type { Test } from 'tap'
-import { silentLog } from '../../../src/services/log.js'
+import { type ServicesLog, silentLog } from '../../../src/services/log.js'
 import { catalogue } from '../../../src/services/network/embedded/catalogue.js'
 import type { EmbeddedNetwork } from '../../../src/services/network/embedded/embedded-network.js'
 import {
@@ -51,24 +51,28 @@ export interface PaymentScene {
 export async function startPaymentScene(
   t: Test,
   options: Partial<PaymentOptions> = {},
-  { withPlatform = false } = {},
+  { withPlatform = false, log = silentLog } = {},
 ): Promise<PaymentScene> {
   const folder = temporaryFolder(t)
   const network = await open(t, join(folder, 'network'), { providers: catalogue })
   const platform = withPlatform ? await platformOver(t, join(folder, 'platform'), network) : undefined
-  return sceneOf(t, join(folder, 'payment'), { network, platform }, options, { ahead: 0 })
+  return sceneOf(t, join(folder, 'payment'), { network, platform, log }, options, { ahead: 0 })
 }
 
 async function sceneOf(
   t: Test,
   folder: string,
-  parts: { readonly network: EmbeddedNetwork; readonly platform: PaymentParts['platform'] },
+  parts: {
+    readonly network: EmbeddedNetwork
+    readonly platform: PaymentParts['platform']
+    readonly log: ServicesLog
+  },
   options: Partial<PaymentOptions>,
   clock: { ahead: number },
 ): Promise<PaymentScene> {
   const seconds = (): number => Math.floor(Date.now() / 1000) + clock.ahead
   const all = { host: '127.0.0.1', port: 0, ...options }
-  const payment = await startPayment(folder, all, { ...parts, seconds }, silentLog)
+  const payment = await startPayment(folder, all, { ...parts, seconds }, parts.log)
   t.teardown(() => payment.stop())
   const call = (method: string, path: string, more?: Call) => send(payment.url, method, path, more)
   return {

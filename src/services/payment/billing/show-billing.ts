@@ -2,7 +2,6 @@ import type { Exchange } from '../http/exchange.js'
 import { Fields } from '../http/fields.js'
 import { readPage } from '../http/paging.js'
 import { walletAddressOf } from '../sign-in/caller.js'
-import { TOKEN_NAME } from '../system/coin.js'
 import { billingOrders, listBills } from './billing-list.js'
 
 /** GET /billing: the payments of a wallet. */
@@ -25,7 +24,7 @@ export async function showBilling(exchange: Exchange): Promise<object> {
       unlock_at: bill.unlockedAt,
       deadline: bill.deadline,
       network_name: context.networkName,
-      token_name: TOKEN_NAME,
+      token_name: context.tokenName(),
     })),
     total_record_count: total,
   }

@@ -2,7 +2,7 @@ import type { Database, Writer } from '../../database.js'
 import { MOST_ISSUED } from './amount.js'
 import { EARNED, ISSUED, Ledger, lockAccount, walletAccount } from './ledger.js'
 import { LockTable } from './lock-table.js'
-import type { Lock, PaymentOrder, Payments } from './payments.js'
+import type { Lock, PaymentOrder, Payments, RefusedPayment } from './payments.js'
 
 /** An upload is paid already, by another order. Nothing has moved. */
 export class AlreadyPaid extends Error {
@@ -29,6 +29,11 @@ export class EmbeddedPayments implements Payments {
 
   find(wCid: string): Lock | undefined {
     return this.#locks.find(wCid)
+  }
+
+  /** None: the ledger takes only payments that count. */
+  refused(): readonly RefusedPayment[] {
+    return []
   }
 
   /**

@@ -10,6 +10,8 @@ export class LockTable {
   readonly #add
   readonly #unlock
   readonly #close
+  readonly #restore
+  readonly #remove
 
   constructor(db: Database) {
     this.#find = db.prepare(`SELECT ${COLUMNS} FROM locks WHERE w_cid = ?`)
@@ -19,6 +21,10 @@ export class LockTable {
     )
     this.#unlock = db.prepare('UPDATE locks SET unlocked = unlocked + ?, unlocked_at = ? WHERE w_cid = ?')
     this.#close = db.prepare('UPDATE locks SET refunded = ?, is_open = 0 WHERE w_cid = ?')
+    this.#restore = db.prepare(
+      'UPDATE locks SET unlocked = ?, unlocked_at = ?, refunded = 0, is_open = 1 WHERE w_cid = ?',
+    )
+    this.#remove = db.prepare('DELETE FROM locks WHERE w_cid = ?')
   }
 
   find(wCid: string): Lock | undefined {
@@ -36,6 +42,15 @@ export class LockTable {
 
   close(wCid: string, refunded: bigint): void {
     this.#close.run(refunded, wCid)
+  }
+
+  /** Opens a lock again, of which this much is unlocked. */
+  restore(wCid: string, unlocked: bigint, unlockedAt: number): void {
+    this.#restore.run(unlocked, unlockedAt, wCid)
+  }
+
+  remove(wCid: string): void {
+    this.#remove.run(wCid)
   }
 }
 

@@ -25,10 +25,22 @@ export interface Lock {
 /** What a wallet orders to lock. */
 export type PaymentOrder = Pick<Lock, 'wCid' | 'wallet' | 'amount' | 'paidAt' | 'deadline' | 'deadlineEpoch'>
 
+/** A payment that does not count for its upload. */
+export interface RefusedPayment {
+  /** Hash of the transfer. */
+  readonly hash: string
+  /** Millionths. */
+  readonly amount: bigint
+  /** In a few words. */
+  readonly reason: string
+}
+
 /** The payments for uploads, as the service uses them. What has been done is durable when a promise resolves. */
 export interface Payments {
   /** The payment for an upload. */
   find(wCid: string): Lock | undefined
+  /** Payments for an upload that were made but do not count: they come back to their wallets. */
+  refused(wCid: string): readonly RefusedPayment[]
   /**
    * Gives a part of a lock to the storage provider, once per deal: a repeated call changes nothing. No more than is
    * locked is given.

@@ -1,5 +1,6 @@
 import type { Database } from '../../database.js'
 import { applySteps } from '../../store/apply-steps.js'
+import { chainSchema } from '../chain/schema.js'
 import { contentSchema, retentionSchema } from '../contents/schema.js'
 import { dealingSchema } from '../dealing/schema.js'
 import { dealSchema } from '../deals/schema.js'
@@ -15,6 +16,7 @@ const steps: readonly string[] = [
   dealSchema,
   dealingSchema,
   retentionSchema,
+  chainSchema,
 ]
 
 /** Brings the schema up to date, or makes it. Throws as `applySteps` does. */

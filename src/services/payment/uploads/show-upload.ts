@@ -17,5 +17,8 @@ export async function showUpload(exchange: Exchange): Promise<object> {
     status: shownStatus(upload.status),
     is_free: false,
     pay_amount: String(upload.price),
+    refused_payments: exchange.context.payments
+      .refused(upload.wCid)
+      .map(({ hash, amount, reason }) => ({ pay_tx_hash: hash, pay_amount: String(amount), reason })),
   }
 }

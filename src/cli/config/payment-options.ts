@@ -1,0 +1,51 @@
+import { choice, host, httpUrl, integer, path, port, text, url } from './kinds.js'
+import { option } from './option.js'
+
+const address = text('address', '0x and 40 hexadecimal digits', /^0x[0-9A-Fa-f]{40}$/)
+const chainName = text('name', 'letters, digits, . and -', /^[A-Za-z0-9.-]{1,64}$/)
+const MOST_BLOCKS = 10 ** 12
+
+/** Options of the storage payment API. */
+export const paymentOptions = Object.freeze({
+  paymentUrl: option('Payment', httpUrl(), {
+    help: 'Storage payment API to use. Without it, the embedded one is started beside the embedded gateway.',
+  }),
+  paymentHost: option('Payment', host, { default: '127.0.0.1', help: 'Address of the embedded storage payment API.' }),
+  paymentPort: option('Payment', port, {
+    default: 9300,
+    help: 'Port of the embedded storage payment API; 0 selects a free port.',
+  }),
+  paymentVariant: option('Payment', choice('a', 'b'), {
+    default: 'a',
+    help: 'Variant of the embedded storage payment API: in `a` wallets sign in and see what is their own; in `b` there is no sign-in, and callers name any wallet.',
+  }),
+  paymentChainUrl: option('Payment', url('http', 'https'), {
+    secret: true,
+    help: 'JSON-RPC endpoint of a node of an EVM chain, which may contain a key. Payments are then made on this chain instead of the embedded ledger; needs the package viem.',
+  }),
+  paymentChainId: option('Payment', integer(1, 10 ** 14), {
+    help: 'Number of that chain; the server does not start with a node of another one.',
+  }),
+  paymentChainName: option('Payment', chainName, {
+    default: 'dealgate.testnet',
+    help: 'Name of that chain, which sign-ins must name and answers show.',
+  }),
+  paymentChainContract: option('Payment', address, { help: 'Address of the contract that locks payments.' }),
+  paymentChainToken: option('Payment', address, {
+    help: 'Address of the stable coin, an ERC-20 token with 6 decimals.',
+  }),
+  paymentChainRecipient: option('Payment', address, {
+    help: 'Address that gets what is unlocked; payments for another one do not count.',
+  }),
+  paymentChainAbi: option('Payment', path, {
+    help: 'JSON file with the ABI of the contract, if its events are not the usual ones.',
+  }),
+  paymentChainConfirmations: option('Payment', integer(0, 10_000), {
+    default: 12,
+    unit: 'blocks',
+    help: 'A payment counts when its block has so many blocks above it.',
+  }),
+  paymentChainStartBlock: option('Payment', integer(0, MOST_BLOCKS), {
+    help: 'First block whose payments count. Without it, the one above the latest confirmed block at the first start.',
+  }),
+})

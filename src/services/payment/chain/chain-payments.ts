@@ -1,0 +1,59 @@
+import type { ServicesLog } from '../../log.js'
+import type { LockTable } from '../ledger/lock-table.js'
+import type { Lock, Payments, RefusedPayment } from '../ledger/payments.js'
+import type { ChainTable } from './chain-table.js'
+
+/** Most payments whose unlocking was asked for in the log. */
+const MOST_ASKED = 10_000
+
+/**
+ * Payments on a chain. The service has no key there: the owner of the contract unlocks and gives back, and this follows
+ * the logs.
+ */
+export class ChainPayments implements Payments {
+  readonly #table: ChainTable
+  readonly #locks: LockTable
+  readonly #log: ServicesLog
+  readonly #asked = new Set<string>()
+
+  constructor(table: ChainTable, locks: LockTable, log: ServicesLog) {
+    this.#table = table
+    this.#locks = locks
+    this.#log = log
+  }
+
+  find(wCid: string): Lock | undefined {
+    return this.#locks.find(wCid)
+  }
+
+  refused(wCid: string): readonly RefusedPayment[] {
+    return this.#table
+      .logsOf(wCid)
+      .filter(({ kind, outcome }) => kind === 'lock' && outcome !== 'counted')
+      .map(({ hash, amount, outcome }) => ({ hash, amount, reason: outcome }))
+  }
+
+  async unlock(wCid: string, deal: string, amount: bigint): Promise<string | undefined> {
+    if (amount === 0n) return ''
+    const lock = this.find(wCid)
+    if (lock === undefined) return undefined
+    if (lock.unlockedAt > 0) return this.#table.logsOf(wCid).findLast(({ kind }) => kind === 'unlock')?.hash
+    if (lock.isOpen) this.#ask(wCid, deal, amount)
+    return undefined
+  }
+
+  async refund(wCid: string): Promise<boolean> {
+    return this.find(wCid)?.isOpen === false
+  }
+
+  /** Tells the owner of the contract once per start. */
+  #ask(wCid: string, deal: string, amount: bigint): void {
+    if (this.#asked.has(wCid)) return
+    if (this.#asked.size >= MOST_ASKED) this.#asked.clear()
+    this.#asked.add(wCid)
+    this.#log.info(
+      { wCid, deal, amount: String(amount) },
+      'A deal is active: its payment on the chain is to be unlocked.',
+    )
+  }
+}

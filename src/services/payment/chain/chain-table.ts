@@ -1,0 +1,140 @@
+import type { Database } from '../../database.js'
+import type { LogPlace } from './events.js'
+
+/** Most blocks whose hashes are remembered besides those of blocks with logs. */
+const MOST_BLOCKS = 1000
+
+/** Which chain and contract a folder follows; addresses in lower case. */
+export interface ChainIdentity {
+  readonly chainId: number
+  readonly contract: string
+  readonly token: string
+}
+
+export interface ChainState extends ChainIdentity {
+  readonly tokenName: string | null
+  /** First block whose logs count; null before the chain was read. */
+  readonly firstBlock: number | null
+  readonly lastBlock: number | null
+}
+
+/** A log about an upload. */
+export interface ChainLog extends Omit<LogPlace, 'index'> {
+  /** Position in the block. */
+  readonly position: number
+  readonly kind: 'lock' | 'unlock' | 'refund'
+  readonly wCid: string
+  readonly amount: bigint
+  /** Unix seconds of the block. */
+  readonly time: number
+  /** `counted`, or why it does not count. */
+  readonly outcome: string
+  /** Of the upload; null when the log changed none. */
+  readonly formerStatus: string | null
+}
+
+export interface KnownBlock {
+  readonly number: number
+  readonly hash: string
+}
+
+const LOG = `block, position, block_hash AS blockHash, hash, kind, w_cid AS wCid, amount, time, outcome,
+  former_status AS formerStatus FROM chain_logs`
+
+/** What is known of the chain. Call writing methods inside a transaction. */
+export class ChainTable {
+  readonly #state
+  readonly #begin
+  readonly #setFirst
+  readonly #setTokenName
+  readonly #setLast
+  readonly #known
+  readonly #note
+  readonly #prune
+  readonly #forgetBlocks
+  readonly #addLog
+  readonly #above
+  readonly #removeAbove
+  readonly #ofUpload
+
+  constructor(db: Database) {
+    this.#state = db.prepare(
+      `SELECT chain_id AS chainId, contract, token, token_name AS tokenName, first_block AS firstBlock,
+        last_block AS lastBlock FROM chain`,
+    )
+    this.#begin = db.prepare('INSERT INTO chain (id, chain_id, contract, token) VALUES (1, ?, ?, ?)')
+    this.#setFirst = db.prepare('UPDATE chain SET first_block = ?, last_block = ?')
+    this.#setTokenName = db.prepare('UPDATE chain SET token_name = ?')
+    this.#setLast = db.prepare('UPDATE chain SET last_block = ?')
+    this.#known = db.prepare(
+      'SELECT number, hash FROM chain_blocks UNION SELECT block, block_hash FROM chain_logs ORDER BY 1',
+    )
+    this.#note = db.prepare('INSERT OR REPLACE INTO chain_blocks (number, hash) VALUES (?, ?)')
+    this.#prune = db.prepare(
+      `DELETE FROM chain_blocks WHERE number <= (SELECT number FROM chain_blocks ORDER BY number DESC LIMIT 1 OFFSET ${MOST_BLOCKS})`,
+    )
+    this.#forgetBlocks = db.prepare('DELETE FROM chain_blocks WHERE number > ?')
+    this.#addLog = db.prepare(
+      'INSERT INTO chain_logs (block, position, block_hash, hash, kind, w_cid, amount, time, outcome, former_status) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    )
+    this.#above = db.prepare(`SELECT ${LOG} WHERE block > ? ORDER BY block DESC, position DESC`)
+    this.#removeAbove = db.prepare('DELETE FROM chain_logs WHERE block > ?')
+    this.#ofUpload = db.prepare(`SELECT ${LOG} WHERE w_cid = ? ORDER BY block, position`)
+  }
+
+  /** Undefined while the folder follows no chain. */
+  state(): ChainState | undefined {
+    return this.#state.get() as ChainState | undefined
+  }
+
+  begin({ chainId, contract, token }: ChainIdentity): void {
+    this.#begin.run(chainId, contract, token)
+  }
+
+  setFirstBlock(number: number): void {
+    this.#setFirst.run(number, number - 1)
+  }
+
+  setTokenName(name: string): void {
+    this.#setTokenName.run(name)
+  }
+
+  /** Blocks whose hashes are known, in their order. */
+  knownBlocks(): KnownBlock[] {
+    return this.#known.all() as KnownBlock[]
+  }
+
+  /** Reading has come as far as this block. */
+  setLastBlock({ number, hash }: KnownBlock): void {
+    this.#setLast.run(number)
+    this.#note.run(number, hash)
+    this.#prune.run()
+  }
+
+  /** Goes back to a block: the logs and hashes above it are forgotten. */
+  goBackTo(number: number): void {
+    this.#setLast.run(number)
+    this.#forgetBlocks.run(number)
+    this.#removeAbove.run(number)
+  }
+
+  addLog(log: ChainLog): void {
+    const { block, position, blockHash, hash, kind, wCid, amount, time, outcome, formerStatus } = log
+    this.#addLog.run(block, position, blockHash, hash, kind, wCid, String(amount), time, outcome, formerStatus)
+  }
+
+  /** Logs above a block, the last one first. */
+  logsAbove(number: number): ChainLog[] {
+    return this.#above.all(number).map(logOf)
+  }
+
+  /** @param wCid of an upload */
+  logsOf(wCid: string): ChainLog[] {
+    return this.#ofUpload.all(wCid).map(logOf)
+  }
+}
+
+function logOf(row: object): ChainLog {
+  const log = row as ChainLog
+  return { ...log, amount: BigInt(log.amount) }
+}

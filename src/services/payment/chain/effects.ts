@@ -1,0 +1,176 @@
+import { DAY_SECONDS } from '../../../common/durations.js'
+import type { Database } from '../../database.js'
+import { MOST_ISSUED } from '../ledger/amount.js'
+import type { LockTable } from '../ledger/lock-table.js'
+import type { Lock } from '../ledger/payments.js'
+import { LOCK_DAYS } from '../system/coin.js'
+import type { ChainLog, ChainTable } from './chain-table.js'
+import type { ChainEvent } from './events.js'
+
+/** An event whose block is confirmed. */
+export type ConfirmedEvent = ChainEvent & {
+  /** Unix seconds of its block. */
+  readonly time: number
+  /** Who sent its transaction, in lower case. */
+  readonly sender: string
+}
+
+export interface EffectParts {
+  readonly db: Database
+  readonly table: ChainTable
+  readonly locks: LockTable
+  /** Addresses in lower case. */
+  readonly token: string
+  readonly recipient: string
+  /** Epoch of the network at a time, Unix seconds. */
+  readonly epochAt: (time: number) => number
+}
+
+interface PaidUpload {
+  readonly id: number
+  readonly wallet: string
+  readonly price: bigint
+  readonly status: string
+  readonly car: bigint | null
+  readonly carStatus: string | null
+}
+
+const COUNTED = 'counted'
+
+/** Later deadlines are mistakes, Unix seconds. */
+const LATEST = 2n ** 40n
+
+/** What logs of the contract do to payments and uploads, and how that is taken back. Call it inside a transaction. */
+export class ChainEffects {
+  readonly #parts: EffectParts
+  readonly #find
+  readonly #setStatus
+
+  constructor(parts: EffectParts) {
+    this.#parts = parts
+    this.#find = parts.db.prepare(
+      `SELECT uploads.id, wallet, price, uploads.status, car, cars.status AS carStatus
+        FROM uploads LEFT JOIN cars ON cars.id = uploads.car WHERE w_cid = ?`,
+    )
+    this.#find.setReadBigInts(true)
+    this.#setStatus = parts.db.prepare('UPDATE uploads SET status = ?, car = ? WHERE id = ?')
+  }
+
+  /** True for an event about an upload of the service. */
+  concerns(event: ChainEvent): boolean {
+    return this.#upload(event.wCid) !== undefined
+  }
+
+  apply(event: ConfirmedEvent): void {
+    const upload = this.#upload(event.wCid)
+    if (upload === undefined) return
+    const { index, block, blockHash, hash, kind, wCid, time } = event
+    const refusal = kind === 'lock' ? this.#refusal(event, upload) : this.#isForeign(event)
+    const applied = refusal === undefined ? this.#count(event, upload) : { amount: event.amount, outcome: refusal }
+    this.#parts.table.addLog({
+      block,
+      position: index,
+      blockHash,
+      hash,
+      kind,
+      wCid,
+      time,
+      formerStatus: null,
+      ...applied,
+    })
+  }
+
+  /**
+   * Takes back what logs above a block did, the last one first.
+   * @returns how many there were
+   */
+  goBackTo(number: number): number {
+    const { table } = this.#parts
+    const logs = table.logsAbove(number)
+    for (const log of logs) if (log.outcome === COUNTED) this.#takeBack(log)
+    table.goBackTo(number)
+    return logs.length
+  }
+
+  /** Why a payment does not count; undefined if it does. It comes back by the contract, at its deadline. */
+  #refusal(event: ConfirmedEvent & { readonly kind: 'lock' }, upload: PaidUpload): string | undefined {
+    const { token, recipient, locks } = this.#parts
+    const known = locks.find(event.wCid)
+    // One that a reorganisation has moved, for an upload that was settled before.
+    if (known?.hash === event.hash) return undefined
+    if (event.token !== token) return 'another token'
+    if (event.recipient !== recipient) return 'another recipient'
+    if ((event.owner ?? event.sender) !== upload.wallet) return 'another wallet'
+    if (known !== undefined || upload.status !== 'Pending') return 'paid twice'
+    if (event.amount < upload.price) return 'underpaid'
+    if (event.amount > MOST_ISSUED) return 'too large'
+    if (event.deadline < BigInt(event.time + LOCK_DAYS * DAY_SECONDS)) return 'locked too short'
+    return event.deadline > LATEST ? 'locked too long' : undefined
+  }
+
+  #isForeign({ token }: ChainEvent & { readonly token: string | undefined }): string | undefined {
+    return token === undefined || token === this.#parts.token ? undefined : 'another token'
+  }
+
+  #count(event: ConfirmedEvent, upload: PaidUpload): Partial<ChainLog> & { amount: bigint; outcome: string } {
+    const { locks } = this.#parts
+    const lock = locks.find(event.wCid)
+    if (event.kind === 'lock') {
+      if (lock === undefined) this.#lock(event, upload)
+      return { amount: event.amount, outcome: COUNTED }
+    }
+    if (lock === undefined || !lock.isOpen) return { amount: event.amount, outcome: 'nothing is locked' }
+    const rest = restOf(lock)
+    const amount = event.amount < rest ? event.amount : rest
+    if (event.kind === 'unlock') {
+      locks.unlock(event.wCid, amount, event.time)
+      if (amount === rest) locks.close(event.wCid, 0n)
+      return { amount, outcome: COUNTED }
+    }
+    locks.close(event.wCid, amount)
+    if (lock.unlockedAt > 0 || upload.status === 'Success') return { amount, outcome: COUNTED }
+    // Given back without a deal that was paid.
+    this.#setStatus.run('Refunded', upload.car, upload.id)
+    return { amount, outcome: COUNTED, formerStatus: upload.status }
+  }
+
+  #lock(event: ConfirmedEvent & { readonly kind: 'lock' }, upload: PaidUpload): void {
+    const { wCid, amount, time, hash } = event
+    const deadline = Number(event.deadline)
+    const deadlineEpoch = this.#parts.epochAt(deadline)
+    this.#parts.locks.add({ wCid, wallet: upload.wallet, amount, paidAt: time, deadline, deadlineEpoch }, hash)
+    // A payment that had vanished comes back: the CAR that holds the upload may still be on its way.
+    const inCar = upload.car !== null && upload.carStatus !== 'Completed'
+    this.#setStatus.run(inCar ? 'TaskCreated' : 'Paid', inCar ? upload.car : null, upload.id)
+  }
+
+  #takeBack({ kind, wCid, amount, block, position, formerStatus }: ChainLog): void {
+    const { locks, table } = this.#parts
+    const lock = locks.find(wCid)
+    const upload = this.#upload(wCid)
+    // What is spent stays spent: the deal of the upload is made and paid.
+    if (lock === undefined || upload === undefined || upload.status === 'Success') return
+    if (kind === 'lock') {
+      locks.remove(wCid)
+      this.#setStatus.run('Pending', upload.car, upload.id)
+    } else if (kind === 'unlock') {
+      const before = table
+        .logsOf(wCid)
+        .filter((log) => log.kind === 'unlock' && log.outcome === COUNTED)
+        .findLast((log) => log.block < block || (log.block === block && log.position < position))
+      locks.restore(wCid, lock.unlocked - amount, before?.time ?? 0)
+    } else {
+      locks.restore(wCid, lock.unlocked, lock.unlockedAt)
+      if (formerStatus !== null) this.#setStatus.run(formerStatus, upload.car, upload.id)
+    }
+  }
+
+  #upload(wCid: string): PaidUpload | undefined {
+    const row = this.#find.get(wCid) as (PaidUpload & { readonly id: bigint }) | undefined
+    return row && { ...row, id: Number(row.id) }
+  }
+}
+
+function restOf({ amount, unlocked, refunded }: Lock): bigint {
+  return amount - unlocked - refunded
+}

@@ -1,0 +1,166 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Writer } from '../../database.js'
+import type { ServicesLog } from '../../log.js'
+import type { ChainTable, KnownBlock } from './chain-table.js'
+import type { ChainEffects, ConfirmedEvent } from './effects.js'
+import type { ChainEvent } from './events.js'
+import { type ChainNode, NodeFailure } from './node.js'
+import { ChainMisuse } from './options.js'
+
+/** Most blocks that one call reads, at the beginning and ever. */
+const FIRST_STEP = 500
+const MOST_STEP = 4000
+
+/** Shortest and longest wait after failures, ms. */
+const FIRST_WAIT_MS = 1000
+const LONGEST_WAIT_MS = 60_000
+
+/** Decimals of the token that the service counts in. */
+const DECIMALS = 6
+
+export interface FollowerParts {
+  readonly node: ChainNode
+  readonly table: ChainTable
+  readonly effects: ChainEffects
+  readonly writer: Writer
+  readonly log: ServicesLog
+  readonly chainId: number
+  readonly confirmations: number
+  readonly startBlock: number | undefined
+  readonly pollMs: number
+  readonly stop: AbortSignal
+}
+
+/**
+ * Follows the logs of the contract. Each step reads some blocks, and keeps in one transaction what they changed and how
+ * far reading came. Before it, the hash of the last block is compared: when the chain was reorganised, the changes above
+ * the last common block are taken back, and its blocks are read again.
+ */
+export class ChainFollower {
+  readonly #parts: FollowerParts
+  #checked = false
+  #step = FIRST_STEP
+  #failures = 0
+
+  constructor(parts: FollowerParts) {
+    this.#parts = parts
+  }
+
+  /** Rejects with ChainMisuse when this is another chain, or another kind of token; with NodeFailure as the node does. */
+  async check(): Promise<void> {
+    const { node, table, writer, chainId } = this.#parts
+    const found = await node.chainId()
+    if (found !== chainId) throw new ChainMisuse(`The node is one of the chain ${found}, not of ${chainId}.`)
+    const { decimals, symbol } = await node.coin()
+    if (decimals !== DECIMALS) throw new ChainMisuse(`The token has ${decimals} decimals: it must have ${DECIMALS}.`)
+    if (symbol !== undefined) await writer.run(() => table.setTokenName(symbol))
+    this.#checked = true
+  }
+
+  /** Follows the chain until the signal of the parts. Never rejects. */
+  async run(): Promise<void> {
+    const { stop, pollMs } = this.#parts
+    while (!stop.aborted) {
+      const wait = await this.#attempt().then(
+        (more) => (more ? 0 : pollMs),
+        (error) => this.#failed(error),
+      )
+      await sleep(wait, undefined, { signal: stop, ref: false }).catch(() => {})
+    }
+  }
+
+  async #attempt(): Promise<boolean> {
+    if (!this.#checked) await this.check()
+    const more = await this.#read()
+    if (this.#failures > 0) this.#parts.log.info({ failures: this.#failures }, 'The chain can be followed again.')
+    this.#failures = 0
+    return more
+  }
+
+  /** @returns wait before the next attempt, ms: it differs among instances, so that they do not all come back at once */
+  #failed(error: unknown): number {
+    const { log, stop } = this.#parts
+    if (stop.aborted) return 0
+    this.#step = Math.max(1, this.#step >> 1)
+    this.#failures++
+    const reason = error instanceof Error ? error.message : String(error)
+    if (error instanceof ChainMisuse) log.error({ reason }, 'Payments on the chain do not count: check the options.')
+    else if (this.#failures === 1) log.warn({ reason }, 'Could not follow the chain. Trying again.')
+    const wait = Math.min(FIRST_WAIT_MS * 2 ** (this.#failures - 1), LONGEST_WAIT_MS)
+    return wait * (0.5 + Math.random() / 2)
+  }
+
+  /** Reads some blocks. False when there are no more. */
+  async #read(): Promise<boolean> {
+    const { node, table, confirmations } = this.#parts
+    const head = await node.head()
+    const last = table.state()?.lastBlock ?? (await this.#begin(Math.max(0, head - confirmations)))
+    if (head < last) return false
+    const known = table.knownBlocks()
+    if (!(await this.#isOnChain(known.find(({ number }) => number === last)))) return this.#goBack(known)
+    const to = Math.min(head - confirmations, last + this.#step)
+    const end = to > last ? await node.block(to) : undefined
+    if (end === undefined) return false
+    const events = await this.#confirm(await node.events(last + 1, to))
+    // Asked again: reading takes a while, and several nodes may share an address.
+    if (!(await this.#isOnChain(end))) throw new NodeFailure('The chain was reorganised meanwhile')
+    await this.#keep(last, events, end)
+    this.#step = Math.min(this.#step * 2, MOST_STEP)
+    return to < head - confirmations
+  }
+
+  #begin(latest: number): Promise<number> {
+    const { table, writer, startBlock } = this.#parts
+    return writer.run(() => {
+      const first = startBlock ?? latest + 1
+      table.setFirstBlock(first)
+      return first - 1
+    })
+  }
+
+  /** True for undefined: nothing tells otherwise. */
+  async #isOnChain(block: KnownBlock | undefined): Promise<boolean> {
+    return block === undefined || (await this.#parts.node.block(block.number))?.hash === block.hash
+  }
+
+  /** Adds what the events do not tell, to those about uploads; all must be in the chain by its blocks. */
+  async #confirm(events: readonly ChainEvent[]): Promise<ConfirmedEvent[]> {
+    const { node, effects } = this.#parts
+    const confirmed: ConfirmedEvent[] = []
+    for (const event of events.filter((one) => effects.concerns(one))) {
+      const block = await node.block(event.block)
+      const sender = await node.sender(event.hash)
+      if (block?.hash !== event.blockHash || sender === undefined) {
+        throw new NodeFailure('The logs are those of another chain than the blocks')
+      }
+      confirmed.push({ ...event, time: block.timestamp, sender })
+    }
+    return confirmed
+  }
+
+  async #keep(last: number, events: readonly ConfirmedEvent[], end: KnownBlock): Promise<void> {
+    const { table, effects, writer, log } = this.#parts
+    await writer.run(() => {
+      if (table.state()?.lastBlock !== last) throw new NodeFailure('The blocks were read by another one')
+      for (const event of events) effects.apply(event)
+      table.setLastBlock(end)
+    })
+    for (const { wCid, kind, hash, block } of events) log.info({ wCid, kind, hash, block }, 'Read a log of the chain.')
+  }
+
+  /** Goes back to the last block that is still in the chain. */
+  async #goBack(known: readonly KnownBlock[]): Promise<boolean> {
+    const { table, effects, writer, log } = this.#parts
+    // Below a block of the chain all are in it: halve the range until it is found.
+    let [below, above] = [-1, known.length - 1]
+    while (above - below > 1) {
+      const middle = (below + above) >> 1
+      if (await this.#isOnChain(known[middle])) below = middle
+      else above = middle
+    }
+    const to = known[below]?.number ?? (table.state()?.firstBlock ?? 1) - 1
+    const logs = await writer.run(() => effects.goBackTo(to))
+    log.warn({ block: to, logs }, 'The chain was reorganised: what its logs did above this block is taken back.')
+    return true
+  }
+}

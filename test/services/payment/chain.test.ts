@@ -1,0 +1,172 @@
+import t from 'tap'
+import { PaymentContract } from '../../support/chain/payment-contract.js'
+import { until } from '../../support/waiting.js'
+import { COINS, startChainScene, untilRead, walletFor, walletOn } from './chain-scene.js'
+import { pass, type Row } from './payer.js'
+
+t.setTimeout(300_000)
+
+const PAID = 400_000n
+
+t.test('a payment on the chain counts when it is confirmed', async (t) => {
+  const scene = await startChainScene(t)
+  const { node, contract, payment } = scene
+  const wallet = await walletOn(scene)
+  const { id, wCid } = await wallet.upload('a.txt')
+  const hash = await contract.lock(wallet.secretKey, { id: wCid, amount: PAID })
+  await untilRead(scene)
+  t.equal(await wallet.status(id), 'Pending', 'without confirmations')
+  const info = `/billing/deal/lockpayment/info?source_file_upload_id=${id}`
+  t.match(await wallet.payer.get(info), { w_cid: wCid, pay_amount: '', pay_tx_hash: '', token_address: '' })
+  await node.mineEmpty(2)
+  await wallet.untilStatus(id, 'Processing')
+  const shown = (await wallet.payer.get(info)) as Row
+  t.match(shown, { w_cid: wCid, pay_amount: String(PAID), pay_tx_hash: hash })
+  t.equal(shown.token_address.toLowerCase(), contract.token)
+  const { billing, total_record_count: total } = (await wallet.payer.get('/billing')) as Row
+  t.equal(total, 1)
+  t.match(billing[0], { pay_tx_hash: hash, pay_amount: String(PAID), unlock_amount: '', token_name: 'TEST' })
+  t.equal(billing[0].deadline - billing[0].pay_at, 6 * 86_400)
+  const { json } = await payment.call('GET', '/api/v1/common/system/params')
+  t.equal(json.data.payment_contract_address.toLowerCase(), contract.address)
+  t.equal(json.data.payment_recipient_address.toLowerCase(), contract.recipient)
+  t.equal(json.data.stable_address.toLowerCase(), contract.token)
+  const order = await wallet.payer.order(wCid, PAID)
+  t.equal(order.status, 409, 'nothing is paid in the ledger')
+  t.match(order.json.message, 'lockTokenPayment')
+})
+
+t.test('a paid upload becomes a deal, which is unlocked on the chain, and the rest comes back', async (t) => {
+  const scene = await startChainScene(t, { withPlatform: true })
+  const { node, contract, payment } = scene
+  const wallet = await walletOn(scene)
+  const first = await wallet.upload('a.txt', 'a'.repeat(300_000))
+  await contract.lock(wallet.secretKey, { id: first.wCid, amount: PAID })
+  await node.mineEmpty(2)
+  await until('the deal is active', async () => {
+    await payment.network.control.advance(2)
+    const { source_file_upload: rows } = (await wallet.payer.get('/storage/tasks/deals')) as Row
+    return rows[0].offline_deal[0]?.status === 'Active'
+  })
+  await contract.unlock(first.wCid, 150_000n)
+  const unlocked = await contract.unlock(first.wCid, 50_000n)
+  await node.mineEmpty(2)
+  await until('the bill has it', async () => {
+    const { billing } = (await wallet.payer.get('/billing')) as Row
+    return billing[0].unlock_amount === '200000'
+  })
+  t.equal(await wallet.status(first.id), 'Processing', 'the rest is not back')
+  await contract.refund(first.wCid)
+  await node.mineEmpty(2)
+  await pass(payment, wallet.payer, 'Success')
+  const deal = await until('the deal is settled', async () => {
+    const { source_file_upload: rows } = (await wallet.payer.get('/storage/tasks/deals')) as Row
+    return rows[0].offline_deal.find(({ status }: Row) => status === 'Success')
+  })
+  t.equal(deal.tx_hash_unlock, unlocked)
+  t.equal(await contract.balance(wallet.address), COINS - 200_000n)
+  t.equal(await contract.balance(contract.recipient), 200_000n)
+  t.equal(await contract.balance(contract.address), 0n)
+})
+
+t.test('without a deal in time, the payment comes back by the contract', async (t) => {
+  const scene = await startChainScene(t, { withPlatform: true })
+  const { node, contract, payment } = scene
+  const wallet = await walletOn(scene)
+  for (const { minerId } of await payment.network.providers()) {
+    await payment.network.changeProvider?.(minerId, { offlineDealAvailable: false })
+  }
+  const { id, wCid } = await wallet.upload('a.txt')
+  await contract.lock(wallet.secretKey, { id: wCid, amount: PAID })
+  await node.mineEmpty(2)
+  await wallet.untilStatus(id, 'Processing')
+  await payment.network.control.advance(6 * 2880 + 1)
+  await wallet.untilStatus(id, 'Refundable')
+  await contract.refund(wCid)
+  await node.mineEmpty(2)
+  await wallet.untilStatus(id, 'Refunded')
+  t.equal(await contract.balance(wallet.address), COINS)
+  const { billing } = (await wallet.payer.get('/billing')) as Row
+  t.match(billing, [{ pay_amount: String(PAID), unlock_amount: '' }])
+})
+
+t.test('a payment that is wrong does not count, and its upload tells why', async (t) => {
+  const scene = await startChainScene(t)
+  const { node, contract } = scene
+  const wallet = await walletOn(scene)
+  const other = await walletOn(scene)
+  const { id, wCid } = await wallet.upload('a.txt')
+  const price = BigInt(((await wallet.payer.get(`/storage/source_file_upload/${id}`)) as Row).pay_amount)
+  const big = await wallet.upload('big.bin', 'x'.repeat(8_000_000))
+  const bigPrice = BigInt(((await wallet.payer.get(`/storage/source_file_upload/${big.id}`)) as Row).pay_amount)
+  t.ok(bigPrice > 1n, `${price} and ${bigPrice}`)
+  const wrong = [
+    [wallet, { id: big.wCid, amount: bigPrice - 1n }, 'underpaid'],
+    [wallet, { id: big.wCid, amount: PAID, recipient: `0x${'d'.repeat(40)}` }, 'another recipient'],
+    [wallet, { id: big.wCid, amount: PAID, lockTime: 6 * 86_400 - 1 }, 'locked too short'],
+    [wallet, { id: big.wCid, amount: PAID, lockTime: 2 ** 50 }, 'locked too long'],
+    [other, { id: big.wCid, amount: PAID }, 'another wallet'],
+  ] as const
+  for (const [payer, order] of wrong) {
+    await contract.lock(payer.secretKey, order)
+    await contract.refund(order.id)
+  }
+  // Of nobody, and with text that is no w_cid.
+  for (const name of ['', `${wCid} `, wCid.toUpperCase(), 'x'.repeat(10_000)]) {
+    await contract.lock(other.secretKey, { id: name, amount: PAID })
+  }
+  // A contract of a stranger, which tells of payments that it does not hold.
+  const stranger = await PaymentContract.deploy(node)
+  await stranger.fund(wallet.secretKey, COINS)
+  await stranger.lock(wallet.secretKey, { id: wCid, amount: PAID })
+  await node.mineEmpty(2)
+  await until('all were read', async () => (await wallet.refused(big.id)).length === wrong.length)
+  t.same(
+    (await wallet.refused(big.id)).map(({ reason }) => reason),
+    wrong.map(([, , reason]) => reason),
+  )
+  t.equal(await wallet.status(big.id), 'Pending')
+  t.same(await wallet.refused(id), [])
+  t.equal(await wallet.status(id), 'Pending')
+  t.equal(await contract.balance(wallet.address), COINS, 'all came back')
+  await contract.lock(wallet.secretKey, { id: big.wCid, amount: bigPrice })
+  await node.mineEmpty(2)
+  await wallet.untilStatus(big.id, 'Processing')
+})
+
+t.test('an upload is paid once', async (t) => {
+  const scene = await startChainScene(t)
+  const { node, contract } = scene
+  const wallet = await walletOn(scene)
+  const { id, wCid } = await wallet.upload('a.txt')
+  const first = await contract.lock(wallet.secretKey, { id: wCid, amount: PAID })
+  await t.rejects(contract.lock(wallet.secretKey, { id: wCid, amount: PAID }), 'by the contract')
+  await contract.refund(wCid)
+  const second = await contract.lock(wallet.secretKey, { id: wCid, amount: PAID + 1n })
+  await node.mineEmpty(2)
+  await until('it was read', async () => (await wallet.refused(id)).length > 0)
+  t.same(await wallet.refused(id), [{ pay_tx_hash: second, pay_amount: String(PAID + 1n), reason: 'paid twice' }])
+  t.equal(await wallet.status(id), 'Refunded')
+  const { billing } = (await wallet.payer.get('/billing')) as Row
+  t.match(billing, [{ pay_tx_hash: first, pay_amount: String(PAID) }])
+  t.equal(billing.length, 1)
+})
+
+t.test('reading goes on after a restart, where it ended', async (t) => {
+  const scene = await startChainScene(t)
+  const { node, contract } = scene
+  const wallet = await walletOn(scene)
+  const one = await wallet.upload('one.txt')
+  await contract.lock(wallet.secretKey, { id: one.wCid, amount: PAID })
+  await node.mineEmpty(2)
+  await wallet.untilStatus(one.id, 'Processing')
+  await scene.payment.payment.stop()
+  const two = { amount: PAID, id: one.wCid }
+  await contract.refund(two.id)
+  await node.mineEmpty(700)
+  const again = await scene.payment.restart()
+  const later = await walletFor(again, wallet.secretKey)
+  await later.untilStatus(one.id, 'Refunded')
+  const { billing } = (await later.payer.get('/billing')) as Row
+  t.equal(billing.length, 1)
+})
