@@ -63,3 +63,21 @@ t.test('providers that were stopped half-way fetch once the gateway listens agai
   const second = await startOffline(t, { port }, first.data)
   await second.has(uuid, 'Downloaded')
 })
+
+t.test('a provider whose download failed may try again until the deal can no longer begin', async (t) => {
+  const scene = await startOffline(t, { daemon: 'external' })
+  const { client } = scene
+  await client.put('bucket', 'key', BODY)
+  const { uuid } = (await scene.post()).data.deals.data
+  const { file_source_url: url = '', deal_id = null } = (await scene.show(uuid)).deals[0] ?? {}
+  await scene.write(deal_id, 'DownloadFailed')
+  t.match(await scene.show(uuid), { deals: [{ status: 'DownloadFailed' }] })
+  t.equal((await fetch(url)).status, 200, 'the CAR is still there')
+  await scene.write(deal_id, 'Waiting')
+  t.match(await scene.show(uuid), { deals: [{ status: 'Waiting' }] })
+  await scene.write(deal_id, 'DownloadFailed')
+  const epochs = await client.ask(`dealstatus/${(await scene.show(uuid)).deals[0]?.deal_cid}`)
+  await scene.advance(epochs.data.startEpoch - epochs.data.epoch)
+  await scene.show(uuid)
+  t.same(folders(scene), [], 'nothing of it can be stored any more')
+})

@@ -5,6 +5,7 @@ import { temporaryFolder } from '../support/content/folders.js'
 import { until } from '../support/waiting.js'
 import { DealClient, type Envelope, EPOCH_SECONDS } from './deal-client.js'
 import { connectTo } from './gateway-client.js'
+import { send } from './platform/platform-client.js'
 
 /** What a bucket is stored for, with the provider t01000. */
 export const PRIVATE = { Task_Name: 'nightly', Is_Public: '0', Miner_Id: 't01000', Type: 'regular' }
@@ -36,6 +37,8 @@ export interface OfflineScene {
   /** Waits until the deals have these states. */
   has(uuid: string, ...states: readonly string[]): Promise<OfflineDeal[]>
   advance(epochs: number): Promise<void>
+  /** Writes the state of a deal, by its number, as the owner of the providers. Only if the folder is new. */
+  write(deal: number | null, status: string): Promise<void>
 }
 
 export interface SceneOptions {
@@ -58,7 +61,7 @@ export async function startOffline(t: Test, options: SceneOptions = {}, folder?:
     network: { control: true, epochSeconds: EPOCH_SECONDS },
   })
   t.teardown(() => services.stop())
-  await services.platform?.makeFirstUser()
+  const owner = await services.platform?.makeFirstUser()
   const client = new DealClient(await connectTo(services))
   if (folder === undefined) await client.gateway.call('MakeBucket', { bucketName: 'bucket' })
   const show: OfflineScene['show'] = async (uuid) => {
@@ -78,6 +81,13 @@ export async function startOffline(t: Test, options: SceneOptions = {}, folder?:
         const { deals } = await show(uuid)
         return deals.map(({ status }) => status).join() === states.join() && deals
       }),
+    async write(deal, status) {
+      const platform = services.platform?.url ?? ''
+      const { json } = await send(platform, 'POST', '/auth/login', { body: { ...owner } })
+      const update = { token: json.auth_token, body: { status } }
+      const answer = await send(platform, 'PUT', `/my_miner/deals/${deal}`, update)
+      if (answer.status !== 200) throw new Error(JSON.stringify(answer.json))
+    },
     async advance(epochs) {
       await client.advance(String(epochs))
     },

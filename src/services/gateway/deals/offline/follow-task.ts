@@ -5,7 +5,7 @@ import { askOfProvider, type Bidder, proposeCar } from './propose-car.js'
 import { asking, type SendContext } from './send-task.js'
 
 /** States of a deal on the platform in which its provider needs the CAR no more. */
-const OVER: readonly string[] = ['DealActive', 'DownloadFailed', 'ImportFailed']
+const OVER: readonly string[] = ['DealActive', 'ImportFailed']
 /** States of a task that has no provider any more. */
 const WITHOUT_PROVIDER: readonly string[] = ['ActionRequired', 'Expired', 'Closed']
 
@@ -24,7 +24,7 @@ export async function followTask(context: SendContext, task: OfflineTask, client
     for (const { car, now } of known) offlineTasks.setCar(car.deal, now)
   })
   const over = details === undefined || WITHOUT_PROVIDER.includes(status)
-  for (const { car, now } of known) if (over || OVER.includes(now.status ?? '')) await removeCar(context, task, car)
+  for (const { car, now } of known) if (over || isOver(context, car, now)) await removeCar(context, task, car)
   if (offlineTasks.cars(task.id).some(({ present }) => present)) return
   await context.carFiles.removeAll(task.uuid)
   await writer.run(() => offlineTasks.end(task.id))
@@ -60,6 +60,13 @@ function statusOf({ task, deal }: TaskDetails, car: OfflineCar): CarStatus {
   if (found === undefined) return car
   const { id, status, note } = found
   return { platformDeal: id, status, note: note ?? null, minerId: task.miner_id ?? null }
+}
+
+/** A provider whose download failed may try again as long as the deal that it has been proposed can begin. */
+function isOver({ deals, network }: SendContext, { deal }: OfflineCar, { status }: CarStatus): boolean {
+  if (status !== 'DownloadFailed') return OVER.includes(status ?? '')
+  const { record } = deals.mustFind(deal)
+  return record === undefined || network.epoch() >= record.startEpoch
 }
 
 async function removeCar({ carFiles, offlineTasks, writer }: SendContext, { uuid }: OfflineTask, car: OfflineCar) {
