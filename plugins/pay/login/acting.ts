@@ -58,7 +58,7 @@ export async function acting<T>(
     const address = asked ?? parts.options.wallet?.toLowerCase()
     if (address === undefined && needsAddress)
       throw notLinked('Name a wallet: WalletAddress, or the option wallet of the plugin.')
-    return run({ token: undefined, address })
+    return checked(() => run({ token: undefined, address }), 'The payment service wants a sign-in, unlike variant B.')
   }
   if (bearer !== undefined) {
     return checked(

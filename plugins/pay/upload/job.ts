@@ -16,7 +16,7 @@ type UploadingJob = RunningJob<UploadInput>
 
 /** How long a service that is busy, or a connection that breaks, is tried again, ms. */
 const PATIENCE_MS = 3_600_000
-const PAUSE_MS = 5_000
+const PAUSE_MS = 2_000
 
 /** Uploads an object once or not at all: if the answer is lost, the job is `Unknown` until the outcome is found. */
 export function uploadObjects(parts: PayParts): JobKind<UploadInput, UploadResult> {

@@ -1,0 +1,65 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { NETWORK, newKeys } from '../../services/payment/payment-client.js'
+import { temporaryFolder } from '../../support/content/folders.js'
+import { type Dealgate, startDealgate } from '../../support/server/dealgate.js'
+import { ask, completed, ManyDeaths, rows } from '../../support/server/many-deaths.js'
+import { send } from '../../support/sign/send.js'
+import { farFromMidnight } from '../../support/waiting.js'
+
+/** The suite runs a sample; `npm run stress` runs more. */
+const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 4)
+t.setTimeout(900_000 + ROUNDS * 60_000)
+/** Orders under way when the server is killed. */
+const AT_ONCE = 3
+const BUCKET = 'killed'
+/** Several blocks, so that a death comes within a file, too. */
+const SIZE = 2 * 1024 * 1024
+
+interface Made {
+  readonly JobId: string
+  readonly SourceFileUploadId: number
+  readonly PayloadCid: string
+}
+
+function order(server: Dealgate, key: string, wait: number) {
+  return ask(server, 'POST', `/${BUCKET}/${key}?x-pay=`, {
+    json: { DurationDays: 180 },
+    headers: { 'x-amz-client-token': `token-${key}`, prefer: `wait=${wait}` },
+  })
+}
+
+t.test(`killed at ${ROUNDS} random moments during uploads: each is made once`, async (t) => {
+  await farFromMidnight()
+  const config = join(temporaryFolder(t), 'dealgate.json')
+  // An upload that the service does not have when the server is back is made again soon.
+  writeFileSync(config, JSON.stringify({ plugins: ['deal', { use: 'pay', options: { reconcileAfterSeconds: 1 } }] }))
+  const server = await startDealgate(t, { args: ['--config', config] })
+  const keys = newKeys()
+  const PublicKeyAddress = keys.address
+  const { Nonce } = (await ask(server, 'POST', '/-/pay/v1/wallet/nonce', { json: { PublicKeyAddress } })).json
+  const session = { Nonce, Signature: keys.sign(Nonce), PublicKeyAddress, Network: NETWORK, Store: true }
+  t.match(await ask(server, 'POST', '/-/pay/v1/wallet/session', { json: session }), { json: { Stored: true } })
+  t.equal((await send(server, { method: 'PUT', target: `/${BUCKET}` })).status, 200)
+  const deaths = new ManyDeaths(server)
+  const ids = new Set<number>()
+  for (let round = 0; round < ROUNDS; round++) {
+    const names = Array.from({ length: AT_ONCE }, (_, i) => `file-${round}-${i}`)
+    for (const name of names) {
+      const put = await send(server, { method: 'PUT', target: `/${BUCKET}/${name}`, body: Buffer.alloc(SIZE, name) })
+      t.equal(put.status, 200)
+    }
+    await deaths.during(() => Promise.all(names.map((name) => order(server, name, 60))))
+    for (const name of names) {
+      const made = await completed<Made>(name, () => order(server, name, 120))
+      ids.add(made.SourceFileUploadId)
+      t.match(await ask(server, 'GET', `/${BUCKET}/${name}?x-pay=`), {
+        json: { Uploads: [{ SourceFileUploadId: made.SourceFileUploadId, Status: 'Pending', Current: true }] },
+      })
+    }
+  }
+  await server.stop()
+  t.equal(ids.size, ROUNDS * AT_ONCE, 'no two objects have the same upload')
+  t.equal(rows(server, 'payment/payment.db', 'uploads'), ids.size, 'the service has no others')
+})

@@ -1,0 +1,189 @@
+import t, { type Test } from 'tap'
+import { startInProcess } from '../../support/server/in-process.js'
+import { farFromMidnight, until } from '../../support/waiting.js'
+import { type Scripted, startRecordedPlatform } from '../task/recorded-platform.js'
+import { startPayProxy } from './scene.js'
+
+const WALLET = `0x${'ab'.repeat(20)}`
+const UPLOAD = '/api/v1/storage/ipfs/upload'
+const LIST = 'GET /api/v1/storage/tasks/deals'
+const DETAIL = 'GET /api/v1/storage/deal/detail/0'
+const CID = 'QmWfVY9y3xjsixTgbd9AorQxH7VtMpzfx2HaWtsoUYecaX'
+const W_CID = `12345678-1234-4234-8234-123456789012${CID}`
+const uploaded = {
+  source_file_upload_id: 5,
+  payload_cid: CID,
+  ipfs_url: `http://x/ipfs/${CID}`,
+  file_size: 5,
+  w_cid: W_CID,
+}
+let orders = 0
+
+async function start(t: Test, pay: object = {}) {
+  await farFromMidnight()
+  const service = await startRecordedPlatform(t)
+  const { gateway } = await startInProcess(t, 'full')
+  let time = Date.now()
+  const proxy = await startPayProxy(
+    t,
+    { gateway, url: service.url },
+    { pay: { wallet: WALLET, ...pay }, proxy: { now: () => time } },
+  )
+  const on = (route: string, ...answers: Scripted[]) => service.answers.set(route, answers)
+  on('GET /api/v1/common/system/params', [
+    200,
+    { status: 'success', data: { PAYMENT_CONTRACT_ADDRESS: '0x1', PAY_MULTIPLY_FACTOR: 1.5 } },
+  ])
+  on('GET /stats/storage', [200, { status: 'success', data: { average_price_per_GB_per_year: '0.001 FIL' } }])
+  await proxy.send('PUT', '/photos')
+  await proxy.send('PUT', '/photos/x/hello.txt', { body: 'hello' })
+  const order = async (wait = 60, body: object = { DurationDays: 525 }, path = '/photos/x/hello.txt') => {
+    const headers = { 'idempotency-key': `lost-${orders++}`, prefer: `wait=${wait}` }
+    const answer = await proxy.send('POST', `${path}?format=json&x-pay=`, { body, headers })
+    return { status: answer.status, json: JSON.parse(answer.body) }
+  }
+  const posts = () => service.requests.filter(({ method, target }) => method === 'POST' && target === UPLOAD)
+  /** The job, once it has this state. */
+  const job = (id: string, state: string) =>
+    until(`the job is ${state}`, async () => {
+      const found = await proxy.ask('GET', `/-/jobs/v1/${id}`)
+      return found.Status === state && found
+    })
+  const listed = (...uploads: object[]) =>
+    on(LIST, [200, { status: 'success', data: { source_file_upload: uploads, total_record_count: uploads.length } }])
+  const later = (seconds: number) => {
+    time += seconds * 1000
+  }
+  return { service, proxy, on, order, posts, job, listed, later }
+}
+
+const now = () => Math.floor(Date.now() / 1000)
+const ofUs = (more: object = {}) => ({
+  ...{ source_file_upload_id: 5, file_name: 'hello.txt', file_size: 5, duration: 525, upload_at: now() },
+  ...more,
+})
+
+t.test('the form of an upload, byte by byte', async (t) => {
+  const { on, order, posts } = await start(t)
+  on(`POST ${UPLOAD}`, [200, { status: 'success', code: '200', data: { ...uploaded, source_file_upload_id: '5' } }])
+  t.match(await order(), { status: 200, json: { SourceFileUploadId: 5, PayloadCid: CID, WCid: W_CID } })
+  const [post] = posts()
+  t.match(post, { authorization: undefined, type: /^multipart\/form-data; boundary=/ })
+  const fields = [
+    ...(post?.body ?? '').matchAll(/name="(\w+)"(?:; filename="([^"]*)")?[\s\S]*?\r\n\r\n([\s\S]*?)\r\n--/g),
+  ]
+  t.same(
+    fields.map(([, name, file, text]) => [name, file, text]),
+    [
+      ['duration', undefined, '525'],
+      ['file_type', undefined, '0'],
+      ['wallet_address', undefined, WALLET],
+      ['file', 'hello.txt', 'hello'],
+    ],
+  )
+})
+
+t.test('answers that say nothing: the upload is found in the list, and nothing is posted twice', async (t) => {
+  const { on, order, posts, job, listed, proxy } = await start(t)
+  const answers: Scripted[] = [
+    'lost',
+    [500, { status: 'error', code: 20001, message: 'Internal error' }],
+    [503, '<!doctype html>'],
+    [200, '<!doctype html>'],
+  ]
+  on(`POST ${UPLOAD}`, ...answers)
+  on(DETAIL, [200, { status: 'success', data: { source_file_upload_deal: { w_cid: W_CID, ipfs_url: 'http://x/1' } } }])
+  const names = answers.map((_, i) => `${i}.txt`)
+  listed(
+    ...names.flatMap((file_name, i) => [
+      ofUs({ source_file_upload_id: 1, file_name, upload_at: 1_613_713_470 }),
+      ofUs({ source_file_upload_id: 2, file_name, file_size: 6 }),
+      ofUs({ source_file_upload_id: 3, file_name, duration: 180 }),
+      ofUs({ source_file_upload_id: 4, file_name: `my-${file_name}` }),
+      ofUs({ source_file_upload_id: 10 + i, file_name }),
+    ]),
+  )
+  const ids: string[] = []
+  for (const name of names) {
+    await proxy.send('PUT', `/photos/${name}`, { body: 'hello' })
+    const { status, json } = await order(0, { DurationDays: 525 }, `/photos/${name}`)
+    t.equal(status, 202)
+    ids.push(json.JobId)
+    await until('it is posted', () => posts().length === ids.length)
+  }
+  for (const [i, id] of ids.entries()) {
+    const { Result } = await job(id, 'Complete')
+    t.match(Result, { SourceFileUploadId: 10 + i, PayloadCid: CID, WCid: W_CID, FileSize: 5 })
+    t.match((await proxy.send('HEAD', `/photos/${i}.txt`)).headers, { 'x-amz-meta-pay-cid': CID })
+  }
+  t.equal(posts().length, answers.length)
+})
+
+t.test('two that may be it: the job stays unknown', async (t) => {
+  const { on, order, posts, job, listed, service, later } = await start(t, { reconcileAfterSeconds: 1 })
+  on(`POST ${UPLOAD}`, 'lost')
+  listed(ofUs(), ofUs({ source_file_upload_id: 6 }))
+  const { json } = await order(0)
+  await job(json.JobId, 'Unknown')
+  later(10)
+  await until('the list is searched', () => service.requests.some(({ target }) => target.includes('/tasks/deals')))
+  t.match(await job(json.JobId, 'Unknown'), { Status: 'Unknown' })
+  t.equal(posts().length, 1)
+})
+
+t.test('an upload that is never listed counts as not made, and is posted again', async (t) => {
+  const { on, order, posts, job, listed, later } = await start(t, { reconcileAfterSeconds: 60 })
+  on(`POST ${UPLOAD}`, 'lost', [200, { status: 'success', data: uploaded }])
+  listed()
+  const { json } = await order(0)
+  await job(json.JobId, 'Unknown')
+  later(61)
+  t.match((await job(json.JobId, 'Complete')).Result, { SourceFileUploadId: 5 })
+  t.equal(posts().length, 2)
+})
+
+t.test('an NFT is in no list: its outcome is resolved by hand', async (t) => {
+  const { on, order, posts, job, later } = await start(t, { reconcileAfterSeconds: 1 })
+  on(`POST ${UPLOAD}`, 'lost')
+  const { json } = await order(0, { DurationDays: 525, FileType: '1' })
+  await job(json.JobId, 'Unknown')
+  later(100)
+  t.equal(posts().length, 1)
+  t.match(await job(json.JobId, 'Unknown'), { Status: 'Unknown' })
+})
+
+t.test('refusals of the service', async (t) => {
+  const { on, order, posts, proxy } = await start(t)
+  const refusal = async (answer: Scripted) => {
+    on(`POST ${UPLOAD}`, answer)
+    return (await order()).json.Code
+  }
+  t.equal(
+    await refusal([500, { status: 'error', code: 10003, message: 'param value is invalid:duration' }]),
+    'InvalidArgument',
+  )
+  t.equal(await refusal([400, { status: 'error', message: 'get file from user occurred error' }]), 'InvalidArgument')
+  t.equal(await refusal([413, { status: 'error', message: 'too large' }]), 'EntityTooLarge')
+  t.equal(await refusal([200, { status: 'error', message: 'no' }]), 'InvalidArgument')
+  t.equal(await refusal([409, { status: 'error', message: 'no' }]), 'PaymentRefused')
+  t.equal(await refusal([401, { status: 'error', message: 'no' }]), 'UpstreamAuthFailed')
+  const before = posts().length
+  on(
+    `POST ${UPLOAD}`,
+    [503, { status: 'error', code: 503, message: 'try again later' }],
+    [200, { status: 'success', data: uploaded }],
+  )
+  t.match(await order(), { status: 200, json: { SourceFileUploadId: 5 } }, 'what is busy is tried again')
+  t.equal(posts().length, before + 2)
+  on('GET /stats/storage', [200, { status: 'success', data: { average_price_per_GB_per_year: ' FIL' } }])
+  t.match(await proxy.ask('GET', '/-/pay/v1/price-statistics'), {
+    AveragePricePerGBPerYear: { Text: ' FIL', Unit: 'FIL' },
+  })
+})
+
+t.test('a cap that cannot be kept refuses', async (t) => {
+  const { on, order, posts } = await start(t)
+  on('GET /stats/storage', [200, { status: 'success', data: { average_price_per_GB_per_year: ' FIL' } }])
+  t.match((await order()).json, { Code: 'SpendCapReached', Message: /does not tell its prices/ })
+  t.equal(posts().length, 0)
+})
