@@ -1,7 +1,7 @@
 import type { Credentials } from '../../auth/caller.js'
 import type { Sessions } from '../../auth/signer.js'
+import { ClientRate } from '../../common/http/client-rate.js'
 import type { GatewayPool } from '../../gateway/account/create-gateway.js'
-import { ClientRate } from '../../request/client-rate.js'
 import type { State } from '../../state/state.js'
 import type { StsParts } from './plugin.js'
 import { Principals } from './principals.js'

@@ -1,3 +1,4 @@
+import type { ClientRate } from '../../common/http/client-rate.js'
 import type { Database, Writer } from '../database.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
@@ -51,6 +52,8 @@ export interface PaymentContext {
   readonly network: Network
   readonly wallets: Wallets
   readonly nonces: Nonces
+  /** How often clients may sign in. */
+  readonly signIns: ClientRate
   readonly tokens: Tokens
   readonly contentTable: ContentTable
   readonly contents: ContentStore

@@ -1,4 +1,5 @@
 import { MINUTE_MS } from '../../common/durations.js'
+import type { ClientRateBounds } from '../../common/http/client-rate.js'
 import type { Pace } from './http/paced.js'
 
 const GiB = 2 ** 30
@@ -28,6 +29,12 @@ export interface PaymentLimits {
   readonly uploadsPerWallet: number
   readonly uploadsPerAddress: number
   readonly uploadPace: Pace
+  /** Sign-ins from other machines, by address. */
+  readonly signIns: ClientRateBounds
+  /** Most wallets that sign in for the first time within a day. */
+  readonly maxNewWallets: number
+  /** Most sign-ins within the time in which a nonce can be used. */
+  readonly maxUsedNonces: number
   /** A nonce can be used for this long, seconds. */
   readonly nonceSeconds: number
   /** Time that running requests get to finish when the service stops, ms. */
@@ -49,6 +56,9 @@ export const paymentLimits: PaymentLimits = Object.freeze({
   uploadsPerWallet: 4,
   uploadsPerAddress: 8,
   uploadPace: { graceMs: MINUTE_MS, bytesPerSecond: 16 * 1024 },
+  signIns: { burst: 60, perSecond: 1, atOnce: { total: 64, perClient: 16 } },
+  maxNewWallets: 100_000,
+  maxUsedNonces: 50_000,
   nonceSeconds: 300,
   stopMs: 10_000,
 })

@@ -1,6 +1,7 @@
 import type { Server } from 'node:http'
 import { join } from 'node:path'
 import { makePrivateFolder } from '../../common/files/private-file.js'
+import { ClientRate } from '../../common/http/client-rate.js'
 import { type Database, openDatabase, Writer } from '../database.js'
 import { close, listen, portOf, urlOf } from '../http/listen.js'
 import type { ServicesLog } from '../log.js'
@@ -21,6 +22,7 @@ import { Dealing } from './dealing/dealing.js'
 import { PackedUploads } from './dealing/packed-uploads.js'
 import { type PlatformAccess, PlatformDealer } from './dealing/platform-dealer.js'
 import { DealTable } from './deals/deal-table.js'
+import { PaymentError } from './errors.js'
 import { EmbeddedPayments } from './ledger/embedded-payments.js'
 import { type PaymentLimits, paymentLimits } from './limits.js'
 import { MintTable } from './mints/mint-table.js'
@@ -134,7 +136,7 @@ async function assemble(
   const deals = new DealTable(db)
   const uploads = new UploadTable(db)
   const retentionTable = new RetentionTable(db)
-  const retention = new Retention({ table: retentionTable, contents, writer, network })
+  const retention = new Retention({ table: retentionTable, wallets, contents, writer, network, seconds })
   await retention.open()
   const shared = { payments, writer, network, seconds }
   const dealing =
@@ -162,6 +164,7 @@ async function assemble(
     network,
     wallets,
     nonces: new Nonces(db, nonceKey),
+    signIns: new ClientRate(limits.signIns, tooOften),
     tokens: new Tokens(tokenKey, wallets, networkName),
     contentTable,
     contents,
@@ -194,6 +197,10 @@ async function onChain(options: ChainOptions, parts: ChainParts): Promise<Place>
   const chain = await openChain(options, parts)
   const { payments, addresses } = chain
   return { payments, ledger: undefined, chain, addresses, tokenName: () => chain.tokenName() ?? TOKEN_NAME }
+}
+
+function tooOften(): PaymentError {
+  return new PaymentError('often', 'sign in less often', ['Retry-After', 1])
 }
 
 function running(

@@ -1,6 +1,8 @@
+import { join } from 'node:path'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import t from 'tap'
+import { openDatabase } from '../../../src/services/database.js'
 import { signerOfText } from '../../../src/services/payment/sign-in/personal-sign.js'
 import { checksummed, parseAddress } from '../../../src/services/payment/wallets/address.js'
 import { logIn, newKeys, nonceFor, startPaymentScene } from './payment-client.js'
@@ -98,6 +100,46 @@ t.test('of many uses of a nonce at the same time one succeeds', async (t) => {
   const nonce = await nonceFor(call, keys)
   const all = await Promise.all(Array.from({ length: 20 }, () => logIn(call, keys, nonce)))
   t.same(all.map(({ status }) => status).sort(), [200, ...Array.from({ length: 19 }, () => 401)])
+})
+
+t.test('sign-ins from other machines are limited by address', async (t) => {
+  const signIns = { burst: 4, perSecond: 0.001, atOnce: { total: 8, perClient: 8 } }
+  const { call, signIn } = await startPaymentScene(t, { limits: { signIns } })
+  const from = (address: string) => ({
+    body: { public_key_address: VECTOR.address },
+    headers: { 'x-forwarded-for': address },
+  })
+  const register = '/api/v1/user/register'
+  for (let n = 0; n < 4; n++) t.equal((await call('POST', register, from('192.0.2.1'))).status, 200)
+  const refusal = await call('POST', register, from('192.0.2.1'))
+  t.match(refusal, { status: 429, json: { code: 429, message: /too many requests/ } })
+  t.equal((await call('POST', '/api/v1/user/login_by_wallet_signature', from('192.0.2.1'))).status, 429)
+  t.equal((await call('POST', register, from('192.0.2.2'))).status, 200, 'another address')
+  for (let n = 0; n < 6; n++) t.ok(await signIn(newKeys()), 'this machine')
+})
+
+t.test('wallets that have nothing are bounded, and forgotten', async (t) => {
+  const scene = await startPaymentScene(t, { limits: { maxNewWallets: 2, maxUsedNonces: 4 } })
+  const { call, clock, folder, network } = scene
+  const first = newKeys()
+  await scene.signIn(first)
+  await scene.signIn(newKeys())
+  const third = newKeys()
+  t.match(await logIn(call, third, await nonceFor(call, third)), { status: 503 }, 'too many new wallets of a day')
+  await scene.signIn(first)
+  t.match(await logIn(call, first, await nonceFor(call, first)), { status: 503 }, 'too many nonces')
+  clock.ahead += 301
+  await scene.signIn(first)
+  clock.ahead += 86_400
+  await scene.signIn(third)
+  clock.ahead += 86_500
+  const token = await scene.signIn(third)
+  await network.control.advance(120)
+  await call('GET', '/api/v1/storage/tasks/deals', { token })
+  const db = openDatabase(join(folder, 'payment.db'), '')
+  const left = db.prepare('SELECT address FROM wallets').all()
+  db.close()
+  t.same(left, [{ address: third.address }], 'those that did not sign in for two days are forgotten')
 })
 
 t.test('bad input', async (t) => {

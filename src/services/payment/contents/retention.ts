@@ -1,6 +1,7 @@
 import { DAY_SECONDS } from '../../../common/durations.js'
 import type { Writer } from '../../database.js'
 import type { Network } from '../../network/network.js'
+import type { Wallets } from '../wallets/wallets.js'
 import type { ContentStore } from './content-store.js'
 import type { Content } from './content-table.js'
 import type { RetentionTable } from './retention-table.js'
@@ -20,14 +21,17 @@ export function epochsOf(days: number, { epochSeconds }: Pick<Network, 'epochSec
 
 export interface RetentionParts {
   readonly table: RetentionTable
+  readonly wallets: Pick<Wallets, 'before' | 'forgetEmpty'>
   readonly contents: Pick<ContentStore, 'release'>
   readonly writer: Writer
   readonly network: Pick<Network, 'epoch' | 'epochSeconds'>
+  /** Unix seconds. */
+  readonly seconds: () => number
 }
 
 /**
  * Removes what nobody needs: unpaid uploads after an age, contents without an upload, those of refunded uploads, and
- * those whose deals have ended. When room is short, the copies of contents that storage providers have go, too.
+ * those whose deals have ended, and wallets that have nothing. When room is short, the copies of contents that storage providers have go, too.
  */
 export class Retention {
   readonly #parts: RetentionParts
@@ -62,6 +66,25 @@ export class Retention {
       after = (next.at(-1) as Content).id
       const unneeded = next.filter(({ id }) => !table.isNeeded(id, epoch))
       if (unneeded.length > 0) await this.#remove(unneeded, epoch)
+    }
+    await this.#forgetWallets()
+  }
+
+  /** Wallets that signed in and did nothing more, once their tokens have expired. */
+  async #forgetWallets(): Promise<void> {
+    const { wallets, writer, seconds } = this.#parts
+    const expired = seconds() - 2 * DAY_SECONDS
+    let last = 0
+    for (
+      let next = wallets.before(expired, last, BATCH);
+      next.length > 0;
+      next = wallets.before(expired, last, BATCH)
+    ) {
+      last = next.at(-1)?.id ?? last
+      const ids = next.map(({ id }) => id)
+      await writer.run(() => {
+        for (const id of ids) wallets.forgetEmpty(id)
+      })
     }
   }
 

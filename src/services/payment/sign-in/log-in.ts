@@ -4,9 +4,11 @@ import { readJson } from '../http/json-body.js'
 import { readAddress } from './caller.js'
 import { signerOfText } from './personal-sign.js'
 
+const RETRY_SECONDS = 300
+
 /** POST /user/login_by_wallet_signature: the signature of a nonce for a JWT, valid for a day. */
 export async function logInByWalletSignature(exchange: Exchange): Promise<object> {
-  const { nonces, wallets, tokens, writer, seconds, networkName } = exchange.context
+  const { nonces, wallets, tokens, writer, seconds, networkName, limits } = exchange.context
   const fields = await readJson(exchange)
   const nonce = fields.required('nonce')
   const signature = fields.required('signature')
@@ -17,8 +19,14 @@ export async function logInByWalletSignature(exchange: Exchange): Promise<object
   // The nonce is checked first: it costs less than the signature, and only the service makes valid ones.
   if (!nonces.isValid(nonce, address, seconds())) throw refused('the nonce is not of this wallet, or has expired')
   if (signerOfText(nonce, signature) !== address) throw refused('the signature is not that of the wallet')
-  const wallet = await writer.run(() => (nonces.use(nonce, seconds()) ? wallets.ensure(address, seconds()) : undefined))
+  const wallet = await writer.run(() => {
+    nonces.forget(seconds())
+    if (nonces.used() >= limits.maxUsedNonces) return 'full'
+    if (!nonces.use(nonce)) return undefined
+    return wallets.signIn(address, seconds(), limits.maxNewWallets) ?? 'full'
+  })
   if (wallet === undefined) throw refused('the nonce was used before')
+  if (wallet === 'full') throw new PaymentError('busy', 'too many wallets sign in', ['Retry-After', RETRY_SECONDS])
   return { jwt_token: await tokens.of(wallet, seconds()) }
 }
 

@@ -14,12 +14,14 @@ const ALL = EXPIRY + RANDOM + CODE
 export class Nonces {
   readonly #key: Uint8Array
   readonly #use
+  readonly #used
   readonly #forget
 
   /** @param key 32 bytes or more */
   constructor(db: Database, key: Uint8Array) {
     this.#key = key
     this.#use = db.prepare('INSERT OR IGNORE INTO used_nonces (nonce, expires) VALUES (?, ?)')
+    this.#used = db.prepare('SELECT count(*) AS used FROM used_nonces')
     this.#forget = db.prepare('DELETE FROM used_nonces WHERE expires < ?')
   }
 
@@ -43,12 +45,21 @@ export class Nonces {
     return timingSafeEqual(code, bytes.subarray(EXPIRY + RANDOM)) && now < bytes.readUIntBE(0, EXPIRY)
   }
 
+  /** Forgets used nonces that have expired. Call it inside a transaction. */
+  forget(now: number): void {
+    this.#forget.run(now)
+  }
+
+  /** How many used nonces are kept. */
+  used(): number {
+    return this.#used.get().used as number
+  }
+
   /**
-   * Uses a valid nonce, and forgets those that have expired. Call it inside a transaction.
+   * Uses a valid nonce. Call it inside a transaction.
    * @returns false when it was used before
    */
-  use(nonce: string, now: number): boolean {
-    this.#forget.run(now)
+  use(nonce: string): boolean {
     const expires = bytesOf(nonce)?.readUIntBE(0, EXPIRY) ?? 0
     return this.#use.run(nonce, expires).changes === 1
   }

@@ -6,7 +6,7 @@ import { dealingSchema } from '../dealing/schema.js'
 import { dealSchema } from '../deals/schema.js'
 import { ledgerSchema } from '../ledger/schema.js'
 import { uploadSchema } from '../uploads/schema.js'
-import { walletSchema } from '../wallets/schema.js'
+import { signInSchema, walletSchema } from '../wallets/schema.js'
 
 const steps: readonly string[] = [
   walletSchema,
@@ -17,6 +17,7 @@ const steps: readonly string[] = [
   dealingSchema,
   retentionSchema,
   chainSchema,
+  signInSchema,
 ]
 
 /** Brings the schema up to date, or makes it. Throws as `applySteps` does. */

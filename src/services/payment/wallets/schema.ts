@@ -18,3 +18,10 @@ export const walletSchema = `
   ) STRICT;
   CREATE INDEX nonces_by_expiry ON used_nonces (expires);
 `
+
+/** `signed_in` is the time of the last sign-in: a wallet that has nothing is forgotten when its tokens have expired. */
+export const signInSchema = `
+  ALTER TABLE wallets ADD COLUMN signed_in INTEGER NOT NULL DEFAULT 0;
+  UPDATE wallets SET signed_in = unixepoch();
+  CREATE INDEX wallets_by_creation ON wallets (created);
+`

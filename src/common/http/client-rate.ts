@@ -1,4 +1,4 @@
-import { clientOf, Quota, type QuotaBounds } from '../common/quota.js'
+import { clientOf, Quota, type QuotaBounds } from '../quota.js'
 
 export interface ClientRateBounds {
   /** Runs that a network may begin at once, and then per second. */
