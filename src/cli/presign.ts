@@ -2,36 +2,50 @@ import { presignQuery, uriEncode } from '../common/sigv4.js'
 import { type Config, ConfigError } from './config/config.js'
 import { Failure } from './failure.js'
 import { findKeys } from './keys/keys.js'
+import { awsFiles, readAwsProfile } from './login/aws-profile.js'
 import type { PresignFlags } from './program.js'
 
 const METHODS = ['GET', 'HEAD', 'PUT', 'DELETE']
 const MAX_SECONDS = 604_800
 
-/** `dealgate presign s3://bucket/key`: prints a presigned URL. Requires no running server. */
+/**
+ * `dealgate presign s3://bucket/key`: prints a presigned URL. Requires no running server. That of a profile with
+ * temporary credentials ends with these.
+ */
 export async function presign(config: Config, url: string, own: PresignFlags): Promise<void> {
-  const { bucket, key, expires, method, endpoint } = checked(config, url, own)
-  const keys = await findKeys(config)
-  if (!keys) {
-    throw new Failure(
-      `There is no key pair in ${config.data} yet. Start dealgate once, or give --access-key and --secret-key.`,
-    )
-  }
+  const profile = own.profile === undefined ? undefined : readAwsProfile(awsFiles(), own.profile)
+  const { bucket, key, expires, method, endpoint } = checked(config, url, {
+    ...own,
+    endpointUrl: own.endpointUrl ?? profile?.endpoint,
+  })
+  const keys = profile ?? (await ownKeys(config))
   const path = `${endpoint.pathname.replace(/\/$/, '')}/${bucket}/${key}`
   const query = presignQuery({
     brand: 'Amz',
     method,
     path,
     host: endpoint.host,
-    accessKeyId: keys.accessKey,
-    secretAccessKey: keys.secretKey,
-    region: config.region,
+    ...(profile?.sessionToken !== undefined && { query: [['X-Amz-Security-Token', profile.sessionToken] as const] }),
+    accessKeyId: keys.accessKeyId,
+    secretAccessKey: keys.secretAccessKey,
+    region: profile?.region ?? config.region,
     expires,
     now: new Date(),
   })
   process.stdout.write(`${endpoint.origin}${uriEncode(path, true)}?${query}\n`)
 }
 
-function checked(config: Config, url: string, own: PresignFlags) {
+async function ownKeys(config: Config) {
+  const keys = await findKeys(config)
+  if (keys) return { accessKeyId: keys.accessKey, secretAccessKey: keys.secretKey }
+  throw new Failure(
+    `There is no key pair in ${config.data} yet. Start dealgate once, or give --access-key and --secret-key.`,
+  )
+}
+
+type Asked = Omit<PresignFlags, 'endpointUrl'> & { readonly endpointUrl: string | undefined }
+
+function checked(config: Config, url: string, own: Asked) {
   const problems: string[] = []
   const [, bucket, key] = /^s3:\/\/([^/]+)\/(.+)$/s.exec(url) ?? []
   if (bucket === undefined || key === undefined) problems.push(`${url} must have the form s3://bucket/key`)

@@ -58,6 +58,7 @@ export interface PresignFlags {
   readonly expires: string
   readonly method: string
   readonly endpointUrl?: string
+  readonly profile?: string
 }
 
 export interface KeyFlags {
@@ -150,6 +151,10 @@ export function createProgram(actions: Actions): Command {
     .option('--expires <seconds>', 'how long the URL is valid, 1 to 604800 (7 days)', '3600')
     .option('--method <method>', 'GET, HEAD, PUT or DELETE', 'GET')
     .option('--endpoint-url <url>', 'where clients reach the S3 endpoint (default: http:// and --host and --port)')
+    .option(
+      '--profile <name>',
+      'sign with this profile of aws-cli, as `dealgate login` writes one; it also names endpoint and region',
+    )
     .action((url, flags, command) => actions.presign(configOf(flags, command, 1), url, flags))
   addCommand(program, 'login', 'sign in at the task platform, and write a profile for aws-cli', LOGIN)
     .option('--email <address>', 'address to sign in with (default: ask for it)')

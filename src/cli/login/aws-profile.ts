@@ -1,6 +1,8 @@
 import { mkdirSync, readFileSync, realpathSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { FOLDER_MODE, writePrivateFile } from '../../common/files/private-file.js'
+import { variable } from '../config/config.js'
 import { Failure } from '../failure.js'
 import { changeSection, readSection } from './ini.js'
 
@@ -8,6 +10,15 @@ import { changeSection, readSection } from './ini.js'
 export interface AwsFiles {
   readonly config: string
   readonly credentials: string
+}
+
+/** Where aws-cli has its files. */
+export function awsFiles(): AwsFiles {
+  const folder = join(homedir(), '.aws')
+  return {
+    config: variable('AWS_CONFIG_FILE') ?? join(folder, 'config'),
+    credentials: variable('AWS_SHARED_CREDENTIALS_FILE') ?? join(folder, 'credentials'),
+  }
 }
 
 export interface AwsProfile {
@@ -49,6 +60,32 @@ export function refuseForeignProfile(files: AwsFiles, name: string): void {
   throw new Failure(
     `The profile ${name} of aws-cli has credentials of its own (${foreign}). Choose another with --profile, or replace them with --force.`,
   )
+}
+
+/** The key pair of a profile; temporary if it has a session token. Throws Failure when it has none of its own. */
+export function readAwsProfile(
+  files: AwsFiles,
+  name: string,
+): Partial<AwsProfile> & Pick<AwsProfile, 'accessKeyId' | 'secretAccessKey'> {
+  const settings = readSection(read(files.config), sectionOf(name))
+  const keys = readSection(read(files.credentials), name)
+  const member = (text: string) => keys?.get(text) ?? settings?.get(text)
+  const accessKeyId = member('aws_access_key_id')
+  const secretAccessKey = member('aws_secret_access_key')
+  if (accessKeyId === undefined || secretAccessKey === undefined) {
+    throw new Failure(
+      `The profile ${name} of aws-cli has no key pair in ${files.credentials}: dealgate login writes one.`,
+    )
+  }
+  const sessionToken = member('aws_session_token')
+  const endpoint = settings?.get('endpoint_url')
+  const region = settings?.get('region')
+  return {
+    ...{ name, accessKeyId, secretAccessKey },
+    ...(sessionToken !== undefined && { sessionToken }),
+    ...(endpoint !== undefined && { endpoint }),
+    ...(region !== undefined && { region }),
+  }
 }
 
 /** Writes the profile into the files of aws-cli. Other profiles and all comments stay as they are. */

@@ -10,7 +10,7 @@ import { Failure } from '../failure.js'
 import { SecretReader } from '../keys/key-commands.js'
 import type { LoginFlags } from '../program.js'
 import { type Assumed, assume } from './assume.js'
-import { type AwsFiles, refuseForeignProfile, writeAwsProfile } from './aws-profile.js'
+import { awsFiles, refuseForeignProfile, writeAwsProfile } from './aws-profile.js'
 import { ask, askSecretly } from './prompt.js'
 import { signIn } from './sign-in.js'
 
@@ -109,14 +109,6 @@ function keep(profile: string, content: object): string {
   makePrivateFolder(folder)
   writePrivateFile(file, `${JSON.stringify(content, null, 2)}\n`)
   return file
-}
-
-function awsFiles(): AwsFiles {
-  const folder = join(homedir(), '.aws')
-  return {
-    config: variable('AWS_CONFIG_FILE') ?? join(folder, 'config'),
-    credentials: variable('AWS_SHARED_CREDENTIALS_FILE') ?? join(folder, 'credentials'),
-  }
 }
 
 async function firstLine(): Promise<string> {

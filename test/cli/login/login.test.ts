@@ -90,6 +90,25 @@ t.test('a person signs in, and aws-cli works', async (t) => {
     ]
     t.same(JSON.parse((await run(path, args, options)).toString('utf8')).Buckets, [], name)
   }
+  const client = ['--profile', 'dealgate', '--region', 'us-east-1']
+  for (const { path, name } of (await awsVersions(t)).slice(0, 1)) {
+    const options = { env: { HOME: folder, AWS_EC2_METADATA_DISABLED: 'true', AWS_PAGER: '' } }
+    await run(path, [...client, '--endpoint-url', server.endpoint, 's3', 'mb', 's3://signed'], options)
+    const presigned = async (method: string) => {
+      const made = await runCli(['presign', 's3://signed/a b', '--method', method, '--profile', 'dealgate'], env)
+      t.equal(made.code, 0, made.stderr)
+      return made.stdout.trim()
+    }
+    const put = await fetch(await presigned('PUT'), { method: 'PUT', body: 'by temporary keys' })
+    t.equal(put.status, 200, `${name}: ${await put.text()}`)
+    const url = await presigned('GET')
+    t.ok(url.startsWith(`${server.endpoint}/signed/a%20b?`))
+    t.equal(await (await fetch(url)).text(), 'by temporary keys')
+    const cut = new URL(url)
+    cut.searchParams.delete('X-Amz-Security-Token')
+    t.match(await (await fetch(cut)).text(), /InvalidToken/)
+  }
+  t.match(await runCli(['presign', 's3://signed/a', '--profile', 'none'], env), { code: 1, stderr: /no key pair/ })
   const without = await login(password, [...who, '--profile', 'other', '--no-aws', '--print', 'json'], env)
   t.equal(JSON.parse(without.stdout).expiration, undefined)
   t.notMatch(readFileSync(join(aws, 'config'), 'utf8'), 'other')
