@@ -149,6 +149,7 @@ function stateOf(parts: Parts, options: StateOptions, release: () => void): Stat
       now: options.now ?? Date.now,
     }),
     locks,
+    signals: backend.signals,
     records: <T>(name: string) => {
       const known = tables.get(name) ?? backend.table(ownNamespace(name))
       tables.set(name, known)

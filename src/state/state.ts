@@ -1,6 +1,10 @@
 import type { ChecksumAlgorithm } from '../common/checksums/checksums.js'
 import type { StoredHeaders } from '../gateway/gateway.js'
 import type { ObjectAcl } from './object-acl.js'
+import type { Signals } from './signals/signals.js'
+import type { Spool } from './uploads/spool.js'
+
+export type { Spool }
 
 export type ChecksumType = 'FULL_OBJECT' | 'COMPOSITE'
 
@@ -277,6 +281,8 @@ export interface State {
   readonly objects: ObjectRecords
   readonly uploads: Uploads
   readonly locks: Locks
+  /** Messages to and from the other proxies on the store. */
+  readonly signals: Signals
   /** A spool file for a body of unknown length. */
   spool(): Promise<Spool>
   /**
@@ -288,12 +294,4 @@ export interface State {
   problem(): string | undefined
   /** Abandons parts and spools that are being written, commits pending writes, and unlocks the folder. */
   close(): Promise<void>
-}
-
-export interface Spool {
-  write(chunk: Buffer): void | Promise<void>
-  /** Bytes written so far. */
-  readonly size: number
-  read(sink: (chunk: Buffer) => void | Promise<void>): Promise<void>
-  discard(): Promise<void>
 }

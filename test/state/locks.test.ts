@@ -7,9 +7,11 @@ import { S3Error } from '../../src/common/errors/s3-error.js'
 import { createLogger } from '../../src/common/log.js'
 import { InDoubt, InDoubtWrites } from '../../src/gateway/calls/in-doubt.js'
 import { lockUntilOutcome } from '../../src/objects/serialized-write.js'
-import { type Lease, LeaseLocks, type LeaseStore } from '../../src/state/locks/lease-locks.js'
+import { LeaseLocks } from '../../src/state/locks/lease-locks.js'
+import type { Lease, LeaseStore } from '../../src/state/locks/lease-store.js'
 import { LocalLocks } from '../../src/state/locks/locks.js'
-import { LEASE_SCHEMA, PostgresLeases } from '../../src/state/locks/postgres-leases.js'
+import { LEASE_SCHEMA } from '../../src/state/locks/postgres-lease-schema.js'
+import { PostgresLeases } from '../../src/state/locks/postgres-leases.js'
 import { RedisLeases } from '../../src/state/locks/redis-leases.js'
 import { openState } from '../../src/state/open-state.js'
 import type { Locks } from '../../src/state/state.js'
@@ -185,21 +187,26 @@ t.test('local locks', async (t) => {
 /** What LeaseLocks asks of its store. */
 async function leases(t: Test, store: LeaseStore): Promise<void> {
   const lease = (kind: Lease['kind'], name: string, scope = 's'): Lease => ({ scope, kind, name, token: randomUUID() })
+  const refused = async (wanted: Lease, about: string) => {
+    t.equal(await store.acquire(wanted, 60_000), undefined, about)
+    // It leaves the line.
+    await store.release(wanted)
+  }
   const odd = 'nul\0 \u{1f600} % _ \\ [*]'
   const mine = lease('name', `d/${odd}`)
   t.type(await store.acquire(mine, 60_000), 'number')
-  t.equal(await store.acquire(lease('name', `d/${odd}`), 60_000), undefined, 'the same name')
-  t.equal(await store.acquire(lease('prefix', 'd/'), 60_000), undefined, 'a prefix above it')
-  t.equal(await store.acquire(lease('prefix', ''), 60_000), undefined, 'everything')
+  await refused(lease('name', `d/${odd}`), 'the same name')
+  await refused(lease('prefix', 'd/'), 'a prefix above it')
+  await refused(lease('prefix', ''), 'everything')
   const others = [lease('name', 'd/'), lease('name', `d/${odd}`, 's2'), lease('prefix', 'd/%'), lease('prefix', 'e/')]
   for (const other of others) t.type(await store.acquire(other, 60_000), 'number', `${other.kind} ${other.name}`)
-  t.equal(await store.acquire(lease('name', 'e/1'), 60_000), undefined, 'a name below a prefix')
-  t.equal(await store.acquire(lease('prefix', 'e/1/'), 60_000), undefined, 'a prefix below a prefix')
+  await refused(lease('name', 'e/1'), 'a name below a prefix')
+  await refused(lease('prefix', 'e/1/'), 'a prefix below a prefix')
 
   const thief = { ...mine, token: randomUUID() }
   t.equal(await store.renew(thief, 60_000), undefined, 'only the holder renews')
   await store.release(thief)
-  t.equal(await store.acquire(lease('name', mine.name), 60_000), undefined, 'only the holder releases')
+  await refused(lease('name', mine.name), 'only the holder releases')
   t.type(await store.renew(mine, 60_000), 'number')
   await store.release(mine)
   await store.release(mine)
@@ -209,7 +216,35 @@ async function leases(t: Test, store: LeaseStore): Promise<void> {
   while (!(await store.acquire(later, 60_000))) await sleep(5)
   t.equal(await store.renew(next, 60_000), undefined, 'a lease that ran out is lost')
   for (const each of [...others, later]) await store.release(each)
-  t.type(await store.acquire(lease('prefix', ''), 60_000), 'number', 'all are free')
+  const all = lease('prefix', '')
+  t.type(await store.acquire(all, 60_000), 'number', 'all are free')
+  await store.release(all)
+  await line(t, store)
+}
+
+/** Who waits longest is next, and a holder that others wait for makes way. */
+async function line(t: Test, store: LeaseStore): Promise<void> {
+  const lease = (kind: Lease['kind'] = 'name', name = 'k'): Lease => ({ scope: 'l', kind, name, token: randomUUID() })
+  const [held, early, late] = [lease(), lease(), lease()]
+  t.type(await store.acquire(held, 60_000), 'number')
+  t.type(await store.yield(held, 60_000), 'number', 'nobody waits')
+  t.equal(await store.acquire(late, 60_000, 10), undefined)
+  t.equal(await store.acquire(early, 60_000, 500), undefined)
+  const other = lease('name', 'other')
+  t.type(await store.acquire(other, 60_000), 'number', 'other names are free')
+  await store.release(other)
+  t.equal(await store.yield(held, 60_000), undefined, 'one waits: the lease is released')
+  t.equal(await store.renew(held, 60_000), undefined)
+  t.equal(await store.acquire(late, 60_000, 20), undefined, 'another one waits for longer')
+  t.equal(await store.acquire(held, 60_000), undefined, 'the last holder has to wait like all others')
+  t.type(await store.acquire(early, 60_000, 510), 'number')
+  const subtree = lease('prefix', '')
+  t.equal(await store.acquire(subtree, 60_000, 400), undefined)
+  await store.release(early)
+  t.equal(await store.acquire(late, 60_000, 30), undefined, 'a subtree waits for longer')
+  await store.release(subtree)
+  t.type(await store.acquire(late, 60_000, 40), 'number', 'it has left the line')
+  await store.release(late)
 }
 
 t.test('leases in redis', { skip: redis.skip }, async (t) => {
@@ -218,7 +253,7 @@ t.test('leases in redis', { skip: redis.skip }, async (t) => {
   await client.connect()
   t.teardown(() => server.stop())
   t.teardown(() => client.close())
-  const run = (script: string, key: string, args: string[]) => client.eval(script, { keys: [key], arguments: args })
+  const run = (script: string, keys: string[], args: string[]) => client.eval(script, { keys, arguments: args })
   await leases(t, new RedisLeases(run))
   await fences(t, new RedisLeases(run))
   await client.flushAll()
@@ -292,16 +327,19 @@ async function amongProxies(t: Test, url: string): Promise<void> {
   const data = t.testdir({ a: {}, b: {} })
   const states = await Promise.all(['a', 'b'].map((name) => openState({ data: `${data}/${name}`, url, log })))
   let inside = 0
+  const fences: number[] = []
   await Promise.all(
     Array.from({ length: 40 }, (_, i) =>
-      states[i % 2]?.locks.withKey('b', 'k', async () => {
+      states[i % 2]?.locks.withKey('b', 'k', async ({ fence }) => {
         if (++inside > 1) t.fail(`${inside} at once`)
+        fences.push(fence)
         await sleep(1)
         inside--
       }),
     ),
   )
   t.pass('proxies exclude each other')
+  t.same(fences, [...new Set(fences)].sort(), 'each holder has a higher number than the one before')
   for (const state of states) await state.close()
 }
 
@@ -317,6 +355,7 @@ t.test('leases are renewed while they are needed, and no longer', async (t) => {
       if (calls.length === 5) throw new Error('the store is away for a moment')
       return 1
     },
+    yield: async () => 1,
     async release() {
       calls.push('release')
       throw new Error('the store is away')
@@ -346,6 +385,7 @@ t.test('a server that stops while a write is in doubt leaves the lease to run ou
   const store: LeaseStore = {
     acquire: async () => calls.push('acquire'),
     renew: async () => 1,
+    yield: async () => 1,
     async release() {
       calls.push('release')
     },
@@ -375,7 +415,7 @@ t.test('a lease that is lost ends the write', async (t) => {
     { name: 'the store fails', renewals: () => Promise.reject(new Error('away')) },
   ]
   for (const { name, renewals } of lost) {
-    const store = { acquire: async () => 1, renew: renewals, release: async () => {} }
+    const store = { acquire: async () => 1, renew: renewals, yield: renewals, release: async () => {} }
     // Long enough for it to be held at first also where the process is not given a turn for a while.
     const locks = new LeaseLocks({ store, log, ms: 1500 })
     await locks.withKey('b', 'k', async (lock) => {
@@ -395,8 +435,46 @@ t.test('a lease that is lost ends the write', async (t) => {
     })
   }
 
-  const gone = { acquire: async () => 5, renew: async () => undefined, release: async () => {} }
+  const none = async () => undefined
+  const gone = { acquire: async () => 5, renew: none, yield: none, release: async () => {} }
   await new LeaseLocks({ store: gone, log }).withKey('b', 'k', (lock) =>
     t.rejects(lock.raise(10), { code: 'ServiceUnavailable' }, 'no higher number for a lease that is lost'),
   )
+})
+
+t.test('holders in one process pass a lease on', async (t) => {
+  const calls: string[] = []
+  const store: LeaseStore = {
+    async acquire({ kind }) {
+      calls.push(`acquire ${kind}`)
+      await sleep(1)
+      return 1000
+    },
+    renew: async () => 1,
+    yield: async () => 1,
+    async release({ kind }) {
+      calls.push(`release ${kind}`)
+    },
+  }
+  const locks = new LeaseLocks({ store, log })
+  const fences: number[] = []
+  const note = async ({ fence }: { fence: number }) => void fences.push(fence)
+  await Promise.all([1, 2, 3].map(() => locks.withKey('b', 'k', note)))
+  t.same(calls.splice(0), ['acquire name', 'release name'])
+  t.same(fences, [1000, 1001, 1002])
+
+  // The subtree is next in this process, and must not wait for a lease that nobody uses.
+  const all = [locks.withKey('b', 'k', note), locks.withSubtree('b', '', note), locks.withKey('b', 'k', note)]
+  await Promise.all(all)
+  t.same(
+    calls.filter((call) => call.startsWith('acquire')),
+    ['acquire name', 'acquire prefix', 'acquire name'],
+  )
+  t.equal(calls.filter((call) => call.startsWith('release')).length, 3)
+
+  const gaveUp = locks.withKey('b', 'k', () => sleep(40))
+  await t.rejects(locks.withKey('b', 'k', note, { waitMs: 5 }), { code: 'SlowDown' })
+  await gaveUp
+  await turn()
+  t.equal(calls.at(-1), 'release name', 'the only one that waited has given up')
 })

@@ -4,8 +4,10 @@ import type { Logger } from '../../common/log.js'
 import { reasonOf, StateError } from '../errors.js'
 import { Guard } from '../integrity/guard.js'
 import { LeaseLocks } from '../locks/lease-locks.js'
-import { LEASE_SCHEMA, PostgresLeases } from '../locks/postgres-leases.js'
+import { LEASE_SCHEMA } from '../locks/postgres-lease-schema.js'
+import { PostgresLeases } from '../locks/postgres-leases.js'
 import { Table } from '../records/table.js'
+import { openPostgresSignals } from '../signals/postgres-signals.js'
 import type { Backend } from './backend.js'
 import { postgresAdvice } from './postgres-advice.js'
 import { PostgresStore } from './postgres-store.js'
@@ -66,6 +68,8 @@ export async function openPostgresBackend(
   const probe = () => pool.query('SELECT 1')
   const guard = new Guard({ store: `postgres://${new URL(url).host}`, timeoutMs, probe, log })
   const leases = new PostgresLeases(pool)
+  const query = (sql: string, values: readonly string[]) => guard.run(() => pool.query(sql, [...values]))
+  const { signals, close: closeSignals } = openPostgresSignals({ url, log, timeoutMs, query })
   return {
     table: (namespace, options) =>
       new Table({ store: new PostgresStore(pool, tableOf(namespace)), namespace, log, guard, ...options }),
@@ -74,16 +78,20 @@ export async function openPostgresBackend(
     ),
     locks: new LeaseLocks({
       store: {
-        acquire: (lease, ms) => guard.run(() => leases.acquire(lease, ms)),
+        acquire: (lease, ms, waitedMs) => guard.run(() => leases.acquire(lease, ms, waitedMs)),
         renew: (lease, ms) => guard.run(() => leases.renew(lease, ms)),
+        yield: (lease, ms) => guard.run(() => leases.yield(lease, ms)),
         release: (lease) => guard.run(() => leases.release(lease)),
       },
       log,
+      signals,
       ms: leaseMs,
     }),
+    signals,
     advice: () => postgresAdvice(async (sql) => (await guard.run(() => pool.query(sql))).rows),
     async close() {
       guard.close()
+      closeSignals()
       // A hanging store would never confirm the end of the connections.
       await withinDeadline(pool.end(), 2 * timeoutMs).catch((err) =>
         log.warn({ err }, 'could not close all connections'),

@@ -6,6 +6,7 @@ import { Guard } from '../integrity/guard.js'
 import { LeaseLocks } from '../locks/lease-locks.js'
 import { RedisLeases } from '../locks/redis-leases.js'
 import { Table } from '../records/table.js'
+import { openRedisSignals } from '../signals/redis-signals.js'
 import type { Backend } from './backend.js'
 import { redisAdvice } from './redis-advice.js'
 import { RedisStore } from './redis-store.js'
@@ -59,9 +60,10 @@ export async function openRedisBackend(
     )
   }
   const guard = new Guard({ store: `redis://${new URL(url).host}`, timeoutMs, probe: () => client.ping(), log })
-  const leases = new RedisLeases((script, key, args) =>
-    guard.run(() => client.eval(script, { keys: [key], arguments: args })),
+  const leases = new RedisLeases((script, keys, args) =>
+    guard.run(() => client.eval(script, { keys, arguments: args })),
   )
+  const { signals, close: closeSignals } = openRedisSignals(client, log)
   const table: Backend['table'] = (namespace, options) =>
     new Table({
       store: new RedisStore(client, namespace, !UNLISTED.has(namespace)),
@@ -73,7 +75,8 @@ export async function openRedisBackend(
   return {
     table,
     epochs: [table('epoch')],
-    locks: new LeaseLocks({ store: leases, log, ms: leaseMs }),
+    locks: new LeaseLocks({ store: leases, log, signals, ms: leaseMs }),
+    signals,
     advice: () =>
       redisAdvice(
         (section) => guard.run(() => client.info(section)),
@@ -82,6 +85,7 @@ export async function openRedisBackend(
     async close() {
       open = false
       guard.close()
+      closeSignals()
       // A hanging store would never confirm the end of the connection.
       if (client.isReady && !guard.open) await withinDeadline(client.close(), timeoutMs).catch(() => client.destroy())
       else if (client.isOpen) client.destroy()

@@ -3,6 +3,7 @@ import { DiskReserve } from '../../common/disk-reserve.js'
 import type { Logger } from '../../common/log.js'
 import { LocalLocks } from '../locks/locks.js'
 import { Table } from '../records/table.js'
+import { noSignals } from '../signals/signals.js'
 import type { Backend } from './backend.js'
 import { openDatabase, SqliteRows } from './sqlite-rows.js'
 import { SqliteStore } from './sqlite-store.js'
@@ -23,6 +24,7 @@ export function openSqliteBackend(folder: string, log: Logger): Backend {
     table,
     epochs: [table('epoch')],
     locks: new LocalLocks(),
+    signals: noSignals,
     advice: async () => [],
     close: async () => rows.close(),
   }

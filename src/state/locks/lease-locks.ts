@@ -1,35 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '../../common/log.js'
 import { busy, recordsFailed } from '../errors.js'
+import { noSignals, type Signals } from '../signals/signals.js'
 import type { HeldLock, Locks, WaitLimit } from '../state.js'
-import { LeasedLock } from './leased-lock.js'
+import type { Lease, LeaseStore } from './lease-store.js'
+import { HeldLease } from './leased-lock.js'
 import { LocalLocks } from './locks.js'
-
-/** `name` covers only itself; `prefix` covers every name that begins with it. */
-export type LeaseKind = 'name' | 'prefix'
-
-export interface Lease {
-  /** Leases conflict only within one scope. */
-  readonly scope: string
-  readonly kind: LeaseKind
-  readonly name: string
-  /** Known only to the holder. */
-  readonly token: string
-}
-
-/** Leases in a store shared by several proxies. Each call is atomic; time is the store's clock. */
-export interface LeaseStore {
-  /** Resolves with the store's time, microseconds since 1970, or undefined when a conflicting lease is held. */
-  acquire(lease: Lease, ms: number): Promise<number | undefined>
-  /** Like acquire; undefined when the lease is lost. */
-  renew(lease: Lease, ms: number): Promise<number | undefined>
-  release(lease: Lease): Promise<void>
-}
 
 export interface LeaseLockOptions {
   readonly store: LeaseStore
   readonly log: Logger
+  /** Tells which waiter may try again; without it, waiters try now and then. */
+  readonly signals?: Signals
   /**
    * Length of the lease, ms: after the death of a proxy others get its locks once they expire. Renewed three times as
    * often. Default 30,000.
@@ -40,27 +22,47 @@ export interface LeaseLockOptions {
 const LEASE_MS = 30_000
 const FIRST_WAIT_MS = 10
 const LONGEST_WAIT_MS = 250
+/**
+ * Time for which holders in this process pass a lease on before others that wait for it get it, ms. With three proxies, a
+ * process waits for twice this time and one write of each of the other two.
+ */
+const TURN_MS = 50
+
+/** A lease that the last holder has passed on to the next one in this process, which has not begun yet. */
+interface Passed {
+  readonly held: HeldLease
+  readonly unused: NodeJS.Immediate
+}
+
+/** The lease of a lock. */
+type Wanted = Omit<Lease, 'token'>
 
 /**
- * Locks among several proxies. Within this process they are granted first come first served, like LocalLocks; among
- * processes, in no order. A holder that is stopped or cut off from the store for longer than the lease loses it, and
- * `HeldLock.ensure` throws from then on.
+ * Locks among several proxies. Within this process they are granted first come first served, like LocalLocks, and under
+ * one lease as long as no other process waits for it; among processes, to the one that waits longest. A holder that is
+ * stopped or cut off from the store for longer than the lease loses it, and `HeldLock.ensure` throws from then on.
  */
 export class LeaseLocks implements Locks {
   readonly #local = new LocalLocks()
   readonly #store: LeaseStore
   readonly #log: Logger
   readonly #ms: number
+  /** Requests of this process that have not had their turn, by lease. */
+  readonly #waiting = new Map<string, number>()
+  readonly #passed = new Map<string, Passed>()
+  /** Wakes up the request that waits for a lease, by its token. */
+  readonly #wake = new Map<string, () => void>()
 
-  constructor(options: LeaseLockOptions) {
-    this.#store = options.store
-    this.#log = options.log
-    this.#ms = options.ms ?? LEASE_MS
+  constructor({ store, log, ms = LEASE_MS, signals = noSignals }: LeaseLockOptions) {
+    this.#store = store
+    this.#log = log
+    this.#ms = ms
+    signals.on('lease', (token) => this.#wake.get(token)?.())
   }
 
   withKey<T>(bucket: string, key: string, run: (lock: HeldLock) => Promise<T>, limit: WaitLimit = {}): Promise<T> {
-    const leased = this.#leased(`bucket/${bucket}`, 'name', key, run, limit)
-    return this.#local.withKey(bucket, key, leased, limit)
+    const wanted: Wanted = { scope: `bucket/${bucket}`, kind: 'name', name: key }
+    return this.#leased(wanted, run, limit, (leased) => this.#local.withKey(bucket, key, leased, limit))
   }
 
   withSubtree<T>(
@@ -69,52 +71,124 @@ export class LeaseLocks implements Locks {
     run: (lock: HeldLock) => Promise<T>,
     limit: WaitLimit = {},
   ): Promise<T> {
-    const leased = this.#leased(`bucket/${bucket}`, 'prefix', prefix, run, limit)
-    return this.#local.withSubtree(bucket, prefix, leased, limit)
+    const wanted: Wanted = { scope: `bucket/${bucket}`, kind: 'prefix', name: prefix }
+    return this.#leased(wanted, run, limit, (leased) => this.#local.withSubtree(bucket, prefix, leased, limit))
   }
 
   withName<T>(name: string, run: (lock: HeldLock) => Promise<T>, limit: WaitLimit = {}): Promise<T> {
-    return this.#local.withName(name, this.#leased(`name/${name}`, 'name', name, run, limit), limit)
+    const wanted: Wanted = { scope: `name/${name}`, kind: 'name', name }
+    return this.#leased(wanted, run, limit, (leased) => this.#local.withName(name, leased, limit))
   }
 
-  /** Runs under the local lock. The time spent waiting for that lock counts towards the limit. */
-  #leased<T>(
-    scope: string,
-    kind: LeaseKind,
-    name: string,
+  /**
+   * Runs under the local lock, and then under the lease. The time spent waiting for both counts towards the limit.
+   * @param locally runs something under the local lock
+   */
+  async #leased<T>(
+    wanted: Wanted,
     run: (lock: HeldLock) => Promise<T>,
     { waitMs }: WaitLimit,
-  ): () => Promise<T> {
+    locally: (leased: () => Promise<T>) => Promise<T>,
+  ): Promise<T> {
     const until = waitMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + waitMs
-    return async () => {
-      const lock = await this.#acquire({ scope, kind, name, token: randomUUID() }, until)
-      try {
-        return await run(lock)
-      } finally {
-        lock.end()
-        if (!lock.left) await this.#release(lock.lease)
-      }
+    const id = `${wanted.kind}/${wanted.scope}\0${wanted.name}`
+    const come = this.#wait(id)
+    try {
+      return await locally(async () => {
+        come()
+        const held = this.#take(id) ?? (await this.#acquire({ ...wanted, token: randomUUID() }, until))
+        try {
+          return await run(held.next())
+        } finally {
+          await this.#pass(id, held)
+        }
+      })
+    } finally {
+      come()
     }
   }
 
-  async #acquire(lease: Lease, until: number): Promise<LeasedLock> {
+  /** Counts a request that waits. The result, called once or more often, ends its wait. */
+  #wait(id: string): () => void {
+    let waits = true
+    this.#waiting.set(id, (this.#waiting.get(id) ?? 0) + 1)
+    return () => {
+      if (!waits) return
+      waits = false
+      const left = (this.#waiting.get(id) ?? 0) - 1
+      if (left > 0) this.#waiting.set(id, left)
+      else this.#waiting.delete(id)
+    }
+  }
+
+  /** The lease that was passed on. */
+  #take(id: string): HeldLease | undefined {
+    const passed = this.#passed.get(id)
+    if (!passed) return undefined
+    this.#passed.delete(id)
+    clearImmediate(passed.unused)
+    return passed.held
+  }
+
+  /**
+   * Keeps the lease for the next holder in this process, or releases it. The next one begins at once when the local lock
+   * is free; when another request is first, such as one for a subtree, it must not find this lease in its way.
+   */
+  async #pass(id: string, held: HeldLease): Promise<void> {
+    if (this.#waiting.has(id) && (await held.passOn(TURN_MS))) {
+      const unused = setImmediate(() => {
+        this.#passed.delete(id)
+        void this.#end(held)
+      })
+      this.#passed.set(id, { held, unused })
+      return
+    }
+    await this.#end(held)
+  }
+
+  async #end(held: HeldLease): Promise<void> {
+    held.end()
+    if (held.isToRelease) await this.#release(held.lease)
+  }
+
+  async #acquire(lease: Lease, until: number): Promise<HeldLease> {
+    const began = performance.now()
     let wait = FIRST_WAIT_MS
-    for (;;) {
-      try {
+    let free = false
+    let wake = () => {
+      free = true
+    }
+    this.#wake.set(lease.token, () => wake())
+    try {
+      for (;;) {
         const asked = performance.now()
-        const time = await this.#store.acquire(lease, this.#ms)
+        const time = await this.#store.acquire(lease, this.#ms, asked - began)
         if (time !== undefined) {
-          return new LeasedLock({ lease, time, asked, ms: this.#ms, store: this.#store, log: this.#log })
+          return new HeldLease({ lease, time, asked, ms: this.#ms, store: this.#store, log: this.#log })
         }
-      } catch (error) {
-        // The lease may have been taken before the answer was lost.
-        await this.#release(lease)
-        throw recordsFailed(error)
+        if (performance.now() >= until) throw busy()
+        if (!free) {
+          // Jitter keeps proxies that wait for one lease from colliding repeatedly.
+          await new Promise<void>((resolve) => {
+            const timer = setTimeout(resolve, wait * (0.5 + Math.random()))
+            wake = () => {
+              clearTimeout(timer)
+              resolve()
+            }
+          })
+        }
+        free = false
+        wake = () => {
+          free = true
+        }
+        wait = Math.min(wait * 2, LONGEST_WAIT_MS)
       }
-      if (performance.now() >= until) throw busy()
-      // Jitter keeps proxies that wait for one lease from colliding repeatedly.
-      await sleep(wait * (0.5 + Math.random()))
-      wait = Math.min(wait * 2, LONGEST_WAIT_MS)
+    } catch (error) {
+      // The lease may have been taken before the answer was lost, and a place in line must not keep others out.
+      await this.#release(lease)
+      throw recordsFailed(error)
+    } finally {
+      this.#wake.delete(lease.token)
     }
   }
 

@@ -1,9 +1,9 @@
 import type { Logger } from '../../common/log.js'
 import { lockLost } from '../errors.js'
 import type { HeldLock } from '../state.js'
-import type { Lease, LeaseStore } from './lease-locks.js'
+import type { Lease, LeaseStore } from './lease-store.js'
 
-export interface LeasedLockOptions {
+export interface HeldLeaseOptions {
   readonly lease: Lease
   /** The store's time when it granted the lease, microseconds since 1970. */
   readonly time: number
@@ -19,47 +19,89 @@ export interface LeasedLockOptions {
 const MARGIN = 0.1
 
 /**
- * A lease that this process holds and renews until `end`. Its expiry is measured by the local clock, from before the
- * store was asked, so that this process stops before the store lets others in.
+ * A lease that this process holds and renews until `end`, for one lock after the other. Its expiry is measured by the
+ * local clock, from before the store was asked, so that this process stops before the store lets others in.
  */
-export class LeasedLock implements HeldLock {
+export class HeldLease {
   readonly lease: Lease
-  readonly #options: LeasedLockOptions
+  readonly #options: HeldLeaseOptions
   readonly #renewal: NodeJS.Timeout
   #fence: number
   /** By `performance.now()`, which continues while the process is stopped. */
   #until: number
+  /** When the lease was granted, or was last not wanted by others, by `performance.now()`. */
+  #alone: number
   #lost = false
   #left = false
+  #released = false
+  #ended = false
 
-  constructor(options: LeasedLockOptions) {
+  constructor(options: HeldLeaseOptions) {
     this.#options = options
     this.lease = options.lease
-    this.#fence = options.time
+    this.#fence = options.time - 1
     this.#until = this.#endOf(options.asked)
+    this.#alone = options.asked
     this.#renewal = setInterval(() => void this.#renewInTime(), options.ms / 3)
     this.#renewal.unref()
   }
 
-  get fence(): number {
+  /**
+   * The lock for the next holder in this process. Its fence is the store's time when the lease was granted, plus one for
+   * each holder: it stays below the store's time at the next grant, because a holder takes more than a microsecond.
+   */
+  next(): LeasedLock {
+    this.#fence++
+    return new LeasedLock(this, this.#fence)
+  }
+
+  /** The lowest fence above all that holders had, and above `least`. */
+  fenceAbove(least: number): number {
+    this.#fence = Math.max(this.#fence + 1, least)
     return this.#fence
   }
 
   ensure(): void {
-    if (this.#lost || performance.now() >= this.#until) throw lockLost()
+    if (!this.#valid) throw lockLost()
   }
 
-  async raise(beyond: number): Promise<void> {
+  /** Renews now, and throws S3Error ServiceUnavailable unless the lease is still held. The store's time. */
+  async confirm(): Promise<number> {
     const time = await this.#renew().catch((error: unknown) => {
       throw lockLost(error)
     })
     this.ensure()
-    this.#fence = Math.max(this.#fence + 1, beyond + 1, time ?? 0)
+    return time ?? 0
   }
 
-  /** True when the lease must expire by itself. */
-  get left(): boolean {
-    return this.#left
+  /**
+   * True when the next holder in this process may have the lock. Asks the store from time to time whether another process
+   * waits, and if one does, releases the lease and resolves false. False, too, for a lease that is lost.
+   */
+  async passOn(turnMs: number): Promise<boolean> {
+    if (this.#left || !this.#valid) return false
+    if (performance.now() - this.#alone < turnMs) return true
+    const { store, ms, log } = this.#options
+    const asked = performance.now()
+    this.#ended = true
+    try {
+      if ((await store.yield(this.lease, ms)) === undefined) {
+        this.#released = true
+        return false
+      }
+    } catch (err) {
+      log.debug({ err, scope: this.lease.scope }, 'could not ask who waits for a lock among proxies')
+      return false
+    }
+    this.#ended = false
+    this.#until = Math.max(this.#until, this.#endOf(asked))
+    this.#alone = asked
+    return true
+  }
+
+  /** False when the lease must expire by itself, and when the store has released it. */
+  get isToRelease(): boolean {
+    return !this.#left && !this.#released
   }
 
   leave(): void {
@@ -68,7 +110,12 @@ export class LeasedLock implements HeldLock {
 
   /** Stops renewing. */
   end(): void {
+    this.#ended = true
     clearInterval(this.#renewal)
+  }
+
+  get #valid(): boolean {
+    return !this.#lost && performance.now() < this.#until
   }
 
   async #renewInTime(): Promise<void> {
@@ -84,7 +131,7 @@ export class LeasedLock implements HeldLock {
     const asked = performance.now()
     const time = await store.renew(this.lease, ms)
     if (time !== undefined) this.#until = Math.max(this.#until, this.#endOf(asked))
-    else if (!this.#lost) {
+    else if (!this.#lost && !this.#ended) {
       this.#lost = true
       log.error({ scope: this.lease.scope }, 'lost a lock among proxies while it was held')
     }
@@ -93,5 +140,33 @@ export class LeasedLock implements HeldLock {
 
   #endOf(asked: number): number {
     return asked + this.#options.ms * (1 - MARGIN)
+  }
+}
+
+/** The lock of one holder, under a lease. */
+export class LeasedLock implements HeldLock {
+  readonly held: HeldLease
+  #fence: number
+
+  constructor(held: HeldLease, fence: number) {
+    this.held = held
+    this.#fence = fence
+  }
+
+  get fence(): number {
+    return this.#fence
+  }
+
+  ensure(): void {
+    this.held.ensure()
+  }
+
+  async raise(beyond: number): Promise<void> {
+    const time = await this.held.confirm()
+    this.#fence = this.held.fenceAbove(Math.max(beyond + 1, time))
+  }
+
+  leave(): void {
+    this.held.leave()
   }
 }

@@ -6,7 +6,7 @@ export type SettingKind = keyof SettingTypes & string
 
 /**
  * Durable settings of buckets. Each change is made to the record as it is in the store, whichever proxy wrote it. `get`
- * may return a value up to `CACHED_MS` old when another proxy on the same state wrote; a proxy reads its own writes
+ * may return a value up to `CACHED_MS` old when another proxy on the same state wrote and its signal is late; a proxy reads its own writes
  * immediately. Settings belong to one particular bucket: where the gateway states when a bucket was made, a bucket that
  * was deleted and made again without this server does not inherit them. Failures are S3Error ServiceUnavailable.
  * Readers must not change the values.
@@ -49,8 +49,11 @@ type Settings = Readonly<Partial<Record<string, unknown>>>
 
 const BIRTH = '@birth'
 
-/** Age at which a cached record is read again, ms. */
-export const CACHED_MS = 5_000
+/**
+ * Age at which a cached record is read again, ms: a change is seen by all proxies within a second, also when the signal of
+ * it is lost.
+ */
+export const CACHED_MS = 900
 /** Most cached records. */
 const CACHED_BUCKETS = 1_000
 
@@ -62,7 +65,7 @@ interface Remembered {
 
 /** @param now present time, milliseconds since 1970 */
 export function createBucketSettings(
-  state: Pick<State, 'records' | 'locks'>,
+  state: Pick<State, 'records' | 'locks'> & Partial<Pick<State, 'signals'>>,
   births: BucketBirths,
   now: () => number = Date.now,
 ): BucketSettings {
@@ -73,6 +76,13 @@ export function createBucketSettings(
    * again until they are read again.
    */
   const refuted = new WeakSet<Settings>()
+
+  // What is being read now may be older than the change: its entry goes, too.
+  state.signals?.on(
+    'settings',
+    (bucket) => remembered.delete(bucket),
+    () => remembered.clear(),
+  )
 
   function remember(bucket: string, settings: Promise<Settings | undefined>): void {
     const entry = { settings, until: now() + CACHED_MS }
@@ -115,6 +125,8 @@ export function createBucketSettings(
         // The write may have succeeded anyway.
         remembered.delete(bucket)
         throw error
+      } finally {
+        state.signals?.send('settings', bucket)
       }
     })
   }

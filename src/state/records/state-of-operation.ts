@@ -1,4 +1,5 @@
 import { S3Error } from '../../common/errors/s3-error.js'
+import { noSignals } from '../signals/signals.js'
 import type { Records, State } from '../state.js'
 
 /** The declarations of an operation that decide what it may change. Undefined for work without one, such as a job. */
@@ -45,6 +46,7 @@ function readOnly(state: State): State {
       sweep: refuse,
     },
     locks,
+    signals: noSignals,
     spool: () => state.spool(),
     requireIntact: () => state.requireIntact(),
     problem: () => state.problem(),

@@ -5,7 +5,15 @@ import { FILE_MODE } from '../../common/files/private-file.js'
 import { stagingFailed } from '../errors.js'
 import { readFile } from '../files/file-reader.js'
 import { FileWriter } from '../files/file-writer.js'
-import type { Spool } from '../state.js'
+
+/** A body of unknown length, on disk. */
+export interface Spool {
+  write(chunk: Buffer): void | Promise<void>
+  /** Bytes written so far. */
+  readonly size: number
+  read(sink: (chunk: Buffer) => void | Promise<void>): Promise<void>
+  discard(): Promise<void>
+}
 
 /** Spool files in a folder of their own. A spool belongs to one request and need not survive it. */
 export class Spools {

@@ -1,0 +1,89 @@
+import { POSTGRES_CHANNEL } from '../signals/postgres-signals.js'
+import { STORE } from '../signals/signals.js'
+import { WAITING_MS } from './lease-store.js'
+
+/**
+ * Tables and functions of the leases. Names are bytes, because text in Postgres cannot hold every S3 key. Each statement
+ * of a volatile function sees what was committed before it
+ * (https://www.postgresql.org/docs/current/xfunc-volatility.html).
+ *
+ * Two transactions that check for conflicts at the same time would miss each other's row. The primary key excludes two
+ * leases of one name; the advisory lock of the scope, shared by names and exclusive for prefixes, excludes the check of a
+ * prefix while names are taken. Leases of different keys of one bucket do not wait for each other. Earlier versions had
+ * functions `dealgate_acquire` and `dealgate_lease_acquire`, which stay for proxies of those versions and take the same
+ * advisory lock exclusively.
+ *
+ * `dealgate_lease_wait` is the line of the waiters: see LeaseStore. It is empty after a crash of the server, like the
+ * memory of the waiters.
+ */
+export const LEASE_SCHEMA = `
+  CREATE TABLE IF NOT EXISTS dealgate_lease (
+    scope bytea, kind text, name bytea, token text NOT NULL, expires timestamptz NOT NULL, PRIMARY KEY (scope, kind, name)
+  );
+  CREATE UNLOGGED TABLE IF NOT EXISTS dealgate_lease_wait (
+    scope bytea, kind text, name bytea, token text NOT NULL, since double precision NOT NULL, expires timestamptz NOT NULL,
+    PRIMARY KEY (scope, kind, name)
+  );
+  CREATE OR REPLACE FUNCTION dealgate_lease_ahead(s bytea, k text, n bytea, t text, before double precision) RETURNS text AS $$
+    SELECT token FROM dealgate_lease_wait w
+    WHERE w.scope = s AND w.token <> t AND w.since <= before AND w.expires > clock_timestamp() AND (
+      (k = 'name' AND w.kind = 'name' AND w.name = n)
+      OR (w.kind = 'prefix' AND substr(n, 1, length(w.name)) = w.name)
+      OR (k = 'prefix' AND w.kind = 'prefix' AND substr(w.name, 1, length(n)) = n))
+    ORDER BY w.since LIMIT 1;
+  $$ LANGUAGE sql VOLATILE;
+  CREATE OR REPLACE FUNCTION dealgate_lease_take(s bytea, k text, n bytea, t text, ms double precision, waited double precision) RETURNS double precision AS $$
+  DECLARE
+    micros double precision;
+    free boolean;
+  BEGIN
+    IF k = 'prefix' THEN
+      PERFORM pg_advisory_xact_lock(hashtextextended('dealgate/' || encode(s, 'hex'), 0));
+      DELETE FROM dealgate_lease WHERE scope = s AND expires <= clock_timestamp();
+    ELSE
+      PERFORM pg_advisory_xact_lock_shared(hashtextextended('dealgate/' || encode(s, 'hex'), 0));
+    END IF;
+    micros := extract(epoch FROM clock_timestamp()) * 1000000;
+    free := NOT EXISTS (
+      SELECT 1 FROM dealgate_lease held WHERE held.scope = s AND held.expires > clock_timestamp() AND (
+        held.name = n
+        OR (held.kind = 'prefix' AND substr(n, 1, length(held.name)) = held.name)
+        OR (k = 'prefix' AND substr(held.name, 1, length(n)) = n))
+    ) AND dealgate_lease_ahead(s, k, n, t, micros - waited * 1000) IS NULL;
+    IF free THEN
+      INSERT INTO dealgate_lease AS held VALUES (s, k, n, t, clock_timestamp() + ms * interval '1 millisecond')
+        ON CONFLICT (scope, kind, name) DO UPDATE SET token = excluded.token, expires = excluded.expires
+        WHERE held.expires <= clock_timestamp();
+      IF FOUND THEN
+        DELETE FROM dealgate_lease_wait WHERE scope = s AND kind = k AND name = n AND token = t;
+        RETURN extract(epoch FROM clock_timestamp()) * 1000000;
+      END IF;
+    END IF;
+    INSERT INTO dealgate_lease_wait AS w VALUES (s, k, n, t, micros - waited * 1000, clock_timestamp() + ${WAITING_MS} * interval '1 millisecond')
+      ON CONFLICT (scope, kind, name) DO UPDATE SET token = excluded.token, since = excluded.since, expires = excluded.expires
+      WHERE w.token = excluded.token OR w.since > excluded.since OR w.expires <= clock_timestamp();
+    RETURN NULL;
+  END $$ LANGUAGE plpgsql VOLATILE;
+  CREATE OR REPLACE FUNCTION dealgate_lease_release(s bytea, k text, n bytea, t text) RETURNS void AS $$
+  DECLARE
+    who text;
+  BEGIN
+    DELETE FROM dealgate_lease WHERE scope = s AND kind = k AND name = n AND token = t;
+    IF NOT FOUND THEN
+      DELETE FROM dealgate_lease_wait WHERE scope = s AND kind = k AND name = n AND token = t;
+      RETURN;
+    END IF;
+    who := dealgate_lease_ahead(s, k, n, t, 'infinity');
+    IF who IS NOT NULL THEN PERFORM pg_notify('${POSTGRES_CHANNEL}', '${STORE} lease ' || who); END IF;
+  END $$ LANGUAGE plpgsql VOLATILE;
+  CREATE OR REPLACE FUNCTION dealgate_lease_yield(s bytea, k text, n bytea, t text, ms double precision) RETURNS double precision AS $$
+  BEGIN
+    IF dealgate_lease_ahead(s, k, n, t, 'infinity') IS NOT NULL THEN
+      PERFORM dealgate_lease_release(s, k, n, t);
+      RETURN NULL;
+    END IF;
+    UPDATE dealgate_lease SET expires = clock_timestamp() + ms * interval '1 millisecond'
+      WHERE scope = s AND kind = k AND name = n AND token = t;
+    IF NOT FOUND THEN RETURN NULL; END IF;
+    RETURN extract(epoch FROM clock_timestamp()) * 1000000;
+  END $$ LANGUAGE plpgsql VOLATILE;`
