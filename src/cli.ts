@@ -27,6 +27,7 @@ const program = createProgram({
   createWallet: traced(async () => (await import('./cli/wallet/wallet-commands.js')).createWallet),
   fundWallet: traced(async () => (await import('./cli/wallet/wallet-commands.js')).fundWallet),
   walletBalance: traced(async () => (await import('./cli/wallet/wallet-commands.js')).walletBalance),
+  linkWallet: traced(async () => (await import('./cli/wallet/wallet-commands.js')).linkToEndpoint),
   payUpload: traced(async () => (await import('./cli/wallet/wallet-commands.js')).payUpload),
   acceptState: traced(async () => (await import('./cli/state-commands.js')).acceptState),
 })

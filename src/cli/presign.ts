@@ -61,7 +61,8 @@ function checked(config: Config, url: string, own: Asked) {
   return { bucket, key, expires, method, endpoint }
 }
 
-function endpointOf(config: Config, given: string | undefined): URL | undefined {
+/** The endpoint of `--endpoint-url`, or of this machine; undefined for a text that is none. */
+export function endpointOf(config: Config, given: string | undefined): URL | undefined {
   const host = config.host.includes(':') ? `[${config.host}]` : config.host
   const text = given ?? `http://${host}:${config.port}`
   if (!URL.canParse(text)) return undefined

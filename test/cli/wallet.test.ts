@@ -83,6 +83,22 @@ t.test('from a wallet to a paid upload', async (t) => {
   t.match(await wallet(['fund', '1', '--address', address.toLowerCase()]), { json: { address, balance: '13.5' } })
   for (const amount of ['0', 'x', '1.0000001', '1e3']) t.equal((await wallet(['fund', amount])).code, 2, amount)
 
+  const at = ['--endpoint-url', server.endpoint]
+  t.match(await wallet(['link', '--password', PASSWORD, ...at]), {
+    code: 0,
+    json: { address, accessKey: server.accessKey, until: /^\d{4}-/ },
+  })
+  t.match(await wallet(['link', '--password', 'wrong password', ...at]), { code: 1, stderr: /does not open/ })
+  t.match(await wallet(['link', '--password', PASSWORD, '--endpoint-url', 'x']), { code: 2, stderr: /endpoint-url/ })
+  t.match(await wallet(['link', '--password', PASSWORD, ...at, '--access-key', 'other', '--secret-key', 'other-key']), {
+    code: 1,
+    stderr: /refuses .*system-config/,
+  })
+  t.match(await wallet(['link', '--password', PASSWORD, '--endpoint-url', 'http://127.0.0.1:1']), {
+    code: 1,
+    stderr: /cannot be reached/,
+  })
+
   const { secretKey } = await openKeystore(made.json.file, PASSWORD)
   const { signText } = await import('../../src/services/payment/sign-in/personal-sign.js')
   const api = async (path: string, body?: object | FormData, token?: string) => {

@@ -7,6 +7,7 @@ export interface WalletActions {
   createWallet(config: Config, own: WalletFlags): Promise<void>
   fundWallet(config: Config, amount: string, own: WalletFlags): Promise<void>
   walletBalance(config: Config, own: WalletFlags): Promise<void>
+  linkWallet(config: Config, own: WalletFlags): Promise<void>
   payUpload(config: Config, upload: string, own: WalletFlags): Promise<void>
 }
 
@@ -17,9 +18,11 @@ export interface WalletFlags {
   readonly amount?: string
   readonly maxAmount?: string
   readonly yes?: boolean
+  readonly endpointUrl?: string
 }
 
 const WALLET: readonly OptionName[] = ['data', 'paymentUrl', 'paymentHost', 'paymentPort', 'print', 'logLevel']
+const ENDPOINT: readonly OptionName[] = ['host', 'port', 'region', 'accessKey', 'secretKey']
 const WALLET_FILE = [
   '--wallet-file <file>',
   'keystore file of the wallet (default: wallet.json in the data folder)',
@@ -46,6 +49,11 @@ export function addWalletCommands(program: Command, actions: WalletActions): voi
     .option(...WALLET_FILE)
     .option(...WALLET_ADDRESS)
     .action((flags, command) => actions.walletBalance(configOf(flags, command), flags))
+  addCommand(wallet, 'link', 'sign the wallet in at an S3 endpoint, for its key pair', [...WALLET, ...ENDPOINT])
+    .option(...WALLET_FILE)
+    .option(...WALLET_PASSWORD)
+    .option('--endpoint-url <url>', 'the S3 endpoint (default: that of this machine, by --host and --port)')
+    .action((flags, command) => actions.linkWallet(configOf(flags, command), flags))
   addCommand(wallet, 'pay', 'lock the payment for an upload of the wallet', WALLET)
     .argument('<upload>', 'its number, source_file_upload_id')
     .option(...WALLET_FILE)

@@ -14,6 +14,11 @@ const NETWORK = 'dealgate.testnet'
 /** Other texts may be orders to pay, at this service or another, which the signature would make valid. */
 const NONCE = /^\d{1,78}$/
 
+/** True for a text that a sign-in may have signed. */
+export function isNonce(text: string): boolean {
+  return NONCE.test(text)
+}
+
 /** What an upload costs, and whether it is paid. */
 export interface UploadToPay {
   readonly wCid: string
@@ -39,7 +44,7 @@ export class PaymentApi {
     const registered = await this.#call('/user/register', { public_key_address: address }, true)
     if (registered === undefined) return
     const nonce = String(registered.nonce)
-    if (!NONCE.test(nonce)) {
+    if (!isNonce(nonce)) {
       throw new Failure(
         `The storage payment API at ${this.#url} wants a text signed that is no nonce: nothing was signed.`,
       )

@@ -7,10 +7,13 @@ import { checksummed, parseAddress } from '../../services/payment/wallets/addres
 import { type Config, ConfigError } from '../config/config.js'
 import { Failure } from '../failure.js'
 import { SecretReader } from '../keys/key-commands.js'
+import { findKeys } from '../keys/keys.js'
 import { ask } from '../login/prompt.js'
+import { endpointOf } from '../presign.js'
 import { servicesFolder } from '../serve/gateway.js'
 import type { WalletFlags } from './declare-wallet.js'
 import { createKeystore, openKeystore } from './keystore.js'
+import { linkWallet } from './link.js'
 import { PaymentApi } from './payment-api.js'
 
 const SHORTEST_PASSWORD = 8
@@ -40,6 +43,19 @@ export async function walletBalance(config: Config, own: WalletFlags): Promise<v
   const address = await addressOf(config, own)
   const balance = await within(config, async (book) => book.balance(address))
   printBalance(config, address, balance)
+}
+
+/** `dealgate wallet link`: signs in at an S3 endpoint, whose plugin `pay` then acts as the wallet for the key pair. */
+export async function linkToEndpoint(config: Config, own: WalletFlags): Promise<void> {
+  const url = endpointOf(config, own.endpointUrl)
+  if (url === undefined) throw new ConfigError(['--endpoint-url must be an http or https URL without a query'])
+  const keys = await findKeys(config)
+  if (keys === undefined) throw new Failure(`There is no key pair in ${config.data} yet: start dealgate once.`)
+  const wallet = await openKeystore(fileOf(config, own), await readPassword(own))
+  const until = await linkWallet({ url, region: config.region, keys }, wallet)
+  const linked = { address: checksummed(wallet.address), accessKey: keys.accessKey, until }
+  const lasts = until === undefined ? '' : `until    ${until}\n`
+  print(config, linked, `address  ${linked.address}\nlinked   ${linked.accessKey}\n${lasts}`)
 }
 
 /** `dealgate wallet pay <upload>`: signs and locks the payment for an upload of the wallet. */
