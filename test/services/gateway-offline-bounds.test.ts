@@ -12,7 +12,7 @@ import { listen } from '../support/server/listen.js'
 import { until } from '../support/waiting.js'
 import { DealClient } from './deal-client.js'
 import { connectTo } from './gateway-client.js'
-import { type OfflineScene, PRIVATE, startOffline, untilActive } from './offline-scene.js'
+import { type OfflineScene, PRIVATE, PUBLIC, startOffline, untilActive } from './offline-scene.js'
 import { logIn } from './two-accounts.js'
 
 function folders({ data }: OfflineScene): string[] {
@@ -107,4 +107,30 @@ t.test('an object larger than any piece of the provider is refused before it is 
     message: /object large has 17179869184 bytes, and the largest piece .* has 17045651456/,
   })
   t.same(readdirSync(join(data, 'gateway', 'offline')), [])
+})
+
+t.test('a client can follow how its bucket is packed and the task posted', async (t) => {
+  const posts: (() => void)[] = []
+  const platform = createServer((request, response) => {
+    if (request.url !== '/tasks') response.end('{"data":{"jwt":"a.b.c"}}')
+    else posts.push(() => response.end('{"data":{"filename":"f.csv"},"message":"made"}'))
+  })
+  t.teardown(() => platform.close())
+  const services = await startServices({
+    data: temporaryFolder(t),
+    gateway: { host: '127.0.0.1', port: 0, limits: { maxCarBytes: 30_000 } },
+    remotePlatform: { url: await listen(platform), apiKey: 'key', accessToken: 'secret' },
+  })
+  t.teardown(() => services.stop())
+  const client = new DealClient(await connectTo(services))
+  await client.gateway.call('MakeBucket', { bucketName: 'bucket' })
+  for (const key of ['a', 'b', 'c']) await client.put('bucket', key, bytes(key, 20_000))
+  t.match(await client.ask('dealprogress/token'), { http: 404 })
+  const posted = client.ask('offlinedeals/bucket', PUBLIC, { 'x-cloud-client-token': 'token' })
+  const whole = { bytesDone: 60_000, bytesTotal: 60_000, filesDone: 3, filesTotal: 3 }
+  await until('the task is posted', () => posts.length === 1)
+  t.match(await client.ask('dealprogress/token'), { http: 200, data: { phase: 'Sending', ...whole } })
+  posts[0]?.()
+  t.match(await posted, { http: 200 })
+  t.match(await client.ask('dealprogress/token'), { data: { phase: 'Done', ...whole } })
 })

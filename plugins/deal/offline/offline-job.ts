@@ -1,6 +1,8 @@
 import { type JobKind, OutcomeUnknown, type RunningJob, S3Error } from 'dealgate'
 import { z } from 'zod'
+import { DealClient } from '../deal-client.js'
 import { release, reserveFor } from '../jobs/budget.js'
+import { watchProgress } from '../jobs/watch-progress.js'
 import type { DealParts } from '../parts.js'
 import { mostPieceBytes } from '../piece-size.js'
 import { measure } from '../quote/measure.js'
@@ -104,11 +106,13 @@ async function send(parts: DealParts, job: OfflineJob, record: TaskRecord): Prom
   const { context, input, signal } = job
   job.report({ phase: 'Sending' })
   const { offlineDeals: withToken } = await context.gateway.features()
-  const { uuid, taskName, fileName, message } = await makeTask(context.gateway, {
+  const work = makeTask(context.gateway, {
     ...{ bucket: input.bucket, prefix: input.prefix, terms: input.terms, signal },
     timeoutMs: parts.options.dealTimeoutSeconds * 1000,
     ...(withToken && { token: job.job.id, maxPieceBytes: record.maxPieceBytes }),
   })
+  const client = new DealClient(context.gateway, job.log)
+  const { uuid, taskName, fileName, message } = await (withToken ? watchProgress(client, job, work) : work)
   const known = { ...record, task: { uuid, taskName, fileName, message, made: parts.host.now() } }
   try {
     await parts.tasks.succeeded(known)

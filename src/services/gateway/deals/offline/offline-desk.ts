@@ -5,6 +5,7 @@ import { rfc3339 } from '../../../clock.js'
 import { FIRST } from '../../accounts/schema.js'
 import type { GatewayContext } from '../../context.js'
 import { GatewayError } from '../../errors.js'
+import type { Progress } from '../deal-desk.js'
 import { dropDeal } from '../deal-maker.js'
 import { followTask, proposeToWinner } from './follow-task.js'
 import type { OfflineAsk, OfflineCar, OfflineTask } from './offline-tasks.js'
@@ -27,7 +28,10 @@ interface Underway {
   /** Id of the task, once it is recorded. */
   id?: number
   readonly made: Promise<OfflineTask>
+  progress: Progress
 }
+
+const LISTING: Progress = Object.freeze({ phase: 'Listing', bytesDone: 0, bytesTotal: 0, filesDone: 0, filesTotal: 0 })
 
 /**
  * Accepts requests for offline deals and posts one task per account and token, however often a request is repeated, also
@@ -67,6 +71,20 @@ export class OfflineDesk {
   isRepeated(account: number, token: string): boolean {
     const underway = [...this.#underway].some(({ ask }) => ask.account === account && ask.token === token)
     return underway || this.#context.offlineTasks.findByToken(account, token) !== undefined
+  }
+
+  /** Returns undefined when the account has no task with this token posted or under way. */
+  progress(account: number, token: string): Progress | undefined {
+    const underway = [...this.#underway].find(({ ask }) => ask.account === account && ask.token === token)
+    if (underway !== undefined) return underway.progress
+    const task = this.#context.offlineTasks.findByToken(account, token)
+    return task && this.#progressAt(task.state === 'packed' ? 'Settling' : 'Done', task)
+  }
+
+  /** All is packed in these phases. */
+  #progressAt(phase: 'Sending' | 'Settling' | 'Done', { id }: OfflineTask): Progress {
+    const { bytes, files } = this.#context.offlineTasks.contentOf(id)
+    return { phase, bytesDone: bytes, bytesTotal: bytes, filesDone: files, filesTotal: files }
   }
 
   /** A task of the account with what the platform says of it now, or said when it was reached last. */
@@ -163,22 +181,27 @@ export class OfflineDesk {
     const work = async (signal: AbortSignal): Promise<OfflineTask> => {
       const task = await begin()
       underway.id = task.id
-      return this.#run(task, signal, ask)
+      return this.#run(task, signal, underway)
     }
     const made = this.#context.tasks.run(work).finally(() => {
       this.#slots.give(account, 1)
       this.#underway.delete(underway)
     })
-    const underway: Underway = { ask, made }
+    const underway: Underway = { ask, made, progress: LISTING }
     this.#underway.add(underway)
     return made
   }
 
-  async #run(begun: OfflineTask, signal: AbortSignal, { maxPieceBytes }: OfflineAsk): Promise<OfflineTask> {
+  async #run(begun: OfflineTask, signal: AbortSignal, underway: Underway): Promise<OfflineTask> {
     const { offlineTasks } = this.#context
     try {
       const client = await this.#client(begun.account, signal)
-      if (begun.state === 'packing') await packTask(this.#context, begun, signal, maxPieceBytes)
+      const onProgress = (progress: Progress) => {
+        underway.progress = progress
+      }
+      const { maxPieceBytes } = underway.ask
+      if (begun.state === 'packing') await packTask(this.#context, begun, { maxPieceBytes, onProgress, signal })
+      onProgress(this.#progressAt('Sending', begun))
       return await sendTask(this.#context, offlineTasks.mustFind(begun.id), client, signal)
     } catch (error) {
       const packing = offlineTasks.mustFind(begun.id).state === 'packing'

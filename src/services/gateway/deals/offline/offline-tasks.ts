@@ -84,6 +84,7 @@ export class OfflineTasks {
   readonly #removeCars
   readonly #deals
   readonly #bytes
+  readonly #content
 
   constructor(db: Database) {
     this.#add = db.prepare(
@@ -110,6 +111,9 @@ export class OfflineTasks {
     this.#removeCars = db.prepare('DELETE FROM offline_cars WHERE task = ?')
     this.#deals = db.prepare('SELECT id FROM deals WHERE task = ? ORDER BY id')
     this.#bytes = db.prepare(BYTES)
+    this.#content = db.prepare(
+      'SELECT coalesce(sum(bytes), 0) AS bytes, coalesce(sum(files), 0) AS files FROM deals WHERE task = ?',
+    )
   }
 
   /**
@@ -186,6 +190,11 @@ export class OfflineTasks {
   /** Ids of the deals of a task, whether or not they are packed. */
   deals(task: number): number[] {
     return this.#deals.all(task).map(({ id }) => id as number)
+  }
+
+  /** Size of what a task stores. */
+  contentOf(task: number): { readonly bytes: number; readonly files: number } {
+    return this.#content.get(task)
   }
 
   /** Bytes on the disk that the CARs of an account take, or will when they are packed. */

@@ -1,12 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { rfc3339 } from '../../../clock.js'
+import type { DealProgress } from '../../../network/network.js'
 import { GatewayError } from '../../errors.js'
 import type { GatewayLimits } from '../../limits.js'
 import type { Hold } from '../../store/holds.js'
 import { INDEX_FILE } from '../../store/schema.js'
 import { openBucketListing } from '../bucket-listing.js'
+import type { Progress } from '../deal-desk.js'
 import { addFiles, type DealMakerContext } from '../deal-maker.js'
+import type { DealRow } from '../deals.js'
 import type { Manifest, ManifestFile } from '../manifest.js'
 import { PackingList } from '../packing-list.js'
 import type { CarFiles } from './car-files.js'
@@ -21,19 +24,24 @@ export interface PackContext extends DealMakerContext {
   readonly limits: Pick<GatewayLimits, 'maxCarBytes' | 'maxCarBytesOfAccount'>
 }
 
+export interface PackOptions {
+  /** Most bytes of the pieces of all CARs together: the client pays for these. */
+  readonly maxPieceBytes?: number | undefined
+  onProgress(progress: Progress): void
+  readonly signal: AbortSignal
+}
+
 const WHOLE_BUCKET = Buffer.alloc(0)
 const SECRET_BYTES = 32
 
 /**
  * Packs the objects of a task as they are now into as many CARs as their size asks, regardless of later writes and
  * removals. All of them are durable and recorded when the promise resolves. Throws GatewayError.
- * @param maxPieceBytes most bytes of the pieces of all CARs together: the client pays for these
  */
 export async function packTask(
   context: PackContext,
   task: OfflineTask,
-  signal: AbortSignal,
-  maxPieceBytes = Number.POSITIVE_INFINITY,
+  { maxPieceBytes = Number.POSITIVE_INFINITY, onProgress, signal }: PackOptions,
 ): Promise<void> {
   const { holds, offlineTasks, writer } = context
   const most = await mostBytes(context, task)
@@ -47,7 +55,16 @@ export async function packTask(
     requireShare(context, task)
     await requireRoom(context, deals)
     await context.carFiles.make(task.uuid)
-    for (const deal of deals) await packDeal(context, task, deal, signal)
+    const { bytes: bytesTotal, files: filesTotal } = offlineTasks.contentOf(task.id)
+    let before = { bytes: 0, files: 0 }
+    for (const id of deals) {
+      const { bytes, files } = before
+      const deal = context.deals.mustFind(id)
+      const report = ({ phase, bytesDone, filesDone }: DealProgress) =>
+        onProgress({ phase, bytesDone: bytes + bytesDone, bytesTotal, filesDone: files + filesDone, filesTotal })
+      await packDeal(context, task, deal, report, signal)
+      before = { bytes: bytes + deal.bytes, files: files + deal.files }
+    }
     const cars = offlineTasks.cars(task.id)
     requirePieces(
       cars.map(({ pieceSize }) => pieceSize),
@@ -182,15 +199,22 @@ async function requireRoom({ deals, carFiles }: PackContext, ids: readonly numbe
   if (!(await carFiles.hasRoom(bytes))) throw new GatewayError('StorageFull')
 }
 
-async function packDeal(context: PackContext, task: OfflineTask, id: number, signal: AbortSignal): Promise<void> {
-  const { network, deals, carFiles, offlineTasks, writer } = context
-  const deal = deals.mustFind(id)
+async function packDeal(
+  context: PackContext,
+  task: OfflineTask,
+  deal: DealRow,
+  onProgress: (progress: DealProgress) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { network, carFiles, offlineTasks, writer } = context
+  const { id } = deal
   const list = new PackingList(context, deal, signal)
   const car = await network.pack({
     target: carFiles.path(task.uuid, id),
     files: () => list.files(),
     bytesTotal: deal.bytes,
     onFile: (file) => list.packed(file),
+    onProgress,
     signal,
   })
   const md5 = await carFiles.md5(task.uuid, id, signal)
