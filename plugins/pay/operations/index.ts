@@ -1,7 +1,7 @@
 import type { AnyOperation } from 'dealgate'
 import type { PayParts } from '../parts.js'
 import { getDealDetail, getOfflineDealLog } from './deals.js'
-import { listBilling, listUploads } from './lists.js'
+import { getBillingCsv, listBilling, listUploads } from './lists.js'
 import { getPaymentInfo, recordMint } from './payment.js'
 import { createWalletNonce, createWalletSession } from './sign-in.js'
 import { getExchangeRate, getHostInfo, getPriceStatistics, getSystemConfig } from './system.js'
@@ -24,5 +24,6 @@ export function payOperations(parts: PayParts): readonly AnyOperation[] {
     getPaymentInfo(parts),
     recordMint(parts),
     listBilling(parts),
+    getBillingCsv(parts),
   ]
 }

@@ -26,7 +26,14 @@ export function withCors(settings: BucketSettings, log: Logger, outputMetadata: 
 }
 
 /** Exposed with every response that has headers beyond S3. */
-const COMMON = ['ETag', 'x-amz-request-id', 'x-amz-restore', 'x-amz-storage-class', 'x-dealgate-job-id']
+const COMMON = [
+  'ETag',
+  'x-amz-request-id',
+  'x-amz-restore',
+  'x-amz-storage-class',
+  'x-dealgate-job-id',
+  'x-dealgate-next-continuation-token',
+]
 
 /**
  * Lists the headers to expose even if no rule of the bucket names them, because they are no S3 headers: without them a

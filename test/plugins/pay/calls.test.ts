@@ -146,6 +146,9 @@ t.test('each row in each variant', async (t) => {
       t.match(await ask('GET', '/-/pay/v1/billing'), {
         Records: [{ PayAmount: '500000', UnlockAmount: '', FileName: 'hello.txt', PayTime: /Z$/, DeadlineTime: /Z$/ }],
       })
+      const csv = (await proxy.send('GET', '/-/pay/v1/billing.csv')).body.split('\r\n')
+      t.match(csv[0], /^PayId,PayTxHash,PayAmount,UnlockAmount,FileName,/)
+      t.match(csv[1], /^1,[^,]+,500000,,hello\.txt,Qm/)
       t.match(await ask('POST', `/-/pay/v1/uploads/${id}/mint`, mint), {
         NftTxHash: '0x1',
         TokenId: '7',

@@ -71,6 +71,8 @@ async function viaAws(t: Test, server: Dealgate, path: string, { variant, bucket
     t.type(await read(key), 'object')
   t.match(await read(`uploads/${id}/payment`), { WCid: made.WCid })
   if (variant === 'a') {
+    t.match(await aws('s3', 'cp', 's3://-/pay/v1/billing.csv', '-'), /^PayId,PayTxHash,PayAmount,/)
+    t.match(await aws('s3', 'ls', 's3://-/pay/v1/'), / billing\.csv\n/)
     t.match(await read('uploads'), { Uploads: [{ TokenId: '7' }] })
     t.match(await read('billing'), { Records: [] })
   }
@@ -95,5 +97,7 @@ async function viaCurl(t: Test, server: Dealgate, path: string, variant: 'a' | '
   )
   t.match(await curl('/notes/a.txt?x-pay='), '<Uploads><ObjectUpload><JobId>')
   const query = variant === 'b' ? `?wallet-address=${address}` : ''
+  const rows = await curl(`/-/pay/v1/uploads?format=csv${query.replace('?', '&')}`)
+  t.match(rows, /^SourceFileUploadId,[\s\S]*,a\.txt,9,/)
   t.match(JSON.parse(await curl(`/-/pay/v1/uploads${query}`)), { Uploads: [{ FileName: 'a.txt', DurationDays: 200 }] })
 }

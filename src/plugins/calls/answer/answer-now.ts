@@ -2,13 +2,13 @@ import type { Resource, S3Request } from '../../../request/s3-request.js'
 import type { Reply, ReplyHeaders } from '../../../response/reply.js'
 import { withValidators } from '../../../response/validators.js'
 import type { Context } from '../../../server/context.js'
-import { formatOf, requireJson } from '../codec/format.js'
+import { formatOf, requireJson, wantsCsv } from '../codec/format.js'
 import { invalidArgument } from '../codec/names.js'
 import type { AnsweredCall, Document } from '../declare/call.js'
 import type { Asked, PreparedCall } from '../declare/prepare.js'
 import { rawOf } from '../declare/raw.js'
 import { jobAddress } from '../declare/service-address.js'
-import { documentReply, versionHeader } from './document-reply.js'
+import { csvReply, documentReply, versionHeader } from './document-reply.js'
 import { expand, expansionsOf } from './expand.js'
 import { pageRequest, takePage, tokenOf } from './paging.js'
 
@@ -22,7 +22,8 @@ export async function answerNow(
   request: S3Request,
   context: Context,
 ): Promise<Reply> {
-  const format = call.jsonOnly ? requireJson(request) : formatOf(request)
+  const csv = call.csv && wantsCsv(request, call.csv.usual === true) ? call.csv.list : undefined
+  const format = call.jsonOnly ? requireJson(request) : csv === undefined ? formatOf(request) : 'json'
   const binding = [request.plugin, call.name, request.bucket, request.key, request.params, query]
   if (frame.token !== undefined && call.pages === undefined) {
     throw invalidArgument('continuation-token', 'is not a parameter of this call, whose result has only one page')
@@ -34,13 +35,11 @@ export async function answerNow(
   if (frame.raw) return rawReply(result, request.plugin)
   const whole = call.pages === undefined ? result : await paged(result, call.pages)
   const document = await expand(call, expansions, whole, context)
-  const form = { format, root, plugin: request.plugin, shape }
-  const reply = documentReply(
-    form,
-    document,
-    { ...versionHeader(request.plugin), ...jobHeaders(call, result, request) },
-    status,
-  )
+  const headers = { ...versionHeader(request.plugin), ...jobHeaders(call, result, request) }
+  const reply =
+    csv === undefined
+      ? documentReply({ format, root, plugin: request.plugin, shape }, document, headers, status)
+      : csvReply(shape, csv, document, headers)
   // The document can also be read as an object of the virtual bucket.
   return request.resource === 'service' && request.method !== 'POST' && status === 200 ? withValidators(reply) : reply
 

@@ -1,6 +1,7 @@
 import type { Reply, ReplyHeaders } from '../../../response/reply.js'
 import type { Format } from '../codec/format.js'
 import type { Shape } from '../codec/shape.js'
+import { csvDocument } from '../codec/write-csv.js'
 import { xmlDocument } from '../codec/write-xml.js'
 import type { Document } from '../declare/call.js'
 
@@ -21,6 +22,21 @@ export function documentReply(form: DocumentForm, document: Document, headers: R
   const { format, root, plugin, shape } = form
   const body = format === 'json' ? `${JSON.stringify(document)}\n` : xmlDocument(root, plugin, shape, document)
   return { status, headers: { 'content-type': `application/${format}`, 'cache-control': 'no-store', ...headers }, body }
+}
+
+/** Serializes the items of a list as CSV. The reply must not be cached. */
+export function csvReply(shape: Shape, list: string, document: Document, headers: ReplyHeaders = {}): Reply {
+  const { NextContinuationToken: next } = document
+  return {
+    status: 200,
+    headers: {
+      'content-type': 'text/csv; charset=utf-8; header=present',
+      'cache-control': 'no-store',
+      ...(typeof next === 'string' && { 'x-dealgate-next-continuation-token': next }),
+      ...headers,
+    },
+    body: csvDocument(shape, list, document),
+  }
 }
 
 /** Header of every reply of a call, errors included. */

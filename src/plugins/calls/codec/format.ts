@@ -25,6 +25,15 @@ export function formatOf(head: Head): Format {
 }
 
 /**
+ * Whether a call that has a list as CSV is asked for it.
+ * @param usual whether it is the format for a request that names none
+ */
+export function wantsCsv({ query }: Pick<Head, 'query'>, usual: boolean): boolean {
+  const wanted = query.get('format')
+  return wanted === 'csv' || (usual && !wanted)
+}
+
+/**
  * Returns the format of a document that exists in JSON only, whatever Accept says. Throws InvalidArgument for another
  * `format`.
  */

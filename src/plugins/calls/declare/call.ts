@@ -93,6 +93,11 @@ export interface CallDeclaration<
    */
   readonly jsonOnly?: true
   /**
+   * A list of objects in the result that the call also answers as CSV: for `format=csv`, or with `usual` where the
+   * request names no format. Of a list with `pages`, a page; the header x-dealgate-next-continuation-token names the next.
+   */
+  readonly csv?: { readonly list: keyof Result & string; readonly usual?: true }
+  /**
    * Throws S3Error for a caller that may not make this request. Called before the body is read. Requires `ownRules`.
    */
   admit?(request: S3Request<R>, context: Context): Promise<void>

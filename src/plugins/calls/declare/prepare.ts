@@ -5,6 +5,7 @@ import { normalized } from '../codec/names.js'
 import { readBody } from '../codec/read-body.js'
 import { type FrameQuery, readFrameQuery, readQuery } from '../codec/read-query.js'
 import { type ObjectShape, type Shape, shapeOf } from '../codec/shape.js'
+import { columnsOf } from '../codec/write-csv.js'
 import type { CallFacts, Document } from './call.js'
 
 const NOTHING = z.strictObject({})
@@ -38,6 +39,7 @@ export function prepare(call: CallFacts): PreparedCall {
   const bodyShape = call.spends && !ownsForce ? withForce(declared) : declared
   const aliases = aliasesOf(call, declared)
   checkPages(call)
+  if (call.csv) columnsOf(shapeOf(call.result, 'output'), call.csv.list)
 
   async function readDocument(request: S3Request): Promise<{ body: Document; force: boolean }> {
     if (reads) return { body: {}, force: false }

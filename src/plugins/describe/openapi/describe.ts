@@ -99,7 +99,9 @@ function answerOf({ plugin, call, id, schemas }: Called): Json {
   const xml = { name: call.root ?? `${call.name}Result`, namespace: namespaceOf(plugin) }
   const paging = { IsTruncated: { type: 'boolean' }, NextContinuationToken: { type: 'string' } }
   const document = withMembers(schema, call.pages ? paging : {})
-  const content = call.jsonOnly ? { 'application/json': { schema: document } } : contentOf({ ...document, xml })
+  const content = call.jsonOnly
+    ? { 'application/json': { schema: document } }
+    : { ...contentOf({ ...document, xml }), ...(call.csv && { 'text/csv': { schema: { type: 'string' } } }) }
   return { description: 'The answer.', content }
 }
 

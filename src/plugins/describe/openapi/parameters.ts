@@ -47,6 +47,10 @@ function queryParameters({ call, id, schemas }: Called): Json[] {
   }))
 }
 
+function formatsOf({ jsonOnly, csv }: CallFacts): readonly string[] {
+  return jsonOnly ? ['json'] : ['json', 'xml', ...(csv ? ['csv'] : [])]
+}
+
 /** Parameters that the frame reads. */
 function frameParameters(call: CallFacts): Json[] {
   const optional = (name: string, where: 'query' | 'header', schema: Json) => ({
@@ -56,7 +60,7 @@ function frameParameters(call: CallFacts): Json[] {
     schema,
   })
   return [
-    optional('format', 'query', { type: 'string', enum: call.jsonOnly ? ['json'] : ['json', 'xml'] }),
+    optional('format', 'query', { type: 'string', enum: formatsOf(call) }),
     ...(call.pages
       ? [
           optional('max-items', 'query', { type: 'integer', minimum: 1, maximum: 1000 }),

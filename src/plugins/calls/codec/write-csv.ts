@@ -1,0 +1,36 @@
+import { stringify } from 'csv-stringify/sync'
+import type { Document } from '../declare/call.js'
+import type { Shape } from './shape.js'
+
+/**
+ * Serializes the items of a list as CSV (https://www.rfc-editor.org/rfc/rfc4180): a row of names, and a row for each
+ * item. Members that are lists or objects are left out; one that is absent or null is an empty cell.
+ * A text that spreadsheets would take for a formula begins with `'`.
+ * @param shape of the document that holds the list
+ */
+export function csvDocument(shape: Shape, list: string, document: Document): string {
+  const columns = columnsOf(shape, list)
+  const rows = (document[list] as readonly Document[]).map((item) => columns.map((name) => cell(item[name])))
+  return stringify([columns, ...rows], { record_delimiter: 'windows', escape_formulas: true })
+}
+
+function cell(value: unknown): string {
+  return value === undefined || value === null ? '' : String(value)
+}
+
+/** Names of the members of an item that are texts, numbers or booleans. Throws Error for what is no list of objects. */
+export function columnsOf(shape: Shape, list: string): readonly string[] {
+  const member = shape.kind === 'object' ? shape.members.get(list)?.shape : undefined
+  const item = member?.kind === 'list' ? member.item : undefined
+  if (item?.kind !== 'object') throw new Error(`"${list}" is not a list of objects`)
+  return [...item.members]
+    .filter(
+      ([
+        ,
+        {
+          shape: { kind },
+        },
+      ]) => kind !== 'list' && kind !== 'object',
+    )
+    .map(([name]) => name)
+}
