@@ -47,6 +47,13 @@ export type {
   TransitionedObject,
 } from './plugins/forms/storage-class.js'
 export { type Job, type JobKind, type JobProgress, type Jobs, Retry, type RunningJob } from './plugins/jobs/job.js'
+export { formatAmount, parseAmount } from './plugins/kit/amounts.js'
+export {
+  type ProviderDocument,
+  providerDocument,
+  providerDocumentOf,
+  type WireProvider,
+} from './plugins/kit/provider-document.js'
 export type { Lease, PeriodicRun, PeriodicWork } from './plugins/kit/schedule.js'
 export type { Sealer } from './plugins/kit/sealer.js'
 export {

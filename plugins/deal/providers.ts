@@ -1,46 +1,11 @@
-import { z } from 'zod'
+import { type ProviderDocument, providerDocumentOf } from 'dealgate'
 import type { GatewayProvider } from './deal-wire.js'
 import { timeOf } from './documents/deal-document.js'
-import { toldAmount } from './documents/members.js'
 import { readSize } from './piece-size.js'
 import { parseAmount } from './terms/amounts.js'
 
-/** Free text of the provider. */
-export const pieceLimit = z.string().describe('With its unit, as the provider words it: `32GiB`.')
-
-/** A storage provider, as all answers of this plugin show it. */
-export const providerDocument = z.object({
-  MinerId: z.string(),
-  Location: z.string(),
-  Price: toldAmount.describe('Decimal, as text: fil per GiB and epoch.'),
-  VerifiedPrice: toldAmount.describe('The same for verified deals.'),
-  MinPieceSize: pieceLimit,
-  MaxPieceSize: pieceLimit,
-  OfflineDealAvailable: z.boolean(),
-  Score: z.number().int(),
-  Status: z.string(),
-  ContactInfo: z.string(),
-  UpdateTime: z.string().describe('When this was told, as the gateway wrote it.'),
-  UpdatedAt: z.string().optional().describe('The same in RFC 3339.'),
-})
-export type ProviderDocument = z.output<typeof providerDocument>
-
 export function providerOf(provider: GatewayProvider): ProviderDocument {
-  const updated = timeOf(provider.update_time_str)
-  return {
-    MinerId: provider.miner_id,
-    Location: provider.location,
-    Price: provider.price,
-    VerifiedPrice: provider.verified_price,
-    MinPieceSize: provider.min_piece_size,
-    MaxPieceSize: provider.max_piece_size,
-    OfflineDealAvailable: provider.offline_deal_available,
-    Score: provider.score,
-    Status: provider.status,
-    ContactInfo: provider.contact_info,
-    UpdateTime: provider.update_time_str,
-    ...(updated !== undefined && { UpdatedAt: updated }),
-  }
+  return providerDocumentOf(provider, timeOf(provider.update_time_str))
 }
 
 /** Attofil per GiB and epoch; undefined when the provider gives no price. */

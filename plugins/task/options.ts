@@ -1,5 +1,5 @@
+import { parseAmount } from 'dealgate'
 import { z } from 'zod'
-import { parseAmount } from './create/amounts.js'
 import { FIELD_NAMES } from './wire/field-names.js'
 
 const DAY = 86_400

@@ -1,9 +1,9 @@
-import { defineCall } from 'dealgate'
+import { defineCall, providerDocument } from 'dealgate'
 import { z } from 'zod'
 import { DealClient } from '../deal-client.js'
 import { knownProviders } from '../known-providers.js'
 import type { DealParts } from '../parts.js'
-import { providerDocument, providerOf } from '../providers.js'
+import { providerOf } from '../providers.js'
 import { SOURCE } from '../request.js'
 
 const result = z.object({ Providers: z.array(providerDocument).meta({ element: 'Provider' }) })

@@ -1,4 +1,5 @@
 import type { Context } from 'dealgate'
+import { providerDocument } from 'dealgate'
 import { z } from 'zod'
 import type { DealSubject } from '../deal-client.js'
 import type { GatewayProvider } from '../deal-wire.js'
@@ -6,7 +7,7 @@ import { amount } from '../documents/members.js'
 import { knownProviders } from '../known-providers.js'
 import type { DealParts } from '../parts.js'
 import { estimatePieceSize, GIB } from '../piece-size.js'
-import { askOf, pieceLimit, providerOf, whyUnfit } from '../providers.js'
+import { askOf, providerOf, whyUnfit } from '../providers.js'
 import { divideUp, formatAmount, parseAmount } from '../terms/amounts.js'
 import type { StatedTerms } from '../terms/terms.js'
 import { termsInvalid, violationsOf } from '../terms/terms.js'
@@ -20,8 +21,8 @@ const candidate = z.object({
   PricePerGibEpoch: amount.describe('What the provider asks: decimal, as text, fil.'),
   Price: amount.describe('The same for this piece: what to state as Price of the deal.'),
   Total: amount.optional().describe('Decimal, as text: fil for the whole duration.'),
-  MinPieceSize: pieceLimit,
-  MaxPieceSize: pieceLimit,
+  MinPieceSize: providerDocument.shape.MinPieceSize,
+  MaxPieceSize: providerDocument.shape.MaxPieceSize,
   Score: z.number().int(),
   Status: z.string(),
 })

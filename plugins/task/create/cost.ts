@@ -1,5 +1,12 @@
-import { type ExceededCap, FIL_LEDGER, type PluginHost, S3Error, SpendLedger } from 'dealgate'
-import { formatAmount, parseAmount } from './amounts.js'
+import {
+  type ExceededCap,
+  FIL_LEDGER,
+  formatAmount,
+  type PluginHost,
+  parseAmount,
+  S3Error,
+  SpendLedger,
+} from 'dealgate'
 import { durationOf, invalidTerms, type TaskTerms } from './terms.js'
 
 const GIB = 1n << 30n

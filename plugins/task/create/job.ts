@@ -1,7 +1,6 @@
-import { type JobKind, OutcomeUnknown, type RunningJob, S3Error } from 'dealgate'
+import { type JobKind, OutcomeUnknown, parseAmount, type RunningJob, S3Error } from 'dealgate'
 import { type Actor, acting } from '../login/acting.js'
 import type { TaskParts } from '../parts.js'
-import { parseAmount } from './amounts.js'
 import { mostCost } from './cost.js'
 import { fileSizesOf } from './csv.js'
 import { CREATE_TASK, type CreatedTask, type TaskInput, uuidOf } from './input.js'

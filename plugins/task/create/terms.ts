@@ -1,6 +1,5 @@
-import { S3Error } from 'dealgate'
+import { parseAmount, S3Error } from 'dealgate'
 import { z } from 'zod'
-import { parseAmount } from './amounts.js'
 
 const price = z
   .string()

@@ -1,6 +1,7 @@
+import { providerDocument } from 'dealgate'
 import { z } from 'zod'
 import { type WireBid, wireBidder } from '../wire/records.js'
-import { providerDocument, providerOf } from './provider.js'
+import { providerOf } from './provider.js'
 import { timeOf } from './time.js'
 
 export const bidDocument = z.object({

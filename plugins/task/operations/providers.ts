@@ -1,6 +1,6 @@
-import { defineCall, S3Error, withRaw } from 'dealgate'
+import { defineCall, providerDocument, S3Error, withRaw } from 'dealgate'
 import { z } from 'zod'
-import { providerDocument, providerOf } from '../documents/provider.js'
+import { providerOf } from '../documents/provider.js'
 import type { TaskParts } from '../parts.js'
 import { dataOf } from '../wire/answer.js'
 import { listOf } from '../wire/members.js'

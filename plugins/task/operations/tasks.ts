@@ -1,8 +1,17 @@
-import { type Context, defineCall, type PageOf, type PageRequest, S3Error, type S3Request, withRaw } from 'dealgate'
+import {
+  type Context,
+  defineCall,
+  type PageOf,
+  type PageRequest,
+  providerDocument,
+  S3Error,
+  type S3Request,
+  withRaw,
+} from 'dealgate'
 import { z } from 'zod'
 import { bidDocument, bidOf } from '../documents/bid.js'
 import { dealOf, platformDeal } from '../documents/deal.js'
-import { providerDocument, providerOf } from '../documents/provider.js'
+import { providerOf } from '../documents/provider.js'
 import { taskDocument, taskOf } from '../documents/task.js'
 import { timeOf } from '../documents/time.js'
 import type { TaskParts } from '../parts.js'
