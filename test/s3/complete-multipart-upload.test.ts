@@ -50,6 +50,7 @@ for (const mode of modes) {
 
     const begin = async (Body: string) => {
       const { UploadId } = await s3.send(new CreateMultipartUploadCommand(place))
+      t.match(UploadId, /^\w+$/, 'no command line takes the id for an option')
       const { ETag } = await s3.send(new UploadPartCommand({ ...place, UploadId, PartNumber: 1, Body }))
       const list = { MultipartUpload: { Parts: [{ PartNumber: 1, ETag }] } }
       return (condition: object) =>

@@ -47,7 +47,8 @@ export const createMultipartUpload = defineOperation({
     const write = { operation: 'CreateMultipartUpload', bucket, key, metadata, authorized, headers } as const
     // Check admission to the storage class before gigabytes of parts are sent. The completion checks it again.
     await (await admitClass(storageClass, write, context))?.dropped()
-    const uploadId = randomBytes(24).toString('base64url')
+    // Command lines take an id that begins with "-", as base64url may, for an option.
+    const uploadId = randomBytes(24).toString('hex')
     await context.state.uploads.create({
       uploadId,
       bucket: request.bucket,
