@@ -4,15 +4,15 @@ export type Logger = Pino
 
 export interface LogOptions {
   level: 'silent' | 'error' | 'warn' | 'info' | 'debug'
-  /** File descriptor. Default 2, which keeps standard output free for the output of commands. */
-  fd?: number
+  /** Takes the lines. Default: standard error, which keeps standard output free for the output of commands. */
+  to?: { write(line: string): void }
 }
 
 /** JSON lines on standard error. Callers pass addresses and headers through `redact` first. */
 export function createLogger(options: LogOptions): Logger {
   return pino(
     { level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination({ fd: options.fd ?? 2, sync: false }),
+    options.to ?? pino.destination({ fd: 2, sync: false }),
   )
 }
 

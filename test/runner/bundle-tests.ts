@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, cpSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
@@ -22,8 +22,21 @@ const OWN = {
  * @param folder of the result: `<folder>/dist/test/cli/config.test.js`
  */
 export async function bundleTests(files: readonly string[], folder: string): Promise<void> {
+  await bundle(
+    Object.fromEntries(files.map((file) => [file.replace(/\.js$/, ''), resolve(sourceOf(file))])),
+    folder,
+    [],
+  )
+}
+
+/** Bundles the program that runs servers for tests, as `host.js`. */
+export async function bundleHost(folder: string): Promise<void> {
+  await bundle({ host: resolve('test/runner/host/host.ts') }, folder, [servicesInThread])
+}
+
+async function bundle(input: Record<string, string>, folder: string, plugins: readonly Plugin[]): Promise<void> {
   const build = await rolldown({
-    input: Object.fromEntries(files.map((file) => [file.replace(/\.js$/, ''), sourceOf(file)])),
+    input,
     platform: 'node',
     external: EXTERNAL,
     resolve: {
@@ -31,7 +44,7 @@ export async function bundleTests(files: readonly string[], folder: string): Pro
       extensionAlias: { '.js': ['.js', '.ts'] },
     },
     treeshake: false,
-    plugins: [compiledUrls],
+    plugins: [compiledUrls, ...plugins],
   })
   const { output } = await build.write({
     dir: folder,
@@ -45,13 +58,15 @@ export async function bundleTests(files: readonly string[], folder: string): Pro
     if (file.type === 'chunk' && file.moduleIds.some(isOwn)) nameMap(join(folder, file.fileName))
 }
 
-/** Bundles the program that tests start as a process. `cli.js` is its entry. */
+/** Copies the bundle of the program, brought up to date, so that no other build replaces it below the tests. */
 export async function bundleProgram(folder: string): Promise<void> {
-  await promisify(execFile)(process.execPath, ['bundle.mjs', '--whole', folder])
+  await promisify(execFile)(process.execPath, ['bundle.mjs'])
+  cpSync('dist/app', folder, { recursive: true })
 }
 
-function sourceOf(file: string): string {
-  return resolve(file.replace(/^dist\//, '').replace(/\.js$/, '.ts'))
+/** The source of a compiled test file. */
+export function sourceOf(file: string): string {
+  return file.replace(/^dist\//, '').replace(/\.js$/, '.ts')
 }
 
 function isOwn(id: string): boolean {
@@ -72,5 +87,13 @@ const compiledUrls: Plugin = {
       const compiled = join('dist', id.slice(resolve('.').length)).replace(/\.ts$/, '.js')
       return { code: code.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(compiled).href)), map: null }
     },
+  },
+}
+
+const servicesInThread: Plugin = {
+  name: 'services-in-thread',
+  resolveId: {
+    filter: { id: /\/worker\/start-in-worker\.js$/ },
+    handler: () => resolve('test/runner/host/start-in-thread.ts'),
   },
 }

@@ -3,7 +3,7 @@ import type { GatewayAccount } from '../../auth/caller.js'
 import type { Logger } from '../../common/log.js'
 import { GiB } from '../../services/gateway/limits.js'
 import { parseQuirks } from '../../services/gateway/quirks.js'
-import { startServicesInWorker } from '../../services/worker/start-in-worker.js'
+import { type LoadingServices, loadServices } from '../../services/worker/start-in-worker.js'
 import type { Config } from '../config/config.js'
 import { describeError, EXIT_FAILURE, listenFailure } from '../failure.js'
 import { KeptAccountKeys } from '../keys/account-keys.js'
@@ -40,14 +40,23 @@ export interface EmbeddedGateway extends GatewayInUse {
   readonly made: boolean
 }
 
-/**
- * Returns the configured gateway, or starts the embedded one.
- * @param platform true: starts the embedded task platform and storage payment API beside it, unless others are configured
- */
-export async function obtainGateway(config: Config, log: Logger, { platform = false } = {}): Promise<GatewayInUse> {
+interface Obtaining {
+  /** True: starts the embedded task platform and storage payment API beside it, unless others are configured. */
+  readonly platform?: boolean
+  /** The thread for the embedded services; by default a new one. */
+  readonly thread?: LoadingServices
+}
+
+/** Loads the embedded services in a thread, unless another gateway is configured. */
+export function loadEmbedded({ gatewayUrl }: Config): LoadingServices | undefined {
+  return gatewayUrl === undefined ? loadServices() : undefined
+}
+
+/** Returns the configured gateway, or starts the embedded one. */
+export async function obtainGateway(config: Config, log: Logger, how: Obtaining = {}): Promise<GatewayInUse> {
   const { gatewayUrl, gatewayAccessKey, gatewaySecretKey } = config
   if (gatewayUrl === undefined || gatewayAccessKey === undefined || gatewaySecretKey === undefined) {
-    return startEmbedded(config, log, { platform })
+    return startEmbedded(config, log, how)
   }
   const account = { accessKey: gatewayAccessKey, secretKey: gatewaySecretKey }
   const others = { platform: platformOf(config), payment: config.paymentUrl }
@@ -84,14 +93,11 @@ function remotePlatform({ platformUrl: url, platformApiKey: apiKey, platformAcce
   return url === undefined ? {} : { remotePlatform: { url, ...key } }
 }
 
-/**
- * Starts the embedded services in a worker thread.
- * @param platform false: without the task platform and the storage payment API
- */
+/** Starts the embedded services in a worker thread. */
 export async function startEmbedded(
   config: Config,
   log: Logger,
-  { platform: withPlatform }: { readonly platform: boolean },
+  { platform: withPlatform = false, thread = loadServices() }: Obtaining,
 ): Promise<EmbeddedGateway> {
   const address = { host: config.gatewayHost, port: config.gatewayPort }
   const platformAddress = { host: config.platformHost, port: config.platformPort }
@@ -119,7 +125,7 @@ export async function startEmbedded(
     },
     log,
   }
-  const services = await startServicesInWorker(options, endAtOnce).catch((error) => {
+  const services = await thread.start(options, endAtOnce).catch((error) => {
     switch (error.service) {
       case 'platform':
         throw listenFailure(error, platformAddress, { host: '--platform-host', port: '--platform-port' })

@@ -1,5 +1,6 @@
 import type { GatewayAccount } from '../../auth/caller.js'
-import { createLogger } from '../../common/log.js'
+import { createLogger, type Logger } from '../../common/log.js'
+import { CleanupStack } from '../../server/cleanup-stack.js'
 import type { Config } from '../config/config.js'
 import { startEmbedded } from './gateway.js'
 import { paymentLine, platformLines, platformMembers, type ShownPlatform, shownPlatform } from './platform-text.js'
@@ -9,16 +10,23 @@ import { untilSignal } from './until-signal.js'
 export async function servicesUntilSignal(config: Config): Promise<void> {
   const signalled = untilSignal()
   const log = createLogger({ level: config.logLevel })
-  const services = await startEmbedded(config, log, { platform: true })
+  const cleanup = new CleanupStack()
   try {
-    const { url, made, payment } = services
-    const account = await services.account()
-    const platform = await shownPlatform(services.platform)
-    process.stdout.write(readyText({ gateway: url, account, made, platform, payment }, config))
+    process.stdout.write(await startServicesAlone(config, log, cleanup))
     log.info({ signal: await signalled }, 'shutting down')
   } finally {
-    await services.stop()
+    await cleanup.close()
   }
+}
+
+/** Starts the embedded services, and resolves to the start message. `cleanup` stops them. */
+export async function startServicesAlone(config: Config, log: Logger, cleanup: CleanupStack): Promise<string> {
+  const services = await startEmbedded(config, log, { platform: true })
+  cleanup.defer(() => services.stop())
+  const { url, made, payment } = services
+  const account = await services.account()
+  const platform = await shownPlatform(services.platform)
+  return readyText({ gateway: url, account, made, platform, payment }, config)
 }
 
 interface StartedServices {

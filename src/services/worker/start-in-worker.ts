@@ -3,41 +3,41 @@ import { type ServicesLog, silentLog } from '../log.js'
 import type { Services, ServicesOptions } from '../services.js'
 import type { Answers, FromWorker, ToWorker } from './worker-messages.js'
 
+/** A thread that loads the services, and starts them when it is told to. */
+export type LoadingServices = Pick<ServicesThread, 'start' | 'discard'>
+
+/** Has a thread load the services, beside what this thread has to load. Discard it if they are not started. */
+export function loadServices(): LoadingServices {
+  return new ServicesThread(new Worker(new URL('./worker.js', import.meta.url)))
+}
+
 /**
  * Like `startServices`, but in a worker thread, so that disk access and digests of the services do not block this
  * thread.
  * @param onFailure called when the thread dies after its start; default: throws the error as an uncaught exception,
  *   which ends the process, because it cannot work without a store
  */
-export async function startServicesInWorker(
+export function startServicesInWorker(
   options: ServicesOptions,
   onFailure: (error: Error) => void = throwLater,
 ): Promise<Services> {
-  const { log = silentLog, ...rest } = options
-  const thread = new ServicesThread(new Worker(new URL('./worker.js', import.meta.url), { workerData: rest }), log)
-  const { url, port, quirks, madeKeys, platform, payment } = await thread.started(onFailure)
-  return {
-    gateway: { url, port, quirks, madeKeys, credentials: () => thread.ask('credentials') },
-    platform: platform && { ...platform, makeFirstUser: () => thread.ask('first user') },
-    payment,
-    stop: () => thread.stop(),
-  }
+  return loadServices().start(options, onFailure)
 }
 
 type Started = Extract<FromWorker, { type: 'started' }>
 
 class ServicesThread {
   readonly #worker: Worker
-  readonly #log: ServicesLog
+  #log: ServicesLog = silentLog
   readonly #asked = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>()
   #nextId = 1
+  #told = false
   #stopping = false
   #ended = false
   readonly #exited: Promise<Error | undefined>
 
-  constructor(worker: Worker, log: ServicesLog) {
+  constructor(worker: Worker) {
     this.#worker = worker
-    this.#log = log
     let failure: Error | undefined
     worker.on('error', (error) => {
       failure = error as Error
@@ -45,7 +45,26 @@ class ServicesThread {
     this.#exited = new Promise((resolve) => worker.once('exit', () => resolve(failure)))
   }
 
-  started(onFailure: (error: Error) => void): Promise<Started> {
+  /** @param onFailure as of `startServicesInWorker` */
+  async start({ log = silentLog, ...options }: ServicesOptions, onFailure: (error: Error) => void): Promise<Services> {
+    this.#log = log
+    const { url, port, quirks, madeKeys, platform, payment } = await this.#started(options, onFailure)
+    return {
+      gateway: { url, port, quirks, madeKeys, credentials: () => this.#ask('credentials') },
+      platform: platform && { ...platform, makeFirstUser: () => this.#ask('first user') },
+      payment,
+      stop: () => this.#stop(),
+    }
+  }
+
+  /** Ends a thread that has not started services; otherwise does nothing. */
+  discard(): void {
+    if (!this.#told) this.#post({ type: 'stop' })
+  }
+
+  #started(options: Omit<ServicesOptions, 'log'>, onFailure: (error: Error) => void): Promise<Started> {
+    this.#told = true
+    this.#post({ type: 'start', options })
     return new Promise((resolve, reject) => {
       let running = false
       this.#worker.on('message', (message: FromWorker) => {
@@ -68,7 +87,7 @@ class ServicesThread {
     })
   }
 
-  ask<What extends keyof Answers>(what: What): Promise<Answers[What]> {
+  #ask<What extends keyof Answers>(what: What): Promise<Answers[What]> {
     if (this.#ended) return Promise.reject(new Error('The embedded services have been stopped.'))
     return new Promise((resolve, reject) => {
       const id = this.#nextId++
@@ -77,7 +96,7 @@ class ServicesThread {
     })
   }
 
-  async stop(): Promise<void> {
+  async #stop(): Promise<void> {
     if (!this.#stopping) this.#post({ type: 'stop' })
     this.#stopping = true
     const failure = await this.#exited

@@ -2,7 +2,7 @@ import type { KeyPair } from '../gateway/accounts/key-pair.js'
 import type { QuirkName } from '../gateway/quirks.js'
 import type { ServicesLog } from '../log.js'
 import type { SignIn } from '../platform/users/first-user.js'
-import type { ServiceName } from '../services.js'
+import type { ServiceName, ServicesOptions } from '../services.js'
 
 /** What the thread is asked for, and the type of its answer. */
 export interface Answers {
@@ -11,6 +11,7 @@ export interface Answers {
 }
 
 export type ToWorker =
+  | { readonly type: 'start'; readonly options: Omit<ServicesOptions, 'log'> }
   | { readonly type: 'ask'; readonly what: keyof Answers; readonly id: number }
   | { readonly type: 'stop' }
 

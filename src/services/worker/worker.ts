@@ -1,6 +1,6 @@
-import { parentPort, workerData } from 'node:worker_threads'
+import { parentPort } from 'node:worker_threads'
 import type { ServicesLog } from '../log.js'
-import { type ServiceName, type Services, type ServicesOptions, startServices } from '../services.js'
+import { type ServiceName, type Services, startServices } from '../services.js'
 import type { Answers, FromWorker, ToWorker } from './worker-messages.js'
 
 /** Entry point of the thread that `startServicesInWorker` starts. */
@@ -26,7 +26,8 @@ function cloneable(fields: object): Record<string, unknown> {
 
 const log: ServicesLog = { info: forward('info'), warn: forward('warn'), error: forward('error') }
 
-async function serve({ gateway, platform, payment, stop }: Services): Promise<void> {
+/** Answers what the services are asked for, and tells that they have started. */
+function serve({ gateway, platform, payment, stop }: Services): void {
   const answers: { readonly [what in keyof Answers]: () => Promise<Answers[what]> } = {
     credentials: () => gateway.credentials(),
     'first user': async () => platform?.makeFirstUser(),
@@ -38,28 +39,34 @@ async function serve({ gateway, platform, payment, stop }: Services): Promise<vo
         (value) => post({ type: 'answer', id, value }),
         (error) => post({ type: 'refusal', id, message: (error as Error).message }),
       )
-      return
+    } else if (message.type === 'stop') {
+      await stop()
+      port.close()
     }
-    await stop()
-    port.close()
   })
   const { url, port: number, quirks, madeKeys } = gateway
-  const shown = platform && { url: platform.url, port: platform.port }
   post({
     type: 'started',
     url,
     port: number,
     quirks,
     madeKeys,
-    platform: shown,
+    platform: platform && { url: platform.url, port: platform.port },
     payment: payment && { url: payment.url, port: payment.port },
   })
 }
 
-try {
-  await serve(await startServices({ ...(workerData as ServicesOptions), log }))
-} catch (error) {
-  const { message, code, service } = error as NodeJS.ErrnoException & { readonly service?: ServiceName }
-  post({ type: 'failed', message, code, service })
-  port.close()
+/** Takes the first message: to start the services, or to end because they are not needed after all. */
+async function begin(message: ToWorker): Promise<void> {
+  if (message.type !== 'start') return port?.close()
+  try {
+    serve(await startServices({ ...message.options, log }))
+    port?.off('message', begin)
+  } catch (error) {
+    const { message, code, service } = error as NodeJS.ErrnoException & { readonly service?: ServiceName }
+    post({ type: 'failed', message, code, service })
+    port?.close()
+  }
 }
+
+port.on('message', begin)
