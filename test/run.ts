@@ -2,14 +2,17 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import pLimit from 'p-limit'
-import { bundleProgram, bundleTests } from './runner/bundle-tests.js'
+import { bundleHost, bundleProgram, bundleTests, sourceOf } from './runner/bundle-tests.js'
 import { failureList, failuresIn } from './runner/failures.js'
+import { Hosts } from './runner/host/hosts.js'
+import { needsProcesses } from './runner/own-processes.js'
 import { startPythonPrograms } from './runner/python-programs.js'
 import { type Counts, type FileResult, runFile } from './runner/run-file.js'
+import { makeScratch } from './runner/scratch.js'
 import { whenWeEnd } from './support/server/child.js'
 
-// `npm test -- [--jobs=N] [--timeout=seconds] [file ...]`: runs test files, prints their TAP, the time of each file, the
-// longest first, and the failures.
+// `npm test -- [--jobs=N] [--timeout=seconds] [--scratch=folder] [file ...]`: runs test files, prints their TAP, the time
+// of each file, the longest first, and the failures.
 
 const TESTS = 'dist/test'
 const RESULTS = '.tap/test-results'
@@ -25,7 +28,11 @@ const FAILURE_LINES = 60
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { jobs: { type: 'string', default: '4' }, timeout: { type: 'string', default: '1200' } },
+  options: {
+    jobs: { type: 'string', default: '4' },
+    timeout: { type: 'string', default: '1200' },
+    scratch: { type: 'string' },
+  },
 })
 const files = positionals.length > 0 ? positionals.map(compiled) : testFiles()
 const limitMs = Number(values.timeout) * 1000
@@ -33,15 +40,17 @@ const begun = performance.now()
 rmSync(RESULTS, { recursive: true, force: true })
 process.stdout.write('TAP version 14\n')
 whenWeEnd(() => rmSync(BUNDLE, { recursive: true, force: true }))
-await Promise.all([bundleTests(files, BUNDLE), bundleProgram(join(BUNDLE, 'app'))])
+await Promise.all([bundleTests(files, BUNDLE), bundleProgram(join(BUNDLE, 'app')), bundleHost(join(BUNDLE, 'host'))])
+const hosts = new Hosts(join(BUNDLE, 'host', 'host.js'))
 const programs = await startPythonPrograms()
-const env = { ...programs.env, CLI_UNDER_TEST: join(BUNDLE, 'app', 'cli.js') }
+const scratch = makeScratch(values.scratch)
+const env = { ...programs.env, ...scratch.env, CLI_UNDER_TEST: join(BUNDLE, 'app', 'cli.js') }
 const limit = pLimit(Number(values.jobs))
 let done = 0
-const results = await Promise.all(
-  files.map((file) => limit(async () => report(await runFile(file, join(BUNDLE, file), limitMs, env), ++done))),
-)
+const results = await Promise.all(files.map((file) => limit(async () => report(await run(file), ++done))))
 programs.stop()
+hosts.stop()
+scratch.remove()
 const ms = performance.now() - begun
 const counts = total(results.map((result) => result.counts))
 process.stdout.write(`1..${files.length}\n\n# ${written(counts)}\n# time=${ms.toFixed(3)}ms\n`)
@@ -52,6 +61,12 @@ const failures = failureList(
 )
 if (failures.length > 0) process.stdout.write(`\n${failures.join('\n')}\n`)
 process.exitCode = counts.fail > 0 || counts.total === 0 ? 1 : 0
+
+function run(file: string): Promise<FileResult> {
+  const bundled = join(BUNDLE, file)
+  if (needsProcesses(sourceOf(file))) return runFile(file, bundled, limitMs, env)
+  return hosts.with((socket) => runFile(file, bundled, limitMs, { ...env, HOST_UNDER_TEST: socket }))
+}
 
 /** The file to run for a test file that is named by its source or by its compiled form. */
 function compiled(file: string): string {

@@ -10,6 +10,7 @@ import { InDoubtWrites, UNRESOLVED } from '../../src/gateway/calls/in-doubt.js'
 import { createProxy } from '../../src/server/create-proxy.js'
 import { serve } from '../../src/server/serve.js'
 import { legacy, startServices } from '../../src/services/index.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import { signedRequest } from '../support/sign/signed-request.js'
 
 /** Writes in doubt may be many, and stay so for minutes: docs/consistency.md. */
@@ -20,7 +21,7 @@ const keys = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
 const log = createLogger({ level: 'silent' })
 
 t.test('bodies of writes in doubt are not kept', async (t) => {
-  const data = t.testdir()
+  const data = temporaryFolder(t)
   const services = await startServices({
     data: join(data, 'services'),
     gateway: { host: '127.0.0.1', port: 0, quirks: legacy },

@@ -9,6 +9,7 @@ import { createProxy, type Proxy as S3Proxy } from '../../src/server/create-prox
 import { serve } from '../../src/server/serve.js'
 import type { Endpoint } from '../suites/sign.js'
 import { contentMd5 } from '../support/content/content.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import { Between } from '../support/gateway/between.js'
 import { startGateway } from '../support/gateway/embedded.js'
 import { GatewayUser } from '../support/gateway/gateway-user.js'
@@ -40,7 +41,7 @@ async function start(t: Test, mode: (typeof modes)[number]): Promise<Scene> {
         rights: [{ bucket: 'elsewhere', access: 'readwrite' }],
       },
     ],
-    data: t.testdir(),
+    data: temporaryFolder(t),
     log: createLogger({ level: 'silent' }),
     plugins: [deal()],
   })

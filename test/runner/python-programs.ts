@@ -20,6 +20,7 @@ export interface PythonPrograms {
 /**
  * Stands in for `aws` and `s3cmd` on PATH, and for the programs of DEALGATE_AWS_CLIS: each runs in forks of an
  * interpreter that has loaded it. The tests run thousands of their commands, of which a start is most of the cost.
+ * On PATH, the first that is written in Python counts: what stands before it may be a shim that searches for it.
  */
 export async function startPythonPrograms(): Promise<PythonPrograms> {
   const folder = mkdtempSync(join(tmpdir(), 'dealgate-programs-'))
@@ -66,6 +67,7 @@ function interpreterOf(path: string): string | undefined {
   return /^#!\s*(\S*python[\d.]*)\s*\n/.exec(readFileSync(path, 'latin1').slice(0, 200))?.[1]
 }
 
+/** The first program of this name in a list of folders that is written in Python. */
 function found(name: string, path: string): string | undefined {
   return path
     .split(delimiter)
@@ -73,7 +75,7 @@ function found(name: string, path: string): string | undefined {
     .find((program) => {
       try {
         accessSync(program, constants.X_OK)
-        return true
+        return interpreterOf(program) !== undefined
       } catch {
         return false
       }

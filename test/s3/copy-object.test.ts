@@ -6,6 +6,7 @@ import { createLogger } from '../../src/common/log.js'
 import { createProxy } from '../../src/server/create-proxy.js'
 import { serve } from '../../src/server/serve.js'
 import { startServices } from '../../src/services/index.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import { startInProcess } from '../support/server/in-process.js'
 import { modes, quirksOf } from '../support/server/modes.js'
 import { signedRequest, type Wanted } from '../support/sign/signed-request.js'
@@ -36,7 +37,7 @@ async function relayTo(
 
 for (const mode of modes) {
   t.test(`${mode}: a copy onto itself does not bring old bytes back over newer ones`, async (t) => {
-    const data = t.testdir()
+    const data = temporaryFolder(t)
     const services = await startServices({
       data: join(data, 'services'),
       gateway: { host: '127.0.0.1', port: 0, quirks: quirksOf(mode) },

@@ -4,6 +4,7 @@ import { serve } from '../../src/server/serve.js'
 import { openState } from '../../src/state/open-state.js'
 import type { State } from '../../src/state/state.js'
 import { postgres, redis } from '../state/servers.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import { runCli } from '../support/server/cli.js'
 import { startInProcess } from '../support/server/in-process.js'
 import { keptLog } from '../support/server/kept-log.js'
@@ -36,7 +37,7 @@ for (const mode of modes) {
     })) {
       const { url, lines, ready } = await start(t, {
         gateway: { url: gateway.url, account },
-        data: `${t.testdir()}/${mode}`,
+        data: `${temporaryFolder(t)}/${mode}`,
       })
       t.match(await ready(), { status: 503, text: /does not accept the key pair/ }, name)
       for (const path of ['/', '/bucket', '/bucket/key', '/bucket/key']) {
@@ -50,7 +51,7 @@ for (const mode of modes) {
       t.notMatch(JSON.stringify(lines), /"stack"|\.js:\d+/, 'no stack')
     }
     const doctor = await runCli([
-      ...['doctor', '--data', t.testdir(), '--port', '0', '--gateway-url', gateway.url],
+      ...['doctor', '--data', temporaryFolder(t), '--port', '0', '--gateway-url', gateway.url],
       ...['--gateway-access-key', wrong.accessKey, '--gateway-secret-key', wrong.secretKey],
     ])
     t.match(doctor, { code: 1, stdout: /^WRONG {2}gateway: .*does not accept the key pair/m })
@@ -60,7 +61,7 @@ for (const mode of modes) {
 t.test('a store of records that has died', async (t) => {
   const { gateway } = await startInProcess(t, 'full', { identities: [identity] })
   const { log } = keptLog()
-  const state = await openState({ data: t.testdir(), log })
+  const state = await openState({ data: temporaryFolder(t), log })
   const { ready } = await start(t, { gateway, state })
   t.match(await ready(), { status: 200 })
   await state.close()
@@ -70,7 +71,7 @@ t.test('a store of records that has died', async (t) => {
 t.test('a store of records that hangs', async (t) => {
   const { gateway } = await startInProcess(t, 'full', { identities: [identity] })
   const { log } = keptLog()
-  const state = await openState({ data: t.testdir(), log })
+  const state = await openState({ data: temporaryFolder(t), log })
   t.teardown(() => state.close())
   let hang = false
   const hanging: State = {
@@ -102,7 +103,7 @@ for (const kind of [redis, postgres]) {
       return stopped
     }
     t.teardown(stop)
-    const { ready } = await start(t, { gateway, data: t.testdir(), stateUrl: server.url })
+    const { ready } = await start(t, { gateway, data: temporaryFolder(t), stateUrl: server.url })
     t.match(await ready(), { status: 200 })
     await stop()
     t.match(await ready(), { status: 503 })

@@ -8,6 +8,7 @@ import t, { type Test } from 'tap'
 import { createLogger } from '../../src/common/log.js'
 import { createProxy } from '../../src/server/create-proxy.js'
 import { startServices } from '../../src/services/index.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import { Between } from '../support/gateway/between.js'
 import { listen } from '../support/server/listen.js'
 import { type Mode, modes, quirksOf } from '../support/server/modes.js'
@@ -31,7 +32,7 @@ const decoders: Record<string, () => Transform> = {
 
 /** An endpoint behind compression() over a gateway whose uploads to keys that begin with `slow` wait until they are let go. */
 async function started(t: Test, mode: Mode) {
-  const root = t.testdir()
+  const root = temporaryFolder(t)
   const quirks = quirksOf(mode)
   const services = await startServices({ data: `${root}/services`, gateway: { host: '127.0.0.1', port: 0, quirks } })
   t.teardown(() => services.stop())

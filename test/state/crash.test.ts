@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { createLogger } from '../../src/common/log.js'
 import { openState } from '../../src/state/open-state.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import { endsWithUs, killed } from '../support/server/child.js'
 import { readPart } from './samples.js'
 
@@ -29,7 +30,7 @@ async function runUntilKilled(child: ChildProcessByStdio<null, Readable, null>, 
 }
 
 t.test('kill -9 loses nothing that was acknowledged and frees the folder', async (t) => {
-  const data = t.testdir({})
+  const data = temporaryFolder(t)
   for (let round = 0; round < 3; round++) {
     const uploadId = randomUUID()
     const child = spawn(process.execPath, [program, data, uploadId], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -71,7 +72,7 @@ t.test('kill -9 loses nothing that was acknowledged and frees the folder', async
 })
 
 t.test('one process at a time', async (t) => {
-  const data = t.testdir({})
+  const data = temporaryFolder(t)
   const child = spawn(process.execPath, [program, data, randomUUID()], { stdio: ['ignore', 'pipe', 'inherit'] })
   endsWithUs(child)
   t.teardown(() => killed(child))

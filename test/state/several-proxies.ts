@@ -7,13 +7,13 @@ import { serve } from '../../src/server/serve.js'
 import { startServices } from '../../src/services/index.js'
 import { openState } from '../../src/state/open-state.js'
 import type { Locks, State } from '../../src/state/state.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import type { GatewayAddress } from '../support/gateway/gateway-address.js'
 import { keptLog, type LogLine } from '../support/server/kept-log.js'
 import { quirksOf } from '../support/server/modes.js'
 import { signedRequest, type TextAnswer, type Wanted } from '../support/sign/signed-request.js'
 
 interface Test {
-  testdir(): string
   teardown(run: () => unknown): void
 }
 
@@ -43,7 +43,7 @@ export async function startSeveral(
   mode: 'full' | 'legacy' = 'full',
   between: (gateway: GatewayAddress) => Promise<GatewayAddress> = async (gateway) => gateway,
 ): Promise<Several> {
-  const folder = t.testdir()
+  const folder = temporaryFolder(t)
   const services = await startServices({
     data: join(folder, 'services'),
     gateway: { host: '127.0.0.1', port: 0, quirks: quirksOf(mode) },

@@ -4,6 +4,7 @@ import { Grants } from '../../../src/access/door/grants.js'
 import type { Caller } from '../../../src/auth/caller.js'
 import { startServices } from '../../../src/services/index.js'
 import { CACHED_MS, createBucketSettings } from '../../../src/state/records/bucket-settings.js'
+import { temporaryFolder } from '../../support/content/folders.js'
 import { Between, type Passed } from '../../support/gateway/between.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { signedRequest, type Wanted } from '../../support/sign/signed-request.js'
@@ -35,7 +36,7 @@ function nameOf({ method, path, body }: Passed): string {
 }
 
 async function start(t: Test) {
-  const services = await startServices({ data: t.testdir(), gateway: { host: '127.0.0.1', port: 0 } })
+  const services = await startServices({ data: temporaryFolder(t), gateway: { host: '127.0.0.1', port: 0 } })
   t.teardown(() => services.stop())
   const account = await services.gateway.credentials()
   const between = await Between.start(t, { url: services.gateway.url, ...account })

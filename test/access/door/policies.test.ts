@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import { startServices } from '../../../src/services/index.js'
+import { temporaryFolder } from '../../support/content/folders.js'
 import { SecondAccount } from '../../support/gateway/second-account.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { signedRequest, unsignedRequest, type Wanted } from '../../support/sign/signed-request.js'
@@ -8,7 +9,7 @@ const owner = { accessKeyId: 'owner-key', secretAccessKey: 'secret-of-the-owner'
 const foreigner = { accessKeyId: 'foreigner', secretAccessKey: 'secret-of-the-foreigner' }
 
 async function start(t: Test) {
-  const services = await startServices({ data: t.testdir(), gateway: { host: '127.0.0.1', port: 0 } })
+  const services = await startServices({ data: temporaryFolder(t), gateway: { host: '127.0.0.1', port: 0 } })
   t.teardown(() => services.stop())
   const account = await services.gateway.credentials()
   const hop = await SecondAccount.start(t, { url: services.gateway.url, ...account }, { looks: false })

@@ -2,6 +2,7 @@ import type { Test } from 'tap'
 import type { GatewayAccount, Identity } from '../../../src/auth/caller.js'
 import type { ProxyOptions } from '../../../src/server/create-proxy.js'
 import { startServices } from '../../../src/services/index.js'
+import { temporaryFolder } from '../../support/content/folders.js'
 import { SecondAccount } from '../../support/gateway/second-account.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { signedRequest, type TextAnswer, unsignedRequest, type Wanted } from '../../support/sign/signed-request.js'
@@ -17,7 +18,7 @@ export async function startWorld(
   more: (account: GatewayAccount) => readonly Identity[] = () => [],
   options: Partial<ProxyOptions> = {},
 ) {
-  const services = await startServices({ data: t.testdir(), gateway: { host: '127.0.0.1', port: 0 } })
+  const services = await startServices({ data: temporaryFolder(t), gateway: { host: '127.0.0.1', port: 0 } })
   t.teardown(() => services.stop())
   const account = await services.gateway.credentials()
   const hop = await SecondAccount.start(t, { url: services.gateway.url, ...account }, { looks: false })

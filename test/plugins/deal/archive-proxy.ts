@@ -16,6 +16,7 @@ import type { ObjectEvent } from '../../../src/plugins/forms/hooks.js'
 import type { Job } from '../../../src/plugins/jobs/job.js'
 import { startServices } from '../../../src/services/index.js'
 import type { Archive } from '../../../src/state/state.js'
+import { temporaryFolder } from '../../support/content/folders.js'
 import { Between } from '../../support/gateway/between.js'
 import type { GatewayAddress } from '../../support/gateway/gateway-address.js'
 import { until } from '../../support/waiting.js'
@@ -53,7 +54,7 @@ export class ArchiveProxy {
     more: Partial<Options> = {},
     { hop = false } = {},
   ): Promise<ArchiveProxy> {
-    const data = t.testdir()
+    const data = temporaryFolder(t)
     const services = await startServices({
       data: join(data, 'services'),
       gateway: { host: '127.0.0.1', port: 0 },

@@ -77,7 +77,7 @@ const ended = ({ host }: DealProxy, { id }: Job): Promise<Job> => host.own.jobs.
 async function start(t: Test, tokens: boolean, options: Parameters<typeof startDealProxy>[2] = {}) {
   const deals = await ScriptedDeals.start(t, { tokens })
   deals.objects.set('a.txt', Buffer.from('content'))
-  const data = t.testdir()
+  const data = temporaryFolder(t)
   const proxy = await startDealProxy(t, deals.gateway, { data, ...options })
   return { deals, proxy, data }
 }

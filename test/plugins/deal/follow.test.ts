@@ -7,6 +7,7 @@ import { Sequence } from '../../../plugins/deal/records/sequence.js'
 import { createLogger } from '../../../src/common/log.js'
 import type { Job } from '../../../src/plugins/jobs/job.js'
 import { openState } from '../../../src/state/open-state.js'
+import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
 import { type DealProxy, startDealProxy } from './proxy.js'
 import { ScriptedDeals } from './scripted-deals.js'
@@ -70,7 +71,7 @@ class Clocks {
 async function start(t: Test, options: Parameters<typeof startDealProxy>[2] = {}, status = true) {
   const deals = await ScriptedDeals.start(t, { tokens: true, status })
   deals.objects.set('a.txt', Buffer.from('content'))
-  const data = t.testdir()
+  const data = temporaryFolder(t)
   const proxy = await startDealProxy(t, deals.gateway, { data, deal: { statusIntervalSeconds: 1 }, ...options })
   const facts = async () => (await proxy.host.own.store.head('fakes', 'a.txt')).archive?.facts ?? {}
   const asked = () => deals.gateway.count('GET', '/gateway/dealstatus')
@@ -256,7 +257,7 @@ together('when to ask', async (t) => {
 })
 
 together('deals are remembered once, in their order, and found by what they are about', async (t) => {
-  const state = await openState({ data: t.testdir(), log: createLogger({ level: 'silent' }) })
+  const state = await openState({ data: temporaryFolder(t), log: createLogger({ level: 'silent' }) })
   t.teardown(() => state.close())
   const records = new DealRecords(state)
   const deal = (n: number, jobId = `j-${n}`) =>

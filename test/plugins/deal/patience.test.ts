@@ -10,6 +10,7 @@ import { type Patience, patiently } from '../../../plugins/deal/records/patience
 import { Spending } from '../../../plugins/deal/spending.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
 import { type Job, Retry } from '../../../src/plugins/jobs/job.js'
+import { temporaryFolder } from '../../support/content/folders.js'
 import type { Fate } from '../../support/gateway/between.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
 import { until } from '../../support/waiting.js'
@@ -25,7 +26,7 @@ async function start(t: Test, tokens: boolean) {
   const deals = await ScriptedDeals.start(t, { tokens })
   deals.missIs500 = false
   deals.objects.set('a', Buffer.from('content'))
-  const data = t.testdir()
+  const data = temporaryFolder(t)
   return { deals, data, proxy: await startDealProxy(t, deals.gateway, { data }) }
 }
 

@@ -7,6 +7,7 @@ import { OBJECT_DEAL, type ObjectDealInput } from '../../../plugins/deal/records
 import { endedInVain } from '../../../plugins/deal/records/made-before.js'
 import { createLogger } from '../../../src/common/log.js'
 import type { Job, RunningJob } from '../../../src/plugins/jobs/job.js'
+import { temporaryFolder } from '../../support/content/folders.js'
 import type { Fate } from '../../support/gateway/between.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
 import { type DealProxy, startDealProxy } from './proxy.js'
@@ -21,7 +22,7 @@ async function start(t: Test, tokens = false) {
   const deals = await ScriptedDeals.start(t, { tokens })
   deals.missIs500 = false
   deals.objects.set('a', Buffer.from('content'))
-  const data = t.testdir()
+  const data = temporaryFolder(t)
   const proxy = await startDealProxy(t, deals.gateway, { data })
   return { deals, data, proxy, parts: partsOf(proxy) }
 }

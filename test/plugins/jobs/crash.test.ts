@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { temporaryFolder } from '../../support/content/folders.js'
 import { endsWithUs, killed } from '../../support/server/child.js'
 
 const program = fileURLToPath(new URL('./crash-child.js', import.meta.url))
@@ -44,7 +45,7 @@ async function run(
 }
 
 t.test('killed at random moments: no job is lost, none is done twice', async (t) => {
-  const data = t.testdir({})
+  const data = temporaryFolder(t)
   const ids = new Map<string, string>()
   const ends = new Map<string, string>()
   const take = (lines: string[]) => {

@@ -5,6 +5,7 @@ import { type JobKind, type NewJob, Retry, type RunningJob } from '../../../src/
 import { type JobsOptions, openJobs } from '../../../src/plugins/jobs/open-jobs.js'
 import type { Context } from '../../../src/server/context.js'
 import { openState } from '../../../src/state/open-state.js'
+import { temporaryFolder } from '../../support/content/folders.js'
 import { keptLog } from '../../support/server/kept-log.js'
 import { until } from '../../support/waiting.js'
 
@@ -13,7 +14,11 @@ const never = () => new Promise<never>(() => {})
 async function open(
   t: Test,
   kind: JobKind<never, unknown>,
-  { shared = false, data = t.testdir(), ...options }: Partial<JobsOptions> & { shared?: boolean; data?: string } = {},
+  {
+    shared = false,
+    data = temporaryFolder(t),
+    ...options
+  }: Partial<JobsOptions> & { shared?: boolean; data?: string } = {},
 ) {
   const { log, lines } = keptLog()
   const opened = await openState({ data, log })

@@ -9,6 +9,7 @@ import { timeOfUlid, ulids } from '../../../src/plugins/jobs/ulid.js'
 import type { Context } from '../../../src/server/context.js'
 import { openState } from '../../../src/state/open-state.js'
 import type { State } from '../../../src/state/state.js'
+import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
 
 const log = pino({ level: 'silent' })
@@ -59,7 +60,7 @@ function gate() {
 }
 
 t.test('a job runs for whoever asked, and its result stays', async (t) => {
-  const data = t.testdir()
+  const data = temporaryFolder(t)
   const kind: JobKind<{ n: number }, unknown> = {
     name: 'test:Work',
     async run(job) {
@@ -96,7 +97,7 @@ t.test('a job fails with what it throws', async (t) => {
       throw causes[input]?.()
     },
   }
-  const { jobs } = await open(t, t.testdir(), [kind])
+  const { jobs } = await open(t, temporaryFolder(t), [kind])
   const refused = await settled(jobs, await jobs.create(asked({ input: 'refused' })))
   t.same(refused.failure, { code: 'DealRejected', message: 'too cheap', fields: { Price: '1' } })
   t.equal(refused.status, 'Failed')
@@ -108,7 +109,7 @@ t.test('a job fails with what it throws', async (t) => {
 })
 
 t.test('tokens', async (t) => {
-  const data = t.testdir()
+  const data = temporaryFolder(t)
   let runs = 0
   const kind: JobKind<unknown, unknown> = { name: 'test:Work', run: async () => ++runs }
   const first = await open(t, data, [kind])
@@ -138,7 +139,7 @@ t.test('repeats without a token', async (t) => {
       if (input === 'bad') throw new S3Error('NoSuchKey')
     },
   }
-  const { jobs } = await open(t, t.testdir(), [kind], { now: () => now })
+  const { jobs } = await open(t, temporaryFolder(t), [kind], { now: () => now })
   const wanted = asked({ requestHash: 'h', refuseRepeatsWithin: 60_000 })
   const first = await jobs.create(wanted)
   await t.rejects(jobs.create(wanted), { code: 'DuplicateRequest', fields: { JobId: first.id } })
@@ -171,7 +172,7 @@ t.test('so many at once of a kind', async (t) => {
       },
     }
   }
-  const { jobs } = await open(t, t.testdir(), [work('test:Work', 4), work('test:Slow', 1, 1)])
+  const { jobs } = await open(t, temporaryFolder(t), [work('test:Work', 4), work('test:Slow', 1, 1)])
   const all = await Promise.all(Array.from({ length: 20 }, () => jobs.create(asked())))
   for (const job of all) t.match(await settled(jobs, job), { status: 'Complete' })
   t.equal(most, 4)
@@ -183,7 +184,7 @@ t.test('so many at once of a kind', async (t) => {
 })
 
 t.test('held jobs', async (t) => {
-  const data = t.testdir()
+  const data = temporaryFolder(t)
   const inputs: unknown[] = []
   const run = async ({ input }: RunningJob<unknown>) => void inputs.push(input)
   const drops: JobKind<unknown, unknown> = { name: 'test:Work', run }
@@ -211,7 +212,7 @@ t.test('held jobs', async (t) => {
 })
 
 t.test('what becomes of a job that committed', async (t) => {
-  const data = t.testdir()
+  const data = temporaryFolder(t)
   const asks: string[] = []
   let known = false
   const kind: JobKind<string, unknown> = {
@@ -269,7 +270,7 @@ t.test('an unknown job is settled by hand, or run again', async (t) => {
       return 'at last'
     },
   }
-  const { jobs } = await open(t, t.testdir(), [kind])
+  const { jobs } = await open(t, temporaryFolder(t), [kind])
   const unknown = async () => {
     const { id } = await jobs.create(asked())
     await until('it is unknown', async () => (await jobs.get(id))?.status === 'Unknown')
@@ -298,7 +299,7 @@ t.test('a request with the same signature settles, runs or cancels a job once, a
       throw new OutcomeUnknown('lost')
     },
   }
-  const data = t.testdir()
+  const data = temporaryFolder(t)
   const first = await open(t, data, [kind])
   const { id } = await first.jobs.create(asked())
   const isUnknown = (jobs: OwnJobs) => until('it is unknown', async () => (await jobs.get(id))?.status === 'Unknown')
@@ -334,7 +335,7 @@ t.test('a request with the same signature settles, runs or cancels a job once, a
 })
 
 t.test('not done: it runs again', async (t) => {
-  const data = t.testdir()
+  const data = temporaryFolder(t)
   let runs = 0
   const kind: JobKind<unknown, unknown> = {
     name: 'test:Work',
@@ -370,7 +371,7 @@ t.test('cancelled', async (t) => {
       return undefined
     },
   }
-  const { jobs } = await open(t, t.testdir(), [kind])
+  const { jobs } = await open(t, temporaryFolder(t), [kind])
   const running = await jobs.create(asked({ input: 'slow' }))
   const waiting = await jobs.create(asked({ input: 'quick' }))
   await begun.passed
@@ -385,7 +386,7 @@ t.test('cancelled', async (t) => {
 })
 
 t.test('tried again, and stopped in between', async (t) => {
-  const data = t.testdir()
+  const data = temporaryFolder(t)
   let runs = 0
   const kind: JobKind<unknown, unknown> = {
     name: 'test:Work',
@@ -410,7 +411,7 @@ t.test('tried again, and stopped in between', async (t) => {
 })
 
 t.test('a shutdown tells running jobs, which go on after the restart', async (t) => {
-  const data = t.testdir()
+  const data = temporaryFolder(t)
   const begun = gate()
   let runs = 0
   const kind: JobKind<unknown, unknown> = {
@@ -439,7 +440,7 @@ t.test('waiting ends with time and signal', async (t) => {
     name: 'test:Work',
     run: (job) => new Promise((_, reject) => job.signal.addEventListener('abort', () => reject(new Error('ended')))),
   }
-  const { jobs } = await open(t, t.testdir(), [kind])
+  const { jobs } = await open(t, temporaryFolder(t), [kind])
   const { id } = await jobs.create(asked())
   t.match(await jobs.wait(id, 20), { id })
   const leaving = new AbortController()
@@ -451,7 +452,7 @@ t.test('waiting ends with time and signal', async (t) => {
 
 t.test('listed newest first, and removed when they are old', async (t) => {
   let now = Date.parse('2026-01-01')
-  const data = t.testdir()
+  const data = temporaryFolder(t)
   const work = (name: string): JobKind<string, unknown> => ({
     name,
     async run({ input }) {

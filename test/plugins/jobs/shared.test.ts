@@ -7,6 +7,7 @@ import { type OwnJobs, openJobs } from '../../../src/plugins/jobs/open-jobs.js'
 import type { Context } from '../../../src/server/context.js'
 import { openState } from '../../../src/state/open-state.js'
 import { redis } from '../../state/servers.js'
+import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
 
 const log = pino({ level: 'silent' })
@@ -47,7 +48,7 @@ t.test('two proxies on one state', { skip: redis.skip }, async (t) => {
   })
 
   async function open(t: Test, name: string) {
-    const state = await openState({ data: `${t.testdir({})}/${name}`, url: server.url, log })
+    const state = await openState({ data: `${temporaryFolder(t)}/${name}`, url: server.url, log })
     const jobs = await openJobs({ state, log, contextOf: async () => ({}) as Context })
     jobs.register(work(name))
     jobs.start()

@@ -16,7 +16,14 @@ export async function startGateway(t: Test, mode: Mode): Promise<GatewayAddress 
   stopAtEnd(t, 'gateway', command)
   await command.start()
   const { gateway, accessKey, secretKey } = command.line
-  return { url: gateway, accessKey, secretKey, pid: command.pid }
+  return {
+    url: gateway,
+    accessKey,
+    secretKey,
+    get pid() {
+      return command.pid
+    },
+  }
 }
 
 /** The keys of the first account of the embedded gateway below a data folder. */

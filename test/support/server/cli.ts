@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { endsWithUs } from './child.js'
+import { HOST, HOSTED, HostedRun } from './hosted.js'
 
 /**
  * Arguments of node that run `dealgate`. `npm test` names the bundle that it has just built; tests that are run
@@ -13,6 +14,8 @@ import { endsWithUs } from './child.js'
 export const CLI: readonly string[] = process.env.CLI_UNDER_TEST
   ? [resolve(process.env.CLI_UNDER_TEST)]
   : ['--conditions=dealgate-source', fileURLToPath(new URL('../../../src/cli.js', import.meta.url))]
+
+const HOW_TO_OWN = 'test/runner/own-processes.ts says which files have servers that are processes'
 
 /** Time limit of a start or a stop, ms. */
 const PATIENCE_MS = 120_000
@@ -69,11 +72,14 @@ export function environment(env: Record<string, string> = {}): NodeJS.ProcessEnv
   return { ...Object.fromEntries(inherited), ...env }
 }
 
-/** A command that runs until it is stopped: `serve` or `services`. It can be started again. */
+/**
+ * A command that runs until it is stopped: `serve` or `services`. It can be started again. It is a process, except in
+ * `npm test` where the test file does not look at processes: see hosted.ts.
+ */
 export class Command<Line> {
   readonly #args: readonly string[]
   readonly #env: Record<string, string>
-  #run: Run | undefined
+  #run: Run | HostedRun | undefined
   #former = ''
   #line: Line | undefined
 
@@ -85,9 +91,8 @@ export class Command<Line> {
   /** Resolves when the command is ready. Rejects with its log if it ends instead. */
   async start(): Promise<void> {
     this.#former = this.log
-    const run = new Run([...this.#args, '--print', 'json'], this.#env)
-    this.#run = run
-    const line = await Promise.race([run.firstLine(), run.finished.then(() => undefined), patience()])
+    const args = [...this.#args, '--print', 'json']
+    const line = await (HOST && HOSTED.has(args[0] ?? '') ? this.#startAt(HOST, args) : this.#startProcess(args))
     if (line === undefined) throw new Error(`${this.#args.join(' ')} did not start:\n${this.log}`)
     // A secret key is printed only by the start that creates it.
     this.#line = { ...this.#line, ...JSON.parse(line) }
@@ -101,23 +106,29 @@ export class Command<Line> {
 
   /** Standard error of all starts. */
   get log(): string {
-    return this.#former + (this.#run?.output.stderr ?? '')
+    return this.#former + (this.#run?.log ?? '')
   }
 
   get pid(): number {
-    if (this.#run?.child.pid === undefined) throw new Error('not started')
-    return this.#run.child.pid
+    const { pid } = this.#process
+    if (pid === undefined) throw new Error('not started')
+    return pid
   }
 
   get running(): boolean {
-    const { exitCode, signalCode } = this.#run?.child ?? { exitCode: 0, signalCode: null }
-    return exitCode === null && signalCode === null
+    return this.#run?.running ?? false
   }
 
   /** Sends a signal and waits for the end. Returns the output of the last start. Kills a command that does not stop. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Finished> {
     if (!this.#run) throw new Error('not started')
-    const { child, finished } = this.#run
+    if (this.#run instanceof HostedRun && signal === 'SIGTERM') {
+      const end = await Promise.race([this.#run.stop(), patience()])
+      if (end) return end
+      throw new Error(`${this.#args.join(' ')} did not stop:\n${this.log}`)
+    }
+    const child = this.#process
+    const { finished } = this.#run as Run
     if (this.running) child.kill(signal)
     const end = await Promise.race([finished, patience()])
     if (end) return end
@@ -128,6 +139,24 @@ export class Command<Line> {
   /** Kills the process as a power failure would. */
   async kill9(): Promise<void> {
     if (this.running) await this.stop('SIGKILL')
+  }
+
+  async #startProcess(args: readonly string[]): Promise<string | undefined> {
+    const run = new Run(args, this.#env)
+    this.#run = run
+    return Promise.race([run.firstLine(), run.finished.then(() => undefined), patience()])
+  }
+
+  #startAt(host: string, args: readonly string[]): Promise<string | undefined> {
+    const run = new HostedRun(host)
+    this.#run = run
+    return run.start(args, environment({ ...freePorts(args, this.#env), ...this.#env }))
+  }
+
+  get #process(): ChildProcess {
+    if (this.#run instanceof HostedRun) throw new Error(`no process of its own: ${HOW_TO_OWN}`)
+    if (!this.#run) throw new Error('not started')
+    return this.#run.child
   }
 }
 
@@ -163,6 +192,14 @@ class Run {
   readonly child: ChildProcess
   readonly output = { stdout: '', stderr: '' }
   readonly finished: Promise<Finished>
+
+  get log(): string {
+    return this.output.stderr
+  }
+
+  get running(): boolean {
+    return this.child.exitCode === null && this.child.signalCode === null
+  }
 
   constructor(args: readonly string[], env: Record<string, string>, cwd?: string) {
     this.child = spawn(process.execPath, [...CLI, ...args], {

@@ -3,13 +3,13 @@ import { S3Client } from '@aws-sdk/client-s3'
 import { createProxy, type ProxyOptions, type Proxy as S3Proxy } from '../../../src/server/create-proxy.js'
 import { serve } from '../../../src/server/serve.js'
 import { startServices } from '../../../src/services/index.js'
+import { temporaryFolder } from '../content/folders.js'
 import type { GatewayAddress } from '../gateway/gateway-address.js'
 import { keptLog, type LogLine } from './kept-log.js'
 import { type Mode, quirksOf } from './modes.js'
 
 /** The parts of tap's `t` that a server needs. */
 interface Test {
-  testdir(): string
   teardown(run: () => unknown): void
 }
 
@@ -32,19 +32,9 @@ export interface InProcess {
 /** The identity of a server that is started without any. */
 const IDENTITY = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
 
-/** `testdir` empties the folder at each call, even below a running server. */
-const roots = new WeakMap<Test, string>()
-let started = 0
-
-function rootOf(t: Test): string {
-  const root = roots.get(t) ?? t.testdir()
-  roots.set(t, root)
-  return root
-}
-
 /** Starts the embedded gateway and a proxy to it in this process. Both stop when the test ends. */
 export async function startInProcess(t: Test, mode: Mode, options: Partial<ProxyOptions> = {}): Promise<InProcess> {
-  const root = join(rootOf(t), String(started++))
+  const root = temporaryFolder(t)
   const data = join(root, 'proxy')
   const services = await startServices({
     data: join(root, 'services'),

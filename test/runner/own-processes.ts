@@ -1,0 +1,27 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+
+/** The folders whose tests are about the program as a process. */
+const ABOUT_PROCESSES = /^test\/(cli|docs|package)\b/
+/** What only a process of its own can give a test: its id, a signal, its death, its memory, its log at the end. */
+const LOOKS_AT_PROCESSES = /kill9|killed\(|\.pid\b|ManyDeaths|\bSIG[A-Z]+\b|\brss\b|remount/
+const IMPORT = /from '(\.\.?\/[^']+)\.js'/g
+/** Helpers that every file may import: they do nothing with processes on their own. */
+const SUPPORT = /\/test\/(support|runner)\//
+
+/**
+ * Whether each server that a test file starts must be a process of its own: its text, or that of a module of the tests
+ * that it imports, looks at processes. Servers of other files run in a host.
+ * @param file source, such as `test/s3/range.test.ts`
+ */
+export function needsProcesses(file: string): boolean {
+  return ABOUT_PROCESSES.test(file) || looksAtProcesses(resolve(file), new Set())
+}
+
+function looksAtProcesses(file: string, seen: Set<string>): boolean {
+  if (seen.has(file) || SUPPORT.test(file) || !file.includes('/test/') || !existsSync(file)) return false
+  seen.add(file)
+  const text = readFileSync(file, 'utf8')
+  if (LOOKS_AT_PROCESSES.test(text)) return true
+  return [...text.matchAll(IMPORT)].some(([, path]) => looksAtProcesses(resolve(dirname(file), `${path}.ts`), seen))
+}

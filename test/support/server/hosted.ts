@@ -1,0 +1,88 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { request } from 'node:http'
+import { dirname, join } from 'node:path'
+import { json } from 'node:stream/consumers'
+import type { Finished } from './cli.js'
+
+/**
+ * Socket of a process of the runner that runs servers for this test file; undefined where each server is a process of
+ * its own: in a file that looks at processes (`test/runner/own-processes.ts`), and without `npm test`.
+ */
+export const HOST = process.env.HOST_UNDER_TEST
+
+/** The commands that a host runs. */
+export const HOSTED: ReadonlySet<string> = new Set(['serve', 'services'])
+
+/** A server in the process of a host. */
+export class HostedRun {
+  readonly #host: string
+  readonly #file: string
+  #id: string | undefined
+  #stdout = ''
+  #code = 0
+  /** The whole log of a server that has ended. */
+  #kept: string | undefined
+
+  constructor(host: string) {
+    this.#host = host
+    this.#file = join(dirname(host), `${randomUUID()}.log`)
+  }
+
+  /** Resolves to the first line that it prints; undefined if it ends instead. */
+  async start(args: readonly string[], env: NodeJS.ProcessEnv): Promise<string | undefined> {
+    const answer = await callHost(this.#host, 'start', { args, env, log: this.#file })
+    if ('failure' in answer) {
+      this.#ended(answer)
+      return undefined
+    }
+    this.#id = answer.id
+    this.#stdout = answer.stdout ?? ''
+    return this.#stdout.split('\n', 1)[0]
+  }
+
+  /** Standard error. */
+  get log(): string {
+    return this.#kept ?? (existsSync(this.#file) ? readFileSync(this.#file, 'utf8') : '')
+  }
+
+  get running(): boolean {
+    return this.#id !== undefined
+  }
+
+  /** Stops the server, and resolves as the end of a process does. */
+  async stop(): Promise<Finished> {
+    const id = this.#id
+    this.#id = undefined
+    if (id !== undefined) this.#ended(await callHost(this.#host, `stop/${id}`))
+    return { code: this.#code, signal: null, stdout: this.#stdout, stderr: this.log }
+  }
+
+  #ended({ failure, exitCode = 0 }: HostAnswer): void {
+    this.#kept = this.log + (failure === undefined ? '' : `dealgate: ${failure}\n`)
+    this.#code = exitCode
+    rmSync(this.#file, { force: true })
+  }
+}
+
+interface HostAnswer {
+  /** Why a server did not start or stop, with the exit code of the program. */
+  readonly failure?: string
+  readonly exitCode?: number
+  /** Of the server that has been started. */
+  readonly id?: string
+  readonly stdout?: string
+  /** Servers that the host has started so far. */
+  readonly started?: number
+}
+
+/** Calls a host. Rejects if it has died. */
+export async function callHost(socketPath: string, call: string, body?: object): Promise<HostAnswer> {
+  const answer = await new Promise((resolve, reject) => {
+    const asked = request({ socketPath, path: `/${call}`, method: 'POST', agent: false }, (response) => {
+      json(response).then(resolve, reject)
+    })
+    asked.on('error', reject).end(body && JSON.stringify(body))
+  })
+  return answer as HostAnswer
+}
