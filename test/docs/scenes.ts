@@ -6,6 +6,7 @@ import { redis } from '../state/servers.js'
 import { startGateway } from '../support/gateway/embedded.js'
 import type { GatewayAddress } from '../support/gateway/gateway-address.js'
 import { startRealGateway } from '../support/gateway/real-gateway.js'
+import { CLI } from '../support/server/cli.js'
 import { WebhookReceiver } from '../support/webhook-receiver.js'
 import { scriptOf } from './read-page.js'
 
@@ -32,6 +33,7 @@ export const scenes: Readonly<Record<string, MakeScene>> = {
     await mkdir(greet)
     await writeFile(join(greet, 'package.json'), '{"type": "module"}')
     await writeFile(join(greet, 'index.js'), scriptOf(await readFile('README.md', 'utf8')))
+    await installFor(folder)
     return { unserved: true }
   },
   'docs/existing-gateways.md': async (t) => {
@@ -50,6 +52,14 @@ export const scenes: Readonly<Record<string, MakeScene>> = {
     t.teardown(stop)
     return { env: { DEALGATE_STATE: url }, rewrite: { 'redis://127.0.0.1:6379': url }, begun: () => empty(url) }
   },
+}
+
+/** `npx dealgate` in the folder, as in that of this repository. */
+async function installFor(folder: string): Promise<void> {
+  const programs = join(folder, 'node_modules', '.bin')
+  await mkdir(programs, { recursive: true })
+  const command = [process.execPath, ...CLI].map((part) => `'${part}'`).join(' ')
+  await writeFile(join(programs, 'dealgate'), `#!/bin/sh\nexec ${command} "$@"\n`, { mode: 0o755 })
 }
 
 /** A server that the page starts before a gateway of the reader's, which stands on the page with an example of an address. */

@@ -6,7 +6,8 @@ import { promisify } from 'node:util'
 import { type Plugin, rolldown } from 'rolldown'
 
 /** Packages that stay outside: those with native code, workers or programs of their own, and those that may be absent. */
-const EXTERNAL = /^(@node-rs\/|@photostructure\/|@redocly\/|nodemailer$|pg-native$|pino$|rolldown$|cloudflare:|node:)/
+const EXTERNAL =
+  /^(@node-rs\/|@photostructure\/|@redocly\/|nodemailer$|viem$|viem\/|@ethereumjs\/|pg-native$|pino$|rolldown$|cloudflare:|node:)/
 
 /** Packages of this repository, by the names that tests import them with. */
 const OWN = {

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { explained } from '../data-folder-error.js'
 import { type Database, openDatabase, Writer } from '../database.js'
+import { ChainTable } from './chain/chain-table.js'
 import { EmbeddedPayments } from './ledger/embedded-payments.js'
 import { migrate } from './store/migrations.js'
 
@@ -26,7 +27,7 @@ export function hasWallets(data: string): boolean {
 
 /**
  * Opens the wallets in the data folder of the services, which must have a storage payment service.
- * @throws DataFolderError when a file or folder cannot be used; RangeError when the service has never started
+ * @throws DataFolderError when a file or folder cannot be used; RangeError when the service has never started, or payments are made on a chain
  */
 export function openWalletBook(data: string): WalletBook {
   try {
@@ -45,6 +46,10 @@ function bookOf(db: Database): WalletBook {
   if (id === undefined) {
     db.close()
     throw new RangeError('The storage payment service has never started: start it once.')
+  }
+  if (new ChainTable(db).state() !== undefined) {
+    db.close()
+    throw new RangeError('Payments are made on a chain: the coins of wallets are there.')
   }
   const writer = new Writer(db)
   const payments = new EmbeddedPayments(db, writer, Buffer.from(id).toString('hex'))
