@@ -196,7 +196,7 @@ t.test('the gateway of contents', async (t) => {
     t.equal((await bytesOf(head)).length, 0)
     t.match(
       (await get(`${cid}?filename=a%20b.txt&download=true`)).headers.get('content-disposition'),
-      /^attachment; filename\*=UTF-8''a%20b\.txt$/,
+      /^attachment; filename="a b\.txt"; filename\*=UTF-8''a%20b\.txt$/,
     )
   })
 
@@ -233,7 +233,7 @@ t.test('the gateway of contents', async (t) => {
   await t.test('blocks and CARs can be verified', async (t) => {
     const raw = await get(`${cid}?format=raw`)
     t.equal(raw.headers.get('content-type'), 'application/vnd.ipld.raw')
-    t.match(raw.headers.get('content-disposition'), /^attachment; filename\*=UTF-8''Qm\w+\.bin$/)
+    t.match(raw.headers.get('content-disposition'), /^attachment; filename="(Qm\w+\.bin)"; filename\*=UTF-8''\1$/)
     const root = await bytesOf(raw)
     const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
     const digest = (one: CID) => Buffer.from(one.multihash.digest).toString('hex')

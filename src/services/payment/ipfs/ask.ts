@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { PaymentError } from '../errors.js'
+import { type CarTerms, readCarTerms } from './car-terms.js'
 
 /** How a content is to be sent: its bytes, one block, or a CAR. */
 export type Form = 'file' | 'raw' | 'car'
@@ -9,8 +10,8 @@ export interface Ask {
   /** As the client writes it. */
   readonly cid: string
   readonly form: Form
-  /** Of a CAR: the whole DAG, or its root alone. */
-  readonly scope: 'all' | 'block'
+  /** Of a CAR. */
+  readonly car: CarTerms
   /** Name for the one who saves the answer. */
   readonly fileName: string | undefined
   readonly download: boolean
@@ -24,26 +25,42 @@ const CAR_TYPE = 'application/vnd.ipld.car'
  * that nothing lies below them. Throws PaymentError.
  */
 export function readAsk(path: string, query: URLSearchParams, headers: IncomingHttpHeaders): Ask {
+  if (headers['service-worker'] === 'script') {
+    // It would control all contents of this origin (https://specs.ipfs.tech/http-gateways/path-gateway/#service-worker-request-header).
+    throw new PaymentError('value', 'a service worker cannot be registered here')
+  }
   const [cid = '', ...rest] = path.split('/').slice(2)
   if (rest.some((part) => part !== '')) throw new PaymentError('absent', `${cid} is a file and has no links by name`)
   const fileName = query.get('filename') ?? undefined
+  const types = typesOf(headers.accept ?? '')
   return {
     cid,
-    form: readForm(query.get('format'), headers.accept ?? ''),
-    scope: readScope(query.get('dag-scope')),
+    form: readForm(query.get('format'), types),
+    car: readCarTerms(query, types.get(CAR_TYPE) ?? new Map()),
     fileName: fileName === '' ? undefined : fileName,
     download: query.get('download') === 'true',
   }
 }
 
+type Types = ReadonlyMap<string, ReadonlyMap<string, string>>
+
+/** The media types of an Accept header, in lower case, and their parameters. */
+function typesOf(accept: string): Types {
+  return new Map(
+    accept.split(',').map((one) => {
+      const [type = '', ...parameters] = one.split(';').map((part) => part.trim().toLowerCase())
+      const pairs = parameters.map((pair) => pair.split('=', 2).map((part) => part.trim()))
+      return [type, new Map(pairs.map(([name = '', value = '']) => [name, value]))]
+    }),
+  )
+}
+
 /** The parameter counts more than the header. */
-function readForm(format: string | null, accept: string): Form {
+function readForm(format: string | null, types: Types): Form {
   switch (format ?? '') {
-    case '': {
-      const types = accept.split(',').map((type) => type.split(';')[0]?.trim().toLowerCase())
-      if (types.includes(RAW_TYPE)) return 'raw'
-      return types.includes(CAR_TYPE) ? 'car' : 'file'
-    }
+    case '':
+      if (types.has(RAW_TYPE)) return 'raw'
+      return types.has(CAR_TYPE) ? 'car' : 'file'
     case 'raw':
       return 'raw'
     case 'car':
@@ -51,11 +68,4 @@ function readForm(format: string | null, accept: string): Form {
     default:
       throw new PaymentError('value', 'format must be raw or car')
   }
-}
-
-/** The entity of a file is its whole DAG. */
-function readScope(text: string | null): Ask['scope'] {
-  if (text === null || text === '' || text === 'all' || text === 'entity') return 'all'
-  if (text === 'block') return 'block'
-  throw new PaymentError('value', 'dag-scope must be all, entity or block')
 }

@@ -4,13 +4,14 @@ import { parseRange, type Span } from '../../http/range.js'
 import { type HeaderList, reply } from '../../http/reply.js'
 import { NetworkError } from '../../network/network.js'
 import type { OpenCar } from '../../network/pack/index.js'
+import type { PaymentContext } from '../context.js'
 import { PaymentError } from '../errors.js'
 import type { Exchange } from '../http/exchange.js'
 import { stream } from '../http/stream.js'
 import { type Ask, readAsk } from './ask.js'
-
-/** The answers can never change: a year. */
-const CACHED = 'public, max-age=29030400, immutable'
+import { spanOf } from './car-terms.js'
+import { CROSS_ORIGIN, commonHeaders, disposition } from './headers.js'
+import { contained } from './identity.js'
 
 /** What is sent: its bytes, as many as are asked for. */
 interface Body {
@@ -27,19 +28,14 @@ interface Body {
  */
 export async function serveIpfs(exchange: Omit<Exchange, 'path' | 'caller'>, path: string): Promise<void> {
   const { context, request } = exchange
+  if (request.method === 'OPTIONS') return reply(exchange, 204, CROSS_ORIGIN)
   if (request.method !== 'GET' && request.method !== 'HEAD') {
-    throw new PaymentError('method', 'this path takes GET and HEAD', ['Allow', 'GET, HEAD'])
+    throw new PaymentError('method', 'this path takes GET and HEAD', ['Allow', 'GET, HEAD, OPTIONS'])
   }
   const ask = readAsk(path, exchange.query, request.headers)
   const { carOf } = await import('../../network/pack/index.js')
   const cid = parse(() => CID.parse(ask.cid))
-  const content = context.contentTable.ofBlock(cid.multihash.digest)
-  if (content === undefined) {
-    const onlyIfCached = /\bonly-if-cached\b/.test(request.headers['cache-control'] ?? '')
-    throw new PaymentError(onlyIfCached ? 'unmet' : 'absent', `this gateway does not have ${ask.cid}`)
-  }
-  if (content.place === 'provider') await context.restoring.restore(content)
-  const car = await known(() => context.contents.read(content))
+  const car = contained(cid) ?? (await openContent(context, ask, cid, request.headers['cache-control'] ?? ''))
   try {
     const body = await known(() => bodyOf(ask, car))
     await send(exchange, ask, body)
@@ -47,8 +43,8 @@ export async function serveIpfs(exchange: Omit<Exchange, 'path' | 'caller'>, pat
     await car.close()
   }
 
-  async function bodyOf({ form, scope }: Ask, { block, fileSize, range }: OpenCar): Promise<Body> {
-    switch (form) {
+  async function bodyOf(ask: Ask, { block, fileSize, range }: OpenCar): Promise<Body> {
+    switch (ask.form) {
       case 'raw': {
         const bytes = await block(cid)
         return {
@@ -58,13 +54,17 @@ export async function serveIpfs(exchange: Omit<Exchange, 'path' | 'caller'>, pat
           bytes: (span) => one(span === undefined ? bytes : bytes.subarray(span.first, span.last + 1)),
         }
       }
-      case 'car':
+      case 'car': {
+        const { scope, duplicates, bytes } = ask.car
+        const span = bytes === undefined ? undefined : spanOf(ask.car, await fileSize(cid))
+        const shape = [scope, duplicates ? 'y' : 'n', bytes?.from ?? '', bytes?.to ?? ''].join('.')
         return {
           size: undefined,
-          etag: `W/"${ask.cid}.car.${scope}"`,
-          headers: ['Content-Type', 'application/vnd.ipld.car; version=1; order=dfs; dups=n'],
-          bytes: () => carOf(cid, block, scope),
+          etag: `W/"${ask.cid}.car.${shape}"`,
+          headers: ['Content-Type', `application/vnd.ipld.car; version=1; order=dfs; dups=${duplicates ? 'y' : 'n'}`],
+          bytes: () => carOf(cid, block, { rootAlone: scope === 'block', duplicates, span }),
         }
+      }
       case 'file': {
         const size = await fileSize(cid)
         return {
@@ -78,25 +78,21 @@ export async function serveIpfs(exchange: Omit<Exchange, 'path' | 'caller'>, pat
   }
 }
 
+/** Opens the CAR of a content that has the block, which may come back from a provider first. Throws PaymentError. */
+async function openContent(context: PaymentContext, ask: Ask, cid: CID, cacheControl: string): Promise<OpenCar> {
+  const content = context.contentTable.ofBlock(cid.multihash.digest)
+  const onlyIfCached = /\bonly-if-cached\b/.test(cacheControl)
+  if (content === undefined || (onlyIfCached && content.place !== 'here')) {
+    throw new PaymentError(onlyIfCached ? 'unmet' : 'absent', `this gateway does not have ${ask.cid}`)
+  }
+  if (content.place === 'provider') await context.restoring.restore(content)
+  return known(() => context.contents.read(content))
+}
+
 async function send(exchange: Omit<Exchange, 'path' | 'caller'>, ask: Ask, body: Body): Promise<void> {
   const { request, response, context } = exchange
   const { headers } = request
-  const common: HeaderList = [
-    'Access-Control-Allow-Origin',
-    '*',
-    'Cache-Control',
-    CACHED,
-    'ETag',
-    body.etag,
-    'X-Ipfs-Path',
-    `/ipfs/${ask.cid}`,
-    'X-Ipfs-Roots',
-    ask.cid,
-    'X-Content-Type-Options',
-    'nosniff',
-    'Vary',
-    'Accept',
-  ]
+  const common = commonHeaders(ask, body.etag)
   if (listsEtag(headers['if-none-match'] ?? '', unquoted(body.etag))) return reply(exchange, 304, common)
   const { size } = body
   const wanted = size === undefined || !rangeHolds(headers['if-range'], body.etag) ? undefined : headers.range
@@ -128,13 +124,6 @@ async function* one(bytes: Uint8Array): AsyncIterable<Uint8Array> {
 
 function rangeHolds(ifRange: string | string[] | undefined, etag: string): boolean {
   return ifRange === undefined || ifRange === etag
-}
-
-function disposition({ form, cid, fileName, download }: Ask): string {
-  const extension = form === 'raw' ? '.bin' : form === 'car' ? '.car' : ''
-  const kind = form === 'file' && !download ? 'inline' : 'attachment'
-  const name = encodeURIComponent((fileName ?? `${cid}${extension}`).toWellFormed())
-  return `${kind}; filename*=UTF-8''${name.replaceAll("'", '%27')}`
 }
 
 function parse<T>(read: () => T): T {
