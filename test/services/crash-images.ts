@@ -58,7 +58,8 @@ export class CrashImages {
     for (const entry of readdirSync(this.#data, { recursive: true, withFileTypes: true })) {
       if (!entry.isFile() || entry.name.endsWith('-shm') || entry.name === 'lock') continue
       const file = join(entry.parentPath, entry.name)
-      const content = readFileSync(file)
+      const content = readIfThere(file)
+      if (content === undefined) continue
       files.set(file.slice(this.#data.length), content)
       digest.update(`${file} ${content.length} `).update(content)
     }
@@ -71,5 +72,15 @@ export class CrashImages {
       writeFileSync(join(image, name), content)
     }
     return image
+  }
+}
+
+/** Other threads may move or remove a file meanwhile, as they may before a crash. */
+function readIfThere(file: string): Buffer | undefined {
+  try {
+    return readFileSync(file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
   }
 }

@@ -12,7 +12,7 @@ import {
 } from '../../../src/services/payment/payment.js'
 import { signText } from '../../../src/services/payment/sign-in/personal-sign.js'
 import { addressOfKey } from '../../../src/services/payment/wallets/address.js'
-import { startPlatform } from '../../../src/services/platform/platform.js'
+import { type RunningPlatform, startPlatform } from '../../../src/services/platform/platform.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { open } from '../network/embedded-network.js'
 import { type Answer, type Call, send } from '../platform/platform-client.js'
@@ -47,13 +47,15 @@ export interface PaymentScene {
   restart(options?: Partial<PaymentOptions>): Promise<PaymentScene>
 }
 
-/** Starts a service over an embedded network with the usual providers and a clock that only the test moves. */
+/**
+ * Starts a service over an embedded network with the usual providers and a clock that only the test moves.
+ * @param folder of what another scene left
+ */
 export async function startPaymentScene(
   t: Test,
   options: Partial<PaymentOptions> = {},
-  { withPlatform = false, log = silentLog } = {},
+  { withPlatform = false, log = silentLog, folder = temporaryFolder(t) } = {},
 ): Promise<PaymentScene> {
-  const folder = temporaryFolder(t)
   const network = await open(t, join(folder, 'network'), { providers: catalogue })
   const platform = withPlatform ? await platformOver(t, join(folder, 'platform'), network) : undefined
   return sceneOf(t, join(folder, 'payment'), { network, platform, log }, options, { ahead: 0 })
@@ -64,7 +66,7 @@ async function sceneOf(
   folder: string,
   parts: {
     readonly network: EmbeddedNetwork
-    readonly platform: PaymentParts['platform']
+    readonly platform: PlatformBeside | undefined
     readonly log: ServicesLog
   },
   options: Partial<PaymentOptions>,
@@ -74,6 +76,8 @@ async function sceneOf(
   const all = { host: '127.0.0.1', port: 0, ...options }
   const payment = await startPayment(folder, all, { ...parts, seconds }, parts.log)
   t.teardown(() => payment.stop())
+  // Providers fetch from the service.
+  parts.platform?.startProviders()
   const call = (method: string, path: string, more?: Call) => send(payment.url, method, path, more)
   return {
     payment,
@@ -93,12 +97,16 @@ async function sceneOf(
   }
 }
 
+type PlatformBeside = NonNullable<PaymentParts['platform']> & Pick<RunningPlatform, 'startProviders'>
+
 /** A task platform for the deals of uploads, with its first user. */
-async function platformOver(t: Test, folder: string, network: EmbeddedNetwork): Promise<PaymentParts['platform']> {
-  const platform = await startPlatform(folder, { host: '127.0.0.1', port: 0 }, { network }, silentLog)
+async function platformOver(t: Test, folder: string, network: EmbeddedNetwork): Promise<PlatformBeside> {
+  const parts = { network, providersWait: true }
+  const platform = await startPlatform(folder, { host: '127.0.0.1', port: 0 }, parts, silentLog)
   t.teardown(() => platform.stop())
   await platform.makeFirstUser()
-  return { url: platform.url, token: () => platform.tokenOfFirstUser() }
+  const { url, startProviders } = platform
+  return { url, startProviders, token: () => platform.tokenOfFirstUser() }
 }
 
 type Calling = Pick<PaymentScene, 'call'>['call']

@@ -144,21 +144,21 @@ export class Dealing {
     const { payments, uploads, deals, cars, writer, seconds, folder } = this.#parts
     // Of those that are settled or refunded, too: they do not make the part of another larger.
     const bytes = uploads.bytesOf(car.id)
-    let hash: string | undefined = ''
-    let settled = true
+    let left = uploads.inCar(car.id).length
     for (const { id, wCid, fileSize } of uploads.inCar(car.id)) {
       signal.throwIfAborted()
-      hash = await payments.unlock(wCid, deal.dealCid, costOfDeal(deal, fileSize, bytes), seconds())
-      if (hash !== undefined && (await payments.refund(wCid, seconds()))) {
-        await writer.run(() => uploads.markSuccess(id))
-      } else settled = false
+      const hash = await payments.unlock(wCid, deal.dealCid, costOfDeal(deal, fileSize, bytes), seconds())
+      if (hash === undefined || !(await payments.refund(wCid, seconds()))) continue
+      left--
+      await writer.run(() => {
+        uploads.markSuccess(id)
+        // In one transaction with the last upload: without one, nothing would lead back to the deal.
+        if (left > 0) return
+        deals.succeed(deal.id, hash, seconds())
+        cars.setStatus(car.id, 'Completed')
+      })
     }
-    if (!settled) return
-    await writer.run(() => {
-      deals.succeed(deal.id, hash ?? '', seconds())
-      cars.setStatus(car.id, 'Completed')
-    })
-    await folder.remove(car.task)
+    if (left === 0) await folder.remove(car.task)
   }
 }
 
