@@ -10,11 +10,9 @@ const AT_ONCE = 8
  * Tells the objects of an offline deal its task, as `task-uuid` of their metadata: those that were there when the deal
  * was requested. Idempotent. Throws ServiceUnavailable.
  */
-export async function tellTask(
-  { context, input, signal, report, log }: RunningJob<OfflineDealInput>,
-  { task, sent }: TaskRecord,
-): Promise<void> {
+export async function tellTask(job: RunningJob<OfflineDealInput>, { task, sent }: TaskRecord): Promise<void> {
   if (!task?.uuid) return
+  const { context, input, signal, log } = job
   const { bucket, prefix = '' } = input
   let told = 0
   for (let after = ''; ; ) {
@@ -39,7 +37,7 @@ export async function tellTask(
       { concurrency: AT_ONCE },
     )
     told += objects.length
-    report({ phase: 'Telling', tasks: { total: told, succeeded: told, failed: 0 } })
+    job.report({ phase: 'Telling', tasks: { total: told, succeeded: told, failed: 0 } })
     const last = objects.at(-1)
     if (!page.truncated || !last) return
     after = last.key
