@@ -61,7 +61,7 @@ export class ChainFollower {
   async run(): Promise<void> {
     const { stop, pollMs } = this.#parts
     while (!stop.aborted) {
-      const wait = await this.#attempt().then(
+      const wait = await this.read().then(
         (more) => (more ? 0 : pollMs),
         (error) => this.#failed(error),
       )
@@ -69,9 +69,13 @@ export class ChainFollower {
     }
   }
 
-  async #attempt(): Promise<boolean> {
+  /**
+   * Reads some blocks. Rejects with NodeFailure as the node does, and with ChainMisuse as `check` does.
+   * @returns false when there are no more
+   */
+  async read(): Promise<boolean> {
     if (!this.#checked) await this.check()
-    const more = await this.#read()
+    const more = await this.#advance()
     if (this.#failures > 0) this.#parts.log.info({ failures: this.#failures }, 'The chain can be followed again.')
     this.#failures = 0
     return more
@@ -90,8 +94,7 @@ export class ChainFollower {
     return wait * (0.5 + Math.random() / 2)
   }
 
-  /** Reads some blocks. False when there are no more. */
-  async #read(): Promise<boolean> {
+  async #advance(): Promise<boolean> {
     const { node, table, confirmations } = this.#parts
     const head = await node.head()
     const last = table.state()?.lastBlock ?? (await this.#begin(Math.max(0, head - confirmations)))
