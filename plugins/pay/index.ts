@@ -1,4 +1,5 @@
 import { definePlugin } from 'dealgate'
+import { payExpansion } from './expand.js'
 import { payOperations } from './operations/index.js'
 import { payOptions } from './options.js'
 import { PayParts } from './parts.js'
@@ -17,6 +18,7 @@ export default definePlugin({
     return {
       operations: payOperations(parts),
       jobs: [uploadObjects(parts)],
+      expansions: [payExpansion(parts)],
       hooks: { objectStored: (event) => uploadWritten(parts, event) },
       outputMetadata: OUTPUT_METADATA,
       metadataActions: { [DURATION_METADATA]: UPLOAD },

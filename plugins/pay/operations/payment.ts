@@ -1,4 +1,4 @@
-import { defineCall, S3Error, withRaw } from 'dealgate'
+import { type Context, defineCall, S3Error, type S3Request, withRaw } from 'dealgate'
 import { z } from 'zod'
 import { timeOf } from '../documents/time.js'
 import type { PayParts } from '../parts.js'
@@ -38,17 +38,26 @@ export function getPaymentInfo(parts: PayParts) {
     result: paymentDocument,
     async answer({ request }, context) {
       const id = uploadIdOf(request.params)
-      const callOf = () =>
-        ({
-          method: 'GET',
-          path: apiPath('billing', 'deal', 'lockpayment', 'info'),
-          query: { source_file_upload_id: id },
-        }) as const
-      const sending = { missing: () => noSuchUpload(id) }
-      const answer = await sendAsWallet(parts, context, request, {}, callOf, sending)
+      const answer = await askPayment(parts, context, request, id)
       return withRaw(paymentOf(dataOf(answer, wirePayment)), answer.json)
     },
   })
+}
+
+/** Asks for the payment of an upload. Throws NoSuchUpload. */
+export function askPayment(
+  parts: PayParts,
+  context: Pick<Context, 'caller'>,
+  request: Pick<S3Request, 'headers' | 'signal'>,
+  id: number,
+) {
+  const callOf = () =>
+    ({
+      method: 'GET',
+      path: apiPath('billing', 'deal', 'lockpayment', 'info'),
+      query: { source_file_upload_id: id },
+    }) as const
+  return sendAsWallet(parts, context, request, {}, callOf, { missing: () => noSuchUpload(id) })
 }
 
 export function paymentOf(payment: z.output<typeof wirePayment>): z.output<typeof paymentDocument> {

@@ -77,6 +77,10 @@ export function listObjectUploads(parts: PayParts) {
       Uploads: z.array(objectUpload).meta({ element: 'ObjectUpload' }),
     }),
     pages: 'Uploads',
+    expands: ({ JobId, Upload }, { Bucket, Key }) => {
+      const [deal] = (Upload as UploadDocument | undefined)?.OfflineDeals ?? []
+      return { bucket: String(Bucket), key: String(Key), dealCid: deal?.DealCid ?? '', jobId: String(JobId) }
+    },
     async answer({ request, page }, context) {
       const { bucket, key } = request
       context.checks.requireKey(bucket, key, 'read')

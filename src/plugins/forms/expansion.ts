@@ -9,6 +9,8 @@ export interface ExpansionSubject {
   readonly dealCid: string
   /** UUID of the task by which it was made, if known. */
   readonly taskUuid?: string | undefined
+  /** Id of the job that led to it, if known. */
+  readonly jobId?: string | undefined
 }
 
 /** A meaning of a value of the parameter `expand`, which adds a member to each deal that an answer shows. */

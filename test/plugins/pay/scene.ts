@@ -22,24 +22,50 @@ export interface PayScene {
   fund(keys: Keys): Promise<void>
   /** Pays for an upload, as a wallet does at the service itself. */
   payFor(keys: Keys, wCid: string): Promise<void>
+  /** Lets epochs of the storage network pass. */
+  advance(epochs: number): Promise<void>
 }
 
-/** The embedded services, with the storage payment API, in this process until the test ends. */
-export async function startPayment(t: Test, variant: Variant): Promise<PayScene> {
+/**
+ * The embedded services, with the storage payment API, in this process until the test ends.
+ * @param epochSeconds by default so long that no epoch ends in the middle of a test
+ */
+export async function startPayment(t: Test, variant: Variant, epochSeconds = 86_400): Promise<PayScene> {
   const data = temporaryFolder(t)
   const services = await startServices({
     data,
     gateway: { host: '127.0.0.1', port: 0 },
     platform: { host: '127.0.0.1', port: 0 },
     payment: { host: '127.0.0.1', port: 0, variant },
-    // None of its epochs ends in the middle of a test.
-    network: { control: true, epochSeconds: 86_400 },
+    network: { control: true, epochSeconds },
   })
   t.teardown(() => services.stop())
   await services.platform?.makeFirstUser()
   const url = services.payment?.url ?? ''
+  const account = await services.gateway.credentials()
+  const logIn = {
+    id: 1,
+    jsonrpc: '2.0',
+    method: 'web.Login',
+    params: { username: account.accessKey, password: account.secretKey },
+  }
+  const post = async (path: string, body: object, token?: string) => {
+    const headers = {
+      'content-type': 'application/json',
+      'user-agent': 'Mozilla',
+      ...(token && { authorization: `Bearer ${token}` }),
+    }
+    const target = `${services.gateway.url}/gateway/${path}`
+    const answer = await fetch(target, { method: 'POST', headers, body: JSON.stringify(body) })
+    if (answer.status !== 200) throw new Error(await answer.text())
+    return answer.json() as Promise<{ result?: { token: string } }>
+  }
   return {
-    gateway: { url: services.gateway.url, account: await services.gateway.credentials() },
+    gateway: { url: services.gateway.url, account },
+    async advance(epochs) {
+      const { result } = await post('webrpc', logIn)
+      await post('network/control', { AdvanceEpochs: String(epochs) }, result?.token)
+    },
     url,
     async fund({ address }) {
       const book = openWalletBook(data)

@@ -1,0 +1,135 @@
+import { type Context, type Expansion, type ExpansionSubject, S3Error, type S3Request } from 'dealgate'
+import { z } from 'zod'
+import { billDocument } from './documents/bill.js'
+import { detailOf } from './documents/deal.js'
+import { offlineDeal, offlineDealOf } from './documents/upload.js'
+import { askDetail } from './operations/deals.js'
+import { pageOfBills } from './operations/lists.js'
+import { findLive } from './operations/live-uploads.js'
+import { askPayment, noSuchUpload, paymentDocument, paymentOf } from './operations/payment.js'
+import type { PayParts } from './parts.js'
+import type { MadeUpload } from './records/made-uploads.js'
+import { dataOf } from './wire/answer.js'
+import { type WireUpload, wireDetail, wirePayment } from './wire/records.js'
+
+/** Newest payments of a wallet for files of one name that are searched. */
+const BILLS = 1000
+
+const expandedPay = z.object({
+  SourceFileUploadId: z.number().int(),
+  PayloadCid: z.string().describe('CID of the content.'),
+  WCid: z.string(),
+  IpfsUrl: z.string(),
+  DurationDays: z.number().int(),
+  Status: z.string().describe('Of the upload now; Unseen if the service does not show it to the caller.'),
+  Payment: paymentDocument.optional(),
+  Bill: billDocument.optional().describe('The payment as billing lists it, with what was unlocked and the deadline.'),
+  Deals: z
+    .array(
+      offlineDeal.extend({
+        Unlocked: z.boolean().describe('Whether the provider has been paid.'),
+        Height: z.number().int().describe('Epoch of the chain now.'),
+        StartHeight: z.number().int(),
+        EndHeight: z.number().int().describe('Epoch at which the deal expires.'),
+      }),
+    )
+    .meta({ element: 'Deal' }),
+})
+
+/** For calls of the service that no request carries. */
+const NO_HEADERS = { headers: {} }
+
+/** `expand=pay`: the upload of the object to the content-addressed network, with its payment and its deals. */
+export function payExpansion(parts: PayParts): Expansion {
+  return {
+    name: 'pay',
+    member: 'Pay',
+    summary: 'The newest upload of the object by the storage payment API, with its payment, its unlocks and its deals.',
+    result: expandedPay,
+    async join(deals, context) {
+      const made = await Promise.all(deals.map((deal) => madeOf(parts, context, deal)))
+      const all = [...new Map(made.flatMap((one) => (one ? [[one.jobId, one] as const] : []))).values()]
+      if (all.length === 0) return made.map(() => undefined)
+      const request = { ...NO_HEADERS, signal: AbortSignal.timeout(context.limits.pluginDeadlineMs) }
+      const live = await findLive(parts, context, request, all)
+      const shown = new Map(
+        await Promise.all(
+          all.map(
+            async (one) => [one.jobId, await joined(parts, context, request, one, live.get(one.uploadId))] as const,
+          ),
+        ),
+      )
+      return made.map((one) => one && shown.get(one.jobId))
+    },
+  }
+}
+
+/** The upload that is meant: that of the job, or the newest of the object as it is now. */
+async function madeOf(
+  parts: PayParts,
+  { births, checks, store }: Context,
+  { bucket, key, jobId }: ExpansionSubject,
+): Promise<MadeUpload | undefined> {
+  if (key === undefined) return undefined
+  try {
+    checks.requireKey(bucket, key, 'read')
+    await checks.requireOwner(bucket)
+  } catch (error) {
+    if (error instanceof S3Error && ['AccessDenied', 'NoSuchBucket'].includes(error.code)) return undefined
+    throw error
+  }
+  const own = jobId === undefined ? undefined : await parts.made.get(jobId)
+  if (own) return own
+  const [object, birth] = await Promise.all([store.find(bucket, key), births.now(bucket)])
+  const uploads = await parts.made.ofObject(bucket, key, birth)
+  return uploads.find(({ stamp }) => stamp === object?.stamp)
+}
+
+async function joined(
+  parts: PayParts,
+  context: Context,
+  request: Pick<S3Request, 'headers' | 'signal'>,
+  made: MadeUpload,
+  live: WireUpload | undefined,
+): Promise<z.output<typeof expandedPay>> {
+  const shown = {
+    SourceFileUploadId: made.uploadId,
+    PayloadCid: made.cid,
+    WCid: made.wCid,
+    IpfsUrl: made.url,
+    DurationDays: made.days,
+  }
+  if (!live) return { ...shown, Status: 'Unseen', Deals: [] }
+  const [payment, deals] = await Promise.all([
+    askPayment(parts, context, request, made.uploadId).then((answer) => paymentOf(dataOf(answer, wirePayment))),
+    Promise.all(live.offline_deal.map((deal) => dealOf(parts, context, request, made, deal))),
+  ])
+  const bill = payment.PayTxHash === '' ? undefined : await billOf(parts, context, request, made, payment.PayTxHash)
+  return { ...shown, Status: live.status, Payment: payment, ...(bill && { Bill: bill }), Deals: deals }
+}
+
+async function dealOf(
+  parts: PayParts,
+  context: Context,
+  request: Pick<S3Request, 'headers' | 'signal'>,
+  { uploadId }: MadeUpload,
+  deal: WireUpload['offline_deal'][number],
+) {
+  const named = { dealId: String(deal.deal_id), uploadId }
+  const answer = await askDetail(parts, context, request, named, () => noSuchUpload(uploadId))
+  const { Unlocked, Height, StartHeight, EndHeight } = detailOf(dataOf(answer, wireDetail))
+  return { ...offlineDealOf(deal), Unlocked, Height, StartHeight, EndHeight }
+}
+
+async function billOf(
+  parts: PayParts,
+  context: Context,
+  request: Pick<S3Request, 'headers' | 'signal'>,
+  { name, wallet }: MadeUpload,
+  hash: string,
+) {
+  const named = (await parts.variant()) === 'b' ? wallet : undefined
+  const query = { 'file-name': name, 'wallet-address': named, 'order-by': 'pay_at' }
+  const { items } = await pageOfBills(parts, context, request, query, { page_size: BILLS, page_number: 1 })
+  return items.find(({ PayTxHash }) => PayTxHash === hash)
+}
