@@ -89,7 +89,12 @@ async function startOver(
       options.payment &&
       (await naming(
         'payment',
-        startPayment(join(data, 'payment'), options.payment, { network, platform: dealsBy(platform) }, log),
+        startPayment(
+          join(data, 'payment'),
+          options.payment,
+          { network, platform: dealsBy(platform, options.remotePlatform) },
+          log,
+        ),
       ))
     const gateway = await naming('gateway', startGateway(join(data, 'gateway'), options.gateway, opened, log, users))
     platform?.startProviders()
@@ -124,9 +129,14 @@ function shown({ url, port, makeFirstUser }: RunningPlatform, data: string): Ser
   }
 }
 
-/** Deals for paid uploads are made by tasks of the platform's first user. */
-function dealsBy(platform: RunningPlatform | undefined): PaymentParts['platform'] {
-  return platform && { url: platform.url, token: () => platform.tokenOfFirstUser() }
+/** Deals for paid uploads are made by tasks of the platform's first user, or of the server's own user elsewhere. */
+function dealsBy(
+  platform: RunningPlatform | undefined,
+  remote: ServicesOptions['remotePlatform'],
+): PaymentParts['platform'] {
+  if (platform !== undefined) return { url: platform.url, token: () => platform.tokenOfFirstUser() }
+  const { login } = remote === undefined ? {} : new RemotePlatform(remote)
+  return login && { url: login.url, token: () => login.tokenFor(undefined) }
 }
 
 export type ServiceName = 'gateway' | 'platform' | 'payment'

@@ -3,8 +3,12 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { RemotePlatform } from '../../src/services/gateway/accounts/remote-platform.js'
 import { startServices } from '../../src/services/index.js'
+import { paymentOrderText } from '../../src/services/payment/billing/payment-order.js'
+import { openWalletBook } from '../../src/services/payment/wallet-book.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { listen } from '../support/server/listen.js'
+import { until } from '../support/waiting.js'
+import { NETWORK, newKeys } from './payment/payment-client.js'
 import { type Scene, send, startScene } from './platform/platform-client.js'
 
 const local = { host: '127.0.0.1', port: 0 }
@@ -61,4 +65,33 @@ t.test('the login of the server itself', async (t) => {
   t.equal(await login?.tokenFor('another user'), undefined)
   const wrong = new RemotePlatform({ url, apiKey: apikey, accessToken: 'wrong' })
   await t.rejects(async () => wrong.login?.tokenFor(undefined), { message: /refuses the API key/ })
+})
+
+t.test('the storage payment API makes its deals there', async (t) => {
+  const scene = await startScene(t)
+  const owner = await scene.signIn()
+  const { apikey, access_token } = await apiKey(scene, owner)
+  const data = join(temporaryFolder(t), 'services')
+  const remotePlatform = { url: scene.platform.url, apiKey: apikey, accessToken: access_token }
+  const services = await startServices({ data, gateway: local, payment: { ...local, variant: 'b' }, remotePlatform })
+  t.teardown(() => services.stop())
+  const keys = newKeys()
+  const book = openWalletBook(data)
+  await book.fund(keys.address, 1_000_000n)
+  book.close()
+  const call = (method: string, path: string, body?: object) =>
+    send(services.payment?.url ?? '', method, `/api/v1${path}`, { ...(body && { body }) })
+  const form = new FormData()
+  form.append('duration', '525')
+  form.append('wallet_address', keys.address)
+  form.append('file', new Blob(['content']), 'file')
+  const { w_cid } = (await call('POST', '/storage/ipfs/upload', form)).json.data
+  const signature = keys.sign(paymentOrderText(w_cid, 1_000_000n, NETWORK))
+  const paid = await call('POST', '/billing/deal/lockpayment', { w_cid, pay_amount: '1000000', signature })
+  t.equal(paid.status, 200)
+  await call('GET', `/storage/tasks/deals?wallet_address=${keys.address}`)
+  await until('the task is posted', async () => {
+    const { json } = await scene.call('GET', '/tasks?limit=10&offset=0', { token: owner })
+    return JSON.stringify(json).includes('"task_name":"uploads-')
+  })
 })
