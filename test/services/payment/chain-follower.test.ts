@@ -184,3 +184,30 @@ t.test('a crash after any step loses nothing and repeats nothing', async (t) => 
     again.close()
   }
 })
+
+t.test('what does not come back was unlocked, by a contract that does not tell it', async (t) => {
+  const chain = new ScriptedChain()
+  const folder = openFolder(temporaryFolder(t), chain)
+  t.teardown(() => folder.close())
+  const settle = async (...events: readonly Told[]): Promise<void> => {
+    chain.mine(events)
+    for (let n = 0; n < CONFIRMATIONS; n++) chain.mine([])
+    await folder.read()
+  }
+  await settle(...['a', 'b', 'c'].map((wCid) => ({ kind: 'lock', wCid, amount: 20n }) as const))
+  await settle({ kind: 'refund', wCid: 'a', amount: 15n }, { kind: 'refund', wCid: 'b', amount: 20n })
+  t.match(folder.state(), {
+    uploads: [{ status: 'Paid' }, { status: 'Refunded' }, { status: 'Paid' }],
+    locks: [
+      { unlocked: 5, unlocked_at: 4, refunded: 15, is_open: 0 },
+      { unlocked: 0, unlocked_at: 0, refunded: 20, is_open: 0 },
+      { is_open: 1 },
+    ],
+  })
+  chain.drop(CONFIRMATIONS + 1)
+  await settle()
+  t.match(folder.state(), {
+    uploads: [{ status: 'Paid' }, { status: 'Paid' }, { status: 'Paid' }],
+    locks: [{ unlocked: 0, unlocked_at: 0, refunded: 0, is_open: 1 }, { is_open: 1 }, { is_open: 1 }],
+  })
+})

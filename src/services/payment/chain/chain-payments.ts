@@ -37,7 +37,10 @@ export class ChainPayments implements Payments {
     if (amount === 0n) return ''
     const lock = this.find(wCid)
     if (lock === undefined) return undefined
-    if (lock.unlockedAt > 0) return this.#table.logsOf(wCid).findLast(({ kind }) => kind === 'unlock')?.hash
+    if (lock.unlockedAt > 0) {
+      const logs = this.#table.logsOf(wCid).filter(({ outcome }) => outcome === 'counted')
+      return (logs.findLast(({ kind }) => kind === 'unlock') ?? logs.at(-1))?.hash
+    }
     if (lock.isOpen) this.#ask(wCid, deal, amount)
     return undefined
   }

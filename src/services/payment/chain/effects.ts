@@ -127,8 +127,10 @@ export class ChainEffects {
       if (amount === rest) locks.close(event.wCid, 0n)
       return { amount, outcome: COUNTED }
     }
+    // Some contracts unlock by an event that names no upload: what does not come back was unlocked before.
+    if (amount > 0n && amount < rest) locks.unlock(event.wCid, rest - amount, event.time)
     locks.close(event.wCid, amount)
-    if (lock.unlockedAt > 0 || upload.status === 'Success') return { amount, outcome: COUNTED }
+    if (locks.find(event.wCid)?.unlockedAt !== 0 || upload.status === 'Success') return { amount, outcome: COUNTED }
     // Given back without a deal that was paid.
     this.#setStatus.run('Refunded', upload.car, upload.id)
     return { amount, outcome: COUNTED, formerStatus: upload.status }
@@ -144,7 +146,7 @@ export class ChainEffects {
     this.#setStatus.run(inCar ? 'TaskCreated' : 'Paid', inCar ? upload.car : null, upload.id)
   }
 
-  #takeBack({ kind, wCid, amount, block, position, formerStatus }: ChainLog): void {
+  #takeBack({ kind, wCid, block, position, formerStatus }: ChainLog): void {
     const { locks, table } = this.#parts
     const lock = locks.find(wCid)
     const upload = this.#upload(wCid)
@@ -153,16 +155,15 @@ export class ChainEffects {
     if (kind === 'lock') {
       locks.remove(wCid)
       this.#setStatus.run('Pending', upload.car, upload.id)
-    } else if (kind === 'unlock') {
-      const before = table
-        .logsOf(wCid)
-        .filter((log) => log.kind === 'unlock' && log.outcome === COUNTED)
-        .findLast((log) => log.block < block || (log.block === block && log.position < position))
-      locks.restore(wCid, lock.unlocked - amount, before?.time ?? 0)
-    } else {
-      locks.restore(wCid, lock.unlocked, lock.unlockedAt)
-      if (formerStatus !== null) this.#setStatus.run(formerStatus, upload.car, upload.id)
+      return
     }
+    const before = table
+      .logsOf(wCid)
+      .filter((log) => log.kind === 'unlock' && log.outcome === COUNTED)
+      .filter((log) => log.block < block || (log.block === block && log.position < position))
+    const unlocked = before.reduce((sum, log) => sum + log.amount, 0n)
+    locks.restore(wCid, unlocked, before.at(-1)?.time ?? 0)
+    if (formerStatus !== null) this.#setStatus.run(formerStatus, upload.car, upload.id)
   }
 
   #upload(wCid: string): PaidUpload | undefined {
