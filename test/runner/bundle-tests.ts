@@ -9,8 +9,9 @@ import { type Plugin, rolldown } from 'rolldown'
 const EXTERNAL =
   /^(@node-rs\/|@photostructure\/|@redocly\/|nodemailer$|viem$|viem\/|@ethereumjs\/|pg-native$|pino$|rolldown$|cloudflare:|node:)/
 
-/** Packages of this repository, by the names that tests import them with. */
-const OWN = {
+/** Packages of this repository, by the names that tests import them with, and one that is replaced. */
+const REPLACED = {
+  'async-hook-domain': 'test/runner/plain-domain.ts',
   dealgate: 'src/index.ts',
   'dealgate/testing': 'test/suites/plugin-suite.ts',
   'dealgate/plugins/deal': 'plugins/deal/index.ts',
@@ -41,7 +42,7 @@ async function bundle(input: Record<string, string>, folder: string, plugins: re
     platform: 'node',
     external: EXTERNAL,
     resolve: {
-      alias: Object.fromEntries(Object.entries(OWN).map(([name, source]) => [`${name}$`, resolve(source)])),
+      alias: Object.fromEntries(Object.entries(REPLACED).map(([name, source]) => [`${name}$`, resolve(source)])),
       extensionAlias: { '.js': ['.js', '.ts'] },
     },
     treeshake: false,
