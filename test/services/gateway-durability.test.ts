@@ -53,6 +53,7 @@ t.test('kill -9 loses nothing that was acknowledged, and leaves nothing behind',
   await Promise.all(workers)
   await exited
 
+  mkdirSync(join(data, 'gateway', 'objects', '00'), { recursive: true })
   writeFileSync(join(data, 'gateway', 'objects', '00', `${'f'.repeat(30)}00`), 'left by an upload cut short')
   const { child, client } = await inProcess(t, data)
   t.ok(acknowledged.size > 0)
@@ -139,6 +140,7 @@ t.test('in a thread of its own', async (t) => {
   await t.rejects(first.gateway.credentials(), /stopped/)
   await t.rejects(client.call('ListBuckets'))
 
+  mkdirSync(join(data, 'gateway', 'objects', '00'), { recursive: true })
   writeFileSync(join(data, 'gateway', 'objects', '00', 'orphan00'), '')
   const second = await startServicesInWorker(options)
   const reader = await connectTo(second)

@@ -53,13 +53,20 @@ export interface SchemaNode {
   readonly pattern?: string
 }
 
+/** A proxy, and each further one in the process, asks for the shape of a schema several times. */
+const known = { input: new WeakMap<z.ZodType, Shape>(), output: new WeakMap<z.ZodType, Shape>() }
+
 /**
  * @param io selects the input or the output of a schema that transforms values
  * @throws Error for two members whose names differ only in case, underscores and hyphens
  */
 export function shapeOf(schema: z.ZodType, io: 'input' | 'output'): Shape {
+  const before = known[io].get(schema)
+  if (before) return before
   const root = z.toJSONSchema(schema, { io, unrepresentable: 'any' }) as SchemaNode
-  return new Shapes(root).of(root)
+  const shape = new Shapes(root).of(root)
+  known[io].set(schema, shape)
+  return shape
 }
 
 class Shapes {

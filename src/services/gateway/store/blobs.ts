@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
-import { type FileHandle, open, readdir, unlink } from 'node:fs/promises'
-import { join } from 'node:path'
+import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync } from 'node:fs'
+import { type FileHandle, mkdir, open, readdir, unlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { syncFolder } from '../../../common/files/sync-folder.js'
 import type { Clock } from '../../clock.js'
 import type { ServicesLog } from '../../log.js'
 import { BlobFile } from './blob-file.js'
 
 /** Files are spread over 256 folders by the last two digits of their names. */
-const FOLDERS = Array.from({ length: 256 }, (_, index) => index.toString(16).padStart(2, '0'))
+const FOLDER = /^[0-9a-f]{2}$/
 
 /**
  * Bodies as files. Names are made of the time and random digits, never of keys. A file is created under its final name
@@ -22,16 +23,25 @@ export class Blobs {
   readonly #underway = new Set<string>()
   /** Removals under way, by generation. */
   readonly #removals = new Map<string, Promise<void>>()
+  /** Folders that an earlier run has made. */
+  readonly #found: readonly string[]
+  /** Folders by name; each is made for its first file. Resolve when the name is on the disk. */
+  readonly #folders: Map<string, Promise<void>>
   #stopping = false
 
   constructor(root: string, clock: Clock, log: ServicesLog) {
     this.#root = root
     this.#clock = clock
     this.#log = log
-    for (const folder of FOLDERS) mkdirSync(join(root, folder), { recursive: true, mode: 0o700 })
-    const fd = openSync(root, 'r')
-    fsyncSync(fd)
-    closeSync(fd)
+    mkdirSync(root, { recursive: true, mode: 0o700 })
+    // What a crash has left of a folder may not be on the disk yet.
+    for (const folder of [dirname(root), root]) {
+      const fd = openSync(folder, 'r')
+      fsyncSync(fd)
+      closeSync(fd)
+    }
+    this.#found = readdirSync(root).filter((name) => FOLDER.test(name))
+    this.#folders = new Map(this.#found.map((name) => [name, Promise.resolve()]))
   }
 
   /** Returns a unique name: 16 digits of time and 16 random digits. */
@@ -43,6 +53,8 @@ export class Blobs {
   async create(generation = this.newGeneration()): Promise<BlobFile> {
     this.#underway.add(generation)
     try {
+      const folder = this.#nameOfFolder(generation)
+      await (this.#folders.get(folder) ?? this.#makeFolder(folder))
       return await BlobFile.create(generation, this.#folder(generation), this.path(generation))
     } catch (error) {
       this.#underway.delete(generation)
@@ -81,10 +93,10 @@ export class Blobs {
     this.#removals.set(generation, removal)
   }
 
-  /** Removes files without a row and resolves with their number. Runs safely beside all other operations. */
+  /** Removes files of earlier runs without a row and resolves with their number. Runs safely beside all other operations. */
   async sweep(hasRow: (generation: string) => boolean): Promise<number> {
     let count = 0
-    for (const folder of FOLDERS) {
+    for (const folder of this.#found) {
       if (this.#stopping) break
       for (const name of await readdir(join(this.#root, folder))) {
         if (this.#stopping) break
@@ -108,7 +120,19 @@ export class Blobs {
     return join(this.#folder(generation), generation)
   }
 
+  #makeFolder(name: string): Promise<void> {
+    const made = mkdir(join(this.#root, name), { recursive: true, mode: 0o700 }).then(() => syncFolder(this.#root))
+    this.#folders.set(name, made)
+    // The next file tries again.
+    made.catch(() => this.#folders.delete(name))
+    return made
+  }
+
   #folder(generation: string): string {
-    return join(this.#root, generation.slice(-2))
+    return join(this.#root, this.#nameOfFolder(generation))
+  }
+
+  #nameOfFolder(generation: string): string {
+    return generation.slice(-2)
   }
 }
