@@ -114,10 +114,21 @@ const FREE = /^(x-amz-signature|x-cloud-signature|signature|awsaccesskeyid|file|
  * Checks a form against the policy: the form meets every condition, and a condition names every field.
  * @param fields all fields of the form, and the bucket that it was sent to as `bucket`
  * @param now ms since 1970
+ * @param mostAheadMs how far in the future the policy may expire: a signature of version 2 has no time of its own
  * @throws S3Error AccessDenied
  */
-export function checkPolicy(policy: FormPolicy, fields: ReadonlyMap<string, string>, now: number): void {
+export function checkPolicy(
+  policy: FormPolicy,
+  fields: ReadonlyMap<string, string>,
+  now: number,
+  mostAheadMs = Number.POSITIVE_INFINITY,
+): void {
   if (now > policy.expiration) throw denied('Policy expired.')
+  if (policy.expiration - now > mostAheadMs) {
+    throw denied(
+      'With signature version 2, a policy must expire within seven days: sign with AWS4-HMAC-SHA256, or anew.',
+    )
+  }
   const named = new Set<string>()
   for (const condition of policy.conditions) {
     named.add(condition.field)

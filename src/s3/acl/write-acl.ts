@@ -5,7 +5,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import type { S3Request } from '../../request/s3-request.js'
 import type { Context } from '../../server/context.js'
 import { requireAclTrue } from '../policy/apply-acl.js'
-import { confirmedBlock } from '../policy/public-access-block.js'
+import { refusePublicAcl } from '../policy/public-access-block.js'
 import { ACL_HEADERS, aclOfHeaders } from './acl-headers.js'
 
 /**
@@ -53,12 +53,7 @@ export async function refuseBlockedAcl(
   bucket: string,
   acl: Acl | undefined,
 ): Promise<void> {
-  if (!acl || !isPublicAcl(acl)) return
-  const block = await confirmedBlock(context, bucket)
-  if (!block?.BlockPublicAcls) return
-  throw new S3Error('AccessDenied', {
-    message: "The bucket's public access block has BlockPublicAcls: public ACLs are refused.",
-  })
+  if (acl && isPublicAcl(acl)) await refusePublicAcl(context, bucket)
 }
 
 /** True if the ACL gives only its owner anything. */

@@ -1,5 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { ofHeaders } from '../../access/door/asked-by.js'
+import { VERSION_2 } from '../../auth/signatures/sigv2.js'
+import { DAY_MS } from '../../common/durations.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { quoted } from '../../common/etags.js'
 import { allows } from '../../gateway/account/policies.js'
@@ -27,6 +29,9 @@ import { causeOf } from '../vocabulary/cause.js'
 import { requireExpectedOwner } from '../vocabulary/expected-owner.js'
 import { checksumAlgorithmHeader, headerText } from '../vocabulary/headers.js'
 import { writePrecondition } from '../vocabulary/write-conditions.js'
+
+/** As of a signature of version 4. */
+const MAX_AHEAD_MS = 7 * DAY_MS
 
 /** Stores an upload by a browser form. Nothing is stored before the whole form has arrived and been verified. */
 export const postObject = defineOperation({
@@ -109,7 +114,8 @@ async function admit(
   }
   if (caller) {
     const policy = readPolicy(fields.get('policy') ?? '')
-    checkPolicy(policy, new Map([...fields.entries(), ['bucket', bucket]]), Date.now())
+    const ahead = caller.signatureVersion === VERSION_2 ? MAX_AHEAD_MS : undefined
+    checkPolicy(policy, new Map([...fields.entries(), ['bucket', bucket]]), Date.now(), ahead)
     const own = context.as(caller)
     const granted = await decideForm(request, own, fields, key)
     own.checks.requireKey(bucket, key, 'write')

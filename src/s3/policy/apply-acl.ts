@@ -3,7 +3,7 @@ import type { S3Request } from '../../request/s3-request.js'
 import type { Context } from '../../server/context.js'
 import { cannedAcl, grantsByRules, type PublicGrants, requireGranted, requireTrue } from './acl.js'
 import { readAclDocument } from './acl-document.js'
-import { confirmedBlock } from './public-access-block.js'
+import { refusePublicAcl } from './public-access-block.js'
 
 /** Reads the ACL of PutBucketAcl or PutObjectAcl from the header or the body. */
 export async function readAcl(request: S3Request, context: Context): Promise<PublicGrants> {
@@ -50,10 +50,5 @@ export async function requireAclTrue(
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-control-block-public-access.html#access-control-block-public-access-options
  */
 async function refuseBlocked(context: Context, bucket: string, asked: PublicGrants): Promise<void> {
-  if (!asked.READ && !asked.WRITE) return
-  const block = await confirmedBlock(context, bucket)
-  if (!block?.BlockPublicAcls) return
-  throw new S3Error('AccessDenied', {
-    message: "The bucket's public access block has BlockPublicAcls: public ACLs are refused.",
-  })
+  if (asked.READ || asked.WRITE) await refusePublicAcl(context, bucket)
 }

@@ -40,6 +40,15 @@ export async function confirmedBlock(
   return block
 }
 
+/** Throws AccessDenied while BlockPublicAcls forbids public ACLs. For ACLs that are public. */
+export async function refusePublicAcl(context: Parameters<typeof confirmedBlock>[0], bucket: string): Promise<void> {
+  const block = await confirmedBlock(context, bucket)
+  if (!block?.BlockPublicAcls) return
+  throw new S3Error('AccessDenied', {
+    message: "The bucket's public access block has BlockPublicAcls: public ACLs are refused.",
+  })
+}
+
 /** Throws AccessDenied for a public policy while BlockPublicPolicy forbids one. */
 export function requirePolicyAllowed(block: PublicAccessBlock | undefined, policy: Policy): void {
   if (!block?.BlockPublicPolicy || !isPublic(policy)) return
