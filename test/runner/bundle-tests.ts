@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
-import { appendFileSync, cpSync } from 'node:fs'
-import { basename, join, resolve } from 'node:path'
+import { cpSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { type Plugin, rolldown } from 'rolldown'
@@ -48,7 +48,7 @@ async function bundle(input: Record<string, string>, folder: string, plugins: re
     treeshake: false,
     plugins: [compiledUrls, ...plugins],
   })
-  const { output } = await build.write({
+  await build.write({
     dir: folder,
     format: 'esm',
     sourcemap: 'hidden',
@@ -56,8 +56,6 @@ async function bundle(input: Record<string, string>, folder: string, plugins: re
     chunkFileNames: 'shared/[name]-[hash].js',
   })
   await build.close()
-  for (const file of output)
-    if (file.type === 'chunk' && file.moduleIds.some(isOwn)) nameMap(join(folder, file.fileName))
 }
 
 /** Copies the bundle of the program, brought up to date, so that no other build replaces it below the tests. */
@@ -69,15 +67,6 @@ export async function bundleProgram(folder: string): Promise<void> {
 /** The source of a compiled test file. */
 export function sourceOf(file: string): string {
   return file.replace(/^dist\//, '').replace(/\.js$/, '.ts')
-}
-
-function isOwn(id: string): boolean {
-  return !id.includes('node_modules')
-}
-
-/** Node reads the map of a module that names it with the module. The lines of packages are of no use. */
-function nameMap(file: string): void {
-  appendFileSync(file, `\n//# sourceMappingURL=${basename(file)}.map\n`)
 }
 
 /** Modules find files beside themselves by the place where the compiler puts them. */

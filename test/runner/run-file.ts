@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { endsWithUs } from '../support/server/child.js'
+import { inSources } from './source-positions.js'
 
 export interface Counts {
   readonly total: number
@@ -39,7 +40,7 @@ export async function runFile(
   env: Readonly<Record<string, string>>,
 ): Promise<FileResult> {
   const begun = performance.now()
-  const child = spawn(process.execPath, ['--enable-source-maps', '--conditions=dealgate-source', bundled], {
+  const child = spawn(process.execPath, ['--conditions=dealgate-source', bundled], {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     env: { ...process.env, ...env, TAP: '1', TAP_TIMEOUT: String(limitMs / 1000) },
   })
@@ -73,7 +74,7 @@ export async function runFile(
   const failed = { total: counts?.total ?? 0, pass: 0, skip: 0, todo: 0, ...counts, fail: counts?.fail ?? 0 }
   return {
     file,
-    output,
+    output: broken || failed.fail > 0 ? inSources(output) : output,
     counts: broken ? { ...failed, total: failed.total + 1, fail: failed.fail + 1 } : failed,
     ms: performance.now() - begun,
     ...(broken && { broken }),

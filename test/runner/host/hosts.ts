@@ -52,9 +52,7 @@ interface Host {
 }
 
 async function startHost(program: string, socket: string): Promise<Host> {
-  const child = spawn(process.execPath, ['--enable-source-maps', program, socket], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
+  const child = spawn(process.execPath, [program, socket], { stdio: ['pipe', 'pipe', 'inherit'] })
   endsWithUs(child)
   const ready = await Promise.race([once(child.stdout, 'data').then(() => true), once(child, 'exit')])
   if (ready !== true) throw new Error('the host of servers ended')
