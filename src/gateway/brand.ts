@@ -46,12 +46,19 @@ export function brandNames(brand: Brand): BrandNames {
   }
 }
 
+/** Texts that need no encoding. */
+const PLAIN = /^[A-Za-z0-9\-._~]*$/
+
+const PLAIN_PATH = /^[A-Za-z0-9\-._~/]*$/
+
 /** Percent-encodes each segment as SigV4 does, and changes nothing else: `..`, `//` and a final `/` stay. */
 export function encodePath(path: string): string {
+  if (PLAIN_PATH.test(path)) return path
   return path.split('/').map(encodeSegment).join('/')
 }
 
 function encodeSegment(segment: string): string {
+  if (PLAIN.test(segment)) return segment
   return encodeURIComponent(segment).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
 }
 

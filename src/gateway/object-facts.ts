@@ -102,15 +102,17 @@ export function headerFacts(names: BrandNames, answer: IncomingHttpHeaders, key:
     const value = answer[name]
     if (typeof value === 'string' && !(forced && isForced(name, value, key))) headers[name] = value
   }
-  const metadata = new Map<string, string>()
-  for (const [name, value] of Object.entries(answer)) {
-    if (name.startsWith(names.metaPrefix) && typeof value === 'string')
-      metadata.set(name.slice(names.metaPrefix.length), value)
+  let revision: string | undefined
+  const metadata: [string, string][] = []
+  for (const name in answer) {
+    if (!name.startsWith(names.metaPrefix)) continue
+    const value = answer[name]
+    const shown = name.slice(names.metaPrefix.length)
+    if (shown === REVISION_NAME) revision = single(value)
+    else if (typeof value === 'string') metadata.push([shown, value])
   }
-  const revision = metadata.get(REVISION_NAME)
-  metadata.delete(REVISION_NAME)
   // Object.fromEntries makes own properties; assigning `__proto__` would lose the entry.
-  const shown = Object.fromEntries(metadata)
+  const shown = metadata.length === 0 ? {} : Object.fromEntries(metadata)
   return { contentType: answer['content-type'] ?? DEFAULT_TYPE, headers, metadata: shown, revision }
 }
 

@@ -23,15 +23,18 @@ export interface Sent {
 /**
  * Writes a reply; no other code does. Resolves when the response was passed to the connection or the connection was
  * cut. Never rejects.
+ * @param id of the request, for its headers
+ * @param place called only for an error document
  */
 export async function send(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   reply: Reply,
-  place: ErrorPlace,
+  id: string,
+  place: () => ErrorPlace,
 ): Promise<Sent> {
   const { body } = reply
-  const headers = { ...ids(place), ...defined(reply.headers) }
+  const headers = withIds(id, reply.headers)
   if (!incoming.complete && declaresBody(incoming)) takeIn(incoming)
   try {
     if (isLate(body)) return await sendLate(outgoing, reply.status, headers, body, place)
@@ -50,7 +53,7 @@ export async function send(
     if (isRelay(body)) body.download.discard()
     // After the status is sent, only a cut connection can signal an incomplete body.
     if (outgoing.headersSent || outgoing.destroyed) outgoing.destroy()
-    else sendError(outgoing, incoming.method, failure, place)
+    else sendError(outgoing, incoming.method, failure, place())
     return { bytes: 0, failure }
   }
 }
@@ -59,26 +62,32 @@ export async function send(
 function sendError(outgoing: ServerResponse, method: string | undefined, error: S3Error, place: ErrorPlace): void {
   const { status, headers, body } = errorReply(error, place)
   outgoing.statusMessage = ''
-  sendWhole(outgoing, method, status, { ...ids(place), ...defined(headers) }, body as string)
+  sendWhole(outgoing, method, status, withIds(place.id, headers), body as string)
 }
 
-function ids(place: ErrorPlace): Record<string, string> {
+type WireHeaders = Record<string, string | number>
+
+function withIds(id: string, headers: ReplyHeaders): WireHeaders {
   // Browsers must not interpret stored objects as another type than their Content-Type:
   // https://fetch.spec.whatwg.org/#x-content-type-options-header
-  return { 'x-amz-request-id': place.id, 'x-amz-id-2': place.id, 'x-content-type-options': 'nosniff' }
+  const all: WireHeaders = { 'x-amz-request-id': id, 'x-amz-id-2': id, 'x-content-type-options': 'nosniff' }
+  return add(all, headers)
 }
 
-function defined(headers: ReplyHeaders): Record<string, string | number> {
-  return Object.fromEntries(
-    Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
-  )
+/** Adds the headers that have a value. */
+function add(all: WireHeaders, headers: ReplyHeaders): WireHeaders {
+  for (const name of Object.keys(headers)) {
+    const value = headers[name]
+    if (value !== undefined) all[name] = value
+  }
+  return all
 }
 
 function sendWhole(
   outgoing: ServerResponse,
   method: string | undefined,
   status: number,
-  headers: Record<string, string | number>,
+  headers: WireHeaders,
   body: string | Buffer | undefined,
 ): number {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
@@ -101,9 +110,9 @@ function sendWhole(
 async function sendLate(
   outgoing: ServerResponse,
   status: number,
-  headers: Record<string, string | number>,
+  headers: WireHeaders,
   body: LateBody,
-  place: ErrorPlace,
+  place: () => ErrorPlace,
 ): Promise<Sent> {
   let started = false
   const keepAlive = setInterval(() => {
@@ -119,11 +128,11 @@ async function sendLate(
     const made = await body.late
     const { document: text, headers: more = {} } = typeof made === 'string' ? { document: made } : made
     if (started) outgoing.end(text.startsWith(XML_DECLARATION) ? text.slice(XML_DECLARATION.length) : text)
-    else sendWhole(outgoing, undefined, status, { ...headers, ...defined(more) }, text)
+    else sendWhole(outgoing, undefined, status, add(headers, more), text)
     return { bytes: Buffer.byteLength(text) }
   } catch (thrown) {
     const error = toS3Error(thrown)
-    const markup = errorElement(error, place)
+    const markup = errorElement(error, place())
     if (started) outgoing.end(markup)
     else sendWhole(outgoing, undefined, error.status, { ...headers, ...error.headers }, XML_DECLARATION + markup)
     return { bytes: Buffer.byteLength(markup), failure: error }

@@ -78,14 +78,21 @@ export function describeRequest(facts: Facts): AccessEntry {
 
 /** Logs the cause of a server error, and with `access` the line of the request. */
 export function logRequest(log: Logger, entry: AccessEntry, { access }: { readonly access: boolean }): void {
-  const { cause, ...line } = entry
   // 501 answers a client's request for a feature that is not implemented: not a failure of the server.
-  if (entry.status >= 500 && entry.status !== 501 && !(cause instanceof ToldAlready))
+  if (entry.status >= 500 && entry.status !== 501 && !(entry.cause instanceof ToldAlready))
     log.error(
-      { requestId: entry.requestId, plugin: entry.plugin, operation: entry.operation, code: entry.error, err: cause },
+      {
+        requestId: entry.requestId,
+        plugin: entry.plugin,
+        operation: entry.operation,
+        code: entry.error,
+        err: entry.cause,
+      },
       'request failed',
     )
-  if (access) log.info({ access: line })
+  if (!access) return
+  const { cause: _, ...line } = entry
+  log.info({ access: line })
 }
 
 /** Bounds per request: marks that are logged, and characters of each name and value. */
@@ -99,6 +106,7 @@ const SECRET_WORD = /token|signature|credential|secret|passw|auth|key/i
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/LogFormat.html#LogFormatCustom
  */
 function marksOf({ query }: RequestHead): AccessEntry['marks'] {
+  if (query.entries.length === 0) return undefined
   const isMark = (name: string) => /^x-(?!id$|amz-|cloud-)/i.test(name) && !SECRET_WORD.test(name)
   const marks = query.entries.filter(([name, value]) => value !== '' && isMark(name)).slice(0, MAX_MARKS)
   if (marks.length === 0) return undefined

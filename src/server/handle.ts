@@ -17,6 +17,7 @@ import { refuseVersion2 } from '../plugins/table/signature-version.js'
 import type { OperationTable, Selected } from '../plugins/table/table.js'
 import { type Addressing, clientAt } from '../request/addressing/addressing.js'
 import { hoistedHeaders } from '../request/addressing/hoisted-headers.js'
+import { ArrivedRequest } from '../request/arrived-request.js'
 import type { Bodies } from '../request/body/bodies.js'
 import { type BeforeBody, openBody } from '../request/body/open-body.js'
 import { readWhole } from '../request/body/read-whole.js'
@@ -33,7 +34,7 @@ import { taggingOfHeader } from '../s3/tagging/tagging-headers.js'
 import { requireExpectedOwner } from '../s3/vocabulary/expected-owner.js'
 import { type AccessEntry, describeRequest } from './access-log.js'
 import type { Context } from './context.js'
-import type { ContextFactory } from './context-factory.js'
+import type { ContextFactory } from './contexts/context-factory.js'
 import type { Limits } from './limits.js'
 
 export interface HandleParts {
@@ -63,15 +64,15 @@ export function createHandle(parts: HandleParts): Handle {
     const started = performance.now()
     // A client may disconnect at any time. Readers and writers receive the error; without a listener it would end the
     // process.
-    incoming.on('error', () => {})
-    outgoing.on('error', () => {})
+    incoming.on('error', ignore)
+    outgoing.on('error', ignore)
     let head: RequestHead | undefined
     let selected: Selected | undefined
     let caller: Caller | undefined
     let reply: Reply
     let failure: S3Error | undefined
     let context: Context | undefined
-    const place = () => ({
+    const place = (): ErrorPlace => ({
       id,
       resource: head?.path ?? incoming.url ?? '/',
       form: errorFormOf(head ?? readLoosely(incoming, parts.addressing)),
@@ -99,7 +100,7 @@ export function createHandle(parts: HandleParts): Handle {
       if (selected?.operation.call) reply = withHeaders(reply, versionHeader(selected.plugin))
     }
     if (head) reply = await parts.withCors(head, reply)
-    const sent = await send(incoming, outgoing, reply, place())
+    const sent = await send(incoming, outgoing, reply, id, place)
     failure = sent.failure ?? failure
     const remote = head?.remoteAddress ?? clientAt(incoming, parts.addressing).address
     parts.onDone(
@@ -120,6 +121,8 @@ export function createHandle(parts: HandleParts): Handle {
     )
   }
 }
+
+function ignore(): void {}
 
 function errorFormOf(head: Parameters<typeof errorFormatOf>[0]): ErrorPlace['form'] & string {
   return isStsCall(head) ? 'sts' : errorFormatOf(head)
@@ -194,16 +197,16 @@ async function requireOwned(operation: AnyOperation, { bucket }: RequestHead, co
 
 /** Reads the body for signatures that cover an undeclared hash: see readWhole. */
 function bodyReader(head: RequestHead, incoming: IncomingMessage, outgoing: ServerResponse, parts: BodyParts) {
-  const beforeBody = takingIn(parts, clientOf('', head.remoteAddress), outgoing)
+  const beforeBody = takingIn(parts, () => clientOf('', head.remoteAddress), outgoing)
   return readWhole(incoming, head, { patience: parts.limits, beforeBody })
 }
 
 type BodyParts = Pick<HandleParts, 'limits' | 'bodies'>
 
 /** Reserves a slot for the client's body, then sends `100 Continue`. */
-function takingIn({ bodies }: BodyParts, client: string, outgoing: ServerResponse): BeforeBody {
+function takingIn({ bodies }: BodyParts, client: () => string, outgoing: ServerResponse): BeforeBody {
   return () => {
-    const leave = bodies.enter(client)
+    const leave = bodies.enter(client())
     sayContinue(outgoing)
     return leave
   }
@@ -217,27 +220,10 @@ function toRequest(
   outgoing: ServerResponse,
   parts: BodyParts,
 ): S3Request {
-  const client = clientOf(caller?.identity.accessKeyId ?? '', head.remoteAddress)
+  const client = () => clientOf(caller?.identity.accessKeyId ?? '', head.remoteAddress)
   const payload = caller?.payload ?? anonymousPayload(head)
-  return {
-    ...head,
-    plugin: selected.plugin,
-    params: selected.params,
-    body: openBody(incoming, head, payload, parts.limits, takingIn(parts, client, outgoing)),
-    get signal() {
-      return whenGone(outgoing)
-    },
-  } as S3Request
-}
-
-/** Created on first use: few operations need it, and an AbortController costs more than finding the operation. */
-function whenGone(outgoing: ServerResponse): AbortSignal {
-  const gone = new AbortController()
-  if (outgoing.destroyed && !outgoing.writableFinished) gone.abort()
-  outgoing.once('close', () => {
-    if (!outgoing.writableFinished) gone.abort()
-  })
-  return gone.signal
+  const body = openBody(incoming, head, payload, parts.limits, takingIn(parts, client, outgoing))
+  return new ArrivedRequest(head, selected, body, outgoing) as S3Request
 }
 
 function run(operation: AnyOperation, request: S3Request, context: Context, parts: HandleParts): Promise<Reply> {

@@ -177,7 +177,7 @@ async function answer(incoming: IncomingMessage, outgoing: ServerResponse, error
     form: errorFormatOf(readLoosely(incoming)),
   }
   const { status, headers, body } = errorReply(error, place)
-  await send(incoming, outgoing, { status, headers: { ...headers, connection: 'close' }, body }, place)
+  await send(incoming, outgoing, { status, headers: { ...headers, connection: 'close' }, body }, place.id, () => place)
 }
 
 /** Bytes of the target and of the names and values of the headers; Node's own bound counts the same. */

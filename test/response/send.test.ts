@@ -15,7 +15,7 @@ async function answered(t: Test, reply: Reply, method = 'GET'): Promise<{ respon
     resolve = settle
   })
   const server = createServer(async (incoming: IncomingMessage, outgoing: ServerResponse) =>
-    resolve(await send(incoming, outgoing, reply, place)),
+    resolve(await send(incoming, outgoing, reply, place.id, () => place)),
   )
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
   t.teardown(() => server.close().closeAllConnections())

@@ -66,14 +66,17 @@ function isoSeconds(time: number): string {
  * otherwise the holder of a signature could add a header such as x-amz-copy-source.
  */
 export function checkSignedHeaders({ signedHeaders }: ParsedSignature, { headers }: RequestHead): void {
-  const missing = signedHeaders.filter((name) => !Object.hasOwn(headers, name))
-  if (missing.length > 0) {
+  const isMissing = (name: string) => !Object.hasOwn(headers, name)
+  if (signedHeaders.some(isMissing)) {
+    const missing = signedHeaders.filter(isMissing)
     throw new S3Error('SignatureDoesNotMatch', {
       message: `The signature covers headers that did not arrive: ${missing.join(', ')}. An intermediary may have removed them.`,
     })
   }
-  const unsigned = Object.keys(headers).filter((name) => mustBeSigned(name) && !signedHeaders.includes(name))
-  if (unsigned.length > 0) {
+  const isUnsigned = (name: string) => mustBeSigned(name) && !signedHeaders.includes(name)
+  const names = Object.keys(headers)
+  if (names.some(isUnsigned)) {
+    const unsigned = names.filter(isUnsigned)
     throw new S3Error('AccessDenied', {
       message: 'There are headers in the request that must be signed and are not.',
       fields: { HeadersNotSigned: unsigned.join(', ') },
@@ -88,5 +91,5 @@ const TRACE = 'x-cloud-trace-context'
 
 /** True for headers of S3, in either brand. */
 export function mustBeSigned(name: string): boolean {
-  return name !== TRACE && PREFIXES.some((prefix) => name.startsWith(prefix))
+  return name.startsWith('x-') && name !== TRACE && PREFIXES.some((prefix) => name.startsWith(prefix))
 }

@@ -63,22 +63,15 @@ export function parseSignedHeaders(list: string, malformed: Malformed): readonly
   return unique
 }
 
-const TIMESTAMP = /^(\d{4})(\d\d)(\d\d)T([01]\d|2[0-3])([0-5]\d)([0-5]\d)Z$/
+const TIMESTAMP = /^\d{8}T(?:[01]\d|2[0-3])[0-5]\d[0-5]\dZ$/
 
 /** Parses `20130524T000000Z` to ms since 1970. Returns undefined for other forms and for dates such as 31 February. */
 export function parseTimestamp(text: string): number | undefined {
-  const match = TIMESTAMP.exec(text)
-  if (match === null) return undefined
-  const [, year, month, day, hour, minute, second] = match.map(Number) as [
-    0,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ]
-  const time = Date.UTC(year, month - 1, day, hour, minute, second)
+  if (!TIMESTAMP.test(text)) return undefined
+  const number = (from: number, to: number) => Number(text.slice(from, to))
+  const month = number(4, 6)
+  const day = number(6, 8)
+  const time = Date.UTC(number(0, 4), month - 1, day, number(9, 11), number(11, 13), number(13, 15))
   const date = new Date(time)
   // Date.UTC carries excess days and months over into the next month or year.
   return date.getUTCDate() === day && date.getUTCMonth() === month - 1 ? time : undefined

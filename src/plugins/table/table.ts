@@ -97,7 +97,7 @@ interface Candidate extends Row {
 /** More segments than any path has. */
 const MAX_SEGMENTS = 1000
 
-type Match = Candidate & Selected
+type Match = Pick<Candidate, 'named'> & Selected
 
 function candidate(row: Row): Candidate {
   const { query = [], params = [], header, path = '/' } = row.operation.on
@@ -130,7 +130,7 @@ function mostSpecific(
       message: `The request matches two operations equally: ${names}. Send only one sub-resource.`,
     })
   }
-  return best && { ...best, params }
+  return best && { plugin: best.plugin, operation: best.operation, named: best.named, params }
 }
 
 /**
@@ -157,7 +157,10 @@ const NO_PARAMS: Selected['params'] = Object.freeze({})
 /** Returns the path parameters of a matching request; undefined if it does not match. */
 function fit({ operation }: Row, head: Parameters<OperationTable['select']>[0]): Selected['params'] | undefined {
   const { path = '/', query, header, resource } = operation.on
-  if (query && !query.every((wanted) => queryHas(head.query, wanted))) return undefined
+  if (query && query.length > 0) {
+    if (head.query.entries.length === 0) return undefined
+    if (!query.every((wanted) => queryHas(head.query, wanted))) return undefined
+  }
   if (header !== undefined && head.headers[header] === undefined) return undefined
   return resource === 'service' ? matchPath(path, head.path) : NO_PARAMS
 }
@@ -192,6 +195,7 @@ function refuseUnnamedKeys(
   head: Parameters<OperationTable['select']>[0],
   extensions: ReadonlySet<string>,
 ): void {
+  if (head.query.entries.length === 0) return
   // A preflight has the query of the request that it announces, and changes nothing.
   if (head.method === 'OPTIONS') return
   const reading = head.method === 'GET' || head.method === 'HEAD'

@@ -4,6 +4,8 @@ import { S3Error } from '../../common/errors/s3-error.js'
 /** Brands in the names of S3 headers and parameters: `x-amz-date` and `x-cloud-date` are equivalent. */
 export const headerBrands = ['amz', 'cloud'] as const
 
+const PREFIXES = headerBrands.map((brand) => `x-${brand}-`)
+
 export interface BrandedHeader {
   /** As sent, lower-case. */
   readonly name: string
@@ -16,8 +18,8 @@ export interface BrandedHeader {
  */
 export function brandedHeader(headers: IncomingHttpHeaders, suffix: string): BrandedHeader | undefined {
   let found: BrandedHeader | undefined
-  for (const brand of headerBrands) {
-    const name = `x-${brand}-${suffix}`
+  for (const prefix of PREFIXES) {
+    const name = prefix + suffix
     const value = headers[name]
     // Only set-cookie has an array.
     if (typeof value !== 'string') continue

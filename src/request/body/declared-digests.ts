@@ -68,14 +68,16 @@ function contentMd5({ headers }: RequestHead): Buffer | undefined {
   return bytes
 }
 
+const CHECKSUM_PREFIXES = headerBrands.map((brand) => `x-${brand}-checksum-`)
+
 /** Suffixes of x-amz-checksum- headers that contain no checksum. */
 const NO_VALUES = new Set(['algorithm', 'mode', 'type'])
 
 function checksumInHeader({ headers }: RequestHead): DeclaredChecksum | undefined {
   const found: { name: string; suffix: string }[] = []
   for (const name of Object.keys(headers)) {
-    for (const brand of headerBrands) {
-      const prefix = `x-${brand}-checksum-`
+    if (!name.startsWith('x-')) continue
+    for (const prefix of CHECKSUM_PREFIXES) {
       if (!name.startsWith(prefix) || NO_VALUES.has(name.slice(prefix.length))) continue
       found.push({ name, suffix: name.slice(prefix.length) })
     }

@@ -93,7 +93,10 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
   async function refuse(outgoing: ServerResponse, refusal: Refusal): Promise<void> {
     const exchange = exchanges.get(outgoing)
     if (!exchange) return
-    const { bytes } = await send(exchange.incoming, outgoing, refusalReply(refusal), { id: exchange.id, resource: '' })
+    const { bytes } = await send(exchange.incoming, outgoing, refusalReply(refusal), exchange.id, () => ({
+      id: exchange.id,
+      resource: '',
+    }))
     exchange.bytes = bytes
   }
 

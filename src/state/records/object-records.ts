@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { ObjectRecord, ObjectRecords } from '../state.js'
 import type { Table } from './table.js'
 
@@ -33,7 +33,7 @@ export class KeyvObjectRecords implements ObjectRecords {
 
 /** A bucket name contains no NUL, so the text is unique for each pair. */
 function stateKey(bucket: string, key: string): string {
-  return createHash('sha256').update(`${bucket}\0${key}`).digest('base64url')
+  return hash('sha256', `${bucket}\0${key}`, 'base64url')
 }
 
 function ofObject(record: ObjectRecord | undefined, bucket: string, key: string): ObjectRecord | undefined {

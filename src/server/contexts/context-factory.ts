@@ -1,27 +1,26 @@
-import { requireAction } from '../access/actions.js'
-import { openDoor } from '../access/door/door.js'
-import { grantedGateway } from '../access/door/granted-gateway.js'
-import { type Checks, grantedChecks } from '../access/door/granted-view.js'
-import { Grants } from '../access/door/grants.js'
-import { ownerGateway } from '../access/door/owner-gateway.js'
-import { type RequireOwner, requireOwner } from '../access/require-owner.js'
-import { denied, requireKey, requireSome, requireWholeBucket, restrictGateway } from '../access/restrict-gateway.js'
-import { Rights } from '../access/rights.js'
-import type { Caller, Credentials, Identity } from '../auth/caller.js'
-import type { Quota } from '../common/quota.js'
-import type { GatewayPool } from '../gateway/account/create-gateway.js'
-import type { AccountSource } from '../gateway/account/session.js'
-import type { Gateway } from '../gateway/gateway.js'
-import { createStore } from '../objects/create-store.js'
-import { partChecksumRecords } from '../objects/part-checksums.js'
-import type { Store } from '../objects/store.js'
-import { authorizing, type MetadataActions } from '../plugins/forms/metadata-actions.js'
-import type { Jobs } from '../plugins/jobs/job.js'
-import type { RequestHead } from '../request/s3-request.js'
-import { ownedSettings } from '../state/records/owned-settings.js'
-import { type Declared, stateOfOperation } from '../state/records/state-of-operation.js'
-import { archiveAccess } from './archive-access.js'
-import type { Context } from './context.js'
+import { requireAction } from '../../access/actions.js'
+import { openDoor } from '../../access/door/door.js'
+import { grantedGateway } from '../../access/door/granted-gateway.js'
+import { grantedChecks } from '../../access/door/granted-view.js'
+import { Grants } from '../../access/door/grants.js'
+import { ownerGateway } from '../../access/door/owner-gateway.js'
+import { type RequireOwner, requireOwner } from '../../access/require-owner.js'
+import { denied, requireKey, requireSome, requireWholeBucket, restrictGateway } from '../../access/restrict-gateway.js'
+import { Rights } from '../../access/rights.js'
+import type { Caller, Credentials, Identity } from '../../auth/caller.js'
+import type { Quota } from '../../common/quota.js'
+import type { GatewayPool } from '../../gateway/account/create-gateway.js'
+import type { AccountSource } from '../../gateway/account/session.js'
+import type { Gateway } from '../../gateway/gateway.js'
+import { createStore } from '../../objects/create-store.js'
+import { partChecksumRecords } from '../../objects/part-checksums.js'
+import type { Store } from '../../objects/store.js'
+import type { MetadataActions } from '../../plugins/forms/metadata-actions.js'
+import type { RequestHead } from '../../request/s3-request.js'
+import { ownedSettings } from '../../state/records/owned-settings.js'
+import { type Declared, stateOfOperation } from '../../state/records/state-of-operation.js'
+import type { Context } from '../context.js'
+import { RequestContext, type SharedContext, type View } from './request-context.js'
 
 export interface ContextParts {
   readonly pool: GatewayPool
@@ -31,10 +30,7 @@ export interface ContextParts {
   readonly account: AccountSource
   /** Finds the account of a bucket's owner. */
   readonly credentials: Credentials
-  readonly shared: Pick<
-    Context,
-    'state' | 'settings' | 'births' | 'server' | 'limits' | 'log' | 'plugins' | 'jobs' | 'authenticateForm'
-  >
+  readonly shared: SharedContext & Pick<Context, 'state' | 'settings'>
   readonly metadataActions: MetadataActions
 }
 
@@ -56,11 +52,6 @@ export interface ContextFactory {
   readonly ownStore: Store
   /** Context of background work: unrestricted, with the proxy's own account. */
   readonly ownContext: Context
-}
-
-interface View extends Pick<Context, 'gateway' | 'store' | 'settings'>, Checks {
-  /** See StoreParts.lookUps. */
-  readonly lookUps: Gateway
 }
 
 export function contextFactory(parts: ContextParts): ContextFactory {
@@ -169,49 +160,9 @@ export function contextFactory(parts: ContextParts): ContextFactory {
     const { caller, head, declared } = request
     const grants = new Grants()
     const door = openDoor(doorParts, { caller, head, asOwner: declared?.access === 'owner' }, grants)
-    let granted: View | undefined
-    /** The decisions of an operation may grant more, so the view is selected at each use. */
-    const view = (): View => {
-      if (!grants.any) return base
-      granted ??= grantedView(base, grants, caller)
-      return granted
-    }
     const as = (other: Caller | undefined) =>
       other ? contextFor({ ...request, caller: other }) : contextOf(anonymous, { ...request, caller: undefined })
-    const requireAction: Context['checks']['requireAction'] = async (name, place = {}) => {
-      base.requireAction(name)
-      if (caller) await door.requireAction(name, place)
-    }
-    const context: Context = {
-      ...shared,
-      jobs: jobsOf(shared.jobs, caller),
-      state,
-      own,
-      caller,
-      door,
-      as,
-      checks: {
-        requireOwner: (bucket, instead) => view().requireOwner(bucket, instead),
-        requireWholeBucket: (bucket, access) => view().requireWholeBucket(bucket, access),
-        requireKey: (bucket, key, access) => view().requireKey(bucket, key, access),
-        requireSome: (bucket, access) => view().requireSome(bucket, access),
-        requireAction,
-        authorize: authorizing(metadataActions, caller, requireAction),
-      },
-      get gateway() {
-        return view().gateway
-      },
-      get store() {
-        return view().store
-      },
-      get settings() {
-        return view().settings
-      },
-      get archive() {
-        return archiveAccess(context)
-      },
-    }
-    return context
+    return new RequestContext({ shared, own, metadataActions, grantedView }, { base, caller, state, grants, door, as })
   }
 
   /** Writes settings without an owner check: the server may remove settings that are out of date. */
@@ -228,10 +179,4 @@ export function contextFactory(parts: ContextParts): ContextFactory {
     ownStore: ownContext.store,
     ownContext,
   }
-}
-
-/** What a session with a policy orders keeps that policy. */
-function jobsOf(jobs: Jobs, caller: Caller | undefined): Jobs {
-  const session = caller?.identity.session
-  return session?.policy ? { ...jobs, create: (asked) => jobs.create({ ...asked, session }) } : jobs
 }

@@ -1,10 +1,10 @@
-import { ownOrigin } from '../plugins/forms/own-origin.js'
-import { dueAfter } from '../s3/lifecycle/rules.js'
-import { factHeaders } from '../s3/reading/archive-report.js'
-import type { ArchiveAccess } from '../s3/storage-class/archive.js'
-import { presenceOf } from '../s3/storage-class/presence.js'
-import { restoreStored } from '../s3/storage-class/restore-stored.js'
-import type { Context } from './context.js'
+import { ownOrigin } from '../../plugins/forms/own-origin.js'
+import { dueAfter } from '../../s3/lifecycle/rules.js'
+import { factHeaders } from '../../s3/reading/archive-report.js'
+import type { ArchiveAccess } from '../../s3/storage-class/archive.js'
+import { presenceOf } from '../../s3/storage-class/presence.js'
+import { restoreStored } from '../../s3/storage-class/restore-stored.js'
+import type { Context } from '../context.js'
 
 /** Creates the archive functions of a context; its caller's rights apply. */
 export function archiveAccess(context: Context): ArchiveAccess {

@@ -1,0 +1,131 @@
+import type { Door } from '../../access/door/door.js'
+import type { Checks } from '../../access/door/granted-view.js'
+import type { Grants } from '../../access/door/grants.js'
+import type { Caller } from '../../auth/caller.js'
+import type { Gateway } from '../../gateway/gateway.js'
+import { authorizing, type MetadataActions } from '../../plugins/forms/metadata-actions.js'
+import type { Jobs } from '../../plugins/jobs/job.js'
+import type { State } from '../../state/state.js'
+import type { Context } from '../context.js'
+import { archiveAccess } from './archive-access.js'
+
+/** The parts of a context that are the same for every request. */
+export type SharedContext = Pick<
+  Context,
+  'births' | 'server' | 'limits' | 'log' | 'plugins' | 'jobs' | 'authenticateForm'
+>
+
+/** What a caller may use, by its account and its rights. */
+export interface View extends Pick<Context, 'gateway' | 'store' | 'settings'>, Checks {
+  /** See StoreParts.lookUps. */
+  readonly lookUps: Gateway
+}
+
+interface Server {
+  readonly shared: SharedContext
+  readonly own: Gateway
+  readonly metadataActions: MetadataActions
+  /** The view of a caller who was granted something by the documents of a bucket. */
+  readonly grantedView: (base: View, grants: Grants, caller: Caller | undefined) => View
+}
+
+interface Access {
+  readonly base: View
+  readonly caller: Caller | undefined
+  readonly state: State
+  readonly grants: Grants
+  readonly door: Door
+  readonly as: Context['as']
+}
+
+/**
+ * The context of one request. A class with getters, because most operations use few of its members: what the others
+ * need is made when they ask for it.
+ */
+export class RequestContext implements Context {
+  readonly births: Context['births']
+  readonly server: Context['server']
+  readonly limits: Context['limits']
+  readonly log: Context['log']
+  readonly plugins: Context['plugins']
+  readonly jobs: Context['jobs']
+  readonly authenticateForm: Context['authenticateForm']
+  readonly caller: Caller | undefined
+  readonly state: State
+  readonly own: Gateway
+  readonly door: Door
+  readonly as: Context['as']
+  readonly #server: Server
+  readonly #base: View
+  readonly #grants: Grants
+  #granted: View | undefined
+  #checks: Context['checks'] | undefined
+
+  constructor(server: Server, { base, caller, state, grants, door, as }: Access) {
+    const { shared } = server
+    this.births = shared.births
+    this.server = shared.server
+    this.limits = shared.limits
+    this.log = shared.log
+    this.plugins = shared.plugins
+    this.jobs = jobsOf(shared.jobs, caller)
+    this.authenticateForm = shared.authenticateForm
+    this.caller = caller
+    this.state = state
+    this.own = server.own
+    this.door = door
+    this.as = as
+    this.#server = server
+    this.#base = base
+    this.#grants = grants
+  }
+
+  get gateway(): Gateway {
+    return this.#view().gateway
+  }
+
+  get store(): Context['store'] {
+    return this.#view().store
+  }
+
+  get settings(): Context['settings'] {
+    return this.#view().settings
+  }
+
+  get archive(): Context['archive'] {
+    return archiveAccess(this)
+  }
+
+  get checks(): Context['checks'] {
+    this.#checks ??= this.#makeChecks()
+    return this.#checks
+  }
+
+  /** The decisions of an operation may grant more, so the view is selected at each use. */
+  #view(): View {
+    if (!this.#grants.any) return this.#base
+    this.#granted ??= this.#server.grantedView(this.#base, this.#grants, this.caller)
+    return this.#granted
+  }
+
+  #makeChecks(): Context['checks'] {
+    const requireAction: Context['checks']['requireAction'] = async (name, place = {}) => {
+      this.#base.requireAction(name)
+      if (this.caller) await this.door.requireAction(name, place)
+    }
+    return {
+      requireOwner: (bucket, instead) => this.#view().requireOwner(bucket, instead),
+      requireWholeBucket: (bucket, access) => this.#view().requireWholeBucket(bucket, access),
+      requireKey: (bucket, key, access) => this.#view().requireKey(bucket, key, access),
+      requireSome: (bucket, access) => this.#view().requireSome(bucket, access),
+      requireAction,
+      authorize: authorizing(this.#server.metadataActions, this.caller, requireAction),
+    }
+  }
+}
+
+/** What a session with a policy orders keeps that policy. */
+function jobsOf(jobs: Jobs, caller: Caller | undefined): Jobs {
+  const session = caller?.identity.session
+  return session?.policy ? { ...jobs, create: (asked) => jobs.create({ ...asked, session }) } : jobs
+}
