@@ -46,6 +46,6 @@ t.test('no client takes an answer without an end', async (t) => {
   await t.rejects(new PaymentApi(url, wallet).signIn(), { name: 'Failure' })
   await t.rejects(postForm('the task platform', url, {}), { message: /more than 1048576 bytes/ })
   await t.rejects(new PlatformClient(url, 'token', signal).task('task'), { name: 'PlatformFailure' })
-  await t.rejects(dealer.dealCids('task', signal), { name: 'TooLongError' })
+  await t.rejects(dealer.progress('task', signal), { name: 'TooLongError' })
   await until('all connections are closed', () => open() === 0)
 })

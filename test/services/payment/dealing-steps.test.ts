@@ -56,10 +56,10 @@ async function sceneOf(t: Test): Promise<Scene> {
   }
   const dealer: Dealer = {
     post: async () => true,
-    async dealCids(task) {
+    async progress(task) {
       const one = told[tasks.indexOf(task)]
       if (one instanceof Error) throw one
-      return one === undefined ? [] : [one]
+      return { dealCids: one === undefined ? [] : [one], failedBy: undefined }
     },
   }
   const guarded: Payments = {

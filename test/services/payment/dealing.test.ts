@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { CarFolder } from '../../../src/services/payment/dealing/car-folder.js'
 import { until } from '../../support/waiting.js'
 import { balance, COINS, pass, payerOf, type Row, sumOfLedger } from './payer.js'
 import { startPaymentScene } from './payment-client.js'
@@ -63,6 +64,28 @@ t.test('a content that is damaged comes back to its wallet, and holds up no othe
   const again = (await client.upload('lost.txt', 'lost'.repeat(1000))).json.data
   t.equal(again.payload_cid, lost.payload_cid)
   t.equal((await fetch(again.ipfs_url)).status, 200, 'it is whole again after another upload')
+})
+
+t.test('a provider that fails with a CAR is not the only one', async (t) => {
+  const scene = await startPaymentScene(t, {}, { withPlatform: true })
+  const client = await payerOf(scene)
+  // The first provider does not get the CAR of its task.
+  const carFolder = CarFolder.prototype
+  const { size } = carFolder
+  const asked = new Set<string>()
+  carFolder.size = async function (task) {
+    asked.add(task)
+    return asked.values().next().value === task ? undefined : size.call(this, task)
+  }
+  t.teardown(() => {
+    carFolder.size = size
+  })
+  await client.pay('a.txt', 'a'.repeat(300_000), 400_000n)
+  const [row] = await pass(scene, client, 'Success')
+  t.equal(asked.size, 2)
+  t.match(row.offline_deal, [{ status: 'Success', miner_fid: 't01005' }], 'the next cheapest has it')
+  await sumOfLedger(t, scene)
+  await until('no CAR is left', () => readdirSync(join(scene.folder, 'cars')).length === 0)
 })
 
 t.test('without a deal in time, the payment comes back', async (t) => {

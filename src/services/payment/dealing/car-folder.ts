@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { readdir, rename, stat, unlink } from 'node:fs/promises'
+import { link, readdir, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { makePrivateFolder } from '../../../common/files/private-file.js'
@@ -71,6 +71,12 @@ export class CarFolder {
       ({ size }) => size,
       () => undefined,
     )
+  }
+
+  /** Gives the CAR of a task to another one, too. */
+  async share(task: string, other: string): Promise<void> {
+    await link(this.path(task), this.path(other))
+    await syncFolder(this.#folder)
   }
 
   /** Removes the CAR of a settled task. */

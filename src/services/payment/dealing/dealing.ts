@@ -121,13 +121,27 @@ export class Dealing {
       if (!(await dealer.post({ ...car, url: urlOf(car.task) }, signal))) return
       await writer.run(() => cars.setStatus(car.id, 'TaskCreated'))
     }
-    for (const cid of await dealer.dealCids(car.task, signal)) {
+    const { dealCids, failedBy } = await dealer.progress(car.task, signal)
+    let active = false
+    for (const cid of dealCids) {
       const status = await network.status(cid)
       // The dealer tells the CIDs of deals: only one for this very CAR is paid.
       if (status.dataCid !== car.payloadCid) continue
       const deal = await this.#note(car, status)
+      if (deal.status !== 'Active' && deal.status !== 'Success') continue
+      active = true
       if (deal.status === 'Active') await this.#settle(car, deal, signal)
     }
+    if (failedBy !== undefined && !active) await this.#postAgain(car, failedBy)
+  }
+
+  /** Another provider may take what one has given up. The CAR has both names until the table has the new one. */
+  async #postAgain({ id, task }: PackedCar, failedBy: string): Promise<void> {
+    const { cars, folder, writer } = this.#parts
+    const other = randomUUID()
+    await folder.share(task, other)
+    await writer.run(() => cars.postAgain(id, other, failedBy))
+    await folder.remove(task)
   }
 
   /** Keeps the state of a deal, with a row in its log when it is a new one. */

@@ -2,7 +2,7 @@ import { readBounded } from '../../../common/http/bounded-text.js'
 import type { Network, Provider } from '../../network/network.js'
 import { parseFil } from '../../network/units/fil.js'
 import { pieceSizeOf } from '../../platform/units/piece-size.js'
-import type { CarToStore, Dealer } from './dealer.js'
+import type { CarToStore, Dealer, TaskProgress } from './dealer.js'
 
 const TIMEOUT_MS = 30_000
 /** Largest answer, bytes: a task of one deal has less. */
@@ -10,6 +10,9 @@ const MAX_BYTES = 2 ** 20
 
 /** Source of tasks that come from a storage payment API, by the interface of the task platform. */
 const SOURCE = '4'
+
+/** States of a deal that its provider has given up. */
+const FAILURES = ['DownloadFailed', 'ImportFailed']
 
 interface Answer {
   readonly message?: unknown
@@ -35,7 +38,8 @@ export class PlatformDealer implements Dealer {
   }
 
   async post(car: CarToStore, signal: AbortSignal): Promise<boolean> {
-    const provider = cheapest(await this.#network.providers(), car.size)
+    const providers = (await this.#network.providers()).filter(({ minerId }) => !car.tried.includes(minerId))
+    const provider = cheapest(providers, car.size)
     if (provider === undefined) return false
     const form = new FormData()
     const fields = {
@@ -54,11 +58,15 @@ export class PlatformDealer implements Dealer {
     return (await this.#call('POST', '/tasks', signal, form)) !== undefined
   }
 
-  async dealCids(task: string, signal: AbortSignal): Promise<readonly string[]> {
+  async progress(task: string, signal: AbortSignal): Promise<TaskProgress> {
     const answer = await this.#call('GET', `/tasks/${task}`, signal)
-    const deals: unknown = (answer?.data as { deal?: unknown } | undefined)?.deal
-    if (!Array.isArray(deals)) return []
-    return deals.flatMap(({ deal_cid: cid }: { deal_cid?: unknown }) => (typeof cid === 'string' ? [cid] : []))
+    const { task: shown, deal } = (answer?.data ?? {}) as { task?: { miner_id?: unknown } | null; deal?: unknown }
+    const deals = (Array.isArray(deal) ? deal : []) as readonly ({ deal_cid?: unknown; status?: unknown } | null)[]
+    const hasFailed = deals.length > 0 && deals.every((one) => FAILURES.includes(String(one?.status)))
+    return {
+      dealCids: deals.flatMap((one) => (typeof one?.deal_cid === 'string' ? [one.deal_cid] : [])),
+      failedBy: hasFailed ? String(shown?.miner_id) : undefined,
+    }
   }
 
   /** Undefined while there is no user to post as. */

@@ -8,3 +8,6 @@ export const dealingSchema = `
   CREATE UNIQUE INDEX cars_by_task ON cars (task);
   CREATE INDEX open_cars ON cars (id) WHERE status <> 'Completed';
 `
+
+/** The providers that failed with a CAR, with a space behind each. */
+export const triedSchema = "ALTER TABLE cars ADD COLUMN tried TEXT NOT NULL DEFAULT ''"

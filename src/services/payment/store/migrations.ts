@@ -2,7 +2,7 @@ import type { Database } from '../../database.js'
 import { applySteps } from '../../store/apply-steps.js'
 import { chainSchema } from '../chain/schema.js'
 import { contentSchema, retentionSchema } from '../contents/schema.js'
-import { dealingSchema } from '../dealing/schema.js'
+import { dealingSchema, triedSchema } from '../dealing/schema.js'
 import { dealSchema } from '../deals/schema.js'
 import { ledgerSchema } from '../ledger/schema.js'
 import { uploadSchema } from '../uploads/schema.js'
@@ -18,6 +18,7 @@ const steps: readonly string[] = [
   retentionSchema,
   chainSchema,
   signInSchema,
+  triedSchema,
 ]
 
 /** Brings the schema up to date, or makes it. Throws as `applySteps` does. */
