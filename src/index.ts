@@ -48,6 +48,7 @@ export type {
 } from './plugins/forms/storage-class.js'
 export { type Job, type JobKind, type JobProgress, type Jobs, Retry, type RunningJob } from './plugins/jobs/job.js'
 export { formatAmount, parseAmount } from './plugins/kit/amounts.js'
+export { Attempts } from './plugins/kit/attempts.js'
 export {
   type ProviderDocument,
   providerDocument,

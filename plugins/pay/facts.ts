@@ -1,6 +1,6 @@
+import { parseAmount } from 'dealgate'
 import { z } from 'zod'
 import type { PayParts } from './parts.js'
-import { parseAmount } from './upload/amounts.js'
 import { dataOf, repeatable } from './wire/answer.js'
 import { text } from './wire/members.js'
 import { type WireParams, wireParams } from './wire/params.js'

@@ -1,5 +1,5 @@
+import { parseAmount } from 'dealgate'
 import { z } from 'zod'
-import { parseAmount } from './upload/amounts.js'
 
 const DAY = 86_400
 

@@ -1,6 +1,5 @@
-import { type PluginHost, S3Error, type SpendLedger } from 'dealgate'
+import { Attempts, type PluginHost, S3Error, type SpendLedger } from 'dealgate'
 import { ServiceFacts, type Variant } from './facts.js'
-import { Attempts } from './login/attempts.js'
 import { Wallets } from './login/wallets.js'
 import type { PayOptions } from './options.js'
 import { PaymentClient } from './payment-client.js'

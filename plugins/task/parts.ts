@@ -1,6 +1,5 @@
-import { type PluginHost, S3Error, type SpendLedger } from 'dealgate'
+import { Attempts, type PluginHost, S3Error, type SpendLedger } from 'dealgate'
 import { openLedger } from './create/cost.js'
-import { Attempts } from './login/attempts.js'
 import { Logins } from './login/login.js'
 import { Tokens } from './login/tokens.js'
 import type { TaskOptions } from './options.js'

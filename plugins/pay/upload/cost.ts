@@ -1,6 +1,14 @@
-import { type ExceededCap, FIL_LEDGER, type PluginHost, type RunningJob, S3Error, SpendLedger } from 'dealgate'
+import {
+  type ExceededCap,
+  FIL_LEDGER,
+  formatAmount,
+  type PluginHost,
+  parseAmount,
+  type RunningJob,
+  S3Error,
+  SpendLedger,
+} from 'dealgate'
 import type { PayParts } from '../parts.js'
-import { formatAmount, parseAmount } from './amounts.js'
 import type { UploadInput } from './input.js'
 
 const GB = 10n ** 9n

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { NETWORK, newKeys } from '../../services/payment/payment-client.js'
 import { unsignedRequest } from '../../support/sign/signed-request.js'
@@ -49,6 +51,61 @@ t.test('variant A: sign-in, and what needs it', async (t) => {
   t.match(await bearer(once.JwtToken, '/-/pay/v1/system-config'), { status: 403 })
   const own = { 'x-dealgate-wallet-authorization': `Bearer ${once.JwtToken}` }
   t.match(await proxy.send('GET', '/-/pay/v1/uploads', { keys: ANY, headers: own }), { status: 200 })
+})
+
+t.test('policies of identities decide about the actions of the plugin', async (t) => {
+  const scene = await startPayment(t, 'b')
+  const allow = (Action: string | string[]) => ({ Effect: 'Allow', Action, Resource: '*' })
+  const withPolicy = (accessKeyId: string, ...Statement: object[]) => ({
+    accessKeyId,
+    secretAccessKey: `${accessKeyId}-secret-key`,
+    policies: [{ Version: '2012-10-17', Statement }],
+  })
+  const lister = withPolicy('lister', allow(['pay:ListUploads', 'pay:ListBilling']))
+  const s3 = withPolicy('all-of-s3', allow('s3:*'))
+  const careful = withPolicy('careful', allow(['s3:*', 'pay:*']), { ...allow('pay:Upload*'), Effect: 'Deny' })
+  const owner = { accessKeyId: 'owner', secretAccessKey: 'owner-secret-key' }
+  const identities = [owner, lister, s3, careful]
+  const proxy = await startPayProxy(t, scene, { pay: { wallet: newKeys().address }, proxy: { identities } })
+  await proxy.send('PUT', '/photos')
+  await proxy.send('PUT', '/photos/a', { body: 'some bytes' })
+  const status = async (keys: typeof lister, method: string, target: string, body?: object) =>
+    (await proxy.send(method, target, { keys, body })).status
+  const mint = { TxHash: '0x1', TokenId: '7', MintAddress: newKeys().address }
+  t.equal(await status(lister, 'GET', '/-/pay/v1/uploads'), 200)
+  t.equal(await status(lister, 'GET', '/-/pay/v1/billing.csv'), 200)
+  t.equal(await status(lister, 'GET', '/-/pay/v1/host-info'), 403)
+  t.equal(await status(lister, 'POST', '/-/pay/v1/uploads/1/mint', mint), 403)
+  t.equal(await status(s3, 'GET', '/photos/a'), 200)
+  for (const target of ['/-/pay/v1/uploads', '/-/pay/v1/billing.csv']) t.equal(await status(s3, 'GET', target), 403)
+  t.equal(await status(s3, 'POST', '/photos/a?x-pay=', { DurationDays: 180 }), 403)
+  t.equal(await status(careful, 'GET', '/-/pay/v1/uploads'), 200)
+  t.equal(await status(careful, 'POST', '/photos/a?x-pay=', { DurationDays: 180 }), 403)
+  t.match(await proxy.ask('GET', '/-/pay/v1/uploads'), { TotalRecordCount: 0 })
+})
+
+t.test('the token of a session is neither in the log nor in clear in the files', async (t) => {
+  const scene = await startPayment(t, 'a')
+  const keys = newKeys()
+  const tokens: string[] = []
+  const proxy = await startPayProxy(t, scene)
+  const { Nonce } = await proxy.ask('POST', '/-/pay/v1/wallet/nonce', { PublicKeyAddress: keys.address })
+  const session = { Nonce, Signature: keys.sign(Nonce), PublicKeyAddress: keys.address, Network: NETWORK }
+  tokens.push((await proxy.ask('POST', '/-/pay/v1/wallet/session', session)).JwtToken)
+  await link(proxy, keys)
+  await proxy.ask('GET', '/-/pay/v1/uploads')
+  const files = bytesBelow(proxy.data)
+  t.match(files, 'pay-sessions')
+  t.notMatch(files, /eyJ[\w-]{10,}\./, 'no JWT')
+  for (const token of tokens) t.notOk(JSON.stringify(proxy.lines).includes(token))
+  await proxy.close()
+  const again = await startPayProxy(t, scene, { data: proxy.data })
+  t.match(await again.ask('GET', '/-/pay/v1/uploads'), { Uploads: [] }, 'the session outlives a restart')
+  await again.close()
+  const replaced = { accessKeyId: 'owner', secretAccessKey: 'another-secret-key' }
+  const other = await startPayProxy(t, scene, { data: proxy.data, proxy: { identities: [replaced] } })
+  const code = await other.refused('GET', '/-/pay/v1/uploads', undefined, replaced)
+  t.equal(code, 'WalletNotLinked', 'another key pair of the same id does not inherit it')
 })
 
 t.test('each row in each variant', async (t) => {
@@ -169,4 +226,13 @@ async function tokenOf(url: string, { address, sign }: ReturnType<typeof newKeys
   const { nonce = '' } = await post('register', { public_key_address: address })
   const login = { nonce, signature: sign(nonce), public_key_address: address, network: NETWORK }
   return (await post('login_by_wallet_signature', login)).jwt_token ?? ''
+}
+
+/** All that the files below a folder hold, as Latin-1. */
+function bytesBelow(folder: string): string {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(folder, name))
+    .filter((file) => statSync(file).isFile())
+    .map((file) => readFileSync(file, 'latin1'))
+    .join('')
 }

@@ -1,4 +1,4 @@
-import { S3Error } from 'dealgate'
+import { S3Error } from '../../common/errors/s3-error.js'
 
 /** Failed sign-ins of one access key before further ones have to wait. */
 const FREE = 5
@@ -13,8 +13,8 @@ interface Failures {
 }
 
 /**
- * Limits failed sign-ins of each access key in this process, so that a holder of a key does not use this server, whose
- * address the service may trust, to try signatures.
+ * Limits failed sign-ins of each access key at a service behind the server, in this process, so that a holder of a key
+ * does not use the server, whose address the service may trust, to guess passwords.
  */
 export class Attempts {
   readonly #failures = new Map<string, Failures>()
