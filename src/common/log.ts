@@ -6,12 +6,18 @@ export interface LogOptions {
   level: 'silent' | 'error' | 'warn' | 'info' | 'debug'
   /** Takes the lines. Default: standard error, which keeps standard output free for the output of commands. */
   to?: { write(line: string): void }
+  /** Number of the process among those of one server; stands in each line. */
+  worker?: number
 }
 
 /** JSON lines on standard error. Callers pass addresses and headers through `redact` first. */
 export function createLogger(options: LogOptions): Logger {
   return pino(
-    { level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    {
+      level: options.level,
+      base: options.worker === undefined ? null : { worker: options.worker },
+      timestamp: pino.stdTimeFunctions.isoTime,
+    },
     options.to ?? pino.destination({ fd: 2, sync: false }),
   )
 }

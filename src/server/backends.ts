@@ -52,11 +52,11 @@ export async function openBackends(options: ProxyOptions, log: Logger, cleanup: 
 
 async function openOwnState(options: ProxyOptions, log: Logger, pool: GatewayPool): Promise<State> {
   if (options.data === undefined) throw new Error('createProxy needs `data`, a folder, or `state`')
-  const { data, stateUrl: url, stateTimeoutMs: timeoutMs, lockLeaseMs: leaseMs } = options
+  const { data, stateUrl: url, stateTimeoutMs: timeoutMs, lockLeaseMs: leaseMs, worker } = options
   const { maxStagedBytes: total, maxStagedBytesPerClient: perClient } = { ...defaultLimits, ...options.limits }
   const gateway = pool.epochs(options.gateway.account)
   const staging = stagingPlace(options, pool)
-  return openState({ data, url, timeoutMs, leaseMs, log, gateway, staging, staged: { total, perClient } })
+  return openState({ data, worker, url, timeoutMs, leaseMs, log, gateway, staging, staged: { total, perClient } })
 }
 
 /** Where the state stages parts; undefined for the data folder. */

@@ -9,6 +9,7 @@ import type { Plugin } from '../plugins/forms/plugin.js'
 import type { OperationTable } from '../plugins/table/table.js'
 import type { Webhook } from '../s3/notifications/delivery/webhooks.js'
 import type { State } from '../state/state.js'
+import type { WorkerOfServer } from '../state/worker-of-server.js'
 import type { Limits } from './limits.js'
 
 export interface ProxyOptions {
@@ -30,6 +31,8 @@ export interface ProxyOptions {
   identities: readonly Identity[] | Credentials
   /** Folder for records, staged parts and spooled bodies, used by one process at a time. Required without `state`. */
   data?: string
+  /** In a process that shares `data` with other processes of one server. */
+  worker?: WorkerOfServer
   /** An open state. The proxy does not close it. */
   state?: State
   /** Keyv URL of a database for the records: redis://... or postgres://...; default SQLite in `data`. */

@@ -12,7 +12,7 @@ import { FolderRecord } from './files/folder-record.js'
 import { makeFolder } from './files/folders.js'
 import { GatewayWitness } from './integrity/gateway-witness.js'
 import { StoreEpoch } from './integrity/store-epoch.js'
-import { lockFolder } from './locks/sqlite-lock.js'
+import { lockAsWorker, lockFolder } from './locks/sqlite-lock.js'
 import { KeyvObjectRecords } from './records/object-records.js'
 import type { Table } from './records/table.js'
 import type { State } from './state.js'
@@ -20,10 +20,13 @@ import { type OpenedStaging, openStaging, type StagingPlace } from './uploads/op
 import { Spools } from './uploads/spool.js'
 import { defaultStagedBounds, StagedBytes } from './uploads/staged-bytes.js'
 import { KeyvUploads } from './uploads/uploads.js'
+import type { WorkerOfServer } from './worker-of-server.js'
 
 export interface StateOptions {
   /** The data folder; created when absent. Always holds spool files, whatever `url` says. */
   readonly data: string
+  /** In a process that shares the folder with other processes of one server. */
+  readonly worker?: WorkerOfServer | undefined
   /** Where parts of multipart uploads wait; default the data folder. */
   readonly staging?: StagingPlace | undefined
   /**
@@ -60,18 +63,21 @@ const COMPLETED_MS = DAY_MS
 export async function openState(options: StateOptions): Promise<State> {
   const kind = kindOf(options.url)
   const folder = makeFolder(join(options.data, 'state'))
-  const lock = lockFolder(folder)
+  const { worker } = options
+  const lock = worker ? lockAsWorker(folder, worker.number) : lockFolder(folder)
   try {
     const folderRecord = await FolderRecord.open(options.data)
-    const spools = new Spools(makeFolder(join(options.data, 'spool')))
+    const spools = new Spools(makeFolder(join(options.data, 'spool', ...(worker ? [String(worker.number)] : []))))
     const staged = new StagedBytes(new Quota(options.staged ?? defaultStagedBounds))
     await spools.clear()
     const backend = await openBackend(kind, options, folder)
-    const shared = kind !== 'sqlite'
+    const amongServers = kind !== 'sqlite'
+    const shared = amongServers || worker !== undefined
     const opened = await openStaging(options.staging, {
       backend,
       data: options.data,
-      home: shared ? folderRecord.id : undefined,
+      amongWorkers: worker !== undefined,
+      home: amongServers ? folderRecord.id : undefined,
       bytes: staged,
       spool: () => spools.create(),
       log: options.log,
@@ -79,7 +85,7 @@ export async function openState(options: StateOptions): Promise<State> {
       await backend.close()
       throw error
     })
-    const gateway = shared && options.gateway ? new GatewayWitness(options.gateway, options.log) : undefined
+    const gateway = amongServers && options.gateway ? new GatewayWitness(options.gateway, options.log) : undefined
     const life = { isClosed: false }
     const waitsForGateway = gateway !== undefined && folderRecord.epoch === undefined
     const epoch = new StoreEpoch({ places: backend.epochs, folder: folderRecord, gateway, log: options.log })

@@ -10,10 +10,12 @@ import { lockUntilOutcome } from '../../src/objects/serialized-write.js'
 import { LeaseLocks } from '../../src/state/locks/lease-locks.js'
 import type { Lease, LeaseStore } from '../../src/state/locks/lease-store.js'
 import { LocalLocks } from '../../src/state/locks/locks.js'
+import { MemoryLeases } from '../../src/state/locks/memory-leases.js'
 import { LEASE_SCHEMA } from '../../src/state/locks/postgres-lease-schema.js'
 import { PostgresLeases } from '../../src/state/locks/postgres-leases.js'
 import { RedisLeases } from '../../src/state/locks/redis-leases.js'
 import { openState } from '../../src/state/open-state.js'
+import { SignalBoard, STORE } from '../../src/state/signals/signals.js'
 import type { Locks } from '../../src/state/state.js'
 import { objectRecord } from './samples.js'
 import { postgres, redis } from './servers.js'
@@ -246,6 +248,19 @@ async function line(t: Test, store: LeaseStore): Promise<void> {
   t.type(await store.acquire(late, 60_000, 40), 'number', 'it has left the line')
   await store.release(late)
 }
+
+t.test('leases in memory', async (t) => {
+  await leases(t, new MemoryLeases(() => {}))
+  await fences(t, new MemoryLeases(() => {}))
+  const signals = new SignalBoard(() => {})
+  const locks = new LeaseLocks({
+    store: new MemoryLeases((token) => signals.receive(`${STORE} lease ${token}`)),
+    signals,
+    log,
+  })
+  await contract(t, locks)
+  await limited(t, locks)
+})
 
 t.test('leases in redis', { skip: redis.skip }, async (t) => {
   const server = await redis.start()

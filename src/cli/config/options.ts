@@ -29,6 +29,10 @@ import {
 export const options = Object.freeze({
   port: option('Endpoint', port, { default: 9000, help: 'Port of the S3 endpoint; 0 selects a free port.' }),
   host: option('Endpoint', host, { default: '127.0.0.1', help: 'Address to listen on.' }),
+  workers: option('Endpoint', integer(0, 1024), {
+    default: 1,
+    help: 'Processes that serve the S3 endpoint, for machines with several cores; 0 for one per core. Bounds of connections, bodies and bytes are those of each process.',
+  }),
   accessKey: option('Endpoint', accessKey, {
     help: 'Access key id of the S3 key pair. Without it, the first start generates a pair and keeps it in the data folder.',
   }),

@@ -9,6 +9,7 @@ import { describeError, EXIT_FAILURE, listenFailure } from '../failure.js'
 import { KeptAccountKeys } from '../keys/account-keys.js'
 import { credentialsPath } from '../keys/credentials-file.js'
 import { paymentWork } from './payment-work.js'
+import { workersOf } from './worker-count.js'
 
 export interface SignIn {
   readonly email: string
@@ -70,7 +71,8 @@ export function accountKeysOf(config: Config): KeptAccountKeys {
     gatewayUrl === undefined || accessKey === undefined || secretKey === undefined
       ? undefined
       : { accessKey, secretKey }
-  return new KeptAccountKeys({ data, credentials: credentialsPath(config), own, shared: config.state !== undefined })
+  const shared = config.state !== undefined || workersOf(config) > 1
+  return new KeptAccountKeys({ data, credentials: credentialsPath(config), own, shared })
 }
 
 /** The folder of the embedded services. */

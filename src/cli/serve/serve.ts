@@ -1,11 +1,14 @@
+import cluster from 'node:cluster'
 import { createLogger } from '../../common/log.js'
 import { CleanupStack } from '../../server/cleanup-stack.js'
 import type { Config } from '../config/config.js'
 import { loadEmbedded } from './gateway.js'
 import { untilSignal } from './until-signal.js'
+import { workersOf } from './worker-count.js'
 
 /** `dealgate serve`: starts the server, prints its address, and stops on a signal. A failed start stops everything. */
 export async function serveUntilSignal(config: Config): Promise<void> {
+  if (cluster.isWorker) return (await import('./workers/worker.js')).runWorker(config)
   const signalled = untilSignal()
   const log = createLogger({ level: config.logLevel })
   const cleanup = new CleanupStack()
@@ -13,8 +16,11 @@ export async function serveUntilSignal(config: Config): Promise<void> {
   cleanup.defer(() => thread?.discard())
   try {
     // Two threads load at the same time: the embedded services there, the server here.
-    const { startServer } = await import('./start-server.js')
-    process.stdout.write(await startServer(config, log, cleanup, thread))
+    const start =
+      workersOf(config) > 1
+        ? (await import('./workers/primary.js')).startWorkers
+        : (await import('./start-server.js')).startServer
+    process.stdout.write(await start(config, log, cleanup, thread))
     log.info({ signal: await signalled }, 'shutting down')
   } finally {
     await cleanup.close()

@@ -1,5 +1,6 @@
 import type { Logger } from '../../common/log.js'
 import { StateError } from '../errors.js'
+import type { WorkerOfServer } from '../worker-of-server.js'
 import type { Backend } from './backend.js'
 import { openSqliteBackend } from './sqlite-backend.js'
 
@@ -9,6 +10,7 @@ export interface BackendOptions {
   readonly timeoutMs?: number | undefined
   /** Length of the leases behind locks among proxies, ms. Default 30,000. Not used with SQLite. */
   readonly leaseMs?: number | undefined
+  readonly worker?: WorkerOfServer | undefined
 }
 
 const TIMEOUT_MS = 3000
@@ -41,7 +43,7 @@ export async function openBackend(kind: StoreKind, options: BackendOptions, fold
   const { timeoutMs = TIMEOUT_MS, leaseMs } = options
   switch (kind) {
     case 'sqlite':
-      return openSqliteBackend(folder, options.log)
+      return openSqliteBackend(folder, options)
     case 'redis':
       return (await import('./redis-backend.js')).openRedisBackend(options.url ?? '', options.log, timeoutMs, leaseMs)
     case 'postgres':

@@ -55,15 +55,16 @@ export class FolderRecord {
 
   async #write(kept: Kept): Promise<void> {
     const file = fileOf(this.#folder)
+    const draft = `${file}.${process.pid}.new`
     try {
-      const handle = await open(`${file}.new`, 'w', FILE_MODE)
+      const handle = await open(draft, 'w', FILE_MODE)
       try {
         await handle.writeFile(`${JSON.stringify(kept)}\n`)
         await handle.sync()
       } finally {
         await handle.close()
       }
-      await rename(`${file}.new`, file)
+      await rename(draft, file)
       await syncFolder(this.#folder)
     } catch (error) {
       // A full disk must not prevent the start of a server that can still read: a later start writes the record.

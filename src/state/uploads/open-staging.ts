@@ -24,6 +24,8 @@ export interface StagingParts {
   readonly backend: Pick<Backend, 'table'>
   /** The data folder of this process, where parts are staged by default. */
   readonly data: string
+  /** True if other processes of this server use the data folder, too. */
+  readonly amongWorkers: boolean
   /** Id of that folder; undefined where no other process uses the same records. */
   readonly home: string | undefined
   readonly bytes: StagedBytes
@@ -41,10 +43,11 @@ export interface OpenedStaging {
 /** Throws StateError DATA_FOLDER, S3Error when the store of records fails. */
 export async function openStaging(
   place: StagingPlace | undefined,
-  { backend, data, home, bytes, spool, log }: StagingParts,
+  { backend, data, amongWorkers, home, bytes, spool, log }: StagingParts,
 ): Promise<OpenedStaging> {
   if (place === undefined) {
-    return { staging: new FolderStaging(makeFolder(join(data, 'staging')), bytes), home, sharedStaging: false }
+    const staging = new FolderStaging(makeFolder(join(data, 'staging')), bytes, { shared: amongWorkers })
+    return { staging, home, sharedStaging: amongWorkers }
   }
   const id = await storeId(backend)
   if ('parts' in place) {

@@ -1,0 +1,81 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import type { Logger } from '../../../common/log.js'
+import type { CleanupStack } from '../../../server/cleanup-stack.js'
+import type { LoadingServices } from '../../../services/index.js'
+import { makeFolder } from '../../../state/files/folders.js'
+import type { Lease } from '../../../state/locks/lease-store.js'
+import { MemoryLeases } from '../../../state/locks/memory-leases.js'
+import { lockFolder } from '../../../state/locks/sqlite-lock.js'
+import { STORE } from '../../../state/signals/signals.js'
+import type { Config } from '../../config/config.js'
+import { obtainKeys } from '../../keys/keys.js'
+import { banner } from '../banner.js'
+import { obtainGateway } from '../gateway.js'
+import { shownPlatform } from '../platform-text.js'
+import { workersOf } from '../worker-count.js'
+import type { Question, SharedServices } from './messages.js'
+import { Supervisor } from './supervisor.js'
+
+/**
+ * Starts the embedded services in this process, and the workers that serve requests. Resolves to the start message.
+ * @param thread for the embedded services
+ * @throws Failure, StateError
+ */
+export async function startWorkers(
+  config: Config,
+  log: Logger,
+  cleanup: CleanupStack,
+  thread?: LoadingServices,
+): Promise<string> {
+  const lock = lockFolder(makeFolder(join(config.data, 'state')))
+  cleanup.defer(() => lock.release())
+  const keys = await obtainKeys(config)
+  const gateway = await obtainGateway(config, log, { platform: true, ...(thread && { thread }) })
+  cleanup.defer(() => gateway.stop())
+  const { url, embedded, payment } = gateway
+  const services: SharedServices = { gateway: url, embedded, platform: gateway.platform?.url, payment }
+
+  const leases = new MemoryLeases((token) => supervisor.tell(`${STORE} lease ${token}`))
+  const supervisor = new Supervisor({
+    count: workersOf(config),
+    port: config.port || (await freePort(config.host)),
+    log,
+    graceMs: config.shutdownGraceSeconds * 1000,
+    async answer(name: Question, args) {
+      const [lease, ms, waitedMs] = args as [Lease, number, number]
+      switch (name) {
+        case 'services':
+          return services
+        case 'account':
+          return typeof gateway.account === 'function' ? gateway.account() : gateway.account
+        case 'acquire':
+          return leases.acquire(lease, ms, waitedMs)
+        case 'renew':
+          return leases.renew(lease, ms)
+        case 'yield':
+          return leases.yield(lease, ms)
+        case 'release':
+          return leases.release(lease)
+      }
+    },
+  })
+  cleanup.defer(() => supervisor.stop())
+  const endpoint = await supervisor.start()
+  const platform = await shownPlatform(gateway.platform)
+  return banner({ gateway: url, embedded, platform, payment, endpoint, keys, region: config.region }, config)
+}
+
+/** A port that is free now. */
+async function freePort(host: string): Promise<number> {
+  const server = createServer()
+  const listening = once(server, 'listening')
+  server.listen(0, host)
+  await listening
+  const { port } = server.address() as AddressInfo
+  const closed = once(server, 'close')
+  server.close()
+  await closed
+  return port
+}

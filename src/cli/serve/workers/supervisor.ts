@@ -1,0 +1,128 @@
+import cluster, { type Worker } from 'node:cluster'
+import type { Logger } from '../../../common/log.js'
+import { Failure } from '../../failure.js'
+import type { FromWorker, Question, ToWorker } from './messages.js'
+import { trackConnections } from './track-connections.js'
+
+export interface SupervisorOptions {
+  readonly count: number
+  /** Port of all workers. Not 0: it must stay the same when all of them die. */
+  readonly port: number
+  /** Answers a question of a worker. A rejection is passed on as its message. */
+  readonly answer: (name: Question, args: readonly unknown[]) => Promise<unknown>
+  readonly log: Logger
+  /** Longest time that workers get to end their requests, ms; then they are killed. */
+  readonly graceMs: number
+}
+
+/** The variable with the number of a worker. */
+export const WORKER_NUMBER = 'DEALGATE_WORKER_NUMBER'
+/** The variable with the port of all workers. */
+export const WORKER_PORT = 'DEALGATE_WORKER_PORT'
+
+/** Pause before a worker that died is started again, ms. Doubles while workers die within STEADY_MS. */
+const FIRST_PAUSE_MS = 100
+const LONGEST_PAUSE_MS = 30_000
+const STEADY_MS = 60_000
+/** Time beyond the grace that workers need to close what they have open, ms. */
+const CLOSING_MS = 10_000
+
+/**
+ * The processes that serve requests on one port (https://nodejs.org/api/cluster.html). A worker that dies is started
+ * again.
+ */
+export class Supervisor {
+  readonly #options: SupervisorOptions
+  readonly #workers = new Map<number, Worker>()
+  readonly #restarts = new Map<number, NodeJS.Timeout>()
+  #stopping = false
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Starts all workers; the first one alone, because it may have to create files.
+   * @returns the address of the first one, which is that of all
+   * @throws Failure when one dies before it is ready
+   */
+  async start(): Promise<string> {
+    const url = await this.#first(1)
+    await Promise.all(Array.from({ length: this.#options.count - 1 }, (_, i) => this.#first(i + 2)))
+    return url
+  }
+
+  /** Passes a signal on to all workers but its sender. */
+  tell(text: string, sender?: Worker): void {
+    for (const worker of this.#workers.values()) if (worker !== sender) send(worker, { kind: 'signal', text })
+  }
+
+  /** Lets the workers end their requests, and resolves when all have ended. */
+  async stop(): Promise<void> {
+    this.#stopping = true
+    for (const restart of this.#restarts.values()) clearTimeout(restart)
+    const workers = [...this.#workers.values()]
+    const ended = Promise.all(workers.map((worker) => new Promise((resolve) => worker.once('exit', resolve))))
+    for (const worker of workers) send(worker, { kind: 'stop' })
+    const late = setTimeout(() => {
+      for (const worker of this.#workers.values()) worker.process.kill('SIGKILL')
+    }, this.#options.graceMs + CLOSING_MS)
+    await ended
+    clearTimeout(late)
+  }
+
+  /** Starts a worker for the first time. */
+  #first(number: number): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const worker = this.#fork(number, resolve)
+      worker.once('exit', () => reject(new Failure(`Worker ${number} could not start.`)))
+    })
+  }
+
+  #fork(number: number, onReady: (url: string) => void, pause = FIRST_PAUSE_MS): Worker {
+    const began = performance.now()
+    let ready = false
+    const worker = cluster.fork({
+      [WORKER_NUMBER]: String(number),
+      [WORKER_PORT]: String(this.#options.port),
+    })
+    const closeUnclaimed = trackConnections(worker)
+    this.#workers.set(number, worker)
+    worker.on('error', (err) => this.#options.log.debug({ err, worker: number }, 'a message to a worker was lost'))
+    worker.on('message', (message: FromWorker) => {
+      if (message.kind === 'question') void this.#answer(worker, message)
+      else if (message.kind === 'signal') this.tell(message.text, worker)
+      else {
+        ready = true
+        onReady(message.url)
+      }
+    })
+    worker.on('exit', (code, signal) => {
+      this.#workers.delete(number)
+      closeUnclaimed()
+      // Before the first one is ready, the start fails.
+      if (this.#stopping || (!ready && onReady !== ignore)) return
+      const next = performance.now() - began > STEADY_MS ? FIRST_PAUSE_MS : Math.min(pause * 2, LONGEST_PAUSE_MS)
+      this.#options.log.error({ worker: number, code, signal, pauseMs: pause }, 'a worker has died; starting another')
+      this.#restarts.set(
+        number,
+        setTimeout(() => this.#fork(number, ignore, next), pause),
+      )
+    })
+    return worker
+  }
+
+  async #answer(worker: Worker, { id, name, args }: FromWorker & { kind: 'question' }): Promise<void> {
+    try {
+      send(worker, { kind: 'answer', id, value: await this.#options.answer(name, args) })
+    } catch (error) {
+      send(worker, { kind: 'answer', id, error: (error as Error).message })
+    }
+  }
+}
+
+function ignore(): void {}
+
+function send(worker: Worker, message: ToWorker): void {
+  if (worker.isConnected()) worker.send(message)
+}

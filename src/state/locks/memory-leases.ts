@@ -1,0 +1,130 @@
+import { FenceClock } from './fence-clock.js'
+import { type Lease, type LeaseStore, WAITING_MS } from './lease-store.js'
+import { overlap } from './locks.js'
+
+interface Held {
+  readonly lease: Lease
+  /** By `performance.now()`. */
+  readonly expires: number
+}
+
+interface Waiting extends Held {
+  readonly since: number
+}
+
+/** The leases of one scope, and the first in line for each name and prefix. Keyed by kind and name. */
+interface Scope {
+  readonly held: Map<string, Held>
+  readonly line: Map<string, Waiting>
+}
+
+/** Leases in the memory of the process that serves several others. They are as lasting as that process. */
+export class MemoryLeases implements LeaseStore {
+  readonly #scopes = new Map<string, Scope>()
+  readonly #clock = new FenceClock()
+  readonly #wake: (token: string) => void
+
+  /** @param wake tells that the lease is free for which this token waits */
+  constructor(wake: (token: string) => void) {
+    this.#wake = wake
+  }
+
+  async acquire(lease: Lease, ms: number, waitedMs = 0): Promise<number | undefined> {
+    const now = performance.now()
+    const since = now - waitedMs
+    const scope = this.#scopeOf(lease)
+    const id = idOf(lease)
+    if (this.#conflict(scope, lease, now) || this.#ahead(scope, lease, since)) {
+      const first = scope.line.get(id)
+      const stays = first && first.expires > now && first.lease.token !== lease.token && first.since <= since
+      if (!stays) scope.line.set(id, { lease, since, expires: now + WAITING_MS })
+      return undefined
+    }
+    scope.held.set(id, { lease, expires: now + ms })
+    this.#leave(scope, lease)
+    return this.#clock.next()
+  }
+
+  async renew(lease: Lease, ms: number): Promise<number | undefined> {
+    const scope = this.#scopes.get(lease.scope)
+    if (!scope || !isHeld(scope, lease)) return undefined
+    scope.held.set(idOf(lease), { lease, expires: performance.now() + ms })
+    return this.#clock.next()
+  }
+
+  async yield(lease: Lease, ms: number): Promise<number | undefined> {
+    const scope = this.#scopes.get(lease.scope)
+    if (scope && isHeld(scope, lease) && this.#ahead(scope, lease, Number.POSITIVE_INFINITY)) {
+      await this.release(lease)
+      return undefined
+    }
+    return this.renew(lease, ms)
+  }
+
+  async release(lease: Lease): Promise<void> {
+    const scope = this.#scopes.get(lease.scope)
+    if (!scope) return
+    this.#leave(scope, lease)
+    if (isHeld(scope, lease)) {
+      scope.held.delete(idOf(lease))
+      const next = this.#ahead(scope, lease, Number.POSITIVE_INFINITY)
+      if (next) this.#wake(next)
+    }
+    if (scope.held.size === 0 && scope.line.size === 0) this.#scopes.delete(lease.scope)
+  }
+
+  #scopeOf({ scope }: Lease): Scope {
+    const known = this.#scopes.get(scope)
+    if (known) return known
+    const made = { held: new Map(), line: new Map() }
+    this.#scopes.set(scope, made)
+    return made
+  }
+
+  #conflict({ held }: Scope, lease: Lease, now: number): boolean {
+    for (const [id, other] of held) {
+      if (other.expires <= now) held.delete(id)
+      else if (other.lease.name === lease.name || covers(other.lease, lease) || covers(lease, other.lease)) return true
+    }
+    return false
+  }
+
+  /** The token of another waiter that comes first. */
+  #ahead({ line }: Scope, lease: Lease, before: number): string | undefined {
+    const now = performance.now()
+    let first: Waiting | undefined
+    for (const [id, waiter] of line) {
+      if (waiter.expires <= now) {
+        line.delete(id)
+        continue
+      }
+      const { kind, name, token } = waiter.lease
+      const concerns =
+        kind === lease.kind
+          ? kind === 'name'
+            ? name === lease.name
+            : overlap(name, lease.name)
+          : kind === 'prefix' && covers(waiter.lease, lease)
+      if (concerns && token !== lease.token && waiter.since <= before && waiter.since <= (first?.since ?? before))
+        first = waiter
+    }
+    return first?.lease.token
+  }
+
+  #leave({ line }: Scope, lease: Lease): void {
+    if (line.get(idOf(lease))?.lease.token === lease.token) line.delete(idOf(lease))
+  }
+}
+
+function idOf({ kind, name }: Lease): string {
+  return `${kind}/${name}`
+}
+
+function isHeld({ held }: Scope, lease: Lease): boolean {
+  const found = held.get(idOf(lease))
+  return found !== undefined && found.lease.token === lease.token && found.expires > performance.now()
+}
+
+function covers(one: Lease, other: Lease): boolean {
+  return one.kind === 'prefix' && other.name.startsWith(one.name)
+}
