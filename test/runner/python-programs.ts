@@ -20,7 +20,7 @@ export interface PythonPrograms {
 /**
  * Stands in for `aws` and `s3cmd` on PATH, and for the programs of DEALGATE_AWS_CLIS: each runs in forks of an
  * interpreter that has loaded it. The tests run thousands of their commands, of which a start is most of the cost.
- * On PATH, the first that is written in Python counts: what stands before it may be a shim that searches for it.
+ * `aws` on PATH is the last of DEALGATE_AWS_CLIS, if that names any.
  */
 export async function startPythonPrograms(): Promise<PythonPrograms> {
   const folder = mkdtempSync(join(tmpdir(), 'dealgate-programs-'))
@@ -37,8 +37,9 @@ export async function startPythonPrograms(): Promise<PythonPrograms> {
     return program
   }
   const { PATH = '', DEALGATE_AWS_CLIS: named } = process.env
-  const onPath = PROGRAMS.flatMap((name) => found(name, PATH) ?? [])
   const paths = (named ?? '').split(/[:\s]+/).filter(Boolean)
+  const current = paths.findLast((path) => basename(path) === 'aws')
+  const onPath = PROGRAMS.flatMap((name) => (name === 'aws' && current) || (found(name, PATH) ?? []))
   const programs = await Promise.all([...onPath, ...paths].map(standIn))
   const folders = programs.slice(0, onPath.length).map((program) => join(program, '..'))
   return {
@@ -67,7 +68,6 @@ function interpreterOf(path: string): string | undefined {
   return /^#!\s*(\S*python[\d.]*)\s*\n/.exec(readFileSync(path, 'latin1').slice(0, 200))?.[1]
 }
 
-/** The first program of this name in a list of folders that is written in Python. */
 function found(name: string, path: string): string | undefined {
   return path
     .split(delimiter)
@@ -75,7 +75,7 @@ function found(name: string, path: string): string | undefined {
     .find((program) => {
       try {
         accessSync(program, constants.X_OK)
-        return interpreterOf(program) !== undefined
+        return true
       } catch {
         return false
       }
