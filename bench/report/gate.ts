@@ -31,6 +31,13 @@ export function costOf({ cpu, done }: Run): number {
   return (Object.values(cpu)[0] ?? Number.NaN) / done
 }
 
+/** The lower ratio of two runs for each case: other programs only add to it. */
+export function lower(first: Ratios, second: Ratios): Ratios {
+  return Object.fromEntries(
+    Object.entries(first).map(([name, ratio]) => [name, Math.min(ratio, second[name] ?? Number.POSITIVE_INFINITY)]),
+  )
+}
+
 /** Returns a sentence for each case that costs more than recorded. */
 export async function compareWithRecorded(file: string, ratios: Ratios): Promise<string[]> {
   const recorded = JSON.parse(await readFile(file, 'utf8')) as Recorded
