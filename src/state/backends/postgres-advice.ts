@@ -1,11 +1,13 @@
 /** Replication lag of a standby that causes a warning, seconds. */
 const LAG_SECONDS = 10
 
+/** `dealgate_lease_wait` is UNLOGGED by design: it holds the waiters of this moment. */
 const SETTINGS = `
   SELECT current_setting('synchronous_commit') AS commit, current_setting('fsync') AS fsync,
     current_setting('full_page_writes') AS pages, current_setting('synchronous_standby_names') AS standbys,
     pg_is_in_recovery() AS recovering,
-    (SELECT count(*) FROM pg_class WHERE relname LIKE 'dealgate\\_%' AND relkind = 'r' AND relpersistence = 'u')::int AS unlogged`
+    (SELECT count(*) FROM pg_class WHERE relname LIKE 'dealgate\\_%' AND relname <> 'dealgate_lease_wait' AND relkind = 'r'
+      AND relpersistence = 'u')::int AS unlogged`
 
 /** The lag is null for accounts that may not see it (https://www.postgresql.org/docs/current/monitoring-stats.html). */
 const STANDBYS = `

@@ -167,7 +167,7 @@ t.test('the rules are looked up only for browsers, and a failure does not change
     {
       headers: {
         'access-control-expose-headers':
-          'ETag, x-amz-request-id, x-amz-restore, x-amz-storage-class, x-dealgate-job-id, x-amz-meta-cid',
+          'ETag, x-amz-request-id, x-amz-restore, x-amz-storage-class, x-dealgate-job-id, x-dealgate-next-continuation-token, x-amz-meta-cid',
       },
     },
     'what is told beyond S3 can be read',
