@@ -21,8 +21,8 @@ export function openRedisSignals(client: RedisClientType, log: Logger): OpenedSi
   subscriber.on('error', (err: unknown) => {
     if (!closed) log.debug({ err }, 'the connection for signals failed')
   })
-  // The client subscribes again before it is ready again.
-  subscriber.on('ready', () => board.missed())
+  // The client subscribes again before it is ready again. One that is destroyed while it connects would live on.
+  subscriber.on('ready', () => (closed ? subscriber.destroy() : board.missed()))
   const subscribe = async () => {
     await subscriber.connect()
     await subscriber.subscribe(CHANNEL, (message) => board.receive(message))
@@ -35,7 +35,7 @@ export function openRedisSignals(client: RedisClientType, log: Logger): OpenedSi
     signals: board,
     close() {
       closed = true
-      if (subscriber.isOpen) subscriber.destroy()
+      if (subscriber.isReady) subscriber.destroy()
     },
   }
 }
