@@ -9,7 +9,8 @@ import { WAITING_MS } from './lease-store.js'
  *
  * Two transactions that check for conflicts at the same time would miss each other's row. The primary key excludes two
  * leases of one name; the advisory lock of the scope, shared by names and exclusive for prefixes, excludes the check of a
- * prefix while names are taken. Leases of different keys of one bucket do not wait for each other. Earlier versions had
+ * prefix while names are taken. Leases of different keys of one bucket do not wait for each other. An expired lease stays
+ * lost, because a name below an expired prefix may be held by another token. Earlier versions had
  * functions `dealgate_acquire` and `dealgate_lease_acquire`, which stay for proxies of those versions and take the same
  * advisory lock exclusively.
  *
@@ -76,14 +77,19 @@ export const LEASE_SCHEMA = `
     who := dealgate_lease_ahead(s, k, n, t, 'infinity');
     IF who IS NOT NULL THEN PERFORM pg_notify('${POSTGRES_CHANNEL}', '${STORE} lease ' || who); END IF;
   END $$ LANGUAGE plpgsql VOLATILE;
+  CREATE OR REPLACE FUNCTION dealgate_lease_renew(s bytea, k text, n bytea, t text, ms double precision) RETURNS double precision AS $$
+  BEGIN
+    IF k = 'prefix' THEN PERFORM pg_advisory_xact_lock(hashtextextended('dealgate/' || encode(s, 'hex'), 0)); END IF;
+    UPDATE dealgate_lease SET expires = clock_timestamp() + ms * interval '1 millisecond'
+      WHERE scope = s AND kind = k AND name = n AND token = t AND expires > clock_timestamp();
+    IF NOT FOUND THEN RETURN NULL; END IF;
+    RETURN extract(epoch FROM clock_timestamp()) * 1000000;
+  END $$ LANGUAGE plpgsql VOLATILE;
   CREATE OR REPLACE FUNCTION dealgate_lease_yield(s bytea, k text, n bytea, t text, ms double precision) RETURNS double precision AS $$
   BEGIN
     IF dealgate_lease_ahead(s, k, n, t, 'infinity') IS NOT NULL THEN
       PERFORM dealgate_lease_release(s, k, n, t);
       RETURN NULL;
     END IF;
-    UPDATE dealgate_lease SET expires = clock_timestamp() + ms * interval '1 millisecond'
-      WHERE scope = s AND kind = k AND name = n AND token = t;
-    IF NOT FOUND THEN RETURN NULL; END IF;
-    RETURN extract(epoch FROM clock_timestamp()) * 1000000;
+    RETURN dealgate_lease_renew(s, k, n, t, ms);
   END $$ LANGUAGE plpgsql VOLATILE;`

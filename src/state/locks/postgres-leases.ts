@@ -3,10 +3,7 @@ import type { Lease, LeaseStore } from './lease-store.js'
 
 const ACQUIRE = 'SELECT dealgate_lease_take($1, $2, $3, $4, $5, $6) AS time'
 
-const RENEW = `
-  UPDATE dealgate_lease SET expires = clock_timestamp() + $5 * interval '1 millisecond'
-  WHERE scope = $1 AND kind = $2 AND name = $3 AND token = $4
-  RETURNING (extract(epoch FROM clock_timestamp()) * 1000000)::double precision AS time`
+const RENEW = 'SELECT dealgate_lease_renew($1, $2, $3, $4, $5) AS time'
 
 const YIELD = 'SELECT dealgate_lease_yield($1, $2, $3, $4, $5) AS time'
 
