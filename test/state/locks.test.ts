@@ -278,6 +278,7 @@ t.test('leases in redis', { skip: redis.skip }, async (t) => {
   const run = (script: string, keys: string[], args: string[]) => client.eval(script, { keys, arguments: args })
   await leases(t, new RedisLeases(run))
   await fences(t, new RedisLeases(run))
+  await withoutChannels(t, server.url, client)
   await client.flushAll()
   const locks = new LeaseLocks({ store: new RedisLeases(run), log })
   await contract(t, locks)
@@ -331,6 +332,23 @@ t.test('leases in postgres', { skip: postgres.skip }, async (t) => {
   await comesBack(t, () => state.objects.set(objectRecord('b', 'k')))
   await state.close()
 })
+
+/** A user of Redis may lack the right to publish (https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/). */
+async function withoutChannels(t: Test, url: string, admin: Pick<ReturnType<typeof createClient>, 'sendCommand'>) {
+  await admin.sendCommand(['ACL', 'SETUSER', 'limited', 'on', '>secret', '~*', '+@all', 'resetchannels'])
+  const client = createClient({ url: url.replace('//', '//limited:secret@') })
+  await client.connect()
+  const store = new RedisLeases((script, keys, args) => client.eval(script, { keys, arguments: args }))
+  const lease = (): Lease => ({ scope: 'acl', kind: 'name', name: 'k', token: randomUUID() })
+  const [first, second, third] = [lease(), lease(), lease()]
+  t.type(await store.acquire(first, 60_000), 'number')
+  t.equal(await store.acquire(second, 60_000), undefined)
+  t.equal(await store.yield(first, 60_000), undefined, 'makes way without a message')
+  t.type(await store.acquire(second, 60_000, 10), 'number')
+  t.equal(await store.acquire(third, 60_000), undefined)
+  await t.resolves(store.release(second), 'releases without a message')
+  await client.close()
+}
 
 /** Connections that were cut are made anew. */
 async function comesBack(t: Test, attempt: () => Promise<unknown>): Promise<void> {

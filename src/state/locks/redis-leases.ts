@@ -47,7 +47,8 @@ end
 local function free()
   redis.call('HDEL', KEYS[1], field)
   local who = ahead(micros)
-  if who then redis.call('PUBLISH', '${CHANNEL}', '${STORE} lease ' .. who) end
+  -- A user of Redis without the right to the channel releases all the same.
+  if who then redis.pcall('PUBLISH', '${CHANNEL}', '${STORE} lease ' .. who) end
 end
 local function leave()
   local key = kind == 'n' and KEYS[2] or KEYS[3]
