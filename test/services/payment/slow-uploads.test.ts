@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { paced } from '../../../src/services/payment/http/paced.js'
+import { UploadForm } from '../../../src/services/payment/http/upload-form.js'
 import { until } from '../../support/waiting.js'
 import { payerOf } from './payer.js'
 import { type Keys, newKeys, type PaymentScene, startPaymentScene } from './payment-client.js'
@@ -79,4 +80,31 @@ t.test('only the time in which the client is slow counts', async (t) => {
   now += 1000
   t.notOk(body.write(Buffer.alloc(1)))
   await t.rejects(body.ready(), { message: /more slowly than/ })
+})
+
+t.test('a form that never ends is ended', async (t) => {
+  const file = '--x\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n'
+  const MiB = 2 ** 20
+  const send = async (beginning: string): Promise<UploadForm<number>> => {
+    const form = new UploadForm('multipart/form-data; boundary=x', 8 * MiB, async (content) => {
+      let bytes = 0
+      for await (const chunk of content) bytes += chunk.length
+      return bytes
+    })
+    const chunks = [beginning, ...Array<string>(64).fill('a'.repeat(65_536))]
+    for (const chunk of chunks) if (!form.write(Buffer.from(chunk))) await form.ready()
+    return form
+  }
+  const endless = {
+    'before its parts': 'a',
+    'in a text': '--x\r\nContent-Disposition: form-data; name="duration"\r\n\r\n',
+    'in a second file': `${file}a\r\n${file}`,
+    'after its end': `${file}a\r\n--x--\r\n`,
+  }
+  for (const [place, beginning] of Object.entries(endless)) {
+    await t.rejects(send(beginning), { status: 413, message: /besides its file/ }, place)
+  }
+  const form = await send(file)
+  form.write(Buffer.from('\r\n--x--\r\n'))
+  t.match(await form.finish(), { file: { name: 'f', taken: 4 * MiB } }, 'the bytes of a file do not count')
 })

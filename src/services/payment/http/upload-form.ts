@@ -8,6 +8,8 @@ import { type Field, Fields } from './fields.js'
 /** Most bytes of a text part, and most parts. */
 const MAX_TEXT_BYTES = 4096
 const MAX_PARTS = 32
+/** Most bytes of a form besides those of its file. A part that is skipped would else hold its place for ever. */
+const MAX_OTHER_BYTES = 1024 * 1024
 
 /** What a form brought besides its texts: the result of taking its file. */
 export interface ReceivedForm<T> {
@@ -28,6 +30,8 @@ export class UploadForm<T> implements BodySink {
   readonly #failed: Promise<never>
   #fail: (error: unknown) => void = () => {}
   #failure: unknown
+  #received = 0
+  #ofFile = 0
   #stream: Readable | undefined
   #file: { readonly name: string; readonly taken: Promise<T> } | undefined
 
@@ -64,6 +68,11 @@ export class UploadForm<T> implements BodySink {
   }
 
   write(chunk: Buffer): boolean {
+    this.#received += chunk.length
+    // What of the file is still to be taken counts, too: it is little, because the parser waits for it.
+    if (this.#received - this.#ofFile > MAX_OTHER_BYTES) {
+      this.#fail(new PaymentError('large', `a form may have at most ${MAX_OTHER_BYTES} bytes besides its file`))
+    }
     return this.#failure === undefined && this.#parser.write(chunk)
   }
 
@@ -96,9 +105,16 @@ export class UploadForm<T> implements BodySink {
     }
     this.#stream = stream
     stream.on('limit', () => this.#fail(new PaymentError('large', `a file may have at most ${mostBytes} bytes`)))
-    const taken = take(stream, new Fields(this.#fields))
+    const taken = take(this.#counted(stream), new Fields(this.#fields))
     taken.catch((error) => this.#fail(error))
     this.#file = { name: filename, taken }
+  }
+
+  async *#counted(content: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+    for await (const chunk of content) {
+      this.#ofFile += chunk.length
+      yield chunk
+    }
   }
 }
 
