@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -129,6 +130,20 @@ t.test('workers share the data folder', { timeout: 600_000 }, async (t) => {
     t.equal(code, 0)
     t.equal(lines(server).filter(({ msg }) => msg === 'shutting down').length, WORKERS + 1)
   })
+})
+
+t.test('a worker that is starting stops, too', { skip: process.platform !== 'linux', timeout: 600_000 }, async (t) => {
+  const server = await startDealgate(t, { args: ['--workers', String(WORKERS)] })
+  const [first, second] = [await pidOf(server, 1), await pidOf(server, 2)]
+  const supervisor = readFileSync(`/proc/${first}/stat`, 'utf8').split(' ')[3]
+  process.kill(second, 'SIGKILL')
+  await until('another one is starting', () => {
+    const children = readFileSync(`/proc/${supervisor}/task/${supervisor}/children`, 'utf8').trim().split(' ')
+    return children.some((pid) => ![first, second].includes(Number(pid)))
+  })
+  t.equal((await server.stop('SIGTERM')).code, 0)
+  const stopped = lines(server).flatMap(({ msg, worker }) => (msg === 'shutting down' && worker ? [worker] : []))
+  t.same(stopped.sort(), [1, 2], 'no worker had to be killed')
 })
 
 t.test('workers end when their supervisor is killed', { timeout: 600_000 }, async (t) => {

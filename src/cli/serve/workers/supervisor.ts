@@ -95,6 +95,8 @@ export class Supervisor {
       else {
         ready = true
         onReady(message.url)
+        // A worker that was starting has not heard the first one.
+        if (this.#stopping) send(worker, { kind: 'stop' })
       }
     })
     worker.on('exit', (code, signal) => {
