@@ -18,6 +18,8 @@ add_model() {
   trap 'rm -f "$model"' EXIT
   $aws s3 cp s3://-/aws-model.json "$model" > /dev/null
   $aws configure add-model --service-name dealgate --service-model "file://$model"
+  # AWS CLI 2 needs it for keys with spaces: see docs/extensions.md.
+  $aws configure set "${AWS_PROFILE:+profile.}${AWS_PROFILE:-default}.dealgate.signature_version" s3v4
 }
 
 wallet() {
