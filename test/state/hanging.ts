@@ -8,6 +8,8 @@ export interface Hanging {
   hang(): void
   /** Passes on what was kept, and all else. */
   go(): void
+  /** Cuts the connection that next sends this text. */
+  cutAt(text: string): void
   /** Cuts all connections; new ones lead to another server. */
   moveTo(url: string): void
 }
@@ -16,6 +18,7 @@ export async function startHanging(t: { teardown(run: () => unknown): void }, ur
   let { hostname, port } = new URL(url)
   const sockets = new Set<Socket>()
   let hangs = false
+  let cut: string | undefined
   const server = createServer((near) => {
     const far = connect(Number(port), hostname)
     for (const socket of [near, far]) {
@@ -27,7 +30,12 @@ export async function startHanging(t: { teardown(run: () => unknown): void }, ur
         far.destroy()
       })
     }
-    near.on('data', (chunk) => far.write(chunk))
+    near.on('data', (chunk) => {
+      if (cut !== undefined && chunk.includes(cut)) {
+        cut = undefined
+        near.destroy()
+      } else far.write(chunk)
+    })
     far.on('data', (chunk) => near.write(chunk))
     if (hangs) for (const socket of [near, far]) socket.pause()
   })
@@ -43,6 +51,9 @@ export async function startHanging(t: { teardown(run: () => unknown): void }, ur
     hang() {
       hangs = true
       for (const socket of sockets) socket.pause()
+    },
+    cutAt(text) {
+      cut = text
     },
     moveTo(other) {
       ;({ hostname, port } = new URL(other))

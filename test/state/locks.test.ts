@@ -17,6 +17,7 @@ import { RedisLeases } from '../../src/state/locks/redis-leases.js'
 import { openState } from '../../src/state/open-state.js'
 import { SignalBoard, STORE } from '../../src/state/signals/signals.js'
 import type { Locks } from '../../src/state/state.js'
+import { until } from '../support/waiting.js'
 import { objectRecord } from './samples.js'
 import { postgres, redis } from './servers.js'
 
@@ -301,6 +302,7 @@ t.test('leases in postgres', { skip: postgres.skip }, async (t) => {
   t.teardown(() => pool.end())
   await comesBack(t, () => pool.query(LEASE_SCHEMA))
   await leases(t, new PostgresLeases(pool))
+  await cleaned(t, pool)
 
   const other = await pool.connect()
   await other.query("SELECT pg_advisory_lock(hashtextextended('dealgate/' || encode('s', 'hex'), 0))")
@@ -331,6 +333,54 @@ t.test('leases in postgres', { skip: postgres.skip }, async (t) => {
   )
   await comesBack(t, () => state.objects.set(objectRecord('b', 'k')))
   await state.close()
+})
+
+/** Rows of proxies that died go, and no others. */
+async function cleaned(t: Test, pool: pg.Pool): Promise<void> {
+  const store = new PostgresLeases(pool)
+  for (const scope of ['dead', 'lately', 'held']) {
+    const lease = (): Lease => ({ scope, kind: 'name', name: 'k', token: randomUUID() })
+    await store.acquire(lease(), 60_000)
+    await store.acquire(lease(), 60_000)
+  }
+  const tables = ['dealgate_lease', 'dealgate_lease_wait']
+  for (const [scope, age] of [
+    ['dead', '2 hours'],
+    ['lately', '10 minutes'],
+  ])
+    for (const table of tables)
+      await pool.query(`UPDATE ${table} SET expires = now() - interval '${age}' WHERE scope = '${scope}'::bytea`)
+  await store.clean()
+  for (const table of tables) {
+    const { rows } = await pool.query(`SELECT convert_from(scope, 'UTF8') AS scope FROM ${table} ORDER BY scope`)
+    t.same(
+      rows.map(({ scope }) => scope),
+      ['held', 'lately'],
+      table,
+    )
+    await pool.query(`DELETE FROM ${table}`)
+  }
+}
+
+/** Keys of one script share a hash slot, which a cluster requires. */
+t.test('leases in a cluster of redis', { skip: redis.skip }, async (t) => {
+  const server = await redis.start(['--cluster-enabled', 'yes'])
+  t.teardown(() => server.stop())
+  const client = createClient({ url: server.url })
+  await client.connect()
+  t.teardown(() => client.close())
+  await client.sendCommand(['CLUSTER', 'ADDSLOTSRANGE', '0', '16383'])
+  await until('the cluster has begun', async () =>
+    String(await client.sendCommand(['CLUSTER', 'INFO'])).includes('cluster_state:ok'),
+  )
+  const lease = (): Lease => ({ scope: 's', kind: 'name', name: 'k', token: randomUUID() })
+  const [first, second] = [lease(), lease()]
+  const store = new RedisLeases((script, keys, args) => client.eval(script, { keys, arguments: args }))
+  t.type(await store.acquire(first, 60_000), 'number')
+  t.equal(await store.acquire(second, 60_000), undefined)
+  await store.release(first)
+  t.type(await store.acquire(second, 60_000, 10), 'number')
+  await t.rejects(openState({ data: t.testdir({}), url: server.url, log }), /Redis Cluster is not supported/)
 })
 
 /** A user of Redis may lack the right to publish (https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/). */

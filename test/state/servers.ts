@@ -17,7 +17,8 @@ export interface StateServerKind {
   readonly name: 'redis' | 'postgres'
   /** Why it cannot be tried here; false when it can. Missing servers are failures with REQUIRE_CLIENTS=1. */
   readonly skip: string | false
-  start(): Promise<StateServer>
+  /** @param options further ones of the program */
+  start(options?: readonly string[]): Promise<StateServer>
 }
 
 const redisProgram = which('redis-server')
@@ -26,10 +27,10 @@ const postgresFolder = findPostgres()
 export const redis: StateServerKind = {
   name: 'redis',
   skip: missing(redisProgram, 'redis-server'),
-  async start() {
+  async start(options = []) {
     const port = await lastingPort()
     const folder = mkdtempSync(join(tmpdir(), 'dealgate-redis-'))
-    const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--appendonly', 'yes']
+    const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--appendonly', 'yes', ...options]
     const child = spawn(redisProgram ?? '', args, { stdio: 'ignore' })
     await listening(port, child, folder)
     return {
@@ -44,7 +45,7 @@ export const redis: StateServerKind = {
 export const postgres: StateServerKind = {
   name: 'postgres',
   skip: missing(postgresFolder, 'PostgreSQL (initdb and postgres)'),
-  async start() {
+  async start(further = []) {
     const port = await lastingPort()
     const folder = mkdtempSync(join(tmpdir(), 'dealgate-postgres-'))
     // PostgreSQL refuses to run as root.
@@ -61,7 +62,7 @@ export const postgres: StateServerKind = {
       throw error
     }
     // No socket in a folder: its path may be longer than there is room for.
-    const options = ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-k', '']
+    const options = ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-k', '', ...further]
     const child = spawn(join(postgresFolder ?? '', 'postgres'), options, run)
     await listening(port, child, folder)
     const url = `postgres://dealgate@127.0.0.1:${port}/postgres`

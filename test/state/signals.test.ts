@@ -12,6 +12,9 @@ import { postgres, redis } from './servers.js'
 const log = createLogger({ level: 'silent' })
 const tags = (value: string) => [{ key: 'team', value }]
 
+/** Where the first subscription is cut. */
+const SUBSCRIBES = { redis: 'subscribe', postgres: 'LISTEN' }
+
 /** Ends the connections that wait for signals. */
 const cuts = {
   async redis(url: string) {
@@ -44,6 +47,7 @@ for (const kind of [redis, postgres]) {
     const folder = t.testdir({ here: {}, there: {} })
     const here = await openState({ data: `${folder}/here`, url: server.url, log })
     t.teardown(() => here.close())
+    between.cutAt(SUBSCRIBES[kind.name])
     const there = await openState({ data: `${folder}/there`, url: between.url, log, timeoutMs: 500 })
     t.teardown(() => there.close())
     const writer = createBucketSettings(here, birthsOf())

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { withinDeadline } from '../../common/deadline.js'
+import { HOUR_MS } from '../../common/durations.js'
 import type { Logger } from '../../common/log.js'
 import { reasonOf, StateError } from '../errors.js'
 import { Guard } from '../integrity/guard.js'
@@ -19,6 +20,8 @@ const CONNECTIONS = 16
 /** Kinds of records with their own table. All other kinds share one. */
 const NAMESPACES: readonly string[] = ['object', 'upload', 'part', 'completed']
 const OTHERS = 'other'
+/** Interval at which rows of leases that ended long ago are removed, ms. */
+const CLEAN_MS = HOUR_MS
 
 /**
  * Creates everything needed unless it exists. Proxies that start at the same time take turns, because IF NOT EXISTS is
@@ -68,6 +71,10 @@ export async function openPostgresBackend(
   const probe = () => pool.query('SELECT 1')
   const guard = new Guard({ store: `postgres://${new URL(url).host}`, timeoutMs, probe, log })
   const leases = new PostgresLeases(pool)
+  const clean = () =>
+    guard.run(() => leases.clean()).catch((err) => log.debug({ err }, 'could not remove rows of ended leases'))
+  const cleaning = setInterval(clean, CLEAN_MS).unref()
+  void clean()
   const query = (sql: string, values: readonly string[]) => guard.run(() => pool.query(sql, [...values]))
   const { signals, close: closeSignals } = openPostgresSignals({ url, log, timeoutMs, query })
   return {
@@ -90,6 +97,7 @@ export async function openPostgresBackend(
     signals,
     advice: () => postgresAdvice(async (sql) => (await guard.run(() => pool.query(sql))).rows),
     async close() {
+      clearInterval(cleaning)
       guard.close()
       closeSignals()
       // A hanging store would never confirm the end of the connections.

@@ -15,6 +15,13 @@ const CONNECT_MS = 5000
 /** Kinds with one record per object, part or finished upload. They are too many to list and are never listed. */
 const UNLISTED: ReadonlySet<string> = new Set(['object', 'part', 'completed', 'epoch'])
 
+/** Records of one kind and the list of their keys change in one transaction, and a cluster keeps them apart. */
+async function refuseCluster(client: RedisClientType): Promise<void> {
+  const about = await withinDeadline(client.info('cluster'), CONNECT_MS).catch(() => '')
+  if (about.includes('cluster_enabled:1'))
+    throw new Error('Redis Cluster is not supported. Use a single Redis or PostgreSQL')
+}
+
 /**
  * Records in Redis, shared by all proxies that use the server. Their durability depends on the settings of Redis
  * (appendonly, appendfsync). Throws StateError STATE_UNREACHABLE when it does not answer or refuses the connection.
@@ -49,6 +56,7 @@ export async function openRedisBackend(
   try {
     await client.connect()
     await withinDeadline(client.ping(), CONNECT_MS)
+    await refuseCluster(client)
     open = true
   } catch (error) {
     if (client.isOpen) client.destroy()

@@ -9,6 +9,16 @@ const YIELD = 'SELECT dealgate_lease_yield($1, $2, $3, $4, $5) AS time'
 
 const RELEASE = 'SELECT dealgate_lease_release($1, $2, $3, $4)'
 
+/** Time after its end for which the row of a lease stays, at least. */
+const KEPT = "interval '1 hour'"
+
+/** Rows that are being used are left for the next time. */
+const CLEAN = ['dealgate_lease', 'dealgate_lease_wait'].map(
+  (table) =>
+    `DELETE FROM ${table} WHERE ctid IN
+      (SELECT ctid FROM ${table} WHERE expires < clock_timestamp() - ${KEPT} FOR UPDATE SKIP LOCKED)`,
+)
+
 /** Leases in PostgreSQL: see postgres-lease-schema.ts. */
 export class PostgresLeases implements LeaseStore {
   readonly #pool: Pool
@@ -31,6 +41,11 @@ export class PostgresLeases implements LeaseStore {
 
   async release(lease: Lease): Promise<void> {
     await this.#pool.query(RELEASE, parametersOf(lease))
+  }
+
+  /** Removes what proxies that died have left in scopes that are not used again. */
+  async clean(): Promise<void> {
+    for (const statement of CLEAN) await this.#pool.query(statement)
   }
 
   async #time(query: string, values: readonly (Buffer | string | number)[]): Promise<number | undefined> {

@@ -122,13 +122,11 @@ export class RedisLeases implements LeaseStore {
   }
 
   #call(script: string, { scope, kind, name, token }: Lease, ...numbers: number[]): Promise<unknown> {
-    const keys = [`lock:${digest(scope)}`, `wait:${digest(`${scope}\0${name}`)}`, `wait:${digest(scope)}`]
+    const lock = `dealgate-lock:${digest(scope)}`
+    // Keys of one script must have one hash slot: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/
+    const wait = `dealgate-wait:{${lock}}`
     const args = [kind === 'prefix' ? 'p' : 'n', name, token, ...numbers.map((number) => String(Math.ceil(number)))]
-    return this.#run(
-      script,
-      keys.map((key) => `dealgate-${key}`),
-      args,
-    )
+    return this.#run(script, [lock, `${wait}:${digest(name)}`, wait], args)
   }
 }
 
