@@ -170,7 +170,8 @@ export function createStore(parts: StoreParts): Store {
         const { headers, metadata, contentType = object.contentType } = attributes
         await keep(object, { contentType, headers, metadata, tags, acl, archive, authorized }, lock)
         const { size, etag, checksum, lastModified } = object
-        await parts.hooks.objectStored({ ...event, bucket, key, size, etag, time: Date.now() })
+        const caused = authorized ? { ...event, authorized } : event
+        await parts.hooks.objectStored({ ...caused, bucket, key, size, etag, time: Date.now() })
         return { etag, lastModified, size, checksum }
       }
       return state.locks.withKey(bucket, key, run, limited)

@@ -150,7 +150,9 @@ async function record(
     })
     if (result.confirmed) void confirmLater(parts, bucket, key, stamp, result.confirmed)
   }
-  await parts.hooks.objectStored({ ...request.event, bucket, key, size: facts.size, etag, time: Date.now() })
+  const { event, authorized } = request
+  const caused = authorized ? { ...event, authorized } : event
+  await parts.hooks.objectStored({ ...caused, bucket, key, size: facts.size, etag, time: Date.now() })
   return { etag, lastModified: result.lastModified, size: facts.size, checksum }
 }
 

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import deal from '../../plugins/deal/index.js'
+import pay from '../../plugins/pay/index.js'
 import { createLogger } from '../../src/common/log.js'
 import type { AnyOperation } from '../../src/plugins/forms/plugin.js'
 import { refusedOperations } from '../../src/s3/refused.js'
@@ -43,7 +44,8 @@ async function start(t: Test, mode: (typeof modes)[number]): Promise<Scene> {
     ],
     data: temporaryFolder(t),
     log: createLogger({ level: 'silent' }),
-    plugins: [deal()],
+    paymentUrl: 'http://127.0.0.1:9',
+    plugins: [deal(), pay({})],
   })
   const serving = await serve({ handler: proxy, host: '127.0.0.1', port: 0 })
   t.teardown(async () => {
@@ -197,6 +199,25 @@ for (const mode of modes) {
     t.ok(between.requests.length - known <= 12, `${between.requests.length - known} calls`)
   })
 }
+
+t.test('full: a plain operation on an object is one call to the gateway', async (t) => {
+  const { owner, between } = await start(t, 'full')
+  const cases = [
+    ['PUT', targetOf(BUCKET, 'plain')],
+    ['GET', targetOf(BUCKET, 'plain')],
+    ['HEAD', targetOf(BUCKET, 'plain')],
+    ['GET', `/${BUCKET}?list-type=2`],
+    ['DELETE', targetOf(BUCKET, 'plain')],
+  ] as const
+  // The first round gets tokens and the features of the gateway.
+  for (const round of ['first', 'second'])
+    for (const [method, target] of cases) {
+      const known = between.requests.length
+      const answer = await send(owner, { method, target, ...(method === 'PUT' && { body: Buffer.from(round) }) })
+      t.ok(answer.status < 300, `${method} ${target}`)
+      if (round === 'second') t.equal(between.requests.length - known, 1, `${method} ${target}`)
+    }
+})
 
 t.test('documents that are nested more deeply than the stack are refused', async (t) => {
   const { owner } = await start(t, 'full')

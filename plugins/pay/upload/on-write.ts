@@ -11,8 +11,9 @@ export const DURATION_METADATA = 'pay-duration'
  * Uploads an object that was stored with `x-amz-meta-pay-duration`, by a caller who may upload it: the metadata counts
  * for that caller alone. Each stored object is uploaded once, whatever copies say.
  */
-export async function uploadWritten(parts: PayParts, { name, bucket, key }: ObjectEvent): Promise<void> {
-  if (!name.startsWith('ObjectCreated:')) return
+export async function uploadWritten(parts: PayParts, { name, bucket, key, authorized }: ObjectEvent): Promise<void> {
+  // Nearly every write: the object itself is not looked up.
+  if (!name.startsWith('ObjectCreated:') || !authorized?.[DURATION_METADATA]) return
   const { own, log } = parts.host
   const object = await own.store.find(bucket, key)
   const text = object?.metadata[DURATION_METADATA]

@@ -1,3 +1,5 @@
+import type { Authorized } from '../../state/state.js'
+
 /**
  * Event names of S3, without `s3:`.
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-how-to-event-types-and-destinations.html
@@ -32,6 +34,8 @@ export interface ObjectEvent {
   readonly storageClass?: string
   /** ObjectRestore:Completed: expiry of the restored copy, ms since 1970; absent if it does not expire. */
   readonly until?: number
+  /** ObjectCreated: which metadata of the object may cause payments, and who stored it; absent if none may. */
+  readonly authorized?: Authorized
 }
 
 /** The request that caused an event. */
