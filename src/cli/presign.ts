@@ -1,5 +1,6 @@
 import { presignQuery, uriEncode } from '../common/sigv4.js'
 import { type Config, ConfigError } from './config/config.js'
+import { schemeOf } from './config/scheme.js'
 import { Failure } from './failure.js'
 import { findKeys } from './keys/keys.js'
 import { awsFiles, readAwsProfile } from './login/aws-profile.js'
@@ -64,7 +65,7 @@ function checked(config: Config, url: string, own: Asked) {
 /** The endpoint of `--endpoint-url`, or of this machine; undefined for a text that is none. */
 export function endpointOf(config: Config, given: string | undefined): URL | undefined {
   const host = config.host.includes(':') ? `[${config.host}]` : config.host
-  const text = given ?? `http://${host}:${config.port}`
+  const text = given ?? `${schemeOf(config)}://${host}:${config.port}`
   if (!URL.canParse(text)) return undefined
   const url = new URL(text)
   return /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' ? url : undefined

@@ -3,6 +3,7 @@ import type { FeatureCache } from './account/features.js'
 import type { BrandNames } from './brand.js'
 import type { InDoubtWrites } from './calls/in-doubt.js'
 import type { RestClient } from './calls/rest-client.js'
+import type { GatewayTls } from './gateway-tls.js'
 import type { MarkerLookup } from './listing/level-listing.js'
 import type { LevelSource } from './listing/level-reader.js'
 
@@ -11,6 +12,8 @@ export interface GatewayClient extends LevelSource {
   readonly rest: RestClient
   /** The gateway's address. */
   readonly address: URL
+  /** For an https: address. */
+  readonly tls: GatewayTls | undefined
   /** Longest wait for the head of an answer, ms. */
   readonly timeoutMs: number
   readonly names: BrandNames

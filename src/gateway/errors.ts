@@ -181,7 +181,8 @@ function transportMessage(error: unknown): string {
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return "The object gateway's host name cannot be resolved. Try again."
   if (/TIMEOUT|ETIMEDOUT/.test(code)) return 'The object gateway took too long to answer. Try again.'
-  if (/CERT|TLS|SSL/.test(code)) return "The object gateway's TLS certificate was not accepted."
+  if (/CERT|TLS|SSL|UNABLE_TO_|EPROTO/.test(code))
+    return `No secure connection to the object gateway: ${code}. Check its certificate, and the authority and client certificate that this server is configured with.`
   return 'The connection to the object gateway was lost. Try again.'
 }
 

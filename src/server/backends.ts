@@ -31,6 +31,7 @@ export async function openBackends(options: ProxyOptions, log: Logger, cleanup: 
   let state: State | undefined
   const pool = createGatewayPool({
     url: options.gateway.url,
+    tls: options.gateway.tls,
     brand,
     timeoutMs: options.gateway.timeoutMs,
     ...(options.gateway.keys !== undefined && { keys: options.gateway.keys }),

@@ -196,6 +196,7 @@ function passthroughOf(
   return createPassthrough({
     ...parts,
     url: options.gateway.url,
+    tls: options.gateway.tls,
     word: brand.path,
     timeoutMs: options.gateway.timeoutMs ?? GATEWAY_TIMEOUT_MS,
     gateway: parts.contexts.own,

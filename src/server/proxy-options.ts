@@ -5,6 +5,7 @@ import type { SessionToken } from '../auth/signer.js'
 import type { Logger } from '../common/log.js'
 import type { AccountKeys } from '../gateway/account/account-keys.js'
 import type { Brand } from '../gateway/brand.js'
+import type { GatewayTls } from '../gateway/gateway-tls.js'
 import type { Plugin } from '../plugins/forms/plugin.js'
 import type { OperationTable } from '../plugins/table/table.js'
 import type { Webhook } from '../s3/notifications/delivery/webhooks.js'
@@ -16,6 +17,8 @@ export interface ProxyOptions {
   gateway: {
     /** Address of the object gateway, such as http://127.0.0.1:9100. */
     url: string
+    /** Authorities and client certificate, for an https: address. */
+    tls?: GatewayTls
     /** Brand words of its paths and headers; default `gateway` and `cloud`. */
     brand?: Partial<Brand>
     /** The account that this proxy acts as, or a function that returns it and is called at every log-in. */

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import express, { type Express } from 'express'
 import { S3Error } from '../common/errors/s3-error.js'
@@ -8,6 +9,7 @@ import { readLoosely } from '../request/read-request.js'
 import { errorReply } from '../response/error-reply.js'
 import { send } from '../response/send.js'
 import { answerBrokenRequest, refuse } from './refuse-broken.js'
+import type { TlsSource } from './tls/certificates.js'
 
 /** The proxy, or another handler that answers requests or calls `next`. */
 export type Handler = (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => void
@@ -22,10 +24,12 @@ export interface ServeOptions {
   readonly maxConnections?: number
   /** Called when a connection was closed because of `maxConnections`. */
   readonly onRefused?: () => void
+  /** Serves HTTPS alone; default HTTP. Always HTTP/1.1. */
+  readonly tls?: TlsSource | undefined
 }
 
 export interface Serving {
-  /** http://host:port with the actual port. */
+  /** http://host:port or https://host:port with the actual port. */
   readonly url: string
   readonly port: number
   /**
@@ -46,32 +50,34 @@ const MAX_HEAD_BYTES = 64 * 1024
  */
 const SPARE_HEAD_BYTES = 64 * 1024
 
+/** Longest TLS handshake, ms. */
+const HANDSHAKE_MS = 10_000
+
 /**
  * Starts an HTTP server that is configured for object transfers. Requests for which the handler calls `next` go to an
  * Express app, which answers 404.
  * Rejects with the system error (EADDRINUSE, EACCES, EADDRNOTAVAIL) if it cannot listen.
  */
-export async function serve({ handler, host, port, maxConnections, onRefused }: ServeOptions): Promise<Serving> {
+export async function serve(options: ServeOptions): Promise<Serving> {
+  const { handler, host, port, maxConnections, onRefused, tls } = options
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
   const connections = new Set<Socket>()
   let draining = false
 
-  const server = createServer(
-    {
-      ...expressMessages(app),
-      // An upload of 5 GiB may take hours; the handler applies the timeouts of bodies.
-      requestTimeout: 0,
-      headersTimeout: 60_000,
-      // Longer than the 60 s of common load balancers, so that they close idle connections first.
-      keepAliveTimeout: 75_000,
-      maxHeaderSize: MAX_HEAD_BYTES + SPARE_HEAD_BYTES,
-      // Node's own response has no error document.
-      requireHostHeader: false,
-    },
-    listener,
-  )
+  const settings = {
+    ...expressMessages(app),
+    // An upload of 5 GiB may take hours; the handler applies the timeouts of bodies.
+    requestTimeout: 0,
+    headersTimeout: 60_000,
+    // Longer than the 60 s of common load balancers, so that they close idle connections first.
+    keepAliveTimeout: 75_000,
+    maxHeaderSize: MAX_HEAD_BYTES + SPARE_HEAD_BYTES,
+    // Node's own response has no error document.
+    requireHostHeader: false,
+  }
+  const server = tls ? createSecureServer(tls) : createServer(settings, listener)
   if (maxConnections !== undefined) {
     server.maxConnections = maxConnections
     server.on('drop', () => {
@@ -80,10 +86,13 @@ export async function serve({ handler, host, port, maxConnections, onRefused }: 
       onRefused?.()
     })
   }
-  server.on('connection', (socket) => {
+  const track = (socket: Socket) => {
     connections.add(socket)
     socket.once('close', () => connections.delete(socket))
-  })
+  }
+  server.on('connection', track)
+  // The socket of a connection after its handshake is another one.
+  server.on('secureConnection', track)
   // Unlimited: Node silently drops headers beyond the count, signed ones too. MAX_HEAD_BYTES is the bound.
   server.maxHeadersCount = 0
   // The handler authenticates before it requests the body with writeContinue().
@@ -106,10 +115,16 @@ export async function serve({ handler, host, port, maxConnections, onRefused }: 
     }
   }
 
+  function createSecureServer(tls: TlsSource): Server {
+    const secured = createTlsServer({ ...settings, ...tls.options(), handshakeTimeout: HANDSHAKE_MS }, listener)
+    tls.onChange((changed) => secured.setSecureContext(changed))
+    return secured
+  }
+
   await listen(server, host, port)
   const address = server.address() as AddressInfo
   return {
-    url: `http://${reachable(address)}:${address.port}`,
+    url: `${tls ? 'https' : 'http'}://${reachable(address)}:${address.port}`,
     port: address.port,
     close(graceMs) {
       draining = true

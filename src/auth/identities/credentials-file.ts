@@ -1,5 +1,6 @@
-import { closeSync, fstatSync, openSync, readFileSync, statSync, watch } from 'node:fs'
+import { closeSync, fstatSync, openSync, readFileSync, watch } from 'node:fs'
 import { basename, dirname } from 'node:path'
+import { ABSENT, fingerprint } from '../../common/files/fingerprint.js'
 import type { Logger } from '../../common/log.js'
 import type { Identity } from '../caller.js'
 import { CredentialsError, parseCredentials } from './credentials-text.js'
@@ -79,21 +80,7 @@ export function openCredentialsFile(options: CredentialsFileOptions): Credential
   }
 }
 
-const ABSENT = 'absent'
 const UNWATCHED = 'cannot watch the credentials file; each request still checks it for changes'
-
-/**
- * Changes whenever the file is written or replaced. Contains times in nanoseconds, and the inode for a rename within
- * one tick of the clock.
- */
-function fingerprint(file: string): string {
-  try {
-    const found = statSync(file, { bigint: true, throwIfNoEntry: false })
-    return found ? `${found.ino}/${found.size}/${found.mtimeNs}/${found.ctimeNs}` : ABSENT
-  } catch (error) {
-    return String((error as NodeJS.ErrnoException).code)
-  }
-}
 
 function problemOf(file: string, err: unknown): CredentialsError {
   const problems = err instanceof CredentialsError ? err.problems : [(err as Error).message]

@@ -7,6 +7,7 @@ import { type Option, option } from './option.js'
 import { ownership } from './ownership.js'
 import { paymentOptions } from './payment-options.js'
 import { pluginUses } from './plugin-uses.js'
+import { tlsOptions } from './tls-options.js'
 import {
   accessKey,
   basePath,
@@ -29,6 +30,8 @@ import {
 export const options = Object.freeze({
   port: option('Endpoint', port, { default: 9000, help: 'Port of the S3 endpoint; 0 selects a free port.' }),
   host: option('Endpoint', host, { default: '127.0.0.1', help: 'Address to listen on.' }),
+  tlsCert: tlsOptions.tlsCert,
+  tlsKey: tlsOptions.tlsKey,
   workers: option('Endpoint', integer(0, 1024), {
     default: 1,
     help: 'Processes that serve the S3 endpoint, for machines with several cores; 0 for one per core. Bounds of connections, bodies and bytes are those of each process.',
@@ -80,6 +83,9 @@ export const options = Object.freeze({
     unit: 'seconds',
     help: 'Timeout for responses of the gateway.',
   }),
+  gatewayCa: tlsOptions.gatewayCa,
+  gatewayCert: tlsOptions.gatewayCert,
+  gatewayKey: tlsOptions.gatewayKey,
   brandPath: option('Gateway', brandWord, {
     default: 'gateway',
     help: 'First path segment of the gateway (`/gateway/webrpc`).',

@@ -50,6 +50,18 @@ const EMBEDDED_ONLY = [
 export const rules: readonly Rule[] = [
   (given) => together(given, 'accessKey', 'secretKey'),
   (given) => together(given, 'gatewayAccessKey', 'gatewaySecretKey'),
+  (_given, value) => {
+    const { length } = value('tlsCert')
+    if (length === value('tlsKey').length) return []
+    return [`${flagOf('tlsCert')} and ${flagOf('tlsKey')} must be given equally often: each certificate has its key`]
+  },
+  (given) => together(given, 'gatewayCert', 'gatewayKey'),
+  (given, value) => {
+    if (value('gatewayUrl')?.startsWith('https:')) return []
+    return (['gatewayCa', 'gatewayCert'] as const)
+      .filter(given)
+      .map((name) => `${flagOf(name)} needs an https:// address in ${flagOf('gatewayUrl')}`)
+  },
   (given) => {
     if (!given('sealingKey') || !given('sealingKeyFile')) return []
     return [`${flagOf('sealingKey')} and ${flagOf('sealingKeyFile')} name two keys: leave one out`]

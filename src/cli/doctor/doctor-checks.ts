@@ -3,15 +3,18 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { createServer } from 'node:net'
 import { createLogger, type Logger } from '../../common/log.js'
+import { namesOf, readKeyPair } from '../../server/tls/key-pair.js'
 import { examineStore } from '../../state/backends/examine-store.js'
 import { openState } from '../../state/open-state.js'
 import type { Config } from '../config/config.js'
+import { schemeOf } from '../config/scheme.js'
 import { Failure, listenFailure } from '../failure.js'
 import { credentialsPath, readCredentials } from '../keys/credentials-file.js'
 import { findKeys, keysFile } from '../keys/keys.js'
 import { obtainPlugins } from '../plugins/plugins.js'
 import { type GatewayInUse, obtainGateway } from '../serve/gateway.js'
 import { poolOf, unasked, withEpochs } from '../serve/gateway-pool.js'
+import { gatewayTlsOf, tlsFilesOf } from '../serve/tls-files.js'
 import { likelyMistake, mixedBrand } from './gateway-mistakes.js'
 
 interface Check {
@@ -40,6 +43,7 @@ export const checks: readonly Check[] = [
   { name: 'key pair', run: checkKeys },
   { name: 'credentials file', run: checkCredentials },
   { name: 'plugins', run: checkPlugins },
+  { name: 'certificates', run: checkCertificates },
   { name: 'endpoint', run: checkEndpoint },
   { name: 'gateway', run: checkGateway },
   { name: 'clock', run: checkClock },
@@ -136,6 +140,17 @@ async function checkPlugins(config: Config): Promise<string> {
   return plugins.length === 0 ? 'none' : plugins.map(({ plugin }) => plugin.name).join(', ')
 }
 
+async function checkCertificates(config: Config): Promise<string | undefined> {
+  const pairs = tlsFilesOf(config).map(readKeyPair)
+  for (const { certificate } of pairs) {
+    const { validFrom, validTo } = certificate
+    if (Date.now() < Date.parse(validFrom) || Date.now() > Date.parse(validTo))
+      throw new Failure(`the one for ${namesOf(certificate)} is valid from ${validFrom} to ${validTo}. Renew it.`)
+  }
+  if (pairs.length === 0) return undefined
+  return pairs.map(({ certificate }) => `${namesOf(certificate)} until ${certificate.validTo}`).join('; ')
+}
+
 async function checkEndpoint(config: Config): Promise<string> {
   if (await isRunning(config)) return `${config.host}:${config.port} is served by a running dealgate`
   await listenOnce(config.host, config.port).catch((error) => {
@@ -181,7 +196,9 @@ async function logIn(config: Config, gateway: GatewayInUse): Promise<string> {
 
 async function checkClock(config: Config): Promise<string | undefined> {
   if (config.gatewayUrl === undefined) return undefined
-  const { headers } = await head(config.gatewayUrl, config.gatewayTimeoutSeconds * 1000)
+  const { headers } = await head(config.gatewayUrl, config.gatewayTimeoutSeconds * 1000, {
+    tls: gatewayTlsOf(config),
+  })
   const theirs = Date.parse(headers.date ?? '')
   if (Number.isNaN(theirs)) return 'the gateway does not tell the time'
   const seconds = Math.round((Date.now() - theirs) / 1000)
@@ -198,17 +215,27 @@ async function isRunning(config: Config): Promise<boolean> {
   if (config.port === 0) return false
   const host = config.host.includes(':') ? `[${config.host}]` : config.host
   try {
-    const response = await head(`http://${host}:${config.port}/-/live`, 2000, 'GET')
+    const response = await head(`${schemeOf(config)}://${host}:${config.port}/-/live`, 2000, {
+      method: 'GET',
+      tls: ANY,
+    })
     return response.statusCode === 200 && response.headers['x-amz-request-id'] !== undefined
   } catch {
     return false
   }
 }
 
-function head(url: string, timeoutMs: number, method = 'HEAD'): Promise<IncomingMessage> {
+/** For a server of this machine, which gets no secret: it may have a certificate for another name. */
+const ANY = { rejectUnauthorized: false }
+
+function head(
+  url: string,
+  timeoutMs: number,
+  { method = 'HEAD', tls = {} }: { readonly method?: string; readonly tls?: object | undefined } = {},
+): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const send = url.startsWith('https:') ? httpsRequest : httpRequest
-    const request = send(url, { method, agent: false, signal: AbortSignal.timeout(timeoutMs) })
+    const request = send(url, { ...tls, method, agent: false, signal: AbortSignal.timeout(timeoutMs) })
     request.on('response', (response) => resolve(response.resume()))
     request.on('error', reject)
     request.end()

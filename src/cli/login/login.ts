@@ -6,9 +6,11 @@ import { makePrivateFolder, writePrivateFile } from '../../common/files/private-
 import { createLogger } from '../../common/log.js'
 import { createGatewayPool } from '../../gateway/account/create-gateway.js'
 import { type Config, ConfigError, variable } from '../config/config.js'
+import { schemeOf } from '../config/scheme.js'
 import { Failure } from '../failure.js'
 import { SecretReader } from '../keys/key-commands.js'
 import type { LoginFlags } from '../program.js'
+import { gatewayTlsOf } from '../serve/tls-files.js'
 import { type Assumed, assume } from './assume.js'
 import { awsFiles, refuseForeignProfile, writeAwsProfile } from './aws-profile.js'
 import { ask, askSecretly } from './prompt.js'
@@ -73,22 +75,27 @@ function placesOf(config: Config, own: LoginFlags): Places {
     profile,
     platform: url('--platform-url', config.platformUrl ?? addressOf(platformHost, platformPort)),
     gateway: url('--gateway', own.gateway ?? config.gatewayUrl ?? addressOf(gatewayHost, gatewayPort)),
-    endpoint: url('--endpoint-url', own.endpointUrl ?? addressOf(host, port)),
+    endpoint: url('--endpoint-url', own.endpointUrl ?? addressOf(host, port, schemeOf(config))),
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return places
 }
 
 /** The address of a server of this machine by what it listens on. */
-function addressOf(host: string, port: number): string {
+function addressOf(host: string, port: number, scheme = 'http'): string {
   const reached = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
-  return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
+  return `${scheme}://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
 }
 
 /** The key pair of the account, with which the gateway has accepted a log-in. Throws Failure. */
 async function keyPair(config: Config, url: string, token: string): Promise<GatewayAccount> {
   const brand = { path: config.brandPath, header: config.brandHeader }
-  const pool = createGatewayPool({ url, brand, log: createLogger({ level: config.logLevel }) })
+  const pool = createGatewayPool({
+    url,
+    brand,
+    tls: gatewayTlsOf(config),
+    log: createLogger({ level: config.logLevel }),
+  })
   try {
     const account = await pool.keyPairOf(token)
     if (!account) throw new Failure(`The gateway at ${url} does not accept the token of the task platform.`)

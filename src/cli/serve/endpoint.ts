@@ -17,6 +17,7 @@ import type { CleanupStack } from '../../server/cleanup-stack.js'
 import { corePlugins } from '../../server/core-plugins.js'
 import { createProxy, type ProxyOptions, type Proxy as S3Proxy } from '../../server/create-proxy.js'
 import { serve } from '../../server/serve.js'
+import { Certificates } from '../../server/tls/certificates.js'
 import type { WorkerOfServer } from '../../state/worker-of-server.js'
 import type { Config } from '../config/config.js'
 import { describeError, Failure, listenFailure } from '../failure.js'
@@ -26,6 +27,7 @@ import { type ObtainedKeys, obtainKeys } from '../keys/keys.js'
 import { obtainPlugins } from '../plugins/plugins.js'
 import { accountKeysOf, type GatewayInUse } from './gateway.js'
 import { sealingKeyOf } from './sealing-key.js'
+import { gatewayTlsOf, tlsFilesOf } from './tls-files.js'
 
 export interface EndpointParts {
   readonly config: Config
@@ -46,6 +48,8 @@ export interface StartedEndpoint {
 /** Starts the S3 endpoint in this process. `cleanup` gets what stops it. Throws Failure, and others. */
 export async function startEndpoint(parts: EndpointParts): Promise<StartedEndpoint> {
   const { config, log, cleanup, worker } = parts
+  const tls = certificatesOf(config, log)
+  cleanup.defer(() => tls?.close())
   const plugins = await obtainPlugins(config)
   const keys = await obtainKeys(config)
   const owner = { accessKeyId: keys.accessKey, secretAccessKey: keys.secretKey }
@@ -68,7 +72,7 @@ export async function startEndpoint(parts: EndpointParts): Promise<StartedEndpoi
   else void warnIfDown(proxy, gateway, log)
   const { host, port, maxConnections } = config
   const onRefused = seldom(() => log.warn({ maxConnections }, 'connections were closed: there are as many as may be'))
-  const serving = await serve({ handler: proxy, host, port, maxConnections, onRefused }).catch((error) => {
+  const serving = await serve({ handler: proxy, host, port, maxConnections, onRefused, tls }).catch((error) => {
     throw listenFailure(error, config, { host: '--host', port: '--port' })
   })
   cleanup.defer(async () => {
@@ -96,6 +100,16 @@ function seldom(say: () => void): () => void {
     if (now - last < MINUTE_MS) return
     last = now
     say()
+  }
+}
+
+function certificatesOf(config: Config, log: Logger): Certificates | undefined {
+  const files = tlsFilesOf(config)
+  if (files.length === 0) return undefined
+  try {
+    return new Certificates(files, log)
+  } catch (error) {
+    throw new Failure(`Cannot serve HTTPS: ${(error as Error).message}.`, { cause: error })
   }
 }
 
@@ -129,9 +143,11 @@ function proxyOptions(
   gateway: GatewayInUse & { readonly keys: AccountKeys },
   log: Logger,
 ) {
+  const tls = gatewayTlsOf(config)
   return {
     gateway: {
       url: gateway.url,
+      ...(tls && { tls }),
       account: gateway.account,
       keys: gateway.keys,
       brand: { path: config.brandPath, header: config.brandHeader },

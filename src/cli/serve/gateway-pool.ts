@@ -3,6 +3,7 @@ import { createGatewayPool, type GatewayPool } from '../../gateway/account/creat
 import type { KnownEpochs } from '../../gateway/account/known-epochs.js'
 import type { Config } from '../config/config.js'
 import { accountKeysOf, type GatewayInUse, obtainGateway } from './gateway.js'
+import { gatewayTlsOf } from './tls-files.js'
 
 /** For checks: refuses to decide whether an unknown store is new, because a check must not adopt an empty store. */
 export const unasked: KnownEpochs = { look: notAsked, keep: notAsked }
@@ -14,6 +15,7 @@ async function notAsked(): Promise<never> {
 export function poolOf(config: Config, gateway: GatewayInUse, log: Logger): GatewayPool {
   return createGatewayPool({
     url: gateway.url,
+    tls: gatewayTlsOf(config),
     brand: { path: config.brandPath, header: config.brandHeader },
     timeoutMs: config.gatewayTimeoutSeconds * 1000,
     keys: accountKeysOf(config),

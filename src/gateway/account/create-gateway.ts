@@ -9,6 +9,7 @@ import { Rpc } from '../calls/rpc.js'
 import type { GatewayClient } from '../client.js'
 import type { Gateway } from '../gateway.js'
 import { GATEWAY_TIMEOUT_MS } from '../gateway-timeout.js'
+import type { GatewayTls } from '../gateway-tls.js'
 import type { MarkerLookup } from '../listing/level-listing.js'
 import { SnapshotCache } from '../listing/snapshot-cache.js'
 import { hideStaging } from '../staging/hide-staging.js'
@@ -32,6 +33,8 @@ export interface GatewayPoolOptions {
   readonly url: string | URL
   readonly brand: Brand
   readonly log: Logger
+  /** For an https: address. */
+  readonly tls?: GatewayTls | undefined
   /** Longest wait for the head of an answer, ms. Default 30 000. */
   readonly timeoutMs?: number
   /** Longest pause without a byte of a body while one is wanted, ms. Default 60 000. */
@@ -80,12 +83,12 @@ export interface GatewayPool {
 
 /** Throws TypeError for an invalid address or brand. */
 export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
-  const { log, timeoutMs = GATEWAY_TIMEOUT_MS, idleMs = 60_000, now = Date.now } = options
+  const { log, timeoutMs = GATEWAY_TIMEOUT_MS, idleMs = 60_000, now = Date.now, tls } = options
   const url = checkedUrl(options.url)
   const names = brandNames(options.brand)
-  const pool = new Pool(url.origin, { connections: RPC_CONNECTIONS, connect: { timeout: timeoutMs } })
-  const rest = new RestClient({ url, timeoutMs, idleMs })
-  const patientPool = new Pool(url.origin, { connect: { timeout: timeoutMs } })
+  const pool = new Pool(url.origin, { connections: RPC_CONNECTIONS, connect: { ...tls, timeout: timeoutMs } })
+  const rest = new RestClient({ url, tls, timeoutMs, idleMs })
+  const patientPool = new Pool(url.origin, { connect: { ...tls, timeout: timeoutMs } })
   const basePath = url.pathname.replace(/\/+$/, '')
   const rpc = new Rpc({ pool, patientPool, basePath, names, log, timeoutMs, idleMs })
   const inDoubt = new InDoubtWrites(log)
@@ -93,6 +96,7 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
     rpc,
     rest,
     address: url,
+    tls,
     names,
     log,
     timeoutMs,

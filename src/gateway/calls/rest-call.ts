@@ -83,7 +83,7 @@ async function exchange(client: GatewayClient, call: GatewayCall, token: string 
   const { address, names } = client
   const timeoutMs = call.timeoutMs ?? client.timeoutMs
   const connection = new Client(address.origin, {
-    connect: { timeout: client.timeoutMs },
+    connect: { ...client.tls, timeout: client.timeoutMs },
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
   })

@@ -2,6 +2,7 @@ import http, { type ClientRequest } from 'node:http'
 import https from 'node:https'
 import type { BrandNames } from '../brand.js'
 import { isLostConnection, timedOut, type UpstreamFailure, unavailable } from '../errors.js'
+import type { GatewayTls } from '../gateway-tls.js'
 import { single } from '../object-facts.js'
 import { ConnectionPool } from '../transport/connection-pool.js'
 import { NodeResponse } from '../transport/node-response.js'
@@ -21,6 +22,8 @@ const MAX_TEXT_BYTES = 16 * 1024
 
 export interface RestOptions {
   readonly url: URL
+  /** For an https: address. */
+  readonly tls?: GatewayTls | undefined
   /** Longest wait for the head of an answer, ms. */
   readonly timeoutMs: number
   /** Longest pause without a byte of a body that was asked for, ms. */
@@ -47,6 +50,7 @@ export class RestClient {
   readonly idleMs: number
   readonly #url: URL
   readonly #basePath: string
+  readonly #tls: GatewayTls | undefined
   readonly #request: typeof http.request
   // Two agents, so that a copy (a download that waits for its upload) could not deadlock if sockets were bounded.
   readonly #up: http.Agent
@@ -57,6 +61,7 @@ export class RestClient {
     const { url } = options
     this.#url = url
     this.#basePath = url.pathname.replace(/\/+$/, '')
+    this.#tls = options.tls
     this.timeoutMs = options.timeoutMs
     this.idleMs = options.idleMs
     const secure = url.protocol === 'https:'
@@ -110,6 +115,7 @@ export class RestClient {
 
   #open(method: string, agent: http.Agent | false, path: string, headers: http.OutgoingHttpHeaders): ClientRequest {
     return this.#request({
+      ...this.#tls,
       protocol: this.#url.protocol,
       hostname: this.#url.hostname.replace(/^\[(.*)\]$/, '$1'),
       port: this.#url.port,

@@ -1,10 +1,13 @@
 import { type ClientRequest, Agent as HttpAgent, IncomingMessage, type ServerResponse } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import type { RequestHandler } from 'http-proxy-middleware'
+import type { GatewayTls } from '../../gateway/gateway-tls.js'
 
 export interface ForwardOptions {
   /** Address of the gateway, with an optional base path. */
   readonly url: URL
+  /** For an https: address. */
+  readonly tls?: GatewayTls | undefined
   /** Idle timeout of the gateway's response, ms. */
   readonly timeoutMs: number
   /** Called when the gateway's response begins, before the client receives it: changes by the request are done. */
@@ -52,7 +55,7 @@ const IDLE_CONNECTION_MS = 4_000
 export function createForwarder(options: ForwardOptions): Forwarder {
   const { url, timeoutMs } = options
   const Agent = url.protocol === 'https:' ? HttpsAgent : HttpAgent
-  const agent = new Agent({ keepAlive: true, timeout: IDLE_CONNECTION_MS })
+  const agent = new Agent({ ...options.tls, keepAlive: true, timeout: IDLE_CONNECTION_MS })
   const slow = new WeakSet<ServerResponse>()
   const bodies = new WeakMap<IncomingMessage, Buffer>()
   const fail = (outgoing: ServerResponse, error: unknown) =>

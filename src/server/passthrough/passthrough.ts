@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from '../../common/log.js'
 import { clientOf } from '../../common/quota.js'
 import type { Gateway } from '../../gateway/gateway.js'
+import type { GatewayTls } from '../../gateway/gateway-tls.js'
 import { type Addressing, clientAt } from '../../request/addressing/addressing.js'
 import type { Bodies } from '../../request/body/bodies.js'
 import { sayContinue } from '../../response/say-continue.js'
@@ -24,6 +25,8 @@ const OBJECT_DATA = new Set(['upload', 'download', 'zip'])
 export interface PassthroughOptions {
   /** Address of the gateway. */
   readonly url: string
+  /** For an https: address. */
+  readonly tls?: GatewayTls | undefined
   /** First segment of the gateway's own paths. */
   readonly word: string
   readonly timeoutMs: number
@@ -68,6 +71,7 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
   const exchanges = new WeakMap<ServerResponse, Exchange>()
   const forwarder = createForwarder({
     url: new URL(options.url),
+    tls: options.tls,
     timeoutMs: options.timeoutMs,
     onAnswer(outgoing, response) {
       noteChange(outgoing)

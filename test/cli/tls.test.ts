@@ -1,0 +1,139 @@
+import { readFileSync } from 'node:fs'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { createServer } from 'node:tls'
+import t, { type Test } from 'tap'
+import { Authority, type CertificateFiles } from '../support/content/certificates.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { startGateway } from '../support/gateway/embedded.js'
+import type { GatewayAddress } from '../support/gateway/gateway-address.js'
+import { awsVersions } from '../support/programs/aws-cli.js'
+import { findClient, run, runAny } from '../support/programs/run.js'
+import { runCli } from '../support/server/cli.js'
+import { startDealgate } from '../support/server/dealgate.js'
+
+/** Puts TLS in front of a gateway; clients need a certificate of the authority. */
+async function secured(t: Test, gateway: GatewayAddress, authority: Authority, files: CertificateFiles) {
+  const sockets = new Set<Socket>()
+  const [cert, key] = [readFileSync(files.cert), readFileSync(files.key)]
+  const server = createServer(
+    { cert, key, ca: authority.pem, requestCert: true, rejectUnauthorized: true },
+    (inner) => {
+      const outer = connect(Number(new URL(gateway.url).port), '127.0.0.1')
+      for (const socket of [inner, outer]) {
+        sockets.add(socket)
+        socket
+          .on('error', () => {})
+          .once('close', () => {
+            inner.destroy()
+            outer.destroy()
+            sockets.delete(socket)
+          })
+      }
+      inner.pipe(outer).pipe(inner)
+    },
+  )
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return { ...gateway, url: `https://127.0.0.1:${(server.address() as AddressInfo).port}` }
+}
+
+t.test('HTTPS for clients and to the gateway, with a client certificate', async (t) => {
+  const folder = temporaryFolder(t)
+  const authority = new Authority(folder)
+  const own = authority.issue('own', 'DNS:localhost,IP:127.0.0.1')
+  const client = authority.issue('client', 'DNS:proxy')
+  const gateway = await secured(t, await startGateway(t, 'legacy'), authority, authority.issue('gw', 'IP:127.0.0.1'))
+  const tls = ['--tls-cert', own.cert, '--tls-key', own.key]
+  const toGateway = ['--gateway-ca', authority.file, '--gateway-cert', client.cert, '--gateway-key', client.key]
+  const server = await startDealgate(t, { gateway, args: [...tls, ...toGateway, '--passthrough'] })
+  t.match(server.endpoint, /^https:\/\/127\.0\.0\.1:\d+$/)
+  const body = join(folder, 'body')
+  const env = {
+    AWS_ACCESS_KEY_ID: server.accessKey,
+    AWS_SECRET_ACCESS_KEY: server.secretKey,
+    AWS_DEFAULT_REGION: server.region,
+    AWS_EC2_METADATA_DISABLED: 'true',
+    HOME: folder,
+  }
+  const curl = await findClient(t, 'curl')
+
+  await t.test('aws-cli', async (t) => {
+    for (const [i, { path, name }] of (await awsVersions(t)).entries()) {
+      const aws = (args: string[], more = {}) =>
+        run(path, ['--endpoint-url', server.endpoint, ...args], { env: { ...env, ...more } })
+      await aws(['--ca-bundle', authority.file, 's3', 'mb', `s3://bucket-${i}`])
+      await aws(['s3', 'cp', authority.file, `s3://bucket-${i}/a`], { AWS_CA_BUNDLE: authority.file })
+      const back = await aws(['s3', 'cp', `s3://bucket-${i}/a`, '-'], { AWS_CA_BUNDLE: authority.file })
+      t.equal(back.toString(), authority.pem, name)
+    }
+  })
+
+  await t.test('presigned by `dealgate presign`, for curl and node', { skip: !curl }, async (t) => {
+    const config = { DEALGATE_TLS_CERT: own.cert, DEALGATE_TLS_KEY: own.key }
+    const at = ['--port', String(server.port), '--data', server.data]
+    const presign = async (method: string, key: string) => {
+      const { stdout } = await runCli(['presign', `s3://bucket-0/${key}`, '--method', method, ...at], config)
+      return stdout.trim()
+    }
+    const put = await presign('PUT', 'b')
+    t.ok(put.startsWith(`${server.endpoint}/bucket-0/b?`))
+    await run('curl', ['-sSf', '--cacert', authority.file, '-T', authority.file, put])
+    await run('curl', ['-sSf', '--cacert', authority.file, '-o', body, await presign('GET', 'b')])
+    t.equal(readFileSync(body, 'utf8'), authority.pem)
+    const fetching = `const r = await fetch(${JSON.stringify(await presign('GET', 'b'))}); console.log(r.status)`
+    const node = (more: Record<string, string>) =>
+      runAny(process.execPath, ['--input-type=module', '-e', fetching], { env: more })
+    t.equal((await node({ NODE_EXTRA_CA_CERTS: authority.file })).stdout.toString(), '200\n')
+    t.match((await node({})).stderr, /UNABLE_TO_VERIFY_LEAF_SIGNATURE/, 'the authority is not one that Node knows')
+    const http = await runAny('curl', ['-sS', server.endpoint.replace('https', 'http')])
+    t.not(http.code, 0, 'no plain HTTP')
+    const rpc = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'web.ServerInfo', params: {} })
+    const passed = ['-sS', '--cacert', authority.file, '-A', 'Mozilla', '-H', 'content-type: application/json']
+    const answer = await run('curl', [...passed, '-d', rpc, `${server.endpoint}/gateway/webrpc`])
+    t.match(answer.toString(), /"jsonrpc":"2.0"/, 'the passed-through request has the client certificate, too')
+  })
+
+  await t.test('doctor', async (t) => {
+    const keys = ['--gateway-access-key', gateway.accessKey, '--gateway-secret-key', gateway.secretKey]
+    const to = ['--gateway-url', gateway.url, ...keys, ...toGateway]
+    const { stdout } = await runCli(['doctor', '--data', server.data, '--port', String(server.port), ...to, ...tls])
+    t.match(stdout, /certificates: DNS:localhost, IP Address:127\.0\.0\.1 until /)
+    t.match(stdout, /served by a running dealgate/)
+    t.match(stdout, new RegExp(`${gateway.url} accepts the log-in`))
+  })
+
+  await t.test('a gateway of another authority, or one that wants a certificate, is refused by name', async (t) => {
+    const stranger = new Authority(folder, 'stranger')
+    for (const [args, code] of [
+      [['--gateway-ca', stranger.file], /No secure connection to the object gateway: [A-Z_]+(CERT|SIGNATURE)/],
+      [[], /No secure connection to the object gateway: (UNABLE_TO_VERIFY_LEAF_SIGNATURE|SELF_SIGNED_CERT_IN_CHAIN)/],
+    ] as const) {
+      const refused = await startDealgate(t, { gateway, args })
+      const answer = await fetch(`${refused.endpoint}/-/ready`)
+      t.equal(answer.status, 503)
+      t.match(await answer.text(), code)
+      t.match(refused.log, /the gateway cannot be used yet/)
+    }
+  })
+})
+
+t.test('options that cannot work are refused', async (t) => {
+  const folder = temporaryFolder(t)
+  const { file } = new Authority(folder)
+  const data = join(folder, 'data')
+  for (const [args, message] of [
+    [['--tls-cert', file], /--tls-cert and --tls-key must be given equally often/],
+    [['--tls-cert', file, '--tls-key', file], /contains no private key in PEM/],
+    [['--tls-cert', join(folder, 'none'), '--tls-key', file], /Cannot serve HTTPS: cannot read .*none: ENOENT/],
+    [['--gateway-ca', file], /--gateway-ca needs an https:\/\/ address in --gateway-url/],
+    [['--gateway-cert', file], /--gateway-cert needs --gateway-key beside it/],
+  ] as const) {
+    const { code, stderr } = await runCli(['serve', '--data', data, '--port', '0', '--gateway-port', '0', ...args])
+    t.not(code, 0)
+    t.match(stderr, message)
+  }
+})
