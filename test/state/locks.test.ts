@@ -268,7 +268,30 @@ t.test('leases in memory', async (t) => {
   })
   await contract(t, locks)
   await limited(t, locks)
+  await abandoned(t)
 })
+
+/** Leases of a process that died end before their time, and nothing of it stays. */
+async function abandoned(t: Test): Promise<void> {
+  const leases = new MemoryLeases(() => {})
+  const lease = (name: string): Lease => ({ scope: name, kind: 'name', name, token: randomUUID() })
+  const [DEAD, ALIVE] = [1, 2]
+  const [held, others, waiter] = [lease('a'), lease('b'), lease('b')]
+  await leases.acquire(held, 60_000, 0, DEAD)
+  await leases.acquire(lease('nobody asks again'), 60_000, 0, DEAD)
+  await leases.acquire(others, 60_000, 0, ALIVE)
+  t.type(await leases.renew(held, 60_000), 'number')
+  t.equal(await leases.acquire(waiter, 60_000, 500, DEAD), undefined)
+  leases.abandon(DEAD, 50)
+  t.type(await leases.yield(others, 60_000), 'number', 'a dead process waits for nothing')
+  const next = lease('a')
+  t.equal(await leases.acquire(next, 60_000, 0, ALIVE), undefined, 'what it has sent may still take effect')
+  await until('the lease is free', async () => (await leases.acquire(next, 60_000, 0, ALIVE)) !== undefined)
+  t.type(await leases.renew(others, 60_000), 'number', 'those of others stay')
+  await leases.release(next)
+  await leases.release(others)
+  await until('nothing is left', () => leases.size === 0)
+}
 
 t.test('leases in redis', { skip: redis.skip }, async (t) => {
   const server = await redis.start()

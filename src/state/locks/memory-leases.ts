@@ -6,6 +6,8 @@ interface Held {
   readonly lease: Lease
   /** By `performance.now()`. */
   readonly expires: number
+  /** The process that asked. */
+  readonly owner: number
 }
 
 interface Waiting extends Held {
@@ -24,12 +26,17 @@ export class MemoryLeases implements LeaseStore {
   readonly #clock = new FenceClock()
   readonly #wake: (token: string) => void
 
+  /** Number of scopes with leases or waiters. */
+  get size(): number {
+    return this.#scopes.size
+  }
+
   /** @param wake tells that the lease is free for which this token waits */
   constructor(wake: (token: string) => void) {
     this.#wake = wake
   }
 
-  async acquire(lease: Lease, ms: number, waitedMs = 0): Promise<number | undefined> {
+  async acquire(lease: Lease, ms: number, waitedMs = 0, owner = 0): Promise<number | undefined> {
     const now = performance.now()
     const since = now - waitedMs
     const scope = this.#scopeOf(lease)
@@ -37,24 +44,25 @@ export class MemoryLeases implements LeaseStore {
     if (this.#conflict(scope, lease, now) || this.#ahead(scope, lease, since)) {
       const first = scope.line.get(id)
       const stays = first && first.expires > now && first.lease.token !== lease.token && first.since <= since
-      if (!stays) scope.line.set(id, { lease, since, expires: now + WAITING_MS })
+      if (!stays) scope.line.set(id, { lease, since, expires: now + WAITING_MS, owner })
       return undefined
     }
-    scope.held.set(id, { lease, expires: now + ms })
+    scope.held.set(id, { lease, expires: now + ms, owner })
     this.#leave(scope, lease)
     return this.#clock.next()
   }
 
   async renew(lease: Lease, ms: number): Promise<number | undefined> {
     const scope = this.#scopes.get(lease.scope)
-    if (!scope || !isHeld(scope, lease)) return undefined
-    scope.held.set(idOf(lease), { lease, expires: performance.now() + ms })
+    const held = scope && heldOf(scope, lease)
+    if (!held) return undefined
+    scope.held.set(idOf(lease), { ...held, expires: performance.now() + ms })
     return this.#clock.next()
   }
 
   async yield(lease: Lease, ms: number): Promise<number | undefined> {
     const scope = this.#scopes.get(lease.scope)
-    if (scope && isHeld(scope, lease) && this.#ahead(scope, lease, Number.POSITIVE_INFINITY)) {
+    if (scope && heldOf(scope, lease) && this.#ahead(scope, lease, Number.POSITIVE_INFINITY)) {
       await this.release(lease)
       return undefined
     }
@@ -65,12 +73,32 @@ export class MemoryLeases implements LeaseStore {
     const scope = this.#scopes.get(lease.scope)
     if (!scope) return
     this.#leave(scope, lease)
-    if (isHeld(scope, lease)) {
+    if (heldOf(scope, lease)) {
       scope.held.delete(idOf(lease))
       const next = this.#ahead(scope, lease, Number.POSITIVE_INFINITY)
       if (next) this.#wake(next)
     }
     if (scope.held.size === 0 && scope.line.size === 0) this.#scopes.delete(lease.scope)
+  }
+
+  /** For a process that has died: its leases end after `ms` at the latest, and it waits for none. */
+  abandon(owner: number, ms: number): void {
+    const expires = performance.now() + ms
+    for (const { held, line } of this.#scopes.values()) {
+      for (const [id, each] of held)
+        if (each.owner === owner && each.expires > expires) held.set(id, { ...each, expires })
+      for (const [id, each] of line) if (each.owner === owner) line.delete(id)
+    }
+    // No one may ask for these scopes again.
+    setTimeout(() => this.#clean(), ms + 1).unref()
+  }
+
+  #clean(): void {
+    const now = performance.now()
+    for (const [name, { held, line }] of this.#scopes) {
+      for (const all of [held, line]) for (const [id, { expires }] of all) if (expires <= now) all.delete(id)
+      if (held.size === 0 && line.size === 0) this.#scopes.delete(name)
+    }
   }
 
   #scopeOf({ scope }: Lease): Scope {
@@ -120,9 +148,9 @@ function idOf({ kind, name }: Lease): string {
   return `${kind}/${name}`
 }
 
-function isHeld({ held }: Scope, lease: Lease): boolean {
+function heldOf({ held }: Scope, lease: Lease): Held | undefined {
   const found = held.get(idOf(lease))
-  return found !== undefined && found.lease.token === lease.token && found.expires > performance.now()
+  return found?.lease.token === lease.token && found.expires > performance.now() ? found : undefined
 }
 
 function covers(one: Lease, other: Lease): boolean {

@@ -3,6 +3,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Logger } from '../../../common/log.js'
 import type { CleanupStack } from '../../../server/cleanup-stack.js'
+import { featuresOf, parseQuirks } from '../../../services/gateway/quirks.js'
 import type { LoadingServices } from '../../../services/index.js'
 import { makeFolder } from '../../../state/files/folders.js'
 import type { Lease } from '../../../state/locks/lease-store.js'
@@ -17,6 +18,12 @@ import { shownPlatform } from '../platform-text.js'
 import { workersOf } from '../worker-count.js'
 import type { Question, SharedServices } from './messages.js'
 import { Supervisor } from './supervisor.js'
+
+/**
+ * Longest time for which a request that a worker has sent to the embedded gateway may take effect after its death, ms. A
+ * write that is even later is refused, because the next holder of the lease has a higher fence.
+ */
+const LATE_WRITE_MS = 3000
 
 /**
  * Starts the embedded services in this process, and the workers that serve requests. Resolves to the start message.
@@ -37,13 +44,17 @@ export async function startWorkers(
   const { url, embedded, payment } = gateway
   const services: SharedServices = { gateway: url, embedded, platform: gateway.platform?.url, payment }
 
+  const fenced = featuresOf(new Set(parseQuirks(config.gatewayQuirks)), new Set()).includes('write-fences')
   const leases = new MemoryLeases((token) => supervisor.tell(`${STORE} lease ${token}`))
   const supervisor = new Supervisor({
     count: workersOf(config),
     port: config.port || (await freePort(config.host)),
     log,
     graceMs: config.shutdownGraceSeconds * 1000,
-    async answer(name: Question, args) {
+    ended(worker) {
+      if (embedded && fenced) leases.abandon(worker, LATE_WRITE_MS)
+    },
+    async answer(name: Question, args, worker) {
       const [lease, ms, waitedMs] = args as [Lease, number, number]
       switch (name) {
         case 'services':
@@ -51,7 +62,7 @@ export async function startWorkers(
         case 'account':
           return typeof gateway.account === 'function' ? gateway.account() : gateway.account
         case 'acquire':
-          return leases.acquire(lease, ms, waitedMs)
+          return leases.acquire(lease, ms, waitedMs, worker)
         case 'renew':
           return leases.renew(lease, ms)
         case 'yield':

@@ -8,8 +8,13 @@ export interface SupervisorOptions {
   readonly count: number
   /** Port of all workers. Not 0: it must stay the same when all of them die. */
   readonly port: number
-  /** Answers a question of a worker. A rejection is passed on as its message. */
-  readonly answer: (name: Question, args: readonly unknown[]) => Promise<unknown>
+  /**
+   * Answers a question of a worker. A rejection is passed on as its message.
+   * @param asker differs for each process that was ever started
+   */
+  readonly answer: (name: Question, args: readonly unknown[], asker: number) => Promise<unknown>
+  /** Called when a worker has ended, however it did. */
+  readonly ended: (asker: number) => void
   readonly log: Logger
   /** Longest time that workers get to end their requests, ms; then they are killed. */
   readonly graceMs: number
@@ -102,6 +107,7 @@ export class Supervisor {
     worker.on('exit', (code, signal) => {
       this.#workers.delete(number)
       closeUnclaimed()
+      this.#options.ended(worker.id)
       // Before the first one is ready, the start fails.
       if (this.#stopping || (!ready && onReady !== ignore)) return
       const next = performance.now() - began > STEADY_MS ? FIRST_PAUSE_MS : Math.min(pause * 2, LONGEST_PAUSE_MS)
@@ -115,8 +121,10 @@ export class Supervisor {
   }
 
   async #answer(worker: Worker, { id, name, args }: FromWorker & { kind: 'question' }): Promise<void> {
+    // What a dead worker has asked may arrive after its end.
+    if (worker.isDead() && name !== 'release') return
     try {
-      send(worker, { kind: 'answer', id, value: await this.#options.answer(name, args) })
+      send(worker, { kind: 'answer', id, value: await this.#options.answer(name, args, worker.id) })
     } catch (error) {
       send(worker, { kind: 'answer', id, error: (error as Error).message })
     }
