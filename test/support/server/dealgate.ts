@@ -19,6 +19,8 @@ export interface StartOptions {
   readonly gateway?: GatewayAddress
   /** Data folder; a temporary one by default. */
   readonly data?: string
+  /** The same one at each start. Default: a free one. */
+  readonly port?: number
 }
 
 interface StartLine extends Omit<Endpoint, 'secretKey'> {
@@ -39,7 +41,7 @@ export class Dealgate implements Endpoint {
   readonly #options: StartOptions
 
   constructor(data: string, options: StartOptions) {
-    const { mode, gateway, args = [], env } = options
+    const { mode, gateway, args = [], env, port = 0 } = options
     this.data = data
     this.mode = mode ?? 'full'
     this.#options = options
@@ -49,7 +51,7 @@ export class Dealgate implements Endpoint {
           ...['--gateway-access-key', gateway.accessKey, '--gateway-secret-key', gateway.secretKey],
         ]
       : ['--gateway-port', '0', ...(mode ? ['--gateway-quirks', quirksOption(mode)] : [])]
-    this.#command = new Command(['serve', '--port', '0', '--data', data, ...gatewayArgs, ...args], env)
+    this.#command = new Command(['serve', '--port', String(port), '--data', data, ...gatewayArgs, ...args], env)
   }
 
   get endpoint(): string {

@@ -1,0 +1,170 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { acknowledged, BUCKET, WriteScene } from '../promises/write-scene.js'
+import type { Endpoint } from '../suites/sign.js'
+import { MiB } from '../support/content/content.js'
+import { startGateway } from '../support/gateway/embedded.js'
+import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
+import { lastingPort } from '../support/server/ports.js'
+import { type Answer, type Sending, send } from '../support/sign/send.js'
+import { until } from '../support/waiting.js'
+import { haproxy, nginx } from './balancers.js'
+import { postgres, redis } from './servers.js'
+
+// Three proxies behind a balancer that knows nothing of them, on one state store and one gateway. Each is killed in turn
+// during writes. `npm run stress` does 100 rounds.
+
+const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 3)
+const PAIR = { accessKey: 'three-access', secretKey: 'three-secret-key' }
+const COUNT = 3
+/** Time within which each proxy must know a setting that another one stored, ms, and that of a request on a slow machine. */
+const SEEN_MS = 1000
+const PART = Buffer.alloc(5 * MiB, 'part')
+/** Large enough for the price. */
+const DEALT = Buffer.alloc(150_000, 'deal')
+const TERMS = {
+  MinerId: 't01000',
+  Price: '0.0000000005',
+  DurationEpochs: 518400,
+  VerifiedDeal: false,
+  FastRetrieval: true,
+}
+
+const cases = [
+  { kind: redis, balancer: nginx, mode: 'full', lease: 1 },
+  // Without fences, a lease must outlast what a proxy has sent before its death.
+  { kind: postgres, balancer: haproxy, mode: 'legacy', lease: 3 },
+] as const
+
+/** Repeats a request as clients do, until it is answered with success. Rejects if it is refused. */
+function insist(server: Endpoint, what: string, sending: Sending): Promise<Answer> {
+  return until(what, async () => {
+    const answer = await send(server, sending).catch(() => undefined)
+    if (answer === undefined || answer.cut || answer.status >= 500) return undefined
+    if (answer.status >= 400) throw new Error(`${what}: ${answer.status} ${answer.body}`)
+    return answer
+  })
+}
+
+async function upload(server: Endpoint, key: string, parts: readonly Buffer[]): Promise<void> {
+  const target = `/${BUCKET}/${key}`
+  const begun = await insist(server, `${key} begins`, { method: 'POST', target: `${target}?uploads=` })
+  const id = /<UploadId>(.*?)</.exec(begun.body.toString())?.[1]
+  const etags = await Promise.all(
+    parts.map(async (body, i) => {
+      const query = `partNumber=${i + 1}&uploadId=${id}`
+      const stored = await insist(server, `part ${i + 1}`, { method: 'PUT', target: `${target}?${query}`, body })
+      return stored.headers.etag
+    }),
+  )
+  const list = etags.map((etag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${etag}</ETag></Part>`).join('')
+  const body = Buffer.from(`<CompleteMultipartUpload>${list}</CompleteMultipartUpload>`)
+  const done = await insist(server, `${key} ends`, { method: 'POST', target: `${target}?uploadId=${id}`, body })
+  if (!/CompleteMultipartUploadResult/.test(done.body.toString())) throw new Error(`${key}: ${done.body}`)
+}
+
+async function holds(t: Test, server: Endpoint, key: string, parts: readonly Buffer[]): Promise<void> {
+  const found = await insist(server, `${key} is read`, { method: 'GET', target: `/${BUCKET}/${key}` })
+  t.ok(found.body.equals(Buffer.concat(parts)), `${key} is whole`)
+}
+
+/** The deal of an object, which a client token makes once; undefined while it is under way. */
+async function deal(server: Endpoint, key: string): Promise<string | undefined> {
+  const target = `/${BUCKET}/${key}?format=json&x-deal=`
+  const headers = { 'content-type': 'application/json', 'x-amz-client-token': `token-${key}`, prefer: 'wait=60' }
+  const body = Buffer.from(JSON.stringify(TERMS))
+  const { status, body: told } = await insist(server, `a deal of ${key}`, { method: 'POST', target, headers, body })
+  return status === 200 ? (JSON.parse(told.toString()).Deal.DealCid as string) : undefined
+}
+
+async function together(t: Test, door: Endpoint, proxies: readonly Dealgate[]): Promise<void> {
+  const served = (operation: string) => proxies.filter(({ log }) => log.includes(`"operation":"${operation}"`)).length
+  const parts = [PART, PART, Buffer.from('end')]
+  await upload(door, 'whole', parts)
+  await holds(t, door, 'whole', parts)
+  t.equal(served('UploadPart'), COUNT, 'each proxy has got a part')
+
+  const at = proxies.map(({ endpoint, region }) => ({ ...PAIR, endpoint, region }))
+  for (const value of ['one', 'two', 'three']) {
+    const tags = `<Tagging><TagSet><Tag><Key>k</Key><Value>${value}</Value></Tag></TagSet></Tagging>`
+    const target = `/${BUCKET}?tagging=`
+    await insist(door, 'tags are stored', { method: 'PUT', target, body: Buffer.from(tags) })
+    const stored = performance.now()
+    let last = stored
+    for (const proxy of at) {
+      await until(`a proxy sees ${value}`, async () => {
+        last = performance.now()
+        return (await send(proxy, { method: 'GET', target })).body.includes(`<Value>${value}</Value>`)
+      })
+      t.ok(last - stored < SEEN_MS * COUNT, `seen after ${Math.round(last - stored)} ms`)
+    }
+  }
+
+  const keys = Array.from({ length: 20 }, (_, i) => `listed/${String(i).padStart(2, '0')}`)
+  for (const key of keys)
+    await insist(door, key, { method: 'PUT', target: `/${BUCKET}/${key}`, body: PART.subarray(0, 9) })
+  const found: (string | undefined)[] = []
+  for (let token: string | undefined = ''; token !== undefined; ) {
+    const next: string = token && `&continuation-token=${encodeURIComponent(token)}`
+    const target: string = `/${BUCKET}?list-type=2&max-keys=3&prefix=listed%2F${next}`
+    const page: string = (await insist(door, 'a page', { method: 'GET', target })).body.toString()
+    found.push(...[...page.matchAll(/<Key>(.*?)</g)].map(([, key]) => key))
+    token = /<NextContinuationToken>(.*?)</.exec(page)?.[1]
+  }
+  t.same(found, keys, 'a token of one proxy is good at all')
+  t.equal(served('ListObjectsV2'), COUNT, 'each proxy has got pages')
+}
+
+for (const { kind, balancer, mode, lease } of cases) {
+  const options = { skip: kind.skip || balancer.skip, timeout: 300_000 + ROUNDS * 60_000 }
+  t.test(`${mode} gateway and ${kind.name} behind ${balancer.name}`, options, async (t) => {
+    const store = await kind.start()
+    t.teardown(() => store.stop())
+    const gateway = await startGateway(t, mode)
+    const args = [
+      ...['--state', store.url, '--staging', 'gateway', '--lock-lease-seconds', String(lease)],
+      ...['--access-key', PAIR.accessKey, '--secret-key', PAIR.secretKey],
+    ]
+    const start = async () => startDealgate(t, { gateway, args, port: await lastingPort() })
+    const proxies = await Promise.all(Array.from({ length: COUNT }, start))
+    const ports = proxies.map(({ port }) => port)
+    const door = { ...PAIR, endpoint: await balancer.start(t, ports), region: proxies[0]?.region ?? '' }
+    await insist(door, 'the bucket is made', { method: 'PUT', target: `/${BUCKET}` })
+
+    await t.test('any proxy serves any request', (t) => together(t, door, proxies))
+
+    await t.test('one that is killed takes nothing with it', async (t) => {
+      const scene = new WriteScene([door])
+      const deals = new Map<string, Promise<string>>()
+      for (let round = 0; round < ROUNDS; round++) {
+        const dealt = `dealt-${round}`
+        await insist(door, dealt, { method: 'PUT', target: `/${BUCKET}/${dealt}`, body: DEALT })
+        const parts = [PART, Buffer.from(String(round))]
+        const key = await scene.round(round, async () => {
+          const uploaded = upload(door, `upload-${round}`, parts)
+          deals.set(
+            dealt,
+            until(`${dealt} has its deal`, () => deal(door, dealt)),
+          )
+          await sleep(Math.random() * 500)
+          const victim = proxies[round % COUNT]
+          await victim?.kill9()
+          await victim?.start()
+          await uploaded
+        })
+        const wrong = await scene.whatIsWrong(key)
+        if (wrong !== undefined) t.fail(`${key}: ${wrong}`, { writes: scene.writes.get(key) })
+        await holds(t, door, `upload-${round}`, parts)
+      }
+      for (const key of scene.writes.keys()) t.equal(await scene.whatIsWrong(key), undefined, `${key} in the end`)
+      for (const [key, made] of deals) {
+        const target = `/${BUCKET}/${key}?format=json&x-deal=`
+        const history = JSON.parse((await insist(door, key, { method: 'GET', target })).body.toString())
+        const cids = history.DealEntry.map(({ Deal }: { Deal: { DealCid: string } }) => Deal.DealCid)
+        t.same(cids, [await made], `one deal of ${key}, the one that was answered`)
+      }
+      const all = [...scene.writes.values()].flat()
+      t.ok(all.some(acknowledged), `${all.filter(acknowledged).length} of ${all.length} writes were acknowledged`)
+    })
+  })
+}
