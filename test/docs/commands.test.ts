@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -7,12 +7,13 @@ import { findAwsClis, findClient, isolatedEnv } from '../support/programs/run.js
 import { CLI } from '../support/server/cli.js'
 import { lastingPort } from '../support/server/ports.js'
 import { type Exception, exceptions } from './exceptions.js'
+import { pages } from './pages.js'
 import { asShown, compare } from './printed.js'
 import { type Command, commandsOf, inlineCommandsOf } from './read-page.js'
 import { type Scene, scenes } from './scenes.js'
 import { Shell } from './shell.js'
 
-// Every command of README.md and docs/*.md, as it is printed there: in order, from an empty folder, against a server on free ports.
+// Every command of README.md and the pages of docs, as it is printed there: in order, from an empty folder, against a server on free ports.
 
 /** How long the output of a command that comes after a time is waited for, ms. */
 const PATIENCE_MS = 120_000
@@ -23,14 +24,13 @@ const SERVES = /^(?:\w+=(?:'[^']*'|"[^"]*"|\S*)[\s\\]+)*(?:(?:npx )?dealgate(?=\
 /** curl fails where the answer does, and a busy machine may take longer than 20 seconds for a job. */
 const CURLRC = 'fail-with-body\nsilent\nshow-error\nheader = "Prefer: wait=300"\n'
 
-const pages = ['README.md', ...(await readdir('docs')).map((name) => `docs/${name}`)].filter((page) =>
-  page.endsWith('.md'),
-)
-
 const exceptionOf = (page: string, { text }: Command): Exception | undefined =>
   exceptions.find((exception) => exception.page === page && text.startsWith(exception.command))
 
-for (const page of pages) {
+/** `DEALGATE_PAGES=guides/ npm test -- test/docs/commands.test.ts` tries these pages alone. */
+const chosen = pages.filter((page) => page.includes(process.env.DEALGATE_PAGES ?? ''))
+
+for (const page of chosen) {
   t.test(page, async (t) => {
     const text = await readFile(page, 'utf8')
     t.same(inlineCommandsOf(text), [], 'commands stand in blocks, where they are tried')

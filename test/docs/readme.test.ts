@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { defaultText } from '../../src/cli/command.js'
 import { flagOf, type Option, optionNames, options, variableOf } from '../../src/cli/config/config.js'
@@ -10,6 +10,8 @@ import { routeText } from '../../src/plugins/table/route-text.js'
 import { refusedOperations } from '../../src/s3/refused.js'
 import { quirks } from '../../src/services/gateway/quirks.js'
 import { allOperations } from '../support/server/all-operations.js'
+import { brokenLinks, linkedFrom } from './links.js'
+import { pages } from './pages.js'
 
 const UPDATE = process.env.UPDATE_README === '1'
 
@@ -36,8 +38,9 @@ function operationTable(operations: readonly AnyOperation[]): string {
   )
 }
 
+/** The name, with a link from a page of docs/reference. */
 function nameOf({ name, source }: AnyOperation): string {
-  return `[${name}](${source})`
+  return `[${name}](${source.replace(/^docs\//, '../')})`
 }
 
 function code(text: string): string {
@@ -98,25 +101,27 @@ function compare(document: string, name: string, expected: string): void {
     )
 }
 
-compare('README.md', 'options', optionTable())
+compare('docs/reference/options.md', 'options', optionTable())
 compare(
-  'README.md',
+  'docs/reference/operations.md',
   'operations',
   operationTable(allOperations.filter((operation) => !refusedOperations.includes(operation))),
 )
-compare('README.md', 'plugins', pluginTables())
+compare('docs/reference/plugins.md', 'plugins', pluginTables())
 compare('docs/operations.md', 'quirks', quirkTable())
 
-const firstScreen = readFileSync('README.md', 'utf8').split('\n').slice(0, 30).join('\n')
+const firstScreen = readFileSync('README.md', 'utf8').split('\n').slice(0, 36).join('\n')
 t.match(firstScreen, 'npm install && npm start')
 t.match(firstScreen, 'npm install && npm test')
 t.match(firstScreen, 's3 ls')
 
-for (const document of ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md']) {
-  const links = [...readFileSync(document, 'utf8').matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, link]) => link ?? '')
-  t.same(
-    links.filter((link) => !existsSync(link)),
-    [],
-    `links of ${document} lead somewhere`,
-  )
+for (const document of [...pages, 'CONTRIBUTING.md', 'CHANGELOG.md']) {
+  t.same(brokenLinks(document), [], `links of ${document} lead somewhere`)
 }
+
+const listed = linkedFrom('docs/README.md')
+t.same(
+  pages.filter((page) => page.startsWith('docs/') && page !== 'docs/README.md' && !listed.includes(page)),
+  [],
+  'docs/README.md lists every page',
+)

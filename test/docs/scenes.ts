@@ -29,11 +29,14 @@ type MakeScene = (t: Test, folder: string) => Promise<Scene>
 /** By page. Pages that are absent need nothing else than the server. */
 export const scenes: Readonly<Record<string, MakeScene>> = {
   'README.md': async (_, folder) => {
+    await installFor(folder)
+    return { unserved: true }
+  },
+  'docs/guides/write-a-plugin.md': async (_, folder) => {
     const greet = join(folder, 'greet')
     await mkdir(greet)
     await writeFile(join(greet, 'package.json'), '{"type": "module"}')
-    await writeFile(join(greet, 'index.js'), scriptOf(await readFile('README.md', 'utf8')))
-    await installFor(folder)
+    await writeFile(join(greet, 'index.js'), scriptOf(await readFile('docs/guides/write-a-plugin.md', 'utf8')))
     return { unserved: true }
   },
   'docs/existing-gateways.md': async (t) => {

@@ -24,7 +24,7 @@ export interface CallSelector<R extends Resource> {
 }
 
 /**
- * The declarative part of a call. The router, the codecs, the tables of the README, OpenAPI and the listing of the
+ * The declarative part of a call. The router, the codecs, the tables of docs/reference, OpenAPI and the listing of the
  * virtual bucket are derived from it.
  */
 export interface CallDeclaration<

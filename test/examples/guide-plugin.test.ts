@@ -6,14 +6,10 @@ import { runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { signedRequest } from '../support/sign/signed-request.js'
 
-/** The first block of JavaScript below a heading. */
-function blockBelow(heading: string): string {
-  const [, below = ''] = readFileSync('README.md', 'utf8').split(`\n## ${heading}\n`)
-  return /```js\n(.*?)```/s.exec(below)?.[1] ?? ''
-}
+const page = readFileSync('docs/guides/write-a-plugin.md', 'utf8')
 
-t.test('the plugin of the README runs from a folder of its own, as it stands there', async (t) => {
-  const source = blockBelow('Write a plugin')
+t.test('the first plugin of the guide runs from a folder of its own, as it stands there', async (t) => {
+  const source = /```js\n(.*?)```/s.exec(page)?.[1] ?? ''
   t.equal(source.trim().split('\n').length, 15, 'fifteen lines')
 
   // Outside of this repository: nothing above the folder is called dealgate.
@@ -33,7 +29,7 @@ t.test('the plugin of the README runs from a folder of its own, as it stands the
     signedRequest(server.endpoint, keys, { method: 'GET', path: '/-/greet/v1/greetings/world', query })
   const { status, body } = await greet()
   t.equal(status, 200)
-  t.match(readFileSync('README.md', 'utf8'), body.trim(), 'what the README shows')
+  t.match(page, body.trim(), 'what the guide shows')
   t.match(await greet({ format: 'xml' }), { status: 200, body: /<Text>Hello, world!<\/Text>/ })
   await server.stop()
 
