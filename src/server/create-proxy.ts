@@ -31,6 +31,7 @@ import { createHandle, type HandleParts } from './handle.js'
 import { defaultLimits, type Limits } from './limits.js'
 import { createPassthrough, type Passthrough, type PassthroughOptions } from './passthrough/passthrough.js'
 import type { ProxyOptions, Proxy as S3Proxy } from './proxy-options.js'
+import { Traffic } from './traffic/traffic.js'
 
 export type { Proxy, ProxyOptions } from './proxy-options.js'
 
@@ -93,6 +94,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     }),
     contexts,
     limits,
+    traffic: new Traffic(options.traffic ?? {}),
     bodies: new Bodies({ total: limits.maxBodies, perClient: limits.maxBodiesPerClient }),
     bearers: new ClientRate(BEARERS, () => slowDown('Too many requests with tokens: send fewer, or sign them.')),
     addressing: hosts,
@@ -191,7 +193,9 @@ function ownAccountOf({ account, keys }: ProxyOptions['gateway']): () => Promise
 function passthroughOf(
   options: ProxyOptions,
   { pool, brand, state, settings }: Backends,
-  parts: Pick<PassthroughOptions, 'addressing' | 'limits' | 'bodies' | 'onDone' | 'log'> & { contexts: ContextFactory },
+  parts: Pick<PassthroughOptions, 'addressing' | 'limits' | 'traffic' | 'bodies' | 'onDone' | 'log'> & {
+    contexts: ContextFactory
+  },
 ): Passthrough {
   return createPassthrough({
     ...parts,

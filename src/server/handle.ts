@@ -36,6 +36,8 @@ import { type AccessEntry, describeRequest } from './access-log.js'
 import type { Context } from './context.js'
 import type { ContextFactory } from './contexts/context-factory.js'
 import type { Limits } from './limits.js'
+import { type LetIn, letIn } from './traffic/let-in.js'
+import type { Traffic } from './traffic/traffic.js'
 
 export interface HandleParts {
   readonly authenticate: Authenticate
@@ -44,6 +46,8 @@ export interface HandleParts {
   /** Creates the context of a request, which selects the gateway account. */
   readonly contexts: Pick<ContextFactory, 'for' | 'anonymous'>
   readonly limits: Limits
+  /** Limits the requests and bytes of clients. */
+  readonly traffic: Traffic
   /** Limits the bodies that are read at the same time. */
   readonly bodies: Bodies
   /** Limits unsigned requests with a token for the service behind a call: each is a request to that service. */
@@ -72,6 +76,7 @@ export function createHandle(parts: HandleParts): Handle {
     let reply: Reply
     let failure: S3Error | undefined
     let context: Context | undefined
+    let visit: LetIn | undefined
     const place = (): ErrorPlace => ({
       id,
       resource: head?.path ?? incoming.url ?? '/',
@@ -79,11 +84,13 @@ export function createHandle(parts: HandleParts): Handle {
     })
     try {
       head = readRequest(incoming, id, parts)
+      visit = letIn(parts.traffic, head, incoming)
       const link = await parts.links(head)
       caller =
         link || isPreflight(head)
           ? undefined
           : await parts.authenticate(head, bodyReader(head, incoming, outgoing, parts))
+      visit?.identify(caller)
       if (caller?.presigned) head = { ...head, headers: hoistedHeaders(head, caller) }
       selected = link ?? parts.table.select(head)
       refuseVersion2(selected.operation, caller)
@@ -101,6 +108,7 @@ export function createHandle(parts: HandleParts): Handle {
     }
     if (head) reply = await parts.withCors(head, reply)
     const sent = await send(incoming, outgoing, reply, id, place)
+    visit?.leave(sent.bytes)
     failure = sent.failure ?? failure
     const remote = head?.remoteAddress ?? clientAt(incoming, parts.addressing).address
     parts.onDone(

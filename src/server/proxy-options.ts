@@ -12,6 +12,7 @@ import type { Webhook } from '../s3/notifications/delivery/webhooks.js'
 import type { State } from '../state/state.js'
 import type { WorkerOfServer } from '../state/worker-of-server.js'
 import type { Limits } from './limits.js'
+import type { TrafficBounds } from './traffic/traffic-bounds.js'
 
 export interface ProxyOptions {
   gateway: {
@@ -54,6 +55,8 @@ export interface ProxyOptions {
   /** Object ownership of new buckets; default BucketOwnerEnforced, which disables ACLs. */
   objectOwnership?: Ownership
   limits?: Partial<Limits>
+  /** Requests and bytes per second, and requests in progress: in total, per address and per access key. Default none. */
+  traffic?: TrafficBounds
   log?: Logger
   /** Logs one line per request; default true. */
   accessLog?: boolean

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import type { Rate } from '../../common/http/token-buckets.js'
 
 /** Parses and describes the value of an option: text from a flag or variable, or JSON from the config file. */
 export interface Kind<T> {
@@ -130,4 +131,19 @@ export function wordOrPath(...words: readonly string[]): Kind<string> {
     schema: z.string({ error: `must be ${accepts}` }).regex(/^[^\0]+$/, `must be ${accepts}`),
     locate: (value, folder) => (words.includes(value) ? value : resolve(folder, value)),
   }
+}
+
+/** A rate per second, and optionally the burst, which is as much as one second allows otherwise. */
+export function rate(max: number): Kind<Rate> {
+  const error = `must be a number per second, or such a number, / and a burst: 0.001 to ${max}, 1 to ${max}`
+  const form = /^(\d{1,15}(?:\.\d{1,3})?)(?:\/(\d{1,15}))?$/
+  const schema = z
+    .union([z.number(), z.string()], { error })
+    .transform((value) => form.exec(String(value))?.slice(1) ?? [])
+    .transform(([perSecond, burst]) => ({
+      perSecond: Number(perSecond),
+      burst: Number(burst ?? Math.max(1, Number(perSecond))),
+    }))
+    .refine(({ perSecond, burst }) => perSecond >= 0.001 && perSecond <= max && burst >= 1 && burst <= max, error)
+  return { placeholder: 'rate[/burst]', accepts: `0.001 to ${max}, burst 1 to ${max}`, schema }
 }

@@ -8,6 +8,7 @@ import { ownership } from './ownership.js'
 import { paymentOptions } from './payment-options.js'
 import { pluginUses } from './plugin-uses.js'
 import { tlsOptions } from './tls-options.js'
+import { trafficOptions } from './traffic-options.js'
 import {
   accessKey,
   basePath,
@@ -34,7 +35,7 @@ export const options = Object.freeze({
   tlsKey: tlsOptions.tlsKey,
   workers: option('Endpoint', integer(0, 1024), {
     default: 1,
-    help: 'Processes that serve the S3 endpoint, for machines with several cores; 0 for one per core. Bounds of connections, bodies and bytes are those of each process.',
+    help: 'Processes that serve the S3 endpoint, for machines with several cores; 0 for one per core. Bounds of connections, requests, bodies and bytes are those of each process.',
   }),
   accessKey: option('Endpoint', accessKey, {
     help: 'Access key id of the S3 key pair. Without it, the first start generates a pair and keeps it in the data folder.',
@@ -222,6 +223,7 @@ export const options = Object.freeze({
   }),
 
   ...limitOptions,
+  ...trafficOptions,
 
   logLevel: option('Logs', choice('silent', 'error', 'warn', 'info', 'debug'), {
     default: 'info',

@@ -28,6 +28,7 @@ import { obtainPlugins } from '../plugins/plugins.js'
 import { accountKeysOf, type GatewayInUse } from './gateway.js'
 import { sealingKeyOf } from './sealing-key.js'
 import { gatewayTlsOf, tlsFilesOf } from './tls-files.js'
+import { trafficOf } from './traffic.js'
 
 export interface EndpointParts {
   readonly config: Config
@@ -181,6 +182,7 @@ function proxyOptions(
       keyWaitMs: config.keyWaitSeconds * 1000,
       pluginDeadlineMs: config.pluginDeadlineSeconds * 1000,
     },
+    traffic: trafficOf(config),
     log,
     accessLog: config.accessLog,
     signedBasePaths: config.signedBasePath,

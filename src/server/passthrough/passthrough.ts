@@ -10,6 +10,7 @@ import { sayContinue } from '../../response/say-continue.js'
 import { send } from '../../response/send.js'
 import type { AccessEntry } from '../access-log.js'
 import type { Limits } from '../limits.js'
+import type { Traffic, Visit } from '../traffic/traffic.js'
 import { forgetFormer, mayChange, type RpcCall, readCall } from './changes.js'
 import { createForwarder } from './forward.js'
 import { type GatewayTarget, gatewayTargetOf } from './gateway-target.js'
@@ -32,6 +33,8 @@ export interface PassthroughOptions {
   readonly timeoutMs: number
   readonly addressing: Addressing
   readonly limits: Pick<Limits, 'bodyIdleMs' | 'minBodyRate'>
+  /** Limits the requests and bytes of clients. */
+  readonly traffic: Traffic
   /** Limits the bodies that are read at the same time. */
   readonly bodies: Bodies
   /** The gateway, accessed with the proxy's own account. */
@@ -104,6 +107,14 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
     exchange.bytes = bytes
   }
 
+  function arrive(remote: string): Visit | 'too often' | undefined {
+    try {
+      return options.traffic.isBound ? options.traffic.arrive(remote) : undefined
+    } catch {
+      return 'too often'
+    }
+  }
+
   async function pass(
     target: GatewayTarget,
     incoming: IncomingMessage,
@@ -144,6 +155,12 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
       incoming.on('error', () => {})
       outgoing.on('error', () => {})
       outgoing.once('close', () => options.onDone(entryOf(exchange, outgoing)))
+      const visit = arrive(exchange.remote)
+      if (visit === 'too often') {
+        void refuse(outgoing, visit)
+        return true
+      }
+      outgoing.once('close', () => visit?.leave(Number(incoming.headers['content-length'] ?? 0) + exchange.bytes))
       const passed = target === 'unclear' ? Promise.resolve(target) : pass(target, incoming, outgoing)
       passed
         .catch((err): Refusal => {

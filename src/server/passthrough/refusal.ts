@@ -7,6 +7,7 @@ const refusals = {
   'broken off': [400, 'The body ended early.'],
   'read already': [400, 'The application has read the body before this server: mount dealgate before body parsers.'],
   'too slow': [408, 'The body did not arrive in time.'],
+  'too often': [503, 'There are too many requests from your network address or from all clients: send fewer.'],
   'too many': [503, 'The server is reading too many request bodies at the same time.'],
   'too large': [413, 'The body is larger than 1 MiB, the most that this server forwards.'],
   method: [405, 'Only GET, HEAD and POST are forwarded.'],

@@ -9,6 +9,7 @@ import { addressing } from '../../../src/request/addressing/addressing.js'
 import { Bodies } from '../../../src/request/body/bodies.js'
 import type { AccessEntry } from '../../../src/server/access-log.js'
 import { createPassthrough, type PassthroughOptions } from '../../../src/server/passthrough/passthrough.js'
+import { Traffic } from '../../../src/server/traffic/traffic.js'
 
 /** What of tap's `t` is needed here. */
 interface Test {
@@ -45,6 +46,7 @@ async function start(t: Test, gateway: RequestListener, more: Partial<Passthroug
     addressing: addressing({ domains: ['s3.test'] }),
     limits: { bodyIdleMs: 60_000, minBodyRate: 0 },
     bodies: new Bodies({ total: 100, perClient: 100 }),
+    traffic: new Traffic({}),
     gateway: { bucketExists: async () => true },
     forget: async () => {},
     onChange: () => {

@@ -1,0 +1,63 @@
+import { TokenBuckets } from '../../common/http/token-buckets.js'
+import type { ClientBounds } from './traffic-bounds.js'
+
+/** Why a client has to wait. */
+export interface Wait {
+  readonly seconds: number
+  readonly exceeded: 'requests per second' | 'bytes per second' | 'requests at the same time'
+}
+
+/** Seconds after which a client may try again that has too many requests in progress. */
+const BUSY_SECONDS = 1
+
+/** Counts the requests of clients of one kind: keys, addresses, or the whole server as one. */
+export class Gate {
+  #bounds: ClientBounds
+  readonly #requests: TokenBuckets
+  readonly #bytes: TokenBuckets
+  readonly #running = new Map<string, number>()
+
+  constructor(bounds: ClientBounds, clock: () => number) {
+    this.#bounds = bounds
+    this.#requests = new TokenBuckets(bounds.requests ?? NONE, clock)
+    this.#bytes = new TokenBuckets(bounds.bytes ?? NONE, clock)
+  }
+
+  /** Replaces the bounds. Requests in progress stay counted. */
+  set bounds(bounds: ClientBounds) {
+    this.#bounds = bounds
+    this.#requests.rate = bounds.requests ?? NONE
+    this.#bytes.rate = bounds.bytes ?? NONE
+  }
+
+  /** Undefined if the client may begin a request. Counts nothing. */
+  waitOf(client: string): Wait | undefined {
+    const { requests, bytes, atOnce } = this.#bounds
+    if (atOnce !== undefined && (this.#running.get(client) ?? 0) >= atOnce)
+      return { seconds: BUSY_SECONDS, exceeded: 'requests at the same time' }
+    const forRequest = requests ? this.#requests.wait(client, 1) : 0
+    // A client that owes nothing may begin.
+    const forBytes = bytes ? this.#bytes.wait(client, 0) : 0
+    const seconds = Math.max(forRequest, forBytes)
+    if (seconds === 0) return undefined
+    return { seconds, exceeded: forRequest >= forBytes ? 'requests per second' : 'bytes per second' }
+  }
+
+  begin(client: string): void {
+    if (this.#bounds.requests) this.#requests.take(client, 1)
+    this.#running.set(client, (this.#running.get(client) ?? 0) + 1)
+  }
+
+  /** Counts bytes; those of a request may be more than the client has left. A negative number gives bytes back. */
+  charge(client: string, bytes: number): void {
+    if (this.#bounds.bytes && bytes !== 0) this.#bytes.take(client, bytes)
+  }
+
+  end(client: string): void {
+    const left = (this.#running.get(client) ?? 0) - 1
+    if (left > 0) this.#running.set(client, left)
+    else this.#running.delete(client)
+  }
+}
+
+const NONE = { perSecond: 1, burst: 1 }

@@ -1,0 +1,155 @@
+import { get } from 'node:http'
+import { ListBucketsCommand, S3Client } from '@aws-sdk/client-s3'
+import t, { type Test } from 'tap'
+import type { TrafficBounds } from '../../../src/server/traffic/traffic-bounds.js'
+import type { Endpoint } from '../../suites/sign.js'
+import { temporaryFolder } from '../../support/content/folders.js'
+import { awsVersions } from '../../support/programs/aws-cli.js'
+import { run } from '../../support/programs/run.js'
+import { startDealgate } from '../../support/server/dealgate.js'
+import { startInProcess } from '../../support/server/in-process.js'
+import { type Answer, answerTo, open, send, sign, UNSIGNED_PAYLOAD } from '../../support/sign/send.js'
+
+/** Refusals of clients that ask too much, over HTTP. */
+
+const NAMES = ['one', 'two'] as const
+const SELDOM = { perSecond: 0.01, burst: 2 }
+const SLOW_DOWN = { status: 503, code: 'SlowDown', headers: { 'retry-after': /^[1-9]\d*$/ } }
+
+async function start(t: Test, traffic: TrafficBounds, more = {}) {
+  const identities = NAMES.map((name) => ({ accessKeyId: `${name}-key`, secretAccessKey: `${name}-secret` }))
+  const server = await startInProcess(t, 'full', { identities, traffic, ...more })
+  const as = (name: (typeof NAMES)[number]): Endpoint => ({
+    endpoint: server.endpoint,
+    region: 'us-east-1',
+    accessKey: `${name}-key`,
+    secretKey: `${name}-secret`,
+  })
+  const list = (name: (typeof NAMES)[number], headers = {}) =>
+    send(as(name), { method: 'GET', target: '/', unsignedHeaders: headers })
+  return { ...server, as, list }
+}
+
+async function status(url: string, headers = {}): Promise<number> {
+  return (await answerTo(get(url, { headers, agent: false }))).status
+}
+
+t.test('requests of one key', async (t) => {
+  const { list, as, endpoint } = await start(t, { perKey: { requests: SELDOM } })
+  t.match([await list('one'), await list('one')], [{ status: 200 }, { status: 200 }])
+  t.match(await list('one'), { ...SLOW_DOWN, message: /requests per second with your access key/ })
+  t.match(await list('two'), { status: 200 }, 'another key is not concerned')
+
+  const forged = { ...as('two'), secretKey: 'wrong-secret' }
+  for (let i = 0; i < 4; i++)
+    t.equal((await send(forged, { method: 'GET', target: '/' })).code, 'SignatureDoesNotMatch')
+  t.match(await list('two'), { status: 200 }, 'a wrong signature does not count for the key')
+
+  const target = '/bucket/key'
+  const { headers } = sign(as('one'), { method: 'PUT', target, payloadHash: UNSIGNED_PAYLOAD })
+  const put = open({ endpoint } as Endpoint, 'PUT', target, {
+    ...headers,
+    expect: '100-continue',
+    'content-length': '100000',
+  })
+  let asked = false
+  put.once('continue', () => {
+    asked = true
+  })
+  const answer = answerTo(put)
+  put.flushHeaders()
+  t.match(await answer, SLOW_DOWN)
+  put.destroy()
+  t.equal(asked, false, 'the body is not asked for')
+})
+
+t.test('requests of one address, and probes of this machine', async (t) => {
+  const { list, endpoint } = await start(t, { perAddress: { requests: SELDOM } }, { passthrough: true })
+  t.match([await list('one'), await list('two')], [{ status: 200 }, { status: 200 }])
+  t.match(await list('two'), { ...SLOW_DOWN, message: /from your network address/ })
+  t.equal(await status(`${endpoint}/bucket/key`), 503, 'not signed')
+  t.equal(await status(`${endpoint}/gateway/login`), 503, 'a path of the gateway')
+  for (let i = 0; i < 3; i++) {
+    t.equal(await status(`${endpoint}/-/live`), 200)
+    t.equal(await status(`${endpoint}/-/ready`), 200)
+  }
+})
+
+t.test('addresses that trusted proxies name', async (t) => {
+  const { list, endpoint } = await start(t, { perAddress: { requests: SELDOM } }, { trustedProxies: ['127.0.0.1'] })
+  const from = (address: string) => list('one', { 'x-forwarded-for': address })
+  const answers: Answer[] = []
+  for (let i = 0; i < 3; i++) answers.push(await from('192.0.2.1'))
+  t.match(answers, [{ status: 200 }, { status: 200 }, SLOW_DOWN])
+  t.match(await from('192.0.2.2'), { status: 200 })
+  t.equal(await status(`${endpoint}/-/live`, { 'x-forwarded-for': '192.0.2.1' }), 503, 'no probe of this machine')
+})
+
+t.test('addresses that other proxies name', async (t) => {
+  const { list } = await start(t, { perAddress: { requests: SELDOM } })
+  const answers: Answer[] = []
+  for (let i = 0; i < 3; i++) answers.push(await list('one', { 'x-forwarded-for': `192.0.2.${i}` }))
+  t.match(answers, [{ status: 200 }, { status: 200 }, SLOW_DOWN])
+})
+
+t.test('bytes', async (t) => {
+  const { as } = await start(t, { perKey: { bytes: { perSecond: 10, burst: 5000 } } })
+  const put = (key: string, length: number) =>
+    send(as('one'), { method: 'PUT', target: `/bucket${key}`, body: Buffer.alloc(length) })
+  t.equal((await put('', 0)).status, 200)
+  t.equal((await put('/large', 100_000)).status, 200, 'a request that has begun is completed')
+  t.match(await put('/small', 1), { ...SLOW_DOWN, message: /bytes per second/ })
+  t.equal((await send(as('two'), { method: 'GET', target: '/bucket/large' })).body.length, 100_000)
+  t.match(await send(as('two'), { method: 'GET', target: '/' }), SLOW_DOWN, 'answers count, too')
+})
+
+t.test('requests in progress', async (t) => {
+  const { as, list, endpoint } = await start(t, { total: { atOnce: 1 } })
+  t.equal((await send(as('one'), { method: 'PUT', target: '/bucket' })).status, 200)
+  const target = '/bucket/key'
+  const { headers } = sign(as('one'), { method: 'PUT', target, payloadHash: UNSIGNED_PAYLOAD })
+  const put = open({ endpoint } as Endpoint, 'PUT', target, {
+    ...headers,
+    expect: '100-continue',
+    'content-length': '1',
+  })
+  const answer = answerTo(put)
+  put.flushHeaders()
+  await new Promise((resolve) => put.once('continue', resolve))
+  t.match(await list('two'), { ...SLOW_DOWN, message: /at the same time from all clients/ })
+  put.end('x')
+  t.match(await answer, { status: 200 })
+  t.match(await list('two'), { status: 200 })
+})
+
+t.test('the log has no error for each refusal', async (t) => {
+  const { list, lines } = await start(t, { total: { requests: SELDOM } })
+  for (let i = 0; i < 4; i++) await list('one')
+  t.notOk(lines.some(({ msg }) => msg === 'request failed'))
+})
+
+t.test('clients wait and succeed', async (t) => {
+  const server = await startDealgate(t, { args: ['--request-rate-per-key', '2/1'] })
+  const credentials = { accessKeyId: server.accessKey, secretAccessKey: server.secretKey }
+  const s3 = new S3Client({ endpoint: server.endpoint, region: server.region, credentials })
+  t.teardown(() => s3.destroy())
+  const attempts: number[] = []
+  for (let i = 0; i < 2; i++) attempts.push((await s3.send(new ListBucketsCommand())).$metadata.attempts ?? 0)
+  t.ok(Math.max(...attempts) > 1, 'the SDK has retried')
+  for (const { path, name } of await awsVersions(t)) {
+    const env = {
+      AWS_ACCESS_KEY_ID: server.accessKey,
+      AWS_SECRET_ACCESS_KEY: server.secretKey,
+      AWS_DEFAULT_REGION: server.region,
+      AWS_EC2_METADATA_DISABLED: 'true',
+      AWS_RETRY_MODE: 'standard',
+      AWS_MAX_ATTEMPTS: '8',
+      HOME: temporaryFolder(t),
+    }
+    const refused = () => server.log.split('"error":"SlowDown"').length
+    const before = refused()
+    const ls = () => run(path, ['--endpoint-url', server.endpoint, 's3', 'ls'], { env })
+    await Promise.all([ls(), ls()])
+    t.ok(refused() > before, `${name} was refused, and has retried`)
+  }
+})

@@ -1,0 +1,106 @@
+import t from 'tap'
+import { TokenBuckets } from '../../../src/common/http/token-buckets.js'
+import { Traffic } from '../../../src/server/traffic/traffic.js'
+import type { TrafficBounds } from '../../../src/server/traffic/traffic-bounds.js'
+
+/** A traffic whose clock the test sets. */
+function trafficOf(bounds: TrafficBounds) {
+  const time = { ms: 0 }
+  return { traffic: new Traffic(bounds, () => time.ms), time }
+}
+
+const refusal = (seconds: number) => ({ code: 'SlowDown', status: 503, headers: { 'retry-after': String(seconds) } })
+
+t.test('requests per second of an address, with a burst', (t) => {
+  const { traffic, time } = trafficOf({ perAddress: { requests: { perSecond: 0.5, burst: 3 } } })
+  for (let i = 0; i < 3; i++) traffic.arrive('192.0.2.1').leave(0)
+  t.throws(() => traffic.arrive('192.0.2.1'), refusal(2))
+  traffic.arrive('192.0.2.2').leave(0)
+  time.ms += 1000
+  t.throws(() => traffic.arrive('192.0.2.1'), refusal(1))
+  time.ms += 1000
+  traffic.arrive('192.0.2.1').leave(0)
+  t.throws(() => traffic.arrive('192.0.2.1'), refusal(2))
+  time.ms += 3_600_000
+  for (let i = 0; i < 3; i++) traffic.arrive('192.0.2.1').leave(0)
+  t.throws(() => traffic.arrive('192.0.2.1'), refusal(2), 'a pause gives no more than the burst')
+  t.end()
+})
+
+t.test('an IPv6 network is one address', (t) => {
+  const { traffic } = trafficOf({ perAddress: { requests: { perSecond: 1, burst: 1 } } })
+  traffic.arrive('2001:db8::1').leave(0)
+  t.throws(() => traffic.arrive('2001:db8::2'), refusal(1))
+  traffic.arrive('2001:db8:0:1::1').leave(0)
+  t.end()
+})
+
+t.test('a client over its own bound takes nothing from the others', (t) => {
+  const { traffic } = trafficOf({
+    total: { requests: { perSecond: 1, burst: 3 } },
+    perAddress: { requests: { perSecond: 1, burst: 1 } },
+  })
+  traffic.arrive('192.0.2.1').leave(0)
+  for (let i = 0; i < 10; i++) t.throws(() => traffic.arrive('192.0.2.1'), refusal(1))
+  traffic.arrive('192.0.2.2').leave(0)
+  traffic.arrive('192.0.2.3').leave(0)
+  t.throws(() => traffic.arrive('192.0.2.4'), refusal(1), 'the fourth of all')
+  t.end()
+})
+
+t.test('requests in progress, also when the bounds change', (t) => {
+  const { traffic } = trafficOf({ perKey: { atOnce: 2 } })
+  const begin = (key: string) => {
+    const visit = traffic.arrive('192.0.2.1')
+    visit.identify(key, 0)
+    return visit
+  }
+  const first = begin('one')
+  begin('one')
+  t.throws(() => begin('one'), refusal(1))
+  begin('two')
+  traffic.bounds = { perKey: { atOnce: 3 } }
+  const third = begin('one')
+  t.throws(() => begin('one'), refusal(1), 'those that were in progress still count')
+  first.leave(0)
+  begin('one')
+  traffic.bounds = { perKey: { atOnce: 1 } }
+  third.leave(0)
+  t.throws(() => begin('one'), refusal(1))
+  traffic.bounds = {}
+  t.equal(traffic.isBound, false)
+  begin('one')
+  t.end()
+})
+
+t.test('bytes are owed, and nothing is for what was only declared', (t) => {
+  const { traffic, time } = trafficOf({
+    total: { bytes: { perSecond: 1000, burst: 1000 } },
+    perKey: { bytes: { perSecond: 100, burst: 100 } },
+  })
+  const begin = (key: string, declared: number) => {
+    const visit = traffic.arrive('192.0.2.1')
+    visit.identify(key, declared)
+    return visit
+  }
+  const upload = begin('one', 500)
+  t.throws(() => begin('one', 0), refusal(4), 'a body counts when it begins')
+  begin('two', 1_000_000).leave(0)
+  begin('two', 0).leave(0)
+  time.ms += 1000
+  upload.leave(500)
+  t.throws(() => begin('one', 0), refusal(3))
+  time.ms += 3000
+  const download = begin('three', 0)
+  download.leave(10_000)
+  t.throws(() => begin('three', 0), refusal(9), 'of all')
+  t.end()
+})
+
+t.test('at most 10,000 clients are remembered', (t) => {
+  const buckets = new TokenBuckets({ perSecond: 1, burst: 1 }, () => 0)
+  for (let i = 0; i <= 10_000; i++) buckets.take(`client ${i}`, 1)
+  t.equal(buckets.wait('client 0', 1), 0, 'the first one is forgotten')
+  t.equal(buckets.wait('client 1', 1), 1)
+  t.end()
+})
