@@ -1,9 +1,9 @@
 import { Command } from 'commander'
+import { version } from '../common/files/version.js'
 import { addCommand, collected, configOf } from './command.js'
 import { type Config, type OptionName, optionNames } from './config/config.js'
 import type { CheckFlags } from './plugins/plugin-check.js'
 import type { NewFlags } from './plugins/plugin-new.js'
-import { version } from './version.js'
 import { addWalletCommands, type WalletActions } from './wallet/declare-wallet.js'
 
 /** The action of each command. `own` holds the unparsed flags of the command itself. */

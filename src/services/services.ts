@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { bringUpToDate } from '../common/files/data-version.js'
 import { explained } from './data-folder-error.js'
 import { lockFolder } from './folder-lock.js'
 import { RemotePlatform, type RemotePlatformOptions } from './gateway/accounts/remote-platform.js'
@@ -56,6 +57,7 @@ async function start(options: ServicesOptions): Promise<Services> {
   const unlock = lockFolder(options.data)
   const { data, log = silentLog } = options
   try {
+    bringUpToDate(data)
     const opened = await openNetwork(data, options.network ?? {}, log)
     try {
       return await startOver(opened, options, unlock, log)

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { DAY_MS } from '../common/durations.js'
 import { isTold } from '../common/errors/told-already.js'
+import { bringUpToDate, requireUsableVersion } from '../common/files/data-version.js'
 import type { Logger } from '../common/log.js'
 import { openingFailure } from '../common/opening-failure.js'
 import { Quota, type QuotaBounds } from '../common/quota.js'
@@ -66,6 +67,8 @@ export async function openState(options: StateOptions): Promise<State> {
   const { worker } = options
   const lock = worker ? lockAsWorker(folder, worker.number) : lockFolder(folder)
   try {
+    if (worker) requireUsableVersion(options.data)
+    else bringUpToDate(options.data)
     const folderRecord = await FolderRecord.open(options.data)
     const spools = new Spools(makeFolder(join(options.data, 'spool', ...(worker ? [String(worker.number)] : []))))
     const staged = new StagedBytes(new Quota(options.staged ?? defaultStagedBounds))

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join, relative, resolve, sep } from 'node:path'
 import { packageFolder } from '../../common/files/package-folder.js'
+import { version } from '../../common/files/version.js'
 import { nameProblem } from '../../plugins/loading/plugin-name.js'
 import { type Config, ConfigError } from '../config/config.js'
 import { Failure } from '../failure.js'
-import { version } from '../version.js'
 import { pluginTemplate } from './plugin-template.js'
 
 export interface NewFlags {

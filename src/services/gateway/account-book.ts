@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { requireUsableVersion } from '../../common/files/data-version.js'
 import { makePrivateFolder } from '../../common/files/private-file.js'
 import { Clock, rfc3339 } from '../clock.js'
 import { explained } from '../data-folder-error.js'
@@ -39,6 +40,7 @@ export function hasAccounts(data: string): boolean {
 export function openAccountBook(data: string): AccountBook {
   const folder = join(data, 'gateway')
   try {
+    requireUsableVersion(data)
     return bookOf(folder)
   } catch (error) {
     throw explained(folder, error)

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { requireUsableVersion } from '../../common/files/data-version.js'
 import { explained } from '../data-folder-error.js'
 import { type Database, openDatabase, Writer } from '../database.js'
 import { ChainTable } from './chain/chain-table.js'
@@ -31,6 +32,7 @@ export function hasWallets(data: string): boolean {
  */
 export function openWalletBook(data: string): WalletBook {
   try {
+    requireUsableVersion(data)
     return bookOf(openDatabase(fileIn(data), '', migrate))
   } catch (error) {
     throw explained(data, error)

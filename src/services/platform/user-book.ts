@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { requireUsableVersion } from '../../common/files/data-version.js'
 import { explained } from '../data-folder-error.js'
 import { type Database, openDatabase } from '../database.js'
 import { inTransaction } from '../store/in-transaction.js'
@@ -45,6 +46,7 @@ export function hasUsers(data: string): boolean {
  */
 export function openUserBook(data: string): UserBook {
   try {
+    requireUsableVersion(data)
     return bookOf(openDatabase(fileIn(data), '', migrate))
   } catch (error) {
     throw explained(data, error)

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { requireUsableVersion } from '../../common/files/data-version.js'
 import { type Kept, readFolderRecord } from '../files/folder-record.js'
 import { makeFolder } from '../files/folders.js'
 import { GatewayWitness } from '../integrity/gateway-witness.js'
@@ -50,6 +51,7 @@ async function withStore<R>(
   const folder = join(options.data, 'state')
   const lock = kind === 'sqlite' ? lockFolder(makeFolder(folder)) : undefined
   try {
+    requireUsableVersion(options.data)
     const record = await readFolderRecord(options.data)
     const backend = await openBackend(kind, options, folder)
     try {

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
+import { bringUpToDate } from '../../../common/files/data-version.js'
 import type { Logger } from '../../../common/log.js'
 import type { CleanupStack } from '../../../server/cleanup-stack.js'
 import { featuresOf, parseQuirks } from '../../../services/gateway/quirks.js'
@@ -38,6 +39,7 @@ export async function startWorkers(
 ): Promise<string> {
   const lock = lockFolder(makeFolder(join(config.data, 'state')))
   cleanup.defer(() => lock.release())
+  bringUpToDate(config.data)
   const keys = await obtainKeys(config)
   const gateway = await obtainGateway(config, log, { platform: true, ...(thread && { thread }) })
   cleanup.defer(() => gateway.stop())

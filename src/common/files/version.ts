@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { packageFolder } from '../common/files/package-folder.js'
+import { packageFolder } from './package-folder.js'
 
 /** Reads the version of this package. */
 export function version(): string {

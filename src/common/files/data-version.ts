@@ -1,0 +1,103 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { writePrivateFile } from './private-file.js'
+import { version as programVersion } from './version.js'
+
+/** The file that holds the version, below its folder. */
+export const VERSION_FILE = 'version.json'
+
+/** Converts a folder of one version to the next. May run again after a crash, so it first looks what is left to do. */
+export type Upgrade = (folder: string) => void
+
+/**
+ * The steps from version 0, a folder without the file, to that of this program. A released step never changes; a new
+ * version appends one. Tables have versions of their own, and are adapted when they are opened.
+ */
+const UPGRADES: readonly Upgrade[] = [() => {}]
+
+interface Kept {
+  readonly version: number
+  /** Version of the program that wrote it, for messages. */
+  readonly dealgate: string
+  /** Present while a restore fills the folder. */
+  readonly restoring?: true
+}
+
+/** The folder cannot be used by this version of the program, or is incomplete. The message says what to do. */
+export class DataVersionError extends Error {
+  override readonly name = 'DataVersionError'
+  readonly code = 'DATA_VERSION'
+}
+
+/**
+ * Brings a folder to the version of this program, and records it. The caller holds the lock of the folder. Does nothing
+ * to a folder of that version. A full or read-only disk does not prevent the start: a later one records the version.
+ * @throws DataVersionError for a folder of a later version, or one that a restore has not completed
+ */
+export function bringUpToDate(folder: string, upgrades: readonly Upgrade[] = UPGRADES): void {
+  const from = usableVersion(folder, upgrades.length)
+  for (const [n, upgrade] of upgrades.entries()) {
+    if (n < from) continue
+    upgrade(folder)
+    try {
+      write(folder, { version: n + 1, dealgate: programVersion() })
+    } catch (error) {
+      if (!['ENOSPC', 'EDQUOT', 'EROFS'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+    }
+  }
+}
+
+/** As `bringUpToDate`, without a change. For a process that does not hold the lock. */
+export function requireUsableVersion(folder: string): void {
+  usableVersion(folder, UPGRADES.length)
+}
+
+/** Marks a folder as incomplete until `endRestore`: no server starts with it. */
+export function beginRestore(folder: string): void {
+  write(folder, { version: UPGRADES.length, dealgate: programVersion(), restoring: true })
+}
+
+/** @param text the version file of the folder that was backed up; undefined if it had none */
+export function endRestore(folder: string, text: string | undefined): void {
+  write(folder, text === undefined ? { version: 0, dealgate: programVersion() } : parse(folder, text))
+}
+
+function usableVersion(folder: string, known: number): number {
+  const kept = read(folder)
+  if (kept?.restoring)
+    throw new DataVersionError(
+      `The data folder ${folder} is incomplete: a restore into it has not ended. Remove the folder, and restore the backup again.`,
+    )
+  const version = kept?.version ?? 0
+  if (version > known)
+    throw new DataVersionError(
+      `The data folder ${folder} has version ${version}, written by dealgate ${kept?.dealgate}; this is dealgate ${programVersion()}, which can use version ${known} and earlier. Start the later dealgate, or restore a backup from before the upgrade.`,
+    )
+  return version
+}
+
+function read(folder: string): Kept | undefined {
+  let text: string
+  try {
+    text = readFileSync(join(folder, VERSION_FILE), 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+  return parse(folder, text)
+}
+
+function parse(folder: string, text: string): Kept {
+  try {
+    const { version, dealgate, restoring } = JSON.parse(text) as Record<string, unknown>
+    if (Number.isSafeInteger(version) && (version as number) >= 0 && typeof dealgate === 'string')
+      return { version: version as number, dealgate, ...(restoring === true && { restoring }) }
+  } catch {
+    // The same message as for another content.
+  }
+  throw new DataVersionError(`The file ${join(folder, VERSION_FILE)} is damaged. Restore it from a backup.`)
+}
+
+function write(folder: string, kept: Kept): void {
+  writePrivateFile(join(folder, VERSION_FILE), `${JSON.stringify(kept)}\n`)
+}
