@@ -149,7 +149,7 @@ export function single(value: string | string[] | undefined): string | undefined
 }
 
 export function unquoted(etag: string | undefined): string | undefined {
-  return etag?.replace(/^"(.*)"$/, '$1')
+  return etag?.startsWith('"') ? etag.replace(/^"(.*)"$/, '$1') : etag
 }
 
 /** True when the part of `key` that gateways write into headers has control characters. */

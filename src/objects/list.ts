@@ -13,28 +13,35 @@ export async function list(
   confirm: (object: GatewayObject, record: ObjectRecord) => Promise<ObjectRecord>,
 ): Promise<StorePage> {
   const page = await gateway.list(bucket, query)
-  const objects = page.entries.flatMap((entry) => (entry.kind === 'object' ? [entry.object] : []))
-  const keys = objects.map((object) => object.key)
+  const keys: string[] = []
+  for (const entry of page.entries) if (entry.kind === 'object') keys.push(entry.object.key)
   // One read for the whole page: no gateway lists checksums and storage classes.
   const records = keys.length === 0 ? [] : await state.objects.getMany(bucket, keys)
-  const recordOf = new Map(objects.map((object, i) => [object, records[i]]))
-  // Rare: the gateway failed between an upload and the lookup of the stored object.
-  for (const [object, record] of recordOf)
-    if (record && isUnconfirmed(record, object)) recordOf.set(object, await confirm(object, record))
-  const entries = page.entries.map((entry): StoreEntry => {
-    if (entry.kind === 'prefix') return entry
-    const { object } = entry
-    const record = validRecord(object, recordOf.get(object))
-    return {
-      kind: 'object',
-      key: object.key,
-      size: object.size,
-      etag: etagOf(bucket, object, record),
-      lastModified: object.lastModified,
-      checksum: record?.checksum,
-      archive: record?.archive,
-      cold: object.cold === true,
+  const entries: StoreEntry[] = []
+  let at = 0
+  for (const entry of page.entries) {
+    if (entry.kind === 'prefix') {
+      entries.push(entry)
+      continue
     }
-  })
+    const { object } = entry
+    let record = records[at++]
+    // Rare: the gateway failed between an upload and the lookup of the stored object.
+    if (record && isUnconfirmed(record, object)) record = await confirm(object, record)
+    entries.push(toEntry(bucket, object, validRecord(object, record)))
+  }
   return { entries, truncated: page.truncated }
+}
+
+function toEntry(bucket: string, object: GatewayObject, record: ObjectRecord | undefined): StoreEntry {
+  return {
+    kind: 'object',
+    key: object.key,
+    size: object.size,
+    etag: etagOf(bucket, object, record),
+    lastModified: object.lastModified,
+    checksum: record?.checksum,
+    archive: record?.archive,
+    cold: object.cold === true,
+  }
 }

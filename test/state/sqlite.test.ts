@@ -163,6 +163,7 @@ t.test('Table', async (t) => {
   const silent: SwapStore = {
     opts: { dialect: 'sqlite' },
     get: () => new Promise(() => {}),
+    getMany: () => new Promise(() => {}),
     set: () => new Promise(() => {}),
     delete: () => new Promise(() => {}),
     swap: () => new Promise(() => {}),
@@ -180,6 +181,7 @@ t.test('Table', async (t) => {
     { code: 'ServiceUnavailable', cause: /did not answer within 20 ms/ },
     'a store that hangs',
   )
+  await t.rejects(table.getMany(['k']), { code: 'ServiceUnavailable' })
   await t.rejects(table.set('k', 1), { code: 'ServiceUnavailable' })
   await t.rejects(table.delete('k'), { code: 'ServiceUnavailable' })
   await t.rejects(table.entries().next(), { code: 'ServiceUnavailable' })

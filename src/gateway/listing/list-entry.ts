@@ -31,22 +31,22 @@ export function readEntry(value: unknown): RawEntry {
     contentType: typeof contentType === 'string' ? contentType : '',
     // Legacy gateways mark a prefix only by Go's zero time; a folder object has a real time.
     isPrefix: isPrefix === true || (name.endsWith('/') && lastModified.startsWith('0001-01-01T')),
-    ...(typeof etag === 'string' && etag !== '' ? { etag } : {}),
-    ...(typeof generation === 'string' || typeof generation === 'number' ? { generation: String(generation) } : {}),
-    ...(cold === true ? { cold } : {}),
+    etag: typeof etag === 'string' && etag !== '' ? etag : undefined,
+    generation: typeof generation === 'string' || typeof generation === 'number' ? String(generation) : undefined,
+    cold: cold === true ? true : undefined,
   }
 }
 
 export function toObject(features: GatewayFeatures, entry: RawEntry): GatewayObject {
-  // Gateways without paged listings may list a random ETag.
-  const etag = features.pagedListing ? unquoted(entry.etag) : undefined
+  const { name: key, size, lastModified, generation } = entry
   return {
-    key: entry.name,
-    size: entry.size,
-    lastModified: entry.lastModified,
+    key,
+    size,
+    lastModified,
     contentType: entry.contentType || DEFAULT_TYPE,
-    stamp: stampOf(features, { key: entry.name, ...entry, generation: entry.generation }),
-    ...(etag === undefined ? {} : { etag }),
-    ...(entry.cold ? { cold: true } : {}),
+    stamp: stampOf(features, { key, size, lastModified, generation }),
+    // Gateways without paged listings may list a random ETag.
+    etag: features.pagedListing ? unquoted(entry.etag) : undefined,
+    cold: entry.cold,
   }
 }

@@ -1,7 +1,6 @@
 import { S3Error } from '../../common/errors/s3-error.js'
-import { quoted } from '../../common/etags.js'
 import { xmlTime } from '../../common/times.js'
-import { element } from '../../common/xml/xml.js'
+import { element, escapeXml } from '../../common/xml/xml.js'
 import type { StoreEntry, StorePage } from '../../objects/store.js'
 import type { StorageClasses } from '../../plugins/forms/storage-class.js'
 import { pageSize } from '../../request/numbers.js'
@@ -79,14 +78,14 @@ export function entryElements(
 ): string {
   let objects = ''
   let prefixes = ''
+  const version = tag === 'Version' ? '<VersionId>null</VersionId><IsLatest>true</IsLatest>' : ''
   for (const entry of entries) {
     if (entry.kind === 'prefix')
       prefixes += `<CommonPrefixes>${element('Prefix', list.name(entry.prefix))}</CommonPrefixes>`
     else {
       const presence = presenceOf(entry, storageClasses)
       const restore = restores ? restoreStatus(presence) : ''
-      const version = tag === 'Version' ? '<VersionId>null</VersionId><IsLatest>true</IsLatest>' : ''
-      objects += `<${tag}>${element('Key', list.name(entry.key))}${version}<LastModified>${xmlTime(entry.lastModified)}</LastModified>${element('ETag', quoted(entry.etag))}${checksumElements(entry.checksum)}<Size>${entry.size}</Size>${element('StorageClass', presence.storageClass)}${owner}${restore}</${tag}>`
+      objects += `<${tag}><Key>${escapeXml(list.name(entry.key))}</Key>${version}<LastModified>${xmlTime(entry.lastModified)}</LastModified><ETag>&quot;${escapeXml(entry.etag)}&quot;</ETag>${checksumElements(entry.checksum)}<Size>${entry.size}</Size><StorageClass>${escapeXml(presence.storageClass)}</StorageClass>${owner}${restore}</${tag}>`
     }
   }
   return objects + prefixes

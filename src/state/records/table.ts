@@ -12,6 +12,7 @@ export type Namespace = 'object' | 'upload' | 'part' | 'completed' | 'epoch' | `
 
 /** A store of text with an atomic compare-and-swap. */
 export interface SwapStore extends KeyvStoreAdapter {
+  getMany: NonNullable<KeyvStoreAdapter['getMany']>
   /**
    * Writes `next`, or removes the text when `next` is undefined, if the store holds exactly `expected` (undefined:
    * nothing) under the key. Resolves whether it did; durable then. Keys as in `get`. Comparing the text itself instead
@@ -73,8 +74,11 @@ export class Table<T> {
   }
 
   /** In the order of `keys`. */
-  getMany(keys: readonly string[]): Promise<(T | undefined)[]> {
-    return this.#call(() => (keys.length === 0 ? Promise.resolve([]) : this.#keyv.getMany([...keys])))
+  async getMany(keys: readonly string[]): Promise<(T | undefined)[]> {
+    if (keys.length === 0) return []
+    const stored = keys.map((key) => this.#prefix + key)
+    const texts = await this.#call(() => this.#store.getMany<string>(stored))
+    return texts.map((text) => (text === undefined || text === null ? undefined : this.#read(text as string)))
   }
 
   /** Durable once it resolves. */
