@@ -1,14 +1,14 @@
 // Bundles the program and its dependencies into `dist/app`, from which it starts: loading 1,200 files one by one is half
 // of a start. All entries share one copy of each module. `node bundle.mjs` does nothing if the bundle is newer than its
 // sources.
-import { readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = dirname(fileURLToPath(import.meta.url))
 const app = join(root, 'dist/app')
 const stamp = join(app, '.bundled')
-const SOURCES = ['src', 'plugins', 'test/suites', 'package.json', 'package-lock.json', 'bundle.mjs']
+const SOURCES = ['src', 'plugins', 'test/suites', 'package.json', 'package-lock.json', 'bundle.mjs', 'bundle']
 
 /** Files of `dist/app` and their sources. The folder is flat, because modules find workers beside themselves. */
 const ENTRIES = {
@@ -25,6 +25,13 @@ const ENTRIES = {
 /** Dependencies that stay outside: those with native code or threads of their own, and those that may be absent. */
 const OUTSIDE = /^(@node-rs\/|@photostructure\/|nodemailer$|pg-native$|pino$|viem$|cloudflare:|node:)/
 
+/** Whole packages that start slowly, and what stands in for them. */
+const ALIASES = {
+  dealgate$: join(root, ENTRIES.index),
+  undici$: join(root, 'bundle/undici.cjs'),
+  'body-parser$': join(root, 'bundle/body-parser.cjs'),
+}
+
 if (newest(SOURCES.map((path) => join(root, path))) > changed(stamp)) await bundle()
 
 async function bundle() {
@@ -34,18 +41,20 @@ async function bundle() {
     input: Object.fromEntries(Object.entries(ENTRIES).map(([name, source]) => [name, join(root, source)])),
     platform: 'node',
     external: OUTSIDE,
-    resolve: { alias: { dealgate$: join(root, ENTRIES.index) }, extensionAlias: { '.js': ['.ts', '.js'] } },
+    resolve: { alias: ALIASES, extensionAlias: { '.js': ['.ts', '.js'] } },
     treeshake: false,
   })
   // Two programs may bundle at the same time, and one that starts meanwhile must find a whole bundle.
   const draft = `${app}-${process.pid}`
-  const { output } = await build.write({
-    dir: draft,
+  const { output } = await build.generate({
     format: 'esm',
     entryFileNames: '[name].js',
     chunkFileNames: '[name]-[hash].js',
+    comments: { legal: true, annotation: false, jsdoc: false },
   })
   await build.close()
+  mkdirSync(draft)
+  for (const { fileName, code } of output) writeFileSync(join(draft, fileName), oneByteText(code))
   const inside = new Set(output.flatMap(({ moduleIds = [] }) => moduleIds.flatMap((id) => packageOf(id) ?? [])))
   writeFileSync(join(draft, 'LICENSES.txt'), [...inside].sort().map(licence).join('\n'))
   // A source that has changed since the beginning may not be in the bundle.
@@ -53,6 +62,19 @@ async function bundle() {
   utimesSync(join(draft, '.bundled'), begun, begun)
   rmSync(app, { recursive: true, force: true })
   renameSync(draft, app)
+}
+
+/**
+ * Escapes what is not Latin-1. V8 keeps the text of a script in memory, with two bytes for each character if a single one
+ * needs them. A character behind a backslash stays: in front of an escape, the backslash would escape that of the escape.
+ */
+function oneByteText(code) {
+  return code.replace(/(?<!\\)[\u{100}-\u{10ffff}]/gu, (character) =>
+    character
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
+  )
 }
 
 /** The folder of the package that a module belongs to; undefined for our own. */

@@ -1,0 +1,66 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { createRequire } from 'node:module'
+import { join, resolve } from 'node:path'
+import t from 'tap'
+import * as undici from 'undici'
+import { listen } from './support/server/listen.js'
+
+const APP = resolve('dist/app')
+
+t.test('scripts of the bundle need one byte of memory for each character', async (t) => {
+  const scripts = readdirSync(APP).filter((name) => name.endsWith('.js'))
+  t.ok(scripts.length > 10)
+  const wide = scripts.filter((name) => /[\u{100}-\u{10ffff}]/u.test(readFileSync(join(APP, name), 'utf8')))
+  t.same(wide, [])
+})
+
+t.test('the bundle contains no part of undici that nothing calls', async (t) => {
+  const all = readdirSync(APP).filter((name) => name.endsWith('.js'))
+  for (const part of ['class MockAgent', 'class WebSocket ', 'class EventSource '])
+    t.same(
+      all.filter((name) => readFileSync(join(APP, name), 'utf8').includes(part)),
+      [],
+      part,
+    )
+})
+
+t.test('the undici of the bundle sends what the package sends', async (t) => {
+  const seen: string[] = []
+  const server = createServer((req, res) => {
+    const parts: Buffer[] = []
+    req.on('data', (part: Buffer) => parts.push(part))
+    req.on('end', () => {
+      const form = /boundary=(.*)/.exec(req.headers['content-type'] ?? '')?.[1] ?? 'none'
+      const body = Buffer.concat(parts).toString().replaceAll(form, 'BOUNDARY')
+      const { host, 'content-type': type, 'content-length': length, 'x-own': own } = req.headers
+      seen.push(JSON.stringify([req.method, req.url, host, type?.replace(form, 'BOUNDARY'), length, own, body]))
+      res.writeHead(203, { 'retry-after': '7' }).end('answered')
+    })
+  })
+  const url = await listen(server)
+  t.teardown(() => server.close())
+  const own = createRequire(import.meta.url)(resolve('bundle/undici.cjs')) as typeof undici
+  for (const { Agent, FormData, Pool, request } of [undici, own]) {
+    const dispatcher = new Agent({ connections: 2, pipelining: 1 })
+    const pool = new Pool(url)
+    const form = new FormData()
+    form.append('name', 'value')
+    form.append('file', new Blob(['a,b\n'], { type: 'text/csv' }), 'file.csv')
+    const answers = [
+      await request(new URL('/path?query=a%20b', url), { dispatcher, headers: { 'x-own': 'yes' } }),
+      await request(`${url}/posted`, { dispatcher, method: 'POST', body: 'text' }),
+      await request(`${url}/form`, { dispatcher, method: 'POST', body: form }),
+      await pool.request({ path: '/pool', method: 'PUT', body: Buffer.from('bytes') }),
+    ]
+    for (const { statusCode, headers, body } of answers)
+      t.same([statusCode, headers['retry-after'], await body.text()], [203, '7', 'answered'])
+    await pool.close()
+    await dispatcher.close()
+  }
+  t.equal(seen.length, 8)
+  t.same(
+    seen.slice(4).map((text) => text.replaceAll(/form-data-boundary-\w+/g, '')),
+    seen.slice(0, 4).map((text) => text.replaceAll(/form-data-boundary-\w+/g, '')),
+  )
+})
