@@ -6,6 +6,7 @@ import type { RestClient } from './calls/rest-client.js'
 import type { GatewayTls } from './gateway-tls.js'
 import type { MarkerLookup } from './listing/level-listing.js'
 import type { LevelSource } from './listing/level-reader.js'
+import type { GatewayWatch } from './watch.js'
 
 /** The client of the gateway for one account. The accounts of a pool share all members but `session` and `account`. */
 export interface GatewayClient extends LevelSource {
@@ -21,6 +22,7 @@ export interface GatewayClient extends LevelSource {
   readonly inDoubt: InDoubtWrites
   readonly isMarker: MarkerLookup | undefined
   readonly log: Logger
+  readonly watch: GatewayWatch
   /** The client with the log-in of an account, for lookups; absent when this client has a log-in itself. */
   readonly account?: GatewayClient
 }

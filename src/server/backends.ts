@@ -5,6 +5,7 @@ import { type Brand, neutralBrand } from '../gateway/brand.js'
 import { MARKER_STAMP } from '../gateway/object-facts.js'
 import { partsAtGateway } from '../gateway/staging/parts-at-gateway.js'
 import { stagingBucket } from '../gateway/staging/staging-bucket.js'
+import type { GatewayWatch } from '../gateway/watch.js'
 import { openState } from '../state/open-state.js'
 import { type BucketSettings, createBucketSettings } from '../state/records/bucket-settings.js'
 import type { State } from '../state/state.js'
@@ -26,7 +27,11 @@ export interface Backends {
  * Connects to the gateway and opens the state, unless the options hold an open one.
  * @throws Error with code DATA_IN_USE, TypeError for a malformed gateway URL or brand
  */
-export async function openBackends(options: ProxyOptions, log: Logger, cleanup: CleanupStack): Promise<Backends> {
+export async function openBackends(
+  options: ProxyOptions,
+  { log, watch }: { readonly log: Logger; readonly watch: GatewayWatch },
+  cleanup: CleanupStack,
+): Promise<Backends> {
   const brand = { ...neutralBrand, ...options.gateway.brand }
   let state: State | undefined
   const pool = createGatewayPool({
@@ -36,6 +41,7 @@ export async function openBackends(options: ProxyOptions, log: Logger, cleanup: 
     timeoutMs: options.gateway.timeoutMs,
     ...(options.gateway.keys !== undefined && { keys: options.gateway.keys }),
     log,
+    watch,
     async isMarker(bucket, prefixes) {
       const records = (await state?.objects.getMany(bucket, prefixes)) ?? []
       return records.map((record) => record?.stamp === MARKER_STAMP)

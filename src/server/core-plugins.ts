@@ -11,6 +11,7 @@ import { notifications } from '../s3/notifications/plugin.js'
 import { type StsParts, stsPlugin } from '../s3/sts/plugin.js'
 import { selfPlugin } from '../s3/virtual-bucket/plugin.js'
 import type { Backends } from './backends.js'
+import { metricsPlugin, type ScrapeFor } from './metrics/plugin.js'
 import type { ProxyOptions } from './proxy-options.js'
 
 function noGateway(): never {
@@ -32,6 +33,7 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
     policyProblem: noGateway,
     now: noGateway,
   }),
+  metricsPlugin(noGateway),
   {
     name: 'notifications',
     operations: notificationOperations({ knows: () => false, send: async () => undefined }),
@@ -39,12 +41,13 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
 ]
 
 export interface CorePluginParts {
-  readonly options: Pick<ProxyOptions, 'gateway' | 'notificationMaxAgeMs' | 'notificationRetryMs'>
+  readonly options: Pick<ProxyOptions, 'gateway' | 'metricsApart' | 'notificationMaxAgeMs' | 'notificationRetryMs'>
   readonly backends: Pick<Backends, 'state' | 'settings' | 'pool'>
   readonly region: string
   readonly log: Logger
   readonly webhooks: ReadonlyMap<string, Webhook>
   readonly sts: StsParts
+  readonly scrape: ScrapeFor
   /** The operations of all plugins; called when a client reads a description of the server. */
   readonly rows: () => OperationTable['rows']
   /** The meanings of values of `expand`, likewise. */
@@ -58,6 +61,7 @@ export function createCorePlugins({
   rows,
   expansions,
   sts,
+  scrape,
   ...parts
 }: CorePluginParts): readonly Plugin[] {
   return [
@@ -66,6 +70,7 @@ export function createCorePlugins({
     gatewayPlugin({ account: options.gateway.account, calls: (account) => backends.pool.calls(account) }),
     selfPlugin(rows, expansions),
     stsPlugin(sts),
+    ...(options.metricsApart ? [] : [metricsPlugin(scrape)]),
     notifications({
       ...parts,
       state: backends.state,

@@ -7,6 +7,8 @@ import { staticCredentials } from '../auth/identities/credentials.js'
 import { slowDown } from '../common/errors/slow-down.js'
 import { ClientRate } from '../common/http/client-rate.js'
 import { createLogger, type Logger } from '../common/log.js'
+import { Metrics } from '../common/metrics/metrics.js'
+import { render } from '../common/metrics/render.js'
 import { Quota } from '../common/quota.js'
 import { GATEWAY_TIMEOUT_MS } from '../gateway/gateway-timeout.js'
 import { combineHooks } from '../plugins/containment/run-hooks.js'
@@ -29,6 +31,8 @@ import { type ContextFactory, contextFactory } from './contexts/context-factory.
 import { createCorePlugins } from './core-plugins.js'
 import { createHandle, type HandleParts } from './handle.js'
 import { defaultLimits, type Limits } from './limits.js'
+import { gatewayMetrics } from './metrics/gateway-metrics.js'
+import { RequestMetrics } from './metrics/request-metrics.js'
 import { createPassthrough, type Passthrough, type PassthroughOptions } from './passthrough/passthrough.js'
 import type { ProxyOptions, Proxy as S3Proxy } from './proxy-options.js'
 import { Traffic } from './traffic/traffic.js'
@@ -60,7 +64,8 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   const hosts = addressing(options)
   const shareUrl = options.shareUrl === undefined ? undefined : shareAddress(options.shareUrl)
   const webhooks = joinWebhooks(options.webhooks ?? [])
-  const backends = await openBackends(options, log, cleanup)
+  const metrics = options.metrics ?? new Metrics()
+  const backends = await openBackends(options, { log, watch: gatewayMetrics(metrics) }, cleanup)
   const { pool, brand, state, settings } = backends
   const policyProblem = (document: unknown) => identityPolicyProblem(document, plugins.pluginActions)
   const sts = openSts({
@@ -72,12 +77,25 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   })
   const rows = () => plugins.table.rows
   const expansions = () => plugins.expansions
-  const core = createCorePlugins({ options, backends, region, log, webhooks, rows, expansions, sts: sts.parts })
+  const scrape = options.scrape ?? (async (accept) => render(await metrics.snapshot(), accept))
+  const core = createCorePlugins({
+    options,
+    backends,
+    region,
+    log,
+    webhooks,
+    rows,
+    expansions,
+    sts: sts.parts,
+    scrape,
+  })
   const plugins: PluginSet = combinePlugins(core, options.plugins ?? [], limits.pluginDeadlineMs)
   const { table, outputMetadata } = plugins
   const credentials =
     typeof options.identities === 'function' ? options.identities : staticCredentials(options.identities, policyProblem)
 
+  const names = new Set(table.rows.map(({ operation }) => operation.name))
+  const requests = new RequestMetrics(metrics, names)
   const shutdown = new AbortController()
   const closing = () => shutdown.signal.aborted
   const given = { options, backends, plugins, limits, region, log, shareUrl, credentials, sts, closing }
@@ -99,7 +117,10 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     bearers: new ClientRate(BEARERS, () => slowDown('Too many requests with tokens: send fewer, or sign them.')),
     addressing: hosts,
     withCors: withCors(settings, log, outputMetadata),
-    onDone: (entry: AccessEntry) => logRequest(log, entry, { access: options.accessLog ?? true }),
+    onDone: (entry: AccessEntry) => {
+      requests.ended(entry)
+      logRequest(log, entry, { access: options.accessLog ?? true })
+    },
   }
   const passthrough = options.passthrough ? passthroughOf(options, backends, { ...parts, contexts, log }) : undefined
   cleanup.defer(() => passthrough?.close())
@@ -107,6 +128,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
 
   const handle = createHandle(parts)
   const proxy = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    requests.began()
     if (!passthrough?.serve(incoming, outgoing)) void handle(incoming, outgoing)
   }
   return Object.assign(proxy, {

@@ -3,6 +3,7 @@ import type { Ownership } from '../access/decision/decide.js'
 import type { Credentials, GatewayAccount, Identity } from '../auth/caller.js'
 import type { SessionToken } from '../auth/signer.js'
 import type { Logger } from '../common/log.js'
+import type { Metrics } from '../common/metrics/metrics.js'
 import type { AccountKeys } from '../gateway/account/account-keys.js'
 import type { Brand } from '../gateway/brand.js'
 import type { GatewayTls } from '../gateway/gateway-tls.js'
@@ -12,6 +13,7 @@ import type { Webhook } from '../s3/notifications/delivery/webhooks.js'
 import type { State } from '../state/state.js'
 import type { WorkerOfServer } from '../state/worker-of-server.js'
 import type { Limits } from './limits.js'
+import type { ScrapeFor } from './metrics/plugin.js'
 import type { TrafficBounds } from './traffic/traffic-bounds.js'
 
 export interface ProxyOptions {
@@ -60,6 +62,12 @@ export interface ProxyOptions {
   log?: Logger
   /** Logs one line per request; default true. */
   accessLog?: boolean
+  /** Gets the metrics of this proxy, of this one alone; default new ones. */
+  metrics?: Metrics
+  /** Answers `/-/metrics`, which callers with all rights may read; default the metrics of this proxy. */
+  scrape?: ScrapeFor
+  /** The metrics are served elsewhere: `/-/metrics` is not an operation of this endpoint. Default false. */
+  metricsApart?: boolean
   /** Path prefixes, percent-encoded, that clients sign and a reverse proxy removes. */
   signedBasePaths?: readonly string[]
   /**

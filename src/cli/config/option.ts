@@ -23,6 +23,7 @@ type Group =
   | 'Buckets'
   | 'Plugins'
   | 'Limits'
+  | 'Metrics'
   | 'Logs'
 interface Details {
   readonly help: string

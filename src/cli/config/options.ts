@@ -3,6 +3,7 @@ import { GiB, gatewayLimits } from '../../services/gateway/limits.js'
 import { domain, proxyAddress } from './addresses.js'
 import { choice, decimal, httpUrl, integer, list, onOff, origin, text, url, wordOrPath } from './kinds.js'
 import { limitOptions } from './limit-options.js'
+import { observabilityOptions } from './observability-options.js'
 import { type Option, option } from './option.js'
 import { ownership } from './ownership.js'
 import { paymentOptions } from './payment-options.js'
@@ -224,6 +225,8 @@ export const options = Object.freeze({
 
   ...limitOptions,
   ...trafficOptions,
+
+  ...observabilityOptions,
 
   logLevel: option('Logs', choice('silent', 'error', 'warn', 'info', 'debug'), {
     default: 'info',

@@ -12,6 +12,8 @@ export interface Started {
   readonly platform: ShownPlatform | undefined
   /** URL of the storage payment API. */
   readonly payment: string | undefined
+  /** URL of the metrics, if they have a port of their own. */
+  readonly metrics?: string | undefined
 }
 
 /**
@@ -20,11 +22,11 @@ export interface Started {
  * contain a secret from the environment or an earlier start.
  */
 export function banner(started: Started, config: Pick<Config, 'print' | 'data' | 'secretKey'>): string {
-  const { endpoint, region, keys, gateway, embedded, payment } = started
+  const { endpoint, region, keys, gateway, embedded, payment, metrics } = started
   const { accessKey } = keys
   const shown = keys.made ? { secretKey: keys.secretKey } : {}
   if (config.print === 'json')
-    return `${JSON.stringify({ endpoint, region, accessKey, ...shown, gateway, ...platformMembers(started.platform), payment })}\n`
+    return `${JSON.stringify({ endpoint, region, accessKey, ...shown, gateway, ...platformMembers(started.platform), payment, metrics })}\n`
   const secret = shownSecret(keys.made ? keys.secretKey : undefined, config.secretKey, keysFile(config.data))
   const word = shellWord(shown.secretKey ?? '<secret key>')
   return `dealgate is ready.
@@ -34,7 +36,7 @@ export function banner(started: Started, config: Pick<Config, 'print' | 'data' |
   secret key  ${secret}
   region      ${region}
   gateway     ${gateway}${embedded ? ' (embedded)' : ''}
-${platformLines(started.platform)}${paymentLine(payment)}  data        ${config.data}
+${platformLines(started.platform)}${paymentLine(payment)}${metrics === undefined ? '' : `  metrics     ${metrics}\n`}  data        ${config.data}
 
 aws-cli:
   export AWS_ACCESS_KEY_ID=${shellWord(keys.accessKey)} AWS_SECRET_ACCESS_KEY=${word} AWS_DEFAULT_REGION=${region}

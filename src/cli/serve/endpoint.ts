@@ -9,6 +9,7 @@ import {
 import { CredentialsError } from '../../auth/identities/credentials-text.js'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../common/durations.js'
 import type { Logger } from '../../common/log.js'
+import type { Metrics } from '../../common/metrics/metrics.js'
 import { openingFailure } from '../../common/opening-failure.js'
 import type { AccountKeys } from '../../gateway/account/account-keys.js'
 import { pluginActionsOf } from '../../plugins/loading/plugin-actions.js'
@@ -16,6 +17,7 @@ import { joinWebhooks, parseWebhook, parseWebhookSecret } from '../../s3/notific
 import type { CleanupStack } from '../../server/cleanup-stack.js'
 import { corePlugins } from '../../server/core-plugins.js'
 import { createProxy, type ProxyOptions, type Proxy as S3Proxy } from '../../server/create-proxy.js'
+import type { ScrapeFor } from '../../server/metrics/plugin.js'
 import { serve } from '../../server/serve.js'
 import { Certificates } from '../../server/tls/certificates.js'
 import type { WorkerOfServer } from '../../state/worker-of-server.js'
@@ -34,6 +36,9 @@ export interface EndpointParts {
   readonly config: Config
   readonly log: Logger
   readonly cleanup: CleanupStack
+  readonly metrics: Metrics
+  /** Answers `/-/metrics`; default with `metrics`. */
+  readonly scrape?: ScrapeFor
   /** Set in a process that shares the data folder and the port with others. */
   readonly worker?: WorkerOfServer
   /** Starts or finds the gateway. Called when the plugins and keys are known to be in order. */
@@ -48,7 +53,7 @@ export interface StartedEndpoint {
 
 /** Starts the S3 endpoint in this process. `cleanup` gets what stops it. Throws Failure, and others. */
 export async function startEndpoint(parts: EndpointParts): Promise<StartedEndpoint> {
-  const { config, log, cleanup, worker } = parts
+  const { config, log, cleanup, worker, metrics, scrape } = parts
   const tls = certificatesOf(config, log)
   cleanup.defer(() => tls?.close())
   const plugins = await obtainPlugins(config)
@@ -66,6 +71,9 @@ export async function startEndpoint(parts: EndpointParts): Promise<StartedEndpoi
   const proxy = await createProxy({
     ...proxyOptions(config, credentialsOf(owner, others), { ...gateway, keys: accountKeys }, log),
     ...(worker && { worker }),
+    metrics,
+    ...(scrape && { scrape }),
+    metricsApart: config.metricsPort !== undefined,
     plugins: plugins.map(({ plugin }) => plugin),
   })
   cleanup.defer(() => proxy.close())

@@ -1,10 +1,14 @@
 import type { Logger } from '../../common/log.js'
+import { Metrics } from '../../common/metrics/metrics.js'
+import { render } from '../../common/metrics/render.js'
 import type { CleanupStack } from '../../server/cleanup-stack.js'
+import { processMetrics } from '../../server/metrics/process-metrics.js'
 import type { LoadingServices } from '../../services/index.js'
 import type { Config } from '../config/config.js'
 import { banner } from './banner.js'
 import { startEndpoint } from './endpoint.js'
 import { obtainGateway } from './gateway.js'
+import { openMetricsPort } from './metrics-port.js'
 import { shownPlatform } from './platform-text.js'
 
 /**
@@ -18,8 +22,13 @@ export async function startServer(
   thread?: LoadingServices,
 ): Promise<string> {
   const obtain = () => obtainGateway(config, log, { platform: true, ...(thread && { thread }) })
-  const { url: endpoint, keys, gateway } = await startEndpoint({ config, log, cleanup, gateway: obtain })
+  const metrics = new Metrics()
+  cleanup.defer(processMetrics(metrics))
+  const { url: endpoint, keys, gateway } = await startEndpoint({ config, log, cleanup, metrics, gateway: obtain })
+  const scrape = async (accept?: string) => render(await metrics.snapshot(), accept)
+  const scraped = await openMetricsPort({ config, scrape, log, cleanup })
   const platform = await shownPlatform(gateway.platform)
   const { url, embedded, payment } = gateway
-  return banner({ gateway: url, embedded, platform, payment, endpoint, keys, region: config.region }, config)
+  const { region } = config
+  return banner({ gateway: url, embedded, platform, payment, endpoint, keys, region, metrics: scraped }, config)
 }

@@ -13,6 +13,7 @@ import type { GatewayTls } from '../gateway-tls.js'
 import type { MarkerLookup } from '../listing/level-listing.js'
 import { SnapshotCache } from '../listing/snapshot-cache.js'
 import { hideStaging } from '../staging/hide-staging.js'
+import { type GatewayWatch, unwatched } from '../watch.js'
 import { type AccountCalls, accountCalls } from './account-calls.js'
 import { accountGateway } from './account-gateway.js'
 import type { AccountKeys } from './account-keys.js'
@@ -50,6 +51,8 @@ export interface GatewayPoolOptions {
   readonly keys?: AccountKeys
   /** Milliseconds since 1970. */
   readonly now?: () => number
+  /** Default: no one watches. */
+  readonly watch?: GatewayWatch
 }
 
 /** The connections to one gateway, shared by all accounts. */
@@ -83,14 +86,14 @@ export interface GatewayPool {
 
 /** Throws TypeError for an invalid address or brand. */
 export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
-  const { log, timeoutMs = GATEWAY_TIMEOUT_MS, idleMs = 60_000, now = Date.now, tls } = options
+  const { log, timeoutMs = GATEWAY_TIMEOUT_MS, idleMs = 60_000, now = Date.now, tls, watch = unwatched } = options
   const url = checkedUrl(options.url)
   const names = brandNames(options.brand)
   const pool = new Pool(url.origin, { connections: RPC_CONNECTIONS, connect: { ...tls, timeout: timeoutMs } })
-  const rest = new RestClient({ url, tls, timeoutMs, idleMs })
+  const rest = new RestClient({ url, tls, timeoutMs, idleMs, watch })
   const patientPool = new Pool(url.origin, { connect: { ...tls, timeout: timeoutMs } })
   const basePath = url.pathname.replace(/\/+$/, '')
-  const rpc = new Rpc({ pool, patientPool, basePath, names, log, timeoutMs, idleMs })
+  const rpc = new Rpc({ pool, patientPool, basePath, names, log, timeoutMs, idleMs, watch })
   const inDoubt = new InDoubtWrites(log)
   const shared = {
     rpc,
@@ -104,6 +107,7 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
     inDoubt,
     snapshots: new SnapshotCache(options.snapshotBytes ?? DEFAULT_SNAPSHOT_BYTES, now),
     isMarker: options.isMarker,
+    watch,
   }
   const views = new Views<View>((account) => {
     const logIn = new LogIn({ rpc, account, keys: options.keys, now, log })
@@ -122,7 +126,7 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
     unhidden: (account) => views.get(account).unhidden,
     calls: (account) => views.get(account).calls,
     epochs: (account) => views.get(account).epochs,
-    keyPairOf: (token) => platformKeyPair({ pool, basePath, names, timeoutMs }, token),
+    keyPairOf: (token) => platformKeyPair({ pool, basePath, names, timeoutMs, watch }, token),
     openLink: (link) => openLink(shared, link),
     forget: () => shared.snapshots.everythingChanged(),
     async close() {

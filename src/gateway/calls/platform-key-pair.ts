@@ -3,6 +3,7 @@ import type { GatewayAccount } from '../../auth/caller.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { BrandNames } from '../brand.js'
 import { isLostConnection, nonsense, unavailable } from '../errors.js'
+import { type GatewayWatch, type WatchedCall, watching } from '../watch.js'
 import { isRecord, readBounded, USER_AGENT } from './rpc.js'
 
 const MAX_ANSWER_BYTES = 64 * 1024
@@ -14,6 +15,7 @@ export interface KeyPairParts {
   readonly names: BrandNames
   /** Longest wait for the head of the answer, ms. */
   readonly timeoutMs: number
+  readonly watch: GatewayWatch
 }
 
 /**
@@ -56,11 +58,19 @@ async function ask(parts: KeyPairParts, token: string): Promise<Answered> {
   return askOnce(parts, token)
 }
 
-async function askOnce({ pool, basePath, names, timeoutMs }: KeyPairParts, token: string): Promise<Answered> {
+async function askOnce(parts: KeyPairParts, token: string): Promise<Answered> {
+  return watching(parts.watch, 'key-pair', (headers) => exchange(parts, token, headers))
+}
+
+async function exchange(
+  { pool, basePath, names, timeoutMs }: KeyPairParts,
+  token: string,
+  watched: WatchedCall['headers'],
+): Promise<Answered> {
   const { statusCode, body } = await pool.request({
     method: 'GET',
     path: basePath + names.ownPath('').replace(/\/$/, ''),
-    headers: { 'user-agent': USER_AGENT, authorization: `Bearer ${token}` },
+    headers: { 'user-agent': USER_AGENT, authorization: `Bearer ${token}`, ...watched },
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
   })

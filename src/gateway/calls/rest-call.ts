@@ -13,6 +13,7 @@ import {
   unavailable,
 } from '../errors.js'
 import type { GatewayAnswer, GatewayCall } from '../gateway-call.js'
+import { outcomeOfStatus } from '../watch.js'
 import { failureMessage, refusalOf } from './failure-envelope.js'
 import { readBounded, USER_AGENT } from './rpc.js'
 
@@ -88,6 +89,7 @@ async function exchange(client: GatewayClient, call: GatewayCall, token: string 
     bodyTimeout: timeoutMs,
   })
   const deadline = AbortSignal.timeout(timeoutMs)
+  const watched = client.watch.begin(call.endpoint)
   try {
     const { statusCode, body } = await connection.request({
       method: call.method,
@@ -97,12 +99,16 @@ async function exchange(client: GatewayClient, call: GatewayCall, token: string 
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
         ...(call.body && { 'content-type': 'application/json' }),
         ...Object.fromEntries(Object.entries(call.headers ?? {}).map(([name, value]) => [names.header(name), value])),
+        ...watched.headers,
       },
       body: call.body && JSON.stringify(call.body),
       signal: call.signal ? AbortSignal.any([call.signal, deadline]) : deadline,
     })
-    return await readAnswer(client, statusCode, body, call)
+    const answer = await readAnswer(client, statusCode, body, call)
+    watched.end(outcomeOfStatus(statusCode), statusCode)
+    return answer
   } catch (error) {
+    watched.end('failed')
     throw deadline.aborted ? timedOut('the answer') : error
   } finally {
     // Not awaited: the answer has arrived or was given up.

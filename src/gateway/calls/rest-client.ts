@@ -7,6 +7,7 @@ import { single } from '../object-facts.js'
 import { ConnectionPool } from '../transport/connection-pool.js'
 import { NodeResponse } from '../transport/node-response.js'
 import type { RestResponse } from '../transport/response.js'
+import { type GatewayWatch, outcomeOfStatus } from '../watch.js'
 import { USER_AGENT } from './rpc.js'
 
 /** Bytes a socket reads ahead while the client is slower than the gateway. */
@@ -28,6 +29,7 @@ export interface RestOptions {
   readonly timeoutMs: number
   /** Longest pause without a byte of a body that was asked for, ms. */
   readonly idleMs: number
+  readonly watch: GatewayWatch
 }
 
 /** A complete small answer: to an upload, or in place of an object's bytes. */
@@ -52,6 +54,7 @@ export class RestClient {
   readonly #basePath: string
   readonly #tls: GatewayTls | undefined
   readonly #request: typeof http.request
+  readonly #watch: GatewayWatch
   // Two agents, so that a copy (a download that waits for its upload) could not deadlock if sockets were bounded.
   readonly #up: http.Agent
   readonly #down: ConnectionPool | https.Agent
@@ -62,6 +65,7 @@ export class RestClient {
     this.#url = url
     this.#basePath = url.pathname.replace(/\/+$/, '')
     this.#tls = options.tls
+    this.#watch = options.watch
     this.timeoutMs = options.timeoutMs
     this.idleMs = options.idleMs
     const secure = url.protocol === 'https:'
@@ -79,7 +83,11 @@ export class RestClient {
    */
   put(path: string, headers: http.OutgoingHttpHeaders, fresh: boolean): ClientRequest {
     this.#uploaded = performance.now()
-    return this.#open('PUT', fresh ? false : this.#up, path, headers)
+    const watched = this.#watch.begin('upload')
+    const request = this.#open('PUT', fresh ? false : this.#up, path, { ...headers, ...watched.headers })
+    request.once('response', ({ statusCode = 0 }) => watched.end(outcomeOfStatus(statusCode), statusCode))
+    request.once('close', () => watched.end('failed'))
+    return request
   }
 
   /**
@@ -126,7 +134,24 @@ export class RestClient {
     })
   }
 
-  #get(method: 'GET' | 'HEAD', path: string, headers: http.OutgoingHttpHeaders, fresh: boolean): Promise<RestResponse> {
+  async #get(
+    method: 'GET' | 'HEAD',
+    path: string,
+    headers: http.OutgoingHttpHeaders,
+    fresh: boolean,
+  ): Promise<RestResponse> {
+    const watched = this.#watch.begin('download')
+    try {
+      const response = await this.#ask(method, path, { ...headers, ...watched.headers }, fresh)
+      watched.end(outcomeOfStatus(response.status), response.status)
+      return response
+    } catch (error) {
+      watched.end('failed')
+      throw error
+    }
+  }
+
+  #ask(method: 'GET' | 'HEAD', path: string, headers: http.OutgoingHttpHeaders, fresh: boolean): Promise<RestResponse> {
     const down = this.#down
     if (!(down instanceof ConnectionPool))
       return this.#head(this.#open(method, fresh ? false : down, path, headers).end())

@@ -14,6 +14,7 @@ import {
   translate,
   unavailable,
 } from '../errors.js'
+import { type GatewayWatch, watching } from '../watch.js'
 import { LATE_ANSWER_MS } from './in-doubt.js'
 
 /**
@@ -39,6 +40,7 @@ export interface RpcOptions {
   readonly timeoutMs: number
   /** Longest pause between two pieces of an answer, ms. */
   readonly idleMs: number
+  readonly watch: GatewayWatch
 }
 
 export interface RpcCall {
@@ -114,7 +116,18 @@ export class Rpc {
     })
   }
 
-  async #callOnce(call: RpcCall): Promise<RpcResult> {
+  /** Runs `use` with the call as the watch wants it sent. For callers of `open`; `call` does it itself. */
+  watched<T>(call: RpcCall, use: (call: RpcCall) => Promise<T>): Promise<T> {
+    return watching(this.#options.watch, call.method, (headers) =>
+      use({ ...call, headers: { ...call.headers, ...headers } }),
+    )
+  }
+
+  #callOnce(call: RpcCall): Promise<RpcResult> {
+    return this.watched(call, (call) => this.#exchange(call))
+  }
+
+  async #exchange(call: RpcCall): Promise<RpcResult> {
     const body = await this.open(call)
     const bytes = await readBounded(body, MAX_REPLY_BYTES).catch((error: unknown) => {
       throw unavailable(error)

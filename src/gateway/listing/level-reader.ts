@@ -78,7 +78,9 @@ export async function scanLevel(
 ): Promise<void> {
   try {
     const call = listCall(bucket, prefix, source.timeoutMs * PATIENCE)
-    await source.session.withLogin((token) => source.rpc.withServiceWord(() => scan(source, { ...call, token }, visit)))
+    await source.session.withLogin((token) =>
+      source.rpc.withServiceWord(() => source.rpc.watched({ ...call, token }, (sent) => scan(source, sent, visit))),
+    )
   } catch (error) {
     // No key can have this prefix, so the level is empty.
     if ((error instanceof S3Error && error.code === 'NoSuchKey') || isEmptyListing(error, bucket, prefix)) return

@@ -3,7 +3,10 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { bringUpToDate } from '../../../common/files/data-version.js'
 import type { Logger } from '../../../common/log.js'
+import { Metrics } from '../../../common/metrics/metrics.js'
+import { aggregate, render } from '../../../common/metrics/render.js'
 import type { CleanupStack } from '../../../server/cleanup-stack.js'
+import { processMetrics } from '../../../server/metrics/process-metrics.js'
 import { featuresOf, parseQuirks } from '../../../services/gateway/quirks.js'
 import type { LoadingServices } from '../../../services/index.js'
 import { makeFolder } from '../../../state/files/folders.js'
@@ -15,6 +18,7 @@ import type { Config } from '../../config/config.js'
 import { obtainKeys } from '../../keys/keys.js'
 import { banner } from '../banner.js'
 import { obtainGateway } from '../gateway.js'
+import { openMetricsPort } from '../metrics-port.js'
 import { shownPlatform } from '../platform-text.js'
 import { workersOf } from '../worker-count.js'
 import type { Question, SharedServices } from './messages.js'
@@ -46,6 +50,10 @@ export async function startWorkers(
   const { url, embedded, payment } = gateway
   const services: SharedServices = { gateway: url, embedded, platform: gateway.platform?.url, payment }
 
+  const own = new Metrics()
+  cleanup.defer(processMetrics(own))
+  const metricsOfAll = async () => aggregate([await supervisor.metrics(), await own.snapshot()])
+
   const fenced = featuresOf(new Set(parseQuirks(config.gatewayQuirks)), new Set()).includes('write-fences')
   const leases = new MemoryLeases((token) => supervisor.tell(`${STORE} lease ${token}`))
   const supervisor = new Supervisor({
@@ -71,13 +79,18 @@ export async function startWorkers(
           return leases.yield(lease, ms)
         case 'release':
           return leases.release(lease)
+        case 'metrics':
+          return metricsOfAll()
       }
     },
   })
   cleanup.defer(() => supervisor.stop())
   const endpoint = await supervisor.start()
+  const scrape = async (accept?: string) => render(await metricsOfAll(), accept)
+  const metrics = await openMetricsPort({ config, scrape, log, cleanup })
   const platform = await shownPlatform(gateway.platform)
-  return banner({ gateway: url, embedded, platform, payment, endpoint, keys, region: config.region }, config)
+  const { region } = config
+  return banner({ gateway: url, embedded, platform, payment, endpoint, keys, region, metrics }, config)
 }
 
 /** A port that is free now. */

@@ -1,8 +1,10 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { Logger } from '../../../common/log.js'
+import type { FamilySnapshot } from '../../../common/metrics/family.js'
 import { Failure } from '../../failure.js'
 import type { FromWorker, Question, ToWorker } from './messages.js'
 import { trackConnections } from './track-connections.js'
+import { WorkerMetrics } from './worker-metrics.js'
 
 export interface SupervisorOptions {
   readonly count: number
@@ -40,6 +42,7 @@ export class Supervisor {
   readonly #options: SupervisorOptions
   readonly #workers = new Map<number, Worker>()
   readonly #restarts = new Map<number, NodeJS.Timeout>()
+  readonly #metrics = new WorkerMetrics()
   #stopping = false
 
   constructor(options: SupervisorOptions) {
@@ -60,6 +63,15 @@ export class Supervisor {
   /** Passes a signal on to all workers but its sender. */
   tell(text: string, sender?: Worker): void {
     for (const worker of this.#workers.values()) if (worker !== sender) send(worker, { kind: 'signal', text })
+  }
+
+  /** The metrics of all workers together. */
+  metrics(): Promise<FamilySnapshot[]> {
+    const workers = new Map([...this.#workers.values()].map((worker) => [worker.id, worker]))
+    return this.#metrics.collect([...workers.keys()], (id, question) => {
+      const worker = workers.get(id)
+      if (worker) send(worker, { kind: 'metrics', id: question })
+    })
   }
 
   /** Lets the workers end their requests, and resolves when all have ended. */
@@ -97,7 +109,9 @@ export class Supervisor {
     worker.on('message', (message: FromWorker) => {
       if (message.kind === 'question') void this.#answer(worker, message)
       else if (message.kind === 'signal') this.tell(message.text, worker)
-      else {
+      else if (message.kind === 'metrics') {
+        if (!worker.isDead()) this.#metrics.received(worker.id, message.id, message.families)
+      } else {
         ready = true
         onReady(message.url)
         // A worker that was starting has not heard the first one.
@@ -108,6 +122,7 @@ export class Supervisor {
       this.#workers.delete(number)
       closeUnclaimed()
       this.#options.ended(worker.id)
+      void this.#metrics.ended(worker.id)
       // Before the first one is ready, the start fails.
       if (this.#stopping || (!ready && onReady !== ignore)) return
       const next = performance.now() - began > STEADY_MS ? FIRST_PAUSE_MS : Math.min(pause * 2, LONGEST_PAUSE_MS)

@@ -1,5 +1,8 @@
 import { createLogger, type Logger } from '../../../common/log.js'
+import { Metrics } from '../../../common/metrics/metrics.js'
+import { render } from '../../../common/metrics/render.js'
 import { CleanupStack } from '../../../server/cleanup-stack.js'
+import { processMetrics } from '../../../server/metrics/process-metrics.js'
 import type { LeaseStore } from '../../../state/locks/lease-store.js'
 import { SignalBoard } from '../../../state/signals/signals.js'
 import { type Config, variable } from '../../config/config.js'
@@ -19,12 +22,16 @@ export async function runWorker(given: Config): Promise<void> {
   const number = Number(variable(WORKER_NUMBER))
   const config = { ...given, port: Number(variable(WORKER_PORT) ?? given.port) }
   const log = createLogger({ level: config.logLevel, worker: number })
-  const channel = openChannel()
+  const metrics = new Metrics()
+  const channel = openChannel(metrics)
   const cleanup = new CleanupStack()
+  cleanup.defer(processMetrics(metrics))
   const { ask } = channel
   try {
     const worker = { number, leases: leasesBy(ask), signals: channel.board }
-    const started = await startEndpoint({ config, log, cleanup, worker, gateway: () => gatewayOf(config, log, ask) })
+    const scrape = async (accept?: string) => render(await ask('metrics'), accept)
+    const gateway = () => gatewayOf(config, log, ask)
+    const started = await startEndpoint({ config, log, cleanup, worker, metrics, scrape, gateway })
     channel.send({ kind: 'ready', url: started.url })
     log.info({ pid: process.pid }, 'a worker is ready')
     await channel.stopped
@@ -40,7 +47,7 @@ type Ask = <Name extends Question>(
   ...args: Parameters<Questions[Name]>
 ) => Promise<ReturnType<Questions[Name]>>
 
-function openChannel() {
+function openChannel(metrics: Metrics) {
   const waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>()
   const send = (message: FromWorker) => {
     if (process.connected) process.send?.(message)
@@ -54,6 +61,8 @@ function openChannel() {
   let last = 0
   process.on('message', (message: ToWorker) => {
     if (message.kind === 'signal') board.receive(message.text)
+    else if (message.kind === 'metrics')
+      void metrics.snapshot().then((families) => send({ kind: 'metrics', id: message.id, families }))
     else if (message.kind === 'stop') {
       stopping = true
       stop()

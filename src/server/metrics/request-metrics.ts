@@ -1,0 +1,96 @@
+import type { Count, Counter } from '../../common/metrics/counter.js'
+import type { Distribution, Histogram } from '../../common/metrics/histogram.js'
+import type { Metrics } from '../../common/metrics/metrics.js'
+import type { AccessEntry } from '../access-log.js'
+
+/** The series of one operation, so that a request looks nothing up but them. */
+interface OperationSeries {
+  readonly seconds: Distribution
+  readonly received: Count
+  readonly sent: Count
+  readonly outcomes: Map<string, Count>
+}
+
+/** Counts requests. */
+export class RequestMetrics {
+  readonly #known: ReadonlySet<string>
+  readonly #requests: Counter
+  readonly #seconds: Histogram
+  readonly #received: Counter
+  readonly #sent: Counter
+  readonly #series = new Map<string, Map<string, OperationSeries>>()
+  #begun = 0
+  #ended = 0
+
+  /** @param operations the names of all operations */
+  constructor(metrics: Metrics, operations: ReadonlySet<string>) {
+    this.#known = operations
+    const labels = ['operation', 'plugin']
+    this.#requests = metrics.counter({
+      name: 'dealgate_requests_total',
+      help: 'Requests that have ended, by operation, plugin, HTTP status and S3 error code (OK, or Cut if the client left).',
+      labels: [...labels, 'status', 'code'],
+    })
+    this.#seconds = metrics.histogram({
+      name: 'dealgate_request_duration_seconds',
+      help: 'Time from the head of a request to the end of its response.',
+      labels,
+    })
+    this.#received = metrics.counter({
+      name: 'dealgate_request_bytes_total',
+      help: 'Declared bytes of request bodies.',
+      labels,
+    })
+    this.#sent = metrics.counter({
+      name: 'dealgate_response_bytes_total',
+      help: 'Bytes of response bodies that were passed to the connection.',
+      labels,
+    })
+    metrics.gauge({
+      name: 'dealgate_requests_in_flight',
+      help: 'Requests that have not ended.',
+      read: () => this.#begun - this.#ended,
+    })
+  }
+
+  began(): void {
+    this.#begun++
+  }
+
+  ended(entry: AccessEntry): void {
+    this.#ended++
+    const series = this.#of(entry)
+    series.seconds.observe(entry.ms / 1000)
+    series.received.value += entry.bytesIn
+    series.sent.value += entry.bytesOut
+    const code = entry.error ?? (entry.cut ? 'Cut' : 'OK')
+    const outcome = `${entry.status} ${code}`
+    let count = series.outcomes.get(outcome)
+    if (count === undefined) {
+      count = this.#requests.of(...this.#labels(entry), String(entry.status), code)
+      series.outcomes.set(outcome, count)
+    }
+    count.value++
+  }
+
+  #of(entry: AccessEntry): OperationSeries {
+    const [operation, plugin] = this.#labels(entry)
+    let series = this.#series.get(plugin)?.get(operation)
+    if (series === undefined) {
+      series = {
+        seconds: this.#seconds.of(operation, plugin),
+        received: this.#received.of(operation, plugin),
+        sent: this.#sent.of(operation, plugin),
+        outcomes: new Map(),
+      }
+      this.#series.set(plugin, (this.#series.get(plugin) ?? new Map()).set(operation, series))
+    }
+    return series
+  }
+
+  /** The name of a forwarded call comes from the client. */
+  #labels({ operation, plugin = 's3' }: AccessEntry): [operation: string, plugin: string] {
+    if (this.#known.has(operation) || operation === 'Unknown') return [operation, plugin]
+    return ['Passthrough', 'gateway']
+  }
+}

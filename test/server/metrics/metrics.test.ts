@@ -1,0 +1,96 @@
+import { GetObjectCommand, HeadObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
+import t from 'tap'
+import { Metrics } from '../../../src/common/metrics/metrics.js'
+import { processMetrics } from '../../../src/server/metrics/process-metrics.js'
+import { startInProcess } from '../../support/server/in-process.js'
+import { send } from '../../support/sign/send.js'
+
+const keys = { accessKey: 'test-key', secretKey: 'test-secret', region: 'us-east-1' }
+
+t.test('requests and the calls that they cause at the gateway are counted', async (t) => {
+  const { s3, endpoint } = await startInProcess(t, 'full')
+  const owner = { endpoint, ...keys }
+  const scrape = async (headers: Record<string, string> = {}) =>
+    send(owner, { method: 'GET', target: '/-/metrics', headers })
+  t.equal((await send(owner, { method: 'PUT', target: '/counted' })).status, 200)
+  await s3.send(new PutObjectCommand({ Bucket: 'counted', Key: 'secret-name', Body: 'x'.repeat(1000) }))
+  await (await s3.send(new GetObjectCommand({ Bucket: 'counted', Key: 'secret-name' }))).Body?.transformToByteArray()
+  await t.rejects(s3.send(new HeadObjectCommand({ Bucket: 'counted', Key: 'absent' })))
+  for (const n of [1, 2, 3]) await fetch(`${endpoint}/counted?x-hostile-${n}=`, { method: `PUT` })
+
+  const { status, headers, body: bytes } = await scrape()
+  const body = String(bytes)
+  t.equal(status, 200)
+  t.match(headers['content-type'], /^text\/plain; version=0\.0\.4/)
+  const lines = body.split('\n')
+  const has = (line: string) => t.ok(lines.includes(line), line)
+  has('dealgate_requests_total{operation="PutObject",plugin="s3",status="200",code="OK"} 1')
+  has('dealgate_requests_total{operation="GetObject",plugin="s3",status="200",code="OK"} 1')
+  has('dealgate_requests_total{operation="HeadObject",plugin="s3",status="404",code="NoSuchKey"} 1')
+  has('dealgate_request_bytes_total{operation="PutObject",plugin="s3"} 1000')
+  has('dealgate_response_bytes_total{operation="GetObject",plugin="s3"} 1000')
+  has('dealgate_request_duration_seconds_count{operation="PutObject",plugin="s3"} 1')
+  has('dealgate_request_duration_seconds_bucket{le="300",operation="PutObject",plugin="s3"} 1')
+  has('dealgate_requests_in_flight 1')
+  has('dealgate_gateway_calls_total{method="web.Login",outcome="ok"} 1')
+  has('dealgate_gateway_calls_total{method="upload",outcome="ok"} 1')
+  t.match(body, /dealgate_gateway_calls_total\{method="download",outcome="ok"\} \d/)
+  t.match(body, /dealgate_gateway_call_duration_seconds_sum\{method="web\.MakeBucket"\} 0\.\d/)
+  t.notMatch(body, /secret-name|counted"|hostile|test-key/, 'labels contain nothing of the client')
+
+  const open = await scrape({ accept: 'application/openmetrics-text; version=1.0.0' })
+  t.match(open.headers['content-type'], /^application\/openmetrics-text; version=1\.0\.0/)
+  t.match(String(open.body), /^# TYPE dealgate_requests counter$/m)
+  t.match(String(open.body), /^dealgate_requests_total\{operation="PutObject",plugin="s3",status="200",code="OK"\} 1$/m)
+  t.match(String(open.body), /\n# EOF\n$/)
+})
+
+t.test('only callers with all rights of the account read the metrics', async (t) => {
+  const other = { accessKey: 'other-account', secretKey: 'other-secret' }
+  const rights = [{ bucket: '*', access: 'readwrite' as const }]
+  const { endpoint } = await startInProcess(t, 'full', {
+    identities: [
+      { accessKeyId: 'test-key', secretAccessKey: 'test-secret' },
+      { accessKeyId: 'limited', secretAccessKey: 'limited', rights },
+      { accessKeyId: 'monitor', secretAccessKey: 'monitor', rights, actions: ['metrics:GetMetrics'] },
+      { accessKeyId: 'tenant', secretAccessKey: 'tenant', account: other },
+    ],
+  })
+  const statusFor = async (key: string, secret = key) =>
+    (
+      await send(
+        { endpoint, region: 'us-east-1', accessKey: key, secretKey: secret },
+        { method: 'GET', target: '/-/metrics' },
+      )
+    ).status
+  t.equal(await statusFor('test-key', 'test-secret'), 200)
+  t.equal(await statusFor('monitor'), 200)
+  t.equal(await statusFor('limited'), 403)
+  t.equal(await statusFor('tenant'), 403)
+  t.equal((await fetch(`${endpoint}/-/metrics`)).status, 403)
+})
+
+t.test('a server whose metrics are apart does not serve them', async (t) => {
+  const { endpoint, proxy } = await startInProcess(t, 'full', { metricsApart: true })
+  t.not((await send({ endpoint, ...keys }, { method: 'GET', target: '/-/metrics' })).status, 200)
+  t.notOk(proxy.operations.some(({ operation }) => operation.name === 'GetMetrics'))
+})
+
+t.test('two proxies in one process count apart', async (t) => {
+  const [one, two] = [await startInProcess(t, 'full'), await startInProcess(t, 'full')]
+  await send({ endpoint: one.endpoint, ...keys }, { method: 'PUT', target: '/only-here' })
+  const read = async (endpoint: string) =>
+    String((await send({ endpoint, ...keys }, { method: 'GET', target: '/-/metrics' })).body)
+  t.match(await read(one.endpoint), /operation="CreateBucket"/)
+  t.notMatch(await read(two.endpoint), /operation="CreateBucket"/)
+})
+
+t.test('the metrics of the process', async (t) => {
+  const metrics = new Metrics()
+  t.teardown(processMetrics(metrics))
+  const names = (await metrics.snapshot()).filter(({ values }) => values.length > 0).map(({ name }) => name)
+  for (const name of ['process_cpu_seconds_total', 'process_resident_memory_bytes', 'nodejs_eventloop_lag_seconds'])
+    t.ok(names.includes(name), name)
+  const [cpu] = (await metrics.snapshot()).filter(({ name }) => name === 'process_cpu_seconds_total')
+  t.ok((cpu?.values[0]?.value ?? 0) > 0)
+})
