@@ -105,6 +105,11 @@ const rules: readonly Rule[] = [
     never: /^test\//,
     typesToo: true,
   },
+  {
+    rule: 'the metrics are rendered in one file',
+    from: /^(?!src\/common\/metrics\/render\.ts|test\/)/,
+    never: /^npm:prom-client$/,
+  },
   { rule: 'pino is used by common/log.ts alone', from: /^(?!src\/common\/log\.ts|test\/)/, never: /^npm:pino$/ },
 ]
 

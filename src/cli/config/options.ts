@@ -1,15 +1,15 @@
 import { GATEWAY_TIMEOUT_MS } from '../../gateway/gateway-timeout.js'
 import { GiB, gatewayLimits } from '../../services/gateway/limits.js'
 import { domain, proxyAddress } from './addresses.js'
+import { limitOptions } from './groups/limit-options.js'
+import { observabilityOptions } from './groups/observability-options.js'
+import { paymentOptions } from './groups/payment-options.js'
+import { tlsOptions } from './groups/tls-options.js'
+import { trafficOptions } from './groups/traffic-options.js'
 import { choice, decimal, httpUrl, integer, list, onOff, origin, text, url, wordOrPath } from './kinds.js'
-import { limitOptions } from './limit-options.js'
-import { observabilityOptions } from './observability-options.js'
 import { type Option, option } from './option.js'
 import { ownership } from './ownership.js'
-import { paymentOptions } from './payment-options.js'
 import { pluginUses } from './plugin-uses.js'
-import { tlsOptions } from './tls-options.js'
-import { trafficOptions } from './traffic-options.js'
 import {
   accessKey,
   basePath,

@@ -30,7 +30,7 @@ t.test('requests and the calls that they cause at the gateway are counted', asyn
   has('dealgate_request_bytes_total{operation="PutObject",plugin="s3"} 1000')
   has('dealgate_response_bytes_total{operation="GetObject",plugin="s3"} 1000')
   has('dealgate_request_duration_seconds_count{operation="PutObject",plugin="s3"} 1')
-  has('dealgate_request_duration_seconds_bucket{le="300",operation="PutObject",plugin="s3"} 1')
+  has('dealgate_request_duration_seconds_bucket{operation="PutObject",plugin="s3",le="300"} 1')
   has('dealgate_requests_in_flight 1')
   has('dealgate_gateway_calls_total{method="web.Login",outcome="ok"} 1')
   has('dealgate_gateway_calls_total{method="upload",outcome="ok"} 1')
@@ -51,12 +51,12 @@ t.test('only callers with all rights of the account read the metrics', async (t)
   const { endpoint } = await startInProcess(t, 'full', {
     identities: [
       { accessKeyId: 'test-key', secretAccessKey: 'test-secret' },
-      { accessKeyId: 'limited', secretAccessKey: 'limited', rights },
-      { accessKeyId: 'monitor', secretAccessKey: 'monitor', rights, actions: ['metrics:GetMetrics'] },
-      { accessKeyId: 'tenant', secretAccessKey: 'tenant', account: other },
+      { accessKeyId: 'limited', secretAccessKey: 'limited-secret', rights },
+      { accessKeyId: 'monitor', secretAccessKey: 'monitor-secret', rights, actions: ['metrics:GetMetrics'] },
+      { accessKeyId: 'tenant', secretAccessKey: 'tenant-secret', account: other },
     ],
   })
-  const statusFor = async (key: string, secret = key) =>
+  const statusFor = async (key: string, secret = `${key}-secret`) =>
     (
       await send(
         { endpoint, region: 'us-east-1', accessKey: key, secretKey: secret },

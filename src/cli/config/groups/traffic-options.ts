@@ -1,5 +1,5 @@
-import { integer, rate } from './kinds.js'
-import { option } from './option.js'
+import { integer, rate } from '../kinds.js'
+import { option } from '../option.js'
 
 const perSecond = rate(1_000_000)
 const bytes = rate(1_000_000_000_000)

@@ -1,5 +1,5 @@
-import { host, port } from './kinds.js'
-import { option } from './option.js'
+import { host, port } from '../kinds.js'
+import { option } from '../option.js'
 
 /** The options by which an operator sees what the server does; see `options`. */
 export const observabilityOptions = {

@@ -1,6 +1,6 @@
-import { list } from './kinds.js'
-import { option } from './option.js'
-import { path } from './values.js'
+import { list } from '../kinds.js'
+import { option } from '../option.js'
+import { path } from '../values.js'
 
 /** The options about TLS; see `options`. */
 export const tlsOptions = {

@@ -1,5 +1,5 @@
-import { choice, host, httpUrl, integer, path, port, text, url } from './kinds.js'
-import { option } from './option.js'
+import { choice, host, httpUrl, integer, path, port, text, url } from '../kinds.js'
+import { option } from '../option.js'
 
 const address = text('address', '0x and 40 hexadecimal digits', /^0x[0-9A-Fa-f]{40}$/)
 const chainName = text('name', 'letters, digits, . and -', /^[A-Za-z0-9.-]{1,64}$/)

@@ -1,6 +1,6 @@
-import { defaultLimits } from '../../server/limits.js'
-import { integer } from './kinds.js'
-import { option } from './option.js'
+import { defaultLimits } from '../../../server/limits.js'
+import { integer } from '../kinds.js'
+import { option } from '../option.js'
 
 /** The options of the group `Limits`; see `options`. */
 export const limitOptions = {
