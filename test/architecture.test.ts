@@ -67,8 +67,8 @@ const rules: readonly Rule[] = [
   },
   { rule: 'XML is read in common/xml', from: /^(?!src\/common\/xml\/xml\.ts)/, never: /^npm:xml2js$/ },
   {
-    rule: 'SQLite is used by the services’ database, the SQLite backend of the state, and the locks of folders',
-    from: /^(?!src\/services\/database\.ts|src\/state\/backends\/sqlite-[a-z]+\.ts|src\/common\/files\/lock-file\.ts)/,
+    rule: 'SQLite is used by the services’ database, backups, the SQLite backend of the state, and the locks of folders',
+    from: /^(?!src\/services\/(database|backup\/frozen-databases)\.ts|src\/state\/backends\/sqlite-[a-z]+\.ts|src\/common\/files\/lock-file\.ts)/,
     never: /^npm:@photostructure\/sqlite$/,
   },
   { rule: 'Keyv stays behind state/', from: /^(?!src\/state\/)/, never: /^npm:(keyv|@keyv\/.*)$/ },

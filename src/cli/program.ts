@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { version } from '../common/files/version.js'
+import { addBackupCommands, type BackupActions } from './backup/declare-backup.js'
 import { addCommand, collected, configOf } from './command.js'
 import { type Config, type OptionName, optionNames } from './config/config.js'
 import type { CheckFlags } from './plugins/plugin-check.js'
@@ -7,7 +8,7 @@ import type { NewFlags } from './plugins/plugin-new.js'
 import { addWalletCommands, type WalletActions } from './wallet/declare-wallet.js'
 
 /** The action of each command. `own` holds the unparsed flags of the command itself. */
-export interface Actions extends WalletActions {
+export interface Actions extends WalletActions, BackupActions {
   serve(config: Config): Promise<void>
   services(config: Config): Promise<void>
   doctor(config: Config): Promise<void>
@@ -175,6 +176,7 @@ export function createProgram(actions: Actions): Command {
     'check options, data folder, gateway and clock, and say what to do',
     optionNames,
   ).action((flags, command) => actions.doctor(configOf(flags, command)))
+  addBackupCommands(program, actions)
   addKeyCommands(program, actions)
   addAccountCommands(program, actions)
   addPluginCommands(program, actions)

@@ -57,9 +57,10 @@ export function beginRestore(folder: string): void {
   write(folder, { version: UPGRADES.length, dealgate: programVersion(), restoring: true })
 }
 
-/** @param text the version file of the folder that was backed up; undefined if it had none */
-export function endRestore(folder: string, text: string | undefined): void {
-  write(folder, text === undefined ? { version: 0, dealgate: programVersion() } : parse(folder, text))
+/** @param text the version file of the folder that was backed up */
+export function endRestore(folder: string, text: string): void {
+  parse(folder, text)
+  writePrivateFile(join(folder, VERSION_FILE), text)
 }
 
 function usableVersion(folder: string, known: number): number {

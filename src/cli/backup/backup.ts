@@ -1,0 +1,87 @@
+import { existsSync, realpathSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { requireUsableVersion, VERSION_FILE } from '../../common/files/data-version.js'
+import { makePrivateFolder } from '../../common/files/private-file.js'
+import { version } from '../../common/files/version.js'
+import { type Config, ConfigError } from '../config/config.js'
+import { Failure } from '../failure.js'
+import { servicesFolder } from '../serve/gateway.js'
+import { BackupsFolder } from './backups-folder.js'
+import { type Manifest, readManifest, writeManifest } from './manifest.js'
+import { isOutside, notIncluded } from './not-included.js'
+import { type Taken, takeBackup } from './take-backup.js'
+
+export interface BackupFlags {
+  readonly keep?: string
+}
+
+const MOST_KEPT = 100_000
+
+/** `dealgate backup <folder>`: copies the data folder to a new folder in that one, while servers run or not. */
+export async function backup(config: Config, destination: string, own: BackupFlags): Promise<void> {
+  const keep = own.keep === undefined ? undefined : Number(own.keep)
+  if (keep !== undefined && !(Number.isInteger(keep) && keep >= 1 && keep <= MOST_KEPT))
+    throw new ConfigError([`--keep must be 1 to ${MOST_KEPT}`])
+  const { data } = config
+  checkData(config)
+  const folder = resolve(destination)
+  makePrivateFolder(folder)
+  if (!isOutside(realpathSync(data), realpathSync(folder)))
+    throw new Failure(`${folder} is in the data folder ${data}. Choose a folder elsewhere, best on another disk.`)
+  const backups = await BackupsFolder.open(folder)
+  try {
+    const unfinished = backups.begin()
+    const newest = await backups.newest()
+    const listed = newest === undefined ? undefined : await readManifest(newest)
+    const previous = newest !== undefined && listed ? { folder: newest, files: listed.files } : undefined
+    const taken = await takeBackup(data, unfinished, previous)
+    const { copies, at } = taken
+    await copies.sync()
+    const manifest = await writeManifest(unfinished, copies.files, {
+      taken: at.toISOString(),
+      dealgate: version(),
+      bytes: copies.bytes,
+      notIncluded: notIncluded(config),
+    })
+    const path = await backups.complete(unfinished, at)
+    const removed = keep === undefined ? 0 : await backups.keep(keep)
+    process.stdout.write(
+      config.print === 'json' ? json(path, manifest, taken, removed) : text(path, manifest, taken, removed),
+    )
+  } finally {
+    backups.close()
+  }
+}
+
+function checkData(config: Config): void {
+  const { data } = config
+  const services = servicesFolder(config)
+  if (!existsSync(data)) throw new Failure(`There is no data folder ${data}. Name it with --data.`)
+  for (const folder of [data, services]) requireUsableVersion(folder)
+  const unknown = [join(data, 'state'), join(services, 'gateway')].filter(existsSync)
+  if (unknown.length === 0) throw new Failure(`${data} is not a data folder of dealgate. Name one with --data.`)
+  for (const folder of unknown) {
+    if (!existsSync(join(folder, '..', VERSION_FILE)))
+      throw new Failure(`An earlier version of dealgate has written ${data}. Start this version with it once.`)
+  }
+}
+
+function text(path: string, manifest: Manifest, taken: Taken, removed: number): string {
+  const { copies, pausedMs, missing } = taken
+  const lines = [
+    `backup     ${path}`,
+    `files      ${manifest.files}, ${copies.linked} of them shared with the backup before`,
+    `bytes      ${manifest.bytes}`,
+    `paused     writes waited ${Math.ceil(pausedMs)} ms`,
+    ...(removed > 0 ? [`removed    ${removed} older backups`] : []),
+    ...manifest.notIncluded.map((what) => `not in it  ${what}`),
+    ...missing.map((what) => `MISSING    ${what}: the data folder has lost the bytes of this object`),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+function json(path: string, manifest: Manifest, { copies, pausedMs, missing }: Taken, removed: number): string {
+  const { taken, files, bytes } = manifest
+  const counts = { files, bytes, linked: copies.linked, pausedMs: Math.ceil(pausedMs), removed }
+  return `${JSON.stringify({ backup: path, taken, ...counts, notIncluded: manifest.notIncluded, missing })}\n`
+}

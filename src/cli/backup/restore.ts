@@ -1,0 +1,103 @@
+import { mkdir, readdir, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import pMap from 'p-map'
+import { beginRestore, endRestore, VERSION_FILE } from '../../common/files/data-version.js'
+import { makePrivateFolder } from '../../common/files/private-file.js'
+import { syncFolder } from '../../common/files/sync-folder.js'
+import type { Config } from '../config/config.js'
+import { Failure } from '../failure.js'
+import { findBackup } from './backups-folder.js'
+import { closeFd, copyOpened, digestOf, openSource } from './copy-file.js'
+import { CONTENT, damaged, type Listed, readManifest } from './manifest.js'
+
+export interface RestoreFlags {
+  readonly check?: boolean
+}
+
+const AT_ONCE = 8
+/** In a new file system. */
+const NOTHING = ['lost+found']
+
+/** `dealgate restore <backup>`: fills an empty data folder, or only checks the backup. */
+export async function restore(config: Config, path: string, own: RestoreFlags): Promise<void> {
+  const backup = await findBackup(path)
+  const listed = await readManifest(backup)
+  if (listed === undefined) throw new Failure(`${backup} is no backup.`)
+  if (own.check) await check(backup, listed)
+  else await fill(config.data, backup, listed)
+  const { taken, files, bytes, notIncluded } = listed.manifest
+  process.stdout.write(
+    config.print === 'json'
+      ? `${JSON.stringify({ backup, taken, files, bytes, notIncluded, ...(own.check ? {} : { data: config.data }) })}\n`
+      : [
+          `backup     ${backup}, taken at ${taken}`,
+          `files      ${files}, each with the bytes that were written to it`,
+          ...(own.check ? [] : [`data       ${config.data}`]),
+          ...notIncluded.map((what) => `not in it  ${what}`),
+          '',
+        ].join('\n'),
+  )
+}
+
+async function check(backup: string, { files }: Listed): Promise<void> {
+  await pMap(
+    files,
+    async ([path, sha256]) => {
+      const found = await digestOf(join(backup, CONTENT, path)).catch(unlessAbsent)
+      if (found !== sha256) throw damaged(backup, path)
+    },
+    { concurrency: AT_ONCE },
+  )
+}
+
+async function fill(data: string, backup: string, { files }: Listed): Promise<void> {
+  const present = (await readdir(data).catch(unlessAbsent)) ?? []
+  if (present.some((name) => !NOTHING.includes(name)))
+    throw new Failure(`${data} is not empty. Restore into a new folder, or move this one away first.`)
+  makePrivateFolder(data)
+  const paths = [...files.keys()]
+  const versions: string[] = paths.filter((path) => path === VERSION_FILE || path === `services/${VERSION_FILE}`)
+  const roots = versions.map((path) => join(data, dirname(path)))
+  for (const root of roots) {
+    await mkdir(root, { recursive: true, mode: 0o700 })
+    beginRestore(root)
+  }
+  const folders = await makeFolders(data, paths)
+  await pMap(
+    files,
+    async ([path, sha256]) => {
+      if (versions.includes(path)) return
+      if ((await copy(join(backup, CONTENT, path), join(data, path))) !== sha256) throw damaged(backup, path)
+    },
+    { concurrency: AT_ONCE },
+  )
+  for (const folder of folders) await syncFolder(folder)
+  for (const path of versions) {
+    const text = await readFile(join(backup, CONTENT, path), 'utf8')
+    endRestore(join(data, dirname(path)), text)
+    if ((await digestOf(join(data, path))) !== files.get(path)) throw damaged(backup, path)
+  }
+}
+
+async function makeFolders(data: string, paths: readonly string[]): Promise<ReadonlySet<string>> {
+  const folders = new Set([data])
+  for (const path of paths)
+    for (let folder = dirname(path); folder !== '.'; folder = dirname(folder)) folders.add(join(data, folder))
+  for (const folder of folders) await mkdir(folder, { recursive: true, mode: 0o700 })
+  return folders
+}
+
+async function copy(from: string, to: string): Promise<string | undefined> {
+  const fd = await openSource(from).catch(unlessAbsent)
+  if (fd === undefined) return undefined
+  try {
+    return await copyOpened(fd, to)
+  } finally {
+    await closeFd(fd)
+  }
+}
+
+function unlessAbsent(error: NodeJS.ErrnoException): undefined {
+  if (error.code === 'ENOENT') return undefined
+  throw error
+}

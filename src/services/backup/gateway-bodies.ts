@@ -1,0 +1,27 @@
+import { join } from 'node:path'
+import type { Database } from '../database.js'
+
+/** The files of bodies in the data folder of the services. Those that the index does not name are garbage. */
+export const BODIES = join('gateway', 'objects')
+
+/** Path of the index in the data folder of the services. */
+export const INDEX = join('gateway', 'index.db')
+
+export interface BodyFile {
+  /** Below the data folder of the services. A file never changes under its name. */
+  readonly path: string
+  /** Bytes; undefined for a body without an object, that a pending deal reads. */
+  readonly size: number | undefined
+}
+
+/** The files that the index names. */
+export function* bodyFiles(index: Database): Iterable<BodyFile> {
+  for (const { generation, size } of index.prepare('SELECT generation, size FROM objects WHERE body_at = 0').iterate())
+    yield { path: pathOf(generation as string), size: Number(size) }
+  for (const { generation } of index.prepare('SELECT generation FROM retained WHERE body_at = 0').iterate())
+    yield { path: pathOf(generation as string), size: undefined }
+}
+
+function pathOf(generation: string): string {
+  return join(BODIES, generation.slice(-2), generation)
+}

@@ -1,0 +1,199 @@
+import { cpSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { beginRestore } from '../../src/common/files/data-version.js'
+import { bytes, KiB, md5 } from '../support/content/content.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { runCli } from '../support/server/cli.js'
+import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
+import { send, targetOf } from '../support/sign/send.js'
+
+const BUCKET = 'kept'
+const LARGE = 300 * KiB
+
+interface Made {
+  readonly backup: string
+  readonly files: number
+  readonly linked: number
+  readonly removed: number
+  readonly notIncluded: readonly string[]
+  readonly missing: readonly string[]
+}
+
+async function made(data: string, folder: string, ...more: string[]): Promise<Made> {
+  const { code, stdout, stderr } = await runCli(['backup', folder, '--data', data, '--print', 'json', ...more])
+  if (code !== 0) throw new Error(stderr)
+  return JSON.parse(stdout)
+}
+
+async function put(server: Dealgate, key: string, version: number, size: number): Promise<void> {
+  const body = bytes(`${key} ${version}`, size)
+  const headers = { 'x-amz-meta-version': String(version), 'x-amz-tagging': `version=${version}` }
+  const { status } = await send(server, { method: 'PUT', target: targetOf(BUCKET, key), headers, body })
+  if (status !== 200) throw new Error(`PUT ${key}: ${status}`)
+}
+
+/** Writes until it is told to end. Resolves the versions that were acknowledged, by key, at any time. */
+class Writers {
+  readonly acknowledged = new Map<string, number>()
+  readonly sizes = new Map<string, number>()
+  readonly #running: Promise<void>[] = []
+  #ended = false
+
+  constructor(readonly server: Dealgate) {
+    for (const name of ['hot-a', 'hot-b']) this.#run((n) => this.#put(name, n, LARGE))
+    this.#run((n) => this.#put(`small-${n}`, 1, 500))
+    this.#run((n) => this.#put(`large-${n}`, 1, LARGE))
+    this.#run(async (n) => {
+      await put(this.server, `gone-${n % 3}`, n, LARGE)
+      await send(this.server, { method: 'DELETE', target: targetOf(BUCKET, `gone-${n % 3}`) })
+    })
+  }
+
+  async end(): Promise<void> {
+    this.#ended = true
+    await Promise.all(this.#running)
+  }
+
+  async #put(key: string, version: number, size: number): Promise<void> {
+    this.sizes.set(key, size)
+    await put(this.server, key, version, size)
+    this.acknowledged.set(key, version)
+  }
+
+  #run(write: (n: number) => Promise<void>): void {
+    const run = async () => {
+      for (let n = 1; !this.#ended; n++) await write(n)
+    }
+    this.#running.push(run())
+  }
+}
+
+async function makeBucket(t: Test, server: Dealgate): Promise<void> {
+  t.equal((await send(server, { method: 'PUT', target: `/${BUCKET}` })).status, 200)
+}
+
+/** Every object of the bucket is whole. Returns the versions by key. */
+async function readAll(t: Test, server: Dealgate): Promise<Map<string, number>> {
+  const versions = new Map<string, number>()
+  for (let after = ''; ; ) {
+    const target = `/${BUCKET}?list-type=2&start-after=${after}`
+    const { body } = await send(server, { method: 'GET', target })
+    const keys = [...body.toString().matchAll(/<Key>(.*?)<\/Key>/g)].map(([, key]) => key ?? '')
+    for (const key of keys) {
+      const answer = await send(server, { method: 'GET', target: targetOf(BUCKET, key) })
+      const version = Number(answer.headers['x-amz-meta-version'])
+      const size = key.startsWith('small') ? 500 : LARGE
+      const right = answer.status === 200 && answer.body.equals(bytes(`${key} ${version}`, size))
+      if (!right || answer.headers.etag !== `"${md5(answer.body)}"`) t.fail(`${key} is whole: ${answer.status}`)
+      versions.set(key, version)
+    }
+    const last = keys.at(-1)
+    if (last === undefined) return versions
+    after = last
+  }
+}
+
+t.test('a backup under load has every write that was acknowledged before it, and none half', async (t) => {
+  const server = await startDealgate(t)
+  const folder = temporaryFolder(t)
+  await makeBucket(t, server)
+  const begun = await send(server, { method: 'POST', target: targetOf(BUCKET, 'joined', 'uploads=') })
+  const upload = /<UploadId>(.*?)<\/UploadId>/.exec(begun.body.toString())?.[1] ?? ''
+  const part = await send(server, {
+    method: 'PUT',
+    target: targetOf(BUCKET, 'joined', `partNumber=1&uploadId=${upload}`),
+    body: bytes('joined 1', LARGE),
+  })
+  const writers = new Writers(server)
+  const first = await made(server.data, folder)
+  const before = new Map(writers.acknowledged)
+  t.ok(before.size > 2, `${before.size} objects were written meanwhile`)
+  const { backup, linked, missing } = await made(server.data, folder)
+  t.same([first.missing, missing], [[], []])
+  t.ok(linked > 0, `${linked} files are those of the first backup`)
+  await writers.end()
+  await server.kill9()
+
+  const restored = join(temporaryFolder(t), 'restored')
+  const done = await runCli(['restore', backup, '--data', restored])
+  t.equal(done.code, 0, done.stderr)
+  rmSync(server.data, { recursive: true })
+  const again = await startDealgate(t, { data: restored })
+  const found = await readAll(t, again)
+  for (const [key, version] of before) if (!((found.get(key) ?? 0) >= version)) t.fail(`${key} has version ${version}`)
+  for (const [key, version] of found)
+    if (!key.startsWith('gone') && version > (writers.acknowledged.get(key) ?? 0)) t.fail(`${key} was written`)
+  t.comment(`${before.size} acknowledged, ${found.size} found`)
+  const some = [...before.keys()][0] ?? ''
+  const tags = await send(again, { method: 'GET', target: targetOf(BUCKET, some, 'tagging=') })
+  t.match(tags.body.toString(), `<Value>${found.get(some)}</Value>`)
+  const complete = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>${part.headers.etag}</ETag></Part></CompleteMultipartUpload>`
+  const target = targetOf(BUCKET, 'joined', `uploadId=${upload}`)
+  t.equal((await send(again, { method: 'POST', target, body: Buffer.from(complete) })).status, 200)
+  const joined = await send(again, { method: 'GET', target: targetOf(BUCKET, 'joined') })
+  t.ok(joined.body.equals(bytes('joined 1', LARGE)))
+  await put(again, 'later', 1, LARGE)
+})
+
+t.test('backups share files, are kept in number, and show damage', async (t) => {
+  const server = await startDealgate(t)
+  const folder = temporaryFolder(t)
+  await makeBucket(t, server)
+  for (const key of ['one', 'two']) await put(server, key, 1, LARGE)
+  const first = await made(server.data, folder)
+  await put(server, 'two', 2, LARGE)
+  const second = await made(server.data, folder)
+  t.equal(second.linked, 1)
+  const third = await made(server.data, folder, '--keep', '2')
+  t.equal(third.removed, 1)
+  t.same(readdirSync(folder).filter((name) => name !== 'lock').length, 2)
+  t.throws(() => statSync(first.backup))
+
+  const state = 'redis://user:topsecret@127.0.0.1:1/0'
+  const { notIncluded } = await made(server.data, folder, '--state', state)
+  t.match(notIncluded[0], /the records in redis:\/\/127\.0\.0\.1:1 \(--state\)/)
+  t.notMatch(JSON.stringify(notIncluded), /topsecret/)
+
+  const check = () => runCli(['restore', folder, '--check', '--print', 'json'])
+  const newest = JSON.parse((await check()).stdout).backup
+  const shared = join(newest, 'data/services/gateway/objects')
+  const files = readdirSync(shared, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+  t.equal(files.length, 2)
+  truncateSync(join(files[0]?.parentPath ?? '', files[0]?.name ?? ''), 1)
+  const found = await check()
+  t.equal(found.code, 1)
+  t.match(found.stderr, /backup .* is damaged: services\/gateway\/objects\/\S+ is not as it was written/)
+  const data = join(temporaryFolder(t), 'data')
+  t.equal((await runCli(['restore', newest, '--data', data])).code, 1)
+  const start = await runCli(['serve', '--data', data, '--port', '0', '--gateway-port', '0'])
+  t.match(start.stderr, /data folder .* is incomplete: a restore into it has not ended/)
+})
+
+t.test('what a backup and a restore refuse', async (t) => {
+  const server = await startDealgate(t)
+  await server.stop()
+  const folder = temporaryFolder(t)
+  const refused = async (said: RegExp, ...args: string[]) => {
+    const { code, stderr } = await runCli(args)
+    t.not(code, 0, args.join(' '))
+    t.match(stderr, said, args.join(' '))
+  }
+  await refused(/is in the data folder/, 'backup', join(server.data, 'backups'), '--data', server.data)
+  await refused(/There is no data folder/, 'backup', folder, '--data', join(folder, 'none'))
+  await refused(/is not a data folder/, 'backup', join(folder, 'to'), '--data', temporaryFolder(t))
+  await refused(/--keep must be 1 to/, 'backup', folder, '--data', server.data, '--keep', '0')
+  await refused(/is no backup, and has none in it/, 'restore', temporaryFolder(t), '--data', join(folder, 'data'))
+  const { backup } = await made(server.data, folder)
+  await refused(/is not empty\. Restore into a new folder/, 'restore', backup, '--data', server.data)
+  const manifest = join(backup, 'manifest.json')
+  writeFileSync(manifest, readFileSync(manifest, 'utf8').replace('"format": 1', '"format": 2'))
+  await refused(/manifest\.json is damaged, or of a later version/, 'restore', backup, '--check')
+
+  const unfinished = join(temporaryFolder(t), 'data')
+  cpSync(server.data, unfinished, { recursive: true })
+  beginRestore(unfinished)
+  await refused(/a restore into it has not ended/, 'backup', folder, '--data', unfinished)
+  rmSync(join(server.data, 'version.json'))
+  await refused(/An earlier version .* Start this version with it once/, 'backup', folder, '--data', server.data)
+})
