@@ -149,7 +149,7 @@ async function loadViem(): Promise<typeof import('viem')> {
     return await import('viem')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
-    throw new ChainMisuse('Payments on a chain need the package viem beside dealgate: npm install viem', {
+    throw new ChainMisuse('Payments on a chain need the package viem beside dealgate: npm install viem@2', {
       cause: error,
     })
   }
