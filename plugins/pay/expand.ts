@@ -78,7 +78,7 @@ async function madeOf(
     if (error instanceof S3Error && ['AccessDenied', 'NoSuchBucket'].includes(error.code)) return undefined
     throw error
   }
-  const own = jobId === undefined ? undefined : await parts.made.get(jobId)
+  const own = jobId === undefined ? undefined : await parts.made.objectOf(jobId)
   if (own) return own
   const [object, birth] = await Promise.all([store.find(bucket, key), births.now(bucket)])
   const uploads = await parts.made.ofObject(bucket, key, birth)

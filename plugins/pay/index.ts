@@ -3,6 +3,7 @@ import { payExpansion } from './expand.js'
 import { payOperations } from './operations/index.js'
 import { payOptions } from './options.js'
 import { PayParts } from './parts.js'
+import { uploadFiles } from './upload/file-job.js'
 import { UPLOAD } from './upload/input.js'
 import { uploadObjects } from './upload/job.js'
 import { DURATION_METADATA, uploadWritten } from './upload/on-write.js'
@@ -17,7 +18,7 @@ export default definePlugin({
     const parts = new PayParts(options, host)
     return {
       operations: payOperations(parts),
-      jobs: [uploadObjects(parts)],
+      jobs: [uploadObjects(parts), uploadFiles(parts)],
       expansions: [payExpansion(parts)],
       hooks: { objectStored: (event) => uploadWritten(parts, event) },
       outputMetadata: OUTPUT_METADATA,

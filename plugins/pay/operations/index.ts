@@ -5,6 +5,7 @@ import { getBillingCsv, listBilling, listUploads } from './lists.js'
 import { getPaymentInfo, recordMint } from './payment.js'
 import { createWalletNonce, createWalletSession } from './sign-in.js'
 import { getExchangeRate, getHostInfo, getPriceStatistics, getSystemConfig } from './system.js'
+import { uploadToIpfs } from './upload-file.js'
 import { listObjectUploads, uploadObjectToIpfs } from './upload-object.js'
 
 /** The operations of this plugin. */
@@ -18,6 +19,7 @@ export function payOperations(parts: PayParts): readonly AnyOperation[] {
     getPriceStatistics(parts),
     uploadObjectToIpfs(parts),
     listObjectUploads(parts),
+    uploadToIpfs(parts),
     listUploads(parts),
     getDealDetail(parts),
     getOfflineDealLog(parts),

@@ -1,15 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { PluginHost, Records } from 'dealgate'
 
-/** An upload of an object that was made through this server. Plain JSON. */
-export interface MadeUpload {
+/** An upload that was made through this server. Plain JSON. */
+export interface MadeFile {
   readonly jobId: string
-  readonly bucket: string
-  readonly key: string
-  /** Of the object that was uploaded. */
-  readonly stamp: string
-  /** When the bucket was made, where the gateway tells it. */
-  readonly birth?: string
   /** Number of the upload at the service. */
   readonly uploadId: number
   /** CID of the content. */
@@ -29,6 +23,16 @@ export interface MadeUpload {
   readonly accessKeyId: string
   /** ms since 1970. */
   readonly made: number
+}
+
+/** An upload of an object. */
+export interface MadeUpload extends MadeFile {
+  readonly bucket: string
+  readonly key: string
+  /** Of the object that was uploaded. */
+  readonly stamp: string
+  /** When the bucket was made, where the gateway tells it. */
+  readonly birth?: string
 }
 
 /** A request for an upload, recorded before it is complete. */
@@ -52,7 +56,7 @@ const MOST_OF_OBJECT = 1000
 
 /** Records of uploads and of requests for them. */
 export class MadeUploads {
-  readonly #made: Records<MadeUpload>
+  readonly #made: Records<MadeUpload | MadeFile>
   readonly #ofObject: Records<OfObject>
   /** Ids of jobs by the number of their upload. */
   readonly #byNumber: Records<string>
@@ -66,8 +70,14 @@ export class MadeUploads {
   }
 
   /** The upload of a job. */
-  get(jobId: string): Promise<MadeUpload | undefined> {
+  get(jobId: string): Promise<MadeFile | undefined> {
     return this.#made.get(jobId)
+  }
+
+  /** The upload of a job, if it is that of an object. */
+  async objectOf(jobId: string): Promise<MadeUpload | undefined> {
+    const made = await this.#made.get(jobId)
+    return made && 'bucket' in made ? made : undefined
   }
 
   /** Whether the upload of this number belongs to another job. */
@@ -77,14 +87,18 @@ export class MadeUploads {
   }
 
   /** Durable when it resolves; may be repeated. The record of the job comes last: if it is there, so is all else. */
-  async remember(upload: MadeUpload): Promise<void> {
-    const { bucket, key, jobId, uploadId } = upload
+  async remember(upload: MadeUpload | MadeFile): Promise<void> {
+    const { jobId, uploadId } = upload
     await this.#byNumber.set(String(uploadId), jobId)
+    if ('bucket' in upload) await this.#rememberObject(upload)
+    await this.#made.set(jobId, upload)
+  }
+
+  async #rememberObject({ bucket, key, jobId }: MadeUpload): Promise<void> {
     await this.#ofObject.change(keyOf(bucket, key), (known) => {
       const jobIds = known?.jobIds ?? []
       return jobIds.includes(jobId) && known ? known : { jobIds: [...jobIds, jobId].slice(-MOST_OF_OBJECT) }
     })
-    await this.#made.set(jobId, upload)
   }
 
   /**
@@ -93,7 +107,7 @@ export class MadeUploads {
    */
   async ofObject(bucket: string, key: string, birth: string | undefined): Promise<readonly MadeUpload[]> {
     const { jobIds } = (await this.#ofObject.get(keyOf(bucket, key))) ?? { jobIds: [] }
-    const uploads = await Promise.all([...jobIds].reverse().map((jobId) => this.#made.get(jobId)))
+    const uploads = await Promise.all([...jobIds].reverse().map((jobId) => this.objectOf(jobId)))
     return uploads.filter((upload) => upload !== undefined).filter((upload) => upload.birth === birth)
   }
 

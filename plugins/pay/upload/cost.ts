@@ -1,15 +1,14 @@
 import {
+  type Context,
   type ExceededCap,
   FIL_LEDGER,
   formatAmount,
   type PluginHost,
   parseAmount,
-  type RunningJob,
   S3Error,
   SpendLedger,
 } from 'dealgate'
 import type { PayParts } from '../parts.js'
-import type { UploadInput } from './input.js'
 
 const GB = 10n ** 9n
 const DAYS = 365n
@@ -27,10 +26,25 @@ export async function expectedCost(parts: PayParts, size: number, days: number):
   return (above + below - 1n) / below
 }
 
+/** Where the ledger counts uploads of no bucket: no bucket has this name. */
+const NO_BUCKET = '-'
+
+interface Upload {
+  readonly jobId: string
+  /** Of the object; absent for a file of its own. */
+  readonly bucket?: string
+  readonly days: number
+  /** Bytes. */
+  readonly size: number
+}
+
 /** Reserves the cost of an upload among those of deals and tasks. Throws SpendCapReached. */
-export async function reserve(parts: PayParts, job: RunningJob<UploadInput>, size: number): Promise<void> {
-  const { bucket, days } = job.input
-  const ofBucket = (await job.context.settings.get(bucket, 'deal'))?.MaxSpendPerDay
+export async function reserve(
+  parts: PayParts,
+  { settings }: Pick<Context, 'settings'>,
+  { jobId, bucket, days, size }: Upload,
+): Promise<void> {
+  const ofBucket = bucket === undefined ? undefined : (await settings.get(bucket, 'deal'))?.MaxSpendPerDay
   const caps = { all: amountOf(parts.options.maxSpendPerDay), bucket: amountOf(ofBucket) }
   if (caps.all === undefined && caps.bucket === undefined) return
   const amount = await expectedCost(parts, size, days)
@@ -40,7 +54,7 @@ export async function reserve(parts: PayParts, job: RunningJob<UploadInput>, siz
         'The payment service does not tell its prices in fil, so that the daily cap cannot be kept. Without a cap it need not: set maxSpendPerDay to none.',
     })
   }
-  await parts.ledger.reserve({ jobId: job.job.id, bucket, amount }, caps)
+  await parts.ledger.reserve({ jobId, bucket: bucket ?? NO_BUCKET, amount }, caps)
 }
 
 function amountOf(text: string | undefined): bigint | undefined {

@@ -4,7 +4,7 @@ import { address } from '../wire/address.js'
 export const UPLOAD = 'pay:UploadObjectToIpfs'
 
 /** Most days that are asked of a service; each has bounds of its own. */
-const MOST_DAYS = 10_000
+export const MOST_DAYS = 10_000
 
 /** Body of UploadObjectToIpfs. */
 export const uploadRequest = z.strictObject({
@@ -17,11 +17,8 @@ export type UploadRequest = z.output<typeof uploadRequest>
 /** `duration` of the interface. */
 export const uploadAliases = { Duration: 'DurationDays' } as const
 
-/** Input of the job. Plain JSON. */
-export interface UploadInput {
-  readonly bucket: string
-  readonly key: string
-  readonly stamp: string
+/** What an upload is ordered on. */
+export interface UploadTerms {
   /** Days. */
   readonly days: number
   readonly fileType: '0' | '1'
@@ -31,9 +28,15 @@ export interface UploadInput {
   readonly bearer?: string
 }
 
-export const uploadResult = z.object({
-  Bucket: z.string(),
-  Key: z.string(),
+/** Input of the job. Plain JSON. */
+export interface UploadInput extends UploadTerms {
+  readonly bucket: string
+  readonly key: string
+  readonly stamp: string
+}
+
+/** Result of an upload, of an object or of a file. */
+export const madeUpload = z.object({
   JobId: z.string(),
   SourceFileUploadId: z.number().int(),
   PayloadCid: z.string().describe('CID of the content.'),
@@ -43,6 +46,8 @@ export const uploadResult = z.object({
   DurationDays: z.number().int(),
   Status: z.string().optional().describe('As the service stated it at the upload.'),
 })
+
+export const uploadResult = z.object({ Bucket: z.string(), Key: z.string(), ...madeUpload.shape })
 export type UploadResult = z.output<typeof uploadResult>
 
 /** What the token in a job was sealed for. */

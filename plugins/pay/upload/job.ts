@@ -1,15 +1,12 @@
 import { type JobKind, OutcomeUnknown, Retry, type RunningJob, S3Error } from 'dealgate'
 import { acting, type Wallet } from '../login/acting.js'
 import type { PayParts } from '../parts.js'
-import { AnswerLost, type PaymentAnswer } from '../payment-client.js'
-import { Interrupted, postFile } from '../upload-client.js'
-import { dataOf } from '../wire/answer.js'
-import { apiPath } from '../wire/api-path.js'
-import { wireUploaded } from '../wire/records.js'
+import { Interrupted } from '../upload-client.js'
 import { reserve } from './cost.js'
 import { fileNameOf, UPLOAD, type UploadInput, type UploadResult } from './input.js'
 import { requireObject } from './object.js'
 import { actorOfJob, type FoundUpload, record, tell } from './outcome.js'
+import { postUpload } from './post.js'
 import { findUpload, reconcileUpload } from './reconcile.js'
 
 type UploadingJob = RunningJob<UploadInput>
@@ -25,7 +22,7 @@ export function uploadObjects(parts: PayParts): JobKind<UploadInput, UploadResul
 
 async function upload(parts: PayParts, job: UploadingJob): Promise<UploadResult> {
   const { id } = job.job
-  const known = await parts.made.get(id)
+  const known = await parts.made.objectOf(id)
   if (known) return tell(parts, job, known)
   // Either the process died before the end was sent, or an operator retries a job whose outcome is unknown.
   if (await parts.made.attempt(id)) await refuseUnsettled(parts, job)
@@ -51,31 +48,20 @@ async function upload(parts: PayParts, job: UploadingJob): Promise<UploadResult>
 }
 
 /** Streams the object to the service. Throws OutcomeUnknown only once the whole form was sent. */
-async function send(
-  parts: PayParts,
-  job: UploadingJob,
-  { token, address }: Wallet,
-  committing: () => void,
-): Promise<FoundUpload> {
+async function send(parts: PayParts, job: UploadingJob, wallet: Wallet, committing: () => void): Promise<FoundUpload> {
   const { input, context, signal } = job
   const { size } = await requireObject(context, input)
-  await reserve(parts, job, size)
-  const name = fileNameOf(input.key)
+  await reserve(parts, context, { jobId: job.job.id, bucket: input.bucket, days: input.days, size })
   const { object, download } = await context.store.open(input.bucket, input.key)
-  const paidBy = address === undefined ? {} : { wallet: address }
   let done = 0
   try {
     if (object.stamp !== input.stamp || object.size !== size) throw replaced()
     job.report({ phase: 'Uploading', bytes: { done, total: size } })
-    const answer = await postFile(parts.client, {
-      path: apiPath('storage', 'ipfs', 'upload'),
-      token,
-      fields: {
-        duration: String(input.days),
-        file_type: input.fileType,
-        ...(address !== undefined && { wallet_address: address }),
-      },
-      name,
+    return await postUpload(parts, wallet, {
+      jobId: job.job.id,
+      days: input.days,
+      fileType: input.fileType,
+      name: fileNameOf(input.key),
       size,
       content: (sink) =>
         download.consume(async (chunk) => {
@@ -83,50 +69,16 @@ async function send(
           done += chunk.length
           job.report({ bytes: { done, total: size } })
         }),
-      async beforeEnd() {
-        await parts.made.begin(job.job.id, { name, size, sent: parts.host.now(), ...paidBy })
+      async commit() {
         await job.commit()
         committing()
         job.report({ phase: 'Packing' })
       },
-      timeoutMs: parts.options.uploadTimeoutSeconds * 1000,
       signal,
-    }).catch((error) => {
-      if (error instanceof AnswerLost)
-        throw new OutcomeUnknown('The answer of the payment service was lost.', { cause: error })
-      throw error
     })
-    return { ...foundIn(answer), ...paidBy }
   } finally {
     download.discard()
   }
-}
-
-/** Answers by which the service itself refuses an upload. */
-const REFUSED = ['InvalidArgument', 'AccessDenied', 'PaymentRefused', 'EntityTooLarge', 'SlowDown']
-
-function foundIn(answer: PaymentAnswer): FoundUpload {
-  try {
-    const uploaded = dataOf(answer, wireUploaded)
-    return {
-      uploadId: uploaded.source_file_upload_id,
-      cid: uploaded.payload_cid,
-      wCid: uploaded.w_cid,
-      url: uploaded.ipfs_url,
-      size: uploaded.file_size,
-      ...(uploaded.status !== null && { status: uploaded.status }),
-    }
-  } catch (error) {
-    if (!(error instanceof S3Error) || REFUSED.includes(error.code) || isBusy(answer)) throw error
-    throw new OutcomeUnknown('The payment service gave an answer from which the outcome is not clear.', {
-      cause: error,
-    })
-  }
-}
-
-/** The service itself, and no proxy before it, says that it takes no upload now. */
-function isBusy({ status, json }: PaymentAnswer): boolean {
-  return (status === 503 || status === 507) && (json as { readonly status?: unknown } | undefined)?.status === 'error'
 }
 
 /** The upload certainly was not made, although its end was sent. */

@@ -1,13 +1,20 @@
-import { OutcomeUnknown, type RunningJob, S3Error } from 'dealgate'
+import { OutcomeUnknown, type RunningJob, S3Error, type z } from 'dealgate'
 import type { Actor } from '../login/acting.js'
 import type { PayParts } from '../parts.js'
-import type { MadeUpload } from '../records/made-uploads.js'
-import { BEARER_PURPOSE, fileNameOf, type UploadInput, type UploadResult } from './input.js'
+import type { MadeFile, MadeUpload } from '../records/made-uploads.js'
+import {
+  BEARER_PURPOSE,
+  fileNameOf,
+  type madeUpload,
+  type UploadInput,
+  type UploadResult,
+  type UploadTerms,
+} from './input.js'
 import { tellObject } from './tell-object.js'
 
 type UploadingJob = RunningJob<UploadInput>
 
-export type FoundUpload = Pick<MadeUpload, 'uploadId' | 'cid' | 'wCid' | 'url' | 'size' | 'status' | 'wallet'>
+export type FoundUpload = Pick<MadeFile, 'uploadId' | 'cid' | 'wCid' | 'url' | 'size' | 'status' | 'wallet'>
 
 /** Records the upload of a job, and tells it of the object. Throws OutcomeUnknown when that fails; it can be repeated. */
 export async function record(parts: PayParts, job: UploadingJob, found: FoundUpload): Promise<UploadResult> {
@@ -45,9 +52,11 @@ export async function tell(parts: PayParts, job: UploadingJob, made: MadeUpload)
   } catch (err) {
     job.log.warn({ err, upload: made.uploadId }, 'object uploaded; its metadata is not yet updated')
   }
+  return { Bucket: made.bucket, Key: made.key, ...resultOf(made) }
+}
+
+export function resultOf(made: MadeFile): z.output<typeof madeUpload> {
   return {
-    Bucket: made.bucket,
-    Key: made.key,
     JobId: made.jobId,
     SourceFileUploadId: made.uploadId,
     PayloadCid: made.cid,
@@ -60,7 +69,10 @@ export async function tell(parts: PayParts, job: UploadingJob, made: MadeUpload)
 }
 
 /** Who the job acts as: the identity that requested it, or the token of the request. */
-export async function actorOfJob(parts: PayParts, { input, context }: UploadingJob): Promise<Actor> {
+export async function actorOfJob(
+  parts: PayParts,
+  { input, context }: Pick<RunningJob<UploadTerms>, 'input' | 'context'>,
+): Promise<Actor> {
   if (input.bearer === undefined) return { identity: context.caller?.identity, bearer: undefined }
   const bearer = await parts.host.sealer.open(input.bearer, BEARER_PURPOSE)
   if (bearer === undefined) throw new S3Error('WalletNotLinked', { message: 'The token of the request is lost.' })

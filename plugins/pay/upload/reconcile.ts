@@ -4,7 +4,7 @@ import type { PayParts } from '../parts.js'
 import { dataOf } from '../wire/answer.js'
 import { apiPath } from '../wire/api-path.js'
 import { type WireUpload, wireDetail, wireUploads } from '../wire/records.js'
-import type { UploadInput, UploadResult } from './input.js'
+import type { UploadInput, UploadResult, UploadTerms } from './input.js'
 import { actorOfJob, type FoundUpload, record, tell } from './outcome.js'
 
 /** How far the clock of the service may be behind ours, s. */
@@ -14,22 +14,33 @@ const SEARCHED = 1000
 /** A UUID, which stands before the CID of the content in a `w_cid`. */
 const UUID_LENGTH = 36
 
-type UploadingJob = RunningJob<UploadInput>
+type UploadingJob = RunningJob<UploadTerms>
 
 /** Finds out whether the upload of a job whose answer was lost was made. Implements JobKind.reconcile. */
 export async function reconcileUpload(
   parts: PayParts,
-  job: UploadingJob,
-): Promise<{ readonly done: UploadResult } | 'not-done' | undefined> {
-  const { id } = job.job
-  const known = await parts.made.get(id)
+  job: RunningJob<UploadInput>,
+): Promise<Reconciled<UploadResult>> {
+  const known = await parts.made.objectOf(job.job.id)
   if (known) return { done: await tell(parts, job, known) }
+  return reconcileAttempt(parts, job, (found) => record(parts, job, found))
+}
+
+type Reconciled<Result> = { readonly done: Result } | 'not-done' | undefined
+
+/** As `JobKind.reconcile`, for an upload that is not on record. */
+export async function reconcileAttempt<Result>(
+  parts: PayParts,
+  job: UploadingJob,
+  done: (found: FoundUpload) => Promise<Result>,
+): Promise<Reconciled<Result>> {
+  const { id } = job.job
   const attempt = await parts.made.attempt(id)
   // The end of the form is sent only after the attempt was recorded.
   if (!attempt) return 'not-done'
   const found = await findUpload(parts, job)
   if (found === 'unclear') return undefined
-  if (found !== 'none') return { done: await record(parts, job, found) }
+  if (found !== 'none') return { done: await done(found) }
   if (parts.host.now() - attempt.sent < parts.options.reconcileAfterSeconds * 1000 || !job.owned()) return undefined
   await parts.ledger.release(id, () => job.owned())
   await parts.made.settle(id)

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { NETWORK, newKeys } from '../../services/payment/payment-client.js'
+import { sha256 } from '../../support/content/content.js'
 import { awsVersions } from '../../support/programs/aws-cli.js'
 import { findClient, run } from '../../support/programs/run.js'
 import { type Dealgate, startDealgate } from '../../support/server/dealgate.js'
@@ -56,8 +57,10 @@ async function viaAws(t: Test, server: Dealgate, path: string, { variant, bucket
   )
   t.match(made, { PayloadCid: /^Qm/ })
   const id = String(made.SourceFileUploadId)
+  const direct = ['--duration-days', '200', '--file-name', 'direct.json', '--body', file, ...wallet]
+  t.match(await call('upload-to-ipfs', ...direct), { PayloadCid: made.PayloadCid, DurationDays: 200 })
   t.match(await call('list-object-uploads', ...object), { Uploads: [{ WCid: made.WCid, Status: 'Pending' }] })
-  t.match(await call('list-uploads', ...wallet), { Uploads: [{ FileName: 'model.json' }], TotalRecordCount: 1 })
+  t.match(await call('list-uploads', '--file-name', 'model', ...wallet), { Uploads: [{ FileName: 'model.json' }] })
   t.match(await call('get-payment-info', '--source-file-upload-id', id), { WCid: made.WCid, PayAmount: '' })
   t.match(await call('get-deal-detail', '--deal-id', '0', '--source-file-upload-id', id), { Deal: { WCid: made.WCid } })
   const mint = ['--tx-hash', '0x1', '--token-id', '7', '--mint-address', address]
@@ -73,7 +76,7 @@ async function viaAws(t: Test, server: Dealgate, path: string, { variant, bucket
   if (variant === 'a') {
     t.match(await aws('s3', 'cp', 's3://-/pay/v1/billing.csv', '-'), /^PayId,PayTxHash,PayAmount,/)
     t.match(await aws('s3', 'ls', 's3://-/pay/v1/'), / billing\.csv\n/)
-    t.match(await read('uploads'), { Uploads: [{ TokenId: '7' }] })
+    t.match(await read('uploads'), { Uploads: [{ FileName: 'direct.json' }, { TokenId: '7' }] })
     t.match(await read('billing'), { Records: [] })
   }
 }
@@ -96,8 +99,18 @@ async function viaCurl(t: Test, server: Dealgate, path: string, variant: 'a' | '
     '<PayUploadResult xmlns="urn:dealgate:pay:1">',
   )
   t.match(await curl('/notes/a.txt?x-pay='), '<Uploads><ObjectUpload><JobId>')
+  const direct = `/-/pay/v1/uploads?duration-days=180&file-name=direct.txt${variant === 'b' ? `&wallet-address=${address}` : ''}`
+  const digest = ['-H', `x-amz-content-sha256: ${sha256('direct')}`]
+  t.match(
+    JSON.parse(
+      await curl(direct, ...digest, '-X', 'POST', '-T', join(t.testdir({ 'direct.txt': 'direct' }), 'direct.txt')),
+    ),
+    { FileSize: 6, DurationDays: 180 },
+  )
   const query = variant === 'b' ? `?wallet-address=${address}` : ''
   const rows = await curl(`/-/pay/v1/uploads?format=csv${query.replace('?', '&')}`)
   t.match(rows, /^SourceFileUploadId,[\s\S]*,a\.txt,9,/)
-  t.match(JSON.parse(await curl(`/-/pay/v1/uploads${query}`)), { Uploads: [{ FileName: 'a.txt', DurationDays: 200 }] })
+  t.match(JSON.parse(await curl(`/-/pay/v1/uploads${query}`)), {
+    Uploads: [{ FileName: 'direct.txt' }, { FileName: 'a.txt', DurationDays: 200 }],
+  })
 }

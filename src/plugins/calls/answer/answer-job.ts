@@ -4,7 +4,7 @@ import type { Resource, S3Request } from '../../../request/s3-request.js'
 import type { Reply } from '../../../response/reply.js'
 import type { Context } from '../../../server/context.js'
 import { documentOf, jobDocument } from '../../jobs/document.js'
-import type { Job, JobFailure } from '../../jobs/job.js'
+import type { Job, JobFailure, NewJob } from '../../jobs/job.js'
 import { hasEnded } from '../../jobs/records/record.js'
 import { formatOf } from '../codec/format.js'
 import { invalidArgument } from '../codec/names.js'
@@ -16,6 +16,7 @@ import type { Asked, PreparedCall } from '../declare/prepare.js'
 import { jobAddress } from '../declare/service-address.js'
 import { documentReply, versionHeader } from './document-reply.js'
 import { expansionsOf } from './expand.js'
+import { factsOfContent, passContent } from './pass-content.js'
 
 type Call = JobCall<Resource, Document, Document, Document>
 
@@ -40,8 +41,9 @@ export async function answerJob(
     .then(({ id }) => context.jobs.wait(id, preference.waitMs, request.signal))
     .catch(async (error: unknown) => {
       // The record existed a moment ago. A store that has lost it has lost more, so that error takes precedence.
-      if (error instanceof S3Error && error.code === 'NoSuchJob') await context.state.requireIntact()
-      throw error
+      if (!(error instanceof S3Error) || error.code !== 'NoSuchJob') throw error
+      await context.state.requireIntact()
+      throw call.pass ? failedBefore() : error
     })
   const headers = {
     ...versionHeader(request.plugin),
@@ -63,24 +65,28 @@ async function jobFor(call: Call, asked: Asked, request: S3Request, context: Con
   const { body, query, force } = asked
   const { Force: _, ...terms } = body
   const { plugin, bucket = null, key = null, params } = request
-  const requestHash = hashOf(plugin, call.name, bucket, key, params, query, terms)
+  const content = call.pass && factsOfContent(request)
+  const requestHash = hashOf(plugin, call.name, bucket, key, params, query, terms, ...(content ? [content] : []))
   const token = readClientToken(request, proof)
   // A repeated request gets the job of the first one, even if its bucket or object has changed since.
   const known = token === undefined ? undefined : await context.jobs.find({ accessKeyId, token, requestHash })
-  if (known) return runAgain(known, context)
+  // The content of a call that passes one on is not kept.
+  if (known) return call.pass ? known : runAgain(known, context)
   if (request.bucket !== undefined && call.access === 'owner') await context.checks.requireOwner(request.bucket)
   const page = { limit: asked.frame.maxItems, from: undefined }
   const { resource, input } = await call.order({ request, body, query, page }, context)
-  return context.jobs.create({
+  const job: NewJob<unknown> = {
     kind: call.job,
     resource,
     input,
     accessKeyId,
     requestHash,
     ...(token !== undefined && { token }),
-    ...(call.spends && { refuseRepeatsWithin: force ? 0 : REPEAT_MS }),
+    ...(call.spends && { refuseRepeatsWithin: force || content?.digests.length === 0 ? 0 : REPEAT_MS }),
     ...(call.spends && proof && { signature: hashOf(proof.signature) }),
-  })
+  }
+  if (!call.pass) return context.jobs.create(job)
+  return passContent(job, context, (held) => call.pass?.({ request, body, query, page }, held, context))
 }
 
 /**
@@ -105,6 +111,13 @@ function mayPass({ code, status = 500 }: JobFailure): boolean {
 function signer({ caller }: Context) {
   if (!caller) throw new S3Error('AccessDenied', { message: 'Only a signed request can create a job.' })
   return caller
+}
+
+/** The job of a call that passes a content on is dropped when that fails. */
+function failedBefore(): S3Error {
+  return new S3Error('OperationAborted', {
+    message: 'The request that this one repeats has failed meanwhile. Send it again.',
+  })
 }
 
 /** Rebuilds the error that a job failed with. */

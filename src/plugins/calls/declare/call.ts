@@ -5,6 +5,7 @@ import type { Resource, S3Request } from '../../../request/s3-request.js'
 import type { Context } from '../../../server/context.js'
 import type { ExpansionSubject } from '../../forms/expansion.js'
 import type { RowAction } from '../../forms/row-action.js'
+import type { Job } from '../../jobs/job.js'
 
 /** A document that a call reads or returns: an object with members in PascalCase. */
 export type Document = Readonly<Record<string, unknown>>
@@ -195,6 +196,13 @@ export interface JobCall<R extends Resource, Body extends Document, Query extend
    * a token.
    */
   order(call: CallRequest<R, Body, Query>, context: Context): Promise<JobOrder>
+  /**
+   * The body is a content of any size, not a document: the call passes `request.body` on while its job is held. It
+   * resolves with the input that the job then runs with. If it rejects, nothing is left of the job, so that the client
+   * can send the request again; once the other side may have the content, it resolves, and the job finds out. The kind's
+   * `held` decides after the process died in between. `input` of the order must be an object.
+   */
+  pass?(call: CallRequest<R, Body, Query>, held: Job, context: Context): Promise<object>
 }
 
 /** The declaration of a call without its types: operations carry it for the descriptions. */
@@ -202,4 +210,6 @@ export interface CallFacts extends CallDeclaration<Resource, Document, Document,
   /** See JobCall. */
   readonly job?: string
   readonly spends?: boolean
+  /** Present if the body is a content; see JobCall. */
+  readonly pass?: unknown
 }

@@ -42,7 +42,7 @@ export function prepare(call: CallFacts): PreparedCall {
   if (call.csv) columnsOf(shapeOf(call.result, 'output'), call.csv.list)
 
   async function readDocument(request: S3Request): Promise<{ body: Document; force: boolean }> {
-    if (reads) return { body: {}, force: false }
+    if (reads || call.pass) return { body: {}, force: false }
     const { Force, ...others } = (await readBody(request, bodyShape, aliases)) as Document
     const given = ownsForce && Force !== undefined ? { ...others, Force } : others
     return { body: await checked(call.body ?? NOTHING, given), force: Force === true }

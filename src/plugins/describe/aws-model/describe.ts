@@ -5,6 +5,8 @@ import type { Row } from '../../table/table.js'
 import { type NamedCall, namedCalls } from './names.js'
 import { type AwsMember, type AwsMembers, AwsShapes, documented, pascal } from './shapes.js'
 
+const CONTENT = 'Body'
+
 type Json = Readonly<Record<string, unknown>>
 
 /** Members of requests and answers for paging. */
@@ -103,8 +105,10 @@ function requestOf(operation: AnyOperation, call: CallFacts, name: string, shape
   }
   for (const [member, described] of Object.entries(body?.members ?? {}))
     add(member, described, body?.required.includes(member))
-  if (call.spends && !('Force' in members)) add('Force', { shape: 'Boolean' })
-  return { members, required }
+  // A member named Body is the whole body: the command line reads it from a file.
+  if (call.pass) add(CONTENT, { shape: 'Content', ...documented('The content.') }, true)
+  else if (call.spends && !('Force' in members)) add('Force', { shape: 'Boolean' })
+  return { members, required, ...(call.pass !== undefined && { payload: CONTENT }) }
 }
 
 /** A call with a job answers with the job while it is not done, so its answer has the members of both. */

@@ -14,6 +14,8 @@ export interface AwsMember {
 export interface AwsMembers {
   readonly members: Readonly<Record<string, AwsMember>>
   readonly required: readonly string[]
+  /** The member that is the whole body. */
+  readonly payload?: string
 }
 
 type AwsShape = Readonly<Record<string, unknown>>
@@ -35,6 +37,7 @@ export class AwsShapes {
     Long: { type: 'long' },
     Double: { type: 'double' },
     Boolean: { type: 'boolean' },
+    Content: { type: 'blob', streaming: true },
     // Any JSON value.
     Document: { type: 'structure', members: {}, document: true },
   }
@@ -45,8 +48,13 @@ export class AwsShapes {
   }
 
   /** @param name a name that no other structure has */
-  structure(name: string, { members, required }: AwsMembers): string {
-    return this.#put(name, { type: 'structure', ...(required.length > 0 && { required }), members })
+  structure(name: string, { members, required, payload }: AwsMembers): string {
+    return this.#put(name, {
+      type: 'structure',
+      ...(required.length > 0 && { required }),
+      members,
+      ...(payload !== undefined && { payload }),
+    })
   }
 
   /**

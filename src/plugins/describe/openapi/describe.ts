@@ -83,9 +83,16 @@ function operationObject(called: Called): Json {
     summary: call.summary,
     ...(call.access === 'public' && { security: [] }),
     parameters: parametersOf(called),
-    ...((call.body || call.spends) && { requestBody: { content: contentOf(requestOf(called)) } }),
+    ...requestBodyOf(called),
     responses: { 200: answerOf(called), ...laterAnswer(called), '4XX': error, default: error },
   }
+}
+
+function requestBodyOf(called: Called): Json {
+  const { call } = called
+  // Any bytes: https://spec.openapis.org/oas/v3.1.0.html#considerations-for-file-uploads
+  if (call.pass) return { requestBody: { required: true, content: { 'application/octet-stream': {} } } }
+  return call.body || call.spends ? { requestBody: { content: contentOf(requestOf(called)) } } : {}
 }
 
 /** The frame reads `Force` from the body of calls that spend money. */

@@ -1,0 +1,62 @@
+import { type Context, OutcomeUnknown, S3Error, type S3Request } from 'dealgate'
+import { acting } from '../login/acting.js'
+import type { PayParts } from '../parts.js'
+import { Interrupted } from '../upload-client.js'
+import { reserve } from './cost.js'
+import type { FileInput } from './file-input.js'
+import { actorOfJob } from './outcome.js'
+import { postUpload } from './post.js'
+
+interface HeldFile {
+  readonly jobId: string
+  readonly input: FileInput
+}
+
+/**
+ * Passes the body of a request on to the service, for a job that is held meanwhile. Resolves with the input that the
+ * job then runs with, once the service has the file or may have it. If it rejects, the service has nothing.
+ */
+export async function passFile(
+  parts: PayParts,
+  { body, signal }: Pick<S3Request, 'body' | 'signal'>,
+  { jobId, input }: HeldFile,
+  context: Context,
+): Promise<FileInput> {
+  let committed = false
+  try {
+    await reserve(parts, context, { jobId, days: input.days, size: input.size })
+    const actor = await actorOfJob(parts, { input, context })
+    const outcome = await acting(parts, actor, { named: input.wallet, needsAddress: true }, (wallet) =>
+      postUpload(parts, wallet, {
+        jobId,
+        days: input.days,
+        fileType: input.fileType,
+        name: input.name,
+        size: input.size,
+        content: async (sink) => {
+          await body.stream(sink)
+        },
+        async commit() {
+          await requireHeld(context, jobId)
+          committed = true
+        },
+        signal,
+      }),
+    )
+    return { ...input, outcome }
+  } catch (error) {
+    const refused = error instanceof S3Error || error instanceof Interrupted
+    // Once the end was sent, only the service itself can say that it has no upload.
+    if (error instanceof OutcomeUnknown || (committed && !refused)) return { ...input, outcome: 'lost' }
+    await parts.made.settle(jobId)
+    await parts.ledger.release(jobId)
+    if (!(error instanceof Interrupted)) throw error
+    throw new S3Error('UpstreamUnavailable', { message: error.message, cause: error })
+  }
+}
+
+/** Throws OperationAborted for a job that was cancelled while the file arrived. */
+async function requireHeld({ jobs }: Context, jobId: string): Promise<void> {
+  if ((await jobs.get(jobId))?.status === 'New') return
+  throw new S3Error('OperationAborted', { message: 'The upload was cancelled before the file had arrived.' })
+}
