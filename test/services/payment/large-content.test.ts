@@ -1,12 +1,28 @@
+import { appendFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
+import { temporaryFolder } from '../../support/content/folders.js'
+import { findClient, run } from '../../support/programs/run.js'
 import { CHUNK_BYTES, cidOfChunks } from '../network/second-v0.js'
 import { newKeys, startPaymentScene } from './payment-client.js'
 
 t.setTimeout(3_600_000)
 
 const MIB = 2 ** 20
-/** `npm run stress` uploads 1 GiB. */
-const LENGTH = process.env.DEALGATE_STRESS_ROUNDS === undefined ? 64 * MIB : 1024 * MIB
+/**
+ * CIDs by `ipfs add -Q --only-hash` of Kubo 0.24.0 for the bytes of `chunks`. Kubo is built by
+ * `go build github.com/ipfs/kubo/cmd/ipfs` in a module that requires v0.24.0.
+ */
+const OF_KUBO: readonly (readonly [length: number, cid: string])[] = [
+  [0, 'QmbFMke1KXqnYyBBWxB74N4c5SBnJMVAiMNRcGu6x1AwQH'],
+  [1, 'QmS9JArPwa55ePgDnyg6TzX24mYTS1b1vLqWNebyVotKxQ'],
+  [CHUNK_BYTES, 'QmeibWAcGHXZf3ZDYiMZ2x4PXLM7s6NVjUKBBpmEwYywPM'],
+  [CHUNK_BYTES + 1, 'QmYDkXjKy3WVrzLEDRwwK7kf4dDjNsJq6BLbPgcQqRWf8L'],
+  [64 * MIB, 'QmUso5sGRDgkE9FQd59xFMGgupYf4wTYj31p7YccVsoRMQ'],
+]
+/** `npm run stress` also uploads 1 GiB. */
+const LARGEST = [1024 * MIB, 'QmXVHQmroucWDRsYgrthy5RPqtVSGu92zsaUhv7U2BBqZB'] as const
+const VECTORS = process.env.DEALGATE_STRESS_ROUNDS === undefined ? OF_KUBO : [...OF_KUBO, LARGEST]
 
 /** Chunks that all differ. */
 function* chunks(length: number): Iterable<Uint8Array> {
@@ -28,8 +44,8 @@ function* form(wallet: string, length: number): Iterable<Uint8Array> {
   yield Buffer.from('\r\n--x--\r\n')
 }
 
-for (const length of [CHUNK_BYTES, CHUNK_BYTES + 1, LENGTH]) {
-  t.test(`an upload of ${length} bytes has the CID of a second implementation`, async (t) => {
+for (const [length, cid] of VECTORS) {
+  t.test(`an upload of ${length} bytes has the CID of Kubo, and of a second implementation`, async (t) => {
     const { payment } = await startPaymentScene(t, { variant: 'b' })
     const response = await fetch(`${payment.url}/api/v1/storage/ipfs/upload`, {
       method: 'POST',
@@ -39,9 +55,25 @@ for (const length of [CHUNK_BYTES, CHUNK_BYTES + 1, LENGTH]) {
     })
     t.equal(response.status, 200)
     const { data } = (await response.json()) as { data: { payload_cid: string; file_size: number; ipfs_url: string } }
-    t.match(data, { payload_cid: cidOfChunks(chunks(length)), file_size: length })
+    t.match(data, { payload_cid: cid, file_size: length })
+    t.equal(cidOfChunks(chunks(length)), cid)
     const last = await fetch(data.ipfs_url, { headers: { range: 'bytes=-1' } })
-    t.equal(last.headers.get('content-range'), `bytes ${length - 1}-${length - 1}/${length}`)
-    t.equal((await last.arrayBuffer()).byteLength, 1)
+    if (length > 0) t.equal(last.headers.get('content-range'), `bytes ${length - 1}-${length - 1}/${length}`)
+    t.equal((await last.arrayBuffer()).byteLength, Math.min(length, 1))
   })
 }
+
+t.test('ipfs add gives these CIDs', async (t) => {
+  const ipfs = await findClient(t, 'ipfs')
+  if (!ipfs) return
+  const folder = temporaryFolder(t)
+  const env = { IPFS_PATH: join(folder, 'repo'), HOME: folder }
+  await run(ipfs, ['init', '--empty-repo'], { env })
+  for (const [length, cid] of OF_KUBO) {
+    const file = join(folder, String(length))
+    writeFileSync(file, '')
+    for (const chunk of chunks(length)) appendFileSync(file, chunk)
+    const said = await run(ipfs, ['--offline', 'add', '--quieter', '--only-hash', file], { env })
+    t.equal(said.toString().trim(), cid, `${length} bytes`)
+  }
+})
