@@ -2,8 +2,10 @@ import { type Logger as Pino, pino } from 'pino'
 
 export type Logger = Pino
 
+export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug'
+
 export interface LogOptions {
-  level: 'silent' | 'error' | 'warn' | 'info' | 'debug'
+  level: LogLevel
   /** Takes the lines. Default: standard error, which keeps standard output free for the output of commands. */
   to?: { write(line: string): void }
   /** Number of the process among those of one server; stands in each line. */
@@ -12,14 +14,52 @@ export interface LogOptions {
 
 /** JSON lines on standard error. Callers pass addresses and headers through `redact` first. */
 export function createLogger(options: LogOptions): Logger {
-  return pino(
+  const levels = new LevelSwitch()
+  const log = pino(
     {
       level: options.level,
       base: options.worker === undefined ? null : { worker: options.worker },
       timestamp: pino.stdTimeFunctions.isoTime,
+      onChild: (child) => levels.add(child),
     },
     options.to ?? pino.destination({ fd: 2, sync: false }),
   )
+  levels.add(log)
+  switches.set(log, levels)
+  return log
+}
+
+/** Loggers after which those are forgotten that nothing uses any more. */
+const MANY = 256
+
+/**
+ * Loggers that change their level together. A logger of pino copies the level of the one it is derived from:
+ * https://getpino.io/#/docs/api?id=logger-child
+ */
+class LevelSwitch {
+  #loggers: WeakRef<Logger>[] = []
+  #full = MANY
+
+  add(logger: Logger): void {
+    this.#loggers.push(new WeakRef(logger))
+    if (this.#loggers.length < this.#full) return
+    this.#loggers = this.#loggers.filter((each) => each.deref() !== undefined)
+    this.#full = Math.max(MANY, 2 * this.#loggers.length)
+  }
+
+  set(level: string): void {
+    for (const each of this.#loggers) {
+      const logger = each.deref()
+      if (logger) logger.level = level
+    }
+  }
+}
+
+const switches = new WeakMap<Logger, LevelSwitch>()
+
+/** Changes the level of a logger from `createLogger`, and of all that were derived from it. */
+export function setLogLevel(log: Logger, level: LogLevel): void {
+  switches.get(log)?.set(level)
 }
 
 /** Signature parameters of both brands and both versions, tokens, and key ids in credentials. */

@@ -3,9 +3,10 @@ import type { Expansion } from '../plugins/forms/expansion.js'
 import type { Plugin } from '../plugins/forms/plugin.js'
 import { gatewayPlugin } from '../plugins/gateway-calls/plugin.js'
 import { jobsPlugin } from '../plugins/job-calls/plugin.js'
+import { serverPlugin } from '../plugins/server-calls/plugin.js'
 import type { OperationTable } from '../plugins/table/table.js'
 import { s3Plugin } from '../s3/index.js'
-import type { Webhook } from '../s3/notifications/delivery/webhooks.js'
+import type { WebhookClient } from '../s3/notifications/delivery/webhook-client.js'
 import { notificationOperations } from '../s3/notifications/operations/index.js'
 import { notifications } from '../s3/notifications/plugin.js'
 import { type StsParts, stsPlugin } from '../s3/sts/plugin.js'
@@ -23,6 +24,7 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
   s3Plugin,
   jobsPlugin,
   gatewayPlugin({ account: noGateway, calls: noGateway }),
+  serverPlugin(noGateway),
   selfPlugin(() => []),
   stsPlugin({
     sessions: { issue: noGateway },
@@ -41,11 +43,14 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
 ]
 
 export interface CorePluginParts {
-  readonly options: Pick<ProxyOptions, 'gateway' | 'metricsApart' | 'notificationMaxAgeMs' | 'notificationRetryMs'>
+  readonly options: Pick<
+    ProxyOptions,
+    'gateway' | 'metricsApart' | 'reload' | 'notificationMaxAgeMs' | 'notificationRetryMs'
+  >
   readonly backends: Pick<Backends, 'state' | 'settings' | 'pool'>
   readonly region: string
   readonly log: Logger
-  readonly webhooks: ReadonlyMap<string, Webhook>
+  readonly client: WebhookClient
   readonly sts: StsParts
   readonly scrape: ScrapeFor
   /** The operations of all plugins; called when a client reads a description of the server. */
@@ -68,6 +73,7 @@ export function createCorePlugins({
     s3Plugin,
     jobsPlugin,
     gatewayPlugin({ account: options.gateway.account, calls: (account) => backends.pool.calls(account) }),
+    serverPlugin(options.reload),
     selfPlugin(rows, expansions),
     stsPlugin(sts),
     ...(options.metricsApart ? [] : [metricsPlugin(scrape)]),

@@ -18,6 +18,7 @@ import { combinePlugins, type PluginSet } from '../plugins/loading/combine-plugi
 import { addressing } from '../request/addressing/addressing.js'
 import { Bodies } from '../request/body/bodies.js'
 import { withCors } from '../response/cors/with-cors.js'
+import { WebhookClient } from '../s3/notifications/delivery/webhook-client.js'
 import { joinWebhooks } from '../s3/notifications/delivery/webhooks.js'
 import { gatewayLinks } from '../s3/share/gateway-links.js'
 import { shareAddress } from '../s3/share/share-address.js'
@@ -34,7 +35,7 @@ import { defaultLimits, type Limits } from './limits.js'
 import { gatewayMetrics } from './metrics/gateway-metrics.js'
 import { RequestMetrics } from './metrics/request-metrics.js'
 import { createPassthrough, type Passthrough, type PassthroughOptions } from './passthrough/passthrough.js'
-import type { ProxyOptions, Proxy as S3Proxy } from './proxy-options.js'
+import type { LiveOptions, Prepared, ProxyOptions, Proxy as S3Proxy } from './proxy-options.js'
 import { Traffic } from './traffic/traffic.js'
 
 export type { Proxy, ProxyOptions } from './proxy-options.js'
@@ -63,7 +64,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   const { region = 'us-east-1' } = options
   const hosts = addressing(options)
   const shareUrl = options.shareUrl === undefined ? undefined : shareAddress(options.shareUrl)
-  const webhooks = joinWebhooks(options.webhooks ?? [])
+  const client = new WebhookClient(joinWebhooks(options.webhooks ?? []))
   const metrics = options.metrics ?? new Metrics()
   const backends = await openBackends(options, { log, watch: gatewayMetrics(metrics) }, cleanup)
   const { pool, brand, state, settings } = backends
@@ -83,7 +84,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     backends,
     region,
     log,
-    webhooks,
+    client,
     rows,
     expansions,
     sts: sts.parts,
@@ -99,6 +100,8 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   const shutdown = new AbortController()
   const closing = () => shutdown.signal.aborted
   const given = { options, backends, plugins, limits, region, log, shareUrl, credentials, sts, closing }
+  let access = options.accessLog ?? true
+  const traffic = new Traffic(options.traffic ?? {})
   const { jobs, contexts, hooks, authenticate } = await openContexts(given)
   const parts: HandleParts = {
     authenticate,
@@ -112,14 +115,14 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     }),
     contexts,
     limits,
-    traffic: new Traffic(options.traffic ?? {}),
+    traffic,
     bodies: new Bodies({ total: limits.maxBodies, perClient: limits.maxBodiesPerClient }),
     bearers: new ClientRate(BEARERS, () => slowDown('Too many requests with tokens: send fewer, or sign them.')),
     addressing: hosts,
     withCors: withCors(settings, log, outputMetadata),
     onDone: (entry: AccessEntry) => {
       requests.ended(entry)
-      logRequest(log, entry, { access: options.accessLog ?? true })
+      logRequest(log, entry, { access })
     },
   }
   const passthrough = options.passthrough ? passthroughOf(options, backends, { ...parts, contexts, log }) : undefined
@@ -137,6 +140,17 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     shutDown() {
       shutdown.abort()
       jobs.endWaits()
+    },
+    async prepare(next: LiveOptions): Promise<Prepared> {
+      const nextWebhooks = joinWebhooks(next.webhooks ?? [])
+      return {
+        async apply() {
+          client.replace(nextWebhooks)
+          traffic.bounds = next.traffic ?? {}
+          access = next.accessLog ?? true
+        },
+        discard: async () => {},
+      }
     },
     close() {
       shutdown.abort()

@@ -8,6 +8,7 @@ import type { AccountKeys } from '../gateway/account/account-keys.js'
 import type { Brand } from '../gateway/brand.js'
 import type { GatewayTls } from '../gateway/gateway-tls.js'
 import type { Plugin } from '../plugins/forms/plugin.js'
+import type { Reload } from '../plugins/server-calls/plugin.js'
 import type { OperationTable } from '../plugins/table/table.js'
 import type { Webhook } from '../s3/notifications/delivery/webhooks.js'
 import type { State } from '../state/state.js'
@@ -59,6 +60,8 @@ export interface ProxyOptions {
   limits?: Partial<Limits>
   /** Requests and bytes per second, and requests in progress: in total, per address and per access key. Default none. */
   traffic?: TrafficBounds
+  /** What `POST /-/reload` does; default NotImplemented. */
+  reload?: Reload
   log?: Logger
   /** Logs one line per request; default true. */
   accessLog?: boolean
@@ -131,6 +134,17 @@ export interface ProxyOptions {
   passthrough?: boolean
 }
 
+/** Options that a proxy can change while it serves requests. */
+export type LiveOptions = Pick<ProxyOptions, 'traffic' | 'webhooks' | 'accessLog'>
+
+/** A change that is ready. One of the two is called, once. */
+export interface Prepared {
+  /** Uses it from now on. Requests in progress continue with what they began with. Never rejects. */
+  apply(): Promise<void>
+  /** Gives it up. Never rejects. */
+  discard(): Promise<void>
+}
+
 /** An S3 endpoint as a handler: mount it in Express at any path, or pass it to http.createServer. */
 export interface Proxy {
   (incoming: IncomingMessage, outgoing: ServerResponse, next?: unknown): void
@@ -139,6 +153,8 @@ export interface Proxy {
   ready(): Promise<void>
   /** Makes `/-/ready` fail and ends waits for jobs. Requests are still served. */
   shutDown(): void
+  /** Checks and prepares other options, which are in use once they are applied. Rejects for those that cannot be. */
+  prepare(options: LiveOptions): Promise<Prepared>
   /** Stops background work and closes the state, unless `state` was given. Requests must have ended. */
   close(): Promise<void>
 }

@@ -32,6 +32,8 @@ export interface Serving {
   /** http://host:port or https://host:port with the actual port. */
   readonly url: string
   readonly port: number
+  /** Changes `maxConnections`. Connections beyond it stay open. */
+  limit(maxConnections: number): void
   /**
    * Stops accepting connections, waits at most `graceMs` for running requests, then closes the remaining connections.
    * Resolves to their number.
@@ -126,6 +128,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   return {
     url: `${tls ? 'https' : 'http'}://${reachable(address)}:${address.port}`,
     port: address.port,
+    limit(maxConnections) {
+      server.maxConnections = maxConnections
+    },
     close(graceMs) {
       draining = true
       return drain(server, connections, graceMs)

@@ -34,6 +34,17 @@ export function variable(name: string): string | undefined {
   return process.env[name] || undefined
 }
 
+/** Where `readConfig` keeps how to read a configuration again. */
+const AGAIN: unique symbol = Symbol('again')
+
+/**
+ * Reads a configuration from its sources again: its config file may have changed. Throws as `readConfig`.
+ * @param config from `readConfig`
+ */
+export function readAgain(config: Config): Config {
+  return (config as Config & { [AGAIN](): Config })[AGAIN]()
+}
+
 interface Given {
   readonly value: unknown
   /** Source, as shown to the user: `--port`, `DEALGATE_PORT`, `port in /etc/dealgate.json`. */
@@ -48,7 +59,8 @@ interface Given {
  */
 export function readConfig(sources: ConfigSources = {}): Config {
   const problems = [...(sources.problems ?? [])]
-  const given = collect(sources, problems)
+  const env = sources.env ?? { ...process.env }
+  const given = collect({ ...sources, env }, problems)
   const config = new Map<string, unknown>()
   for (const name of optionNames) config.set(name, check(name, given.get(name), problems))
   for (const rule of rules)
@@ -59,7 +71,10 @@ export function readConfig(sources: ConfigSources = {}): Config {
       ),
     )
   if (problems.length > 0) throw new ConfigError(problems)
-  return Object.freeze(Object.fromEntries(config)) as Config
+  const read = Object.fromEntries(config)
+  // A copy has nothing of the sources, which it may differ from.
+  Object.defineProperty(read, AGAIN, { value: () => readConfig({ ...sources, env }) })
+  return Object.freeze(read) as Config
 }
 
 function check(name: OptionName, given: Given | undefined, problems: string[]): unknown {

@@ -1,33 +1,29 @@
-import { mkdir } from 'node:fs/promises'
 import { identityPolicyProblem } from '../../access/door/identity-policies.js'
-import type { Credentials, Identity } from '../../auth/caller.js'
-import {
-  type CredentialsFile,
-  type CredentialsFileOptions,
-  openCredentialsFile,
-} from '../../auth/identities/credentials-file.js'
-import { CredentialsError } from '../../auth/identities/credentials-text.js'
+import type { Credentials } from '../../auth/caller.js'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../common/durations.js'
 import type { Logger } from '../../common/log.js'
 import type { Metrics } from '../../common/metrics/metrics.js'
-import { openingFailure } from '../../common/opening-failure.js'
 import type { AccountKeys } from '../../gateway/account/account-keys.js'
 import { pluginActionsOf } from '../../plugins/loading/plugin-actions.js'
+import type { Reload } from '../../plugins/server-calls/plugin.js'
 import { joinWebhooks, parseWebhook, parseWebhookSecret } from '../../s3/notifications/delivery/webhooks.js'
 import type { CleanupStack } from '../../server/cleanup-stack.js'
 import { corePlugins } from '../../server/core-plugins.js'
 import { createProxy, type ProxyOptions, type Proxy as S3Proxy } from '../../server/create-proxy.js'
 import type { ScrapeFor } from '../../server/metrics/plugin.js'
+import type { LiveOptions } from '../../server/proxy-options.js'
 import { serve } from '../../server/serve.js'
 import { Certificates } from '../../server/tls/certificates.js'
 import type { WorkerOfServer } from '../../state/worker-of-server.js'
 import type { Config } from '../config/config.js'
 import { describeError, Failure, listenFailure } from '../failure.js'
 import type { KeptAccountKeys } from '../keys/account-keys.js'
-import { credentialsPath } from '../keys/credentials-file.js'
-import { type ObtainedKeys, obtainKeys } from '../keys/keys.js'
+import type { ObtainedKeys } from '../keys/keys.js'
 import { obtainPlugins } from '../plugins/plugins.js'
 import { accountKeysOf, type GatewayInUse } from './gateway.js'
+import { Identities } from './reload/identities.js'
+import { prepareAll, ready } from './reload/prepared.js'
+import type { Prepare } from './reload/reloader.js'
 import { sealingKeyOf } from './sealing-key.js'
 import { gatewayTlsOf, tlsFilesOf } from './tls-files.js'
 import { trafficOf } from './traffic.js'
@@ -41,6 +37,8 @@ export interface EndpointParts {
   readonly scrape?: ScrapeFor
   /** Set in a process that shares the data folder and the port with others. */
   readonly worker?: WorkerOfServer
+  /** Reloads the configuration of the whole server. */
+  readonly reload: Reload
   /** Starts or finds the gateway. Called when the plugins and keys are known to be in order. */
   readonly gateway: () => Promise<GatewayInUse>
 }
@@ -49,6 +47,7 @@ export interface StartedEndpoint {
   readonly url: string
   readonly keys: ObtainedKeys
   readonly gateway: GatewayInUse
+  readonly prepare: Prepare
 }
 
 /** Starts the S3 endpoint in this process. `cleanup` gets what stops it. Throws Failure, and others. */
@@ -57,39 +56,56 @@ export async function startEndpoint(parts: EndpointParts): Promise<StartedEndpoi
   const tls = certificatesOf(config, log)
   cleanup.defer(() => tls?.close())
   const plugins = await obtainPlugins(config)
-  const keys = await obtainKeys(config)
-  const owner = { accessKeyId: keys.accessKey, secretAccessKey: keys.secretKey }
-  const others = await followCredentials(config, owner, log, (document) =>
+  const identities = new Identities(log, (document) =>
     identityPolicyProblem(document, pluginActionsOf([...corePlugins, ...plugins.map(({ plugin }) => plugin)])),
   )
-  cleanup.defer(() => others.close())
+  const keys = await identities.open(config)
+  cleanup.defer(() => identities.close())
   const accountKeys = accountKeysOf(config)
   // One process changes the file; the first worker starts alone.
   if (worker === undefined || worker.number === 1) await settle(accountKeys, log)
   const gateway = await parts.gateway()
   cleanup.defer(() => gateway.stop())
   const proxy = await createProxy({
-    ...proxyOptions(config, credentialsOf(owner, others), { ...gateway, keys: accountKeys }, log),
+    ...proxyOptions(config, identities.find, { ...gateway, keys: accountKeys }, log),
     ...(worker && { worker }),
     metrics,
     ...(scrape && { scrape }),
     metricsApart: config.metricsPort !== undefined,
+    reload: () => parts.reload(),
     plugins: plugins.map(({ plugin }) => plugin),
   })
   cleanup.defer(() => proxy.close())
   if (gateway.embedded) await proxy.ready()
   else void warnIfDown(proxy, gateway, log)
-  const { host, port, maxConnections } = config
+  const { host, port } = config
+  let { maxConnections, shutdownGraceSeconds: graceSeconds } = config
   const onRefused = seldom(() => log.warn({ maxConnections }, 'connections were closed: there are as many as may be'))
   const serving = await serve({ handler: proxy, host, port, maxConnections, onRefused, tls }).catch((error) => {
     throw listenFailure(error, config, { host: '--host', port: '--port' })
   })
   cleanup.defer(async () => {
     proxy.shutDown()
-    const cut = await serving.close(config.shutdownGraceSeconds * 1000)
+    const cut = await serving.close(graceSeconds * 1000)
     if (cut > 0) log.warn({ connections: cut }, 'connections were cut: their requests did not end in time')
   })
-  return { url: serving.url, keys, gateway }
+  return {
+    url: serving.url,
+    keys,
+    gateway,
+    prepare: (next) =>
+      prepareAll([
+        async () => ready(useCertificates(tls, next)),
+        () => identities.prepare(next),
+        () => proxy.prepare(liveOptions(next)),
+        async () =>
+          ready(() => {
+            graceSeconds = next.shutdownGraceSeconds
+            maxConnections = next.maxConnections
+            serving.limit(maxConnections)
+          }),
+      ]),
+  }
 }
 
 async function settle(keys: KeptAccountKeys, log: Logger): Promise<void> {
@@ -112,6 +128,14 @@ function seldom(say: () => void): () => void {
   }
 }
 
+function useCertificates(tls: Certificates | undefined, next: Config): () => void {
+  try {
+    return tls?.prepare(tlsFilesOf(next)) ?? (() => {})
+  } catch (error) {
+    throw new Failure(`Cannot serve HTTPS: ${(error as Error).message}.`, { cause: error })
+  }
+}
+
 function certificatesOf(config: Config, log: Logger): Certificates | undefined {
   const files = tlsFilesOf(config)
   if (files.length === 0) return undefined
@@ -119,30 +143,6 @@ function certificatesOf(config: Config, log: Logger): Certificates | undefined {
     return new Certificates(files, log)
   } catch (error) {
     throw new Failure(`Cannot serve HTTPS: ${(error as Error).message}.`, { cause: error })
-  }
-}
-
-function credentialsOf(owner: Identity, others: CredentialsFile): Credentials {
-  return (accessKeyId) => (accessKeyId === owner.accessKeyId ? owner : others.find(accessKeyId))
-}
-
-/** Opens the credentials file. A configured file must exist; the default one is optional. */
-async function followCredentials(
-  config: Config,
-  owner: Identity,
-  log: Logger,
-  policyProblem: CredentialsFileOptions['policyProblem'],
-): Promise<CredentialsFile> {
-  const file = credentialsPath(config)
-  try {
-    if (config.credentialsFile === undefined) await mkdir(config.data, { recursive: true, mode: 0o700 })
-    const optional = config.credentialsFile === undefined
-    return openCredentialsFile({ file, optional, owner: owner.accessKeyId, log, policyProblem })
-  } catch (error) {
-    const unusable = openingFailure(file, error)
-    if (unusable !== undefined) throw new Failure(`Cannot use the credentials file: ${unusable}`, { cause: error })
-    const advice = error instanceof CredentialsError ? ' `dealgate keys add` makes such a file.' : ''
-    throw new Failure(`Cannot use the credentials file: ${(error as Error).message}.${advice}`, { cause: error })
   }
 }
 
@@ -190,9 +190,8 @@ function proxyOptions(
       keyWaitMs: config.keyWaitSeconds * 1000,
       pluginDeadlineMs: config.pluginDeadlineSeconds * 1000,
     },
-    traffic: trafficOf(config),
+    ...liveOptions(config),
     log,
-    accessLog: config.accessLog,
     signedBasePaths: config.signedBasePath,
     shareUrl: config.shareUrl,
     objectOwnership: config.objectOwnership,
@@ -200,10 +199,18 @@ function proxyOptions(
     uploadExpiryMs: config.uploadExpiryDays * DAY_MS,
     jobExpiryMs: config.jobExpiryDays * DAY_MS,
     lifecycleIntervalMs: config.lifecycleIntervalMinutes * MINUTE_MS,
+    notificationMaxAgeMs: config.notificationMaxAgeHours * HOUR_MS,
+  }
+}
+
+/** The options that can change while the server runs. */
+function liveOptions(config: Config): LiveOptions {
+  return {
+    traffic: trafficOf(config),
+    accessLog: config.accessLog,
     webhooks: [
       ...joinWebhooks(config.webhook.map(parseWebhook), config.webhookSecret.map(parseWebhookSecret)).values(),
     ],
-    notificationMaxAgeMs: config.notificationMaxAgeHours * HOUR_MS,
   }
 }
 

@@ -3,6 +3,8 @@ import { createLogger } from '../../common/log.js'
 import { CleanupStack } from '../../server/cleanup-stack.js'
 import type { Config } from '../config/config.js'
 import { loadEmbedded } from './gateway.js'
+import { Hangups } from './reload/hangup.js'
+import type { Reloader } from './reload/reloader.js'
 import { untilSignal } from './until-signal.js'
 import { workersOf } from './worker-count.js'
 
@@ -12,6 +14,8 @@ export async function serveUntilSignal(config: Config): Promise<void> {
   const signalled = untilSignal()
   const log = createLogger({ level: config.logLevel })
   const cleanup = new CleanupStack()
+  const hangups = new Hangups(log)
+  cleanup.defer(() => hangups.close())
   const thread = loadEmbedded(config)
   cleanup.defer(() => thread?.discard())
   try {
@@ -20,7 +24,8 @@ export async function serveUntilSignal(config: Config): Promise<void> {
       workersOf(config) > 1
         ? (await import('./workers/primary.js')).startWorkers
         : (await import('./start-server.js')).startServer
-    process.stdout.write(await start(config, log, cleanup, thread))
+    const onReloadable = (reloader: Reloader) => hangups.pass(() => reloader.reload('SIGHUP'))
+    process.stdout.write(await start(config, log, cleanup, { thread, onReloadable }))
     log.info({ signal: await signalled }, 'shutting down')
   } finally {
     await cleanup.close()

@@ -10,23 +10,32 @@ import { startEndpoint } from './endpoint.js'
 import { obtainGateway } from './gateway.js'
 import { openMetricsPort } from './metrics-port.js'
 import { shownPlatform } from './platform-text.js'
+import { Reloader } from './reload/reloader.js'
 
-/**
- * Starts the server, and resolves to the start message. `cleanup` stops it, also after a failed start.
- * @param thread for the embedded services
- */
+export interface StartOptions {
+  /** For the embedded services. */
+  readonly thread?: LoadingServices | undefined
+  /** Called with what reloads the configuration, once the server runs. */
+  readonly onReloadable?: (reloader: Reloader) => void
+}
+
+/** Starts the server, and resolves to the start message. `cleanup` stops it, also after a failed start. */
 export async function startServer(
   config: Config,
   log: Logger,
   cleanup: CleanupStack,
-  thread?: LoadingServices,
+  { thread, onReloadable }: StartOptions = {},
 ): Promise<string> {
   const obtain = () => obtainGateway(config, log, { platform: true, ...(thread && { thread }) })
   const metrics = new Metrics()
   cleanup.defer(processMetrics(metrics))
-  const { url: endpoint, keys, gateway } = await startEndpoint({ config, log, cleanup, metrics, gateway: obtain })
+  const reloader = new Reloader({ config, log, prepare: (next) => started.prepare(next) })
+  const reload = () => reloader.reload('POST /-/reload')
+  const started = await startEndpoint({ config, log, cleanup, metrics, reload, gateway: obtain })
   const scrape = async (accept?: string) => render(await metrics.snapshot(), accept)
   const scraped = await openMetricsPort({ config, scrape, log, cleanup })
+  onReloadable?.(reloader)
+  const { url: endpoint, keys, gateway } = started
   const platform = await shownPlatform(gateway.platform)
   const { url, embedded, payment } = gateway
   const { region } = config

@@ -37,11 +37,27 @@ async function start(t: Test, mode: Mode = 'full') {
 
 t.test('every declared call is in the capabilities, in OpenAPI and in the AWS model', async (t) => {
   const { ask, send } = await start(t)
-  t.same([...new Set(declared.map(({ plugin }) => plugin))].sort(), ['deal', 'gateway', 'jobs', 's3', 'self', 'test'])
+  t.same([...new Set(declared.map(({ plugin }) => plugin))].sort(), [
+    'deal',
+    'gateway',
+    'jobs',
+    's3',
+    'self',
+    'server',
+    'test',
+  ])
   const names = declared.map(({ operation }) => operation.name).sort()
   const { Operations, Plugins } = await ask('GET', '/-/capabilities')
   t.same(Operations.map(({ Name }: { Name: string }) => Name).sort(), names)
-  t.same(Plugins.map(({ Name }: { Name: string }) => Name).sort(), ['deal', 'gateway', 'jobs', 's3', 'self', 'test'])
+  t.same(Plugins.map(({ Name }: { Name: string }) => Name).sort(), [
+    'deal',
+    'gateway',
+    'jobs',
+    's3',
+    'self',
+    'server',
+    'test',
+  ])
   const listed = await ask('GET', '/-/plugins/v1')
   t.same(listed.Plugins.flatMap(({ Calls }: { Calls: string[] }) => Calls).sort(), names)
   const model = await ask('GET', '/-/aws-model.json')

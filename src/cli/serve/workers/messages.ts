@@ -1,6 +1,8 @@
 import type { GatewayAccount } from '../../../auth/caller.js'
 import type { FamilySnapshot } from '../../../common/metrics/family.js'
+import type { Reloaded } from '../../../plugins/server-calls/plugin.js'
 import type { Lease } from '../../../state/locks/lease-store.js'
+import type { Config } from '../../config/config.js'
 
 /** What the supervisor has started for all workers. */
 export interface SharedServices {
@@ -10,9 +12,19 @@ export interface SharedServices {
   readonly payment: string | undefined
 }
 
+/** A step of a reload, in one worker. */
+export type ReloadStep =
+  | { readonly kind: 'prepare'; readonly config: Config }
+  /** `prepare` has succeeded. */
+  | { readonly kind: 'apply' | 'discard' }
+
 /** The questions of workers, with their answers. */
 export interface Questions {
   services(): SharedServices
+  /** The configuration in use. */
+  config(): Config
+  /** Reloads the configuration of the whole server. */
+  reload(): Reloaded
   /** The current keys of the gateway account: clients of the embedded gateway can change them. */
   account(): GatewayAccount
   acquire(lease: Lease, ms: number, waitedMs: number): number | undefined
@@ -31,6 +43,8 @@ export type FromWorker =
   | { readonly kind: 'signal'; readonly text: string }
   /** The metrics of this worker. */
   | { readonly kind: 'metrics'; readonly id: number; readonly families: readonly FamilySnapshot[] }
+  /** The outcome of a step; with a text if it failed. */
+  | { readonly kind: 'stepped'; readonly id: number; readonly error?: string }
   /** It serves requests at this address. */
   | { readonly kind: 'ready'; readonly url: string }
 
@@ -38,4 +52,5 @@ export type ToWorker =
   | { readonly kind: 'answer'; readonly id: number; readonly value?: unknown; readonly error?: string }
   | { readonly kind: 'signal'; readonly text: string }
   | { readonly kind: 'metrics'; readonly id: number }
+  | { readonly kind: 'step'; readonly id: number; readonly step: ReloadStep }
   | { readonly kind: 'stop' }

@@ -8,7 +8,6 @@ import { aggregate, render } from '../../../common/metrics/render.js'
 import type { CleanupStack } from '../../../server/cleanup-stack.js'
 import { processMetrics } from '../../../server/metrics/process-metrics.js'
 import { featuresOf, parseQuirks } from '../../../services/gateway/quirks.js'
-import type { LoadingServices } from '../../../services/index.js'
 import { makeFolder } from '../../../state/files/folders.js'
 import type { Lease } from '../../../state/locks/lease-store.js'
 import { MemoryLeases } from '../../../state/locks/memory-leases.js'
@@ -20,6 +19,8 @@ import { banner } from '../banner.js'
 import { obtainGateway } from '../gateway.js'
 import { openMetricsPort } from '../metrics-port.js'
 import { shownPlatform } from '../platform-text.js'
+import { Reloader } from '../reload/reloader.js'
+import type { StartOptions } from '../start-server.js'
 import { workersOf } from '../worker-count.js'
 import type { Question, SharedServices } from './messages.js'
 import { Supervisor } from './supervisor.js'
@@ -32,14 +33,13 @@ const LATE_WRITE_MS = 3000
 
 /**
  * Starts the embedded services in this process, and the workers that serve requests. Resolves to the start message.
- * @param thread for the embedded services
  * @throws Failure, StateError
  */
 export async function startWorkers(
   config: Config,
   log: Logger,
   cleanup: CleanupStack,
-  thread?: LoadingServices,
+  { thread, onReloadable }: StartOptions = {},
 ): Promise<string> {
   const lock = lockFolder(makeFolder(join(config.data, 'state')))
   cleanup.defer(() => lock.release())
@@ -69,6 +69,10 @@ export async function startWorkers(
       switch (name) {
         case 'services':
           return services
+        case 'config':
+          return reloader.current(() => supervisor.include(worker))
+        case 'reload':
+          return reloader.reload('POST /-/reload')
         case 'account':
           return typeof gateway.account === 'function' ? gateway.account() : gateway.account
         case 'acquire':
@@ -84,10 +88,12 @@ export async function startWorkers(
       }
     },
   })
+  const reloader = new Reloader({ config, log, prepare: (next) => supervisor.prepare(next) })
   cleanup.defer(() => supervisor.stop())
   const endpoint = await supervisor.start()
   const scrape = async (accept?: string) => render(await metricsOfAll(), accept)
   const metrics = await openMetricsPort({ config, scrape, log, cleanup })
+  onReloadable?.(reloader)
   const platform = await shownPlatform(gateway.platform)
   const { region } = config
   return banner({ gateway: url, embedded, platform, payment, endpoint, keys, region, metrics }, config)

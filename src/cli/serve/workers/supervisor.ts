@@ -1,8 +1,11 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { Logger } from '../../../common/log.js'
 import type { FamilySnapshot } from '../../../common/metrics/family.js'
+import type { Prepared } from '../../../server/proxy-options.js'
+import type { Config } from '../../config/config.js'
 import { Failure } from '../../failure.js'
 import type { FromWorker, Question, ToWorker } from './messages.js'
+import { Steps } from './steps.js'
 import { trackConnections } from './track-connections.js'
 import { WorkerMetrics } from './worker-metrics.js'
 
@@ -41,6 +44,9 @@ const CLOSING_MS = 10_000
 export class Supervisor {
   readonly #options: SupervisorOptions
   readonly #workers = new Map<number, Worker>()
+  readonly #steps = new Steps()
+  /** Workers that have a configuration, as `asker`. */
+  readonly #configured = new Set<number>()
   readonly #restarts = new Map<number, NodeJS.Timeout>()
   readonly #metrics = new WorkerMetrics()
   #stopping = false
@@ -72,6 +78,20 @@ export class Supervisor {
       const worker = workers.get(id)
       if (worker) send(worker, { kind: 'metrics', id: question })
     })
+  }
+
+  /**
+   * Has all workers prepare a configuration, except those that have none yet. If one cannot, none keeps it, and this
+   * rejects.
+   */
+  prepare(config: Config): Promise<Prepared> {
+    const configured = [...this.#workers.values()].filter(({ id }) => this.#configured.has(id))
+    return this.#steps.prepareAll(configured, config)
+  }
+
+  /** A worker gets the configuration in use: from now on it takes part in changes. */
+  include(asker: number): void {
+    this.#configured.add(asker)
   }
 
   /** Lets the workers end their requests, and resolves when all have ended. */
@@ -109,6 +129,7 @@ export class Supervisor {
     worker.on('message', (message: FromWorker) => {
       if (message.kind === 'question') void this.#answer(worker, message)
       else if (message.kind === 'signal') this.tell(message.text, worker)
+      else if (message.kind === 'stepped') this.#steps.done(message)
       else if (message.kind === 'metrics') {
         if (!worker.isDead()) this.#metrics.received(worker.id, message.id, message.families)
       } else {
@@ -121,6 +142,8 @@ export class Supervisor {
     worker.on('exit', (code, signal) => {
       this.#workers.delete(number)
       closeUnclaimed()
+      this.#steps.gone(worker)
+      this.#configured.delete(worker.id)
       this.#options.ended(worker.id)
       void this.#metrics.ended(worker.id)
       // Before the first one is ready, the start fails.

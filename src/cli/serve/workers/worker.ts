@@ -1,15 +1,17 @@
-import { createLogger, type Logger } from '../../../common/log.js'
+import { createLogger, type Logger, setLogLevel } from '../../../common/log.js'
 import { Metrics } from '../../../common/metrics/metrics.js'
 import { render } from '../../../common/metrics/render.js'
 import { CleanupStack } from '../../../server/cleanup-stack.js'
 import { processMetrics } from '../../../server/metrics/process-metrics.js'
+import type { Prepared } from '../../../server/proxy-options.js'
 import type { LeaseStore } from '../../../state/locks/lease-store.js'
 import { SignalBoard } from '../../../state/signals/signals.js'
 import { type Config, variable } from '../../config/config.js'
-import { EXIT_FAILURE } from '../../failure.js'
+import { describeError, EXIT_FAILURE } from '../../failure.js'
 import { startEndpoint } from '../endpoint.js'
 import { type GatewayInUse, obtainGateway } from '../gateway.js'
-import type { FromWorker, Question, Questions, ToWorker } from './messages.js'
+import type { Prepare } from '../reload/reloader.js'
+import type { FromWorker, Question, Questions, ReloadStep, ToWorker } from './messages.js'
 import { WORKER_NUMBER, WORKER_PORT } from './supervisor.js'
 
 /**
@@ -18,20 +20,23 @@ import { WORKER_NUMBER, WORKER_PORT } from './supervisor.js'
  */
 export async function runWorker(given: Config): Promise<void> {
   // A terminal sends its signals to all processes; the supervisor decides.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {})
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
   const number = Number(variable(WORKER_NUMBER))
-  const config = { ...given, port: Number(variable(WORKER_PORT) ?? given.port) }
-  const log = createLogger({ level: config.logLevel, worker: number })
   const metrics = new Metrics()
   const channel = openChannel(metrics)
+  const { ask } = channel
+  // The one in use: this process may have been started again after a change that is not to be used yet.
+  const config = { ...(await ask('config')), port: Number(variable(WORKER_PORT) ?? given.port) }
+  const log = createLogger({ level: config.logLevel, worker: number })
   const cleanup = new CleanupStack()
   cleanup.defer(processMetrics(metrics))
-  const { ask } = channel
   try {
     const worker = { number, leases: leasesBy(ask), signals: channel.board }
     const scrape = async (accept?: string) => render(await ask('metrics'), accept)
     const gateway = () => gatewayOf(config, log, ask)
-    const started = await startEndpoint({ config, log, cleanup, worker, metrics, scrape, gateway })
+    const reload = () => ask('reload')
+    const started = await startEndpoint({ config, log, cleanup, worker, metrics, scrape, gateway, reload })
+    channel.takeSteps(stepsOf(started.prepare, log))
     channel.send({ kind: 'ready', url: started.url })
     log.info({ pid: process.pid }, 'a worker is ready')
     await channel.stopped
@@ -57,10 +62,24 @@ function openChannel(metrics: Metrics) {
   const stopped = new Promise<void>((resolve) => {
     stop = resolve
   })
+  let takeSteps: (steps: TakeStep) => void = () => {}
+  const steps = new Promise<TakeStep>((resolve) => {
+    takeSteps = resolve
+  })
+  async function step(id: number, asked: ReloadStep): Promise<void> {
+    try {
+      const take = await steps
+      await take(asked)
+      send({ kind: 'stepped', id })
+    } catch (error) {
+      send({ kind: 'stepped', id, error: describeError(error) })
+    }
+  }
   let stopping = false
   let last = 0
   process.on('message', (message: ToWorker) => {
     if (message.kind === 'signal') board.receive(message.text)
+    else if (message.kind === 'step') void step(message.id, message.step)
     else if (message.kind === 'metrics')
       void metrics.snapshot().then((families) => send({ kind: 'metrics', id: message.id, families }))
     else if (message.kind === 'stop') {
@@ -83,7 +102,25 @@ function openChannel(metrics: Metrics) {
       waiting.set(id, { resolve: (value) => resolve(value as Awaited<ReturnType<Ask>> as never), reject })
       send({ kind: 'question', id, name, args })
     })
-  return { ask, send, board, stopped }
+  return { ask, send, board, stopped, takeSteps }
+}
+
+type TakeStep = (step: ReloadStep) => Promise<void>
+
+function stepsOf(prepare: Prepare, log: Logger): TakeStep {
+  let prepared: Prepared | undefined
+  let level: Config['logLevel'] | undefined
+  return async (step) => {
+    if (step.kind === 'prepare') {
+      prepared = await prepare(step.config)
+      level = step.config.logLevel
+      return
+    }
+    const ready = prepared
+    prepared = undefined
+    await ready?.[step.kind]()
+    if (ready && level !== undefined && step.kind === 'apply') setLogLevel(log, level)
+  }
 }
 
 function leasesBy(ask: Ask): LeaseStore {

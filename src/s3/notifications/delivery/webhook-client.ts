@@ -21,14 +21,19 @@ const MAX_ANSWER_BYTES = 16 * 1024
 
 /** Sends messages to webhooks. Only this class knows their addresses. */
 export class WebhookClient {
-  readonly #targets: ReadonlyMap<string, Target>
+  #targets: ReadonlyMap<string, Target>
   readonly #agent: Agent
   readonly #timeoutMs: number
 
   constructor(webhooks: ReadonlyMap<string, Webhook>, timeoutMs = TIMEOUT_MS) {
-    this.#targets = new Map([...webhooks].map(([name, webhook]) => [name, targetOf(webhook)]))
+    this.#targets = targetsOf(webhooks)
     this.#timeoutMs = timeoutMs
     this.#agent = new Agent({ connect: { timeout: timeoutMs } })
+  }
+
+  /** Uses these webhooks from now on. Attempts in progress continue. */
+  replace(webhooks: ReadonlyMap<string, Webhook>): void {
+    this.#targets = targetsOf(webhooks)
   }
 
   knows(webhook: string): boolean {
@@ -74,6 +79,10 @@ interface Target {
   readonly url: URL
   readonly headers: Record<string, string>
   readonly secret: string | undefined
+}
+
+function targetsOf(webhooks: ReadonlyMap<string, Webhook>): ReadonlyMap<string, Target> {
+  return new Map([...webhooks].map(([name, webhook]) => [name, targetOf(webhook)]))
 }
 
 function targetOf({ url: text, secret }: Webhook): Target {
