@@ -211,3 +211,26 @@ t.test('what does not come back was unlocked, by a contract that does not tell i
     locks: [{ unlocked: 0, unlocked_at: 0, refunded: 0, is_open: 1 }, { is_open: 1 }, { is_open: 1 }],
   })
 })
+
+t.test(
+  'of payments that do not count, an upload keeps the first hundred, and a good one counts after them',
+  async (t) => {
+    const chain = new ScriptedChain()
+    const folder = temporaryFolder(t)
+    const service = openFolder(folder, chain)
+    for (let i = 0; i < 3; i++) {
+      chain.mine(Array.from({ length: 50 }, () => ({ kind: 'lock', wCid: 'a', amount: BigInt(PRICE - 1) }) as const))
+    }
+    chain.mine([{ kind: 'lock', wCid: 'a', amount: BigInt(PRICE) }])
+    for (let i = 0; i < CONFIRMATIONS; i++) chain.mine([])
+    await service.read()
+    service.close()
+    const db = openDatabase(join(folder, 'payment.db'), '', migrate)
+    const rows = db.prepare('SELECT outcome, count(*) AS count FROM chain_logs GROUP BY outcome ORDER BY 1').all()
+    db.close()
+    t.same(rows, [
+      { outcome: 'counted', count: 1 },
+      { outcome: 'underpaid', count: 100 },
+    ])
+  },
+)

@@ -49,6 +49,9 @@ export class ChainTable {
   readonly #setTokenName
   readonly #setLast
   readonly #known
+  readonly #count
+  readonly #block
+  readonly #refused
   readonly #note
   readonly #prune
   readonly #forgetBlocks
@@ -67,8 +70,15 @@ export class ChainTable {
     this.#setTokenName = db.prepare('UPDATE chain SET token_name = ?')
     this.#setLast = db.prepare('UPDATE chain SET last_block = ?')
     this.#known = db.prepare(
-      'SELECT number, hash FROM chain_blocks UNION SELECT block, block_hash FROM chain_logs ORDER BY 1',
+      `SELECT number, hash FROM chain_blocks UNION SELECT block, block_hash FROM chain_logs ORDER BY 1 LIMIT 1 OFFSET ?`,
     )
+    this.#count = db.prepare(
+      'SELECT count(*) AS count FROM (SELECT number FROM chain_blocks UNION SELECT block FROM chain_logs)',
+    )
+    this.#block = db.prepare(
+      'SELECT number, hash FROM chain_blocks WHERE number = ?1 UNION SELECT block, block_hash FROM chain_logs WHERE block = ?1',
+    )
+    this.#refused = db.prepare("SELECT count(*) AS count FROM chain_logs WHERE w_cid = ? AND outcome <> 'counted'")
     this.#note = db.prepare('INSERT OR REPLACE INTO chain_blocks (number, hash) VALUES (?, ?)')
     this.#prune = db.prepare(
       `DELETE FROM chain_blocks WHERE number <= (SELECT number FROM chain_blocks ORDER BY number DESC LIMIT 1 OFFSET ${MOST_BLOCKS})`,
@@ -99,9 +109,24 @@ export class ChainTable {
     this.#setTokenName.run(name)
   }
 
-  /** Blocks whose hashes are known, in their order. */
-  knownBlocks(): KnownBlock[] {
-    return this.#known.all() as KnownBlock[]
+  /** Number of blocks whose hashes are known. */
+  countKnown(): number {
+    return (this.#count.get() as { readonly count: number }).count
+  }
+
+  /** A block whose hash is known, by its place in their order, from 0. */
+  knownAt(place: number): KnownBlock | undefined {
+    return this.#known.get(place) as KnownBlock | undefined
+  }
+
+  /** A block whose hash is known, by its number. */
+  block(number: number): KnownBlock | undefined {
+    return this.#block.get(number) as KnownBlock | undefined
+  }
+
+  /** Number of logs about an upload that do not count. */
+  countRefused(wCid: string): number {
+    return (this.#refused.get(wCid) as { readonly count: number }).count
   }
 
   /** Reading has come as far as this block. */

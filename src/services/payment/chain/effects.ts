@@ -37,6 +37,9 @@ interface PaidUpload {
 
 const COUNTED = 'counted'
 
+/** Most logs of an upload that are kept of those that do not count. */
+const MOST_REFUSED = 100
+
 /** Later deadlines are mistakes, Unix seconds. */
 const LATEST = 2n ** 40n
 
@@ -66,6 +69,8 @@ export class ChainEffects {
     if (upload === undefined) return
     const { index, block, blockHash, hash, kind, wCid, time } = event
     const refusal = kind === 'lock' ? this.#refusal(event, upload) : this.#isForeign(event)
+    // Anyone can make payments that do not count.
+    if (refusal !== undefined && this.#parts.table.countRefused(wCid) >= MOST_REFUSED) return
     const applied = refusal === undefined ? this.#count(event, upload) : { amount: event.amount, outcome: refusal }
     this.#parts.table.addLog({
       block,

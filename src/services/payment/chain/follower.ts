@@ -99,8 +99,7 @@ export class ChainFollower {
     const head = await node.head()
     const last = table.state()?.lastBlock ?? (await this.#begin(Math.max(0, head - confirmations)))
     if (head < last) return false
-    const known = table.knownBlocks()
-    if (!(await this.#isOnChain(known.find(({ number }) => number === last)))) return this.#goBack(known)
+    if (!(await this.#isOnChain(table.block(last)))) return this.#goBack()
     const to = Math.min(head - confirmations, last + this.#step)
     const end = to > last ? await node.block(to) : undefined
     if (end === undefined) return false
@@ -152,16 +151,16 @@ export class ChainFollower {
   }
 
   /** Goes back to the last block that is still in the chain. */
-  async #goBack(known: readonly KnownBlock[]): Promise<boolean> {
+  async #goBack(): Promise<boolean> {
     const { table, effects, writer, log } = this.#parts
     // Below a block of the chain all are in it: halve the range until it is found.
-    let [below, above] = [-1, known.length - 1]
+    let [below, above] = [-1, table.countKnown() - 1]
     while (above - below > 1) {
       const middle = (below + above) >> 1
-      if (await this.#isOnChain(known[middle])) below = middle
+      if (await this.#isOnChain(table.knownAt(middle))) below = middle
       else above = middle
     }
-    const to = known[below]?.number ?? (table.state()?.firstBlock ?? 1) - 1
+    const to = (below < 0 ? undefined : table.knownAt(below))?.number ?? (table.state()?.firstBlock ?? 1) - 1
     const logs = await writer.run(() => effects.goBackTo(to))
     log.warn({ block: to, logs }, 'The chain was reorganised: what its logs did above this block is taken back.')
     return true
