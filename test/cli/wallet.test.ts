@@ -60,6 +60,20 @@ t.test('a service gets no order to pay signed as a nonce', async (t) => {
   t.same(paths, ['/api/v1/user/register'])
 })
 
+t.test('a service with payments on a chain: the message says how to pay', async (t) => {
+  const server = createServer((_request, response) => {
+    const data = { chain_name: 'some.mainnet', payment_contract_address: `0x${'2'.repeat(40)}` }
+    response.end(JSON.stringify({ status: 'success', data }))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const wallet = { address: `0x${'1'.repeat(40)}`, secretKey: Buffer.alloc(32, 7) }
+  await t.rejects(new PaymentApi(`http://127.0.0.1:${port}`, wallet).requireLedger(), {
+    message: /on the chain some\.mainnet.* call lockTokenPayment of the contract 0x2{40}/,
+  })
+})
+
 t.test('from a wallet to a paid upload', async (t) => {
   const server = await startDealgate(t)
   const { data, payment } = server

@@ -38,6 +38,19 @@ export class PaymentApi {
     this.#wallet = wallet
   }
 
+  /**
+   * Throws Failure if the service takes payments on a chain: they are transactions, which this program does not send. In
+   * the variant without sign-in, the refusal of the payment says so.
+   */
+  async requireLedger(): Promise<void> {
+    const { chain_name: name, payment_contract_address: contract } = await this.#must('/common/system/params')
+    if (name === undefined || name === NETWORK) return
+    throw new Failure(
+      `The storage payment API at ${this.#url} takes payments on the chain ${String(name)}, not in the embedded ledger: ` +
+        `call lockTokenPayment of the contract ${String(contract)} with the wallet of the upload. docs/payment.md describes it.`,
+    )
+  }
+
   /** Signs in; without effect in a variant without sign-in. */
   async signIn(): Promise<void> {
     const { address, secretKey } = this.#wallet

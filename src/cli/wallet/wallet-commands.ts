@@ -67,6 +67,7 @@ export async function payUpload(config: Config, upload: string, own: WalletFlags
   if (!silent && !process.stdin.isTTY) throw new ConfigError([UNASKED])
   const wallet = await openKeystore(fileOf(config, own), await readPassword(own))
   const api = new PaymentApi(config.paymentUrl ?? urlOf(config.paymentHost, config.paymentPort), wallet)
+  await api.requireLedger()
   await api.signIn()
   const { wCid, price } = await api.upload(upload)
   const amount = given ?? price
