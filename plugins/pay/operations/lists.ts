@@ -1,4 +1,4 @@
-import { type Context, defineCall, S3Error, type S3Request, withRaw } from 'dealgate'
+import { type Context, defineCall, type S3Request, withRaw } from 'dealgate'
 import { z } from 'zod'
 import { billDocument, billOf } from '../documents/bill.js'
 import { uploadDocument, uploadOf } from '../documents/upload.js'
@@ -6,6 +6,7 @@ import type { PayParts } from '../parts.js'
 import { dataOf } from '../wire/answer.js'
 import { apiPath } from '../wire/api-path.js'
 import { wireBilling, wireUploads } from '../wire/records.js'
+import { forAction, type ListPlace, OF_CALLER, withWallet } from './list-place.js'
 import { type ListQuery, listQuery, pageQuery, servicePage } from './page.js'
 import { sendAsWallet } from './send.js'
 import { SOURCE } from './sources.js'
@@ -40,18 +41,21 @@ export async function pageOfUploads(
   return { items, total: total_record_count, raw: answer.json }
 }
 
-export function listUploads(parts: PayParts) {
+export function listUploads(parts: PayParts, { name, path, ...place }: ListPlace = OF_CALLER.uploads) {
   return defineCall({
-    name: 'ListUploads',
+    ...place,
+    ...forAction('pay:ListUploads'),
+    name,
     source: SOURCE,
     summary: 'Lists the uploads of a wallet, each with its offline deals.',
     access: 'bearer',
-    on: { method: 'GET', resource: 'service', path: '/-/pay/v1/uploads' },
+    on: { method: 'GET', resource: 'service', path },
     query: z.strictObject(pageQuery),
     csv: { list: 'Uploads' },
     result: z.object({ Uploads: z.array(uploadDocument).meta({ element: 'Upload' }), TotalRecordCount: total }),
     pages: 'Uploads',
-    async answer({ request, query, page: wanted }, context) {
+    async answer({ request, query: asked, page: wanted }, context) {
+      const query = withWallet(asked, request.params)
       const { page, found } = await servicePage({ page: wanted, query, request }, async (bounds) => {
         const { items, ...others } = await pageOfUploads(parts, context, request, query, bounds)
         return { items: items.map(uploadOf), ...others }
@@ -78,13 +82,15 @@ export async function pageOfBills(
   return { items: billing.map(billOf), total: total_record_count, raw: answer.json }
 }
 
-export function listBilling(parts: PayParts) {
+export function listBilling(parts: PayParts, { name, path, ...place }: ListPlace = OF_CALLER.billing) {
   return defineCall({
-    name: 'ListBilling',
+    ...place,
+    ...forAction('pay:ListBilling'),
+    name,
     source: SOURCE,
     summary: 'Lists the payments of a wallet.',
     access: 'bearer',
-    on: { method: 'GET', resource: 'service', path: '/-/pay/v1/billing' },
+    on: { method: 'GET', resource: 'service', path },
     query: z.strictObject({
       ...pageQuery,
       'tx-hash': z.string().max(100).optional().describe('Only the payment of this transaction.'),
@@ -92,51 +98,12 @@ export function listBilling(parts: PayParts) {
     result: z.object({ Records: z.array(billDocument).meta({ element: 'Record' }), TotalRecordCount: total }),
     pages: 'Records',
     csv: { list: 'Records' },
-    async answer({ request, query, page: wanted }, context) {
+    async answer({ request, query: asked, page: wanted }, context) {
+      const query = withWallet(asked, request.params)
       const { page, found } = await servicePage({ page: wanted, query, request }, (bounds) =>
         pageOfBills(parts, context, request, query, bounds),
       )
       return withRaw({ Records: page, TotalRecordCount: found.total }, found.raw)
     },
-  })
-}
-
-/** Pages of which a CSV of all payments is made at most, and their size. */
-const PAGES = 100
-const SIZE = 1000
-
-export function getBillingCsv(parts: PayParts) {
-  return defineCall({
-    name: 'GetBillingCsv',
-    source: SOURCE,
-    summary: 'Returns all payments of a wallet as CSV.',
-    access: 'bearer',
-    action: 'pay:ListBilling',
-    ownRules: true,
-    async admit(_request: unknown, { caller, checks }: Context) {
-      if (caller) await checks.requireAction('pay:ListBilling')
-    },
-    on: { method: 'GET', resource: 'service', path: '/-/pay/v1/billing.csv' },
-    query: z.strictObject({ 'wallet-address': pageQuery['wallet-address'] }),
-    result: z.object({ Records: z.array(billDocument).meta({ element: 'Record' }) }),
-    csv: { list: 'Records', usual: true },
-    async answer({ request, query }, context) {
-      // A payment that is added meanwhile moves others to the next page.
-      const records = new Map<number, z.output<typeof billDocument>>()
-      const sorted = { ...query, 'order-by': 'pay_at', ascending: true }
-      for (let page = 1; ; page++) {
-        const bounds = { page_size: SIZE, page_number: page }
-        const { items, total } = await pageOfBills(parts, context, request, sorted, bounds)
-        for (const record of items) records.set(record.PayId, record)
-        if (items.length === 0 || page * SIZE >= total) return { Records: [...records.values()] }
-        if (page === PAGES) throw tooMany()
-      }
-    },
-  })
-}
-
-function tooMany(): S3Error {
-  return new S3Error('InvalidRequest', {
-    message: `The wallet has more than ${PAGES * SIZE} payments: get them in pages, by ListBilling with format=csv.`,
   })
 }

@@ -73,8 +73,19 @@ async function viaAws(t: Test, server: Dealgate, path: string, { variant, bucket
   for (const key of ['system-config', 'host-info', 'exchange-rate', 'price-statistics'])
     t.type(await read(key), 'object')
   t.match(await read(`uploads/${id}/payment`), { WCid: made.WCid })
+  const own = `wallets/${address}`
+  t.match(await read(`${own}/uploads`), { Uploads: [{ FileName: 'direct.json' }, { TokenId: '7' }] })
+  t.match(await read(`${own}/billing`), { Records: [] })
+  t.match(await aws('s3', 'cp', `s3://-/pay/v1/${own}/billing.csv`, '-'), /^PayId,PayTxHash,PayAmount,/)
+  const csv = await aws('s3', 'cp', `s3://-/pay/v1/${own}/uploads.csv`, '-')
+  t.match(csv, /^SourceFileUploadId,[\s\S]*,model\.json,[\s\S]*,direct\.json,/)
   if (variant === 'a') {
     t.match(await aws('s3', 'cp', 's3://-/pay/v1/billing.csv', '-'), /^PayId,PayTxHash,PayAmount,/)
+    t.equal(await aws('s3', 'cp', 's3://-/pay/v1/uploads.csv', '-'), csv)
+    t.match(
+      await aws('s3', 'ls', '--recursive', 's3://-/pay/v1/wallets/'),
+      ` pay/v1/${own.toLowerCase()}/billing.csv\n`,
+    )
     t.match(await aws('s3', 'ls', 's3://-/pay/v1/'), / billing\.csv\n/)
     t.match(await read('uploads'), { Uploads: [{ FileName: 'direct.json' }, { TokenId: '7' }] })
     t.match(await read('billing'), { Records: [] })
