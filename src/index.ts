@@ -37,6 +37,7 @@ export {
   type PluginState,
 } from './plugins/forms/plugin.js'
 export { PluginError } from './plugins/forms/plugin-error.js'
+export type { GaugeSample, PluginGauge } from './plugins/forms/plugin-gauge.js'
 export type * from './plugins/forms/services.js'
 export type {
   AdmittedWrite,
@@ -49,6 +50,7 @@ export type {
 export { type Job, type JobKind, type JobProgress, type Jobs, Retry, type RunningJob } from './plugins/jobs/job.js'
 export { formatAmount, parseAmount } from './plugins/kit/amounts.js'
 export { Attempts } from './plugins/kit/attempts.js'
+export { countByState, spendGauges } from './plugins/kit/gauges.js'
 export {
   type ProviderDocument,
   providerDocument,

@@ -4,6 +4,7 @@ import { Keeper } from './archive/keeper.js'
 import { restores } from './archive/restore-job.js'
 import { Follower } from './follow/follower.js'
 import { verifications } from './follow/verify.js'
+import { dealGauges } from './gauges.js'
 import { bucketDeals, objectDeals } from './jobs/kinds.js'
 import { bucketRetrievals } from './jobs/retrieve-bucket.js'
 import { DeepArchive } from './offline/deep-archive.js'
@@ -52,6 +53,7 @@ export default definePlugin({
           await parts.copies.forget(event)
         },
       },
+      gauges: dealGauges(parts),
       outputMetadata,
       metadataActions: { [TERMS_METADATA]: OBJECT_DEAL },
       async start() {

@@ -1,5 +1,6 @@
 import { definePlugin } from 'dealgate'
 import { payExpansion } from './expand.js'
+import { payGauges } from './gauges.js'
 import { payOperations } from './operations/index.js'
 import { payOptions } from './options.js'
 import { PayParts } from './parts.js'
@@ -21,6 +22,7 @@ export default definePlugin({
       jobs: [uploadObjects(parts), uploadFiles(parts)],
       expansions: [payExpansion(parts)],
       hooks: { objectStored: (event) => uploadWritten(parts, event) },
+      gauges: payGauges(parts),
       outputMetadata: OUTPUT_METADATA,
       metadataActions: { [DURATION_METADATA]: UPLOAD },
       stop: () => parts.close(),

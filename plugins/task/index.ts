@@ -1,6 +1,7 @@
 import { definePlugin } from 'dealgate'
 import { createTasks } from './create/job.js'
 import { taskExpansion } from './expand.js'
+import { taskGauges } from './gauges.js'
 import { offersOf } from './offers.js'
 import { taskOperations } from './operations/index.js'
 import { taskOptions } from './options.js'
@@ -15,6 +16,7 @@ export default definePlugin({
     return {
       operations: taskOperations(parts),
       jobs: [createTasks(parts)],
+      gauges: taskGauges(parts),
       offers: offersOf(parts),
       expansions: [taskExpansion(parts)],
       stop: () => parts.close(),

@@ -23,13 +23,20 @@ export interface Backends {
   readonly births: BucketBirths
 }
 
+interface Watches {
+  readonly log: Logger
+  readonly watch: GatewayWatch
+  /** See StateOptions. */
+  readonly onCall: (seconds: number) => void
+}
+
 /**
  * Connects to the gateway and opens the state, unless the options hold an open one.
  * @throws Error with code DATA_IN_USE, TypeError for a malformed gateway URL or brand
  */
 export async function openBackends(
   options: ProxyOptions,
-  { log, watch }: { readonly log: Logger; readonly watch: GatewayWatch },
+  { log, watch, onCall }: Watches,
   cleanup: CleanupStack,
 ): Promise<Backends> {
   const brand = { ...neutralBrand, ...options.gateway.brand }
@@ -52,18 +59,33 @@ export async function openBackends(
     if (state !== options.state) await state?.close()
   })
   cleanup.defer(() => pool.close())
-  state = options.state ?? (await openOwnState(options, log, pool))
+  state = options.state ?? (await openOwnState(options, { log, onCall }, pool))
   const births = bucketBirths(pool.for(options.gateway.account), options.now ?? Date.now)
   return { pool, brand, state, births, settings: createBucketSettings(state, births) }
 }
 
-async function openOwnState(options: ProxyOptions, log: Logger, pool: GatewayPool): Promise<State> {
+async function openOwnState(
+  options: ProxyOptions,
+  { log, onCall }: Omit<Watches, 'watch'>,
+  pool: GatewayPool,
+): Promise<State> {
   if (options.data === undefined) throw new Error('createProxy needs `data`, a folder, or `state`')
   const { data, stateUrl: url, stateTimeoutMs: timeoutMs, lockLeaseMs: leaseMs, worker } = options
   const { maxStagedBytes: total, maxStagedBytesPerClient: perClient } = { ...defaultLimits, ...options.limits }
   const gateway = pool.epochs(options.gateway.account)
   const staging = stagingPlace(options, pool)
-  return openState({ data, worker, url, timeoutMs, leaseMs, log, gateway, staging, staged: { total, perClient } })
+  return openState({
+    data,
+    worker,
+    url,
+    timeoutMs,
+    leaseMs,
+    log,
+    onCall,
+    gateway,
+    staging,
+    staged: { total, perClient },
+  })
 }
 
 /** Where the state stages parts; undefined for the data folder. */

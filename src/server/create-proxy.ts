@@ -32,8 +32,13 @@ import { type ContextFactory, contextFactory } from './contexts/context-factory.
 import { createCorePlugins } from './core-plugins.js'
 import { createHandle, type HandleParts } from './handle.js'
 import { defaultLimits, type Limits } from './limits.js'
+import { BucketMetrics } from './metrics/bucket-metrics.js'
 import { gatewayMetrics } from './metrics/gateway-metrics.js'
+import { holdingMetrics } from './metrics/holding-metrics.js'
+import { jobMetrics } from './metrics/job-metrics.js'
+import { pluginGauges } from './metrics/plugin-gauges.js'
 import { RequestMetrics } from './metrics/request-metrics.js'
+import { stateMetrics } from './metrics/state-metrics.js'
 import { createPassthrough, type Passthrough, type PassthroughOptions } from './passthrough/passthrough.js'
 import type { LiveOptions, Prepared, ProxyOptions, Proxy as S3Proxy } from './proxy-options.js'
 import { Traffic } from './traffic/traffic.js'
@@ -66,7 +71,11 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   const shareUrl = options.shareUrl === undefined ? undefined : shareAddress(options.shareUrl)
   const client = new WebhookClient(joinWebhooks(options.webhooks ?? []))
   const metrics = options.metrics ?? new Metrics()
-  const backends = await openBackends(options, { log, watch: gatewayMetrics(metrics) }, cleanup)
+  const backends = await openBackends(
+    options,
+    { log, watch: gatewayMetrics(metrics), onCall: stateMetrics(metrics) },
+    cleanup,
+  )
   const { pool, brand, state, settings } = backends
   const policyProblem = (document: unknown) => identityPolicyProblem(document, plugins.pluginActions)
   const sts = openSts({
@@ -97,12 +106,14 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
 
   const names = new Set(table.rows.map(({ operation }) => operation.name))
   const requests = new RequestMetrics(metrics, names)
+  const buckets = new BucketMetrics(metrics, options.metricsBuckets ?? [])
   const shutdown = new AbortController()
   const closing = () => shutdown.signal.aborted
   const given = { options, backends, plugins, limits, region, log, shareUrl, credentials, sts, closing }
   let access = options.accessLog ?? true
   const traffic = new Traffic(options.traffic ?? {})
-  const { jobs, contexts, hooks, authenticate } = await openContexts(given)
+  const { jobs, contexts, hooks, authenticate, spools } = await openContexts(given)
+  const bodies = new Bodies({ total: limits.maxBodies, perClient: limits.maxBodiesPerClient })
   const parts: HandleParts = {
     authenticate,
     table,
@@ -116,18 +127,23 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     contexts,
     limits,
     traffic,
-    bodies: new Bodies({ total: limits.maxBodies, perClient: limits.maxBodiesPerClient }),
+    bodies,
     bearers: new ClientRate(BEARERS, () => slowDown('Too many requests with tokens: send fewer, or sign them.')),
     addressing: hosts,
     withCors: withCors(settings, log, outputMetadata),
     onDone: (entry: AccessEntry) => {
       requests.ended(entry)
+      buckets.ended(entry)
       logRequest(log, entry, { access })
     },
   }
   const passthrough = options.passthrough ? passthroughOf(options, backends, { ...parts, contexts, log }) : undefined
   cleanup.defer(() => passthrough?.close())
   await startBackground({ state, settings, ...plugins, own: contexts.ownContext, jobs, hooks, options }, cleanup)
+
+  holdingMetrics(metrics, { pool, bodies, spools, state })
+  jobMetrics(metrics, () => jobs.overview())
+  pluginGauges(metrics, plugins.plugins, log)
 
   const handle = createHandle(parts)
   const proxy = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
@@ -192,9 +208,10 @@ async function openContexts(sources: ContextSources) {
   }
 
   const jobs = await openJobs({ state, log, contextOf, expiryMs: options.jobExpiryMs })
+  const spools = new Quota({ total: limits.maxSpoolBytes, perClient: limits.maxSpoolBytesPerClient })
   const contexts = contextFactory({
     pool,
-    spools: new Quota({ total: limits.maxSpoolBytes, perClient: limits.maxSpoolBytesPerClient }),
+    spools,
     account: options.gateway.account,
     credentials: sts.credentials,
     metadataActions,
@@ -215,7 +232,7 @@ async function openContexts(sources: ContextSources) {
       authenticateForm: createFormAuthenticator(authentication),
     },
   })
-  return { jobs, contexts, hooks, authenticate: createAuthenticator(authentication) }
+  return { jobs, contexts, hooks, spools, authenticate: createAuthenticator(authentication) }
 }
 
 /** Returns a function that finds the current keys of the server's own account. */

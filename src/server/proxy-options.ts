@@ -69,6 +69,8 @@ export interface ProxyOptions {
   metrics?: Metrics
   /** Answers `/-/metrics`, which callers with all rights may read; default the metrics of this proxy. */
   scrape?: ScrapeFor
+  /** Buckets that have metrics of their own; default none. */
+  metricsBuckets?: readonly string[]
   /** The metrics are served elsewhere: `/-/metrics` is not an operation of this endpoint. Default false. */
   metricsApart?: boolean
   /** Path prefixes, percent-encoded, that clients sign and a reverse proxy removes. */

@@ -47,6 +47,8 @@ export interface StateOptions {
   readonly gateway?: KnownEpochs | undefined
   /** Bounds of the bytes of parts on disk; default `defaultStagedBounds`. */
   readonly staged?: QuotaBounds | undefined
+  /** Takes the time of each call to the store of records, seconds. */
+  readonly onCall?: ((seconds: number) => void) | undefined
   /** Milliseconds since 1970. Default: the system clock. Only decides which leftover bytes are old. */
   readonly now?: () => number
 }
@@ -136,6 +138,7 @@ interface Parts {
 function stateOf(parts: Parts, options: StateOptions, release: () => void): State {
   const { backend, epoch, life, shared, spools, staged, opened } = parts
   const { locks } = backend
+  const tableOf = <T>(...args: Parameters<Backend['table']>) => backend.table<T>(...args).timed(options.onCall)
   // A store in a local file does not disappear while it is open.
   const looking = shared ? setInterval(() => epoch.look().catch(() => {}), LOOK_MS).unref() : undefined
   let closed: Promise<void> | undefined
@@ -146,11 +149,11 @@ function stateOf(parts: Parts, options: StateOptions, release: () => void): Stat
   const tables = new Map<string, Table<unknown>>()
   return {
     shared,
-    objects: new KeyvObjectRecords(backend.table('object')),
+    objects: new KeyvObjectRecords(tableOf('object')),
     uploads: new KeyvUploads({
-      uploads: backend.table('upload'),
-      parts: backend.table('part'),
-      completed: backend.table('completed', { ttl: COMPLETED_MS }),
+      uploads: tableOf('upload'),
+      parts: tableOf('part'),
+      completed: tableOf('completed', { ttl: COMPLETED_MS }),
       ...opened,
       stagedBytes: staged,
       locks,
@@ -160,11 +163,12 @@ function stateOf(parts: Parts, options: StateOptions, release: () => void): Stat
     locks,
     signals: backend.signals,
     records: <T>(name: string) => {
-      const known = tables.get(name) ?? backend.table(ownNamespace(name))
+      const known = tables.get(name) ?? tableOf(ownNamespace(name))
       tables.set(name, known)
       // Each kind has one user, which binds its type.
       return known as Table<T>
     },
+    stagedBytes: () => staged.held,
     spool: () => spools.create(),
     requireIntact: () => epoch.require(),
     problem: () => epoch.problem,

@@ -283,6 +283,8 @@ export interface State {
   readonly locks: Locks
   /** Messages to and from the other proxies on the store. */
   readonly signals: Signals
+  /** Bytes of parts that wait for the end of their upload, as far as this process knows. */
+  stagedBytes(): number
   /** A spool file for a body of unknown length. */
   spool(): Promise<Spool>
   /**

@@ -111,6 +111,11 @@ export class MadeUploads {
     return uploads.filter((upload) => upload !== undefined).filter((upload) => upload.birth === birth)
   }
 
+  /** All uploads, in no order. */
+  async *all(): AsyncGenerator<MadeFile | MadeUpload, void> {
+    for await (const [, upload] of this.#made.entries()) yield upload
+  }
+
   attempt(jobId: string): Promise<UploadAttempt | undefined> {
     return this.#attempts.get(jobId)
   }

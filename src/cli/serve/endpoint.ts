@@ -71,6 +71,7 @@ export async function startEndpoint(parts: EndpointParts): Promise<StartedEndpoi
     ...(worker && { worker }),
     metrics,
     ...(scrape && { scrape }),
+    metricsBuckets: config.metricsBuckets,
     metricsApart: config.metricsPort !== undefined,
     reload: () => parts.reload(),
     plugins: plugins.map(({ plugin }) => plugin),

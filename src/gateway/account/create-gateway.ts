@@ -55,6 +55,17 @@ export interface GatewayPoolOptions {
   readonly watch?: GatewayWatch
 }
 
+export interface GatewayUsage {
+  readonly connections: readonly {
+    readonly use: string
+    readonly busy: number
+    readonly free: number
+    /** Requests that wait for a connection. */
+    readonly waiting: number
+  }[]
+  readonly listings: { readonly hits: number; readonly misses: number }
+}
+
 /** The connections to one gateway, shared by all accounts. */
 export interface GatewayPool {
   /**
@@ -80,6 +91,8 @@ export interface GatewayPool {
   openLink(link: LinkedRequest): Promise<LinkedAnswer>
   /** Invalidates all cached listings, because something outside this proxy may have changed anything. */
   forget(): void
+  /** Connections by use, and what the cache of listings has saved. */
+  usage(): GatewayUsage
   /** Closes all connections. Calls in progress fail. */
   close(): Promise<void>
 }
@@ -128,6 +141,10 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
     epochs: (account) => views.get(account).epochs,
     keyPairOf: (token) => platformKeyPair({ pool, basePath, names, timeoutMs, watch }, token),
     openLink: (link) => openLink(shared, link),
+    usage: () => ({
+      connections: [{ use: 'rpc', ...usageOf(pool) }, { use: 'slow-rpc', ...usageOf(patientPool) }, ...rest.usage],
+      listings: shared.snapshots,
+    }),
     forget: () => shared.snapshots.everythingChanged(),
     async close() {
       inDoubt.close()
@@ -145,6 +162,10 @@ interface View {
   readonly unhidden: Gateway
   readonly epochs: KnownEpochs
   readonly calls: AccountCalls
+}
+
+function usageOf({ stats }: Pool) {
+  return { busy: stats.running, free: stats.free, waiting: stats.queued }
 }
 
 function checkedUrl(url: string | URL): URL {

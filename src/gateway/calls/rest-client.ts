@@ -115,6 +115,16 @@ export class RestClient {
     }
   }
 
+  /** Connections of uploads and downloads. */
+  get usage() {
+    const down = this.#down
+    const downloads = down instanceof ConnectionPool ? { ...down.usage, waiting: 0 } : usageOf(down)
+    return [
+      { use: 'upload', ...usageOf(this.#up) },
+      { use: 'download', ...downloads },
+    ]
+  }
+
   close(): void {
     this.#up.destroy()
     if (this.#down instanceof ConnectionPool) this.#down.close()
@@ -171,6 +181,12 @@ export class RestClient {
       })
     })
   }
+}
+
+function usageOf({ sockets, freeSockets, requests }: http.Agent) {
+  const count = (lists: NodeJS.ReadOnlyDict<readonly unknown[]>) =>
+    Object.values(lists).reduce((sum, list) => sum + (list?.length ?? 0), 0)
+  return { busy: count(sockets), free: count(freeSockets), waiting: count(requests) }
 }
 
 /** Converts a failed answer to the form that `translate` takes. */

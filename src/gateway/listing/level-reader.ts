@@ -42,10 +42,17 @@ export async function readLevel(source: LevelSource, query: LevelQuery): Promise
   const { snapshots, session } = source
   if (query.continued) {
     const kept = snapshots.get(session, query.bucket, query.prefix)
-    if (kept) return kept
+    if (kept) {
+      snapshots.hits++
+      return kept
+    }
     // An earlier page may have started to read ahead.
     const underWay = await snapshots.underWay(session, query.bucket, query.prefix)?.catch(() => undefined)
-    if (underWay?.complete) return underWay
+    if (underWay?.complete) {
+      snapshots.hits++
+      return underWay
+    }
+    snapshots.misses++
   }
   const reading = snapshots.begin(session, query.bucket, query.prefix)
   reading.level = collect(source, query, reading)

@@ -35,6 +35,10 @@ export class SnapshotCache {
   #reserved = 0
   #sweep: NodeJS.Timeout | undefined
 
+  /** Looks for levels that earlier pages have read. */
+  hits = 0
+  misses = 0
+
   /** @param limit bytes */
   constructor(limit: number, now: () => number) {
     this.#limit = limit

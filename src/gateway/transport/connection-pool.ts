@@ -43,6 +43,11 @@ export class ConnectionPool {
     }
   }
 
+  /** Connections at work, and kept ones. */
+  get usage(): { readonly busy: number; readonly free: number } {
+    return { busy: this.#all.size - this.#free.length, free: this.#free.length }
+  }
+
   close(): void {
     for (const connection of this.#all) connection.destroy()
   }

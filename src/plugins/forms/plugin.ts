@@ -12,6 +12,7 @@ import type { Expansion } from './expansion.js'
 import type { PluginHooks } from './hooks.js'
 import { makePlugin } from './make-plugin.js'
 import type { Operation } from './operation.js'
+import type { PluginGauge } from './plugin-gauge.js'
 import type { PluginServices } from './services.js'
 import type { StorageClass } from './storage-class.js'
 
@@ -45,6 +46,8 @@ export interface Plugin {
   readonly metadataActions?: Readonly<Record<string, string>>
   /** What it offers other plugins. A server does not start with two plugins that offer the same. */
   readonly offers?: PluginServices
+  /** Values that the metrics of the server show. */
+  readonly gauges?: readonly PluginGauge[]
   /** Meanings of values of the parameter `expand`. */
   readonly expansions?: readonly Expansion[]
   /** Opens resources, within 30 s. An error aborts the start of the server. `host` is that of `create`. */

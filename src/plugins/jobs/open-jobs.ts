@@ -7,6 +7,7 @@ import { acquireTaskLease } from '../../state/locks/task-lease.js'
 import type { State } from '../../state/state.js'
 import { HeldJobs } from './held-jobs.js'
 import type { Job, JobQuery, Jobs, NewJob } from './job.js'
+import { type JobsOverview, jobsOverview } from './overview.js'
 import { jobStore } from './records/job-store.js'
 import { listJobs } from './records/list-jobs.js'
 import { hasEnded, type JobRecord, newRecord, noSuchJob, oncePerSignature } from './records/record.js'
@@ -36,6 +37,8 @@ export interface JobsOptions {
 export interface OwnJobs extends Jobs {
   /** Starts running jobs, including those that an earlier process left. */
   start(): void
+  /** Counts the jobs of all processes on the state. Throws S3Error ServiceUnavailable. */
+  overview(): Promise<JobsOverview>
   /** Ends all waits, present and future. */
   endWaits(): void
   /**
@@ -161,6 +164,7 @@ export async function openJobs(options: JobsOptions): Promise<OwnJobs> {
       if (expiryMs > 0)
         every(HOUR_MS, 'removing old jobs', () => sweepJobs(store, now() - expiryMs, workers.stopping, log))
     },
+    overview: () => jobsOverview(store, now()),
     endWaits: () => waiters.end(),
     async stop() {
       waiters.end()

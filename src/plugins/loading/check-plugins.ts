@@ -57,9 +57,9 @@ export function ageProblem(madeFor: unknown): string | undefined {
 }
 
 function shapeProblems(plugin: Plugin): string[] {
-  const { operations, storageClasses, jobs, outputMetadata, metadataActions, start, stop } = plugin
+  const { operations, storageClasses, jobs, outputMetadata, metadataActions, gauges, start, stop } = plugin
   const malformed = [
-    ...Object.entries({ operations: operations ?? null, storageClasses, jobs, outputMetadata })
+    ...Object.entries({ operations: operations ?? null, storageClasses, jobs, outputMetadata, gauges })
       .filter(([, list]) => list !== undefined && !Array.isArray(list))
       .map(([what]) => `${what} must be a list${what === 'operations' ? ', which may be empty' : ''}`),
     ...Object.entries({ start, stop })
@@ -67,8 +67,20 @@ function shapeProblems(plugin: Plugin): string[] {
       .map(([what]) => `${what} must be a function`),
     ...hookProblems(plugin.hooks),
     ...actionProblems(metadataActions),
+    ...gaugeProblems(gauges),
   ]
   return malformed.length > 0 ? malformed : memberProblems(plugin)
+}
+
+function gaugeProblems(gauges: unknown): string[] {
+  if (!Array.isArray(gauges)) return []
+  const wellFormed = gauges.every(
+    (gauge) => /^[a-z][a-z0-9_]{0,63}$/.test(gauge?.name) && isText(gauge.help) && typeof gauge.read === 'function',
+  )
+  const once = new Set(gauges.map((gauge) => gauge?.name)).size === gauges.length
+  return wellFormed && once
+    ? []
+    : ['each of the gauges must have a name of its own of lower-case letters, digits and _, `help` and `read`']
 }
 
 function actionProblems(actions: unknown = {}): string[] {

@@ -9,6 +9,11 @@ export class Bodies {
     this.#quota = new Quota(bounds)
   }
 
+  /** Bodies that are being read. */
+  get held(): number {
+    return this.#quota.held
+  }
+
   /**
    * Takes a slot for a body.
    * @param client see `clientOf`

@@ -47,6 +47,7 @@ function readOnly(state: State): State {
     },
     locks,
     signals: noSignals,
+    stagedBytes: () => state.stagedBytes(),
     spool: () => state.spool(),
     requireIntact: () => state.requireIntact(),
     problem: () => state.problem(),

@@ -45,6 +45,7 @@ export class Table<T> {
   readonly #lasting: boolean
   readonly #prefix: string
   readonly #guard: Pick<Guard, 'run'> | undefined
+  #onCall: ((seconds: number) => void) | undefined
 
   constructor(options: TableOptions) {
     this.#guard = options.guard
@@ -64,6 +65,12 @@ export class Table<T> {
     this.#keyv.on('error', (error: unknown) => {
       options.log.debug({ err: error, records: options.namespace }, 'state store error')
     })
+  }
+
+  /** Makes `onCall` take the time of each call to the store, seconds. */
+  timed(onCall: ((seconds: number) => void) | undefined): this {
+    this.#onCall = onCall
+    return this
   }
 
   /** Accepts any key, because it may come from a client. */
@@ -159,10 +166,13 @@ export class Table<T> {
   }
 
   async #call<R>(run: () => Promise<R>): Promise<R> {
+    const began = performance.now()
     try {
       return await (this.#guard ? this.#guard.run(run) : run())
     } catch (error) {
       throw recordsFailed(error)
+    } finally {
+      this.#onCall?.((performance.now() - began) / 1000)
     }
   }
 }

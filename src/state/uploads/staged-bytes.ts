@@ -23,6 +23,11 @@ export class StagedBytes {
     this.#quota = quota
   }
 
+  /** Bytes of all uploads. */
+  get held(): number {
+    return this.#quota.held
+  }
+
   /** Counts what an upload has on disk already, also beyond the bounds. */
   found(uploadId: string, accessKeyId: string, bytes: number): void {
     const staged = this.#of(uploadId, accessKeyId)

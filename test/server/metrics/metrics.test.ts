@@ -1,6 +1,13 @@
-import { GetObjectCommand, HeadObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
+import {
+  CreateMultipartUploadCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  PutObjectCommand,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3'
 import t from 'tap'
 import { Metrics } from '../../../src/common/metrics/metrics.js'
+import { definePlugin } from '../../../src/plugins/forms/plugin.js'
 import { processMetrics } from '../../../src/server/metrics/process-metrics.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { send } from '../../support/sign/send.js'
@@ -93,4 +100,41 @@ t.test('the metrics of the process', async (t) => {
     t.ok(names.includes(name), name)
   const [cpu] = (await metrics.snapshot()).filter(({ name }) => name === 'process_cpu_seconds_total')
   t.ok((cpu?.values[0]?.value ?? 0) > 0)
+})
+
+t.test('what the server holds, its state store, and named buckets', async (t) => {
+  const { s3, endpoint } = await startInProcess(t, 'full', { metricsBuckets: ['named'], plugins: [gauged()] })
+  const owner = { endpoint, ...keys }
+  for (const bucket of ['named', 'unnamed'])
+    t.equal((await send(owner, { method: 'PUT', target: `/${bucket}` })).status, 200)
+  await s3.send(new PutObjectCommand({ Bucket: 'named', Key: 'a', Body: 'abc' }))
+  await s3.send(new PutObjectCommand({ Bucket: 'unnamed', Key: 'a', Body: 'abc' }))
+  await s3.send(new GetObjectCommand({ Bucket: 'named', Key: 'a' }))
+  const { UploadId } = await s3.send(new CreateMultipartUploadCommand({ Bucket: 'named', Key: 'b' }))
+  await s3.send(new UploadPartCommand({ Bucket: 'named', Key: 'b', UploadId, PartNumber: 1, Body: 'x'.repeat(700) }))
+  const text = String((await send(owner, { method: 'GET', target: '/-/metrics' })).body)
+  for (const line of [
+    'dealgate_bucket_requests_total{bucket="named",operation="PutObject",status="200"} 1',
+    'dealgate_bucket_request_bytes_total{bucket="named"} 703',
+    'dealgate_bodies_in_flight 0',
+    'dealgate_staging_bytes 700',
+    'dealgate_spool_bytes 0',
+    'dealgate_gauged_things{state="Red"} 2',
+  ])
+    t.ok(text.split('\n').includes(line), line)
+  t.notMatch(text, /unnamed|broken/)
+  t.match(text, /^dealgate_state_call_duration_seconds_count [1-9]/m)
+  t.match(text, /^dealgate_gateway_connections\{use="rpc",state="free"\} [1-9]/m)
+  t.match(text, /^dealgate_listing_cache_total\{result="hit"\} 0$/m)
+})
+
+const gauged = definePlugin({
+  name: 'gauged',
+  create: () => ({
+    operations: [],
+    gauges: [
+      { name: 'things', help: 'Things.', read: async () => [{ labels: { state: 'Red' }, value: 2 }] },
+      { name: 'broken', help: 'Broken.', read: () => Promise.reject(new Error('no')) },
+    ],
+  }),
 })

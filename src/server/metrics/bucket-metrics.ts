@@ -1,0 +1,33 @@
+import type { Counter } from '../../common/metrics/counter.js'
+import type { Metrics } from '../../common/metrics/metrics.js'
+import type { AccessEntry } from '../access-log.js'
+
+const LABELS = ['bucket'] as const
+
+/** Counts the requests to the buckets that the operator has named. No other name of a bucket becomes a label. */
+export class BucketMetrics {
+  readonly #buckets: ReadonlySet<string>
+  readonly #requests: Counter
+  readonly #received: Counter
+  readonly #sent: Counter
+
+  constructor(metrics: Metrics, buckets: readonly string[]) {
+    this.#buckets = new Set(buckets)
+    const counter = (name: string, help: string, labels: readonly string[] = LABELS) =>
+      metrics.counter({ name, help, labels })
+    this.#requests = counter('dealgate_bucket_requests_total', 'Requests to a bucket of --metrics-buckets.', [
+      ...LABELS,
+      'operation',
+      'status',
+    ])
+    this.#received = counter('dealgate_bucket_request_bytes_total', 'Declared bytes of request bodies to that bucket.')
+    this.#sent = counter('dealgate_bucket_response_bytes_total', 'Bytes of response bodies from that bucket.')
+  }
+
+  ended({ bucket, operation, status, bytesIn, bytesOut }: AccessEntry): void {
+    if (bucket === undefined || !this.#buckets.has(bucket)) return
+    this.#requests.of(bucket, operation, String(status)).value++
+    this.#received.of(bucket).value += bytesIn
+    this.#sent.of(bucket).value += bytesOut
+  }
+}
