@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -24,8 +24,6 @@ export interface Target {
   s3(method: string, key: string, bucket?: string): string
   /** Path (with token on reads) and headers of the same request to the gateway itself. */
   direct(method: string, key: string): Promise<{ path: string; headers: Record<string, string> }>
-  /** Highest resident set so far, bytes. */
-  peakRss(): Promise<number>
   /** CPU time of the whole process so far: proxy and embedded gateway. */
   cpu(): Promise<Cpu>
   stop(): Promise<void>
@@ -108,10 +106,6 @@ export async function startTarget(quirks: string, nodeOptions: readonly string[]
         }
       const { token } = await rpc(started.gateway, 'web.CreateURLToken', {}, bearer)
       return { path: `/gateway/download/bench/${key}?token=${token}`, headers: { 'user-agent': USER_AGENT } }
-    },
-    async peakRss() {
-      const status = await readFile(`/proc/${child.pid}/status`, 'utf8')
-      return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1024
     },
     cpu: () => cpuOf(child.pid as number),
     async stop() {

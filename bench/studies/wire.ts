@@ -61,7 +61,12 @@ export function download(from: Endpoint, path: string, headers: Record<string, s
 }
 
 /** Fetches at a pace of its own for so many seconds, then leaves. Rejects when nothing comes. */
-export function readSlowly(from: Endpoint, path: string, bytesPerSecond: number, seconds: number): Promise<void> {
+export function readSlowly(
+  from: Endpoint,
+  path: string,
+  headers: Record<string, string>,
+  { bytesPerSecond, seconds }: { readonly bytesPerSecond: number; readonly seconds: number },
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: from.host, port: from.port })
     const started = performance.now()
@@ -79,7 +84,7 @@ export function readSlowly(from: Endpoint, path: string, bytesPerSecond: number,
       if (bytes > bytesPerSecond) resolve()
       else reject(new Error(`only ${bytes} bytes came`))
     }, seconds * 1000)
-    socket.write(head('GET', from, path, {}))
+    socket.write(head('GET', from, path, headers))
   })
 }
 
