@@ -24,6 +24,7 @@ const program = createProgram({
   listAccounts: traced(async () => (await import('./cli/account/account-commands.js')).listAccounts),
   removeAccount: traced(async () => (await import('./cli/account/account-commands.js')).removeAccount),
   rotateAccount: traced(async () => (await import('./cli/account/account-commands.js')).rotateAccount),
+  accountQuota: traced(async () => (await import('./cli/account/account-commands.js')).accountQuota),
   changePassword: traced(async () => (await import('./cli/account/user-commands.js')).changePassword),
   userApiKeys: traced(async () => (await import('./cli/account/user-commands.js')).userApiKeys),
   createWallet: traced(async () => (await import('./cli/wallet/wallet-commands.js')).createWallet),

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { version } from '../common/files/version.js'
+import { type AccountActions, addAccountCommands } from './account/declare-accounts.js'
 import { addBackupCommands, type BackupActions } from './backup/declare-backup.js'
 import { addCommand, collected, configOf } from './command.js'
 import { type Config, type OptionName, optionNames } from './config/config.js'
@@ -8,7 +9,7 @@ import type { NewFlags } from './plugins/plugin-new.js'
 import { addWalletCommands, type WalletActions } from './wallet/declare-wallet.js'
 
 /** The action of each command. `own` holds the unparsed flags of the command itself. */
-export interface Actions extends WalletActions, BackupActions {
+export interface Actions extends AccountActions, WalletActions, BackupActions {
   serve(config: Config): Promise<void>
   services(config: Config): Promise<void>
   doctor(config: Config): Promise<void>
@@ -21,12 +22,6 @@ export interface Actions extends WalletActions, BackupActions {
   checkPlugin(config: Config, use: string, own: CheckFlags): Promise<void>
   removeKey(config: Config, accessKeyId: string): Promise<void>
   acceptState(config: Config): Promise<void>
-  addAccount(config: Config, own: AccountFlags): Promise<void>
-  listAccounts(config: Config): Promise<void>
-  removeAccount(config: Config, accessKey: string): Promise<void>
-  rotateAccount(config: Config, accessKey: string): Promise<void>
-  changePassword(config: Config, email: string, own: PasswordFlags): Promise<void>
-  userApiKeys(config: Config, email: string, own: ApiKeyFlags): Promise<void>
 }
 
 export interface LoginFlags {
@@ -38,21 +33,6 @@ export interface LoginFlags {
   /** False for `--no-aws`. */
   readonly aws?: boolean
   readonly force?: boolean
-}
-
-export interface PasswordFlags {
-  readonly password?: string
-}
-
-export interface ApiKeyFlags {
-  readonly revoke?: string
-}
-
-export interface AccountFlags extends PasswordFlags {
-  readonly email?: string
-  readonly name?: string
-  readonly accountAccessKey?: string
-  readonly accountSecretKey?: string
 }
 
 export interface PresignFlags {
@@ -178,7 +158,7 @@ export function createProgram(actions: Actions): Command {
   ).action((flags, command) => actions.doctor(configOf(flags, command)))
   addBackupCommands(program, actions)
   addKeyCommands(program, actions)
-  addAccountCommands(program, actions)
+  addAccountCommands(program, actions, KEYS)
   addPluginCommands(program, actions)
   addStateCommands(program, actions)
   addWalletCommands(program, actions)
@@ -255,44 +235,4 @@ function addKeyCommands(program: Command, actions: Actions): void {
   addCommand(keys, 'remove', 'remove a key pair: it is refused from then on, in presigned URLs too', KEYS)
     .argument('<access-key-id>', 'as `dealgate keys list` shows it')
     .action((id, flags, command) => actions.removeKey(configOf(flags, command, 1), id))
-}
-
-function addAccountCommands(program: Command, actions: Actions): void {
-  const accounts = program
-    .command('account')
-    .description('add, list and remove accounts of the embedded services, and change their keys; requires no restart')
-    .helpOption('-h, --help', 'print this help')
-    .addHelpText('after', '\nOptions of a command: dealgate account <command> --help')
-  addCommand(accounts, 'add', 'add an account and print its keys; the secret is not shown again', KEYS)
-    .option('--name <text>', 'display name, at most 128 characters')
-    .option(
-      '--email <address>',
-      'add a user of the task platform in its place, whose account is made at the first login',
-    )
-    .option('--password <password>', 'with --email: its password, or - for the next line of standard input')
-    .option('--account-access-key <id>', 'use an existing pair, with --account-secret-key (default: generate one)')
-    .option('--account-secret-key <secret>', 'its secret, or - for the next line of standard input')
-    .action((flags, command) => actions.addAccount(configOf(flags, command), flags))
-  addCommand(accounts, 'list', 'list the accounts and their buckets, without secrets', KEYS).action((flags, command) =>
-    actions.listAccounts(configOf(flags, command)),
-  )
-  addCommand(accounts, 'remove', 'remove an account; refused while it owns buckets', KEYS)
-    .argument('<access-key>', 'as `dealgate account list` shows it')
-    .action((id, flags, command) => actions.removeAccount(configOf(flags, command, 1), id))
-  addCommand(accounts, 'rotate', 'make a new secret key for an account, print it and update the credentials file', KEYS)
-    .argument('<access-key>', 'as `dealgate account list` shows it')
-    .action((id, flags, command) => actions.rotateAccount(configOf(flags, command, 1), id))
-  addCommand(
-    accounts,
-    'password',
-    'give a user of the task platform a new password, and end its sign-ins; owner@localhost is the first user',
-    KEYS,
-  )
-    .argument('<e-mail>', 'address that the user signs in with')
-    .option('--password <password>', 'the password, or - for the next line of standard input (default: generate one)')
-    .action((email, flags, command) => actions.changePassword(configOf(flags, command, 1), email, flags))
-  addCommand(accounts, 'api-keys', 'list the API keys of a user of the task platform, without secrets', KEYS)
-    .argument('<e-mail>', 'address that the user signs in with')
-    .option('--revoke <api-key>', 'revoke this key, or `all`; tokens that were issued for it die with it')
-    .action((email, flags, command) => actions.userApiKeys(configOf(flags, command, 1), email, flags))
 }

@@ -46,6 +46,7 @@ export const texts: readonly TextRow[] = [
   [/^Data size is unspecified\b/i, 'MissingContentLength'],
   [/^You did not provide the number of bytes specified\b/i, 'IncompleteBody'],
   [/^Your metadata headers exceed\b/i, 'MetadataTooLarge'],
+  [/^The quota of the account is\b/i, 'QuotaExceeded'],
   [/^Your proposed upload exceeds\b/i, 'EntityTooLarge'],
   [
     /^(Object name already exists as a directory|Object-prefix is already an object|Parent is object|Object exists on) ?\b/i,

@@ -10,8 +10,8 @@ import { type Config, ConfigError } from '../config/config.js'
 import { Failure } from '../failure.js'
 import { changeCredentials, credentialsPath, readCredentials } from '../keys/credentials-file.js'
 import { columns, SecretReader } from '../keys/key-commands.js'
-import type { AccountFlags } from '../program.js'
 import { servicesFolder } from '../serve/gateway.js'
+import type { AccountFlags, QuotaFlags } from './declare-accounts.js'
 import { addUser } from './user-commands.js'
 
 /** `dealgate account add`: adds an account to the embedded gateway and prints its keys. */
@@ -87,6 +87,31 @@ ${failed || stored.length === 0 ? '' : `${credentialsPath(config)} has it for th
       { cause: stored },
     )
   }
+}
+
+/** `dealgate account quota <access key>`: shows what an account may store and stores, and changes the former. */
+export async function accountQuota(config: Config, accessKey: string, own: QuotaFlags): Promise<void> {
+  const change = {
+    ...(own.bytes !== undefined && { bytes: boundOf('--bytes', own.bytes) }),
+    ...(own.objects !== undefined && { objects: boundOf('--objects', own.objects) }),
+  }
+  const { quota, usage } = within(config, { create: false }, (book) => book.quota(accessKey, change))
+  const text = (bound: number | null) => (bound === null ? 'none' : String(bound))
+  process.stdout.write(
+    config.print === 'json'
+      ? `${JSON.stringify({ accessKey, quota, usage })}\n`
+      : columns([
+          ['', 'STORED', 'QUOTA'],
+          ['bytes', String(usage.bytes), text(quota.bytes)],
+          ['objects', String(usage.objects), text(quota.objects)],
+        ]),
+  )
+}
+
+function boundOf(flag: string, given: string): number | null {
+  if (given === 'none') return null
+  if (/^\d{1,15}$/.test(given)) return Number(given)
+  throw new ConfigError([`${flag} must be a whole number, or none`])
 }
 
 /** Gives the key pairs of the file that act as the account its secret. Resolves with their access key ids. */

@@ -3,8 +3,8 @@ import { newPassword } from '../../services/platform/users/password.js'
 import { type Config, ConfigError } from '../config/config.js'
 import { Failure } from '../failure.js'
 import { columns, SecretReader } from '../keys/key-commands.js'
-import type { AccountFlags, ApiKeyFlags, PasswordFlags } from '../program.js'
 import { servicesFolder } from '../serve/gateway.js'
+import type { AccountFlags, ApiKeyFlags, PasswordFlags } from './declare-accounts.js'
 
 /** `dealgate account add --email`: adds a user of the task platform, and prints the password unless it was given. */
 export async function addUser(config: Config, email: string, own: AccountFlags): Promise<void> {

@@ -181,6 +181,11 @@ export const codes = {
   },
   PreconditionFailed: { status: 412, message: 'At least one of the preconditions that you specified did not hold.' },
   ProviderRoleRequired: { status: 403, message: 'The account of the task platform is not that of a storage provider.' },
+  /** As Ceph's gateway answers it (src/rgw/rgw_common.cc); AWS has no quotas. */
+  QuotaExceeded: {
+    status: 403,
+    message: 'The quota of the account is used up: remove objects, or ask the operator for a larger one.',
+  },
   ReplicationConfigurationNotFoundError: { status: 404, message: 'The replication configuration was not found' },
   RequestHeaderSectionTooLarge: {
     status: 400,

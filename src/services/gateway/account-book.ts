@@ -7,11 +7,13 @@ import { explained } from '../data-folder-error.js'
 import { inTransaction } from '../store/in-transaction.js'
 import { type Account, Accounts, type ListedAccount } from './accounts/accounts.js'
 import { checkChosenPair, type KeyPair, newPair, newSecret } from './accounts/key-pair.js'
+import { type AccountQuota, type AccountUsage, Quotas } from './accounts/quotas.js'
 import { GatewayError } from './errors.js'
 import { openIndex } from './open-index.js'
 import { INDEX_FILE } from './store/schema.js'
 
 export type { ListedAccount } from './accounts/accounts.js'
+export type { AccountQuota } from './accounts/quotas.js'
 
 /**
  * The accounts of a data folder, for a program beside the gateway: it may run or not, and follows every change at once.
@@ -25,6 +27,14 @@ export interface AccountBook {
   remove(accessKey: string): Account
   /** Replaces the secret key; the access key stays. Returns the account before and after. */
   rotate(accessKey: string): { readonly before: Account; readonly after: Account }
+  /**
+   * What the account may store, and what it stores.
+   * @param change new bounds; those that are absent stay
+   */
+  quota(
+    accessKey: string,
+    change?: Partial<AccountQuota>,
+  ): { readonly quota: AccountQuota; readonly usage: AccountUsage }
   close(): void
 }
 
@@ -51,6 +61,7 @@ function bookOf(folder: string): AccountBook {
   makePrivateFolder(folder)
   const db = openIndex(folder)
   const accounts = new Accounts(db)
+  const quotas = new Quotas(db)
   const clock = new Clock()
   const change = <T>(work: () => T): T => asRangeError(() => inTransaction(db, work))
   const mustFind = (accessKey: string): Account => {
@@ -68,12 +79,20 @@ function bookOf(folder: string): AccountBook {
       change(() => {
         const account = mustFind(accessKey)
         accounts.remove(account.id)
+        quotas.set(account.id, { bytes: null, objects: null })
         return account
       }),
     rotate: (accessKey) =>
       change(() => {
         const before = mustFind(accessKey)
         return { before, after: accounts.rotate(before.id, before, { accessKey, secretKey: newSecret() }) }
+      }),
+    quota: (accessKey, asked = {}) =>
+      change(() => {
+        const { id } = mustFind(accessKey)
+        const quota = { bytes: null, objects: null, ...quotas.of(id), ...asked }
+        if (Object.keys(asked).length > 0) quotas.set(id, quota)
+        return { quota, usage: quotas.usage(id) }
       }),
     close: () => db.close(),
   }

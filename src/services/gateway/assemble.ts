@@ -11,6 +11,7 @@ import type { PlatformUsers } from './accounts/account-of-user.js'
 import { Accounts } from './accounts/accounts.js'
 import { openFirstAccount } from './accounts/first-account.js'
 import type { KeyPair } from './accounts/key-pair.js'
+import { Quotas } from './accounts/quotas.js'
 import { namesOf, neutralBrand } from './brand.js'
 import type { GatewayContext } from './context.js'
 import { BringBack } from './deals/bring-back.js'
@@ -96,7 +97,7 @@ export function assemble(
     policies: new Policies(db),
     stateEpochs: new StateEpochs(db),
     objects,
-    store: new ObjectStore(writer, buckets, objects, blobs, clock, rules, holds, fences),
+    store: new ObjectStore(writer, buckets, objects, blobs, clock, rules, holds, fences, new Quotas(db)),
     lateOrders: new LateOrders(),
     blobs,
     rules,

@@ -253,6 +253,7 @@ export const errorTable = {
   ),
   PlatformKeyRefused: row(-32093, 503, 'ServiceUnavailable', 'The task platform refuses the API key of this gateway.'),
 
+  QuotaExceeded: row(-32094, 403, 'QuotaExceeded', ({ value }) => String(value)),
   StorageFull: row(
     -32060,
     507,

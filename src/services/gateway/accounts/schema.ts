@@ -5,7 +5,7 @@ export const FIRST = 1
 
 /**
  * Accounts. `iam` is 0 for the first one. `configured` is the digest of the pair that the configuration named when the
- * first one got its keys. `user` names the user of the task platform that the account belongs to.
+ * first one got its keys. `user` names the user of the task platform that the account belongs to. `quotas` has what an account may store in all of its buckets.
  */
 export const accountSchema = `
   CREATE TABLE IF NOT EXISTS accounts (
@@ -18,6 +18,11 @@ export const accountSchema = `
     created TEXT NOT NULL,
     configured TEXT,
     user TEXT UNIQUE
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS quotas (
+    account INTEGER PRIMARY KEY,
+    bytes INTEGER, -- NULL: no bound
+    objects INTEGER
   ) STRICT;
 `
 

@@ -33,6 +33,7 @@ export async function upload(exchange: Exchange, path: string): Promise<void> {
   const length = declaredLength(request, context.limits.maxObjectBytes)
   const attributes = readAttributes(exchange)
   context.rules.mayPut(bucket, place.key, length)
+  context.store.mustHaveRoom(bucket, place.key, length)
   context.writer.requireRoom()
 
   const asked = readWriteOrder(context, request)

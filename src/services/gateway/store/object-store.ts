@@ -1,5 +1,6 @@
 import { type Clock, rfc3339 } from '../../clock.js'
 import type { Writer } from '../../database.js'
+import type { Quotas } from '../accounts/quotas.js'
 import { GatewayError } from '../errors.js'
 import type { Blobs } from './blobs.js'
 import type { BucketRow, Buckets } from './buckets.js'
@@ -49,6 +50,7 @@ export class ObjectStore {
   readonly #rules: KeyRules
   readonly #holds: Holds
   readonly #fences: Fences | undefined
+  readonly #quotas: Quotas
 
   constructor(
     writer: Writer,
@@ -60,6 +62,7 @@ export class ObjectStore {
     holds: Holds,
     /** Absent: writes take effect in the order of their arrival. */
     fences: Fences | undefined,
+    quotas: Quotas,
   ) {
     this.#writer = writer
     this.#buckets = buckets
@@ -69,6 +72,7 @@ export class ObjectStore {
     this.#rules = rules
     this.#holds = holds
     this.#fences = fences
+    this.#quotas = quotas
   }
 
   /**
@@ -79,9 +83,18 @@ export class ObjectStore {
     this.#admit(bucket, key, order, 'upload')
   }
 
+  /** Throws GatewayError QuotaExceeded when the owner of the bucket has no room for such an object now. */
+  mustHaveRoom(bucket: BucketRow, key: Buffer, size: number): void {
+    const quota = this.#quotas.of(bucket.owner)
+    if (quota === undefined) return
+    const present = this.#objects.find(bucket.id, key)
+    const bytes = size - (present ? bytesHere(present) : 0)
+    this.#quotas.mustHaveRoom(bucket.owner, quota, { bytes, objects: present ? 0 : 1 })
+  }
+
   /**
    * Stores the object, replacing one of the same key; repeating a draft changes nothing. On failure the file of the
-   * draft is discarded. Throws GatewayError Overtaken, OtherGeneration or WriteIdReused.
+   * draft is discarded. Throws GatewayError Overtaken, OtherGeneration, WriteIdReused or QuotaExceeded.
    */
   async put(bucket: BucketRow, draft: Draft): Promise<ObjectRow> {
     const inline = draft.body !== undefined
@@ -137,6 +150,7 @@ export class ObjectStore {
     const write = this.#admit(bucket, draft.key, draft.order(), 'upload')
     if (write === 'repeated') return { row: this.#same(bucket, draft), files: [] }
     this.#rules.mayPut(bucket, draft.key, draft.size)
+    this.mustHaveRoom(bucket, draft.key, draft.size)
     const freed = this.#objects.remove(bucket.id, draft.key)
     const { body, order: _, abandoned: __, ...rest } = draft
     const row: ObjectRow = {

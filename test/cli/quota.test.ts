@@ -1,0 +1,80 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { temporaryFolder } from '../support/content/folders.js'
+import { runCli } from '../support/server/cli.js'
+import { startDealgate } from '../support/server/dealgate.js'
+import { answerTo, open, send, sign, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
+
+// Quotas of accounts at the embedded gateway.
+
+t.test('an account stores no more than its quota', async (t) => {
+  const data = join(temporaryFolder(t), 'data')
+  const cli = async (...args: string[]) => {
+    const { code, stdout, stderr } = await runCli([...args, '--data', data, '--print', 'json'])
+    if (code !== 0) throw new Error(stderr)
+    return JSON.parse(stdout)
+  }
+  const server = await startDealgate(t, { data })
+  const { accessKey, secretKey } = await cli('account', 'add', '--name', 'tenant')
+  const pair = ['--account-access-key', accessKey, '--account-secret-key', secretKey]
+  const keys = await cli('keys', 'add', ...pair)
+  const { endpoint, region } = server
+  const tenant = { endpoint, region, accessKey: keys.accessKeyId, secretKey: keys.secretAccessKey }
+  const ask = (method: string, target: string, body?: Buffer) => send(tenant, { method, target, ...(body && { body }) })
+  const put = (key: string, bytes: number) => ask('PUT', `/tenant/${key}`, Buffer.alloc(bytes))
+  const quota = (...args: string[]) => cli('account', 'quota', accessKey, ...args)
+  const refused = { status: 403, code: 'QuotaExceeded', message: /quota of the account/ }
+
+  t.same((await quota()).quota, { bytes: null, objects: null })
+  t.equal((await ask('PUT', '/tenant')).status, 200)
+  await quota('--bytes', '100000')
+  t.same(await quota('--objects', '4'), {
+    accessKey,
+    quota: { bytes: 100_000, objects: 4 },
+    usage: { bytes: 0, objects: 0 },
+  })
+
+  const files = await Promise.all(Array.from({ length: 6 }, (_, i) => put(`file-${i}`, 40_000)))
+  t.same(files.map(({ status }) => status).sort(), [200, 200, 403, 403, 403, 403], 'concurrent writers')
+  t.match(
+    files.find(({ status }) => status === 403),
+    refused,
+  )
+  t.same((await quota()).usage, { bytes: 80_000, objects: 2 })
+  const [first] = files.flatMap(({ status }, i) => (status === 200 ? [`file-${i}`] : []))
+  t.equal((await put(first ?? '', 40_000)).status, 200, 'the same size again')
+  t.match(await put(first ?? '', 70_000), refused, 'a larger one')
+  t.equal((await ask('GET', `/tenant/${first}`)).body.length, 40_000, 'the former object stays')
+
+  const target = '/tenant/large'
+  const { headers } = sign(tenant, { method: 'PUT', target, payloadHash: UNSIGNED_PAYLOAD })
+  const large = open(tenant, 'PUT', target, { ...headers, 'content-length': '5000000' })
+  const answer = answerTo(large)
+  large.end(Buffer.alloc(5_000_000))
+  t.match(await answer, refused)
+
+  const small = await Promise.all(Array.from({ length: 6 }, (_, i) => put(`small-${i}`, 10)))
+  t.same(small.map(({ status }) => status).sort(), [200, 200, 403, 403, 403, 403], 'objects')
+  t.equal((await ask('DELETE', `/tenant/${first}`)).status, 204)
+  t.equal((await put('one-more', 10)).status, 200)
+
+  await t.test('also after kill -9', async (t) => {
+    const before = (await quota()).usage
+    const writes = Array.from({ length: 4 }, (_, i) => put(`small-${i}`, 5_000).catch(() => undefined))
+    await server.kill9()
+    await Promise.all(writes)
+    await server.start()
+    const again = { ...tenant, endpoint: server.endpoint }
+    const listed = await send(again, { method: 'GET', target: '/tenant?list-type=2' })
+    const sizes = [...String(listed.body).matchAll(/<Size>(\d+)</g)].map(([, size]) => Number(size))
+    const { usage } = await quota()
+    t.same(usage, { objects: sizes.length, bytes: sizes.reduce((sum, size) => sum + size, 0) }, 'counted right')
+    t.ok(usage.objects <= 4 && before.objects <= 4)
+  })
+
+  t.same((await quota('--bytes', 'none', '--objects', 'none')).quota, { bytes: null, objects: null })
+  const owner = { ...tenant, endpoint: server.endpoint }
+  t.equal((await send(owner, { method: 'PUT', target: '/tenant/a', body: Buffer.alloc(200_000) })).status, 200)
+  const wrong = await runCli(['account', 'quota', accessKey, '--bytes', 'many', '--data', data])
+  t.match(wrong, { code: 2, stderr: /--bytes must be a whole number, or none/ })
+})
