@@ -60,14 +60,13 @@ export async function openRedisBackend(
     open = true
   } catch (error) {
     if (client.isOpen) client.destroy()
-    const { host } = new URL(url)
     throw new StateError(
       'STATE_UNREACHABLE',
-      `The state store redis://${host} cannot be used: ${reasonOf(error)}`,
+      `The state store ${addressOf(url)} cannot be used: ${reasonOf(error)}`,
       error,
     )
   }
-  const guard = new Guard({ store: `redis://${new URL(url).host}`, timeoutMs, probe: () => client.ping(), log })
+  const guard = new Guard({ store: addressOf(url), timeoutMs, probe: () => client.ping(), log })
   const leases = new RedisLeases((script, keys, args) =>
     guard.run(() => client.eval(script, { keys, arguments: args })),
   )
@@ -99,4 +98,10 @@ export async function openRedisBackend(
       else if (client.isOpen) client.destroy()
     },
   }
+}
+
+/** The address without user, password and options. */
+function addressOf(url: string): string {
+  const { protocol, host } = new URL(url)
+  return `${protocol}//${host}`
 }
