@@ -2,17 +2,20 @@ import { closeSync, openSync } from 'node:fs'
 import type { Logger } from '../../../common/log.js'
 
 /**
- * Calls back at each SIGHUP. A terminal that is closed sends it, too: the process gets SIGTERM then.
+ * Calls back at each SIGHUP. A terminal that is closed sends it, too, and the process ends then, as it does without a
+ * listener: what it has acknowledged is on the disk, and an end in order would write to the terminal.
  * @returns ends that
  */
 export function onHangup(reload: () => void): () => void {
   const inTerminal = process.stdin.isTTY === true
   const onSignal = () => {
-    if (inTerminal && terminalIsGone()) process.kill(process.pid, 'SIGTERM')
-    else reload()
+    if (!inTerminal || !terminalIsGone()) return reload()
+    end()
+    process.kill(process.pid, 'SIGHUP')
   }
+  const end = () => process.off('SIGHUP', onSignal)
   process.on('SIGHUP', onSignal)
-  return () => process.off('SIGHUP', onSignal)
+  return end
 }
 
 /** A process without its terminal cannot open it: https://man7.org/linux/man-pages/man4/tty.4.html */
