@@ -33,7 +33,9 @@ export class Steps {
     }
     return {
       async apply() {
-        await all({ kind: 'apply' })
+        const applied = await all({ kind: 'apply' })
+        // The one that is started in its place asks for the configuration in use.
+        for (const [i, { status }] of applied.entries()) if (status === 'rejected') workers[i]?.process.kill('SIGKILL')
       },
       discard,
     }
