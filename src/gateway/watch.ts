@@ -17,8 +17,11 @@ export interface WatchedCall {
 
 /** Sees every request that is sent to the gateway, for metrics and traces. */
 export interface GatewayWatch {
-  /** @param name the JSON-RPC method, the endpoint of a REST call, `download` or `upload`: no name of a bucket or key */
-  begin(name: string): WatchedCall
+  /**
+   * @param name the JSON-RPC method, the endpoint of a REST call, `download` or `upload`: no name of a bucket or key
+   * @param method of HTTP
+   */
+  begin(name: string, method: string): WatchedCall
 }
 
 const unwatchedCall: WatchedCall = Object.freeze({ headers: Object.freeze({}), end() {} })
@@ -29,10 +32,10 @@ export const unwatched: GatewayWatch = Object.freeze({ begin: () => unwatchedCal
 /** Runs a call under the watch; `send` takes the headers to send with it. */
 export async function watching<T>(
   watch: GatewayWatch,
-  name: string,
+  [method, name]: readonly [method: string, name: string],
   send: (headers: WatchedCall['headers']) => Promise<T>,
 ): Promise<T> {
-  const call = watch.begin(name)
+  const call = watch.begin(name, method)
   try {
     const result = await send(call.headers)
     call.end('ok')

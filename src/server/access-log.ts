@@ -37,6 +37,9 @@ export interface AccessEntry {
   readonly cut: boolean
 }
 
+/** Takes each request that has ended. */
+export type OnDone = (entry: AccessEntry, incoming: IncomingMessage, outgoing: ServerResponse) => void
+
 export interface Facts {
   id: string
   incoming: IncomingMessage
@@ -76,8 +79,8 @@ export function describeRequest(facts: Facts): AccessEntry {
   }
 }
 
-/** Logs the cause of a server error, and with `access` the line of the request. */
-export function logRequest(log: Logger, entry: AccessEntry, { access }: { readonly access: boolean }): void {
+/** Logs the cause of a server error. */
+export function logFailure(log: Logger, entry: AccessEntry): void {
   // 501 answers a client's request for a feature that is not implemented: not a failure of the server.
   if (entry.status >= 500 && entry.status !== 501 && !(entry.cause instanceof ToldAlready))
     log.error(
@@ -90,9 +93,6 @@ export function logRequest(log: Logger, entry: AccessEntry, { access }: { readon
       },
       'request failed',
     )
-  if (!access) return
-  const { cause: _, ...line } = entry
-  log.info({ access: line })
 }
 
 /** Bounds per request: marks that are logged, and characters of each name and value. */

@@ -24,7 +24,8 @@ import { gatewayLinks } from '../s3/share/gateway-links.js'
 import { shareAddress } from '../s3/share/share-address.js'
 import { type OpenedSts, openSts } from '../s3/sts/open-sts.js'
 import { endUploads } from '../state/uploads/end-uploads.js'
-import { type AccessEntry, logRequest } from './access-log.js'
+import { auditOf } from './audit/audited.js'
+import { auditedJobs } from './audit/audited-jobs.js'
 import { type Backends, openBackends } from './backends.js'
 import { startBackground } from './background.js'
 import { CleanupStack } from './cleanup-stack.js'
@@ -32,15 +33,15 @@ import { type ContextFactory, contextFactory } from './contexts/context-factory.
 import { createCorePlugins } from './core-plugins.js'
 import { createHandle, type HandleParts } from './handle.js'
 import { defaultLimits, type Limits } from './limits.js'
-import { BucketMetrics } from './metrics/bucket-metrics.js'
 import { gatewayMetrics } from './metrics/gateway-metrics.js'
 import { holdingMetrics } from './metrics/holding-metrics.js'
 import { jobMetrics } from './metrics/job-metrics.js'
 import { pluginGauges } from './metrics/plugin-gauges.js'
-import { RequestMetrics } from './metrics/request-metrics.js'
 import { stateMetrics } from './metrics/state-metrics.js'
+import { observeRequests } from './observation/observe.js'
 import { createPassthrough, type Passthrough, type PassthroughOptions } from './passthrough/passthrough.js'
 import type { LiveOptions, Prepared, ProxyOptions, Proxy as S3Proxy } from './proxy-options.js'
+import { gatewaySpans } from './tracing/gateway-spans.js'
 import { Traffic } from './traffic/traffic.js'
 
 export type { Proxy, ProxyOptions } from './proxy-options.js'
@@ -73,7 +74,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   const metrics = options.metrics ?? new Metrics()
   const backends = await openBackends(
     options,
-    { log, watch: gatewayMetrics(metrics), onCall: stateMetrics(metrics) },
+    { log, watch: gatewaySpans(gatewayMetrics(metrics), options.gateway.url), onCall: stateMetrics(metrics) },
     cleanup,
   )
   const { pool, brand, state, settings } = backends
@@ -105,12 +106,11 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     typeof options.identities === 'function' ? options.identities : staticCredentials(options.identities, policyProblem)
 
   const names = new Set(table.rows.map(({ operation }) => operation.name))
-  const requests = new RequestMetrics(metrics, names)
-  const buckets = new BucketMetrics(metrics, options.metricsBuckets ?? [])
   const shutdown = new AbortController()
   const closing = () => shutdown.signal.aborted
   const given = { options, backends, plugins, limits, region, log, shareUrl, credentials, sts, closing }
   let access = options.accessLog ?? true
+  const observed = observeRequests({ metrics, log, options, operations: names, access: () => access })
   const traffic = new Traffic(options.traffic ?? {})
   const { jobs, contexts, hooks, authenticate, spools } = await openContexts(given)
   const bodies = new Bodies({ total: limits.maxBodies, perClient: limits.maxBodiesPerClient })
@@ -131,11 +131,8 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     bearers: new ClientRate(BEARERS, () => slowDown('Too many requests with tokens: send fewer, or sign them.')),
     addressing: hosts,
     withCors: withCors(settings, log, outputMetadata),
-    onDone: (entry: AccessEntry) => {
-      requests.ended(entry)
-      buckets.ended(entry)
-      logRequest(log, entry, { access })
-    },
+    audit: options.audit && auditOf(options.audit, log),
+    onDone: observed.ended,
   }
   const passthrough = options.passthrough ? passthroughOf(options, backends, { ...parts, contexts, log }) : undefined
   cleanup.defer(() => passthrough?.close())
@@ -147,8 +144,9 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
 
   const handle = createHandle(parts)
   const proxy = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
-    requests.began()
-    if (!passthrough?.serve(incoming, outgoing)) void handle(incoming, outgoing)
+    observed.serve(incoming, outgoing, () => {
+      if (!passthrough?.serve(incoming, outgoing)) void handle(incoming, outgoing)
+    })
   }
   return Object.assign(proxy, {
     operations: table.rows,
@@ -207,7 +205,8 @@ async function openContexts(sources: ContextSources) {
     return identity && contexts.for({ identity, presigned: false, payload: { kind: 'unsigned' } })
   }
 
-  const jobs = await openJobs({ state, log, contextOf, expiryMs: options.jobExpiryMs })
+  const opened = await openJobs({ state, log, contextOf, expiryMs: options.jobExpiryMs })
+  const jobs = options.audit ? auditedJobs(opened, options.audit, log) : opened
   const spools = new Quota({ total: limits.maxSpoolBytes, perClient: limits.maxSpoolBytesPerClient })
   const contexts = contextFactory({
     pool,

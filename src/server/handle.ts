@@ -32,7 +32,8 @@ import { refuseRestricted } from '../s3/policy/public-access-block.js'
 import type { GatewayLinks } from '../s3/share/gateway-links.js'
 import { taggingOfHeader } from '../s3/tagging/tagging-headers.js'
 import { requireExpectedOwner } from '../s3/vocabulary/expected-owner.js'
-import { type AccessEntry, describeRequest } from './access-log.js'
+import { describeRequest, type OnDone } from './access-log.js'
+import type { Audit } from './audit/audited.js'
 import type { Context } from './context.js'
 import type { ContextFactory } from './contexts/context-factory.js'
 import type { Limits } from './limits.js'
@@ -54,8 +55,10 @@ export interface HandleParts {
   readonly bearers: ClientRate
   readonly addressing: Addressing
   readonly withCors: WithCors
+  /** Records changes, before their answer is sent. */
+  readonly audit: Audit | undefined
   /** Called once per request after the answer was sent. */
-  readonly onDone: (entry: AccessEntry) => void
+  readonly onDone: OnDone
 }
 
 /** Serves one request. Never rejects. */
@@ -107,6 +110,7 @@ export function createHandle(parts: HandleParts): Handle {
       if (selected?.operation.call) reply = withHeaders(reply, versionHeader(selected.plugin))
     }
     if (head) reply = await parts.withCors(head, reply)
+    if (parts.audit) await parts.audit({ id, head, selected, caller, reply, failure })
     const sent = await send(incoming, outgoing, reply, id, place)
     visit?.leave(sent.bytes)
     failure = sent.failure ?? failure
@@ -126,6 +130,8 @@ export function createHandle(parts: HandleParts): Handle {
         sent,
         remote,
       }),
+      incoming,
+      outgoing,
     )
   }
 }

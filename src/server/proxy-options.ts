@@ -13,6 +13,7 @@ import type { OperationTable } from '../plugins/table/table.js'
 import type { Webhook } from '../s3/notifications/delivery/webhooks.js'
 import type { State } from '../state/state.js'
 import type { WorkerOfServer } from '../state/worker-of-server.js'
+import type { AuditLog } from './audit/audit-log.js'
 import type { Limits } from './limits.js'
 import type { ScrapeFor } from './metrics/plugin.js'
 import type { TrafficBounds } from './traffic/traffic-bounds.js'
@@ -65,6 +66,12 @@ export interface ProxyOptions {
   log?: Logger
   /** Logs one line per request; default true. */
   accessLog?: boolean
+  /** Format of the access log, whose lines `accessLine` then takes; default `json`. */
+  accessFormat?: 'json' | 's3'
+  /** Takes the lines of the access log; default `log`. */
+  accessLine?: (line: string) => void
+  /** Takes the changes of access, settings and spending; default none. */
+  audit?: AuditLog
   /** Gets the metrics of this proxy, of this one alone; default new ones. */
   metrics?: Metrics
   /** Answers `/-/metrics`, which callers with all rights may read; default the metrics of this proxy. */

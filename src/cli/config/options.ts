@@ -2,7 +2,7 @@ import { GATEWAY_TIMEOUT_MS } from '../../gateway/gateway-timeout.js'
 import { GiB, gatewayLimits } from '../../services/gateway/limits.js'
 import { domain, proxyAddress } from './addresses.js'
 import { limitOptions } from './groups/limit-options.js'
-import { observabilityOptions } from './groups/observability-options.js'
+import { logFileOptions, observabilityOptions } from './groups/observability-options.js'
 import { paymentOptions } from './groups/payment-options.js'
 import { tlsOptions } from './groups/tls-options.js'
 import { trafficOptions } from './groups/traffic-options.js'
@@ -233,6 +233,7 @@ export const options = Object.freeze({
     help: 'Lowest level that is logged, as JSON lines on standard error.',
   }),
   accessLog: option('Logs', onOff, { default: true, help: 'One log line for each request.' }),
+  ...logFileOptions,
   print: option('Logs', choice('text', 'json'), {
     default: 'text',
     help: 'Format of the start message on standard output: text, or one line of JSON with endpoint, keys and region.',

@@ -108,6 +108,10 @@ export const rules: readonly Rule[] = [
     return PAYMENT_CHAIN.filter(given).map((name) => `${flagOf(name)} needs ${flagOf('paymentChainUrl')}`)
   },
   (given, value) => {
+    if (value('accessLogFormat') !== 's3' || given('accessLogFile')) return []
+    return [`${flagOf('accessLogFormat')} s3 needs ${flagOf('accessLogFile')}`]
+  },
+  (given, value) => {
     if (!given('kuboApi') || !value('networkControl')) return []
     return [
       `${flagOf('networkControl')} is for the embedded storage network: leave it out, or leave out ${flagOf('kuboApi')}`,

@@ -21,6 +21,7 @@ import type { KeptAccountKeys } from '../keys/account-keys.js'
 import type { ObtainedKeys } from '../keys/keys.js'
 import { obtainPlugins } from '../plugins/plugins.js'
 import { accountKeysOf, type GatewayInUse } from './gateway.js'
+import { openLogFiles } from './log-files.js'
 import { Identities } from './reload/identities.js'
 import { prepareAll, ready } from './reload/prepared.js'
 import type { Prepare } from './reload/reloader.js'
@@ -66,9 +67,11 @@ export async function startEndpoint(parts: EndpointParts): Promise<StartedEndpoi
   if (worker === undefined || worker.number === 1) await settle(accountKeys, log)
   const gateway = await parts.gateway()
   cleanup.defer(() => gateway.stop())
+  const logFiles = await openLogFiles({ config, log, cleanup })
   const proxy = await createProxy({
     ...proxyOptions(config, identities.find, { ...gateway, keys: accountKeys }, log),
     ...(worker && { worker }),
+    ...logFiles,
     metrics,
     ...(scrape && { scrape }),
     metricsBuckets: config.metricsBuckets,

@@ -59,7 +59,7 @@ async function ask(parts: KeyPairParts, token: string): Promise<Answered> {
 }
 
 async function askOnce(parts: KeyPairParts, token: string): Promise<Answered> {
-  return watching(parts.watch, 'key-pair', (headers) => exchange(parts, token, headers))
+  return watching(parts.watch, ['GET', 'key-pair'], (headers) => exchange(parts, token, headers))
 }
 
 async function exchange(

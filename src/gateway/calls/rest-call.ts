@@ -89,7 +89,7 @@ async function exchange(client: GatewayClient, call: GatewayCall, token: string 
     bodyTimeout: timeoutMs,
   })
   const deadline = AbortSignal.timeout(timeoutMs)
-  const watched = client.watch.begin(call.endpoint)
+  const watched = client.watch.begin(call.endpoint, call.method)
   try {
     const { statusCode, body } = await connection.request({
       method: call.method,

@@ -83,7 +83,7 @@ export class RestClient {
    */
   put(path: string, headers: http.OutgoingHttpHeaders, fresh: boolean): ClientRequest {
     this.#uploaded = performance.now()
-    const watched = this.#watch.begin('upload')
+    const watched = this.#watch.begin('upload', 'PUT')
     const request = this.#open('PUT', fresh ? false : this.#up, path, { ...headers, ...watched.headers })
     request.once('response', ({ statusCode = 0 }) => watched.end(outcomeOfStatus(statusCode), statusCode))
     request.once('close', () => watched.end('failed'))
@@ -150,7 +150,7 @@ export class RestClient {
     headers: http.OutgoingHttpHeaders,
     fresh: boolean,
   ): Promise<RestResponse> {
-    const watched = this.#watch.begin('download')
+    const watched = this.#watch.begin('download', method)
     try {
       const response = await this.#ask(method, path, { ...headers, ...watched.headers }, fresh)
       watched.end(outcomeOfStatus(response.status), response.status)

@@ -118,7 +118,7 @@ export class Rpc {
 
   /** Runs `use` with the call as the watch wants it sent. For callers of `open`; `call` does it itself. */
   watched<T>(call: RpcCall, use: (call: RpcCall) => Promise<T>): Promise<T> {
-    return watching(this.#options.watch, call.method, (headers) =>
+    return watching(this.#options.watch, ['POST', call.method], (headers) =>
       use({ ...call, headers: { ...call.headers, ...headers } }),
     )
   }

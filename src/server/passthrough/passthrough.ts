@@ -8,7 +8,7 @@ import { type Addressing, clientAt } from '../../request/addressing/addressing.j
 import type { Bodies } from '../../request/body/bodies.js'
 import { sayContinue } from '../../response/say-continue.js'
 import { send } from '../../response/send.js'
-import type { AccessEntry } from '../access-log.js'
+import type { AccessEntry, OnDone } from '../access-log.js'
 import type { Limits } from '../limits.js'
 import type { Traffic, Visit } from '../traffic/traffic.js'
 import { forgetFormer, mayChange, type RpcCall, readCall } from './changes.js'
@@ -43,7 +43,7 @@ export interface PassthroughOptions {
   readonly forget: (bucket: string) => Promise<void>
   /** Called after a request that may have changed something, before its client receives the response. */
   readonly onChange: () => void
-  readonly onDone: (entry: AccessEntry) => void
+  readonly onDone: OnDone
   readonly log: Logger
 }
 
@@ -154,7 +154,7 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
       // A client may disconnect at any time; without a listener its error would end the process.
       incoming.on('error', () => {})
       outgoing.on('error', () => {})
-      outgoing.once('close', () => options.onDone(entryOf(exchange, outgoing)))
+      outgoing.once('close', () => options.onDone(entryOf(exchange, outgoing), incoming, outgoing))
       const visit = arrive(exchange.remote)
       if (visit === 'too often') {
         void refuse(outgoing, visit)

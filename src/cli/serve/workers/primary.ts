@@ -17,6 +17,7 @@ import type { Config } from '../../config/config.js'
 import { obtainKeys } from '../../keys/keys.js'
 import { banner } from '../banner.js'
 import { obtainGateway } from '../gateway.js'
+import { onReopen } from '../log-files.js'
 import { openMetricsPort } from '../metrics-port.js'
 import { shownPlatform } from '../platform-text.js'
 import { Reloader } from '../reload/reloader.js'
@@ -90,6 +91,7 @@ export async function startWorkers(
   })
   const reloader = new Reloader({ config, log, prepare: (next) => supervisor.prepare(next) })
   cleanup.defer(() => supervisor.stop())
+  cleanup.defer(onReopen(() => supervisor.signal('SIGUSR2')))
   const endpoint = await supervisor.start()
   const scrape = async (accept?: string) => render(await metricsOfAll(), accept)
   const metrics = await openMetricsPort({ config, scrape, log, cleanup })

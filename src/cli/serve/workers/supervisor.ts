@@ -71,6 +71,11 @@ export class Supervisor {
     for (const worker of this.#workers.values()) if (worker !== sender) send(worker, { kind: 'signal', text })
   }
 
+  /** Sends all workers a signal. */
+  signal(signal: NodeJS.Signals): void {
+    for (const worker of this.#workers.values()) worker.process.kill(signal)
+  }
+
   /** The metrics of all workers together. */
   metrics(): Promise<FamilySnapshot[]> {
     const workers = new Map([...this.#workers.values()].map((worker) => [worker.id, worker]))

@@ -10,6 +10,7 @@ import { type Config, variable } from '../../config/config.js'
 import { describeError, EXIT_FAILURE } from '../../failure.js'
 import { startEndpoint } from '../endpoint.js'
 import { type GatewayInUse, obtainGateway } from '../gateway.js'
+import { onReopen } from '../log-files.js'
 import type { Prepare } from '../reload/reloader.js'
 import type { FromWorker, Question, Questions, ReloadStep, ToWorker } from './messages.js'
 import { WORKER_NUMBER, WORKER_PORT } from './supervisor.js'
@@ -21,6 +22,8 @@ import { WORKER_NUMBER, WORKER_PORT } from './supervisor.js'
 export async function runWorker(given: Config): Promise<void> {
   // A terminal sends its signals to all processes; the supervisor decides.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+  // The supervisor passes it on to workers that may still be starting.
+  onReopen(() => {})
   const number = Number(variable(WORKER_NUMBER))
   const metrics = new Metrics()
   const channel = openChannel(metrics)

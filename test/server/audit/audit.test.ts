@@ -1,0 +1,57 @@
+import { PutObjectCommand } from '@aws-sdk/client-s3'
+import t from 'tap'
+import type { AuditEntry } from '../../../src/server/audit/audit-log.js'
+import { isAudited } from '../../../src/server/audit/audited.js'
+import { startInProcess } from '../../support/server/in-process.js'
+import { send } from '../../support/sign/send.js'
+
+t.test('changes of access and settings are recorded before they are answered', async (t) => {
+  const entries: AuditEntry[] = []
+  const { s3, endpoint, proxy } = await startInProcess(t, 'full', {
+    audit: { write: async (entry) => void entries.push(entry) },
+    identities: [
+      { accessKeyId: 'test-key', secretAccessKey: 'test-secret' },
+      { accessKeyId: 'limited', secretAccessKey: 'limited-secret', rights: [{ bucket: 'other', access: 'read' }] },
+    ],
+  })
+  const owner = { endpoint, region: 'us-east-1', accessKey: 'test-key', secretKey: 'test-secret' }
+  t.equal((await send(owner, { method: 'PUT', target: '/audited' })).status, 200)
+  await s3.send(new PutObjectCommand({ Bucket: 'audited', Key: 'a', Body: 'a' }))
+  await send(owner, { method: 'GET', target: '/audited/a' })
+  const body = Buffer.from('<Tagging><TagSet><Tag><Key>k</Key><Value>v</Value></Tag></TagSet></Tagging>')
+  const tagged = await send(owner, { method: 'PUT', target: '/audited?tagging=', body })
+  t.ok(tagged.status < 300)
+  const stranger = { ...owner, accessKey: 'limited', secretKey: 'limited-secret' }
+  t.equal((await send(stranger, { method: 'PUT', target: '/audited?policy=', body })).status, 403)
+  t.same(
+    entries.map(({ action, accessKeyId, bucket, outcome, status }) => [action, accessKeyId, bucket, outcome, status]),
+    [
+      ['CreateBucket', 'test-key', 'audited', 'ok', 200],
+      ['PutBucketTagging', 'test-key', 'audited', 'ok', tagged.status],
+      ['PutBucketPolicy', 'limited', 'audited', 'AccessDenied', 403],
+    ],
+  )
+  t.match(entries[1], {
+    requestId: String(tagged.headers['x-amz-request-id']),
+    remote: /127\.0\.0\.1/,
+    time: /^20.*Z$/,
+  })
+  t.notMatch(JSON.stringify(entries), /secret|signature/i)
+
+  const audited = proxy.operations.filter((row) => isAudited(row as never)).map(({ operation }) => operation.name)
+  for (const name of ['PutBucketPolicy', 'PutObjectAcl', 'DeleteBucketLifecycle', 'RotateCredentials', 'DeleteBucket'])
+    t.ok(audited.includes(name), name)
+  for (const name of ['GetObject', 'PutObject', 'ListJobs', 'UploadPart']) t.notOk(audited.includes(name), name)
+})
+
+t.test('a request is answered even if the audit log cannot be written, and the log has its entry', async (t) => {
+  const audit = { write: () => Promise.reject(new Error('disk full')) }
+  const { endpoint, lines } = await startInProcess(t, 'full', { audit })
+  const owner = { endpoint, region: 'us-east-1', accessKey: 'test-key', secretKey: 'test-secret' }
+  t.equal((await send(owner, { method: 'PUT', target: '/unwritten' })).status, 200)
+  t.ok(
+    lines.some(
+      ({ msg, audit }) => msg === 'the audit log cannot be written' && JSON.stringify(audit).includes('CreateBucket'),
+    ),
+  )
+})
