@@ -58,6 +58,8 @@ export interface ServerFacts {
   readonly objectOwnership: Ownership
   /** Scheme and host of share links. */
   readonly shareUrl: string
+  /** The data folder; undefined for a server that was given an open state. */
+  readonly data: string | undefined
   /** True once the server has begun to shut down. */
   readonly closing: () => boolean
 }

@@ -138,7 +138,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   cleanup.defer(() => passthrough?.close())
   await startBackground({ state, settings, ...plugins, own: contexts.ownContext, jobs, hooks, options }, cleanup)
 
-  holdingMetrics(metrics, { pool, bodies, spools, state })
+  holdingMetrics(metrics, { pool, bodies, spools, state, data: options.data })
   jobMetrics(metrics, () => jobs.overview())
   pluginGauges(metrics, plugins.plugins, log)
 
@@ -222,6 +222,7 @@ async function openContexts(sources: ContextSources) {
         region,
         objectOwnership: options.objectOwnership ?? 'BucketOwnerEnforced',
         shareUrl: sources.shareUrl ?? options.gateway.url,
+        data: options.data,
         closing,
       },
       limits,

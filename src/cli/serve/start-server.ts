@@ -8,7 +8,7 @@ import type { Config } from '../config/config.js'
 import { banner } from './banner.js'
 import { startEndpoint } from './endpoint.js'
 import { obtainGateway } from './gateway.js'
-import { openMetricsPort } from './metrics-port.js'
+import { openMetricsPort } from './observability/metrics-port.js'
 import { shownPlatform } from './platform-text.js'
 import { Reloader } from './reload/reloader.js'
 

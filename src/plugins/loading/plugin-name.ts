@@ -2,6 +2,7 @@
 const RESERVED = new Set([
   'live',
   'ready',
+  'health',
   'metrics',
   'version',
   'capabilities',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { defineCall } from '../../plugins/calls/define-call.js'
-import { requireReady } from './ready.js'
+import { problemOf, requireReady } from './ready.js'
 
 /** The health calls are public, because load balancers have no key pair. */
 const shared = {
@@ -29,7 +29,8 @@ export const live = defineCall({
 export const ready = defineCall({
   ...shared,
   name: 'Ready',
-  summary: 'Answers 200 while the gateway accepts the log-in and the store of records answers, else 503.',
+  summary:
+    'Answers 200 while the gateway accepts the log-in, the store of records answers and the data folder can be written, else 503.',
   on: { method: 'GET', resource: 'service', path: '/-/ready' },
   result: z.object({
     status: z.literal('ready'),
@@ -38,7 +39,7 @@ export const ready = defineCall({
   async answer(_, context) {
     if (context.server.closing()) throw new S3Error('ServiceUnavailable', { message: 'The server is shutting down.' })
     await requireReady(context)
-    const problem = context.state.problem()
+    const problem = await problemOf(context)
     return { status: 'ready' as const, ...(problem !== undefined && { problem }) }
   },
 })

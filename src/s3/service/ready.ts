@@ -1,20 +1,74 @@
+import { constants } from 'node:fs'
+import { access, statfs } from 'node:fs/promises'
 import { withinDeadline } from '../../common/deadline.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { ToldAlready } from '../../common/errors/told-already.js'
 import type { Context } from '../../server/context.js'
 
-/** Timeout of the checks of the gateway and the store of records, ms. Load balancers wait a few seconds. */
+/** Timeout of each check, ms. Load balancers wait a few seconds. */
 const PATIENCE_MS = 3_000
+/** Free bytes of the disk of the data folder below which it is a problem. */
+const LOW_BYTES = 512 * 1024 * 1024
+
+type Checked = Pick<Context, 'gateway' | 'state'> & { readonly server: Pick<Context['server'], 'data'> }
+
+/** The result of one check. */
+export interface Check {
+  readonly name: 'gateway' | 'state' | 'data'
+  readonly ms: number
+  /** S3Error ServiceUnavailable. */
+  readonly failure?: S3Error
+}
 
 /**
- * Resolves if requests can be served: the gateway accepts the log-in, and the store of records answers a look-up.
- * Throws S3Error ServiceUnavailable with the reason, within a bounded time.
+ * Checks within a bounded time that requests can be served: the gateway accepts the log-in, the store of records answers
+ * a look-up, and the data folder can be written.
  */
-export async function requireReady({ gateway, state }: Pick<Context, 'gateway' | 'state'>): Promise<void> {
-  await Promise.all([
-    bounded(() => gateway.ready(), 'The object gateway did not answer in time.'),
-    bounded(() => state.records('probe').get('probe'), "The store of the server's own records did not answer in time."),
+export function checkAll({ gateway, state, server: { data } }: Checked): Promise<Check[]> {
+  return Promise.all([
+    check('gateway', () => gateway.ready(), 'The object gateway'),
+    check('state', () => state.records('probe').get('probe'), "The store of the server's own records"),
+    ...(data === undefined ? [] : [check('data', () => requireFolder(data), 'The disk of the data folder')]),
   ])
+}
+
+/** Throws S3Error ServiceUnavailable with the reason if requests cannot be served. */
+export async function requireReady(context: Checked): Promise<void> {
+  const failed = (await checkAll(context)).find(({ failure }) => failure)
+  if (failed?.failure) throw failed.failure
+}
+
+/** Free bytes for this process on the disk of the data folder; undefined without one, or where they are not known. */
+export async function freeBytes(data: string | undefined): Promise<number | undefined> {
+  if (data === undefined) return undefined
+  try {
+    const { bavail, bsize } = await withinDeadline(statfs(data), PATIENCE_MS)
+    return bavail * bsize
+  } catch {
+    return undefined
+  }
+}
+
+/** Why some requests are refused or soon will be, although most are served; undefined for no problem. */
+export async function problemOf({ state, server }: Checked): Promise<string | undefined> {
+  const free = await freeBytes(server.data)
+  const low =
+    free !== undefined && free < LOW_BYTES
+      ? `The disk of the data folder has ${Math.floor(free / 1024 ** 2)} MiB left: uploads fail when it is full.`
+      : undefined
+  return state.problem() ?? low
+}
+
+async function check(name: Check['name'], work: () => Promise<unknown>, subject: string): Promise<Check> {
+  const began = performance.now()
+  const ms = () => Math.round((performance.now() - began) * 10) / 10
+  try {
+    await bounded(work, `${subject} did not answer in time.`)
+    return { name, ms: ms() }
+  } catch (error) {
+    const failure = error instanceof S3Error ? error : new S3Error('ServiceUnavailable', { cause: error })
+    return { name, ms: ms(), failure }
+  }
 }
 
 async function bounded(work: () => Promise<unknown>, message: string): Promise<void> {
@@ -26,4 +80,11 @@ async function bounded(work: () => Promise<unknown>, message: string): Promise<v
     if (error instanceof S3Error && error.status < 500) throw new S3Error('ServiceUnavailable', error)
     throw error
   }
+}
+
+/** The message names no path: every client can read it. */
+async function requireFolder(data: string): Promise<void> {
+  await access(data, constants.W_OK).catch((cause) => {
+    throw new S3Error('ServiceUnavailable', { message: 'The server cannot write to its data folder.', cause })
+  })
 }

@@ -6,6 +6,7 @@ import { withExpansions } from '../../plugins/describe/with-expansions.js'
 import type { Expansion } from '../../plugins/forms/expansion.js'
 import type { Plugin } from '../../plugins/forms/plugin.js'
 import type { Row } from '../../plugins/table/table.js'
+import { getHealth } from '../service/get-health.js'
 import { virtualBucketOperations } from './operations.js'
 
 /**
@@ -24,6 +25,7 @@ export function selfPlugin(rows: () => readonly Row[], expansions: () => readonl
       awsPaginatorsOperation(rows),
       capabilitiesOperation(rows),
       listPlugins(rows),
+      getHealth,
     ],
   }
 }

@@ -3,6 +3,7 @@ import type { Metrics } from '../../common/metrics/metrics.js'
 import type { Quota } from '../../common/quota.js'
 import type { GatewayPool } from '../../gateway/account/create-gateway.js'
 import type { Bodies } from '../../request/body/bodies.js'
+import { freeBytes } from '../../s3/service/ready.js'
 import type { State } from '../../state/state.js'
 
 export interface Holding {
@@ -10,10 +11,12 @@ export interface Holding {
   readonly bodies: Pick<Bodies, 'held'>
   readonly spools: Pick<Quota, 'held'>
   readonly state: Pick<State, 'stagedBytes'>
+  /** The data folder. */
+  readonly data: string | undefined
 }
 
 /** What the server holds at the moment: bodies, bytes on disk, connections to the gateway, cached listings. */
-export function holdingMetrics(metrics: Metrics, { pool, bodies, spools, state }: Holding): void {
+export function holdingMetrics(metrics: Metrics, { pool, bodies, spools, state, data }: Holding): void {
   metrics.gauge({
     name: 'dealgate_bodies_in_flight',
     help: 'Request bodies that are being read.',
@@ -29,6 +32,15 @@ export function holdingMetrics(metrics: Metrics, { pool, bodies, spools, state }
     help: 'Bytes of parts of multipart uploads that wait for the end of their upload; of several processes the largest count.',
     aggregator: 'max',
     read: () => state.stagedBytes(),
+  })
+  metrics.gauge({
+    name: 'dealgate_disk_free_bytes',
+    help: 'Free bytes on the disk of the data folder.',
+    aggregator: 'max',
+    read: async () => {
+      const free = await freeBytes(data)
+      return free === undefined ? [] : free
+    },
   })
   metrics.gauge({
     name: 'dealgate_gateway_connections',

@@ -24,7 +24,7 @@ export function s3AccessLine(entry: AccessEntry, incoming: IncomingMessage, now:
     word(entry.accessKeyId),
     entry.requestId,
     operationOf(entry, incoming),
-    entry.key === undefined ? '-' : encodeURIComponent(encodeURIComponent(entry.key)),
+    entry.key === undefined ? '-' : keyOf(entry.key),
     quoted(`${entry.method} ${target} HTTP/${incoming.httpVersion}`),
     String(entry.status),
     word(entry.error),
@@ -44,6 +44,11 @@ export function s3AccessLine(entry: AccessEntry, incoming: IncomingMessage, now:
     '-',
     '-',
   ].join(' ')
+}
+
+/** Encoded twice but for slashes, as S3 does it. */
+function keyOf(key: string): string {
+  return encodeURIComponent(encodeURIComponent(key)).replaceAll('%252F', '/')
 }
 
 /** `23/Nov/2026:01:02:03 +0000` */

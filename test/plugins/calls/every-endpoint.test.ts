@@ -28,6 +28,7 @@ const S3_BESIDE_THE_SDK: Readonly<Record<string, string>> = {
   GetBucketLocationOfServiceRoot: 'GetBucketLocation of the bucket `-`',
   CreateBucketOfService: 'CreateBucket of the bucket `-`',
   CreateBucketOfServiceRoot: 'CreateBucket of the bucket `-`',
+  GetMetrics: 'the metrics, in the text formats of Prometheus',
 }
 
 /** What the flow answers besides the table, each with the reason why no document has it. */

@@ -1,9 +1,9 @@
-import type { Logger } from '../../common/log.js'
-import type { CleanupStack } from '../../server/cleanup-stack.js'
-import { serveMetrics } from '../../server/metrics/metrics-server.js'
-import type { ScrapeFor } from '../../server/metrics/plugin.js'
-import type { Config } from '../config/config.js'
-import { listenFailure } from '../failure.js'
+import type { Logger } from '../../../common/log.js'
+import type { CleanupStack } from '../../../server/cleanup-stack.js'
+import { serveMetrics } from '../../../server/metrics/metrics-server.js'
+import type { ScrapeFor } from '../../../server/metrics/plugin.js'
+import type { Config } from '../../config/config.js'
+import { listenFailure } from '../../failure.js'
 
 export interface MetricsPortParts {
   readonly config: Pick<Config, 'metricsHost' | 'metricsPort'>

@@ -1,9 +1,9 @@
-import { LineFile } from '../../common/files/line-file.js'
-import type { Logger } from '../../common/log.js'
-import type { AuditLog } from '../../server/audit/audit-log.js'
-import type { CleanupStack } from '../../server/cleanup-stack.js'
-import type { Config } from '../config/config.js'
-import { describeError, Failure } from '../failure.js'
+import { LineFile } from '../../../common/files/line-file.js'
+import type { Logger } from '../../../common/log.js'
+import type { AuditLog } from '../../../server/audit/audit-log.js'
+import type { CleanupStack } from '../../../server/cleanup-stack.js'
+import type { Config } from '../../config/config.js'
+import { describeError, Failure } from '../../failure.js'
 
 export interface LogFilesParts {
   readonly config: Pick<Config, 'accessLogFile' | 'accessLogFormat' | 'auditLog'>

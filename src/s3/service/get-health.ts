@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import { defineCall } from '../../plugins/calls/define-call.js'
+import { checkAll, freeBytes, problemOf } from './ready.js'
+
+/** The checks of `/-/ready` one by one, for callers with a key pair: it answers 200 also if one fails. */
+export const getHealth = defineCall({
+  name: 'GetHealth',
+  source: 'docs/operations.md#health',
+  summary: 'Tells what works and what does not, with reasons: the gateway, the store of records, the data folder.',
+  access: 'signed',
+  on: { method: 'GET', resource: 'service', path: '/-/health' },
+  ownRules: true,
+  result: z.object({
+    Status: z.enum(['Ready', 'NotReady', 'Closing']),
+    Problem: z.string().optional().describe('Reason why some requests are refused, or soon will be.'),
+    Checks: z
+      .array(
+        z.object({
+          Name: z.enum(['gateway', 'state', 'data']),
+          Works: z.boolean(),
+          Milliseconds: z.number(),
+          Reason: z.string().optional(),
+        }),
+      )
+      .meta({ element: 'Check' }),
+    FreeBytes: z.number().optional().describe('Free bytes on the disk of the data folder.'),
+    UptimeSeconds: z.number(),
+  }),
+  async answer(_, context) {
+    const [checks, free, problem] = await Promise.all([
+      checkAll(context),
+      freeBytes(context.server.data),
+      problemOf(context),
+    ])
+    const works = checks.every(({ failure }) => !failure)
+    return {
+      Status: context.server.closing() ? ('Closing' as const) : works ? ('Ready' as const) : ('NotReady' as const),
+      ...(problem !== undefined && { Problem: problem }),
+      Checks: checks.map(({ name, ms, failure }) => ({
+        Name: name,
+        Works: !failure,
+        Milliseconds: ms,
+        ...(failure && { Reason: failure.message }),
+      })),
+      ...(free !== undefined && { FreeBytes: free }),
+      UptimeSeconds: Math.round(process.uptime()),
+    }
+  },
+})
