@@ -25,7 +25,7 @@ import { AccountSession, AnonymousSession } from './session.js'
 import { type LinkedAnswer, type LinkedRequest, openLink } from './share-link.js'
 import { Views } from './views.js'
 
-/** Connections for JSON-RPC calls. */
+/** Connections for JSON-RPC calls over TLS, and for replies that are read while they arrive. */
 const RPC_CONNECTIONS = 64
 const DEFAULT_SNAPSHOT_BYTES = 128 * 1024 * 1024
 
@@ -106,7 +106,8 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
   const rest = new RestClient({ url, tls, timeoutMs, idleMs, watch })
   const patientPool = new Pool(url.origin, { connect: { ...tls, timeout: timeoutMs } })
   const basePath = url.pathname.replace(/\/+$/, '')
-  const rpc = new Rpc({ pool, patientPool, basePath, names, log, timeoutMs, idleMs, watch })
+  const { connections } = rest
+  const rpc = new Rpc({ connections, pool, patientPool, basePath, names, log, timeoutMs, idleMs, watch })
   const inDoubt = new InDoubtWrites(log)
   const shared = {
     rpc,

@@ -4,7 +4,8 @@ import type { BrandNames } from '../brand.js'
 import { isLostConnection, timedOut, type UpstreamFailure, unavailable } from '../errors.js'
 import type { GatewayTls } from '../gateway-tls.js'
 import { single } from '../object-facts.js'
-import { ConnectionPool } from '../transport/connection-pool.js'
+import type { SentRequest } from '../transport/connection.js'
+import { ConnectionPool, FRESH_MS } from '../transport/connection-pool.js'
 import { NodeResponse } from '../transport/node-response.js'
 import type { RestResponse } from '../transport/response.js'
 import { type GatewayWatch, outcomeOfStatus } from '../watch.js'
@@ -13,11 +14,6 @@ import { USER_AGENT } from './rpc.js'
 /** Bytes a socket reads ahead while the client is slower than the gateway. */
 const READ_AHEAD_BYTES = 1024 * 1024
 const MAX_FREE_SOCKETS = 64
-/**
- * Age up to which a kept connection is reused for uploads, ms. Servers keep idle connections for at least five seconds
- * (Node's default).
- */
-const FRESH_MS = 2000
 /** Most bytes of an error body that are read. */
 const MAX_TEXT_BYTES = 16 * 1024
 
@@ -41,8 +37,8 @@ export interface Answer {
 }
 
 /**
- * The transport for the bytes of objects. Uploads and TLS use node:http, which costs half of what undici costs per byte
- * on Node 20. Downloads over plain HTTP use own connections (`transport/`): node:http needs 3.8 times their CPU time per
+ * The transport for the bytes of objects. Long uploads and TLS use node:http, which costs half of what undici costs per byte
+ * on Node 20. Downloads and small uploads over plain HTTP use own connections (`transport/`): node:http needs 3.8 times their CPU time per
  * GiB and 3.7 times per small object, undici 3.5 and 1.6 times (`bench --only transport`, medians of 7 rounds, Node
  * 20.20). Both send a path unchanged (`..` and `//` may be part of a key). Only this file and `transport/` handle
  * sockets.
@@ -88,6 +84,39 @@ export class RestClient {
     request.once('response', ({ statusCode = 0 }) => watched.end(outcomeOfStatus(statusCode), statusCode))
     request.once('close', () => watched.end('failed'))
     return request
+  }
+
+  /**
+   * Connections on which a PUT of a body in memory is sent whole. Undefined over TLS, where `put` serves that, too.
+   */
+  get connections(): ConnectionPool | undefined {
+    return this.#down instanceof ConnectionPool ? this.#down : undefined
+  }
+
+  /**
+   * Starts a PUT of a whole body without waiting for anything.
+   * @param reuse `lately`: only a connection that is very likely still open
+   */
+  putWhole(
+    connections: ConnectionPool,
+    path: string,
+    headers: http.OutgoingHttpHeaders,
+    body: Buffer,
+    reuse: 'any' | 'lately' | 'none',
+  ): SentRequest {
+    const watched = this.#watch.begin('upload')
+    const sent = connections.send({
+      method: 'PUT',
+      path: this.#basePath + path,
+      headers: { 'user-agent': USER_AGENT, ...headers, ...watched.headers },
+      body,
+      maxIdleMs: reuse === 'any' ? undefined : reuse === 'lately' ? FRESH_MS : 0,
+    })
+    sent.answered.then(
+      ({ status }) => watched.end(outcomeOfStatus(status), status),
+      () => watched.end('failed'),
+    )
+    return sent
   }
 
   /**
@@ -206,6 +235,9 @@ function numberOf(text: string | undefined): number | undefined {
  * that arrived.
  */
 export function readAnswer(response: RestResponse, idleMs: number): Promise<Answer> {
+  const { status, headers } = response
+  const whole = response.whole()
+  if (whole) return Promise.resolve({ status, headers, text: whole.toString('utf8', 0, MAX_TEXT_BYTES) })
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
     let size = 0
@@ -213,7 +245,7 @@ export function readAnswer(response: RestResponse, idleMs: number): Promise<Answ
     const finish = () => {
       clearTimeout(timer)
       const text = Buffer.concat(chunks).subarray(0, MAX_TEXT_BYTES).toString('utf8')
-      resolve({ status: response.status, headers: response.headers, text })
+      resolve({ status, headers, text })
     }
     response.read(
       {

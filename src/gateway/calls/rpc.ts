@@ -14,8 +14,11 @@ import {
   translate,
   unavailable,
 } from '../errors.js'
+import type { ConnectionPool } from '../transport/connection-pool.js'
+import { readAll } from '../transport/read-all.js'
 import { type GatewayWatch, watching } from '../watch.js'
 import { LATE_ANSWER_MS } from './in-doubt.js'
+import { post } from './post.js'
 
 /**
  * The gateway's routes require `Mozilla` in this header; without it a request means something else (MinIO
@@ -29,6 +32,8 @@ const MAX_REPLY_BYTES = 16 * 1024 * 1024
 const MAX_ERROR_BYTES = 16 * 1024
 
 export interface RpcOptions {
+  /** For whole replies over plain HTTP. Undefined over TLS. */
+  readonly connections: ConnectionPool | undefined
   readonly pool: Pool
   /** For calls with `late`: they occupy their connections for a long time and must not delay other calls. */
   readonly patientPool: Pool
@@ -128,12 +133,36 @@ export class Rpc {
   }
 
   async #exchange(call: RpcCall): Promise<RpcResult> {
-    const body = await this.open(call)
-    const bytes = await readBounded(body, MAX_REPLY_BYTES).catch((error: unknown) => {
-      throw unavailable(error)
-    })
+    const { connections } = this.#options
+    const bytes = connections ? await this.#overWire(connections, call) : await this.#readBody(await this.open(call))
     if (bytes === undefined) throw nonsense(`answered ${call.method} with more than ${MAX_REPLY_BYTES} bytes`)
     return this.resultOf(parseReply(bytes.toString('utf8'), call.method), call)
+  }
+
+  #readBody(body: Dispatcher.ResponseData['body']): Promise<Buffer | undefined> {
+    return readBounded(body, MAX_REPLY_BYTES).catch((error: unknown) => {
+      throw unavailable(error)
+    })
+  }
+
+  async #overWire(connections: ConnectionPool, call: RpcCall): Promise<Buffer | undefined> {
+    const { idleMs, timeoutMs } = this.#options
+    const response = await post(connections, this.#request(call), {
+      what: call.method,
+      repeatable: call.repeatable ?? false,
+      timeoutMs: call.timeoutMs ?? timeoutMs,
+    })
+    if (response.status !== 200) {
+      const text = await readAll(response, MAX_ERROR_BYTES, idleMs).catch(() => undefined)
+      throw this.#failure(refused(response.status, text?.toString('utf8') ?? ''), call)
+    }
+    if (!isJson(response.headers['content-type'])) {
+      response.destroy()
+      throw answeredWithoutJson(call)
+    }
+    return readAll(response, MAX_REPLY_BYTES, idleMs).catch((error: unknown) => {
+      throw unavailable(error)
+    })
   }
 
   /**
@@ -144,12 +173,12 @@ export class Rpc {
     const reply = await this.#send(call)
     if (reply.statusCode !== 200) {
       const text = await readText(reply.body)
-      throw this.#failure({ kind: 'http', status: reply.statusCode, text, headerCode: undefined }, call)
+      throw this.#failure(refused(reply.statusCode, text), call)
     }
-    if (!/^application\/json\b/i.test(String(reply.headers['content-type'] ?? ''))) {
+    if (!isJson(reply.headers['content-type'])) {
       reply.body.destroy()
       reply.body.on('error', () => {})
-      throw nonsense(`answered ${call.method} without JSON`)
+      throw answeredWithoutJson(call)
     }
     return reply.body
   }
@@ -169,18 +198,11 @@ export class Rpc {
   }
 
   async #send(call: RpcCall): Promise<Dispatcher.ResponseData> {
-    const { basePath, names, timeoutMs, idleMs } = this.#options
+    const { timeoutMs, idleMs } = this.#options
     const pool = call.late ? this.#options.patientPool : this.#options.pool
     const request: Dispatcher.RequestOptions = {
       method: 'POST',
-      path: basePath + names.rpcPath,
-      headers: {
-        'user-agent': USER_AGENT,
-        'content-type': 'application/json',
-        ...(call.token === undefined ? {} : { authorization: `Bearer ${call.token}` }),
-        ...call.headers,
-      },
-      body: JSON.stringify({ id: '1', jsonrpc: '2.0', method: this.#spelled(call.method), params: call.params }),
+      ...this.#request(call),
       headersTimeout: call.timeoutMs ?? timeoutMs,
       bodyTimeout: idleMs,
     }
@@ -196,6 +218,16 @@ export class Rpc {
     }
   }
 
+  #request(call: RpcCall) {
+    const { basePath, names } = this.#options
+    const token = call.token === undefined ? undefined : { authorization: `Bearer ${call.token}` }
+    return {
+      path: basePath + names.rpcPath,
+      headers: { 'user-agent': USER_AGENT, 'content-type': 'application/json', ...token, ...call.headers },
+      body: JSON.stringify({ id: '1', jsonrpc: '2.0', method: this.#spelled(call.method), params: call.params }),
+    }
+  }
+
   #spelled(method: string): string {
     return method.replace(/^web\./, `${this.#word}.`)
   }
@@ -205,6 +237,18 @@ export class Rpc {
     if (isUnknownService(failure)) return new ServiceUnknown(error)
     return isTokenRefusal(failure) && call.token !== undefined ? new TokenRefused(error) : error
   }
+}
+
+function refused(status: number, text: string) {
+  return { kind: 'http', status, text, headerCode: undefined } as const
+}
+
+function isJson(contentType: string | string[] | undefined): boolean {
+  return /^application\/json\b/i.test(String(contentType ?? ''))
+}
+
+function answeredWithoutJson(call: RpcCall): Error {
+  return nonsense(`answered ${call.method} without JSON`)
 }
 
 /** Reads the first bytes of an error body. Never fails. */

@@ -1,13 +1,32 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import { timedOut } from '../errors.js'
-import { Connection } from './connection.js'
+import { Connection, type SentRequest } from './connection.js'
 import type { RestResponse } from './response.js'
 
 const MAX_FREE = 64
 /** Fits a head and a small body in one read. */
 const SCRATCH_BYTES = 64 * 1024
 
-/** Connections to one gateway over plain HTTP, for requests without a body. */
+/**
+ * Age up to which a kept connection is very likely still open, ms. Servers keep idle connections for at least five
+ * seconds (Node's default).
+ */
+export const FRESH_MS = 2000
+
+export interface WireRequest {
+  readonly method: string
+  /** Percent-encoded, with the query. */
+  readonly path: string
+  readonly headers: OutgoingHttpHeaders
+  readonly body?: Buffer | undefined
+  /**
+   * Longest time for which a kept connection may have been idle, ms; 0 for a new connection, absent for as long as it is
+   * kept. A gateway may close an idle connection at any time: FRESH_MS for requests that must not be sent twice.
+   */
+  readonly maxIdleMs?: number | undefined
+}
+
+/** Connections to one gateway over plain HTTP, for requests whose bodies are in memory. */
 export class ConnectionPool {
   readonly #url: URL
   readonly #scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES)
@@ -33,11 +52,10 @@ export class ConnectionPool {
     fresh: boolean,
     timeoutMs: number,
   ): Promise<RestResponse> {
-    const head = requestHead(method, path, { host: this.#url.host, ...headers })
-    const connection = (fresh ? undefined : this.#kept()) ?? this.#open()
-    const timer = setTimeout(() => connection.destroy(timedOut('the first byte')), timeoutMs)
+    const sent = this.send({ method, path, headers, ...(fresh && { maxIdleMs: 0 }) })
+    const timer = setTimeout(() => sent.destroy(timedOut('the first byte')), timeoutMs)
     try {
-      return await connection.send(method, head)
+      return await sent.answered
     } finally {
       clearTimeout(timer)
     }
@@ -48,14 +66,26 @@ export class ConnectionPool {
     return { busy: this.#all.size - this.#free.length, free: this.#free.length }
   }
 
+  /**
+   * Sends a request within this call.
+   * @throws TypeError for a path or header that HTTP cannot carry; nothing was sent then
+   */
+  send({ method, path, headers, body, maxIdleMs = Number.POSITIVE_INFINITY }: WireRequest): SentRequest {
+    const head = requestHead(method, path, this.#url.host, headers, body)
+    const kept = maxIdleMs === 0 ? undefined : this.#kept(maxIdleMs)
+    return (kept ?? this.#open()).send(method, head, body, kept !== undefined)
+  }
+
   close(): void {
     for (const connection of this.#all) connection.destroy()
   }
 
-  #kept(): Connection | undefined {
+  #kept(maxIdleMs: number): Connection | undefined {
     for (;;) {
-      const connection = this.#free.pop()
-      if (!connection || connection.good) return connection
+      const connection = this.#free.at(-1)
+      if (!connection || connection.idleMs > maxIdleMs) return undefined
+      this.#free.pop()
+      if (connection.good) return connection
       connection.destroy()
     }
   }
@@ -79,14 +109,25 @@ export class ConnectionPool {
   }
 }
 
-function requestHead(method: string, path: string, headers: OutgoingHttpHeaders): string {
-  // Callers encode these values; this check is the last defence against request splitting.
+function requestHead(
+  method: string,
+  path: string,
+  host: string,
+  headers: OutgoingHttpHeaders,
+  body: Buffer | undefined,
+): string {
+  // Callers encode these values; these checks are the last defence against request splitting.
   if (!/^\/[\x21-\x7e]*$/.test(path)) throw new TypeError('The path of the request is invalid.')
-  let fields = ''
+  let fields = `host: ${host}\r\n`
   for (const name in headers) {
-    const field = `${name}: ${headers[name]}`
-    if (!/^[\x20-\x7e]+$/.test(field)) throw new TypeError('A header of the request is invalid.')
-    fields += `${field}\r\n`
+    const field = `${name}: ${headers[name]}\r\n`
+    if (!FIELD.test(field)) throw new TypeError('A header of the request is invalid.')
+    fields += field
   }
-  return `${method} ${path} HTTP/1.1\r\n${fields}\r\n`
+  // Said as node:http says it: some intermediaries pass on to the gateway what they get.
+  const own = body === undefined ? '' : `connection: keep-alive\r\ncontent-length: ${body.length}\r\n`
+  return `${method} ${path} HTTP/1.1\r\n${fields}${own}\r\n`
 }
+
+/** A name that is a token, and a value with one character per byte, as node:http demands. */
+const FIELD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t\x20-\x7e\x80-\xff]*\r\n$/

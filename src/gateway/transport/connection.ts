@@ -11,6 +11,8 @@ const KEPT_MS = 30_000
 /** Subtracted from the gateway's keep-alive timeout, ms: its clock for a connection starts earlier. */
 const MARGIN_MS = 1000
 const TCP_KEEP_ALIVE_MS = 60_000
+/** A body up to this size is sent in one piece with its head, bytes. */
+const JOINED_BYTES = 8 * 1024
 
 export interface ConnectionOptions {
   readonly host: string
@@ -22,6 +24,18 @@ export interface ConnectionOptions {
   readonly onClose: (connection: Connection) => void
 }
 
+/** A request on its connection. */
+export interface SentRequest {
+  /** See Exchange.answered. */
+  readonly answered: Promise<RestResponse>
+  /** True when the connection carried another request before: the gateway may have closed it in the meantime. */
+  readonly reused: boolean
+  /** Bytes that the system has not taken yet. */
+  readonly unsentBytes: number
+  /** Closes the connection, unless the answer has arrived. */
+  destroy(error?: Error): void
+}
+
 /**
  * One connection over plain HTTP, one request at a time. Reads bodies into reused buffers (`onread` of node:net), which
  * costs a third of node:http per byte: node:http allocates a new buffer for every 64 KiB and cannot avoid it.
@@ -31,6 +45,7 @@ export class Connection {
   readonly #onFree: ConnectionOptions['onFree']
   #exchange: Exchange | undefined
   #keptUntil = 0
+  #freed = 0
 
   constructor({ host, port, scratch, onFree, onClose }: ConnectionOptions) {
     this.#onFree = onFree
@@ -58,8 +73,13 @@ export class Connection {
     return !this.#socket.destroyed && this.#socket.readable && performance.now() < this.#keptUntil
   }
 
-  /** @param head head of the request, complete; the request has no body */
-  send(method: 'GET' | 'HEAD', head: string): Promise<RestResponse> {
+  /** Time since the last answer, ms. */
+  get idleMs(): number {
+    return performance.now() - this.#freed
+  }
+
+  /** @param head head of the request, complete, with the length of the body */
+  send(method: string, head: string, body: Buffer | undefined, reused: boolean): SentRequest {
     const socket = this.#socket
     const exchange = new Exchange(method, {
       resume: () => socket.resume(),
@@ -68,12 +88,31 @@ export class Connection {
     })
     this.#exchange = exchange
     socket.ref()
-    socket.write(head, 'latin1')
-    return exchange.answered
+    if (body === undefined || body.length <= JOINED_BYTES)
+      socket.write(body === undefined ? head : head + body.toString('latin1'), 'latin1')
+    else {
+      socket.cork()
+      socket.write(head, 'latin1')
+      socket.write(body)
+      socket.uncork()
+    }
+    return {
+      answered: exchange.answered,
+      reused,
+      get unsentBytes() {
+        return socket.writableLength
+      },
+      destroy: (error) => {
+        // The next request on this connection is another one's.
+        if (this.#exchange === exchange) this.destroy(error)
+      },
+    }
   }
 
   /** @param error the error for a request in progress */
   destroy(error?: Error): void {
+    // As the system's own errors of that step: nothing was sent.
+    if (error && this.#socket.connecting) Object.assign(error, { syscall: 'connect' })
     this.#exchange?.lost(error)
     this.#socket.destroy()
   }
@@ -87,12 +126,14 @@ export class Connection {
 
   #finished(reusable: boolean, headers: IncomingHttpHeaders): void {
     this.#exchange = undefined
-    if (!reusable) {
+    // After an answer to a part of the body, the gateway may not read the rest.
+    if (!reusable || this.#socket.writableLength > 0) {
       this.#socket.destroy()
       return
     }
+    this.#freed = performance.now()
     const told = /\btimeout=(\d{1,6})/i.exec(String(headers['keep-alive'] ?? ''))?.[1]
-    this.#keptUntil = performance.now() + (told === undefined ? KEPT_MS : Number(told) * 1000 - MARGIN_MS)
+    this.#keptUntil = this.#freed + (told === undefined ? KEPT_MS : Number(told) * 1000 - MARGIN_MS)
     // An idle connection must not keep the process alive.
     this.#socket.unref()
     this.#onFree(this)

@@ -8,6 +8,7 @@ import { parseHead, type ResponseHead } from './response-head.js'
 const MAX_HEAD_BYTES = 64 * 1024
 /** Size of the buffers for long bodies, bytes. */
 const BUFFER_BYTES = 256 * 1024
+const NOTHING = Buffer.alloc(0)
 const HEAD_END = '\r\n\r\n'
 
 /** The connection as an exchange needs it. */
@@ -29,7 +30,7 @@ export class Exchange implements RestResponse {
   readonly #wire: Wire
   #resolve!: (response: RestResponse) => void
   #reject!: (error: unknown) => void
-  #start: Buffer = Buffer.alloc(0)
+  #start = NOTHING
   #headBytes = 0
   #head: ResponseHead | undefined
   #framing: Framing | undefined
@@ -99,6 +100,13 @@ export class Exchange implements RestResponse {
     }
   }
 
+  whole(): Buffer | undefined {
+    if (!this.#complete || this.#receiver || this.#failure !== undefined) return undefined
+    const whole = this.#early ?? NOTHING
+    this.#early = undefined
+    return whole
+  }
+
   read(receiver: BodyReceiver, ahead: number): void {
     if (this.#failure !== undefined) {
       receiver.failed(this.#failure)
@@ -162,7 +170,7 @@ export class Exchange implements RestResponse {
 
   #begin(head: ResponseHead, rest: Buffer): boolean {
     const framing = framingOf(this.#method, head)
-    this.#start = Buffer.alloc(0)
+    this.#start = NOTHING
     this.#framing = framing
     const early = framing.decode(rest)
     if (early.length > 0) this.#early = Buffer.from(early)

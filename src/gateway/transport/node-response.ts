@@ -19,6 +19,10 @@ export class NodeResponse implements RestResponse {
     return this.#message.headers
   }
 
+  whole(): undefined {
+    return undefined
+  }
+
   read(receiver: BodyReceiver, ahead: number): void {
     const message = this.#message
     let lent = 0

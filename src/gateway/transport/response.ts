@@ -8,6 +8,8 @@ export interface RestResponse {
   readonly status: number
   /** As in node:http: lower-case names, one character per byte. */
   readonly headers: IncomingHttpHeaders
+  /** Takes the whole body, if it has arrived already and nothing has read it. */
+  whole(): Buffer | undefined
   /** Delivers the body, once, starting within this call. At most `ahead` (>= 1) chunks are lent at a time. */
   read(receiver: BodyReceiver, ahead: number): void
   /** Discards the rest of the body. Reads a short rest, so that the connection can be reused, and cuts a longer one. */

@@ -1,15 +1,15 @@
 import type { ClientRequest, IncomingMessage } from 'node:http'
-import { withinDeadline } from '../../../common/deadline.js'
 import { type Answer, readAnswer } from '../../calls/rest-client.js'
 import { timedOut } from '../../errors.js'
 import { NodeResponse } from '../../transport/node-response.js'
 import { lost } from '../../transport/response.js'
+import { answeredInTime, type PutOnWire } from './whole-put.js'
 
 /** Bytes buffered in this process before a writer has to wait. */
 const MAX_BUFFERED_BYTES = 512 * 1024
 
 /** One PUT on the wire: sends bytes under back-pressure and receives the answer, which may come at any time. */
-export class PutRequest {
+export class PutRequest implements PutOnWire {
   /** The final answer. Rejects when the connection fails first. */
   readonly answer: Promise<Answer>
   readonly #request: ClientRequest
@@ -47,12 +47,10 @@ export class PutRequest {
     this.answer.catch(() => {})
   }
 
-  /** True when the connection carried another request before: the gateway may have closed it in the meantime. */
   get reused(): boolean {
     return this.#request.reusedSocket
   }
 
-  /** Bytes that the system has not taken yet, and that are in memory therefore. */
   get unsentBytes(): number {
     return this.#request.writableLength
   }
@@ -105,18 +103,8 @@ export class PutRequest {
     this.#request.end()
   }
 
-  /**
-   * Waits for `answer`, at most `patienceMs`. After that it closes the connection, unless `keepOpen` asks to keep it
-   * for a later answer.
-   */
-  async answered(patienceMs: number, keepOpen = false): Promise<Answer> {
-    if (keepOpen) return withinDeadline(this.answer, patienceMs, () => timedOut('the answer to an upload'))
-    const timer = setTimeout(() => this.#request.destroy(timedOut('the answer to an upload')), patienceMs)
-    try {
-      return await this.answer
-    } finally {
-      clearTimeout(timer)
-    }
+  answered(patienceMs: number, keepOpen = false): Promise<Answer> {
+    return answeredInTime(this.answer, patienceMs, keepOpen ? undefined : (error) => this.#request.destroy(error))
   }
 
   /** Closes the connection, short of its Content-Length if the body is not complete. */

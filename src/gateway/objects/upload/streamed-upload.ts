@@ -3,7 +3,7 @@ import type { Answer } from '../../calls/rest-client.js'
 import { isLostConnection, nonsense, TokenRefused, unavailable } from '../../errors.js'
 import type { WriteOrder } from '../../gateway.js'
 import { WriteRefused } from '../../write-refused.js'
-import { AnsweredEarly } from './put-request.js'
+import { AnsweredEarly, type PutRequest } from './put-request.js'
 import { aborted, UploadBase } from './upload-base.js'
 
 /** Longest wait for the answer to `Expect: 100-continue` before the body is sent anyway, ms. */
@@ -15,6 +15,7 @@ const GO_AHEAD_MS = 1000
  */
 export class StreamedUpload extends UploadBase {
   #last: Buffer | undefined
+  #stream: PutRequest | undefined
   #token: string | undefined
   #open = false
 
@@ -23,7 +24,7 @@ export class StreamedUpload extends UploadBase {
       this.#last = chunk
       return undefined
     }
-    if (!this.#open || !this.put) return this.#connect().then(() => this.#send(chunk))
+    if (!this.#open || !this.#stream) return this.#connect().then(() => this.#send(chunk))
     return this.#send(chunk)
   }
 
@@ -33,7 +34,7 @@ export class StreamedUpload extends UploadBase {
 
   protected async finish(order: WriteOrder, ordered: boolean): Promise<Answer> {
     if (!this.#open) await this.#connect()
-    const put = this.put
+    const put = this.#stream
     if (!put) throw aborted()
     if (ordered) await this.#tellOrder(order)
     order.ensure()
@@ -65,7 +66,7 @@ export class StreamedUpload extends UploadBase {
   }
 
   #send(chunk: Buffer): void | Promise<void> {
-    const waiting = this.put?.write(chunk)
+    const waiting = this.#stream?.write(chunk)
     return waiting?.catch(async (error: unknown) => {
       const explained = await this.#explain(error)
       this.abort()
@@ -91,7 +92,7 @@ export class StreamedUpload extends UploadBase {
       await this.client.session.call({ method: 'web.ServerInfo', params: {}, repeatable: true })
       await this.client.session.withLogin(async (token) => {
         this.#token = token
-        await this.begin(token, late, true)
+        await this.#start(token, late, true)
       })
     }
     this.#open = true
@@ -105,17 +106,22 @@ export class StreamedUpload extends UploadBase {
     return Object.values(await this.headers()).every((value) => /^[\0-\x7f]*$/.test(value))
   }
 
+  async #start(token: string | undefined, extra: Record<string, string>, fresh: boolean): Promise<PutRequest> {
+    this.#stream = this.begin(await this.headersWith(token, extra), fresh)
+    return this.#stream
+  }
+
   /** Resolves undefined when the body may be sent, or to the gateway's early answer. */
   async #ask(token: string | undefined, late: Record<string, string>): Promise<Answer | undefined> {
     const expect = { ...late, expect: '100-continue' }
-    const put = await this.begin(token, expect)
+    const put = await this.#start(token, expect, false)
     try {
       return await put.goAhead(GO_AHEAD_MS)
     } catch (error) {
       if (!(put.reused && isLostConnection(error))) throw unavailable(error)
     }
     try {
-      return await (await this.begin(token, expect, true)).goAhead(GO_AHEAD_MS)
+      return await (await this.#start(token, expect, true)).goAhead(GO_AHEAD_MS)
     } catch (error) {
       throw unavailable(error)
     }
@@ -129,7 +135,7 @@ export class StreamedUpload extends UploadBase {
     if (error instanceof TokenRefused) return this.#expired(error)
     if (!(error instanceof AnsweredEarly)) return unavailable(error)
     try {
-      this.check((await this.put?.answer) as Answer)
+      this.check((await this.#stream?.answer) as Answer)
       return early()
     } catch (refusal) {
       return refusal instanceof TokenRefused ? this.#expired(refusal) : unavailable(refusal)

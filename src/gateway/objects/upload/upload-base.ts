@@ -1,4 +1,4 @@
-import type { ClientRequest, OutgoingHttpHeaders } from 'node:http'
+import type { OutgoingHttpHeaders } from 'node:http'
 import { S3Error } from '../../../common/errors/s3-error.js'
 import type { Logger } from '../../../common/log.js'
 import type { Session } from '../../account/session.js'
@@ -9,6 +9,7 @@ import { isTokenRefusal, nonsense, type Subject, TokenRefused, translate } from 
 import type { Upload, UploadResult, WriteOrder } from '../../gateway.js'
 import { WriteRefused } from '../../write-refused.js'
 import { PutRequest } from './put-request.js'
+import type { PutOnWire } from './whole-put.js'
 
 /**
  * A gateway makes a large object durable before it answers: each of this many bytes adds one millisecond to its
@@ -45,7 +46,7 @@ export interface UploadClient {
 /** The steps that all uploads share: count bytes, open requests, read answers. */
 export abstract class UploadBase implements Upload {
   protected received = 0
-  protected put: PutRequest | undefined
+  protected put: PutOnWire | undefined
   /** True once `put` has the last bytes: the gateway may have received all of them. */
   protected complete = false
   protected readonly client: UploadClient
@@ -116,28 +117,33 @@ export abstract class UploadBase implements Upload {
     return this.#headers
   }
 
-  /**
-   * Opens a request.
-   * @param fresh use a new connection: a restarted gateway may have closed all kept ones
-   */
-  protected async begin(token: string | undefined, extra: Record<string, string>, fresh = false): Promise<PutRequest> {
+  /** All headers but the length. `extra` are those of the order. */
+  protected async headersWith(token: string | undefined, extra: Record<string, string>): Promise<OutgoingHttpHeaders> {
     const own = await this.headers()
     if (this.#aborted) throw aborted()
-    const headers = {
-      ...own,
-      ...extra,
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-      'content-length': this.target.length,
-    }
-    this.put = new PutRequest(this.#open(headers, fresh), this.client.rest.idleMs)
-    return this.put
+    return { ...own, ...extra, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) }
+  }
+
+  /**
+   * Opens a request whose body follows.
+   * @param fresh use a new connection: a restarted gateway may have closed all kept ones
+   */
+  protected begin(headers: OutgoingHttpHeaders, fresh: boolean): PutRequest {
+    const { rest } = this.client
+    const all = { ...headers, 'content-length': this.target.length }
+    const put = new PutRequest(
+      sendable(() => rest.put(this.target.path, all, fresh)),
+      rest.idleMs,
+    )
+    this.put = put
+    return put
   }
 
   /**
    * Waits for the answer to a complete body. Without an order, the connection stays open after the timeout, because a
    * late answer still decides the outcome.
    */
-  protected answered(put: PutRequest, ordered: boolean): Promise<Answer> {
+  protected answered(put: PutOnWire, ordered: boolean): Promise<Answer> {
     const { rest } = this.client
     return put.answered(rest.timeoutMs + this.target.length / BYTES_PER_MS, !ordered)
   }
@@ -176,14 +182,15 @@ export abstract class UploadBase implements Upload {
         target.objectMayHaveChanged()
       })
   }
+}
 
-  #open(headers: OutgoingHttpHeaders, fresh: boolean): ClientRequest {
-    try {
-      return this.client.rest.put(this.target.path, headers, fresh)
-    } catch (cause) {
-      // Node rejects control characters, and header names that are not tokens.
-      throw new S3Error('InvalidArgument', { message: 'A header or metadata entry cannot be sent over HTTP.', cause })
-    }
+/** Converts the error for a header that cannot be sent. */
+export function sendable<T>(send: () => T): T {
+  try {
+    return send()
+  } catch (cause) {
+    // Control characters, and header names that are not tokens.
+    throw new S3Error('InvalidArgument', { message: 'A header or metadata entry cannot be sent over HTTP.', cause })
   }
 }
 

@@ -20,7 +20,7 @@ export const REPLAYABLE_BYTES = 256 * 1024
  * 1. This file names the write, describes its target and chooses how to send it.
  * 2. `small-upload.ts` keeps a small body until commit; `streamed-upload.ts` passes a large one through.
  *   `upload-base.ts` holds the steps that both share: count bytes, open the request, read the answer.
- * 3. `put-request.ts` is one PUT on the wire.
+ * 3. `whole-put.ts` is one PUT in one piece, `put-request.ts` one whose body follows its head.
  * 4. `confirm.ts` finds the stored object where the answer to the upload does not describe it.
  */
 export function upload(
