@@ -72,6 +72,11 @@ export type LentSink = (chunk: Buffer, done: (error?: unknown) => void) => void
 /** Bytes that are passed on without being looked at. */
 export interface Transfer {
   /**
+   * Takes all bytes, if they are in memory already; undefined for others, which then remain to be lent. Absent where that
+   * never is the case.
+   */
+  whole?(): Buffer | undefined
+  /**
    * Like `Download.consume`, but lends the chunks, which costs less. Several chunks may be lent at a time. Resolves
    * when the last chunk has been returned. Rejects also with the error that a chunk was returned with.
    */

@@ -42,6 +42,8 @@ export async function send(
       if (isRelay(body)) body.download.discard()
       outgoing.destroy()
     } else if (isRelay(body)) {
+      const whole = body.download.whole?.()
+      if (whole) return { bytes: sendWhole(outgoing, incoming.method, reply.status, headers, whole) }
       outgoing.writeHead(reply.status, headers)
       return { bytes: await relay(body.download, outgoing) }
     } else {

@@ -34,6 +34,16 @@ export class SpanBody implements Transfer {
     this.last = plan.span.last
   }
 
+  whole(): Buffer | undefined {
+    const wanted = this.last - this.first + 1
+    const whole = this.#consumed || wanted === 0 ? undefined : this.#response?.whole()
+    if (!whole) return undefined
+    this.#consumed = true
+    const bytes = cut(whole, this.#plan.skip, wanted)
+    if (bytes.length < wanted) throw unavailable(cutShort(wanted - bytes.length))
+    return bytes
+  }
+
   consume(sink: ByteSink): Promise<void> {
     return this.#deliver((chunk, done) => {
       const waiting = sink(Buffer.from(chunk))
