@@ -59,9 +59,14 @@ const CACHED_BUCKETS = 1_000
 
 interface Remembered {
   readonly settings: Promise<Settings | undefined>
+  /** The result of `settings`; null before it is there. */
+  found: Settings | undefined | null
   /** Milliseconds since 1970. */
   readonly until: number
 }
+
+/** Most buckets have few settings, and each request asks for several. */
+const NONE = Promise.resolve(undefined)
 
 /** @param now present time, milliseconds since 1970 */
 export function createBucketSettings(
@@ -85,22 +90,26 @@ export function createBucketSettings(
   )
 
   function remember(bucket: string, settings: Promise<Settings | undefined>): void {
-    const entry = { settings, until: now() + CACHED_MS }
+    const entry: Remembered = { settings, found: null, until: now() + CACHED_MS }
     remembered.delete(bucket)
     remembered.set(bucket, entry)
     if (remembered.size > CACHED_BUCKETS) {
       const oldest = remembered.keys().next()
       if (!oldest.done) remembered.delete(oldest.value)
     }
-    settings.catch(() => {
-      if (remembered.get(bucket) === entry) remembered.delete(bucket)
-    })
+    settings.then(
+      (found) => {
+        entry.found = found
+      },
+      () => {
+        if (remembered.get(bucket) === entry) remembered.delete(bucket)
+      },
+    )
   }
 
-  function read(bucket: string): Promise<Settings | undefined> {
+  function recent(bucket: string): Remembered | undefined {
     const known = remembered.get(bucket)
-    if (known && now() < known.until) return known.settings
-    return readAnew(bucket)
+    return known && now() < known.until ? known : undefined
   }
 
   function readAnew(bucket: string): Promise<Settings | undefined> {
@@ -157,7 +166,11 @@ export function createBucketSettings(
   }
 
   return {
-    get: async (bucket, kind) => of(await read(bucket), bucket, kind),
+    get(bucket, kind) {
+      const known = recent(bucket)
+      if (known && known.found !== null && known.found?.[kind] === undefined) return NONE
+      return (known?.settings ?? readAnew(bucket)).then((settings) => of(settings, bucket, kind))
+    },
     latest: async (bucket, kind) => of(await readAnew(bucket), bucket, kind),
     async confirmed<K extends SettingKind>(bucket: string, kind: K) {
       const settings = await readAnew(bucket)
