@@ -162,6 +162,44 @@ t.test('page n does not cost n walks, and what this proxy writes shows at once',
   t.ok(gateway.count('web.ListObjects') > calls, 'a listing from the start is read anew')
 })
 
+t.test('the pages of a large flat bucket are one walk, and never hold the event loop', async (t) => {
+  const COUNT = 50_000
+  const query = { prefix: '', delimiter: '', after: '', limit: 1000 }
+  const keys = Array.from({ length: COUNT }, (_, i) => `folder-of-one-level-${String(i).padStart(8, '0')}.bin`)
+  const objects = listLevel(keys, '')
+  // Within memory for the whole level, then without.
+  for (const snapshotBytes of [64 * 1024 * 1024, 1024 * 1024]) {
+    const gateway = await scriptedGateway({ rpc: { 'web.ListObjects': () => ({ objects, writable: true }) } })
+    t.teardown(() => gateway.close())
+    const [one, other] = [gateway.client({ snapshotBytes }), gateway.client({ snapshotBytes })]
+
+    let turns = 0
+    const watch = () => {
+      turns++
+      turn = setImmediate(watch)
+    }
+    let turn = setImmediate(watch)
+    const first = await one.list('b', query)
+    clearImmediate(turn)
+    t.same(names(first), { names: keys.slice(0, 1000), truncated: true })
+    t.ok(turns >= 35, `other work ran ${turns} times while 5 MB were read`)
+
+    if (snapshotBytes > 1024 * 1024) {
+      t.strictSame(await allPages(one, 'b', query), keys)
+      t.equal(gateway.count('web.ListObjects'), 2, 'one walk for each listing from the start')
+    }
+    // Another replica has no snapshot of the pages before, nor has this one when it was evicted.
+    for (const [client, at] of [
+      [other, 20_000],
+      [one, 20_999],
+      [other, COUNT - 500],
+    ] as const) {
+      const page = await client.list('b', { ...query, after: keys[at] as string })
+      t.same(names(page), { names: keys.slice(at + 1, at + 1001), truncated: at + 1001 < COUNT })
+    }
+  }
+})
+
 t.test('a level too large to keep is selected from, in parts', async (t) => {
   const { tree: held, client, gateway } = await legacyTree(t, 100_000)
   held.keys = sorted(

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Session } from '../account/session.js'
 import type { Bound } from '../bound.js'
@@ -13,6 +14,8 @@ import type { Reading, SnapshotCache } from './snapshot-cache.js'
 const PATIENCE = 4
 /** Memory is reserved from the cache in pieces of this size, bytes. */
 const RESERVE_BYTES = 64 * 1024
+/** Bytes of a reply that are read before the event loop continues: a few milliseconds of work. */
+const TURN_BYTES = 128 * 1024
 /** Fewest entries that justify another read of a level too large to keep. */
 const MIN_SELECTION = 1000
 
@@ -109,12 +112,18 @@ async function scan(source: LevelSource, call: RpcCall, visit: (entry: RawEntry)
   const { prefix } = call.params as { prefix: string }
   const scanner = new ListingScanner()
   const body = await source.rpc.open(call)
+  let read = 0
   // Leaving the loop early destroys the body and with it the connection.
   for await (const chunk of received(body)) {
     for (const entry of readable(call, () => scanner.push(chunk).map(readEntry))) {
       if (!entry.name.startsWith(prefix) || (entry.isPrefix && entry.name === prefix)) continue
       if (visit(entry) === false) return
     }
+    read += chunk.length
+    if (read < TURN_BYTES) continue
+    // One turn of the event loop may bring 2 MiB, which are 15,000 entries.
+    read = 0
+    await setImmediate()
   }
   const { objects } = source.rpc.resultOf(
     readable(call, () => scanner.end()),
