@@ -37,10 +37,10 @@ export async function measure(load: Load, subject: Subject, job: Job, done: numb
 }
 
 /** Calls `run` for each subject in each round. Each round begins with another subject, so that none has the better place. */
-export async function interleaved(
+export async function interleaved<S>(
   rounds: number,
-  subjects: readonly Subject[],
-  run: (subject: Subject, round: number) => Promise<void>,
+  subjects: readonly S[],
+  run: (subject: S, round: number) => Promise<void>,
 ): Promise<void> {
   for (let round = 0; round < rounds; round++) {
     const first = round % subjects.length

@@ -33,16 +33,23 @@ export async function startGateway(folder: string, quirks: string): Promise<Gate
   return { ...keys, program, url, port: portOf(url) }
 }
 
-/** `dealgate serve` in front of a gateway, or with its own embedded one. The access log is off, as that of the peers. */
+/**
+ * `dealgate serve` in front of a gateway, or with its own embedded one. The access log is off, as that of the peers.
+ * @param workers processes, measured from outside; default one, measured from within
+ */
 export async function startProxy(
   folder: string,
   gateway: Gateway | undefined,
-  nodeOptions: readonly string[] = [],
+  { nodeOptions = [], workers }: { readonly nodeOptions?: readonly string[]; readonly workers?: number } = {},
 ): Promise<DealgateServer> {
   const keys = gateway && ['--gateway-access-key', gateway.accessKey, '--gateway-secret-key', gateway.secretKey]
   const behind = gateway && keys ? ['--gateway-url', gateway.url, ...keys] : FREE_PORTS
   const options = ['--port', '0', '--data', join(folder, gateway ? 'proxy' : 'embedded'), '--access-log', 'off']
-  const program = Program.node([CLI, 'serve', ...behind, ...QUIET, ...options], { nodeOptions })
+  const args = [CLI, 'serve', ...behind, ...QUIET, ...options]
+  const program =
+    workers === undefined
+      ? Program.node(args, { nodeOptions })
+      : new Program(process.execPath, [...args, '--workers', String(workers)])
   const started = JSON.parse(await program.firstLine()) as Endpoint
   return { ...started, program, port: portOf(started.endpoint) }
 }

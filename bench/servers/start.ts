@@ -67,7 +67,7 @@ async function startAll(options: StartOptions, programs: Program[]): Promise<Omi
     ...gatewayRequests(port, gateway),
   })
 
-  const proxy = await startProxy(folder, gateway, nodeOptions)
+  const proxy = await startProxy(folder, gateway, { nodeOptions })
   programs.push(proxy.program)
   const front = dealgate(PROXY, proxy, [behind])
   const bare = Program.node([fileBeside(import.meta.url, './bare-proxy.js'), String(gateway.port)])

@@ -1,7 +1,7 @@
 /**
  * Measures the proxy against the gateway behind it, both over loopback, in interleaved rounds of one run. Read the ratios: absolute figures depend on the machine.
  *
- *   npm run bench:studies [-- --rounds 5] [--size-mib 1024] [--rss-mib 5120] [--only large|small|door|rss|deals|transport] [--deals-mib 5120] [--quirks legacy] [--node-options '--cpu-prof']
+ *   npm run bench:studies [-- --rounds 5] [--size-mib 1024] [--rss-mib 5120] [--only large|small|door|rss|deals|transport|workers] [--deals-mib 5120] [--quirks legacy] [--node-options '--cpu-prof']
  */
 import { parseArgs } from 'node:util'
 import { deals } from './deals.js'
@@ -11,6 +11,7 @@ import { rss } from './rss.js'
 import { small } from './small.js'
 import { startTarget } from './target.js'
 import { transport } from './transport.js'
+import { workers } from './workers.js'
 
 const { values } = parseArgs({
   options: {
@@ -39,3 +40,4 @@ if (['large', 'small', 'door'].some((part) => parts.includes(part))) {
 }
 if (parts.includes('deals')) await deals(Number(values['deals-mib']) * MiB)
 if (parts.includes('rss')) await rss(values.quirks, Number(values['rss-mib']) * MiB)
+if (parts.includes('workers')) await workers(values.quirks, Number(values.rounds))
