@@ -10,6 +10,8 @@ export interface Ask {
   /** As the client writes it. */
   readonly cid: string
   readonly form: Form
+  /** The form is that of the Accept header, not of the URL. */
+  readonly byAccept: boolean
   /** Of a CAR. */
   readonly car: CarTerms
   /** Name for the one who saves the answer. */
@@ -35,7 +37,7 @@ export function readAsk(path: string, query: URLSearchParams, headers: IncomingH
   const types = typesOf(headers.accept ?? '')
   return {
     cid,
-    form: readForm(query.get('format'), types),
+    ...readForm(query.get('format'), types),
     car: readCarTerms(query, types.get(CAR_TYPE) ?? new Map()),
     fileName: fileName === '' ? undefined : fileName,
     download: query.get('download') === 'true',
@@ -56,15 +58,14 @@ function typesOf(accept: string): Types {
 }
 
 /** The parameter counts more than the header. */
-function readForm(format: string | null, types: Types): Form {
+function readForm(format: string | null, types: Types): Pick<Ask, 'form' | 'byAccept'> {
+  const accepted = types.has(RAW_TYPE) ? 'raw' : types.has(CAR_TYPE) ? 'car' : undefined
   switch (format ?? '') {
     case '':
-      if (types.has(RAW_TYPE)) return 'raw'
-      return types.has(CAR_TYPE) ? 'car' : 'file'
+      return { form: accepted ?? 'file', byAccept: accepted !== undefined }
     case 'raw':
-      return 'raw'
     case 'car':
-      return 'car'
+      return { form: format as Form, byAccept: accepted !== undefined && accepted !== format }
     default:
       throw new PaymentError('value', 'format must be raw or car')
   }

@@ -13,13 +13,24 @@ export const CROSS_ORIGIN: HeaderList = [
 ]
 
 /** The headers of every answer about a content. */
-export function commonHeaders({ cid }: Ask, etag: string): HeaderList {
+export function commonHeaders({ cid, form, byAccept }: Ask, etag: string, query: URLSearchParams): HeaderList {
   return [
+    ...(byAccept ? ['Content-Location', located(cid, form, query)] : []),
     ...CROSS_ORIGIN,
     ...['Cache-Control', CACHED, 'ETag', etag],
     ...['X-Ipfs-Path', `/ipfs/${cid}`, 'X-Ipfs-Roots', cid, 'Ipfs-Uri', `ipfs://${cid}`],
     ...['X-Content-Type-Options', 'nosniff', 'Vary', 'Accept'],
   ]
+}
+
+/**
+ * The URL of this very answer, for caches that do not look at Accept:
+ * https://specs.ipfs.tech/http-gateways/path-gateway/#content-location-response-header
+ */
+function located(cid: string, form: string, query: URLSearchParams): string {
+  const own = new URLSearchParams(query)
+  own.set('format', form)
+  return `/ipfs/${encodeURIComponent(cid)}?${own}`
 }
 
 /** Names the file for the one who saves it: in ASCII for old clients, and in UTF-8 (RFC 6266, appendix D). */

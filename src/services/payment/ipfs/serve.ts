@@ -92,7 +92,7 @@ async function openContent(context: PaymentContext, ask: Ask, cid: CID, cacheCon
 async function send(exchange: Omit<Exchange, 'path' | 'caller'>, ask: Ask, body: Body): Promise<void> {
   const { request, response, context } = exchange
   const { headers } = request
-  const common = commonHeaders(ask, body.etag)
+  const common = commonHeaders(ask, body.etag, exchange.query)
   if (listsEtag(headers['if-none-match'] ?? '', unquoted(body.etag))) return reply(exchange, 304, common)
   const { size } = body
   const wanted = size === undefined || !rangeHolds(headers['if-range'], body.etag) ? undefined : headers.range
