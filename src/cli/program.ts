@@ -69,6 +69,7 @@ const SERVICES: readonly OptionName[] = [
   'platformDaemon',
   'paymentHost',
   'paymentPort',
+  'paymentPublicUrl',
   'paymentVariant',
   'paymentChainUrl',
   'paymentChainId',

@@ -43,6 +43,7 @@ const EMBEDDED_ONLY = [
   'platformAccessToken',
   'paymentHost',
   'paymentPort',
+  'paymentPublicUrl',
   'paymentVariant',
   ...PAYMENT_CHAIN,
 ] as const
@@ -92,7 +93,7 @@ export const rules: readonly Rule[] = [
   },
   (given) => {
     if (!given('paymentUrl')) return []
-    return (['paymentHost', 'paymentPort', 'paymentVariant', ...PAYMENT_CHAIN] as const)
+    return (['paymentHost', 'paymentPort', 'paymentPublicUrl', 'paymentVariant', ...PAYMENT_CHAIN] as const)
       .filter(given)
       .map(
         (name) =>

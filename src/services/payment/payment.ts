@@ -45,6 +45,8 @@ export interface PaymentOptions {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
+  /** Address by which others reach the service; default: that on which it listens. */
+  readonly publicUrl?: string | undefined
   /** Default `a`. */
   readonly variant?: Variant
   /** Name of the chain environment that a sign-in must name; default `dealgate.testnet`. */
@@ -87,7 +89,8 @@ export async function startPayment(
   const writer = new Writer(db)
   try {
     let server: Server | undefined
-    const publicUrl = (): string => urlOf(options.host, server === undefined ? options.port : portOf(server))
+    const own = (): string => urlOf(options.host, server === undefined ? options.port : portOf(server))
+    const publicUrl = (): string => options.publicUrl?.replace(/\/+$/, '') ?? own()
     const context = await assemble(folder, db, writer, options, { ...parts, publicUrl }, log)
     server = createPaymentServer(context)
     await listen(server, options.host, options.port)

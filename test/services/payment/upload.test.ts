@@ -162,6 +162,30 @@ t.test('a restart keeps contents, and removes what has no name', async (t) => {
   t.equal(await (await fetch(`${again.payment.url}/ipfs/${json.data.payload_cid}`)).text(), HELLO.content)
 })
 
+t.test('a public URL', async (t) => {
+  const scene = await startPaymentScene(t, { variant: 'b', publicUrl: 'https://pay.example/x/' })
+  const body = formOf(newKeys().address, { file: HELLO.content })
+  const { json } = await scene.call('POST', UPLOAD, { body })
+  t.equal(json.data.ipfs_url, `https://pay.example/x/ipfs/${HELLO.cid}`)
+})
+
+t.test('many uploads at once warn of no leak', async (t) => {
+  const warnings: Error[] = []
+  const note = (warning: Error) => warnings.push(warning)
+  process.on('warning', note)
+  t.teardown(() => process.off('warning', note))
+  const scene = await startPaymentScene(t, { variant: 'b', limits: { uploadsAtOnce: 40, uploadsPerWallet: 40 } })
+  const file = Buffer.alloc(600_000, 'x').toString()
+  const statuses = await Promise.all(
+    Array.from({ length: 40 }, async (_, n) => {
+      const body = formOf(newKeys().address, { file: `${n} ${file}` })
+      return (await scene.call('POST', UPLOAD, { body })).status
+    }),
+  )
+  t.same(new Set(statuses), new Set([200]))
+  t.same(warnings, [])
+})
+
 t.test('the gateway of contents', async (t) => {
   const scene = await startPaymentScene(t, { variant: 'b' })
   const content = Buffer.alloc(600_000, 'some content ')

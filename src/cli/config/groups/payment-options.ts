@@ -15,6 +15,9 @@ export const paymentOptions = Object.freeze({
     default: 9300,
     help: 'Port of the embedded storage payment API; 0 selects a free port.',
   }),
+  paymentPublicUrl: option('Payment', httpUrl(), {
+    help: 'Address by which clients and storage providers on other machines reach the embedded storage payment API: for `/ipfs/<cid>` of uploads, and for the CARs of their deals. Without it, their URLs contain the address that it listens on.',
+  }),
   paymentVariant: option('Payment', choice('a', 'b'), {
     default: 'a',
     help: 'Variant of the embedded storage payment API: in `a` wallets sign in and see what is their own; in `b` there is no sign-in, and callers name any wallet.',
