@@ -29,9 +29,10 @@ export function uploadFiles(parts: PayParts): JobKind<FileInput, FileResult> {
       return reconcileAttempt(parts, job, (found) => record(parts, job, found))
     },
     /** The process died while the file arrived, or before the answer was on record. */
-    async held({ job, owned }) {
-      if (await parts.made.attempt(job.id)) return 'release'
-      await parts.ledger.release(job.id, owned)
+    async held(job) {
+      const { id } = job.job
+      if (await parts.made.attempt(id)) return 'release'
+      await parts.ledger.release(id, () => job.owned())
       return 'drop'
     },
   }
