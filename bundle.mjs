@@ -53,7 +53,7 @@ async function bundle() {
     comments: { legal: true, annotation: false, jsdoc: false },
   })
   await build.close()
-  mkdirSync(draft)
+  mkdirSync(draft, { recursive: true })
   for (const { fileName, code } of output) writeFileSync(join(draft, fileName), oneByteText(code))
   const inside = new Set(output.flatMap(({ moduleIds = [] }) => moduleIds.flatMap((id) => packageOf(id) ?? [])))
   writeFileSync(join(draft, 'LICENSES.txt'), [...inside].sort().map(licence).join('\n'))
