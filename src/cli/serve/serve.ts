@@ -3,9 +3,10 @@ import { createLogger } from '../../common/log.js'
 import { CleanupStack } from '../../server/cleanup-stack.js'
 import type { Config } from '../config/config.js'
 import { loadEmbedded } from './gateway.js'
+import { ServiceManager } from './process/service-manager.js'
+import { untilSignal } from './process/until-signal.js'
 import { Hangups } from './reload/hangup.js'
 import type { Reloader } from './reload/reloader.js'
-import { untilSignal } from './until-signal.js'
 import { workersOf } from './worker-count.js'
 
 /** `dealgate serve`: starts the server, prints its address, and stops on a signal. A failed start stops everything. */
@@ -13,6 +14,7 @@ export async function serveUntilSignal(config: Config): Promise<void> {
   if (cluster.isWorker) return (await import('./workers/worker.js')).runWorker(config)
   const signalled = untilSignal()
   const log = createLogger({ level: config.logLevel })
+  const manager = new ServiceManager(log)
   const cleanup = new CleanupStack()
   const hangups = new Hangups(log)
   cleanup.defer(() => hangups.close())
@@ -26,7 +28,9 @@ export async function serveUntilSignal(config: Config): Promise<void> {
         : (await import('./start-server.js')).startServer
     const onReloadable = (reloader: Reloader) => hangups.pass(() => reloader.reload('SIGHUP'))
     process.stdout.write(await start(config, log, cleanup, { thread, onReloadable }))
+    await manager.ready()
     log.info({ signal: await signalled }, 'shutting down')
+    await manager.stopping()
   } finally {
     await cleanup.close()
   }

@@ -4,16 +4,20 @@ import { CleanupStack } from '../../server/cleanup-stack.js'
 import type { Config } from '../config/config.js'
 import { startEmbedded } from './gateway.js'
 import { paymentLine, platformLines, platformMembers, type ShownPlatform, shownPlatform } from './platform-text.js'
-import { untilSignal } from './until-signal.js'
+import { ServiceManager } from './process/service-manager.js'
+import { untilSignal } from './process/until-signal.js'
 
 /** `dealgate services`: runs the embedded services alone until a signal. */
 export async function servicesUntilSignal(config: Config): Promise<void> {
   const signalled = untilSignal()
   const log = createLogger({ level: config.logLevel })
+  const manager = new ServiceManager(log)
   const cleanup = new CleanupStack()
   try {
     process.stdout.write(await startServicesAlone(config, log, cleanup))
+    await manager.ready()
     log.info({ signal: await signalled }, 'shutting down')
+    await manager.stopping()
   } finally {
     await cleanup.close()
   }

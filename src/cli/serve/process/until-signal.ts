@@ -1,4 +1,4 @@
-import { EXIT_FAILURE } from '../failure.js'
+import { EXIT_FAILURE } from '../../failure.js'
 
 /** A terminal sends Ctrl-C to npm and to this process, and npm forwards it: two signals within this time are one, ms. */
 const SAME_SIGNAL_MS = 500
