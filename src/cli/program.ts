@@ -4,15 +4,15 @@ import { type AccountActions, addAccountCommands } from './account/declare-accou
 import { addBackupCommands, type BackupActions } from './backup/declare-backup.js'
 import { addCommand, collected, configOf } from './command.js'
 import { type Config, type OptionName, optionNames } from './config/config.js'
+import { addDoctorCommand, type DoctorActions } from './doctor/declare-doctor.js'
 import type { CheckFlags } from './plugins/plugin-check.js'
 import type { NewFlags } from './plugins/plugin-new.js'
 import { addWalletCommands, type WalletActions } from './wallet/declare-wallet.js'
 
 /** The action of each command. `own` holds the unparsed flags of the command itself. */
-export interface Actions extends AccountActions, WalletActions, BackupActions {
+export interface Actions extends AccountActions, WalletActions, BackupActions, DoctorActions {
   serve(config: Config): Promise<void>
   services(config: Config): Promise<void>
-  doctor(config: Config): Promise<void>
   presign(config: Config, url: string, own: PresignFlags): Promise<void>
   login(config: Config, own: LoginFlags): Promise<void>
   addKey(config: Config, own: KeyFlags): Promise<void>
@@ -151,12 +151,7 @@ export function createProgram(actions: Actions): Command {
       '\nThe profile has temporary credentials for 12 hours. Sign in again when they have expired.\nExample: the first user of a server on this machine:\n  dealgate login --email owner@localhost\n  aws --profile dealgate s3 ls',
     )
     .action((flags, command) => actions.login(configOf(flags, command), flags))
-  addCommand(
-    program,
-    'doctor',
-    'check options, data folder, gateway and clock, and say what to do',
-    optionNames,
-  ).action((flags, command) => actions.doctor(configOf(flags, command)))
+  addDoctorCommand(program, actions)
   addBackupCommands(program, actions)
   addKeyCommands(program, actions)
   addAccountCommands(program, actions, KEYS)

@@ -1,10 +1,13 @@
+import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { mixedBrand } from '../../src/cli/doctor/gateway-mistakes.js'
 import { startServices } from '../../src/services/index.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import { runCli } from '../support/server/cli.js'
+import { startDealgate } from '../support/server/dealgate.js'
 
 const ACCOUNT = { accessKey: 'access', secretKey: 'secret-key' }
 
@@ -91,4 +94,71 @@ t.test('doctor warns of one word of a brand without the other', async (t) => {
     ['minio', 'acme'],
   ] as const)
     t.equal(mixed(brandPath, brandHeader), undefined, `${brandPath} with ${brandHeader}`)
+})
+
+t.test('doctor speaks of a running server, and reports without secrets', async (t) => {
+  const server = await startDealgate(t)
+  const url = new URL(server.endpoint)
+  const keys = ['--access-key', server.accessKey, '--secret-key', server.secretKey]
+  const doctor = (...args: string[]) => runCli(['doctor', ...args])
+
+  const local = await doctor('--data', server.data, '--port', url.port)
+  t.equal(local.code, 0, local.stdout)
+  t.match(local.stdout, `ok     server: ${server.endpoint} is ready; its clock is `)
+  t.match(local.stdout, `ok     requests: ListBuckets with ${server.accessKey} is answered\n`)
+  t.match(local.stdout, 'ok     gateway: embedded in the running dealgate, without quirks\n')
+
+  const elsewhere = join(temporaryFolder(t), 'none')
+  const away = await doctor('--endpoint-url', server.endpoint, '--data', elsewhere, ...keys)
+  t.equal(away.code, 0, away.stdout)
+  t.match(away.stdout, /^ok {5}server: .*\nok {5}requests: /m)
+  t.notOk(existsSync(elsewhere), 'nothing is made here')
+  const wrong = await doctor(
+    '--endpoint-url',
+    server.endpoint,
+    '--access-key',
+    server.accessKey,
+    '--secret-key',
+    'z'.repeat(40),
+  )
+  t.equal(wrong.code, 1)
+  t.match(wrong.stdout, /^WRONG {2}requests: ListBuckets with \S+ is refused: SignatureDoesNotMatch\./m)
+  t.match((await doctor('--endpoint-url', 'nowhere')).stderr, /--endpoint-url must be/)
+  const none = await doctor('--endpoint-url', 'http://127.0.0.1:1')
+  t.match(none.stdout, /^WRONG {2}server: http:\/\/127\.0\.0\.1:1 does not answer: /m)
+
+  const sealing = 'b'.repeat(64)
+  const hook = 'orders=https://hook:hookpassword@127.0.0.1/x'
+  const secrets = ['--sealing-key', sealing, '--webhook', hook, '--plugin', 'none', '--body-idle-seconds', '77']
+  const state = ['--state', 'redis://user:redispassword@127.0.0.1:1/0']
+  const report = await doctor('--report', '--data', server.data, '--port', url.port, ...keys, ...secrets, ...state)
+  t.match(report.stdout, /^```text\ndealgate \S+, Node \S+, OpenSSL .*\n/)
+  t.match(report.stdout, /\n```\n$/)
+  t.match(report.stdout, /^--body-idle-seconds 77$/m)
+  t.match(report.stdout, /^--sealing-key \(secret\)$/m)
+  t.match(report.stdout, /^WRONG {2}state store: /m)
+  for (const secret of [sealing, 'hookpassword', 'redispassword', server.secretKey])
+    t.notOk(report.stdout.includes(secret), `${secret} is not in the report`)
+})
+
+t.test('doctor says why a server is not ready, and how wrong its clock is', async (t) => {
+  let ready = false
+  const server = createServer((_, response) => {
+    response.setHeader('x-amz-request-id', '1')
+    response.setHeader('date', new Date(Date.now() - 300_000).toUTCString())
+    if (ready) return void response.end('{"status":"ready","problem":"The state store has come back empty."}')
+    response.writeHead(503, { 'content-type': 'application/xml' })
+    response.end(
+      '<Error><Code>ServiceUnavailable</Code><Message>The object gateway did not answer in time.</Message></Error>',
+    )
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const doctor = () => runCli(['doctor', '--endpoint-url', url, '--data', join(t.testdirName, 'none')])
+  t.match((await doctor()).stdout, `WRONG  server: ${url} is not ready: The object gateway did not answer in time.\n`)
+  ready = true
+  const { stdout } = await doctor()
+  t.match(stdout, /^warn {3}server: The state store has come back empty\.$/m)
+  t.match(stdout, /^warn {3}server: its clock is 3\d\d s behind this one\. Set both with NTP\.$/m)
 })

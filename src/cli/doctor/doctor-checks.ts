@@ -1,13 +1,10 @@
 import { stat, statfs } from 'node:fs/promises'
-import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { request as httpsRequest } from 'node:https'
 import { createServer } from 'node:net'
 import { createLogger, type Logger } from '../../common/log.js'
 import { namesOf, readKeyPair } from '../../server/tls/key-pair.js'
 import { examineStore } from '../../state/backends/examine-store.js'
 import { openState } from '../../state/open-state.js'
 import type { Config } from '../config/config.js'
-import { schemeOf } from '../config/scheme.js'
 import { Failure, listenFailure } from '../failure.js'
 import { credentialsPath, readCredentials } from '../keys/credentials-file.js'
 import { findKeys, keysFile } from '../keys/keys.js'
@@ -15,18 +12,17 @@ import { obtainPlugins } from '../plugins/plugins.js'
 import { type GatewayInUse, obtainGateway } from '../serve/gateway.js'
 import { poolOf, unasked, withEpochs } from '../serve/gateway-pool.js'
 import { gatewayTlsOf, tlsFilesOf } from '../serve/tls-files.js'
+import type { Finding } from './finding.js'
 import { likelyMistake, mixedBrand } from './gateway-mistakes.js'
+import { ask, isRunning } from './reach.js'
+import { checkRequests, checkServer } from './running-server.js'
 
-interface Check {
+export interface Check {
   readonly name: string
+  /** True: needs only the server at `--endpoint-url`, and nothing of this machine. */
+  readonly elsewhere?: true
   /** Returns the finding, or undefined if nothing is to be checked. Throws a Failure with problem and remedy. */
-  run(config: Config): Promise<string | Finding | undefined>
-}
-
-interface Finding {
-  readonly text: string
-  /** Settings that work but should be changed, each with its remedy. */
-  readonly warnings: readonly string[]
+  run(config: Config, endpointUrl: string | undefined): Promise<string | Finding | undefined>
 }
 
 const LEAST_NODE = [20, 18, 1] as const
@@ -36,7 +32,7 @@ const MAX_SKEW_SECONDS = 15 * 60
 const LEAST_FREE_BYTES = 1024 ** 3
 
 export const checks: readonly Check[] = [
-  { name: 'Node', run: async () => checkNode() },
+  { name: 'Node', elsewhere: true, run: async () => checkNode() },
   { name: 'data folder', run: checkData },
   { name: 'state store', run: checkStore },
   { name: 'free space', run: checkSpace },
@@ -45,6 +41,8 @@ export const checks: readonly Check[] = [
   { name: 'plugins', run: checkPlugins },
   { name: 'certificates', run: checkCertificates },
   { name: 'endpoint', run: checkEndpoint },
+  { name: 'server', elsewhere: true, run: checkServer },
+  { name: 'requests', elsewhere: true, run: checkRequests },
   { name: 'gateway', run: checkGateway },
   { name: 'clock', run: checkClock },
 ]
@@ -160,12 +158,12 @@ async function checkEndpoint(config: Config): Promise<string> {
 }
 
 async function checkGateway(config: Config): Promise<string | Finding> {
-  if (config.gatewayUrl === undefined && (await isRunning(config))) return 'embedded in the running dealgate'
+  if (config.gatewayUrl === undefined && (await isRunning(config))) return embeddedThere(config)
   const gateway = await obtainGateway(config, quiet()).catch((error: unknown) => {
     if (isDataInUse(error)) return undefined
     throw error
   })
-  if (gateway === undefined) return 'embedded in the running dealgate'
+  if (gateway === undefined) return embeddedThere(config)
   try {
     const text = await logIn(config, gateway)
     const mixed = mixedBrand(config)
@@ -173,6 +171,10 @@ async function checkGateway(config: Config): Promise<string | Finding> {
   } finally {
     await gateway.stop()
   }
+}
+
+function embeddedThere({ gatewayQuirks }: Config): string {
+  return `embedded in the running dealgate, ${gatewayQuirks === 'none' ? 'without quirks' : `with the quirks ${gatewayQuirks}`}`
 }
 
 async function logIn(config: Config, gateway: GatewayInUse): Promise<string> {
@@ -196,7 +198,9 @@ async function logIn(config: Config, gateway: GatewayInUse): Promise<string> {
 
 async function checkClock(config: Config): Promise<string | undefined> {
   if (config.gatewayUrl === undefined) return undefined
-  const { headers } = await head(config.gatewayUrl, config.gatewayTimeoutSeconds * 1000, {
+  const { headers } = await ask(config.gatewayUrl, {
+    method: 'HEAD',
+    timeoutMs: config.gatewayTimeoutSeconds * 1000,
     tls: gatewayTlsOf(config),
   })
   const theirs = Date.parse(headers.date ?? '')
@@ -208,38 +212,6 @@ async function checkClock(config: Config): Promise<string | undefined> {
     )
   }
   return `${Math.abs(seconds)} s from that of the gateway`
-}
-
-/** True if a dealgate answers on the endpoint. */
-async function isRunning(config: Config): Promise<boolean> {
-  if (config.port === 0) return false
-  const host = config.host.includes(':') ? `[${config.host}]` : config.host
-  try {
-    const response = await head(`${schemeOf(config)}://${host}:${config.port}/-/live`, 2000, {
-      method: 'GET',
-      tls: ANY,
-    })
-    return response.statusCode === 200 && response.headers['x-amz-request-id'] !== undefined
-  } catch {
-    return false
-  }
-}
-
-/** For a server of this machine, which gets no secret: it may have a certificate for another name. */
-const ANY = { rejectUnauthorized: false }
-
-function head(
-  url: string,
-  timeoutMs: number,
-  { method = 'HEAD', tls = {} }: { readonly method?: string; readonly tls?: object | undefined } = {},
-): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    const send = url.startsWith('https:') ? httpsRequest : httpRequest
-    const request = send(url, { ...tls, method, agent: false, signal: AbortSignal.timeout(timeoutMs) })
-    request.on('response', (response) => resolve(response.resume()))
-    request.on('error', reject)
-    request.end()
-  })
 }
 
 function listenOnce(host: string, port: number): Promise<void> {

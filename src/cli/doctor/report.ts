@@ -1,0 +1,48 @@
+import { homedir, release } from 'node:os'
+import { version } from '../../common/files/version.js'
+import { type Config, flagOf, type Option, type OptionName, optionNames, options } from '../config/config.js'
+
+const HIDDEN = '(secret)'
+
+/** Versions of what takes part, in one line. */
+export function versions(): string {
+  const { node, openssl, uv } = process.versions
+  return `dealgate ${version()}, Node ${node}, OpenSSL ${openssl}, libuv ${uv}, ${process.platform} ${process.arch} ${release()}`
+}
+
+/** The options that differ from their defaults, one in a line. Secrets are replaced. */
+export function optionLines(config: Config): string[] {
+  return optionNames.filter((name) => differs(name, config)).map((name) => `${flagOf(name)} ${shown(name, config)}`)
+}
+
+/** Removes all values of secret options, passwords in addresses, and the name of the home folder from a text. */
+export function withoutSecrets(text: string, config: Config): string {
+  let safe = text.replace(/(\w+:\/\/)[^\s/@]+@/g, `$1${HIDDEN}@`)
+  for (const secret of secretsOf(config)) safe = safe.replaceAll(secret, HIDDEN)
+  return safe.replaceAll(homedir(), '~')
+}
+
+function differs(name: OptionName, config: Config): boolean {
+  return config[name] !== undefined && JSON.stringify(config[name]) !== JSON.stringify(options[name].default)
+}
+
+function shown(name: OptionName, config: Config): string {
+  const option: Option = options[name]
+  if (option.secret) return HIDDEN
+  const value: unknown = config[name]
+  return withoutSecrets(typeof value === 'string' ? value : JSON.stringify(value), config)
+}
+
+/** Shorter texts would hide unrelated words. */
+const LEAST = 6
+
+function secretsOf(config: Config): string[] {
+  const values = optionNames.filter((name) => (options[name] as Option).secret).map((name): unknown => config[name])
+  return values.flatMap(textsIn).filter((text) => text.length >= LEAST)
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.values(value).flatMap(textsIn)
+}
