@@ -1,0 +1,55 @@
+import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { parseAllDocuments } from 'yaml'
+import { temporaryFolder } from '../support/content/folders.js'
+
+const CHART = 'deploy/helm/dealgate'
+const THREE = ['-f', 'deploy/helm/three.yaml']
+
+const run = (program: string, ...args: string[]) => spawnSync(program, args, { encoding: 'utf8' })
+/** `.ci/run` does not build it, because that takes minutes: `go install helm.sh/helm/v3/cmd/helm@v3.16.4`. */
+const skip = run('helm', 'version').status !== 0 && 'helm is not installed'
+
+interface Resource {
+  readonly kind: string
+  readonly spec?: {
+    readonly maxUnavailable?: number
+    readonly template?: { readonly spec: { readonly containers: readonly Record<string, unknown>[] } }
+  }
+}
+
+t.test('the chart renders what Kubernetes takes', { skip }, async (t) => {
+  const rendered = (...values: string[]) => {
+    const { status, stdout, stderr } = run('helm', 'template', 'x', CHART, ...values)
+    t.equal(status, 0, stderr)
+    return stdout
+  }
+  for (const values of [[], THREE]) {
+    const linted = run('helm', 'lint', '--strict', CHART, ...values)
+    t.equal(linted.status, 0, linted.stdout)
+    const file = join(temporaryFolder(t), 'rendered.yaml')
+    writeFileSync(file, rendered(...values))
+    const checked = run('.ci/venv/bin/kubernetes-validate', '--strict', '-k', '1.31', file)
+    if (checked.error === undefined) t.equal(checked.status, 0, checked.stdout)
+  }
+  const kinds = (text: string) => parseAllDocuments(text).map((document) => document.toJS() as Resource)
+  const alone = kinds(rendered())
+  t.same(alone.map(({ kind }) => kind).sort(), ['ConfigMap', 'Service', 'Service', 'ServiceAccount', 'StatefulSet'])
+  const three = kinds(rendered(...THREE))
+  t.equal(three.find(({ kind }) => kind === 'PodDisruptionBudget')?.spec?.maxUnavailable, 1)
+  const pod = three.find(({ kind }) => kind === 'StatefulSet')?.spec?.template?.spec
+  t.match(pod?.containers[0], {
+    livenessProbe: { httpGet: { path: '/-/live' } },
+    readinessProbe: { httpGet: { path: '/-/ready' } },
+    securityContext: { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false },
+  })
+  for (const [values, said] of [
+    [['--set', 'replicas=2'], /needs config\.gatewayUrl/],
+    [['--set', 'replicas=2,config.gatewayUrl=http://g'], /needs secretName/],
+    [['--set', 'replicas=2,config.gatewayUrl=http://g,secretName=s'], /needs config\.staging/],
+    [['--set', 'config.port=1'], /config\.port is set by the chart/],
+  ] as const)
+    t.match(run('helm', 'template', 'x', CHART, ...values).stderr, said)
+})
