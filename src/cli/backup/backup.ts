@@ -32,7 +32,8 @@ export async function backup(config: Config, destination: string, own: BackupFla
   try {
     const unfinished = backups.begin()
     const newest = await backups.newest()
-    const listed = newest === undefined ? undefined : await readManifest(newest)
+    // A damaged backup shares nothing, and must not prevent a new one.
+    const listed = newest === undefined ? undefined : await readManifest(newest).catch(() => undefined)
     const previous = newest !== undefined && listed ? { folder: newest, files: listed.files } : undefined
     const taken = await takeBackup(data, unfinished, previous)
     const { copies, at } = taken

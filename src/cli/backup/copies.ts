@@ -55,10 +55,11 @@ export class Copies {
     return copy === undefined || (size !== undefined && size !== copy.size)
   }
 
-  /** Copies a file. Ignores one that has just been removed. */
-  async copy(path: string): Promise<void> {
+  /** Copies a file. Resolves false if it is absent. */
+  async copy(path: string): Promise<boolean> {
     const opened = this.open(path)
     if (opened) await this.copyOpened(opened)
+    return opened !== undefined
   }
 
   /** Undefined for a file that is absent. */

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import pMap from 'p-map'
 import { copySnapshot, freeze } from '../../services/backup/frozen-databases.js'
-import { bodyFiles, INDEX } from '../../services/backup/gateway-bodies.js'
+import { type BodyFile, bodyFiles, INDEX } from '../../services/backup/gateway-bodies.js'
 import { type Database, openSnapshot } from '../../services/database.js'
 import { Copies, type OpenedFile, type Previous } from './copies.js'
 import { listData } from './data-tree.js'
@@ -13,6 +13,8 @@ const AT_ONCE = 8
 const MOST_OPENED = 500
 /** Number of passes over what changes while files are copied. */
 const PASSES = 20
+/** Uploads that take longer are found after the moment. */
+const USUAL_UPLOAD_MS = 60_000
 
 const SERVICES = 'services'
 const INDEX_PATH = join(SERVICES, INDEX)
@@ -33,35 +35,39 @@ export interface Taken {
  */
 export async function takeBackup(data: string, into: string, previous: Previous | undefined): Promise<Taken> {
   const copies = new Copies(data, into, previous)
-  for (let pass = 1; ; pass++) {
+  let absent: ReadonlySet<string> = new Set()
+  for (let pass = 1; pass <= PASSES; pass++) {
+    const since = Date.now() - USUAL_UPLOAD_MS
     const changed = changedFiles(data, copies)
     await pMap(changed, (path) => copies.copy(path), { concurrency: AT_ONCE })
-    if (changed.length > MOST_OPENED / 10 && pass < PASSES) continue
-    const taken = await moment(data, copies)
-    if (taken !== undefined) return { copies, ...taken }
-    if (pass >= PASSES)
-      throw new Error(`More than ${MOST_OPENED} files change at a time. Try again when less is written.`)
+    if (changed.length > MOST_OPENED / 10 && pass < PASSES / 2) continue
+    const taken = await moment(data, copies, since)
+    if (taken === undefined) continue
+    // A file that was removed after the moment is needed: its object is of the moment. One that is still absent is lost.
+    if (taken.missing.every((path) => absent.has(path))) return { copies, ...taken }
+    absent = new Set(taken.missing)
   }
+  throw new Error('Too many files change at a time. Try again when less is written.')
 }
 
 interface Seen {
   readonly at: Date
-  /** Undefined: too many files have changed since the last pass. */
-  readonly opened: readonly OpenedFile[] | undefined
-  readonly all: ReadonlySet<string>
-  readonly missing: readonly string[]
+  readonly opened: readonly OpenedFile[]
+  readonly all: Set<string>
 }
 
-async function moment(data: string, copies: Copies): Promise<Omit<Taken, 'copies'> | undefined> {
+/** Resolves undefined if too many files have changed since the last pass. */
+async function moment(data: string, copies: Copies, since: number): Promise<Omit<Taken, 'copies'> | undefined> {
   const { databases } = listData(data)
   const { snapshots, taken, pausedMs } = await freeze(
     databases.map((path) => join(data, path)),
-    (snapshots) => openChanged(data, copies, snapshots.get(join(data, INDEX_PATH))?.db),
+    (snapshots) => openChanged(data, copies, bodiesOf(snapshots.get(join(data, INDEX_PATH))?.db, since)),
   )
-  const { at, opened, all, missing } = taken
   try {
-    if (opened === undefined) return undefined
+    if (taken === undefined) return undefined
+    const { at, opened, all } = taken
     await pMap(opened, (file) => copies.copyOpened(file), { concurrency: AT_ONCE })
+    const missing = await copyRest(copies, all, bodiesOf(snapshots.get(join(data, INDEX_PATH))?.db))
     await copies.keepOnly(all)
     for (const path of databases) {
       const snapshot = snapshots.get(join(data, path))
@@ -74,27 +80,29 @@ async function moment(data: string, copies: Copies): Promise<Omit<Taken, 'copies
 }
 
 /** Synchronous, because writers wait. */
-function openChanged(data: string, copies: Copies, index: Database | undefined): Seen {
+function openChanged(data: string, copies: Copies, newBodies: Iterable<BodyFile>): Seen | undefined {
   const at = new Date()
   const { files } = listData(data)
-  const all = new Set(files)
   const changed = files.filter((path) => copies.needs(path))
-  for (const { path, size } of bodiesOf(index)) {
-    all.add(path)
-    if (copies.needsBody(path, size)) changed.push(path)
-  }
-  if (changed.length > MOST_OPENED) return { at, all, opened: undefined, missing: [] }
-  const opened: OpenedFile[] = []
+  for (const { path, size } of newBodies) if (copies.needsBody(path, size)) changed.push(path)
+  if (changed.length > MOST_OPENED) return undefined
+  const opened = changed.map((path) => copies.open(path)).filter((file) => file !== undefined)
+  return { at, opened, all: new Set(files) }
+}
+
+/** Adds all bodies of the moment to `all`, and copies those that were not opened. Resolves to those that are gone. */
+async function copyRest(copies: Copies, all: Set<string>, bodies: Iterable<BodyFile>): Promise<string[]> {
+  const rest: string[] = []
   const missing: string[] = []
-  for (const path of changed) {
-    const file = copies.open(path)
-    if (file) opened.push(file)
-    else {
-      all.delete(path)
-      missing.push(path)
-    }
+  for (const { path, size } of bodies) {
+    all.add(path)
+    if (copies.needsBody(path, size)) rest.push(path)
   }
-  return { at, all, opened, missing }
+  const copyOne = async (path: string) => {
+    if (!(await copies.copy(path))) missing.push(path)
+  }
+  await pMap(rest, copyOne, { concurrency: AT_ONCE })
+  return missing
 }
 
 function changedFiles(data: string, copies: Copies): string[] {
@@ -110,9 +118,7 @@ function changedFiles(data: string, copies: Copies): string[] {
   return changed
 }
 
-function* bodiesOf(
-  index: Database | undefined,
-): Iterable<{ readonly path: string; readonly size: number | undefined }> {
+function* bodiesOf(index: Database | undefined, since?: number): Iterable<BodyFile> {
   if (index === undefined) return
-  for (const { path, size } of bodyFiles(index)) yield { path: join(SERVICES, path), size }
+  for (const { path, size } of bodyFiles(index, since)) yield { path: join(SERVICES, path), size }
 }

@@ -14,10 +14,18 @@ export interface BodyFile {
   readonly size: number | undefined
 }
 
-/** The files that the index names. */
-export function* bodyFiles(index: Database): Iterable<BodyFile> {
-  for (const { generation, size } of index.prepare('SELECT generation, size FROM objects WHERE body_at = 0').iterate())
+/**
+ * The files that the index names.
+ * @param since leaves out most files whose upload began before that time, ms since 1970; takes a moment however many
+ * there are
+ */
+export function* bodyFiles(index: Database, since?: number): Iterable<BodyFile> {
+  // Names begin with the time in nanoseconds, and `object_files` sorts by them.
+  const first = since === undefined ? '' : (BigInt(Math.floor(since)) * 1_000_000n).toString(16).padStart(16, '0')
+  const objects = index.prepare('SELECT generation, size FROM objects WHERE body_at = 0 AND generation > ?')
+  for (const { generation, size } of objects.iterate(first))
     yield { path: pathOf(generation as string), size: Number(size) }
+  if (since !== undefined) return
   for (const { generation } of index.prepare('SELECT generation FROM retained WHERE body_at = 0').iterate())
     yield { path: pathOf(generation as string), size: undefined }
 }
