@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import { Authority } from '../support/content/certificates.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { startGateway } from '../support/gateway/embedded.js'
+import { runCli } from '../support/server/cli.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { lastingPort } from '../support/server/ports.js'
 import { until } from '../support/waiting.js'
@@ -53,7 +54,7 @@ function serialOf(port: number): Promise<string> {
   })
 }
 
-t.test('a new configuration and a new certificate in two workers', { timeout: 300_000 }, async (t) => {
+t.test('a new configuration, a new certificate and backups with two workers', { timeout: 300_000 }, async (t) => {
   const folder = temporaryFolder(t)
   const authority = new Authority(folder)
   const [first, second] = [authority.issue('first', 'IP:127.0.0.1'), authority.issue('second', 'IP:127.0.0.1')]
@@ -87,6 +88,11 @@ t.test('a new configuration and a new certificate in two workers', { timeout: 30
     process.kill(server.pid, 'SIGHUP')
     await until('it is refused', () => server.log.includes('could not reload the configuration'))
     await progress()
+    for (let n = 0; n < 2; n++) {
+      const { code, stderr } = await runCli(['backup', join(folder, 'backups'), '--data', server.data])
+      t.equal(code, 0, stderr)
+      await progress()
+    }
   })
 })
 
