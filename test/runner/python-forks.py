@@ -57,6 +57,11 @@ def load_aws_cli(driver):
             LOADERS.append(loaders.Loader)
             loaders.JSONFileLoader.load_file = once(loaders.JSONFileLoader.load_file)
             loaders.Loader.list_available_services = once(loaders.Loader.list_available_services)
+        hooks = imported(f"{copy}botocore.hooks")
+        if hooks is not None:
+            keep_names(hooks)
+            # What a function accepts does not change; each command asks it of 400 handlers.
+            hooks.accepts_kwargs = functools.cache(hooks.accepts_kwargs)
     distro = imported("distro")
     if distro is not None:
         for name in ["id", "version", "major_version"]:
@@ -65,6 +70,24 @@ def load_aws_cli(driver):
     for model in MODELS:
         session.get_component("data_loader").load_service_model("s3", model)
     session.create_client("s3", region_name="us-east-1", aws_access_key_id="none", aws_secret_access_key="none")
+
+
+def keep_names(hooks):
+    """Has all EventAliaser objects with the usual aliases share the names of events that they have found."""
+    usual = getattr(hooks, "EVENT_ALIASES", None)
+    aliaser = getattr(hooks, "EventAliaser", None)
+    if aliaser is None or usual is None:
+        return
+    create = aliaser.__init__
+    names = {}
+
+    @functools.wraps(create)
+    def create_with_names(self, *args, **options):
+        create(self, *args, **options)
+        if hasattr(self, "_alias_name_cache") and self._event_aliases == usual:
+            self._alias_name_cache = names
+
+    aliaser.__init__ = create_with_names
 
 
 def once(method):
