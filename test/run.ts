@@ -1,14 +1,16 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import pLimit from 'p-limit'
 import { bundleHost, bundleProgram, bundleTests, sourceOf } from './runner/bundle-tests.js'
 import { failureList, failuresIn } from './runner/failures.js'
 import { Hosts } from './runner/host/hosts.js'
-import { needsProcesses } from './runner/own-processes.js'
+import { needsProcesses, runsAlone } from './runner/own-processes.js'
 import { startPythonPrograms } from './runner/python-programs.js'
 import { type Counts, type FileResult, runFile } from './runner/run-file.js'
 import { makeScratch } from './runner/scratch.js'
+import { Workers } from './runner/worker/workers.js'
 import { whenWeEnd } from './support/server/child.js'
 
 // `npm test -- [--jobs=N] [--timeout=seconds] [--scratch=folder] [file ...]`: runs test files, prints their TAP, the time
@@ -21,6 +23,8 @@ const BUNDLE = `.tap/bundle-${process.pid}`
 /** The files that take longest or wait for much of their time start first, so that none of them runs alone at the end. */
 const FIRST =
   /(clients\/aws-cli\/\w+|state\/hanging-store|plugins\/jobs\/shared|docs\/commands|clients\/bucket-rules)\.test/
+/** Time for what a file leaves open to end by itself, ms. */
+const DRAIN_MS = 30_000
 /** Files below this many seconds share one line. */
 const SHORT_S = 5
 /** Lines about failures at the end: less than what a view of the end of a log shows. */
@@ -44,12 +48,17 @@ await Promise.all([bundleTests(files, BUNDLE), bundleProgram(join(BUNDLE, 'app')
 const hosts = new Hosts(join(BUNDLE, 'host', 'host.js'))
 const programs = await startPythonPrograms()
 const scratch = makeScratch(values.scratch)
-const env = { ...programs.env, ...scratch.env, CLI_UNDER_TEST: join(BUNDLE, 'app', 'cli.js') }
+const workers = new Workers(join(BUNDLE, 'worker.js'), {
+  ...programs.env,
+  ...scratch.env,
+  CLI_UNDER_TEST: join(BUNDLE, 'app', 'cli.js'),
+})
 const limit = pLimit(Number(values.jobs))
 let done = 0
 const results = await Promise.all(files.map((file) => limit(async () => report(await run(file), ++done))))
 programs.stop()
 hosts.stop()
+workers.stop()
 scratch.remove()
 const ms = performance.now() - begun
 const counts = total(results.map((result) => result.counts))
@@ -63,9 +72,12 @@ if (failures.length > 0) process.stdout.write(`\n${failures.join('\n')}\n`)
 process.exitCode = counts.fail > 0 || counts.total === 0 ? 1 : 0
 
 function run(file: string): Promise<FileResult> {
-  const bundled = join(BUNDLE, file)
-  if (needsProcesses(sourceOf(file))) return runFile(file, bundled, limitMs, env)
-  return hosts.with((socket) => runFile(file, bundled, limitMs, { ...env, HOST_UNDER_TEST: socket }))
+  const source = sourceOf(file)
+  const runIn = (env: Record<string, string>) => {
+    const task = { file, url: pathToFileURL(resolve(BUNDLE, file)).href, limitMs, drainMs: DRAIN_MS, env }
+    return workers.with(runsAlone(source), (worker) => runFile(worker, task))
+  }
+  return needsProcesses(source) ? runIn({}) : hosts.with((socket) => runIn({ HOST_UNDER_TEST: socket }))
 }
 
 /** The file to run for a test file that is named by its source or by its compiled form. */

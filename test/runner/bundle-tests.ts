@@ -9,23 +9,27 @@ import { type Plugin, rolldown } from 'rolldown'
 const EXTERNAL =
   /^(@node-rs\/|@photostructure\/|@redocly\/|nodemailer$|viem$|viem\/|@ethereumjs\/|pg-native$|pino$|rolldown$|cloudflare:|node:)/
 
-/** Packages of this repository, by the names that tests import them with, and one that is replaced. */
+/** Packages of this repository, by the names that tests import them with, and those that are replaced. */
 const REPLACED = {
   'async-hook-domain': 'test/runner/plain-domain.ts',
   dealgate: 'src/index.ts',
+  tap: 'test/runner/worker/tap.ts',
   'dealgate/testing': 'test/suites/plugin-suite.ts',
   'dealgate/plugins/deal': 'plugins/deal/index.ts',
 }
 
 /**
  * Bundles test files with all modules that they import: to load 1,500 modules one by one takes a test longer than most
- * of its cases. Files share one copy of a module that several import.
+ * of its cases. Files share one copy of a module that several import, as does `worker.js`, which runs them.
  * @param files as they are compiled, such as `dist/test/cli/config.test.js`
  * @param folder of the result: `<folder>/dist/test/cli/config.test.js`
  */
 export async function bundleTests(files: readonly string[], folder: string): Promise<void> {
   await bundle(
-    Object.fromEntries(files.map((file) => [file.replace(/\.js$/, ''), resolve(sourceOf(file))])),
+    {
+      ...Object.fromEntries(files.map((file) => [file.replace(/\.js$/, ''), resolve(sourceOf(file))])),
+      worker: resolve('test/runner/worker/worker.ts'),
+    },
     folder,
     [],
   )

@@ -5,6 +5,9 @@ import { dirname, resolve } from 'node:path'
 const ABOUT_PROCESSES = /^test\/(cli|docs|package)\b/
 /** What only a process of its own can give a test: its id, a signal, its death, its memory, its log at the end. */
 const LOOKS_AT_PROCESSES = /kill9|killed\(|\.pid\b|ManyDeaths|\bSIG[A-Z]+\b|\brss\b|remount/
+/** What changes or measures the process that several test files would share. */
+const CHANGES_PROCESS =
+  /process\.(cpuUsage|memoryUsage|resourceUsage|umask|chdir|on|once)\(|setFlagsFromString|syncBuiltinESMExports|Date\.now = |\.prototype\.\w+ = |setGlobalDispatcher/
 const IMPORT = /from '(\.\.?\/[^']+)\.js'/g
 /** Helpers that every file may import: they do nothing with processes on their own. */
 const SUPPORT = /\/test\/(support|runner)\//
@@ -15,13 +18,18 @@ const SUPPORT = /\/test\/(support|runner)\//
  * @param file source, such as `test/s3/range.test.ts`
  */
 export function needsProcesses(file: string): boolean {
-  return ABOUT_PROCESSES.test(file) || looksAtProcesses(resolve(file), new Set())
+  return ABOUT_PROCESSES.test(file) || contains(LOOKS_AT_PROCESSES, resolve(file), new Set())
 }
 
-function looksAtProcesses(file: string, seen: Set<string>): boolean {
+/** Whether a test file must be the only one that its process runs. */
+export function runsAlone(file: string): boolean {
+  return contains(CHANGES_PROCESS, resolve(file), new Set())
+}
+
+function contains(wanted: RegExp, file: string, seen: Set<string>): boolean {
   if (seen.has(file) || SUPPORT.test(file) || !file.includes('/test/') || !existsSync(file)) return false
   seen.add(file)
   const text = readFileSync(file, 'utf8')
-  if (LOOKS_AT_PROCESSES.test(text)) return true
-  return [...text.matchAll(IMPORT)].some(([, path]) => looksAtProcesses(resolve(dirname(file), `${path}.ts`), seen))
+  if (wanted.test(text)) return true
+  return [...text.matchAll(IMPORT)].some(([, path]) => contains(wanted, resolve(dirname(file), `${path}.ts`), seen))
 }

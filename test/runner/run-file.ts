@@ -1,8 +1,7 @@
-import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { setTimeout as pause } from 'node:timers/promises'
-import { endsWithUs } from '../support/server/child.js'
 import { inSources } from './source-positions.js'
+import type { RunMessage, WorkerMessage } from './worker/messages.js'
 
 export interface Counts {
   readonly total: number
@@ -22,70 +21,47 @@ export interface FileResult {
   readonly broken?: string
 }
 
-/** After the time limit, tap lists what is still open; then the file is killed. Output may also come late on a busy machine. */
+/** After the time limit, the worker lists the tests that are still open; then it is killed. */
 const LAST_WORDS_MS = 15_000
 const COUNTS = /^# (\{ total: .* \})$/gm
 
-/**
- * Runs one test file with plain node. tap's own runner adds loaders and a process recorder to every node process that
- * a test starts, which costs more than starting the server does. Child processes and plugins that a test loads find the
- * compiled modules of this package (`dealgate-source` in package.json).
- * @param bundled the file with what it imports
- * @param env further variables of its environment
- */
-export async function runFile(
-  file: string,
-  bundled: string,
-  limitMs: number,
-  env: Readonly<Record<string, string>>,
-): Promise<FileResult> {
+/** Has a worker run one test file. */
+export async function runFile(worker: ChildProcess, task: RunMessage): Promise<FileResult> {
   const begun = performance.now()
-  const child = spawn(process.execPath, ['--conditions=dealgate-source', bundled], {
-    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-    env: { ...process.env, ...env, TAP: '1', TAP_TIMEOUT: String(limitMs / 1000) },
+  const output: string[] = []
+  const limit = new Limit(task.limitMs, () => worker.kill('SIGALRM'))
+  const print = (chunk: Buffer) => output.push(chunk.toString('utf8'))
+  const finished = new Promise<readonly string[]>((resolve) => {
+    worker.on('message', (message: WorkerMessage) => {
+      if ('tap' in message) output.push(message.tap)
+      else if ('limitMs' in message) limit.set(message.limitMs)
+      else resolve(message.left)
+    })
   })
-  endsWithUs(child)
-  let late = false
-  const end = () => {
-    late = true
-    child.kill('SIGALRM')
-    setTimeout(() => child.kill('SIGKILL'), LAST_WORDS_MS).unref()
-  }
-  let timer = setTimeout(end, limitMs)
-  // `t.setTimeout` of a file changes its limit.
-  child.on('message', (message) => {
-    const { setTimeout: own } = message as { setTimeout?: number }
-    if (typeof own !== 'number') return
-    clearTimeout(timer)
-    timer = setTimeout(end, own)
-  })
-  const chunks: Buffer[] = []
-  child.stdout?.on('data', (chunk: Buffer) => chunks.push(chunk))
-  const closed = once(child, 'close')
-  const [code, signal] = await once(child, 'exit')
-  // A process that the file left running keeps the output open.
-  const complete = await Promise.race([closed.then(() => true), pause(LAST_WORDS_MS, false, { ref: false })])
-  child.stdout?.destroy()
-  clearTimeout(timer)
-  const output = Buffer.concat(chunks).toString('utf8')
-  const counts = countsIn(output)
-  const left = complete ? undefined : 'a process that it left running'
-  const broken = late ? 'the time limit' : (reason(code, signal, counts) ?? left)
-  const failed = { total: counts?.total ?? 0, pass: 0, skip: 0, todo: 0, ...counts, fail: counts?.fail ?? 0 }
-  return {
-    file,
-    output: broken || failed.fail > 0 ? inSources(output) : output,
-    counts: broken ? { ...failed, total: failed.total + 1, fail: failed.fail + 1 } : failed,
-    ms: performance.now() - begun,
-    ...(broken && { broken }),
-  }
+  worker.stdout?.on('data', print)
+  worker.send(task)
+  const broken = await Promise.race([
+    finished.then((left) => (left.length > 0 ? `left open: ${left.join(', ')}` : undefined)),
+    once(worker, 'exit').then(([code, signal]) => (signal ? `signal ${signal}` : `exit code ${code}`)),
+    limit.over,
+  ])
+  limit.clear()
+  worker.removeAllListeners('message')
+  worker.stdout?.off('data', print)
+  return result(task.file, output.join(''), performance.now() - begun, limit.passed ? 'the time limit' : broken)
 }
 
-/** Failed assertions account for exit code 1. */
-function reason(code: number | null, signal: string | null, counts: Partial<Counts> | undefined): string | undefined {
-  if (signal) return `signal ${signal}`
-  if (code !== 0 && (code !== 1 || !counts?.fail)) return `exit code ${code}`
-  return counts ? undefined : 'no result'
+function result(file: string, output: string, ms: number, reason: string | undefined): FileResult {
+  const found = countsIn(output)
+  const broken = reason ?? (found ? undefined : 'no result')
+  const counts = { total: 0, pass: 0, fail: 0, skip: 0, todo: 0, ...found }
+  return {
+    file,
+    output: broken || counts.fail > 0 ? inSources(output) : output,
+    counts: broken ? { ...counts, total: counts.total + 1, fail: counts.fail + 1 } : counts,
+    ms,
+    ...(broken && { broken }),
+  }
 }
 
 /** The count that tap prints last: `# { total: 812, pass: 810, fail: 2 }`. */
@@ -93,4 +69,36 @@ function countsIn(output: string): Partial<Counts> | undefined {
   const last = [...output.matchAll(COUNTS)].at(-1)?.[1]
   if (last === undefined) return undefined
   return Object.fromEntries([...last.matchAll(/(\w+): (\d+)/g)].map(([, name, count]) => [name, Number(count)]))
+}
+
+/** A time limit that can be set anew. */
+class Limit {
+  passed = false
+  /** Resolves some time after the limit has passed. */
+  readonly over: Promise<string>
+  readonly #expire: () => void
+  #timer: NodeJS.Timeout
+
+  constructor(ms: number, onPass: () => void) {
+    let end: (reason: string) => void
+    this.over = new Promise((resolve) => {
+      end = resolve
+    })
+    this.#expire = () => {
+      this.passed = true
+      onPass()
+      this.#timer = setTimeout(() => end('the time limit'), LAST_WORDS_MS)
+    }
+    this.#timer = setTimeout(this.#expire, ms)
+  }
+
+  set(ms: number): void {
+    if (this.passed) return
+    this.clear()
+    this.#timer = setTimeout(this.#expire, ms)
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer)
+  }
 }

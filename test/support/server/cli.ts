@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { endsWithUs } from './child.js'
-import { HOST, HOSTED, HostedRun } from './hosted.js'
+import { HOSTED, HostedRun, hostUnderTest } from './hosted.js'
 
 /**
  * Arguments of node that run `dealgate`. `npm test` names the bundle that it has just built; tests that are run
@@ -92,7 +92,8 @@ export class Command<Line> {
   async start(): Promise<void> {
     this.#former = this.log
     const args = [...this.#args, '--print', 'json']
-    const line = await (HOST && HOSTED.has(args[0] ?? '') ? this.#startAt(HOST, args) : this.#startProcess(args))
+    const host = hostUnderTest()
+    const line = await (host && HOSTED.has(args[0] ?? '') ? this.#startAt(host, args) : this.#startProcess(args))
     if (line === undefined) throw new Error(`${this.#args.join(' ')} did not start:\n${this.log}`)
     // A secret key is printed only by the start that creates it.
     this.#line = { ...this.#line, ...JSON.parse(line) }

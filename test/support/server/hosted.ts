@@ -9,7 +9,9 @@ import type { Finished } from './cli.js'
  * Socket of a process of the runner that runs servers for this test file; undefined where each server is a process of
  * its own: in a file that looks at processes (`test/runner/own-processes.ts`), and without `npm test`.
  */
-export const HOST = process.env.HOST_UNDER_TEST
+export function hostUnderTest(): string | undefined {
+  return process.env.HOST_UNDER_TEST
+}
 
 /** The commands that a host runs. */
 export const HOSTED: ReadonlySet<string> = new Set(['serve', 'services'])
