@@ -1,6 +1,7 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { pipeline, Transform } from 'node:stream'
 import t from 'tap'
 import { createLogger } from '../../src/common/log.js'
 import { createProxy } from '../../src/server/create-proxy.js'
@@ -13,18 +14,23 @@ import { signedRequest, type Wanted } from '../support/sign/signed-request.js'
 
 const keys = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
 
-/** Passes everything on to `url`; what `hold` returns for a request is waited for first. */
-async function relayTo(
-  t: { teardown(run: () => unknown): void },
-  url: string,
-  hold: (request: http.IncomingMessage) => Promise<void> | undefined,
-) {
+interface Relay {
+  /** What it returns for a request is waited for before the request is passed on. */
+  readonly hold: (request: http.IncomingMessage) => Promise<void> | undefined
+  /** What it returns for a request is waited for before the last bytes of its answer are passed on. */
+  readonly holdEnd: (request: http.IncomingMessage) => Promise<void> | undefined
+}
+
+/** Passes everything on to `url`. */
+async function relayTo(t: { teardown(run: () => unknown): void }, url: string, { hold, holdEnd }: Relay) {
   const server = http.createServer(async (request, response) => {
     await hold(request)
     const { method, url: path, headers } = request
     const onward = http.request(new URL(url), { method, path, headers, agent: false }, (answer) => {
       response.writeHead(answer.statusCode ?? 0, answer.rawHeaders)
-      answer.pipe(response)
+      const end = holdEnd(request)
+      if (end) pipeline(answer, withLate(end), response, () => {})
+      else answer.pipe(response)
     })
     onward.on('error', () => response.destroy())
     response.on('close', () => onward.destroy())
@@ -33,6 +39,27 @@ async function relayTo(
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => server.close().closeAllConnections())
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+function withResolvers(): { promise: Promise<void>; resolve: () => void } {
+  let resolve = () => {}
+  const promise = new Promise<void>((done) => {
+    resolve = done
+  })
+  return { promise, resolve }
+}
+
+/** Passes all on but the last chunk, which waits for `end`. */
+function withLate(end: Promise<void>): Transform {
+  let last: Buffer | undefined
+  return new Transform({
+    transform(chunk, _encoding, next) {
+      const before = last
+      last = chunk
+      next(null, before)
+    },
+    flush: (next) => void end.then(() => next(null, last)),
+  })
 }
 
 for (const mode of modes) {
@@ -44,11 +71,17 @@ for (const mode of modes) {
     })
     t.teardown(() => services.stop())
     let copying: (() => Promise<void>) | undefined
-    const url = await relayTo(t, services.gateway.url, (request) => {
-      if (request.method !== 'PUT') return undefined
-      const held = copying?.()
-      copying = undefined
-      return held
+    // The copy cannot have come to its last bytes, and its lock, when the other request does.
+    let overtaken = withResolvers()
+    const url = await relayTo(t, services.gateway.url, {
+      hold(request) {
+        if (request.method !== 'PUT' || copying === undefined) return undefined
+        const held = copying().finally(overtaken.resolve)
+        overtaken = withResolvers()
+        copying = undefined
+        return held
+      },
+      holdEnd: ({ method }) => (method === 'GET' && copying ? overtaken.promise : undefined),
     })
     const proxy = await createProxy({
       gateway: { url, account: await services.gateway.credentials() },
@@ -67,9 +100,7 @@ for (const mode of modes) {
       })
     await send('PUT', '/bucket')
 
-    // More than fits into buffers on the way, so that the copy cannot have come to its last bytes, and its lock, when the other request does.
-    // Linux 6.18 gives a socket up to 32 MiB.
-    const old = Buffer.alloc(48 * 1024 * 1024, 'old')
+    const old = Buffer.alloc(2 * 1024 * 1024, 'old')
     const unsigned = { body: old, headers: { 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' } }
     for (const [what, method, times, outcome, status] of [
       ['overwritten', 'PUT', 1, { status: 200 }, 200],
