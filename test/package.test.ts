@@ -57,13 +57,14 @@ t.test('npm pack of a clean clone is a package that works outside of it', async 
   mkdirSync(join(outside, 'node_modules'), { recursive: true })
   cpSync(join(folder, 'package'), installed, { recursive: true })
   symlinkSync(join(repository, 'node_modules'), join(installed, 'node_modules'))
-  const { exports, bin } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
+  const { exports, bin, man } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
   for (const entry of Object.values(exports) as (string | Record<string, string>)[]) {
     // The tests of this repository alone use that condition; the package contains one copy of the code.
     const { 'dealgate-source': _, ...targets } = typeof entry === 'string' ? { default: entry } : entry
     for (const target of Object.values(targets))
       t.ok(existsSync(join(installed, target)), `${target} is in the package`)
   }
+  for (const page of man) t.ok(existsSync(join(installed, page)), `${page} is in the package`)
   const files = readdirSync(installed, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   const bytes = files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0)
   t.ok(bytes / files.length < 10_000, `${bytes} bytes in ${files.length} files: at most 1 MB for 100 files`)

@@ -1,5 +1,6 @@
 import { type Command, Option as Flag } from 'commander'
 import { type Config, flagOf, type Option, type OptionName, options, readConfig, variableOf } from './config/config.js'
+import { defaultText } from './default-text.js'
 
 /** Adds a command with the options of the configuration that it takes. */
 export function addCommand(
@@ -45,13 +46,6 @@ function facts(name: OptionName): string {
   const option: Option = options[name]
   const unit = option.unit ? ` ${option.unit}` : ''
   return `[${[option.kind.accepts + unit, defaultText(name) && `default ${defaultText(name)}`, variableOf(name)].filter(Boolean).join('; ')}]`
-}
-
-/** The default as the user would write it; '' without a default. */
-export function defaultText(name: OptionName): string {
-  const value = options[name].default
-  if (typeof value === 'boolean') return value ? 'on' : 'off'
-  return value === undefined ? '' : String(value)
 }
 
 /** `--no-plugins` means `--plugin none`. Commander sets `plugins: false` for it, and `true` if it is absent. */

@@ -3,6 +3,7 @@ import { version } from '../common/files/version.js'
 import { type AccountActions, addAccountCommands } from './account/declare-accounts.js'
 import { addBackupCommands, type BackupActions } from './backup/declare-backup.js'
 import { addCommand, collected, configOf } from './command.js'
+import { addCompletionCommand } from './completion/completion.js'
 import { type Config, type OptionName, optionNames } from './config/config.js'
 import { addDoctorCommand, type DoctorActions } from './doctor/declare-doctor.js'
 import type { CheckFlags } from './plugins/plugin-check.js'
@@ -158,6 +159,7 @@ export function createProgram(actions: Actions): Command {
   addPluginCommands(program, actions)
   addStateCommands(program, actions)
   addWalletCommands(program, actions)
+  addCompletionCommand(program)
   return program
 }
 

@@ -1,8 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
-import { defaultText } from '../../src/cli/command.js'
+import { allCommands, sentence, treeOf } from '../../src/cli/completion/tree.js'
 import { flagOf, type Option, optionNames, options, variableOf } from '../../src/cli/config/config.js'
+import { defaultText } from '../../src/cli/default-text.js'
+import { manualPages } from '../../src/cli/man/pages.js'
 import { builtInPlugins } from '../../src/cli/plugins/built-in-plugins.js'
+import { type Actions, createProgram } from '../../src/cli/program.js'
 import { makePlugin } from '../../src/plugins/forms/make-plugin.js'
 import { optionFacts } from '../../src/plugins/forms/option-facts.js'
 import type { AnyOperation } from '../../src/plugins/forms/plugin.js'
@@ -28,6 +31,22 @@ function optionTable(): string {
     return [`\`${flagOf(name)}\``, `\`${variableOf(name)}\``, `\`${name}\``, value, code(defaultText(name)), help]
   })
   return table(['flag', 'variable', 'in the file', 'value', 'default', ''], rows)
+}
+
+/** Every command with what it takes besides the options of the configuration. */
+function commandTable(): string {
+  const rows = allCommands(treeOf(createProgram({} as Actions))).filter(({ commands }) => commands.length === 0)
+  return table(
+    ['command', 'what it does', 'own options'],
+    rows.map(({ path, operands, flags, help }) => [
+      `\`${['dealgate', path, ...operands.map(({ name }) => `<${name}>`)].join(' ')}\``,
+      sentence(help),
+      flags
+        .filter(({ facts, long }) => facts === undefined && !['--config', '--help', '--no-plugins'].includes(long))
+        .map(({ long }) => `\`${long}\``)
+        .join(', '),
+    ]),
+  )
 }
 
 function operationTable(operations: readonly AnyOperation[]): string {
@@ -107,8 +126,14 @@ compare(
   'operations',
   operationTable(allOperations.filter((operation) => !refusedOperations.includes(operation))),
 )
+compare('docs/reference/commands.md', 'commands', commandTable())
 compare('docs/reference/plugins.md', 'plugins', pluginTables())
 compare('docs/operations.md', 'quirks', quirkTable())
+
+const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
+const man = [...manualPages('').keys()].map((name) => `./man/${name}`).sort()
+if (UPDATE) writeFileSync('package.json', `${JSON.stringify({ ...manifest, man }, null, 2)}\n`)
+else t.same(manifest.man, man, 'package.json names every manual page: UPDATE_README=1 npm test writes it')
 
 const firstScreen = readFileSync('README.md', 'utf8').split('\n').slice(0, 36).join('\n')
 t.match(firstScreen, 'npm install && npm start')

@@ -9,6 +9,8 @@ export interface Kind<T> {
   /** Description of accepted values: bounds, choices, form. */
   readonly accepts: string
   readonly schema: z.ZodType<T>
+  /** Words that shells complete. */
+  readonly words?: readonly string[]
   /** The flag may be repeated; in a variable, commas separate the values. */
   readonly repeatable?: true
   /** Value of the flag without an argument; if absent, the flag requires an argument. */
@@ -50,12 +52,13 @@ export const port = integer(0, 65_535)
 
 export function choice<const T extends string>(...values: readonly T[]): Kind<T> {
   const accepts = values.join(', ')
-  return { placeholder: 'word', accepts, schema: z.enum(values, { error: `must be one of ${accepts}` }) }
+  return { placeholder: 'word', accepts, words: values, schema: z.enum(values, { error: `must be one of ${accepts}` }) }
 }
 
 export const onOff: Kind<boolean> = {
   placeholder: 'on|off',
   accepts: 'on, off',
+  words: ['on', 'off'],
   alone: 'on',
   schema: z.union([z.boolean(), z.enum(['on', 'off']).transform((word) => word === 'on')], {
     error: 'must be on or off',
@@ -105,6 +108,7 @@ export function list<T>(kind: Kind<T>): Kind<readonly T[]> {
   return {
     placeholder: kind.placeholder,
     accepts: kind.accepts,
+    ...(kind.words ? { words: kind.words } : {}),
     schema: schema as z.ZodType<readonly T[]>,
     repeatable: true,
   }
@@ -128,6 +132,7 @@ export function wordOrPath(...words: readonly string[]): Kind<string> {
   return {
     placeholder: 'place',
     accepts,
+    words,
     schema: z.string({ error: `must be ${accepts}` }).regex(/^[^\0]+$/, `must be ${accepts}`),
     locate: (value, folder) => (words.includes(value) ? value : resolve(folder, value)),
   }

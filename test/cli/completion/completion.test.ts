@@ -1,0 +1,96 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { temporaryFolder } from '../../support/content/folders.js'
+import { findClient, runText } from '../../support/programs/run.js'
+import { runCli } from '../../support/server/cli.js'
+
+/** What stands before the cursor, and what the shells offer for it. */
+const CASES: readonly (readonly [typed: string, offered: readonly string[]])[] = [
+  ['dealgate pres', ['presign']],
+  ['dealgate keys re', ['remove']],
+  ['dealgate keys add --ri', ['--right']],
+  ['dealgate --tls-c', ['--tls-cert']],
+  ['dealgate serve --log-level ', ['debug', 'error', 'info', 'silent', 'warn']],
+  ['dealgate --print j', ['json']],
+  ['dealgate completion b', ['bash']],
+  ['dealgate serve --config some-f', ['some-file.json']],
+  ['dealgate serve --port ', []],
+]
+
+/** Writes the script of a shell into a folder with one file, and returns the names of both. */
+async function scriptOf(t: Test, shell: string): Promise<{ folder: string; script: string }> {
+  const { code, stdout, stderr } = await runCli(['completion', shell])
+  t.same({ code, stderr }, { code: 0, stderr: '' })
+  const folder = temporaryFolder(t)
+  const script = join(folder, '_dealgate')
+  await writeFile(script, stdout)
+  await writeFile(join(folder, 'some-file.json'), '{}')
+  return { folder, script }
+}
+
+t.test('bash', async (t) => {
+  const bash = await findClient(t, 'bash')
+  if (!bash) return
+  const { folder, script } = await scriptOf(t, 'bash')
+  const text = `cd ${folder}; . ${script}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _dealgate; printf '%s\\n' "\${COMPREPLY[@]}"`
+  const offer = async (words: readonly string[]) => {
+    const { stdout, stderr } = await runText(bash, ['-c', text, 'bash', ...words])
+    t.equal(stderr, '')
+    return stdout.split('\n').filter(Boolean).sort()
+  }
+  for (const [typed, offered] of CASES) t.same(await offer(typed.split(' ')), offered, typed)
+  t.same(await offer(['dealgate', '--log-level', '=', 'de']), ['debug'], '--flag=value, as bash splits it')
+  t.same(await offer(['dealgate', '--region', 'keys', 'pres']), ['presign'], 'the value of an option is no command')
+  t.same(await offer(['dealgate', '--access-log', '']), ['off', 'on'], 'a value that may be absent')
+  t.same(await offer(['dealgate', '--access-log', '--tls-c']), ['--tls-cert'], 'and is')
+})
+
+t.test('fish', async (t) => {
+  const fish = await findClient(t, 'fish')
+  if (!fish) return
+  const { folder, script } = await scriptOf(t, 'fish')
+  const home = temporaryFolder(t)
+  const lines = CASES.map(([typed]) => `complete -C '${typed}'; echo =`)
+  const { stdout, stderr } = await runText(fish, ['-c', [`cd ${folder}; source ${script}`, ...lines].join('\n')], {
+    HOME: home,
+  })
+  t.equal(stderr, '')
+  const answers = stdout.split('=\n')
+  for (const [index, [typed, offered]] of CASES.entries()) {
+    const names = (answers[index] ?? '').split('\n').filter(Boolean)
+    t.same(names.map((line) => line.split('\t')[0]).sort(), offered, typed)
+  }
+})
+
+t.test('zsh', async (t) => {
+  const zsh = await findClient(t, 'zsh')
+  if (!zsh) return
+  const { folder, script } = await scriptOf(t, 'zsh')
+  const home = join(folder, 'home')
+  await mkdir(home)
+  // A terminal in which each line is completed by a tab and then run.
+  const unique = CASES.filter(([typed, offered]) => offered.length === 1 && !typed.endsWith(' '))
+  const lines = unique.map(([typed]) => `zpty -w -n z '${typed}'$'\\t\\n'`)
+  await writeFile(
+    join(folder, 'try.zsh'),
+    `zmodload zsh/zpty
+zpty z zsh -f -i
+zpty -w z 'PS1=; autoload -Uz compinit; compinit -D -u; source ${script}; cd ${folder}; bindkey "^I" expand-or-complete; dealgate() { print -r -- "RAN $* NAR" }'
+${lines.join('\n')}
+zpty -w z exit
+while zpty -r z line; do print -rn -- $line; done
+`,
+  )
+  const { stdout } = await runText(zsh, ['-f', join(folder, 'try.zsh')], { HOME: home, TERM: 'dumb' })
+  const ran = [...stdout.matchAll(/RAN ([^$]*?) NAR/g)].map(([, words]) => words)
+  t.same(
+    ran,
+    unique.map(([typed, [offered = '']]) => [...typed.split(' ').slice(1, -1), offered].join(' ')),
+  )
+})
+
+t.test('another shell', async (t) => {
+  const { code, stderr } = await runCli(['completion', 'tcsh'])
+  t.match({ code, stderr }, { code: 2, stderr: /Allowed choices are bash, zsh, fish/ })
+})
