@@ -6,6 +6,7 @@ import { defaultText } from '../../src/cli/default-text.js'
 import { manualPages } from '../../src/cli/man/pages.js'
 import { builtInPlugins } from '../../src/cli/plugins/built-in-plugins.js'
 import { type Actions, createProgram } from '../../src/cli/program.js'
+import { codes } from '../../src/common/errors/codes.js'
 import { makePlugin } from '../../src/plugins/forms/make-plugin.js'
 import { optionFacts } from '../../src/plugins/forms/option-facts.js'
 import type { AnyOperation } from '../../src/plugins/forms/plugin.js'
@@ -73,6 +74,13 @@ function quirkTable(): string {
   )
 }
 
+function errorTable(): string {
+  return table(
+    ['code', 'status', 'text'],
+    Object.entries(codes).map(([code, { status, message }]) => [`\`${code}\``, String(status), message]),
+  )
+}
+
 function pluginTables(): string {
   const options = builtInPlugins.flatMap(({ definition }) =>
     optionFacts(definition.options).map((option) => [
@@ -128,7 +136,17 @@ compare(
 )
 compare('docs/reference/commands.md', 'commands', commandTable())
 compare('docs/reference/plugins.md', 'plugins', pluginTables())
+compare('docs/reference/errors.md', 'errors', errorTable())
 compare('docs/operations.md', 'quirks', quirkTable())
+
+const remedies = readFileSync('docs/guides/when-something-fails.md', 'utf8')
+t.same(
+  [...remedies.matchAll(/^\| (`[A-Z]\w+`[^|]*)\|/gm)]
+    .flatMap(([, cell = '']) => [...cell.matchAll(/`([A-Z][A-Za-z]+)`/g)].map(([, code]) => code))
+    .filter((code) => !Object.hasOwn(codes, code ?? '')),
+  [],
+  'each code with a remedy is one of the table',
+)
 
 const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
 const man = [...manualPages('').keys()].map((name) => `./man/${name}`).sort()
@@ -140,7 +158,7 @@ t.match(firstScreen, 'npm install && npm start')
 t.match(firstScreen, 'npm install && npm test')
 t.match(firstScreen, 's3 ls')
 
-for (const document of [...pages, 'CONTRIBUTING.md', 'CHANGELOG.md']) {
+for (const document of [...pages, 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md']) {
   t.same(brokenLinks(document), [], `links of ${document} lead somewhere`)
 }
 

@@ -32,6 +32,23 @@ export const scenes: Readonly<Record<string, MakeScene>> = {
     await installFor(folder)
     return { unserved: true }
   },
+  'docs/guides/five-minutes.md': async (_, folder) => {
+    await installFor(folder)
+    return { unserved: true }
+  },
+  'docs/guides/before-your-gateway.md': async (t, folder) => {
+    await installFor(folder)
+    return behind('https://gateway.example', await startGateway(t, 'legacy'))
+  },
+  'docs/guides/nightly-backup.md': withNpx,
+  'docs/guides/partner-prefix.md': withNpx,
+  'docs/guides/browser-upload.md': async (_, folder) => {
+    await writeFile(join(folder, 'sign-form.mjs'), scriptOf(await readFile('docs/guides/browser-upload.md', 'utf8')))
+    await installFor(folder)
+    return {}
+  },
+  'docs/guides/what-it-costs.md': withNpx,
+  'docs/guides/when-something-fails.md': withNpx,
   'docs/guides/write-a-plugin.md': async (_, folder) => {
     const greet = join(folder, 'greet')
     await mkdir(greet)
@@ -55,6 +72,11 @@ export const scenes: Readonly<Record<string, MakeScene>> = {
     t.teardown(stop)
     return { env: { DEALGATE_STATE: url }, rewrite: { 'redis://127.0.0.1:6379': url }, begun: () => empty(url) }
   },
+}
+
+async function withNpx(_: Test, folder: string): Promise<Scene> {
+  await installFor(folder)
+  return {}
 }
 
 /** `npx dealgate` in the folder, as in that of this repository. */
