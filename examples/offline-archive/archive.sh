@@ -35,6 +35,8 @@ store() {
   trap 'rm -f "$model"' EXIT
   $aws s3 cp s3://-/aws-model.json "$model" > /dev/null
   $aws configure add-model --service-name dealgate --service-model "file://$model"
+  # AWS CLI 2 needs it for keys with spaces: see docs/extensions.md.
+  $aws configure set profile.dealgate.dealgate.signature_version s3v4
 
   echo "2. Store $folder in the class DEEP_ARCHIVE, in a bucket with terms for offline deals."
   $aws s3 mb "s3://$bucket" > /dev/null

@@ -24,6 +24,20 @@ export const exceptions: readonly Exception[] = [
       'cd greet && mkdir -p node_modules/.bin && ln -s "$REPOSITORY" node_modules/dealgate && ln -s ../dealgate/dist/app/cli.js node_modules/.bin/dealgate',
   },
   {
+    page: 'docs/guides/write-a-plugin.md',
+    command: 'npm install ../dealgate',
+    reason: 'It installs packages from the registry.',
+    instead:
+      'mkdir -p node_modules/.bin && ln -s "$REPOSITORY" node_modules/dealgate && ln -s ../dealgate/dist/app/cli.js node_modules/.bin/dealgate',
+  },
+  {
+    page: 'docs/guides/embed-in-express.md',
+    command: 'npm install express',
+    reason: 'It installs packages from the registry.',
+    instead:
+      'mkdir node_modules && ln -s "$REPOSITORY" node_modules/dealgate && ln -s "$REPOSITORY/node_modules/express" node_modules/express',
+  },
+  {
     page: 'docs/existing-gateways.md',
     command: 'MINIO_ROOT_USER=access',
     reason:

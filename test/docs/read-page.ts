@@ -30,13 +30,10 @@ export function commandsOf(page: string): Command[] {
   })
 }
 
-/** The first block of JavaScript in a page. */
-export function scriptOf(page: string): string {
-  return `${
-    blocksOf(page)
-      .find(({ language }) => language === 'js')
-      ?.lines.join('\n') ?? ''
-  }\n`
+/** A block of JavaScript in a page, by default the first. */
+export function scriptOf(page: string, index = 0): string {
+  const scripts = blocksOf(page).filter(({ language }) => language === 'js')
+  return `${scripts[index]?.lines.join('\n') ?? ''}\n`
 }
 
 /** Commands in running text, where nothing tries them: a client program with an address, a variable or a flag for one. */

@@ -7,6 +7,7 @@ import { startGateway } from '../support/gateway/embedded.js'
 import type { GatewayAddress } from '../support/gateway/gateway-address.js'
 import { startRealGateway } from '../support/gateway/real-gateway.js'
 import { CLI } from '../support/server/cli.js'
+import { lastingPort } from '../support/server/ports.js'
 import { WebhookReceiver } from '../support/webhook-receiver.js'
 import { scriptOf } from './read-page.js'
 
@@ -49,11 +50,20 @@ export const scenes: Readonly<Record<string, MakeScene>> = {
   },
   'docs/guides/what-it-costs.md': withNpx,
   'docs/guides/when-something-fails.md': withNpx,
+  'docs/guides/embed-in-express.md': async (_, folder) => {
+    const page = await readFile('docs/guides/embed-in-express.md', 'utf8')
+    const port = String(await lastingPort())
+    await writeFile(join(folder, 'main.mjs'), scriptOf(page).replace('8080', port))
+    return { unserved: true, rewrite: { '127.0.0.1:8080': `127.0.0.1:${port}` } }
+  },
   'docs/guides/write-a-plugin.md': async (_, folder) => {
-    const greet = join(folder, 'greet')
-    await mkdir(greet)
-    await writeFile(join(greet, 'package.json'), '{"type": "module"}')
-    await writeFile(join(greet, 'index.js'), scriptOf(await readFile('docs/guides/write-a-plugin.md', 'utf8')))
+    const page = await readFile('docs/guides/write-a-plugin.md', 'utf8')
+    for (const [index, name] of ['greet', 'digest'].entries()) {
+      const plugin = join(folder, name)
+      await mkdir(plugin)
+      await writeFile(join(plugin, 'package.json'), '{"type": "module"}')
+      await writeFile(join(plugin, 'index.js'), scriptOf(page, index))
+    }
     return { unserved: true }
   },
   'docs/existing-gateways.md': async (t) => {
