@@ -13,6 +13,7 @@ import {
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
+import { otherNodes, servesAwsCli } from './support/programs/installed-package.js'
 import { environment } from './support/server/cli.js'
 
 const run = promisify(execFile)
@@ -104,4 +105,24 @@ t.test('npm pack of a clean clone is a package that works outside of it', async 
   t.match(await dealgateOf('cloned'), own)
   note({ version, resolved: `https://registry.example/dealgate/-/dealgate-${version}.tgz` })
   t.equal(await dealgateOf('late'), `^${version}`, 'after it')
+
+  const nodes = otherNodes()
+  const skip = nodes.length === 0 && missing('DEALGATE_NODES names no other Node.js')
+  await t.test('installed in an empty folder, it serves aws-cli on each Node.js', { skip }, async (t) => {
+    const empty = join(folder, 'empty')
+    mkdirSync(empty)
+    const tarball = join(folder, `dealgate-${version}.tgz`)
+    await run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', tarball], { cwd: empty, env })
+    const program = join(empty, 'node_modules/dealgate', bin.dealgate)
+    for (const [index, node] of [process.execPath, ...nodes].entries()) {
+      const { stdout } = await run(node, ['--version'])
+      await t.test(stdout.trim(), (t) => servesAwsCli(t, node, program, env, join(empty, `home-${index}`)))
+    }
+  })
 })
+
+/** The reason to skip a test; with REQUIRE_CLIENTS=1 that fails. */
+function missing(reason: string): string {
+  if (process.env.REQUIRE_CLIENTS === '1') throw new Error(reason)
+  return reason
+}

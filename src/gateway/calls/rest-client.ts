@@ -104,7 +104,7 @@ export class RestClient {
     body: Buffer,
     reuse: 'any' | 'lately' | 'none',
   ): SentRequest {
-    const watched = this.#watch.begin('upload')
+    const watched = this.#watch.begin('upload', 'PUT')
     const sent = connections.send({
       method: 'PUT',
       path: this.#basePath + path,

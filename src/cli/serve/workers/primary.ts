@@ -57,7 +57,7 @@ export async function startWorkers(
 
   const fenced = featuresOf(new Set(parseQuirks(config.gatewayQuirks)), new Set()).includes('write-fences')
   const leases = new MemoryLeases((token) => supervisor.tell(`${STORE} lease ${token}`))
-  const supervisor = new Supervisor({
+  const supervisor: Supervisor = new Supervisor({
     count: workersOf(config),
     port: config.port || (await freePort(config.host)),
     log,
@@ -89,7 +89,7 @@ export async function startWorkers(
       }
     },
   })
-  const reloader = new Reloader({ config, log, prepare: (next) => supervisor.prepare(next) })
+  const reloader: Reloader = new Reloader({ config, log, prepare: (next) => supervisor.prepare(next) })
   cleanup.defer(() => supervisor.stop())
   cleanup.defer(onReopen(() => supervisor.signal('SIGUSR2')))
   const endpoint = await supervisor.start()
