@@ -38,10 +38,12 @@ function logged(server: Dealgate, msg: string): Record<string, unknown>[] {
 
 /** Sends a signal to the server, and waits for the next line with its outcome. */
 async function hangup(server: Dealgate, msg: string): Promise<Record<string, unknown>> {
-  const { length } = logged(server, msg)
+  // The line of a call may come after its answer.
+  const lines = () => logged(server, msg).filter(({ cause }) => cause !== 'POST /-/reload')
+  const { length } = lines()
   process.kill(server.pid, 'SIGHUP')
-  await until(`the log has "${msg}"`, () => logged(server, msg).length > length)
-  return logged(server, msg).at(-1) ?? {}
+  await until(`the log has "${msg}"`, () => lines().length > length)
+  return lines().at(-1) ?? {}
 }
 
 const DONE = 'reloaded the configuration'
