@@ -162,7 +162,8 @@ export function contextFactory(parts: ContextParts): ContextFactory {
     const door = openDoor(doorParts, { caller, head, asOwner: declared?.access === 'owner' }, grants)
     const as = (other: Caller | undefined) =>
       other ? contextFor({ ...request, caller: other }) : contextOf(anonymous, { ...request, caller: undefined })
-    return new RequestContext({ shared, own, metadataActions, grantedView }, { base, caller, state, grants, door, as })
+    const access = { base, caller, state, grants, door, as, requestId: head?.id }
+    return new RequestContext({ shared, own, metadataActions, grantedView }, access)
   }
 
   /** Writes settings without an owner check: the server may remove settings that are out of date. */

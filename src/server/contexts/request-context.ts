@@ -36,6 +36,8 @@ interface Access {
   readonly grants: Grants
   readonly door: Door
   readonly as: Context['as']
+  /** Absent for work that no request asked for. */
+  readonly requestId: string | undefined
 }
 
 /**
@@ -46,7 +48,6 @@ export class RequestContext implements Context {
   readonly births: Context['births']
   readonly server: Context['server']
   readonly limits: Context['limits']
-  readonly log: Context['log']
   readonly plugins: Context['plugins']
   readonly jobs: Context['jobs']
   readonly authenticateForm: Context['authenticateForm']
@@ -60,17 +61,19 @@ export class RequestContext implements Context {
   readonly #grants: Grants
   #granted: View | undefined
   #checks: Context['checks'] | undefined
+  readonly #requestId: string | undefined
+  #log: Context['log'] | undefined
 
-  constructor(server: Server, { base, caller, state, grants, door, as }: Access) {
+  constructor(server: Server, { base, caller, state, grants, door, as, requestId }: Access) {
     const { shared } = server
     this.births = shared.births
     this.server = shared.server
     this.limits = shared.limits
-    this.log = shared.log
     this.plugins = shared.plugins
     this.jobs = jobsOf(shared.jobs, caller)
     this.authenticateForm = shared.authenticateForm
     this.caller = caller
+    this.#requestId = requestId
     this.state = state
     this.own = server.own
     this.door = door
@@ -78,6 +81,13 @@ export class RequestContext implements Context {
     this.#server = server
     this.#base = base
     this.#grants = grants
+  }
+
+  /** Its lines have the id of the request. Made at the first line: most requests log none. */
+  get log(): Context['log'] {
+    const { log } = this.#server.shared
+    this.#log ??= this.#requestId === undefined ? log : log.child({ requestId: this.#requestId })
+    return this.#log
   }
 
   get gateway(): Gateway {
