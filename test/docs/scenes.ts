@@ -75,6 +75,11 @@ export const scenes: Readonly<Record<string, MakeScene>> = {
     const { url } = await WebhookReceiver.start(t)
     return { unserved: true, rewrite: { 'https://hooks.example': url } }
   },
+  'docs/observability.md': async () => {
+    const port = String(await lastingPort())
+    const rewrite = { 'metrics-port 9400': `metrics-port ${port}`, '127.0.0.1:9400': `127.0.0.1:${port}` }
+    return { unserved: true, rewrite }
+  },
   'docs/operations.md': async (t) => behind('https://gateway.example', await startGateway(t, 'legacy')),
   'docs/state.md': async (t) => {
     if (redis.skip) return { skip: redis.skip }

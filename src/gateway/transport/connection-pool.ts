@@ -118,7 +118,8 @@ function requestHead(
 ): string {
   // Callers encode these values; these checks are the last defence against request splitting.
   if (!/^\/[\x21-\x7e]*$/.test(path)) throw new TypeError('The path of the request is invalid.')
-  let fields = `host: ${host}\r\n`
+  // The signature of a link covers the host that its client used.
+  let fields = headers.host === undefined ? `host: ${host}\r\n` : ''
   for (const name in headers) {
     const field = `${name}: ${headers[name]}\r\n`
     if (!FIELD.test(field)) throw new TypeError('A header of the request is invalid.')
