@@ -18,13 +18,13 @@ export const getHealth = defineCall({
         z.object({
           Name: z.enum(['gateway', 'state', 'data']),
           Works: z.boolean(),
-          Milliseconds: z.number(),
+          Milliseconds: z.int(),
           Reason: z.string().optional(),
         }),
       )
       .meta({ element: 'Check' }),
-    FreeBytes: z.number().optional().describe('Free bytes on the disk of the data folder.'),
-    UptimeSeconds: z.number(),
+    FreeBytes: z.int().optional().describe('Free bytes on the disk of the data folder.'),
+    UptimeSeconds: z.int(),
   }),
   async answer(_, context) {
     const [checks, free, problem] = await Promise.all([
@@ -39,7 +39,7 @@ export const getHealth = defineCall({
       Checks: checks.map(({ name, ms, failure }) => ({
         Name: name,
         Works: !failure,
-        Milliseconds: ms,
+        Milliseconds: Math.round(ms),
         ...(failure && { Reason: failure.message }),
       })),
       ...(free !== undefined && { FreeBytes: free }),
