@@ -29,9 +29,10 @@ const COUNTS = /^# (\{ total: .* \})$/gm
 export async function runFile(worker: ChildProcess, task: RunMessage): Promise<FileResult> {
   const begun = performance.now()
   const output: string[] = []
+  const over = new AbortController()
   const limit = new Limit(task.limitMs, () => worker.kill('SIGALRM'))
   const print = (chunk: Buffer) => output.push(chunk.toString('utf8'))
-  const finished = new Promise<readonly string[]>((resolve) => {
+  const finished = new Promise<readonly string[] | null>((resolve) => {
     worker.on('message', (message: WorkerMessage) => {
       if ('tap' in message) output.push(message.tap)
       else if ('limitMs' in message) limit.set(message.limitMs)
@@ -41,11 +42,14 @@ export async function runFile(worker: ChildProcess, task: RunMessage): Promise<F
   worker.stdout?.on('data', print)
   worker.send(task)
   const broken = await Promise.race([
-    finished.then((left) => (left.length > 0 ? `left open: ${left.join(', ')}` : undefined)),
-    once(worker, 'exit').then(([code, signal]) => (signal ? `signal ${signal}` : `exit code ${code}`)),
+    finished.then((left) => (left ? `left open: ${left.join(', ')}` : undefined)),
+    once(worker, 'exit', { signal: over.signal }).then(([code, signal]) =>
+      signal ? `signal ${signal}` : `exit code ${code}`,
+    ),
     limit.over,
   ])
   limit.clear()
+  over.abort()
   worker.removeAllListeners('message')
   worker.stdout?.off('data', print)
   return result(task.file, output.join(''), performance.now() - begun, limit.passed ? 'the time limit' : broken)

@@ -16,5 +16,5 @@ export type WorkerMessage =
   | { readonly tap: string }
   /** The file has set a time limit of its own, ms. */
   | { readonly limitMs: number }
-  /** The file has ended; `left` lists what it has left open. */
-  | { readonly left: readonly string[] }
+  /** The file has ended; `left` lists what is open if that would keep a process of its own alive. */
+  | { readonly left: readonly string[] | null }

@@ -40,17 +40,29 @@ function send(message: WorkerMessage): void {
   process.send?.(message)
 }
 
-/** Waits until nothing is open that was not before the file; resolves to the rest. */
-async function drained(drainMs: number): Promise<string[]> {
-  const end = performance.now() + drainMs
-  for (let pause = 0; ; pause = Math.min(pause + 1, 50)) {
-    const left = [...handles()].filter(([type, count]) => count > (open.get(type) ?? 0)).map(([type]) => type)
-    if (left.length === 0 || performance.now() > end) return left
-    await new Promise((resolve) => setTimeout(resolve, pause).unref())
-  }
+/** Waits until nothing would keep this process alive; resolves to what is open after `drainMs` otherwise. */
+function drained(drainMs: number): Promise<string[] | null> {
+  return new Promise((resolve) => {
+    const end = (left: string[] | null) => {
+      clearTimeout(timer)
+      process.off('beforeExit', nothingLeft)
+      process.channel?.ref()
+      resolve(left)
+    }
+    // Node emits it when only the channel to the runner is open, which does not count for now. A socket that nothing
+    // reads is no reason to stay, although `getActiveResourcesInfo` lists it.
+    const nothingLeft = () => end(null)
+    const timer = setTimeout(() => end(newHandles()), drainMs).unref()
+    process.once('beforeExit', nothingLeft)
+    process.channel?.unref()
+  })
 }
 
-/** What keeps this process alive, counted by type. */
+function newHandles(): string[] {
+  return [...handles()].filter(([type, count]) => count > (open.get(type) ?? 0)).map(([type]) => type)
+}
+
+/** What is open in this process, counted by type. */
 function handles(): Map<string, number> {
   const found = new Map<string, number>()
   for (const type of process.getActiveResourcesInfo()) found.set(type, (found.get(type) ?? 0) + 1)
