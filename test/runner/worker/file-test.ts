@@ -4,8 +4,6 @@ import { Test } from '@tapjs/test'
 const IMPLICIT = Symbol.for('implicit end')
 
 export interface FileTestOptions {
-  /** Path of the test file, which names its fixtures. */
-  readonly file: string
   readonly limitMs: number
   /** Receives TAP. */
   readonly write: (text: string) => void
@@ -14,13 +12,9 @@ export interface FileTestOptions {
 }
 
 /** Creates the `t` of one test file: as that of tap, of which a process has only one, without its hooks into the process. */
-export function fileTest({ file, limitMs, write, onLimit }: FileTestOptions): Test {
+export function fileTest({ limitMs, write, onLimit }: FileTestOptions): Test {
   // tap passes proxies of its tests around: private members would be out of reach.
   class FileTest extends Test {
-    override get fullname(): string {
-      return `${file} > TAP`
-    }
-
     override setTimeout(ms: number): void {
       if (ms > 0) onLimit(ms)
       super.setTimeout(ms)

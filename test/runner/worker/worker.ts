@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import type { Test } from '@tapjs/test'
 import { fileTest, finish } from './file-test.js'
 import type { RunMessage, WorkerMessage } from './messages.js'
@@ -18,10 +19,11 @@ process.on('SIGALRM', () => {
 })
 open = handles()
 
-async function run({ file, url, limitMs, drainMs, env }: RunMessage): Promise<void> {
+async function run({ url, limitMs, drainMs, env }: RunMessage): Promise<void> {
   Object.assign(process.env, env)
+  // tap names the folders of `t.testdir` by the script that runs: each file has folders of its own.
+  process.argv[1] = fileURLToPath(url)
   const test = fileTest({
-    file,
     limitMs,
     write: (tap) => send({ tap }),
     onLimit: (own) => send({ limitMs: own }),
