@@ -27,6 +27,9 @@ export interface Scene {
 
 type MakeScene = (t: Test, folder: string) => Promise<Scene>
 
+/** In place of the package of the page, which the tests do not install. */
+const SDK = 'class NodeSDK { start() {} }'
+
 /** By page. Pages that are absent need nothing else than the server. */
 export const scenes: Readonly<Record<string, MakeScene>> = {
   'README.md': async (_, folder) => {
@@ -75,7 +78,12 @@ export const scenes: Readonly<Record<string, MakeScene>> = {
     const { url } = await WebhookReceiver.start(t)
     return { unserved: true, rewrite: { 'https://hooks.example': url } }
   },
-  'docs/observability.md': async () => {
+  'docs/observability.md': async (_, folder) => {
+    const page = await readFile('docs/observability.md', 'utf8')
+    await writeFile(
+      join(folder, 'tracing.mjs'),
+      scriptOf(page).replace("import { NodeSDK } from '@opentelemetry/sdk-node'", SDK),
+    )
     const port = String(await lastingPort())
     const rewrite = { 'metrics-port 9400': `metrics-port ${port}`, '127.0.0.1:9400': `127.0.0.1:${port}` }
     return { unserved: true, rewrite }

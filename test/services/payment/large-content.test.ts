@@ -1,8 +1,9 @@
+import { spawnSync } from 'node:child_process'
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { temporaryFolder } from '../../support/content/folders.js'
-import { findClient, run } from '../../support/programs/run.js'
+import { run } from '../../support/programs/run.js'
 import { CHUNK_BYTES, cidOfChunks } from '../network/second-v0.js'
 import { newKeys, startPaymentScene } from './payment-client.js'
 
@@ -63,8 +64,10 @@ for (const [length, cid] of VECTORS) {
   })
 }
 
-t.test('ipfs add gives these CIDs', async (t) => {
-  const ipfs = await findClient(t, 'ipfs')
+// No registry has Kubo as a program; OF_KUBO is its output.
+const ipfs = spawnSync('ipfs', ['--version'], { stdio: 'ignore' }).status === 0 ? 'ipfs' : undefined
+
+t.test('ipfs add gives these CIDs', { skip: !ipfs && 'ipfs is not installed' }, async (t) => {
   if (!ipfs) return
   const folder = temporaryFolder(t)
   const env = { IPFS_PATH: join(folder, 'repo'), HOME: folder }

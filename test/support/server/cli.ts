@@ -96,7 +96,7 @@ export class Command<Line> {
     const line = await (host && HOSTED.has(args[0] ?? '') ? this.#startAt(host, args) : this.#startProcess(args))
     if (line === undefined) throw new Error(`${this.#args.join(' ')} did not start:\n${this.log}`)
     // A secret key is printed only by the start that creates it.
-    this.#line = { ...this.#line, ...JSON.parse(line) }
+    this.#line = { ...this.#line, ...parsed<Line>(line) }
   }
 
   /** The line that the last start printed, with members of earlier lines that it lacks. */
@@ -224,6 +224,14 @@ class Run {
         if (end >= 0) resolve(this.output.stdout.slice(0, end))
       })
     })
+  }
+}
+
+function parsed<Line>(line: string): Line {
+  try {
+    return JSON.parse(line)
+  } catch (error) {
+    throw new Error(`The first line of standard output is not JSON: ${line}`, { cause: error })
   }
 }
 
