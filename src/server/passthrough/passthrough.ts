@@ -10,6 +10,7 @@ import { sayContinue } from '../../response/say-continue.js'
 import { send } from '../../response/send.js'
 import type { AccessEntry, OnDone } from '../access-log.js'
 import type { Limits } from '../limits.js'
+import { countReceived } from '../traffic/received.js'
 import type { Traffic, Visit } from '../traffic/traffic.js'
 import { forgetFormer, mayChange, type RpcCall, readCall } from './changes.js'
 import { createForwarder } from './forward.js'
@@ -160,7 +161,8 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
         void refuse(outgoing, visit)
         return true
       }
-      outgoing.once('close', () => visit?.leave(Number(incoming.headers['content-length'] ?? 0) + exchange.bytes))
+      const received = countReceived(incoming)
+      outgoing.once('close', () => visit?.leave(received() + exchange.bytes))
       const passed = target === 'unclear' ? Promise.resolve(target) : pass(target, incoming, outgoing)
       passed
         .catch((err): Refusal => {

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Caller } from '../../auth/caller.js'
 import type { RequestHead } from '../../request/s3-request.js'
+import { countReceived } from './received.js'
 import type { Traffic } from './traffic.js'
 
 /** A request that the bounds of the server's traffic have let in. */
@@ -25,13 +26,13 @@ export function letIn(
   incoming: IncomingMessage,
 ): LetIn | undefined {
   if (!traffic.isBound || (PROBES.has(path) && LOOPBACK.test(remoteAddress))) return undefined
-  const { socket, headers } = incoming
-  const before = socket.bytesRead
+  const { headers } = incoming
+  const received = countReceived(incoming)
   const visit = traffic.arrive(remoteAddress)
   return {
     identify(caller) {
       if (caller) visit.identify(caller.identity.accessKeyId, Number(headers['content-length'] ?? 0) || 0)
     },
-    leave: (sent) => visit.leave(socket.bytesRead - before + sent),
+    leave: (sent) => visit.leave(received() + sent),
   }
 }

@@ -27,7 +27,8 @@ async function start(t: Test, traffic: TrafficBounds, more = {}) {
   })
   const list = (name: (typeof NAMES)[number], headers = {}) =>
     send(as(name), { method: 'GET', target: '/', unsignedHeaders: headers })
-  return { ...server, as, list }
+  const scrape = async () => String((await send(as('one'), { method: 'GET', target: '/-/metrics' })).body)
+  return { ...server, as, list, scrape }
 }
 
 async function status(url: string, headers = {}): Promise<number> {
@@ -120,6 +121,37 @@ t.test('requests in progress', async (t) => {
   put.end('x')
   t.match(await answer, { status: 200 })
   t.match(await list('two'), { status: 200 })
+})
+
+t.test('bytes that are declared and never come do not count', async (t) => {
+  const total = { bytes: { perSecond: 1000, burst: 100_000 } }
+  const { list, endpoint, scrape } = await start(t, { total, perAddress: total }, { passthrough: true })
+  const declared = { 'content-length': '9000000000000000' }
+  for (const [method, path] of [
+    ['POST', '/gateway/webrpc'],
+    ['GET', '/gateway/login'],
+    ['GET', '/bucket/key'],
+    ['PUT', '/bucket/key'],
+  ] as const) {
+    const asked = open({ endpoint } as Endpoint, method, path, declared)
+    const answered = answerTo(asked).catch(() => {})
+    asked.flushHeaders()
+    if (path !== '/gateway/webrpc') await answered
+    const closed = new Promise((resolve) => asked.once('close', resolve))
+    asked.destroy()
+    await closed
+  }
+  for (let i = 0; i < 20; i++) t.match(await list('one'), { status: 200 })
+  t.notMatch(await scrape(), /^dealgate_request_bytes_total.* 9/m)
+})
+
+t.test('small bodies count, which come with the head', async (t) => {
+  const { as } = await start(t, { perKey: { bytes: { perSecond: 1, burst: 20_000 } } })
+  await send(as('one'), { method: 'PUT', target: '/small' })
+  const body = Buffer.alloc(10_000)
+  const codes: (string | undefined)[] = []
+  for (let i = 0; i < 4; i++) codes.push((await send(as('one'), { method: 'PUT', target: `/small/${i}`, body })).code)
+  t.equal(codes.at(-1), 'SlowDown')
 })
 
 t.test('the log has no error for each refusal', async (t) => {
