@@ -1,3 +1,4 @@
+import { givesMore } from '../../access/door/asked-by.js'
 import type { Caller } from '../../auth/caller.js'
 import type { S3Error } from '../../common/errors/s3-error.js'
 import { type Logger, redact } from '../../common/log.js'
@@ -42,10 +43,16 @@ export function isAudited({ operation }: Selected): boolean {
   return !READS.has(operation.on.method) && !CONTENT.has(operation.name)
 }
 
+/** True for a write of an object whose headers change who may access it, or delete what is to be retained. */
+function changesAccess({ method, headers }: RequestHead): boolean {
+  if (READS.has(method)) return false
+  return givesMore(headers) || headers['x-amz-bypass-governance-retention'] !== undefined
+}
+
 /** Records requests of audited operations, also refused ones. The answer is sent even if the log cannot be written. */
 export function auditOf(audit: AuditLog, log: Logger): Audit {
   return async ({ id, head, selected, caller, reply, failure }) => {
-    if (!head || !selected || !isAudited(selected)) return
+    if (!head || !selected || !(isAudited(selected) || changesAccess(head))) return
     const session = caller?.identity.session
     const entry = {
       time: new Date().toISOString(),

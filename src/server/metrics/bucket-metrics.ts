@@ -20,14 +20,18 @@ export class BucketMetrics {
       'operation',
       'status',
     ])
-    this.#received = counter('dealgate_bucket_request_bytes_total', 'Declared bytes of request bodies to that bucket.')
+    this.#received = counter(
+      'dealgate_bucket_request_bytes_total',
+      'Bytes of request bodies to that bucket that have arrived whole.',
+    )
     this.#sent = counter('dealgate_bucket_response_bytes_total', 'Bytes of response bodies from that bucket.')
   }
 
-  ended({ bucket, operation, status, bytesIn, bytesOut }: AccessEntry): void {
+  /** @param complete the whole request has arrived */
+  ended({ bucket, operation, status, bytesIn, bytesOut }: AccessEntry, complete: boolean): void {
     if (bucket === undefined || !this.#buckets.has(bucket)) return
     this.#requests.of(bucket, operation, String(status)).value++
-    this.#received.of(bucket).value += bytesIn
+    if (complete) this.#received.of(bucket).value += bytesIn
     this.#sent.of(bucket).value += bytesOut
   }
 }

@@ -38,7 +38,7 @@ export class RequestMetrics {
     })
     this.#received = metrics.counter({
       name: 'dealgate_request_bytes_total',
-      help: 'Declared bytes of request bodies.',
+      help: 'Bytes of request bodies that have arrived whole.',
       labels,
     })
     this.#sent = metrics.counter({
@@ -57,11 +57,13 @@ export class RequestMetrics {
     this.#begun++
   }
 
-  ended(entry: AccessEntry): void {
+  /** @param complete the whole request has arrived */
+  ended(entry: AccessEntry, complete: boolean): void {
     this.#ended++
     const series = this.#of(entry)
     series.seconds.observe(entry.ms / 1000)
-    series.received.value += entry.bytesIn
+    // A client may declare much and send nothing.
+    if (complete) series.received.value += entry.bytesIn
     series.sent.value += entry.bytesOut
     const code = entry.error ?? (entry.cut ? 'Cut' : 'OK')
     const outcome = `${entry.status} ${code}`

@@ -36,8 +36,8 @@ export function observeRequests({ metrics, log, options, operations, access }: O
       spans.run(incoming, outgoing, serve)
     },
     ended(entry, incoming, outgoing) {
-      requests.ended(entry)
-      buckets.ended(entry)
+      requests.ended(entry, incoming.complete)
+      buckets.ended(entry, incoming.complete)
       spans.ended(entry, outgoing)
       logFailure(log, entry)
       if (access()) logAccess(entry, incoming)

@@ -18,6 +18,9 @@ t.test('changes of access and settings are recorded before they are answered', a
   t.equal((await send(owner, { method: 'PUT', target: '/audited' })).status, 200)
   await s3.send(new PutObjectCommand({ Bucket: 'audited', Key: 'a', Body: 'a' }))
   await send(owner, { method: 'GET', target: '/audited/a' })
+  const acl = { 'x-amz-acl': 'public-read' }
+  const shared = await send(owner, { method: 'PUT', target: '/audited/b', body: Buffer.from('b'), headers: acl })
+  t.match(shared, { status: 400, code: 'AccessControlListNotSupported' })
   const body = Buffer.from('<Tagging><TagSet><Tag><Key>k</Key><Value>v</Value></Tag></TagSet></Tagging>')
   const tagged = await send(owner, { method: 'PUT', target: '/audited?tagging=', body })
   t.ok(tagged.status < 300)
@@ -27,11 +30,12 @@ t.test('changes of access and settings are recorded before they are answered', a
     entries.map(({ action, accessKeyId, bucket, outcome, status }) => [action, accessKeyId, bucket, outcome, status]),
     [
       ['CreateBucket', 'test-key', 'audited', 'ok', 200],
+      ['PutObject', 'test-key', 'audited', 'AccessControlListNotSupported', 400],
       ['PutBucketTagging', 'test-key', 'audited', 'ok', tagged.status],
       ['PutBucketPolicy', 'limited', 'audited', 'AccessDenied', 403],
     ],
   )
-  t.match(entries[1], {
+  t.match(entries[2], {
     requestId: String(tagged.headers['x-amz-request-id']),
     remote: /127\.0\.0\.1/,
     time: /^20.*Z$/,
