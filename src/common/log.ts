@@ -62,9 +62,12 @@ export function setLogLevel(log: Logger, level: LogLevel): void {
   switches.get(log)?.set(level)
 }
 
-/** Signature parameters of both brands and both versions, tokens, and key ids in credentials. */
+/**
+ * Signature parameters of both brands and both versions, tokens, key ids in credentials, and what clients of STS put into
+ * the query, as minio-go does.
+ */
 const SECRET_PARAMETER =
-  /([?&](?:token|signature|awsaccesskeyid|x-[a-z]+-(?:signature|credential|security-token))=)[^&#\s"]*/gi
+  /([?&](?:(?:webidentity|access|session)?token|samlassertion|ldappassword|signature|awsaccesskeyid|x-[a-z]+-(?:signature|credential|security-token|(?:copy-source-)?server-side-encryption-customer-key))=)[^&#\s"]*/gi
 
 /** Removes the secrets of a URL or request target (DESIGN section 4, promise 10). */
 export function redact(target: string): string {

@@ -47,6 +47,7 @@ export class BackupsFolder {
   /** Gives a complete backup its name. Durable when the promise resolves. */
   async complete(unfinished: string, taken: Date): Promise<string> {
     const folder = join(this.#folder, taken.toISOString().replaceAll(':', '-'))
+    await syncFolder(unfinished)
     await rename(unfinished, folder)
     await syncFolder(this.#folder)
     return folder

@@ -63,7 +63,7 @@ export async function readManifest(backup: string): Promise<Listed | undefined> 
   const files = new Map<string, string>()
   for (const line of list.split('\n').slice(0, -1)) {
     const [, sha256, path] = /^([0-9a-f]{64}) {2}data\/(.+)$/.exec(line) ?? []
-    if (sha256 === undefined || path === undefined || path.split('/').includes('..')) throw damaged(backup, LIST)
+    if (sha256 === undefined || path === undefined || path.split(/[/\\]/).includes('..')) throw damaged(backup, LIST)
     files.set(path, sha256)
   }
   return { manifest, files }

@@ -17,6 +17,7 @@ export class WorkerMetrics {
   readonly #asked = new Map<number, Asked>()
   readonly #last = new Map<number, readonly FamilySnapshot[]>()
   #ended: readonly FamilySnapshot[] = []
+  #adding: Promise<void> = Promise.resolve()
   #questions = 0
 
   /**
@@ -36,11 +37,17 @@ export class WorkerMetrics {
 
   async ended(worker: number): Promise<void> {
     for (const asked of this.#asked.values()) if (asked.worker === worker) asked.resolve()
-    const last = this.#last.get(worker)
+    // One at a time: two workers that end together must both stay in the sum.
+    this.#adding = this.#adding.then(() => this.#add(worker))
+    await this.#adding
+  }
+
+  async #add(worker: number): Promise<void> {
+    const counted = this.#last.get(worker)?.filter(({ type }) => type !== 'gauge')
+    if (counted === undefined) return
+    const ended = await aggregate([this.#ended, counted])
     this.#last.delete(worker)
-    if (last === undefined) return
-    const counted = last.filter(({ type }) => type !== 'gauge')
-    this.#ended = await aggregate([this.#ended, counted])
+    this.#ended = ended
   }
 
   #answerOf(worker: number, ask: (worker: number, id: number) => void): Promise<void> {
