@@ -144,13 +144,14 @@ export class RestClient {
     }
   }
 
-  /** Connections of uploads and downloads. */
+  /** Connections of uploads and downloads. Over plain HTTP, downloads share theirs with small uploads and JSON-RPC. */
   get usage() {
     const down = this.#down
-    const downloads = down instanceof ConnectionPool ? { ...down.usage, waiting: 0 } : usageOf(down)
     return [
       { use: 'upload', ...usageOf(this.#up) },
-      { use: 'download', ...downloads },
+      down instanceof ConnectionPool
+        ? { use: 'shared', ...down.usage, waiting: 0 }
+        : { use: 'download', ...usageOf(down) },
     ]
   }
 
