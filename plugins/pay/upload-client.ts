@@ -82,7 +82,11 @@ export async function postFile(client: PaymentClient, post: FilePost): Promise<P
 class Sending {
   readonly answer: Promise<PaymentAnswer>
   readonly #request: ClientRequest
-  readonly #over: Promise<never>
+  /**
+   * Ends the wait of the one writer. A reaction on a promise for the whole upload instead would stay until its end, one
+   * for each wait.
+   */
+  #giveUp: ((error: unknown) => void) | undefined
   /** Error of the connection. */
   failure: unknown
   #answered = false
@@ -100,13 +104,13 @@ class Sending {
       }),
     ])
     this.answer.catch(() => {})
-    this.#over = Promise.race([
+    const over = Promise.race([
       failed,
       response.then(() => {
         throw new AnsweredEarly()
       }),
     ])
-    this.#over.catch(() => {})
+    over.catch((error) => this.#giveUp?.(error))
   }
 
   /** Throws once there is an answer, or the connection has broken. */
@@ -117,7 +121,22 @@ class Sending {
 
   async write(chunk: Buffer): Promise<void> {
     this.requireOpen()
-    if (!this.#request.write(chunk)) await Promise.race([once(this.#request, 'drain'), this.#over])
+    if (!this.#request.write(chunk)) await this.#drained()
+  }
+
+  async #drained(): Promise<void> {
+    const request = this.#request
+    let drained = () => {}
+    try {
+      await new Promise<void>((resolve, reject) => {
+        drained = resolve
+        request.once('drain', drained)
+        this.#giveUp = reject
+      })
+    } finally {
+      this.#giveUp = undefined
+      request.off('drain', drained)
+    }
   }
 
   #fail(error: unknown): never {

@@ -3,10 +3,14 @@ import type { SpendLedger } from './spend-ledger.js'
 
 /** Most records that a gauge reads: a scrape must not walk through millions. */
 const MAX_READ = 10_000
+/** Most states that are told apart, and the length of their names: another service may state anything. */
+const MAX_STATES = 20
+const MAX_NAME = 64
+const OTHER = 'Other'
 const ATTO = 1e18
 
 /**
- * Counts records by a state.
+ * Counts records by a state. The states beyond the first 20 count as `Other`.
  * @param records of which the first 10,000 are counted
  */
 export async function countByState<T>(
@@ -16,7 +20,9 @@ export async function countByState<T>(
   const counts = new Map<string, number>()
   let read = 0
   for await (const record of records) {
-    const state = stateOf(record)
+    const stated = stateOf(record)
+    const known = counts.has(stated) || (counts.size < MAX_STATES && stated.length <= MAX_NAME)
+    const state = known ? stated : OTHER
     counts.set(state, (counts.get(state) ?? 0) + 1)
     if (++read >= MAX_READ) break
   }
