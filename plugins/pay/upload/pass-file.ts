@@ -37,7 +37,7 @@ export async function passFile(
           await body.stream(sink)
         },
         async commit() {
-          await requireHeld(context, jobId)
+          await context.jobs.commitHeld(jobId)
           committed = true
         },
         signal,
@@ -53,10 +53,4 @@ export async function passFile(
     if (!(error instanceof Interrupted)) throw error
     throw new S3Error('UpstreamUnavailable', { message: error.message, cause: error })
   }
-}
-
-/** Throws OperationAborted for a job that was cancelled while the file arrived. */
-async function requireHeld({ jobs }: Context, jobId: string): Promise<void> {
-  if ((await jobs.get(jobId))?.status === 'New') return
-  throw new S3Error('OperationAborted', { message: 'The upload was cancelled before the file had arrived.' })
 }

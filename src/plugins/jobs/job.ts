@@ -207,6 +207,11 @@ export interface Jobs {
     readonly requestHash?: string
   }): Promise<Job | undefined>
   /**
+   * Declares that what `pass` sends next cannot be taken back: the held job cannot be cancelled from now on, durably.
+   * Throws OperationAborted if it was.
+   */
+  commitHeld(id: string): Promise<void>
+  /**
    * Starts a held job, with another input if one is given. Does nothing if the job is no longer held. Throws NoSuchJob.
    */
   release<Input>(id: string, input?: Input): Promise<void>

@@ -11,7 +11,7 @@ import { type JobsOverview, jobsOverview } from './overview.js'
 import { jobStore } from './records/job-store.js'
 import { listJobs } from './records/list-jobs.js'
 import { hasEnded, type JobRecord, newRecord, noSuchJob, oncePerSignature } from './records/record.js'
-import { cancelled, isPutOff, letGo, resolved, retried, woken } from './records/requested.js'
+import { cancelled, isPutOff, letGo, resolved, retried, sealed, woken } from './records/requested.js'
 import { makeRoom, sweepJobs } from './records/sweep-jobs.js'
 import { jobOfToken, oncePerToken } from './records/tokens.js'
 import { type Attendance, usualAttendance } from './run/attended.js'
@@ -179,6 +179,9 @@ export async function openJobs(options: JobsOptions): Promise<OwnJobs> {
       return (await oncePerToken(state, store, asked, id, now(), () => make(id, asked))) as Job<Input>
     },
     find: (asked) => jobOfToken(store, asked),
+    async commitHeld(id) {
+      await store.change(id, sealed)
+    },
     async release(id, input) {
       await update(id, (record) => letGo(record, input))
     },

@@ -192,3 +192,25 @@ t.test('refusals of the service, and a cap', async (t) => {
   t.match(await order('x'.repeat(1_000_000)), { body: /SpendCapReached/ })
   t.match(await proxy.ask('GET', '/-/jobs/v1'), { Jobs: [] })
 })
+
+t.test('a file that the service has in full cannot be cancelled', async (t) => {
+  const { on, order, job, proxy, service } = await startScripted(t)
+  let answer = () => {}
+  service.waits.set(
+    `POST ${UPLOAD}`,
+    new Promise<void>((resolve) => {
+      answer = resolve
+    }),
+  )
+  t.teardown(() => answer())
+  on(`POST ${UPLOAD}`, 'lost')
+  on('GET /api/v1/storage/tasks/deals', listed([]))
+  const ordered = order()
+  const posted = () => service.requests.some(({ target }) => target === UPLOAD)
+  await until('the service has the file', async () => posted())
+  const [{ JobId }] = (await proxy.ask('GET', '/-/jobs/v1')).Jobs
+  t.match(await proxy.send('POST', `/-/jobs/v1/${JobId}/cancel`), { status: 400, body: /irrevocable/ })
+  answer()
+  t.match(await ordered, { status: 202 })
+  await job(JobId, 'Unknown')
+})

@@ -20,12 +20,15 @@ export interface RecordedPlatform {
   readonly requests: Recorded[]
   /** Answers of `METHOD /path`, without query; a list is used up one by one, its last answer stays. */
   readonly answers: Map<string, Scripted[]>
+  /** An answer to a request of `METHOD /path` waits for this. */
+  readonly waits: Map<string, Promise<unknown>>
 }
 
 /** A task platform whose every answer the test decides, and which records the requests byte by byte. */
 export async function startRecordedPlatform(t: Test): Promise<RecordedPlatform> {
   const requests: Recorded[] = []
   const answers = new Map<string, Scripted[]>()
+  const waits = new Map<string, Promise<unknown>>()
   const server = createServer(async (request, response) => {
     const { method = '', url = '', headers } = request
     requests.push({
@@ -35,7 +38,9 @@ export async function startRecordedPlatform(t: Test): Promise<RecordedPlatform> 
       type: headers['content-type'] ?? '',
       body: await textOf(request),
     })
-    const scripted = answers.get(`${method} ${url.split('?')[0]}`) ?? []
+    const route = `${method} ${url.split('?')[0]}`
+    await waits.get(route)
+    const scripted = answers.get(route) ?? []
     const answer = scripted.length > 1 ? scripted.shift() : scripted[0]
     if (answer === 'lost') return void request.socket.destroy()
     const [status, body] = answer ?? [404, { status: 'fail', message: 'no such path' }]
@@ -44,7 +49,7 @@ export async function startRecordedPlatform(t: Test): Promise<RecordedPlatform> 
   })
   const url = await listen(server)
   t.teardown(() => server.close())
-  return { url, requests, answers }
+  return { url, requests, answers, waits }
 }
 
 async function textOf(request: IncomingMessage): Promise<string> {

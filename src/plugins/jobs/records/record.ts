@@ -101,9 +101,9 @@ export function ended(record: JobRecord, outcome: Outcome): JobRecord {
   return { ...record, job: { ...job, ...outcome }, held: false, committed: false, notBefore: 0 }
 }
 
-/** Returns the record no longer held. */
+/** Returns the record no longer held. Its run or the kind finds out what a content has done that was sent. */
 export function released(record: JobRecord): JobRecord {
-  return { ...record, held: false, notBefore: 0, asked: 0 }
+  return { ...record, held: false, committed: false, notBefore: 0, asked: 0 }
 }
 
 /** Returns the record as that of a new job. */

@@ -35,6 +35,12 @@ export function letGo(record: JobRecord, input?: unknown): JobRecord {
   return released({ ...record, job: { ...record.job, ...(input !== undefined && { input: plain(input) }) } })
 }
 
+/** A held job can no longer be cancelled. Throws OperationAborted for a job that is not held, as after a cancel. */
+export function sealed(record: JobRecord): JobRecord {
+  if (record.held) return { ...record, committed: true }
+  throw new S3Error('OperationAborted', { message: 'The job was cancelled before its content had arrived.' })
+}
+
 /** A job that waits for a retry becomes one that runs now. Any other job stays as it is. */
 export function woken(record: JobRecord): JobRecord {
   return isPutOff(record) ? { ...record, notBefore: 0 } : record
