@@ -111,6 +111,8 @@ t.test('npm pack of a clean clone is a package that works outside of it', async 
   await t.test('installed in an empty folder, it serves aws-cli on each Node.js', { skip }, async (t) => {
     const empty = join(folder, 'empty')
     mkdirSync(empty)
+    // Without it, npm takes this repository, which is around the folder, for the place to install to.
+    writeFileSync(join(empty, 'package.json'), '{"private": true}')
     const tarball = join(folder, `dealgate-${version}.tgz`)
     await run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', tarball], { cwd: empty, env })
     const program = join(empty, 'node_modules/dealgate', bin.dealgate)
