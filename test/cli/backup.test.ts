@@ -1,4 +1,15 @@
-import { cpSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import {
+  cpSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { beginRestore } from '../../src/common/files/data-version.js'
@@ -186,6 +197,17 @@ t.test('what a backup and a restore refuse', async (t) => {
   await refused(/is no backup, and has none in it/, 'restore', temporaryFolder(t), '--data', join(folder, 'data'))
   const { backup } = await made(server.data, folder)
   await refused(/is not empty\. Restore into a new folder/, 'restore', backup, '--data', server.data)
+  const keys = join(backup, 'data/keys.json')
+  const elsewhere = join(folder, 'the-same-bytes')
+  renameSync(keys, elsewhere)
+  for (const replace of [() => symlinkSync(elsewhere, keys), () => execFileSync('mkfifo', [keys])]) {
+    rmSync(keys, { force: true })
+    replace()
+    await refused(/is damaged: keys\.json/, 'restore', backup, '--check')
+    await refused(/is damaged: keys\.json/, 'restore', backup, '--data', join(temporaryFolder(t), 'data'))
+  }
+  rmSync(keys)
+  renameSync(elsewhere, keys)
   const manifest = join(backup, 'manifest.json')
   writeFileSync(manifest, readFileSync(manifest, 'utf8').replace('"format": 1', '"format": 2'))
   await refused(/manifest\.json is damaged, or of a later version/, 'restore', backup, '--check')

@@ -11,7 +11,11 @@ const openPath = promisify(openFd)
 
 /** SHA-256 of a file, hexadecimal. */
 export async function digestOf(file: string): Promise<string> {
-  const fd = await openPath(file, 'r')
+  return digestOfOpened(await openPath(file, 'r'))
+}
+
+/** SHA-256 of an open file, hexadecimal. Closes it. */
+export async function digestOfOpened(fd: number): Promise<string> {
   try {
     return await readAll(fd, async () => {})
   } finally {
@@ -19,9 +23,22 @@ export async function digestOf(file: string): Promise<string> {
   }
 }
 
-/** Opens a file of the data folder; a link is followed. */
-export function openSource(file: string): Promise<number> {
-  return openPath(file, constants.O_RDONLY)
+/**
+ * Opens a file of a backup. Undefined if there is no such file, or something else in its place: a backup that others could
+ * write may have a link to a secret, or a pipe, which would never end.
+ */
+export async function openStored(file: string): Promise<number | undefined> {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
+  const fd = await openPath(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(unlessAbsent)
+  if (fd === undefined || (await statFd(fd)).isFile()) return fd
+  await closeFd(fd)
+  return undefined
+}
+
+function unlessAbsent(error: NodeJS.ErrnoException): undefined {
+  // ELOOP: the file is a link.
+  if (error.code === 'ENOENT' || error.code === 'ELOOP') return undefined
+  throw error
 }
 
 /**

@@ -7,7 +7,7 @@ import { syncFolder } from '../../common/files/sync-folder.js'
 import type { Config } from '../config/config.js'
 import { Failure } from '../failure.js'
 import { findBackup } from './backups-folder.js'
-import { closeFd, copyOpened, digestOf, openSource } from './copy-file.js'
+import { closeFd, copyOpened, digestOf, digestOfOpened, openStored } from './copy-file.js'
 import { CONTENT, damaged, type Listed, readManifest } from './manifest.js'
 
 export interface RestoreFlags {
@@ -43,8 +43,8 @@ async function check(backup: string, { files }: Listed): Promise<void> {
   await pMap(
     files,
     async ([path, sha256]) => {
-      const found = await digestOf(join(backup, CONTENT, path)).catch(unlessAbsent)
-      if (found !== sha256) throw damaged(backup, path)
+      const fd = await openStored(join(backup, CONTENT, path))
+      if (fd === undefined || (await digestOfOpened(fd)) !== sha256) throw damaged(backup, path)
     },
     { concurrency: AT_ONCE },
   )
@@ -88,7 +88,7 @@ async function makeFolders(data: string, paths: readonly string[]): Promise<Read
 }
 
 async function copy(from: string, to: string): Promise<string | undefined> {
-  const fd = await openSource(from).catch(unlessAbsent)
+  const fd = await openStored(from)
   if (fd === undefined) return undefined
   try {
     return await copyOpened(fd, to)
