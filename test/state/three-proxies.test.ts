@@ -19,6 +19,8 @@ const PAIR = { accessKey: 'three-access', secretKey: 'three-secret-key' }
 const COUNT = 3
 /** Time within which each proxy must know a setting that another one stored, ms, and that of a request on a slow machine. */
 const SEEN_MS = 1000
+/** Longer than two waits for a job. */
+const DEAL_PATIENCE_MS = 240_000
 const PART = Buffer.alloc(5 * MiB, 'part')
 /** Large enough for the price. */
 const DEALT = Buffer.alloc(150_000, 'deal')
@@ -74,7 +76,12 @@ async function deal(server: Endpoint, key: string): Promise<string | undefined> 
   const headers = { 'content-type': 'application/json', 'x-amz-client-token': `token-${key}`, prefer: 'wait=60' }
   const body = Buffer.from(JSON.stringify(TERMS))
   const { status, body: told } = await insist(server, `a deal of ${key}`, { method: 'POST', target, headers, body })
-  return status === 200 ? (JSON.parse(told.toString()).Deal.DealCid as string) : undefined
+  const answer = JSON.parse(told.toString())
+  if (status === 200) return answer.Deal.DealCid as string
+  // Without client tokens the gateway cannot prove that a request of a killed proxy never came: that is an operator's
+  // decision, and one who has looked for a minute retries the job.
+  if (answer.Status === 'Unknown') await send(server, { method: 'POST', target: `/-/jobs/v1/${answer.JobId}/retry` })
+  return undefined
 }
 
 async function together(t: Test, door: Endpoint, proxies: readonly Dealgate[]): Promise<void> {
@@ -144,7 +151,7 @@ for (const { kind, balancer, mode, lease } of cases) {
           const uploaded = upload(door, `upload-${round}`, parts)
           deals.set(
             dealt,
-            until(`${dealt} has its deal`, () => deal(door, dealt)),
+            until(`${dealt} has its deal`, () => deal(door, dealt), DEAL_PATIENCE_MS),
           )
           await sleep(Math.random() * 500)
           const victim = proxies[round % COUNT]
@@ -158,10 +165,12 @@ for (const { kind, balancer, mode, lease } of cases) {
       }
       for (const key of scene.writes.keys()) t.equal(await scene.whatIsWrong(key), undefined, `${key} in the end`)
       for (const [key, made] of deals) {
+        // A deal whose proxy was killed is reconciled first, which may take longer than all rounds.
+        const answered = await made
         const target = `/${BUCKET}/${key}?format=json&x-deal=`
         const history = JSON.parse((await insist(door, key, { method: 'GET', target })).body.toString())
         const cids = history.DealEntry.map(({ Deal }: { Deal: { DealCid: string } }) => Deal.DealCid)
-        t.same(cids, [await made], `one deal of ${key}, the one that was answered`)
+        t.same(cids, [answered], `one deal of ${key}, the one that was answered`)
       }
       const all = [...scene.writes.values()].flat()
       t.ok(all.some(acknowledged), `${all.filter(acknowledged).length} of ${all.length} writes were acknowledged`)
