@@ -10,10 +10,10 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { beginRestore } from '../../src/common/files/data-version.js'
-import { bytes, KiB, md5 } from '../support/content/content.js'
+import { bytes, KiB, md5, sha256 } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { runCli } from '../support/server/cli.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
@@ -208,7 +208,46 @@ t.test('what a backup and a restore refuse', async (t) => {
   }
   rmSync(keys)
   renameSync(elsewhere, keys)
+  const services = join(backup, 'data/services')
+  renameSync(services, join(folder, 'the-same-files'))
+  symlinkSync(join(folder, 'the-same-files'), services)
+  const linked = join(temporaryFolder(t), 'data')
+  await refused(/is damaged: services\//, 'restore', backup, '--check')
+  await refused(/is damaged: services\//, 'restore', backup, '--data', linked)
+  await refused(/a restore into it has not ended/, 'serve', '--data', linked, '--port', '0', '--gateway-port', '0')
+  rmSync(services)
+  renameSync(join(folder, 'the-same-files'), services)
   const manifest = join(backup, 'manifest.json')
+  const list = join(backup, 'files.txt')
+  const [written, listed] = [manifest, list].map((file) => readFileSync(file, 'utf8'))
+  for (const path of [
+    '/keys.json',
+    '../keys.json',
+    'state/../../keys.json',
+    'state//keys.json',
+    './keys.json',
+    '.',
+    'state/',
+  ]) {
+    const text = listed?.replace('data/keys.json', `data/${path}`) ?? ''
+    writeFileSync(list, text)
+    writeFileSync(manifest, written?.replace(sha256(listed ?? ''), sha256(text)) ?? '')
+    await refused(/is damaged: files\.txt/, 'restore', backup, '--data', join(temporaryFolder(t), 'data'))
+  }
+  for (const [file, text] of [
+    [list, listed],
+    [manifest, written],
+  ] as const) {
+    rmSync(file)
+    execFileSync('mkfifo', [file])
+    await refused(/is damaged: files\.txt|is no backup/, 'restore', backup, '--check')
+    rmSync(file)
+    writeFileSync(file, text ?? '')
+    if (file === list) writeFileSync(manifest, written ?? '')
+  }
+  const backups = temporaryFolder(t)
+  symlinkSync(backup, join(backups, basename(backup)))
+  await refused(/is no backup, and has none in it/, 'restore', backups, '--check')
   writeFileSync(manifest, readFileSync(manifest, 'utf8').replace('"format": 1', '"format": 2'))
   await refused(/manifest\.json is damaged, or of a later version/, 'restore', backup, '--check')
 

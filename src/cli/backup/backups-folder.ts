@@ -89,9 +89,11 @@ async function newestIn(folder: string): Promise<string | undefined> {
 
 /** Oldest first. */
 async function namesIn(folder: string): Promise<string[]> {
-  const names = await readdir(folder).catch((error) => {
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error) => {
     if (['ENOENT', 'ENOTDIR'].includes(error.code)) return []
     throw error
   })
-  return names.filter((name) => NAME.test(name)).sort()
+  // A link is not a backup of this folder.
+  const folders = entries.filter((entry) => entry.isDirectory())
+  return folders.flatMap(({ name }) => (NAME.test(name) ? [name] : [])).sort()
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { close, constants, fstat, open as openFd, read } from 'node:fs'
+import { close, fstat, open as openFd, read } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { promisify } from 'node:util'
 
@@ -17,28 +17,10 @@ export async function digestOf(file: string): Promise<string> {
 /** SHA-256 of an open file, hexadecimal. Closes it. */
 export async function digestOfOpened(fd: number): Promise<string> {
   try {
-    return await readAll(fd, async () => {})
+    return await readOpened(fd, async () => {})
   } finally {
     await closeFd(fd)
   }
-}
-
-/**
- * Opens a file of a backup. Undefined if there is no such file, or something else in its place: a backup that others could
- * write may have a link to a secret, or a pipe, which would never end.
- */
-export async function openStored(file: string): Promise<number | undefined> {
-  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
-  const fd = await openPath(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(unlessAbsent)
-  if (fd === undefined || (await statFd(fd)).isFile()) return fd
-  await closeFd(fd)
-  return undefined
-}
-
-function unlessAbsent(error: NodeJS.ErrnoException): undefined {
-  // ELOOP: the file is a link.
-  if (error.code === 'ENOENT' || error.code === 'ELOOP') return undefined
-  throw error
 }
 
 /**
@@ -52,7 +34,7 @@ export async function copyOpened(fd: number, to: string): Promise<string> {
   const handle = await open(to, 'wx', 0o600)
   let digest: string
   try {
-    digest = await readAll(fd, async (block) => {
+    digest = await readOpened(fd, async (block) => {
       await handle.writeFile(block)
     })
     await handle.utimes(atimeMs / 1000, mtimeMs / 1000)
@@ -64,7 +46,8 @@ export async function copyOpened(fd: number, to: string): Promise<string> {
   return digest
 }
 
-async function readAll(fd: number, take: (block: Buffer) => Promise<void>): Promise<string> {
+/** Reads an open file from its start. Resolves with its SHA-256. @param take gets blocks whose memory is used again */
+export async function readOpened(fd: number, take: (block: Buffer) => Promise<void>): Promise<string> {
   const hash = createHash('sha256')
   const buffer = Buffer.allocUnsafeSlow(BLOCK)
   for (let position = 0; ; ) {

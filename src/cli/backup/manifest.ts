@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { Failure } from '../failure.js'
+import { StoredFiles } from './stored-files.js'
 
 /** Lines of `sha256sum`, so that `sha256sum --check files.txt` verifies a backup, too. */
 export const LIST = 'files.txt'
@@ -50,23 +51,29 @@ export async function writeManifest(
 
 /** Resolves undefined for a folder that is no backup. Throws Failure for a damaged one. */
 export async function readManifest(backup: string): Promise<Listed | undefined> {
-  const text = await readFile(join(backup, MANIFEST), 'utf8').catch((error) => {
-    if (['ENOENT', 'ENOTDIR'].includes(error.code)) return undefined
-    throw error
-  })
-  if (text === undefined) return undefined
+  const stored = await StoredFiles.in(backup).catch(unlessAbsent)
+  const text = await stored?.text(MANIFEST)
+  if (stored === undefined || text === undefined) return undefined
   const manifest = parsed(backup, text)
-  const list = await readFile(join(backup, LIST), 'utf8').catch((error) => {
-    throw new Failure(`The list of files of the backup ${backup} cannot be read: ${error.message}`)
-  })
-  if (sha256Of(list) !== manifest.listSha256) throw damaged(backup, LIST)
+  const list = await stored.text(LIST)
+  if (list === undefined || sha256Of(list) !== manifest.listSha256) throw damaged(backup, LIST)
   const files = new Map<string, string>()
   for (const line of list.split('\n').slice(0, -1)) {
     const [, sha256, path] = /^([0-9a-f]{64}) {2}data\/(.+)$/.exec(line) ?? []
-    if (sha256 === undefined || path === undefined || path.split(/[/\\]/).includes('..')) throw damaged(backup, LIST)
+    if (sha256 === undefined || path === undefined || !staysBelow(path)) throw damaged(backup, LIST)
     files.set(path, sha256)
   }
   return { manifest, files }
+}
+
+/** A list that others wrote must not name a file elsewhere, or the same one in two ways. */
+function staysBelow(path: string): boolean {
+  return !path.includes('\0') && path.split(/[/\\]/).every((name) => !['', '.', '..'].includes(name))
+}
+
+function unlessAbsent(error: NodeJS.ErrnoException): undefined {
+  if (['ENOENT', 'ENOTDIR'].includes(error.code ?? '')) return undefined
+  throw error
 }
 
 export function damaged(backup: string, file: string): Failure {

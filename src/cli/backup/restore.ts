@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile } from 'node:fs/promises'
+import { mkdir, readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import pMap from 'p-map'
 import { beginRestore, endRestore, VERSION_FILE } from '../../common/files/data-version.js'
@@ -7,8 +7,9 @@ import { syncFolder } from '../../common/files/sync-folder.js'
 import type { Config } from '../config/config.js'
 import { Failure } from '../failure.js'
 import { findBackup } from './backups-folder.js'
-import { closeFd, copyOpened, digestOf, digestOfOpened, openStored } from './copy-file.js'
+import { closeFd, copyOpened, digestOf, digestOfOpened } from './copy-file.js'
 import { CONTENT, damaged, type Listed, readManifest } from './manifest.js'
+import { StoredFiles } from './stored-files.js'
 
 export interface RestoreFlags {
   readonly check?: boolean
@@ -40,10 +41,11 @@ export async function restore(config: Config, path: string, own: RestoreFlags): 
 }
 
 async function check(backup: string, { files }: Listed): Promise<void> {
+  const stored = await StoredFiles.in(backup)
   await pMap(
     files,
     async ([path, sha256]) => {
-      const fd = await openStored(join(backup, CONTENT, path))
+      const fd = await stored.open(`${CONTENT}/${path}`)
       if (fd === undefined || (await digestOfOpened(fd)) !== sha256) throw damaged(backup, path)
     },
     { concurrency: AT_ONCE },
@@ -55,6 +57,7 @@ async function fill(data: string, backup: string, { files }: Listed): Promise<vo
   if (present.some((name) => !NOTHING.includes(name)))
     throw new Failure(`${data} is not empty. Restore into a new folder, or move this one away first.`)
   makePrivateFolder(data)
+  const stored = await StoredFiles.in(backup)
   const paths = [...files.keys()]
   const versions: string[] = paths.filter((path) => path === VERSION_FILE || path === `services/${VERSION_FILE}`)
   const roots = versions.map((path) => join(data, dirname(path)))
@@ -67,13 +70,14 @@ async function fill(data: string, backup: string, { files }: Listed): Promise<vo
     files,
     async ([path, sha256]) => {
       if (versions.includes(path)) return
-      if ((await copy(join(backup, CONTENT, path), join(data, path))) !== sha256) throw damaged(backup, path)
+      if ((await copy(stored, path, join(data, path))) !== sha256) throw damaged(backup, path)
     },
     { concurrency: AT_ONCE },
   )
   for (const folder of folders) await syncFolder(folder)
   for (const path of versions) {
-    const text = await readFile(join(backup, CONTENT, path), 'utf8')
+    const text = await stored.text(`${CONTENT}/${path}`)
+    if (text === undefined) throw damaged(backup, path)
     endRestore(join(data, dirname(path)), text)
     if ((await digestOf(join(data, path))) !== files.get(path)) throw damaged(backup, path)
   }
@@ -87,8 +91,8 @@ async function makeFolders(data: string, paths: readonly string[]): Promise<Read
   return folders
 }
 
-async function copy(from: string, to: string): Promise<string | undefined> {
-  const fd = await openStored(from)
+async function copy(stored: StoredFiles, path: string, to: string): Promise<string | undefined> {
+  const fd = await stored.open(`${CONTENT}/${path}`)
   if (fd === undefined) return undefined
   try {
     return await copyOpened(fd, to)
