@@ -37,7 +37,11 @@ export interface StoreParts {
 
 export function createStore(parts: StoreParts): Store {
   const { gateway, lookUps, state, log } = parts
-  const limited = { waitMs: parts.limits.keyWaitMs }
+  const limited = {
+    get waitMs() {
+      return parts.limits.keyWaitMs
+    },
+  }
   const find = (bucket: string, key: string) => findBy(gateway, bucket, key)
   const findToWrite = (bucket: string, key: string) => findBy(lookUps, bucket, key)
 

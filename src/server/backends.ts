@@ -11,7 +11,7 @@ import { type BucketSettings, createBucketSettings } from '../state/records/buck
 import type { State } from '../state/state.js'
 import type { StagingPlace } from '../state/uploads/open-staging.js'
 import type { CleanupStack } from './cleanup-stack.js'
-import { defaultLimits } from './limits.js'
+import { type Limits, quotaOf } from './limits.js'
 import type { ProxyOptions } from './proxy-options.js'
 
 /** The gateway and the state, which together hold everything that the proxy serves. */
@@ -25,6 +25,7 @@ export interface Backends {
 
 interface Watches {
   readonly log: Logger
+  readonly limits: Limits
   readonly watch: GatewayWatch
   /** See StateOptions. */
   readonly onCall: (seconds: number) => void
@@ -36,7 +37,7 @@ interface Watches {
  */
 export async function openBackends(
   options: ProxyOptions,
-  { log, watch, onCall }: Watches,
+  { log, limits, watch, onCall }: Watches,
   cleanup: CleanupStack,
 ): Promise<Backends> {
   const brand = { ...neutralBrand, ...options.gateway.brand }
@@ -59,19 +60,18 @@ export async function openBackends(
     if (state !== options.state) await state?.close()
   })
   cleanup.defer(() => pool.close())
-  state = options.state ?? (await openOwnState(options, { log, onCall }, pool))
+  state = options.state ?? (await openOwnState(options, { log, limits, onCall }, pool))
   const births = bucketBirths(pool.for(options.gateway.account), options.now ?? Date.now)
   return { pool, brand, state, births, settings: createBucketSettings(state, births) }
 }
 
 async function openOwnState(
   options: ProxyOptions,
-  { log, onCall }: Omit<Watches, 'watch'>,
+  { log, limits, onCall }: Omit<Watches, 'watch'>,
   pool: GatewayPool,
 ): Promise<State> {
   if (options.data === undefined) throw new Error('createProxy needs `data`, a folder, or `state`')
   const { data, stateUrl: url, stateTimeoutMs: timeoutMs, lockLeaseMs: leaseMs, worker } = options
-  const { maxStagedBytes: total, maxStagedBytesPerClient: perClient } = { ...defaultLimits, ...options.limits }
   const gateway = pool.epochs(options.gateway.account)
   const staging = stagingPlace(options, pool)
   return openState({
@@ -84,7 +84,7 @@ async function openOwnState(
     onCall,
     gateway,
     staging,
-    staged: { total, perClient },
+    staged: quotaOf(limits, 'maxStagedBytes', 'maxStagedBytesPerClient'),
   })
 }
 

@@ -1,11 +1,9 @@
 import { DAY_MS, HOUR_MS } from '../common/durations.js'
 import type { Hooks } from '../plugins/forms/hooks.js'
-import type { PluginServices } from '../plugins/forms/services.js'
 import type { OwnJobs } from '../plugins/jobs/open-jobs.js'
 import { createSealer } from '../plugins/kit/sealer.js'
 import { sealingKeyOf } from '../plugins/kit/sealing-key.js'
-import type { PluginSet } from '../plugins/loading/combine-plugins.js'
-import { startPlugins } from '../plugins/loading/plugin-lives.js'
+import { kindsOf, type RunningPlugins } from '../plugins/loading/running-plugins.js'
 import { startLifecycle } from '../s3/lifecycle/runner.js'
 import type { Backends } from './backends.js'
 import type { CleanupStack } from './cleanup-stack.js'
@@ -13,7 +11,8 @@ import type { Context } from './context.js'
 import type { ProxyOptions } from './proxy-options.js'
 import { startSweeps } from './sweeps.js'
 
-export interface BackgroundParts extends Pick<Backends, 'state' | 'settings'>, Pick<PluginSet, 'plugins'> {
+export interface BackgroundParts extends Pick<Backends, 'state' | 'settings'> {
+  readonly plugins: RunningPlugins
   readonly own: Context
   readonly jobs: OwnJobs
   readonly hooks: Hooks
@@ -29,18 +28,15 @@ export interface BackgroundParts extends Pick<Backends, 'state' | 'settings'>, P
  */
 export async function startBackground(parts: BackgroundParts, cleanup: CleanupStack): Promise<void> {
   const { state, settings, plugins, own, jobs, hooks, options } = parts
-  const {
-    log,
-    plugins: { storageClasses },
-  } = own
+  const { log } = own
   const now = options.now ?? Date.now
   cleanup.defer(startSweeps(state, options.uploadExpiryMs ?? 7 * DAY_MS, log))
-  for (const kind of plugins.flatMap((plugin) => plugin.jobs ?? [])) jobs.register(kind)
+  for (const kind of kindsOf(plugins.set)) jobs.register(kind)
   const { platformUrl, paymentUrl } = options
   const sealer = createSealer(sealingKeyOf(options))
-  const offered: PluginServices = Object.assign({}, ...plugins.map(({ offers }) => offers))
-  const shared = { state, settings, own, now, platformUrl, paymentUrl, sealer, offered }
-  cleanup.defer(await startPlugins(plugins, shared, log))
+  const shared = { state, settings, own, now, platformUrl, paymentUrl, sealer }
+  await plugins.start({ shared, jobs })
+  cleanup.defer(() => plugins.stop())
   jobs.start()
   cleanup.defer(() => jobs.stop())
   const lifecycle = startLifecycle({
@@ -48,7 +44,9 @@ export async function startBackground(parts: BackgroundParts, cleanup: CleanupSt
     settings,
     store: own.store,
     requireOwner: own.checks.requireOwner,
-    storageClasses,
+    get storageClasses() {
+      return own.plugins.storageClasses
+    },
     hooks,
     log,
     now,

@@ -14,7 +14,7 @@ import { GATEWAY_TIMEOUT_MS } from '../gateway/gateway-timeout.js'
 import { combineHooks } from '../plugins/containment/run-hooks.js'
 import type { Job } from '../plugins/jobs/job.js'
 import { openJobs } from '../plugins/jobs/open-jobs.js'
-import { combinePlugins, type PluginSet } from '../plugins/loading/combine-plugins.js'
+import { RunningPlugins } from '../plugins/loading/running-plugins.js'
 import { addressing } from '../request/addressing/addressing.js'
 import { Bodies } from '../request/body/bodies.js'
 import { withCors } from '../response/cors/with-cors.js'
@@ -32,7 +32,10 @@ import { CleanupStack } from './cleanup-stack.js'
 import { type ContextFactory, contextFactory } from './contexts/context-factory.js'
 import { createCorePlugins } from './core-plugins.js'
 import { createHandle, type HandleParts } from './handle.js'
-import { defaultLimits, type Limits } from './limits.js'
+import { defaultLimits, type Limits, quotaOf } from './limits.js'
+import { registeredBy, tableOf } from './live/registrations.js'
+import { replaceable } from './live/replaceable.js'
+import { RequestTurns } from './live/request-turns.js'
 import { gatewayMetrics } from './metrics/gateway-metrics.js'
 import { holdingMetrics } from './metrics/holding-metrics.js'
 import { jobMetrics } from './metrics/job-metrics.js'
@@ -66,19 +69,20 @@ export async function createProxy(options: ProxyOptions): Promise<S3Proxy> {
 }
 
 async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupStack): Promise<S3Proxy> {
-  const limits = Object.freeze({ ...defaultLimits, ...options.limits })
+  const bounds = replaceable({ ...defaultLimits, ...options.limits })
+  const limits = bounds.values
   const { region = 'us-east-1' } = options
-  const hosts = addressing(options)
+  const hosts = replaceable(addressing(options))
   const shareUrl = options.shareUrl === undefined ? undefined : shareAddress(options.shareUrl)
   const client = new WebhookClient(joinWebhooks(options.webhooks ?? []))
   const metrics = options.metrics ?? new Metrics()
   const backends = await openBackends(
     options,
-    { log, watch: gatewaySpans(gatewayMetrics(metrics), options.gateway.url), onCall: stateMetrics(metrics) },
+    { log, limits, watch: gatewaySpans(gatewayMetrics(metrics), options.gateway.url), onCall: stateMetrics(metrics) },
     cleanup,
   )
   const { pool, brand, state, settings } = backends
-  const policyProblem = (document: unknown) => identityPolicyProblem(document, plugins.pluginActions)
+  const policyProblem = (document: unknown) => identityPolicyProblem(document, plugins.set.pluginActions)
   const sts = openSts({
     ...backends,
     credentials: (accessKeyId) => credentials(accessKeyId),
@@ -86,8 +90,8 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     policyProblem,
     now: options.now ?? Date.now,
   })
-  const rows = () => plugins.table.rows
-  const expansions = () => plugins.expansions
+  const rows = () => plugins.set.table.rows
+  const expansions = () => plugins.set.expansions
   const scrape = options.scrape ?? (async (accept) => render(await metrics.snapshot(), accept))
   const core = createCorePlugins({
     options,
@@ -100,8 +104,15 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     sts: sts.parts,
     scrape,
   })
-  const plugins: PluginSet = combinePlugins(core, options.plugins ?? [], limits.pluginDeadlineMs)
-  const { table, outputMetadata } = plugins
+  const turns = new RequestTurns()
+  const plugins: RunningPlugins = new RunningPlugins({
+    core,
+    added: options.plugins ?? [],
+    deadlineMs: limits.pluginDeadlineMs,
+    log,
+    requestsEnded: () => turns.ended(),
+  })
+  const table = tableOf(plugins)
   const credentials =
     typeof options.identities === 'function' ? options.identities : staticCredentials(options.identities, policyProblem)
 
@@ -113,7 +124,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   const observed = observeRequests({ metrics, log, options, operations: names, access: () => access })
   const traffic = new Traffic(options.traffic ?? {})
   const { jobs, contexts, hooks, authenticate, spools } = await openContexts(given)
-  const bodies = new Bodies({ total: limits.maxBodies, perClient: limits.maxBodiesPerClient })
+  const bodies = new Bodies(quotaOf(limits, 'maxBodies', 'maxBodiesPerClient'))
   const parts: HandleParts = {
     authenticate,
     table,
@@ -129,27 +140,27 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     traffic,
     bodies,
     bearers: new ClientRate(BEARERS, () => slowDown('Too many requests with tokens: send fewer, or sign them.')),
-    addressing: hosts,
-    withCors: withCors(settings, log, outputMetadata),
+    addressing: hosts.values,
+    withCors: withCors(settings, log, (name) => plugins.set.outputMetadata(name)),
     audit: options.audit && auditOf(options.audit, log),
     onDone: observed.ended,
   }
   const passthrough = options.passthrough ? passthroughOf(options, backends, { ...parts, contexts, log }) : undefined
   cleanup.defer(() => passthrough?.close())
-  await startBackground({ state, settings, ...plugins, own: contexts.ownContext, jobs, hooks, options }, cleanup)
+  await startBackground({ state, settings, plugins, own: contexts.ownContext, jobs, hooks, options }, cleanup)
 
   holdingMetrics(metrics, { pool, bodies, spools, state, data: options.data })
   jobMetrics(metrics, () => jobs.overview())
-  pluginGauges(metrics, plugins.plugins, log)
+  const useGauges = pluginGauges(metrics, plugins.set.plugins, log)
 
   const handle = createHandle(parts)
   const proxy = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     observed.serve(incoming, outgoing, () => {
-      if (!passthrough?.serve(incoming, outgoing)) void handle(incoming, outgoing)
+      if (!passthrough?.serve(incoming, outgoing)) void handle(incoming, outgoing).then(turns.enter())
     })
   }
-  return Object.assign(proxy, {
-    operations: table.rows,
+  Object.defineProperty(proxy, 'operations', { get: rows, enumerable: true })
+  return Object.assign(proxy as typeof proxy & Pick<S3Proxy, 'operations'>, {
     ready: () => contexts.own.ready(),
     shutDown() {
       shutdown.abort()
@@ -157,13 +168,21 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     },
     async prepare(next: LiveOptions): Promise<Prepared> {
       const nextWebhooks = joinWebhooks(next.webhooks ?? [])
+      const nextBounds = { ...defaultLimits, ...(next.limits ?? options.limits) }
+      const nextHosts = addressing({ ...options, ...next })
+      const nextPlugins = await plugins.prepare(next.plugins ?? plugins.added, nextBounds.pluginDeadlineMs)
       return {
         async apply() {
+          bounds.replace(nextBounds)
+          hosts.replace(nextHosts)
+          await nextPlugins.apply()
+          for (const { operation } of table.rows) names.add(operation.name)
+          useGauges(plugins.set.plugins)
           client.replace(nextWebhooks)
           traffic.bounds = next.traffic ?? {}
           access = next.accessLog ?? true
         },
-        discard: async () => {},
+        discard: () => nextPlugins.discard(),
       }
     },
     close() {
@@ -176,7 +195,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
 interface ContextSources {
   readonly options: ProxyOptions
   readonly backends: Backends
-  readonly plugins: PluginSet
+  readonly plugins: RunningPlugins
   readonly limits: Limits
   readonly region: string
   readonly log: Logger
@@ -191,11 +210,10 @@ interface ContextSources {
 async function openContexts(sources: ContextSources) {
   const { options, backends, plugins, limits, region, log, credentials, sts, closing } = sources
   const { pool, state, settings, births } = backends
-  const { storageClasses, outputMetadata, metadataActions, pluginActions } = plugins
   const { signedBasePaths, sessionToken, signatureV2 } = options
   const { sessions } = sts
   const authentication = { credentials, sessions, region, signedBasePaths, sessionToken, signatureV2 }
-  const hooks = combineHooks(plugins.plugins, log, limits.hookDeadlineMs)
+  const hooks = combineHooks(() => plugins.set.plugins, log, limits.hookDeadlineMs)
 
   /** Looks the identity up at every call: it may have been removed, or have other rights. */
   async function contextOf({ accessKeyId, session }: Pick<Job, 'accessKeyId' | 'session'>) {
@@ -207,13 +225,13 @@ async function openContexts(sources: ContextSources) {
 
   const opened = await openJobs({ state, log, contextOf, expiryMs: options.jobExpiryMs })
   const jobs = options.audit ? auditedJobs(opened, options.audit, log) : opened
-  const spools = new Quota({ total: limits.maxSpoolBytes, perClient: limits.maxSpoolBytesPerClient })
+  const spools = new Quota(quotaOf(limits, 'maxSpoolBytes', 'maxSpoolBytesPerClient'))
   const contexts = contextFactory({
     pool,
     spools,
     account: options.gateway.account,
     credentials: sts.credentials,
-    metadataActions,
+    metadataActions: () => plugins.set.metadataActions,
     shared: {
       state,
       settings,
@@ -227,7 +245,7 @@ async function openContexts(sources: ContextSources) {
       },
       limits,
       log,
-      plugins: { hooks, storageClasses, outputMetadata, actions: pluginActions, expansions: plugins.expansions },
+      plugins: registeredBy(plugins, hooks),
       jobs,
       authenticateForm: createFormAuthenticator(authentication),
     },

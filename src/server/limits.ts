@@ -1,3 +1,4 @@
+import type { QuotaBounds } from '../common/quota.js'
 import { defaultStagedBounds } from '../state/uploads/staged-bytes.js'
 
 /**
@@ -43,6 +44,20 @@ export interface Limits {
   readonly pluginDeadlineMs: number
   /** Time that one hook of one plugin may delay a response, ms. */
   readonly hookDeadlineMs: number
+}
+
+type Bound = keyof Limits
+
+/** The bounds of a quota: those of the moment, which a reload may change. */
+export function quotaOf(limits: Limits, total: Bound, perClient: Bound): QuotaBounds {
+  return {
+    get total() {
+      return limits[total]
+    },
+    get perClient() {
+      return limits[perClient]
+    },
+  }
 }
 
 const KiB = 1024

@@ -144,7 +144,16 @@ export interface ProxyOptions {
 }
 
 /** Options that a proxy can change while it serves requests. */
-export type LiveOptions = Pick<ProxyOptions, 'traffic' | 'webhooks' | 'accessLog'>
+export interface LiveOptions
+  extends Pick<
+    ProxyOptions,
+    'traffic' | 'limits' | 'webhooks' | 'accessLog' | 'domains' | 'trustForwardedHost' | 'trustedProxies'
+  > {
+  /**
+   * Plugins of the same names as those that run. The ones that are other objects replace those; default those that run.
+   */
+  readonly plugins?: readonly Plugin[]
+}
 
 /** A change that is ready. One of the two is called, once. */
 export interface Prepared {

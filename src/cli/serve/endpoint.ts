@@ -19,8 +19,9 @@ import type { Config } from '../config/config.js'
 import { describeError, Failure, listenFailure } from '../failure.js'
 import type { KeptAccountKeys } from '../keys/account-keys.js'
 import type { ObtainedKeys } from '../keys/keys.js'
-import { obtainPlugins } from '../plugins/plugins.js'
+import { ConfiguredPlugins } from '../plugins/plugins.js'
 import { accountKeysOf, type GatewayInUse } from './gateway.js'
+import { limitsOf } from './limits.js'
 import { openLogFiles } from './observability/log-files.js'
 import { Identities } from './reload/identities.js'
 import { prepareAll, ready } from './reload/prepared.js'
@@ -56,9 +57,9 @@ export async function startEndpoint(parts: EndpointParts): Promise<StartedEndpoi
   const { config, log, cleanup, worker, metrics, scrape } = parts
   const tls = certificatesOf(config, log)
   cleanup.defer(() => tls?.close())
-  const plugins = await obtainPlugins(config)
+  let plugins = await ConfiguredPlugins.load(config)
   const identities = new Identities(log, (document) =>
-    identityPolicyProblem(document, pluginActionsOf([...corePlugins, ...plugins.map(({ plugin }) => plugin)])),
+    identityPolicyProblem(document, pluginActionsOf([...corePlugins, ...plugins.plugins])),
   )
   const keys = await identities.open(config)
   cleanup.defer(() => identities.close())
@@ -77,7 +78,7 @@ export async function startEndpoint(parts: EndpointParts): Promise<StartedEndpoi
     metricsBuckets: config.metricsBuckets,
     metricsApart: config.metricsPort !== undefined,
     reload: () => parts.reload(),
-    plugins: plugins.map(({ plugin }) => plugin),
+    plugins: plugins.plugins,
   })
   cleanup.defer(() => proxy.close())
   if (gateway.embedded) await proxy.ready()
@@ -101,7 +102,15 @@ export async function startEndpoint(parts: EndpointParts): Promise<StartedEndpoi
       prepareAll([
         async () => ready(useCertificates(tls, next)),
         () => identities.prepare(next),
-        () => proxy.prepare(liveOptions(next)),
+        async () => {
+          const nextPlugins = await plugins.with(next)
+          const prepared = await proxy.prepare({ ...liveOptions(next), plugins: nextPlugins.plugins })
+          const apply = async () => {
+            await prepared.apply()
+            plugins = nextPlugins
+          }
+          return { ...prepared, apply }
+        },
         async () =>
           ready(() => {
             graceSeconds = next.shutdownGraceSeconds
@@ -170,9 +179,6 @@ function proxyOptions(
     platformUrl: gateway.platform?.url,
     paymentUrl: gateway.payment,
     sealingKey: sealingKeyOf(config),
-    domains: config.domain,
-    trustForwardedHost: config.trustForwardedHost,
-    trustedProxies: config.trustedProxies,
     sessionToken: config.sessionToken,
     signatureV2: config.signatureV2,
     data: config.data,
@@ -181,19 +187,6 @@ function proxyOptions(
     stateTimeoutMs: config.stateTimeoutSeconds * 1000,
     lockLeaseMs: config.lockLeaseSeconds * 1000,
     region: config.region,
-    limits: {
-      maxDocumentBytes: config.maxDocumentBytes,
-      bodyIdleMs: config.bodyIdleSeconds * 1000,
-      minBodyRate: config.minBodyRate,
-      maxBodies: config.maxBodies,
-      maxBodiesPerClient: config.maxBodiesPerClient,
-      maxSpoolBytes: config.maxSpoolBytes,
-      maxSpoolBytesPerClient: config.maxSpoolBytesPerClient,
-      maxStagedBytes: config.maxStagedBytes,
-      maxStagedBytesPerClient: config.maxStagedBytesPerClient,
-      keyWaitMs: config.keyWaitSeconds * 1000,
-      pluginDeadlineMs: config.pluginDeadlineSeconds * 1000,
-    },
     ...liveOptions(config),
     log,
     signedBasePaths: config.signedBasePath,
@@ -210,6 +203,10 @@ function proxyOptions(
 /** The options that can change while the server runs. */
 function liveOptions(config: Config): LiveOptions {
   return {
+    domains: config.domain,
+    trustForwardedHost: config.trustForwardedHost,
+    trustedProxies: config.trustedProxies,
+    limits: limitsOf(config),
     traffic: trafficOf(config),
     accessLog: config.accessLog,
     webhooks: [

@@ -3,10 +3,13 @@ import type { Logger } from '../../common/log.js'
 import type { Hooks, ObjectEvent, PluginHooks } from '../forms/hooks.js'
 import type { Plugin } from '../forms/plugin.js'
 
-/** Combines the hooks of all plugins into one set that never rejects. Each call of a hook may take `deadlineMs`. */
-export function combineHooks(plugins: readonly Plugin[], log: Logger, deadlineMs: number): Hooks {
+/**
+ * Combines the hooks of all plugins into one set that never rejects. Each call of a hook may take `deadlineMs`.
+ * @param plugins asked at each event
+ */
+export function combineHooks(plugins: () => readonly Plugin[], log: Logger, deadlineMs: number): Hooks {
   const run = (name: keyof PluginHooks) => async (event: ObjectEvent) => {
-    for (const plugin of plugins) {
+    for (const plugin of plugins()) {
       const hook = plugin.hooks?.[name]
       if (!hook) continue
       try {

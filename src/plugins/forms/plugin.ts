@@ -111,7 +111,7 @@ export interface PluginDefinition<Schema extends z.ZodType> {
   readonly options?: Schema
   /**
    * Declares the plugin, without opening resources: that belongs in `start`. Called once for each server that runs the
-   * plugin.
+   * plugin, and again when a reload changes its options.
    * @param host to build on; it works once the server starts the plugin
    */
   create(options: z.output<Schema>, host: PluginHost): Omit<Plugin, 'name'>

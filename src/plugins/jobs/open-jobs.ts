@@ -15,6 +15,7 @@ import { cancelled, isPutOff, letGo, resolved, retried, sealed, woken } from './
 import { makeRoom, sweepJobs } from './records/sweep-jobs.js'
 import { jobOfToken, oncePerToken } from './records/tokens.js'
 import { type Attendance, usualAttendance } from './run/attended.js'
+import type { AnyKind } from './run/step.js'
 import { Waiters } from './run/waiters.js'
 import { Workers } from './run/workers.js'
 import { ulids } from './ulid.js'
@@ -35,6 +36,11 @@ export interface JobsOptions {
 
 /** The jobs of this process. */
 export interface OwnJobs extends Jobs {
+  /**
+   * Runs jobs by these kinds from now on, and by no others. Jobs that are running end with the kind that they began with.
+   * @returns when no job runs by a former kind
+   */
+  replace(kinds: readonly AnyKind[]): Promise<void>
   /** Starts running jobs, including those that an earlier process left. */
   start(): void
   /** Counts the jobs of all processes on the state. Throws S3Error ServiceUnavailable. */
@@ -157,6 +163,11 @@ export async function openJobs(options: JobsOptions): Promise<OwnJobs> {
 
   return {
     register: (kind) => workers.register(kind),
+    replace(kinds) {
+      const ended = workers.replace(kinds)
+      scheduleAll()
+      return ended
+    },
     start() {
       scheduleAll()
       workers.start()

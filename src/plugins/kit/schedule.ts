@@ -33,6 +33,12 @@ export interface PeriodicRun {
   mayGoOn(): boolean
 }
 
+/** Throws RangeError for an interval out of bounds. */
+export function checkPeriod({ name, everySeconds }: PeriodicWork): void {
+  if (!(everySeconds > 0 && everySeconds <= MAX_EVERY_S))
+    throw new RangeError(`everySeconds of ${name} must be more than 0 and at most ${MAX_EVERY_S}`)
+}
+
 /** Runs periodic work from now on. The timer does not keep the process alive. */
 export class Schedule {
   readonly #work: PeriodicWork
@@ -46,8 +52,7 @@ export class Schedule {
    * @throws RangeError for an interval out of bounds
    */
   constructor(work: PeriodicWork, lease: (name: string) => Promise<Lease | undefined>, log: Logger) {
-    if (!(work.everySeconds > 0 && work.everySeconds <= MAX_EVERY_S))
-      throw new RangeError(`everySeconds of ${work.name} must be more than 0 and at most ${MAX_EVERY_S}`)
+    checkPeriod(work)
     this.#work = work
     this.#lease = lease
     this.#log = log

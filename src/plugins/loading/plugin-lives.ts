@@ -32,21 +32,41 @@ export async function startPlugins(
     for (let next = begun.pop(); next; next = begun.pop()) await stopPlugin(next, log, times.stopMs)
   }
   for (const plugin of plugins) {
-    const open = openHost(plugin.name, shared, log.child({ plugin: plugin.name }))
-    begun.push({ plugin, open })
     try {
-      await withinDeadline((async () => start(plugin, open))(), times.startMs)
-    } catch (cause) {
+      begun.push(await startPlugin(plugin, shared, log, { times }))
+    } catch (error) {
       await stop()
-      throw new PluginError([`the plugin "${plugin.name}" failed to start: ${messageOf(cause)}`], { cause })
+      throw error
     }
   }
   return stop
 }
 
-interface Begun {
+/** A plugin that has been started. */
+export interface Begun {
   readonly plugin: Plugin
   readonly open: OpenHost
+}
+
+/**
+ * Starts a plugin. If it fails or takes too long, stops it, and throws PluginError.
+ * @param held its periodic work waits until its host is released
+ */
+export async function startPlugin(
+  plugin: Plugin,
+  shared: SharedHost,
+  log: Logger,
+  { held = false, times = standard }: { readonly held?: boolean; readonly times?: LifeTimes } = {},
+): Promise<Begun> {
+  const open = openHost(plugin.name, shared, log.child({ plugin: plugin.name }), held)
+  const begun = { plugin, open }
+  try {
+    await withinDeadline((async () => start(plugin, open))(), times.startMs)
+    return begun
+  } catch (cause) {
+    await stopPlugin(begun, log, times.stopMs)
+    throw new PluginError([`the plugin "${plugin.name}" failed to start: ${messageOf(cause)}`], { cause })
+  }
 }
 
 async function start(plugin: Plugin, { host }: OpenHost): Promise<void> {
@@ -54,15 +74,22 @@ async function start(plugin: Plugin, { host }: OpenHost): Promise<void> {
   await plugin.start?.(host)
 }
 
-async function stopPlugin({ plugin, open }: Begun, log: Logger, stopMs: number): Promise<void> {
-  try {
-    await withinDeadline(open.stop(), stopMs)
-  } catch (err) {
-    log.error({ err, plugin: plugin.name }, 'periodic work of a plugin failed to end')
-  }
+/** Ends the periodic work of a plugin, then stops it. Never rejects: errors and timeouts are logged. */
+export async function stopPlugin(begun: Begun, log: Logger, stopMs = standard.stopMs): Promise<void> {
+  const { plugin } = begun
+  await endPeriodicWork(begun, log, stopMs)
   try {
     await withinDeadline((async () => plugin.stop?.())(), stopMs)
   } catch (err) {
     log.error({ err, plugin: plugin.name }, 'a plugin failed to stop')
+  }
+}
+
+/** Never rejects: errors and timeouts are logged. */
+export async function endPeriodicWork({ plugin, open }: Begun, log: Logger, stopMs = standard.stopMs): Promise<void> {
+  try {
+    await withinDeadline(open.stop(), stopMs)
+  } catch (err) {
+    log.error({ err, plugin: plugin.name }, 'periodic work of a plugin failed to end')
   }
 }

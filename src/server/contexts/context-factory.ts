@@ -31,7 +31,8 @@ export interface ContextParts {
   /** Finds the account of a bucket's owner. */
   readonly credentials: Credentials
   readonly shared: SharedContext & Pick<Context, 'state' | 'settings'>
-  readonly metadataActions: MetadataActions
+  /** Those of the plugins that run. */
+  readonly metadataActions: () => MetadataActions
 }
 
 /**
@@ -163,7 +164,7 @@ export function contextFactory(parts: ContextParts): ContextFactory {
     const as = (other: Caller | undefined) =>
       other ? contextFor({ ...request, caller: other }) : contextOf(anonymous, { ...request, caller: undefined })
     const access = { base, caller, state, grants, door, as, requestId: head?.id }
-    return new RequestContext({ shared, own, metadataActions, grantedView }, access)
+    return new RequestContext({ shared, own, metadataActions: metadataActions(), grantedView }, access)
   }
 
   /** Writes settings without an owner check: the server may remove settings that are out of date. */

@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Config, type OptionName, optionNames } from '../../config/config.js'
+import { limitOptions } from '../../config/groups/limit-options.js'
 import { trafficOptions } from '../../config/groups/traffic-options.js'
+import { sameModules } from '../../plugins/plugins.js'
 
 /** Options whose new values a running server uses. */
 const LIVE: ReadonlySet<OptionName> = new Set<OptionName>([
@@ -11,9 +13,12 @@ const LIVE: ReadonlySet<OptionName> = new Set<OptionName>([
   'tlsKey',
   'webhook',
   'webhookSecret',
-  'maxConnections',
-  'shutdownGraceSeconds',
+  'domain',
+  'trustForwardedHost',
+  'trustedProxies',
+  ...(Object.keys(limitOptions) as (keyof typeof limitOptions)[]),
   ...(Object.keys(trafficOptions) as (keyof typeof trafficOptions)[]),
+  'plugins',
   'logLevel',
   'accessLog',
 ])
@@ -34,7 +39,10 @@ export interface Changes {
  */
 export function changesOf(running: Config, read: Config): Changes {
   const different = optionNames.filter((name) => !isDeepStrictEqual(running[name], read[name]))
-  const mayChange = (name: OptionName) => LIVE.has(name) && (!isTls(name) || isSecure(running) === isSecure(read))
+  const mayChange = (name: OptionName) =>
+    LIVE.has(name) &&
+    (!isTls(name) || isSecure(running) === isSecure(read)) &&
+    (name !== 'plugins' || sameModules(running, read))
   const changed = different.filter(mayChange)
   const next = { ...running, ...Object.fromEntries(changed.map((name) => [name, read[name]])) }
   return { next, changed, needRestart: different.filter((name) => !mayChange(name)) }
