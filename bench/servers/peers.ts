@@ -10,7 +10,7 @@ import type { Subject } from './subject.js'
 const run = promisify(execFile)
 const KEYS = { accessKey: 'benchaccesskey', secretKey: 'benchsecretkey0123', region: 'us-east-1' }
 const S3RVER = '3.7.1'
-const VERSITYGW = 'v1.1.0'
+const VERSITYGW = 'v1.2.0'
 const S3PROXY = '2.6.0'
 
 interface Peer {
