@@ -1,25 +1,42 @@
-import { type FileHandle, open } from 'node:fs/promises'
+import { type FileHandle, open, stat } from 'node:fs/promises'
+import { setTimeout } from 'node:timers/promises'
 
 const MODE = 0o600
 /** Bounds the memory of one write. */
 const LINES_AT_ONCE = 256
+const MAX_WAITING_BYTES = 16 * 1024 * 1024
+const LINE_FEED = 10
+/** A write that pauses for longer is cut short. */
+const WRITING_MS = 20
 
 export interface LineFileOptions {
   readonly path: string
   /** Each line is on the disk when `write` resolves. Default false. */
   readonly durable?: boolean
+  /** Most bytes of lines that wait for the disk; further lines are refused. Default 16 MiB. */
+  readonly maxWaitingBytes?: number
+}
+
+/** Lines that are written together. */
+interface Batch {
+  readonly lines: string[]
+  bytes: number
+  durable: boolean
+  readonly written: Promise<void>
 }
 
 /**
  * A file that lines are appended to. Each batch of lines is one write at the end of the file, so that those of several
- * processes do not mix.
+ * processes do not mix. A line that a full disk or a crash has cut short stays alone: the next one begins a line.
  */
 export class LineFile {
   readonly #options: LineFileOptions
   #handle: FileHandle
-  #waiting: string[] = []
-  #next: Promise<void> | undefined
+  #next: Batch | undefined
   #last: Promise<void> = Promise.resolve()
+  #waitingBytes = 0
+  /** True if the file may end within a line. */
+  #cut = true
 
   private constructor(options: LineFileOptions, handle: FileHandle) {
     this.#options = options
@@ -31,13 +48,22 @@ export class LineFile {
     return new LineFile(options, await open(options.path, 'a', MODE))
   }
 
-  /** Appends a line, which must not contain a line feed. Rejects with the system error. */
-  write(line: string): Promise<void> {
-    this.#waiting.push(`${line}\n`)
+  /**
+   * Appends a line, which must not contain a line feed. Rejects with the system error, and at once if too much waits for
+   * a slow disk.
+   */
+  write(line: string, durable = this.#options.durable ?? false): Promise<void> {
+    const size = Buffer.byteLength(line) + 1
+    const { path, maxWaitingBytes = MAX_WAITING_BYTES } = this.#options
+    if (this.#waitingBytes > 0 && this.#waitingBytes + size > maxWaitingBytes)
+      return Promise.reject(new Error(`too many lines wait to be written to ${path}`))
+    this.#waitingBytes += size
     // What comes during a write is written by the next one.
-    this.#next ??= this.#last.catch(() => {}).then(() => this.#flush())
-    this.#last = this.#next
-    return this.#next
+    const batch = this.#next ?? this.#begin()
+    batch.lines.push(`${line}\n`)
+    batch.bytes += size
+    batch.durable ||= durable
+    return batch.written
   }
 
   /** Opens the path again: a program that rotates logs has moved the file. */
@@ -45,6 +71,7 @@ export class LineFile {
     const handle = await open(this.#options.path, 'a', MODE)
     const former = this.#handle
     this.#handle = handle
+    this.#cut = true
     await this.#last.catch(() => {})
     await former.close()
   }
@@ -54,14 +81,32 @@ export class LineFile {
     await this.#handle.close()
   }
 
-  async #flush(): Promise<void> {
-    const lines = this.#waiting
-    this.#waiting = []
+  #begin(): Batch {
+    const written = this.#last.catch(() => {}).then(() => this.#flush(batch))
+    const batch: Batch = { lines: [], bytes: 0, durable: false, written }
+    this.#next = batch
+    this.#last = written
+    return batch
+  }
+
+  async #flush(batch: Batch): Promise<void> {
     this.#next = undefined
     const handle = this.#handle
-    for (let from = 0; from < lines.length; from += LINES_AT_ONCE)
-      await append(handle, Buffer.from(lines.slice(from, from + LINES_AT_ONCE).join('')))
-    if (this.#options.durable) await handle.datasync()
+    const { lines } = batch
+    try {
+      if (this.#cut) {
+        if (await endsWithinLine(this.#options.path, handle)) lines.unshift('\n')
+        this.#cut = false
+      }
+      for (let from = 0; from < lines.length; from += LINES_AT_ONCE)
+        await append(handle, Buffer.from(lines.slice(from, from + LINES_AT_ONCE).join('')))
+      if (batch.durable) await handle.datasync()
+    } catch (error) {
+      this.#cut = true
+      throw error
+    } finally {
+      this.#waitingBytes -= batch.bytes
+    }
   }
 }
 
@@ -70,5 +115,31 @@ async function append(handle: FileHandle, bytes: Buffer): Promise<void> {
   for (let from = 0; from < bytes.length; ) {
     const { bytesWritten } = await handle.write(bytes, from)
     from += bytesWritten
+  }
+}
+
+/** False for what is no plain file, and for a file that this process may not read. */
+async function endsWithinLine(path: string, written: FileHandle): Promise<boolean> {
+  const { size, ino } = await written.stat()
+  if (size === 0 || !(await stat(path).catch(() => undefined))?.isFile()) return false
+  const handle = await open(path, 'r').catch(() => undefined)
+  if (!handle) return false
+  try {
+    return (await handle.stat()).ino === ino && (await isCut(handle))
+  } finally {
+    await handle.close()
+  }
+}
+
+async function isCut(handle: FileHandle): Promise<boolean> {
+  for (let seen = -1; ; ) {
+    const { size } = await handle.stat()
+    const last = Buffer.of(LINE_FEED)
+    await handle.read(last, 0, 1, size - 1)
+    if (last[0] === LINE_FEED) return false
+    if (size === seen) return true
+    // Another process may be writing a line.
+    seen = size
+    await setTimeout(WRITING_MS)
   }
 }
