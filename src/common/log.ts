@@ -62,16 +62,36 @@ export function setLogLevel(log: Logger, level: LogLevel): void {
   switches.get(log)?.set(level)
 }
 
+const PARAMETER_NAME = /[?&]([^?&=#\s"]*)=/g
+const END_OF_VALUE = /[&#\s"]|$/g
+
 /**
  * Signature parameters of both brands and both versions, tokens, key ids in credentials, and what clients of STS put into
  * the query, as minio-go does.
  */
-const SECRET_PARAMETER =
-  /([?&](?:(?:webidentity|access|session)?token|samlassertion|ldappassword|signature|awsaccesskeyid|x-[a-z]+-(?:signature|credential|security-token|(?:copy-source-)?server-side-encryption-customer-key))=)[^&#\s"]*/gi
+const SECRET =
+  /^(?:(?:webidentity|access|session)?token|samlassertion|ldappassword|signature|awsaccesskeyid|x-[a-z]+-(?:signature|credential|security-token|(?:copy-source-)?server-side-encryption-customer-key))$/i
 
 /** Removes the secrets of a URL or request target (DESIGN section 4, promise 10). */
 export function redact(target: string): string {
   // Nearly no key of an object has a parameter, and each request asks.
   if (!target.includes('=')) return target
-  return target.replace(SECRET_PARAMETER, '$1REDACTED')
+  let safe = ''
+  let from = 0
+  for (const found of target.matchAll(PARAMETER_NAME)) {
+    const [whole, name = ''] = found
+    // The value of another parameter may be a URL with a query of its own: nothing but the name is skipped.
+    if (found.index < from || !SECRET.test(decoded(name))) continue
+    const value = found.index + whole.length
+    safe += `${target.slice(from, value)}REDACTED`
+    END_OF_VALUE.lastIndex = value
+    from = END_OF_VALUE.exec(target)?.index ?? target.length
+  }
+  return safe + target.slice(from)
+}
+
+/** Clients may encode any letter of a name. */
+function decoded(name: string): string {
+  if (!name.includes('%')) return name
+  return name.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 }

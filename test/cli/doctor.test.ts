@@ -3,7 +3,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import type { Config } from '../../src/cli/config/config.js'
 import { mixedBrand } from '../../src/cli/doctor/gateway-mistakes.js'
+import { withoutSecrets } from '../../src/cli/doctor/report.js'
 import { startServices } from '../../src/services/index.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { runCli } from '../support/server/cli.js'
@@ -161,4 +163,16 @@ t.test('doctor says why a server is not ready, and how wrong its clock is', asyn
   const { stdout } = await doctor()
   t.match(stdout, /^warn {3}server: The state store has come back empty\.$/m)
   t.match(stdout, /^warn {3}server: its clock is 3\d\d s behind this one\. Set both with NTP\.$/m)
+})
+
+t.test('no part of a password is in a report, whatever an error says', async (t) => {
+  const config = { state: 'postgres://user:half%40password@db/x' } as Config
+  for (const [text, shown] of [
+    ['cannot connect to postgres://user:half@password@db/x', 'cannot connect to postgres://(secret)@db/x'],
+    ['cannot connect to redis://:half@pass:word/@db/x, again', 'cannot connect to redis://(secret)@db/x, again'],
+    ['password "half@password" is wrong', 'password "(secret)" is wrong'],
+    ['password half%40password is wrong', 'password (secret) is wrong'],
+    ['http://127.0.0.1:1/a does not answer: a@b', 'http://127.0.0.1:1/a does not answer: a@b'],
+  ] as const)
+    t.equal(withoutSecrets(text, config), shown)
 })

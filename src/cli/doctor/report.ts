@@ -17,7 +17,8 @@ export function optionLines(config: Config): string[] {
 
 /** Removes all values of secret options, passwords in addresses, and the name of the home folder from a text. */
 export function withoutSecrets(text: string, config: Config): string {
-  let safe = text.replace(/(\w+:\/\/)[^\s/@]+@/g, `$1${HIDDEN}@`)
+  // A password that is not encoded may have an @ in it: all up to the last one is hidden.
+  let safe = text.replace(/(\w+:\/\/)\S+@/g, `$1${HIDDEN}@`)
   for (const secret of secretsOf(config)) safe = safe.replaceAll(secret, HIDDEN)
   return safe.replaceAll(homedir(), '~')
 }
@@ -37,8 +38,20 @@ function shown(name: OptionName, config: Config): string {
 const LEAST = 6
 
 function secretsOf(config: Config): string[] {
-  const values = optionNames.filter((name) => (options[name] as Option).secret).map((name): unknown => config[name])
-  return values.flatMap(textsIn).filter((text) => text.length >= LEAST)
+  const secret = optionNames.filter((name) => (options[name] as Option).secret).map((name): unknown => config[name])
+  const passwords = textsIn(config).flatMap(passwordsIn)
+  return [...secret.flatMap(textsIn), ...passwords].filter((text) => text.length >= LEAST)
+}
+
+/** The password of an address, as it stands there and as programs that connect to it use it. */
+function passwordsIn(text: string): string[] {
+  const [, raw] = /^\w+:\/\/[^/:\s]*:(.+)@/.exec(text) ?? []
+  if (raw === undefined) return []
+  try {
+    return [raw, decodeURIComponent(raw)]
+  } catch {
+    return [raw]
+  }
 }
 
 function textsIn(value: unknown): string[] {
