@@ -1,8 +1,10 @@
 #!/usr/bin/env node
 import { CommanderError } from 'commander'
+import type { ApiKeyFlags, QuotaFlags } from './cli/account/declare-accounts.js'
 import type { Config } from './cli/config/config.js'
 import { describeError, EXIT_BAD_OPTIONS, exitCodeOf } from './cli/failure.js'
 import { createProgram } from './cli/program.js'
+import { recorded } from './cli/recorded.js'
 import { createLogger } from './common/log.js'
 
 // Each command loads its modules when it runs, so that `--help`, a bad option or `presign` do not load the server.
@@ -14,25 +16,41 @@ const program = createProgram({
   restore: traced(async () => (await import('./cli/backup/restore.js')).restore),
   presign: traced(async () => (await import('./cli/presign.js')).presign),
   login: traced(async () => (await import('./cli/login/login.js')).login),
-  addKey: traced(async () => (await import('./cli/keys/key-commands.js')).addKey),
+  addKey: traced(async () => recorded('keys add', (await import('./cli/keys/key-commands.js')).addKey)),
   listKeys: traced(async () => (await import('./cli/keys/key-commands.js')).listKeys),
-  removeKey: traced(async () => (await import('./cli/keys/key-commands.js')).removeKey),
+  removeKey: traced(async () => recorded('keys remove', (await import('./cli/keys/key-commands.js')).removeKey)),
   listPlugins: traced(async () => (await import('./cli/plugins/plugin-list.js')).listPlugins),
   newPlugin: traced(async () => (await import('./cli/plugins/plugin-new.js')).newPlugin),
   checkPlugin: traced(async () => (await import('./cli/plugins/plugin-check.js')).checkPluginAt),
-  addAccount: traced(async () => (await import('./cli/account/account-commands.js')).addAccount),
+  addAccount: traced(async () =>
+    recorded('account add', (await import('./cli/account/account-commands.js')).addAccount),
+  ),
   listAccounts: traced(async () => (await import('./cli/account/account-commands.js')).listAccounts),
-  removeAccount: traced(async () => (await import('./cli/account/account-commands.js')).removeAccount),
-  rotateAccount: traced(async () => (await import('./cli/account/account-commands.js')).rotateAccount),
-  accountQuota: traced(async () => (await import('./cli/account/account-commands.js')).accountQuota),
-  changePassword: traced(async () => (await import('./cli/account/user-commands.js')).changePassword),
-  userApiKeys: traced(async () => (await import('./cli/account/user-commands.js')).userApiKeys),
-  createWallet: traced(async () => (await import('./cli/wallet/wallet-commands.js')).createWallet),
-  fundWallet: traced(async () => (await import('./cli/wallet/wallet-commands.js')).fundWallet),
+  removeAccount: traced(async () =>
+    recorded('account remove', (await import('./cli/account/account-commands.js')).removeAccount),
+  ),
+  rotateAccount: traced(async () =>
+    recorded('account rotate', (await import('./cli/account/account-commands.js')).rotateAccount),
+  ),
+  accountQuota: traced(async () =>
+    recorded('account quota', (await import('./cli/account/account-commands.js')).accountQuota, setsQuota),
+  ),
+  changePassword: traced(async () =>
+    recorded('account password', (await import('./cli/account/user-commands.js')).changePassword),
+  ),
+  userApiKeys: traced(async () =>
+    recorded('account api-keys', (await import('./cli/account/user-commands.js')).userApiKeys, revokes),
+  ),
+  createWallet: traced(async () =>
+    recorded('wallet create', (await import('./cli/wallet/wallet-commands.js')).createWallet),
+  ),
+  fundWallet: traced(async () => recorded('wallet fund', (await import('./cli/wallet/wallet-commands.js')).fundWallet)),
   walletBalance: traced(async () => (await import('./cli/wallet/wallet-commands.js')).walletBalance),
-  linkWallet: traced(async () => (await import('./cli/wallet/wallet-commands.js')).linkToEndpoint),
-  payUpload: traced(async () => (await import('./cli/wallet/wallet-commands.js')).payUpload),
-  acceptState: traced(async () => (await import('./cli/state-commands.js')).acceptState),
+  linkWallet: traced(async () =>
+    recorded('wallet link', (await import('./cli/wallet/wallet-commands.js')).linkToEndpoint),
+  ),
+  payUpload: traced(async () => recorded('wallet pay', (await import('./cli/wallet/wallet-commands.js')).payUpload)),
+  acceptState: traced(async () => recorded('state accept', (await import('./cli/state-commands.js')).acceptState)),
 })
 
 // `dealgate --help | head` closes the pipe early, which is not an error.
@@ -47,6 +65,14 @@ try {
 }
 
 type Action<Rest extends unknown[]> = (config: Config, ...rest: Rest) => Promise<void>
+
+function setsQuota(_: string, { bytes, objects }: QuotaFlags): boolean {
+  return bytes !== undefined || objects !== undefined
+}
+
+function revokes(_: string, { revoke }: ApiKeyFlags): boolean {
+  return revoke !== undefined
+}
 
 /** With `--log-level debug`, logs a failure with its causes and stack before it is reduced to one line. */
 function traced<Rest extends unknown[]>(load: () => Promise<Action<Rest>>): Action<Rest> {

@@ -1,13 +1,14 @@
 import { createLogger } from '../common/log.js'
 import { acceptLoss } from '../state/backends/examine-store.js'
 import type { Config } from './config/config.js'
+import type { Changed } from './recorded.js'
 
 const ACCEPTED =
   'The state store is accepted as it is. Running servers go on with it within ten seconds. Set public access blocks, lifecycle rules, CORS and tags again, and find out which deals were made before you ask for them again.\n'
 const NOTHING = 'The state store is the one that belongs to the data folder: there is nothing to accept.\n'
 
 /** `dealgate state accept`: accepts a state store that has lost its records. */
-export async function acceptState(config: Config): Promise<void> {
+export async function acceptState(config: Config): Promise<Changed> {
   const accepted = await acceptLoss({
     data: config.data,
     url: config.state,
@@ -15,4 +16,5 @@ export async function acceptState(config: Config): Promise<void> {
     log: createLogger({ level: 'silent' }),
   })
   process.stdout.write(accepted ? ACCEPTED : NOTHING)
+  return {}
 }

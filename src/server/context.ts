@@ -17,6 +17,7 @@ import type { Jobs } from '../plugins/jobs/job.js'
 import type { ArchiveAccess } from '../s3/storage-class/archive.js'
 import type { BucketSettings } from '../state/records/bucket-settings.js'
 import type { State } from '../state/state.js'
+import type { FormFacts } from './audit/audited.js'
 import type { Limits } from './limits.js'
 
 /** Checks of what the caller may do. */
@@ -114,4 +115,6 @@ export interface Context {
   readonly as: (caller: Caller | undefined) => Context
   /** Identifies the signer of a form's policy document. */
   readonly authenticateForm: AuthenticateForm
+  /** Set by an operation that has read a browser form: the audit log records it. */
+  form?: FormFacts
 }

@@ -110,7 +110,7 @@ export function createHandle(parts: HandleParts): Handle {
       if (selected?.operation.call) reply = withHeaders(reply, versionHeader(selected.plugin))
     }
     if (head) reply = await parts.withCors(head, reply)
-    if (parts.audit) await parts.audit({ id, head, selected, caller, reply, failure })
+    if (parts.audit) await parts.audit({ id, head, selected, caller, form: context?.form, reply, failure })
     const sent = await send(incoming, outgoing, reply, id, place)
     visit?.leave(sent.bytes)
     failure = sent.failure ?? failure

@@ -10,12 +10,13 @@ import { type Config, ConfigError } from '../config/config.js'
 import { Failure } from '../failure.js'
 import { changeCredentials, credentialsPath, readCredentials } from '../keys/credentials-file.js'
 import { columns, SecretReader } from '../keys/key-commands.js'
+import type { Changed } from '../recorded.js'
 import { servicesFolder } from '../serve/gateway.js'
 import type { AccountFlags, QuotaFlags } from './declare-accounts.js'
 import { addUser } from './user-commands.js'
 
 /** `dealgate account add`: adds an account to the embedded gateway and prints its keys. */
-export async function addAccount(config: Config, own: AccountFlags): Promise<void> {
+export async function addAccount(config: Config, own: AccountFlags): Promise<Changed> {
   if (own.email !== undefined) return addUser(config, own.email, own)
   if (own.password !== undefined) throw new ConfigError(['--password needs --email beside it'])
   const pair = await readPair(own)
@@ -35,6 +36,7 @@ A gateway that runs with this data folder knows the account already. The secret 
 An S3 key pair for it: dealgate keys add --account-access-key ${accessKey} --account-secret-key -
 `,
   )
+  return { resource: accessKey }
 }
 
 /** `dealgate account list`: never shows a secret. */
@@ -52,7 +54,7 @@ export async function listAccounts(config: Config): Promise<void> {
 }
 
 /** `dealgate account remove <access key>`: refused while the account owns buckets. */
-export async function removeAccount(config: Config, accessKey: string): Promise<void> {
+export async function removeAccount(config: Config, accessKey: string): Promise<Changed> {
   const file = credentialsPath(config)
   const users = (await readCredentials(file)).filter(({ account }) => account?.accessKey === accessKey)
   within(config, { create: false }, (book) => book.remove(accessKey))
@@ -62,13 +64,14 @@ export async function removeAccount(config: Config, accessKey: string): Promise<
       ? `${JSON.stringify({ accessKey, keys })}\n`
       : `Removed the account ${accessKey}.\n${keys.length === 0 ? '' : `These key pairs of ${file} act as it and no longer work: ${keys.join(', ')}.\n`}`,
   )
+  return { resource: accessKey }
 }
 
 /**
  * `dealgate account rotate <access key>`: makes a new secret key, prints it, and writes it into the credentials file. A
  * repetition after a crash repairs the file.
  */
-export async function rotateAccount(config: Config, accessKey: string): Promise<void> {
+export async function rotateAccount(config: Config, accessKey: string): Promise<Changed> {
   const { secretKey } = within(config, { create: false }, (book) => book.rotate(accessKey).after)
   const stored = await store(credentialsPath(config), { accessKey, secretKey }).catch((error: Error) => error)
   const failed = stored instanceof Error
@@ -87,10 +90,11 @@ ${failed || stored.length === 0 ? '' : `${credentialsPath(config)} has it for th
       { cause: stored },
     )
   }
+  return { resource: accessKey }
 }
 
 /** `dealgate account quota <access key>`: shows what an account may store and stores, and changes the former. */
-export async function accountQuota(config: Config, accessKey: string, own: QuotaFlags): Promise<void> {
+export async function accountQuota(config: Config, accessKey: string, own: QuotaFlags): Promise<Changed> {
   const change = {
     ...(own.bytes !== undefined && { bytes: boundOf('--bytes', own.bytes) }),
     ...(own.objects !== undefined && { objects: boundOf('--objects', own.objects) }),
@@ -106,6 +110,7 @@ export async function accountQuota(config: Config, accessKey: string, own: Quota
           ['objects', String(usage.objects), text(quota.objects)],
         ]),
   )
+  return { resource: accessKey }
 }
 
 function boundOf(flag: string, given: string): number | null {

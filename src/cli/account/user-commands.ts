@@ -3,11 +3,12 @@ import { newPassword } from '../../services/platform/users/password.js'
 import { type Config, ConfigError } from '../config/config.js'
 import { Failure } from '../failure.js'
 import { columns, SecretReader } from '../keys/key-commands.js'
+import type { Changed } from '../recorded.js'
 import { servicesFolder } from '../serve/gateway.js'
 import type { AccountFlags, ApiKeyFlags, PasswordFlags } from './declare-accounts.js'
 
 /** `dealgate account add --email`: adds a user of the task platform, and prints the password unless it was given. */
-export async function addUser(config: Config, email: string, own: AccountFlags): Promise<void> {
+export async function addUser(config: Config, email: string, own: AccountFlags): Promise<Changed> {
   if (own.name !== undefined || own.accountAccessKey !== undefined || own.accountSecretKey !== undefined) {
     throw new ConfigError(['--email goes with --password alone: the user gets an account of its own at the gateway'])
   }
@@ -23,10 +24,11 @@ A task platform that runs with this data folder knows the user already.${made ? 
 The user gets an account at the gateway with the first: dealgate login --email ${user.email}
 `,
   )
+  return { resource: user.email }
 }
 
 /** `dealgate account password <e-mail>`: ends every sign-in of the user. */
-export async function changePassword(config: Config, email: string, own: PasswordFlags): Promise<void> {
+export async function changePassword(config: Config, email: string, own: PasswordFlags): Promise<Changed> {
   const { password, made } = await obtainPassword(own)
   const { user, keys } = await within(config, async (book) => ({
     user: await book.setPassword(email, password),
@@ -41,10 +43,11 @@ ${made ? `password  ${password}\n` : ''}
 Tokens of earlier sign-ins are not valid any more.${made ? ' The password is not shown again.' : ''}
 ${keys === 0 ? '' : `API keys of the user stay valid: ${keys}. To revoke them: dealgate account api-keys ${user.email} --revoke all\n`}`,
   )
+  return { resource: user.email }
 }
 
 /** `dealgate account api-keys <e-mail>`: lists the API keys of a user without secrets, or revokes some. */
-export async function userApiKeys(config: Config, email: string, { revoke }: ApiKeyFlags): Promise<void> {
+export async function userApiKeys(config: Config, email: string, { revoke }: ApiKeyFlags): Promise<Changed> {
   const keys = await within(config, (book) =>
     revoke === undefined ? book.apiKeys(email) : book.revokeApiKeys(email, revoke === 'all' ? undefined : revoke),
   )
@@ -55,11 +58,12 @@ export async function userApiKeys(config: Config, email: string, { revoke }: Api
   }))
   if (config.print === 'json') {
     process.stdout.write(`${JSON.stringify(shown)}\n`)
-    return
+    return { resource: email }
   }
   const rows = shown.map(({ apiKey, name, created }) => [apiKey, name, created])
   const title = revoke === undefined ? '' : `Revoked: ${shown.length}\n`
   process.stdout.write(`${title}${columns([['API KEY', 'NAME', 'CREATED'], ...rows])}`)
+  return { resource: email }
 }
 
 async function obtainPassword({ password: given }: PasswordFlags): Promise<{ password: string; made: boolean }> {

@@ -4,12 +4,13 @@ import { identitySchema, placeOf } from '../../auth/identities/identity-schema.j
 import { type Config, ConfigError } from '../config/config.js'
 import { Failure } from '../failure.js'
 import type { KeyFlags } from '../program.js'
+import type { Changed } from '../recorded.js'
 import { changeCredentials, credentialsPath, readCredentials } from './credentials-file.js'
 import { findKeys, generateKeys } from './keys.js'
 import { formatRights, parseRight } from './rights.js'
 
 /** `dealgate keys add`: adds a key pair to the credentials file and prints it. The secret is not shown again. */
-export async function addKey(config: Config, own: KeyFlags): Promise<void> {
+export async function addKey(config: Config, own: KeyFlags): Promise<Changed> {
   const identity = await readIdentity(own)
   const file = credentialsPath(config)
   const owner = await findKeys(config)
@@ -31,6 +32,7 @@ account     ${identity.account?.accessKey ?? 'that of dealgate'}
 Kept in ${file}; a dealgate that runs with this file knows it already. The secret is not shown again.
 `,
   )
+  return { resource: accessKeyId }
 }
 
 /** `dealgate keys list`: never shows a secret. */
@@ -49,7 +51,7 @@ export async function listKeys(config: Config): Promise<void> {
 }
 
 /** `dealgate keys remove <access key id>`: removes a key pair. It is refused immediately, also in presigned URLs. */
-export async function removeKey(config: Config, accessKeyId: string): Promise<void> {
+export async function removeKey(config: Config, accessKeyId: string): Promise<Changed> {
   const file = credentialsPath(config)
   await changeCredentials(file, (identities) => {
     const left = identities.filter((identity) => identity.accessKeyId !== accessKeyId)
@@ -59,6 +61,7 @@ export async function removeKey(config: Config, accessKeyId: string): Promise<vo
   process.stdout.write(
     config.print === 'json' ? `${JSON.stringify({ accessKeyId, file })}\n` : `Removed ${accessKeyId} from ${file}.\n`,
   )
+  return { resource: accessKeyId }
 }
 
 /** Throws a ConfigError that lists all problems. */

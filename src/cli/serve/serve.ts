@@ -6,6 +6,7 @@ import { loadEmbedded } from './gateway.js'
 import { ServiceManager } from './process/service-manager.js'
 import { untilSignal } from './process/until-signal.js'
 import { Hangups } from './reload/hangup.js'
+import { recordReload } from './reload/record-reload.js'
 import type { Reloader } from './reload/reloader.js'
 import { workersOf } from './worker-count.js'
 
@@ -26,7 +27,8 @@ export async function serveUntilSignal(config: Config): Promise<void> {
       workersOf(config) > 1
         ? (await import('./workers/primary.js')).startWorkers
         : (await import('./start-server.js')).startServer
-    const onReloadable = (reloader: Reloader) => hangups.pass(() => reloader.reload('SIGHUP'))
+    const onReloadable = (reloader: Reloader) =>
+      hangups.pass(() => recordReload({ config, log }, () => reloader.reload('SIGHUP')))
     process.stdout.write(await start(config, log, cleanup, { thread, onReloadable }))
     await manager.ready()
     log.info({ signal: await signalled }, 'shutting down')

@@ -21,7 +21,15 @@ export interface WalletFlags {
   readonly endpointUrl?: string
 }
 
-const WALLET: readonly OptionName[] = ['data', 'paymentUrl', 'paymentHost', 'paymentPort', 'print', 'logLevel']
+const WALLET: readonly OptionName[] = [
+  'data',
+  'paymentUrl',
+  'paymentHost',
+  'paymentPort',
+  'auditLog',
+  'print',
+  'logLevel',
+]
 const ENDPOINT: readonly OptionName[] = ['host', 'port', 'region', 'accessKey', 'secretKey']
 const WALLET_FILE = [
   '--wallet-file <file>',

@@ -10,6 +10,7 @@ import { SecretReader } from '../keys/key-commands.js'
 import { findKeys } from '../keys/keys.js'
 import { ask } from '../login/prompt.js'
 import { endpointOf } from '../presign.js'
+import type { Changed } from '../recorded.js'
 import { servicesFolder } from '../serve/gateway.js'
 import type { WalletFlags } from './declare-wallet.js'
 import { createKeystore, openKeystore } from './keystore.js'
@@ -19,16 +20,17 @@ import { PaymentApi } from './payment-api.js'
 const SHORTEST_PASSWORD = 8
 
 /** `dealgate wallet create`: makes a wallet in a keystore file. */
-export async function createWallet(config: Config, own: WalletFlags): Promise<void> {
+export async function createWallet(config: Config, own: WalletFlags): Promise<Changed> {
   const file = fileOf(config, own)
   const password = await readPassword(own)
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   const { address } = await createKeystore(file, password)
   print(config, { address: checksummed(address), file }, `address  ${checksummed(address)}\nfile     ${file}\n`)
+  return { resource: checksummed(address) }
 }
 
 /** `dealgate wallet fund <amount>`: brings coins of the embedded ledger into circulation, for a wallet. */
-export async function fundWallet(config: Config, amount: string, own: WalletFlags): Promise<void> {
+export async function fundWallet(config: Config, amount: string, own: WalletFlags): Promise<Changed> {
   const address = await addressOf(config, own)
   const millionths = readAmount(amount)
   const balance = await within(config, async (book) => {
@@ -36,6 +38,7 @@ export async function fundWallet(config: Config, amount: string, own: WalletFlag
     return book.balance(address)
   })
   printBalance(config, address, balance)
+  return { resource: checksummed(address), amount: formatAmount(millionths) }
 }
 
 /** `dealgate wallet balance`. */
@@ -46,7 +49,7 @@ export async function walletBalance(config: Config, own: WalletFlags): Promise<v
 }
 
 /** `dealgate wallet link`: signs in at an S3 endpoint, whose plugin `pay` then acts as the wallet for the key pair. */
-export async function linkToEndpoint(config: Config, own: WalletFlags): Promise<void> {
+export async function linkToEndpoint(config: Config, own: WalletFlags): Promise<Changed> {
   const url = endpointOf(config, own.endpointUrl)
   if (url === undefined) throw new ConfigError(['--endpoint-url must be an http or https URL without a query'])
   const keys = await findKeys(config)
@@ -56,10 +59,11 @@ export async function linkToEndpoint(config: Config, own: WalletFlags): Promise<
   const linked = { address: checksummed(wallet.address), accessKey: keys.accessKey, until }
   const lasts = until === undefined ? '' : `until    ${until}\n`
   print(config, linked, `address  ${linked.address}\nlinked   ${linked.accessKey}\n${lasts}`)
+  return { resource: linked.address }
 }
 
 /** `dealgate wallet pay <upload>`: signs and locks the payment for an upload of the wallet. */
-export async function payUpload(config: Config, upload: string, own: WalletFlags): Promise<void> {
+export async function payUpload(config: Config, upload: string, own: WalletFlags): Promise<Changed> {
   if (!/^[1-9]\d{0,14}$/.test(upload)) throw new ConfigError(['the upload is named by its number, such as 1'])
   const given = own.amount === undefined ? undefined : readAmount(own.amount)
   const most = own.maxAmount === undefined ? undefined : readAmount(own.maxAmount)
@@ -81,6 +85,7 @@ export async function payUpload(config: Config, upload: string, own: WalletFlags
     { wCid, amount: formatAmount(amount), hash },
     `paid  ${formatAmount(amount)} for ${wCid}\nhash  ${hash}\n`,
   )
+  return { resource: wCid, amount: formatAmount(amount) }
 }
 
 const UNASKED =

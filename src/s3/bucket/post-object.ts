@@ -106,6 +106,7 @@ async function admit(
   }
   const any: SizeRange = { min: 0, max: context.limits.maxPutBytes }
   const caller = await context.authenticateForm(fields)
+  context.form = { caller: caller ?? context.caller, key, headers: fields.headers() }
   if (caller && context.caller) {
     throw new S3Error('InvalidArgument', {
       message: 'Sign the request or the policy in the form, not both.',

@@ -26,11 +26,20 @@ const CONTENT = new Set([
 /** Preflights of browsers are POST-like requests that change nothing. */
 const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
 
+/** What a browser form says in place of the head of its request. */
+export interface FormFacts {
+  /** The signer of the form, or of the request. */
+  readonly caller: Caller | undefined
+  readonly key: string
+  readonly headers: RequestHead['headers']
+}
+
 export interface Served {
   readonly id: string
   readonly head: RequestHead | undefined
   readonly selected: Selected | undefined
   readonly caller: Caller | undefined
+  readonly form?: FormFacts | undefined
   readonly reply: Reply
   readonly failure: S3Error | undefined
 }
@@ -44,15 +53,22 @@ export function isAudited({ operation }: Selected): boolean {
 }
 
 /** True for a write of an object whose headers change who may access it, or delete what is to be retained. */
-function changesAccess({ method, headers }: RequestHead): boolean {
+function changesAccess({ method, headers }: Pick<RequestHead, 'method' | 'headers'>): boolean {
   if (READS.has(method)) return false
   return givesMore(headers) || headers['x-amz-bypass-governance-retention'] !== undefined
 }
 
-/** Records requests of audited operations, also refused ones. The answer is sent even if the log cannot be written. */
+/**
+ * Records requests of audited operations, also refused ones. The answer is sent even if the log cannot be written. The
+ * entry is on the disk before that, except for the refusal of a request that nobody has signed: who has no key must not
+ * make the disk work.
+ */
 export function auditOf(audit: AuditLog, log: Logger): Audit {
-  return async ({ id, head, selected, caller, reply, failure }) => {
-    if (!head || !selected || !(isAudited(selected) || changesAccess(head))) return
+  return async ({ id, head, selected, form, reply, failure, ...served }) => {
+    if (!head || !selected) return
+    if (!isAudited(selected) && !changesAccess(head) && !(form && changesAccess({ ...head, ...form }))) return
+    const caller = served.caller ?? form?.caller
+    const key = head.key ?? form?.key
     const session = caller?.identity.session
     const entry = {
       time: new Date().toISOString(),
@@ -63,11 +79,14 @@ export function auditOf(audit: AuditLog, log: Logger): Audit {
       requestId: id,
       remote: head.remoteAddress,
       bucket: head.bucket,
-      key: head.key === undefined ? undefined : redact(head.key),
+      key: key === undefined ? undefined : redact(key),
       outcome: failure?.code ?? (isLate(reply) ? 'begun' : 'ok'),
       status: reply.status,
     }
-    await audit.write(entry).catch((err) => log.error({ err, audit: entry }, 'the audit log cannot be written'))
+    const durable = caller !== undefined || failure === undefined
+    await audit
+      .write(entry, { durable })
+      .catch((err) => log.error({ err, audit: entry }, 'the audit log cannot be written'))
   }
 }
 

@@ -6,6 +6,7 @@ import type { Gateway } from '../../gateway/gateway.js'
 import { authorizing, type MetadataActions } from '../../plugins/forms/metadata-actions.js'
 import type { Jobs } from '../../plugins/jobs/job.js'
 import type { State } from '../../state/state.js'
+import type { FormFacts } from '../audit/audited.js'
 import type { Context } from '../context.js'
 import { archiveAccess } from './archive-access.js'
 
@@ -51,6 +52,7 @@ export class RequestContext implements Context {
   readonly plugins: Context['plugins']
   readonly jobs: Context['jobs']
   readonly authenticateForm: Context['authenticateForm']
+  form?: FormFacts
   readonly caller: Caller | undefined
   readonly state: State
   readonly own: Gateway

@@ -1,6 +1,7 @@
 import { PutObjectCommand } from '@aws-sdk/client-s3'
+import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import t from 'tap'
-import type { AuditEntry } from '../../../src/server/audit/audit-log.js'
+import type { AuditEntry, AuditLog } from '../../../src/server/audit/audit-log.js'
 import { isAudited } from '../../../src/server/audit/audited.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { send } from '../../support/sign/send.js'
@@ -46,6 +47,52 @@ t.test('changes of access and settings are recorded before they are answered', a
   for (const name of ['PutBucketPolicy', 'PutObjectAcl', 'DeleteBucketLifecycle', 'RotateCredentials', 'DeleteBucket'])
     t.ok(audited.includes(name), name)
   for (const name of ['GetObject', 'PutObject', 'ListJobs', 'UploadPart']) t.notOk(audited.includes(name), name)
+})
+
+t.test('forms that give access are recorded with their signer', async (t) => {
+  const entries: AuditEntry[] = []
+  const { s3, endpoint } = await startInProcess(t, 'full', {
+    audit: { write: async (entry) => void entries.push(entry) },
+  })
+  const owner = { endpoint, region: 'us-east-1', accessKey: 'test-key', secretKey: 'test-secret' }
+  await send(owner, { method: 'PUT', target: '/forms' })
+  const post = async (Fields: Record<string, string>, change: (form: FormData) => void = () => {}) => {
+    const { url, fields } = await createPresignedPost(s3, { Bucket: 'forms', Key: 'in/f', Fields })
+    const body = new FormData()
+    for (const [name, value] of Object.entries(fields)) body.append(name, value)
+    change(body)
+    body.append('file', new Blob(['by form']), 'f')
+    return (await fetch(url, { method: 'POST', body })).status
+  }
+  t.equal(await post({}), 204)
+  t.equal(await post({ acl: 'public-read' }), 400)
+  t.equal(await post({ acl: 'public-read' }, (form) => form.set('X-Amz-Signature', '0'.repeat(64))), 403)
+  t.same(
+    entries.map(({ action, accessKeyId, bucket, key, outcome }) => [action, accessKeyId, bucket, key, outcome]),
+    [
+      ['CreateBucket', 'test-key', 'forms', undefined, 'ok'],
+      ['PostObject', 'test-key', 'forms', 'in/f', 'AccessControlListNotSupported'],
+    ],
+  )
+})
+
+t.test('only what somebody has signed makes the disk work', async (t) => {
+  const written: [action: string, durable: boolean | undefined][] = []
+  const audit: AuditLog = {
+    write: async ({ action }, writing) => void written.push([action, writing?.durable]),
+  }
+  const { endpoint } = await startInProcess(t, 'full', { audit })
+  const owner = { endpoint, region: 'us-east-1', accessKey: 'test-key', secretKey: 'test-secret' }
+  await send(owner, { method: 'PUT', target: '/signed' })
+  t.equal((await fetch(`${endpoint}/signed?policy`, { method: 'PUT', body: '{}' })).status, 403)
+  t.equal((await fetch(`${endpoint}/unsigned`, { method: 'PUT' })).status, 403)
+  t.equal((await send(owner, { method: 'DELETE', target: '/none' })).status, 404)
+  t.same(written, [
+    ['CreateBucket', true],
+    ['PutBucketPolicy', false],
+    ['CreateBucket', false],
+    ['DeleteBucket', true],
+  ])
 })
 
 t.test('a request is answered even if the audit log cannot be written, and the log has its entry', async (t) => {

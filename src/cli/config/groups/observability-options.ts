@@ -23,6 +23,6 @@ export const logFileOptions = {
     help: 'Format of the access log: JSON, or that of the server access logs of S3, for which --access-log-file is needed.',
   }),
   auditLog: option('Logs', path, {
-    help: 'File that one line of JSON is appended to for each change of access or settings and each job, with who made it; on the disk before the answer.',
+    help: 'File that one line of JSON is appended to for each change of access or settings and each job, with who made it; on the disk before the answer. Commands that change keys, accounts and wallets add theirs.',
   }),
 } as const

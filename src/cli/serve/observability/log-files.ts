@@ -24,15 +24,13 @@ const REOPEN = 'SIGUSR2'
 /** Opens the log files that the options name, and again at SIGUSR2. Throws Failure. */
 export async function openLogFiles({ config, log, cleanup }: LogFilesParts): Promise<LogFiles> {
   const { accessLogFile, accessLogFormat: accessFormat, auditLog } = config
-  const open = async (flag: string, path: string, durable: boolean) => {
-    const file = await LineFile.open({ path, durable }).catch((cause) => {
-      throw new Failure(`Cannot write to the file of ${flag}: ${describeError(cause)}.`, { cause })
-    })
+  const open = async (flag: string, path: string) => {
+    const file = await openLogFile(flag, path)
     cleanup.defer(() => file.close())
     return file
   }
-  const access = accessLogFile === undefined ? undefined : await open('--access-log-file', accessLogFile, false)
-  const audit = auditLog === undefined ? undefined : await open('--audit-log', auditLog, true)
+  const access = accessLogFile === undefined ? undefined : await open('--access-log-file', accessLogFile)
+  const audit = auditLog === undefined ? undefined : await open('--audit-log', auditLog)
   cleanup.defer(
     onReopen(() => {
       for (const file of [access, audit])
@@ -41,12 +39,33 @@ export async function openLogFiles({ config, log, cleanup }: LogFilesParts): Pro
   )
   return {
     accessFormat,
-    ...(access && {
-      accessLine: (line: string) =>
-        void access.write(line).catch((err) => log.error({ err }, 'the access log cannot be written')),
+    ...(access && { accessLine: accessLines(access, log) }),
+    ...(audit && {
+      audit: { write: (entry, writing) => audit.write(JSON.stringify(entry), writing?.durable ?? true) },
     }),
-    ...(audit && { audit: { write: (entry) => audit.write(JSON.stringify(entry)) } }),
   }
+}
+
+/** Opens a log file. Throws Failure. */
+export function openLogFile(flag: string, path: string): Promise<LineFile> {
+  return LineFile.open({ path }).catch((cause) => {
+    throw new Failure(`Cannot write to the file of ${flag}: ${describeError(cause)}.`, { cause })
+  })
+}
+
+/** The log of the server says once that lines are lost, and how many were, when the file takes lines again. */
+function accessLines(file: LineFile, log: Logger): (line: string) => void {
+  let lost = 0
+  return (line) =>
+    file.write(line).then(
+      () => {
+        if (lost > 0) log.warn({ lost }, 'the access log is written again, without some lines')
+        lost = 0
+      },
+      (err) => {
+        if (lost++ === 0) log.error({ err }, 'the access log cannot be written')
+      },
+    )
 }
 
 /** @returns ends that */
