@@ -92,7 +92,7 @@ async function sceneOf(t: Test): Promise<Scene> {
     beforeUnlock: () => {},
     async pay(wCid, size, days) {
       await writer.run(() => {
-        const content = contents.add({ cid: `content ${wCid}`, size, carSize: size }, [])
+        const content = contents.add({ cid: `content ${wCid}`, size, kind: 'file', carSize: size }, [])
         const terms = {
           fileName: wCid,
           fileSize: size,

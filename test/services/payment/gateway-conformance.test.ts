@@ -73,6 +73,14 @@ function casesOf(cid: string): readonly Case[] {
     },
     { name: 'Range of a suffix', path: own, send: { range: 'bytes=-9' }, status: 206, bytes: [SIZE - 9, SIZE] },
     {
+      name: 'several ranges',
+      path: own,
+      send: { range: 'bytes=6-16,0-4' },
+      status: 206,
+      bytes: [6, 17],
+      headers: { 'content-range': `bytes 6-16/${SIZE}` },
+    },
+    {
       name: 'Range beyond the end',
       path: own,
       send: { range: `bytes=${SIZE}-` },

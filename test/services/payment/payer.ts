@@ -14,11 +14,11 @@ export interface Payer {
   readonly keys: Keys
   get(path: string): Promise<Record<string, never>>
   /** Uploads, and gives the answer. */
-  upload(name: string, content: string | Uint8Array<ArrayBuffer>): Promise<Answer>
+  upload(name: string, content: string | Uint8Array<ArrayBuffer>, type?: string): Promise<Answer>
   /** Orders the payment for an upload, and gives the answer. */
   order(wCid: string, amount: bigint): Promise<Answer>
   /** Uploads and pays. */
-  pay(name: string, content: string | Uint8Array<ArrayBuffer>, amount: bigint): Promise<number>
+  pay(name: string, content: string | Uint8Array<ArrayBuffer>, amount: bigint, type?: string): Promise<number>
 }
 
 /** @param known a wallet that has its coins already, or is to have none */
@@ -27,10 +27,10 @@ export async function payerOf(scene: PaymentScene, known?: Keys): Promise<Payer>
   const token = await scene.signIn(keys)
   if (known === undefined) await withBook(scene, (book) => book.fund(keys.address, COINS))
   const get: Payer['get'] = async (path) => (await scene.call('GET', `/api/v1${path}`, { token })).json.data
-  const upload: Payer['upload'] = (name, content) => {
+  const upload: Payer['upload'] = (name, content, type = '') => {
     const form = new FormData()
     form.append('duration', '525')
-    form.append('file', new Blob([content]), name)
+    form.append('file', new Blob([content], { type }), name)
     return scene.call('POST', '/api/v1/storage/ipfs/upload', { body: form, token })
   }
   const order: Payer['order'] = (wCid, amount) => {
@@ -43,8 +43,8 @@ export async function payerOf(scene: PaymentScene, known?: Keys): Promise<Payer>
     get,
     upload,
     order,
-    async pay(name, content, amount) {
-      const { json } = await upload(name, content)
+    async pay(name, content, amount, type) {
+      const { json } = await upload(name, content, type)
       const paid = await order(json.data.w_cid, amount)
       if (paid.status !== 200) throw new Error(JSON.stringify(paid.json))
       return json.data.source_file_upload_id

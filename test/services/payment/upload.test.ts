@@ -204,7 +204,7 @@ t.test('the gateway of contents', async (t) => {
       t.equal(response.status, 200)
       t.match(Object.fromEntries(response.headers), {
         'content-length': '600000',
-        'content-type': 'application/octet-stream',
+        'content-type': 'text/plain; charset=utf-8',
         'cache-control': 'public, max-age=29030400, immutable',
         etag: `"${name}"`,
         'accept-ranges': 'bytes',
@@ -288,7 +288,7 @@ t.test('the gateway of contents', async (t) => {
     const failures: readonly [number, string][] = [
       [400, 'x'],
       [400, `${cid}x`],
-      [400, `${cid}?format=tar`],
+      [400, `${cid}?format=zip`],
       [400, `${cid}?format=car&dag-scope=some`],
       [404, 'QmbFMke1KXqnYyBBWxB74N4c5SBnJMVAiMNRcGu6x1AwQH'],
       [404, `${cid}/name`],

@@ -9,7 +9,7 @@ import type { ServicesLog } from '../../log.js'
 import type { OpenCar } from '../../network/pack/index.js'
 import type { PackedContent } from '../../network/pack/pack-content.js'
 import { Staging } from '../../network/staging.js'
-import type { Content, ContentTable } from './content-table.js'
+import type { Content, ContentKind, ContentTable } from './content-table.js'
 import { Room } from './room.js'
 
 /** The packing is loaded with the first content: a service without uploads saves the memory for its libraries. */
@@ -17,11 +17,13 @@ const packing = () => import('../../network/pack/index.js')
 
 /** A content that was packed, in a folder that is removed with it. */
 export interface StagedContent extends PackedContent {
+  readonly kind: ContentKind
   /** Path of its CAR. */
   readonly file: string
 }
 
-export type PackStaged = (content: AsyncIterable<Uint8Array>) => Promise<StagedContent>
+/** Rejects with NetworkError NotRetrievable for what is no CAR of a directory, if that is what it is said to be. */
+export type PackStaged = (content: AsyncIterable<Uint8Array>, kind: ContentKind) => Promise<StagedContent>
 
 /**
  * The contents, each as one CAR. A CAR counts once the table has it as `here`: others are removed at the next start.
@@ -64,10 +66,11 @@ export class ContentStore {
     return this.#staging.run((folder) =>
       this.#room.run(
         (counted) =>
-          job(async (content) => {
+          job(async (content, kind) => {
             const file = join(folder, 'content.car')
-            const { packContent } = await packing()
-            return { ...(await packContent(counted(content), file)), file }
+            const { packContent, packDirectory } = await packing()
+            const pack = kind === 'file' ? packContent : packDirectory
+            return { ...(await pack(counted(content), file)), kind, file }
           }),
         makeRoom,
       ),
@@ -111,13 +114,13 @@ export class ContentStore {
     })
   }
 
-  /** The bytes of a content that is known. */
+  /** The bytes of a content that is known: of the file, or of the CAR of a directory. */
   async *bytesOf(cid: string): AsyncIterable<Uint8Array> {
     const content = this.#table.find(cid)
     if (content === undefined) throw new Error(`There is no content ${cid}.`)
     const car = await this.read(content)
     try {
-      yield* car.range(CID.parse(cid), 0, content.size - 1)
+      yield* content.kind === 'file' ? car.range(CID.parse(cid), 0, content.size - 1) : car.whole()
     } finally {
       await car.close()
     }

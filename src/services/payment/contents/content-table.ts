@@ -6,18 +6,22 @@ import type { PackedContent } from '../../network/pack/pack-content.js'
 /** Where the bytes of a content are: in the folder, with a storage provider alone, or nowhere. */
 export type Place = 'here' | 'provider' | 'gone'
 
+/** A file, or a directory, of which the CAR is what was uploaded. */
+export type ContentKind = 'file' | 'directory'
+
 export interface Content {
   readonly id: number
   /** CIDv0 of its root. */
   readonly cid: string
-  /** Bytes of the content. */
+  readonly kind: ContentKind
+  /** Bytes of the content: of a file, or of the CAR of a directory. */
   readonly size: number
   /** Bytes of its CAR. */
   readonly carSize: number
   readonly place: Place
 }
 
-export const CONTENT_COLUMNS = 'contents.id, cid, size, car_size AS carSize, place'
+export const CONTENT_COLUMNS = 'contents.id, cid, kind, size, car_size AS carSize, place'
 
 /** Code of SHA-256 in multihashes. */
 const SHA_256 = 0x12
@@ -38,7 +42,7 @@ export class ContentTable {
     )
     this.#total = db.prepare("SELECT coalesce(sum(car_size), 0) AS total FROM contents WHERE place = 'here'")
     this.#add = db.prepare(
-      `INSERT INTO contents (cid, size, car_size) VALUES (?, ?, ?)
+      `INSERT INTO contents (cid, kind, size, car_size) VALUES (?, ?, ?, ?)
         ON CONFLICT (cid) DO UPDATE SET place = 'here', car_size = excluded.car_size`,
     )
     this.#addBlock = db.prepare('INSERT OR IGNORE INTO blocks (digest, content) VALUES (?, ?)')
@@ -68,8 +72,8 @@ export class ContentTable {
    * Adds a content whose CAR is here from now on.
    * @param digests of its blocks
    */
-  add({ cid, size, carSize }: PackedContent, digests: readonly Uint8Array[]): Content {
-    this.#add.run(cid, size, carSize)
+  add({ cid, kind, size, carSize }: PackedContent & Pick<Content, 'kind'>, digests: readonly Uint8Array[]): Content {
+    this.#add.run(cid, kind, size, carSize)
     const content = this.find(cid) as Content
     for (const digest of digests) this.#addBlock.run(digest, content.id)
     return content

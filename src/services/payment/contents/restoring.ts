@@ -51,13 +51,13 @@ export class Restoring {
     await Promise.allSettled(this.#running.values())
   }
 
-  async #restore({ id, cid }: Content): Promise<void> {
+  async #restore({ id, cid, kind }: Content): Promise<void> {
     const { table, contents, retention, network } = this.#parts
     const source = table.sourceOf(id, network.epoch())
     if (source === undefined) throw new PaymentError('absent', `the deals of ${cid} have ended`)
     await contents.receive(
       async (pack) => {
-        const staged = await pack(network.retrieve(source.dealCid, source, this.#stop.signal))
+        const staged = await pack(network.retrieve(source.dealCid, source, this.#stop.signal), kind)
         if (!CID.parse(staged.cid).equals(CID.parse(cid))) {
           throw new NetworkError('NotRetrievable', 'The provider has other bytes.')
         }

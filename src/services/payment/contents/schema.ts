@@ -39,3 +39,8 @@ export const retentionSchema = `
   CREATE INDEX pending_uploads ON uploads (created_epoch) WHERE status = 'Pending';
   CREATE INDEX open_uploads ON uploads (wallet, file_size) WHERE status NOT IN ('Success', 'Refunded');
 `
+
+/** The bytes of a content are those of a file, or the CAR of a directory. */
+export const directorySchema = `
+  ALTER TABLE contents ADD COLUMN kind TEXT NOT NULL DEFAULT 'file';
+`

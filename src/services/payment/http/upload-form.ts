@@ -18,7 +18,7 @@ export interface ReceivedForm<T> {
   readonly file: { readonly name: string; readonly taken: T } | undefined
 }
 
-type Take<T> = (content: AsyncIterable<Uint8Array>, fields: Fields) => Promise<T>
+type Take<T> = (content: AsyncIterable<Uint8Array>, type: string) => Promise<T>
 
 /**
  * Parses a multipart form as it arrives: its part `file` is passed on in chunks, as fast as they are taken, and further
@@ -39,7 +39,7 @@ export class UploadForm<T> implements BodySink {
    * Throws PaymentError `structure`.
    * @param contentType with the boundary
    * @param mostBytes of the file
-   * @param take gets the chunks of the file, and the texts that came before it
+   * @param take gets the chunks of the file, and its media type
    */
   constructor(contentType: string, mostBytes: number, take: Take<T>) {
     this.#failed = new Promise((_, reject) => {
@@ -62,7 +62,9 @@ export class UploadForm<T> implements BodySink {
         if (name === undefined || value === undefined || valueTruncated) this.#fail(malformed())
         else this.#fields.push([name, value])
       })
-      .on('file', (name, stream, { filename }) => this.#takeFile(name, filename ?? '', stream, mostBytes, take))
+      .on('file', (name, stream, { filename, mimeType }) =>
+        this.#takeFile(name, { name: filename ?? '', type: mimeType }, stream, mostBytes, take),
+      )
       .on('partsLimit', () => this.#fail(new PaymentError('value', `a form has at most ${MAX_PARTS} parts`)))
       .on('error', () => this.#fail(malformed()))
   }
@@ -97,17 +99,23 @@ export class UploadForm<T> implements BodySink {
     await this.#file?.taken.catch(() => {})
   }
 
-  #takeFile(name: string | undefined, filename: string, stream: Readable, mostBytes: number, take: Take<T>): void {
+  #takeFile(
+    field: string | undefined,
+    { name, type }: { readonly name: string; readonly type: string },
+    stream: Readable,
+    mostBytes: number,
+    take: Take<T>,
+  ): void {
     stream.on('error', () => {})
-    if (name !== 'file' || this.#file !== undefined) {
+    if (field !== 'file' || this.#file !== undefined) {
       stream.resume()
       return
     }
     this.#stream = stream
     stream.on('limit', () => this.#fail(new PaymentError('large', `a file may have at most ${mostBytes} bytes`)))
-    const taken = take(this.#counted(stream), new Fields(this.#fields))
+    const taken = take(this.#counted(stream), type)
     taken.catch((error) => this.#fail(error))
-    this.#file = { name: filename, taken }
+    this.#file = { name, taken }
   }
 
   async *#counted(content: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {

@@ -1,17 +1,19 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { PaymentError } from '../errors.js'
 import { type CarTerms, readCarTerms } from './car-terms.js'
+import { type ContentPath, readPath } from './path.js'
 
-/** How a content is to be sent: its bytes, one block, or a CAR. */
-export type Form = 'file' | 'raw' | 'car'
+/** How a content is to be sent: as a file or a page, as one block, or as an archive. */
+export type Form = 'file' | 'raw' | 'car' | 'tar'
 
 /** A request of the gateway. */
 export interface Ask {
-  /** As the client writes it. */
-  readonly cid: string
+  readonly path: ContentPath
   readonly form: Form
   /** The form is that of the Accept header, not of the URL. */
   readonly byAccept: boolean
+  /** Only a file of this kind is wanted: `json` or `cbor`. */
+  readonly kind: string | undefined
   /** Of a CAR. */
   readonly car: CarTerms
   /** Name for the one who saves the answer. */
@@ -19,25 +21,32 @@ export interface Ask {
   readonly download: boolean
 }
 
-const RAW_TYPE = 'application/vnd.ipld.raw'
+/** The media types by which a form can be asked for. */
+const FORM_TYPES: Readonly<Record<string, Form>> = {
+  'application/vnd.ipld.raw': 'raw',
+  'application/vnd.ipld.car': 'car',
+  'application/x-tar': 'tar',
+}
 const CAR_TYPE = 'application/vnd.ipld.car'
 
+/** Contents are files and directories: their blocks have the codecs dag-pb and raw, and are not converted to others. */
+const OTHER_CODECS = ['dag-json', 'dag-cbor']
+const OTHER_TYPES = OTHER_CODECS.map((codec) => `application/vnd.ipld.${codec}`)
+
 /**
- * Reads a request for `/ipfs/<cid>` (https://specs.ipfs.tech/http-gateways/trustless-gateway/). Contents are files, so
- * that nothing lies below them. Throws PaymentError.
+ * Reads a request for `/ipfs/<cid>[/path]` (https://specs.ipfs.tech/http-gateways/path-gateway/ and
+ * https://specs.ipfs.tech/http-gateways/trustless-gateway/). Throws PaymentError.
  */
 export function readAsk(path: string, query: URLSearchParams, headers: IncomingHttpHeaders): Ask {
   if (headers['service-worker'] === 'script') {
     // It would control all contents of this origin (https://specs.ipfs.tech/http-gateways/path-gateway/#service-worker-request-header).
     throw new PaymentError('value', 'a service worker cannot be registered here')
   }
-  const [cid = '', ...rest] = path.split('/').slice(2)
-  if (rest.some((part) => part !== '')) throw new PaymentError('absent', `${cid} is a file and has no links by name`)
   const fileName = query.get('filename') ?? undefined
   const types = typesOf(headers.accept ?? '')
   return {
-    cid,
-    ...readForm(query.get('format'), types),
+    path: readPath(path),
+    ...readForm(query.get('format') ?? '', types),
     car: readCarTerms(query, types.get(CAR_TYPE) ?? new Map()),
     fileName: fileName === '' ? undefined : fileName,
     download: query.get('download') === 'true',
@@ -58,15 +67,26 @@ function typesOf(accept: string): Types {
 }
 
 /** The parameter counts more than the header. */
-function readForm(format: string | null, types: Types): Pick<Ask, 'form' | 'byAccept'> {
-  const accepted = types.has(RAW_TYPE) ? 'raw' : types.has(CAR_TYPE) ? 'car' : undefined
-  switch (format ?? '') {
+function readForm(format: string, types: Types): Pick<Ask, 'form' | 'byAccept' | 'kind'> {
+  const [, accepted] = Object.entries(FORM_TYPES).find(([type]) => types.has(type)) ?? []
+  const other = OTHER_TYPES.find((type) => types.has(type))
+  if (OTHER_CODECS.includes(format) || (format === '' && accepted === undefined && other !== undefined)) {
+    throw new PaymentError(
+      'unacceptable',
+      'contents are files and directories: there is no dag-json or dag-cbor of them',
+    )
+  }
+  switch (format) {
     case '':
-      return { form: accepted ?? 'file', byAccept: accepted !== undefined }
+      return { form: accepted ?? 'file', byAccept: accepted !== undefined, kind: undefined }
     case 'raw':
     case 'car':
-      return { form: format as Form, byAccept: accepted !== undefined && accepted !== format }
+    case 'tar':
+      return { form: format, byAccept: accepted !== undefined && accepted !== format, kind: undefined }
+    case 'json':
+    case 'cbor':
+      return { form: 'file', byAccept: false, kind: format }
     default:
-      throw new PaymentError('value', 'format must be raw or car')
+      throw new PaymentError('value', 'format must be raw, car, tar, json or cbor')
   }
 }

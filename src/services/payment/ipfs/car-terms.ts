@@ -2,8 +2,8 @@ import { PaymentError } from '../errors.js'
 
 /** How a CAR is to be sent (https://specs.ipfs.tech/http-gateways/trustless-gateway/#car-responses-application-vnd-ipld-car). */
 export interface CarTerms {
-  /** Of a file, or its root alone. */
-  readonly scope: 'all' | 'block'
+  /** All, what the entity at the end of the path consists of, or its root alone. */
+  readonly scope: 'all' | 'entity' | 'block'
   readonly duplicates: boolean
   /** First and last byte of the file; below 0 from its end. Undefined: all. */
   readonly bytes: { readonly from: number; readonly to: number | undefined } | undefined
@@ -29,10 +29,9 @@ function only(name: string, value: string | undefined, known: readonly string[])
   throw new PaymentError('value', `${name} of a CAR must be ${known.join(' or ')}`)
 }
 
-/** The entity of a file is its whole DAG. */
 function readScope(text: string | null): CarTerms['scope'] {
-  if (text === null || text === '' || text === 'all' || text === 'entity') return 'all'
-  if (text === 'block') return 'block'
+  if (text === null || text === '') return 'all'
+  if (text === 'all' || text === 'entity' || text === 'block') return text
   throw new PaymentError('value', 'dag-scope must be all, entity or block')
 }
 

@@ -1,8 +1,9 @@
 import type { HeaderList } from '../../http/reply.js'
 import type { Ask } from './ask.js'
+import { pathOf } from './path.js'
 
 /** The answers can never change: a year. */
-const CACHED = 'public, max-age=29030400, immutable'
+export const IMMUTABLE = 'public, max-age=29030400, immutable'
 
 /** Pages of other origins may read everything. */
 export const CROSS_ORIGIN: HeaderList = [
@@ -12,13 +13,22 @@ export const CROSS_ORIGIN: HeaderList = [
   'Content-Length, Content-Range, ETag, Ipfs-Uri, X-Chunked-Output, X-Ipfs-Path, X-Ipfs-Roots, X-Stream-Output',
 ]
 
+/** What the headers of an answer say about its content. */
+export interface About {
+  readonly etag: string
+  readonly cache: string
+  /** The root of the path, and what its names lead to. */
+  readonly roots: string
+}
+
 /** The headers of every answer about a content. */
-export function commonHeaders({ cid, form, byAccept }: Ask, etag: string, query: URLSearchParams): HeaderList {
+export function commonHeaders(ask: Ask, { etag, cache, roots }: About, query: URLSearchParams): HeaderList {
+  const { text } = ask.path
   return [
-    ...(byAccept ? ['Content-Location', located(cid, form, query)] : []),
+    ...(ask.byAccept ? ['Content-Location', located(ask, query)] : []),
     ...CROSS_ORIGIN,
-    ...['Cache-Control', CACHED, 'ETag', etag],
-    ...['X-Ipfs-Path', `/ipfs/${cid}`, 'X-Ipfs-Roots', cid, 'Ipfs-Uri', `ipfs://${cid}`],
+    ...['Cache-Control', cache, 'ETag', etag],
+    ...['X-Ipfs-Path', text, 'X-Ipfs-Roots', roots, 'Ipfs-Uri', text.replace('/ipfs/', 'ipfs://')],
     ...['X-Content-Type-Options', 'nosniff', 'Vary', 'Accept'],
   ]
 }
@@ -27,17 +37,19 @@ export function commonHeaders({ cid, form, byAccept }: Ask, etag: string, query:
  * The URL of this very answer, for caches that do not look at Accept:
  * https://specs.ipfs.tech/http-gateways/path-gateway/#content-location-response-header
  */
-function located(cid: string, form: string, query: URLSearchParams): string {
+function located({ path: { cid, names }, form }: Ask, query: URLSearchParams): string {
   const own = new URLSearchParams(query)
   own.set('format', form)
-  return `/ipfs/${encodeURIComponent(cid)}?${own}`
+  return `${pathOf(cid, names)}?${own}`
 }
 
+const EXTENSIONS = { file: '', raw: '.bin', car: '.car', tar: '.tar' } as const
+
 /** Names the file for the one who saves it: in ASCII for old clients, and in UTF-8 (RFC 6266, appendix D). */
-export function disposition({ form, cid, fileName, download }: Ask): string {
-  const extension = form === 'raw' ? '.bin' : form === 'car' ? '.car' : ''
+export function disposition({ form, path, fileName, download }: Ask, cid: string): string {
   const kind = form === 'file' && !download ? 'inline' : 'attachment'
-  const name = (fileName ?? `${cid}${extension}`).toWellFormed()
+  const own = form === 'file' ? (path.names.at(-1) ?? cid) : cid
+  const name = (fileName ?? `${own}${EXTENSIONS[form]}`).toWellFormed()
   const ascii = name.replaceAll(/[^\x20-\x7e]|["\\]/g, '_')
   return `${kind}; filename="${ascii}"; filename*=UTF-8''${encodeURIComponent(name).replaceAll("'", '%27')}`
 }

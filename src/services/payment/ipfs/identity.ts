@@ -5,8 +5,11 @@ import type { OpenCar } from '../../network/pack/index.js'
 const IDENTITY = 0x00
 const RAW = 0x55
 
+/** A content that can be read. */
+export type Readable = Pick<OpenCar, 'block' | 'fileSize' | 'range' | 'close'>
+
 /** The content that a CID contains itself: a client may ask any gateway for it. Undefined for other CIDs. */
-export function contained(cid: CID): OpenCar | undefined {
+export function contained(cid: CID): Readable | undefined {
   if (cid.multihash.code !== IDENTITY || cid.code !== RAW) return undefined
   const bytes = cid.multihash.digest
   return {

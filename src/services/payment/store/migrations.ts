@@ -1,7 +1,7 @@
 import type { Database } from '../../database.js'
 import { applySteps } from '../../store/apply-steps.js'
 import { chainSchema } from '../chain/schema.js'
-import { contentSchema, retentionSchema } from '../contents/schema.js'
+import { contentSchema, directorySchema, retentionSchema } from '../contents/schema.js'
 import { dealingSchema, triedSchema } from '../dealing/schema.js'
 import { dealSchema } from '../deals/schema.js'
 import { ledgerSchema } from '../ledger/schema.js'
@@ -19,6 +19,7 @@ const steps: readonly string[] = [
   chainSchema,
   signInSchema,
   triedSchema,
+  directorySchema,
 ]
 
 /** Brings the schema up to date, or makes it. Throws as `applySteps` does. */

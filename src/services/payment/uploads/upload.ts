@@ -14,6 +14,7 @@ import { readTerms, type UploadTerms } from './read-terms.js'
 import type { Share } from './shares.js'
 
 const MAX_NAME = 255
+const CAR_TYPE = 'application/vnd.ipld.car'
 
 /** POST /storage/ipfs/upload: stores a file by its content; the upload is then to be paid. */
 export async function upload(exchange: Exchange): Promise<object> {
@@ -33,7 +34,7 @@ export async function upload(exchange: Exchange): Promise<object> {
 
 async function receiveUpload(exchange: Exchange, type: string, share: Share, pack: PackStaged): Promise<object> {
   const { limits } = exchange.context
-  const form = new UploadForm(type, limits.maxFileBytes, (content) => pack(counted(content, share)))
+  const form = new UploadForm(type, limits.maxFileBytes, (content, type) => packed(pack, counted(content, share), type))
   exchange.body.open()
   try {
     await receive(exchange.request, undefined, paced(form, limits.uploadPace), limits.bodyIdleMs)
@@ -47,6 +48,16 @@ async function receiveUpload(exchange: Exchange, type: string, share: Share, pac
   } catch (error) {
     await form.abort(error)
     throw error
+  }
+}
+
+/** A part of the type of a CAR is a directory, as `ipfs dag export` writes it. */
+async function packed(pack: PackStaged, content: AsyncIterable<Uint8Array>, type: string): Promise<StagedContent> {
+  if (type !== CAR_TYPE) return pack(content, 'file')
+  try {
+    return await pack(content, 'directory')
+  } catch (error) {
+    throw error instanceof NetworkError ? new PaymentError('value', error.message) : error
   }
 }
 

@@ -20,13 +20,13 @@ export async function carInOrder(
 ): Promise<{ readonly root: CID; readonly size: number }> {
   const gathered = `${target}.blocks`
   signal?.throwIfAborted()
-  const { cid: root } = await written(await CarFile.create(gathered, version), async (blocks) => {
+  const { cid: root } = await carFileOf(gathered, version, async (blocks) => {
     const node = await build(blocks)
     await blocks.end(node.cid)
     return node
   })
   try {
-    const size = await written(await CarFile.create(target, version), async (car) => {
+    const size = await carFileOf(target, version, async (car) => {
       await copyInOrder(gathered, root, car, signal)
       return car.finish(root)
     })
@@ -36,8 +36,16 @@ export async function carInOrder(
   }
 }
 
-/** Removes the file when `write` fails. */
-async function written<T>(car: CarFile, write: (car: CarFile) => Promise<T>): Promise<T> {
+/**
+ * Writes a CAR, which is removed when `write` rejects.
+ * @param version of the root's CID
+ */
+export async function carFileOf<T>(
+  target: string,
+  version: CidVersion,
+  write: (car: CarFile) => Promise<T>,
+): Promise<T> {
+  const car = await CarFile.create(target, version)
   try {
     return await write(car)
   } catch (error) {

@@ -1,9 +1,11 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { CID } from 'multiformats/cid'
-import { readFileNode } from '../dag/file-node.js'
+import { digestOf, hashesTo, notRetrievable, readFileNode } from '../dag/file-node.js'
 import { walkFile } from '../dag/file-walk.js'
+import { readAt } from '../read-at.js'
 import { CarBlocks } from './car-blocks.js'
 import { CarIndexes, openCar } from './car-indexes.js'
+import { sectionsOf } from './car-sections.js'
 
 /** Default size of the index cache, bytes: enough for CARs with more than a million blocks in total. */
 const INDEX_BYTES = 64 * 1024 * 1024
@@ -16,6 +18,8 @@ export interface OpenCar {
   fileSize(cid: CID): Promise<number>
   /** Bytes `first` to `last` of that file; reads no leaf outside of them. */
   range(cid: CID, first: number, last: number): AsyncIterable<Uint8Array>
+  /** The bytes of the CAR itself. */
+  whole(): AsyncIterable<Uint8Array>
   close(): Promise<void>
 }
 
@@ -55,6 +59,17 @@ function openedCar(handle: FileHandle, blocks: CarBlocks): OpenCar {
         const to = Math.min(content.length, last + 1 - position)
         if (to > from) yield content.subarray(from, to)
         position += content.length
+      }
+    },
+    async *whole() {
+      let at = 0
+      for await (const { cid, blockOffset, end } of sectionsOf(handle)) {
+        const section = await readAt(handle, at, end - at)
+        if (!hashesTo(section.subarray(blockOffset - at), digestOf(cid))) {
+          throw notRetrievable(`The block ${cid} is damaged in the CAR.`)
+        }
+        yield section
+        at = end
       }
     },
     close: () => handle.close(),

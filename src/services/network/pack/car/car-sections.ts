@@ -70,7 +70,7 @@ async function readHeader(window: Window, size: number): Promise<{ readonly end:
     return { end, roots: Array.isArray(roots) ? roots.map(CID.asCID).filter((root) => root !== null) : [] }
   } catch (cause) {
     if (cause instanceof NetworkError) throw cause
-    throw new NetworkError('NotRetrievable', 'The file of the deal is not a CAR.', { cause })
+    throw new NetworkError('NotRetrievable', 'The file is not a CAR.', { cause })
   }
 }
 
@@ -78,11 +78,11 @@ function sectionAt(bytes: Uint8Array, offset: number): Section {
   try {
     return parseSection(bytes, offset)
   } catch (cause) {
-    throw new NetworkError('NotRetrievable', 'The CAR of the deal is damaged.', { cause })
+    throw new NetworkError('NotRetrievable', 'The CAR is damaged.', { cause })
   }
 }
 
-const cut = (): NetworkError => new NetworkError('NotRetrievable', 'The CAR of the deal is truncated.')
+const cut = (): NetworkError => new NetworkError('NotRetrievable', 'The CAR is truncated.')
 
 /** Reads ahead when the next read is likely to be near. */
 class Window {

@@ -1,48 +1,67 @@
 import { encode } from '@ipld/dag-cbor'
 import { varint } from 'multiformats'
 import type { CID } from 'multiformats/cid'
-import { IDENTITY, RAW, readFileNode } from '../dag/file-node.js'
+import { IDENTITY, RAW } from '../dag/file-node.js'
+import { type NamedLink, readNode, SHARD_DIGITS } from '../dag/unixfs-node.js'
 
-/** Which blocks of a file are sent. */
+/** Which blocks are sent. */
 export interface CarScope {
-  /** Only the root. */
-  readonly rootAlone: boolean
+  /** The root alone; with what it consists of, for a directory its shards; or with all that it links to. */
+  readonly scope: 'block' | 'entity' | 'all'
   /** A block that occurs several times is sent as often, instead of once. */
   readonly duplicates: boolean
   /** Only blocks with these bytes of the file, inclusive, and the nodes above them. */
   readonly span?: { readonly first: number; readonly last: number } | undefined
+  /** Blocks that lead to the root, sent before it. */
+  readonly above?: readonly CID[]
 }
 
 /**
- * Yields a CARv1 of the file beneath `root`: depth first, each node before what it links to. A block that its CID
+ * Yields a CARv1 of what is beneath `root`: depth first, each node before what it links to. A block that its CID
  * contains is never sent. Without duplicates, it holds the CIDs of its blocks.
  * @param block gives a verified block
  */
 export async function* carOf(
   root: CID,
   block: (cid: CID) => Promise<Uint8Array>,
-  { rootAlone, duplicates, span }: CarScope,
+  { scope, duplicates, span, above = [] }: CarScope,
 ): AsyncIterable<Uint8Array> {
   yield section(encode({ version: 1, roots: [root] }))
   const seen = new Set<string>()
+  const isNew = (cid: CID): boolean => cid.multihash.code !== IDENTITY && !seen.has(cid.toString())
+  for (const cid of above) {
+    if (isNew(cid)) yield section(cid.bytes, await block(cid))
+    if (!duplicates) seen.add(cid.toString())
+  }
   const ahead = [{ cid: root, position: 0 }]
   for (let next = ahead.pop(); next !== undefined; next = ahead.pop()) {
     const { cid, position } = next
-    const name = cid.toString()
-    if (seen.has(name) && span === undefined) continue
+    if (seen.has(cid.toString()) && span === undefined) continue
     const bytes = await block(cid)
-    if (!seen.has(name) && cid.multihash.code !== IDENTITY) yield section(cid.bytes, bytes)
-    if (!duplicates) seen.add(name)
-    if (cid.code === RAW || rootAlone) continue
-    ahead.push(...linked(cid, bytes, position, span).reverse())
+    if (isNew(cid)) yield section(cid.bytes, bytes)
+    if (!duplicates) seen.add(cid.toString())
+    if (cid.code === RAW || scope === 'block') continue
+    ahead.push(...linked(cid, bytes, position, scope, span).reverse())
   }
 }
 
-/** The links of a node that lead to bytes of the span, with the positions at which they begin. */
-function linked(cid: CID, bytes: Uint8Array, begin: number, span: CarScope['span']): { cid: CID; position: number }[] {
-  const { content, links } = readFileNode(cid, bytes)
-  let position = begin + content.length
-  return links.flatMap((link) => {
+interface Ahead {
+  readonly cid: CID
+  /** At which the bytes beneath begin, in a file. */
+  readonly position: number
+}
+
+/** The links of a node that are followed. */
+function linked(cid: CID, bytes: Uint8Array, begin: number, scope: CarScope['scope'], span: CarScope['span']): Ahead[] {
+  const node = readNode(cid, bytes)
+  if (node.kind === 'symlink') return []
+  if (node.kind !== 'file') {
+    const isShard = ({ name }: NamedLink): boolean => node.kind === 'shard' && name.length === SHARD_DIGITS
+    const links = scope === 'all' ? node.links : node.links.filter(isShard)
+    return links.map((link) => ({ cid: link.cid, position: 0 }))
+  }
+  let position = begin + node.content.length
+  return node.links.flatMap((link) => {
     const from = position
     position += link.size
     const isIn = span === undefined || (position > span.first && from <= span.last)

@@ -5,6 +5,7 @@ import { UnixFS } from 'ipfs-unixfs'
 import { varint } from 'multiformats'
 import { CID } from 'multiformats/cid'
 import { digestSha256, sha256 } from '../sha256.js'
+import { DAG_PB } from './file-node.js'
 import type { BlockSink, DagNode } from './unixfs.js'
 
 /** An entry of a directory in few bytes: there may be millions. */
@@ -23,7 +24,6 @@ const LEVELS_OF_A_HASH = 8
 /** A batch of hashes takes some milliseconds. */
 const HASHES_AT_ONCE = 1024
 
-const DAG_PB = 0x70
 /** Multihash code of murmur3-x64-64. */
 const MURMUR3 = 0x22n
 
@@ -45,7 +45,7 @@ export async function putDirectory(entries: readonly DirectoryEntry[], blocks: B
   }
   const members: Member[] = []
   for (const entry of entries) {
-    members.push({ hash: hashOf(Buffer.from(entry.name)), entry })
+    members.push({ hash: hashOfName(entry.name), entry })
     if (members.length % HASHES_AT_ONCE === 0) await othersTurn()
   }
   return putShard(members, 0, blocks)
@@ -70,7 +70,12 @@ interface Member {
   readonly entry: DirectoryEntry
 }
 
-const hashOf = (bytes: Uint8Array): string => Buffer.from(murmur364.encode(bytes) as Uint8Array).toString('hex')
+/** Hex of the hash by which a directory is sharded. */
+export const hashOfName = (name: string): string =>
+  Buffer.from(murmur364.encode(Buffer.from(name)) as Uint8Array).toString('hex')
+
+/** Hex of what follows this hash where names have the same one. */
+export const longerHash = (name: string): string => sha256(Buffer.from(name)).toString('hex')
 
 /** @param members have the same hash up to this level */
 async function putShard(members: readonly Member[], level: number, blocks: BlockSink): Promise<DagNode> {
@@ -107,7 +112,7 @@ function spread(members: readonly Member[], level: number): Map<number, Member[]
  * cover them, and the importer never ends. Other software still lists them, but does not find them by path.
  */
 function lengthenHashes(members: readonly Member[]): void {
-  for (const member of members) member.hash += sha256(Buffer.from(member.entry.name)).toString('hex')
+  for (const member of members) member.hash += longerHash(member.entry.name)
 }
 
 /** Bit 0 is the lowest bit of the last byte. */

@@ -9,7 +9,7 @@ export const MAX_BLOCK_BYTES = 2 * 1024 * 1024
 
 /** Multicodecs. */
 export const RAW = 0x55
-const DAG_PB = 0x70
+export const DAG_PB = 0x70
 /** The multihash of a CID that contains its block. */
 export const IDENTITY = 0x00
 

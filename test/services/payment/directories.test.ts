@@ -1,0 +1,275 @@
+import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { CarReader, CarWriter } from '@ipld/car'
+import * as cbor from '@ipld/dag-cbor'
+import * as pb from '@ipld/dag-pb'
+import { UnixFS } from 'ipfs-unixfs'
+import { CID } from 'multiformats/cid'
+import { sha256 } from 'multiformats/hashes/sha2'
+import t from 'tap'
+import { temporaryFolder } from '../../support/content/folders.js'
+import { CAR_TYPE, directoryCar } from './directory-car.js'
+import { pass, payerOf } from './payer.js'
+import { startPaymentScene } from './payment-client.js'
+
+const HTML = '<!doctype html><title>Site</title>'
+const LARGE = new Uint8Array(300_000).map((_, n) => (n * 7) % 251)
+/** More entries than one block of a directory has. */
+const MANY = 5000
+const FILES = {
+  'data/one.json': '{"name":"one"}',
+  'data/plain': '{"name":"by its bytes"}',
+  'data/words': 'No extension, but words.',
+  'data/ą/ę/file-źł.txt': 'I am a file',
+  'data/ą/ę/%2C+=& <b>.txt': 'odd',
+  large: LARGE,
+  ...Object.fromEntries(Array.from({ length: MANY }, (_, n) => [`many/a-name-of-some-length-${n}`, String(n % 3)])),
+  'site/index.html': HTML,
+  'site/style.css': 'p{}',
+}
+
+t.test('a directory, by the cases of the specification of path gateways', async (t) => {
+  const scene = await startPaymentScene(t)
+  const payer = await payerOf(scene)
+  const { car, cid } = await directoryCar(t, FILES)
+  const { status, json } = await payer.upload('site.car', car, CAR_TYPE)
+  t.equal(status, 200)
+  const root: string = json.data.payload_cid
+  t.ok(CID.parse(root).toV1().equals(CID.parse(cid)), 'the CID is that of the root')
+  t.match(json.data, { file_size: Number, w_cid: /^[0-9a-f-]{36}Qm/, ipfs_url: `${scene.payment.url}/ipfs/${root}` })
+  const again = await payer.upload('again.car', car, CAR_TYPE)
+  t.equal(again.json.data.payload_cid, root)
+  t.equal(again.json.data.file_size, json.data.file_size)
+  const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
+    fetch(`${scene.payment.url}/ipfs/${path}`, { method, headers, redirect: 'manual' })
+  const text = async (path: string): Promise<string> => (await get(path)).text()
+  const reader = await CarReader.fromBytes(car)
+  /** CID of what a path leads to. */
+  const cidOf = async (path: string): Promise<string> =>
+    (await get(`${root}/${path}`, {}, 'HEAD')).headers.get('x-ipfs-roots')?.split(',').at(-1) ?? ''
+
+  await t.test('redirects to the path with a slash', async (t) => {
+    for (const [path, location] of [
+      [root, `/ipfs/${root}/`],
+      [`${root}/data/ą/ę`, `/ipfs/${root}/data/%C4%85/%C4%99/`],
+      [`${root}/site?x=1`, `/ipfs/${root}/site/?x=1`],
+    ] as const) {
+      const response = await get(path)
+      t.equal(response.status, 301)
+      t.equal(response.headers.get('location'), location)
+    }
+  })
+
+  await t.test('lists a directory', async (t) => {
+    const response = await get(`${root}/data/%C4%85/%C4%99/`)
+    t.equal(response.status, 200)
+    const own = await cidOf('data/%C4%85/%C4%99/')
+    t.match(Object.fromEntries(response.headers), {
+      'content-type': 'text/html; charset=utf-8',
+      'cache-control': 'public, max-age=604800, stale-while-revalidate=2678400',
+      'content-security-policy': /^sandbox/,
+      etag: `"DirIndex-1_CID-${own}"`,
+      'x-ipfs-path': `/ipfs/${root}/data/%C4%85/%C4%99/`,
+      'accept-ranges': 'none',
+    })
+    t.equal(response.headers.get('x-ipfs-roots')?.split(',').length, 4)
+    t.equal(response.headers.get('content-disposition'), null)
+    const page = await response.text()
+    const crumbs = `/ipfs/<a href="/ipfs/${root}">${root}</a>/<a href="/ipfs/${root}/data">data</a>/<a href="/ipfs/${root}/data/%C4%85">ą</a>`
+    for (const part of [
+      'Index of',
+      crumbs,
+      `<a href="/ipfs/${root}/data/%C4%85/%C4%99/..">..</a>`,
+      `<a href="/ipfs/${root}/data/%C4%85/%C4%99/file-%C5%BA%C5%82.txt">file-źł.txt</a>`,
+      '?filename=file-%C5%BA%C5%82.txt">',
+      '%2C+=&#38; &#60;b&#62;.txt</a>',
+    ]) {
+      t.ok(page.includes(part), part)
+    }
+    t.notOk((await text(`${root}/`)).includes('..</a>'), 'nothing is above the root')
+    const etag = response.headers.get('etag') ?? ''
+    for (const known of [etag, `W/${etag}`]) {
+      t.equal((await get(`${root}/data/%C4%85/%C4%99/`, { 'if-none-match': known })).status, 304)
+    }
+    t.equal((await get(`${root}/`, {}, 'HEAD')).status, 200)
+    const many = await text(`${root}/many/`)
+    t.equal(many.match(/a-name-of-some-length-\d+<\/a>/g)?.length, MANY, 'a directory of shards, too')
+  })
+
+  await t.test('sends files by their paths', async (t) => {
+    t.equal(await text(`${root}/data/ą/ę/file-źł.txt`), 'I am a file')
+    t.equal(await text(`${root}/data/ą/ę/%252C+=&%20%3Cb%3E.txt`), 'odd')
+    t.equal(await text(`${root}/many/a-name-of-some-length-4711`), '1')
+    t.equal(await text(`${await cidOf('data/')}/words`), FILES['data/words'], 'below any directory')
+    const part = await get(`${root}/large`, { range: 'bytes=262140-262150' })
+    t.equal(part.status, 206)
+    t.ok(Buffer.from(await part.arrayBuffer()).equals(Buffer.from(LARGE.subarray(262_140, 262_151))))
+    for (const absent of ['nothing', 'data/nothing', 'large/nothing', 'many/nothing']) {
+      t.equal((await get(`${root}/${absent}`, {}, 'HEAD')).status, 404, absent)
+    }
+    t.equal((await get(`${root}/%FF`)).status, 400)
+    t.equal((await get(`${root}/%zz`)).status, 404)
+  })
+
+  await t.test('sends index.html for its directory', async (t) => {
+    const response = await get(`${root}/site/`)
+    t.equal(await response.text(), HTML)
+    t.match(Object.fromEntries(response.headers), {
+      'content-type': 'text/html; charset=utf-8',
+      'cache-control': 'public, max-age=29030400, immutable',
+      'content-security-policy': /^sandbox/,
+      etag: `"${await cidOf('site/')}"`,
+    })
+    t.equal(response.headers.get('x-ipfs-roots')?.split(',').length, 2)
+    t.equal((await get(`${root}/site/`, { 'if-none-match': response.headers.get('etag') ?? '' })).status, 304)
+  })
+
+  await t.test('knows the types of files', async (t) => {
+    for (const [path, type] of [
+      ['data/one.json', 'application/json'],
+      ['data/plain', 'application/json'],
+      ['data/words', 'text/plain; charset=utf-8'],
+      ['site/style.css', 'text/css; charset=utf-8'],
+      ['large', 'application/octet-stream'],
+      ['large?filename=a.PNG', 'image/png'],
+      ['data/one.json?format=json', 'application/json'],
+    ] as const) {
+      t.equal((await get(`${root}/${path}`, {}, 'HEAD')).headers.get('content-type'), type, path)
+    }
+    const json = await get(`${root}/data/plain`, { accept: 'application/json' })
+    t.equal(await json.text(), FILES['data/plain'])
+    for (const format of ['json', 'cbor', 'dag-json', 'dag-cbor']) {
+      t.equal((await get(`${root}/data/words?format=${format}`)).status, 406, format)
+    }
+    t.equal((await get(`${root}/?format=json`)).status, 406)
+    t.equal((await get(`${root}/data/words`, { accept: 'application/vnd.ipld.dag-json' })).status, 406)
+    t.equal((await get(`${root}?format=ipns-record`)).status, 400)
+  })
+
+  await t.test('sends blocks and CARs of paths', async (t) => {
+    const block = Buffer.from(await (await get(`${root}/site?format=raw`)).arrayBuffer())
+    const site = CID.parse(await cidOf('site/'))
+    t.ok(block.equals(Buffer.from((await reader.get(site))?.bytes ?? [])))
+    const blocks = async (path: string): Promise<string[]> => {
+      const body = await CarReader.fromBytes(new Uint8Array(await (await get(`${root}/${path}`)).arrayBuffer()))
+      const found: string[] = []
+      for await (const { cid, bytes } of body.blocks()) {
+        if (Buffer.compare((await sha256.digest(bytes)).digest, cid.multihash.digest) !== 0) t.fail(`${cid} is damaged`)
+        found.push(cid.toString())
+      }
+      return found
+    }
+    const index = await cidOf('site/index.html')
+    t.same(await blocks('site/index.html?format=car'), [root, site.toString(), index])
+    t.same(await blocks('site?format=car&dag-scope=block'), [root, site.toString()])
+    t.same(await blocks('site?format=car&dag-scope=entity'), [root, site.toString()])
+    t.same(await blocks('site?format=car&dag-scope=entity&entity-bytes=0:1'), [root, site.toString()])
+    t.equal((await blocks('site?format=car')).length, 4)
+    t.equal((await blocks('large?format=car&entity-bytes=0:5')).length, 3, 'the root, the file, its first leaf')
+    const shards = await blocks('many?format=car&dag-scope=entity')
+    const all = await blocks('many?format=car')
+    t.equal(all.length - shards.length, 3, 'the blocks of the three contents are not of the directory')
+    const through = await blocks('many/a-name-of-some-length-7?format=car')
+    t.ok(through.length > 3 && through.length < 8, 'the shards that lead to a name')
+    t.equal((await get(`${root}/nothing?format=car`)).status, 404)
+  })
+
+  await t.test('sends a TAR', async (t) => {
+    const folder = temporaryFolder(t)
+    const response = await get(`${root}/data?format=tar`)
+    const own = await cidOf('data/')
+    t.match(Object.fromEntries(response.headers), {
+      'content-type': 'application/x-tar',
+      'content-disposition': `attachment; filename="${own}.tar"`,
+      etag: `W/"${own}.x-tar"`,
+    })
+    writeFileSync(join(folder, 'x.tar'), Buffer.from(await response.arrayBuffer()))
+    execFileSync('tar', ['-xf', 'x.tar'], { cwd: folder, env: { ...process.env, LC_ALL: 'C.UTF-8' } })
+    t.equal(readFileSync(join(folder, own, 'ą', 'ę', 'file-źł.txt'), 'utf8'), 'I am a file')
+    t.equal(readFileSync(join(folder, own, 'words'), 'utf8'), FILES['data/words'])
+    mkdirSync(join(folder, 'file'))
+    const file = await get(`${root}/large?filename=test%D1%82.tar`, { accept: 'application/x-tar' })
+    t.match(
+      file.headers.get('content-disposition'),
+      `attachment; filename="test_.tar"; filename*=UTF-8''test%D1%82.tar`,
+    )
+    writeFileSync(join(folder, 'y.tar'), Buffer.from(await file.arrayBuffer()))
+    execFileSync('tar', ['-xf', '../y.tar'], { cwd: join(folder, 'file') })
+    t.ok(readFileSync(join(folder, 'file', await cidOf('large'))).equals(Buffer.from(LARGE)))
+  })
+})
+
+t.test('what is no CAR of a directory is refused', async (t) => {
+  const scene = await startPaymentScene(t)
+  const payer = await payerOf(scene)
+  const { car, cid } = await directoryCar(t, { 'a/b': 'x', c: 'y' })
+  const node = (links: pb.PBLink[]) =>
+    pb.encode(pb.prepare({ Data: new UnixFS({ type: 'directory' }).marshal(), Links: links }))
+  const carOf = async (roots: CID[], blocks: readonly (readonly [CID, Uint8Array])[]): Promise<Buffer<ArrayBuffer>> => {
+    const { writer, out } = CarWriter.create(roots)
+    for (const [cid, bytes] of blocks) void writer.put({ cid, bytes })
+    void writer.close()
+    const chunks: Uint8Array[] = []
+    for await (const chunk of out) chunks.push(chunk)
+    return Buffer.concat(chunks)
+  }
+  const cidOf = async (bytes: Uint8Array, codec: number = pb.code): Promise<CID> =>
+    CID.createV1(codec, await sha256.digest(bytes))
+  const leaf = Buffer.from('leaf')
+  const leafCid = await cidOf(leaf, 0x55)
+  const named = async (name: string): Promise<Buffer<ArrayBuffer>> => {
+    const block = node([{ Name: name, Hash: leafCid, Tsize: 4 }])
+    const cid = await cidOf(block)
+    return carOf([cid], [[cid, block], [leafCid, leaf]]) // biome-ignore format: pairs
+  }
+  const lying = new UnixFS({ type: 'file', blockSizes: [10n] })
+  const liar = pb.encode(pb.prepare({ Data: lying.marshal(), Links: [{ Name: '', Hash: leafCid, Tsize: 4 }] }))
+  const document = cbor.encode({ a: 1 })
+  const documentCid = await cidOf(document, cbor.code)
+  const cases: Readonly<Record<string, Uint8Array<ArrayBuffer>>> = {
+    'no CAR': Buffer.from('not a CAR'),
+    empty: Buffer.alloc(0),
+    truncated: car.subarray(0, -3),
+    damaged: Buffer.concat([car.subarray(0, -1), Buffer.from([car.at(-1) ?? 0]).map((byte) => byte ^ 1)]),
+    'two roots': await carOf([CID.parse(cid), leafCid], []),
+    'without its blocks': await carOf([CID.parse(cid)], []),
+    'a file': await carOf([await cidOf(liar)], [[await cidOf(liar), liar], [leafCid, leaf]]), // biome-ignore format: pairs
+    'a raw block': await carOf([leafCid], [[leafCid, leaf]]),
+    'another codec': await carOf([documentCid], [[documentCid, document]]),
+    'a name that leads out': await named('..'),
+    'a name with a slash': await named('a/b'),
+    'no name': await named(''),
+  }
+  for (const [name, content] of Object.entries(cases)) {
+    const { status, json } = await payer.upload('x.car', content, CAR_TYPE)
+    t.equal(status, 400, `${name}: ${json.message}`)
+  }
+  t.match(await payer.get('/storage/tasks/deals'), { total_record_count: 0 })
+
+  const directory = node([{ Name: 'liar', Hash: await cidOf(liar), Tsize: 4 }])
+  const root = await cidOf(directory)
+  const { status, json } = await payer.upload(
+    'liar.car',
+    await carOf([root], [[root, directory], [await cidOf(liar), liar], [leafCid, leaf]]), // biome-ignore format: pairs
+    CAR_TYPE,
+  )
+  t.equal(status, 200)
+  const url = `${scene.payment.url}/ipfs/${json.data.payload_cid}/liar`
+  await t.rejects(async () => (await fetch(url)).arrayBuffer(), 'a file that is shorter than its root says is cut off')
+  const plain = await payer.upload('x.car', car)
+  t.equal(plain.json.data.file_size, car.length, 'without the type of a CAR it is a file as any other')
+})
+
+t.test('a directory goes to a provider and comes back', async (t) => {
+  const scene = await startPaymentScene(t, { limits: { maxStoredBytes: 2_000_000 } }, { withPlatform: true })
+  const payer = await payerOf(scene)
+  const noise = (size: number) => new Uint8Array(randomBytes(size))
+  const { car, cid } = await directoryCar(t, { 'a/large': noise(600_000), 'a/small': 'small' })
+  await payer.pay('first.car', car, 400_000n, CAR_TYPE)
+  await pass(scene, payer, 'Success')
+  t.equal((await payer.upload('second', noise(700_000))).status, 200)
+  t.match(await payer.get('/storage/tasks/deals?is_ascend=y'), { source_file_upload: [{ pin_status: 'UnPinned' }] })
+  t.equal(await (await fetch(`${scene.payment.url}/ipfs/${cid}/a/small`)).text(), 'small')
+})
