@@ -1,6 +1,6 @@
 import { codes, type S3Code } from '../common/errors/codes.js'
 import { S3Error } from '../common/errors/s3-error.js'
-import { type Logger, redact } from '../common/log.js'
+import { redact } from '../common/log.js'
 import { foreignCodes, statuses, texts } from './known-failures.js'
 import { WriteRefused } from './write-refused.js'
 
@@ -59,19 +59,19 @@ export class ServiceUnknown extends Error {
 const RETRY_AFTER = '2'
 
 /**
- * Translates a failure of the gateway to the S3Error for the client. Logs an unknown failure and translates it to
- * InternalError.
+ * Translates a failure of the gateway to the S3Error for the client. An unknown failure becomes InternalError. Its cause
+ * has the gateway's answer: this client does not know the request, and the server logs the cause with the request's id.
  */
-export function translate(failure: UpstreamFailure, subject: Subject, log: Logger): S3Error {
+export function translate(failure: UpstreamFailure, subject: Subject): S3Error {
   if (failure.kind === 'transport') return unavailable(failure.error)
   const told = failure.kind === 'rpc' ? failure.dataCode : failure.headerCode
   if (told === 'WriteOvertaken' || told === 'OtherGeneration') return new WriteRefused(failure.fence)
   const text = plainText(failure.text)
   const known = recognise(failure, text)
   if (!known) {
-    log.warn({ upstream: { ...failure, text: quoted(text) } }, 'unknown answer of the object gateway')
     return new S3Error('InternalError', {
       message: 'The object gateway failed in a way this server does not know. Its answer is in the log.',
+      cause: new Error(`unknown answer of the object gateway: ${[...factsOf(failure), quoted(text)].join(' ')}`),
     })
   }
   const [code, message] = known
@@ -147,6 +147,12 @@ function recognise(
   }
   if (said) return [said[1], said[2]]
   return failure.kind === 'http' ? statuses[failure.status] : undefined
+}
+
+/** The status and the code of an answer, as far as it has them. */
+function factsOf(failure: Exclude<UpstreamFailure, { kind: 'transport' }>): readonly (string | number)[] {
+  const code = failure.kind === 'rpc' ? failure.dataCode : failure.headerCode
+  return [...(failure.kind === 'http' ? [failure.status] : []), ...(code === undefined ? [] : [quoted(code)])]
 }
 
 /** Extracts the message from the body of an error: plain text, `{"message":...}` as FS3 sends it, or XML. */

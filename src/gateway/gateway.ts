@@ -118,6 +118,8 @@ export interface UploadResult {
    * been replaced by then. Never rejects.
    */
   readonly confirmed?: Promise<UploadResult | undefined>
+  /** Why the stamp is unconfirmed. */
+  readonly problem?: unknown
   /** See GatewayObject.etag. */
   readonly etag?: string
 }

@@ -148,7 +148,14 @@ async function record(
       uploadId: request.uploadId,
       authorized: request.authorized,
     })
-    if (result.confirmed) void confirmLater(parts, bucket, key, stamp, result.confirmed)
+    if (result.confirmed) {
+      const log = parts.log.child({ requestId: request.event.origin.requestId })
+      log.warn(
+        { err: result.problem, bucket },
+        'could not confirm an upload yet: the object gateway does not show the object',
+      )
+      void confirmLater({ ...parts, log }, bucket, key, stamp, result.confirmed)
+    }
   }
   const { event, authorized } = request
   const caused = authorized ? { ...event, authorized } : event

@@ -1,4 +1,5 @@
 import type { ChecksumAlgorithm } from '../common/checksums/checksums.js'
+import type { Logger } from '../common/log.js'
 import type { StoredHeaders } from '../gateway/gateway.js'
 import type { ObjectAcl } from './object-acl.js'
 import type { Signals } from './signals/signals.js'
@@ -168,6 +169,11 @@ export interface PartWriter {
   discard(): Promise<void>
 }
 
+/** The caller whose log gets the lines of a call, such as the context of a request. Default: the log of the state. */
+export interface Logging {
+  readonly log: Logger
+}
+
 /**
  * Failures of the record store are S3Error ServiceUnavailable, here and in ObjectRecords. A malformed upload id is an
  * unknown one.
@@ -192,17 +198,17 @@ export interface Uploads {
    * Durable once it resolves. Replaces an earlier part of that number and removes its bytes. Throws NoSuchUpload when
    * the upload has ended.
    */
-  putPart(uploadId: string, part: PartRecord): Promise<void>
+  putPart(uploadId: string, part: PartRecord, by?: Logging): Promise<void>
   /**
    * In order of part number, also when another proxy has staged the parts. `after` is an exclusive part number. Uses
    * bounded memory.
    */
-  listParts(uploadId: string, after: number, limit: number): Promise<PartRecord[]>
+  listParts(uploadId: string, after: number, limit: number, by?: Logging): Promise<PartRecord[]>
   /** Reads a staged part's bytes. */
   readPart(uploadId: string, part: PartRecord, sink: (chunk: Buffer) => void | Promise<void>): Promise<void>
   completed(uploadId: string): Promise<CompletedUpload | undefined>
   /** Records the outcome durably, then removes the upload and its bytes. */
-  finish(done: CompletedUpload): Promise<void>
+  finish(done: CompletedUpload, by?: Logging): Promise<void>
   /**
    * Removes the upload and its bytes, including those being written; the sweep of another proxy removes bytes staged
    * there. Throws NoSuchUpload when there is none.

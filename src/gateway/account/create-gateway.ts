@@ -107,7 +107,7 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
   const patientPool = new Pool(url.origin, { connect: { ...tls, timeout: timeoutMs } })
   const basePath = url.pathname.replace(/\/+$/, '')
   const { connections } = rest
-  const rpc = new Rpc({ connections, pool, patientPool, basePath, names, log, timeoutMs, idleMs, watch })
+  const rpc = new Rpc({ connections, pool, patientPool, basePath, names, timeoutMs, idleMs, watch })
   const inDoubt = new InDoubtWrites(log)
   const shared = {
     rpc,

@@ -48,7 +48,7 @@ const ANSWERED = new Set([
  * Forwards a linked request without a log-in. The gateway checks the signature; this server does not. Throws S3Error.
  */
 export async function openLink(
-  client: Pick<GatewayClient, 'rest' | 'names' | 'log'>,
+  client: Pick<GatewayClient, 'rest' | 'names'>,
   link: LinkedRequest,
 ): Promise<LinkedAnswer> {
   const { rest, names } = client
@@ -92,7 +92,7 @@ function shownHeaders(names: BrandNames, headers: IncomingHttpHeaders): Record<s
 }
 
 async function refusalOf(
-  { rest, names, log }: Pick<GatewayClient, 'rest' | 'names' | 'log'>,
+  { rest, names }: Pick<GatewayClient, 'rest' | 'names'>,
   { bucket, key, method }: LinkedRequest,
   response: RestResponse,
 ): Promise<unknown> {
@@ -100,6 +100,6 @@ async function refusalOf(
   // The answer to a HEAD has no body that names what is missing.
   const known = method === 'HEAD' && failure.status === 404 ? { ...failure, headerCode: 'NoSuchKey' } : failure
   return refusable(() => {
-    throw translate(known, { bucket, key }, log)
+    throw translate(known, { bucket, key })
   }).catch((error: unknown) => error)
 }

@@ -104,7 +104,7 @@ async function exchange(client: GatewayClient, call: GatewayCall, token: string 
       body: call.body && JSON.stringify(call.body),
       signal: call.signal ? AbortSignal.any([call.signal, deadline]) : deadline,
     })
-    const answer = await readAnswer(client, statusCode, body, call)
+    const answer = await readAnswer(statusCode, body, call)
     watched.end(outcomeOfStatus(statusCode), statusCode)
     return answer
   } catch (error) {
@@ -127,7 +127,6 @@ function targetOf(
 }
 
 async function readAnswer(
-  client: GatewayClient,
   status: number,
   body: Dispatcher.ResponseData['body'],
   call: GatewayCall,
@@ -142,7 +141,7 @@ async function readAnswer(
     text,
     failure: failureMessage(json),
     refusal: refusalOf({ status, json }),
-    toError: () => translate(failureOf({ status, text }), { bucket: call.bucket, key: call.key }, client.log),
+    toError: () => translate(failureOf({ status, text }), { bucket: call.bucket, key: call.key }),
   }
 }
 

@@ -1,6 +1,5 @@
 import type { Dispatcher, Pool } from 'undici'
 import { withinDeadline } from '../../common/deadline.js'
-import type { Logger } from '../../common/log.js'
 import type { BrandNames } from '../brand.js'
 import {
   isLostConnection,
@@ -40,7 +39,6 @@ export interface RpcOptions {
   /** Path of the gateway's address, '' or `/something`. */
   readonly basePath: string
   readonly names: BrandNames
-  readonly log: Logger
   /** Longest wait for the head of the answer, ms. */
   readonly timeoutMs: number
   /** Longest pause between two pieces of an answer, ms. */
@@ -233,7 +231,7 @@ export class Rpc {
   }
 
   #failure(failure: Parameters<typeof translate>[0], call: RpcCall): Error {
-    const error = translate(failure, call.subject ?? {}, this.#options.log)
+    const error = translate(failure, call.subject ?? {})
     if (isUnknownService(failure)) return new ServiceUnknown(error)
     return isTokenRefusal(failure) && call.token !== undefined ? new TokenRefused(error) : error
   }

@@ -103,7 +103,7 @@ async function assemble(
     jobId: stored.jobId,
     request: fingerprint,
   }
-  await context.state.uploads.finish(done)
+  await context.state.uploads.finish(done, context)
   return done
 }
 

@@ -26,7 +26,8 @@ export const listParts = defineOperation({
       max: 2_147_483_647,
     })
     const upload = await requireUpload(request, context)
-    const found = maxParts === 0 ? [] : await context.state.uploads.listParts(upload.uploadId, marker, maxParts + 1)
+    const found =
+      maxParts === 0 ? [] : await context.state.uploads.listParts(upload.uploadId, marker, maxParts + 1, context)
     const parts = found.slice(0, maxParts)
     const truncated = found.length > maxParts
     return xml(

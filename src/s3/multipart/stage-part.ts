@@ -35,7 +35,7 @@ export async function stagePart(
       checksum: facts.checksum,
       file: await writer.finish(),
     }
-    await context.state.uploads.putPart(upload.uploadId, part)
+    await context.state.uploads.putPart(upload.uploadId, part, context)
     return part
   } catch (error) {
     await writer.discard()

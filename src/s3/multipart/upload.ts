@@ -69,7 +69,7 @@ const PAGE = 1000
 export async function allParts(context: Context, uploadId: string): Promise<PartRecord[]> {
   const parts: PartRecord[] = []
   for (;;) {
-    const page = await context.state.uploads.listParts(uploadId, parts.at(-1)?.partNumber ?? 0, PAGE)
+    const page = await context.state.uploads.listParts(uploadId, parts.at(-1)?.partNumber ?? 0, PAGE, context)
     parts.push(...page)
     if (page.length < PAGE) return parts
   }

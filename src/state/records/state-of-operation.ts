@@ -35,7 +35,7 @@ function readOnly(state: State): State {
       get: (uploadId) => uploads.get(uploadId),
       requireHere: (upload) => uploads.requireHere(upload),
       list: (bucket) => uploads.list(bucket),
-      listParts: (uploadId, after, limit) => uploads.listParts(uploadId, after, limit),
+      listParts: (...args) => uploads.listParts(...args),
       readPart: (uploadId, part, sink) => uploads.readPart(uploadId, part, sink),
       completed: (uploadId) => uploads.completed(uploadId),
       create: refuse,

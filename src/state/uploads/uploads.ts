@@ -2,7 +2,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
 import { noSuchUpload, stagedElsewhere } from '../errors.js'
 import type { Table } from '../records/table.js'
-import type { CompletedUpload, Locks, PartRecord, PartWriter, UploadRecord, Uploads } from '../state.js'
+import type { CompletedUpload, Locks, Logging, PartRecord, PartWriter, UploadRecord, Uploads } from '../state.js'
 import type { StagedBytes } from './staged-bytes.js'
 import type { Staging } from './staging.js'
 import { isUploadId, partKey } from './upload-names.js'
@@ -45,7 +45,8 @@ export class KeyvUploads implements Uploads {
   readonly #sharedStaging: boolean
   readonly #home: string | undefined
   readonly #locks: Locks
-  readonly #log: Logger
+  /** Logs what no caller logs. */
+  readonly #own: Logging
   readonly #sweep: UploadSweep
   #counted: Promise<void> | undefined
 
@@ -58,7 +59,7 @@ export class KeyvUploads implements Uploads {
     this.#sharedStaging = options.sharedStaging
     this.#home = options.home
     this.#locks = options.locks
-    this.#log = options.log
+    this.#own = options
     this.#sweep = new UploadSweep({
       ...options,
       isHere: (upload) => this.#isHere(upload),
@@ -107,7 +108,7 @@ export class KeyvUploads implements Uploads {
     })
   }
 
-  async putPart(uploadId: string, part: PartRecord): Promise<void> {
+  async putPart(uploadId: string, part: PartRecord, by: Logging = this.#own): Promise<void> {
     await this.#withPart(uploadId, part.partNumber, async () => {
       await this.#requireOwn(uploadId)
       await this.#staging.check(uploadId, part)
@@ -115,11 +116,11 @@ export class KeyvUploads implements Uploads {
       const earlier = await this.#parts.get(key)
       await this.#parts.set(key, part)
       this.#staging.keep(uploadId, part.file)
-      if (earlier && earlier.file !== part.file) await this.#removeReplaced(uploadId, earlier.file)
+      if (earlier && earlier.file !== part.file) await this.#removeReplaced(uploadId, earlier.file, by)
     })
   }
 
-  async listParts(uploadId: string, after: number, limit: number): Promise<PartRecord[]> {
+  async listParts(uploadId: string, after: number, limit: number, by: Logging = this.#own): Promise<PartRecord[]> {
     if (!isUploadId(uploadId)) throw noSuchUpload()
     const upload = await this.get(uploadId)
     if (!this.#staging.lists || (upload && !(await this.#isHere(upload))))
@@ -131,7 +132,7 @@ export class KeyvUploads implements Uploads {
       const page = numbers.slice(i, i + Math.min(PAGE, limit - found.length))
       i += page.length
       for (const part of await this.#parts.getMany(page.map((number) => partKey(uploadId, number)))) {
-        if (part && (await this.#isStaged(uploadId, part, files))) found.push(part)
+        if (part && (await this.#isStaged(uploadId, part, files, by))) found.push(part)
       }
     }
     return found
@@ -157,13 +158,13 @@ export class KeyvUploads implements Uploads {
   }
 
   /** Throws only when the outcome could not be recorded. `sweep` removes any leftovers. */
-  async finish(done: CompletedUpload): Promise<void> {
+  async finish(done: CompletedUpload, by: Logging = this.#own): Promise<void> {
     if (!isUploadId(done.uploadId)) throw noSuchUpload()
     await this.#completed.set(done.uploadId, done)
     try {
       await this.#end(done.uploadId)
     } catch (error) {
-      this.#log.error({ err: error, uploadId: done.uploadId }, 'could not remove a completed upload yet')
+      by.log.error({ err: error, uploadId: done.uploadId }, 'could not remove a completed upload yet')
     }
   }
 
@@ -232,19 +233,19 @@ export class KeyvUploads implements Uploads {
   }
 
   /** The new part is acknowledged in any case: leftover bytes go with the upload or a sweep. */
-  async #removeReplaced(uploadId: string, file: string): Promise<void> {
+  async #removeReplaced(uploadId: string, file: string, by: Logging): Promise<void> {
     try {
       await this.#staging.removeFile(uploadId, file)
     } catch (error) {
-      this.#log.warn({ err: error, uploadId, file }, 'could not remove a replaced part yet')
+      by.log.warn({ err: error, uploadId, file }, 'could not remove a replaced part yet')
     }
   }
 
-  async #isStaged(uploadId: string, part: PartRecord, files: Map<number, string[]>): Promise<boolean> {
+  async #isStaged(uploadId: string, part: PartRecord, files: Map<number, string[]>, by: Logging): Promise<boolean> {
     if (files.get(part.partNumber)?.includes(part.file)) return true
     // The part may have been replaced after the folder was read.
     if (await this.#staging.has(uploadId, part.file)) return true
-    this.#log.warn({ uploadId, partNumber: part.partNumber, file: part.file }, 'the bytes of a part are missing')
+    by.log.warn({ uploadId, partNumber: part.partNumber, file: part.file }, 'the bytes of a part are missing')
     return false
   }
 }

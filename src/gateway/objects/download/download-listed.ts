@@ -12,8 +12,8 @@ import { stat } from './stat.js'
 const AMBIGUOUS_MS = 2000
 
 /**
- * Downloads an object that the listing has described. Resolves undefined when the download does not agree with the
- * listing. Throws S3Error.
+ * Downloads an object that the listing has described. When the download does not agree with the listing, resolves to the
+ * difference, in words. Throws S3Error.
  * @param asked `performance.now()` when the listing was requested
  */
 export async function downloadListed(
@@ -23,19 +23,18 @@ export async function downloadListed(
   listed: GatewayObject,
   asked: number,
   span: Span,
-): Promise<Download | undefined> {
+): Promise<Download | string> {
   const { key } = listed
   // Downloading the key of an empty folder object may return something that is not an object.
   if (key.endsWith('/') && listed.size === 0 && !features.anyKey) {
     return new DownloadBody(undefined, { object: { ...listed, headers: {}, metadata: {} }, span, ...whole(client) })
   }
   const response = await open(client, bucket, key)
-  if (!response) return undefined
+  if (!response) return 'the object is gone'
   const wrong = disagreement(response, listed)
   if (wrong !== undefined) {
     response.destroy()
-    client.log.info({ bucket, wrong }, 'the object changed between listing and download')
-    return undefined
+    return `the download has another ${wrong}`
   }
   const sinceAsked = performance.now() - asked
   if (
@@ -43,7 +42,7 @@ export async function downloadListed(
     (await stat(lookupClient(client), features, bucket, key))?.stamp !== listed.stamp
   ) {
     response.destroy()
-    return undefined
+    return 'the object was overwritten within the same second'
   }
   const { contentType, headers, metadata, revision: writeId } = headerFacts(client.names, response.headers, key, true)
   const object = { ...listed, contentType, headers, metadata, ...(writeId === undefined ? {} : { writeId }) }
@@ -73,9 +72,9 @@ async function open(client: GatewayClient, bucket: string, key: string): Promise
 /** Names the first difference between a full download and the listed object; undefined when they agree. */
 function disagreement(response: RestResponse, listed: GatewayObject): string | undefined {
   const { headers, status } = response
-  if (status !== 200) return `status ${status}`
+  if (status !== 200) return `status (${status})`
   if (/^text\/html\b/i.test(headers['content-type'] ?? '') && !/^text\/html\b/i.test(listed.contentType))
-    return 'an HTML page'
+    return 'type (an HTML page)'
   // A chunked answer has no length; `Delivery` counts the bytes anyway.
   const length = headers['content-length']
   if (length !== undefined && Number(length) !== listed.size) return 'size'

@@ -33,13 +33,16 @@ export async function download(
   }
   // A caller who may not read the object must not learn anything about it, not even whether it exists.
   if (client.account && !(await isReadable(client, bucket, key))) throw noSuchKey(bucket, key)
+  let difference = ''
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const asked = performance.now()
     const listed = await stat(lookupClient(client), features, bucket, key)
     if (!listed) throw noSuchKey(bucket, key)
     const span = resolveRange(range, listed.size)
     const found = await downloadListed(client, features, bucket, listed, asked, span)
-    if (found) return found
+    if (typeof found !== 'string') return found
+    difference = found
   }
-  throw unavailable(undefined, 'The object is being changed, or the object gateway sends something else. Try again.')
+  const cause = new Error(`the listing and the download differ: ${difference}`)
+  throw unavailable(cause, 'The object is being changed, or the object gateway sends something else. Try again.')
 }

@@ -42,7 +42,7 @@ export function request(
   headers: Record<string, string> = {},
   query = '',
 ): Promise<RestResponse> {
-  const { rest, names, session, log } = client
+  const { rest, names, session } = client
   const path = names.downloadPath(subject.bucket, subject.key)
   return session.withUrlToken(async (token) => {
     // Without the token parameter the gateway answers with status 200 and the page of its console.
@@ -55,7 +55,7 @@ export function request(
     // The answer to a HEAD has no body that names what is missing.
     if (method === 'HEAD' && failure.status === 404 && failure.headerCode === undefined)
       throw await missing(client, subject)
-    const error = translate(failure, subject, log)
+    const error = translate(failure, subject)
     // InvalidObjectState means that the gateway accepted the caller and holds no bytes.
     const refused = failure.status === 403 && error.code !== 'InvalidObjectState'
     throw isTokenRefusal(failure) || refused ? new TokenRefused(error) : error

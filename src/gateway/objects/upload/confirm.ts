@@ -53,10 +53,9 @@ export async function confirm(
     const superseded = key.endsWith('/') && !features.anyKey ? MARKER_STAMP : `superseded/${writeId}`
     return (await look()) ?? { stamp: superseded, lastModified: now }
   } catch (err) {
-    client.log.warn({ err, bucket }, 'could not confirm an upload yet: the object gateway does not show the object')
     const confirmed = client.inDoubt
       .findOutcome(Promise.reject(err), look)
       .then((found) => (found === UNRESOLVED ? undefined : found))
-    return { stamp: unconfirmedStamp(writeId), lastModified: now, confirmed }
+    return { stamp: unconfirmedStamp(writeId), lastModified: now, confirmed, problem: err }
   }
 }

@@ -155,7 +155,7 @@ export abstract class UploadBase implements Upload {
       if (!/^\s*\{.*"status"\s*:\s*"fail"/s.test(answer.text)) return answer
     }
     const failure = httpFailure(this.client.names, answer)
-    const error = refusalOf(translate(failure, this.target, this.client.log), this.target.key)
+    const error = refusalOf(translate(failure, this.target), this.target.key)
     throw isTokenRefusal(failure) ? new TokenRefused(error) : error
   }
 
