@@ -2,6 +2,11 @@ import { type Logger as Pino, pino } from 'pino'
 
 export type Logger = Pino
 
+/** Something with a log, such as the context of a request: gets the lines of what is done for it. */
+export interface Logging {
+  readonly log: Logger
+}
+
 export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug'
 
 export interface LogOptions {

@@ -1,5 +1,5 @@
 import type { ChecksumAlgorithm } from '../common/checksums/checksums.js'
-import type { Logger } from '../common/log.js'
+import type { Logging } from '../common/log.js'
 import type { StoredHeaders } from '../gateway/gateway.js'
 import type { ObjectAcl } from './object-acl.js'
 import type { Signals } from './signals/signals.js'
@@ -169,11 +169,6 @@ export interface PartWriter {
   discard(): Promise<void>
 }
 
-/** The caller whose log gets the lines of a call, such as the context of a request. Default: the log of the state. */
-export interface Logging {
-  readonly log: Logger
-}
-
 /**
  * Failures of the record store are S3Error ServiceUnavailable, here and in ObjectRecords. A malformed upload id is an
  * unknown one.
@@ -199,10 +194,7 @@ export interface Uploads {
    * the upload has ended.
    */
   putPart(uploadId: string, part: PartRecord, by?: Logging): Promise<void>
-  /**
-   * In order of part number, also when another proxy has staged the parts. `after` is an exclusive part number. Uses
-   * bounded memory.
-   */
+  /** In order of part number, also of parts that another proxy has staged, in bounded memory. `after` is exclusive. */
   listParts(uploadId: string, after: number, limit: number, by?: Logging): Promise<PartRecord[]>
   /** Reads a staged part's bytes. */
   readPart(uploadId: string, part: PartRecord, sink: (chunk: Buffer) => void | Promise<void>): Promise<void>

@@ -1,14 +1,14 @@
 import { S3Error } from '../../common/errors/s3-error.js'
-import type { Logger } from '../../common/log.js'
+import type { Logging } from '../../common/log.js'
 import { noSuchUpload, stagedElsewhere } from '../errors.js'
 import type { Table } from '../records/table.js'
-import type { CompletedUpload, Locks, Logging, PartRecord, PartWriter, UploadRecord, Uploads } from '../state.js'
+import type { CompletedUpload, Locks, PartRecord, PartWriter, UploadRecord, Uploads } from '../state.js'
 import type { StagedBytes } from './staged-bytes.js'
 import type { Staging } from './staging.js'
 import { isUploadId, partKey } from './upload-names.js'
 import { UploadSweep } from './upload-sweep.js'
 
-export interface UploadsOptions {
+export interface UploadsOptions extends Logging {
   readonly uploads: Table<UploadRecord>
   readonly parts: Table<PartRecord>
   readonly completed: Table<CompletedUpload>
@@ -19,7 +19,6 @@ export interface UploadsOptions {
   /** True when other proxies stage parts in the same place. */
   readonly sharedStaging: boolean
   readonly locks: Locks
-  readonly log: Logger
   /** Milliseconds since 1970. */
   readonly now: () => number
 }
