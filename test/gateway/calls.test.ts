@@ -1,7 +1,9 @@
+import type { ServerResponse } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { createLogger } from '../../src/common/log.js'
+import { createGatewayPool } from '../../src/gateway/account/create-gateway.js'
 import { usableUntil } from '../../src/gateway/account/token-life.js'
 import { brandNames, encodePath, neutralBrand } from '../../src/gateway/brand.js'
 import { isNotConnected, translate } from '../../src/gateway/errors.js'
@@ -16,6 +18,7 @@ import {
   withFeatures,
 } from '../support/gateway/scripted-gateway.js'
 import { anyOrder } from '../support/gateway/write-order.js'
+import { until } from '../support/waiting.js'
 
 const log = createLogger({ level: 'silent' })
 
@@ -389,4 +392,42 @@ t.test('whether a connection was made', async (t) => {
     t.ok(isNotConnected(new AggregateError([failed(code, 'connect'), failed('ECONNREFUSED', 'connect')])))
     t.notOk(isNotConnected(new AggregateError([])))
   }
+})
+
+t.test('calls over plain HTTP are bounded, wait in their order, and not for ever', async (t) => {
+  const held: ServerResponse[] = []
+  const gateway = await start(t, {
+    before({ method }, response) {
+      if (method === 'web.ListBuckets') held.push(response)
+      return method === 'web.ListBuckets'
+    },
+  })
+  const poolOf = (timeoutMs: number) => {
+    const pool = createGatewayPool({ url: gateway.url, brand: neutralBrand, log, timeoutMs })
+    t.teardown(() => pool.close())
+    const client = pool.for({ accessKey: 'access', secretKey: 'secret-key' })
+    const waiting = () => pool.usage().connections.find(({ use }) => use === 'shared')?.waiting
+    return { client, waiting }
+  }
+  const answer = (response: ServerResponse) =>
+    response.setHeader('content-type', 'application/json').end('{"result":{"buckets":[]}}')
+
+  const { client, waiting } = poolOf(60_000)
+  const all = Array.from({ length: 100 }, () => client.listBuckets())
+  await until('64 calls are sent', () => held.length === 64)
+  t.equal(waiting(), 36)
+  answer(held.shift() as ServerResponse)
+  await until('the next one is sent', () => held.length === 64)
+  t.equal(waiting(), 35)
+  for (let left = 99; left > 0; left--) {
+    await until('a call is sent', () => held.length > 0)
+    answer(held.shift() as ServerResponse)
+  }
+  t.equal((await Promise.all(all)).length, 100)
+  t.equal(waiting(), 0)
+
+  const hasty = poolOf(300)
+  const failed = await Promise.allSettled(Array.from({ length: 70 }, () => hasty.client.listBuckets()))
+  for (const outcome of failed) t.match(outcome, { status: 'rejected', reason: { code: 'ServiceUnavailable' } })
+  t.equal(hasty.waiting(), 0)
 })

@@ -653,3 +653,22 @@ t.test('an upload to a legacy gateway is tied to what is listed by a mark of its
   await bytes.write(Buffer.alloc(1))
   await t.rejects(bytes.commit(anyOrder()), { code: 'InvalidArgument' })
 })
+
+t.test('an acknowledgement is worth nothing before the whole body has left', async (t) => {
+  let acknowledge = () => {}
+  const { client } = await start(
+    t,
+    full((request, response) => {
+      acknowledge = () => void response.writeHead(200, FACTS).end()
+      request.once('data', () => request.pause())
+    }),
+  )
+  const upload = client.upload('b', 'k', 64 * MiB, plain)
+  await upload.write(Buffer.alloc(MiB))
+  await upload.write(Buffer.alloc(63 * MiB))
+  const order = { ...anyOrder(), ensure: () => void setImmediate(acknowledge) }
+  await t.rejects(upload.commit(order), {
+    code: 'InternalError',
+    message: /acknowledged an upload before it had received the whole body/,
+  })
+})

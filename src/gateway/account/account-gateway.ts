@@ -1,6 +1,6 @@
 import { S3Error } from '../../common/errors/s3-error.js'
 import { restCall } from '../calls/rest-call.js'
-import { isRecord } from '../calls/rpc.js'
+import { isRecord } from '../calls/rpc-reply.js'
 import type { GatewayClient } from '../client.js'
 import { nonsense } from '../errors.js'
 import type { Gateway, GatewayBucket, GatewayFeatures } from '../gateway.js'

@@ -25,7 +25,7 @@ import { AccountSession, AnonymousSession } from './session.js'
 import { type LinkedAnswer, type LinkedRequest, openLink } from './share-link.js'
 import { Views } from './views.js'
 
-/** Connections for JSON-RPC calls over TLS, and for replies that are read while they arrive. */
+/** Connections for JSON-RPC calls, and as many for replies that are read while they arrive. */
 const RPC_CONNECTIONS = 64
 const DEFAULT_SNAPSHOT_BYTES = 128 * 1024 * 1024
 
@@ -107,7 +107,17 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
   const patientPool = new Pool(url.origin, { connect: { ...tls, timeout: timeoutMs } })
   const basePath = url.pathname.replace(/\/+$/, '')
   const { connections } = rest
-  const rpc = new Rpc({ connections, pool, patientPool, basePath, names, timeoutMs, idleMs, watch })
+  const rpc = new Rpc({
+    connections,
+    maxCalls: RPC_CONNECTIONS,
+    pool,
+    patientPool,
+    basePath,
+    names,
+    timeoutMs,
+    idleMs,
+    watch,
+  })
   const inDoubt = new InDoubtWrites(log)
   const shared = {
     rpc,
@@ -143,7 +153,11 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
     keyPairOf: (token) => platformKeyPair({ pool, basePath, names, timeoutMs, watch }, token),
     openLink: (link) => openLink(shared, link),
     usage: () => ({
-      connections: [{ use: 'rpc', ...usageOf(pool) }, { use: 'slow-rpc', ...usageOf(patientPool) }, ...rest.usage],
+      connections: [
+        { use: 'rpc', ...usageOf(pool) },
+        { use: 'slow-rpc', ...usageOf(patientPool) },
+        ...rest.usage(rpc.waiting),
+      ],
       listings: shared.snapshots,
     }),
     forget: () => shared.snapshots.everythingChanged(),

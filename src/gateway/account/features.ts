@@ -1,6 +1,6 @@
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { BrandNames } from '../brand.js'
-import type { RpcResult } from '../calls/rpc.js'
+import type { RpcResult } from '../calls/rpc-call.js'
 import type { GatewayFeatures } from '../gateway.js'
 import type { Session } from './session.js'
 

@@ -1,5 +1,6 @@
 import { S3Error } from '../../common/errors/s3-error.js'
-import type { Rpc, RpcCall, RpcResult } from '../calls/rpc.js'
+import type { Rpc } from '../calls/rpc.js'
+import type { RpcCall, RpcResult } from '../calls/rpc-call.js'
 import { TokenRefused } from '../errors.js'
 import { type LogIn, tokenOf } from './log-in.js'
 import { usableUntil } from './token-life.js'

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type BrandNames, encodePath } from '../brand.js'
-import { httpFailure, readAnswer } from '../calls/rest-client.js'
+import { httpFailure, readAnswer } from '../calls/answer.js'
 import type { GatewayClient } from '../client.js'
 import { nonsense, translate } from '../errors.js'
 import type { Transfer } from '../gateway.js'

@@ -1,4 +1,4 @@
-import { isRecord } from './rpc.js'
+import { isRecord } from './rpc-reply.js'
 
 /**
  * The message of a failure in the gateway's own form, `{"data": ..., "status": "fail", "message": "..."}` with all

@@ -4,7 +4,8 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import type { BrandNames } from '../brand.js'
 import { isLostConnection, nonsense, unavailable } from '../errors.js'
 import { type GatewayWatch, type WatchedCall, watching } from '../watch.js'
-import { isRecord, readBounded, USER_AGENT } from './rpc.js'
+import { isRecord, readBounded } from './rpc-reply.js'
+import { USER_AGENT } from './user-agent.js'
 
 const MAX_ANSWER_BYTES = 64 * 1024
 

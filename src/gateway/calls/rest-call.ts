@@ -15,7 +15,8 @@ import {
 import type { GatewayAnswer, GatewayCall } from '../gateway-call.js'
 import { outcomeOfStatus } from '../watch.js'
 import { failureMessage, refusalOf } from './failure-envelope.js'
-import { readBounded, USER_AGENT } from './rpc.js'
+import { readBounded } from './rpc-reply.js'
+import { USER_AGENT } from './user-agent.js'
 
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024
 

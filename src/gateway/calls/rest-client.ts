@@ -1,21 +1,17 @@
 import http, { type ClientRequest } from 'node:http'
 import https from 'node:https'
-import type { BrandNames } from '../brand.js'
-import { isLostConnection, timedOut, type UpstreamFailure, unavailable } from '../errors.js'
+import { isLostConnection, timedOut, unavailable } from '../errors.js'
 import type { GatewayTls } from '../gateway-tls.js'
-import { single } from '../object-facts.js'
 import type { SentRequest } from '../transport/connection.js'
 import { ConnectionPool, FRESH_MS } from '../transport/connection-pool.js'
 import { NodeResponse } from '../transport/node-response.js'
 import type { RestResponse } from '../transport/response.js'
 import { type GatewayWatch, outcomeOfStatus } from '../watch.js'
-import { USER_AGENT } from './rpc.js'
+import { USER_AGENT } from './user-agent.js'
 
 /** Bytes a socket reads ahead while the client is slower than the gateway. */
 const READ_AHEAD_BYTES = 1024 * 1024
 const MAX_FREE_SOCKETS = 64
-/** Most bytes of an error body that are read. */
-const MAX_TEXT_BYTES = 16 * 1024
 
 export interface RestOptions {
   readonly url: URL
@@ -26,14 +22,6 @@ export interface RestOptions {
   /** Longest pause without a byte of a body that was asked for, ms. */
   readonly idleMs: number
   readonly watch: GatewayWatch
-}
-
-/** A complete small answer: to an upload, or in place of an object's bytes. */
-export interface Answer {
-  readonly status: number
-  readonly headers: http.IncomingHttpHeaders
-  /** At most 16 KiB. */
-  readonly text: string
 }
 
 /**
@@ -144,13 +132,16 @@ export class RestClient {
     }
   }
 
-  /** Connections of uploads and downloads. Over plain HTTP, downloads share theirs with small uploads and JSON-RPC. */
-  get usage() {
+  /**
+   * Connections of uploads and downloads. Over plain HTTP, downloads share theirs with small uploads and JSON-RPC.
+   * @param waitingCalls calls of JSON-RPC that wait for such a connection
+   */
+  usage(waitingCalls: number) {
     const down = this.#down
     return [
       { use: 'upload', ...usageOf(this.#up) },
       down instanceof ConnectionPool
-        ? { use: 'shared', ...down.usage, waiting: 0 }
+        ? { use: 'shared', ...down.usage, waiting: waitingCalls }
         : { use: 'download', ...usageOf(down) },
     ]
   }
@@ -217,49 +208,4 @@ function usageOf({ sockets, freeSockets, requests }: http.Agent) {
   const count = (lists: NodeJS.ReadOnlyDict<readonly unknown[]>) =>
     Object.values(lists).reduce((sum, list) => sum + (list?.length ?? 0), 0)
   return { busy: count(sockets), free: count(freeSockets), waiting: count(requests) }
-}
-
-/** Converts a failed answer to the form that `translate` takes. */
-export function httpFailure(names: BrandNames, answer: Answer): UpstreamFailure & { kind: 'http' } {
-  const headerCode = single(answer.headers[names.header('error-code')])
-  const fence = numberOf(single(answer.headers[names.header('fence')]))
-  return { kind: 'http', status: answer.status, text: answer.text, headerCode, fence }
-}
-
-function numberOf(text: string | undefined): number | undefined {
-  const number = Number(text)
-  return text !== undefined && Number.isSafeInteger(number) ? number : undefined
-}
-
-/**
- * Reads the rest of a small answer. Truncates a longer one and closes its connection. Never fails: returns the bytes
- * that arrived.
- */
-export function readAnswer(response: RestResponse, idleMs: number): Promise<Answer> {
-  const { status, headers } = response
-  const whole = response.whole()
-  if (whole) return Promise.resolve({ status, headers, text: whole.toString('utf8', 0, MAX_TEXT_BYTES) })
-  return new Promise((resolve) => {
-    const chunks: Buffer[] = []
-    let size = 0
-    const timer = setTimeout(() => response.destroy(), idleMs)
-    const finish = () => {
-      clearTimeout(timer)
-      const text = Buffer.concat(chunks).subarray(0, MAX_TEXT_BYTES).toString('utf8')
-      resolve({ status, headers, text })
-    }
-    response.read(
-      {
-        data(chunk, done) {
-          chunks.push(Buffer.from(chunk))
-          size += chunk.length
-          done()
-          if (size > MAX_TEXT_BYTES) response.destroy()
-        },
-        end: finish,
-        failed: finish,
-      },
-      1,
-    )
-  })
 }

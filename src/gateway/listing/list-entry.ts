@@ -1,4 +1,4 @@
-import { isRecord } from '../calls/rpc.js'
+import { isRecord } from '../calls/rpc-reply.js'
 import type { GatewayFeatures, GatewayObject } from '../gateway.js'
 import { DEFAULT_TYPE, stampOf, unquoted } from '../object-facts.js'
 import { isTime } from '../time.js'

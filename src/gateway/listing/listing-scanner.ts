@@ -1,4 +1,4 @@
-import { isRecord } from '../calls/rpc.js'
+import { isRecord } from '../calls/rpc-reply.js'
 
 /** Longest entry, bytes: a key of 1024 bytes is at most 6 KiB of JSON. */
 const MAX_ENTRY_BYTES = 64 * 1024

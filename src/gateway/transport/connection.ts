@@ -32,6 +32,8 @@ export interface SentRequest {
   readonly reused: boolean
   /** Bytes that the system has not taken yet. */
   readonly unsentBytes: number
+  /** True if the head of the answer came while the system had not taken the whole request. */
+  readonly answeredEarly: boolean
   /** Closes the connection, unless the answer has arrived. */
   destroy(error?: Error): void
 }
@@ -81,7 +83,11 @@ export class Connection {
   /** @param head head of the request, complete, with the length of the body */
   send(method: string, head: string, body: Buffer | undefined, reused: boolean): SentRequest {
     const socket = this.#socket
+    let answeredEarly = false
     const exchange = new Exchange(method, {
+      answering() {
+        answeredEarly = socket.writableLength > 0
+      },
       resume: () => socket.resume(),
       finished: (reusable, headers) => this.#finished(reusable, headers),
       destroy: () => socket.destroy(),
@@ -101,6 +107,9 @@ export class Connection {
       reused,
       get unsentBytes() {
         return socket.writableLength
+      },
+      get answeredEarly() {
+        return answeredEarly
       },
       destroy: (error) => {
         // The next request on this connection is another one's.

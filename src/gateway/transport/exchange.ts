@@ -13,6 +13,8 @@ const HEAD_END = '\r\n\r\n'
 
 /** The connection as an exchange needs it. */
 export interface Wire {
+  /** Called when the head of the answer has arrived. */
+  answering(): void
   resume(): void
   /** Called when the answer has arrived in full. */
   finished(reusable: boolean, headers: IncomingHttpHeaders): void
@@ -175,6 +177,7 @@ export class Exchange implements RestResponse {
     const early = framing.decode(rest)
     if (early.length > 0) this.#early = Buffer.from(early)
     this.#head = head
+    this.#wire.answering()
     if (framing.complete) this.#finish(framing)
     this.#resolve(this)
     return this.#complete

@@ -1,5 +1,5 @@
 import { S3Error } from '../../../common/errors/s3-error.js'
-import { httpFailure, readAnswer } from '../../calls/rest-client.js'
+import { httpFailure, readAnswer } from '../../calls/answer.js'
 import { type GatewayClient, lookupClient } from '../../client.js'
 import { isTokenRefusal, noSuchKey, type Subject, TokenRefused, translate } from '../../errors.js'
 import { requireBucket } from '../../listing/look-up.js'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { InDoubt, leavesOpen } from '../../calls/in-doubt.js'
-import type { RpcCall } from '../../calls/rpc.js'
+import type { RpcCall } from '../../calls/rpc-call.js'
 import { type GatewayClient, lookupClient } from '../../client.js'
 import type { Subject } from '../../errors.js'
 import type { GatewayFeatures, WriteOrder } from '../../gateway.js'

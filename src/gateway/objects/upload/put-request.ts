@@ -1,5 +1,6 @@
 import type { ClientRequest, IncomingMessage } from 'node:http'
-import { type Answer, readAnswer } from '../../calls/rest-client.js'
+import { setImmediate } from 'node:timers/promises'
+import { type Answer, readAnswer } from '../../calls/answer.js'
 import { timedOut } from '../../errors.js'
 import { NodeResponse } from '../../transport/node-response.js'
 import { lost } from '../../transport/response.js'
@@ -34,9 +35,9 @@ export class PutRequest implements PutOnWire {
       }
       request.once('response', (response: IncomingMessage) => {
         head = response
-        readAnswer(new NodeResponse(response), idleMs).then((answer) => {
+        Promise.all([readAnswer(new NodeResponse(response), idleMs), isEarly(request)]).then(([answer, early]) => {
           this.#answered = true
-          resolve(answer)
+          resolve(early ? { ...answer, early } : answer)
           this.#waiting?.reject(new AnsweredEarly())
         })
       })
@@ -126,6 +127,13 @@ export class PutRequest implements PutOnWire {
       clearTimeout(timer)
     }
   }
+}
+
+/** True if the whole body has not left yet, at the head of the answer. */
+async function isEarly(request: ClientRequest): Promise<boolean> {
+  // Node notices the end of a write to a TLS connection in a later turn of its loop.
+  for (let turn = 0; turn < 2 && request.writableEnded && !request.writableFinished; turn++) await setImmediate()
+  return !request.writableFinished
 }
 
 /** The gateway answered before it had the whole body; `PutRequest.answer` holds the answer. */

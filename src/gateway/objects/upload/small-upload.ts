@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from 'node:http'
-import type { Answer } from '../../calls/rest-client.js'
+import type { Answer } from '../../calls/answer.js'
 import { isLostConnection, unavailable } from '../../errors.js'
 import type { WriteOrder } from '../../gateway.js'
 import { sendable, UploadBase } from './upload-base.js'

@@ -1,10 +1,10 @@
 import type { S3Error } from '../../../common/errors/s3-error.js'
-import type { Answer } from '../../calls/rest-client.js'
-import { isLostConnection, nonsense, TokenRefused, unavailable } from '../../errors.js'
+import type { Answer } from '../../calls/answer.js'
+import { isLostConnection, TokenRefused, unavailable } from '../../errors.js'
 import type { WriteOrder } from '../../gateway.js'
 import { WriteRefused } from '../../write-refused.js'
 import { AnsweredEarly, type PutRequest } from './put-request.js'
-import { aborted, UploadBase } from './upload-base.js'
+import { aborted, early, UploadBase } from './upload-base.js'
 
 /** Longest wait for the answer to `Expect: 100-continue` before the body is sent anyway, ms. */
 const GO_AHEAD_MS = 1000
@@ -147,8 +147,4 @@ export class StreamedUpload extends UploadBase {
     this.client.session.forgetLogin(this.#token)
     return unavailable(undefined, 'The session at the object gateway ended during the upload. Try again.')
   }
-}
-
-function early(): S3Error {
-  return nonsense('acknowledged an upload before it had received the whole body')
 }

@@ -3,8 +3,9 @@ import { S3Error } from '../../../common/errors/s3-error.js'
 import type { Logger } from '../../../common/log.js'
 import type { Session } from '../../account/session.js'
 import type { BrandNames } from '../../brand.js'
+import { type Answer, httpFailure } from '../../calls/answer.js'
 import { InDoubt, type InDoubtWrites, LATE_ANSWER_MS, leavesOpen, type WriteOutcome } from '../../calls/in-doubt.js'
-import { type Answer, httpFailure, type RestClient } from '../../calls/rest-client.js'
+import type { RestClient } from '../../calls/rest-client.js'
 import { isTokenRefusal, nonsense, type Subject, TokenRefused, translate } from '../../errors.js'
 import type { Upload, UploadResult, WriteOrder } from '../../gateway.js'
 import { WriteRefused } from '../../write-refused.js'
@@ -151,6 +152,7 @@ export abstract class UploadBase implements Upload {
   /** Throws TokenRefused or S3Error for an answer that is no success. */
   protected check(answer: Answer): Answer {
     if (answer.status >= 200 && answer.status < 300) {
+      if (answer.early) throw early()
       if (/^\s*</.test(answer.text)) throw nonsense('answered an upload with a page')
       if (!/^\s*\{.*"status"\s*:\s*"fail"/s.test(answer.text)) return answer
     }
@@ -182,6 +184,11 @@ export abstract class UploadBase implements Upload {
         target.objectMayHaveChanged()
       })
   }
+}
+
+/** The error for a gateway that acknowledges what it cannot have. The outcome of the write is unknown. */
+export function early(): S3Error {
+  return nonsense('acknowledged an upload before it had received the whole body')
 }
 
 /** Converts the error for a header that cannot be sent. */

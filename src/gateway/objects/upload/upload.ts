@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { S3Error } from '../../../common/errors/s3-error.js'
-import type { Answer } from '../../calls/rest-client.js'
+import type { Answer } from '../../calls/answer.js'
 import { type GatewayClient, lookupClient } from '../../client.js'
 import type { GatewayFeatures, GatewayObject, Upload, UploadAttributes, UploadResult } from '../../gateway.js'
 import { refusal } from '../../keys.js'

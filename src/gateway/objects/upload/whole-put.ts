@@ -1,5 +1,5 @@
 import { withinDeadline } from '../../../common/deadline.js'
-import { type Answer, readAnswer } from '../../calls/rest-client.js'
+import { type Answer, readAnswer } from '../../calls/answer.js'
 import { timedOut } from '../../errors.js'
 import type { SentRequest } from '../../transport/connection.js'
 
@@ -25,7 +25,11 @@ export class WholePut implements PutOnWire {
 
   constructor(sent: SentRequest, idleMs: number) {
     this.#sent = sent
-    this.#answer = sent.answered.then((response) => readAnswer(response, idleMs))
+    this.#answer = sent.answered.then(async (response) => {
+      const early = sent.answeredEarly
+      const answer = await readAnswer(response, idleMs)
+      return early ? { ...answer, early } : answer
+    })
     // An aborted upload does not wait for it.
     this.#answer.catch(() => {})
   }
