@@ -30,6 +30,23 @@ const ALIASES = {
   dealgate$: join(root, ENTRIES.index),
   undici$: join(root, 'bundle/undici.cjs'),
   'body-parser$': join(root, 'bundle/body-parser.cjs'),
+  'hash-wasm$': join(root, 'bundle/hash-wasm.cjs'),
+  'mime-types$': join(root, 'bundle/mime-types.cjs'),
+  xml2js$: join(root, 'bundle/xml2js.cjs'),
+}
+
+/** The translations of zod's messages, as functions that load them: plugins find them in `z.locales`. */
+const lazyLocales = {
+  name: 'lazy-locales',
+  load: {
+    filter: { id: /\/zod\/v4\/locales\/index\.js$/ },
+    handler: (id) => {
+      const names = [...readFileSync(id, 'utf8').matchAll(/default as (\w+)/g)].map(([, name]) => name)
+      const load = `createRequire(import.meta.url)('zod/locales')`
+      return `import { createRequire } from 'node:module'
+${names.map((name) => `export const ${name} = () => ${load}.${name}()`).join('\n')}`
+    },
+  },
 }
 
 if (newest(SOURCES.map((path) => join(root, path))) > changed(stamp)) await bundle()
@@ -43,6 +60,7 @@ async function bundle() {
     external: OUTSIDE,
     resolve: { alias: ALIASES, extensionAlias: { '.js': ['.ts', '.js'] } },
     treeshake: false,
+    plugins: [lazyLocales],
   })
   // Two programs may bundle at the same time, and one that starts meanwhile must find a whole bundle.
   const draft = `${app}-${process.pid}`

@@ -2,11 +2,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
+import { createXXHash3, createXXHash64, createXXHash128 } from 'hash-wasm'
 import t from 'tap'
 import * as undici from 'undici'
+import { z as zod } from 'zod'
 import { listen } from './support/server/listen.js'
 
 const APP = resolve('dist/app')
+const GERMAN = 'Ungültige Eingabe: erwartet string, erhalten undefined'
 
 t.test('scripts of the bundle need one byte of memory for each character', async (t) => {
   const scripts = readdirSync(APP).filter((name) => name.endsWith('.js'))
@@ -15,14 +18,40 @@ t.test('scripts of the bundle need one byte of memory for each character', async
   t.same(wide, [])
 })
 
-t.test('the bundle contains no part of undici that nothing calls', async (t) => {
+t.test('the bundle contains no part of a package that nothing calls', async (t) => {
   const all = readdirSync(APP).filter((name) => name.endsWith('.js'))
-  for (const part of ['class MockAgent', 'class WebSocket ', 'class EventSource '])
+  for (const part of [
+    'class MockAgent',
+    'class WebSocket ',
+    'class EventSource ',
+    'argon2',
+    'XMLDocument',
+    'Ungültige',
+  ])
     t.same(
       all.filter((name) => readFileSync(join(APP, name), 'utf8').includes(part)),
       [],
       part,
     )
+})
+
+t.test('parts of packages in the bundle do what the packages do', async (t) => {
+  const require = createRequire(import.meta.url)
+  const own = (name: string) => require(resolve(`bundle/${name}.cjs`))
+  for (const [name, make] of Object.entries({ createXXHash3, createXXHash64, createXXHash128 })) {
+    const [ours, theirs] = await Promise.all([own('hash-wasm')[name](), make()])
+    t.equal(ours.init().update('abc').digest('hex'), theirs.init().update('abc').digest('hex'), name)
+  }
+  const mime = own('mime-types')
+  t.equal(mime.lookup('a.svg'), 'image/svg+xml')
+  t.equal(mime.contentType('html'), 'text/html; charset=utf-8')
+  t.equal(mime.charset('text/plain'), 'UTF-8')
+  t.equal(mime.extension('image/jpeg'), 'jpg')
+  t.equal(mime.types.json, 'application/json')
+  const { z } = await import(join(APP, 'index.js'))
+  t.same(Object.keys(z.locales).toSorted(), Object.keys(zod.locales).toSorted())
+  t.equal(z.locales.de().localeError({ code: 'invalid_type', expected: 'string' }), GERMAN)
+  t.equal(zod.locales.de().localeError({ code: 'invalid_type', expected: 'string' } as never), GERMAN)
 })
 
 t.test('the undici of the bundle sends what the package sends', async (t) => {

@@ -7,7 +7,7 @@ import { FRAME_PARAMETERS } from './codec/read-query.js'
 import { authorize, requireSignedBody } from './declare/authorize.js'
 import type { AnsweredCall, CallFacts, Document, JobCall } from './declare/call.js'
 import { MAX_WAIT_MS } from './declare/prefer.js'
-import { type PreparedCall, prepare } from './declare/prepare.js'
+import { checkShapes, type PreparedCall, prepare } from './declare/prepare.js'
 
 /** Deadline of a call with a job: the longest wait plus the work before it, ms. */
 const JOB_DEADLINE_MS = MAX_WAIT_MS + 30_000
@@ -48,6 +48,7 @@ export function defineCall<
     action: call.action ?? { call: name },
     ...(call.needs !== undefined && { needs: call.needs }),
     call: call as CallFacts,
+    checkCall: () => checkShapes(call),
     // The call may wait for its job.
     ...('job' in call && { deadlineMs: JOB_DEADLINE_MS }),
     ...(call.deadlineMs !== undefined && { deadlineMs: call.deadlineMs }),

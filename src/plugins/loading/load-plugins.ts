@@ -62,7 +62,10 @@ async function loadPlugin(use: PluginUse, builtIns: readonly Loadable[]): Promis
   const builtIn = builtIns.find(({ definition }) => definition.name === use.use)
   const { found, source } = builtIn ? { found: builtIn, source: 'built-in' } : await fromModule(use)
   const make = () => makePlugin(found.definition, use.options)
-  return { definition: found.definition, [MADE_FOR]: found[MADE_FOR], source, make, plugin: make() }
+  const plugin = make()
+  // Tests do so for the built-in plugins, of which each start would pay for it.
+  if (!builtIn) for (const operation of plugin.operations ?? []) operation?.checkCall?.()
+  return { definition: found.definition, [MADE_FOR]: found[MADE_FOR], source, make, plugin }
 }
 
 async function fromModule(use: PluginUse): Promise<{ found: Loadable; source: string }> {

@@ -1,6 +1,7 @@
 import t from 'tap'
 import hello from '../../../examples/hello-plugin/index.js'
 import { builtInPlugins } from '../../../src/cli/plugins/built-in-plugins.js'
+import { makePlugin } from '../../../src/plugins/forms/make-plugin.js'
 import { corePlugins } from '../../../src/server/core-plugins.js'
 import { type CheckResult, checkCorePlugin, checkPlugin } from '../../suites/plugin-suite.js'
 
@@ -19,3 +20,9 @@ for (const [subject, checks] of subjects)
   t.test(`the contract of plugins: ${subject}`, async (t) => {
     for await (const { name, ok, detail } of checks()) t.ok(ok, detail === undefined ? name : `${name}: ${detail}`)
   })
+
+t.test('the members of the schemas of built-in plugins have distinct names', async (t) => {
+  for (const { definition } of builtInPlugins)
+    for (const { name, checkCall } of makePlugin(definition, undefined).operations)
+      if (checkCall) t.doesNotThrow(checkCall, name)
+})

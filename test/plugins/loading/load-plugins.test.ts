@@ -126,6 +126,11 @@ t.test('what cannot be loaded or made is told by name, all together', async (t) 
     'forgot-on.js': forgetful('forgot-on', 'result: z.object({}), access: "signed", answer: async () => ({})'),
     'forgot-result.js': forgetful('forgot-result', `${ROUTE}, answer: async () => ({})`),
     'forgot-answer.js': forgetful('forgot-answer', `${ROUTE}, result: z.object({})`),
+    'like-names.js': forgetful(
+      'like-names',
+      `${ROUTE.replace('/-/x', '/-/like-names')}, access: 'signed', answer: async () => ({}),
+       result: z.object({ Miners: z.array(z.object({ MinerId: z.string(), Miner_ID: z.string() })) })`,
+    ),
     'forgot-access.js': forgetful(
       'forgot-access',
       `${ROUTE.replace('/-/x', '/-/forgot-access')}, result: z.object({}), answer: async () => ({})`,

@@ -23,7 +23,13 @@ type Call = JobCall<Resource, Document, Document, Document>
 /** A repeated request without a token counts as a mistake within this time, ms. */
 const REPEAT_MS = 60_000
 
-const jobForm = { root: 'Job', plugin: 'jobs', shape: shapeOf(jobDocument, 'output') } as const
+const jobForm = {
+  root: 'Job',
+  plugin: 'jobs',
+  get shape() {
+    return shapeOf(jobDocument, 'output')
+  },
+} as const
 
 /** Creates a job for a call, once per token, and answers with its result if the job ends within the time to wait. */
 export async function answerJob(

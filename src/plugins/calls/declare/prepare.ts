@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { S3Request } from '../../../request/s3-request.js'
 import { checked } from '../codec/check.js'
 import { normalized } from '../codec/names.js'
+import { isPlainList, plainNames } from '../codec/plain-names.js'
 import { readBody } from '../codec/read-body.js'
 import { type FrameQuery, readFrameQuery, readQuery } from '../codec/read-query.js'
 import { type ObjectShape, type Shape, shapeOf } from '../codec/shape.js'
@@ -30,31 +31,40 @@ export interface PreparedCall {
   read(request: S3Request): Promise<Asked>
 }
 
-/** Throws Error for a declaration that contradicts itself. */
+/**
+ * Computes shapes at their first use, because a server has 200 of them and most starts need few: `checkShapes` computes
+ * all of a call.
+ * @throws Error for a declaration that contradicts itself
+ */
 export function prepare(call: CallFacts): PreparedCall {
   const reads = call.on.method === 'GET'
-  const query = objectShape(call, 'query', call.query)
-  const declared = objectShape(call, 'body', call.body)
-  const ownsForce = declared.members.has('Force')
-  const bodyShape = call.spends && !ownsForce ? withForce(declared) : declared
-  const aliases = aliasesOf(call, declared)
+  const members = namesOf(call, 'body', call.body)
+  const ownsForce = members.includes('Force')
+  const aliases = aliasesOf(call, members)
+  const queryShape = () => objectShape(call, 'query', call.query)
+  const bodyShape = () => {
+    const declared = objectShape(call, 'body', call.body)
+    return call.spends && !ownsForce ? withForce(declared) : declared
+  }
   checkPages(call)
   if (call.csv) columnsOf(shapeOf(call.result, 'output'), call.csv.list)
 
   async function readDocument(request: S3Request): Promise<{ body: Document; force: boolean }> {
     if (reads || call.pass) return { body: {}, force: false }
-    const { Force, ...others } = (await readBody(request, bodyShape, aliases)) as Document
+    const { Force, ...others } = (await readBody(request, bodyShape(), aliases)) as Document
     const given = ownsForce && Force !== undefined ? { ...others, Force } : others
     return { body: await checked(call.body ?? NOTHING, given), force: Force === true }
   }
 
   return {
-    shape: shapeOf(call.result, 'output'),
+    get shape() {
+      return shapeOf(call.result, 'output')
+    },
     root: call.root ?? `${call.name}Result`,
-    parameters: [...query.members.keys()],
+    parameters: namesOf(call, 'query', call.query),
     async read(request) {
       const frame = readFrameQuery(request)
-      const asked = await checked(call.query ?? NOTHING, readQuery(request, query, call.on.subresource))
+      const asked = await checked(call.query ?? NOTHING, readQuery(request, queryShape(), call.on.subresource))
       return { frame, query: asked, ...(await readDocument(request)) }
     },
   }
@@ -65,10 +75,22 @@ export function prepare(call: CallFacts): PreparedCall {
  * them.
  */
 function checkPages({ name, pages, result }: CallFacts): void {
-  if (pages === undefined) return
+  if (pages === undefined || isPlainList(result, pages)) return
   const shape = shapeOf(result, 'output')
   if (shape.kind === 'object' && shape.members.get(pages)?.shape.kind === 'list') return
   throw new Error(`${name}: "${pages}" of its result is not a list`)
+}
+
+/** Throws Error for two members whose names differ only in case, underscores and hyphens, at any depth of a schema. */
+export function checkShapes(call: CallFacts): void {
+  objectShape(call, 'query', call.query)
+  objectShape(call, 'body', call.body)
+  shapeOf(call.result, 'output')
+}
+
+/** Names of the members of a schema, which must be an object. */
+function namesOf(call: CallFacts, what: string, schema: z.ZodType = NOTHING): readonly string[] {
+  return plainNames(schema) ?? [...objectShape(call, what, schema).members.keys()]
 }
 
 function objectShape(call: CallFacts, what: string, schema: z.ZodType = NOTHING): ObjectShape & Shape {
@@ -87,10 +109,11 @@ function withForce(shape: ObjectShape & Shape): ObjectShape & Shape {
 }
 
 /** Aliases by their normalized names. */
-function aliasesOf(call: CallFacts, { members }: ObjectShape): ReadonlyMap<string, string> {
+function aliasesOf(call: CallFacts, members: readonly string[]): ReadonlyMap<string, string> {
   return new Map(
     Object.entries(call.aliases ?? {}).map(([alias, name]) => {
-      if (!members.has(name)) throw new Error(`${call.name}: ${alias} is an alias of ${name}, which is not a member`)
+      if (!members.includes(name))
+        throw new Error(`${call.name}: ${alias} is an alias of ${name}, which is not a member`)
       return [normalized(alias), name]
     }),
   )
