@@ -71,6 +71,7 @@ const SERVICES: readonly OptionName[] = [
   'paymentHost',
   'paymentPort',
   'paymentPublicUrl',
+  'paymentIpfsUrl',
   'paymentVariant',
   'paymentChainUrl',
   'paymentChainId',

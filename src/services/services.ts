@@ -94,7 +94,7 @@ async function startOver(
         startPayment(
           join(data, 'payment'),
           options.payment,
-          { network, platform: dealsBy(platform, options.remotePlatform) },
+          { network, platform: dealsBy(platform, options.remotePlatform), kubo: options.network?.kubo },
           log,
         ),
       ))

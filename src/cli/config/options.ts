@@ -157,7 +157,7 @@ export const options = Object.freeze({
   }),
   kuboApi: option('Network', url('http', 'https'), {
     secret: true,
-    help: 'RPC address of a Kubo node (`http://127.0.0.1:5001`) that imports and pins the CARs of deals. The URL may contain user and password. Without it, deals are made in the embedded storage network.',
+    help: 'RPC address of a Kubo node (`http://127.0.0.1:5001`) that imports and pins the CARs of deals, and the uploads of the embedded storage payment API. The URL may contain user and password. Without it, deals are made in the embedded storage network.',
   }),
 
   data: option('State', path, { default: './dealgate-data', help: 'Folder for all data.' }),

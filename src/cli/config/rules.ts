@@ -44,6 +44,7 @@ const EMBEDDED_ONLY = [
   'paymentHost',
   'paymentPort',
   'paymentPublicUrl',
+  'paymentIpfsUrl',
   'paymentVariant',
   ...PAYMENT_CHAIN,
 ] as const
@@ -93,7 +94,9 @@ export const rules: readonly Rule[] = [
   },
   (given) => {
     if (!given('paymentUrl')) return []
-    return (['paymentHost', 'paymentPort', 'paymentPublicUrl', 'paymentVariant', ...PAYMENT_CHAIN] as const)
+    return (
+      ['paymentHost', 'paymentPort', 'paymentPublicUrl', 'paymentIpfsUrl', 'paymentVariant', ...PAYMENT_CHAIN] as const
+    )
       .filter(given)
       .map(
         (name) =>

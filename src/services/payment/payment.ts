@@ -23,6 +23,7 @@ import { PackedUploads } from './dealing/packed-uploads.js'
 import { type PlatformAccess, PlatformDealer } from './dealing/platform-dealer.js'
 import { DealTable } from './deals/deal-table.js'
 import { PaymentError } from './errors.js'
+import { openKuboCopies } from './kubo/open.js'
 import { EmbeddedPayments } from './ledger/embedded-payments.js'
 import { type PaymentLimits, paymentLimits } from './limits.js'
 import { MintTable } from './mints/mint-table.js'
@@ -47,6 +48,8 @@ export interface PaymentOptions {
   readonly port: number
   /** Address by which others reach the service; default: that on which it listens. */
   readonly publicUrl?: string | undefined
+  /** Address of the gateway of IPFS that `ipfs_url` names; default: that of the Kubo node, or the service. */
+  readonly ipfsGateway?: string | undefined
   /** Default `a`. */
   readonly variant?: Variant
   /** Name of the chain environment that a sign-in must name; default `dealgate.testnet`. */
@@ -63,6 +66,8 @@ export interface PaymentParts {
   readonly network: Network
   /** The task platform by which deals are made for uploads; absent: none are made. */
   readonly platform?: PlatformAccess | undefined
+  /** URL of the RPC of a Kubo node that gets all contents. */
+  readonly kubo?: string | undefined
   /** The time, Unix seconds; default that of the system. */
   readonly seconds?: () => number
 }
@@ -96,6 +101,7 @@ export async function startPayment(
     await listen(server, options.host, options.port)
     context.mover.start()
     context.chain?.start()
+    context.kubo?.copies.start()
     return running(context, options, server)
   } catch (error) {
     writer.close()
@@ -112,6 +118,7 @@ async function assemble(
   {
     network,
     platform,
+    kubo: kuboUrl,
     publicUrl,
     seconds = () => Math.floor(Date.now() / 1000),
   }: PaymentParts & Pick<PaymentContext, 'publicUrl'>,
@@ -132,6 +139,7 @@ async function assemble(
     options.chain === undefined
       ? embedded(db, writer, ownId)
       : await onChain(options.chain, { db, writer, network, seconds, log })
+  const kubo = kuboUrl === undefined ? undefined : await openKuboCopies(kuboUrl, { db, writer, contents, log })
   const progress = new Progress(db)
   const cars = new CarTable(db)
   const carFolder = new CarFolder(folder, lazyPacking().pack, log)
@@ -184,6 +192,8 @@ async function assemble(
     mints: new MintTable(db),
     progress,
     mover: new Mover({ ...shared, progress, retention, log, ...(dealing && { dealing }) }),
+    kubo,
+    ipfsGateway: options.ipfsGateway?.replace(/\/+$/, ''),
     publicUrl,
   }
 }
@@ -207,7 +217,7 @@ function tooOften(): PaymentError {
 }
 
 function running(
-  { db, writer, limits, mover, chain, restoring }: PaymentContext,
+  { db, writer, limits, mover, chain, restoring, kubo }: PaymentContext,
   { host }: PaymentOptions,
   server: Server,
 ): RunningPayment {
@@ -216,6 +226,7 @@ function running(
   const stop = async (): Promise<void> => {
     await restoring.stop()
     await close(server, limits.stopMs)
+    await kubo?.stop()
     await chain?.stop()
     await mover.stop()
     writer.close()

@@ -29,6 +29,8 @@ export class ScriptedKubo {
   /** What the last import was sent. */
   form: { readonly headers: IncomingMessage['headers']; readonly head: string; readonly car: Buffer } | undefined
   readonly scripts = new Map<string, Script>()
+  /** What the node says of the address of its gateway. */
+  gateway: string | string[] = '/ip4/127.0.0.1/tcp/8080'
   space = { RepoSize: 10_000, StorageMax: 10_000_000_000 }
   readonly #server = createServer((request, response) => {
     this.#serve(request, response).catch((error) => response.destroy(error))
@@ -89,6 +91,8 @@ export class ScriptedKubo {
         })
       case 'version':
         return json(response, { Version: '0.38.1', Commit: '', Repo: '18', System: 'amd64/linux', Golang: 'go1.25.2' })
+      case 'config':
+        return json(response, { Key: arg, Value: this.gateway })
       case 'repo/stat':
         return json(response, { ...this.space, NumObjects: 0, RepoPath: '', Version: '' })
       case 'pin/ls':

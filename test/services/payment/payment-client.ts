@@ -44,7 +44,7 @@ export interface PaymentScene {
   /** The JWT of a wallet. */
   signIn(keys: Keys): Promise<string>
   /** Stops the service and starts it again on the same folder. */
-  restart(options?: Partial<PaymentOptions>): Promise<PaymentScene>
+  restart(options?: Partial<PaymentOptions>, parts?: Pick<PaymentParts, 'kubo'>): Promise<PaymentScene>
 }
 
 /**
@@ -54,11 +54,16 @@ export interface PaymentScene {
 export async function startPaymentScene(
   t: Test,
   options: Partial<PaymentOptions> = {},
-  { withPlatform = false, log = silentLog, folder = temporaryFolder(t) } = {},
+  {
+    withPlatform = false,
+    log = silentLog,
+    folder = temporaryFolder(t),
+    kubo,
+  }: { withPlatform?: boolean; log?: ServicesLog; folder?: string; kubo?: string } = {},
 ): Promise<PaymentScene> {
   const network = await open(t, join(folder, 'network'), { providers: catalogue })
   const platform = withPlatform ? await platformOver(t, join(folder, 'platform'), network) : undefined
-  return sceneOf(t, join(folder, 'payment'), { network, platform, log }, options, { ahead: 0 })
+  return sceneOf(t, join(folder, 'payment'), { network, platform, log, kubo }, options, { ahead: 0 })
 }
 
 async function sceneOf(
@@ -68,6 +73,7 @@ async function sceneOf(
     readonly network: EmbeddedNetwork
     readonly platform: PlatformBeside | undefined
     readonly log: ServicesLog
+    readonly kubo?: string | undefined
   },
   options: Partial<PaymentOptions>,
   clock: { ahead: number },
@@ -90,9 +96,9 @@ async function sceneOf(
       if (status !== 200) throw new Error(`The sign-in was answered with ${status}: ${JSON.stringify(json)}`)
       return json.data.jwt_token
     },
-    async restart(changed = {}) {
+    async restart(changed = {}, others = {}) {
       await payment.stop()
-      return sceneOf(t, folder, parts, { ...options, ...changed }, clock)
+      return sceneOf(t, folder, { ...parts, ...others }, { ...options, ...changed }, clock)
     },
   }
 }

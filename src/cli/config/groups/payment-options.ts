@@ -18,6 +18,9 @@ export const paymentOptions = Object.freeze({
   paymentPublicUrl: option('Payment', httpUrl(), {
     help: 'Address by which clients and storage providers on other machines reach the embedded storage payment API: for `/ipfs/<cid>` of uploads, and for the CARs of their deals. Without it, their URLs contain the address that it listens on.',
   }),
+  paymentIpfsUrl: option('Payment', httpUrl(), {
+    help: 'Address of a gateway of IPFS that has the uploads, for their `ipfs_url`. Without it, that of the Kubo node of `--kubo-api`, else the embedded storage payment API.',
+  }),
   paymentVariant: option('Payment', choice('a', 'b'), {
     default: 'a',
     help: 'Variant of the embedded storage payment API: in `a` wallets sign in and see what is their own; in `b` there is no sign-in, and callers name any wallet.',

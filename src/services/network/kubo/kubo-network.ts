@@ -55,6 +55,9 @@ const DEFAULT_TIMEOUT_MS = 60_000
 const DEFAULT_PIN_MS = 30 * 60_000
 const DEFAULT_AT_ONCE = 2
 
+/** SQL: true for a pin without a deal; the custody of a deal is the root of its DAG. */
+const UNNEEDED = 'NOT EXISTS (SELECT 1 FROM deals WHERE custody = root)'
+
 /** Interval at which ended deals are dropped and unneeded pins removed, ms. */
 const EXPIRY_MS = 60_000
 
@@ -116,7 +119,7 @@ class KuboNetwork implements Network {
     this.#staging = new Staging(join(folder, 'staging'), log)
     const deals = new DealTable(db)
     this.#table = deals
-    const pins = new Pins(db, this.#writer, this.#node)
+    const pins = new Pins(db, this.#writer, this.#node, UNNEEDED)
     this.#book = new DealBook(deals, log)
     this.#packer = new DealPacker({
       pack,

@@ -11,6 +11,7 @@ const identity = z.object({ ID: z.string().min(1).max(128), Addresses: z.array(z
 const version = z.object({ Version: z.string() })
 const space = z.object({ RepoSize: z.number().nonnegative(), StorageMax: z.number().nonnegative() })
 const pins = z.object({ Keys: z.record(z.string(), z.unknown()).nullish() })
+const setting = z.object({ Value: z.union([z.string(), z.array(z.string())]).nullish() })
 const importedRoot = z.object({
   Root: z.object({ Cid: z.object({ '/': z.string() }), PinErrorMsg: z.string().nullish() }),
 })
@@ -39,6 +40,13 @@ export class KuboNode {
 
   async version(signal?: AbortSignal): Promise<string> {
     return (await this.#ask('version', {}, version, signal)).Version
+  }
+
+  /** The first multiaddress of the node's HTTP gateway; undefined when it has none. */
+  async gateway(signal?: AbortSignal): Promise<string | undefined> {
+    const { Value } = await this.#ask('config', { arg: 'Addresses.Gateway' }, setting, signal)
+    const [address] = [Value ?? []].flat()
+    return address === '' ? undefined : address
   }
 
   /** Bytes that the node may still store by its own limit. */

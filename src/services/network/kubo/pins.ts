@@ -15,9 +15,9 @@ const BATCH = 100
 const LATE_MS = 10 * 60_000
 
 /**
- * The pins made for deals. Each is recorded before it is made, and removed when no deal needs it: because its deals
- * have ended, because its deal failed, or because the process died before recording the deal. Pins that existed before
- * are left alone.
+ * The pins made for deals, or for contents. Each is recorded before it is made, and removed when nothing needs it: because
+ * its deals have ended, because its deal failed, or because the process died before recording the deal. Pins that existed
+ * before are left alone.
  */
 export class Pins {
   readonly #writer: Writer
@@ -30,11 +30,13 @@ export class Pins {
   /** The last job of each root. */
   readonly #last = new Map<string, Promise<unknown>>()
 
-  /** @param db has `pinSchema` and `dealSchema`; the custody of a deal is the root of its DAG */
-  constructor(db: Database, writer: Writer, node: KuboNode) {
+  /**
+   * @param db has `pinSchema`, and the tables of the condition
+   * @param unneeded SQL: true for a `root` of `pins` that nothing needs
+   */
+  constructor(db: Database, writer: Writer, node: KuboNode, unneeded: string) {
     this.#writer = writer
     this.#node = node
-    const unneeded = 'NOT EXISTS (SELECT 1 FROM deals WHERE custody = root)'
     this.#find = db.prepare('SELECT 1 FROM pins WHERE root = ?')
     this.#note = db.prepare('INSERT OR REPLACE INTO pins (root, asked_ms) VALUES (?, ?)')
     this.#forget = db.prepare('DELETE FROM pins WHERE root = ? AND asked_ms < ?')
@@ -43,8 +45,7 @@ export class Pins {
   }
 
   /**
-   * Runs `job`, which has the node pin the root and records a deal with that custody. No other job of this root runs
-   * meanwhile.
+   * Runs `job`, which has the node pin the root and records what needs it. No other job of this root runs meanwhile.
    */
   make<T>(root: string, job: () => Promise<T>, signal: AbortSignal): Promise<T> {
     return this.#alone(root, async () => {
@@ -58,7 +59,7 @@ export class Pins {
   }
 
   /**
-   * Removes all pins that no deal needs and no job works on. Rejects when the node fails; the rest is left for the next
+   * Removes all pins that nothing needs and no job works on. Rejects when the node fails; the rest is left for the next
    * sweep.
    */
   async sweep(signal?: AbortSignal): Promise<void> {
@@ -74,7 +75,7 @@ export class Pins {
 
   async #takeBack(root: string, signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted()
-    // A deal may have been made since the list was read.
+    // Something may need it since the list was read.
     if (this.#isUnneeded.get(root) === undefined) return
     await this.#node.unpin(root, signal)
     await this.#writer.run(() => this.#forget.run(root, Date.now() - LATE_MS))

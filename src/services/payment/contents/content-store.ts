@@ -88,7 +88,7 @@ export class ContentStore {
       if (this.#isHere(staged.cid)) return this.#writer.run(() => also(this.#table.find(staged.cid) as Content))
       // It may have been removed a moment ago.
       const digests = before ?? (await digestsOfCar(staged.file))
-      await rename(staged.file, this.#path(staged.cid))
+      await rename(staged.file, this.fileOf(staged.cid))
       await syncFolder(this.#folder)
       try {
         const result = await this.#writer.run(() => also(this.#table.add(staged, digests)))
@@ -129,7 +129,7 @@ export class ContentStore {
   /** Opens the CAR of a content. */
   async read({ cid }: Pick<Content, 'cid'>): Promise<OpenCar> {
     this.#reader ??= packing().then(({ CarReader }) => new CarReader())
-    return (await this.#reader).open(this.#path(cid))
+    return (await this.#reader).open(this.fileOf(cid))
   }
 
   #isHere(cid: string): boolean {
@@ -138,10 +138,11 @@ export class ContentStore {
 
   /** What is left after an error goes at the next start. */
   async #remove(cid: string): Promise<void> {
-    await unlink(this.#path(cid)).catch(() => {})
+    await unlink(this.fileOf(cid)).catch(() => {})
   }
 
-  #path(cid: string): string {
+  /** Path of the CAR of a content that is here. */
+  fileOf(cid: string): string {
     return join(this.#folder, `${cid}.car`)
   }
 }

@@ -3,8 +3,8 @@ import { formatFil } from '../../network/units/fil.js'
 import { PaymentError } from '../errors.js'
 import type { Exchange } from '../http/exchange.js'
 import { Fields } from '../http/fields.js'
+import { ipfsUrl } from '../ipfs/url.js'
 import { ownUpload } from '../uploads/own-upload.js'
-import { ipfsUrl } from '../uploads/upload.js'
 import type { Upload } from '../uploads/upload-table.js'
 import type { OfflineDeal } from './deal-table.js'
 
@@ -30,7 +30,7 @@ function findDeal({ context }: Exchange, upload: Upload, dealId: number): Offlin
 }
 
 async function detail({ context }: Exchange, upload: Upload, deal: OfflineDeal | undefined): Promise<object> {
-  const { payments, networkName, network, publicUrl } = context
+  const { payments, networkName, network } = context
   const lock = payments.find(upload.wCid)
   const epochs = deal === undefined ? 0 : deal.endEpoch - deal.startEpoch
   const perEpoch = BigInt(deal?.price ?? 0)
@@ -49,7 +49,7 @@ async function detail({ context }: Exchange, upload: Upload, deal: OfflineDeal |
     provider_tag: '',
     provider_collateral_format: deal === undefined ? '' : '0 FIL',
     network_name: networkName,
-    ipfs_url: ipfsUrl(publicUrl(), upload.cid),
+    ipfs_url: await ipfsUrl(context, upload.cid),
     file_name: upload.fileName,
     w_cid: upload.wCid,
     height: deal === undefined ? 0 : network.epoch(),

@@ -4,6 +4,7 @@ import { chainSchema } from '../chain/schema.js'
 import { contentSchema, directorySchema, retentionSchema } from '../contents/schema.js'
 import { dealingSchema, triedSchema } from '../dealing/schema.js'
 import { dealSchema } from '../deals/schema.js'
+import { kuboSchema } from '../kubo/schema.js'
 import { ledgerSchema } from '../ledger/schema.js'
 import { uploadSchema } from '../uploads/schema.js'
 import { signInSchema, walletSchema } from '../wallets/schema.js'
@@ -20,6 +21,7 @@ const steps: readonly string[] = [
   signInSchema,
   triedSchema,
   directorySchema,
+  kuboSchema,
 ]
 
 /** Brings the schema up to date, or makes it. Throws as `applySteps` does. */

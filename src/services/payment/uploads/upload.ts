@@ -1,19 +1,23 @@
 import { randomUUID } from 'node:crypto'
 import { clientOf } from '../../http/client-address.js'
 import { receive } from '../../http/receive.js'
+import { KuboError } from '../../network/kubo/kubo-errors.js'
 import { type Network, NetworkError } from '../../network/network.js'
 import type { PackStaged, StagedContent } from '../contents/content-store.js'
+import type { PaymentContext } from '../context.js'
 import { PaymentError } from '../errors.js'
 import type { Exchange } from '../http/exchange.js'
 import type { Fields } from '../http/fields.js'
 import { paced } from '../http/paced.js'
 import { UploadForm } from '../http/upload-form.js'
+import { ipfsUrl } from '../ipfs/url.js'
 import { walletAddressOf } from '../sign-in/caller.js'
 import { leastPayment } from '../system/price.js'
 import { readTerms, type UploadTerms } from './read-terms.js'
 import type { Share } from './shares.js'
 
 const MAX_NAME = 255
+const RETRY_SECONDS = 30
 const CAR_TYPE = 'application/vnd.ipld.car'
 
 /** POST /storage/ipfs/upload: stores a file by its content; the upload is then to be paid. */
@@ -76,18 +80,20 @@ async function store(
   name: string,
   staged: StagedContent,
 ): Promise<object> {
-  const { uploads, contents, seconds, network, variant, publicUrl } = context
+  const { uploads, contents, seconds, network, variant } = context
   const { cid, size } = staged
   const price = await priceOf(network, size, terms.duration)
   const wCid = `${randomUUID()}${cid}`
-  const id = await contents.keep(staged, ({ id: content }) => {
-    const times = { created: seconds(), createdEpoch: network.epoch() }
-    return uploads.add({ wCid, wallet, content, fileName: name, fileSize: size, ...terms, price, ...times })
-  })
+  const keep = (): Promise<number> =>
+    contents.keep(staged, ({ id: content }) => {
+      const times = { created: seconds(), createdEpoch: network.epoch() }
+      return uploads.add({ wCid, wallet, content, fileName: name, fileSize: size, ...terms, price, ...times })
+    })
+  const id = await onNode(context, staged, keep)
   return {
     source_file_upload_id: id,
     payload_cid: cid,
-    ipfs_url: ipfsUrl(publicUrl(), cid),
+    ipfs_url: await ipfsUrl(context, cid),
     file_size: size,
     w_cid: wCid,
     ...(variant === 'a' && { status: 'Pending' }),
@@ -102,9 +108,18 @@ async function priceOf(network: Network, size: number, days: number): Promise<nu
   }
 }
 
-/** Where the gateway of the service has a content. */
-export function ipfsUrl(publicUrl: string, cid: string): string {
-  return `${publicUrl}/ipfs/${cid}`
+/** Keeps a content once the Kubo node has it, too, if there is one. */
+async function onNode<T>({ kubo }: PaymentContext, staged: StagedContent, keep: () => Promise<T>): Promise<T> {
+  if (kubo === undefined) return keep()
+  try {
+    return await kubo.copies.add(staged, keep)
+  } catch (error) {
+    if (!(error instanceof NetworkError || error instanceof KuboError)) throw error
+    throw new PaymentError('busy', `the Kubo node does not take the file: ${error.message}`, [
+      'Retry-After',
+      RETRY_SECONDS,
+    ])
+  }
 }
 
 /** The name without folders, as the parser gives it. Throws PaymentError `value`. */

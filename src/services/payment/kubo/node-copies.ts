@@ -1,0 +1,89 @@
+import { PeriodicTask } from '../../../common/periodic-task.js'
+import type { Writer } from '../../database.js'
+import type { ServicesLog } from '../../log.js'
+import type { KuboNode } from '../../network/kubo/kubo-node.js'
+import type { Pins } from '../../network/kubo/pins.js'
+import type { ContentStore, StagedContent } from '../contents/content-store.js'
+import type { CopyTable } from './copy-table.js'
+
+/** Between two looks at what the node lacks, and has without need, ms. */
+const SWEEP_MS = 60_000
+
+export interface NodeCopiesParts {
+  readonly node: KuboNode
+  /** Those of contents, by the CIDs of their roots. */
+  readonly pins: Pins
+  readonly table: CopyTable
+  readonly contents: Pick<ContentStore, 'fileOf'>
+  readonly writer: Writer
+  readonly log: ServicesLog
+}
+
+/**
+ * Copies of all contents on a Kubo node, which pins them: those that arrive before they count, those of before in the
+ * background. What goes away here is unpinned there, if it was pinned for this service.
+ */
+export class NodeCopies {
+  readonly #parts: NodeCopiesParts
+  readonly #sweep: PeriodicTask
+  readonly #stop = new AbortController()
+
+  constructor(parts: NodeCopiesParts) {
+    this.#parts = parts
+    this.#sweep = new PeriodicTask(
+      () => this.#pass(),
+      (err) => {
+        if (!this.#stop.signal.aborted) parts.log.warn({ err }, 'The Kubo node could not take or drop all contents.')
+      },
+    )
+  }
+
+  start(): void {
+    this.#sweep.start(SWEEP_MS)
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort()
+    await this.#sweep.stop()
+  }
+
+  /**
+   * Has the node import and pin a content, then runs `keep`. Rejects as the node does, before it is kept.
+   * @param keep makes the content count
+   */
+  async add<T>({ cid, file, carSize }: StagedContent, keep: () => Promise<T>): Promise<T> {
+    const { node, pins, table, writer } = this.#parts
+    const { signal } = this.#stop
+    const { peerId } = await node.identity(signal)
+    return pins.make(
+      cid,
+      async () => {
+        await this.#import(cid, file, carSize)
+        const result = await keep()
+        await writer.run(() => table.mark(cid, peerId))
+        return result
+      },
+      signal,
+    )
+  }
+
+  async #import(cid: string, file: string, size: number): Promise<void> {
+    const { node } = this.#parts
+    if (await node.isPinned(cid, this.#stop.signal)) return
+    await node.import({ file, size, dataCid: cid }, () => {}, this.#stop.signal)
+  }
+
+  async #pass(): Promise<void> {
+    const { node, pins, table, contents, writer } = this.#parts
+    const { signal } = this.#stop
+    const { peerId } = await node.identity(signal)
+    let next = table.missing(peerId, 0)
+    while (next !== undefined) {
+      const { id, cid, carSize } = next
+      await pins.make(cid, () => this.#import(cid, contents.fileOf(cid), carSize), signal)
+      await writer.run(() => table.mark(cid, peerId))
+      next = table.missing(peerId, id)
+    }
+    await pins.sweep(signal)
+  }
+}
