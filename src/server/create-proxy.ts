@@ -122,7 +122,8 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   const given = { options, backends, plugins, limits, region, log, shareUrl, credentials, sts, closing }
   let access = options.accessLog ?? true
   const observed = observeRequests({ metrics, log, options, operations: names, access: () => access })
-  const traffic = new Traffic(options.traffic ?? {})
+  const traffic = new Traffic(options.traffic ?? {}, undefined, state.signals)
+  cleanup.defer(() => traffic.close())
   const { jobs, contexts, hooks, authenticate, spools } = await openContexts(given)
   const bodies = new Bodies(quotaOf(limits, 'maxBodies', 'maxBodiesPerClient'))
   const parts: HandleParts = {

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 import { Authority } from '../support/content/certificates.js'
@@ -212,4 +213,15 @@ t.test('workers change together', async (t) => {
   for (const { status } of await many(next)) t.equal(status, 200, 'a new worker has the configuration in use')
   t.match(await hangup(server, DONE), { changed: ['--access-key', '--secret-key'] })
   for (const { status } of await many(as('third-key', 'third-secret'))) t.equal(status, 200)
+
+  const third = as('third-key', 'third-secret')
+  configure({ accessKey: 'third-key', secretKey: 'third-secret', requestRatePerKey: '0.001/40' })
+  t.match(await hangup(server, DONE), { changed: ['--request-rate-per-key'] })
+  let accepted = 0
+  while ((await request({ method: 'GET', target: '/' }, third)).status === 200 && accepted < 80) {
+    accepted++
+    // Longer than what a worker takes to tell the others of its requests.
+    await sleep(60)
+  }
+  t.ok(accepted <= 52, `${accepted} requests: the workers count together, each tells of five requests at a time`)
 })

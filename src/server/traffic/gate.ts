@@ -1,4 +1,5 @@
 import { TokenBuckets } from '../../common/http/token-buckets.js'
+import type { Counted } from './shared-counts.js'
 import type { ClientBounds } from './traffic-bounds.js'
 
 /** Why a client has to wait. */
@@ -16,8 +17,15 @@ export class Gate {
   readonly #requests: TokenBuckets
   readonly #bytes: TokenBuckets
   readonly #running = new Map<string, number>()
+  readonly #taken: (client: string, counted: Counted, bounds: ClientBounds) => void
 
-  constructor(bounds: ClientBounds, clock: () => number) {
+  /** @param taken called with what a client takes of a rate here */
+  constructor(
+    bounds: ClientBounds,
+    clock: () => number,
+    taken: (client: string, counted: Counted, bounds: ClientBounds) => void = () => {},
+  ) {
+    this.#taken = taken
     this.#bounds = bounds
     this.#requests = new TokenBuckets(bounds.requests ?? NONE, clock)
     this.#bytes = new TokenBuckets(bounds.bytes ?? NONE, clock)
@@ -44,13 +52,24 @@ export class Gate {
   }
 
   begin(client: string): void {
-    if (this.#bounds.requests) this.#requests.take(client, 1)
+    if (this.#bounds.requests) this.#take(client, { requests: 1, bytes: 0 })
     this.#running.set(client, (this.#running.get(client) ?? 0) + 1)
   }
 
   /** Counts bytes; those of a request may be more than the client has left. A negative number gives bytes back. */
   charge(client: string, bytes: number): void {
+    if (this.#bounds.bytes && bytes !== 0) this.#take(client, { requests: 0, bytes })
+  }
+
+  /** Counts what the client has taken in another process. */
+  count(client: string, { requests, bytes }: Counted): void {
+    if (this.#bounds.requests && requests !== 0) this.#requests.take(client, requests)
     if (this.#bounds.bytes && bytes !== 0) this.#bytes.take(client, bytes)
+  }
+
+  #take(client: string, counted: Counted): void {
+    this.count(client, counted)
+    this.#taken(client, counted, this.#bounds)
   }
 
   end(client: string): void {

@@ -1,8 +1,10 @@
 import { slowDown } from '../../common/errors/slow-down.js'
 import { ToldAlready } from '../../common/errors/told-already.js'
 import { clientOf } from '../../common/quota.js'
+import { noSignals, type Signals } from '../../state/signals/signals.js'
 import { Gate, type Wait } from './gate.js'
-import { isBound, type TrafficBounds } from './traffic-bounds.js'
+import { SharedCounts } from './shared-counts.js'
+import { type ClientBounds, isBound, type TrafficBounds } from './traffic-bounds.js'
 
 /** A request that was let in. */
 export interface Visit {
@@ -19,6 +21,8 @@ export interface Visit {
   leave(bytes: number): void
 }
 
+type Kind = 'all' | 'address' | 'key'
+
 /** The only client of the gate for all. */
 const ALL = ''
 
@@ -31,15 +35,37 @@ export class Traffic {
   readonly #all: Gate
   readonly #addresses: Gate
   readonly #keys: Gate
+  readonly #shared: SharedCounts
   #isBound: boolean
 
-  /** @param clock monotonic, ms */
-  constructor(bounds: TrafficBounds, clock: () => number = () => performance.now()) {
+  /**
+   * @param clock monotonic, ms
+   * @param signals to the other processes that count together with this one
+   */
+  constructor(bounds: TrafficBounds, clock: () => number = () => performance.now(), signals: Signals = noSignals) {
     const { total, perAddress, perKey } = bounds
     this.#isBound = isBound(bounds)
-    this.#all = new Gate(total ?? {}, clock)
-    this.#addresses = new Gate(perAddress ?? {}, clock)
-    this.#keys = new Gate(perKey ?? {}, clock)
+    const gate = (kind: Kind, of: ClientBounds = {}) =>
+      new Gate(of, clock, (client, ...taken) => {
+        if (signals !== noSignals) this.#shared.add(`${kind} ${client}`, ...taken)
+      })
+    this.#all = gate('all', total)
+    this.#addresses = gate('address', perAddress)
+    this.#keys = gate('key', perKey)
+    const gates = { all: this.#all, address: this.#addresses, key: this.#keys }
+    this.#shared = new SharedCounts(
+      signals,
+      (named, counted) => {
+        const [kind = '', ...client] = named.split(' ')
+        if (Object.hasOwn(gates, kind)) gates[kind as Kind].count(client.join(' '), counted)
+      },
+      clock,
+    )
+  }
+
+  /** Tells the other processes nothing more, and hears nothing from them. */
+  close(): void {
+    this.#shared.close()
   }
 
   /** False if every request is let in. */

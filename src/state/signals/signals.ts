@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto'
 
-/** `lease`: the token of a waiter whose lease is free; `settings`: the bucket whose settings changed. */
-export type Topic = 'lease' | 'settings'
+/**
+ * `lease`: the token of a waiter whose lease is free; `settings`: the bucket whose settings changed; `traffic`: what clients
+ * have taken of their rates.
+ */
+export type Topic = 'lease' | 'settings' | 'traffic'
 
 /**
  * Messages among the proxies on one store, for waking up earlier than by a timer. A message may be lost: correctness must

@@ -2,6 +2,8 @@ import t from 'tap'
 import { TokenBuckets } from '../../../src/common/http/token-buckets.js'
 import { Traffic } from '../../../src/server/traffic/traffic.js'
 import type { TrafficBounds } from '../../../src/server/traffic/traffic-bounds.js'
+import { SignalBoard } from '../../../src/state/signals/signals.js'
+import { until } from '../../support/waiting.js'
 
 /** A traffic whose clock the test sets. */
 function trafficOf(bounds: TrafficBounds) {
@@ -103,4 +105,44 @@ t.test('at most 10,000 clients are remembered', (t) => {
   t.equal(buckets.wait('client 0', 1), 0, 'the first one is forgotten')
   t.equal(buckets.wait('client 1', 1), 1)
   t.end()
+})
+
+t.test('processes on one state count together', async (t) => {
+  const boards: SignalBoard[] = []
+  const messages: string[] = []
+  const publish = (message: string) => {
+    messages.push(message)
+    for (const board of boards) board.receive(message)
+  }
+  const bounds: TrafficBounds = {
+    total: { bytes: { perSecond: 1, burst: 1000 } },
+    perKey: { requests: { perSecond: 0.01, burst: 16 } },
+  }
+  const processes = Array.from({ length: 2 }, () => {
+    const board = new SignalBoard(publish)
+    boards.push(board)
+    const traffic = new Traffic(bounds, () => 0, board)
+    t.teardown(() => traffic.close())
+    return traffic
+  })
+  const [one, two] = processes as [Traffic, Traffic]
+  const begin = (traffic: Traffic, bytes = 0) => {
+    const visit = traffic.arrive('192.0.2.1')
+    visit.identify('one', 0)
+    visit.leave(bytes)
+  }
+  begin(one)
+  t.equal(messages.length, 0, 'few requests are not told')
+  for (let i = 0; i < 15; i++) begin(one)
+  t.throws(() => begin(one), { code: 'SlowDown' })
+  await until('the other process knows', () => messages.length === 1)
+  t.throws(() => begin(two), { code: 'SlowDown' })
+  two.arrive('192.0.2.1').identify('other', 0)
+
+  two.arrive('192.0.2.1').leave(2000)
+  await until('the other process knows of the bytes', () => messages.length === 2)
+  t.throws(() => one.arrive('192.0.2.2'), { code: 'SlowDown', message: /bytes per second from all clients/ })
+
+  for (const odd of ['', '{}', '[1]', '[["key"]]', '[["nothing x",1,1]]', '[["key x",null,1]]'])
+    boards[0]?.receive(`- traffic ${odd}`)
 })

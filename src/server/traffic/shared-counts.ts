@@ -1,0 +1,118 @@
+import type { Signals } from '../../state/signals/signals.js'
+import type { ClientBounds } from './traffic-bounds.js'
+
+/** What a client has taken. */
+export interface Counted {
+  readonly requests: number
+  readonly bytes: number
+}
+
+interface Pending {
+  requests: number
+  bytes: number
+  readonly since: number
+}
+
+/** A client's counts are told when they reach this part of its burst: rarely enough, and soon enough. */
+const SHARE = 1 / 8
+/** Time for which counts are collected, ms. */
+const COLLECTED_MS = 50
+/** Clients that wait to be told of, at most, and those of one message. A message has at most 1 KiB. */
+const MOST_CLIENTS = 10_000
+const CLIENTS_OF_MESSAGE = 5
+/** Messages of one time; the others follow. */
+const MOST_MESSAGES = 50
+
+/**
+ * Tells the other processes on the same state what clients have taken here, so that all count together. Messages may be
+ * lost, and come later than the requests: a client can exceed its burst by what it begins everywhere at once, and owes
+ * it.
+ */
+export class SharedCounts {
+  readonly #signals: Signals
+  readonly #clock: () => number
+  readonly #pending = new Map<string, Pending>()
+  readonly #due = new Set<string>()
+  readonly #stop: () => void
+  #timer: NodeJS.Timeout | undefined
+
+  /**
+   * @param heard called with what a client has taken in another process
+   * @param clock monotonic, ms
+   */
+  constructor(signals: Signals, heard: (client: string, counted: Counted) => void, clock: () => number) {
+    this.#signals = signals
+    this.#clock = clock
+    this.#stop = signals.on('traffic', (text) => {
+      for (const [client, requests, bytes] of readMessage(text)) heard(client, { requests, bytes })
+    })
+  }
+
+  /** @param client with its kind, such as `key AKIA…`, without line breaks */
+  add(client: string, { requests, bytes }: Counted, bounds: ClientBounds): void {
+    const now = this.#clock()
+    let pending = this.#pending.get(client)
+    // After this time the client has got back here what it has not been told of there.
+    if (!pending || now - pending.since > refillMs(bounds)) pending = { requests: 0, bytes: 0, since: now }
+    pending.requests += requests
+    pending.bytes += bytes
+    this.#pending.delete(client)
+    this.#pending.set(client, pending)
+    if (isMuch(pending, bounds)) this.#tellSoon(client)
+    if (this.#pending.size <= MOST_CLIENTS) return
+    const [oldest] = this.#pending.keys()
+    if (oldest !== undefined) this.#pending.delete(oldest)
+  }
+
+  close(): void {
+    this.#stop()
+    clearTimeout(this.#timer)
+  }
+
+  #tellSoon(client: string): void {
+    this.#due.add(client)
+    this.#timer ??= setTimeout(() => this.#tell(), COLLECTED_MS).unref()
+  }
+
+  #tell(): void {
+    this.#timer = undefined
+    const due = [...this.#due].slice(0, MOST_MESSAGES * CLIENTS_OF_MESSAGE)
+    for (let i = 0; i < due.length; i += CLIENTS_OF_MESSAGE) {
+      const told = due.slice(i, i + CLIENTS_OF_MESSAGE).flatMap((client) => {
+        const pending = this.#pending.get(client)
+        this.#pending.delete(client)
+        this.#due.delete(client)
+        return pending ? [[client, pending.requests, pending.bytes]] : []
+      })
+      if (told.length > 0) this.#signals.send('traffic', JSON.stringify(told))
+    }
+    const [next] = this.#due
+    if (next !== undefined) this.#tellSoon(next)
+  }
+}
+
+function isMuch({ requests, bytes }: Counted, bounds: ClientBounds): boolean {
+  const { requests: ofRequests, bytes: ofBytes } = bounds
+  return (
+    (ofRequests !== undefined && requests >= ofRequests.burst * SHARE) ||
+    (ofBytes !== undefined && Math.abs(bytes) >= ofBytes.burst * SHARE)
+  )
+}
+
+function refillMs({ requests, bytes }: ClientBounds): number {
+  return 1000 * Math.max(...[requests, bytes].map((rate) => (rate ? rate.burst / rate.perSecond : 0)))
+}
+
+/** Other versions of this program may send something else. */
+function readMessage(text: string): readonly (readonly [client: string, requests: number, bytes: number])[] {
+  try {
+    const read: unknown = JSON.parse(text)
+    if (!Array.isArray(read)) return []
+    return read.filter(
+      (entry): entry is [string, number, number] =>
+        Array.isArray(entry) && typeof entry[0] === 'string' && Number.isFinite(entry[1]) && Number.isFinite(entry[2]),
+    )
+  } catch {
+    return []
+  }
+}
