@@ -23,6 +23,13 @@ export async function passFile(
   context: Context,
 ): Promise<FileInput> {
   let committed = false
+  const cut = new AbortController()
+  // Once the end is to be sent, the answer counts, and not whether the client still waits for it.
+  const follow = () => {
+    if (!committed) cut.abort(signal.reason)
+  }
+  if (signal.aborted) follow()
+  else signal.addEventListener('abort', follow)
   try {
     await reserve(parts, context, { jobId, days: input.days, size: input.size })
     const actor = await actorOfJob(parts, { input, context })
@@ -40,7 +47,7 @@ export async function passFile(
           await context.jobs.commitHeld(jobId)
           committed = true
         },
-        signal,
+        signal: cut.signal,
       }),
     )
     return { ...input, outcome }
@@ -52,5 +59,7 @@ export async function passFile(
     await parts.ledger.release(jobId)
     if (!(error instanceof Interrupted)) throw error
     throw new S3Error('UpstreamUnavailable', { message: error.message, cause: error })
+  } finally {
+    signal.removeEventListener('abort', follow)
   }
 }

@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t, { type Test } from 'tap'
 import { newKeys } from '../../services/payment/payment-client.js'
+import { sha256 } from '../../support/content/content.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { answerTo, open, send, sign } from '../../support/sign/send.js'
 import { unsignedRequest } from '../../support/sign/signed-request.js'
@@ -213,4 +214,32 @@ t.test('a file that the service has in full cannot be cancelled', async (t) => {
   answer()
   t.match(await ordered, { status: 202 })
   await job(JobId, 'Unknown')
+})
+
+t.test('the answer to a file counts, though the client has left before it', async (t) => {
+  const { on, job, proxy, service } = await startScripted(t)
+  let answer = () => {}
+  service.waits.set(
+    `POST ${UPLOAD}`,
+    new Promise<void>((resolve) => {
+      answer = resolve
+    }),
+  )
+  t.teardown(() => answer())
+  const w_cid = `12345678-1234-4234-8234-123456789012${HELLO_CID}`
+  const upload = { source_file_upload_id: 7, payload_cid: HELLO_CID, ipfs_url: 'http://x/1', file_size: 5, w_cid }
+  on(`POST ${UPLOAD}`, [200, { status: 'success', data: { ...upload, status: 'Pending' } }])
+  const body = Buffer.from('hello')
+  const { headers } = sign(serverOf(proxy), { method: 'POST', target: TARGET, payloadHash: sha256(body) })
+  const request = open(serverOf(proxy), 'POST', TARGET, { ...headers, 'content-length': '5' })
+  request.on('error', () => {})
+  request.end(body)
+  await until('the service has the file', async () => service.requests.some(({ target }) => target === UPLOAD))
+  const [{ JobId }] = (await proxy.ask('GET', '/-/jobs/v1')).Jobs
+  request.destroy()
+  await new Promise((resolve) => request.once('close', resolve))
+  // The server sees the end of that connection before it answers later ones.
+  for (let turn = 0; turn < 3; turn++) await proxy.ask('GET', '/-/jobs/v1')
+  answer()
+  t.match((await job(JobId, 'Complete')).Result, { SourceFileUploadId: 7 })
 })
