@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto'
+import { dirname, join } from 'node:path'
+import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
+import { openAccountBook } from '../../src/services/gateway/account-book.js'
 import { NetworkError } from '../../src/services/network/network.js'
 import { until } from '../support/waiting.js'
 import type { DealClient, Envelope } from './deal-client.js'
@@ -440,4 +443,48 @@ t.test('requests of one and the same kind at once', async (t) => {
   for (const [index, key] of keys.entries()) {
     t.ok((await client.gateway.get('bucket', key)).body.equals(bodies[index] ?? Buffer.alloc(0)))
   }
+})
+
+t.test('bytes that a pending deal keeps count for the quota', async (t) => {
+  const scene = await Scene.start(t)
+  const { client, network } = scene
+  const book = openAccountBook(dirname(scene.folder))
+  t.teardown(() => book.close())
+  const owner = book.all()[0]?.accessKey ?? ''
+  const stored = () => book.quota(owner).usage.bytes
+  book.quota(owner, { bytes: 250_000 })
+  for (const body of [large, Buffer.from('small')]) {
+    await client.put('bucket', 'key', body)
+    const gate = new Gate()
+    network.beforeFile = gate.pass
+    const deal = client.deal('bucket', 'key')
+    await gate.reached()
+    t.equal(stored(), body.length)
+    await client.put('bucket', 'key', large)
+    t.equal(stored(), body.length + large.length, 'the replaced body is on the disk')
+    if (body === large) {
+      await t.rejects(client.put('bucket', 'more', large), /quota of the account/)
+      await client.put('bucket', 'key', large)
+      await scene.remove('key')
+      t.equal(stored(), large.length, 'of a removed object, too')
+      await client.gateway.call('DeleteBucket', { bucketName: 'bucket' })
+      t.equal(stored(), large.length, 'of a removed bucket, too')
+      await client.gateway.call('MakeBucket', { bucketName: 'bucket' })
+    }
+    gate.open()
+    t.match(await deal, { status: 'success' })
+    t.equal(stored(), body === large ? 0 : large.length)
+    await scene.remove('key')
+  }
+})
+
+t.test('the index of an earlier version has no bytes of retained bodies', async (t) => {
+  const scene = await Scene.start(t)
+  await scene.running.stop()
+  const db = new DatabaseSync(join(scene.folder, 'index.db'))
+  db.exec('ALTER TABLE retained DROP COLUMN bytes; ALTER TABLE retained DROP COLUMN account')
+  db.close()
+  const again = await Scene.start(t, scene.network, scene.folder)
+  await again.client.put('bucket', 'key', 'x')
+  t.equal(again.count('retained WHERE bytes > 0'), 0)
 })

@@ -7,7 +7,7 @@ export interface AccountQuota {
   readonly objects: number | null
 }
 
-/** What it stores. Objects that are in deals alone have no bytes here. */
+/** What it stores. Objects that are in deals alone have no bytes here; removed ones have, while a pending deal reads them. */
 export interface AccountUsage {
   readonly bytes: number
   readonly objects: number
@@ -27,7 +27,9 @@ export class Quotas {
     this.#find = db.prepare('SELECT bytes, objects FROM quotas WHERE account = ?')
     this.#set = db.prepare('INSERT OR REPLACE INTO quotas (account, bytes, objects) VALUES (?, ?, ?)')
     this.#remove = db.prepare('DELETE FROM quotas WHERE account = ?')
-    this.#usage = db.prepare('SELECT total(objects) AS objects, total(bytes) AS bytes FROM buckets WHERE owner = ?')
+    this.#usage = db.prepare(
+      'SELECT total(objects) AS objects, total(bytes) + (SELECT total(bytes) FROM retained WHERE account = ?1) AS bytes FROM buckets WHERE owner = ?1',
+    )
   }
 
   /** Undefined if the account has none. */

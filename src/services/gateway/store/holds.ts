@@ -28,7 +28,9 @@ export class Holds {
     this.#writer = writer
     this.#objects = objects
     this.#blobs = blobs
-    this.#retain = db.prepare('INSERT INTO retained (generation, bucket, body_at) VALUES (?, ?, ?)')
+    this.#retain = db.prepare(
+      'INSERT INTO retained (generation, bucket, body_at, account, bytes) VALUES (?1, ?2, ?3, (SELECT owner FROM buckets WHERE id = ?2), ?4)',
+    )
     this.#isRetained = db.prepare('SELECT 1 FROM retained WHERE generation = ?')
     this.#page = db.prepare(
       'SELECT generation, body_at AS bodyAt FROM retained WHERE bucket = ? AND generation > ? ORDER BY generation LIMIT ?',
@@ -57,10 +59,10 @@ export class Holds {
    * Decides, inside the transaction that removes the row of a body, whether the body is removed too. Returns true when
    * it is: the caller then discards its file once the transaction is committed.
    */
-  letGo(bucket: number, { generation, bodyAt }: Freed): boolean {
+  letGo(bucket: number, { generation, bodyAt, size }: Freed): boolean {
     if (bodyAt === 'network') return false
     if (this.covers(bucket, generation)) {
-      this.#retain.run(generation, bucket, bodyAt === 'index' ? 1 : 0)
+      this.#retain.run(generation, bucket, bodyAt === 'index' ? 1 : 0, size)
       return false
     }
     if (bodyAt === 'index') this.#objects.removeBody(generation)

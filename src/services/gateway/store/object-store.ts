@@ -88,7 +88,9 @@ export class ObjectStore {
     const quota = this.#quotas.of(bucket.owner)
     if (quota === undefined) return
     const present = this.#objects.find(bucket.id, key)
-    const bytes = size - (present ? bytesHere(present) : 0)
+    // A pending deal keeps the present body, which counts on.
+    const freed = present && !this.#holds.covers(bucket.id, present.generation) ? bytesHere(present) : 0
+    const bytes = size - freed
     this.#quotas.mustHaveRoom(bucket.owner, quota, { bytes, objects: present ? 0 : 1 })
   }
 

@@ -9,7 +9,8 @@ export const INDEX_FILE = 'index.db'
  * The index. Keys are BLOBs: they sort in the order of UTF-8 bytes, and NUL is a byte like any other. `objects` is
  * clustered by key, so a page of a listing is one contiguous range. `body_at` says where a body is stored: 0 in a file
  * named by the generation, 1 in `bodies`, a table of its own that keeps that range short, 2 in deals only: the body can
- * be restored from a deal. `retained` names bodies without an object that a pending deal still reads. `fence` and
+ * be restored from a deal. `retained` names bodies without an object that a pending deal still reads; their bytes count
+ * for the `account` that owned the bucket, which may be gone. `fence` and
  * `write_id` are those of the last write to the key. `removed` holds them for keys without an object, except for fences
  * that `fence_floor` covers, which has a row per account. `owner` is the account of a bucket.
  */
@@ -46,7 +47,9 @@ export const schema = `
   CREATE TABLE IF NOT EXISTS retained (
     generation TEXT PRIMARY KEY,
     bucket INTEGER NOT NULL,
-    body_at INTEGER NOT NULL
+    body_at INTEGER NOT NULL,
+    account INTEGER NOT NULL DEFAULT 0,
+    bytes INTEGER NOT NULL DEFAULT 0
   ) STRICT;
   CREATE INDEX IF NOT EXISTS retained_of_bucket ON retained (bucket, generation);
   CREATE TABLE IF NOT EXISTS removed (
@@ -91,10 +94,17 @@ export function migrate(db: Database): void {
     if (!columnsOf(db, 'buckets').includes('owner')) {
       db.exec(`ALTER TABLE buckets ADD COLUMN owner INTEGER NOT NULL DEFAULT ${FIRST}`)
     }
+    const retained = columnsOf(db, 'retained')
+    if (retained.length > 0 && !retained.includes('bytes')) db.exec(RETAINED_WITH_ACCOUNT)
     const epochs = columnsOf(db, 'state_epochs')
     if (epochs.length > 0 && !epochs.includes('account')) db.exec(EPOCHS_WITH_ACCOUNT)
   })
 }
+
+const RETAINED_WITH_ACCOUNT = `
+  ALTER TABLE retained ADD COLUMN account INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE retained ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+`
 
 const EPOCHS_WITH_ACCOUNT = `
   ALTER TABLE state_epochs RENAME TO state_epochs_before;
