@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { GatewayPoolOptions } from '../../src/gateway/account/create-gateway.js'
 import type { Gateway, UploadAttributes } from '../../src/gateway/gateway.js'
+import type { GatewayWatch } from '../../src/gateway/watch.js'
 import {
   ALL_FEATURES,
   read,
@@ -671,4 +672,23 @@ t.test('an acknowledgement is worth nothing before the whole body has left', asy
     code: 'InternalError',
     message: /acknowledged an upload before it had received the whole body/,
   })
+})
+
+t.test('a request that cannot be sent is over for those who watch', async (t) => {
+  let open = 0
+  const watch: GatewayWatch = {
+    begin() {
+      open++
+      return { headers: {}, end: () => void open-- }
+    },
+  }
+  const { client } = await start(
+    t,
+    full((_, response) => response.end()),
+    { watch },
+  )
+  const attributes = { ...plain, headers: { 'cache-control': 'two\nlines' } }
+  await t.rejects(send(client, Buffer.alloc(10), 10, attributes), { code: 'InvalidArgument' })
+  await t.rejects(send(client, Buffer.alloc(MiB), MiB / 2, attributes), { code: 'InvalidArgument' })
+  t.equal(open, 0)
 })

@@ -6,7 +6,7 @@ import type { SentRequest } from '../transport/connection.js'
 import { ConnectionPool, FRESH_MS } from '../transport/connection-pool.js'
 import { NodeResponse } from '../transport/node-response.js'
 import type { RestResponse } from '../transport/response.js'
-import { type GatewayWatch, outcomeOfStatus } from '../watch.js'
+import { type GatewayWatch, outcomeOfStatus, type WatchedCall } from '../watch.js'
 import { USER_AGENT } from './user-agent.js'
 
 /** Bytes a socket reads ahead while the client is slower than the gateway. */
@@ -68,7 +68,9 @@ export class RestClient {
   put(path: string, headers: http.OutgoingHttpHeaders, fresh: boolean): ClientRequest {
     this.#uploaded = performance.now()
     const watched = this.#watch.begin('upload', 'PUT')
-    const request = this.#open('PUT', fresh ? false : this.#up, path, { ...headers, ...watched.headers })
+    const request = ended(watched, () =>
+      this.#open('PUT', fresh ? false : this.#up, path, { ...headers, ...watched.headers }),
+    )
     request.once('response', ({ statusCode = 0 }) => watched.end(outcomeOfStatus(statusCode), statusCode))
     request.once('close', () => watched.end('failed'))
     return request
@@ -93,13 +95,15 @@ export class RestClient {
     reuse: 'any' | 'lately' | 'none',
   ): SentRequest {
     const watched = this.#watch.begin('upload', 'PUT')
-    const sent = connections.send({
-      method: 'PUT',
-      path: this.#basePath + path,
-      headers: { 'user-agent': USER_AGENT, ...headers, ...watched.headers },
-      body,
-      maxIdleMs: reuse === 'any' ? undefined : reuse === 'lately' ? FRESH_MS : 0,
-    })
+    const sent = ended(watched, () =>
+      connections.send({
+        method: 'PUT',
+        path: this.#basePath + path,
+        headers: { 'user-agent': USER_AGENT, ...headers, ...watched.headers },
+        body,
+        maxIdleMs: reuse === 'any' ? undefined : reuse === 'lately' ? FRESH_MS : 0,
+      }),
+    )
     sent.answered.then(
       ({ status }) => watched.end(outcomeOfStatus(status), status),
       () => watched.end('failed'),
@@ -201,6 +205,16 @@ export class RestClient {
         reject(error)
       })
     })
+  }
+}
+
+/** Ends a watched call that could not be sent: HTTP cannot carry one of its headers. */
+function ended<T>(watched: WatchedCall, send: () => T): T {
+  try {
+    return send()
+  } catch (error) {
+    watched.end('failed')
+    throw error
   }
 }
 

@@ -1,7 +1,12 @@
+import { isCode } from '../../common/errors/codes.js'
 import type { Count, Counter } from '../../common/metrics/counter.js'
 import type { Distribution, Histogram } from '../../common/metrics/histogram.js'
 import type { Metrics } from '../../common/metrics/metrics.js'
 import type { AccessEntry } from '../access-log.js'
+
+/** Most codes of plugins that have a series of their own: some come from services behind them. */
+const MAX_OWN_CODES = 100
+const CODE = /^[A-Za-z][A-Za-z0-9]{0,63}$/
 
 /** The series of one operation, so that a request looks nothing up but them. */
 interface OperationSeries {
@@ -19,6 +24,7 @@ export class RequestMetrics {
   readonly #received: Counter
   readonly #sent: Counter
   readonly #series = new Map<string, Map<string, OperationSeries>>()
+  readonly #ownCodes = new Set<string>()
   #begun = 0
   #ended = 0
 
@@ -28,7 +34,7 @@ export class RequestMetrics {
     const labels = ['operation', 'plugin']
     this.#requests = metrics.counter({
       name: 'dealgate_requests_total',
-      help: 'Requests that have ended, by operation, plugin, HTTP status and S3 error code (OK, or Cut if the client left).',
+      help: 'Requests that have ended, by operation, plugin, HTTP status and S3 error code (OK, Cut if the client left, or Other beyond 100 codes of plugins).',
       labels: [...labels, 'status', 'code'],
     })
     this.#seconds = metrics.histogram({
@@ -65,7 +71,7 @@ export class RequestMetrics {
     // A client may declare much and send nothing.
     if (complete) series.received.value += entry.bytesIn
     series.sent.value += entry.bytesOut
-    const code = entry.error ?? (entry.cut ? 'Cut' : 'OK')
+    const code = entry.error === undefined ? (entry.cut ? 'Cut' : 'OK') : this.#bounded(entry.error)
     const outcome = `${entry.status} ${code}`
     let count = series.outcomes.get(outcome)
     if (count === undefined) {
@@ -73,6 +79,13 @@ export class RequestMetrics {
       series.outcomes.set(outcome, count)
     }
     count.value++
+  }
+
+  #bounded(code: string): string {
+    if (isCode(code) || this.#ownCodes.has(code)) return code
+    if (this.#ownCodes.size === MAX_OWN_CODES || !CODE.test(code)) return 'Other'
+    this.#ownCodes.add(code)
+    return code
   }
 
   #of(entry: AccessEntry): OperationSeries {
