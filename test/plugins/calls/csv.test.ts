@@ -20,6 +20,15 @@ const items = ['a', 'b,c', '"d"\r\n', '=1+1', 'ü'].map((Name, i) => ({ Name, Si
 t.test('a row of names and a row for each item', async (t) => {
   const text = csvDocument(shapeOf(result, 'output'), 'Items', { Items: items })
   t.equal(text, 'Name,Size,Note\r\na,0,\r\n"b,c",1,\r\n"""d""\r\n",2,\r\n\'=1+1,3,\r\nü,4,\r\n')
+  const formulas = ['=1', '+1', '-1', '@a', '\t=1', '\r=1', '＝1', '-', 'a\n=1', 'a\r=1']
+  const escaped = csvDocument(shapeOf(result, 'output'), 'Items', {
+    Items: formulas.map((Name) => ({ Name, Size: -5, Note: Name })),
+  })
+  for (const [row, Name] of formulas.entries()) {
+    const marked = Name.startsWith('a') ? Name : `'${Name}`
+    const quoted = /[\r\n]/.test(Name) ? `"${marked}"` : marked
+    t.equal(escaped.split('\r\n')[row + 1], `${quoted},-5,${quoted}`, JSON.stringify(Name))
+  }
   t.equal(csvDocument(shapeOf(result, 'output'), 'Items', { Items: [] }), 'Name,Size,Note\r\n')
 })
 

@@ -11,10 +11,14 @@ import type { Shape } from './shape.js'
 export function csvDocument(shape: Shape, list: string, document: Document): string {
   const columns = columnsOf(shape, list)
   const rows = (document[list] as readonly Document[]).map((item) => columns.map((name) => cell(item[name])))
-  return stringify([columns, ...rows], { record_delimiter: 'windows', escape_formulas: true })
+  // A lone carriage return or line feed ends a row, too, for many readers.
+  const breaks = { record_delimiter: 'windows', quoted_match: /[\r\n]/ } as const
+  return stringify([columns, ...rows], { ...breaks, escape_formulas: true })
 }
 
-function cell(value: unknown): string {
+/** A negative number is no formula: numbers stay numbers. */
+function cell(value: unknown): string | number {
+  if (typeof value === 'number') return value
   return value === undefined || value === null ? '' : String(value)
 }
 
