@@ -17,6 +17,7 @@ import { checkScope, checkSignedHeaders, checkTime } from './signatures/check-si
 import type { ParsedSignature } from './signatures/parsed-signature.js'
 import { anonymousPayload, payloadMode } from './signatures/payload-mode.js'
 import { parsePresignedQuery, presignedBrand } from './signatures/presigned-query.js'
+import { RememberedParts } from './signatures/remembered-parts.js'
 import { SigningKeys } from './signatures/signing-keys.js'
 import { VERSION_2 } from './signatures/sigv2.js'
 import { unsupportedAlgorithm } from './signatures/unsupported.js'
@@ -63,10 +64,11 @@ export type Authenticate = (head: RequestHead, readBody?: ReadWholeBody) => Prom
 export function createAuthenticator(options: AuthenticatorOptions): Authenticate {
   const { region, now = Date.now, signedBasePaths = [] } = options
   const keys = new SigningKeys()
+  const remembered = new RememberedParts()
   const signerOf = createSigners(options)
 
   async function version4(head: RequestHead, readBody: ReadWholeBody | undefined): Promise<Caller | undefined> {
-    const parsed = readSignature(head)
+    const parsed = readSignature(head, remembered)
     if (parsed === undefined) return undefined
     const find = signerOf(parsed.accessKeyId, sentToken(head))
     checkScope(parsed, region, isStsTarget(head))
@@ -117,12 +119,13 @@ function signedBy(version: SignatureVersion, { presigned }: { readonly presigned
   return { presigned, signatureVersion: version, authType }
 }
 
-function readSignature(head: RequestHead): ParsedSignature | undefined {
+function readSignature(head: RequestHead, remembered: RememberedParts): ParsedSignature | undefined {
   const { authorization } = head.headers
   const brand = presignedBrand(head)
   if (authorization !== undefined && brand !== undefined) throw signedTwice()
   if (authorization === undefined && brand === undefined) return undefined
-  return brand === undefined ? parseAuthorizationHeader(authorization ?? '', head) : parsePresignedQuery(brand, head)
+  if (brand !== undefined) return parsePresignedQuery(brand, head)
+  return parseAuthorizationHeader(authorization ?? '', head, remembered)
 }
 
 /** A presigned URL may pin the hash of the body in its query; `verifyVersion2` compares it with the header. */

@@ -21,9 +21,34 @@ export function signingKey(secretAccessKey: string, date: string, region: string
   return hmac(hmac(hmac(hmac(`AWS4${secretAccessKey}`, date), region), service), 'aws4_request')
 }
 
+/** Lower-case hex. */
 export function signature(key: Buffer, toSign: string): string {
-  return createHmac('sha256', key).update(toSign).digest('hex')
+  // A key of SHA-256 is never longer than a block, and a text of `stringToSign` never longer than the room for it.
+  if (key.length > BLOCK || toSign.length > ROOM / 3) return createHmac('sha256', key).update(toSign).digest('hex')
+  return hmacOfText(key, toSign)
 }
+
+const BLOCK = 64
+const ROOM = 1536
+
+/**
+ * HMAC (RFC 2104) by two hashes in one call each, which take half of the time of createHmac, and leave no native objects to
+ * the garbage collector.
+ */
+const hmacOfText = (() => {
+  const inner = Buffer.alloc(BLOCK + ROOM)
+  const outer = Buffer.alloc(BLOCK + 32)
+  return (key: Buffer, text: string): string => {
+    for (let i = 0; i < BLOCK; i++) {
+      const byte = key[i] ?? 0
+      inner[i] = byte ^ 0x36
+      outer[i] = byte ^ 0x5c
+    }
+    const bytes = inner.write(text, BLOCK)
+    outer.write(hash('sha256', inner.subarray(0, BLOCK + bytes), 'hex'), BLOCK, 'hex')
+    return hash('sha256', outer, 'hex')
+  }
+})()
 
 function hmac(key: string | Buffer, data: string): Buffer {
   return createHmac('sha256', key).update(data).digest()
@@ -128,14 +153,14 @@ export interface CanonicalRequest {
 
 /** The canonical request, one character per byte. */
 export function canonicalRequest(parts: CanonicalRequest): string {
-  const values = new Map<string, string>()
+  const names = parts.signedHeaders.split(';')
+  const values = names.map((): string | undefined => undefined)
   for (const [name, value] of parts.headers) {
-    const lower = name.toLowerCase()
-    const before = values.get(lower)
-    values.set(lower, before === undefined ? squeeze(value) : `${before},${squeeze(value)}`)
+    const at = names.indexOf(name.toLowerCase())
+    if (at >= 0) values[at] = values[at] === undefined ? squeeze(value) : `${values[at]},${squeeze(value)}`
   }
   let lines = ''
-  for (const name of parts.signedHeaders.split(';')) lines += `${name}:${values.get(name) ?? ''}\n`
+  for (let i = 0; i < names.length; i++) lines += `${names[i]}:${values[i] ?? ''}\n`
   return `${parts.method}\n${parts.path}\n${parts.query}\n${lines}\n${parts.signedHeaders}\n${parts.payloadHash}`
 }
 

@@ -2,7 +2,8 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { ALGORITHM, formatTimestamp } from '../../common/sigv4.js'
 import { brandedHeader } from '../../request/addressing/branded-header.js'
 import type { RequestHead } from '../../request/s3-request.js'
-import { type ParsedSignature, parseCredential, parseSignedHeaders, parseTimestamp } from './parsed-signature.js'
+import { type ParsedSignature, parseTimestamp } from './parsed-signature.js'
+import { RememberedParts } from './remembered-parts.js'
 import { unsupportedAlgorithm } from './unsupported.js'
 
 const malformed = (message: string, fields?: Record<string, string>) =>
@@ -12,23 +13,37 @@ const malformed = (message: string, fields?: Record<string, string>) =>
   })
 
 const COMPONENTS = ['Credential', 'SignedHeaders', 'Signature'] as const
+/** Longest header of which parts are remembered, characters. */
+const LONGEST_REMEMBERED = 1024
+
 type Component = (typeof COMPONENTS)[number]
 
 /**
  * Parses `AWS4-HMAC-SHA256 Credential=..., SignedHeaders=..., Signature=...` and the related headers.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-auth-using-authorization-header.html
  */
-export function parseAuthorizationHeader(authorization: string, head: RequestHead): ParsedSignature {
+export function parseAuthorizationHeader(
+  authorization: string,
+  head: RequestHead,
+  remembered: RememberedParts,
+): ParsedSignature {
   const space = authorization.indexOf(' ')
   const algorithm = space < 0 ? authorization : authorization.slice(0, space)
   if (algorithm !== ALGORITHM) throw unsupportedAlgorithm(algorithm)
-  const components = parseComponents(authorization.slice(ALGORITHM.length))
+  const { Credential, SignedHeaders, Signature } = parseComponents(authorization.slice(ALGORITHM.length))
+  // Parts of a text keep the whole of it in memory.
+  const parts = authorization.length > LONGEST_REMEMBERED ? new RememberedParts() : remembered
+  const { accessKeyId, scope } = parts.credential(Credential, malformed)
+  const signedHeaders = parts.signedHeaders(SignedHeaders, malformed)
+  const { timestamp, time } = requestTime(head)
   return {
     presigned: false,
-    ...parseCredential(components.Credential, malformed),
-    signedHeaders: parseSignedHeaders(components.SignedHeaders, malformed),
-    signature: components.Signature,
-    ...requestTime(head),
+    accessKeyId,
+    scope,
+    signedHeaders,
+    signature: Signature,
+    timestamp,
+    time,
     expires: undefined,
     payloadHash: brandedHeader(head.headers, 'content-sha256')?.value,
     signatureParameter: undefined,
@@ -37,18 +52,24 @@ export function parseAuthorizationHeader(authorization: string, head: RequestHea
 }
 
 function parseComponents(text: string): Record<Component, string> {
-  const found: Partial<Record<Component, string>> = {}
-  for (const part of text.split(',')) {
-    const component = part.trim()
-    const at = component.indexOf('=')
-    const name = COMPONENTS.find((known) => known === component.slice(0, Math.max(at, 0)))
+  const found: { [Name in Component]: string | undefined } = {
+    Credential: undefined,
+    SignedHeaders: undefined,
+    Signature: undefined,
+  }
+  for (let from = 0; from <= text.length; ) {
+    const comma = text.indexOf(',', from)
+    const end = comma < 0 ? text.length : comma
+    const component = text.slice(from, end).trim()
+    const name = COMPONENTS.find((known) => component.startsWith(known) && component[known.length] === '=')
     if (name === undefined) {
       throw malformed(
         `the algorithm must be followed by ${COMPONENTS.join(', ')}, each as name=value, separated by commas.`,
       )
     }
     if (found[name] !== undefined) throw malformed(`${name} is given twice.`)
-    found[name] = component.slice(at + 1)
+    found[name] = component.slice(name.length + 1)
+    from = end + 1
   }
   const { Credential, SignedHeaders, Signature } = found
   if (!Credential) throw malformed('Credential is missing.')

@@ -13,6 +13,8 @@ interface Entry {
 export class SigningKeys {
   readonly #entries = new Map<string, Entry>()
   readonly #capacity: number
+  /** Name of the entry that was used last. */
+  #newest: string | undefined
 
   constructor(capacity = 1024) {
     this.#capacity = capacity
@@ -31,6 +33,8 @@ export class SigningKeys {
 
   /** A Map keeps insertion order, so its first entry is the least recently used one. */
   #remember(name: string, entry: Entry): void {
+    if (this.#newest === name && this.#entries.get(name) === entry) return
+    this.#newest = name
     this.#entries.delete(name)
     this.#entries.set(name, entry)
     if (this.#entries.size <= this.#capacity) return

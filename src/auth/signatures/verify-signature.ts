@@ -82,11 +82,10 @@ function signedHeaderValues(
   { signedHeaders }: ParsedSignature,
   host: string,
 ): [string, string][] {
-  const names = new Set(signedHeaders)
   const pairs: [string, string][] = []
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const name = (rawHeaders[i] as string).toLowerCase()
-    if (names.has(name)) pairs.push([name, name === 'host' ? host : (rawHeaders[i + 1] as string)])
+    if (signedHeaders.includes(name)) pairs.push([name, name === 'host' ? host : (rawHeaders[i + 1] as string)])
   }
   return pairs
 }

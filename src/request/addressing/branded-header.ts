@@ -4,7 +4,8 @@ import { S3Error } from '../../common/errors/s3-error.js'
 /** Brands in the names of S3 headers and parameters: `x-amz-date` and `x-cloud-date` are equivalent. */
 export const headerBrands = ['amz', 'cloud'] as const
 
-const PREFIXES = headerBrands.map((brand) => `x-${brand}-`)
+/** Both names by suffix: a text that is made anew has to be found in the engine's table of names at each look-up. */
+const NAMES = new Map<string, readonly string[]>()
 
 export interface BrandedHeader {
   /** As sent, lower-case. */
@@ -18,8 +19,7 @@ export interface BrandedHeader {
  */
 export function brandedHeader(headers: IncomingHttpHeaders, suffix: string): BrandedHeader | undefined {
   let found: BrandedHeader | undefined
-  for (const prefix of PREFIXES) {
-    const name = prefix + suffix
+  for (const name of namesOf(suffix)) {
     const value = headers[name]
     // Only set-cookie has an array.
     if (typeof value !== 'string') continue
@@ -32,4 +32,14 @@ export function brandedHeader(headers: IncomingHttpHeaders, suffix: string): Bra
     found ??= { name, value }
   }
   return found
+}
+
+/** @param suffix of a header that this server knows */
+function namesOf(suffix: string): readonly string[] {
+  let names = NAMES.get(suffix)
+  if (names === undefined) {
+    names = headerBrands.map((brand) => `x-${brand}-${suffix}`)
+    NAMES.set(suffix, names)
+  }
+  return names
 }
