@@ -76,27 +76,78 @@ const NO_BLOCK = {
   restrictPublicBuckets: false,
 }
 
-export function openDoor(parts: DoorParts, { caller, head, asOwner }: DoorRequest, grants: Grants): Door {
-  const account = caller && canonicalId(caller.identity)
-  const arn = arnOf(caller)
-  const principal: Principal =
-    account === undefined ? { kind: 'anonymous' } : { kind: 'account', account, arn, root: isRoot(caller) }
-  const read = (bucket: string) => readDocuments(parts.settings, bucket)
-  let reason: string | undefined
+export function openDoor(parts: DoorParts, request: DoorRequest, grants: Grants): Door {
+  return new RequestDoor(parts, request, grants)
+}
 
-  async function answer(asked: Asked, documents: BucketDocuments | undefined, record: ObjectRecord | undefined) {
-    const identityPolicies = caller && policiesOf(caller.identity)
-    const owner = documents?.owner ?? account ?? OWN_ID
+/** A class, because each request has one, and most use a single method of it. */
+class RequestDoor implements Door {
+  readonly #parts: DoorParts
+  readonly #request: DoorRequest
+  readonly #grants: Grants
+  readonly #account: string | undefined
+  #reason: string | undefined
+
+  constructor(parts: DoorParts, request: DoorRequest, grants: Grants) {
+    this.#parts = parts
+    this.#request = request
+    this.#grants = grants
+    this.#account = request.caller && canonicalId(request.caller.identity)
+  }
+
+  get reason(): string | undefined {
+    return this.#reason
+  }
+
+  async decide(...asked: readonly Asked[]): Promise<void> {
+    const grants = this.#grants
+    for (const { action, bucket, key } of asked)
+      if (grants.any && bucket !== undefined) grants.withdraw({ action: action.toLowerCase(), bucket, key })
+    const found: (Grant | undefined)[] = []
+    for (const each of asked) found.push(await this.#one(each))
+    if (found.some((grant) => grant === undefined)) return
+    for (const grant of found) if (grant) grants.add(grant)
+  }
+
+  async requireAction(action: string, place: Place): Promise<void> {
+    if ((await this.#one({ ...place, action })) || place.bucket === undefined) return
+    const documents = await this.documents(place.bucket)
+    if (documents && documents.owner !== this.#account) throw new S3Error('AccessDenied')
+  }
+
+  granted(action: string, bucket: string, key?: string): boolean {
+    return this.#grants.find(bucket, key, [action.toLowerCase()]) !== undefined
+  }
+
+  async opened(bucket: string): Promise<boolean> {
+    const documents = await this.documents(bucket)
+    return documents !== undefined && documents.owner !== this.#account
+  }
+
+  async ownerOf(bucket: string): Promise<Owned> {
+    if (!this.#grants.asOwner(bucket)) return this.#ownAccount()
+    const documents = await this.documents(bucket)
+    if (!documents) throw new S3Error('AccessDenied')
+    return { owner: documents.owner, by: documents.by }
+  }
+
+  documents(bucket: string): Promise<BucketDocuments | undefined> {
+    return readDocuments(this.#parts.settings, bucket)
+  }
+
+  async #answer(asked: Asked, documents: BucketDocuments | undefined, record: ObjectRecord | undefined) {
+    const { caller, head } = this.#request
+    const owner = documents?.owner ?? this.#account ?? OWN_ID
     const conditions = conditionsOf(head, caller, { ...asked.more, owner, stored: record?.tags })
-    const question = { principal, action: asked.action, resource: resourceOf(asked), conditions }
+    const question = { principal: this.#principal(), action: asked.action, resource: resourceOf(asked), conditions }
     const given: Documents = {
       owner,
       policy: documents?.policy?.parsed,
       bucketAcl: documents?.acl,
       objectAcl: record?.acl,
       ownership: documents?.ownership ?? 'BucketOwnerEnforced',
-      block: documents && asked.bucket !== undefined ? await blockOf(asked.bucket) : NO_BLOCK,
-      identityPolicies,
+      block: documents && asked.bucket !== undefined ? await this.#blockOf(asked.bucket) : NO_BLOCK,
+      identityPolicies: caller && policiesOf(caller.identity),
       sessionPolicy: caller && sessionPolicyOf(caller.identity),
     }
     const decision = decide(question, given)
@@ -109,8 +160,14 @@ export function openDoor(parts: DoorParts, { caller, head, asOwner }: DoorReques
     }
   }
 
-  async function blockOf(bucket: string): Promise<Documents['block']> {
-    const block = await parts.settings.get(bucket, 'publicAccessBlock')
+  #principal(): Principal {
+    const { caller } = this.#request
+    if (this.#account === undefined) return { kind: 'anonymous' }
+    return { kind: 'account', account: this.#account, arn: arnOf(caller), root: isRoot(caller) }
+  }
+
+  async #blockOf(bucket: string): Promise<Documents['block']> {
+    const block = await this.#parts.settings.get(bucket, 'publicAccessBlock')
     if (!block) return NO_BLOCK
     return {
       blockPublicAcls: block.BlockPublicAcls,
@@ -121,16 +178,27 @@ export function openDoor(parts: DoorParts, { caller, head, asOwner }: DoorReques
   }
 
   /** Returns the grant; undefined where the caller's own account decides. */
-  async function one(asked: Asked): Promise<Grant | undefined> {
-    const { bucket, key } = asked
-    const documents = bucket === undefined ? undefined : await read(bucket)
+  async #one(asked: Asked): Promise<Grant | undefined> {
+    const { bucket } = asked
+    const { caller } = this.#request
+    const documents = bucket === undefined ? undefined : await this.documents(bucket)
     const limited = caller !== undefined && hasPolicies(caller.identity)
-    if (!documents && !limited) return undefined
+    return documents || limited ? this.#byDocuments(asked, documents, limited) : undefined
+  }
+
+  async #byDocuments(
+    asked: Asked,
+    documents: BucketDocuments | undefined,
+    limited: boolean,
+  ): Promise<Grant | undefined> {
+    const { bucket, key } = asked
+    const { caller, asOwner } = this.#request
+    const account = this.#account
     const replaces = REPLACES.includes(asked.action.toLowerCase())
     const ofOwner = account !== undefined && (!documents || documents.owner === account)
-    const { record, answered } = await answerByRecord(asked, documents, !ofOwner && !replaces)
+    const { record, answered } = await this.#answerByRecord(asked, documents, !ofOwner && !replaces)
     const { decision, identityAllows, byGateway } = answered
-    reason = `${asked.action}: ${decision.outcome}: ${decision.reason}`
+    this.#reason = `${asked.action}: ${decision.outcome}: ${decision.reason}`
     if (decision.outcome === 'explicit deny') {
       if (ofOwner && isRoot(caller) && ON_BUCKET_POLICY.includes(asked.action.toLowerCase())) return undefined
       throw new S3Error('AccessDenied')
@@ -143,9 +211,9 @@ export function openDoor(parts: DoorParts, { caller, head, asOwner }: DoorReques
     // https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketPolicy.html: whatever the policy says
     if (ON_BUCKET_POLICY.includes(asked.action.toLowerCase())) throw new S3Error('MethodNotAllowed')
     const mayList = async () =>
-      (await answer({ action: 's3:ListBucket', bucket, more: { unasked: true } }, documents, undefined)).decision
+      (await this.#answer({ action: 's3:ListBucket', bucket, more: { unasked: true } }, documents, undefined)).decision
         .outcome === 'allow'
-    const gateway = await asOwnerOf(documents)
+    const gateway = await this.#asOwnerOf(documents)
     return {
       action: asked.action.toLowerCase(),
       bucket,
@@ -158,14 +226,15 @@ export function openDoor(parts: DoorParts, { caller, head, asOwner }: DoorReques
     }
   }
 
-  function ownAccount(): Owned {
-    return { owner: account ?? OWN_ID, by: caller?.identity.account ? caller.identity.accessKeyId : '' }
+  #ownAccount(): Owned {
+    const { caller } = this.#request
+    return { owner: this.#account ?? OWN_ID, by: caller?.identity.account ? caller.identity.accessKeyId : '' }
   }
 
-  async function asOwnerOf({ owner, by }: Owned): Promise<Gateway> {
-    const gateway = await parts.ownerGateway({ owner, by })
+  async #asOwnerOf({ owner, by }: Owned): Promise<Gateway> {
+    const gateway = await this.#parts.ownerGateway({ owner, by })
     if (gateway) return gateway
-    reason = 'the server has no key pair of the account that owns the bucket'
+    this.#reason = 'the server has no key pair of the account that owns the bucket'
     throw new S3Error('AccessDenied')
   }
 
@@ -174,67 +243,35 @@ export function openDoor(parts: DoorParts, { caller, head, asOwner }: DoorReques
    * where it can change the outcome.
    * @param ties an allowance becomes a grant for exactly the object of the record, so nothing stale can be granted
    */
-  async function answerByRecord(asked: Asked, documents: BucketDocuments | undefined, ties: boolean) {
-    const record = await recordOf(documents, asked)
-    const answered = await answer(asked, documents, record)
+  async #answerByRecord(asked: Asked, documents: BucketDocuments | undefined, ties: boolean) {
+    const record = await this.#recordOf(documents, asked)
+    const answered = await this.#answer(asked, documents, record)
     if (!record) return { record, answered }
-    const without = await answer(asked, documents, undefined)
+    const without = await this.#answer(asked, documents, undefined)
     const { outcome } = answered.decision
     const isTied = ties && outcome === 'allow'
     const isSame = outcome === without.decision.outcome
     // Tied to a stale record, a grant that holds without it would not open the present object.
     if (isSame !== isTied) return { record, answered }
-    const gateway = await parts.ownerGateway(documents ?? ownAccount())
+    const gateway = await this.#parts.ownerGateway(documents ?? this.#ownAccount())
     return !gateway || (await isCurrent(gateway, record)) ? { record, answered } : { answered: without }
   }
 
   /** Reads the record where the decision can depend on it. */
-  async function recordOf(
+  async #recordOf(
     documents: BucketDocuments | undefined,
     { action, bucket, key }: Asked,
   ): Promise<ObjectRecord | undefined> {
+    const { caller } = this.#request
     const name = action.toLowerCase()
     if (bucket === undefined || key === undefined || OF_UPLOADS.includes(name)) return undefined
     const own = caller ? [...(policiesOf(caller.identity) ?? []), sessionPolicyOf(caller.identity)] : []
     const policies = [documents?.policy?.parsed, ...own]
     const byTags = policies.some((policy) => policy?.byTags)
     // WRITE of a bucket lets other accounts delete their own objects; no ACL of an object matters to a write.
-    const byAcl = name === 's3:deleteobject' ? documents?.owner !== account : name !== 's3:putobject'
+    const byAcl = name === 's3:deleteobject' ? documents?.owner !== this.#account : name !== 's3:putobject'
     const matters = byTags || (byAcl && documents !== undefined && documents.ownership !== 'BucketOwnerEnforced')
-    return matters ? parts.state.objects.get(bucket, key) : undefined
-  }
-
-  return {
-    async decide(...asked) {
-      for (const { action, bucket, key } of asked)
-        if (bucket !== undefined) grants.withdraw({ action: action.toLowerCase(), bucket, key })
-      const found: (Grant | undefined)[] = []
-      for (const each of asked) found.push(await one(each))
-      if (found.some((grant) => grant === undefined)) return
-      for (const grant of found) if (grant) grants.add(grant)
-    },
-    async requireAction(action, place) {
-      if ((await one({ ...place, action })) || place.bucket === undefined) return
-      const documents = await read(place.bucket)
-      if (documents && documents.owner !== account) throw new S3Error('AccessDenied')
-    },
-    granted: (action, bucket, key) => grants.find(bucket, key, [action.toLowerCase()]) !== undefined,
-    async opened(bucket) {
-      const documents = await read(bucket)
-      return documents !== undefined && documents.owner !== account
-    },
-    async ownerOf(bucket) {
-      if (grants.asOwner(bucket)) {
-        const documents = await read(bucket)
-        if (!documents) throw new S3Error('AccessDenied')
-        return { owner: documents.owner, by: documents.by }
-      }
-      return ownAccount()
-    },
-    documents: read,
-    get reason() {
-      return reason
-    },
+    return matters ? this.#parts.state.objects.get(bucket, key) : undefined
   }
 }
 

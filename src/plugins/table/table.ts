@@ -92,6 +92,10 @@ interface Candidate extends Row {
   readonly weight: number
   /** Query keys that the operation declares. */
   readonly named: ReadonlySet<string>
+  /** What a request must match, with all members: routes as plugins write them differ in their members, and are slow to read. */
+  readonly route: Required<Pick<AnyOperation['on'], 'resource' | 'path' | 'query'>> & {
+    readonly header: string | undefined
+  }
 }
 
 /** More segments than any path has. */
@@ -100,12 +104,13 @@ const MAX_SEGMENTS = 1000
 type Match = Pick<Candidate, 'named'> & Selected
 
 function candidate(row: Row): Candidate {
-  const { query = [], params = [], header, path = '/' } = row.operation.on
+  const { query = [], params = [], header, path = '/', resource } = row.operation.on
   const literal = path.split('/').filter((segment) => !segment.startsWith('{')).length
   return {
     ...row,
     weight: query.length + (header === undefined ? 0 : 1) + literal / MAX_SEGMENTS,
     named: new Set([...query, ...params].map((name) => name.split('=')[0] as string)),
+    route: { resource, path, query, header },
   }
 }
 
@@ -155,9 +160,9 @@ function unanswered(
 const NO_PARAMS: Selected['params'] = Object.freeze({})
 
 /** Returns the path parameters of a matching request; undefined if it does not match. */
-function fit({ operation }: Row, head: Parameters<OperationTable['select']>[0]): Selected['params'] | undefined {
-  const { path = '/', query, header, resource } = operation.on
-  if (query && query.length > 0) {
+function fit({ route }: Candidate, head: Parameters<OperationTable['select']>[0]): Selected['params'] | undefined {
+  const { path, query, header, resource } = route
+  if (query.length > 0) {
     if (head.query.entries.length === 0) return undefined
     if (!query.every((wanted) => queryHas(head.query, wanted))) return undefined
   }

@@ -41,17 +41,11 @@ export const getObject = defineOperation({
       download.discard()
       throw error
     })
-    return {
-      status: ranged ? 206 : 200,
-      headers: withOverrides(request, {
-        ...objectHeaders(object, context.plugins, checksum),
-        ...(ranged && { 'content-range': `bytes ${download.first}-${download.last}/${object.size}` }),
-        ...partHeaders(part, object),
-        'x-amz-expiration': await expirationHeader(context, request.bucket, object),
-        'content-length': download.last - download.first + 1,
-      }),
-      body: { download },
-    }
+    const headers = Object.assign(objectHeaders(object, context.plugins, checksum), partHeaders(part, object))
+    if (ranged) headers['content-range'] = `bytes ${download.first}-${download.last}/${object.size}`
+    headers['x-amz-expiration'] = await expirationHeader(context, request.bucket, object)
+    headers['content-length'] = download.last - download.first + 1
+    return { status: ranged ? 206 : 200, headers: withOverrides(request, headers), body: { download } }
   },
 })
 

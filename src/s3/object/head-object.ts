@@ -32,15 +32,10 @@ export const headObject = defineOperation({
         message: 'Cannot specify both Range header and partNumber query parameter',
       })
     const checksum = await toldChecksum(request, context, object, part, range !== undefined)
-    return {
-      status: range ? 206 : 200,
-      headers: withOverrides(request, {
-        ...objectHeaders(object, context.plugins, checksum),
-        ...(range && { 'content-range': `bytes ${range.first}-${range.last}/${object.size}` }),
-        ...partHeaders(part, object),
-        'x-amz-expiration': await expirationHeader(context, request.bucket, object),
-        'content-length': range ? range.last - range.first + 1 : object.size,
-      }),
-    }
+    const headers = Object.assign(objectHeaders(object, context.plugins, checksum), partHeaders(part, object))
+    if (range) headers['content-range'] = `bytes ${range.first}-${range.last}/${object.size}`
+    headers['x-amz-expiration'] = await expirationHeader(context, request.bucket, object)
+    headers['content-length'] = range ? range.last - range.first + 1 : object.size
+    return { status: range ? 206 : 200, headers: withOverrides(request, headers) }
   },
 })

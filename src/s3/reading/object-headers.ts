@@ -10,17 +10,16 @@ import { archiveHeaders, metadataHeaders, type Reporting } from './archive-repor
  * @param checksum the checksum to return, if any: see told-checksum.ts
  */
 export function objectHeaders(object: StoredObject, reporting: Reporting, checksum?: ObjectChecksum): ReplyHeaders {
-  return {
+  const headers: ReplyHeaders = {
     'content-type': object.contentType,
     etag: quoted(object.etag),
     'last-modified': httpTime(object.lastModified),
     'accept-ranges': 'bytes',
-    ...object.headers,
-    'x-amz-tagging-count': object.tags?.length || undefined,
-    ...metadataHeaders(object, reporting),
-    ...archiveHeaders(object, reporting),
-    ...checksumHeaders(checksum),
   }
+  Object.assign(headers, object.headers)
+  if (object.tags?.length) headers['x-amz-tagging-count'] = object.tags.length
+  const more = [metadataHeaders(object, reporting), archiveHeaders(object, reporting), checksumHeaders(checksum)]
+  return Object.assign(headers, ...more)
 }
 
 export function checksumHeaders(checksum: ObjectChecksum | undefined): ReplyHeaders {

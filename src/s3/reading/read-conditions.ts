@@ -40,6 +40,7 @@ export function checkConditions(
   object: Pick<StoredObject, 'etag' | 'lastModified'>,
   names: ConditionNames,
 ): 'ok' | 'unchanged' {
+  if (!hasConditions(headers, names)) return 'ok'
   const match = text(headers[names.match])
   const noneMatch = text(headers[names.noneMatch])
   const unmodifiedSince = date(headers[names.unmodifiedSince])
@@ -53,6 +54,15 @@ export function checkConditions(
   if (noneMatch !== undefined) return listsEtag(noneMatch, object.etag) ? 'unchanged' : 'ok'
   if (modifiedSince !== undefined && modified <= modifiedSince) return 'unchanged'
   return 'ok'
+}
+
+function hasConditions(headers: IncomingHttpHeaders, names: ConditionNames): boolean {
+  return (
+    headers[names.match] !== undefined ||
+    headers[names.noneMatch] !== undefined ||
+    headers[names.unmodifiedSince] !== undefined ||
+    headers[names.modifiedSince] !== undefined
+  )
 }
 
 /** Names the condition as S3 does: `If-Match`, `x-amz-copy-source-If-Match`. */
