@@ -34,12 +34,22 @@ export function brandNames(brand: Brand): BrandNames {
   const header = checked(brand.header)
   const target = (verb: string, bucket: string, key: string) =>
     `/${path}/${verb}/${encodeSegment(bucket)}/${encodePath(key)}`
+  const known = new Map<string, string>()
+  /** One text for each suffix: engines look objects up by it without comparing characters. */
+  const headerName = (suffix: string): string => {
+    let name = known.get(suffix)
+    if (name === undefined) {
+      name = `x-${header}-${suffix}`
+      known.set(suffix, name)
+    }
+    return name
+  }
   return {
     rpcPath: `/${path}/webrpc`,
     ownPath: (rest) => `/${path}/${rest}`,
     uploadPath: (bucket, key) => target('upload', bucket, key),
     downloadPath: (bucket, key) => target('download', bucket, key),
-    header: (suffix) => `x-${header}-${suffix}`,
+    header: headerName,
     metaPrefix: `x-${header}-meta-`,
     query: (suffix) => `X-${capital(header)}-${suffix}`,
     member: (suffix) => capital(path) + suffix,
@@ -57,7 +67,8 @@ export function encodePath(path: string): string {
   return path.split('/').map(encodeSegment).join('/')
 }
 
-function encodeSegment(segment: string): string {
+/** Percent-encodes a segment of a path, or a parameter, as SigV4 does. */
+export function encodeSegment(segment: string): string {
   if (PLAIN.test(segment)) return segment
   return encodeURIComponent(segment).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
 }

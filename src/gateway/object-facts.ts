@@ -128,20 +128,22 @@ export function factsFromHeaders(
   const lastModified = single(answer[names.header('last-modified')])
   if (generation === undefined || !isTime(lastModified)) return undefined
   const { contentType, headers, metadata } = headerFacts(names, answer, key, false)
-  const etag = unquoted(single(answer.etag))
-  const writeId = single(answer[names.header('write-id')])
-  return {
+  const stamp = stampOf(features, { key, generation, lastModified, size })
+  const facts: { -readonly [Fact in keyof GatewayObject]: GatewayObject[Fact] } = {
     key,
     size,
     lastModified,
     contentType,
-    stamp: stampOf(features, { key, generation, lastModified, size }),
-    ...(etag === undefined ? {} : { etag }),
-    ...(writeId === undefined ? {} : { writeId }),
+    stamp,
     headers,
     metadata,
-    ...(answer[names.header('storage-state')] === 'cold' ? { cold: true as const } : {}),
   }
+  const etag = unquoted(single(answer.etag))
+  const writeId = single(answer[names.header('write-id')])
+  if (etag !== undefined) facts.etag = etag
+  if (writeId !== undefined) facts.writeId = writeId
+  if (answer[names.header('storage-state')] === 'cold') facts.cold = true
+  return facts
 }
 
 export function single(value: string | string[] | undefined): string | undefined {
@@ -149,7 +151,7 @@ export function single(value: string | string[] | undefined): string | undefined
 }
 
 export function unquoted(etag: string | undefined): string | undefined {
-  return etag?.startsWith('"') ? etag.replace(/^"(.*)"$/, '$1') : etag
+  return etag !== undefined && etag.length > 1 && etag.startsWith('"') && etag.endsWith('"') ? etag.slice(1, -1) : etag
 }
 
 /** True when the part of `key` that gateways write into headers has control characters. */

@@ -99,7 +99,7 @@ export class RestClient {
       connections.send({
         method: 'PUT',
         path: this.#basePath + path,
-        headers: { 'user-agent': USER_AGENT, ...headers, ...watched.headers },
+        headers: withOwn(headers, watched.headers),
         body,
         maxIdleMs: reuse === 'any' ? undefined : reuse === 'lately' ? FRESH_MS : 0,
       }),
@@ -165,7 +165,7 @@ export class RestClient {
       agent,
       method,
       path: this.#basePath + path,
-      headers: { 'user-agent': USER_AGENT, ...headers },
+      headers: withOwn(headers),
     })
   }
 
@@ -177,7 +177,7 @@ export class RestClient {
   ): Promise<RestResponse> {
     const watched = this.#watch.begin('download', method)
     try {
-      const response = await this.#ask(method, path, { ...headers, ...watched.headers }, fresh)
+      const response = await this.#ask(method, path, withOwn(headers, watched.headers), fresh)
       watched.end(outcomeOfStatus(response.status), response.status)
       return response
     } catch (error) {
@@ -190,7 +190,7 @@ export class RestClient {
     const down = this.#down
     if (!(down instanceof ConnectionPool))
       return this.#head(this.#open(method, fresh ? false : down, path, headers).end())
-    return down.request(method, this.#basePath + path, { 'user-agent': USER_AGENT, ...headers }, fresh, this.timeoutMs)
+    return down.request(method, this.#basePath + path, headers, fresh, this.timeoutMs)
   }
 
   #head(request: ClientRequest): Promise<RestResponse> {
@@ -216,6 +216,13 @@ function ended<T>(watched: WatchedCall, send: () => T): T {
     watched.end('failed')
     throw error
   }
+}
+
+/** The headers to send. Member by member: a spread of several objects makes a slow hash table. */
+function withOwn(...given: readonly http.OutgoingHttpHeaders[]): http.OutgoingHttpHeaders {
+  const all: http.OutgoingHttpHeaders = { 'user-agent': USER_AGENT }
+  for (const headers of given) for (const name in headers) all[name] = headers[name]
+  return all
 }
 
 function usageOf({ sockets, freeSockets, requests }: http.Agent) {

@@ -121,14 +121,16 @@ function requestHead(
   // The signature of a link covers the host that its client used.
   let fields = headers.host === undefined ? `host: ${host}\r\n` : ''
   for (const name in headers) {
-    const field = `${name}: ${headers[name]}\r\n`
-    if (!FIELD.test(field)) throw new TypeError('A header of the request is invalid.')
-    fields += field
+    const value = String(headers[name])
+    if (!NAME.test(name) || !VALUE.test(value)) throw new TypeError('A header of the request is invalid.')
+    fields += `${name}: ${value}\r\n`
   }
   // Said as node:http says it: some intermediaries pass on to the gateway what they get.
   const own = body === undefined ? '' : `connection: keep-alive\r\ncontent-length: ${body.length}\r\n`
   return `${method} ${path} HTTP/1.1\r\n${fields}${own}\r\n`
 }
 
-/** A name that is a token, and a value with one character per byte, as node:http demands. */
-const FIELD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t\x20-\x7e\x80-\xff]*\r\n$/
+/** A token, as node:http demands. */
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+/** One character per byte, none of which ends the line. */
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/

@@ -83,15 +83,15 @@ export class Connection {
   /** @param head head of the request, complete, with the length of the body */
   send(method: string, head: string, body: Buffer | undefined, reused: boolean): SentRequest {
     const socket = this.#socket
-    let answeredEarly = false
     const exchange = new Exchange(method, {
       answering() {
-        answeredEarly = socket.writableLength > 0
+        sent.answeredEarly = socket.writableLength > 0
       },
       resume: () => socket.resume(),
       finished: (reusable, headers) => this.#finished(reusable, headers),
       destroy: () => socket.destroy(),
     })
+    const sent = new Sent(this, exchange, reused)
     this.#exchange = exchange
     socket.ref()
     if (body === undefined || body.length <= JOINED_BYTES)
@@ -102,20 +102,17 @@ export class Connection {
       socket.write(body)
       socket.uncork()
     }
-    return {
-      answered: exchange.answered,
-      reused,
-      get unsentBytes() {
-        return socket.writableLength
-      },
-      get answeredEarly() {
-        return answeredEarly
-      },
-      destroy: (error) => {
-        // The next request on this connection is another one's.
-        if (this.#exchange === exchange) this.destroy(error)
-      },
-    }
+    return sent
+  }
+
+  /** Bytes that the system has not taken yet. */
+  get unsentBytes(): number {
+    return this.#socket.writableLength
+  }
+
+  /** Closes the connection, unless it carries another request by now. */
+  giveUp(exchange: Exchange, error: Error | undefined): void {
+    if (this.#exchange === exchange) this.destroy(error)
   }
 
   /** @param error the error for a request in progress */
@@ -153,5 +150,29 @@ export class Connection {
     this.#exchange = undefined
     exchange?.lost()
     this.#socket.destroy()
+  }
+}
+
+/** A class, because an object with a getter of its own is slow to make. */
+class Sent implements SentRequest {
+  readonly answered: Promise<RestResponse>
+  readonly reused: boolean
+  answeredEarly = false
+  readonly #connection: Connection
+  readonly #exchange: Exchange
+
+  constructor(connection: Connection, exchange: Exchange, reused: boolean) {
+    this.answered = exchange.answered
+    this.reused = reused
+    this.#connection = connection
+    this.#exchange = exchange
+  }
+
+  get unsentBytes(): number {
+    return this.#connection.unsentBytes
+  }
+
+  destroy(error?: Error): void {
+    this.#connection.giveUp(this.#exchange, error)
   }
 }

@@ -19,8 +19,7 @@ export async function downloadDirectly(
   range: ByteRange | undefined,
 ): Promise<Download | undefined> {
   // A Range header cannot express "the last 0 bytes".
-  const asked: Record<string, string> =
-    range && !('suffix' in range && range.suffix === 0) ? { range: rangeHeader(range) } : {}
+  const asked = range && !('suffix' in range && range.suffix === 0) ? { range: rangeHeader(range) } : undefined
   const response = await request(client, 'GET', { bucket, key }, asked)
   try {
     return await readDirect(client, features, key, range, response)

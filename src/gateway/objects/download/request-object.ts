@@ -1,4 +1,5 @@
 import { S3Error } from '../../../common/errors/s3-error.js'
+import { encodeSegment } from '../../brand.js'
 import { httpFailure, readAnswer } from '../../calls/answer.js'
 import { type GatewayClient, lookupClient } from '../../client.js'
 import { isTokenRefusal, noSuchKey, type Subject, TokenRefused, translate } from '../../errors.js'
@@ -31,6 +32,9 @@ export function requestWhole(client: GatewayClient, bucket: string, key: string)
   return request(client, 'GET', { bucket, key }, {}, query)
 }
 
+const NO_HEADERS = Object.freeze({})
+const IDENTITY = Object.freeze({ 'accept-encoding': 'identity' })
+
 /**
  * Sends a GET or HEAD for an object and returns the response with status 200, 206 or 416. Throws S3Error for any other
  * status.
@@ -39,18 +43,17 @@ export function request(
   client: GatewayClient,
   method: 'GET' | 'HEAD',
   subject: Required<Subject>,
-  headers: Record<string, string> = {},
+  headers: Record<string, string> = NO_HEADERS,
   query = '',
 ): Promise<RestResponse> {
   const { rest, names, session } = client
   const path = names.downloadPath(subject.bucket, subject.key)
   return session.withUrlToken(async (token) => {
     // Without the token parameter the gateway answers with status 200 and the page of its console.
-    const response = await rest.get(method, `${path}?token=${encodeURIComponent(token)}${query}`, {
-      'accept-encoding': 'identity',
-      ...headers,
-    })
-    if ([200, 206, 416].includes(response.status)) return response
+    const target = `${path}?token=${encodeSegment(token)}${query}`
+    const response = await rest.get(method, target, headers === NO_HEADERS ? IDENTITY : { ...IDENTITY, ...headers })
+    const { status } = response
+    if (status === 200 || status === 206 || status === 416) return response
     const failure = httpFailure(names, await readAnswer(response, rest.idleMs))
     // The answer to a HEAD has no body that names what is missing.
     if (method === 'HEAD' && failure.status === 404 && failure.headerCode === undefined)
