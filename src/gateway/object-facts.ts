@@ -67,7 +67,7 @@ export function uploadHeaders(
     if (value !== undefined) headers[name] = headerText(value)
   }
   if (features.objectHead && attributes.etag !== undefined) headers[names.header('etag')] = attributes.etag
-  return { ...headers, ...metadataHeaders(names, attributes.metadata, revision) }
+  return Object.assign(headers, metadataHeaders(names, attributes.metadata, revision))
 }
 
 function metadataHeaders(
@@ -75,12 +75,18 @@ function metadataHeaders(
   metadata: Readonly<Record<string, string>>,
   revision: string | undefined,
 ): Record<string, string> {
+  if (revision === undefined && isEmpty(metadata)) return {}
   const own = Object.entries(metadata).map(([name, value]) => [names.metaPrefix + name, headerText(value)] as const)
   if (revision === undefined) return Object.fromEntries(own)
   const all = [...own, [names.metaPrefix + REVISION_NAME, revision] as const]
   const bytes = all.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
   // The record in the state also holds the client's metadata; the mark ties that record to these bytes.
   return Object.fromEntries(bytes > MAX_METADATA_BYTES ? all.slice(-1) : all)
+}
+
+function isEmpty(metadata: object): boolean {
+  for (const _ in metadata) return false
+  return true
 }
 
 /** The facts that the headers of a download or HEAD state. */

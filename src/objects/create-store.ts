@@ -133,7 +133,8 @@ export function createStore(parts: StoreParts): Store {
           lock.ensure()
           await state.objects.delete(bucket, key)
           if (!(await gateway.features()).exactRemove) await keepMarkers(parts, bucket, key, lock)
-          await parts.hooks.objectDeleted({ ...cause, bucket, key, time: Date.now() })
+          const { name, origin } = cause
+          await parts.hooks.objectDeleted({ name, origin, bucket, key, time: Date.now() })
         },
         async () => {},
         log,

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Locks, PluginState, Records } from 'dealgate'
 
@@ -72,5 +72,5 @@ export class LocalCopies {
  * the same text.
  */
 function recordKey({ bucket, key }: Pick<LocalCopy, 'bucket' | 'key'>): string {
-  return createHash('sha256').update(`${bucket}\0${key}`).digest('base64url')
+  return hash('sha256', `${bucket}\0${key}`, 'base64url')
 }

@@ -123,10 +123,12 @@ export class RpcSender {
 
   #request(call: RpcCall, spelled: string) {
     const { basePath, names } = this.#options
-    const token = call.token === undefined ? undefined : { authorization: `Bearer ${call.token}` }
+    const headers: Record<string, string> = { 'user-agent': USER_AGENT, 'content-type': 'application/json' }
+    if (call.token !== undefined) headers.authorization = `Bearer ${call.token}`
+    for (const name in call.headers) headers[name] = call.headers[name] as string
     return {
       path: basePath + names.rpcPath,
-      headers: { 'user-agent': USER_AGENT, 'content-type': 'application/json', ...token, ...call.headers },
+      headers,
       body: JSON.stringify({ id: '1', jsonrpc: '2.0', method: spelled, params: call.params }),
     }
   }

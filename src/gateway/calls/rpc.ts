@@ -76,7 +76,7 @@ export class Rpc {
   /** Runs `use` with the call as the watch wants it sent. For callers of `open`; `call` does it itself. */
   watched<T>(call: RpcCall, use: (call: RpcCall) => Promise<T>): Promise<T> {
     return watching(this.#options.watch, ['POST', call.method], (headers) =>
-      use({ ...call, headers: { ...call.headers, ...headers } }),
+      use(Object.keys(headers).length === 0 ? call : { ...call, headers: { ...call.headers, ...headers } }),
     )
   }
 

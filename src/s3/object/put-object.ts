@@ -1,7 +1,7 @@
 import { S3Error } from '../../common/errors/s3-error.js'
 import { quoted } from '../../common/etags.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
-import { empty } from '../../response/reply.js'
+import { empty, type ReplyHeaders } from '../../response/reply.js'
 import { OBJECT_ACL_HEADERS } from '../acl/acl-headers.js'
 import { aclOfWrite } from '../acl/write-acl.js'
 import { expirationHeader } from '../lifecycle/expiration-header.js'
@@ -61,11 +61,9 @@ export const putObject = defineOperation({
         maxBytes: context.limits.maxPutBytes,
       })
     })
-    return empty({
-      ...told,
-      etag: quoted(result.etag),
-      ...checksumHeaders(result.checksum),
-      'x-amz-expiration': await expirationHeader(context, request.bucket, { ...result, key: request.key, tags }),
-    })
+    const { etag, size: stored, lastModified, checksum } = result
+    const answer = Object.assign({ etag: quoted(etag) }, told, checksumHeaders(checksum)) as ReplyHeaders
+    answer['x-amz-expiration'] = await expirationHeader(context, bucket, { key, size: stored, lastModified, tags })
+    return empty(answer)
   },
 })

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { formatTimestamp } from '../../../common/sigv4.js'
 import { InDoubt, leavesOpen } from '../../calls/in-doubt.js'
 import type { RpcCall } from '../../calls/rpc-call.js'
 import { type GatewayClient, lookupClient } from '../../client.js'
@@ -21,21 +22,26 @@ export async function removeNamed(removal: Removal, bucket: string, name: string
   const { client, features, order } = removal
   const call = {
     method: 'web.RemoveObject',
-    params: { bucketName: bucket, objects: [name] },
-    headers: { [client.names.header('date')]: new Date().toISOString().replace(/[-:]|\.\d+/g, '') },
+    params: paramsOf(bucket, name, features.writeFences ? order : undefined),
+    headers: { [client.names.header('date')]: formatTimestamp(new Date()) },
     subject: { bucket, key },
   }
   order.ensure()
   try {
-    if (features.writeFences) await client.session.call({ ...call, params: { ...call.params, ...ordering(order) } })
+    if (features.writeFences) await client.session.call(call)
     else await removeUnordered(removal, call)
   } finally {
     client.snapshots.changed(bucket, key)
   }
 }
 
-function ordering({ fence, expected }: WriteOrder): object {
-  return { fence, writeId: randomUUID(), ...(expected !== undefined && { expectedGeneration: expected ?? '' }) }
+function paramsOf(bucketName: string, name: string, order: WriteOrder | undefined): object {
+  const objects = [name]
+  if (!order) return { bucketName, objects }
+  const { fence, expected } = order
+  const writeId = randomUUID()
+  if (expected === undefined) return { bucketName, objects, fence, writeId }
+  return { bucketName, objects, fence, writeId, expectedGeneration: expected ?? '' }
 }
 
 /** Throws also InDoubt: without an answer, the gateway may still carry out the removal. */

@@ -56,10 +56,10 @@ export class SmallUpload extends UploadBase {
 
   #orderHeaders({ fence, expected }: WriteOrder): Record<string, string> {
     const { names } = this.client
-    return {
-      [names.header('fence')]: String(fence),
-      [names.header('write-id')]: this.target.writeId,
-      ...(expected !== undefined && { [names.header('expected-generation')]: expected ?? 'none' }),
-    }
+    const headers: Record<string, string> = {}
+    headers[names.header('fence')] = String(fence)
+    headers[names.header('write-id')] = this.target.writeId
+    if (expected !== undefined) headers[names.header('expected-generation')] = expected ?? 'none'
+    return headers
   }
 }

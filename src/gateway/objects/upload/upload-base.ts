@@ -122,7 +122,10 @@ export abstract class UploadBase implements Upload {
   protected async headersWith(token: string | undefined, extra: Record<string, string>): Promise<OutgoingHttpHeaders> {
     const own = await this.headers()
     if (this.#aborted) throw aborted()
-    return { ...own, ...extra, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) }
+    const all: OutgoingHttpHeaders = {}
+    for (const headers of [own, extra]) for (const name in headers) all[name] = headers[name]
+    if (token !== undefined) all.authorization = `Bearer ${token}`
+    return all
   }
 
   /**

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { S3Error } from '../../../common/errors/s3-error.js'
+import { formatTimestamp } from '../../../common/sigv4.js'
 import type { Answer } from '../../calls/answer.js'
 import { type GatewayClient, lookupClient } from '../../client.js'
 import type { GatewayFeatures, GatewayObject, Upload, UploadAttributes, UploadResult } from '../../gateway.js'
@@ -46,10 +47,9 @@ export function upload(
     async headers() {
       const can = await known()
       if (!can.anyKey) refuse(key, length)
-      return {
-        [client.names.header('date')]: new Date().toISOString().replace(/[-:]|\.\d+/g, ''),
-        ...uploadHeaders(client.names, can, attributes, can.objectHead ? undefined : writeId),
-      }
+      const headers = uploadHeaders(client.names, can, attributes, can.objectHead ? undefined : writeId)
+      headers[client.names.header('date')] = formatTimestamp(new Date())
+      return headers
     },
     async stored(answer) {
       const can = await known()
