@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import pLimit from 'p-limit'
 import { bundleHost, bundleProgram, bundleTests, sourceOf } from './runner/bundle-tests.js'
+import { cpuMs } from './runner/cpu-time.js'
 import { failureList, failuresIn } from './runner/failures.js'
 import { Hosts } from './runner/host/hosts.js'
 import { needsProcesses, runsAlone } from './runner/own-processes.js'
@@ -20,9 +21,11 @@ const TESTS = 'dist/test'
 const RESULTS = '.tap/test-results'
 /** Of this run alone: several may run at a time. */
 const BUNDLE = `.tap/bundle-${process.pid}`
-/** The files that take longest or wait for much of their time start first, so that none of them runs alone at the end. */
+/** The files that take longest start first, so that none of them runs alone at the end. */
 const FIRST =
-  /(clients\/aws-cli\/\w+|state\/hanging-store|plugins\/jobs\/shared|docs\/commands|clients\/bucket-rules)\.test/
+  /(^package|docs\/commands|clients\/aws-cli\/\w+|cli\/serve|state\/three-proxies|clients\/rclone|promises\/unusable-folder|clients\/bucket-rules)\.test/
+/** The files that wait for most of their time run beside the others, one after another. */
+const WAITING = /(promises\/(overtaken|paused)|state\/hanging-store|plugins\/jobs\/shared)\.test/
 /** Time for what a file leaves open to end by itself, ms. */
 const DRAIN_MS = 30_000
 /** Files below this many seconds share one line. */
@@ -53,12 +56,13 @@ const workers = new Workers(join(BUNDLE, 'worker.js'), {
   ...scratch.env,
   CLI_UNDER_TEST: join(BUNDLE, 'app', 'cli.js'),
 })
-const limit = pLimit(Number(values.jobs))
+const slots = pLimit(Number(values.jobs))
+const besides = Number(values.jobs) > 1 ? pLimit(1) : slots
 let done = 0
-const results = await Promise.all(files.map((file) => limit(async () => report(await run(file), ++done))))
-programs.stop()
-hosts.stop()
-workers.stop()
+const results = await Promise.all(
+  files.map((file) => (WAITING.test(file) ? besides : slots)(async () => report(await run(file), ++done))),
+)
+await Promise.all([programs.stop(), hosts.stop(), workers.stop()])
 scratch.remove()
 const ms = performance.now() - begun
 const counts = total(results.map((result) => result.counts))
@@ -115,14 +119,17 @@ function asSubtest({ file, output, counts, ms, broken }: FileResult, number: num
   ]
 }
 
+function sum<Item>(all: readonly Item[], of: (item: Item) => number): number {
+  return all.reduce((so, item) => so + of(item), 0)
+}
+
 function total(all: readonly Counts[]): Counts {
-  const sum = (of: (counts: Counts) => number) => all.reduce((so, counts) => so + of(counts), 0)
   return {
-    total: sum(({ total }) => total),
-    pass: sum(({ pass }) => pass),
-    fail: sum(({ fail }) => fail),
-    skip: sum(({ skip }) => skip),
-    todo: sum(({ todo }) => todo),
+    total: sum(all, ({ total }) => total),
+    pass: sum(all, ({ pass }) => pass),
+    fail: sum(all, ({ fail }) => fail),
+    skip: sum(all, ({ skip }) => skip),
+    todo: sum(all, ({ todo }) => todo),
   }
 }
 
@@ -132,15 +139,17 @@ function written({ total, pass, fail, skip, todo }: Counts): string {
 }
 
 function table(all: readonly FileResult[]): string {
-  const line = (ms: number, text: string) => `${(ms / 1000).toFixed(1).padStart(8)} s  ${text}\n`
+  const seconds = (ms: number) => `${(ms / 1000).toFixed(1).padStart(8)} s`
+  const line = (of: readonly FileResult[], text: string) =>
+    `${seconds(sum(of, ({ ms }) => ms))} ${seconds(sum(of, ({ cpuMs }) => cpuMs))}  ${text}\n`
   const sorted = all.toSorted((a, b) => b.ms - a.ms)
   const long = sorted.filter(({ ms }) => ms >= SHORT_S * 1000)
   const short = sorted.slice(long.length)
-  const sum = (of: readonly FileResult[]) => of.reduce((so, { ms }) => so + ms, 0)
   return [
-    '\nTime of each file (several run side by side):\n',
-    ...long.map(({ file, ms }) => line(ms, file.replace(/^dist\/|\.js$/g, ''))),
-    short.length > 0 ? line(sum(short), `${short.length} files under ${SHORT_S} s`) : '',
-    line(sum(all), `${all.length} files`),
+    '\nTime of each file (several run side by side), and CPU time of its processes:\n',
+    ...long.map((result) => line([result], result.file.replace(/^dist\/|\.js$/g, ''))),
+    short.length > 0 ? line(short, `${short.length} files under ${SHORT_S} s`) : '',
+    line(all, `${all.length} files`),
+    `${seconds(ms)} ${seconds(cpuMs())}  the whole run\n`,
   ].join('')
 }

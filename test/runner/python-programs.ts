@@ -14,7 +14,7 @@ const PROGRAMS = ['aws', 's3cmd']
 export interface PythonPrograms {
   /** Variables with which a test finds the programs. */
   readonly env: { readonly PATH: string; readonly DEALGATE_AWS_CLIS?: string }
-  stop(): void
+  stop(): Promise<void>
 }
 
 /**
@@ -24,7 +24,7 @@ export interface PythonPrograms {
  */
 export async function startPythonPrograms(): Promise<PythonPrograms> {
   const folder = mkdtempSync(join(tmpdir(), 'dealgate-programs-'))
-  const stops: (() => void)[] = []
+  const stops: (() => Promise<unknown>)[] = []
   const standIn = async (path: string, number: number) => {
     const python = interpreterOf(path)
     if (python === undefined) return path
@@ -47,20 +47,24 @@ export async function startPythonPrograms(): Promise<PythonPrograms> {
       PATH: [...folders, PATH].join(delimiter),
       ...(named !== undefined && { DEALGATE_AWS_CLIS: programs.slice(onPath.length).join(':') }),
     },
-    stop() {
-      for (const stop of stops) stop()
+    async stop() {
+      await Promise.all(stops.map((stop) => stop()))
       rmSync(folder, { recursive: true, force: true })
     },
   }
 }
 
 /** Starts the server of one program. Returns what ends it. */
-async function startForks(python: string, script: string, socket: string): Promise<() => void> {
+async function startForks(python: string, script: string, socket: string): Promise<() => Promise<unknown>> {
   const child = spawn(python, [SERVER, script, socket], { stdio: ['pipe', 'pipe', 'inherit'], env: isolatedEnv({}) })
   endsWithUs(child)
   const ready = await Promise.race([once(child.stdout, 'data').then(() => true), once(child, 'exit')])
   if (ready !== true) throw new Error(`the interpreter of ${script} ended`)
-  return () => child.stdin.end()
+  return () => {
+    const exit = once(child, 'exit')
+    child.stdin.end()
+    return exit
+  }
 }
 
 /** The Python that a script names in its first line; undefined for other programs. */

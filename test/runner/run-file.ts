@@ -17,6 +17,8 @@ export interface FileResult {
   readonly output: string
   readonly counts: Counts
   readonly ms: number
+  /** CPU time of the file, of its servers and of other processes that it has ended, ms; 0 if it ended its process. */
+  readonly cpuMs: number
   /** How a file failed as such: `exit code 3`, or no result at all. */
   readonly broken?: string
 }
@@ -32,11 +34,15 @@ export async function runFile(worker: ChildProcess, task: RunMessage): Promise<F
   const over = new AbortController()
   const limit = new Limit(task.limitMs, () => worker.kill('SIGALRM'))
   const print = (chunk: Buffer) => output.push(chunk.toString('utf8'))
+  let cpuMs = 0
   const finished = new Promise<readonly string[] | null>((resolve) => {
     worker.on('message', (message: WorkerMessage) => {
       if ('tap' in message) output.push(message.tap)
       else if ('limitMs' in message) limit.set(message.limitMs)
-      else resolve(message.left)
+      else {
+        cpuMs = message.cpuMs
+        resolve(message.left)
+      }
     })
   })
   worker.stdout?.on('data', print)
@@ -52,10 +58,16 @@ export async function runFile(worker: ChildProcess, task: RunMessage): Promise<F
   over.abort()
   worker.removeAllListeners('message')
   worker.stdout?.off('data', print)
-  return result(task.file, output.join(''), performance.now() - begun, limit.passed ? 'the time limit' : broken)
+  const times = { ms: performance.now() - begun, cpuMs }
+  return result(task.file, output.join(''), times, limit.passed ? 'the time limit' : broken)
 }
 
-function result(file: string, output: string, ms: number, reason: string | undefined): FileResult {
+function result(
+  file: string,
+  output: string,
+  times: Pick<FileResult, 'ms' | 'cpuMs'>,
+  reason: string | undefined,
+): FileResult {
   const found = countsIn(output)
   const broken = reason ?? (found ? undefined : 'no result')
   const counts = { total: 0, pass: 0, fail: 0, skip: 0, todo: 0, ...found }
@@ -63,7 +75,7 @@ function result(file: string, output: string, ms: number, reason: string | undef
     file,
     output: broken || counts.fail > 0 ? inSources(output) : output,
     counts: broken ? { ...counts, total: counts.total + 1, fail: counts.fail + 1 } : counts,
-    ms,
+    ...times,
     ...(broken && { broken }),
   }
 }

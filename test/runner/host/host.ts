@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import { json } from 'node:stream/consumers'
+import { cpuMs } from '../cpu-time.js'
 import { type HostedCommand, HostedServer } from './hosted-server.js'
 
 // Runs the servers of one test file after another in one process, over TCP as ever: the code is loaded and compiled
@@ -7,6 +8,8 @@ import { type HostedCommand, HostedServer } from './hosted-server.js'
 
 const servers = new Map<string, HostedServer>()
 let last = 0
+/** CPU time when the servers of the last test file had stopped, ms. */
+let counted = 0
 
 const control = createServer(async (request, response) => {
   const answer = await run(request).catch(({ message, exitCode = 1 }) => ({ failure: message, exitCode }))
@@ -17,7 +20,10 @@ async function run(request: IncomingMessage): Promise<object> {
   const [, call, id = ''] = (request.url ?? '').split('/')
   if (call === 'start') return start((await json(request)) as HostedCommand)
   if (call === 'stop') return stop([id])
-  return stop([...servers.keys()])
+  const stopped = await stop([...servers.keys()])
+  const before = counted
+  counted = cpuMs()
+  return { ...stopped, cpuMs: counted - before }
 }
 
 async function start(command: HostedCommand): Promise<object> {

@@ -4,8 +4,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { endsWithUs, whenWeEnd } from '../../support/server/child.js'
+import { endsWithUs, killed, whenWeEnd } from '../../support/server/child.js'
 import { callHost } from '../../support/server/hosted.js'
+import type { FileResult } from '../run-file.js'
 
 /** A host ends after so many servers, because some of what they leave behind stays in its memory. */
 const MOST_SERVERS = 100
@@ -25,19 +26,18 @@ export class Hosts {
     whenWeEnd(() => this.#remove())
   }
 
-  /** Runs something that has a host of its own, and passes it the path of its socket. */
-  async with<Result>(run: (socket: string) => Promise<Result>): Promise<Result> {
+  /** Runs a file that has a host of its own, and passes it the path of its socket. */
+  async with(run: (socket: string) => Promise<FileResult>): Promise<FileResult> {
     const host = this.#idle.pop() ?? (await startHost(this.#program, join(this.#folder, `${++this.#made}.sock`)))
-    try {
-      return await run(host.socket)
-    } finally {
-      if (await isClean(host)) this.#idle.push(host)
-      else host.process.kill('SIGKILL')
-    }
+    const result = await run(host.socket)
+    const { clean, cpuMs } = await stopAll(host)
+    if (clean) this.#idle.push(host)
+    else await killed(host.process)
+    return { ...result, cpuMs: result.cpuMs + cpuMs }
   }
 
-  stop(): void {
-    for (const host of this.#idle) host.process.kill('SIGKILL')
+  async stop(): Promise<void> {
+    await Promise.all(this.#idle.map(({ process }) => killed(process)))
     this.#remove()
   }
 
@@ -59,12 +59,19 @@ async function startHost(program: string, socket: string): Promise<Host> {
   return { process: child, socket }
 }
 
-/** Stops the servers that a test file has left. False if the host cannot be used again. */
-async function isClean({ process, socket }: Host): Promise<boolean> {
-  if (process.exitCode !== null || process.signalCode !== null) return false
+interface Stopped {
+  /** False if the host cannot be used again. */
+  readonly clean: boolean
+  readonly cpuMs: number
+}
+
+/** Stops the servers that a test file has left. */
+async function stopAll({ process, socket }: Host): Promise<Stopped> {
+  const failed: Stopped = { clean: false, cpuMs: 0 }
+  if (process.exitCode !== null || process.signalCode !== null) return failed
   const stopped = callHost(socket, 'stop-all').then(
-    ({ started = MOST_SERVERS }) => started < MOST_SERVERS,
-    () => false,
+    ({ started = MOST_SERVERS, cpuMs = 0 }) => ({ clean: started < MOST_SERVERS, cpuMs }),
+    () => failed,
   )
-  return Promise.race([stopped, pause(STOP_MS, false, { ref: false })])
+  return Promise.race([stopped, pause(STOP_MS, failed, { ref: false })])
 }

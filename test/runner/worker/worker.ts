@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import type { Test } from '@tapjs/test'
+import { cpuMs } from '../cpu-time.js'
 import { fileTest, finish } from './file-test.js'
 import type { RunMessage, WorkerMessage } from './messages.js'
 import { setCurrent } from './tap.js'
@@ -20,6 +21,7 @@ process.on('SIGALRM', () => {
 open = handles()
 
 async function run({ url, limitMs, drainMs, env }: RunMessage): Promise<void> {
+  const before = cpuMs()
   Object.assign(process.env, env)
   // tap names the folders of `t.testdir` by the script that runs: each file has folders of its own.
   process.argv[1] = fileURLToPath(url)
@@ -35,7 +37,7 @@ async function run({ url, limitMs, drainMs, env }: RunMessage): Promise<void> {
   const left = await drained(drainMs)
   current = undefined
   restoreEnvironment()
-  send({ left })
+  send({ left, cpuMs: cpuMs() - before })
 }
 
 function send(message: WorkerMessage): void {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { endsWithUs } from '../../support/server/child.js'
+import { endsWithUs, killed } from '../../support/server/child.js'
 import type { FileResult } from '../run-file.js'
 
 /** A worker ends after so many files: what they leave behind stays in its memory. */
@@ -39,8 +39,8 @@ export class Workers {
     return result
   }
 
-  stop(): void {
-    for (const { process } of this.#idle) process.kill('SIGKILL')
+  async stop(): Promise<void> {
+    await Promise.all(this.#idle.map(({ process }) => killed(process)))
   }
 
   #start(): ChildProcess {

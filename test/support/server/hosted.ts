@@ -76,6 +76,8 @@ interface HostAnswer {
   readonly stdout?: string
   /** Servers that the host has started so far. */
   readonly started?: number
+  /** CPU time of the host since it served another test file, ms. */
+  readonly cpuMs?: number
 }
 
 /** Calls a host. Rejects if it has died. */
