@@ -43,7 +43,7 @@ t.test('no client takes an answer without an end', async (t) => {
   const { signal } = new AbortController()
   const wallet = { address: `0x${'1'.repeat(40)}`, secretKey: Buffer.alloc(32, 7) }
   const dealer = new PlatformDealer({ url, token: async () => 'token' }, {} as Network)
-  await t.rejects(new PaymentApi(url, wallet).signIn(), { name: 'Failure' })
+  await t.rejects(new PaymentApi(url, 'dealgate.testnet', wallet).signIn(), { name: 'Failure' })
   await t.rejects(postForm('the task platform', url, {}), { message: /more than 1048576 bytes/ })
   await t.rejects(new PlatformClient(url, 'token', signal).task('task'), { name: 'PlatformFailure' })
   await t.rejects(dealer.progress('task', signal), { name: 'TooLongError' })

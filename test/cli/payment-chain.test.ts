@@ -19,7 +19,7 @@ t.test('the embedded services follow a chain by their options', async (t) => {
   const chain = [
     ...['--payment-chain-id', '31337', '--payment-chain-contract', contract.address],
     ...['--payment-chain-token', contract.token, '--payment-chain-recipient', contract.recipient],
-    ...['--payment-chain-confirmations', '1', '--payment-chain-start-block', '0', '--payment-chain-name', 'test.chain'],
+    ...['--payment-chain-confirmations', '1', '--payment-chain-start-block', '0', '--payment-network', 'test.chain'],
   ]
   const args = ['services', ...flags, '--payment-variant', 'b', ...chain]
   const services = await startCli<{ payment: string }>(t, args, env)

@@ -55,22 +55,28 @@ t.test('a service gets no order to pay signed as a nonce', async (t) => {
   t.teardown(() => server.close())
   const { port } = server.address() as AddressInfo
   const secretKey = Buffer.alloc(32, 7)
-  const api = new PaymentApi(`http://127.0.0.1:${port}`, { address: `0x${'1'.repeat(40)}`, secretKey })
+  const wallet = { address: `0x${'1'.repeat(40)}`, secretKey }
+  const api = new PaymentApi(`http://127.0.0.1:${port}`, 'dealgate.testnet', wallet)
   await t.rejects(api.signIn(), { message: /is no nonce/ })
   t.same(paths, ['/api/v1/user/register'])
 })
 
 t.test('a service with payments on a chain: the message says how to pay', async (t) => {
-  const server = createServer((_request, response) => {
+  const server = createServer((request, response) => {
     const data = { chain_name: 'some.mainnet', payment_contract_address: `0x${'2'.repeat(40)}` }
+    if (request.method === 'POST') response.statusCode = 409
     response.end(JSON.stringify({ status: 'success', data }))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => server.close())
   const { port } = server.address() as AddressInfo
   const wallet = { address: `0x${'1'.repeat(40)}`, secretKey: Buffer.alloc(32, 7) }
-  await t.rejects(new PaymentApi(`http://127.0.0.1:${port}`, wallet).requireLedger(), {
-    message: /on the chain some\.mainnet.* call lockTokenPayment of the contract 0x2{40}/,
+  const api = (network: string) => new PaymentApi(`http://127.0.0.1:${port}`, network, wallet)
+  await t.rejects(api('some.mainnet').requireLedger(), {
+    message: /on a chain.* call lockTokenPayment of the contract 0x2{40}/,
+  })
+  await t.rejects(api('dealgate.testnet').requireLedger(), {
+    message: /is of the network some\.mainnet, not of dealgate\.testnet: .*--payment-network/,
   })
 })
 

@@ -14,7 +14,6 @@ type Rule = (
 const PAYMENT_CHAIN = [
   'paymentChainUrl',
   'paymentChainId',
-  'paymentChainName',
   'paymentChainContract',
   'paymentChainToken',
   'paymentChainRecipient',
@@ -45,6 +44,7 @@ const EMBEDDED_ONLY = [
   'paymentPort',
   'paymentPublicUrl',
   'paymentIpfsUrl',
+  'paymentFreeGib',
   'paymentVariant',
   ...PAYMENT_CHAIN,
 ] as const
@@ -95,7 +95,15 @@ export const rules: readonly Rule[] = [
   (given) => {
     if (!given('paymentUrl')) return []
     return (
-      ['paymentHost', 'paymentPort', 'paymentPublicUrl', 'paymentIpfsUrl', 'paymentVariant', ...PAYMENT_CHAIN] as const
+      [
+        'paymentHost',
+        'paymentPort',
+        'paymentPublicUrl',
+        'paymentIpfsUrl',
+        'paymentFreeGib',
+        'paymentVariant',
+        ...PAYMENT_CHAIN,
+      ] as const
     )
       .filter(given)
       .map(

@@ -1,20 +1,23 @@
+import { GiB } from '../../services/gateway/limits.js'
 import type { PaymentOptions } from '../../services/payment/payment.js'
 import type { Config } from '../config/config.js'
 
 /** How the embedded storage payment API works, by the options. The rules of the options hold. */
 export function paymentWork(
   config: Config,
-): Pick<PaymentOptions, 'publicUrl' | 'ipfsGateway' | 'variant' | 'networkName' | 'chain'> {
+): Pick<PaymentOptions, 'publicUrl' | 'ipfsGateway' | 'variant' | 'networkName' | 'chain' | 'limits'> {
   const { paymentChainUrl: url, paymentChainId: chainId } = config
   const { paymentChainContract: contract, paymentChainToken: token, paymentChainRecipient: recipient } = config
   const { paymentVariant: variant, paymentPublicUrl: publicUrl, paymentIpfsUrl: ipfsGateway } = config
   const common = {
     variant,
+    networkName: config.paymentNetwork,
+    limits: { freeBytesPerMonth: config.paymentFreeGib * GiB },
     ...(publicUrl !== undefined && { publicUrl }),
     ...(ipfsGateway !== undefined && { ipfsGateway }),
   }
   if (!(url && chainId && contract && token && recipient)) return common
   const { paymentChainConfirmations: confirmations, paymentChainStartBlock: startBlock } = config
   const chain = { url, chainId, contract, token, recipient, confirmations, startBlock, abiFile: config.paymentChainAbi }
-  return { ...common, networkName: config.paymentChainName, chain }
+  return { ...common, chain }
 }

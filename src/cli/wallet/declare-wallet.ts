@@ -27,6 +27,7 @@ const WALLET: readonly OptionName[] = [
   'paymentHost',
   'paymentPort',
   'auditLog',
+  'paymentNetwork',
   'print',
   'logLevel',
 ]

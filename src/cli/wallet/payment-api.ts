@@ -7,9 +7,7 @@ import type { WalletKey } from './keystore.js'
 const TIMEOUT_MS = 30_000
 /** Largest answer, bytes. */
 const MAX_BYTES = 2 ** 20
-
-/** Name of the network of the embedded service. */
-const NETWORK = 'dealgate.testnet'
+const CONFLICT = 409
 
 /** Other texts may be orders to pay, at this service or another, which the signature would make valid. */
 const NONCE = /^\d{1,78}$/
@@ -29,24 +27,39 @@ export interface UploadToPay {
 /** The calls of the embedded storage payment API that a wallet needs to pay. Each throws Failure. */
 export class PaymentApi {
   readonly #url: string
+  readonly #network: string
   readonly #wallet: WalletKey
   #token: string | undefined
 
-  /** @param url of the service, without `/api/v1` */
-  constructor(url: string, wallet: WalletKey) {
+  /**
+   * @param url of the service, without `/api/v1`
+   * @param network its name
+   */
+  constructor(url: string, network: string, wallet: WalletKey) {
     this.#url = url.replace(/\/$/, '')
+    this.#network = network
     this.#wallet = wallet
   }
 
   /**
-   * Throws Failure if the service takes payments on a chain: they are transactions, which this program does not send. In
-   * the variant without sign-in, the refusal of the payment says so.
+   * Throws Failure if the service takes payments on a chain: they are transactions, which this program does not send. Also
+   * if it is of another network: what is signed for it must not be an order elsewhere.
    */
   async requireLedger(): Promise<void> {
-    const { chain_name: name, payment_contract_address: contract } = await this.#must('/common/system/params')
-    if (name === undefined || name === NETWORK) return
+    const params = await this.#must('/common/system/params')
+    const name = params.chain_name
+    if (name !== undefined && name !== this.#network) {
+      throw new Failure(
+        `The storage payment API at ${this.#url} is of the network ${String(name).slice(0, 100)}, not of ${this.#network}: ` +
+          'name the one that is meant with --payment-network.',
+      )
+    }
+    // An order without members is refused for another reason where orders are taken.
+    const response = await this.#send('/billing/deal/lockpayment', {})
+    if (response.status !== CONFLICT) return
+    const contract = params.payment_contract_address ?? params.PAYMENT_CONTRACT_ADDRESS
     throw new Failure(
-      `The storage payment API at ${this.#url} takes payments on the chain ${String(name)}, not in the embedded ledger: ` +
+      `The storage payment API at ${this.#url} takes payments on a chain, not in the embedded ledger: ` +
         `call lockTokenPayment of the contract ${String(contract)} with the wallet of the upload. docs/payment.md describes it.`,
     )
   }
@@ -66,7 +79,7 @@ export class PaymentApi {
       nonce,
       signature: signText(nonce, secretKey),
       public_key_address: address,
-      network: NETWORK,
+      network: this.#network,
     })
     this.#token = String(token)
   }
@@ -81,7 +94,7 @@ export class PaymentApi {
 
   /** @returns hash of the payment */
   async pay(wCid: string, amount: bigint): Promise<string> {
-    const signature = signText(paymentOrderText(wCid, amount, NETWORK), this.#wallet.secretKey)
+    const signature = signText(paymentOrderText(wCid, amount, this.#network), this.#wallet.secretKey)
     const order = { w_cid: wCid, pay_amount: String(amount), signature }
     const { pay_tx_hash: hash } = await this.#must('/billing/deal/lockpayment', order)
     return String(hash)
@@ -93,15 +106,7 @@ export class PaymentApi {
 
   /** @param optional true: an unknown path gives undefined */
   async #call(path: string, body?: object, optional = false): Promise<Record<string, unknown> | undefined> {
-    const headers: Record<string, string> = this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }
-    const response = await fetch(`${this.#url}/api/v1${path}`, {
-      method: body === undefined ? 'GET' : 'POST',
-      headers,
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    }).catch((error) => {
-      throw new Failure(`The storage payment API at ${this.#url} cannot be reached: ${describeError(error)}`)
-    })
+    const response = await this.#send(path, body)
     const answer: unknown = await readBounded(response, MAX_BYTES)
       .then(JSON.parse)
       .catch(() => undefined)
@@ -112,5 +117,17 @@ export class PaymentApi {
       throw new Failure(`The storage payment API at ${this.#url} refuses ${path}: ${reason}`)
     }
     return data as Record<string, unknown>
+  }
+
+  #send(path: string, body?: object): Promise<Response> {
+    const headers: Record<string, string> = this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }
+    return fetch(`${this.#url}/api/v1${path}`, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    }).catch((error) => {
+      throw new Failure(`The storage payment API at ${this.#url} cannot be reached: ${describeError(error)}`)
+    })
   }
 }

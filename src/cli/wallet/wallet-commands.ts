@@ -70,7 +70,8 @@ export async function payUpload(config: Config, upload: string, own: WalletFlags
   const silent = given !== undefined || most !== undefined || own.yes === true
   if (!silent && !process.stdin.isTTY) throw new ConfigError([UNASKED])
   const wallet = await openKeystore(fileOf(config, own), await readPassword(own))
-  const api = new PaymentApi(config.paymentUrl ?? urlOf(config.paymentHost, config.paymentPort), wallet)
+  const url = config.paymentUrl ?? urlOf(config.paymentHost, config.paymentPort)
+  const api = new PaymentApi(url, config.paymentNetwork, wallet)
   await api.requireLedger()
   await api.signIn()
   const { wCid, price } = await api.upload(upload)

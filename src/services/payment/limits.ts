@@ -22,6 +22,8 @@ export interface PaymentLimits {
   /** Most bytes, and most uploads, that all wallets together have not paid which have no coins and never paid. */
   readonly maxStrangeBytes: number
   readonly maxStrangeUploads: number
+  /** Bytes that a wallet may upload for nothing in a calendar month; 0: none. */
+  readonly freeBytesPerMonth: number
   /** Most bytes of all contents, as CARs, with what uploads in progress take. */
   readonly maxStoredBytes: number
   /** Most uploads that arrive at the same time: in all, of one wallet that signed in, and from one other machine. */
@@ -51,6 +53,7 @@ export const paymentLimits: PaymentLimits = Object.freeze({
   maxOpenBytes: 8 * GiB,
   maxStrangeBytes: 8 * GiB,
   maxStrangeUploads: 50_000,
+  freeBytesPerMonth: 0,
   maxStoredBytes: 32 * GiB,
   uploadsAtOnce: 16,
   uploadsPerWallet: 4,

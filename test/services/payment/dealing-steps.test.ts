@@ -101,6 +101,7 @@ async function sceneOf(t: Test): Promise<Scene> {
           price: 1,
           created: NOW,
           createdEpoch: 1,
+          isFree: 0 as const,
         }
         uploads.add({ wCid, wallet: WALLET, content: content.id, ...terms })
       })

@@ -2,7 +2,7 @@ import { choice, host, httpUrl, integer, path, port, text, url } from '../kinds.
 import { option } from '../option.js'
 
 const address = text('address', '0x and 40 hexadecimal digits', /^0x[0-9A-Fa-f]{40}$/)
-const chainName = text('name', 'letters, digits, . and -', /^[A-Za-z0-9.-]{1,64}$/)
+const networkName = text('name', 'letters, digits, . and -', /^[A-Za-z0-9.-]{1,64}$/)
 const MOST_BLOCKS = 10 ** 12
 
 /** Options of the storage payment API. */
@@ -25,16 +25,21 @@ export const paymentOptions = Object.freeze({
     default: 'a',
     help: 'Variant of the embedded storage payment API: in `a` wallets sign in and see what is their own; in `b` there is no sign-in, and callers name any wallet.',
   }),
+  paymentNetwork: option('Payment', networkName, {
+    default: 'dealgate.testnet',
+    help: 'Name of the network of the embedded storage payment API, such as that of a chain: sign-ins must name it, and orders to pay contain it. Of several services, give each its own.',
+  }),
+  paymentFreeGib: option('Payment', integer(0, 1_000_000), {
+    default: 0,
+    unit: 'GiB',
+    help: 'Room that each wallet may upload to for nothing in a calendar month (UTC), in variant `a`; public deployments have 10.',
+  }),
   paymentChainUrl: option('Payment', url('http', 'https'), {
     secret: true,
     help: 'JSON-RPC endpoint of a node of an EVM chain, which may contain a key. Payments are then made on this chain instead of the embedded ledger; needs the package viem.',
   }),
   paymentChainId: option('Payment', integer(1, 10 ** 14), {
     help: 'Number of that chain; the server does not start with a node of another one.',
-  }),
-  paymentChainName: option('Payment', chainName, {
-    default: 'dealgate.testnet',
-    help: 'Name of that chain, which sign-ins must name and answers show.',
   }),
   paymentChainContract: option('Payment', address, { help: 'Address of the contract that locks payments.' }),
   paymentChainToken: option('Payment', address, {

@@ -31,6 +31,7 @@ interface PaidUpload {
   readonly wallet: string
   readonly price: bigint
   readonly status: string
+  readonly isFree: bigint
   readonly car: bigint | null
   readonly carStatus: string | null
 }
@@ -52,7 +53,7 @@ export class ChainEffects {
   constructor(parts: EffectParts) {
     this.#parts = parts
     this.#find = parts.db.prepare(
-      `SELECT uploads.id, wallet, price, uploads.status, car, cars.status AS carStatus
+      `SELECT uploads.id, wallet, price, uploads.status, is_free AS isFree, car, cars.status AS carStatus
         FROM uploads LEFT JOIN cars ON cars.id = uploads.car WHERE w_cid = ?`,
     )
     this.#find.setReadBigInts(true)
@@ -106,6 +107,7 @@ export class ChainEffects {
     if (event.token !== token) return 'another token'
     if (event.recipient !== recipient) return 'another recipient'
     if ((event.owner ?? event.sender) !== upload.wallet) return 'another wallet'
+    if (upload.isFree === 1n) return 'free'
     if (known !== undefined || upload.status !== 'Pending') return 'paid twice'
     if (event.amount < upload.price) return 'underpaid'
     if (event.amount > MOST_ISSUED) return 'too large'

@@ -29,7 +29,7 @@ export interface DealingParts {
 }
 
 /**
- * Brings paid uploads to storage providers: packs them into CARs, posts a task for each, follows its deals, and pays the
+ * Brings uploads that are paid or free to storage providers: packs them into CARs, posts a task for each, follows its deals, and pays the
  * provider when one is active. Each step can be repeated after a crash.
  */
 export class Dealing {
@@ -159,16 +159,20 @@ export class Dealing {
     // Of those that are settled or refunded, too: they do not make the part of another larger.
     const bytes = uploads.bytesOf(car.id)
     let left = uploads.inCar(car.id).length
-    for (const { id, wCid, fileSize } of uploads.inCar(car.id)) {
+    let lastHash = ''
+    for (const { id, wCid, fileSize, isFree } of uploads.inCar(car.id)) {
       signal.throwIfAborted()
-      const hash = await payments.unlock(wCid, deal.dealCid, costOfDeal(deal, fileSize, bytes), seconds())
-      if (hash === undefined || !(await payments.refund(wCid, seconds()))) continue
+      if (isFree === 0) {
+        const hash = await payments.unlock(wCid, deal.dealCid, costOfDeal(deal, fileSize, bytes), seconds())
+        if (hash === undefined || !(await payments.refund(wCid, seconds()))) continue
+        lastHash = hash
+      }
       left--
       await writer.run(() => {
         uploads.markSuccess(id)
         // In one transaction with the last upload: without one, nothing would lead back to the deal.
         if (left > 0) return
-        deals.succeed(deal.id, hash, seconds())
+        deals.succeed(deal.id, lastHash, seconds())
         cars.setStatus(car.id, 'Completed')
       })
     }

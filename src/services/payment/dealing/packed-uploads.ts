@@ -11,13 +11,15 @@ export interface UploadToStore {
   readonly fileSize: number
   /** Days. */
   readonly duration: number
+  /** 1: nothing was paid for it. */
+  readonly isFree: 0 | 1
 }
 
 /** Most uploads, and most bytes, of one CAR. */
 const MOST = 1000
 const MOST_BYTES = 4 * 2 ** 30
 
-const COLUMNS = `uploads.id, w_cid AS wCid, cid, file_size AS fileSize, duration
+const COLUMNS = `uploads.id, w_cid AS wCid, cid, file_size AS fileSize, duration, is_free AS isFree
   FROM uploads JOIN contents ON contents.id = uploads.content`
 
 /** Which uploads are packed together, and what becomes of them. Call writing methods inside a transaction. */
@@ -32,7 +34,7 @@ export class PackedUploads {
   readonly #lose
 
   constructor(db: Database) {
-    const paid = "status = 'Paid' AND car IS NULL"
+    const paid = "status IN ('Paid', 'Free') AND car IS NULL"
     this.#first = db.prepare(`SELECT ${COLUMNS} WHERE ${paid} ORDER BY uploads.id LIMIT 1`)
     this.#like = db.prepare(`SELECT ${COLUMNS} WHERE ${paid} AND duration = ? ORDER BY uploads.id LIMIT ${MOST}`)
     this.#inCar = db.prepare(`SELECT ${COLUMNS} WHERE car = ? AND status = 'TaskCreated' ORDER BY uploads.id`)
@@ -41,14 +43,17 @@ export class PackedUploads {
       `UPDATE uploads SET car = ?, packed_cid = ?, status = 'TaskCreated' WHERE id = ? AND ${paid}`,
     )
     const content = '(SELECT id FROM contents WHERE cid = ?)'
-    this.#giveBack = db.prepare(`UPDATE uploads SET status = 'Refundable' WHERE ${paid} AND content = ${content}`)
+    this.#giveBack = db.prepare(
+      `UPDATE uploads SET status = CASE is_free WHEN 1 THEN 'Refunded' ELSE 'Refundable' END
+        WHERE ${paid} AND content = ${content}`,
+    )
     this.#lose = db.prepare(
       "UPDATE contents SET place = 'gone' WHERE cid = ? AND place = 'here' RETURNING cid, car_size AS carSize",
     )
     this.#succeed = db.prepare("UPDATE uploads SET status = 'Success' WHERE id = ? AND status = 'TaskCreated'")
   }
 
-  /** Paid uploads that have no CAR yet, for the same time, as many as one CAR takes. */
+  /** Uploads that are paid or free and have no CAR yet, for the same time, as many as one CAR takes. */
   next(): UploadToStore[] {
     const first = this.#first.get() as UploadToStore | undefined
     if (first === undefined) return []
@@ -80,7 +85,7 @@ export class PackedUploads {
   }
 
   /**
-   * The content is lost: its uploads that are paid can be refunded.
+   * The content is lost: its uploads that are paid can be refunded, and those that are free are over.
    * @returns what was here of it
    */
   giveBack(cid: string): Pick<Content, 'cid' | 'carSize'>[] {

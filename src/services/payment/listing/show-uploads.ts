@@ -3,6 +3,7 @@ import type { Exchange } from '../http/exchange.js'
 import { Fields } from '../http/fields.js'
 import { readPage } from '../http/paging.js'
 import { walletAddressOf } from '../sign-in/caller.js'
+import { freeRoom } from '../uploads/free.js'
 import { shownStatus, type Upload } from '../uploads/upload-table.js'
 import { listUploads, uploadOrders } from './upload-list.js'
 
@@ -17,12 +18,19 @@ export async function showUploads(exchange: Exchange): Promise<object> {
     wallet,
     fileName: fields.get('file_name'),
     minted: minted === 'y' ? true : minted === 'n' ? false : undefined,
+    status: fields.get('status'),
   }
+  const room = context.variant === 'a' ? freeRoom(context, wallet) : undefined
   const { uploads, total } = listUploads(context.db, filter, readPage(query, uploadOrders, 'upload_at'))
-  return { source_file_upload: uploads.map((upload) => uploadView(exchange, upload)), total_record_count: total }
+  return {
+    source_file_upload: uploads.map((upload) => uploadView(exchange, upload, room !== undefined)),
+    total_record_count: total,
+    ...(room && { free_usage: room.usage, free_quota_per_month: room.quota }),
+  }
 }
 
-function uploadView({ context }: Exchange, upload: Upload): object {
+/** @param withFree where uploads may be free */
+function uploadView({ context }: Exchange, upload: Upload, withFree: boolean): object {
   const { wallets, cars, deals, mints } = context
   const mint = mints.find(upload.id)
   const sender = wallets.find(upload.wallet)?.id ?? 0
@@ -40,6 +48,7 @@ function uploadView({ context }: Exchange, upload: Upload): object {
     token_id: mint?.tokenId ?? '',
     mint_address: mint?.mintAddress ?? '',
     nft_tx_hash: mint?.txHash ?? '',
+    ...(withFree && { is_free: upload.isFree === 1 }),
     offline_deal: ofCar.map((deal) => dealView(deal, sender)),
   }
 }

@@ -2,9 +2,10 @@ import { PeriodicTask } from '../../../common/periodic-task.js'
 import type { Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import type { Network } from '../../network/network.js'
-import type { Retention } from '../contents/retention.js'
+import { epochsOf, type Retention } from '../contents/retention.js'
 import type { Dealing } from '../dealing/dealing.js'
 import type { Payments } from '../ledger/payments.js'
+import { LOCK_DAYS } from '../system/coin.js'
 import type { Progress } from './progress.js'
 
 const BATCH = 100
@@ -74,13 +75,20 @@ export class Mover {
       void this.#deals.run()
     }
     // A run in progress may have begun before the epoch did.
-    const isDue = (): boolean => progress.anyDue(network.epoch()) || retention.isDue()
+    const isDue = (): boolean =>
+      progress.anyDue(network.epoch()) || progress.anyFreeDue(this.#freeSince()) || retention.isDue()
     for (let runs = 0; runs < 2 && !this.#stopped && isDue(); runs++) await this.#task.run()
   }
 
   async stop(): Promise<void> {
     this.#stop.abort()
     await Promise.all([this.#task.stop(), this.#deals.stop()])
+  }
+
+  /** Free uploads of before have as long for a deal as a payment is locked. */
+  #freeSince(): number {
+    const { network } = this.#parts
+    return network.epoch() - epochsOf(LOCK_DAYS, network)
   }
 
   async #pass(): Promise<void> {
@@ -90,6 +98,7 @@ export class Mover {
     for (let marked = BATCH; marked === BATCH && !this.#stopped; ) {
       marked = await writer.run(() => progress.markRefundable(epoch, BATCH))
     }
+    if (progress.anyFreeDue(this.#freeSince())) await writer.run(() => progress.endFree(this.#freeSince()))
     let last = 0
     for (let due = progress.refundable(last, BATCH); due.length > 0; due = progress.refundable(last, BATCH)) {
       for (const { id, wCid } of due) {

@@ -8,6 +8,8 @@ export class Progress {
   readonly #markRefundable
   readonly #refundable
   readonly #markRefunded
+  readonly #anyFreeLate
+  readonly #markFreeLate
 
   constructor(db: Database) {
     this.#markPaid = db.prepare("UPDATE uploads SET status = 'Paid' WHERE w_cid = ? AND status = 'Pending'")
@@ -25,6 +27,10 @@ export class Progress {
       "SELECT id, w_cid AS wCid FROM uploads WHERE status = 'Refundable' AND id > ? ORDER BY id LIMIT ?",
     )
     this.#markRefunded = db.prepare("UPDATE uploads SET status = 'Refunded' WHERE id = ?")
+    const freeLate = `is_free = 1 AND status IN ('Free', 'TaskCreated') AND created_epoch <= ?
+      AND NOT EXISTS (SELECT 1 FROM offline_deals WHERE car = uploads.car AND status = 'Active')`
+    this.#anyFreeLate = db.prepare(`SELECT 1 FROM uploads WHERE ${freeLate} LIMIT 1`)
+    this.#markFreeLate = db.prepare(`UPDATE uploads SET status = 'Refunded' WHERE ${freeLate}`)
   }
 
   /** The payment for this upload is locked. */
@@ -48,6 +54,16 @@ export class Progress {
    */
   markRefundable(epoch: number, most: number): number {
     return Number(this.#markRefundable.run(epoch, most).changes)
+  }
+
+  /** True when a free upload of this epoch or before has no deal. */
+  anyFreeDue(epoch: number): boolean {
+    return this.#anyFreeLate.get(epoch) !== undefined
+  }
+
+  /** Free uploads of this epoch or before without a deal are over: nothing is locked that could be refunded. */
+  endFree(epoch: number): void {
+    this.#markFreeLate.run(epoch)
   }
 
   /** Those with a number above `last`, in the order of their numbers. */

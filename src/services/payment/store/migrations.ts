@@ -6,7 +6,7 @@ import { dealingSchema, triedSchema } from '../dealing/schema.js'
 import { dealSchema } from '../deals/schema.js'
 import { kuboSchema } from '../kubo/schema.js'
 import { ledgerSchema } from '../ledger/schema.js'
-import { uploadSchema } from '../uploads/schema.js'
+import { freeSchema, uploadSchema } from '../uploads/schema.js'
 import { signInSchema, walletSchema } from '../wallets/schema.js'
 
 const steps: readonly string[] = [
@@ -22,6 +22,7 @@ const steps: readonly string[] = [
   triedSchema,
   directorySchema,
   kuboSchema,
+  freeSchema,
 ]
 
 /** Brings the schema up to date, or makes it. Throws as `applySteps` does. */

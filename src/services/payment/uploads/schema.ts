@@ -19,3 +19,10 @@ export const uploadSchema = `
   CREATE INDEX uploads_of_wallet ON uploads (wallet, file_type, id);
   CREATE INDEX unpaid_uploads ON uploads (wallet, file_size) WHERE status = 'Pending';
 `
+
+/** Uploads within the part of a month that is free. */
+export const freeSchema = `
+  ALTER TABLE uploads ADD COLUMN is_free INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX free_uploads ON uploads (wallet, created) WHERE is_free = 1;
+  CREATE INDEX open_free_uploads ON uploads (created_epoch) WHERE is_free = 1 AND status IN ('Free', 'TaskCreated');
+`

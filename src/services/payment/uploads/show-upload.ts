@@ -15,8 +15,8 @@ export async function showUpload(exchange: Exchange): Promise<object> {
     w_cid: upload.wCid,
     payload_cid: upload.cid,
     status: shownStatus(upload.status),
-    is_free: false,
-    pay_amount: String(upload.price),
+    is_free: upload.isFree === 1,
+    pay_amount: upload.isFree === 1 ? '0' : String(upload.price),
     refused_payments: exchange.context.payments
       .refused(upload.wCid)
       .map(({ hash, amount, reason }) => ({ pay_tx_hash: hash, pay_amount: String(amount), reason })),

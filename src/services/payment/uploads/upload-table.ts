@@ -22,13 +22,15 @@ export interface NewUpload {
   readonly created: number
   /** The same as an epoch of the network. */
   readonly createdEpoch: number
+  /** 1: nothing is to be paid. */
+  readonly isFree: 0 | 1
 }
 
 /**
- * `Paid` once a payment is locked, `TaskCreated` once it is in a CAR, `Success` once the deal is active and paid;
+ * `Free` where nothing is to be paid. Else `Pending`, `Paid` once a payment is locked, `TaskCreated` once it is in a CAR, `Success` once the deal is active and paid;
  * `Refundable` when it has no deal in time, `Refunded` when the payment went back.
  */
-export type UploadStatus = 'Pending' | 'Paid' | 'TaskCreated' | 'Success' | 'Refundable' | 'Refunded'
+export type UploadStatus = 'Free' | 'Pending' | 'Paid' | 'TaskCreated' | 'Success' | 'Refundable' | 'Refunded'
 
 /** What several uploads are together. */
 export interface Amount {
@@ -48,13 +50,16 @@ export interface Upload extends NewUpload {
   readonly place: Place
 }
 
-/** Every status in between is shown as `Processing`. */
+/** Those that are shown as they are. Every other one is shown as `Processing`. */
+export const SHOWN_STATUSES: readonly UploadStatus[] = ['Pending', 'Refundable', 'Refunded', 'Success']
+
 export function shownStatus(status: UploadStatus): string {
-  return status === 'Paid' || status === 'TaskCreated' ? 'Processing' : status
+  return SHOWN_STATUSES.includes(status) ? status : 'Processing'
 }
 
 export const UPLOAD_COLUMNS = `uploads.id, w_cid AS wCid, wallet, content, file_name AS fileName,
   file_size AS fileSize, file_type AS fileType, duration, price, status, created, created_epoch AS createdEpoch,
+  is_free AS isFree,
   contents.cid, car, place
   FROM uploads JOIN contents ON contents.id = uploads.content`
 
@@ -67,21 +72,26 @@ export class UploadTable {
   readonly #strange
   readonly #isStranger
   readonly #hasCar
+  readonly #freeUsage
   readonly #add
 
   constructor(db: Database) {
     this.#find = db.prepare(`SELECT ${UPLOAD_COLUMNS} WHERE uploads.id = ?`)
     this.#findByWCid = db.prepare(`SELECT ${UPLOAD_COLUMNS} WHERE w_cid = ?`)
     const amount = 'SELECT coalesce(sum(file_size), 0) AS bytes, count(*) AS uploads FROM uploads'
-    this.#unpaid = db.prepare(`${amount} WHERE status = 'Pending' AND wallet = ?`)
+    const unpaid = "(status = 'Pending' OR (is_free = 1 AND status IN ('Free', 'TaskCreated')))"
+    this.#unpaid = db.prepare(`${amount} WHERE ${unpaid} AND wallet = ?`)
     this.#open = db.prepare(`${amount} WHERE status NOT IN ('Success', 'Refunded') AND wallet = ?`)
     const strange = (wallet: string): string => `NOT EXISTS (SELECT 1 FROM locks WHERE locks.wallet = ${wallet})
       AND NOT EXISTS (SELECT 1 FROM accounts WHERE name = 'wallet ' || ${wallet} AND balance > 0)`
-    this.#strange = db.prepare(`${amount} WHERE status = 'Pending' AND ${strange('uploads.wallet')}`)
+    this.#strange = db.prepare(`${amount} WHERE ${unpaid} AND ${strange('uploads.wallet')}`)
     this.#isStranger = db.prepare(`SELECT ${strange('named.wallet')} AS strange FROM (SELECT ? AS wallet) AS named`)
     this.#hasCar = db.prepare('SELECT 1 FROM uploads WHERE car = ? AND wallet = ? LIMIT 1')
+    this.#freeUsage = db.prepare(
+      'SELECT coalesce(sum(file_size), 0) AS bytes FROM uploads WHERE wallet = ? AND is_free = 1 AND created >= ?',
+    )
     this.#add = db.prepare(
-      'INSERT INTO uploads (w_cid, wallet, content, file_name, folded_name, file_size, file_type, duration, price, created, created_epoch) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      'INSERT INTO uploads (w_cid, wallet, content, file_name, folded_name, file_size, file_type, duration, price, created, created_epoch, is_free, status) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
   }
 
@@ -93,7 +103,7 @@ export class UploadTable {
     return this.#findByWCid.get(wCid) as Upload | undefined
   }
 
-  /** What the wallet has not paid. */
+  /** What the wallet has not paid, or need not pay, while it has no deal. */
   unpaid(wallet: string): Amount {
     return this.#unpaid.get(wallet) as unknown as Amount
   }
@@ -103,7 +113,7 @@ export class UploadTable {
     return this.#open.get(wallet) as unknown as Amount
   }
 
-  /** What wallets have not paid that have no coins and never paid: making one costs nothing. */
+  /** What wallets have not paid, or need not pay, that have no coins and never paid: making one costs nothing. */
   unpaidOfStrangers(): Amount {
     return this.#strange.get() as unknown as Amount
   }
@@ -117,11 +127,19 @@ export class UploadTable {
     return this.#hasCar.get(car, wallet) !== undefined
   }
 
+  /** Bytes of what the wallet uploaded for free since then, in Unix seconds. */
+  freeUsage(wallet: string, since: number): number {
+    return this.#freeUsage.get(wallet, since).bytes as number
+  }
+
   /** @returns its number */
   add(upload: NewUpload): number {
-    const { wCid, wallet, content, fileName, fileSize, fileType, duration, price, created, createdEpoch } = upload
+    const { wCid, wallet, content, fileName, fileSize, fileType, duration, price, created, createdEpoch, isFree } =
+      upload
     const folded = fileName.toLowerCase()
-    const row = [wCid, wallet, content, fileName, folded, fileSize, fileType, duration, price, created, createdEpoch]
+    const times = [created, createdEpoch]
+    const status = isFree ? 'Free' : 'Pending'
+    const row = [wCid, wallet, content, fileName, folded, fileSize, fileType, duration, price, ...times, isFree, status]
     return this.#add.run(...row).lastInsertRowid as number
   }
 }

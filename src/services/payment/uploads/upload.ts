@@ -13,6 +13,7 @@ import { UploadForm } from '../http/upload-form.js'
 import { ipfsUrl } from '../ipfs/url.js'
 import { walletAddressOf } from '../sign-in/caller.js'
 import { leastPayment } from '../system/price.js'
+import { isFree } from './free.js'
 import { readTerms, type UploadTerms } from './read-terms.js'
 import type { Share } from './shares.js'
 
@@ -84,19 +85,31 @@ async function store(
   const { cid, size } = staged
   const price = await priceOf(network, size, terms.duration)
   const wCid = `${randomUUID()}${cid}`
-  const keep = (): Promise<number> =>
+  const keep = () =>
     contents.keep(staged, ({ id: content }) => {
       const times = { created: seconds(), createdEpoch: network.epoch() }
-      return uploads.add({ wCid, wallet, content, fileName: name, fileSize: size, ...terms, price, ...times })
+      const free = variant === 'a' && isFree(context, wallet, terms.fileType, size)
+      const id = uploads.add({
+        wCid,
+        wallet,
+        content,
+        fileName: name,
+        fileSize: size,
+        ...terms,
+        price,
+        ...times,
+        isFree: free ? 1 : 0,
+      })
+      return { id, free }
     })
-  const id = await onNode(context, staged, keep)
+  const { id, free } = await onNode(context, staged, keep)
   return {
     source_file_upload_id: id,
     payload_cid: cid,
     ipfs_url: await ipfsUrl(context, cid),
     file_size: size,
     w_cid: wCid,
-    ...(variant === 'a' && { status: 'Pending' }),
+    ...(variant === 'a' && { status: free ? 'Free' : 'Pending' }),
   }
 }
 

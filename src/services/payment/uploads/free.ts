@@ -1,0 +1,26 @@
+import type { PaymentContext } from '../context.js'
+
+/** What a wallet may upload for nothing in a calendar month (UTC), and what it has. */
+export interface FreeRoom {
+  /** Bytes. */
+  readonly usage: number
+  readonly quota: number
+}
+
+/** Undefined where every upload is to be paid. */
+export function freeRoom({ limits, uploads, seconds }: PaymentContext, wallet: string): FreeRoom | undefined {
+  const quota = limits.freeBytesPerMonth
+  return quota === 0 ? undefined : { usage: uploads.freeUsage(wallet, monthOf(seconds())), quota }
+}
+
+/** True for an upload by a user that fits into the rest of the month. Call it in the transaction that adds the upload. */
+export function isFree(context: PaymentContext, wallet: string, fileType: 0 | 1, size: number): boolean {
+  const room = freeRoom(context, wallet)
+  return room !== undefined && fileType === 0 && room.usage + size <= room.quota
+}
+
+/** Unix seconds at which the month began. */
+function monthOf(now: number): number {
+  const date = new Date(now * 1000)
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth()) / 1000
+}
