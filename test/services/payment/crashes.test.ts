@@ -136,8 +136,8 @@ t.test('a crash after any step from the upload to its deal: paid once, unlocked 
     (t, scene, row) => {
       t.match(row.offline_deal, [{ status: 'Success' }])
       const [{ unlocked, refunded } = {} as Row] = locksOf(scene)
-      t.ok(unlocked > 0)
-      t.equal(unlocked + refunded, Number(AMOUNT))
+      t.ok(BigInt(unlocked) > 0n)
+      t.equal(BigInt(unlocked) + BigInt(refunded), AMOUNT)
     },
   )
 })

@@ -63,6 +63,7 @@ async function sceneOf(t: Test): Promise<Scene> {
     },
   }
   const guarded: Payments = {
+    inUnits: (amount) => amount,
     find: (wCid) => payments.find(wCid),
     refused: () => [],
     async unlock(wCid, ...more) {

@@ -43,7 +43,7 @@ export const paymentOptions = Object.freeze({
   }),
   paymentChainContract: option('Payment', address, { help: 'Address of the contract that locks payments.' }),
   paymentChainToken: option('Payment', address, {
-    help: 'Address of the stable coin, an ERC-20 token with 6 decimals.',
+    help: 'Address of the stable coin, an ERC-20 token with at most 36 decimals.',
   }),
   paymentChainRecipient: option('Payment', address, {
     help: 'Address that gets what is unlocked; payments for another one do not count.',

@@ -17,7 +17,7 @@ export const billingOrders = Object.keys(orders) as BillingOrder[]
 export interface Bill {
   readonly id: number
   readonly hash: string
-  /** Millionths of a stable coin. */
+  /** In the smallest units of the coin. */
   readonly amount: string
   readonly unlocked: string
   readonly fileName: string
@@ -36,8 +36,7 @@ export interface BillingFilter {
   readonly hash: string | undefined
 }
 
-// Amounts may be beyond the integers of a double.
-const COLUMNS = `locks.id, hash, CAST(amount AS TEXT) AS amount, CAST(unlocked AS TEXT) AS unlocked,
+const COLUMNS = `locks.id, hash, amount, unlocked,
   file_name AS fileName, cid, paid_at AS paidAt, unlocked_at AS unlockedAt, deadline`
 const TABLES = 'FROM locks JOIN uploads USING (w_cid) JOIN contents ON contents.id = uploads.content'
 
@@ -60,9 +59,14 @@ export function listBills(
   const from = `${TABLES} WHERE ${conditions.join(' AND ')}`
   const direction = ascending ? 'ASC' : 'DESC'
   const column = orders[orderBy]
-  // A bare name would be that of the text in the result.
-  const order = `ORDER BY ${column === 'file_name' ? '' : 'locks.'}${column} ${direction}, locks.id ${direction}`
+  // Amounts are texts without leading zeros: the longer one is the larger one.
+  const length = isAmount(orderBy) ? `length(${column}) ${direction}, ` : ''
+  const order = `ORDER BY ${length}${column} ${direction}, locks.id ${direction}`
   const rows = db.prepare(`SELECT ${COLUMNS} ${from} ${order} LIMIT ? OFFSET ?`).all(...values, size, offset)
   const total = db.prepare(`SELECT count(*) AS total ${from}`).get(...values).total as number
   return { bills: rows as Bill[], total }
+}
+
+function isAmount(order: BillingOrder): boolean {
+  return order === 'pay_amount' || order === 'unlock_amount'
 }

@@ -1,6 +1,7 @@
 import type { ServicesLog } from '../../log.js'
 import type { LockTable } from '../ledger/lock-table.js'
 import type { Lock, Payments, RefusedPayment } from '../ledger/payments.js'
+import { inUnits } from '../ledger/units.js'
 import type { ChainTable } from './chain-table.js'
 
 /** Most payments whose unlocking was asked for in the log. */
@@ -20,6 +21,11 @@ export class ChainPayments implements Payments {
     this.#table = table
     this.#locks = locks
     this.#log = log
+  }
+
+  inUnits(millionths: bigint): bigint | undefined {
+    const decimals = this.#table.state()?.decimals
+    return decimals == null ? undefined : inUnits(millionths, decimals)
   }
 
   find(wCid: string): Lock | undefined {
@@ -55,7 +61,7 @@ export class ChainPayments implements Payments {
     if (this.#asked.size >= MOST_ASKED) this.#asked.clear()
     this.#asked.add(wCid)
     this.#log.info(
-      { wCid, deal, amount: String(amount) },
+      { wCid, deal, amount: String(this.inUnits(amount) ?? '') },
       'A deal is active: its payment on the chain is to be unlocked.',
     )
   }

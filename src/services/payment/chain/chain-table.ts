@@ -13,6 +13,8 @@ export interface ChainIdentity {
 
 export interface ChainState extends ChainIdentity {
   readonly tokenName: string | null
+  /** Of the token; null before the chain was read. */
+  readonly decimals: number | null
   /** First block whose logs count; null before the chain was read. */
   readonly firstBlock: number | null
   readonly lastBlock: number | null
@@ -46,7 +48,7 @@ export class ChainTable {
   readonly #state
   readonly #begin
   readonly #setFirst
-  readonly #setTokenName
+  readonly #setCoin
   readonly #setLast
   readonly #known
   readonly #count
@@ -62,12 +64,12 @@ export class ChainTable {
 
   constructor(db: Database) {
     this.#state = db.prepare(
-      `SELECT chain_id AS chainId, contract, token, token_name AS tokenName, first_block AS firstBlock,
+      `SELECT chain_id AS chainId, contract, token, token_name AS tokenName, decimals, first_block AS firstBlock,
         last_block AS lastBlock FROM chain`,
     )
     this.#begin = db.prepare('INSERT INTO chain (id, chain_id, contract, token) VALUES (1, ?, ?, ?)')
     this.#setFirst = db.prepare('UPDATE chain SET first_block = ?, last_block = ?')
-    this.#setTokenName = db.prepare('UPDATE chain SET token_name = ?')
+    this.#setCoin = db.prepare('UPDATE chain SET decimals = ?, token_name = coalesce(?, token_name)')
     this.#setLast = db.prepare('UPDATE chain SET last_block = ?')
     this.#known = db.prepare(
       `SELECT number, hash FROM chain_blocks UNION SELECT block, block_hash FROM chain_logs ORDER BY 1 LIMIT 1 OFFSET ?`,
@@ -105,8 +107,8 @@ export class ChainTable {
     this.#setFirst.run(number, number - 1)
   }
 
-  setTokenName(name: string): void {
-    this.#setTokenName.run(name)
+  setCoin({ decimals, symbol }: { readonly decimals: number; readonly symbol: string | undefined }): void {
+    this.#setCoin.run(decimals, symbol ?? null)
   }
 
   /** Number of blocks whose hashes are known. */

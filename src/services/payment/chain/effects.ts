@@ -3,6 +3,7 @@ import type { Database } from '../../database.js'
 import { MOST_ISSUED } from '../ledger/amount.js'
 import type { LockTable } from '../ledger/lock-table.js'
 import type { Lock } from '../ledger/payments.js'
+import { inUnits, PRICE_DECIMALS } from '../ledger/units.js'
 import { LOCK_DAYS } from '../system/coin.js'
 import type { ChainLog, ChainTable } from './chain-table.js'
 import type { ChainEvent } from './events.js'
@@ -109,10 +110,15 @@ export class ChainEffects {
     if ((event.owner ?? event.sender) !== upload.wallet) return 'another wallet'
     if (upload.isFree === 1n) return 'free'
     if (known !== undefined || upload.status !== 'Pending') return 'paid twice'
-    if (event.amount < upload.price) return 'underpaid'
-    if (event.amount > MOST_ISSUED) return 'too large'
+    if (event.amount < this.#inUnits(upload.price)) return 'underpaid'
+    if (event.amount > this.#inUnits(MOST_ISSUED)) return 'too large'
     if (event.deadline < BigInt(event.time + LOCK_DAYS * DAY_SECONDS)) return 'locked too short'
     return event.deadline > LATEST ? 'locked too long' : undefined
+  }
+
+  /** A folder of a former version has a token with six decimals. */
+  #inUnits(millionths: bigint): bigint {
+    return inUnits(millionths, this.#parts.table.state()?.decimals ?? PRICE_DECIMALS)
   }
 
   #isForeign({ token }: ChainEvent & { readonly token: string | undefined }): string | undefined {

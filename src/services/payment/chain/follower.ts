@@ -16,7 +16,7 @@ const FIRST_WAIT_MS = 1000
 const LONGEST_WAIT_MS = 60_000
 
 /** Decimals of the token that the service counts in. */
-const DECIMALS = 6
+const MOST_DECIMALS = 36
 
 export interface FollowerParts {
   readonly node: ChainNode
@@ -51,9 +51,11 @@ export class ChainFollower {
     const { node, table, writer, chainId } = this.#parts
     const found = await node.chainId()
     if (found !== chainId) throw new ChainMisuse(`The node is one of the chain ${found}, not of ${chainId}.`)
-    const { decimals, symbol } = await node.coin()
-    if (decimals !== DECIMALS) throw new ChainMisuse(`The token has ${decimals} decimals: it must have ${DECIMALS}.`)
-    if (symbol !== undefined) await writer.run(() => table.setTokenName(symbol))
+    const coin = await node.coin()
+    if (coin.decimals > MOST_DECIMALS) {
+      throw new ChainMisuse(`The token has ${coin.decimals} decimals: it must have at most ${MOST_DECIMALS}.`)
+    }
+    await writer.run(() => table.setCoin(coin))
     this.#checked = true
   }
 

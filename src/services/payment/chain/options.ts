@@ -5,7 +5,7 @@ export interface ChainOptions {
   readonly chainId: number
   /** The contract that locks payments. */
   readonly contract: string
-  /** The stable coin, an ERC-20 token with six decimals. */
+  /** The stable coin, an ERC-20 token with at most 36 decimals. */
   readonly token: string
   /** Who gets what is unlocked: a payment for another one does not count. */
   readonly recipient: string

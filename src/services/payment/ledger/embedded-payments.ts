@@ -27,6 +27,10 @@ export class EmbeddedPayments implements Payments {
     return this.#ledger.balance(walletAccount(address))
   }
 
+  inUnits(millionths: bigint): bigint {
+    return millionths
+  }
+
   find(wCid: string): Lock | undefined {
     return this.#locks.find(wCid)
   }

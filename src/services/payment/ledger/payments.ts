@@ -1,4 +1,4 @@
-/** A payment for an upload: locked until its deals are made, or its deadline passes. Amounts in millionths. */
+/** A payment for an upload: locked until its deals are made, or its deadline passes. Amounts in the smallest units of its coin. */
 export interface Lock {
   /** Number of the payment, in the order of payments. */
   readonly id: number
@@ -29,7 +29,6 @@ export type PaymentOrder = Pick<Lock, 'wCid' | 'wallet' | 'amount' | 'paidAt' | 
 export interface RefusedPayment {
   /** Hash of the transfer. */
   readonly hash: string
-  /** Millionths. */
   readonly amount: bigint
   /** In a few words. */
   readonly reason: string
@@ -37,6 +36,8 @@ export interface RefusedPayment {
 
 /** The payments for uploads, as the service uses them. What has been done is durable when a promise resolves. */
 export interface Payments {
+  /** Millionths of a coin in its smallest units, in which locks are; undefined while the coin is not known. */
+  inUnits(millionths: bigint): bigint | undefined
   /** The payment for an upload. */
   find(wCid: string): Lock | undefined
   /** Payments for an upload that were made but do not count: they come back to their wallets. */
@@ -45,6 +46,7 @@ export interface Payments {
    * Gives a part of a lock to the storage provider, once per deal: a repeated call changes nothing. No more than is
    * locked is given.
    * @param deal name of the deal, unique for the lock
+   * @param amount millionths of a coin
    * @returns hash of the transfer; undefined while others have yet to make it: ask again later
    */
   unlock(wCid: string, deal: string, amount: bigint, now: number): Promise<string | undefined>

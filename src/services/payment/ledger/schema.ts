@@ -39,3 +39,27 @@ export const ledgerSchema = `
   ) STRICT;
   CREATE INDEX locks_of_wallet ON locks (wallet, id);
 `
+
+/** Amounts of payments as decimal texts: tokens with 18 decimals have larger ones than 64 bits hold. */
+export const exactLockSchema = `
+  CREATE TABLE exact_locks (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    w_cid TEXT NOT NULL UNIQUE,
+    wallet TEXT NOT NULL,
+    amount TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    paid_at INTEGER NOT NULL,
+    deadline INTEGER NOT NULL,
+    deadline_epoch INTEGER NOT NULL,
+    unlocked TEXT NOT NULL DEFAULT '0',
+    unlocked_at INTEGER NOT NULL DEFAULT 0,
+    refunded TEXT NOT NULL DEFAULT '0',
+    is_open INTEGER NOT NULL DEFAULT 1
+  ) STRICT;
+  INSERT INTO exact_locks SELECT id, w_cid, wallet, CAST(amount AS TEXT), hash, paid_at, deadline, deadline_epoch,
+    CAST(unlocked AS TEXT), unlocked_at, CAST(refunded AS TEXT), is_open FROM locks;
+  DROP TABLE locks;
+  ALTER TABLE exact_locks RENAME TO locks;
+  CREATE INDEX locks_of_wallet ON locks (wallet, id);
+  ALTER TABLE chain ADD COLUMN decimals INTEGER;
+`

@@ -5,7 +5,7 @@ import { contentSchema, directorySchema, retentionSchema } from '../contents/sch
 import { dealingSchema, triedSchema } from '../dealing/schema.js'
 import { dealSchema } from '../deals/schema.js'
 import { kuboSchema } from '../kubo/schema.js'
-import { ledgerSchema } from '../ledger/schema.js'
+import { exactLockSchema, ledgerSchema } from '../ledger/schema.js'
 import { freeSchema, uploadSchema } from '../uploads/schema.js'
 import { signInSchema, walletSchema } from '../wallets/schema.js'
 
@@ -23,6 +23,7 @@ const steps: readonly string[] = [
   directorySchema,
   kuboSchema,
   freeSchema,
+  exactLockSchema,
 ]
 
 /** Brings the schema up to date, or makes it. Throws as `applySteps` does. */
