@@ -38,6 +38,8 @@ export interface Limits {
   readonly maxStagedBytes: number
   /** Part of `maxStagedBytes` for uploads of one access key. */
   readonly maxStagedBytesPerClient: number
+  /** Free bytes on the disk of the data folder below which `/-/ready` answers 503; 0 for never. */
+  readonly minFreeBytes: number
   /** Time that a write waits for an earlier write to the same key, ms; then it fails with SlowDown. */
   readonly keyWaitMs: number
   /** Deadline of a plugin's operations and of calls to its storage classes, ms; see `Operation.deadlineMs`. */
@@ -82,6 +84,7 @@ export const defaultLimits: Limits = Object.freeze({
   maxSpoolBytesPerClient: 10 * GiB,
   maxStagedBytes: defaultStagedBounds.total,
   maxStagedBytesPerClient: defaultStagedBounds.perClient,
+  minFreeBytes: 0,
   keyWaitMs: 5000,
   pluginDeadlineMs: 120_000,
   hookDeadlineMs: 10_000,

@@ -1,5 +1,7 @@
 import { chmodSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
+import { fill, noSmallDisk, smallDisk } from '../support/content/small-disk.js'
 import { startInProcess } from '../support/server/in-process.js'
 import { send } from '../support/sign/send.js'
 
@@ -45,5 +47,25 @@ t.test(
     t.match(await ready.text(), /cannot write to its data folder/)
   },
 )
+
+t.test('a disk with less room than demanded', { skip: noSmallDisk() }, async (t) => {
+  const folder = smallDisk(t)
+  const { endpoint, proxy } = await startInProcess(t, 'full', {
+    data: join(folder, 'data'),
+    limits: { minFreeBytes: 8 * 1024 ** 2 },
+  })
+  const ready = async () => {
+    const response = await fetch(`${endpoint}/-/ready`)
+    return { status: response.status, text: await response.text() }
+  }
+  t.match(await ready(), { status: 200, text: /MiB left/ }, 'the problem is told')
+  fill(folder, 2 * 1024 ** 2)
+  t.match(await ready(), { status: 503, text: /has [12] MiB left, less than --min-free-bytes/ })
+  const owner = { endpoint, region: 'us-east-1', accessKey: 'test-key', secretKey: 'test-secret' }
+  const health = JSON.parse(String((await send(owner, { method: 'GET', target: '/-/health' })).body))
+  t.match(health.Checks[3], { Name: 'disk', Works: false, Reason: /MiB left/ })
+  await (await proxy.prepare({ limits: { minFreeBytes: 1024 } })).apply()
+  t.equal((await ready()).status, 200, 'a bound that was lowered by a reload')
+})
 
 const ACCOUNT = { accessKey: 'some-account', secretKey: 'some-secret' }

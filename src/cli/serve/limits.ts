@@ -13,6 +13,7 @@ export function limitsOf(config: Config): Partial<Limits> {
     maxSpoolBytesPerClient: config.maxSpoolBytesPerClient,
     maxStagedBytes: config.maxStagedBytes,
     maxStagedBytesPerClient: config.maxStagedBytesPerClient,
+    minFreeBytes: config.minFreeBytes,
     keyWaitMs: config.keyWaitSeconds * 1000,
     pluginDeadlineMs: config.pluginDeadlineSeconds * 1000,
   }

@@ -6,7 +6,8 @@ import { checkAll, freeBytes, problemOf } from './ready.js'
 export const getHealth = defineCall({
   name: 'GetHealth',
   source: 'docs/operations.md#health',
-  summary: 'Tells what works and what does not, with reasons: the gateway, the store of records, the data folder.',
+  summary:
+    'Tells what works and what does not, with reasons: the gateway, the store of records, the data folder, its disk.',
   access: 'signed',
   on: { method: 'GET', resource: 'service', path: '/-/health' },
   ownRules: true,
@@ -16,7 +17,7 @@ export const getHealth = defineCall({
     Checks: z
       .array(
         z.object({
-          Name: z.enum(['gateway', 'state', 'data']),
+          Name: z.enum(['gateway', 'state', 'data', 'disk']),
           Works: z.boolean(),
           Milliseconds: z.int(),
           Reason: z.string().optional(),

@@ -30,7 +30,7 @@ export const ready = defineCall({
   ...shared,
   name: 'Ready',
   summary:
-    'Answers 200 while the gateway accepts the log-in, the store of records answers and the data folder can be written, else 503.',
+    'Answers 200 while the gateway accepts the log-in, the store of records answers, and the data folder can be written and has room, else 503.',
   on: { method: 'GET', resource: 'service', path: '/-/ready' },
   result: z.object({
     status: z.literal('ready'),

@@ -10,11 +10,14 @@ const PATIENCE_MS = 3_000
 /** Free bytes of the disk of the data folder below which it is a problem. */
 const LOW_BYTES = 512 * 1024 * 1024
 
-type Checked = Pick<Context, 'gateway' | 'state'> & { readonly server: Pick<Context['server'], 'data'> }
+type Checked = Pick<Context, 'gateway' | 'state'> & {
+  readonly server: Pick<Context['server'], 'data'>
+  readonly limits: Pick<Context['limits'], 'minFreeBytes'>
+}
 
 /** The result of one check. */
 export interface Check {
-  readonly name: 'gateway' | 'state' | 'data'
+  readonly name: 'gateway' | 'state' | 'data' | 'disk'
   readonly ms: number
   /** S3Error ServiceUnavailable. */
   readonly failure?: S3Error
@@ -22,13 +25,16 @@ export interface Check {
 
 /**
  * Checks within a bounded time that requests can be served: the gateway accepts the log-in, the store of records answers
- * a look-up, and the data folder can be written.
+ * a look-up, the data folder can be written, and its disk has the room that the options demand.
  */
-export function checkAll({ gateway, state, server: { data } }: Checked): Promise<Check[]> {
+export function checkAll({ gateway, state, server: { data }, limits: { minFreeBytes } }: Checked): Promise<Check[]> {
   return Promise.all([
     check('gateway', () => gateway.ready(), 'The object gateway'),
     check('state', () => state.records('probe').get('probe'), "The store of the server's own records"),
     ...(data === undefined ? [] : [check('data', () => requireFolder(data), 'The disk of the data folder')]),
+    ...(data === undefined || minFreeBytes === 0
+      ? []
+      : [check('disk', () => requireRoom(data, minFreeBytes), 'The disk of the data folder')]),
   ])
 }
 
@@ -80,6 +86,15 @@ async function bounded(work: () => Promise<unknown>, message: string): Promise<v
     if (error instanceof S3Error && error.status < 500) throw new S3Error('ServiceUnavailable', error)
     throw error
   }
+}
+
+async function requireRoom(data: string, least: number): Promise<void> {
+  const free = await freeBytes(data)
+  if (free !== undefined && free >= least) return
+  const room = free === undefined ? 'an unknown number of' : Math.floor(free / 1024 ** 2)
+  throw new S3Error('ServiceUnavailable', {
+    message: `The disk of the data folder has ${room} MiB left, less than --min-free-bytes.`,
+  })
 }
 
 /** The message names no path: every client can read it. */

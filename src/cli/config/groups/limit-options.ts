@@ -47,6 +47,11 @@ export const limitOptions = {
     unit: 'bytes',
     help: 'Of these, those of uploads of one access key.',
   }),
+  minFreeBytes: option('Limits', integer(0, 2 ** 53 - 1), {
+    default: defaultLimits.minFreeBytes,
+    unit: 'bytes',
+    help: 'Free bytes on the disk of the data folder below which /-/ready answers 503, so that a load balancer sends requests to other proxies; 0 for never.',
+  }),
   maxConnections: option('Limits', integer(1, 1_000_000), {
     default: 4096,
     help: 'Maximum of open connections to the S3 endpoint; further ones are closed.',
