@@ -77,6 +77,7 @@ export function restrictGateway(gateway: Gateway, rights: Rights, look: Access =
         },
         () => gateway.setPolicy(bucket, prefix, policy),
       ),
+    uploadQuota: () => gateway.uploadQuota(),
     presignedGet: (bucket, key, expirySeconds, host) =>
       checked(
         () => requireKey(rights, bucket, key, 'read'),

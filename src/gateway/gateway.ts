@@ -186,6 +186,8 @@ export interface GatewayFeatures {
   readonly writeFences: boolean
   /** The gateway remembers which state stores were used with it. */
   readonly stateEpochs: boolean
+  /** The gateway tells how many multipart uploads an account may have under way. */
+  readonly uploadQuotas: boolean
 }
 
 /** The place of a write among all writes to its key: see docs/consistency.md. */
@@ -248,6 +250,8 @@ export interface Gateway {
   download(bucket: string, key: string, range?: ByteRange): Promise<Download>
   /** The reason why this gateway cannot store this key, as a message for the client. Undefined when it can. */
   refusesKey(key: string): Promise<string | undefined>
+  /** How many multipart uploads the account may have under way; undefined for no bound. Throws S3Error. */
+  uploadQuota(): Promise<number | undefined>
   /** @param length bytes, exact. Nothing is sent before the first `write` or `commit`. */
   upload(bucket: string, key: string, length: number, attributes: UploadAttributes): Upload
   /**

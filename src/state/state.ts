@@ -99,17 +99,16 @@ export interface UploadRecord {
   readonly bucket: string
   /** Id of the data folder in which its parts are staged; absent in records of an older release. */
   readonly home?: string
-  /**
-   * When the bucket was made, where the gateway states it: the upload must not be completed in another bucket of that
-   * name.
-   */
+  /** When the bucket was made, where the gateway states it: a later bucket of that name must not get the object. */
   readonly birth?: string
   readonly key: string
   /** Milliseconds since 1970. */
   readonly initiated: number
   /** The identity that began it: only its account may continue. */
   readonly accessKeyId: string
-  /** Canonical id of the account that began it, if that account owned the bucket; absent for other accounts. */
+  /** Canonical id of the account that began it; absent in records of an older release. */
+  readonly account?: string
+  /** The same, if that account owned the bucket; absent for other accounts. */
   readonly owner?: string
   /** The headers that began it, as far as conditions of policies judge later requests by them. */
   readonly asked?: Readonly<Record<string, string>>
@@ -181,6 +180,8 @@ export interface Uploads {
    * still has them.
    */
   requireHere(upload: UploadRecord): Promise<void>
+  /** Uploads that an account has begun, by its canonical id. */
+  countOf(account: string): Promise<number>
   /** All uploads of a bucket, in any order. */
   list(bucket: string): Promise<UploadRecord[]>
   /**

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
+import type { Endpoint } from '../suites/sign.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
@@ -25,12 +26,12 @@ t.test('an account stores no more than its quota', async (t) => {
   const quota = (...args: string[]) => cli('account', 'quota', accessKey, ...args)
   const refused = { status: 403, code: 'QuotaExceeded', message: /quota of the account/ }
 
-  t.same((await quota()).quota, { bytes: null, objects: null })
+  t.same((await quota()).quota, { bytes: null, objects: null, uploads: null })
   t.equal((await ask('PUT', '/tenant')).status, 200)
   await quota('--bytes', '100000')
   t.same(await quota('--objects', '4'), {
     accessKey,
-    quota: { bytes: 100_000, objects: 4 },
+    quota: { bytes: 100_000, objects: 4, uploads: null },
     usage: { bytes: 0, objects: 0 },
   })
 
@@ -72,9 +73,48 @@ t.test('an account stores no more than its quota', async (t) => {
     t.ok(usage.objects <= 4 && before.objects <= 4)
   })
 
-  t.same((await quota('--bytes', 'none', '--objects', 'none')).quota, { bytes: null, objects: null })
+  t.same((await quota('--bytes', 'none', '--objects', 'none')).quota, { bytes: null, objects: null, uploads: null })
   const owner = { ...tenant, endpoint: server.endpoint }
   t.equal((await send(owner, { method: 'PUT', target: '/tenant/a', body: Buffer.alloc(200_000) })).status, 200)
   const wrong = await runCli(['account', 'quota', accessKey, '--bytes', 'many', '--data', data])
   t.match(wrong, { code: 2, stderr: /--bytes must be a whole number, or none/ })
+})
+
+t.test('an account has no more multipart uploads under way than its quota', async (t) => {
+  const data = join(temporaryFolder(t), 'data')
+  const cli = async (...args: string[]) =>
+    JSON.parse((await runCli([...args, '--data', data, '--print', 'json'])).stdout || '{}')
+  const server = await startDealgate(t, { data })
+  const { accessKey, secretKey } = await cli('account', 'add')
+  const pair = ['--account-access-key', accessKey, '--account-secret-key', secretKey]
+  const { endpoint, region } = server
+  const keys = [await cli('keys', 'add', ...pair), await cli('keys', 'add', ...pair)]
+  const [one, two] = keys.map((key) => ({
+    endpoint,
+    region,
+    accessKey: key.accessKeyId,
+    secretKey: key.secretAccessKey,
+  })) as [Endpoint, Endpoint]
+  const create = (who: Endpoint, n = 0) => send(who, { method: 'POST', target: `/tenant/key-${n}?uploads=` })
+  t.equal((await send(one, { method: 'PUT', target: '/tenant' })).status, 200)
+  const before = await create(one)
+  await cli('account', 'quota', accessKey, '--uploads', '3')
+
+  const begun = await Promise.all(Array.from({ length: 6 }, (_, n) => create(n % 2 === 0 ? one : two, n)))
+  t.same(begun.map(({ status }) => status).sort(), [200, 200, 403, 403, 403, 403], 'of all key pairs together')
+  t.match(
+    begun.find(({ status }) => status === 403),
+    { code: 'QuotaExceeded', message: /3 multipart uploads. It has 3 under way/ },
+  )
+  t.equal((await send(server, { method: 'PUT', target: '/owner' })).status, 200)
+  t.equal((await send(server, { method: 'POST', target: '/owner/key?uploads=' })).status, 200, 'another account')
+
+  const id = /<UploadId>([^<]+)</.exec(String(before.body))?.[1]
+  t.equal((await send(one, { method: 'DELETE', target: `/tenant/key-0?uploadId=${id}` })).status, 204)
+  t.equal((await create(two)).status, 200, 'one has ended')
+  t.equal((await create(two)).status, 403)
+  t.match(await runCli(['account', 'quota', accessKey, '--uploads', 'none', '--data', data]), {
+    stdout: /^uploads\s+-\s+none$/m,
+  })
+  t.equal((await create(two)).status, 200)
 })

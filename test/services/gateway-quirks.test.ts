@@ -39,6 +39,7 @@ const OTHERS = [
   'fixed-creation-date',
   'write-fences',
   'state-epoch',
+  'upload-quota',
 ]
 
 /** The same without an order of writes. */

@@ -275,6 +275,7 @@ t.test('information', async (t) => {
       ...['deal-tokens', 'deal-status', 'deal-providers', 'deal-eviction', 'deal-verification', 'fixed-creation-date'],
       'write-fences',
       'state-epoch',
+      'upload-quota',
     ],
     uiVersion: /^\d{4}-/,
   })

@@ -78,6 +78,7 @@ export function grantedGateway(base: Gateway, grants: Grants, { rights, look }: 
     hiddenAccess: (bucket, entries, places) => ofBucket(bucket).hiddenAccess(bucket, entries, places),
     setPolicy: (bucket, prefix, policy) => ofBucket(bucket, CHANGES_RULES).setPolicy(bucket, prefix, policy),
     // A link would outlive the policy, and a call may spend: both are for the account itself.
+    uploadQuota: () => base.uploadQuota(),
     presignedGet: (bucket, key, expirySeconds, host) => base.presignedGet(bucket, key, expirySeconds, host),
     call: (call) => base.call(call),
   }

@@ -98,6 +98,7 @@ export async function accountQuota(config: Config, accessKey: string, own: Quota
   const change = {
     ...(own.bytes !== undefined && { bytes: boundOf('--bytes', own.bytes) }),
     ...(own.objects !== undefined && { objects: boundOf('--objects', own.objects) }),
+    ...(own.uploads !== undefined && { uploads: boundOf('--uploads', own.uploads) }),
   }
   const { quota, usage } = within(config, { create: false }, (book) => book.quota(accessKey, change))
   const text = (bound: number | null) => (bound === null ? 'none' : String(bound))
@@ -108,6 +109,8 @@ export async function accountQuota(config: Config, accessKey: string, own: Quota
           ['', 'STORED', 'QUOTA'],
           ['bytes', String(usage.bytes), text(quota.bytes)],
           ['objects', String(usage.objects), text(quota.objects)],
+          // Servers count them, each in its state.
+          ['uploads', '-', text(quota.uploads)],
         ]),
   )
   return { resource: accessKey }

@@ -31,6 +31,7 @@ export interface AccountFlags extends PasswordFlags {
 export interface QuotaFlags {
   readonly bytes?: string
   readonly objects?: string
+  readonly uploads?: string
 }
 
 /**
@@ -71,6 +72,7 @@ export function addAccountCommands(program: Command, actions: AccountActions, na
     .argument('<access-key>', 'as `dealgate account list` shows it')
     .option('--bytes <number>', 'most bytes in all of its buckets, or none')
     .option('--objects <number>', 'most objects in all of its buckets, or none')
+    .option('--uploads <number>', 'most multipart uploads under way, or none')
     .action((id, flags, command) => actions.accountQuota(configOf(flags, command, 1), id, flags))
   addCommand(
     accounts,

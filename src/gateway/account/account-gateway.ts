@@ -1,6 +1,7 @@
 import { S3Error } from '../../common/errors/s3-error.js'
 import { restCall } from '../calls/rest-call.js'
 import { isRecord } from '../calls/rpc-reply.js'
+import { uploadQuota } from '../calls/upload-quota.js'
 import type { GatewayClient } from '../client.js'
 import { nonsense } from '../errors.js'
 import type { Gateway, GatewayBucket, GatewayFeatures } from '../gateway.js'
@@ -34,6 +35,7 @@ export function accountGateway(client: GatewayClient, anonymous: GatewayClient):
     stat: (bucket, key) => able((can) => stat(client, can, bucket, key)),
     download: (bucket, key, range) => able((can) => download(client, can, bucket, key, range)),
     refusesKey: (key) => able((can) => (can.anyKey ? undefined : refusal(key))),
+    uploadQuota: () => uploadQuota(client),
     upload: (bucket, key, length, attributes) => upload(client, bucket, key, length, attributes),
     remove: (bucket, key, order) => able((can) => remove(client, can, bucket, key, order)),
     listPolicies: (bucket) => listPolicies(client.session, bucket),

@@ -75,6 +75,7 @@ export function anonymousGateway(client: GatewayClient, account: Gateway): Gatew
     hiddenAccess: denied,
     setPolicy: denied,
     presignedGet: denied,
+    uploadQuota: async () => undefined,
     call: denied,
   }
 }

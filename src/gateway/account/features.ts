@@ -18,6 +18,7 @@ export const legacyFeatures: GatewayFeatures = Object.freeze({
   offlineDeals: false,
   writeFences: false,
   stateEpochs: false,
+  uploadQuotas: false,
 })
 
 /**
@@ -83,5 +84,6 @@ function readFeatures(list: unknown): GatewayFeatures {
     // Expectations name the generation of the object found, so every way to look at an object has to return it.
     writeFences: has('write-fences') && has('paged-listing') && has('object-head') && has('any-key'),
     stateEpochs: has('state-epoch'),
+    uploadQuotas: has('upload-quota'),
   }
 }

@@ -14,6 +14,7 @@ export function hideStaging(gateway: Gateway): Gateway {
   return {
     features: () => gateway.features(),
     refusesKey: (key) => gateway.refusesKey(key),
+    uploadQuota: () => gateway.uploadQuota(),
     ready: () => gateway.ready(),
     listBuckets: async () => (await gateway.listBuckets()).filter(({ name }) => !isStagingBucket(name)),
     bucketExists: async (bucket) => !isStagingBucket(bucket) && gateway.bucketExists(bucket),

@@ -15,6 +15,7 @@ import { admitClass, askedClass } from '../storage-class/storage-class.js'
 import { TAGGING, taggingOfHeader } from '../tagging/tagging-headers.js'
 import { readAttributes } from '../vocabulary/attributes.js'
 import { checksumAlgorithmHeader, headerText } from '../vocabulary/headers.js'
+import { beginUpload } from './begin-upload.js'
 import { requireMayWrite } from './may-write.js'
 import { accessKeyId } from './upload.js'
 
@@ -49,7 +50,7 @@ export const createMultipartUpload = defineOperation({
     await (await admitClass(storageClass, write, context))?.dropped()
     // Command lines take an id that begins with "-", as base64url may, for an option.
     const uploadId = randomBytes(24).toString('hex')
-    await context.state.uploads.create({
+    await beginUpload(context, {
       uploadId,
       bucket: request.bucket,
       birth,

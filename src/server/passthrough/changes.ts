@@ -10,6 +10,7 @@ const READS = new Set([
   'web.PresignedGet',
   'web.ServerInfo',
   'web.StorageInfo',
+  'web.UploadQuota',
 ])
 
 /** The parts of a JSON-RPC call that determine what it may change. */

@@ -7,7 +7,7 @@ import { explained } from '../data-folder-error.js'
 import { inTransaction } from '../store/in-transaction.js'
 import { type Account, Accounts, type ListedAccount } from './accounts/accounts.js'
 import { checkChosenPair, type KeyPair, newPair, newSecret } from './accounts/key-pair.js'
-import { type AccountQuota, type AccountUsage, Quotas } from './accounts/quotas.js'
+import { type AccountQuota, type AccountUsage, NO_QUOTA, Quotas } from './accounts/quotas.js'
 import { GatewayError } from './errors.js'
 import { openIndex } from './open-index.js'
 import { INDEX_FILE } from './store/schema.js'
@@ -79,7 +79,7 @@ function bookOf(folder: string): AccountBook {
       change(() => {
         const account = mustFind(accessKey)
         accounts.remove(account.id)
-        quotas.set(account.id, { bytes: null, objects: null })
+        quotas.set(account.id, NO_QUOTA)
         return account
       }),
     rotate: (accessKey) =>
@@ -90,7 +90,7 @@ function bookOf(folder: string): AccountBook {
     quota: (accessKey, asked = {}) =>
       change(() => {
         const { id } = mustFind(accessKey)
-        const quota = { bytes: null, objects: null, ...quotas.of(id), ...asked }
+        const quota = { ...NO_QUOTA, ...quotas.of(id), ...asked }
         if (Object.keys(asked).length > 0) quotas.set(id, quota)
         return { quota, usage: quotas.usage(id) }
       }),

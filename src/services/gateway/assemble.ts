@@ -77,6 +77,7 @@ export function assemble(
   if (offline === undefined || login === undefined) missing.add('offline-deals')
   const features = new Set(featuresOf(quirks, missing))
   const fences = features.has('write-fences') ? new Fences(db, clock) : undefined
+  const quotas = new Quotas(db)
   const parts = {
     names: namesOf(options.brand ?? neutralBrand),
     quirks,
@@ -97,7 +98,8 @@ export function assemble(
     policies: new Policies(db),
     stateEpochs: new StateEpochs(db),
     objects,
-    store: new ObjectStore(writer, buckets, objects, blobs, clock, rules, holds, fences, new Quotas(db)),
+    store: new ObjectStore(writer, buckets, objects, blobs, clock, rules, holds, fences, quotas),
+    quotas,
     lateOrders: new LateOrders(),
     blobs,
     rules,

@@ -8,6 +8,7 @@ import type { LogInAttempts } from './access/log-in-attempts.js'
 import type { Tokens } from './access/tokens.js'
 import type { PlatformUsers } from './accounts/account-of-user.js'
 import type { Accounts } from './accounts/accounts.js'
+import type { Quotas } from './accounts/quotas.js'
 import type { Names } from './brand.js'
 import type { BringBack } from './deals/bring-back.js'
 import type { DealDesk } from './deals/deal-desk.js'
@@ -54,6 +55,7 @@ export interface GatewayContext {
   readonly buckets: Buckets
   readonly policies: Policies
   readonly stateEpochs: StateEpochs
+  readonly quotas: Quotas
   /** Read only; make changes through `store`. */
   readonly objects: Objects
   readonly store: ObjectStore

@@ -48,6 +48,7 @@ export const quirks = {
     'uploads and removals take no fence and happen in the order in which they are carried out; a complete body is stored although its sender has gone (Upload, RemoveObject)',
   'forgotten-stores':
     'nothing is remembered about the state stores of clients: there is no web.StateEpoch (web-router.go)',
+  'untold-quotas': 'nothing tells the quota of uploads: there is no web.UploadQuota (web-router.go)',
   'taken-names': 'making a bucket whose name another account has is answered as if the caller owned it (MakeBucket)',
   'foreign-auth-failures':
     'an upload or download that the bucket of another account does not allow is refused with the text of a wrong log-in (Upload, Download)',
@@ -118,6 +119,7 @@ export type Feature =
   | 'network-control'
   | 'write-fences'
   | 'state-epoch'
+  | 'upload-quota'
 
 const contradictions: Record<Feature, readonly QuirkName[]> = {
   'paged-listing': [
@@ -146,6 +148,7 @@ const contradictions: Record<Feature, readonly QuirkName[]> = {
   // arrives twice is recognised by its ETag.
   'write-fences': ['unordered-writes', 'recursive-remove', 'folder-prefixes', 'erasure-folders', 'random-etags'],
   'state-epoch': ['forgotten-stores'],
+  'upload-quota': ['untold-quotas'],
 }
 
 /** @param missing features that this gateway has no parts for, whatever its quirks */

@@ -88,6 +88,12 @@ export class KeyvUploads implements Uploads {
     return found
   }
 
+  async countOf(account: string): Promise<number> {
+    let count = 0
+    for await (const [, upload] of this.#uploads.entries()) if (upload.account === account) count++
+    return count
+  }
+
   async openPart(uploadId: string, partNumber: number, length?: number): Promise<PartWriter> {
     if (!Number.isInteger(partNumber) || partNumber < 1 || partNumber > 99_999) {
       throw new RangeError('A part number is a whole number from 1')

@@ -5,7 +5,11 @@ import { GatewayError } from '../errors.js'
 export interface AccountQuota {
   readonly bytes: number | null
   readonly objects: number | null
+  /** Multipart uploads under way, which the clients of the gateway count. */
+  readonly uploads: number | null
 }
+
+export const NO_QUOTA: AccountQuota = Object.freeze({ bytes: null, objects: null, uploads: null })
 
 /** What it stores. Objects that are in deals alone have no bytes here; removed ones have, while a pending deal reads them. */
 export interface AccountUsage {
@@ -24,8 +28,8 @@ export class Quotas {
   readonly #usage
 
   constructor(db: Database) {
-    this.#find = db.prepare('SELECT bytes, objects FROM quotas WHERE account = ?')
-    this.#set = db.prepare('INSERT OR REPLACE INTO quotas (account, bytes, objects) VALUES (?, ?, ?)')
+    this.#find = db.prepare('SELECT bytes, objects, uploads FROM quotas WHERE account = ?')
+    this.#set = db.prepare('INSERT OR REPLACE INTO quotas (account, bytes, objects, uploads) VALUES (?, ?, ?, ?)')
     this.#remove = db.prepare('DELETE FROM quotas WHERE account = ?')
     this.#usage = db.prepare(
       'SELECT total(objects) AS objects, total(bytes) + (SELECT total(bytes) FROM retained WHERE account = ?1) AS bytes FROM buckets WHERE owner = ?1',
@@ -41,9 +45,9 @@ export class Quotas {
     return this.#usage.get(account) as AccountUsage
   }
 
-  set(account: number, { bytes, objects }: AccountQuota): void {
-    if (bytes === null && objects === null) this.#remove.run(account)
-    else this.#set.run(account, bytes, objects)
+  set(account: number, { bytes, objects, uploads }: AccountQuota): void {
+    if (bytes === null && objects === null && uploads === null) this.#remove.run(account)
+    else this.#set.run(account, bytes, objects, uploads)
   }
 
   /** Throws GatewayError QuotaExceeded if the account would store more than it may, unless it stores less than before. */

@@ -22,7 +22,8 @@ export const accountSchema = `
   CREATE TABLE IF NOT EXISTS quotas (
     account INTEGER PRIMARY KEY,
     bytes INTEGER, -- NULL: no bound
-    objects INTEGER
+    objects INTEGER,
+    uploads INTEGER
   ) STRICT;
 `
 

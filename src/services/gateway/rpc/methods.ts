@@ -8,6 +8,7 @@ import { removeObject } from './remove-object.js'
 import { serverInfo, storageInfo } from './server.js'
 import { createUrlToken, login, setAuth } from './session.js'
 import { stateEpoch } from './state-epoch.js'
+import { uploadQuota } from './upload-quota.js'
 
 const all: readonly RpcMethod[] = [
   login,
@@ -25,6 +26,7 @@ const all: readonly RpcMethod[] = [
   storageInfo,
   serverInfo,
   stateEpoch,
+  uploadQuota,
 ]
 
 /** Methods by full name, such as `web.Login`. */

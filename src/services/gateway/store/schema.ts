@@ -96,6 +96,8 @@ export function migrate(db: Database): void {
     }
     const retained = columnsOf(db, 'retained')
     if (retained.length > 0 && !retained.includes('bytes')) db.exec(RETAINED_WITH_ACCOUNT)
+    const quotas = columnsOf(db, 'quotas')
+    if (quotas.length > 0 && !quotas.includes('uploads')) db.exec('ALTER TABLE quotas ADD COLUMN uploads INTEGER')
     const epochs = columnsOf(db, 'state_epochs')
     if (epochs.length > 0 && !epochs.includes('account')) db.exec(EPOCHS_WITH_ACCOUNT)
   })
