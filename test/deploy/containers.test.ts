@@ -11,6 +11,7 @@ import { startCli } from '../support/server/cli.js'
 import { lastingPort } from '../support/server/ports.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
+import { CHECKS, WHY } from './checks.js'
 
 const COMPOSE = 'deploy/compose'
 
@@ -94,6 +95,19 @@ t.test('the compose files name what there is', async (t) => {
     }
     t.same([...used].sort(), Object.keys(volumes).sort(), `${name}: volumes`)
   }
+})
+
+t.test('Docker Compose can read the files', { skip: !existsSync(CHECKS) && WHY }, (t) => {
+  const secrets = { S3_SECRET_KEY: 'a', GATEWAY_SECRET_KEY: 'b', SEALING_KEY: 'c' }
+  const check = (name: string, env: Record<string, string>) =>
+    spawnSync(CHECKS, ['compose', join(COMPOSE, name)], { encoding: 'utf8', env })
+  for (const name of ['alone.yaml', 'three-proxies.yaml']) {
+    const { status, stdout, stderr } = check(name, secrets)
+    t.equal(status, 0, stderr)
+    t.same(stdout.trim().split('\n').sort(), Object.keys(read(name).services).sort(), name)
+  }
+  t.match(check('three-proxies.yaml', {}).stderr, /put it into \.env/, 'a secret is missing')
+  t.end()
 })
 
 const NGINX = ['/usr/sbin/nginx', '/usr/bin/nginx'].find(existsSync)
