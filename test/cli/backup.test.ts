@@ -8,9 +8,10 @@ import {
   statSync,
   symlinkSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { basename, join } from 'node:path'
+import { basename, join, relative } from 'node:path'
 import t, { type Test } from 'tap'
 import { beginRestore } from '../../src/common/files/data-version.js'
 import { bytes, KiB, md5, sha256 } from '../support/content/content.js'
@@ -28,6 +29,7 @@ interface Made {
   readonly linked: number
   readonly removed: number
   readonly notIncluded: readonly string[]
+  readonly damaged: readonly string[]
   readonly missing: readonly string[]
 }
 
@@ -171,10 +173,23 @@ t.test('backups share files, are kept in number, and show damage', async (t) => 
   const shared = join(newest, 'data/services/gateway/objects')
   const files = readdirSync(shared, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   t.equal(files.length, 2)
-  truncateSync(join(files[0]?.parentPath ?? '', files[0]?.name ?? ''), 1)
+  const lost = join(files[0]?.parentPath ?? '', files[0]?.name ?? '')
+  truncateSync(lost, 1)
   const found = await check()
   t.equal(found.code, 1)
   t.match(found.stderr, /backup .* is damaged: services\/gateway\/objects\/\S+ is not as it was written/)
+  const mended = await made(server.data, folder, '--verify')
+  t.same([mended.linked, mended.damaged.length], [1, 0], 'a file of another size is copied in any case')
+  t.equal((await check()).code, 0)
+  const rotten = join(mended.backup, 'data/services/gateway/objects', relative(shared, lost))
+  const { atime, mtime } = statSync(rotten)
+  writeFileSync(rotten, Buffer.alloc(LARGE))
+  utimesSync(rotten, atime, mtime)
+  await made(server.data, folder)
+  t.equal((await check()).code, 1, 'linked files are not read')
+  const again = await made(server.data, folder, '--verify')
+  t.same([again.linked, again.damaged], [1, [join('services/gateway/objects', relative(shared, lost))]])
+  t.equal((await check()).code, 0)
   const data = join(temporaryFolder(t), 'data')
   t.equal((await runCli(['restore', newest, '--data', data])).code, 1)
   const start = await runCli(['serve', '--data', data, '--port', '0', '--gateway-port', '0'])

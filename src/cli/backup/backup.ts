@@ -13,6 +13,7 @@ import { type Taken, takeBackup } from './take-backup.js'
 
 export interface BackupFlags {
   readonly keep?: string
+  readonly verify?: boolean
 }
 
 const MOST_KEPT = 100_000
@@ -34,7 +35,8 @@ export async function backup(config: Config, destination: string, own: BackupFla
     const newest = await backups.newest()
     // A damaged backup shares nothing, and must not prevent a new one.
     const listed = newest === undefined ? undefined : await readManifest(newest).catch(() => undefined)
-    const previous = newest !== undefined && listed ? { folder: newest, files: listed.files } : undefined
+    const { verify = false } = own
+    const previous = newest !== undefined && listed ? { folder: newest, files: listed.files, verify } : undefined
     const taken = await takeBackup(data, unfinished, previous)
     const { copies, at } = taken
     await copies.sync()
@@ -76,6 +78,7 @@ function text(path: string, manifest: Manifest, taken: Taken, removed: number): 
     `paused     writes waited ${Math.ceil(pausedMs)} ms`,
     ...(removed > 0 ? [`removed    ${removed} older backups`] : []),
     ...manifest.notIncluded.map((what) => `not in it  ${what}`),
+    ...copies.damaged.map((what) => `DAMAGED    ${what} in the backup before: it is copied again`),
     ...missing.map((what) => `MISSING    ${what}: the data folder has lost the bytes of this object`),
   ]
   return `${lines.join('\n')}\n`
@@ -84,5 +87,5 @@ function text(path: string, manifest: Manifest, taken: Taken, removed: number): 
 function json(path: string, manifest: Manifest, { copies, pausedMs, missing }: Taken, removed: number): string {
   const { taken, files, bytes } = manifest
   const counts = { files, bytes, linked: copies.linked, pausedMs: Math.ceil(pausedMs), removed }
-  return `${JSON.stringify({ backup: path, taken, ...counts, notIncluded: manifest.notIncluded, missing })}\n`
+  return `${JSON.stringify({ backup: path, taken, ...counts, notIncluded: manifest.notIncluded, damaged: copies.damaged, missing })}\n`
 }

@@ -1,10 +1,11 @@
 import { openSync, statSync } from 'node:fs'
-import { link, mkdir, rm, stat } from 'node:fs/promises'
+import { link, lstat, mkdir, rm } from 'node:fs/promises'
 import { dirname, join, posix, sep } from 'node:path'
 import { ABSENT, fingerprint } from '../../common/files/fingerprint.js'
 import { syncFolder } from '../../common/files/sync-folder.js'
-import { closeFd, copyOpened, digestOf } from './copy-file.js'
+import { closeFd, copyOpened, digestOf, digestOfOpened } from './copy-file.js'
 import { CONTENT, type FileList } from './manifest.js'
+import { StoredFiles } from './stored-files.js'
 
 /** These are small, and replaced within a tick of the clock: they are always copied. */
 const NEVER_LINKED = /\.(json|key)$/
@@ -12,6 +13,8 @@ const NEVER_LINKED = /\.(json|key)$/
 export interface Previous {
   readonly folder: string
   readonly files: FileList
+  /** Its files are read again before they are linked. */
+  readonly verify: boolean
 }
 
 /** A file that is copied whatever happens to its name. */
@@ -36,6 +39,8 @@ export class Copies {
   readonly #copies = new Map<string, Copy>()
   readonly #folders = new Set<string>()
   linked = 0
+  /** Files of the previous backup whose bytes have changed; they are copied again. */
+  readonly damaged: string[] = []
 
   /** @param backup folder of the new backup */
   constructor(data: string, backup: string, previous: Previous | undefined) {
@@ -130,12 +135,13 @@ export class Copies {
     const sha256 = this.#previous?.files.get(path.split(sep).join(posix.sep))
     if (this.#previous === undefined || sha256 === undefined || NEVER_LINKED.test(path)) return undefined
     const before = join(this.#previous.folder, CONTENT, path)
-    const copy = await stat(before, { bigint: true }).catch(() => undefined)
+    const copy = await lstat(before, { bigint: true }).catch(() => undefined)
     const [, size, modified] = print.split('/')
-    if (copy === undefined || String(copy.size) !== size) return undefined
+    if (!copy?.isFile() || String(copy.size) !== size) return undefined
     // The times of copies are set in microseconds.
     const apart = copy.mtimeNs - BigInt(modified ?? 0)
     if (apart > 1_000_000n || apart < -1_000_000n) return undefined
+    if (this.#previous.verify && !(await this.#isWhole(this.#previous.folder, path, sha256))) return undefined
     try {
       await link(before, to)
     } catch {
@@ -144,5 +150,13 @@ export class Copies {
     }
     this.linked++
     return sha256
+  }
+
+  async #isWhole(backup: string, path: string, sha256: string): Promise<boolean> {
+    const stored = await StoredFiles.in(backup)
+    const fd = await stored.open(join(CONTENT, path))
+    if (fd !== undefined && (await digestOfOpened(fd)) === sha256) return true
+    this.damaged.push(path)
+    return false
   }
 }

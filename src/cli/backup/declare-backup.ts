@@ -30,6 +30,7 @@ export function addBackupCommands(program: Command, actions: BackupActions): voi
   addCommand(program, 'backup', 'copy the data folder to a new folder in <folder>, while a server uses it', BACKUP)
     .argument('<folder>', 'the folder of all backups; files that have not changed are linked to the backup before')
     .option('--keep <number>', 'remove the oldest backups beyond this number, 1 to 100000 (default: keep all)')
+    .option('--verify', 'read the files of the backup before again, and copy damaged ones anew (default: link them)')
     .addHelpText('after', '\nUse the options of `serve`, so that the backup says what it does not contain.')
     .action((folder, flags, command) => actions.backup(configOf(flags, command, 1), folder, flags))
   addCommand(program, 'restore', 'fill an empty data folder from a backup, and check every file', RESTORE)
