@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { S3Error } from '../common/errors/s3-error.js'
+import type { CacheUse } from '../common/metrics/cache-use.js'
 import { ALGORITHM, EMPTY_SHA256, UNSIGNED_PAYLOAD } from '../common/sigv4.js'
 import { declaresBody } from '../request/body/declared-length.js'
 import type { RequestHead } from '../request/s3-request.js'
@@ -50,6 +51,8 @@ export interface AuthenticatorOptions {
   readonly sessionToken?: SessionToken
   /** Accepts signature version 2, which covers neither the body nor most headers; default true. */
   readonly signatureV2?: boolean
+  /** Counts looks for a derived key in the cache. */
+  readonly keyUse?: CacheUse
 }
 
 /**
@@ -63,7 +66,7 @@ export type Authenticate = (head: RequestHead, readBody?: ReadWholeBody) => Prom
 
 export function createAuthenticator(options: AuthenticatorOptions): Authenticate {
   const { region, now = Date.now, signedBasePaths = [] } = options
-  const keys = new SigningKeys()
+  const keys = new SigningKeys(options.keyUse && { use: options.keyUse })
   const remembered = new RememberedParts()
   const signerOf = createSigners(options)
 

@@ -12,6 +12,7 @@ import type { State } from '../state/state.js'
 import type { StagingPlace } from '../state/uploads/open-staging.js'
 import type { CleanupStack } from './cleanup-stack.js'
 import { type Limits, quotaOf } from './limits.js'
+import type { Caches } from './metrics/cache-metrics.js'
 import type { ProxyOptions } from './proxy-options.js'
 
 /** The gateway and the state, which together hold everything that the proxy serves. */
@@ -27,6 +28,7 @@ interface Watches {
   readonly log: Logger
   readonly limits: Limits
   readonly watch: GatewayWatch
+  readonly caches: Pick<Caches, 'settings'>
   /** See StateOptions. */
   readonly onCall: (seconds: number) => void
 }
@@ -37,7 +39,7 @@ interface Watches {
  */
 export async function openBackends(
   options: ProxyOptions,
-  { log, limits, watch, onCall }: Watches,
+  { log, limits, watch, caches, onCall }: Watches,
   cleanup: CleanupStack,
 ): Promise<Backends> {
   const brand = { ...neutralBrand, ...options.gateway.brand }
@@ -62,12 +64,12 @@ export async function openBackends(
   cleanup.defer(() => pool.close())
   state = options.state ?? (await openOwnState(options, { log, limits, onCall }, pool))
   const births = bucketBirths(pool.for(options.gateway.account), options.now ?? Date.now)
-  return { pool, brand, state, births, settings: createBucketSettings(state, births) }
+  return { pool, brand, state, births, settings: createBucketSettings(state, births, Date.now, caches.settings) }
 }
 
 async function openOwnState(
   options: ProxyOptions,
-  { log, limits, onCall }: Omit<Watches, 'watch'>,
+  { log, limits, onCall }: Omit<Watches, 'watch' | 'caches'>,
   pool: GatewayPool,
 ): Promise<State> {
   if (options.data === undefined) throw new Error('createProxy needs `data`, a folder, or `state`')

@@ -10,7 +10,6 @@ import { createLogger, type Logger } from '../common/log.js'
 import { Metrics } from '../common/metrics/metrics.js'
 import { render } from '../common/metrics/render.js'
 import { Quota } from '../common/quota.js'
-import { GATEWAY_TIMEOUT_MS } from '../gateway/gateway-timeout.js'
 import { combineHooks } from '../plugins/containment/run-hooks.js'
 import type { Job } from '../plugins/jobs/job.js'
 import { openJobs } from '../plugins/jobs/open-jobs.js'
@@ -23,26 +22,26 @@ import { joinWebhooks } from '../s3/notifications/delivery/webhooks.js'
 import { gatewayLinks } from '../s3/share/gateway-links.js'
 import { shareAddress } from '../s3/share/share-address.js'
 import { type OpenedSts, openSts } from '../s3/sts/open-sts.js'
-import { endUploads } from '../state/uploads/end-uploads.js'
 import { auditOf } from './audit/audited.js'
 import { auditedJobs } from './audit/audited-jobs.js'
 import { type Backends, openBackends } from './backends.js'
 import { startBackground } from './background.js'
 import { CleanupStack } from './cleanup-stack.js'
-import { type ContextFactory, contextFactory } from './contexts/context-factory.js'
+import { contextFactory } from './contexts/context-factory.js'
 import { createCorePlugins } from './core-plugins.js'
 import { createHandle, type HandleParts } from './handle.js'
 import { defaultLimits, type Limits, quotaOf } from './limits.js'
 import { registeredBy, tableOf } from './live/registrations.js'
 import { replaceable } from './live/replaceable.js'
 import { RequestTurns } from './live/request-turns.js'
+import { type Caches, cacheMetrics, newCaches } from './metrics/cache-metrics.js'
 import { gatewayMetrics } from './metrics/gateway-metrics.js'
 import { holdingMetrics } from './metrics/holding-metrics.js'
 import { jobMetrics } from './metrics/job-metrics.js'
 import { pluginGauges } from './metrics/plugin-gauges.js'
 import { stateMetrics } from './metrics/state-metrics.js'
 import { observeRequests } from './observation/observe.js'
-import { createPassthrough, type Passthrough, type PassthroughOptions } from './passthrough/passthrough.js'
+import { openPassthrough } from './passthrough/open-passthrough.js'
 import type { LiveOptions, Prepared, ProxyOptions, Proxy as S3Proxy } from './proxy-options.js'
 import { gatewaySpans } from './tracing/gateway-spans.js'
 import { Traffic } from './traffic/traffic.js'
@@ -76,9 +75,16 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   const shareUrl = options.shareUrl === undefined ? undefined : shareAddress(options.shareUrl)
   const client = new WebhookClient(joinWebhooks(options.webhooks ?? []))
   const metrics = options.metrics ?? new Metrics()
+  const caches = newCaches()
   const backends = await openBackends(
     options,
-    { log, limits, watch: gatewaySpans(gatewayMetrics(metrics), options.gateway.url), onCall: stateMetrics(metrics) },
+    {
+      log,
+      limits,
+      caches,
+      watch: gatewaySpans(gatewayMetrics(metrics), options.gateway.url),
+      onCall: stateMetrics(metrics),
+    },
     cleanup,
   )
   const { pool, brand, state, settings } = backends
@@ -89,6 +95,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     ownAccount: ownAccountOf(options.gateway),
     policyProblem,
     now: options.now ?? Date.now,
+    tokenUse: caches.tokens,
   })
   const rows = () => plugins.set.table.rows
   const expansions = () => plugins.set.expansions
@@ -119,7 +126,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   const names = new Set(table.rows.map(({ operation }) => operation.name))
   const shutdown = new AbortController()
   const closing = () => shutdown.signal.aborted
-  const given = { options, backends, plugins, limits, region, log, shareUrl, credentials, sts, closing }
+  const given = { options, backends, plugins, limits, region, log, shareUrl, credentials, sts, caches, closing }
   let access = options.accessLog ?? true
   const observed = observeRequests({ metrics, log, options, operations: names, access: () => access })
   const traffic = new Traffic(options.traffic ?? {}, undefined, state.signals)
@@ -146,11 +153,12 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     audit: options.audit && auditOf(options.audit, log),
     onDone: observed.ended,
   }
-  const passthrough = options.passthrough ? passthroughOf(options, backends, { ...parts, contexts, log }) : undefined
+  const passthrough = options.passthrough ? openPassthrough(options, backends, { ...parts, contexts, log }) : undefined
   cleanup.defer(() => passthrough?.close())
   await startBackground({ state, settings, plugins, own: contexts.ownContext, jobs, hooks, options }, cleanup)
 
   holdingMetrics(metrics, { pool, bodies, spools, state, data: options.data })
+  cacheMetrics(metrics, caches)
   jobMetrics(metrics, () => jobs.overview())
   const useGauges = pluginGauges(metrics, plugins.set.plugins, log)
 
@@ -204,6 +212,7 @@ interface ContextSources {
   /** Key pairs that are not temporary. */
   readonly credentials: Credentials
   readonly sts: OpenedSts
+  readonly caches: Caches
   readonly closing: () => boolean
 }
 
@@ -251,7 +260,13 @@ async function openContexts(sources: ContextSources) {
       authenticateForm: createFormAuthenticator(authentication),
     },
   })
-  return { jobs, contexts, hooks, spools, authenticate: createAuthenticator(authentication) }
+  return {
+    jobs,
+    contexts,
+    hooks,
+    spools,
+    authenticate: createAuthenticator({ ...authentication, keyUse: sources.caches.signingKeys }),
+  }
 }
 
 /** Returns a function that finds the current keys of the server's own account. */
@@ -260,26 +275,4 @@ function ownAccountOf({ account, keys }: ProxyOptions['gateway']): () => Promise
     const given = typeof account === 'function' ? await account() : account
     return keys?.latest(given) ?? given
   }
-}
-
-function passthroughOf(
-  options: ProxyOptions,
-  { pool, brand, state, settings }: Backends,
-  parts: Pick<PassthroughOptions, 'addressing' | 'limits' | 'traffic' | 'bodies' | 'onDone' | 'log'> & {
-    contexts: ContextFactory
-  },
-): Passthrough {
-  return createPassthrough({
-    ...parts,
-    url: options.gateway.url,
-    tls: options.gateway.tls,
-    word: brand.path,
-    timeoutMs: options.gateway.timeoutMs ?? GATEWAY_TIMEOUT_MS,
-    gateway: parts.contexts.own,
-    async forget(bucket) {
-      await settings.clear(bucket)
-      await endUploads(state.uploads, bucket, Date.now())
-    },
-    onChange: () => pool.forget(),
-  })
 }

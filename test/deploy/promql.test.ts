@@ -46,8 +46,8 @@ const dashboard = JSON.parse(readFileSync('deploy/grafana/dealgate.json', 'utf8'
   readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[]
 }
 
-/** Metrics without a value on a server that has no jobs, deals, tasks or uploads. */
-const EMPTY = /\b(?:dealgate_jobs\w*|dealgate_deal_deals|dealgate_task_tasks|dealgate_pay_uploads)\b/
+/** Metrics without a value on a server that has no jobs, deals, tasks, uploads or sign-ins. */
+const EMPTY = /\b(?:dealgate_jobs\w*|dealgate_deal_deals|dealgate_task_tasks|dealgate_pay_uploads|CreateJwt)\b/
 
 t.test('the dashboard, over scrapes of a server', { skip }, async (t) => {
   const metrics = new Metrics()

@@ -1,3 +1,4 @@
+import { CacheUse } from '../../common/metrics/cache-use.js'
 import { signingKey } from '../../common/sigv4.js'
 import type { Identity } from '../caller.js'
 import type { Scope } from './parsed-signature.js'
@@ -15,18 +16,23 @@ export class SigningKeys {
   readonly #capacity: number
   /** Name of the entry that was used last. */
   #newest: string | undefined
+  readonly #use: CacheUse
 
-  constructor(capacity = 1024) {
+  constructor({ capacity = 1024, use = new CacheUse() } = {}) {
     this.#capacity = capacity
+    this.#use = use
   }
 
   get(identity: Pick<Identity, 'accessKeyId' | 'secretAccessKey'>, scope: Scope): Buffer {
     const name = `${identity.accessKeyId}/${scope.text}`
     const { secretAccessKey } = identity
-    let entry = this.#entries.get(name)
-    if (entry?.secretAccessKey !== secretAccessKey) {
-      entry = { secretAccessKey, key: signingKey(secretAccessKey, scope.date, scope.region, scope.service) }
-    }
+    const known = this.#entries.get(name)
+    const hit = known?.secretAccessKey === secretAccessKey
+    this.#use.count(hit)
+    const entry =
+      known && hit
+        ? known
+        : { secretAccessKey, key: signingKey(secretAccessKey, scope.date, scope.region, scope.service) }
     this.#remember(name, entry)
     return entry.key
   }

@@ -1,6 +1,7 @@
 import type { Credentials } from '../../auth/caller.js'
 import type { Sessions } from '../../auth/signer.js'
 import { ClientRate } from '../../common/http/client-rate.js'
+import type { CacheUse } from '../../common/metrics/cache-use.js'
 import type { GatewayPool } from '../../gateway/account/create-gateway.js'
 import type { State } from '../../state/state.js'
 import type { StsParts } from './plugin.js'
@@ -18,6 +19,8 @@ export interface OpenStsOptions extends Pick<StsParts, 'ownAccount' | 'now' | 'p
   readonly pool: Pick<GatewayPool, 'keyPairOf'>
   /** Key pairs that are not temporary. */
   readonly credentials: Credentials
+  /** Counts looks for tokens in the cache. */
+  readonly tokenUse?: CacheUse
 }
 
 export interface OpenedSts {
@@ -28,10 +31,10 @@ export interface OpenedSts {
 }
 
 /** Opens the security token service on a gateway and a state. Reads nothing before the first use. */
-export function openSts({ state, pool, credentials, ...given }: OpenStsOptions): OpenedSts {
+export function openSts({ state, pool, credentials, tokenUse, ...given }: OpenStsOptions): OpenedSts {
   const clock = () => performance.now()
   const key = sessionKey(state)
-  const standing = new Standing({ ask: (token) => pool.keyPairOf(token), clock })
+  const standing = new Standing({ ask: (token) => pool.keyPairOf(token), clock, use: tokenUse })
   const principals = new Principals(state, key, given.ownAccount)
   const sessions = new SealedSessions({ key, standing, ...given })
   const limits = new ClientRate(EXCHANGES, () => stsError('Throttling', 'Rate exceeded'), clock)

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { GatewayAccount } from '../../auth/caller.js'
+import type { CacheUse } from '../../common/metrics/cache-use.js'
 
 /** Age from which an answer is renewed while it still counts, ms. */
 const RENEW_MS = 25_000
@@ -25,6 +26,8 @@ export interface StandingOptions {
   readonly ask: (token: string) => Promise<GatewayAccount | undefined>
   /** Monotonic clock, ms. */
   readonly clock: () => number
+  /** Counts looks into the cache. */
+  readonly use?: CacheUse | undefined
 }
 
 /** Remembers for a short time which tokens of the platform are accepted, and for which gateway account. */
@@ -41,6 +44,7 @@ export class Standing {
   async accountOf(token: string): Promise<GatewayAccount | undefined> {
     const entry = this.#entryOf(token)
     const age = entry.answer ? this.#options.clock() - entry.answer.asked : Number.POSITIVE_INFINITY
+    this.#options.use?.count(age < STALE_MS)
     if (entry.answer && age < STALE_MS) {
       if (age >= RENEW_MS) this.#ask(entry, token).catch(() => {})
       return entry.answer.account

@@ -1,3 +1,4 @@
+import { CacheUse } from '../../common/metrics/cache-use.js'
 import type { BucketBirths } from '../../gateway/account/bucket-births.js'
 import type { State } from '../state.js'
 import type { SettingTypes } from './setting-types.js'
@@ -68,11 +69,15 @@ interface Remembered {
 /** Most buckets have few settings, and each request asks for several. */
 const NONE = Promise.resolve(undefined)
 
-/** @param now present time, milliseconds since 1970 */
+/**
+ * @param now present time, milliseconds since 1970
+ * @param use counts looks into the cache
+ */
 export function createBucketSettings(
   state: Pick<State, 'records' | 'locks'> & Partial<Pick<State, 'signals'>>,
   births: BucketBirths,
   now: () => number = Date.now,
+  use: CacheUse = new CacheUse(),
 ): BucketSettings {
   const records = state.records<Settings>('bucket-settings')
   const remembered = new Map<string, Remembered>()
@@ -168,6 +173,7 @@ export function createBucketSettings(
   return {
     get(bucket, kind) {
       const known = recent(bucket)
+      use.count(known !== undefined)
       if (known && known.found !== null && known.found?.[kind] === undefined) return NONE
       return (known?.settings ?? readAnew(bucket)).then((settings) => of(settings, bucket, kind))
     },

@@ -43,6 +43,9 @@ t.test('requests and the calls that they cause at the gateway are counted', asyn
   has('dealgate_gateway_calls_total{method="upload",outcome="ok"} 1')
   t.match(body, /dealgate_gateway_calls_total\{method="download",outcome="ok"\} \d/)
   t.match(body, /dealgate_gateway_call_duration_seconds_sum\{method="web\.MakeBucket"\} 0\.\d/)
+  t.match(body, /^dealgate_cache_total\{cache="signing-keys",result="miss"\} 1$/m)
+  t.match(body, /^dealgate_cache_total\{cache="signing-keys",result="hit"\} [1-9]/m)
+  t.match(body, /^dealgate_cache_total\{cache="settings",result="hit"\} [1-9]/m)
   t.notMatch(body, /secret-name|counted"|hostile|test-key/, 'labels contain nothing of the client')
 
   const open = await scrape({ accept: 'application/openmetrics-text; version=1.0.0' })
