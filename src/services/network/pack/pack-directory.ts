@@ -14,6 +14,8 @@ import type { PackedContent } from './pack-content.js'
 
 /** Some 60 MiB of links. Directories of a million entries have fewer, because their shards have 256. */
 const MOST_AHEAD = 200_000
+/** File systems have names of 255 bytes. Paths in a TAR are as long as all names above a file together. */
+const LONGEST_NAME = 1024
 
 /**
  * Takes a directory from a CAR that a client made: one root, which is a directory of UnixFS, and all that it links to.
@@ -73,6 +75,8 @@ function checkNames(cid: CID, links: readonly NamedLink[], isShard: boolean): vo
     if (names.has(name) || (!leadsToShard && (/^(\.{0,2})$|[/\0]/.test(own) || !own.isWellFormed()))) {
       throw notRetrievable(`The directory ${cid} has the name ${JSON.stringify(name)} twice, or no entry can have it.`)
     }
+    if (name.length > LONGEST_NAME)
+      throw notRetrievable(`The directory ${cid} has a name of more than ${LONGEST_NAME} characters.`)
     names.add(name)
   }
 }

@@ -142,7 +142,7 @@ async function directoryBody(found: Found): Promise<Body> {
     cache: LISTING_CACHED,
     headers: ['Content-Type', 'text/html; charset=utf-8', ...SANDBOX],
     nameless: true,
-    bytes: () => listingPage(ask.path, cid.toString(), packing.entriesOf(node, car.block)),
+    bytes: () => listingPage(ask.path, cid.toString(), packing.entriesOf(cid, node, car.block)),
   }
 }
 

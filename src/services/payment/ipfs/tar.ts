@@ -28,7 +28,7 @@ export async function* tarOf(root: CID, car: Readable, packing: Packing): AsyncI
     yield* memberOf(path, cid, node, car)
     if (node.kind !== 'directory' && node.kind !== 'shard') return
     if (open.length === MAX_DEPTH) throw new Error('The directories are too deep.')
-    open.push(packing.entriesOf(node, car.block)[Symbol.asyncIterator]())
+    open.push(packing.entriesOf(cid, node, car.block)[Symbol.asyncIterator]())
     paths.push(path)
   }
   yield* enter({ path: root.toString(), cid: root })

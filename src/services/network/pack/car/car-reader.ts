@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { CID } from 'multiformats/cid'
+import { Barren } from '../dag/barren.js'
 import { digestOf, hashesTo, notRetrievable, readFileNode } from '../dag/file-node.js'
 import { walkFile } from '../dag/file-walk.js'
 import { readAt } from '../read-at.js'
@@ -48,8 +49,14 @@ function openedCar(handle: FileHandle, blocks: CarBlocks): OpenCar {
     },
     async *range(root, first, last) {
       let position = 0
+      const barren = new Barren(root)
       const overlaps = (size: number): boolean => Number.isNaN(size) || (position + size > first && position <= last)
-      for await (const part of walkFile(root, blocks, ({ size }) => position <= last && overlaps(size))) {
+      const isRead = ({ size }: { readonly size: number }): boolean => {
+        if (position > last || !overlaps(size)) return false
+        barren.read()
+        return true
+      }
+      for await (const part of walkFile(root, blocks, isRead)) {
         if ('unread' in part) {
           position += part.unread.size
           continue
@@ -57,7 +64,10 @@ function openedCar(handle: FileHandle, blocks: CarBlocks): OpenCar {
         const { content } = part
         const from = Math.max(0, first - position)
         const to = Math.min(content.length, last + 1 - position)
-        if (to > from) yield content.subarray(from, to)
+        if (to > from) {
+          barren.found()
+          yield content.subarray(from, to)
+        }
         position += content.length
       }
     },

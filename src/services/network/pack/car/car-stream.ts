@@ -1,6 +1,7 @@
 import { encode } from '@ipld/dag-cbor'
 import { varint } from 'multiformats'
 import type { CID } from 'multiformats/cid'
+import { Barren } from '../dag/barren.js'
 import { IDENTITY, RAW } from '../dag/file-node.js'
 import { type NamedLink, readNode, SHARD_DIGITS } from '../dag/unixfs-node.js'
 
@@ -33,15 +34,23 @@ export async function* carOf(
     if (isNew(cid)) yield section(cid.bytes, await block(cid))
     if (!duplicates) seen.add(cid.toString())
   }
-  const ahead = [{ cid: root, position: 0 }]
+  // What is beneath them is sent, or is ahead.
+  const followed = new Set<string>()
+  const barren = new Barren(root)
+  const ahead: Ahead[] = [{ cid: root, position: 0, isWhole: span === undefined }]
   for (let next = ahead.pop(); next !== undefined; next = ahead.pop()) {
-    const { cid, position } = next
-    if (seen.has(cid.toString()) && span === undefined) continue
+    const { cid, isWhole } = next
+    if (followed.has(cid.toString())) continue
+    if (cid.multihash.code !== IDENTITY) barren.read()
     const bytes = await block(cid)
-    if (isNew(cid)) yield section(cid.bytes, bytes)
+    if (isNew(cid)) {
+      barren.found()
+      yield section(cid.bytes, bytes)
+    }
     if (!duplicates) seen.add(cid.toString())
+    if (!duplicates && isWhole) followed.add(cid.toString())
     if (cid.code === RAW || scope === 'block') continue
-    ahead.push(...linked(cid, bytes, position, scope, span).reverse())
+    ahead.push(...linked(next, bytes, scope, span).reverse())
   }
 }
 
@@ -49,23 +58,31 @@ interface Ahead {
   readonly cid: CID
   /** At which the bytes beneath begin, in a file. */
   readonly position: number
+  /** All that is beneath is wanted. */
+  readonly isWhole: boolean
 }
 
 /** The links of a node that are followed. */
-function linked(cid: CID, bytes: Uint8Array, begin: number, scope: CarScope['scope'], span: CarScope['span']): Ahead[] {
+function linked(
+  { cid, position: begin, isWhole }: Ahead,
+  bytes: Uint8Array,
+  scope: CarScope['scope'],
+  span: CarScope['span'],
+): Ahead[] {
   const node = readNode(cid, bytes)
   if (node.kind === 'symlink') return []
   if (node.kind !== 'file') {
     const isShard = ({ name }: NamedLink): boolean => node.kind === 'shard' && name.length === SHARD_DIGITS
     const links = scope === 'all' ? node.links : node.links.filter(isShard)
-    return links.map((link) => ({ cid: link.cid, position: 0 }))
+    return links.map((link) => ({ cid: link.cid, position: 0, isWhole }))
   }
   let position = begin + node.content.length
   return node.links.flatMap((link) => {
     const from = position
     position += link.size
     const isIn = span === undefined || (position > span.first && from <= span.last)
-    return isIn ? [{ cid: link.cid, position: from }] : []
+    const lies = span !== undefined && from >= span.first && position - 1 <= span.last
+    return isIn ? [{ cid: link.cid, position: from, isWhole: isWhole || lies }] : []
   })
 }
 

@@ -1,4 +1,5 @@
 import type { CID } from 'multiformats/cid'
+import { Barren } from './barren.js'
 import { hashOfName, longerHash } from './directory.js'
 import { notRetrievable } from './file-node.js'
 import { type NamedLink, readNode, SHARD_DIGITS, type UnixfsNode } from './unixfs-node.js'
@@ -9,13 +10,30 @@ export type ReadBlock = (cid: CID) => Promise<Uint8Array>
 /** Deeper than the digits of the longest hash of a name reach. */
 const MAX_DEPTH = 48
 
-/** The entries of a directory, in the order of its blocks. Holds one block of each level of shards. */
-export async function* entriesOf(node: UnixfsNode, block: ReadBlock, depth = 0): AsyncIterable<NamedLink> {
-  if (node.kind !== 'directory' && node.kind !== 'shard') return
-  for (const link of node.links) {
-    if (node.kind === 'directory') yield link
-    else if (link.name.length > SHARD_DIGITS) yield { ...link, name: link.name.slice(SHARD_DIGITS) }
-    else yield* entriesOf(await shardOf(link, block, depth), block, depth + 1)
+/**
+ * The entries of a directory, in the order of its blocks. Holds one block of each level of shards.
+ * @param cid of the directory
+ */
+export async function* entriesOf(cid: CID, node: UnixfsNode, block: ReadBlock): AsyncIterable<NamedLink> {
+  if (node.kind === 'directory') yield* node.links
+  else if (node.kind === 'shard') yield* entriesOfShard(node.links, block, new Barren(cid), 0)
+}
+
+async function* entriesOfShard(
+  links: readonly NamedLink[],
+  block: ReadBlock,
+  barren: Barren,
+  depth: number,
+): AsyncIterable<NamedLink> {
+  for (const link of links) {
+    if (link.name.length > SHARD_DIGITS) {
+      barren.found()
+      yield { ...link, name: link.name.slice(SHARD_DIGITS) }
+    } else {
+      barren.read()
+      const shard = await shardOf(link, block, depth)
+      yield* entriesOfShard(shard.links, block, barren, depth + 1)
+    }
   }
 }
 
@@ -47,8 +65,8 @@ export async function entryOf(node: UnixfsNode, name: string, block: ReadBlock):
   return undefined
 }
 
-async function shardOf({ cid }: NamedLink, block: ReadBlock, depth: number): Promise<UnixfsNode> {
+async function shardOf({ cid }: NamedLink, block: ReadBlock, depth: number): Promise<UnixfsNode & { kind: 'shard' }> {
   const node = readNode(cid, await block(cid))
   if (node.kind !== 'shard' || depth >= MAX_DEPTH) throw notRetrievable(`The block ${cid} is no shard of a directory.`)
-  return node
+  return { ...node, kind: node.kind }
 }

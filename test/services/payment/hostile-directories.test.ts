@@ -1,0 +1,153 @@
+import { CarWriter } from '@ipld/car'
+import * as pb from '@ipld/dag-pb'
+import { UnixFS } from 'ipfs-unixfs'
+import { CID } from 'multiformats/cid'
+import * as raw from 'multiformats/codecs/raw'
+import { sha256 } from 'multiformats/hashes/sha2'
+import t from 'tap'
+import { CAR_TYPE } from './directory-car.js'
+import { payerOf } from './payer.js'
+import { startPaymentScene } from './payment-client.js'
+
+// Directories of a few blocks with more paths than anything can walk.
+
+interface Block {
+  readonly cid: CID
+  readonly bytes: Uint8Array
+}
+
+type Link = readonly [name: string, to: Block, size?: number]
+
+const LEVELS = 30
+const DIGITS = Array.from({ length: 256 }, (_, n) => n.toString(16).toUpperCase().padStart(2, '0'))
+
+class Dag {
+  readonly blocks = new Map<string, Block>()
+
+  async leaf(text: string): Promise<Block> {
+    const bytes = Buffer.from(text)
+    return this.#add(bytes, raw.code)
+  }
+
+  async node(
+    type: 'file' | 'directory' | 'hamt-sharded-directory',
+    links: readonly Link[],
+    fanout?: bigint,
+  ): Promise<Block> {
+    const blockSizes = type === 'file' ? links.map(([, , size = 0]) => BigInt(size)) : undefined
+    const data = new UnixFS({ type, ...(blockSizes && { blockSizes }), ...(fanout && { fanout, hashType: 0x22n }) })
+    const Links = links.map(([Name, { cid }]) => ({ Name, Hash: cid, Tsize: 0 }))
+    return this.#add(pb.encode({ Data: data.marshal(), Links }), pb.code)
+  }
+
+  async car(root: Block): Promise<Buffer<ArrayBuffer>> {
+    const { writer, out } = CarWriter.create([root.cid])
+    const written = (async () => {
+      for (const block of this.blocks.values()) await writer.put(block)
+      await writer.close()
+    })()
+    const parts: Uint8Array[] = []
+    for await (const part of out) parts.push(part)
+    await written
+    return Buffer.concat(parts)
+  }
+
+  async #add(bytes: Uint8Array, code: number): Promise<Block> {
+    const block = { cid: CID.createV1(code, await sha256.digest(bytes)), bytes }
+    this.blocks.set(block.cid.toString(), block)
+    return block
+  }
+}
+
+t.test('a directory whose paths lead to nothing is given up', async (t) => {
+  const scene = await startPaymentScene(t)
+  const payer = await payerOf(scene)
+  const dag = new Dag()
+  let shard = await dag.node('hamt-sharded-directory', [], 256n)
+  for (let level = 0; level < LEVELS; level++)
+    shard = await dag.node(
+      'hamt-sharded-directory',
+      DIGITS.map((digits): Link => [digits, shard]),
+      256n,
+    )
+  const byte = await dag.leaf('x')
+  let empty = await dag.node('file', [])
+  let liar = empty
+  for (let level = 0; level < LEVELS; level++) {
+    empty = await dag.node(
+      'file',
+      DIGITS.map((): Link => ['', empty, 0]),
+    )
+    liar = await dag.node(
+      'file',
+      DIGITS.map((): Link => ['', liar, 1000]),
+    )
+  }
+  const gap = await dag.node('file', [
+    ['', byte, 1],
+    ['', empty, 0],
+    ['', byte, 1],
+  ])
+  const root = await dag.node('directory', [
+    ['gap', gap],
+    ['liar', liar],
+    ['shards', shard],
+  ])
+  const { status, json } = await payer.upload('hostile.car', await dag.car(root), CAR_TYPE)
+  t.equal(status, 200)
+  const at = `${scene.payment.url}/ipfs/${json.data.payload_cid}`
+  for (const path of [
+    'shards/',
+    'shards/nothing',
+    'gap',
+    'liar',
+    'liar?format=car&dag-scope=entity&entity-bytes=900:*',
+    '?format=tar',
+    '?format=car&dag-scope=all',
+  ]) {
+    // Either is an end: a refusal, or an answer that is cut.
+    const ended = await fetch(`${at}/${path}`, { signal: AbortSignal.timeout(20_000) })
+      .then((answer) => answer.arrayBuffer())
+      .then(
+        () => 'ended',
+        (error) => (error.name === 'TimeoutError' ? 'busy' : 'ended'),
+      )
+    t.equal(ended, 'ended', path)
+  }
+  t.equal((await fetch(`${scene.payment.url}/api/v1/common/system/params`)).status, 200)
+})
+
+t.test('a part of a file that repeats one block is sent as a CAR at once', async (t) => {
+  const scene = await startPaymentScene(t)
+  const payer = await payerOf(scene)
+  const dag = new Dag()
+  let file = await dag.leaf('x')
+  let size = 1
+  for (let level = 0; level < 5; level++) {
+    file = await dag.node(
+      'file',
+      DIGITS.map((): Link => ['', file, size]),
+    )
+    size *= DIGITS.length
+  }
+  const root = await dag.node('directory', [['zeros', file]])
+  const { json } = await payer.upload('zeros.car', await dag.car(root), CAR_TYPE)
+  const at = `${scene.payment.url}/ipfs/${json.data.payload_cid}/zeros`
+  const car = `${at}?format=car&car-dups=n&entity-bytes=`
+  const bytesOf = async (url: string) =>
+    (await (await fetch(url, { signal: AbortSignal.timeout(20_000) })).arrayBuffer()).byteLength
+  t.equal(await bytesOf(`${car}0:*`), await bytesOf(`${car}300:-700`), 'all of its blocks')
+  const part = await fetch(at, { headers: { range: 'bytes=1000000-1000003' } })
+  t.equal(await part.text(), 'xxxx')
+})
+
+t.test('names that no file can have are refused', async (t) => {
+  const scene = await startPaymentScene(t)
+  const payer = await payerOf(scene)
+  const dag = new Dag()
+  const byte = await dag.leaf('x')
+  const root = await dag.node('directory', [['a'.repeat(2000), byte]])
+  const { status, json } = await payer.upload('long.car', await dag.car(root), CAR_TYPE)
+  t.equal(status, 400)
+  t.match(JSON.stringify(json), /has a name/)
+})
