@@ -61,6 +61,8 @@ export interface ServerFacts {
   readonly shareUrl: string
   /** The data folder; undefined for a server that was given an open state. */
   readonly data: string | undefined
+  /** Number of the process among the workers of the server, from 1; undefined without workers. */
+  readonly worker: number | undefined
   /** True once the server has begun to shut down. */
   readonly closing: () => boolean
 }

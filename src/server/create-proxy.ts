@@ -251,6 +251,7 @@ async function openContexts(sources: ContextSources) {
         objectOwnership: options.objectOwnership ?? 'BucketOwnerEnforced',
         shareUrl: sources.shareUrl ?? options.gateway.url,
         data: options.data,
+        worker: options.worker?.number,
         closing,
       },
       limits,

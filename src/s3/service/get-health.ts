@@ -26,6 +26,8 @@ export const getHealth = defineCall({
       .meta({ element: 'Check' }),
     FreeBytes: z.int().optional().describe('Free bytes on the disk of the data folder.'),
     UptimeSeconds: z.int(),
+    Pid: z.int().describe('Id of the process that answers.'),
+    Worker: z.int().optional().describe('Its number among the workers, from 1; absent without --workers.'),
   }),
   async answer(_, context) {
     const [checks, free, problem] = await Promise.all([
@@ -45,6 +47,8 @@ export const getHealth = defineCall({
       })),
       ...(free !== undefined && { FreeBytes: free }),
       UptimeSeconds: Math.round(process.uptime()),
+      Pid: process.pid,
+      ...(context.server.worker !== undefined && { Worker: context.server.worker }),
     }
   },
 })
