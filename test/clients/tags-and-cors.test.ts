@@ -29,7 +29,9 @@ import { send } from '../support/sign/send.js'
 
 const Bucket = 'tags-and-cors'
 
-inEachMode(t, async (t, server) => {
+inEachMode(t, tagsAndCors, { ownProcess: true })
+
+async function tagsAndCors(t: Test, server: Dealgate): Promise<void> {
   const client = clientOf(server)
   t.teardown(() => client.destroy())
   await client.send(new CreateBucketCommand({ Bucket }))
@@ -41,7 +43,7 @@ inEachMode(t, async (t, server) => {
   await t.test('rclone', (t) => rclone(t, server))
   await t.test('minio-js', (t) => minioJs(t, server))
   await t.test('a restart', (t) => restart(t, client, server))
-})
+}
 
 function clientOf(server: Dealgate): S3Client {
   return new S3Client({

@@ -8,12 +8,16 @@ import { send, sign, targetOf, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
 
 const BUCKET = 'durable'
 
-inEachMode(t, async (t, server) => {
-  t.equal((await send(server, { method: 'PUT', target: `/${BUCKET}` })).status, 200)
-  await t.test('objects', (t) => objects(t, server))
-  await t.test('an upload in parts', (t) => parts(t, server))
-  await t.test('an overwrite that was under way', (t) => overwriting(t, server))
-})
+inEachMode(
+  t,
+  async (t, server) => {
+    t.equal((await send(server, { method: 'PUT', target: `/${BUCKET}` })).status, 200)
+    await t.test('objects', (t) => objects(t, server))
+    await t.test('an upload in parts', (t) => parts(t, server))
+    await t.test('an overwrite that was under way', (t) => overwriting(t, server))
+  },
+  { ownProcess: true },
+)
 
 async function powerCut(server: Dealgate): Promise<void> {
   await server.kill9()

@@ -15,7 +15,7 @@ const PATIENCE_MS = 60_000
 
 async function scene(t: Test, mode: Mode) {
   const between = await Between.start(t, await startGateway(t, mode))
-  const server = await startDealgate(t, { mode, gateway: between })
+  const server = await startDealgate(t, { mode, gateway: between, ownProcess: true })
   t.equal((await send(server, { method: 'PUT', target: `/${BUCKET}` })).status, 200)
   return { between, server }
 }

@@ -3,8 +3,11 @@ import { dirname, resolve } from 'node:path'
 
 /** The folders whose tests are about the program as a process. */
 const ABOUT_PROCESSES = /^test\/(cli|docs|package)\b/
-/** What only a process of its own can give a test: its id, a signal, its death, its memory, its log at the end. */
-const LOOKS_AT_PROCESSES = /kill9|killed\(|\.pid\b|ManyDeaths|\bSIG[A-Z]+\b|\brss\b|remount/
+/**
+ * What only a process of its own can give a test: its id, a signal, its memory, its log at the end. A test that kills
+ * single servers with kill9() starts them with `ownProcess`.
+ */
+const LOOKS_AT_PROCESSES = /killed\(|\.pid\b|ManyDeaths|\bSIG[A-Z]+\b|\brss\b|remount/
 /** What changes or measures the process that several test files would share. */
 const CHANGES_PROCESS =
   /process\.(cpuUsage|memoryUsage|resourceUsage|umask|chdir|on|once)\(|setFlagsFromString|syncBuiltinESMExports|Date\.now = |\.prototype\.\w+ = |setGlobalDispatcher/

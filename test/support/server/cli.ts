@@ -15,7 +15,7 @@ export const CLI: readonly string[] = process.env.CLI_UNDER_TEST
   ? [resolve(process.env.CLI_UNDER_TEST)]
   : ['--conditions=dealgate-source', fileURLToPath(new URL('../../../src/cli.js', import.meta.url))]
 
-const HOW_TO_OWN = 'test/runner/own-processes.ts says which files have servers that are processes'
+const HOW_TO_OWN = 'start it with `ownProcess`; test/runner/own-processes.ts names the files that need none'
 
 /** Time limit of a start or a stop, ms. */
 const PATIENCE_MS = 120_000
@@ -74,25 +74,27 @@ export function environment(env: Record<string, string> = {}): NodeJS.ProcessEnv
 
 /**
  * A command that runs until it is stopped: `serve` or `services`. It can be started again. It is a process, except in
- * `npm test` where the test file does not look at processes: see hosted.ts.
+ * `npm test` where the test file does not look at processes, unless the test asks for one: see hosted.ts.
  */
 export class Command<Line> {
   readonly #args: readonly string[]
   readonly #env: Record<string, string>
+  readonly #ownProcess: boolean
   #run: Run | HostedRun | undefined
   #former = ''
   #line: Line | undefined
 
-  constructor(args: readonly string[], env: Record<string, string> = {}) {
+  constructor(args: readonly string[], env: Record<string, string> = {}, ownProcess = false) {
     this.#args = args
     this.#env = env
+    this.#ownProcess = ownProcess
   }
 
   /** Resolves when the command is ready. Rejects with its log if it ends instead. */
   async start(): Promise<void> {
     this.#former = this.log
     const args = [...this.#args, '--print', 'json']
-    const host = hostUnderTest()
+    const host = this.#ownProcess ? undefined : hostUnderTest()
     const line = await (host && HOSTED.has(args[0] ?? '') ? this.#startAt(host, args) : this.#startProcess(args))
     if (line === undefined) throw new Error(`${this.#args.join(' ')} did not start:\n${this.log}`)
     // A secret key is printed only by the start that creates it.

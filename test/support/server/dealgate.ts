@@ -21,6 +21,8 @@ export interface StartOptions {
   readonly data?: string
   /** The same one at each start. Default: a free one. */
   readonly port?: number
+  /** The test kills the server: it must not run in a process of the runner. */
+  readonly ownProcess?: true
 }
 
 interface StartLine extends Omit<Endpoint, 'secretKey'> {
@@ -43,7 +45,7 @@ export class Dealgate implements Endpoint {
   readonly #options: StartOptions
 
   constructor(data: string, options: StartOptions) {
-    const { mode, gateway, args = [], env, port = 0 } = options
+    const { mode, gateway, args = [], env, port = 0, ownProcess } = options
     this.data = data
     this.mode = mode ?? 'full'
     this.#options = options
@@ -53,7 +55,8 @@ export class Dealgate implements Endpoint {
           ...['--gateway-access-key', gateway.accessKey, '--gateway-secret-key', gateway.secretKey],
         ]
       : ['--gateway-port', '0', ...(mode ? ['--gateway-quirks', quirksOption(mode)] : [])]
-    this.#command = new Command(['serve', '--port', String(port), '--data', data, ...gatewayArgs, ...args], env)
+    const all = ['serve', '--port', String(port), '--data', data, ...gatewayArgs, ...args]
+    this.#command = new Command(all, env, ownProcess)
   }
 
   get endpoint(): string {
