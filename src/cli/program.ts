@@ -73,6 +73,7 @@ const SERVICES: readonly OptionName[] = [
   'paymentPublicUrl',
   'paymentIpfsUrl',
   'paymentNetwork',
+  'paymentDenylist',
   'paymentFreeGib',
   'paymentVariant',
   'paymentChainUrl',

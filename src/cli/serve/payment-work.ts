@@ -5,16 +5,22 @@ import type { Config } from '../config/config.js'
 /** How the embedded storage payment API works, by the options. The rules of the options hold. */
 export function paymentWork(
   config: Config,
-): Pick<PaymentOptions, 'publicUrl' | 'ipfsGateway' | 'variant' | 'networkName' | 'chain' | 'limits'> {
+): Pick<PaymentOptions, 'publicUrl' | 'ipfsGateway' | 'denylist' | 'variant' | 'networkName' | 'chain' | 'limits'> {
   const { paymentChainUrl: url, paymentChainId: chainId } = config
   const { paymentChainContract: contract, paymentChainToken: token, paymentChainRecipient: recipient } = config
-  const { paymentVariant: variant, paymentPublicUrl: publicUrl, paymentIpfsUrl: ipfsGateway } = config
+  const {
+    paymentVariant: variant,
+    paymentPublicUrl: publicUrl,
+    paymentIpfsUrl: ipfsGateway,
+    paymentDenylist: denylist,
+  } = config
   const common = {
     variant,
     networkName: config.paymentNetwork,
     limits: { freeBytesPerMonth: config.paymentFreeGib * GiB },
     ...(publicUrl !== undefined && { publicUrl }),
     ...(ipfsGateway !== undefined && { ipfsGateway }),
+    ...(denylist !== undefined && { denylist }),
   }
   if (!(url && chainId && contract && token && recipient)) return common
   const { paymentChainConfirmations: confirmations, paymentChainStartBlock: startBlock } = config

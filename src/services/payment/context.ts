@@ -10,6 +10,7 @@ import type { Retention } from './contents/retention.js'
 import type { CarFolder } from './dealing/car-folder.js'
 import type { CarTable } from './dealing/car-table.js'
 import type { DealTable } from './deals/deal-table.js'
+import type { Denylist } from './ipfs/denylist.js'
 import type { KuboCopies } from './kubo/open.js'
 import type { EmbeddedPayments } from './ledger/embedded-payments.js'
 import type { Payments } from './ledger/payments.js'
@@ -79,6 +80,8 @@ export interface PaymentContext {
   readonly mints: MintTable
   readonly progress: Progress
   readonly mover: Mover
+  /** Contents that are neither sent nor taken; undefined without a list. */
+  readonly denylist: Denylist | undefined
   /** A Kubo node that has the contents, too; undefined without one. */
   readonly kubo: KuboCopies | undefined
   /** Address of the gateway of IPFS that `ipfs_url` names, without a slash at the end; undefined: as `ipfsUrl` says. */

@@ -23,6 +23,7 @@ import { PackedUploads } from './dealing/packed-uploads.js'
 import { type PlatformAccess, PlatformDealer } from './dealing/platform-dealer.js'
 import { DealTable } from './deals/deal-table.js'
 import { PaymentError } from './errors.js'
+import { Denylist } from './ipfs/denylist.js'
 import { openKuboCopies } from './kubo/open.js'
 import { EmbeddedPayments } from './ledger/embedded-payments.js'
 import { type PaymentLimits, paymentLimits } from './limits.js'
@@ -50,6 +51,8 @@ export interface PaymentOptions {
   readonly publicUrl?: string | undefined
   /** Address of the gateway of IPFS that `ipfs_url` names; default: that of the Kubo node, or the service. */
   readonly ipfsGateway?: string | undefined
+  /** File with the contents that are neither sent nor taken; default: none. */
+  readonly denylist?: string | undefined
   /** Default `a`. */
   readonly variant?: Variant
   /** Name of the chain environment that a sign-in must name; default `dealgate.testnet`. */
@@ -192,6 +195,7 @@ async function assemble(
     mints: new MintTable(db),
     progress,
     mover: new Mover({ ...shared, progress, retention, log, ...(dealing && { dealing }) }),
+    denylist: options.denylist === undefined ? undefined : new Denylist(options.denylist, log),
     kubo,
     ipfsGateway: options.ipfsGateway?.replace(/\/+$/, ''),
     publicUrl,

@@ -21,6 +21,9 @@ export const paymentOptions = Object.freeze({
   paymentIpfsUrl: option('Payment', httpUrl(), {
     help: 'Address of a gateway of IPFS that has the uploads, for their `ipfs_url`. Without it, that of the Kubo node of `--kubo-api`, else the embedded storage payment API.',
   }),
+  paymentDenylist: option('Payment', path, {
+    help: 'File with a line `/ipfs/<cid>` for each content that the embedded storage payment API neither sends nor takes; it is read again when it changes.',
+  }),
   paymentVariant: option('Payment', choice('a', 'b'), {
     default: 'a',
     help: 'Variant of the embedded storage payment API: in `a` wallets sign in and see what is their own; in `b` there is no sign-in, and callers name any wallet.',

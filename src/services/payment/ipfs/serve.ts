@@ -24,16 +24,35 @@ export async function serveIpfs(exchange: Omit<Exchange, 'path' | 'caller'>, pat
   const ask = readAsk(path, query, request.headers)
   const packing = await import('../../network/pack/index.js')
   const root = parse(() => CID.parse(ask.path.cid))
+  requireAllowed(context, root)
   const car = contained(root) ?? (await openContent(context, ask, root, request.headers['cache-control'] ?? ''))
   try {
     const resolved = await known(() => packing.resolvePath(root, ask.path.names, car.block))
+    for (const cid of resolved.roots) requireAllowed(context, cid)
     const isDirectory = resolved.node.kind === 'directory' || resolved.node.kind === 'shard'
     if (ask.form === 'file' && isDirectory && !ask.path.closed) return redirect(exchange, ask)
-    const body = await known(() => bodyOf({ ...resolved, ask, car, packing }))
+    const body = await known(() => bodyOf({ ...resolved, ask, car: allowed(context, car), packing }))
     const common = commonHeaders(ask, { ...body, roots: [ask.path.cid, ...resolved.roots.slice(1)].join(',') }, query)
     await send(exchange, body, common, disposition(ask, resolved.cid.toString()))
   } finally {
     await car.close()
+  }
+}
+
+/** Throws PaymentError `gone` for what the operator does not send. */
+function requireAllowed({ denylist }: PaymentContext, cid: CID): void {
+  if (denylist?.has(cid)) throw new PaymentError('gone', `the operator of this gateway does not send ${cid}`)
+}
+
+/** An archive that reaches what the operator does not send breaks off. */
+function allowed(context: PaymentContext, car: Readable): Readable {
+  if (context.denylist === undefined) return car
+  return {
+    ...car,
+    block: (cid) => {
+      requireAllowed(context, cid)
+      return car.block(cid)
+    },
   }
 }
 

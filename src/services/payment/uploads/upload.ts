@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { CID } from 'multiformats/cid'
 import { clientOf } from '../../http/client-address.js'
 import { receive } from '../../http/receive.js'
 import { KuboError } from '../../network/kubo/kubo-errors.js'
@@ -83,6 +84,9 @@ async function store(
 ): Promise<object> {
   const { uploads, contents, seconds, network, variant } = context
   const { cid, size } = staged
+  if (context.denylist?.has(CID.parse(cid))) {
+    throw new PaymentError('forbidden', 'the operator of this service does not take this content')
+  }
   const price = await priceOf(network, size, terms.duration)
   const wCid = `${randomUUID()}${cid}`
   const keep = () =>
