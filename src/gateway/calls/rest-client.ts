@@ -3,7 +3,7 @@ import https from 'node:https'
 import { isLostConnection, timedOut, unavailable } from '../errors.js'
 import type { GatewayTls } from '../gateway-tls.js'
 import type { SentRequest } from '../transport/connection.js'
-import { ConnectionPool, FRESH_MS } from '../transport/connection-pool.js'
+import { ConnectionPool, FRESH_MS, type WireRequest } from '../transport/connection-pool.js'
 import { NodeResponse } from '../transport/node-response.js'
 import type { RestResponse } from '../transport/response.js'
 import { type GatewayWatch, outcomeOfStatus, type WatchedCall } from '../watch.js'
@@ -68,9 +68,7 @@ export class RestClient {
   put(path: string, headers: http.OutgoingHttpHeaders, fresh: boolean): ClientRequest {
     this.#uploaded = performance.now()
     const watched = this.#watch.begin('upload', 'PUT')
-    const request = ended(watched, () =>
-      this.#open('PUT', fresh ? false : this.#up, path, { ...headers, ...watched.headers }),
-    )
+    const request = this.#openWatched(watched, fresh ? false : this.#up, path, { ...headers, ...watched.headers })
     request.once('response', ({ statusCode = 0 }) => watched.end(outcomeOfStatus(statusCode), statusCode))
     request.once('close', () => watched.end('failed'))
     return request
@@ -95,15 +93,13 @@ export class RestClient {
     reuse: 'any' | 'lately' | 'none',
   ): SentRequest {
     const watched = this.#watch.begin('upload', 'PUT')
-    const sent = ended(watched, () =>
-      connections.send({
-        method: 'PUT',
-        path: this.#basePath + path,
-        headers: withOwn(headers, watched.headers),
-        body,
-        maxIdleMs: reuse === 'any' ? undefined : reuse === 'lately' ? FRESH_MS : 0,
-      }),
-    )
+    const sent = sendWatched(watched, connections, {
+      method: 'PUT',
+      path: this.#basePath + path,
+      headers: withOwn(headers, watched.headers),
+      body,
+      maxIdleMs: reuse === 'any' ? undefined : reuse === 'lately' ? FRESH_MS : 0,
+    })
     sent.answered.then(
       ({ status }) => watched.end(outcomeOfStatus(status), status),
       () => watched.end('failed'),
@@ -186,6 +182,16 @@ export class RestClient {
     }
   }
 
+  /** Starts a PUT, and ends the watched call if that fails. */
+  #openWatched(watched: WatchedCall, agent: http.Agent | false, path: string, headers: http.OutgoingHttpHeaders) {
+    try {
+      return this.#open('PUT', agent, path, headers)
+    } catch (error) {
+      watched.end('failed')
+      throw error
+    }
+  }
+
   #ask(method: 'GET' | 'HEAD', path: string, headers: http.OutgoingHttpHeaders, fresh: boolean): Promise<RestResponse> {
     const down = this.#down
     if (!(down instanceof ConnectionPool))
@@ -208,10 +214,13 @@ export class RestClient {
   }
 }
 
-/** Ends a watched call that could not be sent: HTTP cannot carry one of its headers. */
-function ended<T>(watched: WatchedCall, send: () => T): T {
+/**
+ * Ends the watched call if it could not be sent: HTTP cannot carry one of its headers. Without a closure, which would
+ * share its context with those that wait for the answer, and keep the body for them.
+ */
+function sendWatched(watched: WatchedCall, connections: ConnectionPool, request: WireRequest): SentRequest {
   try {
-    return send()
+    return connections.send(request)
   } catch (error) {
     watched.end('failed')
     throw error
