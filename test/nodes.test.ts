@@ -1,0 +1,41 @@
+import t from 'tap'
+import { otherNodes } from './support/programs/installed-package.js'
+import { run, runAny } from './support/programs/run.js'
+
+/**
+ * The core of the suite on the other versions of Node.js that are supported: servers in one process, their S3 operations,
+ * signatures, state and HTTP. A few seconds for each version; the whole suite runs on one.
+ */
+const CORE = [
+  's3/common',
+  's3/get-object',
+  's3/range',
+  's3/copy-object',
+  's3/complete-multipart-upload',
+  's3/post-object',
+  'auth/authenticate',
+  'server/embedding',
+  'state/bucket-settings',
+]
+
+const nodes = otherNodes()
+const skip = nodes.length === 0 && missing('DEALGATE_NODES names no other Node.js')
+
+t.test('the core of the suite', { skip }, async (t) => {
+  for (const node of nodes) {
+    const version = String(await run(node, ['--version'])).trim()
+    for (const file of CORE) {
+      const args = ['--conditions=dealgate-source', `dist/test/${file}.test.js`]
+      const { code, stdout } = await runAny(node, args, { timeoutMs: 600_000 })
+      const [, passed] = /^# \{ total: \d+, pass: (\d+) \}$/m.exec(String(stdout)) ?? []
+      t.equal(code, 0, `Node.js ${version}, ${file}: ${passed} passed`)
+      if (code !== 0) t.comment(String(stdout))
+    }
+  }
+})
+
+/** The reason to skip a test; with REQUIRE_CLIENTS=1 that fails. */
+function missing(reason: string): string {
+  if (process.env.REQUIRE_CLIENTS === '1') throw new Error(reason)
+  return reason
+}
