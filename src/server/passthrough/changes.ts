@@ -1,3 +1,4 @@
+import { S3Error } from '../../common/errors/s3-error.js'
 import type { Gateway } from '../../gateway/gateway.js'
 
 /** Calls that only read. Unknown calls may write. */
@@ -49,7 +50,17 @@ export async function forgetFormer(
   forget: (bucket: string) => Promise<void>,
 ): Promise<void> {
   if (method !== 'web.MakeBucket' || bucket === undefined) return
-  if (!(await gateway.bucketExists(bucket))) await forget(bucket)
+  if (!(await exists(gateway, bucket))) await forget(bucket)
+}
+
+/** A bucket of another account exists, too; the gateway says so to the client. */
+async function exists(gateway: Pick<Gateway, 'bucketExists'>, bucket: string): Promise<boolean> {
+  try {
+    return await gateway.bucketExists(bucket)
+  } catch (error) {
+    if (error instanceof S3Error && error.code === 'AccessDenied') return true
+    throw error
+  }
 }
 
 /** Gateways in Go match member names case-insensitively: https://pkg.go.dev/encoding/json#Unmarshal */

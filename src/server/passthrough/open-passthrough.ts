@@ -25,5 +25,6 @@ export function openPassthrough(
       await endUploads(state.uploads, bucket, Date.now())
     },
     onChange: () => pool.forget(),
+    audit: options.audit,
   })
 }

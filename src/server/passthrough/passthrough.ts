@@ -9,6 +9,7 @@ import type { Bodies } from '../../request/body/bodies.js'
 import { sayContinue } from '../../response/say-continue.js'
 import { send } from '../../response/send.js'
 import type { AccessEntry, OnDone } from '../access-log.js'
+import type { AuditLog } from '../audit/audit-log.js'
 import type { Limits } from '../limits.js'
 import { countReceived } from '../traffic/received.js'
 import type { Traffic, Visit } from '../traffic/traffic.js'
@@ -20,6 +21,9 @@ import { type Refusal, refusalReply } from './refusal.js'
 
 /** JSON-RPC calls are small; objects are not forwarded. */
 const MAX_BODY_BYTES = 1024 * 1024
+
+/** Longest name of a bucket that is logged, characters. */
+const MAX_NAME = 255
 
 /** Endpoints whose bodies are objects. Public gateways send several objects with `zip` (MinIO cmd/web-router.go). */
 const OBJECT_DATA = new Set(['upload', 'download', 'zip'])
@@ -45,6 +49,8 @@ export interface PassthroughOptions {
   /** Called after a request that may have changed something, before its client receives the response. */
   readonly onChange: () => void
   readonly onDone: OnDone
+  /** Gets calls that may change something. Only the gateway knows whose they are, and whether it does them. */
+  readonly audit?: AuditLog | undefined
   readonly log: Logger
 }
 
@@ -98,6 +104,24 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
     if (call && mayChange(call)) options.onChange()
   }
 
+  /** Before the call is made. Not synced: its client may have no log-in, and must not make the disk work. */
+  async function record({ id, remote }: Exchange, call: RpcCall): Promise<void> {
+    const { audit } = options
+    if (!audit || !mayChange(call)) return
+    const entry = {
+      time: new Date().toISOString(),
+      action: nameOf(call),
+      plugin: 'gateway',
+      requestId: id,
+      remote,
+      bucket: call.bucket?.slice(0, MAX_NAME),
+      outcome: 'begun',
+    }
+    await audit
+      .write(entry, { durable: false })
+      .catch((err) => log.error({ err, audit: entry }, 'the audit log cannot be written'))
+  }
+
   async function refuse(outgoing: ServerResponse, refusal: Refusal): Promise<void> {
     const exchange = exchanges.get(outgoing)
     if (!exchange) return
@@ -134,6 +158,7 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
     if (typeof body === 'string') return body
     if (exchange && incoming.method === 'POST') {
       exchange.call = readCall(body)
+      await record(exchange, exchange.call)
       await forgetFormer(exchange.call, options.gateway, options.forget)
     }
     forwarder.forward({ incoming, target: target.target, body, client }, outgoing)
@@ -187,10 +212,15 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
+/** The name of a call comes from the client. */
+function nameOf(call: RpcCall | undefined): string {
+  return call && /^web\.[A-Za-z]{1,40}$/.test(call.method) ? call.method : 'Passthrough'
+}
+
 function entryOf({ id, started, incoming, remote, call, bytes }: Exchange, outgoing: ServerResponse): AccessEntry {
   return {
     requestId: id,
-    operation: /^web\.[A-Za-z]{1,40}$/.test(call?.method ?? '') ? (call?.method ?? '') : 'Passthrough',
+    operation: nameOf(call),
     method: incoming.method ?? '',
     status: outgoing.headersSent ? outgoing.statusCode : 0,
     bytesIn: Number(incoming.headers['content-length'] ?? 0),

@@ -4,10 +4,12 @@ import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
+import { S3Error } from '../../../src/common/errors/s3-error.js'
 import { createLogger } from '../../../src/common/log.js'
 import { addressing } from '../../../src/request/addressing/addressing.js'
 import { Bodies } from '../../../src/request/body/bodies.js'
 import type { AccessEntry } from '../../../src/server/access-log.js'
+import type { AuditLog } from '../../../src/server/audit/audit-log.js'
 import { createPassthrough, type PassthroughOptions } from '../../../src/server/passthrough/passthrough.js'
 import { Traffic } from '../../../src/server/traffic/traffic.js'
 
@@ -299,15 +301,53 @@ t.test('a bucket that is made inherits no settings, or is not made', async (t) =
     if (bucket === 'broken') throw new Error('no state')
     cleared.push(bucket)
   }
-  const gateway = { bucketExists: async (bucket: string) => bucket === 'there' }
+  const gateway = {
+    async bucketExists(bucket: string) {
+      if (bucket === 'of-another') throw new S3Error('AccessDenied')
+      return bucket === 'there'
+    },
+  }
   const { port } = await start(t, echo(seen), { gateway, forget })
   const make = (params: unknown) =>
     ask(port, '/gateway/webrpc', { method: 'POST', body: JSON.stringify({ method: 'web.MakeBucket', params }) })
   await make({ bucketName: 'fresh' })
   await make([{ bucketname: 'in-a-list' }])
   await make({ bucketName: 'there' })
+  await make({ bucketName: 'of-another' })
   t.same(cleared, ['fresh', 'in-a-list'])
-  t.equal(seen.length, 3)
+  t.equal(seen.length, 4)
   t.equal((await make({ bucketName: 'broken' })).status, 502)
-  t.equal(seen.length, 3)
+  t.equal(seen.length, 4)
+})
+
+t.test('calls that may change something are recorded before they are made', async (t) => {
+  const order: unknown[] = []
+  const audit: AuditLog = {
+    async write({ action, bucket, plugin, outcome }, writing) {
+      await setImmediate()
+      order.push([action, bucket, plugin, outcome, writing?.durable])
+      if (action === 'web.DeleteBucket') throw new Error('disk full')
+    },
+  }
+  const gateway: RequestListener = async (incoming, outgoing) => {
+    order.push(JSON.parse(await text(incoming)).method)
+    outgoing.end('{}')
+  }
+  const { port } = await start(t, gateway, { audit })
+  for (const method of ['web.Login', 'web.ListBuckets', 'Web.SetBucketPolicy', 'web.DeleteBucket', 'a\nb'])
+    await ask(port, '/gateway/webrpc', {
+      method: 'POST',
+      body: JSON.stringify({ method, params: { bucketName: 'b'.repeat(1000) } }),
+    })
+  const bucket = 'b'.repeat(255)
+  t.same(order, [
+    'web.Login',
+    'web.ListBuckets',
+    ['web.SetBucketPolicy', bucket, 'gateway', 'begun', false],
+    'Web.SetBucketPolicy',
+    ['web.DeleteBucket', bucket, 'gateway', 'begun', false],
+    'web.DeleteBucket',
+    ['Passthrough', bucket, 'gateway', 'begun', false],
+    'a\nb',
+  ])
 })
