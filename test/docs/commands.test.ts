@@ -21,6 +21,9 @@ const PATIENCE_MS = 120_000
 /** `dealgate` without a subcommand, or with `serve`, runs until it is stopped. */
 const SERVES = /^(?:\w+=(?:'[^']*'|"[^"]*"|\S*)[\s\\]+)*(?:(?:npx )?dealgate(?=\s*$|\s+serve\b|\s+--)|npm .*start$)/
 
+/** The shell starts it beside what follows, and the page stops it. */
+const IN_BACKGROUND = /& echo \$! > \S+\.pid$/
+
 /** curl fails where the answer does, and a busy machine may take longer than 20 seconds for a job. */
 const CURLRC = 'fail-with-body\nsilent\nshow-error\nheader = "Prefer: wait=300"\n'
 
@@ -81,7 +84,7 @@ async function tryPage(t: Test, page: string, commands: readonly Command[]): Pro
     if (text === undefined) continue
     const name = `${page}:${command.line}: ${command.text}`
     const rewritten = rewrite(text, rewrites)
-    if (SERVES.test(rewritten.replace(/\s+#.*/, ''))) {
+    if (SERVES.test(rewritten.replace(/\s+#.*/, '')) && !IN_BACKGROUND.test(rewritten)) {
       await shell.serve(rewritten)
       t.pass(name)
     } else if (!(await tryCommand(t, name, { ...command, text: rewritten }, shell, rewrites))) return

@@ -1,4 +1,5 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createClient } from '@keyv/redis'
 import type { Test } from 'tap'
@@ -26,6 +27,8 @@ export interface Scene {
 }
 
 type MakeScene = (t: Test, folder: string) => Promise<Scene>
+
+const NGINX = ['/usr/sbin/nginx', '/usr/bin/nginx']
 
 /** In place of the package of the page, which the tests do not install. */
 const SDK = 'class NodeSDK { start() {} }'
@@ -58,6 +61,31 @@ export const scenes: Readonly<Record<string, MakeScene>> = {
     const port = String(await lastingPort())
     await writeFile(join(folder, 'main.mjs'), scriptOf(page).replace('8080', port))
     return { unserved: true, rewrite: { '127.0.0.1:8080': `127.0.0.1:${port}` } }
+  },
+  'docs/guides/three-proxies.md': async (t, folder) => {
+    const missing = redis.skip || (!NGINX.some(existsSync) && 'nginx is not installed')
+    if (missing) return { skip: missing }
+    // What the page has started, if a command of it fails.
+    t.teardown(async () => {
+      for (const name of (await readdir(folder)).filter((name) => name.endsWith('.pid'))) {
+        try {
+          process.kill(Number(await readFile(join(folder, name), 'utf8')), 'SIGKILL')
+        } catch {
+          // It has ended.
+        }
+      }
+    })
+    const rewrite: Record<string, string> = {}
+    for (const port of ['9001', '9002', '9003', '6379']) rewrite[port] = String(await lastingPort())
+    const [gateway, balancer] = [String(await lastingPort()), String(await lastingPort())]
+    Object.assign(rewrite, { '--gateway-port 9100': `--gateway-port ${gateway} --platform-port 0 --payment-port 0` })
+    Object.assign(rewrite, { '127.0.0.1:9100': `127.0.0.1:${gateway}`, '127.0.0.1:9000': `127.0.0.1:${balancer}` })
+    const [, configuration = ''] =
+      /```nginx\n([^]*?)```/.exec(await readFile('docs/guides/three-proxies.md', 'utf8')) ?? []
+    const rewritten = Object.entries(rewrite).reduce((text, [from, to]) => text.replaceAll(from, to), configuration)
+    await writeFile(join(folder, 'nginx.conf'), rewritten)
+    const none = { DEALGATE_PORT: '', DEALGATE_GATEWAY_PORT: '', DEALGATE_PLATFORM_PORT: '', DEALGATE_PAYMENT_PORT: '' }
+    return { unserved: true, rewrite, env: none }
   },
   'docs/guides/write-a-plugin.md': async (_, folder) => {
     const page = await readFile('docs/guides/write-a-plugin.md', 'utf8')
