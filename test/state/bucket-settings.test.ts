@@ -150,3 +150,21 @@ t.test('a gateway that has an older bucket of the name is not asked at every req
   births.set('b', '2026-01-03')
   t.same(await settings.get('b', 'tagging'), tags('of the younger one'))
 })
+
+t.test('what is cleared before a bucket is made spares the bucket that was made meanwhile', async (t) => {
+  const state = await openState({ data: t.testdir({}), log })
+  t.teardown(() => state.close())
+  let birth: string | undefined = '2026-01-01T00:00:00Z'
+  const births = { now: async () => birth, lately: async () => birth }
+  const settings = createBucketSettings(state, births)
+  await settings.set('photos', 'tagging', tags('one'))
+  await settings.clearFormer('photos')
+  t.same(await settings.latest('photos', 'tagging'), tags('one'))
+  birth = undefined
+  await settings.clearFormer('photos')
+  t.equal(await settings.latest('photos', 'tagging'), undefined, 'of a bucket that does not exist')
+  await settings.set('photos', 'tagging', tags('two'))
+  birth = '2026-01-02T00:00:00Z'
+  await settings.clearFormer('photos')
+  t.equal(await settings.latest('photos', 'tagging'), undefined, 'of an earlier one')
+})

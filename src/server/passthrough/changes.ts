@@ -41,16 +41,17 @@ export function mayChange({ method }: RpcCall): boolean {
 
 /**
  * Before a bucket is created, removes the data of a deleted bucket with the same name.
- * @param forget removes the data of a deleted bucket
+ * @param forget removes the data of a deleted bucket, which did not exist at that time, ms since 1970
  * @throws S3Error if the removal fails; the bucket must not be created then
  */
 export async function forgetFormer(
   { method, bucket }: RpcCall,
   gateway: Pick<Gateway, 'bucketExists'>,
-  forget: (bucket: string) => Promise<void>,
+  forget: (bucket: string, before: number) => Promise<void>,
 ): Promise<void> {
   if (method !== 'web.MakeBucket' || bucket === undefined) return
-  if (!(await exists(gateway, bucket))) await forget(bucket)
+  const asked = Date.now()
+  if (!(await exists(gateway, bucket))) await forget(bucket, asked)
 }
 
 /** A bucket of another account exists, too; the gateway says so to the client. */

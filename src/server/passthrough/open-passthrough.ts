@@ -20,9 +20,10 @@ export function openPassthrough(
     word: brand.path,
     timeoutMs: options.gateway.timeoutMs ?? GATEWAY_TIMEOUT_MS,
     gateway: parts.contexts.own,
-    async forget(bucket) {
-      await settings.clear(bucket)
-      await endUploads(state.uploads, bucket, Date.now())
+    // The bucket may have been made meanwhile, and the request that asks for this may have no log-in.
+    async forget(bucket, before) {
+      await settings.clearFormer(bucket)
+      await endUploads(state.uploads, bucket, before)
     },
     onChange: () => pool.forget(),
     audit: options.audit,

@@ -44,8 +44,8 @@ export interface PassthroughOptions {
   readonly bodies: Bodies
   /** The gateway, accessed with the proxy's own account. */
   readonly gateway: Pick<Gateway, 'bucketExists'>
-  /** Removes the data of a deleted bucket. */
-  readonly forget: (bucket: string) => Promise<void>
+  /** Removes the data of a deleted bucket, which did not exist at that time, ms since 1970. */
+  readonly forget: (bucket: string, before: number) => Promise<void>
   /** Called after a request that may have changed something, before its client receives the response. */
   readonly onChange: () => void
   readonly onDone: OnDone

@@ -40,6 +40,8 @@ export interface BucketSettings {
    * nothing from an earlier one of its name.
    */
   clear(bucket: string): Promise<void>
+  /** Like `clear`, but keeps the settings of the bucket that exists, where the gateway states when buckets were made. */
+  clearFormer(bucket: string): Promise<void>
 }
 
 /**
@@ -197,6 +199,11 @@ export function createBucketSettings(
       }
     },
     clear: (bucket) => change(bucket, () => ({})),
+    clearFormer: (bucket) =>
+      change(bucket, async (settings) => {
+        const birth = await births.now(bucket)
+        return birth !== undefined && settings[BIRTH] === birth ? settings : {}
+      }),
   }
 }
 

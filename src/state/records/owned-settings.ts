@@ -30,5 +30,9 @@ export function ownedSettings(settings: BucketSettings, requireOwner: RequireOwn
       })
       await settings.clear(bucket)
     },
+    async clearFormer(bucket) {
+      await requireOwner(bucket)
+      await settings.clearFormer(bucket)
+    },
   }
 }

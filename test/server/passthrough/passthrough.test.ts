@@ -297,12 +297,15 @@ t.test('calls that may change something are noted before their caller hears of t
 t.test('a bucket that is made inherits no settings, or is not made', async (t) => {
   const cleared: string[] = []
   const seen: string[] = []
-  const forget = async (bucket: string) => {
+  let looked = 0
+  const forget = async (bucket: string, before: number) => {
+    if (before > looked) t.fail('what is begun after the look belongs to another bucket')
     if (bucket === 'broken') throw new Error('no state')
     cleared.push(bucket)
   }
   const gateway = {
     async bucketExists(bucket: string) {
+      looked = Date.now()
       if (bucket === 'of-another') throw new S3Error('AccessDenied')
       return bucket === 'there'
     },
