@@ -60,7 +60,7 @@ function changesAccess({ method, headers }: Pick<RequestHead, 'method' | 'header
 
 /**
  * Records requests of audited operations, also refused ones. The answer is sent even if the log cannot be written. The
- * entry is on the disk before that, except for the refusal of a request that nobody has signed: who has no key must not
+ * entry is on the disk before that, except for the refusal of an unsigned request: a client without a key must not
  * make the disk work.
  */
 export function auditOf(audit: AuditLog, log: Logger): Audit {

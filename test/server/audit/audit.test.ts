@@ -76,7 +76,7 @@ t.test('forms that give access are recorded with their signer', async (t) => {
   )
 })
 
-t.test('only what somebody has signed makes the disk work', async (t) => {
+t.test('the refusal of an unsigned request waits for no disk', async (t) => {
   const written: [action: string, durable: boolean | undefined][] = []
   const audit: AuditLog = {
     write: async ({ action }, writing) => void written.push([action, writing?.durable]),
