@@ -52,6 +52,31 @@ t.test('group commit', async (t) => {
   t.ok(other > 1, 'others have their turn between transactions')
 })
 
+t.test('a process alone remembers of which kinds there is no record', async (t) => {
+  const database = openDatabase(join(t.testdir({}), 'records.sqlite'))
+  const first = new SqliteRows(database, undefined, true)
+  const behind = (key: string) => database.prepare('INSERT INTO entry (key, value) VALUES (?, ?)').run(key, 'behind')
+  t.teardown(() => first.close())
+  t.equal(first.get('object:a'), undefined)
+  behind('object:a')
+  t.equal(first.get('object:a'), undefined, 'it does not look again')
+  t.same(first.getMany(['object:a', 'object:b']), [undefined, undefined])
+  t.equal(await first.remove('object:a'), false)
+  behind('objects:a')
+  t.equal(first.get('objects:a'), 'behind', 'of other kinds it knows nothing')
+  await first.put('object:b', 'own')
+  t.same(first.getMany(['object:a', 'object:b']), ['behind', 'own'], 'until it writes one of the kind')
+  await first.remove('object:b')
+  t.equal(first.get('object:a'), 'behind')
+
+  t.ok(await first.swap('part:a', undefined, 'swapped'))
+  t.equal(first.get('part:a'), 'swapped')
+  const shared = new SqliteRows(database)
+  t.equal(shared.get('upload:a'), undefined)
+  behind('upload:a')
+  t.equal(shared.get('upload:a'), 'behind', 'where others write, each read looks')
+})
+
 t.test('closing commits what waits and refuses what comes after', async (t) => {
   const file = join(t.testdir({}), 'records.sqlite')
   const rows = new SqliteRows(openDatabase(file))

@@ -20,7 +20,7 @@ export function openSqliteBackend(
 ): Backend {
   const file = join(folder, 'records.sqlite')
   const reserve = new DiskReserve(file)
-  const rows = new SqliteRows(openDatabase(file), reserve)
+  const rows = new SqliteRows(openDatabase(file), reserve, worker === undefined)
   if (!reserve.hold() || reserve.isTight())
     log.warn({ folder }, 'The disk is full: free space on the disk that holds this folder.')
   const table: Backend['table'] = (namespace, options) =>

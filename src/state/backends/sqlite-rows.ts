@@ -2,6 +2,7 @@ import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } f
 import { DiskReserve, isDiskFull, withReserve } from '../../common/disk-reserve.js'
 import { cannotUse } from '../errors.js'
 import { makeFile } from '../files/folders.js'
+import { EmptyKinds } from './empty-kinds.js'
 
 /** Most writes in one transaction. Bounds the time that a commit blocks the event loop. */
 const MAX_BATCH = 1000
@@ -76,11 +77,17 @@ export class SqliteRows {
   #scheduled = false
   #closed = false
   #commits = 0
+  /** Undefined where other processes write to the file, too. */
+  readonly #empty: EmptyKinds | undefined
 
-  /** @param reserve disk space that is freed for removals when the disk is full */
-  constructor(database: DatabaseSyncInstance, reserve?: DiskReserve) {
+  /**
+   * @param reserve disk space that is freed for removals when the disk is full
+   * @param alone no other process writes to the file
+   */
+  constructor(database: DatabaseSyncInstance, reserve?: DiskReserve, alone = false) {
     this.#database = database
     this.#reserve = reserve
+    this.#empty = alone ? new EmptyKinds((from, to) => this.#selectPage.all(from, to, 0, 1).length > 0) : undefined
     const live = '(expires IS NULL OR expires > ?)'
     this.#select = database.prepare(`SELECT value FROM entry WHERE key = ? AND ${live}`)
     this.#selectMany = database.prepare(
@@ -109,6 +116,7 @@ export class SqliteRows {
 
   get(key: string): string | undefined {
     this.#check(key)
+    if (this.#empty?.has(key)) return undefined
     const row = this.#select.get(key, Date.now()) as { value: string } | undefined
     return row?.value
   }
@@ -116,6 +124,7 @@ export class SqliteRows {
   /** In the order of `keys`. */
   getMany(keys: readonly string[]): (string | undefined)[] {
     for (const key of keys) this.#check(key)
+    if (this.#empty && keys.every((key) => this.#empty?.has(key))) return keys.map(() => undefined)
     const rows = this.#selectMany.all(JSON.stringify(keys), Date.now()) as { key: string; value: string }[]
     const found = new Map(rows.map((row) => [row.key, row.value]))
     return keys.map((key) => found.get(key))
@@ -161,6 +170,7 @@ export class SqliteRows {
   #enqueue(write: Omit<Write, 'settle' | 'fail'>): Promise<boolean> {
     return new Promise((settle, fail) => {
       this.#check(write.key)
+      if (write.value !== undefined) this.#empty?.wrote(write.key)
       this.#queue.push({ ...write, settle, fail })
       this.#schedule()
     })
