@@ -76,7 +76,7 @@ async function tryPage(t: Test, page: string, commands: readonly Command[]): Pro
     ...scene.env,
   })
   t.teardown(() => shell.stop())
-  if (!scene.unserved) await shell.serve('dealgate')
+  if (!scene.unserved) await shell.serveBeforehand()
   await scene.begun?.()
   for (const command of commands) {
     const exception = exceptionOf(page, command)

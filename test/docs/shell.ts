@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { whenWeEnd } from '../support/server/child.js'
+import { HostedRun, hostUnderTest } from '../support/server/hosted.js'
 
 export interface Ended {
   readonly code: number | null
@@ -20,6 +21,8 @@ export class Shell {
   readonly #folder: string
   #env: Record<string, string>
   #server: ChildProcess | undefined
+  /** The server, where no page starts it. */
+  #hosted: HostedRun | undefined
 
   constructor(folder: string, env: Readonly<Record<string, string>>) {
     this.#folder = folder
@@ -41,6 +44,20 @@ export class Shell {
     return { code, ...output }
   }
 
+  /**
+   * Starts `dealgate` as `serve` does, without a process of its own where the runner has one for servers: pages start
+   * their own if they look at it.
+   */
+  async serveBeforehand(): Promise<void> {
+    const host = hostUnderTest()
+    if (host === undefined) return this.serve('dealgate')
+    this.#hosted = new HostedRun(host)
+    const data = join(this.#folder, 'dealgate-data')
+    if ((await this.#hosted.start(['serve', '--data', data], this.#env)) === undefined)
+      throw new Error(`dealgate: ended\n${this.#hosted.log.slice(-5000)}`)
+    await this.#export(this.#hosted.stdout)
+  }
+
   /** Starts a server in another shell, in place of the one before; once it is ready, its `export` line is pasted into this one. */
   async serve(text: string): Promise<void> {
     await this.stop()
@@ -58,12 +75,17 @@ export class Shell {
       })
       child.once('exit', () => fail('ended'))
     })
-    const [line] = /^ *export AWS_ACCESS_KEY_ID=(?!.*<secret key>).*$/m.exec(output.stdout) ?? []
+    await this.#export(output.stdout)
+  }
+
+  async #export(printed: string): Promise<void> {
+    const [line] = /^ *export AWS_ACCESS_KEY_ID=(?!.*<secret key>).*$/m.exec(printed) ?? []
     if (line !== undefined) await this.run(line)
   }
 
   /** Ends the server that runs, as Ctrl-C does, and waits for its end. */
   async stop(): Promise<void> {
+    if (this.#hosted?.running) await this.#hosted.stop()
     const child = this.#server
     if (!child || child.exitCode !== null || child.signalCode !== null) return
     const end = once(child, 'close')

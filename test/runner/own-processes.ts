@@ -1,8 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
-/** The folders whose tests are about the program as a process. */
-const ABOUT_PROCESSES = /^test\/(cli|docs|package)\b/
+/** The tests that are about the program as a process. */
+const ABOUT_PROCESSES = /^test\/package\b/
+/** The tests that start the program themselves where they look at it as a process. */
+const START_PROCESSES = /^test\/docs\//
 /**
  * What only a process of its own can give a test: its id, a signal, its memory, its log at the end. A test that kills
  * single servers with kill9() starts them with `ownProcess`.
@@ -21,6 +23,7 @@ const SUPPORT = /\/test\/(support|runner)\//
  * @param file source, such as `test/s3/range.test.ts`
  */
 export function needsProcesses(file: string): boolean {
+  if (START_PROCESSES.test(file)) return false
   return ABOUT_PROCESSES.test(file) || contains(LOOKS_AT_PROCESSES, resolve(file), new Set())
 }
 

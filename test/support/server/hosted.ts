@@ -43,6 +43,11 @@ export class HostedRun {
     return this.#stdout.split('\n', 1)[0]
   }
 
+  /** Standard output so far. */
+  get stdout(): string {
+    return this.#stdout
+  }
+
   /** Standard error. */
   get log(): string {
     return this.#kept ?? (existsSync(this.#file) ? readFileSync(this.#file, 'utf8') : '')
