@@ -18,12 +18,15 @@ export interface FilePost {
   /** Texts of the form, before the file. */
   readonly fields: Readonly<Record<string, string>>
   readonly name: string
-  /** Bytes. */
-  readonly size: number
+  /** Bytes; undefined when they are known at the end alone. */
+  readonly size: number | undefined
   /** Passes all bytes of the file to the sink, which applies back-pressure. */
   readonly content: (sink: (chunk: Buffer) => Promise<void>) => Promise<void>
-  /** Awaited between the last byte of the file and the end of the form, without which the service has no upload. */
-  readonly beforeEnd: () => Promise<void>
+  /**
+   * Awaited between the last byte of the file and the end of the form, without which the service has no upload.
+   * @param size bytes of the file
+   */
+  readonly beforeEnd: (size: number) => Promise<void>
   /** How long the service may accept no byte, and how long its answer may take, ms. */
   readonly timeoutMs: number
   readonly signal: AbortSignal
@@ -38,7 +41,7 @@ export class Interrupted extends Error {
 class AnsweredEarly extends Error {}
 
 /**
- * Posts a file as a multipart form of known length, as it arrives, in flat memory.
+ * Posts a file as a multipart form, as it arrives, in flat memory.
  * @throws S3Error UpstreamUnavailable if the service cannot be reached, Interrupted, AnswerLost once the end was sent,
  * and what `content` and `beforeEnd` throw
  */
@@ -53,16 +56,20 @@ export async function postFile(client: PaymentClient, post: FilePost): Promise<P
     headers: {
       ...client.headersOf(post.token),
       'content-type': `multipart/form-data; boundary=${boundary}`,
-      'content-length': head.length + post.size + tail.length,
+      ...(post.size !== undefined && { 'content-length': head.length + post.size + tail.length }),
     },
   })
   request.setTimeout(post.timeoutMs, () => request.destroy(new Error('the payment service is silent')))
   const sending = new Sending(request)
   let ended = false
+  let size = 0
   try {
     await sending.write(head)
-    await post.content((chunk) => sending.write(chunk))
-    await post.beforeEnd()
+    await post.content((chunk) => {
+      size += chunk.length
+      return sending.write(chunk)
+    })
+    await post.beforeEnd(size)
     sending.requireOpen()
     ended = true
     request.end(tail)

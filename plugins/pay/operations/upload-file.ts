@@ -2,15 +2,22 @@ import { defineCall, S3Error } from 'dealgate'
 import { acting, actorOf } from '../login/acting.js'
 import type { PayParts } from '../parts.js'
 import { type FileInput, fileQuery, UPLOAD_FILE } from '../upload/file-input.js'
-import { BEARER_PURPOSE, fileNameOf, madeUpload } from '../upload/input.js'
-import { passFile } from '../upload/pass-file.js'
+import { termsOfQuery } from '../upload/file-terms.js'
+import { boundaryOf } from '../upload/form.js'
+import { BEARER_PURPOSE, madeUpload } from '../upload/input.js'
+import { type FileContent, passFile } from '../upload/pass-file.js'
+import { passForm } from '../upload/pass-form.js'
 import { SOURCE } from './sources.js'
+
+/** Of a form that is still to be read. */
+const UNREAD = { name: '', days: 0, fileType: '0' } as const
 
 export function uploadToIpfs(parts: PayParts) {
   return defineCall({
     name: 'UploadToIpfs',
     source: SOURCE,
-    summary: 'Uploads the body of the request to the content-addressed network, without an object.',
+    summary:
+      'Uploads the body of the request, or the file of a form, to the content-addressed network, without an object.',
     access: 'signed',
     on: { method: 'POST', resource: 'service', path: '/-/pay/v1/uploads' },
     query: fileQuery,
@@ -22,19 +29,24 @@ export function uploadToIpfs(parts: PayParts) {
       const { length: size } = request.body
       if (size === undefined) throw new S3Error('MissingContentLength')
       const actor = actorOf(context, request)
-      const naming = { named: query['wallet-address'], needsAddress: true }
-      const wallet = await acting(parts, actor, naming, async ({ address }) => address)
-      const input: FileInput = {
-        name: fileNameOf(query['file-name']),
-        size,
-        days: query['duration-days'],
-        fileType: query['file-type'] ?? '0',
-        ...(wallet !== undefined && { wallet }),
-        ...(actor.bearer !== undefined && { bearer: await parts.host.sealer.seal(actor.bearer, BEARER_PURPOSE) }),
-      }
-      return { resource: '/-/pay/v1/uploads', input }
+      const sealed =
+        actor.bearer === undefined ? {} : { bearer: await parts.host.sealer.seal(actor.bearer, BEARER_PURPOSE) }
+      const resource = '/-/pay/v1/uploads'
+      // What a form says is read with its file.
+      if (boundaryOf(request) !== undefined) return { resource, input: { ...UNREAD, size, ...sealed } }
+      const { wallet: named, ...terms } = termsOfQuery(query)
+      const wallet = await acting(parts, actor, { named, needsAddress: true }, async ({ address }) => address)
+      return { resource, input: { ...terms, size, ...(wallet !== undefined && { wallet }), ...sealed } }
     },
-    pass: ({ request }, { id, input }, context) =>
-      passFile(parts, request, { jobId: id, input: input as FileInput }, context),
+    pass: ({ request, query }, { id, input }, context) => {
+      const held = { jobId: id, input: input as FileInput }
+      const boundary = boundaryOf(request)
+      if (boundary !== undefined) return passForm(parts, request, boundary, { ...held, query }, context)
+      const content: FileContent = {
+        size: held.input.size,
+        send: async (sink) => void (await request.body.stream(sink)),
+      }
+      return passFile(parts, { content, signal: request.signal }, held, context)
+    },
   })
 }

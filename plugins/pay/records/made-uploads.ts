@@ -42,6 +42,9 @@ export interface UploadAttempt {
   readonly name: string
   /** Bytes. */
   readonly size: number
+  /** Absent in records of former versions. */
+  readonly days?: number
+  readonly fileType?: '0' | '1'
   /** ms since 1970. */
   readonly sent: number
 }

@@ -7,8 +7,19 @@ export const UPLOAD_FILE = 'pay:UploadToIpfs'
 
 /** Query of UploadToIpfs. */
 export const fileQuery = z.strictObject({
-  'duration-days': z.number().int().min(1).max(MOST_DAYS).describe('Days for which storage providers keep it.'),
-  'file-name': z.string().min(1).max(1024).describe('Name under which the service lists the file.'),
+  'duration-days': z
+    .number()
+    .int()
+    .min(1)
+    .max(MOST_DAYS)
+    .optional()
+    .describe('Days for which storage providers keep it. A form may have `duration` instead.'),
+  'file-name': z
+    .string()
+    .min(1)
+    .max(1024)
+    .optional()
+    .describe('Name under which the service lists the file; default that of a form.'),
   'file-type': z.enum(['0', '1']).optional().describe('0: by a user, also if absent; 1: for an NFT.'),
   'wallet-address': address.optional().describe('Variant B: the wallet; default that of the plugin.'),
 })

@@ -40,8 +40,9 @@ export function uploadFiles(parts: PayParts): JobKind<FileInput, FileResult> {
 
 async function record(parts: PayParts, job: FileJob, found: FoundUpload): Promise<FileResult> {
   const { id, accessKeyId } = job.job
-  const { name, days, fileType } = job.input
   try {
+    const terms = { ...job.input, ...(await parts.made.attempt(id)) }
+    const { name, days, fileType } = terms
     const made = { ...found, jobId: id, name, days, fileType, accessKeyId, made: parts.host.now() }
     await parts.made.remember(made)
     await parts.made.settle(id)

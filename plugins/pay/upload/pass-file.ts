@@ -7,18 +7,26 @@ import type { FileInput } from './file-input.js'
 import { actorOfJob } from './outcome.js'
 import { postUpload } from './post.js'
 
-interface HeldFile {
+/** The bytes of a file, as they arrive. */
+export interface FileContent {
+  /** Undefined when it is known at the end alone. */
+  readonly size: number | undefined
+  /** Resolves once they are complete and verified. */
+  send(sink: (chunk: Buffer) => Promise<void>): Promise<void>
+}
+
+export interface HeldFile {
   readonly jobId: string
   readonly input: FileInput
 }
 
 /**
- * Passes the body of a request on to the service, for a job that is held meanwhile. Resolves with the input that the
+ * Passes a file on to the service, for a job that is held meanwhile. Resolves with the input that the
  * job then runs with, once the service has the file or may have it. If it rejects, the service has nothing.
  */
 export async function passFile(
   parts: PayParts,
-  { body, signal }: Pick<S3Request, 'body' | 'signal'>,
+  { content, signal }: Pick<S3Request, 'signal'> & { readonly content: FileContent },
   { jobId, input }: HeldFile,
   context: Context,
 ): Promise<FileInput> {
@@ -39,10 +47,8 @@ export async function passFile(
         days: input.days,
         fileType: input.fileType,
         name: input.name,
-        size: input.size,
-        content: async (sink) => {
-          await body.stream(sink)
-        },
+        size: content.size,
+        content: (sink) => content.send(sink),
         async commit() {
           await context.jobs.commitHeld(jobId)
           committed = true

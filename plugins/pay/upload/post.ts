@@ -26,14 +26,14 @@ export async function postUpload(
   { jobId, days, fileType, commit, ...file }: UploadPost,
 ): Promise<FoundUpload> {
   const paidBy = address === undefined ? {} : { wallet: address }
-  const { name, size } = file
+  const { name } = file
   const answer = await postFile(parts.client, {
     ...file,
     path: apiPath('storage', 'ipfs', 'upload'),
     token,
     fields: { duration: String(days), file_type: fileType, ...(address !== undefined && { wallet_address: address }) },
-    async beforeEnd() {
-      await parts.made.begin(jobId, { name, size, sent: parts.host.now(), ...paidBy })
+    async beforeEnd(size) {
+      await parts.made.begin(jobId, { name, size, days, fileType, sent: parts.host.now(), ...paidBy })
       await commit()
     },
     timeoutMs: parts.options.uploadTimeoutSeconds * 1000,

@@ -54,7 +54,8 @@ export async function reconcileAttempt<Result>(
 export async function findUpload(parts: PayParts, job: UploadingJob): Promise<FoundUpload | 'none' | 'unclear'> {
   const attempt = await parts.made.attempt(job.job.id)
   if (!attempt) return 'none'
-  const { fileType, days } = job.input
+  // The input of a job whose form was still to be read has none.
+  const { fileType = job.input.fileType, days = job.input.days } = attempt
   // Lists hold the uploads by users alone.
   if (fileType === '1') return 'unclear'
   const actor = await actorOfJob(parts, job)

@@ -64,6 +64,76 @@ t.test('a file, in each variant', async (t) => {
     })
 })
 
+/** The text of a form, as clients of the interface send it, and its media type. */
+async function formOf(fields: Readonly<Record<string, string>>, content: string | Uint8Array<ArrayBuffer>, last = {}) {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(fields)) form.append(name, value)
+  form.append('file', new Blob([content]), 'folder "x".bin')
+  for (const [name, value] of Object.entries(last)) form.append(name, String(value))
+  const response = new Response(form)
+  return {
+    body: await response.text(),
+    headers: { 'content-type': response.headers.get('content-type') ?? '' },
+  }
+}
+
+const FORM_TARGET = '/-/pay/v1/uploads?format=json'
+
+t.test('a form, in each variant', async (t) => {
+  await farFromMidnight()
+  for (const variant of ['a', 'b'] as const)
+    await t.test(variant, async (t) => {
+      const scene = await startPayment(t, variant)
+      const keys = newKeys()
+      const proxy = await startPayProxy(t, scene)
+      const { ask, send } = proxy
+      const fields = { duration: '525', file_type: '0', wallet_address: keys.address, storage_copy: '5' }
+      const post = async (
+        more = {},
+        content: string | Uint8Array<ArrayBuffer> = 'hello',
+        target = FORM_TARGET,
+        last = {},
+      ) => send('POST', target, await formOf({ ...fields, ...more }, content, last))
+      if (variant === 'a') {
+        t.match(await post(), { status: 403, body: /WalletNotLinked/ })
+        await link(proxy, keys)
+      }
+      const made = JSON.parse((await post()).body)
+      t.match(made, { PayloadCid: HELLO_CID, FileSize: 5, DurationDays: 525 })
+      t.same(JSON.parse((await post({}, '', '/-/pay/v1/uploads?duration-days=200&format=json')).body).DurationDays, 200)
+      const odd = new Uint8Array(300_000).map((_, n) => (n % 7 === 0 ? 45 : n % 5 === 0 ? 13 : 10))
+      const large = JSON.parse((await post({}, odd)).body)
+      t.ok(Buffer.from(await (await fetch(large.IpfsUrl)).arrayBuffer()).equals(Buffer.from(odd)))
+      const { Uploads } = await ask('GET', `/-/pay/v1/uploads?ascending=true&wallet-address=${keys.address}`)
+      t.match(Uploads, [{ FileName: 'folder _x_.bin', DurationDays: 525 }, {}, { FileSize: odd.length }])
+      t.match(await ask('GET', `/-/jobs/v1/${made.JobId}`), { Status: 'Complete', Operation: 'pay:UploadToIpfs' })
+      for (const [name, answer] of Object.entries({
+        'no duration': await post({ duration: '' }),
+        'a duration that is none': await post({ duration: 'x' }),
+        'a type that is none': await post({ file_type: '2' }),
+        'an address that is none': await post({ wallet_address: 'x' }),
+        'a part behind the file': await post({}, 'x', FORM_TARGET, { duration: '1' }),
+        'texts that are too long': await post({ text: 'x'.repeat(200_000) }),
+        'no file': await send('POST', FORM_TARGET, {
+          body: '--x\r\nContent-Disposition: form-data; name="duration"\r\n\r\n180\r\n--x--\r\n',
+          headers: { 'content-type': 'multipart/form-data; boundary=x' },
+        }),
+        'no end': await send('POST', FORM_TARGET, {
+          body: `--x\r\nContent-Disposition: form-data; name="duration"\r\n\r\n180\r\n--x\r\nContent-Disposition: form-data; name="wallet_address"\r\n\r\n${keys.address}\r\n--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nab`,
+          headers: { 'content-type': 'multipart/form-data; boundary="x"' },
+        }),
+        'no boundary': await send('POST', FORM_TARGET, {
+          body: 'x',
+          headers: { 'content-type': 'multipart/form-data; x' },
+        }),
+      })) {
+        t.match(answer, { status: 400, body: /InvalidArgument|MalformedPOSTRequest/ }, name)
+      }
+      t.equal((await ask('GET', `/-/pay/v1/uploads?wallet-address=${keys.address}`)).TotalRecordCount, 3)
+      t.match(await ask('GET', '/-/jobs/v1'), { Jobs: { length: 3 } }, 'nothing is left of what was refused')
+    })
+})
+
 t.test('a body that is not what was signed is not uploaded, and the token stays free', async (t) => {
   await farFromMidnight()
   const scene = await startPayment(t, 'b')
