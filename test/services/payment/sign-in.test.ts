@@ -2,6 +2,8 @@ import { join } from 'node:path'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import t from 'tap'
+import { recoverMessageAddress, toHex } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
 import { openDatabase } from '../../../src/services/database.js'
 import { signerOfText } from '../../../src/services/payment/sign-in/personal-sign.js'
 import { checksummed, parseAddress } from '../../../src/services/payment/wallets/address.js'
@@ -44,6 +46,23 @@ t.test('what is no signature has no address', (t) => {
   t.equal(signerOfText(nonce, `${rs.slice(0, 66)}${high}1c`), undefined, 'a signature with a high s')
   t.not(signerOfText(`${nonce}0`, signature), signer)
   t.end()
+})
+
+t.test('signatures agree with those of viem, over nonces of a service', async (t) => {
+  const { call } = await startPaymentScene(t)
+  for (let n = 0; n < 40; n++) {
+    const key = secp256k1.utils.randomSecretKey()
+    const account = privateKeyToAccount(toHex(key))
+    const keys = newKeys(key)
+    t.equal(checksummed(keys.address), account.address)
+    const nonce = await nonceFor(call, keys)
+    const signature = await account.signMessage({ message: nonce })
+    t.equal(signature, keys.sign(nonce))
+    t.equal(signerOfText(nonce, signature), keys.address)
+    t.equal(await recoverMessageAddress({ message: nonce, signature }), account.address)
+    const login = { public_key_address: account.address, signature }
+    t.equal((await logIn(call, keys, nonce, login)).status, 200)
+  }
 })
 
 t.test('a wallet signs in', async (t) => {
