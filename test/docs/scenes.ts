@@ -81,7 +81,7 @@ export const scenes: Readonly<Record<string, MakeScene>> = {
     Object.assign(rewrite, { '--gateway-port 9100': `--gateway-port ${gateway} --platform-port 0 --payment-port 0` })
     Object.assign(rewrite, { '127.0.0.1:9100': `127.0.0.1:${gateway}`, '127.0.0.1:9000': `127.0.0.1:${balancer}` })
     const [, configuration = ''] =
-      /```nginx\n([^]*?)```/.exec(await readFile('docs/guides/three-proxies.md', 'utf8')) ?? []
+      /```nginx\n([\s\S]*?)```/.exec(await readFile('docs/guides/three-proxies.md', 'utf8')) ?? []
     const rewritten = Object.entries(rewrite).reduce((text, [from, to]) => text.replaceAll(from, to), configuration)
     await writeFile(join(folder, 'nginx.conf'), rewritten)
     const none = { DEALGATE_PORT: '', DEALGATE_GATEWAY_PORT: '', DEALGATE_PLATFORM_PORT: '', DEALGATE_PAYMENT_PORT: '' }
