@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { type ChecksumAlgorithm, checksumHeader, createChecksum } from '../../src/common/checksums/checksums.js'
 import { PERIOD, periodOf } from '../load/content.js'
 import type { Load } from '../load/load.js'
 import type { Subject } from '../servers/subject.js'
@@ -16,6 +17,7 @@ export async function large(
   size: number,
 ): Promise<CaseResult[]> {
   const sums = digestsOf(PATH, size)
+  const crc = (algorithm: ChecksumAlgorithm) => `${checksumHeader(algorithm)}:${checksumOf(algorithm, PATH, size)}`
   const forms: readonly { readonly name: string; readonly put: boolean; readonly headers: Record<string, string> }[] = [
     { name: 'GET', put: false, headers: {} },
     { name: 'PUT, body not signed', put: true, headers: { 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' } },
@@ -43,7 +45,35 @@ export async function large(
     })
     results.push({ name: `${name}, ${size / MIB} MiB`, unit: 'byte', runs })
   }
+  const framed = [
+    { name: 'signed chunks', trailer: undefined },
+    { name: 'unsigned chunks, CRC32 as trailer', trailer: crc('CRC32') },
+    { name: 'unsigned chunks, CRC64NVME as trailer', trailer: crc('CRC64NVME') },
+  ]
+  for (const { name, trailer } of framed) {
+    const runs: Record<string, Run[]> = {}
+    await interleaved(
+      rounds,
+      subjects.filter(({ chunked }) => chunked),
+      async (subject) => {
+        const { host, port } = subject
+        const request = subject.chunked?.(`${PATH}-chunked`, size, trailer)
+        if (!request) return
+        const job = { transfer: { host, port, ...request, path: PATH, size, sends: true } }
+        runs[subject.name] = [...(runs[subject.name] ?? []), await measure(load, subject, job, size)]
+      },
+    )
+    results.push({ name: `PUT, ${name}, ${size / MIB} MiB`, unit: 'byte', runs })
+  }
   return results
+}
+
+/** Base64. */
+function checksumOf(algorithm: ChecksumAlgorithm, path: string, size: number): string {
+  const period = periodOf(path, PERIOD)
+  const checksum = createChecksum(algorithm)
+  for (let at = 0; at < size; at += PERIOD) checksum.update(period.subarray(0, Math.min(PERIOD, size - at)))
+  return checksum.digest()
 }
 
 function digestsOf(path: string, size: number): { sha256: string; md5: string } {

@@ -1,5 +1,7 @@
 /** What the load process is told to do, and what it answers; both pass over its IPC channel. */
 
+import type { Frames } from './frames.js'
+
 export interface Shot {
   /** Request line and headers, with the final empty line; one character per byte. */
   readonly head: string
@@ -42,6 +44,8 @@ export interface Transfer {
   readonly size: number
   /** True to upload. */
   readonly sends: boolean
+  /** Of an upload in chunks of aws-chunked. */
+  readonly frames?: Frames
 }
 
 export type Job = { readonly requests: Requests } | { readonly transfer: Transfer }

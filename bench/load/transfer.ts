@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
 import { PERIOD, periodOf } from './content.js'
+import { chunksOf, Framing } from './frames.js'
 import type { Outcome, Transfer } from './job.js'
 
 const BUFFER_BYTES = 1024 * 1024
@@ -15,7 +16,7 @@ export async function transfer(job: Transfer): Promise<Outcome> {
   return { seconds, p50: seconds * 1000, p99: seconds * 1000, cpuSeconds: (user + system) / 1e6 }
 }
 
-function upload({ host, port, head, path, size }: Transfer): Promise<void> {
+function upload({ host, port, head, path, size, frames }: Transfer): Promise<void> {
   const period = periodOf(path, PERIOD)
   return new Promise((resolve, reject) => {
     const socket = connect(port, host)
@@ -43,7 +44,22 @@ function upload({ host, port, head, path, size }: Transfer): Promise<void> {
         if (!socket.write(block)) return void socket.once('drain', pump)
       }
     }
-    pump()
+    const chunks = frames && chunksOf(period, size)
+    const framing = frames && new Framing(frames)
+    const pumpChunks = () => {
+      while (chunks && framing && left > 0) {
+        const chunk = chunks.next().value as Buffer
+        left -= chunk.length
+        socket.cork()
+        socket.write(framing.header(chunk), 'latin1')
+        socket.write(chunk)
+        const free = socket.write(left > 0 ? '\r\n' : `\r\n${framing.end()}`, 'latin1')
+        socket.uncork()
+        if (!free) return void socket.once('drain', pumpChunks)
+      }
+    }
+    if (frames) pumpChunks()
+    else pump()
   })
 }
 

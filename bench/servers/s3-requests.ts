@@ -1,5 +1,6 @@
 import { type Endpoint, sign } from '../../test/suites/sign.js'
 import { contentHash } from '../load/content.js'
+import { type Frames, framedLength } from '../load/frames.js'
 import type { Expected, Shot } from '../load/job.js'
 import { LISTED, type Operation } from './subject.js'
 
@@ -18,6 +19,22 @@ export function s3Requests(server: Endpoint) {
       const { 'x-amz-content-sha256': payloadHash, ...rest } = headers
       const signed = sign(server, { method, target, headers: rest, ...(payloadHash && { payloadHash }) })
       return headOf(method, target, { ...signed.headers, ...(method === 'PUT' && { 'content-length': `${size}` }) })
+    },
+    chunked(path: string, size: number, trailer: string | undefined): { head: string; frames: Frames } {
+      const target = `/${path}`
+      const payloadHash =
+        trailer === undefined ? 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD' : 'STREAMING-UNSIGNED-PAYLOAD-TRAILER'
+      const [name] = trailer?.split(':') ?? []
+      const headers = {
+        'content-encoding': 'aws-chunked',
+        'x-amz-decoded-content-length': `${size}`,
+        ...(name !== undefined && { 'x-amz-trailer': name }),
+      }
+      const { key, seed, timestamp, scope, ...signed } = sign(server, { method: 'PUT', target, headers, payloadHash })
+      const signing = { key: key.toString('base64'), seed, timestamp, scope }
+      const frames: Frames = trailer === undefined ? { signing } : { trailer }
+      const length = `${framedLength(size, frames)}`
+      return { head: headOf('PUT', target, { ...signed.headers, 'content-length': length }), frames }
     },
     expected(operation: Operation): Expected {
       if (operation === 'DELETE') return { status: 204 }

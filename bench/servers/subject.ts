@@ -1,3 +1,4 @@
+import type { Frames } from '../load/frames.js'
 import type { Expected, Shot } from '../load/job.js'
 import type { Program } from './program.js'
 
@@ -25,6 +26,8 @@ export interface Subject {
   expected(operation: Operation): Expected
   /** The head of a request for a large object. `headers` are signed; ways that are not S3 leave them out. */
   large(method: 'GET' | 'PUT', path: string, size: number, headers: Readonly<Record<string, string>>): string
+  /** An upload in chunks of aws-chunked, signed ones or with this line as the trailer; absent where there is none. */
+  chunked?(path: string, size: number, trailer: string | undefined): { readonly head: string; readonly frames: Frames }
 }
 
 export const LISTED = 1000
