@@ -114,7 +114,8 @@ t.test('npm pack of a clean clone is a package that works outside of it', async 
     // Without it, npm takes this repository, which is around the folder, for the place to install to.
     writeFileSync(join(empty, 'package.json'), '{"private": true}')
     const tarball = join(folder, `dealgate-${version}.tgz`)
-    await run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', tarball], { cwd: empty, env })
+    const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline']
+    await run('npm', ['install', ...flags, tarball], { cwd: empty, env })
     const program = join(empty, 'node_modules/dealgate', bin.dealgate)
     for (const [index, node] of [process.execPath, ...nodes].entries()) {
       const { stdout } = await run(node, ['--version'])

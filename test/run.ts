@@ -21,11 +21,13 @@ const TESTS = 'dist/test'
 const RESULTS = '.tap/test-results'
 /** Of this run alone: several may run at a time. */
 const BUNDLE = `.tap/bundle-${process.pid}`
-/** The files that take longest start first, so that none of them runs alone at the end. */
+/** The files that take longest, and those that would be last, start first, so that none of them runs alone at the end. */
 const FIRST =
-  /(^package|docs\/commands|clients\/aws-cli\/\w+|cli\/serve|state\/three-proxies|clients\/rclone|promises\/unusable-folder|clients\/bucket-rules)\.test/
-/** The files that wait for most of their time run beside the others, one after another. */
-const WAITING = /(promises\/(overtaken|paused)|state\/hanging-store|plugins\/jobs\/shared)\.test/
+  /(^package|docs\/commands|clients\/(aws-cli\/\w+|rclone|bucket-rules)|cli\/(serve|wallet)|promises\/(listing|unusable-folder)|services\/(network\/embedded|gateway-deal-crashes)|state\/(three-proxies|flushed-store|state|rolling-upgrade|store-at-gateway))\.test/
+/** The files that wait for most of their time run beside the others, so many at a time. */
+const WAITING =
+  /(promises\/(overtaken|paused|stuck-keys)|server\/embedding-late|state\/hanging-store|plugins\/jobs\/shared)\.test/
+const BESIDES = 2
 /** Time for what a file leaves open to end by itself, ms. */
 const DRAIN_MS = 30_000
 /** Files below this many seconds share one line. */
@@ -57,7 +59,7 @@ const workers = new Workers(join(BUNDLE, 'worker.js'), {
   CLI_UNDER_TEST: join(BUNDLE, 'app', 'cli.js'),
 })
 const slots = pLimit(Number(values.jobs))
-const besides = Number(values.jobs) > 1 ? pLimit(1) : slots
+const besides = Number(values.jobs) > 1 ? pLimit(BESIDES) : slots
 let done = 0
 const results = await Promise.all(
   files.map((file) => (WAITING.test(file) ? besides : slots)(async () => report(await run(file), ++done))),
