@@ -24,8 +24,8 @@ const DIGITS = Array.from({ length: 256 }, (_, n) => n.toString(16).toUpperCase(
 class Dag {
   readonly blocks = new Map<string, Block>()
 
-  async leaf(text: string): Promise<Block> {
-    const bytes = Buffer.from(text)
+  async leaf(content: string | Uint8Array): Promise<Block> {
+    const bytes = Buffer.from(content)
     return this.#add(bytes, raw.code)
   }
 
@@ -150,4 +150,57 @@ t.test('names that no file can have are refused', async (t) => {
   const { status, json } = await payer.upload('long.car', await dag.car(root), CAR_TYPE)
   t.equal(status, 400)
   t.match(JSON.stringify(json), /has a name/)
+})
+
+t.test('a file whose bytes are those of a node is no directory with names that lead out of it', async (t) => {
+  const scene = await startPaymentScene(t)
+  const payer = await payerOf(scene)
+  const dag = new Dag()
+  const byte = await dag.leaf('x')
+  const links = [
+    ['..', byte],
+    ['../../escaped', byte],
+    ['/absolute', byte],
+  ] as const
+  const node = await dag.node('directory', links)
+  const shard = await dag.node(
+    'hamt-sharded-directory',
+    links.map(([name, to]): Link => [`00${name}`, to]),
+    256n,
+  )
+  const raws = await Promise.all([node, shard].map(({ bytes }) => dag.leaf(bytes)))
+  dag.blocks.delete(node.cid.toString())
+  dag.blocks.delete(shard.cid.toString())
+  const root = await dag.node('directory', [['byte', byte], ...raws.map((file, n): Link => [`file-${n}`, file])])
+  const { status } = await payer.upload('hostile.car', await dag.car(root), CAR_TYPE)
+  t.equal(status, 200)
+  for (const { cid } of [node, shard]) {
+    for (const path of ['?format=tar', '/']) {
+      const text = await fetch(`${scene.payment.url}/ipfs/${cid}${path}`).then(
+        (answer) => answer.text(),
+        () => '',
+      )
+      t.notMatch(text, /escaped|absolute|href="[^"]*\/\.\."/, path)
+    }
+  }
+})
+
+t.test('a name in two shards of a directory is not listed twice', async (t) => {
+  const scene = await startPaymentScene(t)
+  const payer = await payerOf(scene)
+  const dag = new Dag()
+  const [one, two] = [await dag.leaf('1'), await dag.leaf('2')]
+  const inner = (to: Block) => dag.node('hamt-sharded-directory', [['01twice', to]], 256n)
+  const root = await dag.node(
+    'hamt-sharded-directory',
+    [
+      ['02', await inner(one)],
+      ['03', await inner(two)],
+    ],
+    256n,
+  )
+  const { status, json } = await payer.upload('twice.car', await dag.car(root), CAR_TYPE)
+  t.equal(status, 200)
+  const tar = await fetch(`${scene.payment.url}/ipfs/${json.data.payload_cid}?format=tar`)
+  await t.rejects(tar.arrayBuffer(), 'the archive breaks off')
 })

@@ -8,14 +8,13 @@ import { carFileOf } from './car/car-in-order.js'
 import { openCar } from './car/car-indexes.js'
 import { rootsOf } from './car/car-sections.js'
 import { copyInOrder } from './car/ordered-car.js'
+import { requireNames } from './dag/entry-names.js'
 import { DAG_PB, digestOf, notRetrievable } from './dag/file-node.js'
-import { type NamedLink, readNode, SHARD_DIGITS } from './dag/unixfs-node.js'
+import { readNode } from './dag/unixfs-node.js'
 import type { PackedContent } from './pack-content.js'
 
 /** Some 60 MiB of links. Directories of a million entries have fewer, because their shards have 256. */
 const MOST_AHEAD = 200_000
-/** File systems have names of 255 bytes. Paths in a TAR are as long as all names above a file together. */
-const LONGEST_NAME = 1024
 
 /**
  * Takes a directory from a CAR that a client made: one root, which is a directory of UnixFS, and all that it links to.
@@ -63,20 +62,5 @@ function checkNode(cid: CID, block: Uint8Array, isRoot: boolean): void {
   const node = readNode(cid, block)
   const isDirectory = node.kind === 'directory' || node.kind === 'shard'
   if (isRoot && !isDirectory) throw notRetrievable('The root of the CAR must be a directory.')
-  if (isDirectory) checkNames(cid, node.links, node.kind === 'shard')
-}
-
-/** A name that leads out of its directory would do so where the directory is unpacked. */
-function checkNames(cid: CID, links: readonly NamedLink[], isShard: boolean): void {
-  const names = new Set<string>()
-  for (const { name } of links) {
-    const own = isShard ? name.slice(SHARD_DIGITS) : name
-    const leadsToShard = isShard && name.length === SHARD_DIGITS
-    if (names.has(name) || (!leadsToShard && (/^(\.{0,2})$|[/\0]/.test(own) || !own.isWellFormed()))) {
-      throw notRetrievable(`The directory ${cid} has the name ${JSON.stringify(name)} twice, or no entry can have it.`)
-    }
-    if (name.length > LONGEST_NAME)
-      throw notRetrievable(`The directory ${cid} has a name of more than ${LONGEST_NAME} characters.`)
-    names.add(name)
-  }
+  if (isDirectory) requireNames(cid, node.links, node.kind === 'shard')
 }
