@@ -1,6 +1,11 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { CarWriter } from '@ipld/car'
+import * as pb from '@ipld/dag-pb'
+import { UnixFS } from 'ipfs-unixfs'
 import { CID } from 'multiformats/cid'
+import * as raw from 'multiformats/codecs/raw'
+import { sha256 } from 'multiformats/hashes/sha2'
 import t from 'tap'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
@@ -47,3 +52,64 @@ t.test('denied contents are answered with 410, and not taken', async (t) => {
   await until('the list is read again', async () => (await get(cid)).status === 200)
   t.equal((await get(`${root}/b/other.txt`)).status, 410, 'what lies below a denied directory')
 })
+
+t.test('a denied content is not sent as a part of a file of another', async (t) => {
+  const file = join(temporaryFolder(t), 'denied')
+  writeFileSync(file, '')
+  const scene = await startPaymentScene(t, { denylist: file })
+  const payer = await payerOf(scene)
+  const size = 8000
+  const { car, parts, wrapped } = await wrappedFile(size)
+  const root: string = (await payer.upload('x.car', car, CAR_TYPE)).json.data.payload_cid
+  const get = (query = '') => fetch(`${scene.payment.url}/ipfs/${root}/file${query}`)
+  t.equal((await (await get()).arrayBuffer()).byteLength, 2 * size)
+
+  for (const denied of [wrapped, ...parts]) {
+    writeFileSync(file, `/ipfs/${denied}\n`)
+    await until(
+      'the list is read again',
+      async () => (await fetch(`${scene.payment.url}/ipfs/${denied}`)).status === 410,
+    )
+    await t.rejects(async () => {
+      const answer = await get()
+      t.ok(answer.status === 410 || answer.status === 200)
+      if (answer.status === 410) throw new Error('refused')
+      await answer.arrayBuffer()
+    }, 'a file breaks off')
+    await t.rejects(async () => {
+      const answer = await fetch(`${scene.payment.url}/ipfs/${root}?format=tar`)
+      await answer.arrayBuffer()
+    }, 'a TAR breaks off')
+  }
+})
+
+/** A CAR of a directory with a file that consists of another file, which has two parts. */
+async function wrappedFile(size: number) {
+  const blocks: { cid: CID; bytes: Uint8Array }[] = []
+  const put = async (bytes: Uint8Array, code: number): Promise<CID> => {
+    const cid = CID.createV1(code, await sha256.digest(bytes))
+    blocks.push({ cid, bytes })
+    return cid
+  }
+  const node = (type: 'file' | 'directory', links: readonly (readonly [name: string, cid: CID, size: number])[]) => {
+    const blockSizes = type === 'file' ? links.map(([, , length]) => BigInt(length)) : []
+    const Links = links.map(([Name, Hash, Tsize]) => ({ Name, Hash, Tsize }))
+    return put(pb.encode({ Data: new UnixFS({ type, blockSizes }).marshal(), Links }), pb.code)
+  }
+  const parts = [await put(Buffer.alloc(size, 'a'), raw.code), await put(Buffer.alloc(size, 'b'), raw.code)]
+  const wrapped = await node(
+    'file',
+    parts.map((cid) => ['', cid, size] as const),
+  )
+  const outer = await node('file', [['', wrapped, 2 * size]])
+  const root = await node('directory', [['file', outer, 2 * size]])
+  const { writer, out } = CarWriter.create([root])
+  const chunks: Uint8Array[] = []
+  const written = (async () => {
+    for (const block of blocks) await writer.put(block)
+    await writer.close()
+  })()
+  for await (const chunk of out) chunks.push(chunk)
+  await written
+  return { car: Buffer.concat(chunks), parts, wrapped }
+}

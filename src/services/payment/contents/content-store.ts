@@ -126,10 +126,13 @@ export class ContentStore {
     }
   }
 
-  /** Opens the CAR of a content. */
-  async read({ cid }: Pick<Content, 'cid'>): Promise<OpenCar> {
+  /**
+   * Opens the CAR of a content.
+   * @param check see `CarReader.open`
+   */
+  async read({ cid }: Pick<Content, 'cid'>, check?: (cid: CID) => void): Promise<OpenCar> {
     this.#reader ??= packing().then(({ CarReader }) => new CarReader())
-    return (await this.#reader).open(this.fileOf(cid))
+    return (await this.#reader).open(this.fileOf(cid), check)
   }
 
   #isHere(cid: string): boolean {

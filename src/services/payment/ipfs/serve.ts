@@ -28,10 +28,9 @@ export async function serveIpfs(exchange: Omit<Exchange, 'path' | 'caller'>, pat
   const car = contained(root) ?? (await openContent(context, ask, root, request.headers['cache-control'] ?? ''))
   try {
     const resolved = await known(() => packing.resolvePath(root, ask.path.names, car.block))
-    for (const cid of resolved.roots) requireAllowed(context, cid)
     const isDirectory = resolved.node.kind === 'directory' || resolved.node.kind === 'shard'
     if (ask.form === 'file' && isDirectory && !ask.path.closed) return redirect(exchange, ask)
-    const body = await known(() => bodyOf({ ...resolved, ask, car: allowed(context, car), packing }))
+    const body = await known(() => bodyOf({ ...resolved, ask, car, packing }))
     const common = commonHeaders(ask, { ...body, roots: [ask.path.cid, ...resolved.roots.slice(1)].join(',') }, query)
     await send(exchange, body, common, disposition(ask, resolved.cid.toString()))
   } finally {
@@ -42,18 +41,6 @@ export async function serveIpfs(exchange: Omit<Exchange, 'path' | 'caller'>, pat
 /** Throws PaymentError `gone` for what the operator does not send. */
 function requireAllowed({ denylist }: PaymentContext, cid: CID): void {
   if (denylist?.has(cid)) throw new PaymentError('gone', `the operator of this gateway does not send ${cid}`)
-}
-
-/** An archive that reaches what the operator does not send breaks off. */
-function allowed(context: PaymentContext, car: Readable): Readable {
-  if (context.denylist === undefined) return car
-  return {
-    ...car,
-    block: (cid) => {
-      requireAllowed(context, cid)
-      return car.block(cid)
-    },
-  }
 }
 
 /** Relative links in the page of a directory need the slash. */
@@ -70,7 +57,8 @@ async function openContent(context: PaymentContext, ask: Ask, cid: CID, cacheCon
     throw new PaymentError(onlyIfCached ? 'unmet' : 'absent', `this gateway does not have ${ask.path.cid}`)
   }
   if (content.place === 'provider') await context.restoring.restore(content)
-  return known(() => context.contents.read(content))
+  // A denied content may be anywhere below this one, as a part of a file, too: the answer breaks off there.
+  return known(() => context.contents.read(content, (block) => requireAllowed(context, block)))
 }
 
 function parse<T>(read: () => T): T {

@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { CID } from 'multiformats/cid'
 import { Barren } from '../dag/barren.js'
-import { digestOf, hashesTo, notRetrievable, readFileNode } from '../dag/file-node.js'
+import { type BlockSource, digestOf, hashesTo, notRetrievable, readFileNode } from '../dag/file-node.js'
 import { walkFile } from '../dag/file-walk.js'
 import { readAt } from '../read-at.js'
 import { CarBlocks } from './car-blocks.js'
@@ -28,11 +28,20 @@ export interface OpenCar {
 export class CarReader {
   readonly #indexes = new CarIndexes(INDEX_BYTES)
 
-  /** @throws NetworkError NotRetrievable */
-  async open(file: string, signal?: AbortSignal): Promise<OpenCar> {
+  /**
+   * @param check called before each block is read, those within files, too; what it throws ends the reading
+   * @throws NetworkError NotRetrievable
+   */
+  async open(file: string, check: (cid: CID) => void = () => {}): Promise<OpenCar> {
     const handle = await openCar(file)
     try {
-      return openedCar(handle, new CarBlocks(handle, await this.#indexes.of(file, handle), signal))
+      const blocks = new CarBlocks(handle, await this.#indexes.of(file, handle), undefined)
+      return openedCar(handle, {
+        get(cid) {
+          check(cid)
+          return blocks.get(cid)
+        },
+      })
     } catch (error) {
       await handle.close()
       throw error
@@ -40,7 +49,7 @@ export class CarReader {
   }
 }
 
-function openedCar(handle: FileHandle, blocks: CarBlocks): OpenCar {
+function openedCar(handle: FileHandle, blocks: BlockSource): OpenCar {
   return {
     block: (cid) => blocks.get(cid),
     async fileSize(cid) {
