@@ -66,8 +66,8 @@ try {
 
 type Action<Rest extends unknown[]> = (config: Config, ...rest: Rest) => Promise<void>
 
-function setsQuota(_: string, { bytes, objects }: QuotaFlags): boolean {
-  return bytes !== undefined || objects !== undefined
+function setsQuota(_: string, { bytes, objects, uploads }: QuotaFlags): boolean {
+  return [bytes, objects, uploads].some((bound) => bound !== undefined)
 }
 
 function revokes(_: string, { revoke }: ApiKeyFlags): boolean {

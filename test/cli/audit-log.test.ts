@@ -34,6 +34,7 @@ t.test('commands and signals that change access or money are recorded', async (t
   const { accessKey, secretKey } = await cli('account', 'add')
   await cli('account', 'quota', accessKey)
   await cli('account', 'quota', accessKey, '--bytes', '1000')
+  await cli('account', 'quota', accessKey, '--uploads', '2')
   const pair = ['--account-access-key', accessKey, '--account-secret-key', secretKey]
   const { accessKeyId, secretAccessKey } = await cli('keys', 'add', ...pair)
   await cli('keys', 'remove', accessKeyId)
@@ -47,6 +48,7 @@ t.test('commands and signals that change access or money are recorded', async (t
     entries.map(({ action, resource, amount, outcome }) => [action, resource, amount, outcome]),
     [
       ['account add', accessKey, undefined, 'ok'],
+      ['account quota', accessKey, undefined, 'ok'],
       ['account quota', accessKey, undefined, 'ok'],
       ['keys add', accessKeyId, undefined, 'ok'],
       ['keys remove', accessKeyId, undefined, 'ok'],
