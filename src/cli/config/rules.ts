@@ -22,6 +22,17 @@ const PAYMENT_CHAIN = [
   'paymentChainStartBlock',
 ] as const
 
+const PAYMENT_ONLY = [
+  'paymentHost',
+  'paymentPort',
+  'paymentPublicUrl',
+  'paymentIpfsUrl',
+  'paymentDenylist',
+  'paymentFreeGib',
+  'paymentVariant',
+  ...PAYMENT_CHAIN,
+] as const
+
 const CHAIN_NEEDS = ['paymentChainId', 'paymentChainContract', 'paymentChainToken', 'paymentChainRecipient'] as const
 
 const EMBEDDED_ONLY = [
@@ -40,14 +51,7 @@ const EMBEDDED_ONLY = [
   'platformDaemon',
   'platformApiKey',
   'platformAccessToken',
-  'paymentHost',
-  'paymentPort',
-  'paymentPublicUrl',
-  'paymentIpfsUrl',
-  'paymentDenylist',
-  'paymentFreeGib',
-  'paymentVariant',
-  ...PAYMENT_CHAIN,
+  ...PAYMENT_ONLY,
 ] as const
 
 export const rules: readonly Rule[] = [
@@ -95,23 +99,10 @@ export const rules: readonly Rule[] = [
   },
   (given) => {
     if (!given('paymentUrl')) return []
-    return (
-      [
-        'paymentHost',
-        'paymentPort',
-        'paymentPublicUrl',
-        'paymentIpfsUrl',
-        'paymentDenylist',
-        'paymentFreeGib',
-        'paymentVariant',
-        ...PAYMENT_CHAIN,
-      ] as const
+    return PAYMENT_ONLY.filter(given).map(
+      (name) =>
+        `${flagOf(name)} is for the embedded storage payment API: leave it out, or leave out ${flagOf('paymentUrl')}`,
     )
-      .filter(given)
-      .map(
-        (name) =>
-          `${flagOf(name)} is for the embedded storage payment API: leave it out, or leave out ${flagOf('paymentUrl')}`,
-      )
   },
   (given) => {
     if (given('paymentChainUrl')) {
