@@ -3,8 +3,8 @@ import { otherNodes } from './support/programs/installed-package.js'
 import { run, runAny } from './support/programs/run.js'
 
 /**
- * The core of the suite on the other versions of Node.js that are supported: servers in one process, their S3 operations,
- * signatures, state and HTTP. A few seconds for each version; the whole suite runs on one.
+ * The core of the suite on the other versions of Node.js that are supported: servers in one process, their S3
+ * operations, signatures, state and HTTP. A few seconds for each version; the whole suite runs on one.
  */
 const CORE = [
   's3/common',

@@ -32,8 +32,8 @@ const BLOCK = 64
 const ROOM = 1536
 
 /**
- * HMAC (RFC 2104) by two hashes in one call each, which take half of the time of createHmac, and leave no native objects to
- * the garbage collector.
+ * HMAC (RFC 2104) by two hashes in one call each, which take half of the time of createHmac, and leave no native
+ * objects to the garbage collector.
  */
 const hmacOfText = (() => {
   const inner = Buffer.alloc(BLOCK + ROOM)

@@ -59,8 +59,9 @@ export class ServiceUnknown extends Error {
 const RETRY_AFTER = '2'
 
 /**
- * Translates a failure of the gateway to the S3Error for the client. An unknown failure becomes InternalError. Its cause
- * has the gateway's answer: this client does not know the request, and the server logs the cause with the request's id.
+ * Translates a failure of the gateway to the S3Error for the client. An unknown failure becomes InternalError. Its
+ * cause has the gateway's answer: this client does not know the request, and the server logs the cause with the
+ * request's id.
  */
 export function translate(failure: UpstreamFailure, subject: Subject): S3Error {
   if (failure.kind === 'transport') return unavailable(failure.error)

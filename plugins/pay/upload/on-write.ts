@@ -42,6 +42,6 @@ export async function uploadWritten(parts: PayParts, { name, bucket, key, author
     await tellObject(own, own, object, { 'pay-job': id })
   } catch (err) {
     if (!(err instanceof S3Error)) throw err
-    log.warn({ err, bucket, key }, 'the job of an upload could not be told of its object')
+    log.warn({ err, bucket, key }, 'the object of an upload does not show its job')
   }
 }

@@ -6,8 +6,8 @@ type Credential = ReturnType<typeof parseCredential>
 const MOST = 1024
 
 /**
- * Parts of the signatures of earlier requests, parsed: a client signs with one credential all day, and the same headers in
- * requests of one kind.
+ * Parts of the signatures of earlier requests, parsed: a client signs with one credential all day, and the same headers
+ * in requests of one kind.
  */
 export class RememberedParts {
   readonly #credentials = new Map<string, Credential>()

@@ -7,7 +7,7 @@ import { closeFd, readOpened } from './copy-file.js'
 const openPath = promisify(open)
 const statFd = promisify(fstat)
 
-/** In place of a file is nothing, a link, something below a link, or no folder at all. */
+/** There is no such file, or a link in its place, or something that is no folder above it, or a socket. */
 const NO_FILE = ['ENOENT', 'ELOOP', 'ENOTDIR', 'ENXIO']
 
 /**
@@ -58,7 +58,7 @@ export class StoredFiles {
   }
 }
 
-/** True for a plain file that is at this path without links; compared after opening, so that a swap of folders shows. */
+/** True for a plain file that is at this path without links. Compared after opening, so that a swap of folders shows. */
 async function isPlain(fd: number, file: string): Promise<boolean> {
   const opened = await statFd(fd)
   if (!opened.isFile() || (await realpath(file).catch(unlessNoFile)) !== file) return false

@@ -42,8 +42,8 @@ export class PaymentApi {
   }
 
   /**
-   * Throws Failure if the service takes payments on a chain: they are transactions, which this program does not send. Also
-   * if it is of another network: what is signed for it must not be an order elsewhere.
+   * Throws Failure if the service takes payments on a chain: they are transactions, which this program does not send.
+   * Also if it is of another network: what is signed for it must not be an order elsewhere.
    */
   async requireLedger(): Promise<void> {
     const params = await this.#must('/common/system/params')

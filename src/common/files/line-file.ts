@@ -49,8 +49,8 @@ export class LineFile {
   }
 
   /**
-   * Appends a line, which must not contain a line feed. Rejects with the system error, and at once if too much waits for
-   * a slow disk.
+   * Appends a line, which must not contain a line feed. Rejects with the system error, and at once if too much waits
+   * for a slow disk.
    */
   write(line: string, durable = this.#options.durable ?? false): Promise<void> {
     const size = Buffer.byteLength(line) + 1

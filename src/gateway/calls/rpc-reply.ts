@@ -10,8 +10,8 @@ import {
 import type { RpcCall, RpcResult } from './rpc-call.js'
 
 /**
- * Extracts `result` from a reply. A reply without one is a failure, whatever else it holds. Throws S3Error, TokenRefused,
- * ServiceUnknown.
+ * Extracts `result` from a reply. A reply without one is a failure, whatever else it holds. Throws S3Error,
+ * TokenRefused, ServiceUnknown.
  */
 export function resultOf(reply: Readonly<Record<string, unknown>>, call: RpcCall): RpcResult {
   if (isRecord(reply.result)) return reply.result

@@ -10,8 +10,8 @@ export interface ResponseHead {
 
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/
 /**
- * The lines after the first one, RFC 9110 sections 5.1 and 5.5. Rejects white space before the colon and folded lines, as
- * RFC 9112 section 5 demands.
+ * The lines after the first one, RFC 9110 sections 5.1 and 5.5. Rejects white space before the colon and folded lines,
+ * as RFC 9112 section 5 demands.
  */
 const FIELDS = /^(?:\r\n[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*)*$/
 
@@ -55,7 +55,7 @@ function endOfLine(text: string, from: number): number {
   return end < 0 ? text.length : end
 }
 
-/** Without the white space around it. Not trimmed: the last byte of a character in UTF-8 can be one of Unicode's spaces. */
+/** `trim` would cut more than white space: the last byte of a character in UTF-8 can be one of Unicode's spaces. */
 function fieldValue(text: string, from: number, to: number): string {
   let first = from
   let end = to

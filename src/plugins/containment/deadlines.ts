@@ -10,8 +10,8 @@ interface Running {
 const LOOKS = 4
 
 /**
- * The same deadline for many short tasks. One timer looks after all of them, at most a quarter late: a timer of its own for
- * each takes longer than most of them.
+ * The same deadline for many short tasks. One timer looks after all of them, at most a quarter late: a timer of its own
+ * for each takes longer than most of them.
  */
 export class Deadlines {
   readonly #ms: number

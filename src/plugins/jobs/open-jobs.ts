@@ -37,7 +37,8 @@ export interface JobsOptions {
 /** The jobs of this process. */
 export interface OwnJobs extends Jobs {
   /**
-   * Runs jobs by these kinds from now on, and by no others. Jobs that are running end with the kind that they began with.
+   * Runs jobs by these kinds from now on, and by no others. Jobs that are running end with the kind that they began
+   * with.
    * @returns when no job runs by a former kind
    */
   replace(kinds: readonly AnyKind[]): Promise<void>

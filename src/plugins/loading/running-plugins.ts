@@ -26,10 +26,10 @@ export interface PluginSurroundings {
 }
 
 /**
- * The plugins of a server. A running plugin can be replaced by one with other options: the new one starts beside it, as a
- * plugin of a second server on the same state would; then it gets all new requests, jobs and hooks; then the former one
- * ends its periodic work, and the new one begins its own; and when no request and no job needs the former one any more,
- * it stops.
+ * The plugins of a server. A running plugin can be replaced by one with other options: the new one starts beside it, as
+ * a plugin of a second server on the same state would; then it gets all new requests, jobs and hooks; then the former
+ * one ends its periodic work, and the new one begins its own; and when no request and no job needs the former one any
+ * more, it stops.
  */
 export class RunningPlugins {
   readonly #options: RunningPluginsOptions

@@ -92,7 +92,7 @@ interface Candidate extends Row {
   readonly weight: number
   /** Query keys that the operation declares. */
   readonly named: ReadonlySet<string>
-  /** What a request must match, with all members: routes as plugins write them differ in their members, and are slow to read. */
+  /** The conditions for a request, with all members: routes as plugins write them lack some, and are slow to read. */
   readonly route: Required<Pick<AnyOperation['on'], 'resource' | 'path' | 'query'>> & {
     readonly header: string | undefined
   }

@@ -1,7 +1,7 @@
 import type { Signals } from '../../state/signals/signals.js'
 import type { ClientBounds } from './traffic-bounds.js'
 
-/** What a client has taken. */
+/** Requests and bytes of a client. */
 export interface Counted {
   readonly requests: number
   readonly bytes: number
@@ -13,20 +13,20 @@ interface Pending {
   readonly since: number
 }
 
-/** A client's counts are told when they reach this part of its burst: rarely enough, and soon enough. */
+/** A client's counts are sent when they reach this part of its burst: rarely enough, and soon enough. */
 const SHARE = 1 / 8
 /** Time for which counts are collected, ms. */
 const COLLECTED_MS = 50
-/** Clients that wait to be told of, at most, and those of one message. A message has at most 1 KiB. */
+/** Most clients whose counts wait, and most clients of one message, which has at most 1 KiB. */
 const MOST_CLIENTS = 10_000
 const CLIENTS_OF_MESSAGE = 5
-/** Messages of one time; the others follow. */
+/** Most messages at a time; the others follow. */
 const MOST_MESSAGES = 50
 
 /**
- * Tells the other processes on the same state what clients have taken here, so that all count together. Messages may be
- * lost, and come later than the requests: a client can exceed its burst by what it begins everywhere at once, and owes
- * it.
+ * Sends the counts of clients to the other processes on the same state, so that all count together. Messages may be lost,
+ * and come later than the requests: a client can exceed its burst by what it begins everywhere at once, and then waits
+ * longer.
  */
 export class SharedCounts {
   readonly #signals: Signals
@@ -52,7 +52,7 @@ export class SharedCounts {
   add(client: string, { requests, bytes }: Counted, bounds: ClientBounds): void {
     const now = this.#clock()
     let pending = this.#pending.get(client)
-    // After this time the client has got back here what it has not been told of there.
+    // After this time its allowance is full again: the others need not know what it took before.
     if (!pending || now - pending.since > refillMs(bounds)) pending = { requests: 0, bytes: 0, since: now }
     pending.requests += requests
     pending.bytes += bytes

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 
 /**
- * `lease`: the token of a waiter whose lease is free; `settings`: the bucket whose settings changed; `traffic`: what clients
- * have taken of their rates.
+ * `lease`: the token of a waiter whose lease is free; `settings`: the bucket whose settings changed; `traffic`: what
+ * clients have taken of their rates.
  */
 export type Topic = 'lease' | 'settings' | 'traffic'
 

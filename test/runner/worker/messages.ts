@@ -17,7 +17,7 @@ export type WorkerMessage =
   /** The file has set a time limit of its own, ms. */
   | { readonly limitMs: number }
   /**
-   * The file has ended; `left` lists what is open if that would keep a process of its own alive. `cpuMs` is the CPU time
-   * of the file and of the processes that it has ended.
+   * The file has ended; `left` lists what is open if that would keep a process of its own alive. `cpuMs` is the CPU
+   * time of the file and of the processes that it has ended.
    */
   | { readonly left: readonly string[] | null; readonly cpuMs: number }

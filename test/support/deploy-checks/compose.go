@@ -8,8 +8,8 @@ import (
 	"github.com/compose-spec/compose-go/v2/cli"
 )
 
-// checkCompose loads a file with its schema, its variables from the environment, and its references. Standard output has
-// the names of the services.
+// checkCompose loads a file with its schema, its variables from the environment, and its references. Standard output
+// has the names of the services.
 func checkCompose(file string) {
 	options, err := cli.NewProjectOptions([]string{file}, cli.WithOsEnv, cli.WithName("check"))
 	if err != nil {

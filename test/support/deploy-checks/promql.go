@@ -51,8 +51,10 @@ type answer struct {
 
 // Checks a file of rules and runs queries over scrapes with the engine of Prometheus.
 //
-// Standard input is JSON: {"rules": text, "scrapes": [{"at": seconds, "text": scrape}], "at": seconds, "queries": [text]}.
-// Standard output is JSON: {"problems": [text], "results": [{"error": text, "samples": [{"labels": {}, "value": text}]}]}.
+// Standard input is JSON:
+// {"rules": text, "scrapes": [{"at": seconds, "text": scrape}], "at": seconds, "queries": [text]}.
+// Standard output is JSON:
+// {"problems": [text], "results": [{"error": text, "samples": [{"labels": {}, "value": text}]}]}.
 func runQueries() {
 	var in asked
 	if err := json.NewDecoder(os.Stdin).Decode(&in); err != nil {

@@ -12,8 +12,8 @@ import { stat } from './stat.js'
 const AMBIGUOUS_MS = 2000
 
 /**
- * Downloads an object that the listing has described. When the download does not agree with the listing, resolves to the
- * difference, in words. Throws S3Error.
+ * Downloads an object that the listing has described. When the download does not agree with the listing, resolves to
+ * the difference, in words. Throws S3Error.
  * @param asked `performance.now()` when the listing was requested
  */
 export async function downloadListed(

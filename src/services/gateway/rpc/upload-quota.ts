@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { defineSignedMethod } from './method.js'
 
 /**
- * Returns how many multipart uploads the account may have under way; null for no bound. Multipart uploads exist in front
- * of the gateway alone: its clients count them, and enforce the bound.
+ * Returns how many multipart uploads the account may have under way; null for no bound. Multipart uploads exist in
+ * front of the gateway alone: its clients count them, and enforce the bound.
  */
 export const uploadQuota = defineSignedMethod({
   name: 'web.UploadQuota',

@@ -15,9 +15,9 @@ const BATCH = 100
 const LATE_MS = 10 * 60_000
 
 /**
- * The pins made for deals, or for contents. Each is recorded before it is made, and removed when nothing needs it: because
- * its deals have ended, because its deal failed, or because the process died before recording the deal. Pins that existed
- * before are left alone.
+ * The pins made for deals, or for contents. Each is recorded before it is made, and removed when nothing needs it:
+ * because its deals have ended, because its deal failed, or because the process died before recording the deal. Pins
+ * that existed before are left alone.
  */
 export class Pins {
   readonly #writer: Writer

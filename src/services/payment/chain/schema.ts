@@ -3,7 +3,8 @@
  * that was read. `chain_blocks` has the hashes of
  * blocks at which reading stopped, by which a reorganisation is noticed. `chain_logs` has the logs of the contract
  * about uploads, what became of each (`counted`, or why it does not count), and what is needed to take it back:
- * the status that its upload had. Amounts are decimal texts, in the smallest units of the token; times are Unix seconds.
+ * the status that its upload had. Amounts are decimal texts, in the smallest units of the token; times are Unix
+ * seconds.
  */
 export const chainSchema = `
   CREATE TABLE chain (

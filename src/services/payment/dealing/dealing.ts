@@ -29,8 +29,8 @@ export interface DealingParts {
 }
 
 /**
- * Brings uploads that are paid or free to storage providers: packs them into CARs, posts a task for each, follows its deals, and pays the
- * provider when one is active. Each step can be repeated after a crash.
+ * Brings uploads that are paid or free to storage providers: packs them into CARs, posts a task for each, follows its
+ * deals, and pays the provider when one is active. Each step can be repeated after a crash.
  */
 export class Dealing {
   readonly #parts: DealingParts

@@ -14,8 +14,8 @@ export class DenylistMisuse extends Error {
 
 /**
  * Contents that the operator does not send or take, from a file with a line `/ipfs/<cid>` for each, as IPIP-383 has it
- * (https://specs.ipfs.tech/ipips/ipip-0383/). A CID stands for its multihash. The file is read again when it changes; one
- * that cannot be read then leaves the former list.
+ * (https://specs.ipfs.tech/ipips/ipip-0383/). A CID stands for its multihash. The file is read again when it changes;
+ * one that cannot be read then leaves the former list.
  */
 export class Denylist {
   readonly #file: string

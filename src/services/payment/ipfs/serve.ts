@@ -12,8 +12,8 @@ import { pathOf } from './path.js'
 import { send } from './send.js'
 
 /**
- * GET and HEAD of `/ipfs/<cid>[/path]`: a content by its CID, to anyone, as the gateways of IPFS do. Each block is hashed
- * before it is sent. Throws PaymentError before the answer begins.
+ * GET and HEAD of `/ipfs/<cid>[/path]`: a content by its CID, to anyone, as the gateways of IPFS do. Each block is
+ * hashed before it is sent. Throws PaymentError before the answer begins.
  */
 export async function serveIpfs(exchange: Omit<Exchange, 'path' | 'caller'>, path: string): Promise<void> {
   const { context, request, query } = exchange

@@ -2,8 +2,8 @@
 const OWN = /^(0\.0\.0\.0|127(\.\d+){3}|::1?|localhost)$/
 
 /**
- * The address of a node's gateway, which listens on a multiaddress; undefined when clients cannot know it. One that only
- * the machine of the node understands stands for the host by which its RPC is reached.
+ * The address of a node's gateway, which listens on a multiaddress; undefined when clients cannot know it. One that
+ * only the machine of the node understands stands for the host by which its RPC is reached.
  * @param address such as `/ip4/127.0.0.1/tcp/8080`
  * @param rpc URL of the RPC of the node
  */

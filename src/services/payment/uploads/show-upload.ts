@@ -4,8 +4,8 @@ import { ownUpload } from './own-upload.js'
 import { shownStatus } from './upload-table.js'
 
 /**
- * GET /storage/source_file_upload/<id>: what a wallet needs to pay for an upload. `pay_amount` is the least amount, in the
- * smallest units of the coin: millionths in the embedded ledger. It is empty until the token of a chain is known.
+ * GET /storage/source_file_upload/<id>: what a wallet needs to pay for an upload. `pay_amount` is the least amount, in
+ * the smallest units of the coin: millionths in the embedded ledger. It is empty until the token of a chain is known.
  */
 export async function showUpload(exchange: Exchange): Promise<object> {
   const { mover, payments } = exchange.context

@@ -27,8 +27,9 @@ export interface NewUpload {
 }
 
 /**
- * `Free` where nothing is to be paid. Else `Pending`, `Paid` once a payment is locked, `TaskCreated` once it is in a CAR, `Success` once the deal is active and paid;
- * `Refundable` when it has no deal in time, `Refunded` when the payment went back.
+ * `Free` where nothing is to be paid. Else `Pending`, `Paid` once a payment is locked, `TaskCreated` once it is in a
+ * CAR, `Success` once the deal is active and paid; `Refundable` when it has no deal in time, `Refunded` when the
+ * payment went back.
  */
 export type UploadStatus = 'Free' | 'Pending' | 'Paid' | 'TaskCreated' | 'Success' | 'Refundable' | 'Refunded'
 
