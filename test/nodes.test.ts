@@ -27,8 +27,9 @@ t.test('the core of the suite', { skip }, async (t) => {
     for (const file of CORE) {
       const args = ['--conditions=dealgate-source', `dist/test/${file}.test.js`]
       const { code, stdout } = await runAny(node, args, { timeoutMs: 600_000 })
-      const [, passed] = /^# \{ total: \d+, pass: (\d+) \}$/m.exec(String(stdout)) ?? []
-      t.equal(code, 0, `Node.js ${version}, ${file}: ${passed} passed`)
+      const [, passed] = /^# \{ total: \d+, pass: (\d+)/m.exec(String(stdout)) ?? []
+      t.equal(code, 0, `Node.js ${version}, ${file}`)
+      t.ok(Number(passed) > 0, `${passed} checks passed`)
       if (code !== 0) t.comment(String(stdout))
     }
   }
