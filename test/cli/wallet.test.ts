@@ -6,6 +6,8 @@ import t from 'tap'
 import { openKeystore } from '../../src/cli/wallet/keystore.js'
 import { PaymentApi } from '../../src/cli/wallet/payment-api.js'
 import { paymentOrderText } from '../../src/services/payment/billing/payment-order.js'
+import { payerOf } from '../services/payment/payer.js'
+import { NETWORK, newKeys, startPaymentScene } from '../services/payment/payment-client.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { piped, runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
@@ -78,6 +80,16 @@ t.test('a service with payments on a chain: the message says how to pay', async 
   await t.rejects(api('dealgate.testnet').requireLedger(), {
     message: /is of the network some\.mainnet, not of dealgate\.testnet: .*--payment-network/,
   })
+})
+
+t.test('a free upload cannot be paid for', async (t) => {
+  const scene = await startPaymentScene(t, { limits: { freeBytesPerMonth: 100 } })
+  const secretKey = Buffer.alloc(32, 7)
+  const payer = await payerOf(scene, newKeys(secretKey))
+  const { source_file_upload_id: id } = (await payer.upload('a', 'a')).json.data
+  const api = new PaymentApi(scene.payment.url, NETWORK, { address: payer.keys.address, secretKey })
+  await api.signIn()
+  await t.rejects(api.upload(String(id)), { message: 'The upload 1 is free: there is nothing to pay.' })
 })
 
 t.test('from a wallet to a paid upload', async (t) => {

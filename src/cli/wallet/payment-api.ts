@@ -17,7 +17,7 @@ export function isNonce(text: string): boolean {
   return NONCE.test(text)
 }
 
-/** What an upload costs, and whether it is paid. */
+/** An upload that can be paid for. */
 export interface UploadToPay {
   readonly wCid: string
   /** Least payment, millionths of a stable coin. */
@@ -84,9 +84,10 @@ export class PaymentApi {
     this.#token = String(token)
   }
 
-  /** @param id number of the upload */
+  /** Throws Failure for a free upload, too. @param id number of the upload */
   async upload(id: string): Promise<UploadToPay> {
     const data = await this.#must(`/storage/source_file_upload/${id}`)
+    if (data.is_free === true) throw new Failure(`The upload ${id} is free: there is nothing to pay.`)
     const price = String(data.pay_amount)
     if (!/^\d{1,18}$/.test(price)) throw new Failure(`The storage payment API at ${this.#url} names no price.`)
     return { wCid: String(data.w_cid), price: BigInt(price) }
