@@ -13,6 +13,7 @@ import { lastingPort } from '../support/server/ports.js'
 import { until } from '../support/waiting.js'
 import { haproxy } from './balancers.js'
 import { MixedLoad } from './mixed-load.js'
+import { type Door, ProgramLoad } from './program-load.js'
 import { redis } from './servers.js'
 
 // Clients that work through changes of the configuration, new certificates and restarts notice nothing of them.
@@ -22,18 +23,29 @@ const KEYS = ['--access-key', PAIR.accessKey, '--secret-key', PAIR.secretKey]
 const CREDENTIALS = { accessKeyId: PAIR.accessKey, secretAccessKey: PAIR.secretKey }
 const BUCKET = 'rolling'
 
-async function loaded(t: Test, s3: S3Client, changes: (progress: () => Promise<void>) => Promise<void>): Promise<void> {
+async function loaded(
+  t: Test,
+  s3: S3Client,
+  door: Omit<Door, 'bucket'>,
+  changes: (progress: () => Promise<void>) => Promise<void>,
+): Promise<void> {
   t.teardown(() => s3.destroy())
   await s3.send(new CreateBucketCommand({ Bucket: BUCKET }))
   const load = new MixedLoad(s3, BUCKET)
+  const programs = await ProgramLoad.start(t, { ...door, bucket: BUCKET })
   const progress = async () => {
     const { done } = load
     await until('the clients have done more', () => load.done > done + 10 || load.failures.length > 0)
   }
   await progress()
   await changes(progress)
-  await load.stop()
+  await until('each program has stored, read and removed an object', () => {
+    return programs.failures.length > 0 || [...programs.done.values()].every((rounds) => rounds > 0)
+  })
+  await Promise.all([load.stop(), programs.stop()])
   t.same(load.failures, [], `${load.done} requests, and none has failed`)
+  const rounds = [...programs.done].map(([program, done]) => `${done} by ${program}`)
+  t.same(programs.failures, [], `rounds of programs: ${rounds.join(', ')}; none has failed`)
 }
 
 async function hangup(server: Dealgate): Promise<void> {
@@ -77,7 +89,7 @@ t.test('a new configuration, a new certificate and backups with two workers', { 
     credentials: CREDENTIALS,
     requestHandler: { httpsAgent },
   })
-  await loaded(t, s3, async (progress) => {
+  await loaded(t, s3, { ...PAIR, endpoint, region, authority: authority.file }, async (progress) => {
     const before = await serialOf(server.port)
     use(second)
     writeFileSync(file, '{"logLevel": "debug", "requestRate": "100000"}')
@@ -110,7 +122,7 @@ t.test('restarts of two of three proxies in turn, behind HAProxy', { skip, timeo
   )
   const region = proxies[0].region
   const s3 = new S3Client({ endpoint, region, forcePathStyle: true, credentials: CREDENTIALS })
-  await loaded(t, s3, async (progress) => {
+  await loaded(t, s3, { ...PAIR, endpoint, region }, async (progress) => {
     for (const proxy of proxies.slice(1)) {
       await hangup(proxy)
       t.match(await proxy.stop('SIGTERM'), { code: 0 })
