@@ -20,13 +20,11 @@ const kinds: Record<string, (t: Test) => Promise<GatewayAddress | undefined>> = 
 
 for (const [kind, gatewayFor] of Object.entries(kinds)) {
   t.test(`a full disk and a new data folder, with ${kind}`, { skip: noDisk }, async (t) => {
-    const disk = smallDisk(t)
     const gateway = await gatewayFor(t)
-    const clear = () => {
-      for (const name of readdirSync(disk)) rmSync(join(disk, name), { recursive: true })
-    }
     const outcomes: boolean[] = []
     for (const room of [0, 8, 32, 64, 128, 512, 1024, 3072, 16_384]) {
+      // Each has a disk: SQLite closes files when statements are collected, and a host lives on.
+      const disk = smallDisk(t)
       const data = join(disk, `data-${room}`)
       const server = new Dealgate(data, { ...(gateway && { gateway }) })
       t.teardown(() => server.stop())
@@ -38,7 +36,6 @@ for (const [kind, gatewayFor] of Object.entries(kinds)) {
         for (const name of readdirSync(disk)) if (name.startsWith('filler-')) rmSync(join(disk, name))
         t.ok(await starts(t, server, data, /./), `what was begun with ${room} KiB stands in no later way`)
       }
-      clear()
     }
     t.equal(outcomes[0], false)
     t.equal(outcomes.at(-1), true)
