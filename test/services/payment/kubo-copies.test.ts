@@ -63,6 +63,24 @@ t.test('what was there before is added, and what goes is unpinned', async (t) =>
   t.ok(kubo.pinned.has(second.payload_cid), 'a pin of others stays')
 })
 
+t.test('a content that the node refuses does not hold up the others', async (t) => {
+  const kubo = await ScriptedKubo.start(t)
+  const scene = await startPaymentScene(t)
+  const payer = await payerOf(scene)
+  const refused: string = (await payer.upload('a.txt', 'refused')).json.data.payload_cid
+  const other: string = (await payer.upload('b.txt', 'taken')).json.data.payload_cid
+  let asked: string | null = null
+  kubo.scripts.set('pin/ls', ({ query }, _, proceed) => {
+    asked = query.get('arg')
+    return proceed()
+  })
+  kubo.scripts.set('dag/import', (_, response, proceed) =>
+    asked === refused ? fail(response, 'not this one') : proceed(),
+  )
+  await scene.restart({}, { kubo: kubo.url })
+  await until('the node has the other', () => kubo.pinned.has(other))
+})
+
 t.test('the address of the gateway of a node', async (t) => {
   const rpc = 'http://user:password@kubo.example.org:5001'
   for (const [address, url] of [

@@ -3,11 +3,14 @@ import type { Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import type { KuboNode } from '../../network/kubo/kubo-node.js'
 import type { Pins } from '../../network/kubo/pins.js'
+import { NetworkError } from '../../network/network.js'
 import type { ContentStore, StagedContent } from '../contents/content-store.js'
 import type { CopyTable } from './copy-table.js'
 
 /** Between two looks at what the node lacks, and has without need, ms. */
 const SWEEP_MS = 60_000
+/** Contents that are told of at a time. */
+const MOST_TOLD = 10
 
 export interface NodeCopiesParts {
   readonly node: KuboNode
@@ -77,13 +80,20 @@ export class NodeCopies {
     const { node, pins, table, contents, writer } = this.#parts
     const { signal } = this.#stop
     const { peerId } = await node.identity(signal)
-    let next = table.missing(peerId, 0)
-    while (next !== undefined) {
-      const { id, cid, carSize } = next
-      await pins.make(cid, () => this.#import(cid, contents.fileOf(cid), carSize), signal)
-      await writer.run(() => table.mark(cid, peerId))
-      next = table.missing(peerId, id)
+    const refused: unknown[] = []
+    for (let next = table.missing(peerId, 0); next !== undefined; next = table.missing(peerId, next.id)) {
+      const { cid, carSize } = next
+      try {
+        await pins.make(cid, () => this.#import(cid, contents.fileOf(cid), carSize), signal)
+        await writer.run(() => table.mark(cid, peerId))
+      } catch (error) {
+        signal.throwIfAborted()
+        // A node that does not answer takes no other content either; what it refuses must not hold up the others.
+        if (error instanceof NetworkError && error.code === 'Unavailable') throw error
+        if (refused.length < MOST_TOLD) refused.push(error)
+      }
     }
     await pins.sweep(signal)
+    if (refused.length > 0) throw new AggregateError(refused, 'The node does not take all contents.')
   }
 }
