@@ -28,8 +28,8 @@ export function boundaryOf({ headers }: Pick<S3Request, 'headers'>): string | un
 }
 
 /**
- * Reads a form up to its part `file`, which must be the last one, so that the file can be passed on as it arrives. Throws
- * S3Error MalformedPOSTRequest, and as the body does.
+ * Reads a form up to its part `file`, which must be the last one, so that the file can be passed on as it arrives.
+ * Throws S3Error MalformedPOSTRequest, and as the body does.
  */
 export async function openForm({ body }: Pick<S3Request, 'body'>, boundary: string): Promise<FileForm> {
   const through = new PassThrough()

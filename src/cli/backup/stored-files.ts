@@ -58,7 +58,7 @@ export class StoredFiles {
   }
 }
 
-/** True for a plain file that is at this path without links. Compared after opening, so that a swap of folders shows. */
+/** True for a plain file at this path without links. Compared after opening, so that a swap of folders shows. */
 async function isPlain(fd: number, file: string): Promise<boolean> {
   const opened = await statFd(fd)
   if (!opened.isFile() || (await realpath(file).catch(unlessNoFile)) !== file) return false

@@ -24,9 +24,9 @@ const CLIENTS_OF_MESSAGE = 5
 const MOST_MESSAGES = 50
 
 /**
- * Sends the counts of clients to the other processes on the same state, so that all count together. Messages may be lost,
- * and come later than the requests: a client can exceed its burst by what it begins everywhere at once, and then waits
- * longer.
+ * Sends the counts of clients to the other processes on the same state, so that all count together. Messages may be
+ * lost, and come later than the requests: a client can exceed its burst by what it begins everywhere at once, and then
+ * waits longer.
  */
 export class SharedCounts {
   readonly #signals: Signals

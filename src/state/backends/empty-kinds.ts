@@ -1,6 +1,6 @@
 /**
- * The kinds of records of which there is none, for a store that one process alone writes. Most requests look for a record of
- * an object, and many servers keep none, because a full gateway holds everything that their clients store.
+ * The kinds of records of which there is none, for a store that one process alone writes. Most requests look for a
+ * record of an object, and many servers keep none, because a full gateway holds everything that their clients store.
  */
 export class EmptyKinds {
   readonly #anyBetween: (from: string, to: string) => boolean

@@ -11,7 +11,7 @@ export interface AccountQuota {
 
 export const NO_QUOTA: AccountQuota = Object.freeze({ bytes: null, objects: null, uploads: null })
 
-/** Stored by an account. Objects in deals alone have no bytes here; removed ones have, while a pending deal reads them. */
+/** Objects in deals alone have no bytes here; removed ones have bytes while a pending deal reads them. */
 export interface AccountUsage {
   readonly bytes: number
   readonly objects: number

@@ -18,8 +18,8 @@ const MOST_AHEAD = 200_000
 
 /**
  * Takes a directory from a CAR that a client made: one root, which is a directory of UnixFS, and all that it links to.
- * Each block is hashed, and what the root does not lead to is left out, so that a DAG has the same CAR from every client.
- * The content is this CAR.
+ * Each block is hashed, and what the root does not lead to is left out, so that a DAG has the same CAR from every
+ * client. The content is this CAR.
  * @param target path of the CAR: replaced if it exists, durable when packing resolves, removed when it rejects
  * @throws NetworkError NotRetrievable for anything else
  */

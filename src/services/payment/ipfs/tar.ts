@@ -17,8 +17,8 @@ interface Entry {
 }
 
 /**
- * A TAR (POSIX.1-2001) of a file or a directory, which has the name of its CID in it, as gateways of IPFS make it. Holds
- * one block of each level. No name leads out of its directory: `entriesOf` checks them.
+ * A TAR (POSIX.1-2001) of a file or a directory, which has the name of its CID in it, as gateways of IPFS make it.
+ * Holds one block of each level. No name leads out of its directory: `entriesOf` checks them.
  */
 export async function* tarOf(root: CID, car: Readable, packing: Packing): AsyncIterable<Uint8Array> {
   const open: AsyncIterator<NamedLink>[] = []

@@ -1,6 +1,6 @@
 /**
- * A payment for an upload: locked until its deals are made, or its deadline passes. Amounts are in the smallest units of
- * its coin.
+ * A payment for an upload: locked until its deals are made, or its deadline passes. Amounts are in the smallest units
+ * of its coin.
  */
 export interface Lock {
   /** Number of the payment, in the order of payments. */

@@ -13,7 +13,7 @@ export function freeRoom({ limits, uploads, seconds }: PaymentContext, wallet: s
   return quota === 0 ? undefined : { usage: uploads.freeUsage(wallet, monthOf(seconds())), quota }
 }
 
-/** True if an upload, of the type 0, fits into the room that is left in the month. Call it in the transaction that adds the upload. */
+/** True if an upload fits into what is left of the month. Call it in the transaction that adds the upload. */
 export function isFree(context: PaymentContext, wallet: string, fileType: 0 | 1, size: number): boolean {
   const room = freeRoom(context, wallet)
   return room !== undefined && fileType === 0 && room.usage + size <= room.quota

@@ -12,8 +12,9 @@ export type ReadBlock = (cid: CID) => Promise<Uint8Array>
 const MAX_DEPTH = 48
 
 /**
- * The entries of a directory, in the order of its blocks. Holds one block of each level of shards. Checks the names again:
- * one digest is that of a file and of the node with its bytes, and the bytes of a file were no directory when it came.
+ * The entries of a directory, in the order of its blocks. Holds one block of each level of shards. Checks the names
+ * again: one digest is that of a file and of the node with its bytes, and the bytes of a file were no directory when it
+ * came.
  * @param cid of the directory
  */
 export async function* entriesOf(cid: CID, node: UnixfsNode, block: ReadBlock): AsyncIterable<NamedLink> {
