@@ -85,11 +85,19 @@ t.test('the dashboard, over scrapes of a server', { skip }, async (t) => {
   t.ok(Number(puts?.value) > 0)
 
   const healthy = ask(
-    scrapes,
+    scrapes.map(calm),
     alerts.map(({ expr }) => expr),
   ).results
   for (const [i, { alert }] of alerts.entries()) t.same(healthy[i], { samples: [] }, `${alert} is silent`)
 })
+
+/** A scrape with what depends on this machine replaced: delays of the event loop, durations, and free space. */
+function calm(scrape: string): string {
+  return scrape
+    .replaceAll(/^(nodejs_eventloop_lag\w*(?:\{.*\})?) .*$/gm, '$1 0.01')
+    .replaceAll(/^(dealgate_disk_free_bytes(?:\{.*\})?) .*$/gm, '$1 1e12')
+    .replaceAll(/^dealgate_\w+_duration_seconds_bucket.*\n/gm, '')
+}
 
 /** Two scrapes for which an alert speaks: `before`, then `after`. */
 const BAD: Readonly<Record<string, readonly [before: string, after: string]>> = {
