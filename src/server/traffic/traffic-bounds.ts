@@ -15,7 +15,7 @@ export interface TrafficBounds {
   readonly total?: ClientBounds
   /** Of each network address, signed or not. IPv6 addresses count by their /64 prefix. */
   readonly perAddress?: ClientBounds
-  /** Of each access key; temporary ones count as themselves. */
+  /** Of each access key; temporary ones count for their user. */
   readonly perKey?: ClientBounds
 }
 
