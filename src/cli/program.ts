@@ -119,6 +119,8 @@ export function createProgram(actions: Actions): Command {
     .helpOption('-h, --help', 'print this help')
     .addHelpText('after', '\n`dealgate` alone is `dealgate serve`. Options of a command: dealgate <command> --help')
     .exitOverride()
+    // A secret key may begin with -V: only what stands before the command is an option of the program.
+    .enablePositionalOptions()
   addCommand(
     program,
     'serve',

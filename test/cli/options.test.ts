@@ -24,6 +24,14 @@ t.test('--version and --help', async (t) => {
   }
 })
 
+t.test('a value may look like an option of the program', async (t) => {
+  const keys = ['--access-key', 'value-access', '--secret-key', '-Vh-secret-key']
+  const args = ['serve', '--data', join(t.testdir({}), 'data'), '--port', '0', '--gateway-port', '0', ...keys]
+  const running = await startCli<{ accessKey: string }>(t, args)
+  t.equal(running.line.accessKey, 'value-access')
+  t.match(await running.stop(), { code: 0 })
+})
+
 t.test('services takes every option of the services', async (t) => {
   const { stdout } = await runCli(['services', '--help'])
   const ofServices = optionNames.filter(
