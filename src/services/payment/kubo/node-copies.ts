@@ -9,8 +9,8 @@ import type { CopyTable } from './copy-table.js'
 
 /** Between two looks at what the node lacks, and has without need, ms. */
 const SWEEP_MS = 60_000
-/** Contents that are told of at a time. */
-const MOST_TOLD = 10
+/** Most refusals that one pass reports. */
+const MOST_REPORTED = 10
 
 export interface NodeCopiesParts {
   readonly node: KuboNode
@@ -90,7 +90,7 @@ export class NodeCopies {
         signal.throwIfAborted()
         // A node that does not answer takes no other content either; what it refuses must not hold up the others.
         if (error instanceof NetworkError && error.code === 'Unavailable') throw error
-        if (refused.length < MOST_TOLD) refused.push(error)
+        if (refused.length < MOST_REPORTED) refused.push(error)
       }
     }
     await pins.sweep(signal)
