@@ -26,6 +26,9 @@ export interface PaymentLimits {
   readonly freeBytesPerMonth: number
   /** Most bytes of all contents, as CARs, with what uploads in progress take. */
   readonly maxStoredBytes: number
+  /** Most entries and bytes of an archive that names each path of a directory; a longer one breaks off. */
+  readonly maxArchiveEntries: number
+  readonly maxArchiveBytes: number
   /** Most uploads that arrive at the same time: in all, of one wallet that signed in, and from one other machine. */
   readonly uploadsAtOnce: number
   readonly uploadsPerWallet: number
@@ -55,6 +58,8 @@ export const paymentLimits: PaymentLimits = Object.freeze({
   maxStrangeUploads: 50_000,
   freeBytesPerMonth: 0,
   maxStoredBytes: 32 * GiB,
+  maxArchiveEntries: 2_000_000,
+  maxArchiveBytes: 64 * GiB,
   uploadsAtOnce: 16,
   uploadsPerWallet: 4,
   uploadsPerAddress: 8,

@@ -117,6 +117,38 @@ t.test('a directory whose paths lead to nothing is given up', async (t) => {
   t.equal((await fetch(`${scene.payment.url}/api/v1/common/system/params`)).status, 200)
 })
 
+t.test('an archive of a directory that repeats itself at many levels breaks off', async (t) => {
+  const limits = { maxArchiveEntries: 1000, maxArchiveBytes: 1_000_000 }
+  const scene = await startPaymentScene(t, { limits })
+  const payer = await payerOf(scene)
+  const dag = new Dag()
+  const rootOver = async (leaf: Block, levels: number): Promise<Block> => {
+    let directory = leaf
+    for (let level = 0; level < levels; level++)
+      directory = await dag.node('directory', [
+        ['a', directory],
+        ['b', directory],
+      ])
+    return directory
+  }
+  const at = async (root: Block): Promise<string> => {
+    const { json } = await payer.upload('repeated.car', await dag.car(root), CAR_TYPE)
+    return `${scene.payment.url}/ipfs/${json.data.payload_cid}`
+  }
+  const size = async (url: string): Promise<number> =>
+    (await (await fetch(url, { signal: AbortSignal.timeout(20_000) })).arrayBuffer()).byteLength
+  const small = await dag.leaf('x')
+  const [whole, many, much] = await Promise.all([
+    rootOver(small, 8).then(at),
+    rootOver(small, LEVELS).then(at),
+    dag.leaf(new Uint8Array(20_000)).then(async (leaf) => at(await rootOver(leaf, 6))),
+  ])
+  t.equal(await size(`${whole}?format=tar`), 512 * (255 + 2 * 256 + 2), 'an archive within the bounds is whole')
+  for (const form of ['tar', 'car&car-dups=y'])
+    for (const url of [many, much]) await t.rejects(size(`${url}?format=${form}`), { name: 'TypeError' }, form)
+  t.ok((await size(`${many}?format=car`)) < 10_000, 'each block once')
+})
+
 t.test('a part of a file that repeats one block is sent as a CAR at once', async (t) => {
   const scene = await startPaymentScene(t)
   const payer = await payerOf(scene)

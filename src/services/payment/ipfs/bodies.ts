@@ -3,6 +3,8 @@ import type { Span } from '../../http/range.js'
 import type { HeaderList } from '../../http/reply.js'
 import type { Resolved } from '../../network/pack/index.js'
 import { PaymentError } from '../errors.js'
+import type { PaymentLimits } from '../limits.js'
+import { ArchiveRoom } from './archive-room.js'
 import type { Ask } from './ask.js'
 import { spanOf } from './car-terms.js'
 import { contentType, SNIFFED_BYTES } from './content-type.js'
@@ -32,6 +34,7 @@ export interface Found extends Resolved {
   readonly ask: Ask
   readonly car: Readable
   readonly packing: Packing
+  readonly limits: PaymentLimits
 }
 
 const LISTING_CACHED = 'public, max-age=604800, stale-while-revalidate=2678400'
@@ -68,7 +71,7 @@ function rawBody(cid: CID, bytes: Uint8Array): Body {
   }
 }
 
-async function carBody({ ask, cid, node, car, above, packing }: Found): Promise<Body> {
+async function carBody({ ask, cid, node, car, above, packing, limits }: Found): Promise<Body> {
   const { scope, duplicates, bytes } = ask.car
   const isPart = bytes !== undefined && node.kind === 'file'
   const span = isPart ? spanOf(ask.car, await car.fileSize(cid)) : undefined
@@ -84,17 +87,24 @@ async function carBody({ ask, cid, node, car, above, packing }: Found): Promise<
     etag: `W/"${cid}.car.${shape.join('.')}"`,
     cache: IMMUTABLE,
     headers: ['Content-Type', `application/vnd.ipld.car; version=1; order=dfs; dups=${duplicates ? 'y' : 'n'}`],
-    bytes: () => packing.carOf(cid, car.block, { scope, duplicates, span, above }),
+    bytes: () => {
+      const blocks = packing.carOf(cid, car.block, { scope, duplicates, span, above })
+      // Without duplicates, it has no more than the content.
+      return duplicates ? new ArchiveRoom(limits).passingEntries(blocks) : blocks
+    },
   }
 }
 
-function tarBody({ cid, car, packing }: Found): Body {
+function tarBody({ cid, car, packing, limits }: Found): Body {
   return {
     size: undefined,
     etag: `W/"${cid}.x-tar"`,
     cache: IMMUTABLE,
     headers: ['Content-Type', 'application/x-tar'],
-    bytes: () => tarOf(cid, car, packing),
+    bytes: () => {
+      const room = new ArchiveRoom(limits)
+      return room.passing(tarOf(cid, car, packing, () => room.entry()))
+    },
   }
 }
 

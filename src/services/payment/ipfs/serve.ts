@@ -30,7 +30,7 @@ export async function serveIpfs(exchange: Omit<Exchange, 'path' | 'caller'>, pat
     const resolved = await known(() => packing.resolvePath(root, ask.path.names, car.block))
     const isDirectory = resolved.node.kind === 'directory' || resolved.node.kind === 'shard'
     if (ask.form === 'file' && isDirectory && !ask.path.closed) return redirect(exchange, ask)
-    const body = await known(() => bodyOf({ ...resolved, ask, car, packing }))
+    const body = await known(() => bodyOf({ ...resolved, ask, car, packing, limits: context.limits }))
     const common = commonHeaders(ask, { ...body, roots: [ask.path.cid, ...resolved.roots.slice(1)].join(',') }, query)
     await send(exchange, body, common, disposition(ask, resolved.cid.toString()))
   } finally {

@@ -19,11 +19,18 @@ interface Entry {
 /**
  * A TAR (POSIX.1-2001) of a file or a directory, which has the name of its CID in it, as gateways of IPFS make it.
  * Holds one block of each level. No name leads out of its directory: `entriesOf` checks them.
+ * @param onEntry called before each entry; an error of it ends the archive
  */
-export async function* tarOf(root: CID, car: Readable, packing: Packing): AsyncIterable<Uint8Array> {
+export async function* tarOf(
+  root: CID,
+  car: Readable,
+  packing: Packing,
+  onEntry: () => void,
+): AsyncIterable<Uint8Array> {
   const open: AsyncIterator<NamedLink>[] = []
   const paths: string[] = []
   const enter = async function* ({ path, cid }: Entry): AsyncIterable<Uint8Array> {
+    onEntry()
     const node = packing.readNode(cid, await car.block(cid))
     yield* memberOf(path, cid, node, car)
     if (node.kind !== 'directory' && node.kind !== 'shard') return
