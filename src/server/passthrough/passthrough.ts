@@ -132,9 +132,9 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
     exchange.bytes = bytes
   }
 
-  function arrive(remote: string): Visit | 'too often' | undefined {
+  function arrive(remote: string, received: () => number): Visit | 'too often' | undefined {
     try {
-      return options.traffic.isBound ? options.traffic.arrive(remote) : undefined
+      return options.traffic.isBound ? options.traffic.arrive(remote, received) : undefined
     } catch {
       return 'too often'
     }
@@ -181,12 +181,12 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
       incoming.on('error', () => {})
       outgoing.on('error', () => {})
       outgoing.once('close', () => options.onDone(entryOf(exchange, outgoing), incoming, outgoing))
-      const visit = arrive(exchange.remote)
+      const received = countReceived(incoming)
+      const visit = arrive(exchange.remote, received)
       if (visit === 'too often') {
         void refuse(outgoing, visit)
         return true
       }
-      const received = countReceived(incoming)
       outgoing.once('close', () => visit?.leave(received() + exchange.bytes))
       const passed = target === 'unclear' ? Promise.resolve(target) : pass(target, incoming, outgoing)
       passed

@@ -28,7 +28,7 @@ export function letIn(
   if (!traffic.isBound || (PROBES.has(path) && LOOPBACK.test(remoteAddress))) return undefined
   const { headers } = incoming
   const received = countReceived(incoming)
-  const visit = traffic.arrive(remoteAddress)
+  const visit = traffic.arrive(remoteAddress, received)
   return {
     identify(caller) {
       if (caller) visit.identify(caller.identity.accessKeyId, Number(headers['content-length'] ?? 0) || 0)

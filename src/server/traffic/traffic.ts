@@ -9,7 +9,7 @@ import { type ClientBounds, isBound, type TrafficBounds } from './traffic-bounds
 /** A request that was let in. */
 export interface Visit {
   /**
-   * Counts the request for its caller, and its body for caller and address.
+   * Counts the request for its caller, and its body: a caller that declares much and sends nothing waits alone.
    * @param bytes that the request declares to send; 0 for none
    * @throws S3Error SlowDown if the caller is over a bound
    */
@@ -25,6 +25,19 @@ type Kind = 'all' | 'address' | 'key'
 
 /** The only client of the gate for all. */
 const ALL = ''
+/** Bytes of requests in progress are counted again after this time, ms: each counting looks at all of them. */
+const COUNTED_MS = 50
+/** Time after which the other processes learn of them, ms. */
+const TOLD_MS = 1000
+
+/** A request in progress. */
+interface Running {
+  readonly address: string
+  /** Bytes that have been received so far. */
+  readonly received: () => number
+  /** Those that are counted. */
+  counted: number
+}
 
 /**
  * Bounds what clients ask of a server: requests and bytes per second, and requests in progress. A request is refused
@@ -36,6 +49,10 @@ export class Traffic {
   readonly #addresses: Gate
   readonly #keys: Gate
   readonly #shared: SharedCounts
+  readonly #clock: () => number
+  readonly #running = new Set<Running>()
+  readonly #timer: NodeJS.Timeout | undefined
+  #lastCounted = Number.NEGATIVE_INFINITY
   #isBound: boolean
 
   /**
@@ -45,6 +62,7 @@ export class Traffic {
   constructor(bounds: TrafficBounds, clock: () => number = () => performance.now(), signals: Signals = noSignals) {
     const { total, perAddress, perKey } = bounds
     this.#isBound = isBound(bounds)
+    this.#clock = clock
     const gate = (kind: Kind, of: ClientBounds = {}) =>
       new Gate(of, clock, (client, ...taken) => {
         if (signals !== noSignals) this.#shared.add(`${kind} ${client}`, ...taken)
@@ -61,10 +79,12 @@ export class Traffic {
       },
       clock,
     )
+    if (signals !== noSignals) this.#timer = setInterval(() => this.#countRunning(), TOLD_MS).unref()
   }
 
   /** Tells the other processes nothing more, and hears nothing from them. */
   close(): void {
+    clearInterval(this.#timer)
     this.#shared.close()
   }
 
@@ -84,15 +104,19 @@ export class Traffic {
 
   /**
    * Counts a request, whose signature is not checked yet.
+   * @param received gives the bytes that the request has sent so far
    * @throws S3Error SlowDown if its address, or all requests together, are over a bound
    */
-  arrive(remoteAddress: string): Visit {
+  arrive(remoteAddress: string, received: () => number = () => 0): Visit {
     const address = clientOf('', remoteAddress)
+    if (this.#clock() - this.#lastCounted >= COUNTED_MS) this.#countRunning()
     // A client that is over its own bound takes nothing from the others.
     refuse(this.#addresses.waitOf(address), 'from your network address')
     refuse(this.#all.waitOf(ALL), 'from all clients')
     this.#addresses.begin(address)
     this.#all.begin(ALL)
+    const running: Running = { address, received, counted: 0 }
+    this.#running.add(running)
     let key: string | undefined
     let declared = 0
     return {
@@ -100,22 +124,35 @@ export class Traffic {
         const client = clientOf(accessKeyId, remoteAddress)
         refuse(this.#keys.waitOf(client), 'with your access key')
         key = client
-        // Not for all clients: one of them could declare much and send nothing.
+        // Not for others at its address, nor for all clients: it may send slowly, or nothing.
         declared = bytes
         this.#keys.begin(client)
         this.#keys.charge(client, bytes)
-        this.#addresses.charge(address, bytes)
       },
       leave: (bytes) => {
-        this.#all.charge(ALL, bytes)
+        this.#running.delete(running)
+        this.#count(running, bytes)
         this.#all.end(ALL)
-        this.#addresses.charge(address, bytes - declared)
         this.#addresses.end(address)
         if (key === undefined) return
         this.#keys.charge(key, bytes - declared)
         this.#keys.end(key)
       },
     }
+  }
+
+  /** Counts what requests in progress have sent since the last time. */
+  #countRunning(): void {
+    this.#lastCounted = this.#clock()
+    for (const running of this.#running) this.#count(running, running.received())
+  }
+
+  /** @param bytes of the request so far */
+  #count(running: Running, bytes: number): void {
+    const more = bytes - running.counted
+    running.counted = bytes
+    this.#all.charge(ALL, more)
+    this.#addresses.charge(running.address, more)
   }
 }
 

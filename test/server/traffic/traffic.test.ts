@@ -99,6 +99,38 @@ t.test('bytes are owed, and nothing is for what was only declared', (t) => {
   t.end()
 })
 
+t.test('a slow upload keeps only its own caller out', (t) => {
+  const { traffic, time } = trafficOf({
+    total: { bytes: { perSecond: 1000, burst: 1000 } },
+    perAddress: { bytes: { perSecond: 100, burst: 100 } },
+    perKey: { bytes: { perSecond: 100, burst: 100 } },
+  })
+  const begin = (key: string, declared: number, received?: () => number) => {
+    const visit = traffic.arrive('192.0.2.1', received)
+    visit.identify(key, declared)
+    return visit
+  }
+  let arrived = 0
+  const upload = begin('one', 10_000, () => arrived)
+  t.throws(() => begin('one', 0), { message: /with your access key/ })
+  begin('two', 0).leave(0)
+  for (let n = 0; n < 100; n++) {
+    time.ms += 1000
+    arrived += 100
+    begin('two', 0).leave(0)
+  }
+  arrived += 300
+  time.ms += 1000
+  t.throws(() => begin('two', 0), { message: /bytes per second from your network address/ }, 'faster than the rate')
+  arrived += 2000
+  time.ms += 1000
+  t.throws(() => traffic.arrive('192.0.2.2'), { message: /from all clients/ })
+  upload.leave(arrived)
+  time.ms += 23_000
+  begin('two', 0).leave(0)
+  t.end()
+})
+
 t.test('at most 10,000 clients are remembered', (t) => {
   const buckets = new TokenBuckets({ perSecond: 1, burst: 1 }, () => 0)
   for (let i = 0; i <= 10_000; i++) buckets.take(`client ${i}`, 1)
