@@ -24,6 +24,8 @@ export interface PaymentLimits {
   readonly maxStrangeUploads: number
   /** Bytes that a wallet may upload for nothing in a calendar month; 0: none. */
   readonly freeBytesPerMonth: number
+  /** Most uploads of them: an empty one would cost nothing, however many there are. */
+  readonly freeUploadsPerMonth: number
   /** Most bytes of all contents, as CARs, with what uploads in progress take. */
   readonly maxStoredBytes: number
   /** Most entries and bytes of an archive that names each path of a directory; a longer one breaks off. */
@@ -57,6 +59,7 @@ export const paymentLimits: PaymentLimits = Object.freeze({
   maxStrangeBytes: 8 * GiB,
   maxStrangeUploads: 50_000,
   freeBytesPerMonth: 0,
+  freeUploadsPerMonth: 10_000,
   maxStoredBytes: 32 * GiB,
   maxArchiveEntries: 2_000_000,
   maxArchiveBytes: 64 * GiB,

@@ -77,6 +77,16 @@ t.test('free uploads without a deal end, and uploads of NFTs and of variant b ar
   t.equal(rows.json.data.free_usage, undefined)
 })
 
+t.test('empty uploads are free up to a number of them', async (t) => {
+  const limits = { freeBytesPerMonth: 1000, freeUploadsPerMonth: 2 }
+  const scene = await startPaymentScene(t, { limits })
+  const payer = await payerOf(scene)
+  const states: string[] = []
+  for (let n = 0; n < 3; n++) states.push((await payer.upload(`${n}`, '')).json.data.status)
+  t.same(states, ['Free', 'Free', 'Pending'])
+  t.match(await payer.get('/storage/tasks/deals'), { free_usage: 0, free_quota_per_month: 1000 })
+})
+
 t.test('uploads at the same time share what is free', async (t) => {
   const scene = await startPaymentScene(t, { limits: { freeBytesPerMonth: 1000, uploadsPerWallet: 16 } })
   const payer = await payerOf(scene)

@@ -5,18 +5,23 @@ export interface FreeRoom {
   /** Bytes. */
   readonly usage: number
   readonly quota: number
+  /** Number of the uploads. */
+  readonly uploads: number
 }
 
 /** Undefined where every upload is to be paid. */
 export function freeRoom({ limits, uploads, seconds }: PaymentContext, wallet: string): FreeRoom | undefined {
   const quota = limits.freeBytesPerMonth
-  return quota === 0 ? undefined : { usage: uploads.freeUsage(wallet, monthOf(seconds())), quota }
+  if (quota === 0) return undefined
+  const used = uploads.freeUsage(wallet, monthOf(seconds()))
+  return { usage: used.bytes, uploads: used.uploads, quota }
 }
 
 /** True if an upload fits into what is left of the month. Call it in the transaction that adds the upload. */
 export function isFree(context: PaymentContext, wallet: string, fileType: 0 | 1, size: number): boolean {
   const room = freeRoom(context, wallet)
-  return room !== undefined && fileType === 0 && room.usage + size <= room.quota
+  if (room === undefined || fileType !== 0) return false
+  return room.usage + size <= room.quota && room.uploads < context.limits.freeUploadsPerMonth
 }
 
 /** Unix seconds at which the month began. */

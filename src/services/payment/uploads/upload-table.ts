@@ -88,9 +88,7 @@ export class UploadTable {
     this.#strange = db.prepare(`${amount} WHERE ${unpaid} AND ${strange('uploads.wallet')}`)
     this.#isStranger = db.prepare(`SELECT ${strange('named.wallet')} AS strange FROM (SELECT ? AS wallet) AS named`)
     this.#hasCar = db.prepare('SELECT 1 FROM uploads WHERE car = ? AND wallet = ? LIMIT 1')
-    this.#freeUsage = db.prepare(
-      'SELECT coalesce(sum(file_size), 0) AS bytes FROM uploads WHERE wallet = ? AND is_free = 1 AND created >= ?',
-    )
+    this.#freeUsage = db.prepare(`${amount} WHERE wallet = ? AND is_free = 1 AND created >= ?`)
     this.#add = db.prepare(
       'INSERT INTO uploads (w_cid, wallet, content, file_name, folded_name, file_size, file_type, duration, price, created, created_epoch, is_free, status) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
@@ -128,9 +126,9 @@ export class UploadTable {
     return this.#hasCar.get(car, wallet) !== undefined
   }
 
-  /** Bytes of what the wallet uploaded for free since then, in Unix seconds. */
-  freeUsage(wallet: string, since: number): number {
-    return this.#freeUsage.get(wallet, since).bytes as number
+  /** What the wallet uploaded for free since then, in Unix seconds. */
+  freeUsage(wallet: string, since: number): Amount {
+    return this.#freeUsage.get(wallet, since) as unknown as Amount
   }
 
   /** @returns its number */
