@@ -17,7 +17,9 @@ const LATE_MS = 10 * 60_000
 /**
  * The pins made for deals, or for contents. Each is recorded before it is made, and removed when nothing needs it:
  * because its deals have ended, because its deal failed, or because the process died before recording the deal. Pins
- * that existed before are left alone.
+ * that existed before are left alone. Deals pin CIDv1 and contents CIDv0, so that no root is pinned for both: Kubo
+ * keeps a pin for each form of a CID, and a block as long as one of them leads to it
+ * (https://github.com/ipfs/kubo/blob/v0.38.1/gc/gc.go).
  */
 export class Pins {
   readonly #writer: Writer

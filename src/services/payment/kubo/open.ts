@@ -4,6 +4,7 @@ import type { ContentStore } from '../contents/content-store.js'
 import { CopyTable, UNNEEDED } from './copy-table.js'
 import { gatewayUrl } from './gateway-url.js'
 import { NodeCopies } from './node-copies.js'
+import { NodeGateway } from './node-gateway.js'
 
 /** Idle timeout of a call, and the time that the node may take to pin a content, ms. */
 const TIMEOUT_MS = 60_000
@@ -39,17 +40,13 @@ export async function openKuboCopies(url: string, { db, writer, contents, log }:
   const node = new KuboNode(client, PIN_MS)
   const pins = new Pins(db, writer, node, UNNEEDED)
   const copies = new NodeCopies({ node, pins, table: new CopyTable(db), contents, writer, log })
-  let known: string | undefined
+  const gateway = new NodeGateway(async () => {
+    const address = await node.gateway(AbortSignal.timeout(ASK_MS))
+    return address && gatewayUrl(address, url)
+  })
   return {
     copies,
-    async gateway() {
-      // Its configuration cannot change while it runs.
-      known ??= await node.gateway(AbortSignal.timeout(ASK_MS)).then(
-        (address) => address && gatewayUrl(address, url),
-        () => undefined,
-      )
-      return known
-    },
+    gateway: () => gateway.address(),
     async stop() {
       await copies.stop()
       await client.close()
