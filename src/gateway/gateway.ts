@@ -1,3 +1,4 @@
+import type { Logging } from '../common/log.js'
 import type { ByteSink } from '../request/body/body.js'
 import type { GatewayAnswer, GatewayCall } from './gateway-call.js'
 
@@ -204,6 +205,8 @@ export interface WriteOrder {
    * happen any more.
    */
   ensure(): void
+  /** Whose write it is: gets the lines about it. */
+  readonly by?: Logging | undefined
 }
 
 /** Access to the objects of a bucket that the gateway grants to every caller, with or without a log-in. */

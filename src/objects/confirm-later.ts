@@ -1,13 +1,17 @@
+import type { Logging } from '../common/log.js'
 import type { UploadResult } from '../gateway/gateway.js'
-import type { StoreParts } from './create-store.js'
+import type { HeldLock } from '../state/state.js'
+import type { StoreParts } from './object-store.js'
 
 /**
  * Replaces the stamp of an unconfirmed record once the gateway shows the object. If this process ends before that, the
  * next request that looks at the object does it (`unconfirmed.ts`). Never rejects.
  * @param stamp the stamp of the unconfirmed record; a record with another stamp is left unchanged
+ * @param by who gets the lines about it
  */
 export async function confirmLater(
-  { state, log }: Pick<StoreParts, 'state' | 'log'>,
+  { state }: Pick<StoreParts, 'state'>,
+  by: Logging,
   bucket: string,
   key: string,
   stamp: string,
@@ -16,13 +20,14 @@ export async function confirmLater(
   const found = await confirmed
   if (!found) return
   try {
-    await state.locks.withKey(bucket, key, async (lock) => {
+    const run = async (lock: HeldLock) => {
       const record = await state.objects.get(bucket, key)
       if (record?.stamp !== stamp) return
       lock.ensure()
       await state.objects.set({ ...record, stamp: found.stamp })
-    })
+    }
+    await state.locks.withKey(bucket, key, run, { by })
   } catch (err) {
-    log.warn({ err, bucket }, 'could not confirm the record of an object yet')
+    by.log.warn({ err, bucket }, 'could not confirm the record of an object yet')
   }
 }

@@ -1,6 +1,7 @@
+import type { Logging } from '../common/log.js'
 import { MARKER_STAMP } from '../gateway/object-facts.js'
 import type { HeldLock } from '../state/state.js'
-import type { StoreParts } from './create-store.js'
+import type { StoreParts } from './object-store.js'
 
 /**
  * Restores folder objects after a removal. A gateway that keeps objects as files removes a folder with its last file,
@@ -8,10 +9,11 @@ import type { StoreParts } from './create-store.js'
  * deletes one key.
  */
 export async function keepMarkers(
-  { gateway, state }: StoreParts,
+  { gateway, state }: Pick<StoreParts, 'gateway' | 'state'>,
   bucket: string,
   removed: string,
   lock: HeldLock,
+  by: Logging,
 ): Promise<void> {
   const folders = foldersAbove(removed)
   const records = await state.objects.getMany(bucket, folders)
@@ -22,7 +24,8 @@ export async function keepMarkers(
   const { entries } = await gateway.list(bucket, { prefix: innermost, delimiter: '', after: '', limit: 1 })
   if (entries.length > 0) return
   const attributes = { contentType: undefined, headers: {}, metadata: {} }
-  await gateway.upload(bucket, innermost, 0, attributes).commit({ fence: lock.fence, ensure: () => lock.ensure() })
+  const order = { fence: lock.fence, ensure: () => lock.ensure(), by }
+  await gateway.upload(bucket, innermost, 0, attributes).commit(order)
 }
 
 /** `a/` and `a/b/` for `a/b/c`, without the key itself. */

@@ -1,7 +1,7 @@
 import type { GatewayObject, ListQuery } from '../gateway/gateway.js'
 import type { ObjectRecord } from '../state/state.js'
-import type { StoreParts } from './create-store.js'
 import { etagOf, validRecord } from './join-record.js'
+import type { StoreParts } from './object-store.js'
 import type { StoreEntry, StorePage } from './store.js'
 import { isUnconfirmed } from './unconfirmed.js'
 

@@ -1,5 +1,6 @@
 import { S3Error } from '../common/errors/s3-error.js'
 import { slowDown } from '../common/errors/slow-down.js'
+import type { Logging } from '../common/log.js'
 import { clientOf } from '../common/quota.js'
 import type { Gateway, Upload, UploadResult } from '../gateway/gateway.js'
 import { MARKER_STAMP } from '../gateway/object-facts.js'
@@ -7,7 +8,7 @@ import type { ObjectEvent } from '../plugins/forms/hooks.js'
 import type { BodyFacts } from '../request/body/body.js'
 import type { HeldLock, ObjectChecksum } from '../state/state.js'
 import { confirmLater } from './confirm-later.js'
-import type { StoreParts } from './create-store.js'
+import type { StoreParts } from './object-store.js'
 import { lockUntilOutcome, serializedWrite } from './serialized-write.js'
 import type { Precondition, PutRequest, PutResult, Source, Store, StoredObject } from './store.js'
 
@@ -16,9 +17,15 @@ import type { Precondition, PutRequest, PutResult, Source, Store, StoredObject }
  * gateway knows the exact length and cannot treat the object as complete before (DESIGN section 4, promise 1). Checks
  * the precondition, sends the last bytes and writes the record under the key's lock, which makes conditional writes
  * atomic among the clients of this proxy. A slow client never holds the lock.
+ * @param by who gets the lines about the write
  */
-export async function put(parts: StoreParts, find: Store['find'], request: PutRequest): Promise<PutResult> {
-  const { gateway, state, limits, log } = parts
+export async function put(
+  parts: StoreParts,
+  find: Store['find'],
+  request: PutRequest,
+  by: Logging,
+): Promise<PutResult> {
+  const { gateway, state, limits } = parts
   const { bucket, key, precondition } = request
   await refuseKey(gateway, key)
   // The owner's lifecycle rules select objects by tags: they expire objects or make paid deals.
@@ -47,7 +54,7 @@ export async function put(parts: StoreParts, find: Store['find'], request: PutRe
         options,
       )
       return await lockUntilOutcome(
-        (run) => state.locks.withKey(bucket, key, run, { waitMs: limits.keyWaitMs }),
+        (run) => state.locks.withKey(bucket, key, run, { waitMs: limits.keyWaitMs, by }),
         async (lock) => {
           let found: StoredObject | undefined
           const condition: Precondition | undefined =
@@ -71,11 +78,12 @@ export async function put(parts: StoreParts, find: Store['find'], request: PutRe
               if (last) await upload.write(last)
               return upload.commit(order)
             },
+            by,
           )
-          return record(parts, request, facts, result, marker, lock)
+          return record({ parts, request, by }, facts, result, marker, lock)
         },
-        (result, lock) => record(parts, request, facts, result, marker, lock),
-        log,
+        (result, lock) => record({ parts, request, by }, facts, result, marker, lock),
+        by,
       )
     } catch (error) {
       upload.abort()
@@ -107,9 +115,14 @@ async function streamHoldingBack(
   return { facts, rest }
 }
 
+interface Write {
+  readonly parts: StoreParts
+  readonly request: PutRequest
+  readonly by: Logging
+}
+
 async function record(
-  parts: StoreParts,
-  request: PutRequest,
+  { parts, request, by }: Write,
   facts: BodyFacts,
   result: UploadResult,
   marker: boolean,
@@ -151,12 +164,11 @@ async function record(
       authorized: request.authorized,
     })
     if (result.confirmed) {
-      const log = parts.log.child({ requestId: request.event.origin.requestId })
-      log.warn(
+      by.log.warn(
         { err: result.problem, bucket },
         'could not confirm an upload yet: the object gateway does not show the object',
       )
-      void confirmLater({ ...parts, log }, bucket, key, stamp, result.confirmed)
+      void confirmLater(parts, by, bucket, key, stamp, result.confirmed)
     }
   }
   const { size } = facts

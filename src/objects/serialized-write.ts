@@ -1,4 +1,4 @@
-import type { Logger } from '../common/log.js'
+import type { Logging } from '../common/log.js'
 import { InDoubt, UNRESOLVED } from '../gateway/calls/in-doubt.js'
 import type { UploadResult, WriteOrder } from '../gateway/gateway.js'
 import { WriteRefused } from '../gateway/write-refused.js'
@@ -13,12 +13,14 @@ const ATTEMPTS = 4
  * object found is still there. Gateways without fences do not check this; there the lock alone serializes writes.
  * Throws S3Error.
  * @param look resolves with the present object; called only when there is a condition
+ * @param by who gets the lines about the write
  */
 export async function serializedWrite<T>(
   lock: HeldLock,
   precondition: Precondition | undefined,
   look: () => Promise<StoredObject | undefined>,
   write: (order: WriteOrder, current: StoredObject | undefined) => Promise<T>,
+  by: Logging,
 ): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     const current = precondition && (await look())
@@ -26,7 +28,7 @@ export async function serializedWrite<T>(
     lock.ensure()
     const expected = precondition && { expected: current?.stamp ?? null }
     try {
-      return await write({ fence: lock.fence, ...expected, ensure: () => lock.ensure() }, current)
+      return await write({ fence: lock.fence, ...expected, ensure: () => lock.ensure(), by }, current)
     } catch (error) {
       if (!(error instanceof WriteRefused)) throw error
       // The fence may be too low because a clock was set back. If a concurrent write caused the refusal, the lock is
@@ -49,7 +51,7 @@ export function lockUntilOutcome<T>(
   take: (run: (lock: HeldLock) => Promise<T | undefined>) => Promise<T | undefined>,
   write: (lock: HeldLock) => Promise<T>,
   landed: (result: UploadResult, lock: HeldLock) => Promise<unknown>,
-  log: Logger,
+  by: Logging,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     take(async (lock) => {
@@ -58,7 +60,7 @@ export function lockUntilOutcome<T>(
       } catch (error) {
         if (!(error instanceof InDoubt)) throw error
         reject(error)
-        await awaitOutcome(error, lock, landed, log)
+        await awaitOutcome(error, lock, landed, by)
         return undefined
       }
     }).then((value) => resolve(value as T), reject)
@@ -69,7 +71,7 @@ async function awaitOutcome(
   doubt: InDoubt,
   lock: HeldLock,
   landed: (result: UploadResult, lock: HeldLock) => Promise<unknown>,
-  log: Logger,
+  by: Logging,
 ): Promise<void> {
   const result = await doubt.outcome
   if (result === UNRESOLVED) lock.leave()
@@ -78,6 +80,6 @@ async function awaitOutcome(
     lock.ensure()
     await landed(result, lock)
   } catch (err) {
-    log.warn({ err }, 'could not store the record of an object whose upload was confirmed late')
+    by.log.warn({ err }, 'could not store the record of an object whose upload was confirmed late')
   }
 }

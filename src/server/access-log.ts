@@ -82,17 +82,10 @@ export function describeRequest(facts: Facts): AccessEntry {
 /** Logs the cause of a server error. */
 export function logFailure(log: Logger, entry: AccessEntry): void {
   // 501 answers a client's request for a feature that is not implemented: not a failure of the server.
-  if (entry.status >= 500 && entry.status !== 501 && !(entry.cause instanceof ToldAlready))
-    log.error(
-      {
-        requestId: entry.requestId,
-        plugin: entry.plugin,
-        operation: entry.operation,
-        code: entry.error,
-        err: entry.cause,
-      },
-      'request failed',
-    )
+  if (entry.status < 500 || entry.status === 501) return
+  const { requestId, plugin, operation, error: code, cause: err } = entry
+  if (err instanceof ToldAlready) err.tell(log, { requestId })
+  else log.error({ requestId, plugin, operation, code, err }, 'request failed')
 }
 
 /** Bounds per request: marks that are logged, and characters of each name and value. */

@@ -19,7 +19,7 @@ export function startSweeps(state: State, uploadExpiryMs: number, log: Logger): 
       const count = await run()
       if (count > 0) log.info({ count }, `removed ${what}`)
     } catch (err) {
-      if (!isTold(err)) log.error({ err }, `removing ${what} failed`)
+      if (!isTold(err, log)) log.error({ err }, `removing ${what} failed`)
     }
   }
   const sweepAll = () =>

@@ -85,7 +85,6 @@ export async function openState(options: StateOptions): Promise<State> {
       home: amongServers ? folderRecord.id : undefined,
       bytes: staged,
       spool: () => spools.create(),
-      log: options.log,
     }).catch(async (error) => {
       await backend.close()
       throw error
@@ -96,7 +95,7 @@ export async function openState(options: StateOptions): Promise<State> {
     const epoch = new StoreEpoch({ places: backend.epochs, folder: folderRecord, gateway, log: options.log })
     // On a full disk a new epoch cannot be written. Actions that depend on it look again and fail until it can.
     const looked = epoch.look().catch((err) => {
-      if (!isTold(err) && !life.isClosed) options.log.error({ err }, 'could not check the state store')
+      if (!isTold(err, options.log) && !life.isClosed) options.log.error({ err }, 'could not check the state store')
     })
     // The gateway may start later than this server.
     if (!waitsForGateway) await looked

@@ -188,8 +188,9 @@ export interface Uploads {
    * Throws NoSuchUpload when there is none, ServiceUnavailable when another proxy has staged its parts, and SlowDown
    * when staged parts have reached their bounds. The writer throws SlowDown when the part grows beyond `length` and them.
    * @param length size of the part in bytes, if known
+   * @param by the request, here and below: the lines about what it does have its id
    */
-  openPart(uploadId: string, partNumber: number, length?: number): Promise<PartWriter>
+  openPart(uploadId: string, partNumber: number, length?: number, by?: Logging): Promise<PartWriter>
   /**
    * Durable once it resolves. Replaces an earlier part of that number and removes its bytes. Throws NoSuchUpload when
    * the upload has ended.
@@ -206,7 +207,7 @@ export interface Uploads {
    * Removes the upload and its bytes, including those being written; the sweep of another proxy removes bytes staged
    * there. Throws NoSuchUpload when there is none.
    */
-  abort(uploadId: string): Promise<void>
+  abort(uploadId: string, by?: Logging): Promise<void>
   /**
    * Removes uploads begun before `before` (milliseconds since 1970) and bytes without an upload. Leaves uploads of
    * another proxy alone for another day, because that proxy may keep them longer. Resolves with the number of uploads.
@@ -240,17 +241,23 @@ export interface WaitLimit {
   readonly waitMs?: number
 }
 
+/** How a lock is taken. */
+export interface LockOptions extends WaitLimit {
+  /** The request that takes it, whose id the lines about the lock have. Absent for work of the server itself. */
+  readonly by?: Logging | undefined
+}
+
 /** Not reentrant: requesting a lock that overlaps one its caller holds never resolves. */
 export interface Locks {
   /** One holder at a time per bucket and key, first come first served. */
-  withKey<T>(bucket: string, key: string, run: (lock: HeldLock) => Promise<T>, limit?: WaitLimit): Promise<T>
+  withKey<T>(bucket: string, key: string, run: (lock: HeldLock) => Promise<T>, options?: LockOptions): Promise<T>
   /**
    * Waits for and excludes every key that begins with `prefix`, including the prefix (legacy removal of an empty
    * folder).
    */
-  withSubtree<T>(bucket: string, prefix: string, run: (lock: HeldLock) => Promise<T>, limit?: WaitLimit): Promise<T>
+  withSubtree<T>(bucket: string, prefix: string, run: (lock: HeldLock) => Promise<T>, options?: LockOptions): Promise<T>
   /** Like withKey, for any other name, such as an upload id or a job. */
-  withName<T>(name: string, run: (lock: HeldLock) => Promise<T>, limit?: WaitLimit): Promise<T>
+  withName<T>(name: string, run: (lock: HeldLock) => Promise<T>, options?: LockOptions): Promise<T>
 }
 
 /** Records of one kind. Every failure is S3Error ServiceUnavailable; none is reported as "no such record". */

@@ -1,10 +1,19 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { S3Error } from '../../src/common/errors/s3-error.js'
 import { defineOperation } from '../../src/plugins/forms/operation.js'
 import { definePlugin } from '../../src/plugins/forms/plugin.js'
 import { empty } from '../../src/response/reply.js'
+import type { ProxyOptions } from '../../src/server/create-proxy.js'
+import { LeaseLocks } from '../../src/state/locks/lease-locks.js'
+import type { LeaseStore } from '../../src/state/locks/lease-store.js'
+import { openState } from '../../src/state/open-state.js'
+import type { Records, State } from '../../src/state/state.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import { Between } from '../support/gateway/between.js'
 import { startInProcess } from '../support/server/in-process.js'
+import { keptLog } from '../support/server/kept-log.js'
 import { send } from '../support/sign/send.js'
+import { until } from '../support/waiting.js'
 
 const noisy = definePlugin({
   name: 'noisy',
@@ -25,39 +34,166 @@ const noisy = definePlugin({
   }),
 })
 
+/** A server whose log a test reads, and requests to it. */
+async function startLogged(t: Test, mode: 'full' | 'legacy', options: Partial<ProxyOptions> = {}) {
+  const started = await startInProcess(t, mode, options)
+  const owner = { endpoint: started.endpoint, region: 'us-east-1', accessKey: 'test-key', secretKey: 'test-secret' }
+  return {
+    ...started,
+    async request(method: string, target: string, body?: Buffer, headers: Record<string, string> = {}) {
+      const answer = await send(owner, { method, target, headers, ...(body && { body }) })
+      return { ...answer, id: String(answer.headers['x-amz-request-id']) }
+    },
+    linesOf: (msg: string) => started.lines.filter((line) => line.msg === msg),
+  }
+}
+
+/** Options of a server whose state is that of `change`. */
+async function withState(t: Test, change: (state: State) => Partial<State>) {
+  const { log, lines } = keptLog()
+  const state = await openState({ data: temporaryFolder(t), log })
+  t.teardown(() => state.close())
+  return { lines, options: { log, accessLog: false, state: { ...state, ...change(state) } } }
+}
+
 t.test('lines that an operation logs have the id of the request', async (t) => {
-  const { endpoint, lines } = await startInProcess(t, 'full', { plugins: [noisy()] })
-  const owner = { endpoint, region: 'us-east-1', accessKey: 'test-key', secretKey: 'test-secret' }
-  t.equal((await send(owner, { method: 'PUT', target: '/noise' })).status, 200)
-  const { status, headers } = await send(owner, { method: 'GET', target: '/noise?x-noisy=' })
+  const { request, linesOf } = await startLogged(t, 'full', { plugins: [noisy()] })
+  t.equal((await request('PUT', '/noise')).status, 200)
+  const { status, id } = await request('GET', '/noise?x-noisy=')
   t.equal(status, 200)
-  t.match(
-    lines.filter(({ msg }) => msg === 'noise'),
-    [{ requestId: String(headers['x-amz-request-id']) }],
-  )
+  t.match(linesOf('noise'), [{ requestId: id }])
 })
 
 t.test('so have lines about the gateway', async (t) => {
-  const { endpoint, lines, gateway, restart } = await startInProcess(t, 'legacy')
+  const { request, linesOf, gateway, restart } = await startLogged(t, 'legacy')
   const between = await Between.start(t, gateway)
   await restart({ gateway: { url: between.url, account: gateway.account } })
-  const owner = { endpoint, region: 'us-east-1', accessKey: 'test-key', secretKey: 'test-secret' }
-  const request = async (method: string, target: string, body?: Buffer) => {
-    const answer = await send(owner, { method, target, ...(body && { body }) })
-    return { ...answer, id: String(answer.headers['x-amz-request-id']) }
-  }
-  const lineOf = (msg: string) => lines.filter((line) => line.msg === msg).at(-1)
   await request('PUT', '/bucket')
 
   between.fate = ({ body }) => (body.includes('web.ListBuckets') ? { status: 418, body: 'a teapot' } : 'pass')
   const strange = await request('GET', '/')
   t.equal(strange.status, 500)
-  const failed = lineOf('request failed')
-  t.equal(failed?.requestId, strange.id)
+  const failed = linesOf('request failed')
+  t.match(failed, [{ requestId: strange.id }])
   t.match(JSON.stringify(failed), /unknown answer of the object gateway: 418 a teapot/)
 
   between.fate = ({ path }) => (path.includes('/download/') ? { status: 200, type: 'text/html', body: '<p>' } : 'pass')
   const put = await request('PUT', '/bucket/key', Buffer.from('x'))
   t.equal(put.status, 200)
-  t.match(lineOf('could not confirm an upload yet: the object gateway does not show the object'), { requestId: put.id })
+  const unconfirmed = linesOf('could not confirm an upload yet: the object gateway does not show the object')
+  t.match(unconfirmed, [{ requestId: put.id }])
+  const looking = 'the outcome of a write cannot be found yet'
+  await until('the gateway is asked again', () => linesOf(looking).length > 0)
+  t.match(linesOf(looking), [{ requestId: put.id }])
+})
+
+t.test('so have lines about writes whose outcome is unknown', async (t) => {
+  const { request, linesOf, gateway, restart } = await startLogged(t, 'legacy')
+  const between = await Between.start(t, gateway)
+  await restart({ gateway: { url: between.url, account: gateway.account } })
+  await request('PUT', '/bucket')
+  between.fate = ({ path }) => (path.includes('/upload/') ? 'cut-before' : 'pass')
+  const put = request('PUT', '/bucket/key', Buffer.from('x')).finally(() => {
+    between.fate = () => ({ status: 503, body: 'down' })
+  })
+  const { status, id } = await put
+  t.equal(status, 503)
+  const looking = 'the outcome of a write cannot be found yet'
+  await until('the gateway is asked', () => linesOf(looking).length > 0)
+  t.match(linesOf(looking)[0], { requestId: id })
+})
+
+t.test('so has the line about a log-in that the gateway refuses, once for all requests', async (t) => {
+  const { request, linesOf, gateway, restart } = await startLogged(t, 'full')
+  await restart({ gateway: { url: gateway.url, account: { ...gateway.account, secretKey: 'another-secret' } } })
+  const first = await request('GET', '/')
+  t.equal(first.status, 503)
+  await request('GET', '/')
+  const refused = linesOf('the object gateway refuses the log-in; requests are answered 503 until it accepts it')
+  t.match(refused, [{ requestId: first.id, reason: /\w/ }])
+  t.same(linesOf('request failed'), [])
+})
+
+t.test('so have lines about locks among proxies', async (t) => {
+  const down = () => Promise.reject(new Error('the store is down'))
+  let renewed = 0
+  const store: LeaseStore = {
+    acquire: async () => Date.now() * 1000,
+    renew: async () => (renewed++ === 0 ? down() : undefined),
+    yield: down,
+    release: down,
+  }
+  const { log, lines } = keptLog()
+  const { options } = await withState(t, () => ({ locks: new LeaseLocks({ store, log, ms: 60 }) }))
+  const { request, gateway, restart } = await startLogged(t, 'full', { ...options, log })
+  const between = await Between.start(t, gateway)
+  await restart({ gateway: { url: between.url, account: gateway.account } })
+  const linesOf = (msg: string) => lines.filter((line) => line.msg === msg)
+  await request('PUT', '/bucket')
+
+  const lost = 'lost a lock among proxies while it was held'
+  renewed = 0
+  between.fate = async ({ path }) => {
+    if (path.includes('/upload/')) await until('the lock is lost', () => linesOf(lost).length > 0)
+    return 'pass' as const
+  }
+  const { id } = await request('PUT', '/bucket/key', Buffer.from('x'))
+  for (const msg of [
+    'could not renew a lock among proxies',
+    lost,
+    'could not release a lock among proxies; it will expire',
+  ])
+    t.match(linesOf(msg).at(-1), { requestId: id }, msg)
+})
+
+t.test('so have lines about hooks and answers to browsers', async (t) => {
+  const hooked = definePlugin({
+    name: 'hooked',
+    create: () => ({
+      operations: [],
+      hooks: {
+        async objectStored() {
+          throw new Error('no')
+        },
+      },
+    }),
+  })
+  let fails = false
+  const { lines, options } = await withState(t, (state) => ({
+    records: <T>(name: string): Records<T> => {
+      const records = state.records<T>(name)
+      if (name !== 'bucket-settings') return records
+      return {
+        get: async (key) => {
+          if (fails) throw new S3Error('ServiceUnavailable')
+          return records.get(key)
+        },
+        set: (key, value) => records.set(key, value),
+        change: (key, to) => records.change(key, to),
+        delete: (key) => records.delete(key),
+        entries: () => records.entries(),
+      }
+    },
+  }))
+  const { request } = await startLogged(t, 'full', { ...options, plugins: [hooked()] })
+  const linesOf = (msg: string) => lines.filter((line) => line.msg === msg)
+  await request('PUT', '/bucket')
+  const put = await request('PUT', '/bucket/key', Buffer.from('x'))
+  t.equal(put.status, 200)
+  t.match(linesOf('a hook failed'), [{ requestId: put.id }])
+  fails = true
+  const cors = await request('GET', '/other/key', undefined, { origin: 'http://page.example' })
+  t.match(linesOf('sent a response without CORS headers: could not read the rules'), [{ requestId: cors.id }])
+})
+
+t.test('a reload is told the request that asked for it', async (t) => {
+  const asked: string[] = []
+  const reload = async (requestId: string) => {
+    asked.push(requestId)
+    return { changed: [], needRestart: [] }
+  }
+  const { request } = await startLogged(t, 'full', { reload })
+  const { id, status } = await request('POST', '/-/reload')
+  t.equal(status, 200)
+  t.same(asked, [id])
 })

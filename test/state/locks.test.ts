@@ -512,7 +512,7 @@ t.test('a server that stops while a write is in doubt leaves the lease to run ou
       throw new InDoubt(new S3Error('ServiceUnavailable'), outcome)
     },
     async () => t.fail('nothing is known to have landed'),
-    log,
+    { log },
   )
   await t.rejects(written, { code: 'ServiceUnavailable' })
   inDoubt.close()

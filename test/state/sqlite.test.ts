@@ -200,7 +200,7 @@ t.test('Table', async (t) => {
   }
   const guard = new Guard({ store: 'silent', timeoutMs: 20, probe: () => new Promise(() => {}), log })
   t.teardown(() => guard.close())
-  const table = new Table({ store: silent, namespace: 'object', log, guard })
+  const table = new Table({ store: silent, namespace: 'object', guard })
   await t.rejects(
     table.get('k'),
     { code: 'ServiceUnavailable', cause: /did not answer within 20 ms/ },
@@ -212,7 +212,7 @@ t.test('Table', async (t) => {
   await t.rejects(table.entries().next(), { code: 'ServiceUnavailable' })
 
   const { rows } = setUp(t)
-  const expiring = new Table<number>({ store: new SqliteStore(rows), namespace: 'completed', log, ttl: 20 })
+  const expiring = new Table<number>({ store: new SqliteStore(rows), namespace: 'completed', ttl: 20 })
   await expiring.set('k', 1)
   while ((await expiring.get('k')) !== undefined) await sleep(5)
   t.pass('ttl of the table')

@@ -11,7 +11,8 @@ export const DURATION_METADATA = 'pay-duration'
  * Uploads an object that was stored with `x-amz-meta-pay-duration`, by a caller who may upload it: the metadata counts
  * for that caller alone. Each stored object is uploaded once, whatever copies say.
  */
-export async function uploadWritten(parts: PayParts, { name, bucket, key, authorized }: ObjectEvent): Promise<void> {
+export async function uploadWritten(parts: PayParts, event: ObjectEvent): Promise<void> {
+  const { name, bucket, key, authorized, origin } = event
   // Nearly every write: the object itself is not looked up.
   if (!name.startsWith('ObjectCreated:') || !authorized?.[DURATION_METADATA]) return
   const { own, log } = parts.host
@@ -21,7 +22,10 @@ export async function uploadWritten(parts: PayParts, { name, bucket, key, author
   if (!object || text === undefined || by === undefined) return
   const terms = uploadRequest.safeParse({ DurationDays: /^\d{1,6}$/.test(text) ? Number(text) : text })
   if (!terms.success) {
-    log.warn({ bucket, key }, 'x-amz-meta-pay-duration is no number of days: the object is not uploaded')
+    log.warn(
+      { requestId: origin.requestId, bucket, key },
+      'x-amz-meta-pay-duration is no number of days: the object is not uploaded',
+    )
     await tellObject(own, own, object, { 'pay-job': 'x-amz-meta-pay-duration must be a number of days' })
     return
   }
@@ -42,6 +46,6 @@ export async function uploadWritten(parts: PayParts, { name, bucket, key, author
     await tellObject(own, own, object, { 'pay-job': id })
   } catch (err) {
     if (!(err instanceof S3Error)) throw err
-    log.warn({ err, bucket, key }, 'the object of an upload does not show its job')
+    log.warn({ err, requestId: origin.requestId, bucket, key }, 'the object of an upload does not show its job')
   }
 }

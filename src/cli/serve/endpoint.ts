@@ -77,7 +77,7 @@ export async function startEndpoint(parts: EndpointParts): Promise<StartedEndpoi
     ...(scrape && { scrape }),
     metricsBuckets: config.metricsBuckets,
     metricsApart: config.metricsPort !== undefined,
-    reload: () => parts.reload(),
+    reload: (requestId) => parts.reload(requestId),
     plugins: plugins.plugins,
   })
   cleanup.defer(() => proxy.close())

@@ -30,7 +30,7 @@ export async function startServer(
   const metrics = new Metrics()
   cleanup.defer(processMetrics(metrics))
   const reloader = new Reloader({ config, log, prepare: (next) => started.prepare(next) })
-  const reload = () => reloader.reload('POST /-/reload')
+  const reload = (requestId: string) => reloader.reload('POST /-/reload', requestId)
   const started = await startEndpoint({ config, log, cleanup, metrics, reload, gateway: obtain })
   const scrape = async (accept?: string) => render(await metrics.snapshot(), accept)
   const scraped = await openMetricsPort({ config, scrape, log, cleanup })

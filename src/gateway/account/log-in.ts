@@ -36,13 +36,14 @@ const LOG_EVERY_MS = 60_000
 
 /**
  * Logs an account in. A key pair that the gateway refuses is a fault of this server and no denial of the client's
- * request: the request is answered 503, the refusal is logged at most once a minute however many requests fail, and the
- * log-in is retried after a pause.
+ * request: the request is answered 503, and the log-in is retried after a pause. At most once a minute one of the
+ * requests that fail logs the refusal, with its id.
  */
 export class LogIn {
   readonly #options: LogInOptions
   #pauseUntil = Number.NEGATIVE_INFINITY
   #logAgain = Number.NEGATIVE_INFINITY
+  #reason = ''
 
   constructor(options: LogInOptions) {
     this.#options = options
@@ -71,7 +72,8 @@ export class LogIn {
       const token = (await this.#tokenForPending(account)) ?? (await this.#tokenForFormer(account))
       if (token !== undefined) return token
       this.#pauseUntil = now() + PAUSE_MS
-      throw this.#refused(error.message)
+      this.#reason = error.message
+      throw this.#refused()
     }
   }
 
@@ -127,18 +129,21 @@ export class LogIn {
     return token
   }
 
-  #refused(reason?: string): S3Error {
-    const { now, log } = this.#options
-    if (reason !== undefined && now() >= this.#logAgain) {
-      this.#logAgain = now() + LOG_EVERY_MS
-      log.error({ reason }, 'the object gateway refuses the log-in; requests are answered 503 until it accepts it')
-    }
+  #refused(): S3Error {
     return new S3Error('ServiceUnavailable', {
       message:
         'The object gateway does not accept the key pair that this server logs in with. The operator of this server has to correct it.',
       headers: { 'retry-after': String(PAUSE_MS / 1000) },
-      cause: new LogInRefused('the object gateway refuses the log-in'),
+      cause: new LogInRefused('the object gateway refuses the log-in', (log, facts) => this.#tell(log, facts)),
     })
+  }
+
+  #tell(log: Logger, facts: object): void {
+    const now = this.#options.now()
+    if (now < this.#logAgain) return
+    this.#logAgain = now + LOG_EVERY_MS
+    const line = { ...facts, reason: this.#reason }
+    log.error(line, 'the object gateway refuses the log-in; requests are answered 503 until it accepts it')
   }
 }
 

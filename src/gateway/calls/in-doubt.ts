@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { S3Error } from '../../common/errors/s3-error.js'
-import type { Logger } from '../../common/log.js'
+import type { Logger, Logging } from '../../common/log.js'
 import { isNotConnected } from '../errors.js'
 import type { UploadResult } from '../gateway.js'
 
@@ -56,15 +56,21 @@ export interface Unsent {
   cut(): void
 }
 
+interface Doubt extends Partial<Unsent> {
+  /** Whose write it is: gets the lines about it. */
+  readonly by?: Logging | undefined
+}
+
 /** Finds the outcomes of the writes in doubt of all accounts of one gateway. */
 export class InDoubtWrites {
-  readonly #log: Logger
+  /** Logs what no request logs. */
+  readonly #own: Logging
   readonly #closing = new AbortController()
   #count = 0
   #unsent = 0
 
   constructor(log: Logger) {
-    this.#log = log
+    this.#own = { log }
   }
 
   /** Throws S3Error SlowDown when too many writes are in doubt. Called before a write is sent. */
@@ -82,22 +88,22 @@ export class InDoubtWrites {
    * @param late resolves with the meaning of a late answer; rejects when no answer can come any more or it is not
    * understood
    * @param look asks the gateway what it holds; rejects when it cannot be queried or its answer is not reliable
-   * @param unsent absent: nothing is in memory
+   * @param doubt without bytes: nothing is in memory
    */
   async findOutcome(
     late: Promise<UploadResult | undefined>,
     look: () => Promise<UploadResult | undefined>,
-    { bytes, cut }: Unsent = { bytes: 0, cut() {} },
+    { bytes = 0, cut, by = this.#own }: Doubt = {},
   ): Promise<WriteOutcome> {
     const kept = this.#unsent + bytes <= MOST_UNSENT ? bytes : 0
-    if (kept < bytes) cut()
+    if (kept < bytes) cut?.()
     this.#unsent += kept
     this.#count++
     try {
-      return await this.#findOutcome(late, look)
+      return await this.#findOutcome(late, look, by)
     } catch (err) {
       if (this.#closing.signal.aborted) return UNRESOLVED
-      this.#log.error({ err }, 'the outcome of a write cannot be found')
+      by.log.error({ err }, 'the outcome of a write cannot be found')
       return undefined
     } finally {
       this.#count--
@@ -109,7 +115,11 @@ export class InDoubtWrites {
     this.#closing.abort()
   }
 
-  async #findOutcome(late: Promise<UploadResult | undefined>, look: () => Promise<UploadResult | undefined>) {
+  async #findOutcome(
+    late: Promise<UploadResult | undefined>,
+    look: () => Promise<UploadResult | undefined>,
+    by: Logging,
+  ) {
     const { signal } = this.#closing
     try {
       return await unlessAborted(late, signal)
@@ -122,7 +132,7 @@ export class InDoubtWrites {
         return await look()
       } catch (err) {
         if (isFinal(err, pause)) return undefined
-        this.#log.debug({ err }, 'the outcome of a write cannot be found yet')
+        by.log.debug({ err }, 'the outcome of a write cannot be found yet')
       }
     }
   }

@@ -16,7 +16,8 @@ export function combineHooks(plugins: () => readonly Plugin[], log: Logger, dead
       try {
         await deadlines.within(hook.call(plugin.hooks, event))
       } catch (err) {
-        log.error({ err, plugin: plugin.name, hook: name, bucket: event.bucket }, 'a hook failed')
+        const { bucket, origin } = event
+        log.error({ err, requestId: origin.requestId, plugin: plugin.name, hook: name, bucket }, 'a hook failed')
       }
     }
   }

@@ -11,8 +11,11 @@ export interface Reloaded {
   readonly needRestart: readonly string[]
 }
 
-/** Reads the configuration again. Rejects, without any change, for one that cannot be used. */
-export type Reload = () => Promise<Reloaded>
+/**
+ * Reads the configuration again. Rejects, without any change, for one that cannot be used.
+ * @param requestId of the request that asks for it, for the log
+ */
+export type Reload = (requestId: string) => Promise<Reloaded>
 
 /** The calls by which an operator manages the server. */
 export function serverPlugin(reload: Reload | undefined): Plugin {
@@ -33,7 +36,7 @@ function reloadCall(reload: Reload | undefined) {
         .meta({ element: 'Option' })
         .describe('Options that have changed, too, and whose new values are used after a restart.'),
     }),
-    async answer(_, { caller, log }) {
+    async answer({ request }, { caller, log }) {
       // Such a caller has all rights of its own account, which is not that of the server.
       const { account, session } = caller?.identity ?? {}
       if (account || session) {
@@ -45,7 +48,7 @@ function reloadCall(reload: Reload | undefined) {
         throw new S3Error('NotImplemented', { message: 'The program that contains this server has no reload.' })
       }
       try {
-        const { changed, needRestart } = await reload()
+        const { changed, needRestart } = await reload(request.id)
         return { Changed: [...changed], NeedRestart: [...needRestart] }
       } catch (cause) {
         log.debug({ err: cause }, 'a reload was refused')

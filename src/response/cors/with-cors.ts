@@ -19,7 +19,8 @@ export function withCors(settings: BucketSettings, log: Logger, outputMetadata: 
       const headers = answer ? exposing(answer, ownHeaders(reply, outputMetadata)) : { vary: CORS_VARY }
       return { ...reply, headers: { ...reply.headers, ...headers } }
     } catch (err) {
-      log.warn({ err, bucket: head.bucket }, 'sent a response without CORS headers: could not read the rules')
+      const facts = { err, requestId: head.id, bucket: head.bucket }
+      log.warn(facts, 'sent a response without CORS headers: could not read the rules')
       return reply
     }
   }

@@ -85,7 +85,7 @@ async function initialize(
 ): Promise<void> {
   try {
     await context.settings.clear(bucket)
-    await endUploads(context.state.uploads, bucket, begun)
+    await endUploads(context.state.uploads, bucket, begun, context)
     if (tags.length > 0) await context.settings.set(bucket, 'tagging', tags)
     const owned = await context.door.ownerOf(bucket)
     if (ownership !== 'BucketOwnerEnforced')

@@ -13,7 +13,7 @@ export const deleteBucket = defineOperation({
     await context.gateway.deleteBucket(request.bucket)
     await context.settings.clear(request.bucket)
     // S3 deletes a bucket with multipart uploads in progress, unless it is a directory bucket.
-    await endUploads(context.state.uploads, request.bucket, begun)
+    await endUploads(context.state.uploads, request.bucket, begun, context)
     return noContent()
   },
 })

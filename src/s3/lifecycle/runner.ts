@@ -115,7 +115,7 @@ export function startLifecycle(options: LifecycleOptions): Lifecycle {
   }
 
   const task = new PeriodicTask(passAll, (err) => {
-    if (!isTold(err)) log.error({ err }, 'could not read the lifecycle rules; will retry')
+    if (!isTold(err, log)) log.error({ err }, 'could not read the lifecycle rules; will retry')
   })
   if (intervalMs > 0) task.start(intervalMs)
   return {

@@ -12,10 +12,11 @@ export const abortMultipartUpload = defineOperation({
   async run(request, context) {
     const upload = await requireUpload(request, context)
     // The lock waits for a completion in progress, which reads the parts.
-    await context.state.locks.withName(`complete/${upload.uploadId}`, async () => {
+    const run = async () => {
       await requireUpload(request, context)
-      await context.state.uploads.abort(upload.uploadId)
-    })
+      await context.state.uploads.abort(upload.uploadId, context)
+    }
+    await context.state.locks.withName(`complete/${upload.uploadId}`, run, { by: context })
     return noContent()
   },
 })

@@ -13,11 +13,12 @@ export async function beginUpload(context: Context, upload: UploadRecord): Promi
   const most = account === undefined ? undefined : await context.gateway.uploadQuota()
   const record = { ...upload, ...(account !== undefined && { account }) }
   if (account === undefined || most === undefined) return uploads.create(record)
-  await locks.withName(`uploads-of/${account}`, async () => {
+  const run = async () => {
     const present = await uploads.countOf(account)
     if (present >= most) throw exceeded(most, present)
     await uploads.create(record)
-  })
+  }
+  await locks.withName(`uploads-of/${account}`, run, { by: context })
 }
 
 function exceeded(most: number, present: number): S3Error {

@@ -43,7 +43,7 @@ function complete(
   wanted: readonly PartWanted[],
 ): Promise<LateDocument> {
   const uploadId = request.query.get('uploadId') ?? ''
-  return context.state.locks.withName(`complete/${uploadId}`, async () => {
+  const run = async () => {
     const fingerprint = createHash('sha256').update(JSON.stringify(wanted)).digest('base64url')
     const done = await context.state.uploads.completed(uploadId)
     if (done && isOwn(done, request, context) && done.request === fingerprint) return answer(request, done)
@@ -57,13 +57,14 @@ function complete(
       // The upload was removed while its parts were read, because the bucket was deleted.
       throw (await context.state.uploads.get(uploadId)) ? error : noSuchUpload(request, error)
     }
-  })
+  }
+  return context.state.locks.withName(`complete/${uploadId}`, run, { by: context })
 }
 
 /** Aborts the upload and throws NoSuchUpload if another bucket of the same name has replaced its bucket. */
 async function requirePresentBucket(upload: UploadRecord, context: Context): Promise<void> {
   if (upload.birth === undefined || isOfBucket(upload, await context.births.now(upload.bucket))) return
-  await context.state.uploads.abort(upload.uploadId)
+  await context.state.uploads.abort(upload.uploadId, context)
   throw new S3Error('NoSuchUpload', { fields: { UploadId: upload.uploadId } })
 }
 

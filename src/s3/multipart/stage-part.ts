@@ -15,7 +15,7 @@ export async function stagePart(
 ): Promise<PartRecord> {
   const { maxPutBytes } = context.limits
   if ((source.length ?? 0) > maxPutBytes) throw tooLarge(maxPutBytes)
-  const writer = await context.state.uploads.openPart(upload.uploadId, partNumber, source.length)
+  const writer = await context.state.uploads.openPart(upload.uploadId, partNumber, source.length, context)
   try {
     let written = 0
     const facts = await source.stream(

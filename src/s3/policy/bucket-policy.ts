@@ -42,7 +42,7 @@ export interface NewPolicy {
  */
 export async function replacePolicy(context: Context, bucket: string, policy: NewPolicy | undefined): Promise<void> {
   const { gateway, settings, state, door } = context
-  await state.locks.withName(`bucket-policy/${bucket}`, async () => {
+  const run = async () => {
     let entries = policy?.entries ?? []
     if (policy) {
       const block = await confirmedBlock(context, bucket)
@@ -59,7 +59,8 @@ export async function replacePolicy(context: Context, bucket: string, policy: Ne
       await settings.set(bucket, 'policy', { document: policy.document, entries, ...(await door.ownerOf(bucket)) })
     else await settings.delete(bucket, 'policy')
     if (isPublic(left)) throw notRemovable(left)
-  })
+  }
+  await state.locks.withName(`bucket-policy/${bucket}`, run, { by: context })
 }
 
 /** Removes the rules other than `wanted`. Resolves with those that remain nevertheless. */

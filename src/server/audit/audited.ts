@@ -86,7 +86,7 @@ export function auditOf(audit: AuditLog, log: Logger): Audit {
     const durable = caller !== undefined || failure === undefined
     await audit
       .write(entry, { durable })
-      .catch((err) => log.error({ err, audit: entry }, 'the audit log cannot be written'))
+      .catch((err) => log.error({ err, requestId: id, audit: entry }, 'the audit log cannot be written'))
   }
 }
 

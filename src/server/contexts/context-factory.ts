@@ -12,7 +12,7 @@ import type { Quota } from '../../common/quota.js'
 import type { GatewayPool } from '../../gateway/account/create-gateway.js'
 import type { AccountSource } from '../../gateway/account/session.js'
 import type { Gateway } from '../../gateway/gateway.js'
-import { createStore } from '../../objects/create-store.js'
+import { ObjectStore } from '../../objects/object-store.js'
 import { partChecksumRecords } from '../../objects/part-checksums.js'
 import type { Store } from '../../objects/store.js'
 import type { MetadataActions } from '../../plugins/forms/metadata-actions.js'
@@ -62,7 +62,7 @@ export function contextFactory(parts: ContextParts): ContextFactory {
   const views = new WeakMap<Identity, View>()
   const partChecksums = partChecksumRecords(shared.state)
   const storeOf = (gateway: Gateway, lookUps: Gateway, owner: RequireOwner) =>
-    createStore({
+    new ObjectStore({
       ...shared,
       hooks: shared.plugins.hooks,
       spools,

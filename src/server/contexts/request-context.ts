@@ -3,8 +3,10 @@ import type { Checks } from '../../access/door/granted-view.js'
 import type { Grants } from '../../access/door/grants.js'
 import type { Caller } from '../../auth/caller.js'
 import type { Gateway } from '../../gateway/gateway.js'
+import type { ObjectStore } from '../../objects/object-store.js'
 import { authorizing, type MetadataActions } from '../../plugins/forms/metadata-actions.js'
 import type { Jobs } from '../../plugins/jobs/job.js'
+import { RequestSettings } from '../../state/records/request-settings.js'
 import type { State } from '../../state/state.js'
 import type { FormFacts } from '../audit/audited.js'
 import type { Context } from '../context.js'
@@ -17,7 +19,8 @@ export type SharedContext = Pick<
 >
 
 /** What a caller may use, by its account and its rights. */
-export interface View extends Pick<Context, 'gateway' | 'store' | 'settings'>, Checks {
+export interface View extends Pick<Context, 'gateway' | 'settings'>, Checks {
+  readonly store: ObjectStore
   /** See StoreParts.lookUps. */
   readonly lookUps: Gateway
 }
@@ -97,11 +100,11 @@ export class RequestContext implements Context {
   }
 
   get store(): Context['store'] {
-    return this.#view().store
+    return this.#view().store.for(this)
   }
 
   get settings(): Context['settings'] {
-    return this.#view().settings
+    return new RequestSettings(this.#view().settings, this)
   }
 
   get archive(): Context['archive'] {

@@ -93,7 +93,7 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
     onFailure(outgoing, err, slow) {
       noteChange(outgoing)
       if (outgoing.destroyed) return
-      log.warn({ err }, 'failed to forward a request to the gateway')
+      log.warn({ err, requestId: exchanges.get(outgoing)?.id }, 'failed to forward a request to the gateway')
       if (outgoing.headersSent) outgoing.destroy()
       else void refuse(outgoing, slow ? 'gateway slow' : 'gateway down')
     },
@@ -119,7 +119,7 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
     }
     await audit
       .write(entry, { durable: false })
-      .catch((err) => log.error({ err, audit: entry }, 'the audit log cannot be written'))
+      .catch((err) => log.error({ err, requestId: id, audit: entry }, 'the audit log cannot be written'))
   }
 
   async function refuse(outgoing: ServerResponse, refusal: Refusal): Promise<void> {
@@ -191,7 +191,7 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
       const passed = target === 'unclear' ? Promise.resolve(target) : pass(target, incoming, outgoing)
       passed
         .catch((err): Refusal => {
-          log.warn({ err }, 'failed to forward a request to the gateway')
+          log.warn({ err, requestId: exchange.id }, 'failed to forward a request to the gateway')
           return 'gateway down'
         })
         .then((refusal) => refusal && refuse(outgoing, refusal))

@@ -61,7 +61,9 @@ export class SharedCounts {
     if (isMuch(pending, bounds)) this.#tellSoon(client)
     if (this.#pending.size <= MOST_CLIENTS) return
     const [oldest] = this.#pending.keys()
-    if (oldest !== undefined) this.#pending.delete(oldest)
+    if (oldest === undefined) return
+    this.#pending.delete(oldest)
+    this.#due.delete(oldest)
   }
 
   close(): void {

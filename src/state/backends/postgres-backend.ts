@@ -79,9 +79,9 @@ export async function openPostgresBackend(
   const { signals, close: closeSignals } = openPostgresSignals({ url, log, timeoutMs, query })
   return {
     table: (namespace, options) =>
-      new Table({ store: new PostgresStore(pool, tableOf(namespace)), namespace, log, guard, ...options }),
+      new Table({ store: new PostgresStore(pool, tableOf(namespace)), namespace, guard, ...options }),
     epochs: [...NAMESPACES, OTHERS].map(
-      (name) => new Table({ store: new PostgresStore(pool, tableOf(name)), namespace: 'epoch', log, guard }),
+      (name) => new Table({ store: new PostgresStore(pool, tableOf(name)), namespace: 'epoch', guard }),
     ),
     locks: new LeaseLocks({
       store: {

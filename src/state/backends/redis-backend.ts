@@ -75,7 +75,6 @@ export async function openRedisBackend(
     new Table({
       store: new RedisStore(client, namespace, !UNLISTED.has(namespace)),
       namespace,
-      log,
       guard,
       ...options,
     })

@@ -24,7 +24,7 @@ export function openSqliteBackend(
   if (!reserve.hold() || reserve.isTight())
     log.warn({ folder }, 'The disk is full: free space on the disk that holds this folder.')
   const table: Backend['table'] = (namespace, options) =>
-    new Table({ store: new SqliteStore(rows), namespace, log, ...options })
+    new Table({ store: new SqliteStore(rows), namespace, ...options })
   return {
     table,
     epochs: [table('epoch')],

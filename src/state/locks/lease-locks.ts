@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import type { Logger } from '../../common/log.js'
+import type { Logger, Logging } from '../../common/log.js'
 import { busy, recordsFailed } from '../errors.js'
 import { noSignals, type Signals } from '../signals/signals.js'
-import type { HeldLock, Locks, WaitLimit } from '../state.js'
+import type { HeldLock, LockOptions, Locks } from '../state.js'
 import type { Lease, LeaseStore } from './lease-store.js'
 import { HeldLease } from './leased-lock.js'
 import { LocalLocks } from './locks.js'
 
 export interface LeaseLockOptions {
   readonly store: LeaseStore
+  /** For the lines about locks that no request takes. */
   readonly log: Logger
   /** Tells which waiter may try again; without it, waiters try now and then. */
   readonly signals?: Signals
@@ -45,7 +46,8 @@ type Wanted = Omit<Lease, 'token'>
 export class LeaseLocks implements Locks {
   readonly #local = new LocalLocks()
   readonly #store: LeaseStore
-  readonly #log: Logger
+  /** Logs what no request logs. */
+  readonly #own: Logging
   readonly #ms: number
   /** Requests of this process that have not had their turn, by lease. */
   readonly #waiting = new Map<string, number>()
@@ -55,29 +57,29 @@ export class LeaseLocks implements Locks {
 
   constructor({ store, log, ms = LEASE_MS, signals = noSignals }: LeaseLockOptions) {
     this.#store = store
-    this.#log = log
+    this.#own = { log }
     this.#ms = ms
     signals.on('lease', (token) => this.#wake.get(token)?.())
   }
 
-  withKey<T>(bucket: string, key: string, run: (lock: HeldLock) => Promise<T>, limit: WaitLimit = {}): Promise<T> {
+  withKey<T>(bucket: string, key: string, run: (lock: HeldLock) => Promise<T>, options: LockOptions = {}): Promise<T> {
     const wanted: Wanted = { scope: `bucket/${bucket}`, kind: 'name', name: key }
-    return this.#leased(wanted, run, limit, (leased) => this.#local.withKey(bucket, key, leased, limit))
+    return this.#leased(wanted, run, options, (leased) => this.#local.withKey(bucket, key, leased, options))
   }
 
   withSubtree<T>(
     bucket: string,
     prefix: string,
     run: (lock: HeldLock) => Promise<T>,
-    limit: WaitLimit = {},
+    options: LockOptions = {},
   ): Promise<T> {
     const wanted: Wanted = { scope: `bucket/${bucket}`, kind: 'prefix', name: prefix }
-    return this.#leased(wanted, run, limit, (leased) => this.#local.withSubtree(bucket, prefix, leased, limit))
+    return this.#leased(wanted, run, options, (leased) => this.#local.withSubtree(bucket, prefix, leased, options))
   }
 
-  withName<T>(name: string, run: (lock: HeldLock) => Promise<T>, limit: WaitLimit = {}): Promise<T> {
+  withName<T>(name: string, run: (lock: HeldLock) => Promise<T>, options: LockOptions = {}): Promise<T> {
     const wanted: Wanted = { scope: `name/${name}`, kind: 'name', name }
-    return this.#leased(wanted, run, limit, (leased) => this.#local.withName(name, leased, limit))
+    return this.#leased(wanted, run, options, (leased) => this.#local.withName(name, leased, options))
   }
 
   /**
@@ -87,7 +89,7 @@ export class LeaseLocks implements Locks {
   async #leased<T>(
     wanted: Wanted,
     run: (lock: HeldLock) => Promise<T>,
-    { waitMs }: WaitLimit,
+    { waitMs, by = this.#own }: LockOptions,
     locally: (leased: () => Promise<T>) => Promise<T>,
   ): Promise<T> {
     const until = waitMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + waitMs
@@ -96,9 +98,9 @@ export class LeaseLocks implements Locks {
     try {
       return await locally(async () => {
         come()
-        const held = this.#take(id) ?? (await this.#acquire({ ...wanted, token: randomUUID() }, until))
+        const held = this.#take(id) ?? (await this.#acquire({ ...wanted, token: randomUUID() }, until, by))
         try {
-          return await run(held.next())
+          return await run(held.next(by))
         } finally {
           await this.#pass(id, held)
         }
@@ -148,10 +150,10 @@ export class LeaseLocks implements Locks {
 
   async #end(held: HeldLease): Promise<void> {
     held.end()
-    if (held.isToRelease) await this.#release(held.lease)
+    if (held.isToRelease) await this.#release(held.lease, held.by)
   }
 
-  async #acquire(lease: Lease, until: number): Promise<HeldLease> {
+  async #acquire(lease: Lease, until: number, by: Logging): Promise<HeldLease> {
     const began = performance.now()
     let wait = FIRST_WAIT_MS
     let free = false
@@ -164,7 +166,7 @@ export class LeaseLocks implements Locks {
         const asked = performance.now()
         const time = await this.#store.acquire(lease, this.#ms, asked - began)
         if (time !== undefined) {
-          return new HeldLease({ lease, time, asked, ms: this.#ms, store: this.#store, log: this.#log })
+          return new HeldLease({ lease, time, asked, ms: this.#ms, store: this.#store, by })
         }
         if (performance.now() >= until) throw busy()
         if (!free) {
@@ -185,7 +187,7 @@ export class LeaseLocks implements Locks {
       }
     } catch (error) {
       // The lease may have been taken before the answer was lost, and a place in line must not keep others out.
-      await this.#release(lease)
+      await this.#release(lease, by)
       throw recordsFailed(error)
     } finally {
       this.#wake.delete(lease.token)
@@ -193,11 +195,11 @@ export class LeaseLocks implements Locks {
   }
 
   /** A failed release must not fail the work done under the lease, which expires later. */
-  async #release(lease: Lease): Promise<void> {
+  async #release(lease: Lease, by: Logging): Promise<void> {
     try {
       await this.#store.release(lease)
     } catch (error) {
-      this.#log.warn({ err: error, scope: lease.scope }, 'could not release a lock among proxies; it will expire')
+      by.log.warn({ err: error, scope: lease.scope }, 'could not release a lock among proxies; it will expire')
     }
   }
 }

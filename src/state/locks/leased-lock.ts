@@ -1,4 +1,4 @@
-import type { Logger } from '../../common/log.js'
+import type { Logging } from '../../common/log.js'
 import { lockLost } from '../errors.js'
 import type { HeldLock } from '../state.js'
 import type { Lease, LeaseStore } from './lease-store.js'
@@ -12,7 +12,8 @@ export interface HeldLeaseOptions {
   /** Length of the lease, ms. */
   readonly ms: number
   readonly store: LeaseStore
-  readonly log: Logger
+  /** The first holder. */
+  readonly by: Logging
 }
 
 /** Fraction of the lease that is not used: clocks run at slightly different rates, and bytes take time to be sent. */
@@ -26,6 +27,8 @@ export class HeldLease {
   readonly lease: Lease
   readonly #options: HeldLeaseOptions
   readonly #renewal: NodeJS.Timeout
+  /** The last holder, whose log gets the lines about the lease. */
+  by: Logging
   #fence: number
   /** By `performance.now()`, which continues while the process is stopped. */
   #until: number
@@ -39,6 +42,7 @@ export class HeldLease {
   constructor(options: HeldLeaseOptions) {
     this.#options = options
     this.lease = options.lease
+    this.by = options.by
     this.#fence = options.time - 1
     this.#until = this.#endOf(options.asked)
     this.#alone = options.asked
@@ -50,7 +54,8 @@ export class HeldLease {
    * The lock for the next holder in this process. Its fence is the store's time when the lease was granted, plus one for
    * each holder: it stays below the store's time at the next grant, because a holder takes more than a microsecond.
    */
-  next(): LeasedLock {
+  next(by: Logging): LeasedLock {
+    this.by = by
     this.#fence++
     return new LeasedLock(this, this.#fence)
   }
@@ -81,7 +86,7 @@ export class HeldLease {
   async passOn(turnMs: number): Promise<boolean> {
     if (this.#left || !this.#valid) return false
     if (performance.now() - this.#alone < turnMs) return true
-    const { store, ms, log } = this.#options
+    const { store, ms } = this.#options
     const asked = performance.now()
     this.#ended = true
     try {
@@ -90,7 +95,7 @@ export class HeldLease {
         return false
       }
     } catch (err) {
-      log.debug({ err, scope: this.lease.scope }, 'could not ask who waits for a lock among proxies')
+      this.by.log.debug({ err, scope: this.lease.scope }, 'could not ask who waits for a lock among proxies')
       return false
     }
     this.#ended = false
@@ -122,18 +127,18 @@ export class HeldLease {
     try {
       await this.#renew()
     } catch (error) {
-      this.#options.log.warn({ err: error, scope: this.lease.scope }, 'could not renew a lock among proxies')
+      this.by.log.warn({ err: error, scope: this.lease.scope }, 'could not renew a lock among proxies')
     }
   }
 
   async #renew(): Promise<number | undefined> {
-    const { store, ms, log } = this.#options
+    const { store, ms } = this.#options
     const asked = performance.now()
     const time = await store.renew(this.lease, ms)
     if (time !== undefined) this.#until = Math.max(this.#until, this.#endOf(asked))
     else if (!this.#lost && !this.#ended) {
       this.#lost = true
-      log.error({ scope: this.lease.scope }, 'lost a lock among proxies while it was held')
+      this.by.log.error({ scope: this.lease.scope }, 'lost a lock among proxies while it was held')
     }
     return time
   }

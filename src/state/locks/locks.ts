@@ -1,6 +1,6 @@
 import { withinDeadline } from '../../common/deadline.js'
 import { busy } from '../errors.js'
-import type { HeldLock, Locks, WaitLimit } from '../state.js'
+import type { HeldLock, LockOptions, Locks, WaitLimit } from '../state.js'
 import { FenceClock, LocalLock } from './fence-clock.js'
 
 interface Subtree {
@@ -103,21 +103,21 @@ export class LocalLocks implements Locks {
     return this.#buckets.size + (this.#names.idle ? 0 : 1)
   }
 
-  withKey<T>(bucket: string, key: string, run: (lock: HeldLock) => Promise<T>, limit: WaitLimit = {}): Promise<T> {
-    return this.#scope(bucket).key(key, () => run(new LocalLock(this.#clock)), limit)
+  withKey<T>(bucket: string, key: string, run: (lock: HeldLock) => Promise<T>, options: LockOptions = {}): Promise<T> {
+    return this.#scope(bucket).key(key, () => run(new LocalLock(this.#clock)), options)
   }
 
   withSubtree<T>(
     bucket: string,
     prefix: string,
     run: (lock: HeldLock) => Promise<T>,
-    limit: WaitLimit = {},
+    options: LockOptions = {},
   ): Promise<T> {
-    return this.#scope(bucket).subtree(prefix, () => run(new LocalLock(this.#clock)), limit)
+    return this.#scope(bucket).subtree(prefix, () => run(new LocalLock(this.#clock)), options)
   }
 
-  withName<T>(name: string, run: (lock: HeldLock) => Promise<T>, limit: WaitLimit = {}): Promise<T> {
-    return this.#names.key(name, () => run(new LocalLock(this.#clock)), limit)
+  withName<T>(name: string, run: (lock: HeldLock) => Promise<T>, options: LockOptions = {}): Promise<T> {
+    return this.#names.key(name, () => run(new LocalLock(this.#clock)), options)
   }
 
   #scope(bucket: string): Scope {

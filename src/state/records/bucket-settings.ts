@@ -1,3 +1,4 @@
+import type { Logging } from '../../common/log.js'
 import { CacheUse } from '../../common/metrics/cache-use.js'
 import type { BucketBirths } from '../../gateway/account/bucket-births.js'
 import type { State } from '../state.js'
@@ -24,24 +25,27 @@ export interface BucketSettings {
    * Like `latest`, and asks the gateway for the bucket. For checks before irreversible actions that a setting causes,
    * and where a setting is shown. Throws S3Error also when the gateway cannot be queried.
    */
-  confirmed<K extends SettingKind>(bucket: string, kind: K): Promise<SettingTypes[K] | undefined>
+  confirmed<K extends SettingKind>(bucket: string, kind: K, by?: Logging): Promise<SettingTypes[K] | undefined>
   /**
    * Reads the store. False when the settings cannot be distinguished from those of a bucket that is made again, because
    * the gateway does not state when buckets were made.
    */
   isBound(bucket: string): Promise<boolean>
-  /** Durable once it resolves. Throws S3Error also when the gateway cannot be asked which bucket this is. */
-  set<K extends SettingKind>(bucket: string, kind: K, value: SettingTypes[K]): Promise<void>
-  delete(bucket: string, kind: SettingKind): Promise<void>
+  /**
+   * Durable once it resolves. Throws S3Error also when the gateway cannot be asked which bucket this is.
+   * @param by the request, here and below: the lines about the change have its id
+   */
+  set<K extends SettingKind>(bucket: string, kind: K, value: SettingTypes[K], by?: Logging): Promise<void>
+  delete(bucket: string, kind: SettingKind, by?: Logging): Promise<void>
   /** Every name of a bucket that has, or had, a setting of this kind, in no order, from the present records. */
   buckets<K extends SettingKind>(kind: K): AsyncIterable<[bucket: string, value: SettingTypes[K]]>
   /**
    * Removes all settings of a bucket: when it was deleted, and again when it was made, so that a new bucket inherits
    * nothing from an earlier one of its name.
    */
-  clear(bucket: string): Promise<void>
+  clear(bucket: string, by?: Logging): Promise<void>
   /** Like `clear`, but keeps the settings of the bucket that exists, where the gateway states when buckets were made. */
-  clearFormer(bucket: string): Promise<void>
+  clearFormer(bucket: string, by?: Logging): Promise<void>
 }
 
 /**
@@ -129,8 +133,12 @@ export function createBucketSettings(
    * Changes the record as it is in the store: a lock can be lost, and the change must not overwrite what another proxy
    * has written.
    */
-  function change(bucket: string, to: (settings: Settings) => Promise<Settings> | Settings): Promise<void> {
-    return state.locks.withName(`bucket-settings/${bucket}`, async () => {
+  function change(
+    bucket: string,
+    by: Logging | undefined,
+    to: (settings: Settings) => Promise<Settings> | Settings,
+  ): Promise<void> {
+    const run = async () => {
       const changing = records.change(bucket, async (settings) => {
         const changed = await to(settings ?? {})
         return Object.keys(changed).every((kind) => kind === BIRTH) ? undefined : changed
@@ -144,12 +152,13 @@ export function createBucketSettings(
       } finally {
         state.signals?.send('settings', bucket)
       }
-    })
+    }
+    return state.locks.withName(`bucket-settings/${bucket}`, run, { by })
   }
 
   /** Like `change`, for the settings of the present bucket. */
-  function changePresent(bucket: string, to: (settings: Settings) => Settings): Promise<void> {
-    return change(bucket, async (settings) => {
+  function changePresent(bucket: string, by: Logging | undefined, to: (settings: Settings) => Settings): Promise<void> {
+    return change(bucket, by, async (settings) => {
       const birth = await births.now(bucket)
       const changed = to(isOf(settings, birth) ? settings : {})
       return birth === undefined ? changed : { ...changed, [BIRTH]: birth }
@@ -180,27 +189,27 @@ export function createBucketSettings(
       return (known?.settings ?? readAnew(bucket)).then((settings) => of(settings, bucket, kind))
     },
     latest: async (bucket, kind) => of(await readAnew(bucket), bucket, kind),
-    async confirmed<K extends SettingKind>(bucket: string, kind: K) {
+    async confirmed<K extends SettingKind>(bucket: string, kind: K, by?: Logging) {
       const settings = await readAnew(bucket)
       if (settings?.[kind] === undefined) return undefined
       const birth = await births.now(bucket)
       if (!isOf(settings, birth)) return undefined
       // Stored before the gateway stated the time.
-      if (settings[BIRTH] === undefined && birth !== undefined) await changePresent(bucket, (same) => same)
+      if (settings[BIRTH] === undefined && birth !== undefined) await changePresent(bucket, by, (same) => same)
       return settings[kind] as SettingTypes[K]
     },
     isBound: async (bucket) => (await readAnew(bucket))?.[BIRTH] !== undefined,
-    set: (bucket, kind, value) => changePresent(bucket, (settings) => ({ ...settings, [kind]: value })),
-    delete: (bucket, kind) => changePresent(bucket, ({ [kind as string]: _, ...others }) => others),
+    set: (bucket, kind, value, by) => changePresent(bucket, by, (settings) => ({ ...settings, [kind]: value })),
+    delete: (bucket, kind, by) => changePresent(bucket, by, ({ [kind as string]: _, ...others }) => others),
     async *buckets<K extends SettingKind>(kind: K) {
       for await (const [bucket, settings] of records.entries()) {
         const value = settings[kind]
         if (value !== undefined) yield [bucket, value as SettingTypes[K]] as [string, SettingTypes[K]]
       }
     },
-    clear: (bucket) => change(bucket, () => ({})),
-    clearFormer: (bucket) =>
-      change(bucket, async (settings) => {
+    clear: (bucket, by) => change(bucket, by, () => ({})),
+    clearFormer: (bucket, by) =>
+      change(bucket, by, async (settings) => {
         const birth = await births.now(bucket)
         return birth !== undefined && settings[BIRTH] === birth ? settings : {}
       }),

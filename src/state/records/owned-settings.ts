@@ -16,23 +16,23 @@ export function ownedSettings(settings: BucketSettings, requireOwner: RequireOwn
     confirmed: settings.confirmed,
     isBound: settings.isBound,
     buckets: settings.buckets,
-    async set(bucket, kind, value) {
+    async set(bucket, kind, value, by) {
       await requireOwner(bucket)
-      await settings.set(bucket, kind, value)
+      await settings.set(bucket, kind, value, by)
     },
-    async delete(bucket, kind) {
+    async delete(bucket, kind, by) {
       await requireOwner(bucket)
-      await settings.delete(bucket, kind)
+      await settings.delete(bucket, kind, by)
     },
-    async clear(bucket) {
+    async clear(bucket, by) {
       await requireOwner(bucket).catch((error) => {
         if (!(error instanceof S3Error) || error.code !== 'NoSuchBucket') throw error
       })
-      await settings.clear(bucket)
+      await settings.clear(bucket, by)
     },
-    async clearFormer(bucket) {
+    async clearFormer(bucket, by) {
       await requireOwner(bucket)
-      await settings.clearFormer(bucket)
+      await settings.clearFormer(bucket, by)
     },
   }
 }

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Keyv, type KeyvStoreAdapter } from 'keyv'
-import type { Logger } from '../../common/log.js'
 import { changedTooOften, recordsFailed } from '../errors.js'
 import type { Guard } from '../integrity/guard.js'
 
@@ -24,7 +23,6 @@ export interface SwapStore extends KeyvStoreAdapter {
 export interface TableOptions {
   readonly store: SwapStore
   readonly namespace: Namespace
-  readonly log: Logger
   /** Lifetime of a record, ms; absent: unlimited. */
   readonly ttl?: number
   /** Absent where the store cannot hang. */
@@ -61,10 +59,8 @@ export class Table<T> {
       deserialize: JSON.parse,
       ...(options.ttl !== undefined && { ttl: options.ttl }),
     })
-    // The caller also gets each of these errors, or the backend that owns the connection reports it.
-    this.#keyv.on('error', (error: unknown) => {
-      options.log.debug({ err: error, records: options.namespace }, 'state store error')
-    })
+    // The caller gets each of these errors, too, and knows the request; an emitter without a listener throws them.
+    this.#keyv.on('error', () => {})
   }
 
   /** Makes `onCall` take the time of each call to the store, seconds. */

@@ -3,7 +3,6 @@ import { link, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createPrivateFile } from '../../common/files/private-file.js'
 import { syncFolder } from '../../common/files/sync-folder.js'
-import type { Logger } from '../../common/log.js'
 import type { Backend } from '../backends/backend.js'
 import { cannotUse, errorCode } from '../errors.js'
 import { makeFolder } from '../files/folders.js'
@@ -30,7 +29,6 @@ export interface StagingParts {
   readonly home: string | undefined
   readonly bytes: StagedBytes
   readonly spool: () => Promise<Spool>
-  readonly log: Logger
 }
 
 export interface OpenedStaging {
@@ -43,7 +41,7 @@ export interface OpenedStaging {
 /** Throws StateError DATA_FOLDER, S3Error when the store of records fails. */
 export async function openStaging(
   place: StagingPlace | undefined,
-  { backend, data, amongWorkers, home, bytes, spool, log }: StagingParts,
+  { backend, data, amongWorkers, home, bytes, spool }: StagingParts,
 ): Promise<OpenedStaging> {
   if (place === undefined) {
     const staging = new FolderStaging(makeFolder(join(data, 'staging')), bytes, { shared: amongWorkers })
@@ -51,7 +49,7 @@ export async function openStaging(
   }
   const id = await storeId(backend)
   if ('parts' in place) {
-    const staging = new RemoteStaging({ parts: place.parts(id), bytes, spool, log })
+    const staging = new RemoteStaging({ parts: place.parts(id), bytes, spool })
     return { staging, home: `gateway/${id}`, sharedStaging: true }
   }
   // One folder for each store: proxies with another store do not know the uploads and would sweep them.

@@ -1,4 +1,4 @@
-import type { Logger } from '../../common/log.js'
+import type { Logging } from '../../common/log.js'
 import { noSuchUpload, partMissing, stagingFailed } from '../errors.js'
 import type { PartRecord, Spool } from '../state.js'
 import { RemoteStagedPart } from './remote-part.js'
@@ -12,7 +12,6 @@ export interface RemoteStagingOptions {
   /** What the parts have at the store together. */
   readonly bytes: StagedBytes
   readonly spool: () => Promise<Spool>
-  readonly log: Logger
 }
 
 /** Removals that are under way at a time. */
@@ -109,10 +108,10 @@ export class RemoteStaging implements Staging {
   }
 
   /** An upload may have 10,000 parts, and each takes a call: the caller does not wait for that. */
-  async removeUpload(uploadId: string): Promise<void> {
+  async removeUpload(uploadId: string, by: Logging): Promise<void> {
     await Promise.all([...(this.#open.get(uploadId) ?? [])].map((part) => part.end()))
     this.#options.bytes.give(uploadId, Number.POSITIVE_INFINITY)
-    this.#removals = this.#removals.then(() => this.#removeAll(uploadId))
+    this.#removals = this.#removals.then(() => this.#removeAll(uploadId, by))
   }
 
   async count(ownerOf: (uploadId: string) => Promise<string>): Promise<void> {
@@ -144,7 +143,7 @@ export class RemoteStaging implements Staging {
     await this.#removals
   }
 
-  async #removeAll(uploadId: string): Promise<void> {
+  async #removeAll(uploadId: string, by: Logging): Promise<void> {
     try {
       const removing = new Set<Promise<void>>()
       for await (const { name } of this.#list(uploadId)) {
@@ -157,7 +156,7 @@ export class RemoteStaging implements Staging {
       }
       await Promise.all(removing)
     } catch (err) {
-      this.#options.log.warn({ err, uploadId }, 'could not remove all parts of an ended upload; the next sweep does')
+      by.log.warn({ err, uploadId }, 'could not remove all parts of an ended upload; the next sweep does')
     }
   }
 

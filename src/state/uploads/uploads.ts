@@ -62,8 +62,8 @@ export class KeyvUploads implements Uploads {
     this.#sweep = new UploadSweep({
       ...options,
       isHere: (upload) => this.#isHere(upload),
-      end: (uploadId, still) => this.#end(uploadId, still),
-      withPart: (uploadId, partNumber, run) => this.#withPart(uploadId, partNumber, run),
+      end: (uploadId, still) => this.#end(uploadId, this.#own, still),
+      withPart: (uploadId, partNumber, run) => this.#withPart(uploadId, partNumber, this.#own, run),
     })
   }
 
@@ -94,11 +94,11 @@ export class KeyvUploads implements Uploads {
     return count
   }
 
-  async openPart(uploadId: string, partNumber: number, length?: number): Promise<PartWriter> {
+  async openPart(uploadId: string, partNumber: number, length?: number, by: Logging = this.#own): Promise<PartWriter> {
     if (!Number.isInteger(partNumber) || partNumber < 1 || partNumber > 99_999) {
       throw new RangeError('A part number is a whole number from 1')
     }
-    return this.#withPart(uploadId, partNumber, async () => {
+    return this.#withPart(uploadId, partNumber, by, async () => {
       const { accessKeyId } = await this.#requireOwn(uploadId)
       await this.#countOnce()
       // An older release may have begun the upload, or its folder may be lost.
@@ -114,7 +114,7 @@ export class KeyvUploads implements Uploads {
   }
 
   async putPart(uploadId: string, part: PartRecord, by: Logging = this.#own): Promise<void> {
-    await this.#withPart(uploadId, part.partNumber, async () => {
+    await this.#withPart(uploadId, part.partNumber, by, async () => {
       await this.#requireOwn(uploadId)
       await this.#staging.check(uploadId, part)
       const key = partKey(uploadId, part.partNumber)
@@ -167,15 +167,15 @@ export class KeyvUploads implements Uploads {
     if (!isUploadId(done.uploadId)) throw noSuchUpload()
     await this.#completed.set(done.uploadId, done)
     try {
-      await this.#end(done.uploadId)
+      await this.#end(done.uploadId, by)
     } catch (error) {
       by.log.error({ err: error, uploadId: done.uploadId }, 'could not remove a completed upload yet')
     }
   }
 
   /** Throws NoSuchUpload when there is none. */
-  async abort(uploadId: string): Promise<void> {
-    const ended = await this.#end(uploadId, async () => (await this.get(uploadId)) !== undefined)
+  async abort(uploadId: string, by: Logging = this.#own): Promise<void> {
+    const ended = await this.#end(uploadId, by, async () => (await this.get(uploadId)) !== undefined)
     if (!ended) throw noSuchUpload()
   }
 
@@ -210,9 +210,9 @@ export class KeyvUploads implements Uploads {
   }
 
   /** Removes the upload's records and bytes, if `still` resolves true under the upload's lock. */
-  async #end(uploadId: string, still: () => Promise<boolean> = async () => true): Promise<boolean> {
+  async #end(uploadId: string, by: Logging, still: () => Promise<boolean> = async () => true): Promise<boolean> {
     if (!isUploadId(uploadId)) throw noSuchUpload()
-    return this.#locks.withSubtree(lockScope(uploadId), '', async () => {
+    const run = async () => {
       if (!(await still())) return false
       await this.#uploads.delete(uploadId)
       const numbers = this.#staging.lists
@@ -221,9 +221,10 @@ export class KeyvUploads implements Uploads {
       for (let i = 0; i < numbers.length; i += PAGE) {
         await this.#parts.deleteMany(numbers.slice(i, i + PAGE).map((number) => partKey(uploadId, number)))
       }
-      await this.#staging.removeUpload(uploadId)
+      await this.#staging.removeUpload(uploadId, by)
       return true
-    })
+    }
+    return this.#locks.withSubtree(lockScope(uploadId), '', run, { by })
   }
 
   /** Other proxies end uploads of which this one has counted bytes. */
@@ -232,9 +233,9 @@ export class KeyvUploads implements Uploads {
   }
 
   /** Excludes the same part number and the end of the upload, but not other parts. Never held while bytes stream. */
-  async #withPart<T>(uploadId: string, partNumber: number, run: () => Promise<T>): Promise<T> {
+  async #withPart<T>(uploadId: string, partNumber: number, by: Logging, run: () => Promise<T>): Promise<T> {
     if (!isUploadId(uploadId)) throw noSuchUpload()
-    return this.#locks.withKey(lockScope(uploadId), String(partNumber), run)
+    return this.#locks.withKey(lockScope(uploadId), String(partNumber), run, { by })
   }
 
   /** The new part is acknowledged in any case: leftover bytes go with the upload or a sweep. */

@@ -46,28 +46,32 @@ export class Reloader {
   /**
    * Rejects, without any change, for a configuration that cannot be used. The log has the outcome.
    * @param cause `SIGHUP`, or who asked for it
+   * @param requestId of the request that asked for it
    */
-  reload(cause: string): Promise<Reloaded> {
-    const done = this.#last.then(() => this.#reload(cause))
+  reload(cause: string, requestId?: string): Promise<Reloaded> {
+    const done = this.#last.then(() => this.#reload(cause, requestId))
     this.#last = done.catch(() => {})
     return done
   }
 
-  async #reload(cause: string): Promise<Reloaded> {
+  async #reload(cause: string, requestId: string | undefined): Promise<Reloaded> {
     try {
       const { next, changed, needRestart } = changesOf(this.#running, readAgain(this.#first))
       const prepared = await this.#prepare(next)
       await prepared.apply()
       this.#running = next
       setLogLevel(this.#log, next.logLevel)
-      const facts = { cause, changed: flagsOf(changed), needRestart: flagsOf(needRestart) }
+      const facts = { requestId, cause, changed: flagsOf(changed), needRestart: flagsOf(needRestart) }
       this.#log.info(facts, 'reloaded the configuration')
       if (needRestart.length > 0)
-        this.#log.warn({ options: facts.needRestart }, 'these options have changed: restart the server to use them')
+        this.#log.warn(
+          { requestId, options: facts.needRestart },
+          'these options have changed: restart the server to use them',
+        )
       return { changed: facts.changed, needRestart: facts.needRestart }
     } catch (error) {
       this.#log.error(
-        { cause, reason: describeError(error) },
+        { requestId, cause, reason: describeError(error) },
         'could not reload the configuration: nothing has changed',
       )
       throw error

@@ -24,7 +24,7 @@ export interface Questions {
   /** The configuration in use. */
   config(): Config
   /** Reloads the configuration of the whole server. */
-  reload(): Reloaded
+  reload(requestId: string): Reloaded
   /** The current keys of the gateway account: clients of the embedded gateway can change them. */
   account(): GatewayAccount
   acquire(lease: Lease, ms: number, waitedMs: number): number | undefined

@@ -73,7 +73,7 @@ export async function startWorkers(
         case 'config':
           return reloader.current(() => supervisor.include(worker))
         case 'reload':
-          return reloader.reload('POST /-/reload')
+          return reloader.reload('POST /-/reload', args[0] as string)
         case 'account':
           return typeof gateway.account === 'function' ? gateway.account() : gateway.account
         case 'acquire':

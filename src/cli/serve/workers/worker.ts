@@ -37,7 +37,7 @@ export async function runWorker(given: Config): Promise<void> {
     const worker = { number, leases: leasesBy(ask), signals: channel.board }
     const scrape = async (accept?: string) => render(await ask('metrics'), accept)
     const gateway = () => gatewayOf(config, log, ask)
-    const reload = () => ask('reload')
+    const reload = (requestId: string) => ask('reload', requestId)
     const started = await startEndpoint({ config, log, cleanup, worker, metrics, scrape, gateway, reload })
     channel.takeSteps(stepsOf(started.prepare, log))
     channel.send({ kind: 'ready', url: started.url })

@@ -46,7 +46,7 @@ function paramsOf(bucketName: string, name: string, order: WriteOrder | undefine
 
 /** Throws also InDoubt: without an answer, the gateway may still carry out the removal. */
 async function removeUnordered(
-  { client, features }: Removal,
+  { client, features, order: { by } }: Removal,
   call: Omit<RpcCall, 'token'> & { readonly subject: Required<Subject> },
 ): Promise<void> {
   client.inDoubt.admit()
@@ -61,10 +61,11 @@ async function removeUnordered(
     if (!leavesOpen(error)) throw error
     const { bucket, key } = call.subject
     const answered = answer.then(() => undefined)
-    const outcome = client.inDoubt.findOutcome(answered, async () => {
+    const look = async () => {
       await stat(lookupClient(client), features, bucket, key)
       return undefined
-    })
+    }
+    const outcome = client.inDoubt.findOutcome(answered, look, { by })
     throw new InDoubt(
       error,
       outcome.finally(() => client.snapshots.changed(bucket, key)),

@@ -1,3 +1,4 @@
+import type { Logging } from '../../../common/log.js'
 import { UNRESOLVED } from '../../calls/in-doubt.js'
 import type { GatewayClient } from '../../client.js'
 import { unavailable } from '../../errors.js'
@@ -36,6 +37,14 @@ export async function locate(
   throw unavailable(undefined, 'The object gateway does not show the object that it stored. Try again.')
 }
 
+interface Acknowledged {
+  readonly bucket: string
+  readonly key: string
+  readonly writeId: string
+  /** Whose write it is: gets the lines about it. */
+  readonly by: Logging | undefined
+}
+
 /**
  * Like `locate`, for an upload that the gateway has acknowledged: the object is stored, even if the gateway cannot show
  * it now.
@@ -43,9 +52,7 @@ export async function locate(
 export async function confirm(
   client: GatewayClient,
   features: GatewayFeatures,
-  bucket: string,
-  key: string,
-  writeId: string,
+  { bucket, key, writeId, by }: Acknowledged,
 ): Promise<UploadResult> {
   const now = new Date().toISOString()
   const look = () => locate(client, features, bucket, key, writeId)
@@ -54,7 +61,7 @@ export async function confirm(
     return (await look()) ?? { stamp: superseded, lastModified: now }
   } catch (err) {
     const confirmed = client.inDoubt
-      .findOutcome(Promise.reject(err), look)
+      .findOutcome(Promise.reject(err), look, { by })
       .then((found) => (found === UNRESOLVED ? undefined : found))
     return { stamp: unconfirmedStamp(writeId), lastModified: now, confirmed, problem: err }
   }

@@ -29,7 +29,7 @@ export interface UploadTarget extends Required<Subject> {
   /** All headers except authorization, content-length and those of the order. Called once, before the first request. */
   headers(): Promise<Record<string, string>>
   /** Converts the gateway's success into the result of the upload. */
-  stored(answer: Answer): Promise<UploadResult>
+  stored(answer: Answer, by: WriteOrder['by']): Promise<UploadResult>
   /** Asks the gateway whether it holds the bytes of this upload. Resolves undefined when it does not. */
   look(): Promise<UploadResult | undefined>
   /** Called when the object may have changed, whatever the outcome. */
@@ -81,12 +81,12 @@ export abstract class UploadBase implements Upload {
     if (!ordered) this.client.inDoubt.admit()
     this.complete = false
     try {
-      return await target.stored(await this.finish(order, ordered))
+      return await target.stored(await this.finish(order, ordered), order.by)
     } catch (error) {
       if (!ordered && this.complete && leavesOpen(error)) {
         // The bytes are not sent again, and the outcome may stay unknown for minutes.
         this.forget()
-        throw new InDoubt(error, this.#findOutcome())
+        throw new InDoubt(error, this.#findOutcome(order))
       }
       // A refusal before the last bytes leaves the upload open for another `commit` with a higher fence.
       const again = error instanceof WriteRefused && error.repeatable && !this.complete
@@ -164,12 +164,12 @@ export abstract class UploadBase implements Upload {
     throw isTokenRefusal(failure) ? new TokenRefused(error) : error
   }
 
-  #findOutcome(): Promise<WriteOutcome> {
+  #findOutcome({ by }: WriteOrder): Promise<WriteOutcome> {
     const { put, target, client } = this
     const late = async () => {
       try {
         if (!put) throw aborted()
-        return await target.stored(this.check(await put.answered(LATE_ANSWER_MS)))
+        return await target.stored(this.check(await put.answered(LATE_ANSWER_MS)), by)
       } catch (error) {
         // A refusal also decides the outcome.
         if (error instanceof TokenRefused || (error instanceof S3Error && !leavesOpen(error))) return undefined
@@ -178,9 +178,9 @@ export abstract class UploadBase implements Upload {
         put?.destroy()
       }
     }
-    const unsent = { bytes: put?.unsentBytes ?? 0, cut: () => put?.destroy() }
+    const doubt = { bytes: put?.unsentBytes ?? 0, cut: () => put?.destroy(), by }
     return client.inDoubt
-      .findOutcome(late(), () => target.look(), unsent)
+      .findOutcome(late(), () => target.look(), doubt)
       .finally(() => {
         // The request has ended by now, unless the server is stopping.
         put?.destroy()

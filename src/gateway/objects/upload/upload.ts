@@ -51,11 +51,11 @@ export function upload(
       headers[client.names.header('date')] = formatTimestamp(new Date())
       return headers
     },
-    async stored(answer) {
+    async stored(answer, by) {
       const can = await known()
       return (
         (can.objectHead && told(client, can, key, length, answer)) ||
-        confirm(lookupClient(client), can, bucket, key, writeId)
+        confirm(lookupClient(client), can, { bucket, key, writeId, by })
       )
     },
     async look() {

@@ -27,11 +27,12 @@ export const putBucketAcl = defineOperation({
     }
     const { owner } = documents
     const acl = await readNewAcl(request, context, { owner, bucketOwner: owner }, 'bucket')
-    await context.state.locks.withName(`bucket-policy/${bucket}`, async () => {
+    const run = async () => {
       await refuseBlockedAcl(context, bucket, acl)
       await context.state.requireIntact()
       await context.settings.set(bucket, 'acl', { acl, ...(await context.door.ownerOf(bucket)) })
-    })
+    }
+    await context.state.locks.withName(`bucket-policy/${bucket}`, run, { by: context })
     return empty()
   },
 })

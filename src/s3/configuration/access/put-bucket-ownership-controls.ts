@@ -12,14 +12,15 @@ export const putBucketOwnershipControls = defineOperation({
   action: 's3:PutBucketOwnershipControls',
   needs: { bucket: ['read', 'write'] },
   on: { method: 'PUT', resource: 'bucket', query: ['ownershipControls'] },
-  async run({ bucket, body }, { settings, limits, state, door }) {
+  async run({ bucket, body }, context) {
+    const { settings, limits, state, door } = context
     const { bytes } = await body.collect(limits.maxDocumentBytes)
     if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
     const rules = (await parseXml(bytes, 'OwnershipControls')).children.get('Rule') ?? []
     const [rule] = rules
     if (!rule || rules.length > 1) throw new S3Error('MalformedXML', { message: 'OwnershipControls has one Rule.' })
     const ownership = readOwnership(childText(rule, 'ObjectOwnership') ?? '')
-    await state.locks.withName(`bucket-policy/${bucket}`, async () => {
+    const run = async () => {
       if (ownership === 'BucketOwnerEnforced') {
         const record = await settings.confirmed(bucket, 'acl')
         if (record && !isPrivate(record.acl)) throw new S3Error('InvalidBucketAclWithObjectOwnership')
@@ -29,7 +30,8 @@ export const putBucketOwnershipControls = defineOperation({
       // Stored ACLs take effect: a store that has lost its records could not show which.
       await state.requireIntact()
       await settings.set(bucket, 'objectOwnership', { ownership, ...(await door.ownerOf(bucket)) })
-    })
+    }
+    await state.locks.withName(`bucket-policy/${bucket}`, run, { by: context })
     return empty()
   },
 })

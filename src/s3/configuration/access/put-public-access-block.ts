@@ -24,10 +24,11 @@ export const putPublicAccessBlock = defineOperation({
     const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
     if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
     const block = readBlock(await parseXml(bytes, 'PublicAccessBlockConfiguration'))
-    await context.state.locks.withName(`bucket-policy/${request.bucket}`, async () => {
+    const run = async () => {
       if (block.RestrictPublicBuckets) await requireNoPolicy(context, request.bucket)
       await context.settings.set(request.bucket, 'publicAccessBlock', block)
-    })
+    }
+    await context.state.locks.withName(`bucket-policy/${request.bucket}`, run, { by: context })
     return empty()
   },
 })

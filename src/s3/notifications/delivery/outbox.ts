@@ -36,10 +36,11 @@ export class Outbox {
 
   /**
    * Adds a message. Resolves with its id once it is durable, or with undefined if the queue is full; that is logged.
+   * @param requestId of the request that caused it
    */
-  async add(sequencer: string, message: Waiting, waiting: number): Promise<string | undefined> {
+  async add(sequencer: string, message: Waiting, waiting: number, requestId?: string): Promise<string | undefined> {
     if (waiting >= this.maxWaiting) {
-      this.#drop(message)
+      this.#drop(message, requestId)
       return undefined
     }
     const id = `${sequencer}-${randomBytes(6).toString('hex')}`
@@ -69,12 +70,12 @@ export class Outbox {
   }
 
   /** Limits the log, because a line per message would fill the disk. */
-  #drop({ webhook, bucket, key }: Waiting): void {
+  #drop({ webhook, bucket, key }: Waiting, requestId?: string): void {
     this.#dropped++
     if (Date.now() - this.#told < TELL_MS) return
     this.#told = Date.now()
     this.#log.error(
-      { webhook, bucket, key, dropped: this.#dropped },
+      { requestId, webhook, bucket, key, dropped: this.#dropped },
       'dropped notifications because the queue of undelivered ones is full',
     )
   }

@@ -61,12 +61,12 @@ export class Sender {
     const sequencer = this.#sequencer.next()
     const { region } = this.#options
     const { owner } = configuration
-    const { bucket, key, time: since } = event
+    const { bucket, key, time: since, origin } = event
     await Promise.all(
       rules.map(async ({ id: ruleId, webhook }) => {
         const body = eventMessage(event, { region, ruleId, owner, sequencer })
         const message = { webhook, bucket, key, since, body }
-        const id = await this.#outbox.add(sequencer, message, this.#delivery?.waiting ?? 0)
+        const id = await this.#outbox.add(sequencer, message, this.#delivery?.waiting ?? 0, origin.requestId)
         if (id !== undefined) this.#delivery?.add(id, webhook, laneName(message))
       }),
     )
