@@ -1,6 +1,6 @@
-// Bundles the program and its dependencies into `dist/app`, from which it starts: loading 1,200 files one by one is half
-// of a start. All entries share one copy of each module. `node bundle.mjs` does nothing if the bundle is newer than its
-// sources.
+// Bundles the program and its dependencies into `dist/app`, from which it starts: loading 1,200 files one by one is
+// half of a start. All entries share one copy of each module. `node bundle.mjs` does nothing if the bundle is newer
+// than its sources.
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -83,8 +83,9 @@ async function bundle() {
 }
 
 /**
- * Escapes what is not Latin-1. V8 keeps the text of a script in memory, with two bytes for each character if a single one
- * needs them. A character behind a backslash stays: in front of an escape, the backslash would escape that of the escape.
+ * Escapes what is not Latin-1. V8 keeps the text of a script in memory, with two bytes for each character if a single
+ * one needs them. A character behind a backslash stays: in front of an escape, the backslash would escape that of the
+ * escape.
  */
 function oneByteText(code) {
   return code.replace(/(?<!\\)[\u{100}-\u{10ffff}]/gu, (character) =>

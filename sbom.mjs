@@ -1,12 +1,15 @@
-// `npm run sbom`: writes `dist/sbom.cdx.json`, a CycloneDX list of all packages that dealgate is installed with, and fails
-// if one of them has no licence or one that this project does not accept.
+// `npm run sbom`: writes `dist/sbom.cdx.json`, a CycloneDX list of all packages that dealgate is installed with, and
+// fails if one of them has no licence or one that this project does not accept.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = dirname(fileURLToPath(import.meta.url))
-/** Licences, by SPDX identifier, whose only conditions are notices: https://www.apache.org/legal/resolved.html#category-a */
+/**
+ * Licences, by SPDX identifier, whose only conditions are notices:
+ * https://www.apache.org/legal/resolved.html#category-a
+ */
 const ACCEPTED = /^(0BSD|Apache-2\.0|BSD-2-Clause|BSD-3-Clause|BlueOak-1\.0\.0|ISC|MIT|MIT-0)$/
 
 const npm = spawnSync('npm sbom --package-lock-only --sbom-format=cyclonedx', {

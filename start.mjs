@@ -6,7 +6,8 @@ const bundle = fileURLToPath(new URL('./bundle.mjs', import.meta.url))
 const build = spawnSync(process.execPath, [bundle], { stdio: 'inherit' })
 if (build.status !== 0) process.exit(build.status ?? 1)
 
-// npm runs this below a shell, and passes SIGTERM on to that shell alone: when the shell is gone, the signal was meant for us.
+// npm runs this below a shell, and passes SIGTERM on to that shell alone: when the shell is gone, the signal was meant
+// for us.
 const shell = process.ppid
 const watch = setInterval(() => {
   if (process.ppid === shell) return

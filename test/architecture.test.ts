@@ -2,7 +2,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import t from 'tap'
 
-/** Who may import what. Dependencies point one way, and one library is used in one place; the reasons stand beside each rule. */
+/**
+ * Who may import what. Dependencies point one way, and one library is used in one place; the reasons stand beside each
+ * rule.
+ */
 interface Rule {
   readonly rule: string
   /** Files that the rule is about. */
@@ -13,7 +16,10 @@ interface Rule {
   readonly typesToo?: true
 }
 
-/** Rooms of `src/` from the bottom up: at run time a room imports from those before it alone. `services` is apart, see the rules. */
+/**
+ * Rooms of `src/` from the bottom up: at run time a room imports from those before it alone. `services` is apart, see
+ * the rules.
+ */
 const LAYERS = [
   'common',
   'request',
@@ -115,6 +121,8 @@ const rules: readonly Rule[] = [
 
 /** Longest file of the product, lines. */
 const MAX_LINES = 300
+/** Most columns of a comment. */
+const MAX_COLUMNS = 120
 /** Most files directly in one folder of the product. */
 const MAX_FILES = 15
 /** Most entries in `src/`. */
@@ -184,8 +192,23 @@ t.same(
   `no file is longer than ${MAX_LINES} lines`,
 )
 
+t.same(
+  [...sources('src', 'plugins', 'test', 'bench'), ...examples].flatMap(([file, text]) =>
+    text
+      .split('\n')
+      .flatMap((line, n) =>
+        line.length > MAX_COLUMNS && /^\s*(\/?\*|\/\/) /.test(line.replace('/**', '/*')) && !line.includes('://')
+          ? [`${file}:${n + 1}`]
+          : [],
+      ),
+  ),
+  [],
+  `comments have at most ${MAX_COLUMNS} columns, except for URLs`,
+)
+
 t.test('plugins stand on the public interface alone', (t) => {
-  // A plugin that ships is written as a stranger's would be: what it needs of the server, the package exports and docs/plugins.md documents.
+  // A plugin that ships is written as a stranger's would be: what it needs of the server, the package exports and
+  // docs/plugins.md documents.
   const own = (file: string) => file.split('/').slice(0, 2).join('/')
   const broken = [...files, ...examples]
     .filter(([file]) => /^(plugins|examples)\/[^/]+\//.test(file))
@@ -229,7 +252,8 @@ t.test('layers', (t) => {
 })
 
 t.test('cycles', (t) => {
-  // An import joins, in the innermost folder that holds both files, the two entries that they are in: a subfolder counts as one, a file beside it as one.
+  // An import joins, in the innermost folder that holds both files, the two entries that they are in: a subfolder
+  // counts as one, a file beside it as one.
   const graphs = new Map<string, Map<string, Set<string>>>()
   for (const file of product) {
     for (const target of runTimeImports(file)) {

@@ -14,14 +14,16 @@ import { makeScratch } from './runner/scratch.js'
 import { Workers } from './runner/worker/workers.js'
 import { whenWeEnd } from './support/server/child.js'
 
-// `npm test -- [--jobs=N] [--timeout=seconds] [--scratch=folder] [file ...]`: runs test files, prints their TAP, the time
-// of each file, the longest first, and the failures.
+// `npm test -- [--jobs=N] [--timeout=seconds] [--scratch=folder] [file ...]`: runs test files, prints their TAP, the
+// time of each file, the longest first, and the failures.
 
 const TESTS = 'dist/test'
 const RESULTS = '.tap/test-results'
 /** Of this run alone: several may run at a time. */
 const BUNDLE = `.tap/bundle-${process.pid}`
-/** The files that take longest, and those that would be last, start first, so that none of them runs alone at the end. */
+/**
+ * The files that take longest, and those that would be last, start first, so that none of them runs alone at the end.
+ */
 const FIRST =
   /(^package|docs\/commands|clients\/(aws-cli\/\w+|rclone|bucket-rules)|cli\/(serve|wallet)|promises\/(listing|unusable-folder)|services\/(network\/embedded|gateway-deal-crashes)|state\/(three-proxies|flushed-store|state|rolling-upgrade|store-at-gateway))\.test/
 /** The files that wait for most of their time run beside the others, so many at a time. */

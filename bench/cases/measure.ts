@@ -36,7 +36,10 @@ export async function measure(load: Load, subject: Subject, job: Job, done: numb
   return { ...outcome, done, cpu: Object.fromEntries(spent), ...(loopDelay && { loopDelay }) }
 }
 
-/** Calls `run` for each subject in each round. Each round begins with another subject, so that none has the better place. */
+/**
+ * Calls `run` for each subject in each round. Each round begins with another subject, so that none has the better
+ * place.
+ */
 export async function interleaved<S>(
   rounds: number,
   subjects: readonly S[],

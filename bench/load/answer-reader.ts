@@ -11,7 +11,10 @@ export interface Answer {
 export class AnswerReader {
   #received: Buffer = Buffer.alloc(0)
 
-  /** @param bodiless true for the answer to HEAD. Returns undefined until the answer is complete. Throws on what is not HTTP. */
+  /**
+   * @param bodiless true for the answer to HEAD. Returns undefined until the answer is complete. Throws on what is not
+   * HTTP.
+   */
   take(bytes: Buffer, bodiless: boolean): Answer | undefined {
     this.#received = this.#received.length === 0 ? bytes : Buffer.concat([this.#received, bytes])
     for (;;) {

@@ -11,7 +11,7 @@ import { send, sign, targetOf, UNSIGNED_PAYLOAD } from '../../test/support/sign/
 
 const MIB = 1024 * 1024
 const BUCKET = 'backup'
-/** Epochs go by fast, so that the deal becomes active while somebody waits. */
+/** Epochs go by fast, so that the deal becomes active while the study waits. */
 const EPOCH_SECONDS = '0.01'
 const LARGE_FILES = 24
 const SMALL_FILES = 2000
@@ -31,8 +31,9 @@ interface Job {
 }
 
 /**
- * A bucket of nested folders is backed up as one deal, loses every local copy, and is retrieved: with the time of each step, the highest resident set of the whole process,
- * and the root CID compared with what an implementation of its own computes.
+ * A bucket of nested folders is backed up as one deal, loses every local copy, and is retrieved: with the time of each
+ * step, the highest resident set of the whole process, and the root CID compared with what an implementation of its own
+ * computes.
  */
 export async function deals(size: number): Promise<void> {
   const data = await mkdtemp(join(tmpdir(), 'dealgate-bench-deals-'))

@@ -25,8 +25,8 @@ interface Way {
 }
 
 /**
- * What the decision costs a request: GET, HEAD and PUT of private objects of 1 KiB in a bucket without documents, in one with a policy and in one with ACLs, and at the
- * gateway itself, in turn.
+ * What the decision costs a request: GET, HEAD and PUT of private objects of 1 KiB in a bucket without documents, in
+ * one with a policy and in one with ACLs, and at the gateway itself, in turn.
  */
 export async function door(target: Target, rounds: number): Promise<void> {
   await prepare(target)
@@ -100,7 +100,10 @@ async function run(target: Target, { to, shots, runs }: Way): Promise<void> {
   runs.push({ cost, done })
 }
 
-/** One line for each way: operations a second, the median of the ratios to the gateway and to no policy by rounds, and CPU time. */
+/**
+ * One line for each way: operations a second, the median of the ratios to the gateway and to no policy by rounds, and
+ * CPU time.
+ */
 function report(method: string, ways: readonly Way[]): void {
   const rates = ways.map(({ runs }) => runs.map(({ cost, done }) => done / cost.seconds))
   const [plainRates = [], directRates = []] = [rates[0], rates.at(-1)]

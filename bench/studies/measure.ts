@@ -32,8 +32,8 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * Two lines: what both ways reach by the clock with the median of the ratios round by round, and what they cost the server in CPU time. On a machine
- * that others work on, only the second says something.
+ * Two lines: what both ways reach by the clock with the median of the ratios round by round, and what they cost the
+ * server in CPU time. On a machine that others work on, only the second says something.
  * @param done amount of work of one run, in `unit`
  */
 export function report(what: string, unit: string, pair: Pair, done: (cost: Cost) => number, per: number): void {

@@ -1,7 +1,10 @@
 /**
- * Measures the proxy against the gateway behind it, both over loopback, in interleaved rounds of one run. Read the ratios: absolute figures depend on the machine.
+ * Measures the proxy against the gateway behind it, both over loopback, in interleaved rounds of one run. Read the
+ * ratios: absolute figures depend on the machine.
  *
- *   npm run bench:studies [-- --rounds 5] [--size-mib 1024] [--rss-mib 5120] [--only large|small|door|rss|deals|transport|workers] [--deals-mib 5120] [--quirks legacy] [--node-options '--cpu-prof']
+ *   npm run bench:studies [-- --rounds 5] [--size-mib 1024] [--rss-mib 5120]
+ *     [--only large|small|door|rss|deals|transport|workers] [--deals-mib 5120] [--quirks legacy]
+ *     [--node-options '--cpu-prof']
  */
 import { parseArgs } from 'node:util'
 import { deals } from './deals.js'

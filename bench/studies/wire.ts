@@ -1,7 +1,10 @@
 import { connect, type Socket } from 'node:net'
 import type { Endpoint } from './target.js'
 
-/** As little client as can be, so that the servers are what is measured: one request on one connection, bytes counted, not kept. */
+/**
+ * As little client as can be, so that the servers are what is measured: one request on one connection, bytes counted,
+ * not kept.
+ */
 const BLOCK = Buffer.alloc(1024 * 1024, 'dealgate')
 
 /** Sends `size` bytes with PUT; resolves to the status. */

@@ -16,7 +16,10 @@ const OPERATIONS = ['GET', 'PUT'] as const
 
 type Operation = (typeof OPERATIONS)[number]
 
-/** The same server with more and more processes, in front of one gateway: operations a second, and CPU of all its processes. */
+/**
+ * The same server with more and more processes, in front of one gateway: operations a second, and CPU of all its
+ * processes.
+ */
 export async function workers(quirks: string, rounds: number): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'dealgate-bench-'))
   const load = new Load()

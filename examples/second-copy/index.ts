@@ -2,7 +2,8 @@
  * Stores second copies of objects in a folder, for example on another disk: of objects in the storage class SHELF, and
  * of objects for which a client requests a copy.
  *
- *   echo '{ "plugins": [{ "use": "./dist/examples/second-copy/index.js", "options": { "folder": "/mnt/shelf" } }] }' > shelf.json
+ *   echo '{ "plugins": [{ "use": "./dist/examples/second-copy/index.js",
+ *     "options": { "folder": "/mnt/shelf" } }] }' > shelf.json
  *   dealgate serve --config shelf.json
  *   aws s3api put-object --storage-class SHELF --bucket photos --key cat.jpg --body cat.jpg
  */

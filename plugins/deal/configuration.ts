@@ -139,7 +139,9 @@ export function checkConfiguration(
     )
 }
 
-/** True when the wanted configuration orders renewals or backups, changes the terms of deals or raises the daily cap. */
+/**
+ * True when the wanted configuration orders renewals or backups, changes the terms of deals or raises the daily cap.
+ */
 export function ordersMore(before: DealConfiguration | undefined, wanted: DealConfiguration): boolean {
   const [cap, wantedCap] = [before?.MaxSpendPerDay, wanted.MaxSpendPerDay].map((text) => parseAmount(text ?? ''))
   return (

@@ -164,8 +164,8 @@ function madeDeal(answer: GatewayAnswer): GatewayDeal {
 }
 
 /**
- * The error for an answer that is no success: S3Error when the gateway itself refused, so that it certainly did nothing,
- * OutcomeUnknown otherwise.
+ * The error for an answer that is no success: S3Error when the gateway itself refused, so that it certainly did
+ * nothing, OutcomeUnknown otherwise.
  * @param inner the refusal of another service that the gateway reports within a success
  */
 export function failureOfOrder(answer: GatewayAnswer, inner?: string): S3Error | OutcomeUnknown {

@@ -4,8 +4,8 @@ import type { GatewayProvider } from './deal-wire.js'
 import type { DealParts } from './parts.js'
 
 /**
- * The storage providers: the gateway's list, or that of another plugin where the gateway has none. Undefined where there
- * is neither. Throws what DealClient.providers throws.
+ * The storage providers: the gateway's list, or that of another plugin where the gateway has none. Undefined where
+ * there is neither. Throws what DealClient.providers throws.
  */
 export async function knownProviders(
   { host }: Pick<DealParts, 'host'>,

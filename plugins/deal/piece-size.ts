@@ -25,8 +25,8 @@ export function estimatePieceSize(bytes: number, objects: number): number {
 
 /**
  * Estimates the most that the pieces of an offline deal have together, bytes. The gateway may divide the objects into
- * several CARs, and pads each to a power of two, up to twice its size: seven objects a little larger than half a CAR are
- * seven pieces as large as a whole one. Content that fits into the smallest pieces of providers is one CAR.
+ * several CARs, and pads each to a power of two, up to twice its size: seven objects a little larger than half a CAR
+ * are seven pieces as large as a whole one. Content that fits into the smallest pieces of providers is one CAR.
  */
 export function mostPieceBytes(bytes: number, objects: number): number {
   const one = estimatePieceSize(bytes, objects)

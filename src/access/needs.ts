@@ -43,7 +43,9 @@ export async function requireNeeds(operation: AnyOperation, head: RequestHead, c
   else for (const access of needs.bucket) context.checks.requireWholeBucket(bucket, access)
 }
 
-/** True if the policy of the bucket can allow some of the keys that the body will name. No ACL allows everybody that. */
+/**
+ * True if the policy of the bucket can allow some of the keys that the body will name. No ACL allows everybody that.
+ */
 async function opensEach({ action }: AnyOperation, bucket: string, { door }: Context): Promise<boolean> {
   if (typeof action !== 'object' || !('each' in action)) return false
   const policy = (await door.documents(bucket))?.policy

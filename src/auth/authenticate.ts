@@ -45,8 +45,8 @@ export interface AuthenticatorOptions {
   /** The temporary credentials that this server issues; default none. */
   readonly sessions?: Sessions
   /**
-   * How to handle X-Amz-Security-Token beside an access key id that is not one of `sessions`. `refuse` (default) rejects
-   * the request; `ignore` ignores the token, for clients that always send one.
+   * How to handle X-Amz-Security-Token beside an access key id that is not one of `sessions`. `refuse` (default)
+   * rejects the request; `ignore` ignores the token, for clients that always send one.
    */
   readonly sessionToken?: SessionToken
   /** Accepts signature version 2, which covers neither the body nor most headers; default true. */
@@ -109,8 +109,8 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticate
 }
 
 /**
- * True for a request of the service with `Authorization: Bearer`. The token is no signature: operations without `access:
- * 'bearer'` take the request for unsigned.
+ * True for a request of the service with `Authorization: Bearer`. The token is no signature: operations without
+ * `access: 'bearer'` take the request for unsigned.
  */
 export function isBearer(head: RequestHead): boolean {
   const bearer = /^Bearer /i.test(head.headers.authorization ?? '') && head.resource === 'service'

@@ -9,8 +9,8 @@ export interface Signer {
   readonly accessKeyId: string
   readonly secretAccessKey: string
   /**
-   * The caller. To be called once the signature is verified. Throws S3Error: InvalidToken for a session that was revoked,
-   * ServiceUnavailable when that cannot be found out.
+   * The caller. To be called once the signature is verified. Throws S3Error: InvalidToken for a session that was
+   * revoked, ServiceUnavailable when that cannot be found out.
    */
   admit(): Identity | Promise<Identity>
 }

@@ -71,8 +71,8 @@ const PARAMETER_NAME = /[?&]([^?&=#\s"]*)=/g
 const END_OF_VALUE = /[&#\s"]|$/g
 
 /**
- * Signature parameters of both brands and both versions, tokens, key ids in credentials, and what clients of STS put into
- * the query, as minio-go does.
+ * Signature parameters of both brands and both versions, tokens, key ids in credentials, and what clients of STS put
+ * into the query, as minio-go does.
  */
 const SECRET =
   /^(?:(?:webidentity|access|session)?token|samlassertion|ldappassword|signature|awsaccesskeyid|x-[a-z]+-(?:signature|credential|security-token|(?:copy-source-)?server-side-encryption-customer-key))$/i

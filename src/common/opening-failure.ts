@@ -5,7 +5,9 @@ import { isDiskFull } from './disk-reserve.js'
 /** Primary result codes of SQLite: https://www.sqlite.org/rescode.html */
 const SQLITE = { PERM: 3, READONLY: 8, IOERR: 10, CORRUPT: 11, CANTOPEN: 14, NOTADB: 26 } as const
 
-/** SQLite's texts of these codes: an error of `prepare` has the text alone. https://www.sqlite.org/c3ref/errcode.html */
+/**
+ * SQLite's texts of these codes: an error of `prepare` has the text alone. https://www.sqlite.org/c3ref/errcode.html
+ */
 const BY_TEXT: ReadonlyMap<string, number> = new Map([
   ['access permission denied', SQLITE.PERM],
   ['attempt to write a readonly database', SQLITE.READONLY],

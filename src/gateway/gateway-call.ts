@@ -40,8 +40,8 @@ export interface GatewayAnswer {
    */
   readonly failure: string | undefined
   /**
-   * Why the gateway itself refused the call, so that it certainly did nothing. Undefined for every other answer: after a
-   * POST that leaves the outcome unknown.
+   * Why the gateway itself refused the call, so that it certainly did nothing. Undefined for every other answer: after
+   * a POST that leaves the outcome unknown.
    */
   readonly refusal: string | undefined
   /** The failure as the S3Error for the client. An answer that is not recognised is logged. */

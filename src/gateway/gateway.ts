@@ -73,8 +73,8 @@ export type LentSink = (chunk: Buffer, done: (error?: unknown) => void) => void
 /** Bytes that are passed on without being looked at. */
 export interface Transfer {
   /**
-   * Takes all bytes, if they are in memory already; undefined for others, which then remain to be lent. Absent where that
-   * never is the case.
+   * Takes all bytes, if they are in memory already; undefined for others, which then remain to be lent. Absent where
+   * that never is the case.
    */
   whole?(): Buffer | undefined
   /**

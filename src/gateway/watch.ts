@@ -2,8 +2,8 @@ import { S3Error } from '../common/errors/s3-error.js'
 import { TokenRefused } from './errors.js'
 
 /**
- * `refused`: the gateway answered that it does not do it. `token`: it wants another log-in, and the call is repeated with
- * one. `failed`: it did not answer, or not in a way that helps.
+ * `refused`: the gateway answered that it does not do it. `token`: it wants another log-in, and the call is repeated
+ * with one. `failed`: it did not answer, or not in a way that helps.
  */
 export type CallOutcome = 'ok' | 'refused' | 'token' | 'failed'
 

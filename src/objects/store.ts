@@ -139,8 +139,8 @@ export interface Store {
   setTags(bucket: string, key: string, tags: readonly Tag[] | undefined, cause: Cause): Promise<void>
   /**
    * Replaces the object's ACL and keeps its bytes, if the object still has this stamp; undefined removes the ACL.
-   * Resolves false when the object is gone or has another stamp. Throws AccessDenied for an account that does not own the
-   * bucket, unless it was granted as much.
+   * Resolves false when the object is gone or has another stamp. Throws AccessDenied for an account that does not own
+   * the bucket, unless it was granted as much.
    */
   setAcl(bucket: string, key: string, stamp: string, acl: ObjectAcl | undefined): Promise<boolean>
   /**

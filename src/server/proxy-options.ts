@@ -49,7 +49,8 @@ export interface ProxyOptions {
   stateTimeoutMs?: number
   /**
    * Where parts of multipart uploads wait: in `data` (default), in a hidden bucket of the gateway, or in a folder on a
-   * file system that all proxies share. With `stateUrl` and the default, all requests of one upload must reach one proxy.
+   * file system that all proxies share. With `stateUrl` and the default, all requests of one upload must reach one
+   * proxy.
    */
   staging?: 'local' | 'gateway' | { readonly folder: string }
   /** With `stateUrl`: lease time of locks, ms; default 30,000. All proxies must use the same value. */
@@ -59,7 +60,9 @@ export interface ProxyOptions {
   /** Object ownership of new buckets; default BucketOwnerEnforced, which disables ACLs. */
   objectOwnership?: Ownership
   limits?: Partial<Limits>
-  /** Requests and bytes per second, and requests in progress: in total, per address and per access key. Default none. */
+  /**
+   * Requests and bytes per second, and requests in progress: in total, per address and per access key. Default none.
+   */
   traffic?: TrafficBounds
   /** What `POST /-/reload` does; default NotImplemented. */
   reload?: Reload
@@ -104,8 +107,8 @@ export interface ProxyOptions {
    */
   sessionToken?: SessionToken
   /**
-   * Accepts signature version 2, which boto3 uses for presigned URLs and forms; default true. It covers neither the body
-   * nor the parameters of listings.
+   * Accepts signature version 2, which boto3 uses for presigned URLs and forms; default true. It covers neither the
+   * body nor the parameters of listings.
    */
   signatureV2?: boolean
   /**
@@ -133,8 +136,8 @@ export interface ProxyOptions {
   /** Address of the storage payment API, for plugins; default none. */
   paymentUrl?: string
   /**
-   * Key that seals secrets in records of plugins, 32 bytes. Default: one that the first use makes in `data`, except with
-   * `stateUrl`, where all servers need the same.
+   * Key that seals secrets in records of plugins, 32 bytes. Default: one that the first use makes in `data`, except
+   * with `stateUrl`, where all servers need the same.
    */
   sealingKey?: Uint8Array
   /** Clock of lifecycle rules and plugins, ms since 1970; default the system clock. */

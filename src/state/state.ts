@@ -187,7 +187,8 @@ export interface Uploads {
   list(bucket: string): Promise<UploadRecord[]>
   /**
    * Throws NoSuchUpload when there is none, ServiceUnavailable when another proxy has staged its parts, and SlowDown
-   * when staged parts have reached their bounds. The writer throws SlowDown when the part grows beyond `length` and them.
+   * when staged parts have reached their bounds. The writer throws SlowDown when the part grows beyond `length` and
+   * them.
    * @param length size of the part in bytes, if known
    * @param by the request, here and below: the lines about what it does have its id
    */

@@ -28,7 +28,10 @@ const mallory: Identity = {
 }
 const BUCKETS = ['alice-data', 'mallory-data', 'shared']
 
-/** What an operation needs beside its own selector to get as far as asking whether it may. An operation that is refused for another reason needs a line here. */
+/**
+ * What an operation needs beside its own selector to get as far as asking whether it may. An operation that is refused
+ * for another reason needs a line here.
+ */
 const bodies: Readonly<Record<string, string>> = {
   DeleteObjects: '<Delete><Object><Key>secret</Key></Object></Delete>',
   CompleteMultipartUpload:
@@ -40,7 +43,10 @@ const headers: Readonly<Record<string, Record<string, string>>> = {
   GetObjectAttributes: { 'x-amz-object-attributes': 'ETag' },
 }
 
-/** What somebody with rights to a part of a bucket may know and do of the whole: that it is there, and what of it is his. */
+/**
+ * What a caller with rights to a part of a bucket may know and do of the whole: that it is there, and what of it is
+ * his.
+ */
 const OPEN_TO_PARTS = new Set([
   'HeadBucket',
   'GetBucketLocation',
@@ -107,7 +113,7 @@ async function prepare({ endpoint }: InProcess): Promise<Target[]> {
   return targets
 }
 
-/** All that can be seen: the answers to everything that only looks, asked by whoever may. */
+/** All that can be seen: the answers to everything that only looks, asked by each caller who may. */
 async function everything({ endpoint, proxy }: InProcess, targets: readonly Target[]): Promise<Record<string, string>> {
   const looks = proxy.operations.filter(({ operation }) => /^(GET|HEAD)$/.test(operation.on.method))
   const seen: Record<string, string> = {}
@@ -164,7 +170,8 @@ for (const mode of modes) {
           if (target.bucket === 'shared' && on.resource === 'bucket' && OPEN_TO_PARTS.has(name)) continue
           const wanted = requestFor(operation, target)
           const answer = await send(endpoint, mallory, wanted)
-          // Such a one is for everybody and decides by itself, or for nobody; it must change nothing all the same.
+          // Such an operation is for all callers and decides by itself, or for none; it must change nothing all the
+          // same.
           if (operation.access === 'public' || refusedOperations.includes(operation)) continue
           const shown = `${answer.status} ${answer.code}`
           t.ok(isRefused(answer, on.method), `${way} ${name} of ${wanted.path}: ${shown}`)

@@ -31,7 +31,10 @@ import { signedRequest } from '../support/sign/signed-request.js'
 
 const foreigner = { accessKeyId: 'foreigner', secretAccessKey: 'secret-of-the-foreigner' }
 
-/** Operations that are refused to an account that may not write, by the gateway or by its rules, before anything changes. */
+/**
+ * Operations that are refused to an account that may not write, by the gateway or by its rules, before anything
+ * changes.
+ */
 const DECIDED_BY_GATEWAY = [
   'PutObject',
   'DeleteObject',
@@ -40,7 +43,10 @@ const DECIDED_BY_GATEWAY = [
   'CreateMultipartUpload',
   'CompleteMultipartUpload',
 ]
-/** Operations that change nothing of a foreign bucket: a link that the gateway signs, and parts of an upload that only the key pair which began it sees. */
+/**
+ * Operations that change nothing of a foreign bucket: a link that the gateway signs, and parts of an upload that only
+ * the key pair which began it sees.
+ */
 const OF_THE_CALLER_ALONE = ['CreateBucket', 'ShareObject', 'UploadPart', 'UploadPartCopy', 'AbortMultipartUpload']
 
 const terms = { MinerId: 'f01000', Price: '0.0001', Duration: 518400 }

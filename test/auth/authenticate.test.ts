@@ -143,7 +143,7 @@ t.test("AWS's published examples are let in", async (t) => {
   })
 })
 
-t.test('no signature at all is nobody, and no error', async (t) => {
+t.test('a request without a signature has no caller, and is no error', async (t) => {
   t.equal(await authenticator()(requestHead(get)), undefined)
   t.equal(
     await authenticator()(requestHead({ target: '/b/k?Expires=1&x-amz-acl=private', headers: [host] })),
@@ -421,7 +421,7 @@ t.test('a hash pinned in a presigned URL', async (t) => {
   )
   await refused(
     t,
-    'a value nobody signed',
+    'a value without a signature',
     'AccessDenied',
     altered(link({}), 'x-amz-content-sha256', 'UNSIGNED-PAYLOAD'),
   )

@@ -154,7 +154,7 @@ t.test('at the start the file must be right, and there unless it is optional', a
   t.same(followed.find('one'), one)
 })
 
-t.test('a mistake is told though nobody asks', async (t) => {
+t.test('a mistake is reported before a request asks', async (t) => {
   const file = join(t.testdir({}), 'credentials.json')
   writeFileSync(file, '[]', { mode: 0o600 })
   let told = () => {}

@@ -29,7 +29,8 @@ function hmac(toSign: string): string {
   return signVersion2(example.secretAccessKey, toSign)
 }
 
-// https://docs.aws.amazon.com/AmazonS3/latest/API/RESTAuthentication.html#RESTAuthenticationExamples, of today and before
+// https://docs.aws.amazon.com/AmazonS3/latest/API/RESTAuthentication.html#RESTAuthenticationExamples, of today and
+// before
 const published: [signature: string, parts: HeadParts, hostBucket?: string][] = [
   [
     'qgk2+6Sv9/oM7G3qLEjTH1a1l1g=',

@@ -223,5 +223,5 @@ t.test('workers change together', async (t) => {
     // Longer than what a worker takes to tell the others of its requests.
     await sleep(60)
   }
-  t.ok(accepted <= 52, `${accepted} requests: the workers count together, each tells of five requests at a time`)
+  t.ok(accepted <= 52, `${accepted} requests: the workers count together, each reports five requests at a time`)
 })

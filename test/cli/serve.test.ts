@@ -177,7 +177,7 @@ t.test('doctor sees a running dealgate, and what is wrong with one that is to be
   const data = join(t.testdir({}), 'data')
   const fresh = await runCli(['doctor', '--data', data, '--port', '0', '--gateway-port', '0'])
   t.match(fresh, { code: 0, stdout: /^ok {5}gateway: the embedded one accepts the log-in/m }, fresh.stdout)
-  t.notOk(existsSync(join(data, 'services', 'platform')), 'it makes no user whose password nobody would see')
+  t.notOk(existsSync(join(data, 'services', 'platform')), 'it makes no user whose password is never shown')
 
   const running = await startDealgate(t, { data })
   const { port } = new URL(running.endpoint)
@@ -286,7 +286,7 @@ t.test('a second signal ends the process at once, whatever still runs', async (t
   const hanging = httpRequest(url.trim(), { method: 'PUT', agent: false, headers })
   hanging.on('error', () => {})
   hanging.flushHeaders()
-  // The server has begun with it: a connection that nobody has accepted yet would not keep it from ending.
+  // The server has begun with it: a connection that is not accepted yet would not keep it from ending.
   await once(hanging, 'continue')
   hanging.write('half')
   process.kill(running.pid, 'SIGTERM')

@@ -159,7 +159,8 @@ t.test('behind a reverse proxy that changes Host', async (t) => {
   )
   t.equal(Location, `https://photos.${DOMAIN}:${portOf(front)}/k`)
 
-  // A link that was made for the inner host, which names the service, is none for a bucket's host, where its path would mean another object.
+  // A link that was made for the inner host, which names the service, is none for a bucket's host, where its path would
+  // mean another object.
   t.equal(
     (await signedRequest(trusting.endpoint, keys, { method: 'PUT', path: '/photos/photos/k', body: 'another' })).status,
     200,
@@ -214,7 +215,8 @@ t.test(
       config,
       '[default]\nregion = us-east-1\ns3 =\n  addressing_style = virtual\n  signature_version = s3v4\n',
     )
-    // No name server knows these hosts: dealgate itself stands in for the HTTP proxy, which gets requests with the whole address on the request line.
+    // No name server knows these hosts: dealgate itself stands in for the HTTP proxy, which gets requests with the
+    // whole address on the request line.
     const env = {
       AWS_CONFIG_FILE: config,
       AWS_ACCESS_KEY_ID: keys.accessKeyId,

@@ -11,7 +11,10 @@ import { S3cmd } from '../support/programs/s3cmd.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { until } from '../support/waiting.js'
 
-/** Storage classes that are kept by deals, as clients see them that know nothing of deals. The network needs a quarter of a second to seal. */
+/**
+ * Storage classes that are kept by deals, as clients see them that know nothing of deals. The network needs a quarter
+ * of a second to seal.
+ */
 
 const DEAL = fileURLToPath(new URL('../../plugins/deal/index.js', import.meta.url))
 const options = {

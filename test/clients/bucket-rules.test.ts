@@ -11,7 +11,7 @@ import { modes } from '../support/server/modes.js'
 import { until } from '../support/waiting.js'
 import { WebhookReceiver } from '../support/webhook-receiver.js'
 
-/** What is to become of objects of a bucket (lifecycle), and who is told of it (notifications). */
+/** What is to become of objects of a bucket (lifecycle), and which receivers get its events (notifications). */
 
 const ARN = 'arn:dealgate:webhook:::hook'
 const aws = await awsVersions(t)

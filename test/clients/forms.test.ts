@@ -275,7 +275,10 @@ async function curl(t: Test, client: S3Client): Promise<void> {
   t.equal((await bodyOf(client, 'curl-text')).toString(), 'just text')
 }
 
-/** A page of another origin, in a real browser: a form sent with fetch, a PUT that needs a preflight, and a plain form that ends in a redirect. */
+/**
+ * A page of another origin, in a real browser: a form sent with fetch, a PUT that needs a preflight, and a plain form
+ * that ends in a redirect.
+ */
 async function browser(t: Test, client: S3Client): Promise<void> {
   const program = await findClient(t, 'chromium')
   if (!program) return

@@ -188,7 +188,8 @@ async function oddKeys(t: Test, rclone: Rclone, server: Dealgate): Promise<void>
   await rclone.run('sync', ...encoded, control, 'dg:rclone-odd-control')
   await rclone.run('check', ...encoded, '--download', control, 'dg:rclone-odd-control')
 
-  // rclone writes the elements "." and ".." in other characters and makes one slash of two: those keys are not to be had with it.
+  // rclone writes the elements "." and ".." in other characters and makes one slash of two: those keys are not to be
+  // had with it.
   for (const { key, legacyRefusal } of bareKeys.filter(({ key }) => !/\/\/|^\/|(^|\/)\.\.?(\/|$)/.test(key))) {
     const target = `dg:rclone-odd/${key}`
     const file = join(rclone.home, 'one')

@@ -23,7 +23,7 @@ for (const mode of modes) {
   })
 }
 
-/** s3api commands that look at what nobody has set, and the error code of each; '' for an empty answer. */
+/** s3api commands that read what is not set, and the error code of each; '' for an empty answer. */
 const UNSET: readonly (readonly [command: string, code: string])[] = [
   ['get-bucket-encryption', 'ServerSideEncryptionConfigurationNotFoundError'],
   ['get-bucket-website', 'NoSuchWebsiteConfiguration'],

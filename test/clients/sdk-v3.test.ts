@@ -153,7 +153,8 @@ async function objects(t: Test, client: S3Client): Promise<void> {
 async function streams(t: Test, client: S3Client): Promise<void> {
   const Bucket = 'sdk-streams'
   await client.send(new CreateBucketCommand({ Bucket }))
-  // A stream goes out in aws-chunked framing with a trailer, also over plain HTTP. Without a length the SDK cannot send one: that is what Upload is for.
+  // A stream goes out in aws-chunked framing with a trailer, also over plain HTTP. Without a length the SDK cannot send
+  // one: that is what Upload is for.
   for (const [Key, size] of Object.entries({ empty: 0, small: 3 * KiB, bigger: 3 * MiB + 1 })) {
     const data = bytes(Key, size)
     await client.send(new PutObjectCommand({ Bucket, Key, Body: streamOf(data), ContentLength: size }))
@@ -416,7 +417,7 @@ async function concurrency(t: Test, client: S3Client, server: Dealgate): Promise
   const read = async () => {
     const { Body, ETag, ContentLength } = await client.send(new GetObjectCommand({ Bucket, Key: 'same' }))
     const data = Buffer.from((await Body?.transformToByteArray()) ?? [])
-    // Between two writes a legacy gateway's object may be of nobody's record: then its ETag says that it is no MD5.
+    // Between two writes a legacy gateway's object may have no record: then its ETag says that it is no MD5.
     const own = ETag === `"${md5(data)}"` || (server.mode === 'legacy' && /^"[0-9a-f]{32}-1"$/.test(ETag ?? ''))
     return own && bodies.get(md5(data)) === data.length - 300 * KiB && ContentLength === data.length
   }
@@ -424,7 +425,8 @@ async function concurrency(t: Test, client: S3Client, server: Dealgate): Promise
   const reads = await Promise.all(
     many.map(async (i) => {
       await client.send(new PutObjectCommand({ Bucket, Key: 'same', Body: bytes(`same ${i}`, 300 * KiB + i) }))
-      // A legacy gateway tells what an object is in one call and gives its bytes in another: with writes between them all the time it is "try again".
+      // A legacy gateway tells what an object is in one call and gives its bytes in another: with writes between them
+      // all the time it is "try again".
       return read().catch((error) => (server.mode === 'legacy' && error.name === 'ServiceUnavailable') || error)
     }),
   )

@@ -87,7 +87,8 @@ t.test('parseXml: what the parser takes for an element is counted as one', async
 })
 
 t.test('parseXml: 2 MB of anything are soon refused or read', { timeout: 600_000 }, async (t) => {
-  // Before it is ended early, the first of them keeps the parser busy for hours, and the third for as many stack traces as it has characters.
+  // Before it is ended early, the first of them keeps the parser busy for hours, and the third for as many stack traces
+  // as it has characters.
   const cases = {
     'a declaration without end': `<A>${filled('<!')}`,
     'a declaration of letters': `<A><!${filled('D')}`,

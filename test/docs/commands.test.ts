@@ -13,7 +13,8 @@ import { type Command, commandsOf, inlineCommandsOf } from './read-page.js'
 import { type Scene, scenes } from './scenes.js'
 import { Shell } from './shell.js'
 
-// Every command of README.md and the pages of docs, as it is printed there: in order, from an empty folder, against a server on free ports.
+// Every command of README.md and the pages of docs, as it is printed there: in order, from an empty folder, against a
+// server on free ports.
 
 /** How long the output of a command that comes after a time is waited for, ms. */
 const PATIENCE_MS = 120_000

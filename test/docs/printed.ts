@@ -13,7 +13,8 @@ const FORMS: readonly { readonly shown: RegExp; readonly fits: string; readonly 
 const ANY = new RegExp(FORMS.map(({ shown }) => `(${shown.source})`).join('|'), 'g')
 
 /**
- * Compares output with what a page shows. Dates, CIDs and ids only need to have their form, and `…` stands for anything.
+ * Compares output with what a page shows. Dates, CIDs and ids only need to have their form, and `…` stands for
+ * anything.
  * @returns undefined where it does not fit; otherwise what stands for each id that the page shows
  */
 export function compare(shown: string, output: string): ReadonlyMap<string, string> | undefined {

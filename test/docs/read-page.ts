@@ -22,7 +22,10 @@ const SHELL = new Set(['sh', 'bash', 'shell', 'console'])
 const PROMPT = '$ '
 const COMMENT = /^\s*#/
 
-/** All commands in the fenced blocks of a page of Markdown, in order. Throws an Error for a block that ends within a command. */
+/**
+ * All commands in the fenced blocks of a page of Markdown, in order. Throws an Error for a block that ends within a
+ * command.
+ */
 export function commandsOf(page: string): Command[] {
   return blocksOf(page).flatMap((block) => {
     if (block.lines.some((line) => line.startsWith(PROMPT))) return withPrompts(block)
@@ -36,7 +39,9 @@ export function scriptOf(page: string, index = 0): string {
   return `${scripts[index]?.lines.join('\n') ?? ''}\n`
 }
 
-/** Commands in running text, where nothing tries them: a client program with an address, a variable or a flag for one. */
+/**
+ * Commands in running text, where nothing tries them: a client program with an address, a variable or a flag for one.
+ */
 export function inlineCommandsOf(page: string): string[] {
   const text = page.replace(/^ *```.*?^ *```/gms, '')
   const spans = [...text.matchAll(/`([^`\n]+)`/g)].map(([, span]) => span ?? '')

@@ -138,7 +138,10 @@ async function installFor(folder: string): Promise<void> {
   await writeFile(join(programs, 'dealgate'), `#!/bin/sh\nexec ${command} "$@"\n`, { mode: 0o755 })
 }
 
-/** A server that the page starts before a gateway of the reader's, which stands on the page with an example of an address. */
+/**
+ * A server that the page starts before a gateway of the reader's, which stands on the page with an example of an
+ * address.
+ */
 function behind(address: string, { url, accessKey, secretKey }: GatewayAddress): Scene {
   return {
     unserved: true,

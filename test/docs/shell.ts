@@ -58,7 +58,10 @@ export class Shell {
     await this.#export(this.#hosted.stdout)
   }
 
-  /** Starts a server in another shell, in place of the one before; once it is ready, its `export` line is pasted into this one. */
+  /**
+   * Starts a server in another shell, in place of the one before; once it is ready, its `export` line is pasted into
+   * this one.
+   */
   async serve(text: string): Promise<void> {
     await this.stop()
     const child = this.#spawn(['-c', 'eval "$1"', 'bash', text])

@@ -15,8 +15,8 @@ import { type Draft, draft } from './mutate.js'
 import { Random } from './random.js'
 
 /**
- * Mutated requests, most of them signed after they were mutated: none may be answered with a 5xx but 501 and 503, or with nothing. `npm run fuzz` sends 100,000;
- * DEALGATE_FUZZ_SEED repeats a round.
+ * Mutated requests, most of them signed after they were mutated: none may be answered with a 5xx but 501 and 503, or
+ * with nothing. `npm run fuzz` sends 100,000; DEALGATE_FUZZ_SEED repeats a round.
  */
 
 const ROUNDS = Number(process.env.DEALGATE_FUZZ_ROUNDS ?? 3000)

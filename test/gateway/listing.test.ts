@@ -91,7 +91,10 @@ const queryFor = (keys: readonly string[]) => {
 }
 const withQuery = (keys: fc.Arbitrary<string[]>) => keys.chain((all) => fc.tuple(fc.constant(all), queryFor(all)))
 
-/** A tree of files as public gateways list it: one level, objects before prefixes, folders without a time unless they are empty. */
+/**
+ * A tree of files as public gateways list it: one level, objects before prefixes, folders without a time unless they
+ * are empty.
+ */
 function listLevel(keys: readonly string[], prefix: string): object[] | null {
   const found = new Map<string, string>()
   for (const key of keys) {
@@ -152,10 +155,7 @@ t.test('page n does not cost n walks, and what this proxy writes shows at once',
   const first = await client.list('b', query)
   const after = nameOf(first.entries.at(-1) as ListEntry)
   held.keys = held.keys.filter((key) => key !== 'd1/f1')
-  await t.rejects(
-    client.remove('b', 'd1/f1', anyOrder()),
-    'the script knows no such call, so nobody knows what came of it',
-  )
+  await t.rejects(client.remove('b', 'd1/f1', anyOrder()), 'the script knows no such call, so its outcome is unknown')
   t.notOk(names(await client.list('b', { ...query, after })).names.includes('d1/f1'))
   const calls = gateway.count('web.ListObjects')
   await client.list('b', query)

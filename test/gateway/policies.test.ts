@@ -101,7 +101,7 @@ t.test('calls without a log-in carry none, and their refusal says nothing of acc
   }
 })
 
-t.test('an empty list for somebody who may write is no leave to list', async (t) => {
+t.test('an empty list for a caller who may write is no permission to list', async (t) => {
   const script = (policy: string): Script => ({
     rpc: {
       ...withFeatures(...ALL_FEATURES),

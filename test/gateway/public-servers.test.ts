@@ -5,7 +5,10 @@ import { GatewayUser } from '../support/gateway/gateway-user.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { send, targetOf } from '../support/sign/send.js'
 
-/** What MinIO does in its versions and layouts, each as quirks of the embedded gateway; test/clients/real-gateway.test.ts drives one built from source. */
+/**
+ * What MinIO does in its versions and layouts, each as quirks of the embedded gateway;
+ * test/clients/real-gateway.test.ts drives one built from source.
+ */
 const servers = {
   'one folder, 2021': 'legacy',
   'several drives, 2021': 'legacy,erasure-folders,root-name-listings',

@@ -196,7 +196,7 @@ t.test('without a length the body ends with the connection', async (t) => {
   t.equal(new Set(requests.map(({ socket }) => socket)).size, 2)
 })
 
-t.test('bytes that nobody asked for are never an answer', async (t) => {
+t.test('bytes without a request are never an answer', async (t) => {
   const evil = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil'
   const { get, requests } = await serve(t, (socket, n) => {
     // Behind the answer in one piece, behind it in another, and behind an answer without a body.

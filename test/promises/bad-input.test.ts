@@ -276,7 +276,7 @@ async function framing(t: Test, server: Dealgate): Promise<void> {
   t.equal((await send(server, { method: 'HEAD', target })).status, 404)
 }
 
-/** Fifty clients that hardly say anything, in three ways, hold nobody up. */
+/** Fifty clients that hardly say anything, in three ways, hold no other client up. */
 async function slow(t: Test, { mode }: Dealgate): Promise<void> {
   // Of its own: bodies that a busy machine sends slowly are to stall nowhere else.
   const server = await startDealgate(t, { mode, args: ['--body-idle-seconds', '2'] })

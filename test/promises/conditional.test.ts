@@ -3,7 +3,10 @@ import { bytes, KiB, MiB, md5 } from '../support/content/content.js'
 import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 import { type Answer, send, targetOf } from '../support/sign/send.js'
 
-/** Conditional writes are atomic among the clients of one proxy; CompleteMultipartUpload is idempotent (DESIGN section 4, promise 7). */
+/**
+ * Conditional writes are atomic among the clients of one proxy; CompleteMultipartUpload is idempotent (DESIGN section
+ * 4, promise 7).
+ */
 
 const BUCKET = 'conditional'
 const RACERS = Array.from({ length: 20 }, (_, i) => i)

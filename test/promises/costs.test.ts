@@ -138,7 +138,8 @@ for (const mode of modes) {
       const known = between.requests.length
       const signed = sign(stranger, { method: on.method, target, headers, payloadHash: UNSIGNED_PAYLOAD }).headers
       const refused = await sendHead(stranger, on.method, target, { ...signed, ...EXPECT })
-      // It is not said whether another's job exists; the bucket of the service is there for everyone, and its body is not read.
+      // It is not said whether another's job exists; the bucket of the service is there for everyone, and its body is
+      // not read.
       const expected = on.path?.startsWith('/-/jobs/') ? 404 : name.startsWith('CreateBucketOfService') ? 200 : 403
       t.match(refused, { status: expected, continued: false }, `${name}: signed, without rights`)
       const anonymous = await sendHead(owner, on.method, target, { ...headers, ...EXPECT })

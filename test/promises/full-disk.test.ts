@@ -8,7 +8,10 @@ import { modes } from '../support/server/modes.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
 
-/** A full disk: reads and removals go on, uploads are refused clearly, and a start succeeds. Needs a file system of its own, which only root can mount. */
+/**
+ * A full disk: reads and removals go on, uploads are refused clearly, and a start succeeds. Needs a file system of its
+ * own, which only root can mount.
+ */
 
 const skip = noSmallDisk()
 

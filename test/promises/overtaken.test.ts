@@ -9,12 +9,14 @@ import { type Answer, send, targetOf } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
 
 /**
- * DESIGN section 4, promise 13: a write that was given up cannot land after a later one that was acknowledged. With fences the gateway refuses it; without them the key
- * stays in doubt until the gateway was heard: docs/consistency.md.
+ * DESIGN section 4, promise 13: a write that was given up cannot land after a later one that was acknowledged. With
+ * fences the gateway refuses it; without them the key stays in doubt until the gateway was heard: docs/consistency.md.
  */
 
 const BUCKET = 'overtaken'
-/** The gateway may take so long that a busy machine does not exceed it by itself: what is not held back must go through. */
+/**
+ * The gateway may take so long that a busy machine does not exceed it by itself: what is not held back must go through.
+ */
 const ARGS = ['--gateway-timeout-seconds', '5', '--key-wait-seconds', '1']
 const PATIENCE_MS = 60_000
 

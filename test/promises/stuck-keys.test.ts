@@ -8,7 +8,10 @@ import { startDealgate } from '../support/server/dealgate.js'
 import type { Mode } from '../support/server/modes.js'
 import { type Answer, send, targetOf } from '../support/sign/send.js'
 
-/** DESIGN section 4, promise 13, the other side: what keeps writes in order keeps no ordinary write out for longer than it must. See docs/consistency.md. */
+/**
+ * DESIGN section 4, promise 13, the other side: what keeps writes in order keeps no ordinary write out for longer than
+ * it must. See docs/consistency.md.
+ */
 
 const BUCKET = 'stuck'
 const PATIENCE_MS = 60_000

@@ -11,7 +11,9 @@ import { until } from '../support/waiting.js'
 const data = bytes('upstream', 2 * MiB)
 const target = targetOf('fakes', 'object')
 
-/** `hasty` waits for the gateway for a second; it is asked where nothing comes, so that the others may take their time. */
+/**
+ * `hasty` waits for the gateway for a second; it is asked where nothing comes, so that the others may take their time.
+ */
 async function started(t: Test): Promise<{ gateway: FakeGateway; server: Dealgate; hasty: Dealgate }> {
   const gateway = await FakeGateway.start(t)
   const server = await startDealgate(t, { mode: 'legacy', gateway })
@@ -162,7 +164,7 @@ t.test('calls', async (t) => {
         .end(
           '{"jsonrpc":"2.0","id":"1","result":{"objects":[{"name":"an object of an impossible day","lastModified":"2026-02-45T00:00:00Z","size":1,"contentType":""}]}}',
         ),
-    'an error nobody knows': (response) =>
+    'an unknown error': (response) =>
       response
         .writeHead(200, { 'content-type': 'application/json' })
         .end('{"jsonrpc":"2.0","id":"1","error":{"code":0,"message":"The moon is in the wrong phase.","data":null}}'),
@@ -220,7 +222,7 @@ t.test('many removals by a gateway that says nothing', async (t) => {
   t.same(await results(), { deleted: 0, refused: 200 })
   t.ok(calls <= 16, `it was asked ${calls} times, not for each`)
   gateway.onCall.clear()
-  // As long as it may still answer, nobody knows whether it will.
+  // As long as it may still answer, its outcome is unknown.
   for (const response of silent) response.destroy()
   // A second is little for the gateway where the machine is busy: clients ask again.
   await until('all is well again', async () => {

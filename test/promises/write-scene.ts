@@ -60,7 +60,7 @@ export class WriteScene {
     return key
   }
 
-  /** What is there, once somebody can say. */
+  /** What is there, once it is known. */
   async #look(key: string): Promise<string | undefined> {
     for (const end = performance.now() + PATIENCE_MS; ; await sleep(100)) {
       const [server] = this.#proxies as [Endpoint]
@@ -81,7 +81,7 @@ export class WriteScene {
       return made[0]?.body === now ? undefined : 'another object is in the place of the created one'
     const candidates = writes.filter(({ body, status }) => body === now && status !== 412)
     if (now === undefined && !writes.some((write) => acknowledged(write) && write.body !== undefined)) return undefined
-    if (candidates.length === 0) return `nobody has written ${now?.slice(0, 20)}`
+    if (candidates.length === 0) return `no client has written ${now?.slice(0, 20)}`
     // It may be any write that no acknowledged one came after.
     const standing = candidates.filter(
       (candidate) => !writes.some((later) => acknowledged(later) && later.from > candidate.until),

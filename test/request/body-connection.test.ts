@@ -23,7 +23,10 @@ interface Options {
   minBodyRate?: number
 }
 
-/** A server that does one thing with each body and answers what came of it. Outcomes can also be awaited here, for clients that are gone. */
+/**
+ * A server that does one thing with each body and answers what came of it. Outcomes can also be awaited here, for
+ * clients that are gone.
+ */
 async function serve(t: Test, work: Work, options: Options = {}) {
   const outcomes: string[] = []
   const waiting: (() => void)[] = []
@@ -158,7 +161,7 @@ t.test('signed chunks, with CR and LF of the framing in different packets', asyn
   t.same(await answers(socket), [summary(data)])
 })
 
-t.test('bytes that came with the head are not lost, however late somebody asks', async (t) => {
+t.test('bytes that came with the head are not lost, however late they are read', async (t) => {
   const server = await serve(t, async (body, incoming) => {
     for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
     return digest(body, incoming)
@@ -290,7 +293,7 @@ t.test('after a sink that throws, the connection serves the next request', async
   }
 })
 
-t.test('a body nobody asks for is left alone', async (t) => {
+t.test('a body that is not read is left alone', async (t) => {
   const server = await serve(t, async (body, incoming) => [
     body.length,
     incoming.readableFlowing,

@@ -44,7 +44,7 @@ t.test('headers that cannot be sent are an error, and the download behind them i
   }
 })
 
-t.test('a late answer that fails before it is sent fails nobody but its client', async (t) => {
+t.test('a late answer that fails before it is sent fails for its client alone', async (t) => {
   // Without a look at it, the rejection would end the process here.
   const reply = late(Promise.reject(new S3Error('NoSuchUpload')))
   await turn()

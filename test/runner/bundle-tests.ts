@@ -5,7 +5,9 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { type Plugin, rolldown } from 'rolldown'
 
-/** Packages that stay outside: those with native code, workers or programs of their own, and those that may be absent. */
+/**
+ * Packages that stay outside: those with native code, workers or programs of their own, and those that may be absent.
+ */
 const EXTERNAL =
   /^(@node-rs\/|@photostructure\/|@redocly\/|nodemailer$|viem$|viem\/|@ethereumjs\/|pg-native$|pino$|rolldown$|cloudflare:|node:)/
 

@@ -14,8 +14,8 @@ export interface Scratch {
 }
 
 /**
- * Makes a folder for the data of the tests, in memory if there is room for it: a disk serves one sync after another, and
- * tests that run side by side wait for those of each other. Programs sync as ever, and tests see that they do.
+ * Makes a folder for the data of the tests, in memory if there is room for it: a disk serves one sync after another,
+ * and tests that run side by side wait for those of each other. Programs sync as ever, and tests see that they do.
  * @param chosen a folder to make it in
  */
 export function makeScratch(chosen: string | undefined): Scratch {

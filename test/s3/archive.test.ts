@@ -281,7 +281,7 @@ t.test('writes into an archive class', async (t) => {
     await s3.send(new AbortMultipartUploadCommand({ ...at('parts'), UploadId: again.UploadId }))
   })
 
-  t.test('not by somebody who has not signed', async (t) => {
+  t.test('not without a signature', async (t) => {
     const actions = ['AbortMultipartUpload', 'DeleteObject', 'ListMultipartUploadParts', 'PutObject']
     const statements = [
       { Action: actions.map((name) => `s3:${name}`), Resource: 'arn:aws:s3:::box/*' },

@@ -93,7 +93,7 @@ for (const mode of modes) {
   })
 }
 
-t.test('whoever has an account of his own uploads also when the gateway refuses that of the server', async (t) => {
+t.test('a caller with its own account uploads also when the gateway refuses that of the server', async (t) => {
   const server = await startInProcess(t, 'full')
   const { s3, gateway } = server
   const { url, account } = gateway

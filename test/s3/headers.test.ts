@@ -7,7 +7,10 @@ import { startDealgate } from '../support/server/dealgate.js'
 import { clientOf, contentOf, furnish } from './furnished.js'
 import { command, commands, modelledHeaders, type Target } from './s3-calls.js'
 
-/** What becomes of every request header that S3's model knows: an operation honours it, it is refused by name, or it asks for nothing that could be lost. */
+/**
+ * What becomes of every request header that S3's model knows: an operation honours it, it is refused by name, or it
+ * asks for nothing that could be lost.
+ */
 
 /** Honoured by every operation whose model has it. */
 const HONOURED = new Set([

@@ -26,7 +26,7 @@ const reader: Identity = {
 const FILENAME = '${filename}'
 
 for (const mode of modes) {
-  t.test(`${mode}: a form may do what whoever signed it may do`, async (t) => {
+  t.test(`${mode}: a form may do what its signer may do`, async (t) => {
     const { endpoint, data } = await startInProcess(t, mode, { identities: [owner, writer, reader] })
     const spools = () => readdirSync(join(data, 'spool'))
     await signedRequest(endpoint, owner, { method: 'PUT', path: '/box' })

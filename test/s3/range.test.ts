@@ -4,7 +4,9 @@ import { S3Error } from '../../src/common/errors/s3-error.js'
 import { resolveRange } from '../../src/gateway/objects/download/range.js'
 import { parseRange } from '../../src/s3/reading/range.js'
 
-/** The bytes that a Range header asks for, by cutting a real body: undefined for the whole of it, 'refused' for none. */
+/**
+ * The bytes that a Range header asks for, by cutting a real body: undefined for the whole of it, 'refused' for none.
+ */
 function model(header: string, body: string): string | undefined {
   const found = /^bytes=(\d*)-(\d*)$/.exec(header)
   const [, first = '', last = ''] = found ?? []

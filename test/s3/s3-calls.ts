@@ -33,8 +33,8 @@ const everybodyReads = (bucket: string) =>
   })
 
 /**
- * A plausible request for every operation of S3, by name, in an order in which all of them can succeed: what one sets the next reads and another removes, and
- * the bucket goes last.
+ * A plausible request for every operation of S3, by name, in an order in which all of them can succeed: what one sets
+ * the next reads and another removes, and the bucket goes last.
  */
 export const calls: Readonly<Record<string, Call>> = {
   ListBuckets: { input: () => ({}) },

@@ -15,7 +15,10 @@ import {
   UNSIGNED_PAYLOAD,
 } from '../support/sign/send.js'
 
-/** Forms of requests that clients send at their defaults, answered as S3 answers them: the suite of Swift's s3api that was checked against S3 is the source. */
+/**
+ * Forms of requests that clients send at their defaults, answered as S3 answers them: the suite of Swift's s3api that
+ * was checked against S3 is the source.
+ */
 
 const B = 'what-clients-send'
 const UNSIGNED_TRAILER = 'STREAMING-UNSIGNED-PAYLOAD-TRAILER'

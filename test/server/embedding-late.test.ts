@@ -14,7 +14,10 @@ import { listen } from '../support/server/listen.js'
 import { type Mode, modes, quirksOf } from '../support/server/modes.js'
 import { presign, signedRequest, type Wanted } from '../support/sign/signed-request.js'
 
-/** CompleteMultipartUpload and CopyObject that take long, behind middleware that gathers what is written before it sends anything. */
+/**
+ * CompleteMultipartUpload and CopyObject that take long, behind middleware that gathers what is written before it sends
+ * anything.
+ */
 
 // It brings no types along.
 const compression = createRequire(import.meta.url)('compression') as () => RequestHandler
@@ -30,7 +33,10 @@ const decoders: Record<string, () => Transform> = {
   br: createBrotliDecompress,
 }
 
-/** An endpoint behind compression() over a gateway whose uploads to keys that begin with `slow` wait until they are let go. */
+/**
+ * An endpoint behind compression() over a gateway whose uploads to keys that begin with `slow` wait until they are let
+ * go.
+ */
 async function started(t: Test, mode: Mode) {
   const root = temporaryFolder(t)
   const quirks = quirksOf(mode)

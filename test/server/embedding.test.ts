@@ -23,7 +23,10 @@ const compression = createRequire(import.meta.url)('compression') as () => Reque
 const keys = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
 const Bucket = 'bucket'
 
-/** The address of an endpoint behind this middleware, with a bucket, and an endpoint of its own for what the middleware would spoil. */
+/**
+ * The address of an endpoint behind this middleware, with a bucket, and an endpoint of its own for what the middleware
+ * would spoil.
+ */
 async function behind(t: Test, mode: Mode, middleware: RequestHandler) {
   const { proxy, endpoint } = await startInProcess(t, mode, { identities: [keys], passthrough: true })
   const app = express()

@@ -40,7 +40,8 @@ async function textOf(response: IncomingMessage): Promise<string> {
 const get = (url: string, options = {}) => answered(httpRequest(url, options).end())
 
 t.test('requests and responses have Express’s prototypes from the start', async (t) => {
-  // The prototypes that an app gives are those that a layer inside it sees; here the handler is ahead of it and must see the same.
+  // The prototypes that an app gives are those that a layer inside it sees; here the handler is ahead of it and must
+  // see the same.
   let before: unknown[] = []
   const { url } = await started((req, res, next) => {
     before = [Object.getPrototypeOf(req), Object.getPrototypeOf(res)]
@@ -69,7 +70,7 @@ t.test('the handler gets a request that waits for 100-continue, and asks for the
   })
   const headers = { expect: '100-continue', 'content-length': '4' }
   const refused = httpRequest(`${url}/refused`, { method: 'PUT', headers })
-  refused.on('continue', () => t.fail('nobody asked for this body'))
+  refused.on('continue', () => t.fail('this body was not asked for'))
   refused.flushHeaders()
   t.equal((await answered(refused)).statusCode, 403)
   refused.destroy()

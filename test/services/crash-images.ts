@@ -8,8 +8,8 @@ import { Writer } from '../../src/services/database.js'
 const changes = ['copyFile', 'open', 'rename', 'rm', 'unlink'] as const
 
 /**
- * Calls `look` after each step that changes what the disk holds, in this process and while `work` runs: each commit of a database, and each file made, moved or
- * removed. A process that is killed there leaves what `look` sees.
+ * Calls `look` after each step that changes what the disk holds, in this process and while `work` runs: each commit of
+ * a database, and each file made, moved or removed. A process that is killed there leaves what `look` sees.
  */
 export async function afterEachStep(look: () => void, work: () => Promise<void>): Promise<void> {
   const { run } = Writer.prototype
@@ -51,7 +51,10 @@ export class CrashImages {
     this.#target = target
   }
 
-  /** Copies all files as they are now, but for those that SQLite keeps in memory and makes anew. Undefined when nothing has changed since the last time. */
+  /**
+   * Copies all files as they are now, but for those that SQLite keeps in memory and makes anew. Undefined when nothing
+   * has changed since the last time.
+   */
   take(): string | undefined {
     const digest = createHash('sha256')
     const files = new Map<string, Buffer>()

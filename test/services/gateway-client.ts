@@ -87,7 +87,8 @@ export class Client {
         })
       })
       sent.on('error', reject)
-      // Not `end(body)`, no text and no flushHeaders: with those Node takes header bytes, or a Content-Disposition, for UTF-8.
+      // Not `end(body)`, no text and no flushHeaders: with those Node takes header bytes, or a Content-Disposition, for
+      // UTF-8.
       if (body !== undefined && body.length > 0) sent.write(Buffer.from(body as string))
       sent.end()
     })
@@ -153,7 +154,10 @@ export class Client {
     return (objects ?? []).map((object: { name: string }) => object.name)
   }
 
-  /** Writes bytes to a fresh connection, and resolves with all that comes back until it closes; `end` half-closes at once. */
+  /**
+   * Writes bytes to a fresh connection, and resolves with all that comes back until it closes; `end` half-closes at
+   * once.
+   */
   async raw(bytes: string | Buffer, end = false): Promise<string> {
     const { hostname, port } = new URL(this.url)
     return new Promise((resolve, reject) => {

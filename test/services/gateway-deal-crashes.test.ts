@@ -10,7 +10,9 @@ import { until } from '../support/waiting.js'
 import { DealClient, type Envelope, UNTIL_ACTIVE } from './deal-client.js'
 import { inProcess } from './gateway-child.js'
 
-/** One moment after the other is in gateway-crash-points; here many things happen at once, and a process really dies. */
+/**
+ * One moment after the other is in gateway-crash-points; here many things happen at once, and a process really dies.
+ */
 const ROUNDS = 8
 /** Of objects in the index and in files. */
 const SIZES = [300, 150_000]

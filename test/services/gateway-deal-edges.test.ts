@@ -33,7 +33,7 @@ t.test('a token has its deal also when what it was made of is gone', async (t) =
   t.equal(scene.network.deals.size, 2)
 })
 
-t.test('whoever asks for one deal is not in the way of those who take any', async (t) => {
+t.test('a request for one deal does not delay requests for any', async (t) => {
   const scene = await Scene.start(t)
   const { client, network } = scene
   const { deliver } = network
@@ -151,7 +151,7 @@ t.test('what is left of a deal that failed keeps no gateway from starting', asyn
   await until('one deal is left', () => again.count('deals') === 1 && again.count('deal_files') === 1)
 })
 
-t.test('the files of a deal go once it has ended, and what is told of it stays', async (t) => {
+t.test('the files of a deal go once it has ended, and its record stays', async (t) => {
   const network = new ScriptedNetwork()
   let scene = await Scene.start(t, network)
   const restart = async (as = network) => {

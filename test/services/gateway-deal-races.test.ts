@@ -149,7 +149,7 @@ t.test('what a crash leaves is settled from the network', async (t) => {
   await client.gateway.call('MakeBucket', { bucketName: 'later' })
 
   const crashed = await scene.afterCrash(t)
-  t.equal(crashed.count('retained'), 0, 'nobody holds anything any more')
+  t.equal(crashed.count('retained'), 0, 'nothing is held any more')
   await until('no file is left', () => crashed.files().length === 0)
   t.equal(crashed.count('bodies'), 1)
   t.equal((await crashed.client.ask('dealprogress/lost')).http, 404)

@@ -366,7 +366,7 @@ t.test('as public gateways are', async (t) => {
 
   const first = await client.deal('bucket', 'a/b', {}, 'token')
   const second = await client.deal('bucket', 'a/b', {}, 'token')
-  t.not(second.data.dealCid, first.data.dealCid, 'nobody knows of tokens')
+  t.not(second.data.dealCid, first.data.dealCid, 'the service has no tokens')
   t.equal((await client.ask('retrieve/bucket/a%2fb')).data.deals.length, 2)
   t.match(
     await client.deal('bucket', 'a/b', { FastRetrieval: 'false', FastRetrival: 'true' }),

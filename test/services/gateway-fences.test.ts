@@ -11,7 +11,10 @@ import { schema } from '../../src/services/gateway/store/schema.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { type Client, connectTo, encodeKey, MOZILLA, start, startGateway } from './gateway-client.js'
 
-/** The embedded gateway carries out the writes to one key in the order of their fences, whenever they arrive: docs/consistency.md. */
+/**
+ * The embedded gateway carries out the writes to one key in the order of their fences, whenever they arrive:
+ * docs/consistency.md.
+ */
 
 const bucketName = 'bucket'
 
@@ -192,7 +195,7 @@ t.test('an order that is told late', async (t) => {
   t.equal(await early(), 200)
   t.equal(await tell('other', { fence: fence(), writeId: 'sixth' }), undefined)
   const elsewhere = await begin('k', 'sixth')
-  t.equal(await elsewhere(), 400, 'told of another key')
+  t.equal(await elsewhere(), 400, 'a report of another key')
 })
 
 t.test('one write id for two different writes', async (t) => {

@@ -11,7 +11,10 @@ const keys = { accessKey: 'owner', secretKey: 'very-secret' }
 const right = { username: 'owner', password: 'very-secret' }
 const wrong = { username: 'owner', password: 'very-wrong' }
 
-/** Answers of `web.Login` to a client that a proxy on this machine names. No time passes: who must wait must wait to the end of the test. */
+/**
+ * Answers of `web.Login` to a client that a proxy on this machine names. No time passes: who must wait must wait to the
+ * end of the test.
+ */
 async function start(t: Test, options: Partial<GatewayOptions> = {}) {
   stopMonotonicClock(t)
   const { url } = await startGateway(t, { ...keys, ...options })

@@ -7,7 +7,7 @@ const ignored = () => {}
 const log: ServicesLog = {
   info: ignored,
   warn: ignored,
-  // What nobody foresaw: the answer does not tell more than that it happened.
+  // An unexpected error: the answer says only that it happened.
   error: (fields, message) => console.error(message, fields),
 }
 

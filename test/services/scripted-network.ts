@@ -156,7 +156,7 @@ export class Gate {
     return this.#open
   }
 
-  /** Resolves when somebody waits, or has. */
+  /** Resolves when a request waits, or has waited. */
   reached(): Promise<void> {
     return this.#reached
   }

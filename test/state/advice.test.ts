@@ -9,7 +9,7 @@ import { keptLog } from '../support/server/kept-log.js'
 import { until } from '../support/waiting.js'
 import { postgres, redis } from './servers.js'
 
-// Settings of databases that lose acknowledged records are told of, with what to do.
+// Settings of databases that lose acknowledged records are reported, with the remedy.
 
 t.test('Redis', { skip: redis.skip }, async (t) => {
   const server = await redis.start()

@@ -2,7 +2,10 @@ import { createLogger } from '../../src/common/log.js'
 import { openState } from '../../src/state/open-state.js'
 import { objectRecord, partRecord, uploadRecord } from './samples.js'
 
-/** Writes records and parts without end into the data folder given, and prints a line for each that was acknowledged. Made to be killed. */
+/**
+ * Writes records and parts without end into the data folder given, and prints a line for each that was acknowledged.
+ * Made to be killed.
+ */
 const [data = '', uploadId = ''] = process.argv.slice(2)
 const state = await openState({ data, log: createLogger({ level: 'silent' }) })
 await state.uploads.create(uploadRecord({ uploadId }))

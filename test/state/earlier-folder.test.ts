@@ -6,8 +6,9 @@ import { startDealgate } from '../support/server/dealgate.js'
 import { signedRequest, type TextAnswer } from '../support/sign/signed-request.js'
 
 // A data folder that commit 14ef2da wrote, before the source was sorted into its present folders, with
-// `serve --network-epoch-seconds 1`, the AWS CLI and curl: put-object, put-bucket-cors, put-bucket-lifecycle-configuration,
-// put-bucket-tagging, create-multipart-upload, upload-part, `POST /before/archived?x-deal=`. kill -9 ended it.
+// `serve --network-epoch-seconds 1`, the AWS CLI and curl: put-object, put-bucket-cors,
+// put-bucket-lifecycle-configuration, put-bucket-tagging, create-multipart-upload, upload-part, `POST
+// /before/archived?x-deal=`. kill -9 ended it.
 const FIXTURE = fileURLToPath(new URL('../../../test/state/fixtures/before-rooms.tgz', import.meta.url))
 const UPLOAD = '03sfIhLapFv0yfKvS4CIRnrcdFeM-fCB'
 const CAT = 'a picture of a cat'

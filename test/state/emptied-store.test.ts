@@ -3,7 +3,10 @@ import t from 'tap'
 import { redis } from './servers.js'
 import { startSeveral } from './several-proxies.js'
 
-/** Locks that a store has forgotten keep no proxy out: the gateway then decides by itself, in the transaction that stores the object (docs/consistency.md). */
+/**
+ * Locks that a store has forgotten keep no proxy out: the gateway then decides by itself, in the transaction that
+ * stores the object (docs/consistency.md).
+ */
 
 const ROUNDS = 30
 const RACERS = 8

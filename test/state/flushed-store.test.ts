@@ -10,8 +10,9 @@ import { redis } from './servers.js'
 import { startSeveral } from './several-proxies.js'
 
 /**
- * Redis loses all that it holds, locks too, again and again while two proxies write, pay and change settings: docs/state.md. Whatever is lost, no acknowledged conditional write
- * is overwritten, no token pays twice, and what keeps the public out is not taken for absent.
+ * Redis loses all that it holds, locks too, again and again while two proxies write, pay and change settings:
+ * docs/state.md. Whatever is lost, no acknowledged conditional write is overwritten, no token pays twice, and what
+ * keeps the public out is not taken for absent.
  */
 
 const ROUNDS = 25

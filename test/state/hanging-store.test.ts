@@ -9,7 +9,10 @@ import { postgres, redis } from './servers.js'
 import { startSeveral } from './several-proxies.js'
 
 const log = createLogger({ level: 'silent' })
-/** How long the store may take, ms: times in the tests below are multiples of it, which a busy machine must not exceed by itself. */
+/**
+ * How long the store may take, ms: times in the tests below are multiples of it, which a busy machine must not exceed
+ * by itself.
+ */
 const STATE_TIMEOUT_MS = 2000
 
 // What becomes of requests while the database of the state takes connections and commands and says nothing.

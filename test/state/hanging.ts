@@ -1,7 +1,10 @@
 import type { AddressInfo } from 'node:net'
 import { connect, createServer, type Socket } from 'node:net'
 
-/** Passes connections on to a server, and can have them hang: what is sent then is kept, and new connections are accepted without an answer. */
+/**
+ * Passes connections on to a server, and can have them hang: what is sent then is kept, and new connections are
+ * accepted without an answer.
+ */
 export interface Hanging {
   /** The URL with the address of this instead of the server's. */
   readonly url: string

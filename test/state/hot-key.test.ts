@@ -7,7 +7,9 @@ import { startSeveral } from './several-proxies.js'
 const WRITERS = 48
 const ROUNDS = 4
 
-/** Time that each write may take, as a multiple of that of one writer alone, times the writers: far above what is fair. */
+/**
+ * Time that each write may take, as a multiple of that of one writer alone, times the writers: far above what is fair.
+ */
 const UNFAIR = 4
 
 for (const kind of [redis, postgres]) {

@@ -50,7 +50,10 @@ async function begun({ started }: Runs, count: number): Promise<void> {
   for (const end = Date.now() + PATIENCE_MS; started.length < count && Date.now() < end; ) await sleep(4)
 }
 
-/** That these have started and no other. They are compared sorted: among proxies, what is free at once starts in any order. */
+/**
+ * That these have started and no other. They are compared sorted: among proxies, what is free at once starts in any
+ * order.
+ */
 async function started(runs: Runs, names: string[], t: Test, about: string): Promise<void> {
   await begun(runs, names.length)
   for (let i = 0; i < 5; i++) await turn()
@@ -406,7 +409,10 @@ t.test('leases in a cluster of redis', { skip: redis.skip }, async (t) => {
   await t.rejects(openState({ data: t.testdir({}), url: server.url, log }), /Redis Cluster is not supported/)
 })
 
-/** A user of Redis may lack the right to publish (https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/). */
+/**
+ * A user of Redis may lack the right to publish
+ * (https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/).
+ */
 async function withoutChannels(t: Test, url: string, admin: Pick<ReturnType<typeof createClient>, 'sendCommand'>) {
   await admin.sendCommand(['ACL', 'SETUSER', 'limited', 'on', '>secret', '~*', '+@all', 'resetchannels'])
   const client = createClient({ url: url.replace('//', '//limited:secret@') })
@@ -576,7 +582,7 @@ t.test('holders in one process pass a lease on', async (t) => {
   t.same(calls.splice(0), ['acquire name', 'release name'])
   t.same(fences, [1000, 1001, 1002])
 
-  // The subtree is next in this process, and must not wait for a lease that nobody uses.
+  // The subtree is next in this process, and must not wait for a lease that is not used.
   const all = [locks.withKey('b', 'k', note), locks.withSubtree('b', '', note), locks.withKey('b', 'k', note)]
   await Promise.all(all)
   t.same(

@@ -36,7 +36,10 @@ export interface Several {
   start(name: string, options?: Partial<ProxyOptions> & { change?: (state: State) => State }): Promise<OneOfSeveral>
 }
 
-/** An embedded gateway and any number of proxies over it, all in this process and on one state store, until the test ends. */
+/**
+ * An embedded gateway and any number of proxies over it, all in this process and on one state store, until the test
+ * ends.
+ */
 export async function startSeveral(
   t: Test,
   stateUrl: string,
@@ -106,7 +109,9 @@ function stagedOf({ limits }: Partial<ProxyOptions>) {
   return total === undefined || perClient === undefined ? undefined : { total, perClient }
 }
 
-/** Locks that keep no other proxy out, as those of a proxy whose leases ran out or whose store came back without them. */
+/**
+ * Locks that keep no other proxy out, as those of a proxy whose leases ran out or whose store came back without them.
+ */
 export function lostLocks(state: State): State {
   const held = () => ({ fence: Date.now() * 1000, ensure() {}, async raise() {}, leave() {} })
   const open: Locks = {

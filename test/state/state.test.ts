@@ -403,7 +403,7 @@ for (const kind of [redis, postgres]) {
       await a.uploads.create(upload)
       const part = await putPart(a, upload.uploadId, 1, Buffer.from('x'))
       const last = await putPart(a, upload.uploadId, 10_000, Buffer.from('y'))
-      t.same(await b.uploads.listParts(upload.uploadId, 0, 10), [part, last], 'the other one tells of them')
+      t.same(await b.uploads.listParts(upload.uploadId, 0, 10), [part, last], 'the other one shows them')
       t.same(await b.uploads.listParts(upload.uploadId, 0, 1), [part])
       t.same(await b.uploads.listParts(upload.uploadId, 1, 10), [last])
       await t.rejects(putPart(b, upload.uploadId, 1, Buffer.from('z')), { code: 'ServiceUnavailable' })

@@ -15,7 +15,8 @@ import { signedRequest } from '../support/sign/signed-request.js'
 import { until } from '../support/waiting.js'
 import { redis } from './servers.js'
 
-// Stores of records that come back empty to a proxy with a new data folder: only the gateway knows that there were records.
+// Stores of records that come back empty to a proxy with a new data folder: only the gateway knows that there were
+// records.
 
 const KEYS = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
 const { log } = keptLog()
@@ -146,7 +147,7 @@ t.test('Redis is flushed, and the data folder is new', { skip: redis.skip }, asy
   await works(t, again, 'after')
   t.equal((await again.putPolicy()).status, 204)
   await works(t, await start('four', server.url), 'later')
-  // The first one knows another epoch, which nobody has named.
+  // The first one knows another epoch, which was never named.
   await refuses(t, one, /not the one that this data folder/)
   t.equal(await acceptLoss({ data: one.data, url: server.url, log }), true)
   await works(t, one, 'at last')
@@ -217,7 +218,7 @@ t.test('the gateway comes up later', { skip: redis.skip }, async (t) => {
   t.equal(deals(), before)
 })
 
-t.test('a gateway that has not been told of the store yet', { skip: redis.skip }, async (t) => {
+t.test('a gateway that does not know the store yet', { skip: redis.skip }, async (t) => {
   const server = await redis.start()
   t.teardown(() => server.stop())
   const { gateway, start } = await startScene(t)

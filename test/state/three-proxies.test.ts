@@ -11,13 +11,16 @@ import { until } from '../support/waiting.js'
 import { haproxy, nginx } from './balancers.js'
 import { postgres, redis } from './servers.js'
 
-// Three proxies behind a balancer that knows nothing of them, on one state store and one gateway. Each is killed in turn
-// during writes. `npm run stress` does 100 rounds.
+// Three proxies behind a balancer that knows nothing of them, on one state store and one gateway. Each is killed in
+// turn during writes. `npm run stress` does 100 rounds.
 
 const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 3)
 const PAIR = { accessKey: 'three-access', secretKey: 'three-secret-key' }
 const COUNT = 3
-/** Time within which each proxy must know a setting that another one stored, ms, and that of a request on a slow machine. */
+/**
+ * Time within which each proxy must know a setting that another one stored, ms, and that of a request on a slow
+ * machine.
+ */
 const SEEN_MS = 1000
 /** Longer than two waits for a job. */
 const DEAL_PATIENCE_MS = 240_000

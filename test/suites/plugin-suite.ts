@@ -17,8 +17,9 @@ export interface Tester {
 }
 
 /**
- * The contract that every plugin keeps, checked on a real server of its own over TCP: each operation is reached by what it declares and by nothing else, refused
- * without a signature, documented; errors are S3's documents; a fault in it harms no other plugin; instances share nothing. Takes some seconds.
+ * The contract that every plugin keeps, checked on a real server of its own over TCP: each operation is reached by what
+ * it declares and by nothing else, refused without a signature, documented; errors are S3's documents; a fault in it
+ * harms no other plugin; instances share nothing. Takes some seconds.
  * @param plugin what definePlugin returned, made with `options`
  */
 export function checkPlugin(plugin: Loadable, options?: unknown): AsyncGenerator<CheckResult> {
@@ -35,7 +36,10 @@ export async function testPlugin(t: Tester, plugin: Loadable, options?: unknown)
   }
 }
 
-/** The same of a plugin that is in every server, such as `s3`, as far as it applies there: its handlers cannot be exchanged. */
+/**
+ * The same of a plugin that is in every server, such as `s3`, as far as it applies there: its handlers cannot be
+ * exchanged.
+ */
 export function checkCorePlugin(plugin: Pick<Plugin, 'name' | 'operations'>): AsyncGenerator<CheckResult> {
   return checkSubject({ name: plugin.name, core: true, make: () => plugin })
 }

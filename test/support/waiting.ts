@@ -9,7 +9,8 @@ const MARGIN_MS = 180_000
 
 /**
  * Polls `look` until its result is neither undefined nor false, and resolves to this result.
- * Rejects with an error that names `what` after `patienceMs`: a limit for broken code, never a part of what a test proves.
+ * Rejects with an error that names `what` after `patienceMs`: a limit for broken code, never a part of what a test
+ * proves.
  */
 export async function until<T>(
   what: string,
@@ -38,7 +39,10 @@ export function stopMonotonicClock(t: { teardown(run: () => unknown): void }): v
   })
 }
 
-/** Waits until midnight UTC is past when it is near: for tests of what becomes due at midnight, whose objects get the time of the machine. */
+/**
+ * Waits until midnight UTC is past when it is near: for tests of what becomes due at midnight, whose objects get the
+ * time of the machine.
+ */
 export async function farFromMidnight(): Promise<void> {
   const left = DAY_MS - (Date.now() % DAY_MS)
   if (left < MARGIN_MS) await sleep(left + 1000)

@@ -37,8 +37,9 @@ interface Seen {
 }
 
 /**
- * Follows the objects of the class DEEP_ARCHIVE until a deal holds them: orders the offline deal of a bucket when enough
- * bytes wait, and records the deal of each object once the network has it active and it has delivered the object.
+ * Follows the objects of the class DEEP_ARCHIVE until a deal holds them: orders the offline deal of a bucket when
+ * enough bytes wait, and records the deal of each object once the network has it active and it has delivered the
+ * object.
  */
 export class DeepArchive {
   readonly #parts: DealParts

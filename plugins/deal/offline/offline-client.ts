@@ -52,8 +52,9 @@ export interface OfflineOrder {
 }
 
 /**
- * Asks the gateway to pack a bucket and to post a task for it. Throws S3Error (DealRejected and others) when the gateway
- * itself refused or was not reached, so that there certainly is no task, and OutcomeUnknown for every other answer.
+ * Asks the gateway to pack a bucket and to post a task for it. Throws S3Error (DealRejected and others) when the
+ * gateway itself refused or was not reached, so that there certainly is no task, and OutcomeUnknown for every other
+ * answer.
  */
 export async function makeTask(gateway: Gateway, order: OfflineOrder): Promise<MadeTask> {
   const { bucket, prefix, terms, token, maxPieceBytes, timeoutMs, signal } = order
@@ -86,8 +87,8 @@ function taskOf(answer: GatewayAnswer): MadeTask | undefined {
 }
 
 /**
- * State of a task and of its deals; undefined when the gateway cannot say. For gateways with `offlineDeals`. Throws what
- * Gateway.call throws.
+ * State of a task and of its deals; undefined when the gateway cannot say. For gateways with `offlineDeals`. Throws
+ * what Gateway.call throws.
  */
 export async function askTask(
   gateway: Gateway,

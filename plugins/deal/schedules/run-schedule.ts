@@ -39,8 +39,8 @@ interface Passed {
 const NOTHING: Passed = { after: '', made: 0, gone: 0, failed: 0, failures: [] }
 
 /**
- * Makes a deal for each object that the filter of a schedule selects, each by a job of its own, and ends when these have
- * ended. Memory does not grow with the bucket. After a restart the job continues where it stopped; the jobs of the
+ * Makes a deal for each object that the filter of a schedule selects, each by a job of its own, and ends when these
+ * have ended. Memory does not grow with the bucket. After a restart the job continues where it stopped; the jobs of the
  * objects have tokens, so that no deal is made twice.
  */
 export function scheduleRuns(parts: DealParts): JobKind<RunScheduleInput, RunScheduleResult> {

@@ -9,7 +9,7 @@ export interface Actor {
   readonly bearer: string | undefined
 }
 
-/** A wallet as the service is told of it. */
+/** A wallet as requests to the service name it. */
 export interface Wallet {
   /** Variant A. */
   readonly token: string | undefined

@@ -60,7 +60,9 @@ export function getBillingCsv(parts: PayParts, { name, path, ...place }: ListPla
   })
 }
 
-/** All records of a list, each once: one that is added meanwhile moves others to the next page. Throws InvalidRequest. */
+/**
+ * All records of a list, each once: one that is added meanwhile moves others to the next page. Throws InvalidRequest.
+ */
 async function allOf<T>(
   fetch: (bounds: {
     readonly page_size: number

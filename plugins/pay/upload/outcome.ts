@@ -16,7 +16,9 @@ type UploadingJob = RunningJob<UploadInput>
 
 export type FoundUpload = Pick<MadeFile, 'uploadId' | 'cid' | 'wCid' | 'url' | 'size' | 'status' | 'wallet'>
 
-/** Records the upload of a job, and tells it of the object. Throws OutcomeUnknown when that fails; it can be repeated. */
+/**
+ * Records the upload of a job, and tells it of the object. Throws OutcomeUnknown when that fails; it can be repeated.
+ */
 export async function record(parts: PayParts, job: UploadingJob, found: FoundUpload): Promise<UploadResult> {
   const { id, accessKeyId } = job.job
   const { bucket, key, stamp, days, fileType } = job.input

@@ -25,8 +25,8 @@ export function fileSizesOf(csv: string): readonly (number | undefined)[] {
 }
 
 /**
- * The rows of a CSV: https://www.rfc-editor.org/rfc/rfc4180. A quoted cell is as long as a row of the embedded platform at
- * most: the match of an endless one takes more stack than there is.
+ * The rows of a CSV: https://www.rfc-editor.org/rfc/rfc4180. A quoted cell is as long as a row of the embedded platform
+ * at most: the match of an endless one takes more stack than there is.
  */
 function* rowsOf(csv: string): Generator<string[], undefined> {
   const cell = /"((?:[^"]|""){0,16384})"(,|\r?\n|$)|([^",\r\n]*)(,|\r?\n|$)/y

@@ -30,7 +30,10 @@ export type CreatedTask = z.output<typeof createdTask>
 /** What the token in a job was sealed for. */
 export const BEARER_PURPOSE = 'task:job-bearer'
 
-/** UUID for the task of a job: the same for each of its requests. https://www.rfc-editor.org/rfc/rfc9562#name-uuid-version-8 */
+/**
+ * UUID for the task of a job: the same for each of its requests.
+ * https://www.rfc-editor.org/rfc/rfc9562#name-uuid-version-8
+ */
 export function uuidOf(jobId: string): string {
   const bytes = createHash('sha256').update(`dealgate:task:${jobId}`).digest().subarray(0, 16)
   bytes[6] = ((bytes[6] as number) & 0x0f) | 0x80

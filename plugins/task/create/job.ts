@@ -82,7 +82,10 @@ async function takeBack(parts: TaskParts, job: CreatingJob): Promise<void> {
   }
 }
 
-/** An operator retries a job whose outcome is unknown. Throws OutcomeUnknown if the platform has its task, or cannot say. */
+/**
+ * An operator retries a job whose outcome is unknown. Throws OutcomeUnknown if the platform has its task, or cannot
+ * say.
+ */
 async function refuseUnsettled(parts: TaskParts, job: CreatingJob, actor: Actor): Promise<void> {
   const found = await findTask(parts, job, actor).catch((cause) => {
     throw new OutcomeUnknown('The outcome of an earlier request for this task could not be queried.', { cause })

@@ -26,7 +26,10 @@ export async function checkManifest(context: Context, { bucket, key }: Manifest)
   return object.stamp
 }
 
-/** The text of the object, if it is still the one with this stamp. Throws S3Error as `checkManifest`, PreconditionFailed. */
+/**
+ * The text of the object, if it is still the one with this stamp. Throws S3Error as `checkManifest`,
+ * PreconditionFailed.
+ */
 export async function readManifest(context: Context, manifest: Manifest & { readonly stamp: string }): Promise<string> {
   const { bucket, key, stamp } = manifest
   await checkManifest(context, manifest)

@@ -32,7 +32,7 @@ export function updateMyProvider(parts: TaskParts) {
     aliases: { miner_fid: 'MinerId' },
     result: z.object({
       Message: z.string(),
-      Provider: z.record(z.string(), z.string()).describe('What the platform tells of the provider, by its own names.'),
+      Provider: z.record(z.string(), z.string()).describe('The provider as the platform shows it, by its own names.'),
     }),
     async answer({ request, body }, context) {
       const fields = present({

@@ -53,8 +53,8 @@ export interface BucketDocuments extends Owned {
 const parsed = new WeakMap<PolicyRecord, Policy>()
 
 /**
- * Reads the documents of a bucket from the cached settings; undefined if it has none, so that the gateway alone decides.
- * A document of an earlier release, which does not state the owner, counts as none: the gateway has its rules.
+ * Reads the documents of a bucket from the cached settings; undefined if it has none, so that the gateway alone
+ * decides. A document of an earlier release, which does not state the owner, counts as none: the gateway has its rules.
  * @throws S3Error for a document that this release cannot read, and ServiceUnavailable: nothing is allowed then
  */
 export async function readDocuments(

@@ -37,8 +37,9 @@ export interface Door {
    */
   decide(...asked: readonly Asked[]): Promise<void>
   /**
-   * Throws AccessDenied unless the policies of the identity and of the bucket let the caller use the action of a plugin:
-   * it may spend, so in the bucket of another account a document must grant it by the name of the plugin. Grants nothing.
+   * Throws AccessDenied unless the policies of the identity and of the bucket let the caller use the action of a
+   * plugin: it may spend, so in the bucket of another account a document must grant it by the name of the plugin.
+   * Grants nothing.
    */
   requireAction(action: string, place: Place): Promise<void>
   /** True if a decision of this request has granted the action to a caller who does not own the bucket. */

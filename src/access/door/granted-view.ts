@@ -12,8 +12,8 @@ export interface Checks {
 }
 
 /**
- * The checks of a caller who was granted something. Rights of an identity keep restricting it: a grant replaces only the
- * refusal that every anonymous caller gets, and the question for the owner.
+ * The checks of a caller who was granted something. Rights of an identity keep restricting it: a grant replaces only
+ * the refusal that every anonymous caller gets, and the question for the owner.
  */
 export function grantedChecks(base: Checks, grants: Grants, signed: boolean): Checks {
   const unless = (granted: boolean, check: () => void) => {

@@ -19,7 +19,9 @@ export function policiesOf(identity: Identity): readonly Policy[] | undefined {
   }
 }
 
-/** Returns the policy of the session of an identity; undefined if it has none. Throws AccessDenied if it cannot be read. */
+/**
+ * Returns the policy of the session of an identity; undefined if it has none. Throws AccessDenied if it cannot be read.
+ */
 export function sessionPolicyOf({ session }: Identity): Policy | undefined {
   if (!session?.policy) return undefined
   const known = parsedSessions.get(session)

@@ -43,8 +43,8 @@ function signed(value: string, signing: ChunkSigning | undefined): ChunkSigning 
 }
 
 /**
- * Determines how to read the body of an unsigned request, or of one signed with version 2. Its declared hash is verified
- * as for other signed requests.
+ * Determines how to read the body of an unsigned request, or of one signed with version 2. Its declared hash is
+ * verified as for other signed requests.
  */
 export function anonymousPayload(head: RequestHead): PayloadMode {
   const declared = brandedHeader(head.headers, 'content-sha256')

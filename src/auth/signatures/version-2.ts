@@ -57,7 +57,9 @@ export function parseVersion2Header(authorization: string, head: RequestHead, no
 
 const MAIL_DATE = /^(?:[A-Za-z]{3}, *)?\d{1,2} [A-Za-z]{3} \d{4} \d\d:\d\d:\d\d (?:GMT|UTC|Z|[+-]\d{4})$/
 
-/** Parses the formats of RFC 9110 and RFC 5322, and that of version 4. Returns undefined for others, and before 1970. */
+/**
+ * Parses the formats of RFC 9110 and RFC 5322, and that of version 4. Returns undefined for others, and before 1970.
+ */
 function parseTime(text: string): number | undefined {
   const time = parseTimestamp(text) ?? (MAIL_DATE.test(text) ? Date.parse(text) : Number.NaN)
   return time >= 0 ? time : undefined

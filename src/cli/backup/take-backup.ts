@@ -43,7 +43,8 @@ export async function takeBackup(data: string, into: string, previous: Previous 
     if (changed.length > MOST_OPENED / 10 && pass < PASSES / 2) continue
     const taken = await moment(data, copies, since)
     if (taken === undefined) continue
-    // A file that was removed after the moment is needed: its object is of the moment. One that is still absent is lost.
+    // A file that was removed after the moment is needed: its object is of the moment. One that is still absent is
+    // lost.
     if (taken.missing.every((path) => absent.has(path))) return { copies, ...taken }
     absent = new Set(taken.missing)
   }

@@ -1,6 +1,8 @@
 import type { Kind } from './kinds.js'
 
-/** The definition of an option, for flags, environment, config file, validation, `--help` and docs/reference/options.md. */
+/**
+ * The definition of an option, for flags, environment, config file, validation, `--help` and docs/reference/options.md.
+ */
 export interface Option<T = unknown> {
   readonly group: Group
   readonly kind: Kind<T & {}>

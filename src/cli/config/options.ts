@@ -26,8 +26,8 @@ import {
 } from './values.js'
 
 /**
- * All options by name. The flag `--access-key`, the variable `DEALGATE_ACCESS_KEY` and the key `accessKey` of the config file are one option;
- * names are derived from the key here.
+ * All options by name. The flag `--access-key`, the variable `DEALGATE_ACCESS_KEY` and the key `accessKey` of the
+ * config file are one option; names are derived from the key here.
  */
 export const options = Object.freeze({
   port: option('Endpoint', port, { default: 9000, help: 'Port of the S3 endpoint; 0 selects a free port.' }),

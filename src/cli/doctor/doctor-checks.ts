@@ -26,7 +26,10 @@ export interface Check {
 }
 
 const LEAST_NODE = [20, 18, 1] as const
-/** Maximum clock skew of SigV4 requests, seconds: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html (RequestTimeTooSkewed). */
+/**
+ * Maximum clock skew of SigV4 requests, seconds: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
+ * (RequestTimeTooSkewed).
+ */
 const MAX_SKEW_SECONDS = 15 * 60
 /** Uploads are staged on this disk: with less space than a large part needs, they fail. */
 const LEAST_FREE_BYTES = 1024 ** 3

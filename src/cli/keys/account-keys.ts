@@ -30,8 +30,8 @@ export interface KeptKeysOptions {
 }
 
 /**
- * Keeps changed keys of gateway accounts in `gateway-keys.json` in the data folder, until the credentials file has them;
- * those that replace the account in the options stay there. Throws Failure for a file with other content.
+ * Keeps changed keys of gateway accounts in `gateway-keys.json` in the data folder, until the credentials file has
+ * them; those that replace the account in the options stay there. Throws Failure for a file with other content.
  */
 export class KeptAccountKeys implements AccountKeys {
   readonly #options: KeptKeysOptions

@@ -43,7 +43,10 @@ function thisDealgate(folder: string): string {
   return isFromRegistry(own) ? `^${version()}` : `file:${relative(folder, own).split(sep).join('/')}`
 }
 
-/** Reads the hidden lockfile that npm writes into the folder it installs into: https://docs.npmjs.com/cli/configuring-npm/package-lock-json#hidden-lockfiles */
+/**
+ * Reads the hidden lockfile that npm writes into the folder it installs into:
+ * https://docs.npmjs.com/cli/configuring-npm/package-lock-json#hidden-lockfiles
+ */
 function isFromRegistry(own: string): boolean {
   try {
     const { packages } = JSON.parse(readFileSync(join(own, '..', '.package-lock.json'), 'utf8'))

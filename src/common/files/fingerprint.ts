@@ -4,8 +4,8 @@ import { statSync } from 'node:fs'
 export const ABSENT = 'absent'
 
 /**
- * A text that changes whenever the file is written or replaced; the code of the error if it cannot be examined. Contains
- * times in nanoseconds, and the inode for a rename within one tick of the clock.
+ * A text that changes whenever the file is written or replaced; the code of the error if it cannot be examined.
+ * Contains times in nanoseconds, and the inode for a rename within one tick of the clock.
  */
 export function fingerprint(file: string): string {
   try {

@@ -4,8 +4,8 @@ import { Gauge, type GaugeOptions } from './gauge.js'
 import { Histogram, type HistogramOptions } from './histogram.js'
 
 /**
- * The metrics of one server. Counting costs an addition; what a scrape needs beyond that is computed when it asks. Labels
- * come from the code or from tables with bounds, never from a client, and name neither buckets nor keys.
+ * The metrics of one server. Counting costs an addition; what a scrape needs beyond that is computed when it asks.
+ * Labels come from the code or from tables with bounds, never from a client, and name neither buckets nor keys.
  */
 export class Metrics {
   readonly #families = new Map<string, Family>()

@@ -23,7 +23,8 @@ export interface KeyPairParts {
  * Asks the gateway for the key pair of a user of the task platform: `GET /gateway`. Resolves undefined when the gateway
  * refuses the token.
  * @param token JWT of the platform, in the alphabet of a JWT
- * @throws S3Error NotImplemented when the gateway does not hand out key pairs, ServiceUnavailable when it does not answer
+ * @throws S3Error NotImplemented when the gateway does not hand out key pairs, ServiceUnavailable when it does not
+ * answer
  */
 export async function platformKeyPair(parts: KeyPairParts, token: string): Promise<GatewayAccount | undefined> {
   const { status, bytes } = await ask(parts, token).catch((error: unknown) => {

@@ -10,8 +10,8 @@ const PAGE = 1000
 const ATTEMPTS = 3
 
 /**
- * Parts as objects of one bucket, which is made when the first part arrives. No lock protects a name, because one process
- * writes it once; the fences let no late upload follow a removal.
+ * Parts as objects of one bucket, which is made when the first part arrives. No lock protects a name, because one
+ * process writes it once; the fences let no late upload follow a removal.
  * @param gateway with an account that may make the bucket, and unhidden
  */
 export function partsAtGateway(gateway: Gateway, bucket: string): RemoteParts {

@@ -1,6 +1,6 @@
 /**
- * Names of the buckets in which proxies stage parts of multipart uploads: one for each state store, so that proxies with
- * another store, which do not know the uploads, do not take their parts for abandoned ones.
+ * Names of the buckets in which proxies stage parts of multipart uploads: one for each state store, so that proxies
+ * with another store, which do not know the uploads, do not take their parts for abandoned ones.
  */
 const STAGING_BUCKET = /^dealgate-staging-[0-9a-f]{16}$/
 

@@ -20,8 +20,8 @@ export interface WireRequest {
   readonly headers: OutgoingHttpHeaders
   readonly body?: Buffer | undefined
   /**
-   * Longest time for which a kept connection may have been idle, ms; 0 for a new connection, absent for as long as it is
-   * kept. A gateway may close an idle connection at any time: FRESH_MS for requests that must not be sent twice.
+   * Longest time for which a kept connection may have been idle, ms; 0 for a new connection, absent for as long as it
+   * is kept. A gateway may close an idle connection at any time: FRESH_MS for requests that must not be sent twice.
    */
   readonly maxIdleMs?: number | undefined
 }

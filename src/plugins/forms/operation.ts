@@ -53,9 +53,9 @@ export interface Operation<R extends Resource = Resource> {
    * - `anonymous`: also unsigned requests, as far as the gateway's own bucket policies allow: the gateway gets them
    *   without a log-in.
    * - `public`: every request; the operation itself decides.
-   * - `owner`: a key pair of the gateway account that owns the bucket, for operations that read or change data that only
-   *   this server stores, because no call to the gateway protects it. No other operation can change `Context.state`: see
-   *   state/records/state-of-operation.ts.
+   * - `owner`: a key pair of the gateway account that owns the bucket, for operations that read or change data that
+   *   only this server stores, because no call to the gateway protects it. No other operation can change
+   *   `Context.state`: see state/records/state-of-operation.ts.
    */
   readonly access: Access
   /**
@@ -69,8 +69,8 @@ export interface Operation<R extends Resource = Resource> {
    */
   readonly needs?: Needs
   /**
-   * Only for operations of the server itself: the operation changes multipart uploads. These belong to the key pair that
-   * began them, not to the owner of the bucket.
+   * Only for operations of the server itself: the operation changes multipart uploads. These belong to the key pair
+   * that began them, not to the owner of the bucket.
    */
   readonly keeps?: 'uploads'
   /**

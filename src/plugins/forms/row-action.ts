@@ -2,8 +2,8 @@
 export type ActionName = `${string}:${string}`
 
 /**
- * What an operation asks the one decision (access/door). A server does not start with an operation that does not declare
- * it.
+ * What an operation asks the one decision (access/door). A server does not start with an operation that does not
+ * declare it.
  */
 export type RowAction =
   /** The actions on the resource of the request, each decided before the body can be read. */

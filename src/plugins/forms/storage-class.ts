@@ -65,8 +65,8 @@ export interface AdmittedWrite {
   /** Recorded with the object when it is stored. */
   readonly archive: Archive
   /**
-   * For PutObject and CopyObject: the object that this very request, by its signature, has already stored and that still
-   * exists. The server stores nothing and answers as the first time.
+   * For PutObject and CopyObject: the object that this very request, by its signature, has already stored and that
+   * still exists. The server stores nothing and answers as the first time.
    */
   readonly repeats?: StoredObject
   /**

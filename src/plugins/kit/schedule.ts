@@ -29,7 +29,9 @@ export interface PeriodicWork {
 export interface PeriodicRun {
   /** Fires when the server stops. */
   readonly signal: AbortSignal
-  /** True while the run may go on: the server is not stopping, and still holds the lease. To be asked before each step. */
+  /**
+   * True while the run may go on: the server is not stopping, and still holds the lease. To be asked before each step.
+   */
   mayGoOn(): boolean
 }
 

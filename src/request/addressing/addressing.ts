@@ -44,7 +44,8 @@ export interface AddressingOptions {
 }
 
 /**
- * @throws TypeError for a domain that is an IP address or has a port, for a proxy that is neither an address nor a block,
+ * @throws TypeError for a domain that is an IP address or has a port, for a proxy that is neither an address nor a
+ * block,
  *   or for a base path that is a prefix of another
  */
 export function addressing(options: AddressingOptions): Addressing {

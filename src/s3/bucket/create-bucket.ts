@@ -118,8 +118,8 @@ async function readConfiguration(request: S3Request<'bucket'>, context: Context)
 }
 
 /**
- * All buckets are in one region, so a constraint may only repeat the configured region. Clients that know no region send
- * none.
+ * All buckets are in one region, so a constraint may only repeat the configured region. Clients that know no region
+ * send none.
  */
 function checkLocation(wanted: string | undefined, { server: { region } }: Context): void {
   if (wanted === undefined || wanted === '' || wanted === region) return

@@ -6,9 +6,9 @@ import { isPublic, notRemovable, type PublicAccess, readPublicAccess } from './p
 import { confirmedBlock, requirePolicyAllowed } from './public-access-block.js'
 
 /**
- * Returns the policy of the bucket; undefined if it has none. Where the gateway has the rules of the document, the rules
- * are authoritative: if other programs have changed them, the document is derived from them. A document that the gateway
- * cannot express is decided on here; what the gateway opens in addition is added to it.
+ * Returns the policy of the bucket; undefined if it has none. Where the gateway has the rules of the document, the
+ * rules are authoritative: if other programs have changed them, the document is derived from them. A document that the
+ * gateway cannot express is decided on here; what the gateway opens in addition is added to it.
  */
 export async function readPolicy(context: Context, bucket: string): Promise<string | undefined> {
   const present = await readPublicAccess(context, bucket)
@@ -36,8 +36,8 @@ export interface NewPolicy {
 
 /**
  * Replaces the policy of the bucket, and the rules of the gateway for everybody. New rules are set first, then old ones
- * are removed, so that at no moment more is allowed than by the old and new rules together. Throws NotImplemented, naming
- * them, if other rules remain: some gateways report that a rule was removed, but keep it.
+ * are removed, so that at no moment more is allowed than by the old and new rules together. Throws NotImplemented,
+ * naming them, if other rules remain: some gateways report that a rule was removed, but keep it.
  * @param policy undefined to remove it
  */
 export async function replacePolicy(context: Context, bucket: string, policy: NewPolicy | undefined): Promise<void> {

@@ -24,8 +24,8 @@ export interface Check {
 }
 
 /**
- * Checks within a bounded time that requests can be served: the gateway accepts the log-in, the store of records answers
- * a look-up, the data folder can be written, and its disk has the room that the options demand.
+ * Checks within a bounded time that requests can be served: the gateway accepts the log-in, the store of records
+ * answers a look-up, the data folder can be written, and its disk has the room that the options demand.
  */
 export function checkAll({ gateway, state, server: { data }, limits: { minFreeBytes } }: Checked): Promise<Check[]> {
   return Promise.all([

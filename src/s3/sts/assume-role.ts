@@ -21,8 +21,8 @@ const DEFAULT_SECONDS = 3600
 const MAX_TOKEN = 8192
 
 /**
- * Issues temporary credentials for the gateway account of a user of the task platform, whose token this exchanges at the
- * gateway. The request needs no signature.
+ * Issues temporary credentials for the gateway account of a user of the task platform, whose token this exchanges at
+ * the gateway. The request needs no signature.
  * https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html
  */
 export async function assumeRole(

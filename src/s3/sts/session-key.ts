@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { State } from '../../state/state.js'
 
-/** The key that seals sessions, 32 bytes: the first proxy that needs it makes it, and all proxies on the state share it. */
+/**
+ * The key that seals sessions, 32 bytes: the first proxy that needs it makes it, and all proxies on the state share it.
+ */
 export type SessionKey = () => Promise<Buffer>
 
 /** Reads the key once. The function throws S3Error ServiceUnavailable while the store of records does not answer. */

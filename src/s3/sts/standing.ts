@@ -40,7 +40,10 @@ export class Standing {
     this.#options = options
   }
 
-  /** The account of the holder of the token; undefined when the token is refused. Throws S3Error when the gateway does not answer. */
+  /**
+   * The account of the holder of the token; undefined when the token is refused. Throws S3Error when the gateway does
+   * not answer.
+   */
   async accountOf(token: string): Promise<GatewayAccount | undefined> {
     const entry = this.#entryOf(token)
     const age = entry.answer ? this.#options.clock() - entry.answer.asked : Number.POSITIVE_INFINITY

@@ -1,6 +1,8 @@
 import { S3Error } from '../../common/errors/s3-error.js'
 
-/** https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html#API_AssumeRoleWithWebIdentity_Errors */
+/**
+ * https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html#API_AssumeRoleWithWebIdentity_Errors
+ */
 const STATUSES = {
   ExpiredTokenException: 400,
   IDPCommunicationError: 400,

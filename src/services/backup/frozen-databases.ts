@@ -17,8 +17,8 @@ export interface Frozen<T> {
 }
 
 /**
- * Opens snapshots of several databases at one moment, at which nothing is written to any of them. Servers go on reading;
- * their writes wait meanwhile.
+ * Opens snapshots of several databases at one moment, at which nothing is written to any of them. Servers go on
+ * reading; their writes wait meanwhile.
  * @param take runs at that moment, synchronously: whatever files the databases name exist then
  * @throws Error when the databases are not free at once within a minute
  */

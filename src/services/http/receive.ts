@@ -20,7 +20,8 @@ export interface BodySink {
 
 /**
  * Pipes a request body to the sink. Resolves when exactly `length` bytes have arrived, or the whole body if that is
- * undefined. Throws ReceiveError when the client ends early or sends nothing for `idleMs`, and whatever the sink throws.
+ * undefined. Throws ReceiveError when the client ends early or sends nothing for `idleMs`, and whatever the sink
+ * throws.
  */
 export function receive(
   request: IncomingMessage,

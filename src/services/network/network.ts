@@ -223,8 +223,8 @@ export interface Network {
   epoch(): number
   providers(): Promise<readonly Provider[]>
   /**
-   * Changes what is named of a provider; durable when the promise resolves. Absent where providers decide this themselves. Rejects with
-   * NetworkError NoSuchProvider.
+   * Changes what is named of a provider; durable when the promise resolves. Absent where providers decide this
+   * themselves. Rejects with NetworkError NoSuchProvider.
    */
   changeProvider?(minerId: string, change: ProviderChange): Promise<void>
   /** The deals that were ever made, in sums; without those that wait for their data. */

@@ -26,8 +26,8 @@ import type { UploadTable } from './uploads/upload-table.js'
 import type { Wallets } from './wallets/wallets.js'
 
 /**
- * The two variants of the interface: in `a` a wallet signs in and sees what is its own; in `b` nobody signs in and the
- * address of the wallet in a request is trusted.
+ * The two variants of the interface: in `a` a wallet signs in and sees what is its own; in `b` there is no sign-in, and
+ * the address of the wallet in a request is trusted.
  */
 export type Variant = 'a' | 'b'
 

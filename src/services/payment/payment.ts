@@ -83,8 +83,8 @@ export interface RunningPayment {
 }
 
 /**
- * Starts the storage payment API over a folder that no other instance uses. Rejects when the port is taken or the folder
- * holds files of something else.
+ * Starts the storage payment API over a folder that no other instance uses. Rejects when the port is taken or the
+ * folder holds files of something else.
  */
 export async function startPayment(
   folder: string,

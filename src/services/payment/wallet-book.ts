@@ -28,7 +28,8 @@ export function hasWallets(data: string): boolean {
 
 /**
  * Opens the wallets in the data folder of the services, which must have a storage payment service.
- * @throws DataFolderError when a file or folder cannot be used; RangeError when the service has never started, or payments are made on a chain
+ * @throws DataFolderError when a file or folder cannot be used; RangeError when the service has never started, or
+ * payments are made on a chain
  */
 export function openWalletBook(data: string): WalletBook {
   try {

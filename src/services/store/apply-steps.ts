@@ -2,8 +2,8 @@ import type { Database } from '../database.js'
 
 /**
  * Brings a schema up to date, or makes it: one step per version, of which the database remembers the number. A released
- * step never changes; a new version appends one. A crash leaves the version before a step or after it. Throws RangeError
- * when a later version of this program wrote the database.
+ * step never changes; a new version appends one. A crash leaves the version before a step or after it. Throws
+ * RangeError when a later version of this program wrote the database.
  * @param owner for the message, such as `the task platform`
  */
 export function applySteps(db: Database, steps: readonly string[], owner: string): void {

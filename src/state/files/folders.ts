@@ -9,7 +9,9 @@ export function makeFolder(folder: string): string {
   return usable(folder, makePrivateFolder)
 }
 
-/** Creates an empty private file for a database, or closes an existing one to other accounts. Throws as `makeFolder`. */
+/**
+ * Creates an empty private file for a database, or closes an existing one to other accounts. Throws as `makeFolder`.
+ */
 export function makeFile(file: string): string {
   return usable(file, makePrivateDatabase)
 }

@@ -24,8 +24,8 @@ const LEASE_MS = 30_000
 const FIRST_WAIT_MS = 10
 const LONGEST_WAIT_MS = 250
 /**
- * Time for which holders in this process pass a lease on before others that wait for it get it, ms. With three proxies, a
- * process waits for twice this time and one write of each of the other two.
+ * Time for which holders in this process pass a lease on before others that wait for it get it, ms. With three proxies,
+ * a process waits for twice this time and one write of each of the other two.
  */
 const TURN_MS = 50
 
@@ -133,8 +133,8 @@ export class LeaseLocks implements Locks {
   }
 
   /**
-   * Keeps the lease for the next holder in this process, or releases it. The next one begins at once when the local lock
-   * is free; when another request is first, such as one for a subtree, it must not find this lease in its way.
+   * Keeps the lease for the next holder in this process, or releases it. The next one begins at once when the local
+   * lock is free; when another request is first, such as one for a subtree, it must not find this lease in its way.
    */
   async #pass(id: string, held: HeldLease): Promise<void> {
     if (this.#waiting.has(id) && (await held.passOn(TURN_MS))) {

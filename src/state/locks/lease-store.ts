@@ -13,9 +13,9 @@ export interface Lease {
 /**
  * Leases in a store shared by several proxies. Each call is atomic; time is the store's clock.
  *
- * Who is refused waits in line: the store remembers the longest-waiting token for each name and for the prefixes of each
- * scope, for WAITING_MS after its last attempt, and refuses a free lease to all who wait for a shorter time. When such a
- * lease becomes free, it sends the signal `lease` with that token.
+ * Who is refused waits in line: the store remembers the longest-waiting token for each name and for the prefixes of
+ * each scope, for WAITING_MS after its last attempt, and refuses a free lease to all who wait for a shorter time. When
+ * such a lease becomes free, it sends the signal `lease` with that token.
  */
 export interface LeaseStore {
   /**
@@ -26,7 +26,7 @@ export interface LeaseStore {
   acquire(lease: Lease, ms: number, waitedMs?: number): Promise<number | undefined>
   /** Extends a lease that is held. Undefined when it is lost. */
   renew(lease: Lease, ms: number): Promise<number | undefined>
-  /** Like `renew`, if nobody waits for the lease; otherwise like `release`, and resolves undefined. */
+  /** Like `renew`, if no one waits for the lease; otherwise like `release`, and resolves undefined. */
   yield(lease: Lease, ms: number): Promise<number | undefined>
   /** Releases a lease that is held, or leaves the line. */
   release(lease: Lease): Promise<void>

@@ -51,8 +51,8 @@ export class HeldLease {
   }
 
   /**
-   * The lock for the next holder in this process. Its fence is the store's time when the lease was granted, plus one for
-   * each holder: it stays below the store's time at the next grant, because a holder takes more than a microsecond.
+   * The lock for the next holder in this process. Its fence is the store's time when the lease was granted, plus one
+   * for each holder: it stays below the store's time at the next grant, because a holder takes more than a microsecond.
    */
   next(by: Logging): LeasedLock {
     this.by = by
@@ -80,8 +80,8 @@ export class HeldLease {
   }
 
   /**
-   * True when the next holder in this process may have the lock. Asks the store from time to time whether another process
-   * waits, and if one does, releases the lease and resolves false. False, too, for a lease that is lost.
+   * True when the next holder in this process may have the lock. Asks the store from time to time whether another
+   * process waits, and if one does, releases the lease and resolves false. False, too, for a lease that is lost.
    */
   async passOn(turnMs: number): Promise<boolean> {
     if (this.#left || !this.#valid) return false

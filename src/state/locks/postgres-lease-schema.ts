@@ -3,16 +3,16 @@ import { STORE } from '../signals/signals.js'
 import { WAITING_MS } from './lease-store.js'
 
 /**
- * Tables and functions of the leases. Names are bytes, because text in Postgres cannot hold every S3 key. Each statement
- * of a volatile function sees what was committed before it
+ * Tables and functions of the leases. Names are bytes, because text in Postgres cannot hold every S3 key. Each
+ * statement of a volatile function sees what was committed before it
  * (https://www.postgresql.org/docs/current/xfunc-volatility.html).
  *
  * Two transactions that check for conflicts at the same time would miss each other's row. The primary key excludes two
- * leases of one name; the advisory lock of the scope, shared by names and exclusive for prefixes, excludes the check of a
- * prefix while names are taken. Leases of different keys of one bucket do not wait for each other. An expired lease stays
- * lost, because a name below an expired prefix may be held by another token. Earlier versions had
- * functions `dealgate_acquire` and `dealgate_lease_acquire`, which stay for proxies of those versions and take the same
- * advisory lock exclusively.
+ * leases of one name; the advisory lock of the scope, shared by names and exclusive for prefixes, excludes the check of
+ * a prefix while names are taken. Leases of different keys of one bucket do not wait for each other. An expired lease
+ * stays lost, because a name below an expired prefix may be held by another token. Earlier versions had functions
+ * `dealgate_acquire` and `dealgate_lease_acquire`, which stay for proxies of those versions and take the same advisory
+ * lock exclusively.
  *
  * `dealgate_lease_wait` is the line of the waiters: see LeaseStore. It is empty after a crash of the server, like the
  * memory of the waiters.

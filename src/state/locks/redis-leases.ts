@@ -8,8 +8,8 @@ export type RunScript = (script: string, keys: string[], args: string[]) => Prom
 /**
  * One hash per scope holds its leases: field = first letter of the kind and the name, value = '<ms since
  * 1970>:<token>'. Redis runs a script atomically (https://redis.io/docs/latest/develop/programmability/eval-intro/), so
- * checking for conflicts and taking the lease are one step. KEYS: the hash, the first in line for the name, the first in
- * line for a prefix of the scope. The latter two are '<microseconds since 1970>:<token>:<prefix>'. ARGV begins with
+ * checking for conflicts and taking the lease are one step. KEYS: the hash, the first in line for the name, the first
+ * in line for a prefix of the scope. The latter two are '<microseconds since 1970>:<token>:<prefix>'. ARGV begins with
  * kind, name and token.
  */
 const PRELUDE = `
@@ -123,7 +123,8 @@ export class RedisLeases implements LeaseStore {
 
   #call(script: string, { scope, kind, name, token }: Lease, ...numbers: number[]): Promise<unknown> {
     const lock = `dealgate-lock:${digest(scope)}`
-    // Keys of one script must have one hash slot: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/
+    // Keys of one script must have one hash slot:
+    // https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/
     const wait = `dealgate-wait:{${lock}}`
     const args = [kind === 'prefix' ? 'p' : 'n', name, token, ...numbers.map((number) => String(Math.ceil(number)))]
     return this.#run(script, [lock, `${wait}:${digest(name)}`, wait], args)

@@ -16,8 +16,8 @@ const PAUSE_MS = 20
 const WORKER_LOCK = /^worker-\d+\.sqlite$/
 
 /**
- * Locks a folder against other processes and other users in this one, and against workers that a dead supervisor has left
- * behind. Throws StateError DATA_IN_USE or DATA_FOLDER.
+ * Locks a folder against other processes and other users in this one, and against workers that a dead supervisor has
+ * left behind. Throws StateError DATA_IN_USE or DATA_FOLDER.
  */
 export function lockFolder(folder: string): FolderLock {
   const release = lock(makeFile(join(folder, 'lock.sqlite')))

@@ -8,10 +8,10 @@ export type SettingKind = keyof SettingTypes & string
 
 /**
  * Durable settings of buckets. Each change is made to the record as it is in the store, whichever proxy wrote it. `get`
- * may return a value up to `CACHED_MS` old when another proxy on the same state wrote and its signal is late; a proxy reads its own writes
- * immediately. Settings belong to one particular bucket: where the gateway states when a bucket was made, a bucket that
- * was deleted and made again without this server does not inherit them. Failures are S3Error ServiceUnavailable.
- * Readers must not change the values.
+ * may return a value up to `CACHED_MS` old when another proxy on the same state wrote and its signal is late; a proxy
+ * reads its own writes immediately. Settings belong to one particular bucket: where the gateway states when a bucket
+ * was made, a bucket that was deleted and made again without this server does not inherit them. Failures are S3Error
+ * ServiceUnavailable. Readers must not change the values.
  */
 export interface BucketSettings {
   /**
@@ -44,7 +44,9 @@ export interface BucketSettings {
    * nothing from an earlier one of its name.
    */
   clear(bucket: string, by?: Logging): Promise<void>
-  /** Like `clear`, but keeps the settings of the bucket that exists, where the gateway states when buckets were made. */
+  /**
+   * Like `clear`, but keeps the settings of the bucket that exists, where the gateway states when buckets were made.
+   */
   clearFormer(bucket: string, by?: Logging): Promise<void>
 }
 
@@ -57,8 +59,8 @@ type Settings = Readonly<Partial<Record<string, unknown>>>
 const BIRTH = '@birth'
 
 /**
- * Age at which a cached record is read again, ms: a change is seen by all proxies within a second, also when the signal of
- * it is lost.
+ * Age at which a cached record is read again, ms: a change is seen by all proxies within a second, also when the signal
+ * of it is lost.
  */
 export const CACHED_MS = 900
 /** Most cached records. */

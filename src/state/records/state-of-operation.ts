@@ -7,9 +7,9 @@ export type Declared = { readonly access: string; readonly keeps?: 'uploads' } |
 
 /**
  * Returns the state as an operation sees it. Only an operation with `access: 'owner'` can change it, because no call to
- * the gateway protects data that only this server stores. An operation with `keeps: 'uploads'` can also change multipart
- * uploads. For all others every change throws AccessDenied, whatever the operation checks itself. A plugin changes
- * records of its own, which belong to no bucket, through the `state` of its PluginHost.
+ * the gateway protects data that only this server stores. An operation with `keeps: 'uploads'` can also change
+ * multipart uploads. For all others every change throws AccessDenied, whatever the operation checks itself. A plugin
+ * changes records of its own, which belong to no bucket, through the `state` of its PluginHost.
  */
 export type StateOfOperation = (declared: Declared) => State
 

@@ -7,8 +7,8 @@ import { randomUUID } from 'node:crypto'
 export type Topic = 'lease' | 'settings' | 'traffic'
 
 /**
- * Messages among the proxies on one store, for waking up earlier than by a timer. A message may be lost: correctness must
- * not depend on one.
+ * Messages among the proxies on one store, for waking up earlier than by a timer. A message may be lost: correctness
+ * must not depend on one.
  */
 export interface Signals {
   /** Sends a text without line breaks, at most 1 KiB, to all other proxies. Never fails. */

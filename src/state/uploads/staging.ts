@@ -8,9 +8,9 @@ export interface OpenPart extends PartWriter {
 }
 
 /**
- * Where the bytes of parts wait until their upload ends. Callers pass upload ids that satisfy `isUploadId`. Every failure
- * is an S3Error. Where several proxies use one place, locks of the callers exclude the end of an upload while a part of it
- * is opened or recorded, but not while its bytes stream.
+ * Where the bytes of parts wait until their upload ends. Callers pass upload ids that satisfy `isUploadId`. Every
+ * failure is an S3Error. Where several proxies use one place, locks of the callers exclude the end of an upload while a
+ * part of it is opened or recorded, but not while its bytes stream.
  */
 export interface Staging {
   /** True when `files` is cheaper than looking for each part record that an upload could have. */
@@ -44,8 +44,8 @@ export interface Staging {
   /** Removing a missing file is no error. */
   removeFile(uploadId: string, file: string): Promise<void>
   /**
-   * Abandons the parts that this process is writing and removes all files of the upload, or begins to: what is left after
-   * an interruption is among `uploads`.
+   * Abandons the parts that this process is writing and removes all files of the upload, or begins to: what is left
+   * after an interruption is among `uploads`.
    * @param by who gets the lines about it
    */
   removeUpload(uploadId: string, by: Logging): Promise<void>

@@ -30,10 +30,10 @@ const LAST_PART = 10_000
 const PAGE = 1000
 
 /**
- * Multipart uploads: records in Keyv with one key per part, and bytes in a staging. A part is a record together with its
- * file; both are durable before the answer, the file first. Keyv cannot list records: the names of the upload's files
- * tell which part records may exist, or all that could are requested. An upload ends in this order: its own record, the
- * part records, the files. After an interruption `sweep` finds the files and continues.
+ * Multipart uploads: records in Keyv with one key per part, and bytes in a staging. A part is a record together with
+ * its file; both are durable before the answer, the file first. Keyv cannot list records: the names of the upload's
+ * files tell which part records may exist, or all that could are requested. An upload ends in this order: its own
+ * record, the part records, the files. After an interruption `sweep` finds the files and continues.
  */
 export class KeyvUploads implements Uploads {
   readonly #uploads: Table<UploadRecord>

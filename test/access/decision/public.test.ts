@@ -8,7 +8,10 @@ const all = (more: object = {}) => allow('s3:PutObject', '*', more)
 const when = (operator: string, key: string, value: unknown) => all({ Condition: { [operator]: { [key]: value } } })
 const carol = `arn:aws:iam::${PARTNER}:user/carol`
 
-/** https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-control-block-public-access.html, "The meaning of public" */
+/**
+ * https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-control-block-public-access.html, "The meaning of
+ * public"
+ */
 const cases: readonly [string, object, boolean][] = [
   ['everybody', all(), true],
   ['AWS everybody', all({ Principal: { AWS: ['*'] } }), true],

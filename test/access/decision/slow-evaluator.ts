@@ -207,7 +207,8 @@ function one(
     return effect === 'Deny' || each.every((result) => result === 'no')
   }
   const empty = values.filter((value) => value !== '').length === 0
-  // "It also returns true if there are no context keys in the request, or [...] a null dataset, such as an empty string."
+  // "It also returns true if there are no context keys in the request, or [...] a null dataset, such as an empty
+  // string."
   if (prefix === 'ForAllValues') return empty ? true : values.filter((value) => !outcome(value)).length === 0
   // "For no matching context key or if the key does not exist, the condition returns false."
   if (prefix === 'ForAnyValue') return empty ? false : values.filter(outcome).length > 0
@@ -270,7 +271,9 @@ function compare(base: string, value: string, text: string, question: SlowQuesti
 
 const plain = (text: string): string[] => [...text].map((char) => (char === '*' || char === '?' ? `wild${char}` : char))
 
-/** Characters of a text of the policy, `wild*` and `wild?` for its wildcards; undefined without a value of a variable. */
+/**
+ * Characters of a text of the policy, `wild*` and `wild?` for its wildcards; undefined without a value of a variable.
+ */
 function items(text: string, wild: boolean, variables: boolean, question: SlowQuestion): string[] | undefined {
   const result: string[] = []
   for (const piece of variables ? text.split(/(\$\{[^}]*\})/) : [text]) {
@@ -305,7 +308,10 @@ function like(pattern: readonly string[], text: string): boolean {
   return row[chars.length] === true
 }
 
-/** https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-control-block-public-access.html, "The meaning of public" */
+/**
+ * https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-control-block-public-access.html, "The meaning of
+ * public"
+ */
 export function slowIsPublic(text: string | undefined): boolean {
   if (text === undefined) return false
   const policy: Json = JSON.parse(text)

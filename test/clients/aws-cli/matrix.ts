@@ -19,7 +19,10 @@ import { Aws, type AwsVersion } from '../../support/programs/aws-cli.js'
 import { run } from '../../support/programs/run.js'
 import type { Dealgate } from '../../support/server/dealgate.js'
 
-/** All versions against one server: `aws s3` with each, `aws s3api` with every other one, so that several share the modes between them. */
+/**
+ * All versions against one server: `aws s3` with each, `aws s3api` with every other one, so that several share the
+ * modes between them.
+ */
 export async function allVersions(t: Test, versions: readonly AwsVersion[], server: Dealgate): Promise<void> {
   for (const [i, version] of versions.entries()) {
     const turn = versions.length === 1 || (i % 2 === 0) === (server.mode === 'legacy')

@@ -126,7 +126,7 @@ function unrefused(key: string): { key: string; legacyRefusal?: RegExp } {
   return { key }
 }
 
-/** A folder object is removed, whoever made it, and nothing beneath it. */
+/** A folder object is removed, whichever client made it, and nothing beneath it. */
 export async function folderObjects(t: Test, server: Dealgate, { user }: RealGateway): Promise<void> {
   const bucket = 'folder-objects'
   await ask(server, 'PUT', bucket)

@@ -26,7 +26,7 @@ async function start(t: Test, mode: Mode = 'full') {
   })
   const send = (method: string, path: string, query: Record<string, string> = {}, body?: string) =>
     signedRequest(endpoint, owner, { method, path, query, ...(body !== undefined && { body }) })
-  // biome-ignore lint/suspicious/noExplicitAny: a document of any shape, every use of which compares it with what it should be
+  // biome-ignore lint/suspicious/noExplicitAny: a document of any shape, and every use compares it
   const ask = async (...args: Parameters<typeof send>): Promise<any> => {
     const { status, body } = await send(...args)
     if (status !== 200) throw new Error(`${args.join(' ')}: ${status} ${body}`)

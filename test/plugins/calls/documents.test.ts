@@ -179,7 +179,7 @@ t.test('shapes', (t) => {
   t.end()
 })
 
-t.test('of a name that is no member no more is repeated than somebody can read', async (t) => {
+t.test('an error repeats only the beginning of a name that is no member', async (t) => {
   const name = '['.repeat(100_000)
   const refused = (run: () => unknown) => {
     try {

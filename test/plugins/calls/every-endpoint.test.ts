@@ -44,7 +44,7 @@ interface Operation {
 for (const mode of modes)
   t.test(`${mode}: every endpoint is an operation of S3, or in all three descriptions`, async (t) => {
     const { endpoint, proxy } = await startInProcess(t, mode, { identities: [owner], plugins: [deal({})] })
-    // biome-ignore lint/suspicious/noExplicitAny: a document of any shape, every use of which compares it with what it should be
+    // biome-ignore lint/suspicious/noExplicitAny: a document of any shape, and every use compares it
     const read = async (path: string): Promise<any> => {
       const { status, body } = await signedRequest(endpoint, owner, { method: 'GET', path })
       t.equal(status, 200, path)

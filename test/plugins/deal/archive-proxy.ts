@@ -24,7 +24,10 @@ import { type DealProxy, owner, startDealProxy } from './proxy.js'
 
 export const BUCKET = 'photos'
 
-/** Terms that the provider t01000 of the embedded network takes, for as long as it takes any: epochs are milliseconds here, and a deal must not end before a slow test. */
+/**
+ * Terms that the provider t01000 of the embedded network takes, for as long as it takes any: epochs are milliseconds
+ * here, and a deal must not end before a slow test.
+ */
 export const terms = { minerId: 't01000', price: '0.0001', duration: 1_555_200 }
 
 type Options = NonNullable<Parameters<typeof startDealProxy>[2]>

@@ -28,7 +28,7 @@ const at = (Key: string) => ({ Bucket: BUCKET, Key })
 const rejects = (t: Test, send: Promise<unknown>, name: string, status: number) =>
   t.rejects(send, { name, $metadata: { httpStatusCode: status } }, `${name} ${status}`)
 
-t.test('an object in an archive class has a deal made of it, and tells of it', async (t) => {
+t.test('an object in an archive class has a deal made of it, and shows it', async (t) => {
   const proxy = await ArchiveProxy.start(t)
   const { s3, endpoint } = proxy
   const put = await signedRequest(endpoint, owner, {
@@ -49,7 +49,7 @@ t.test('an object in an archive class has a deal made of it, and tells of it', a
   const { StorageClass, Metadata } = await proxy.head('a')
   t.equal(StorageClass, 'GLACIER_IR')
   t.match(Metadata, { cid: /^baf/, 'deal-cid': /^baf/, 'deal-count': '1', 'deal-provider': 't01000' })
-  t.equal(put.headers['x-amz-meta-cid'], Metadata?.cid, 'who waited for the deal is told of it at once')
+  t.equal(put.headers['x-amz-meta-cid'], Metadata?.cid, 'a client that waited for the deal gets it at once')
   t.equal(put.headers['x-amz-meta-deal-cid'], Metadata?.['deal-cid'])
   await proxy.untilHead('the deal is active', 'a', (head) => head.Metadata?.['deal-status'] === 'StorageDealActive')
   t.equal(await proxy.read('a'), 'the bytes of a', 'eviction is off')

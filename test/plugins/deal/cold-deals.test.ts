@@ -24,8 +24,8 @@ const BODY = 'The quick brown fox jumps over the lazy dog. '.repeat(20)
 const OTHER = 't01001'
 
 /**
- * A call about an object of the bucket, whose answer it waits for. Each has a token of its own: two requests of one second
- * with the same signature are one order.
+ * A call about an object of the bucket, whose answer it waits for. Each has a token of its own: two requests of one
+ * second with the same signature are one order.
  */
 async function ask(proxy: ArchiveProxy, method: string, key: string, subresource: string, body?: object) {
   const { status, body: text } = await signedRequest(proxy.endpoint, owner, {

@@ -273,7 +273,7 @@ together('a gateway with client tokens: nor while it finds out what became of th
 })
 
 together(
-  'a public gateway: a deal that shows late in the history is found, and one of somebody else is not taken for it',
+  'a public gateway: a deal that shows late in the history is found, and one of another client is not taken for it',
   async (t) => {
     const { deals, proxy } = await start(t, false)
     await ended(proxy, await ask(proxy))
@@ -292,7 +292,7 @@ together(
 )
 
 together(
-  'a public gateway: where nothing says that there is none, the job stays unknown until somebody settles it',
+  'a public gateway: where nothing says that there is none, the job stays unknown until an operator settles it',
   async (t) => {
     const { deals, proxy } = await start(t, false, { deal: { reconcileAfterSeconds: 1 } })
     deals.accidents.push('lost-before')

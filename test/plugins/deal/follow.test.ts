@@ -50,7 +50,10 @@ class Clocks {
     return this.#now
   }
 
-  /** A question that was asked by the old clock is not answered by the new one: the first question about each deal after this fails, and is repeated. */
+  /**
+   * A question that was asked by the old clock is not answered by the new one: the first question about each deal after
+   * this fails, and is repeated.
+   */
   advance(deals: ScriptedDeals, days: number): void {
     if (!this.#ahead) {
       this.#ahead = true
@@ -155,7 +158,8 @@ together('what another account paid for a deal is not what its renewal costs the
   await proxy.host.state
     .records<DealRecord>('deals')
     .change('bafydeal1', (record) => record && { ...record, account: 'another' })
-  // A run that has read the record before this change may still decide about the renewal: the next one has read it since.
+  // A run that has read the record before this change may still decide about the renewal: the next one has read it
+  // since.
   clocks.advance(deals, 1)
   await askedAt(proxy, 'bafydeal1', clocks.now)
   clocks.advance(deals, 90)
@@ -203,7 +207,7 @@ together('a renewal that came to nothing is made again on another day', async (t
   await until('it is renewed again', () => deals.made.length === 3)
 })
 
-together('what is wrong with one deal keeps nobody from following the others', async (t) => {
+together('an error of one deal does not stop the others from being followed', async (t) => {
   const { deals, proxy } = await start(t)
   const { fate } = deals.gateway
   const broken = ['bafydeal1', 'bafydeal6']

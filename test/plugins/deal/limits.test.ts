@@ -4,7 +4,9 @@ import { signedRequest, type TextAnswer } from '../../support/sign/signed-reques
 import { farFromMidnight, until } from '../../support/waiting.js'
 import { type DealProxy, owner, startDealProxy, startEmbedded } from './proxy.js'
 
-/** What deals may cost where nobody has configured anything: so much a day, and not many times what the provider asks. */
+/**
+ * What deals may cost by default: so much a day, and not many times what the provider asks.
+ */
 
 const BODY = 'x'.repeat(200_000)
 /** A piece of 256 KiB; t01000 asks 0.0000005 fil per GiB and epoch. */
@@ -117,7 +119,7 @@ t.test('the limit can be another one, or none', async (t) => {
 })
 
 for (const mode of ['full', 'legacy'] as const) {
-  t.test(`${mode}: ten fil a day may be spent where nobody says how much`, async (t) => {
+  t.test(`${mode}: ten fil a day may be spent by default`, async (t) => {
     await farFromMidnight()
     const server = await start(t, mode)
     const confirmed = { ...ruinous, ConfirmPrice: true }

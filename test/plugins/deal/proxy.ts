@@ -47,7 +47,8 @@ export async function startDealProxy(
   let host: PluginHost | undefined
   const { now, identities = [owner] } = options
   const data = options.data ?? temporaryFolder(t)
-  // Many tests start servers with stores of their own on one gateway, which takes the second one for a store that was lost.
+  // Many tests start servers with stores of their own on one gateway, which takes the second one for a store that was
+  // lost.
   const own =
     options.state || options.data ? undefined : await openState({ data, log: createLogger({ level: 'silent' }) })
   const state = options.state ?? own

@@ -6,7 +6,7 @@ import { owner, startDealProxy, startEmbedded } from './proxy.js'
 const terms = { MinerId: 't01000', Price: '0.000000000001', DurationEpochs: 518_400 }
 
 for (const mode of ['full', 'legacy'] as const) {
-  t.test(`${mode}: a signed request for a deal that somebody has captured makes no other one`, async (t) => {
+  t.test(`${mode}: a signed request for a deal that an attacker has captured makes no other one`, async (t) => {
     const { endpoint } = await startDealProxy(t, await startEmbedded(t, mode))
     const server = { endpoint, accessKey: owner.accessKeyId, secretKey: owner.secretAccessKey, region: 'us-east-1' }
     t.equal((await send(server, { method: 'PUT', target: '/photos' })).status, 200)

@@ -84,7 +84,7 @@ t.test('no money is held back by jobs that end before they ask the gateway', asy
   await until('it is swept up', async () => (await partsOf(third).spending.spentToday()) === 0n)
 })
 
-t.test('a deal that is found while somebody has its job run again is not paid for again', async (t) => {
+t.test('a deal that is found while an operator runs its job again is not paid for again', async (t) => {
   const { proxy, deals } = await start(t)
   const { jobs } = proxy.host.own
   deals.accidents.push('lost-after')
@@ -110,7 +110,7 @@ t.test('a deal that is found while somebody has its job run again is not paid fo
   t.equal(deals.asked, 1)
 })
 
-t.test('sweeping forgets no attempt of a job that somebody has run again meanwhile', async (t) => {
+t.test('sweeping forgets no attempt of a job that an operator runs again meanwhile', async (t) => {
   const { proxy } = await start(t)
   const attempts = new Attempts(proxy.host.state)
   const attempt: Attempt = { jobId: 'j-1', bucket: 'b', key: 'k', sent: 1, withToken: false, before: [] }

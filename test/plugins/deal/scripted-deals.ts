@@ -37,7 +37,7 @@ export class ScriptedDeals {
   historyKnows: (deal: MadeDeal) => boolean = () => true
   /** Held until it resolves. */
   beforeAnswer: () => Promise<void> = async () => {}
-  /** The gateway was cut short in a deal of which nobody knows yet what became. */
+  /** The gateway was cut short in a deal whose outcome is unknown. */
   settling = false
   state = 'StorageDealCheckForAcceptance'
   /** Of deals that are in another state, by CID. */

@@ -15,8 +15,8 @@ import { farFromMidnight, until } from '../../support/waiting.js'
 import { type DealProxy, owner, startDealProxy, startEmbedded } from './proxy.js'
 
 /**
- * Who says what a deal costs. The terms of the strangers below are near what their provider asks, and under the cap of a day: nothing but the missing right keeps them from
- * being paid.
+ * Who says what a deal costs. The terms of the strangers below are near what their provider asks, and under the cap of
+ * a day: nothing but the missing right keeps them from being paid.
  */
 
 const writer = { accessKeyId: 'writer', secretAccessKey: 'writer-secret-key' }
@@ -109,7 +109,7 @@ class Scene {
 }
 
 for (const mode of ['full', 'legacy'] as const) {
-  t.test(`${mode}: whoever may write but not pay cannot choose what the owner pays`, async (t) => {
+  t.test(`${mode}: a caller who may write but not pay cannot choose what the owner pays`, async (t) => {
     const scene = new Scene(mode)
     await scene.start(t)
     await scene.configure({ Terms: [owners] })
@@ -218,7 +218,7 @@ for (const mode of ['full', 'legacy'] as const) {
     await post(payer, 'form', true)
     t.match(await scene.deal('form'), strangers, 'the policy of the form states the terms')
     await post(payer, 'open-form', false)
-    t.match(await scene.deal('open-form'), owners, 'the policy leaves them to whoever fills the form in')
+    t.match(await scene.deal('open-form'), owners, 'the policy leaves them to the sender of the form')
     await post(writer, 'form-of-writer', true)
     t.match(await scene.deal('form-of-writer'), owners)
     const form = new FormData()
@@ -282,7 +282,7 @@ for (const mode of ['full', 'legacy'] as const) {
     const quote = await scene.send(owner, 'POST', '/photos/wider-0?x-deal-quote=&format=json')
     t.match(JSON.parse(quote.body), { Price: owners.Price, Warnings: [/do not count/] })
     await scene.store(owner, 'nonsense', 'these are no terms')
-    t.equal(await scene.deal('nonsense'), 'DealTermsInvalid', 'whoever counts is told what is wrong')
+    t.equal(await scene.deal('nonsense'), 'DealTermsInvalid', 'a reader of the counts sees what is wrong')
   })
 }
 

@@ -8,8 +8,9 @@ import type { Context } from '../../../src/server/context.js'
 import { openState } from '../../../src/state/open-state.js'
 
 /**
- * Asks for `count` jobs by token, prints a line for each that was acknowledged and one for each that has ended, and ends when all have, unless it is to `stay`. Made to be
- * killed. What the jobs send goes to a file that outlives the process, as what is sent over a network does.
+ * Asks for `count` jobs by token, prints a line for each that was acknowledged and one for each that has ended, and
+ * ends when all have, unless it is to `stay`. Made to be killed. What the jobs send goes to a file that outlives the
+ * process, as what is sent over a network does.
  */
 const [data = '', count = '0', stay] = process.argv.slice(2)
 const sent = join(data, 'sent')

@@ -12,7 +12,10 @@ import { endsWithUs, killed } from '../../support/server/child.js'
 const program = fileURLToPath(new URL('./crash-child.js', import.meta.url))
 
 const ROUNDS = 25
-/** Jobs that each round adds. Each is told of in two lines: more than the round is let print, so that it is always killed. */
+/**
+ * Jobs that each round adds. Each is reported in two lines: more than the round is let print, so that it is always
+ * killed.
+ */
 const STEP = 16
 const JOBS = ROUNDS * STEP
 const LONGEST_ROUND = 20
@@ -60,7 +63,7 @@ t.test('killed at random moments: no job is lost, none is done twice', async (t)
     }
   }
   for (let round = 0; round < ROUNDS; round++) {
-    // Each start first tells of all jobs of the rounds before.
+    // Each start first reports all jobs of the rounds before.
     const afterLines = 2 * ids.size + 1 + Math.floor(Math.random() * LONGEST_ROUND)
     const { lines, signal } = await run(t, data, STEP * (round + 1), { afterLines, andMs: Math.random() * 25 })
     take(lines)

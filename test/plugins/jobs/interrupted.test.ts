@@ -77,7 +77,7 @@ t.test('a run that does not end when it is cancelled gives its place up, and cou
   t.match(await jobs.get(hanging.id), { status: 'Complete', result: 'ran' })
 })
 
-t.test('a run that says nothing is told of, and goes on', async (t) => {
+t.test('a run that says nothing is logged, and goes on', async (t) => {
   let end = () => {}
   const kind: JobKind<string, unknown> = {
     name: 'test:Work',
@@ -91,7 +91,7 @@ t.test('a run that says nothing is told of, and goes on', async (t) => {
   const { jobs, lines } = await open(t, kind, { attendance: { graceMs: 50, silenceMs: 20 } })
   const { id } = await jobs.create(asked('long'))
   const told = () => lines.filter(({ msg }) => msg.includes('not reported for a long time'))
-  await until('it is told of again', () => told().length >= 3)
+  await until('it is logged again', () => told().length >= 3)
   const [first, second, third] = told()
   t.match(first, { level: 40, job: id, operation: 'test:Work' })
   for (const [line, least] of [
@@ -105,7 +105,7 @@ t.test('a run that says nothing is told of, and goes on', async (t) => {
   t.match(await jobs.wait(id, 60_000), { status: 'Complete', result: 'done' })
 })
 
-t.test('whoever asks what became of a job, or whether it begins, and says nothing is asked again', async (t) => {
+t.test('a settling callback that answers nothing is called again', async (t) => {
   let asks = 0
   const signals: AbortSignal[] = []
   const hangsOnce =

@@ -59,7 +59,7 @@ function gate() {
   return { passed, open }
 }
 
-t.test('a job runs for whoever asked, and its result stays', async (t) => {
+t.test('a job runs for the caller who asked, and its result stays', async (t) => {
   const data = temporaryFolder(t)
   const kind: JobKind<{ n: number }, unknown> = {
     name: 'test:Work',

@@ -12,7 +12,10 @@ import { until } from '../../support/waiting.js'
 
 const log = pino({ level: 'silent' })
 
-/** How long a process may take to see what another one has left, ms: its leases run out after 30 s, and others look every 10 s. */
+/**
+ * How long a process may take to see what another one has left, ms: its leases run out after 30 s, and others look
+ * every 10 s.
+ */
 const TAKEOVER_MS = 90_000
 
 const asked = (input: string, more: Partial<NewJob<string>> = {}): NewJob<string> => ({
@@ -61,7 +64,7 @@ t.test('two proxies on one state', { skip: redis.skip }, async (t) => {
   const one = await open(t, 'one')
   const two = await open(t, 'two')
 
-  await t.test('a token is one job, whoever is asked', async (t) => {
+  await t.test('a token is one job, whichever proxy is asked', async (t) => {
     const made = await Promise.all([one, two, one, two].map(({ jobs }) => jobs.create(asked('token', { token: 't' }))))
     t.equal(new Set(made.map(({ id }) => id)).size, 1)
     const { id } = made[0] as Job
@@ -73,7 +76,7 @@ t.test('two proxies on one state', { skip: redis.skip }, async (t) => {
     await t.rejects(two.jobs.create(asked('once', repeats)), { code: 'DuplicateRequest' })
   })
 
-  await t.test('each job runs once, and either tells of it', async (t) => {
+  await t.test('each job runs once, and either shows it', async (t) => {
     const sides = [one, two]
     const made = await Promise.all(
       Array.from({ length: 40 }, (_, i) => (sides[i % 2] as typeof one).jobs.create(asked(`many-${i}`))),
@@ -125,15 +128,15 @@ t.test('two proxies on one state', { skip: redis.skip }, async (t) => {
       },
       TAKEOVER_MS,
     )
-    // Longer than two looks of the other one: it lets alone what somebody is at.
+    // Longer than two looks of the other one: it lets alone what another proxy works on.
     await sleep(22_000)
     t.notOk(runs.includes('two hangs'))
-    t.match(await two.jobs.get(held.id), { status: 'New' }, 'and what somebody holds')
+    t.match(await two.jobs.get(held.id), { status: 'New' }, 'and what another proxy holds')
     await one.jobs.release(held.id)
     t.match(await two.jobs.wait(held.id, TAKEOVER_MS), { status: 'Complete' })
     await one.die()
     t.match(await two.jobs.wait(hanging.id, TAKEOVER_MS), { status: 'Complete', result: 'two' }, 'run again')
     t.match(await two.jobs.wait(sending.id, TAKEOVER_MS), { status: 'Complete', result: 'it was sent' }, 'asked about')
-    await until('what nobody holds is dropped', async () => (await two.jobs.get(left.id)) === undefined, TAKEOVER_MS)
+    await until('what no proxy holds is dropped', async () => (await two.jobs.get(left.id)) === undefined, TAKEOVER_MS)
   })
 })

@@ -55,7 +55,7 @@ t.test('selection: the most specific operation wins', async (t) => {
     t.equal(outcome(...request), name, `${request[0]} ${request[1]} ?${request[2] ?? ''}`)
 })
 
-t.test('selection: a query key that nobody names is refused, whatever the method', async (t) => {
+t.test('selection: a query key that no operation names is refused, whatever the method', async (t) => {
   const refused: Parameters<typeof select>[] = [
     ['PUT', 'object', 'retention'],
     ['PUT', 'object', 'renameObject'],

@@ -3,7 +3,7 @@ import { startInProcess } from '../../support/server/in-process.js'
 import { startRecordedPlatform } from './recorded-platform.js'
 import { startTaskProxy } from './scene.js'
 
-/** A JWT of a platform: nobody checks it here. */
+/** A JWT of a platform: it is not checked here. */
 function jwtOf(name: string, seconds = 86_400): string {
   const now = Math.floor(Date.now() / 1000)
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')

@@ -11,7 +11,10 @@ export interface FileTestOptions {
   readonly onLimit: (ms: number) => void
 }
 
-/** Creates the `t` of one test file: as that of tap, of which a process has only one, without its hooks into the process. */
+/**
+ * Creates the `t` of one test file: as that of tap, of which a process has only one, without its hooks into the
+ * process.
+ */
 export function fileTest({ limitMs, write, onLimit }: FileTestOptions): Test {
   // tap passes proxies of its tests around: private members would be out of reach.
   class FileTest extends Test {

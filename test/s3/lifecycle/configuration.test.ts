@@ -180,7 +180,7 @@ t.test('what is refused, and how', async (t) => {
       /NoncurrentVersionTransition/,
     ],
     [
-      'a class that nobody offers',
+      'a class that no plugin offers',
       rule('<Transition><Days>1</Days><StorageClass>GLACIER</StorageClass></Transition>'),
       'InvalidStorageClass',
       /GLACIER/,

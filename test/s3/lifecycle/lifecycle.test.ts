@@ -235,7 +235,7 @@ t.test('rules for a bucket that the server’s own account does not see are refu
   await t.rejects(putBucketLifecycleConfiguration.run(request as never, context as never), { code: 'NotImplemented' })
 })
 
-t.test('a bucket that somebody has deleted and made again keeps its data', async (t) => {
+t.test('a bucket that a client has deleted and made again keeps its data', async (t) => {
   let now = Date.now()
   const server = await startInProcess(t, 'full', { now: () => now, lifecycleIntervalMs: 20 })
   const { s3 } = server

@@ -324,7 +324,7 @@ t.test('the faults of a provider', async (t) => {
   t.notOk(await delivers(), 'done twice it does not undo itself')
   await set('corruptsData', false)
   t.notOk(await delivers(), 'what is corrupted stays so')
-  t.match(await network.status(dealCid), { state: 'StorageDealActive' }, 'and nobody knows until it is asked for')
+  t.match(await network.status(dealCid), { state: 'StorageDealActive' }, 'and it shows when it is asked for')
   const { dealCid: good } = await network.deal(ask('good', all))
   await network.control.advance(2)
   t.ok(await delivers(good))

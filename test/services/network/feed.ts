@@ -1,4 +1,6 @@
-/** Hands chunks from one who has them to one who iterates, one at a time: `give` waits until the chunk before was taken. */
+/**
+ * Hands chunks from one who has them to one who iterates, one at a time: `give` waits until the chunk before was taken.
+ */
 export class Feed {
   #chunk: Uint8Array | undefined
   #ended = false

@@ -385,7 +385,7 @@ t.test('a node that is down, locked or none at all', async (t) => {
   const { url } = kubo
   await kubo.close()
   const network = await open(t, kubo, { url })
-  await t.rejects(network.providers(), { ...unavailable, message: /ECONNREFUSED/ }, 'nobody knows it')
+  await t.rejects(network.providers(), { ...unavailable, message: /ECONNREFUSED/ }, 'it is not known')
   await t.rejects(network.deal(ask().request), { code: 'ProviderOffline', message: /Try again/ })
   await kubo.listen(port)
   const { request, packed } = ask()

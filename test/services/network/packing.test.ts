@@ -110,7 +110,10 @@ t.test('folders keep their nesting', async (t) => {
   t.equal(none.car.dataCid, folderCid({}), 'a deal of no files is an empty folder')
 })
 
-/** Blocks beneath a root as `ipfs dag export` writes them: each before what it links to, in the order of its links, and once. */
+/**
+ * Blocks beneath a root as `ipfs dag export` writes them: each before what it links to, in the order of its links, and
+ * once.
+ */
 async function exported(reader: CarReader, cid: CID, seen = new Set<string>()): Promise<string[]> {
   if (seen.has(cid.toString())) return []
   seen.add(cid.toString())
@@ -176,7 +179,10 @@ function* filesOf(folder: Folder, path: readonly string[] = []): Iterable<DealFi
 }
 
 t.test('a directory of more than 256 KiB is sharded like that of the second chunker', async (t) => {
-  /** Of a directory with these names, each taking 60 bytes more than the name: the last one makes it larger than that, or not. */
+  /**
+   * Of a directory with these names, each taking 60 bytes more than the name: the last one makes it larger than that,
+   * or not.
+   */
   const numbered = (count: number, length: number): string[] =>
     Array.from({ length: count }, (_, at) => `${at}`.padStart(length, '-'))
   for (const count of [2900, 3000]) {
@@ -205,7 +211,8 @@ t.test('a directory of more than 256 KiB is sharded like that of the second chun
 
 t.test('the limit of a directory in one block is that of the second chunker, to the byte', async (t) => {
   for (const more of [-2, -1, 0, 1, 2]) {
-    // 255 names of 1000 characters, and one that fills up what is left of 256 KiB; a file of one byte: 36 of CID, 10 of fields.
+    // 255 names of 1000 characters, and one that fills up what is left of 256 KiB; a file of one byte: 36 of CID, 10 of
+    // fields.
     const names = Array.from({ length: 249 }, (_, at) => `${at}`.padStart(1000, '-'))
     const block = 4 + 249 * (1000 + 48)
     const left = 256 * 1024 - block - 48
@@ -243,7 +250,7 @@ t.test('what packing refuses leaves no file', async (t) => {
   await t.rejects(
     pack(each([file]), { target, onFile: () => Promise.reject(new Error('not recorded')) }),
     { message: 'not recorded' },
-    'who is told of a file can stop it',
+    'the callback of a file can stop it',
   )
   t.notOk(existsSync(target))
   await t.rejects(packAll(join(target, 'nowhere', 'x.car'), [file]), { code: 'ENOENT' })

@@ -19,8 +19,9 @@ export interface Call {
 export type Script = (call: Call, response: ServerResponse, proceed: () => Promise<void>) => Promise<void> | void
 
 /**
- * A server that speaks the RPC of Kubo as it is documented (https://docs.ipfs.tech/reference/kubo/rpc/), and as version 0.38 forms its answers: POST alone, errors as JSON
- * with 500, or 400 for arguments, results as lines of JSON, content as a stream that may end in the trailer X-Stream-Error.
+ * A server that speaks the RPC of Kubo as it is documented (https://docs.ipfs.tech/reference/kubo/rpc/), and as version
+ * 0.38 forms its answers: POST alone, errors as JSON with 500, or 400 for arguments, results as lines of JSON, content
+ * as a stream that may end in the trailer X-Stream-Error.
  */
 export class ScriptedKubo {
   readonly blocks = new Map<string, Uint8Array>()

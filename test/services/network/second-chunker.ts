@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import { murmur3 } from './second-murmur.js'
 
 /**
- * A second implementation of the profile `unixfs-v1-2025`, written from the specifications of UnixFS, dag-pb and CID alone, to compare the first one with:
- * chunks of 1 MiB as raw leaves, 1024 links to a node, CIDv1 with SHA-256 in base32, directories of more than 256 KiB sharded.
+ * A second implementation of the profile `unixfs-v1-2025`, written from the specifications of UnixFS, dag-pb and CID
+ * alone, to compare the first one with: chunks of 1 MiB as raw leaves, 1024 links to a node, CIDv1 with SHA-256 in
+ * base32, directories of more than 256 KiB sharded.
  */
 export const CHUNK_BYTES = 1024 * 1024
 const WIDTH = 1024

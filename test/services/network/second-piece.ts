@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto'
 
-/** A second implementation of the piece commitment (sha2-256-trunc254-padded-binary-tree after fr32), for small pieces: the root, in hex. */
+/**
+ * A second implementation of the piece commitment (sha2-256-trunc254-padded-binary-tree after fr32), for small pieces:
+ * the root, in hex.
+ */
 export function pieceRoot(data: Uint8Array): { readonly root: string; readonly size: number } {
   let size = 128
   while ((size / 128) * 127 < data.length) size *= 2

@@ -5,7 +5,10 @@ import { Feed } from './feed.js'
 
 const nowhere: BlockSink = { put: (cid) => cid }
 
-/** Throws at the end of a stream whose bytes do not have this root; passes the bytes on. Holds up to ten chunks of 1 MiB. Nobody may write into the bytes that pass: up to 1 MiB of them are hashed later. */
+/**
+ * Throws at the end of a stream whose bytes do not have this root; passes the bytes on. Holds up to ten chunks of 1
+ * MiB. No reader may write into the bytes that pass: up to 1 MiB of them are hashed later.
+ */
 export async function* verifyStream(bytes: AsyncIterable<Uint8Array>, cid: string): AsyncGenerator<Uint8Array> {
   const expected = parseCid(cid)
   const feed = new Feed()

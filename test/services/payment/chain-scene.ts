@@ -70,7 +70,7 @@ export async function walletFor(scene: PaymentScene, secretKey: Uint8Array<Array
 
 /** Resolves when the service has read the chain to its confirmed end. */
 export async function untilRead({ node }: ChainScene): Promise<void> {
-  // Whoever asks for the latest block twice has finished what it read in between.
+  // A follower that asks for the latest block twice has finished what it read in between.
   const count = () => node.asked.filter((method) => method === 'eth_blockNumber').length
   const before = count()
   await until('the chain was read', () => count() >= before + 3)

@@ -111,11 +111,11 @@ t.test('a payment that is wrong does not count, and its upload tells why', async
     await contract.lock(payer.secretKey, order)
     await contract.refund(order.id)
   }
-  // Of nobody, and with text that is no w_cid.
+  // Of no wallet, and with text that is no w_cid.
   for (const name of ['', `${wCid} `, wCid.toUpperCase(), 'x'.repeat(10_000)]) {
     await contract.lock(other.secretKey, { id: name, amount: PAID })
   }
-  // A contract of a stranger, which tells of payments that it does not hold.
+  // A contract of a stranger, which reports payments that it does not hold.
   const stranger = await PaymentContract.deploy(node)
   await stranger.fund(wallet.secretKey, COINS)
   await stranger.lock(wallet.secretKey, { id: wCid, amount: PAID })

@@ -68,8 +68,8 @@ export async function withBook<T>(
 export type Row = any
 
 /**
- * Lets the time of the network pass until all uploads of the client have a status: slowly, because what goes on beside it
- * has until the deadline of a payment.
+ * Lets the time of the network pass until all uploads of the client have a status: slowly, because what goes on beside
+ * it has until the deadline of a payment.
  */
 export function pass(scene: PaymentScene, client: Payer, status: string, epochs = 2): Promise<Row[]> {
   return until(`all uploads are ${status}`, async () => {

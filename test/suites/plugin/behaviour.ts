@@ -50,7 +50,10 @@ async function linkProblem(server: Running, operation: AnyOperation): Promise<st
   return refusalProblem(answer, 403, 'AccessDenied')
 }
 
-/** Whatever is sent, the operation succeeds or says what is wrong with it; 502 to 504 are for upstreams that are not here. */
+/**
+ * Whatever is sent, the operation succeeds or says what is wrong with it; 502 to 504 are for upstreams that are not
+ * here.
+ */
 async function errorProblem(server: Running, operation: AnyOperation): Promise<string | undefined> {
   const bodies = ['GET', 'HEAD'].includes(operation.on.method) ? [undefined] : BODIES
   for (const body of bodies) {

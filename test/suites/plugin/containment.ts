@@ -24,7 +24,10 @@ const FAULTS: Readonly<Record<string, () => unknown>> = {
 
 const HOOKS: readonly (keyof PluginHooks)[] = ['objectStored', 'objectDeleted', 'objectTagged']
 
-/** Faults in the plugin's place: the client gets an answer, the log names plugin and operation or hook, and the server lives. */
+/**
+ * Faults in the plugin's place: the client gets an answer, the log names plugin and operation or hook, and the server
+ * lives.
+ */
 export async function* checkContainment(subject: Subject, bench: Bench): AsyncGenerator<CheckResult> {
   const plugin = subject.make()
   const { name, operations, storageClasses = [] } = plugin

@@ -12,7 +12,10 @@ const MARK = 'x-suite-operation'
 const FOREIGN = 'x-nobody-knows-this='
 const LOG_PATIENCE_MS = 60_000
 
-/** Each operation is reached by what it declares, and by nothing else. What it does then is not asked here: others stand in for the handlers. */
+/**
+ * Each operation is reached by what it declares, and by nothing else. What it does then is not asked here: others stand
+ * in for the handlers.
+ */
 export async function* checkRouting(subject: Subject, bench: Bench): AsyncGenerator<CheckResult> {
   const plugin = subject.make()
   const server = await bench.start({ data: 'routing', plugins: subject.core ? [] : [markedRoutes(plugin)] })

@@ -33,8 +33,8 @@ interface Mined {
 export type Fault = (method: string) => 'hang' | 'fail' | 'flood' | 'silence' | undefined
 
 /**
- * A chain of its own in the process of the test, by the EVM of ethereumjs, with a JSON-RPC endpoint over HTTP. A block is
- * mined when the test wants it. Gas costs nothing.
+ * A chain of its own in the process of the test, by the EVM of ethereumjs, with a JSON-RPC endpoint over HTTP. A block
+ * is mined when the test wants it. Gas costs nothing.
  */
 export class EvmNode {
   readonly url: string

@@ -11,8 +11,9 @@ export interface OwnAnswer {
 }
 
 /**
- * What happens to a request on its way: it is passed on; its connection is cut before the gateway sees it, while the gateway is at it, or when the gateway has answered; it is passed on and never
- * answered; its connection is cut at once and it is passed on later; it gets this answer; or it is passed on and gets this answer all the same.
+ * What happens to a request on its way: it is passed on; its connection is cut before the gateway sees it, while the
+ * gateway is at it, or when the gateway has answered; it is passed on and never answered; its connection is cut at once
+ * and it is passed on later; it gets this answer; or it is passed on and gets this answer all the same.
  */
 export type Fate =
   | 'pass'

@@ -1,6 +1,6 @@
 import type { BucketBirths } from '../../../src/gateway/account/bucket-births.js'
 
-/** What a gateway tells of buckets that are these; none of them by default. */
+/** What a gateway says about buckets that are these; none of them by default. */
 export function birthsOf(births: ReadonlyMap<string, string> = new Map()): BucketBirths {
   const tell = async (bucket: string) => births.get(bucket)
   return { now: tell, lately: tell }

@@ -8,8 +8,8 @@ import type { GatewayAddress } from './gateway-address.js'
 export type Script = (request: IncomingMessage, response: ServerResponse, key: string) => void
 
 /**
- * A gateway in the wire form of public deployments that a test can make misbehave. It holds one bucket, `fakes`, whose objects the test puts in
- * by hand; it does nothing else.
+ * A gateway in the wire form of public deployments that a test can make misbehave. It holds one bucket, `fakes`, whose
+ * objects the test puts in by hand; it does nothing else.
  */
 export class FakeGateway implements GatewayAddress {
   readonly accessKey = 'fakekey'

@@ -35,8 +35,8 @@ export interface RealGateway extends GatewayAddress {
 }
 
 /**
- * Starts MinIO RELEASE.2021-06-17, the last version that speaks web.* JSON-RPC, on one drive (a folder) or as a set of four. It ends with the test. Undefined, with
- * the test skipped (failed with REQUIRE_CLIENTS=1), when it was not built.
+ * Starts MinIO RELEASE.2021-06-17, the last version that speaks web.* JSON-RPC, on one drive (a folder) or as a set of
+ * four. It ends with the test. Undefined, with the test skipped (failed with REQUIRE_CLIENTS=1), when it was not built.
  */
 export async function startRealGateway(t: Test, drives: 1 | 4): Promise<RealGateway | undefined> {
   if (!(await findBuilt(t, 'the real gateway (.ci/build-real-gateway)', PROGRAM))) return undefined

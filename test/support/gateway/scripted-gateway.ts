@@ -31,7 +31,7 @@ export interface ScriptedGateway {
   readonly transfers: { request: IncomingMessage; body: Buffer[] }[]
   count(method: string): number
   client(options?: Partial<GatewayPoolOptions>): Gateway
-  /** As somebody without log-in. */
+  /** Without a log-in. */
   anonymous(): Gateway
   close(): Promise<void>
 }

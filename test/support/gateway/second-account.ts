@@ -15,8 +15,9 @@ const TOKEN = 'token-of-the-second-account'
 const LOOKS = new Set(['web.ListObjects', 'web.ListAllBucketPolicies', 'web.PresignedGet', 'web.GetBucketPolicy'])
 
 /**
- * Stands before an embedded gateway, which has one account, and adds a second account: it owns the buckets that it makes, may list and read all others as well, and may write
- * none of them but below `pub/`, which everybody may write. web.ListBuckets tells it of its own buckets alone. Deals it may make of every bucket.
+ * Stands before an embedded gateway, which has one account, and adds a second account: it owns the buckets that it
+ * makes, may list and read all others as well, and may write none of them but below `pub/`, which everybody may write.
+ * web.ListBuckets tells it of its own buckets alone. Deals it may make of every bucket.
  */
 export class SecondAccount implements GatewayAddress {
   readonly accessKey: string

@@ -1,6 +1,8 @@
 import type { WriteOrder } from '../../../src/gateway/gateway.js'
 
-/** The clock of the gateway may be 20 ms before that of the system, and no write counts before the birth of its bucket. */
+/**
+ * The clock of the gateway may be 20 ms before that of the system, and no write counts before the birth of its bucket.
+ */
 const AHEAD_MS = 1000
 
 let last = 0

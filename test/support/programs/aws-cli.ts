@@ -68,7 +68,7 @@ export class Aws {
     return (await this.#run(['s3', ...args])).code
   }
 
-  // biome-ignore lint/suspicious/noExplicitAny: whatever JSON the program prints; every use compares it with what it should be
+  // biome-ignore lint/suspicious/noExplicitAny: JSON that the program prints, and every use compares it
   async api(command: string, ...args: string[]): Promise<any> {
     this.used.add(command)
     const output = await this.#succeed(['s3api', command, '--output', 'json', ...args])

@@ -13,7 +13,9 @@ export function otherNodes(): string[] {
   return (process.env.DEALGATE_NODES ?? '').split(':').filter(Boolean)
 }
 
-/** Starts `dealgate serve` of an installed package with a program of Node.js, and stores, lists and reads by aws-cli. */
+/**
+ * Starts `dealgate serve` of an installed package with a program of Node.js, and stores, lists and reads by aws-cli.
+ */
 export async function servesAwsCli(t: Test, node: string, cli: string, env: NodeJS.ProcessEnv, home: string) {
   mkdirSync(home)
   const ports = ['--port', '0', '--gateway-port', '0', '--platform-port', '0', '--payment-port', '0']

@@ -2,7 +2,10 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Dealgate } from '../server/dealgate.js'
 
-/** Environment for rclone in which the remote `dg` is this server, with an empty configuration in a folder of its own. What does not work at once is to be seen. */
+/**
+ * Environment for rclone in which the remote `dg` is this server, with an empty configuration in a folder of its own.
+ * What does not work at once is to be seen.
+ */
 export async function rcloneEnv(
   server: Pick<Dealgate, 'endpoint' | 'region' | 'accessKey' | 'secretKey'>,
   home: string,

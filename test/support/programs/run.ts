@@ -61,7 +61,10 @@ export async function runText(command: string, args: readonly string[], env: Run
   return { code, stdout: stdout.toString('utf8'), stderr }
 }
 
-/** Runs a program that must end with exit code 0; gives its standard output. Throws an Error with all of its output otherwise. */
+/**
+ * Runs a program that must end with exit code 0; gives its standard output. Throws an Error with all of its output
+ * otherwise.
+ */
 export async function run(command: string, args: readonly string[], options: RunOptions = {}): Promise<Buffer> {
   const finished = await runAny(command, args, options)
   if (finished.code !== 0) throw new Error(describe(finished))
@@ -86,14 +89,19 @@ export function isInstalled(program: string): boolean {
   return found
 }
 
-/** Path of a client program; undefined, with the test skipped (failed with REQUIRE_CLIENTS=1), when it is not installed. */
+/**
+ * Path of a client program; undefined, with the test skipped (failed with REQUIRE_CLIENTS=1), when it is not installed.
+ */
 export async function findClient(t: Test, name: string): Promise<string | undefined> {
   const path = await onPath(name)
   if (!path) reportMissing(t, name)
   return path
 }
 
-/** True when a program that `.ci/run` builds is at this path; otherwise the test is skipped, or failed with REQUIRE_CLIENTS=1. */
+/**
+ * True when a program that `.ci/run` builds is at this path; otherwise the test is skipped, or failed with
+ * REQUIRE_CLIENTS=1.
+ */
 export async function findBuilt(t: Test, name: string, path: string): Promise<boolean> {
   const found = await isExecutable(path)
   if (!found) reportMissing(t, name)

@@ -11,7 +11,10 @@ function end(): void {
 /** What tap sends at the time limit of a test, and what others send. */
 const SIGNALS = ['SIGALRM', 'SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
-/** Runs something when this process ends without the end of its tests, by a signal or a crash. Returns what takes it back. */
+/**
+ * Runs something when this process ends without the end of its tests, by a signal or a crash. Returns what takes it
+ * back.
+ */
 export function whenWeEnd(run: () => void): () => void {
   if (ends.size === 0) {
     process.once('exit', end)
@@ -26,7 +29,7 @@ export function whenWeEnd(run: () => void): () => void {
   }
 }
 
-/** A signal ends the process as it would without us: by whoever listens too, or by itself. */
+/** A signal ends the process as it would without us: by another listener, or by itself. */
 function ended(signal: NodeJS.Signals): void {
   end()
   if (process.listenerCount(signal) === 0) process.kill(process.pid, signal)
@@ -38,7 +41,10 @@ export function endsWithUs(child: ChildProcess): void {
   child.once('exit', forget)
 }
 
-/** Kills a process as a power cut would, and waits until it is gone: nothing of it gets into the folder that a test removes then. */
+/**
+ * Kills a process as a power cut would, and waits until it is gone: nothing of it gets into the folder that a test
+ * removes then.
+ */
 export async function killed(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const exit = once(child, 'exit')

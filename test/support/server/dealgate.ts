@@ -106,7 +106,10 @@ export class Dealgate implements Endpoint {
     return this.#command.running
   }
 
-  /** Waits for the end of the request with `x-job=<mark>` in its query: a client that leaves cannot tell when the server has noticed. */
+  /**
+   * Waits for the end of the request with `x-job=<mark>` in its query: a client that leaves cannot tell when the server
+   * has noticed.
+   */
   async untilEnded(mark: string): Promise<void> {
     await until(`the request ${mark} has ended`, () => this.log.includes(`"x-job":"${mark}"`)).catch((error) => {
       throw new Error(`${error.message}:\n${this.log.slice(-5000)}`)

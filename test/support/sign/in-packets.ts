@@ -3,8 +3,8 @@ import { connect, type Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 
 /**
- * Sends each piece only when a server of this process has read those before it, so that it never reads two together. Resolves to everything that comes back until
- * the connection ends.
+ * Sends each piece only when a server of this process has read those before it, so that it never reads two together.
+ * Resolves to everything that comes back until the connection ends.
  * @param end whether the client says after the last piece that it sends no more
  */
 export async function inPackets(port: number, pieces: readonly string[], end = false): Promise<string> {

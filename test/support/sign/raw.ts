@@ -1,7 +1,10 @@
 import { connect, type Socket } from 'node:net'
 import type { Endpoint, Headers } from '../../suites/sign.js'
 
-/** Sends bytes as they are and resolves to everything that comes back until the connection ends, an error document is there, or `patienceMs` have passed. */
+/**
+ * Sends bytes as they are and resolves to everything that comes back until the connection ends, an error document is
+ * there, or `patienceMs` have passed.
+ */
 export function exchange(
   server: Endpoint,
   write: (socket: Socket) => void,

@@ -9,7 +9,10 @@ export interface HeadParts {
   headers?: readonly (readonly [name: string, value: string])[]
 }
 
-/** A head as the server would read it, for tests that need no socket. Bucket and key stay empty: nothing under test looks at them. */
+/**
+ * A head as the server would read it, for tests that need no socket. Bucket and key stay empty: nothing under test
+ * looks at them.
+ */
 export function requestHead({ method = 'GET', target, headers = [] }: HeadParts): RequestHead {
   const joined: IncomingHttpHeaders = {}
   for (const [name, value] of headers) {

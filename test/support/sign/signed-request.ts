@@ -51,10 +51,13 @@ export async function presignedRequest(
   return sendAsIs(endpoint, wanted, target, headers)
 }
 
-/** The target of a presigned URL and the headers that it wants to be sent; what x-amz- headers were wanted stand in the query. */
+/**
+ * The target of a presigned URL and the headers that it wants to be sent; what x-amz- headers were wanted stand in the
+ * query.
+ */
 export async function presign(endpoint: string, keys: Keys, wanted: Wanted, expiresIn = 60) {
   const request = unsigned(endpoint, wanted)
-  // As S3's own presigner does: nobody knows the body yet.
+  // As S3's own presigner does: the body is not known yet.
   request.headers['x-amz-content-sha256'] = 'UNSIGNED-PAYLOAD'
   const signed = await signer(keys).presign(request, { expiresIn })
   return { target: targetOf(signed), headers: { host: request.headers.host as string } }

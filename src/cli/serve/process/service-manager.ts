@@ -6,8 +6,9 @@ type Notify = (...state: string[]) => Promise<void>
 
 /**
  * Tells systemd when the server is ready and when it stops, and answers its watchdog while the event loop runs
- * (https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html). Does nothing where `NOTIFY_SOCKET` is absent.
- * Node has no datagram sockets by path, so that `systemd-notify` sends; the unit needs `NotifyAccess=all` for it.
+ * (https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html). Does nothing where `NOTIFY_SOCKET` is
+ * absent. Node has no datagram sockets by path, so that `systemd-notify` sends; the unit needs `NotifyAccess=all` for
+ * it.
  */
 export class ServiceManager {
   readonly #notify: Notify | undefined

@@ -1,6 +1,8 @@
 import { EXIT_FAILURE } from '../../failure.js'
 
-/** A terminal sends Ctrl-C to npm and to this process, and npm forwards it: two signals within this time are one, ms. */
+/**
+ * A terminal sends Ctrl-C to npm and to this process, and npm forwards it: two signals within this time are one, ms.
+ */
 const SAME_SIGNAL_MS = 500
 
 /** Resolves at the first SIGINT or SIGTERM; a second one ends the process at once. */

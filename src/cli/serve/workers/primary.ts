@@ -27,8 +27,8 @@ import type { Question, SharedServices } from './messages.js'
 import { Supervisor } from './supervisor.js'
 
 /**
- * Longest time for which a request that a worker has sent to the embedded gateway may take effect after its death, ms. A
- * write that is even later is refused, because the next holder of the lease has a higher fence.
+ * Longest time for which a request that a worker has sent to the embedded gateway may take effect after its death, ms.
+ * A write that is even later is refused, because the next holder of the lease has a higher fence.
  */
 const LATE_WRITE_MS = 3000
 

@@ -11,8 +11,8 @@ interface Handle {
 const MANY = 64
 
 /**
- * Remembers the connections that are on the way to a worker. Node (lib/internal/cluster/round_robin_handle.js) keeps each
- * open until the worker confirms that it has it: if the worker dies before that, the client waits in vain.
+ * Remembers the connections that are on the way to a worker. Node (lib/internal/cluster/round_robin_handle.js) keeps
+ * each open until the worker confirms that it has it: if the worker dies before that, the client waits in vain.
  * @returns closes those of a worker that has died, so that their clients try again
  */
 export function trackConnections({ process: child }: Pick<Worker, 'process'>): () => void {

@@ -10,8 +10,8 @@ interface Asked {
 }
 
 /**
- * Adds the metrics of all workers up. Counters of workers that have ended stay in the sum: Prometheus would take a smaller
- * sum for a restart, and count everything again.
+ * Adds the metrics of all workers up. Counters of workers that have ended stay in the sum: Prometheus would take a
+ * smaller sum for a restart, and count everything again.
  */
 export class WorkerMetrics {
   readonly #asked = new Map<number, Asked>()

@@ -12,8 +12,8 @@ const FORM = 'application/x-www-form-urlencoded'
 
 /**
  * Reads the body of a call into the shape of its schema; an empty body is an empty document. Content-Type selects JSON,
- * XML or a form, urlencoded or multipart. `curl -d` and `aws s3api put-object` send no useful type, so for other types the first character
- * decides.
+ * XML or a form, urlencoded or multipart. `curl -d` and `aws s3api put-object` send no useful type, so for other types
+ * the first character decides.
  * @throws EntityTooLarge, InvalidRequest, MalformedXML, InvalidArgument
  */
 export async function readBody(

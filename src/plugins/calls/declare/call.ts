@@ -95,7 +95,8 @@ export interface CallDeclaration<
   readonly jsonOnly?: true
   /**
    * A list of objects in the result that the call also answers as CSV: for `format=csv`, or with `usual` where the
-   * request names no format. Of a list with `pages`, a page; the header x-dealgate-next-continuation-token names the next.
+   * request names no format. Of a list with `pages`, a page; the header x-dealgate-next-continuation-token names the
+   * next.
    */
   readonly csv?: { readonly list: keyof Result & string; readonly usual?: true }
   /**
@@ -199,8 +200,8 @@ export interface JobCall<R extends Resource, Body extends Document, Query extend
   /**
    * The body is a content of any size, not a document: the call passes `request.body` on while its job is held. It
    * resolves with the input that the job then runs with. If it rejects, nothing is left of the job, so that the client
-   * can send the request again; once the other side may have the content, it resolves, and the job finds out. The kind's
-   * `held` decides after the process died in between. `input` of the order must be an object.
+   * can send the request again; once the other side may have the content, it resolves, and the job finds out. The
+   * kind's `held` decides after the process died in between. `input` of the order must be an object.
    */
   pass?(call: CallRequest<R, Body, Query>, held: Job, context: Context): Promise<object>
 }

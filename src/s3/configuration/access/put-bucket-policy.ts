@@ -7,7 +7,9 @@ import { replacePolicy } from '../../policy/bucket-policy.js'
 import { MAX_POLICY_BYTES } from '../../policy/parse-document.js'
 import { toEntries } from '../../policy/to-entries.js'
 
-/** Stores a policy. Where rules of the gateway say exactly the same they are set too, so that its other users see it. */
+/**
+ * Stores a policy. Where rules of the gateway say exactly the same they are set too, so that its other users see it.
+ */
 export const putBucketPolicy = defineOperation({
   name: 'PutBucketPolicy',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketPolicy.html',

@@ -18,8 +18,8 @@ export interface AccountUsage {
 }
 
 /**
- * The table of quotas. Other processes may change it at any time, so every call reads it. Call `set`, and what must hold
- * with a write, inside a transaction.
+ * The table of quotas. Other processes may change it at any time, so every call reads it. Call `set`, and what must
+ * hold with a write, inside a transaction.
  */
 export class Quotas {
   readonly #find
@@ -50,7 +50,9 @@ export class Quotas {
     else this.#set.run(account, bytes, objects, uploads)
   }
 
-  /** Throws GatewayError QuotaExceeded if the account would store more than it may, unless it stores less than before. */
+  /**
+   * Throws GatewayError QuotaExceeded if the account would store more than it may, unless it stores less than before.
+   */
   mustHaveRoom(account: number, quota: AccountQuota, more: AccountUsage): void {
     const { bytes, objects } = this.usage(account)
     check('bytes', quota.bytes, bytes, more.bytes)

@@ -1,11 +1,14 @@
 import type { Database } from '../../database.js'
 
-/** Id of the first account, which the gateway makes at its first start. It owns what was there before other accounts. */
+/**
+ * Id of the first account, which the gateway makes at its first start. It owns what was there before other accounts.
+ */
 export const FIRST = 1
 
 /**
  * Accounts. `iam` is 0 for the first one. `configured` is the digest of the pair that the configuration named when the
- * first one got its keys. `user` names the user of the task platform that the account belongs to. `quotas` has what an account may store in all of its buckets.
+ * first one got its keys. `user` names the user of the task platform that the account belongs to. `quotas` has what an
+ * account may store in all of its buckets.
  */
 export const accountSchema = `
   CREATE TABLE IF NOT EXISTS accounts (

@@ -28,8 +28,8 @@ interface Underway {
 }
 
 /**
- * Accepts requests for deals and makes one deal per account and token, however often a request is repeated, also after a
- * crash.
+ * Accepts requests for deals and makes one deal per account and token, however often a request is repeated, also after
+ * a crash.
  */
 export class DealDesk {
   readonly #context: DealDeskContext

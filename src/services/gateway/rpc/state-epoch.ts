@@ -6,10 +6,10 @@ import { text, texts } from './params.js'
 const MAX_LENGTH = 128
 
 /**
- * Remembers which state stores the clients of the account have used, by the epoch of each store, so that a client without local memory
- * recognises a store that has lost its records. Returns whether the epoch was known, and whether others were, before
- * the call. With `keep` the epoch is known from now on, durably, and replaces those in `over`.
- * See docs/state.md.
+ * Remembers which state stores the clients of the account have used, by the epoch of each store, so that a client
+ * without local memory recognises a store that has lost its records. Returns whether the epoch was known, and whether
+ * others were, before the call. With `keep` the epoch is known from now on, durably, and replaces those in `over`. See
+ * docs/state.md.
  */
 export const stateEpoch = defineSignedMethod({
   name: 'web.StateEpoch',

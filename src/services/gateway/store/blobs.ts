@@ -93,7 +93,10 @@ export class Blobs {
     this.#removals.set(generation, removal)
   }
 
-  /** Removes files of earlier runs without a row and resolves with their number. Runs safely beside all other operations. */
+  /**
+   * Removes files of earlier runs without a row and resolves with their number. Runs safely beside all other
+   * operations.
+   */
   async sweep(hasRow: (generation: string) => boolean): Promise<number> {
     let count = 0
     for (const folder of this.#found) {

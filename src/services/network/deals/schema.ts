@@ -2,8 +2,8 @@ import type { Database } from '../../database.js'
 
 /**
  * The deals of a network. A deal with `waiting` has been proposed, and its data reach the provider in another way; it
- * has neither custody nor schedule until then. `active_epoch` is null for deals of earlier versions, which became active
- * at their start.
+ * has neither custody nor schedule until then. `active_epoch` is null for deals of earlier versions, which became
+ * active at their start.
  */
 export const dealSchema = `
   CREATE TABLE IF NOT EXISTS deals (

@@ -14,7 +14,8 @@ export interface PackedContent {
 }
 
 /**
- * Packs one content of unknown length into a CAR in the profile `unixfs-v0-2015`, so that its CID is that of `ipfs add`.
+ * Packs one content of unknown length into a CAR in the profile `unixfs-v0-2015`, so that its CID is that of `ipfs
+ * add`.
  * @param target path of the CAR: replaced if it exists, durable when packing resolves, removed when it rejects
  */
 export async function packContent(

@@ -33,8 +33,8 @@ export interface FollowerParts {
 
 /**
  * Follows the logs of the contract. Each step reads some blocks, and keeps in one transaction what they changed and how
- * far reading came. Before it, the hash of the last block is compared: when the chain was reorganised, the changes above
- * the last common block are taken back, and its blocks are read again.
+ * far reading came. Before it, the hash of the last block is compared: when the chain was reorganised, the changes
+ * above the last common block are taken back, and its blocks are read again.
  */
 export class ChainFollower {
   readonly #parts: FollowerParts
@@ -46,7 +46,9 @@ export class ChainFollower {
     this.#parts = parts
   }
 
-  /** Rejects with ChainMisuse when this is another chain, or another kind of token; with NodeFailure as the node does. */
+  /**
+   * Rejects with ChainMisuse when this is another chain, or another kind of token; with NodeFailure as the node does.
+   */
   async check(): Promise<void> {
     const { node, table, writer, chainId } = this.#parts
     const found = await node.chainId()
@@ -83,7 +85,9 @@ export class ChainFollower {
     return more
   }
 
-  /** @returns wait before the next attempt, ms: it differs among instances, so that they do not all come back at once */
+  /**
+   * @returns wait before the next attempt, ms: it differs among instances, so that they do not all come back at once
+   */
   #failed(error: unknown): number {
     const { log, stop } = this.#parts
     if (stop.aborted) return 0

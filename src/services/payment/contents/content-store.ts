@@ -58,8 +58,8 @@ export class ContentStore {
   }
 
   /**
-   * Runs `job`, which may pack one content as it arrives, and keep it before it ends; else it is removed. Packing rejects
-   * with PaymentError `full` when there is no room. Memory does not grow with the content.
+   * Runs `job`, which may pack one content as it arrives, and keep it before it ends; else it is removed. Packing
+   * rejects with PaymentError `full` when there is no room. Memory does not grow with the content.
    * @param makeRoom removes another content; false when none can go
    */
   receive<T>(job: (pack: PackStaged) => Promise<T>, makeRoom: () => Promise<boolean>): Promise<T> {

@@ -101,7 +101,10 @@ export class RetentionTable {
     else this.#setPlace.run('gone', content)
   }
 
-  /** Contents here that storage providers have, too, for deals that last, and that no upload on its way needs. Oldest first. */
+  /**
+   * Contents here that storage providers have, too, for deals that last, and that no upload on its way needs. Oldest
+   * first.
+   */
   stored(epoch: number, most: number): Content[] {
     return this.#stored.all(epoch, most) as Content[]
   }

@@ -30,8 +30,9 @@ export interface RetentionParts {
 }
 
 /**
- * Removes what nobody needs: unpaid uploads after an age, contents without an upload, those of refunded uploads, and
- * those whose deals have ended, and wallets that have nothing. When room is short, the copies of contents that storage providers have go, too.
+ * Removes what is not needed any more: unpaid uploads after an age, contents without an upload, those of refunded
+ * uploads, and those whose deals have ended, and wallets that have nothing. When room is short, the copies of contents
+ * that storage providers have go, too.
  */
 export class Retention {
   readonly #parts: RetentionParts

@@ -17,9 +17,9 @@ export const contentSchema = `
 
 /**
  * Contents go away. `place` is `here` while the CAR is in the folder, `provider` when only a storage provider has the
- * bytes, and `gone` when nobody needs them. A block may be in several contents, so that it is found while one is left.
- * `packed_cid` is the CID of an upload in the CAR of its deal, by which the provider gives it back. `created_epoch` is
- * null for uploads of earlier versions, until the next start.
+ * bytes, and `gone` when no upload needs them. A block may be in several contents, so that it is found while one is
+ * left. `packed_cid` is the CID of an upload in the CAR of its deal, by which the provider gives it back.
+ * `created_epoch` is null for uploads of earlier versions, until the next start.
  */
 export const retentionSchema = `
   ALTER TABLE contents ADD COLUMN place TEXT NOT NULL DEFAULT 'here';

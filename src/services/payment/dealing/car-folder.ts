@@ -18,7 +18,9 @@ export interface StoredCar {
   readonly md5: string
 }
 
-/** The CARs of uploads for storage providers, by the UUIDs of their tasks. One that no task names is removed at a start. */
+/**
+ * The CARs of uploads for storage providers, by the UUIDs of their tasks. One that no task names is removed at a start.
+ */
 export class CarFolder {
   readonly #folder: string
   readonly #staging: Staging

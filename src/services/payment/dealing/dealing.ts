@@ -153,7 +153,9 @@ export class Dealing {
     })
   }
 
-  /** Pays the provider of an active deal its part of each upload, and gives the rest back, as far as that is done now. */
+  /**
+   * Pays the provider of an active deal its part of each upload, and gives the rest back, as far as that is done now.
+   */
   async #settle(car: PackedCar, deal: OfflineDeal, signal: AbortSignal): Promise<void> {
     const { payments, uploads, deals, cars, writer, seconds, folder } = this.#parts
     // Of those that are settled or refunded, too: they do not make the part of another larger.

@@ -27,7 +27,9 @@ export interface PlatformAccess {
   token(): Promise<string | undefined>
 }
 
-/** Brings CARs to storage providers by private tasks on a task platform, each to the cheapest provider that takes it. */
+/**
+ * Brings CARs to storage providers by private tasks on a task platform, each to the cheapest provider that takes it.
+ */
 export class PlatformDealer implements Dealer {
   readonly #platform: PlatformAccess
   readonly #network: Network

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 
 /**
- * Sends the chunks and ends the response. Destroys it when a chunk fails, so that a part does not look complete, or when
- * the client takes nothing for `idleMs`. Resolves when the chunks are no longer needed.
+ * Sends the chunks and ends the response. Destroys it when a chunk fails, so that a part does not look complete, or
+ * when the client takes nothing for `idleMs`. Resolves when the chunks are no longer needed.
  */
 export async function stream(
   chunks: AsyncIterable<Uint8Array>,

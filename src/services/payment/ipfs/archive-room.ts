@@ -1,8 +1,8 @@
 import type { PaymentLimits } from '../limits.js'
 
 /**
- * What an archive may grow to. A directory that repeats itself at many levels has few blocks, and more paths than anyone
- * can read: an archive that names each of them would have no end.
+ * What an archive may grow to. A directory that repeats itself at many levels has few blocks, and more paths than
+ * anyone can read: an archive that names each of them would have no end.
  */
 export class ArchiveRoom {
   readonly #bounds: Pick<PaymentLimits, 'maxArchiveEntries' | 'maxArchiveBytes'>

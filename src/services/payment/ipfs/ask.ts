@@ -39,7 +39,8 @@ const OTHER_TYPES = OTHER_CODECS.map((codec) => `application/vnd.ipld.${codec}`)
  */
 export function readAsk(path: string, query: URLSearchParams, headers: IncomingHttpHeaders): Ask {
   if (headers['service-worker'] === 'script') {
-    // It would control all contents of this origin (https://specs.ipfs.tech/http-gateways/path-gateway/#service-worker-request-header).
+    // It would control all contents of this origin
+    // (https://specs.ipfs.tech/http-gateways/path-gateway/#service-worker-request-header).
     throw new PaymentError('value', 'a service worker cannot be registered here')
   }
   const fileName = query.get('filename') ?? undefined

@@ -1,6 +1,9 @@
 import { PaymentError } from '../errors.js'
 
-/** How a CAR is to be sent (https://specs.ipfs.tech/http-gateways/trustless-gateway/#car-responses-application-vnd-ipld-car). */
+/**
+ * How a CAR is to be sent
+ * (https://specs.ipfs.tech/http-gateways/trustless-gateway/#car-responses-application-vnd-ipld-car).
+ */
 export interface CarTerms {
   /** All, what the entity at the end of the path consists of, or its root alone. */
   readonly scope: 'all' | 'entity' | 'block'

@@ -2,8 +2,8 @@
 const AGAIN_MS = 10_000
 
 /**
- * Address of the gateway of a node, which is asked for once. A node that does not answer, or has none, is asked again after
- * some time, and by one at a time: each answer that names the address would wait for it.
+ * Address of the gateway of a node, which is asked for once. A node that does not answer, or has none, is asked again
+ * after some time, and by one at a time: each answer that names the address would wait for it.
  */
 export class NodeGateway {
   readonly #ask: () => Promise<string | undefined>

@@ -26,9 +26,10 @@ export interface MoverParts {
 }
 
 /**
- * Moves uploads by the epochs of the network: a payment makes one paid; one without a deal at the deadline of its payment
- * can be refunded, and is; what is needed no more is removed. Dealing goes on beside it, which may take long. Each step
- * is one transaction and follows from what the database holds, so that a step that a crash cut off is done again.
+ * Moves uploads by the epochs of the network: a payment makes one paid; one without a deal at the deadline of its
+ * payment can be refunded, and is; what is needed no more is removed. Dealing goes on beside it, which may take long.
+ * Each step is one transaction and follows from what the database holds, so that a step that a crash cut off is done
+ * again.
  */
 export class Mover {
   readonly #parts: MoverParts

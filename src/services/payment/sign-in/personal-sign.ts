@@ -13,8 +13,9 @@ function personalHash(text: string): Uint8Array {
 }
 
 /**
- * Address of the wallet that signed the text by `personal_sign`, in lower case; undefined when the signature is invalid.
- * A signature whose s is in the upper half is invalid: anyone can make one from the signature of another (EIP-2).
+ * Address of the wallet that signed the text by `personal_sign`, in lower case; undefined when the signature is
+ * invalid. A signature whose s is in the upper half is invalid: anyone can make one from the signature of another
+ * (EIP-2).
  * @param signature r, s and v, 65 bytes in hexadecimal; v is 27 or 28, or, from some wallets, 0 or 1
  */
 export function signerOfText(text: string, signature: string): string | undefined {

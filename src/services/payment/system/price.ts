@@ -27,8 +27,8 @@ export function costOfDeal(
 }
 
 /**
- * The least payment for an upload, in millionths of a stable coin: the average price of the active providers for its size
- * and time, times the factor by which clients pay ahead. At least 1. Rejects with NetworkError.
+ * The least payment for an upload, in millionths of a stable coin: the average price of the active providers for its
+ * size and time, times the factor by which clients pay ahead. At least 1. Rejects with NetworkError.
  * @param size bytes
  * @param days for which it is stored
  */

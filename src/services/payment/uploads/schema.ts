@@ -1,6 +1,7 @@
 /**
- * Uploads, each of one content by one wallet. `folded_name` is the file name in lower case, by which lists are searched.
- * `duration` is in days; `file_type` is 0 for an upload of a user, 1 for one of an NFT. Times are Unix seconds.
+ * Uploads, each of one content by one wallet. `folded_name` is the file name in lower case, by which lists are
+ * searched. `duration` is in days; `file_type` is 0 for an upload of a user, 1 for one of an NFT. Times are Unix
+ * seconds.
  */
 export const uploadSchema = `
   CREATE TABLE uploads (

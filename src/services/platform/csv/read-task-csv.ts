@@ -19,8 +19,8 @@ interface Place {
 
 /**
  * Reads the rows of a task's CSV as they arrive: yields those that each chunk completes. The header names the columns,
- * in any order and case; columns with other names are ignored. Memory does not grow with the number of rows, but for the
- * deal CIDs: at most `MAX_ROWS`. Throws TaskFileError, and whatever `bytes` throws.
+ * in any order and case; columns with other names are ignored. Memory does not grow with the number of rows, but for
+ * the deal CIDs: at most `MAX_ROWS`. Throws TaskFileError, and whatever `bytes` throws.
  * @param bytes UTF-8, with or without a byte order mark
  */
 export async function* readTaskCsv(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<TaskRow[], undefined> {

@@ -30,8 +30,9 @@ export interface ImporterParts {
 const PASSING: readonly NetworkError['code'][] = ['ProviderOffline', 'Unavailable']
 
 /**
- * Gives the providers of the network the CARs that they have fetched, one after the other, and follows their deals until
- * they are active. Each step is durable before the next; one that a crash cut off is done again, with the same deal.
+ * Gives the providers of the network the CARs that they have fetched, one after the other, and follows their deals
+ * until they are active. Each step is durable before the next; one that a crash cut off is done again, with the same
+ * deal.
  */
 export class Importer {
   readonly #parts: ImporterParts

@@ -5,7 +5,8 @@ import type { DealToImport } from './import-table.js'
 
 /**
  * Proposes a deal for a CAR that a task of another program brings, without one that the network knows. The provider
- * stores it at the price of its bid, or else at its usual price, and signs for the client. The same deal for a repeated call. Throws NetworkError.
+ * stores it at the price of its bid, or else at its usual price, and signs for the client. The same deal for a repeated
+ * call. Throws NetworkError.
  */
 export async function proposeOwn(
   network: Network,

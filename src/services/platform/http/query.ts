@@ -1,8 +1,8 @@
 import { PlatformError } from '../errors.js'
 
 /**
- * Reads a parameter that has one of some values, in any case; undefined when it is absent or empty. Throws PlatformError
- * 400 for another value.
+ * Reads a parameter that has one of some values, in any case; undefined when it is absent or empty. Throws
+ * PlatformError 400 for another value.
  */
 export function choice<T extends string>(query: URLSearchParams, name: string, values: readonly T[]): T | undefined {
   const text = query.get(name) ?? ''

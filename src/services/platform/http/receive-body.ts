@@ -11,8 +11,8 @@ export interface BodyBounds {
 }
 
 /**
- * Receives the body of a request, chunk by chunk. Throws PlatformError: 408 when the body takes too long, 413 when it is
- * too large; ReceiveError when it stops arriving.
+ * Receives the body of a request, chunk by chunk. Throws PlatformError: 408 when the body takes too long, 413 when it
+ * is too large; ReceiveError when it stops arriving.
  * @param take returns the reason to receive no more, which is thrown
  */
 export async function receiveBody(

@@ -99,7 +99,9 @@ export class Mailer {
     await this.#settle(id, () => (givesUp ? this.#mails.settle(id, 'given-up') : this.#mails.addFailure(id)))
   }
 
-  /** A full disk holds up no other mail: what cannot be written now is written in a later pass, without sending again. */
+  /**
+   * A full disk holds up no other mail: what cannot be written now is written in a later pass, without sending again.
+   */
   async #settle(id: number, write: () => void): Promise<void> {
     try {
       await this.#writer.run(write)

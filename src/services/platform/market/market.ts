@@ -25,7 +25,9 @@ export interface Market {
   readonly bids: BidTable
   readonly mails: MailTable
   readonly mover: Mover
-  /** Call it when the assignment of a task has been committed: sends its mail and fetches its CARs, in the background. */
+  /**
+   * Call it when the assignment of a task has been committed: sends its mail and fetches its CARs, in the background.
+   */
   onAssigned(): void
   /** Lets the embedded providers begin. */
   startProviders(): void

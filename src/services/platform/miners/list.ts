@@ -23,8 +23,8 @@ const orders = {
 } satisfies Record<string, Order>
 
 /**
- * GET /miners: storage providers by location, offline_deal_available, status, sorted by sort_by. Those that are equal in
- * it, and all without it, are in the order of their ids.
+ * GET /miners: storage providers by location, offline_deal_available, status, sorted by sort_by. Those that are equal
+ * in it, and all without it, are in the order of their ids.
  */
 export async function listMiners(exchange: Exchange): Promise<object> {
   const { query } = exchange

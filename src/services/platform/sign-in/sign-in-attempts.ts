@@ -19,10 +19,10 @@ const MOST_WAITING = 100
 
 /**
  * Slows down clients that guess passwords. After some failures, further sign-ins are refused for a while without a
- * check of the password, even if it is right: otherwise the answer would confirm a guess. An attempt counts as a failure
- * from its beginning, so that many at the same time do not escape the count. A guesser elsewhere does not lock the owner
- * out: a program on this machine may sign in with the right password at any time, and an address from which the owner
- * has signed in does not wait for failures from others.
+ * check of the password, even if it is right: otherwise the answer would confirm a guess. An attempt counts as a
+ * failure from its beginning, so that many at the same time do not escape the count. A guesser elsewhere does not lock
+ * the owner out: a program on this machine may sign in with the right password at any time, and an address from which
+ * the owner has signed in does not wait for failures from others.
  */
 export class SignInAttempts {
   readonly #log: ServicesLog

@@ -3,10 +3,10 @@
  *
  * A task is a draft until it is `posted`: its deals are added in several transactions, and it exists once the last one
  * is committed. Drafts that a crash leaves are removed at the next start. `digest` is that of the request, so that a
- * repeated one is known. Prices are attofil as texts of fixed length, which sort as numbers. `due` is the epoch at which
- * the platform moves a task or a deal by itself; null when it never does. A deal belongs to the provider of its task.
- * `to_fetch` counts the deals of a task whose provider has no CAR yet; `stored` is what the fetched CAR of a deal takes
- * in the folder of the platform, bytes. `mails` are those that are not sent yet, and those that were.
+ * repeated one is known. Prices are attofil as texts of fixed length, which sort as numbers. `due` is the epoch at
+ * which the platform moves a task or a deal by itself; null when it never does. A deal belongs to the provider of its
+ * task. `to_fetch` counts the deals of a task whose provider has no CAR yet; `stored` is what the fetched CAR of a deal
+ * takes in the folder of the platform, bytes. `mails` are those that are not sent yet, and those that were.
  */
 export const taskSchema = `
   CREATE TABLE tasks (

@@ -137,8 +137,8 @@ export class TaskTable {
   }
 
   /**
-   * Removes some deals of a draft, and the draft itself once it has none. Returns true when the draft is removed. A task
-   * that is posted stays as it is: a commit that reports an error may have taken place.
+   * Removes some deals of a draft, and the draft itself once it has none. Returns true when the draft is removed. A
+   * task that is posted stays as it is: a commit that reports an error may have taken place.
    */
   removeSome(draft: number, most: number): boolean {
     if (this.#removeDraftDeals.run(draft, most).changes > 0) return false

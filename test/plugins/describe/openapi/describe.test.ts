@@ -24,7 +24,7 @@ const call = (path: string, result: z.ZodType<object> = tree) => ({
   }),
 })
 
-// biome-ignore lint/suspicious/noExplicitAny: a document of any shape, every use of which compares it with what it should be
+// biome-ignore lint/suspicious/noExplicitAny: a document of any shape, and every use compares it
 const described = (...rows: ReturnType<typeof call>[]): any =>
   describeCalls({ title: 'park', version: '1', server: 'https://park.test', rows })
 

@@ -1,8 +1,8 @@
 import type { Test } from 'tap'
 
 /**
- * The tables of the interface as shapes: a type or several (`string|null`), an object with exactly these members, a list
- * of one shape, or, with a capital or lower-case word that is no type, that text itself.
+ * The tables of the interface as shapes: a type or several (`string|null`), an object with exactly these members, a
+ * list of one shape, or, with a capital or lower-case word that is no type, that text itself.
  */
 export type Shape = string | readonly [Shape] | { readonly [member: string]: Shape }
 

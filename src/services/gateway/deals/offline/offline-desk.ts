@@ -34,8 +34,8 @@ interface Underway {
 const LISTING: Progress = Object.freeze({ phase: 'Listing', bytesDone: 0, bytesTotal: 0, filesDone: 0, filesTotal: 0 })
 
 /**
- * Accepts requests for offline deals and posts one task per account and token, however often a request is repeated, also
- * after a crash. Follows the tasks until their CARs are needed no more.
+ * Accepts requests for offline deals and posts one task per account and token, however often a request is repeated,
+ * also after a crash. Follows the tasks until their CARs are needed no more.
  */
 export class OfflineDesk {
   readonly #context: OfflineContext & SendContext

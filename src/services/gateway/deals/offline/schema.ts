@@ -1,10 +1,10 @@
 /**
  * Offline deals. An offline task is one request: the CARs that the bucket was packed into, and the task on the platform
- * that has them stored. Its `state` is `packing` until all CARs are on the disk and recorded, `packed` until the platform
- * has the task, `posted` while the CARs may be fetched, and `ended` when none of them is needed any more. `form` holds
- * the fields of the task. Each CAR is a deal of the table `deals`, which gets its record when it is proposed.
- * `secret` is the part of the CAR's URL that cannot be guessed, `present` is 0 once its file is removed; the last
- * members are what the platform said last.
+ * that has them stored. Its `state` is `packing` until all CARs are on the disk and recorded, `packed` until the
+ * platform has the task, `posted` while the CARs may be fetched, and `ended` when none of them is needed any more.
+ * `form` holds the fields of the task. Each CAR is a deal of the table `deals`, which gets its record when it is
+ * proposed. `secret` is the part of the CAR's URL that cannot be guessed, `present` is 0 once its file is removed; the
+ * last members are what the platform said last.
  */
 export const offlineSchema = `
   CREATE TABLE IF NOT EXISTS offline_tasks (

@@ -15,8 +15,8 @@ const SOURCE_ID = '3'
 const OWN: readonly Member[] = ['uuid', 'sourceId']
 
 /**
- * Makes the form of a task of what a client asks for, complete and valid. Throws GatewayError InvalidBody, whose message
- * says what to send.
+ * Makes the form of a task of what a client asks for, complete and valid. Throws GatewayError InvalidBody, whose
+ * message says what to send.
  * @param get the text of a member in any case; '' when it is absent
  */
 export function readForm(get: (name: string) => string): TaskForm {

@@ -39,8 +39,8 @@ export const dealOfBucket = dealEndpoint({
 })
 
 /**
- * True when a deal of the account with this token is made or pending. It is answered even when the objects it was made of have been
- * removed since.
+ * True when a deal of the account with this token is made or pending. It is answered even when the objects it was made
+ * of have been removed since.
  */
 function isRepeated({ context, account }: SignedExchange, token: string | undefined): boolean {
   return token !== undefined && context.desk.progress(account.id, token) !== undefined

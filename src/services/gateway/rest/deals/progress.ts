@@ -2,7 +2,10 @@ import { GatewayError } from '../../errors.js'
 import { decode } from '../../http/target.js'
 import { dealEndpoint } from './envelope.js'
 
-/** GET dealprogress/<token>: progress of the deal, or of the task with offline deals, that the account requested with this client token. */
+/**
+ * GET dealprogress/<token>: progress of the deal, or of the task with offline deals, that the account requested with
+ * this client token.
+ */
 export const dealProgress = dealEndpoint({
   nothing: () => null,
   async run({ context, account }, rest) {

@@ -7,7 +7,8 @@ import { copyInOrder } from './ordered-car.js'
 /**
  * Writes the CAR of a DAG, durably, in the order of `copyInOrder`, whose memory it takes. A node can be created only
  * after the nodes that it links to, but precedes them in the CAR. The blocks are therefore collected in a file beside
- * the target first, and both files together temporarily need twice the space of the CAR. Leaves nothing when it rejects.
+ * the target first, and both files together temporarily need twice the space of the CAR. Leaves nothing when it
+ * rejects.
  * @param target path of the CAR: replaced if it exists
  * @param build puts the blocks, and resolves with the root
  * @param version of the root's CID
