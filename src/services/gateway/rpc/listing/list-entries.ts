@@ -25,10 +25,12 @@ export function toListEntries(context: GatewayContext, query: ScanQuery, page: r
   ]
 }
 
+/** Member by member: spreads cost more than the rest of a page. */
 function toObjectEntry(object: ListedObject, bare: boolean): object {
-  const { key, modified, size, contentType, etag, generation, bodyAt } = object
-  const spec = { name: key.toString(), lastModified: modified, size, contentType }
-  return bare ? spec : { ...spec, etag, generation, ...(bodyAt === 'network' && { cold: true }) }
+  const { key, modified: lastModified, size, contentType, etag, generation, bodyAt } = object
+  const name = key.toString()
+  if (bare) return { name, lastModified, size, contentType }
+  return { name, lastModified, size, contentType, etag, generation, cold: bodyAt === 'network' ? true : undefined }
 }
 
 /** The time of a prefix is that of the first object beneath it. */
