@@ -30,7 +30,7 @@ export interface LateDocument {
   readonly headers?: ReplyHeaders
 }
 
-export function xml(body: string, headers: ReplyHeaders = {}, status = 200): Reply {
+export function xml(body: string | Buffer, headers: ReplyHeaders = {}, status = 200): Reply {
   return { status, headers: { 'content-type': 'application/xml', ...headers }, body }
 }
 

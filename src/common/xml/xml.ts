@@ -6,13 +6,15 @@ export const XML_DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: exactly those that XML text cannot hold as they are
 const UNSAFE = /[&<>"\u0000-\u001f\u007f\ufffe\uffff]/g
+/** Without the position that a global pattern keeps. */
+const ANY_UNSAFE = new RegExp(UNSAFE.source)
 
 /**
  * Escapes text for an element or attribute. Control characters become references, as S3 writes them; XML 1.0 has no
  * other form for them.
  */
 export function escapeXml(text: string): string {
-  return UNSAFE.test(text) ? text.replace(UNSAFE, reference) : text
+  return ANY_UNSAFE.test(text) ? text.replace(UNSAFE, reference) : text
 }
 
 function reference(character: string): string {
@@ -38,6 +40,15 @@ export function element(name: string, text: string | number | boolean | undefine
 /** A complete document in S3's namespace. `content` is markup. */
 export function document(root: string, content: string): string {
   return `${XML_DECLARATION}<${root} xmlns="${S3_NAMESPACE}">${content}</${root}>`
+}
+
+/**
+ * Like `document`, encoded. Each part is encoded by itself: one string of thousands of small ones takes twice as long to
+ * make, and is garbage of the long-lived kind.
+ */
+export function documentBytes(root: string, parts: readonly string[]): Buffer {
+  const begin = `${XML_DECLARATION}<${root} xmlns="${S3_NAMESPACE}">`
+  return Buffer.concat([begin, ...parts, `</${root}>`].map((part) => Buffer.from(part)))
 }
 
 /** A parsed element: its text and its children, each child name with all occurrences. */

@@ -12,6 +12,7 @@ const MAX_KEYS = 1000
 export async function listPaged(session: Session, bucket: string, query: ListQuery): Promise<RawEntry[]> {
   const entries: RawEntry[] = []
   let marker = query.after
+  let last = query.after
   while (entries.length <= query.limit) {
     const maxKeys = Math.min(MAX_KEYS, query.limit + 1 - entries.length)
     const result = await session.call({
@@ -21,8 +22,11 @@ export async function listPaged(session: Session, bucket: string, query: ListQue
       repeatable: true,
     })
     const page = readEntries(result.objects)
-    for (const entry of page.map((each) => rolledUp(each, query))) {
-      if (compareUtf8(entry.name, entries.at(-1)?.name ?? query.after) > 0) entries.push(entry)
+    for (const each of page) {
+      const entry = rolledUp(each, query)
+      if (compareUtf8(entry.name, last) <= 0) continue
+      entries.push(entry)
+      last = entry.name
     }
     if (result.isTruncated !== true) break
     const next = typeof result.nextMarker === 'string' ? result.nextMarker : page.at(-1)?.name

@@ -9,6 +9,10 @@ export function readAll(response: RestResponse, max: number, idleMs: number): Pr
   const whole = response.whole()
   if (whole) return Promise.resolve(whole.length > max ? undefined : whole)
   return new Promise((resolve, reject) => {
+    const { headers } = response
+    const declared = headers['content-length'] === undefined ? max + 1 : Number(headers['content-length'])
+    // In place, where the length is known: the pieces of a long answer are large garbage.
+    const whole = declared <= max ? Buffer.allocUnsafeSlow(declared) : undefined
     const chunks: Buffer[] = []
     let size = 0
     const stop = () => {
@@ -21,19 +25,20 @@ export function readAll(response: RestResponse, max: number, idleMs: number): Pr
     }, idleMs)
     const receiver = {
       data(chunk: Buffer, done: () => void) {
+        if (whole) chunk.copy(whole, size)
+        else chunks.push(Buffer.from(chunk))
         size += chunk.length
         if (size > max) {
           resolve(undefined)
           stop()
           return
         }
-        chunks.push(Buffer.from(chunk))
         timer.refresh()
         done()
       },
       end() {
         clearTimeout(timer)
-        resolve(Buffer.concat(chunks, size))
+        resolve(whole ?? Buffer.concat(chunks, size))
       },
       failed(error: unknown) {
         clearTimeout(timer)

@@ -1,5 +1,5 @@
 import { S3Error } from '../../common/errors/s3-error.js'
-import { document, element } from '../../common/xml/xml.js'
+import { documentBytes, element } from '../../common/xml/xml.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
 import { xml } from '../../response/reply.js'
 import { asksForRestores } from '../reading/archive-report.js'
@@ -38,21 +38,18 @@ export const listObjectVersions = defineOperation({
           (last.kind === 'object' ? element('NextVersionIdMarker', 'null') : '')
         : ''
     return xml(
-      document(
-        'ListVersionsResult',
-        [
-          element('Name', request.bucket),
-          element('Prefix', list.name(list.prefix)),
-          element('KeyMarker', list.name(keyMarker)),
-          element('VersionIdMarker', versionMarker),
-          next,
-          element('MaxKeys', list.maxKeys),
-          list.delimiter === '' ? '' : element('Delimiter', list.name(list.delimiter)),
-          element('EncodingType', list.encodingType),
-          element('IsTruncated', page.truncated),
-          entryElements(page.entries, list, { ...context.plugins, owner: ownerElement(context), restores }, 'Version'),
-        ].join(''),
-      ),
+      documentBytes('ListVersionsResult', [
+        element('Name', request.bucket),
+        element('Prefix', list.name(list.prefix)),
+        element('KeyMarker', list.name(keyMarker)),
+        element('VersionIdMarker', versionMarker),
+        next,
+        element('MaxKeys', list.maxKeys),
+        list.delimiter === '' ? '' : element('Delimiter', list.name(list.delimiter)),
+        element('EncodingType', list.encodingType),
+        element('IsTruncated', page.truncated),
+        ...entryElements(page.entries, list, { ...context.plugins, owner: ownerElement(context), restores }, 'Version'),
+      ]),
     )
   },
 })

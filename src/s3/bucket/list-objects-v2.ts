@@ -1,4 +1,4 @@
-import { document, element } from '../../common/xml/xml.js'
+import { documentBytes, element } from '../../common/xml/xml.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
 import { xml } from '../../response/reply.js'
 import { asksForRestores } from '../reading/archive-report.js'
@@ -28,26 +28,23 @@ export const listObjectsV2 = defineOperation({
     const page = await listPage(context, request.bucket, list, after)
     const last = page.entries.at(-1)
     return xml(
-      document(
-        'ListBucketResult',
-        [
-          element('Name', request.bucket),
-          element('Prefix', list.name(list.prefix)),
-          element('StartAfter', startAfter === undefined ? undefined : list.name(startAfter)),
-          element('ContinuationToken', token),
-          page.truncated && last ? element('NextContinuationToken', encodeToken(nameOf(last))) : '',
-          element('KeyCount', page.entries.length),
-          element('MaxKeys', list.maxKeys),
-          list.delimiter === '' ? '' : element('Delimiter', list.name(list.delimiter)),
-          element('EncodingType', list.encodingType),
-          element('IsTruncated', page.truncated),
-          entryElements(page.entries, list, {
-            ...context.plugins,
-            owner: request.query.get('fetch-owner') === 'true' ? ownerElement(context) : '',
-            restores,
-          }),
-        ].join(''),
-      ),
+      documentBytes('ListBucketResult', [
+        element('Name', request.bucket),
+        element('Prefix', list.name(list.prefix)),
+        element('StartAfter', startAfter === undefined ? undefined : list.name(startAfter)),
+        element('ContinuationToken', token),
+        page.truncated && last ? element('NextContinuationToken', encodeToken(nameOf(last))) : '',
+        element('KeyCount', page.entries.length),
+        element('MaxKeys', list.maxKeys),
+        list.delimiter === '' ? '' : element('Delimiter', list.name(list.delimiter)),
+        element('EncodingType', list.encodingType),
+        element('IsTruncated', page.truncated),
+        ...entryElements(page.entries, list, {
+          ...context.plugins,
+          owner: request.query.get('fetch-owner') === 'true' ? ownerElement(context) : '',
+          restores,
+        }),
+      ]),
     )
   },
 })

@@ -1,4 +1,4 @@
-import { document, element } from '../../common/xml/xml.js'
+import { documentBytes, element } from '../../common/xml/xml.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
 import { xml } from '../../response/reply.js'
 import { asksForRestores } from '../reading/archive-report.js'
@@ -22,22 +22,19 @@ export const listObjects = defineOperation({
     const page = await listPage(context, request.bucket, list, marker)
     const last = page.entries.at(-1)
     return xml(
-      document(
-        'ListBucketResult',
-        [
-          element('Name', request.bucket),
-          element('Prefix', list.name(list.prefix)),
-          element('Marker', list.name(marker)),
-          element('MaxKeys', list.maxKeys),
-          list.delimiter === '' ? '' : element('Delimiter', list.name(list.delimiter)),
-          element('EncodingType', list.encodingType),
-          element('IsTruncated', page.truncated),
-          // S3 sends NextMarker only with a delimiter. Sending it always serves clients that rely on it (rclone issue
-          // 1653).
-          page.truncated && last ? element('NextMarker', list.name(nameOf(last))) : '',
-          entryElements(page.entries, list, { ...context.plugins, owner: ownerElement(context), restores }),
-        ].join(''),
-      ),
+      documentBytes('ListBucketResult', [
+        element('Name', request.bucket),
+        element('Prefix', list.name(list.prefix)),
+        element('Marker', list.name(marker)),
+        element('MaxKeys', list.maxKeys),
+        list.delimiter === '' ? '' : element('Delimiter', list.name(list.delimiter)),
+        element('EncodingType', list.encodingType),
+        element('IsTruncated', page.truncated),
+        // S3 sends NextMarker only with a delimiter. Sending it always serves clients that rely on it (rclone issue
+        // 1653).
+        page.truncated && last ? element('NextMarker', list.name(nameOf(last))) : '',
+        ...entryElements(page.entries, list, { ...context.plugins, owner: ownerElement(context), restores }),
+      ]),
     )
   },
 })

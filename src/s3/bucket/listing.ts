@@ -69,26 +69,45 @@ export interface EntryReport {
   readonly restores: boolean
 }
 
-/** Returns the `<Contents>` (or `<Version>`) elements, then `<CommonPrefixes>`. */
+/** Elements in one part of a document. */
+const PART_ELEMENTS = 50
+
+/** Returns the `<Contents>` (or `<Version>`) elements, then `<CommonPrefixes>`, as parts of a document. */
 export function entryElements(
   entries: readonly StoreEntry[],
   list: ListRequest,
-  { owner, storageClasses, restores }: EntryReport,
+  report: EntryReport,
   tag: 'Contents' | 'Version' = 'Contents',
-): string {
-  let objects = ''
+): string[] {
+  const parts: string[] = []
+  let part = ''
   let prefixes = ''
-  const version = tag === 'Version' ? '<VersionId>null</VersionId><IsLatest>true</IsLatest>' : ''
+  let inPart = 0
   for (const entry of entries) {
-    if (entry.kind === 'prefix')
+    if (entry.kind === 'prefix') {
       prefixes += `<CommonPrefixes>${element('Prefix', list.name(entry.prefix))}</CommonPrefixes>`
-    else {
-      const presence = presenceOf(entry, storageClasses)
-      const restore = restores ? restoreStatus(presence) : ''
-      objects += `<${tag}><Key>${escapeXml(list.name(entry.key))}</Key>${version}<LastModified>${xmlTime(entry.lastModified)}</LastModified><ETag>&quot;${escapeXml(entry.etag)}&quot;</ETag>${checksumElements(entry.checksum)}<Size>${entry.size}</Size><StorageClass>${escapeXml(presence.storageClass)}</StorageClass>${owner}${restore}</${tag}>`
+      continue
     }
+    part += objectElement(entry, list, report, tag)
+    if (++inPart < PART_ELEMENTS) continue
+    parts.push(part)
+    part = ''
+    inPart = 0
   }
-  return objects + prefixes
+  parts.push(part, prefixes)
+  return parts
+}
+
+function objectElement(
+  entry: StoreEntry & { readonly kind: 'object' },
+  list: ListRequest,
+  { owner, storageClasses, restores }: EntryReport,
+  tag: 'Contents' | 'Version',
+): string {
+  const presence = presenceOf(entry, storageClasses)
+  const version = tag === 'Version' ? '<VersionId>null</VersionId><IsLatest>true</IsLatest>' : ''
+  const restore = restores ? restoreStatus(presence) : ''
+  return `<${tag}><Key>${escapeXml(list.name(entry.key))}</Key>${version}<LastModified>${xmlTime(entry.lastModified)}</LastModified><ETag>&quot;${escapeXml(entry.etag)}&quot;</ETag>${checksumElements(entry.checksum)}<Size>${entry.size}</Size><StorageClass>${presence.storageClass}</StorageClass>${owner}${restore}</${tag}>`
 }
 
 /** Returns the elements that describe the checksum that HEAD can return; '' for an object without one. */

@@ -26,6 +26,11 @@ export class EmptyKinds {
     return isEmpty
   }
 
+  /** True if it is known already that there is no record of this kind. */
+  knows(kind: string): boolean {
+    return this.#known.get(kind) === true
+  }
+
   /** To be called before a record with this key can be in the store. */
   wrote(key: string): void {
     const colon = key.indexOf(':')

@@ -121,6 +121,11 @@ export class SqliteRows {
     return row?.value
   }
 
+  /** True if it is known that there is no row whose key begins with `<kind>:`. */
+  isEmpty(kind: string): boolean {
+    return !this.#closed && this.#empty?.knows(kind) === true
+  }
+
   /** In the order of `keys`. */
   getMany(keys: readonly string[]): (string | undefined)[] {
     for (const key of keys) this.#check(key)

@@ -26,6 +26,10 @@ export class SqliteStore implements SwapStore {
     return this
   }
 
+  isEmpty(kind: string): boolean {
+    return this.#rows.isEmpty(kind)
+  }
+
   // Casts, because Keyv leaves the type of the parsed text to the caller.
   async get<Value>(key: string): Promise<Value | undefined> {
     return this.#rows.get(key) as Value | undefined

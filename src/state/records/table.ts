@@ -12,6 +12,8 @@ export type Namespace = 'object' | 'upload' | 'part' | 'completed' | 'epoch' | `
 /** A store of text with an atomic compare-and-swap. */
 export interface SwapStore extends KeyvStoreAdapter {
   getMany: NonNullable<KeyvStoreAdapter['getMany']>
+  /** True if it is known, without a look at the store, that it has no record of this kind. Absent: never known. */
+  isEmpty?(namespace: string): boolean
   /**
    * Writes `next`, or removes the text when `next` is undefined, if the store holds exactly `expected` (undefined:
    * nothing) under the key. Resolves whether it did; durable then. Keys as in `get`. Comparing the text itself instead
@@ -41,6 +43,7 @@ export class Table<T> {
   readonly #keyv: Keyv<T>
   readonly #store: SwapStore
   readonly #lasting: boolean
+  readonly #namespace: Namespace
   readonly #prefix: string
   readonly #guard: Pick<Guard, 'run'> | undefined
   #onCall: ((seconds: number) => void) | undefined
@@ -49,6 +52,7 @@ export class Table<T> {
     this.#guard = options.guard
     this.#store = options.store
     this.#lasting = options.ttl === undefined
+    this.#namespace = options.namespace
     this.#prefix = `${options.namespace}:`
     this.#keyv = new Keyv<T>({
       store: options.store,
@@ -67,6 +71,11 @@ export class Table<T> {
   timed(onCall: ((seconds: number) => void) | undefined): this {
     this.#onCall = onCall
     return this
+  }
+
+  /** True if it is known that there are none. */
+  get isEmpty(): boolean {
+    return this.#store.isEmpty?.(this.#namespace) ?? false
   }
 
   /** Accepts any key, because it may come from a client. */
