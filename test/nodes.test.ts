@@ -1,4 +1,5 @@
 import t from 'tap'
+import { temporaryFolder } from './support/content/folders.js'
 import { otherNodes } from './support/programs/installed-package.js'
 import { run, runAny } from './support/programs/run.js'
 
@@ -22,16 +23,18 @@ const nodes = otherNodes()
 const skip = nodes.length === 0 && missing('DEALGATE_NODES names no other Node.js')
 
 t.test('the core of the suite', { skip }, async (t) => {
+  const results = temporaryFolder(t)
   for (const node of nodes) {
     const version = String(await run(node, ['--version'])).trim()
-    for (const file of CORE) {
-      const args = ['--conditions=dealgate-source', `dist/test/${file}.test.js`]
-      const { code, stdout } = await runAny(node, args, { timeoutMs: 600_000 })
-      const [, passed] = /^# \{ total: \d+, pass: (\d+)/m.exec(String(stdout)) ?? []
-      t.equal(code, 0, `Node.js ${version}, ${file}`)
-      t.ok(Number(passed) > 0, `${passed} checks passed`)
-      if (code !== 0) t.comment(String(stdout))
-    }
+    const files = CORE.map((file) => `dist/test/${file}.test.js`)
+    const args = ['dist/test/run.js', '--jobs=2', `--results=${results}`, ...files]
+    const { code, stdout } = await runAny(node, args, { timeoutMs: 600_000 })
+    const output = String(stdout)
+    for (const file of files) t.match(output, new RegExp(`^ok \\d+ - ${file} `, 'm'), `Node.js ${version}, ${file}`)
+    const [, passed, failed] = /^# \{ total: \d+, pass: (\d+), fail: (\d+)/m.exec(output) ?? []
+    t.ok(Number(passed) > 0 && failed === '0', `${passed} checks passed, ${failed} failed`)
+    t.equal(code, 0)
+    if (code !== 0) t.comment(output)
   }
 })
 

@@ -14,11 +14,10 @@ import { makeScratch } from './runner/scratch.js'
 import { Workers } from './runner/worker/workers.js'
 import { whenWeEnd } from './support/server/child.js'
 
-// `npm test -- [--jobs=N] [--timeout=seconds] [--scratch=folder] [file ...]`: runs test files, prints their TAP, the
-// time of each file, the longest first, and the failures.
+// `npm test -- [--jobs=N] [--timeout=seconds] [--scratch=folder] [--results=folder] [file ...]`: runs test files, prints
+// their TAP, the time of each file, the longest first, and the failures. Keeps the output of each file below `results`.
 
 const TESTS = 'dist/test'
-const RESULTS = '.tap/test-results'
 /** Of this run alone: several may run at a time. */
 const BUNDLE = `.tap/bundle-${process.pid}`
 /**
@@ -43,12 +42,13 @@ const { values, positionals } = parseArgs({
     jobs: { type: 'string', default: '4' },
     timeout: { type: 'string', default: '1200' },
     scratch: { type: 'string' },
+    results: { type: 'string', default: '.tap/test-results' },
   },
 })
 const files = positionals.length > 0 ? positionals.map(compiled) : testFiles()
 const limitMs = Number(values.timeout) * 1000
 const begun = performance.now()
-rmSync(RESULTS, { recursive: true, force: true })
+rmSync(values.results, { recursive: true, force: true })
 process.stdout.write('TAP version 14\n')
 whenWeEnd(() => rmSync(BUNDLE, { recursive: true, force: true }))
 await Promise.all([bundleTests(files, BUNDLE), bundleProgram(join(BUNDLE, 'app')), bundleHost(join(BUNDLE, 'host'))])
@@ -59,6 +59,7 @@ const workers = new Workers(join(BUNDLE, 'worker.js'), {
   ...programs.env,
   ...scratch.env,
   CLI_UNDER_TEST: join(BUNDLE, 'app', 'cli.js'),
+  PROGRAMS_UNDER_TEST: join(BUNDLE, 'programs'),
 })
 const slots = pLimit(Number(values.jobs))
 const besides = Number(values.jobs) > 1 ? pLimit(BESIDES) : slots
@@ -103,7 +104,7 @@ function testFiles(): string[] {
 
 /** Keeps the output of a file and prints it; on a terminal, only that of a failed file. */
 function report(result: FileResult, number: number): FileResult {
-  const kept = join(RESULTS, `${result.file}.tap`)
+  const kept = join(values.results, `${result.file}.tap`)
   mkdirSync(dirname(kept), { recursive: true })
   writeFileSync(kept, result.output)
   const lines = asSubtest(result, number)

@@ -3,13 +3,12 @@ import { once } from 'node:events'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { Client } from '../services/gateway-client.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { firstAccount } from '../support/gateway/embedded.js'
 import { endsWithUs } from '../support/server/child.js'
-import { environment, runCli } from '../support/server/cli.js'
+import { CLI, environment, runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { signedRequest } from '../support/sign/signed-request.js'
 
@@ -131,10 +130,9 @@ t.test('a command that is killed leaves the account as it was or as it was to be
   const running = await startDealgate(t, { data })
   const first = await account(data, 'add', '--account-access-key', 'kept', '--account-secret-key', 'first-secret')
   const tenant = await keysFor(data, first)
-  const cli = fileURLToPath(new URL('../../src/cli.js', import.meta.url))
   /** Kills the command after so many milliseconds, wherever it is then, and returns what it has printed. */
   const killed = async (after: number, ...args: string[]) => {
-    const child = spawn(process.execPath, [cli, 'account', ...args, '--data', data, '--print', 'json'], {
+    const child = spawn(process.execPath, [...CLI, 'account', ...args, '--data', data, '--print', 'json'], {
       env: environment(),
       stdio: ['ignore', 'pipe', 'ignore'],
     })

@@ -1,6 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { bytes, MiB, md5 } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
@@ -16,7 +15,6 @@ import { until } from '../support/waiting.js'
  * of a second to seal.
  */
 
-const DEAL = fileURLToPath(new URL('../../plugins/deal/index.js', import.meta.url))
 const options = {
   // Epochs are milliseconds here: the longest deals that there are, for none must end before the test.
   terms: { minerId: 't01000', price: '0.0001', duration: 1_555_200 },
@@ -29,7 +27,7 @@ const options = {
 
 async function start(t: Test): Promise<Dealgate> {
   const config = join(temporaryFolder(t), 'dealgate.json')
-  await writeFile(config, JSON.stringify({ plugins: [{ use: DEAL, options }] }))
+  await writeFile(config, JSON.stringify({ plugins: [{ use: 'deal', options }] }))
   return startDealgate(t, { args: ['--config', config, '--network-epoch-seconds', '0.001'] })
 }
 

@@ -11,6 +11,14 @@ import { type Plugin, rolldown } from 'rolldown'
 const EXTERNAL =
   /^(@node-rs\/|@photostructure\/|@redocly\/|nodemailer$|viem$|viem\/|@ethereumjs\/|pg-native$|pino$|rolldown$|cloudflare:|node:)/
 
+/** Modules of the tests that run as processes: `testProgram()`. */
+const PROGRAMS = [
+  'plugins/jobs/crash-child',
+  'services/gateway-process',
+  'services/network/embedded-process',
+  'state/crash-child',
+]
+
 /** Packages of this repository, by the names that tests import them with, and those that are replaced. */
 const REPLACED = {
   'async-hook-domain': 'test/runner/plain-domain.ts',
@@ -22,7 +30,8 @@ const REPLACED = {
 
 /**
  * Bundles test files with all modules that they import: to load 1,500 modules one by one takes a test longer than most
- * of its cases. Files share one copy of a module that several import, as does `worker.js`, which runs them.
+ * of its cases. Files share one copy of a module that several import, as do `worker.js`, which runs them, and the
+ * programs.
  * @param files as they are compiled, such as `dist/test/cli/config.test.js`
  * @param folder of the result: `<folder>/dist/test/cli/config.test.js`
  */
@@ -30,6 +39,7 @@ export async function bundleTests(files: readonly string[], folder: string): Pro
   await bundle(
     {
       ...Object.fromEntries(files.map((file) => [file.replace(/\.js$/, ''), resolve(sourceOf(file))])),
+      ...Object.fromEntries(PROGRAMS.map((name) => [`programs/${name}`, resolve(`test/${name}.ts`)])),
       worker: resolve('test/runner/worker/worker.ts'),
     },
     folder,

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { DealRecords } from '../../../plugins/deal/records/deal-records.js'
 import { createLogger } from '../../../src/common/log.js'
@@ -131,7 +130,6 @@ t.test('what a provider has lost is in no further deal', { buffered: true }, asy
   t.equal((await dealsOf(proxy, 'a')).length, 1)
 })
 
-const DEAL = fileURLToPath(new URL('../../../plugins/deal/index.js', import.meta.url))
 const ACCOUNT = { accessKey: 'gateway-access', secretKey: 'gateway-secret-key' }
 
 /** A server in a process of its own, whose network is told what to do. */
@@ -145,7 +143,7 @@ async function startServer(t: Test): Promise<Dealgate> {
     evictionIntervalSeconds: 1,
     statusIntervalSeconds: 1,
   }
-  await writeFile(config, JSON.stringify({ plugins: [{ use: DEAL, options: plugin }] }))
+  await writeFile(config, JSON.stringify({ plugins: [{ use: 'deal', options: plugin }] }))
   const keys = ['--gateway-access-key', ACCOUNT.accessKey, '--gateway-secret-key', ACCOUNT.secretKey]
   return startDealgate(t, {
     ownProcess: true,
