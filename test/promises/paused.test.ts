@@ -15,7 +15,7 @@ import { acknowledged, BUCKET, type Write, WriteScene } from './write-scene.js'
  * began before it ended. A few rounds each; `npm run stress` does 500.
  */
 
-const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 4)
+const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 2)
 const PAIR = { accessKey: 'paused-access', secretKey: 'paused-secret-key' }
 const KEYS = ['--access-key', PAIR.accessKey, '--secret-key', PAIR.secretKey]
 const ARGS = ['--gateway-timeout-seconds', '1', '--key-wait-seconds', '2', '--log-level', 'warn', ...KEYS]

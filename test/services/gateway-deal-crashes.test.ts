@@ -12,8 +12,9 @@ import { inProcess } from './gateway-child.js'
 
 /**
  * One moment after the other is in gateway-crash-points; here many things happen at once, and a process really dies.
+ * The suite runs a sample; `npm run stress` runs more.
  */
-const ROUNDS = 8
+const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 3)
 /** Of objects in the index and in files. */
 const SIZES = [300, 150_000]
 const LONGEST_ROUND_MS = 1500

@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { verifyProposal } from '../../../src/services/network/deals/proposal.js'
 import { catalogue } from '../../../src/services/network/embedded/catalogue.js'
@@ -15,8 +14,11 @@ import type { DealProgress, DealTerms } from '../../../src/services/network/netw
 import { commit, pack } from '../../../src/services/network/pack/index.js'
 import type { Pack } from '../../../src/services/network/packing.js'
 import { temporaryFolder } from '../../support/content/folders.js'
+import { testProgram } from '../../support/programs/test-program.js'
 import { ask, bytesOf, cars, content, open, other, packedFile, provider, staged, terms } from './embedded-network.js'
 
+/** The suite runs a sample; `npm run stress` runs more. */
+const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 8)
 const OTHER_DISK = '/dev/shm'
 
 function hasOtherDisk(): boolean {
@@ -491,11 +493,11 @@ t.test('a provider on another disk', { skip: !hasOtherDisk() && 'there is no oth
 
 t.test('kill -9 at any moment: one deal, and nothing else', async (t) => {
   const folder = temporaryFolder(t)
-  const script = fileURLToPath(new URL('./embedded-process.js', import.meta.url))
+  const script = testProgram('services/network/embedded-process')
   let finished = 0
   /** How long a deal takes in the other process, ms: that of the first round, which is let finish. */
   let took = 0
-  for (let round = 0; round < 30; round++) {
+  for (let round = 0; round < ROUNDS; round++) {
     const reference = `round ${round}`
     const child = spawn(process.execPath, [script, folder, reference], { stdio: ['ignore', 'pipe', 'inherit'] })
     const exited = once(child, 'exit')
@@ -524,13 +526,13 @@ t.test('kill -9 at any moment: one deal, and nothing else', async (t) => {
     t.equal(cars(folder).length, round + 1, `round ${round}: one CAR for each deal`)
     t.same(staged(folder), [])
   }
-  t.comment(`${finished} of 30 were done before the end`)
+  t.comment(`${finished} of ${ROUNDS} were done before the end`)
   const network = await open(t, folder)
   await network.control.advance(2)
-  const asked = ask('packed for its CIDs', { file: content('round 7', 100_000) })
+  const asked = ask('packed for its CIDs', { file: content('round 1', 100_000) })
   await network.deal(asked)
-  const { dealCid = '' } = (await network.find('round 7')) ?? {}
-  t.ok((await bytesOf(network, dealCid, packedFile(asked))).equals(content('round 7', 100_000)))
+  const { dealCid = '' } = (await network.find('round 1')) ?? {}
+  t.ok((await bytesOf(network, dealCid, packedFile(asked))).equals(content('round 1', 100_000)))
 })
 
 t.test('the providers of a new network', async (t) => {

@@ -11,7 +11,7 @@ import { type Answer, type Call, send } from '../platform/platform-client.js'
 import { type Keys, logIn, NETWORK, newKeys, nonceFor } from './payment-client.js'
 
 /** The suite runs a sample; `npm run stress` runs more. */
-const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 3)
+const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 2)
 t.setTimeout(900_000 + ROUNDS * 60_000)
 const PAYERS = 64
 const FUNDS = 10n ** 12n
