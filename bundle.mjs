@@ -1,7 +1,17 @@
 // Bundles the program and its dependencies into `dist/app`, from which it starts: loading 1,200 files one by one is
-// half of a start. All entries share one copy of each module. `node bundle.mjs` does nothing if the bundle is newer
-// than its sources.
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+// half of a start. All entries share one copy of each module; `bundle/load.js` loads them. `node bundle.mjs` does
+// nothing if the bundle is newer than its sources.
+import {
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -10,17 +20,19 @@ const app = join(root, 'dist/app')
 const stamp = join(app, '.bundled')
 const SOURCES = ['src', 'plugins', 'test/suites', 'package.json', 'package-lock.json', 'bundle.mjs', 'bundle']
 
-/** Files of `dist/app` and their sources. The folder is flat, because modules find workers beside themselves. */
+/** Modules of `dist/app` and their sources. The folder is flat, because modules find workers beside themselves. */
 const ENTRIES = {
   cli: 'src/cli.ts',
   index: 'src/index.ts',
   worker: 'src/services/worker/worker.ts',
-  'commit-worker': 'src/services/network/pack/commit-worker.ts',
   deal: 'plugins/deal/index.ts',
   task: 'plugins/task/index.ts',
   pay: 'plugins/pay/index.ts',
   testing: 'test/suites/plugin-suite.ts',
 }
+
+/** Stays a module: a package of it loads WebAssembly with an `await` that scripts cannot contain. */
+const MODULES = { 'commit-worker': 'src/services/network/pack/commit-worker.ts' }
 
 /** Dependencies that stay outside: those with native code or threads of their own, and those that may be absent. */
 const OUTSIDE = /^(@node-rs\/|@photostructure\/|nodemailer$|pg-native$|pino$|viem$|cloudflare:|node:)/
@@ -49,31 +61,41 @@ ${names.map((name) => `export const ${name} = () => ${load}.${name}()`).join('\n
   },
 }
 
+/** Calls of it are left to the loader of the scripts. */
+const keepCompiled = {
+  name: 'keep-compiled',
+  load: {
+    filter: { id: /\/src\/common\/files\/compiled-code\.ts$/ },
+    handler: () => 'export const keepCompiledCode = __keepCompiled',
+  },
+}
+
 if (newest(SOURCES.map((path) => join(root, path))) > changed(stamp)) await bundle()
 
 async function bundle() {
   const begun = new Date()
-  const { rolldown } = await import('rolldown')
-  const build = await rolldown({
-    input: Object.fromEntries(Object.entries(ENTRIES).map(([name, source]) => [name, join(root, source)])),
-    platform: 'node',
-    external: OUTSIDE,
-    resolve: { alias: ALIASES, extensionAlias: { '.js': ['.ts', '.js'] } },
-    treeshake: false,
-    plugins: [lazyLocales],
-  })
   // Two programs may bundle at the same time, and one that starts meanwhile must find a whole bundle.
   const draft = `${app}-${process.pid}`
-  const { output } = await build.generate({
-    format: 'esm',
-    entryFileNames: '[name].js',
-    chunkFileNames: '[name]-[hash].js',
-    comments: { legal: true, annotation: false, jsdoc: false },
-  })
-  await build.close()
   mkdirSync(draft, { recursive: true })
-  for (const { fileName, code } of output) writeFileSync(join(draft, fileName), oneByteText(code))
-  const inside = new Set(output.flatMap(({ moduleIds = [] }) => moduleIds.flatMap((id) => packageOf(id) ?? [])))
+  const { moduleOf, scriptOf } = await import('./bundle/scripts.mjs')
+  const [scripts, modules] = await Promise.all([
+    chunks(ENTRIES, {
+      format: 'cjs',
+      exports: 'named',
+      entryFileNames: '[name].cjs',
+      chunkFileNames: '[name]-[hash].cjs',
+    }),
+    chunks(MODULES, { format: 'esm', entryFileNames: '[name].js' }),
+  ])
+  for (const chunk of scripts) {
+    writeFileSync(join(draft, chunk.fileName), scriptOf(chunk.code))
+    if (chunk.isEntry) writeFileSync(join(draft, `${chunk.name}.js`), moduleOf(chunk))
+  }
+  for (const { fileName, code } of modules) writeFileSync(join(draft, fileName), code)
+  copyFileSync(join(root, 'bundle/load.js'), join(draft, 'load.js'))
+  const inside = new Set(
+    [...scripts, ...modules].flatMap(({ moduleIds }) => moduleIds.flatMap((id) => packageOf(id) ?? [])),
+  )
   writeFileSync(join(draft, 'LICENSES.txt'), [...inside].sort().map(licence).join('\n'))
   // A source that has changed since the beginning may not be in the bundle.
   writeFileSync(join(draft, '.bundled'), '')
@@ -82,18 +104,23 @@ async function bundle() {
   renameSync(draft, app)
 }
 
-/**
- * Escapes what is not Latin-1. V8 keeps the text of a script in memory, with two bytes for each character if a single
- * one needs them. A character behind a backslash stays: in front of an escape, the backslash would escape that of the
- * escape.
- */
-function oneByteText(code) {
-  return code.replace(/(?<!\\)[\u{100}-\u{10ffff}]/gu, (character) =>
-    character
-      .split('')
-      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
-      .join(''),
-  )
+/** The chunks of these entries, which share one copy of each module. */
+async function chunks(entries, options) {
+  const { rolldown } = await import('rolldown')
+  const build = await rolldown({
+    input: Object.fromEntries(Object.entries(entries).map(([name, source]) => [name, join(root, source)])),
+    platform: 'node',
+    external: OUTSIDE,
+    resolve: { alias: ALIASES, extensionAlias: { '.js': ['.ts', '.js'] } },
+    treeshake: false,
+    plugins: [lazyLocales, keepCompiled],
+  })
+  const { output } = await build.generate({
+    ...options,
+    comments: { legal: true, annotation: false, jsdoc: false },
+  })
+  await build.close()
+  return output
 }
 
 /** The folder of the package that a module belongs to; undefined for our own. */

@@ -58,11 +58,9 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
 })
 
-try {
-  await program.parseAsync()
-} catch (error) {
+program.parseAsync().catch((error) => {
   process.exitCode = report(error)
-}
+})
 
 type Action<Rest extends unknown[]> = (config: Config, ...rest: Rest) => Promise<void>
 

@@ -1,7 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { createXXHash3, createXXHash64, createXXHash128 } from 'hash-wasm'
 import t from 'tap'
 import * as undici from 'undici'
@@ -12,14 +14,14 @@ const APP = resolve('dist/app')
 const GERMAN = 'Ungültige Eingabe: erwartet string, erhalten undefined'
 
 t.test('scripts of the bundle need one byte of memory for each character', async (t) => {
-  const scripts = readdirSync(APP).filter((name) => name.endsWith('.js'))
+  const scripts = readdirSync(APP).filter((name) => /\.c?js$/.test(name))
   t.ok(scripts.length > 10)
-  const wide = scripts.filter((name) => /[\u{100}-\u{10ffff}]/u.test(readFileSync(join(APP, name), 'utf8')))
+  const wide = scripts.filter((name) => /[\u{80}-\u{10ffff}]/u.test(readFileSync(join(APP, name), 'utf8')))
   t.same(wide, [])
 })
 
 t.test('the bundle contains no part of a package that nothing calls', async (t) => {
-  const all = readdirSync(APP).filter((name) => name.endsWith('.js'))
+  const all = readdirSync(APP).filter((name) => /\.c?js$/.test(name))
   for (const part of [
     'class MockAgent',
     'class WebSocket ',
@@ -93,3 +95,52 @@ t.test('the undici of the bundle sends what the package sends', async (t) => {
     seen.slice(0, 4).map((text) => text.replaceAll(/form-data-boundary-\w+/g, '')),
   )
 })
+
+t.test('a start keeps its compiled code, and takes only what is whole', async (t) => {
+  const app = join(t.testdir(), 'app')
+  cpSync(APP, app, { recursive: true, filter: (path) => !path.includes('compiled/') })
+  const kept = join(app, 'compiled')
+  rmSync(kept, { recursive: true, force: true })
+  // It fails if the server does not start, or does not end well.
+  const start = () => promisify(execFile)(process.execPath, ['bundle/warm.mjs', app])
+  const files = () =>
+    readdirSync(kept, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => join(parentPath, name))
+      .toSorted()
+  const writtenAt = () => files().map((file) => statSync(file).ctimeMs)
+
+  await start()
+  const whole = files()
+  for (const name of ['main/cli.cjs', 'thread/worker.cjs'])
+    t.ok(
+      whole.some((file) => file.endsWith(name)),
+      name,
+    )
+  const before = writtenAt()
+  await start()
+  t.same(files(), whole)
+  t.same(writtenAt(), before, 'the second start compiles nothing')
+
+  for (const [index, file] of whole.entries()) writeFileSync(file, damaged(readFileSync(file), index))
+  const damage = writtenAt()
+  await start()
+  t.same(files(), whole)
+  t.ok(
+    writtenAt().every((at, index) => at !== damage[index]),
+    'what is damaged is written again',
+  )
+
+  rmSync(kept, { recursive: true })
+  writeFileSync(kept, 'no folder')
+  await start()
+  t.equal(readFileSync(kept, 'utf8'), 'no folder')
+})
+
+/** A file as a crash or a bad disk leaves it. */
+function damaged(bytes: Buffer, index: number): Buffer {
+  const flipped = Buffer.from(bytes)
+  flipped[bytes.length - 9] = (bytes.at(-9) ?? 0) ^ 1
+  const others = [Buffer.alloc(0), Buffer.alloc(bytes.length), bytes.subarray(0, bytes.length / 2), flipped]
+  return others[index % others.length] ?? flipped
+}

@@ -14,8 +14,9 @@ import { makeScratch } from './runner/scratch.js'
 import { Workers } from './runner/worker/workers.js'
 import { whenWeEnd } from './support/server/child.js'
 
-// `npm test -- [--jobs=N] [--timeout=seconds] [--scratch=folder] [--results=folder] [file ...]`: runs test files, prints
-// their TAP, the time of each file, the longest first, and the failures. Keeps the output of each file below `results`.
+// `npm test -- [--jobs=N] [--timeout=seconds] [--scratch=folder] [--results=folder] [file ...]`: runs test files,
+// prints their TAP, the time of each file, the longest first, and the failures. Keeps the output of each file below
+// `results`.
 
 const TESTS = 'dist/test'
 /** Of this run alone: several may run at a time. */

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto'
 import { type ChecksumAlgorithm, checksumHeader, createChecksum } from '../../src/common/checksums/checksums.js'
+import { prepareXxHash } from '../../src/common/checksums/xxhash.js'
 import { PERIOD, periodOf } from '../load/content.js'
 import type { Load } from '../load/load.js'
 import type { Subject } from '../servers/subject.js'
 import { type CaseResult, interleaved, measure, type Run } from './measure.js'
+
+await prepareXxHash()
 
 const MIB = 1024 * 1024
 const PATH = 'bench/large'

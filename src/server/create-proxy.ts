@@ -4,6 +4,7 @@ import { createAuthenticator } from '../auth/authenticate.js'
 import { createFormAuthenticator } from '../auth/authenticate-form.js'
 import type { Credentials, GatewayAccount } from '../auth/caller.js'
 import { staticCredentials } from '../auth/identities/credentials.js'
+import { prepareXxHash } from '../common/checksums/xxhash.js'
 import { slowDown } from '../common/errors/slow-down.js'
 import { ClientRate } from '../common/http/client-rate.js'
 import { createLogger, type Logger } from '../common/log.js'
@@ -76,17 +77,11 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   const client = new WebhookClient(joinWebhooks(options.webhooks ?? []))
   const metrics = options.metrics ?? new Metrics()
   const caches = newCaches()
-  const backends = await openBackends(
-    options,
-    {
-      log,
-      limits,
-      caches,
-      watch: gatewaySpans(gatewayMetrics(metrics), options.gateway.url),
-      onCall: stateMetrics(metrics),
-    },
-    cleanup,
-  )
+  const watch = gatewaySpans(gatewayMetrics(metrics), options.gateway.url)
+  const [backends] = await Promise.all([
+    openBackends(options, { log, limits, caches, watch, onCall: stateMetrics(metrics) }, cleanup),
+    prepareXxHash(),
+  ])
   const { pool, brand, state, settings } = backends
   const policyProblem = (document: unknown) => identityPolicyProblem(document, plugins.set.pluginActions)
   const sts = openSts({

@@ -20,9 +20,12 @@ import {
 import { Upload } from '@aws-sdk/lib-storage'
 import t, { type Test } from 'tap'
 import { createChecksum } from '../../src/common/checksums/checksums.js'
+import { prepareXxHash } from '../../src/common/checksums/xxhash.js'
 import { bytes, MiB } from '../support/content/content.js'
 import { findAwsClis, run } from '../support/programs/run.js'
 import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
+
+await prepareXxHash()
 
 const Bucket = 'sums'
 const ALL = Object.values(ObjectAttributes)

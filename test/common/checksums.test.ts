@@ -11,6 +11,9 @@ import {
   isCombinable,
   parseChecksumAlgorithm,
 } from '../../src/common/checksums/checksums.js'
+import { prepareXxHash } from '../../src/common/checksums/xxhash.js'
+
+await prepareXxHash()
 
 function checksumOf(algorithm: ChecksumAlgorithm, ...pieces: Uint8Array[]): string {
   const checksum = createChecksum(algorithm)

@@ -6,11 +6,14 @@ import {
   checksumHeader,
   createChecksum,
 } from '../../src/common/checksums/checksums.js'
+import { prepareXxHash } from '../../src/common/checksums/xxhash.js'
 import { bytes, KiB, md5, sha256 } from '../support/content/content.js'
 import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 import { signedChunks, unsignedChunks } from '../support/sign/chunks.js'
 import { exchange, headText } from '../support/sign/raw.js'
 import { type Answer, answerTo, open, send, sign, targetOf, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
+
+await prepareXxHash()
 
 /** DESIGN section 4, promises 1 and 2: nothing unverified is ever stored, and a failed PUT leaves the old object. */
 

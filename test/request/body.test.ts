@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import type { PayloadMode } from '../../src/auth/caller.js'
 import { checksumAlgorithms, checksumHeader, createChecksum } from '../../src/common/checksums/checksums.js'
+import { prepareXxHash } from '../../src/common/checksums/xxhash.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
 import type { BodyFacts, BodyOptions } from '../../src/request/body/body.js'
 import { hasAwsChunked, storedContentEncoding } from '../../src/request/body/content-encoding.js'
@@ -13,6 +14,8 @@ import { defaultLimits } from '../../src/server/limits.js'
 import { sha256 } from '../support/content/content.js'
 import { frame, signing } from '../support/sign/chunks.js'
 import { requestHead } from '../support/sign/request-head.js'
+
+await prepareXxHash()
 
 type Headers = Record<string, string>
 

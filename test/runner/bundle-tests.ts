@@ -74,10 +74,14 @@ async function bundle(input: Record<string, string>, folder: string, plugins: re
   await build.close()
 }
 
-/** Copies the bundle of the program, brought up to date, so that no other build replaces it below the tests. */
+/**
+ * Copies the bundle of the program, brought up to date, so that no other build replaces it below the tests. Its
+ * compiled code is kept beside the copy, so that no start of a test compiles it.
+ */
 export async function bundleProgram(folder: string): Promise<void> {
   await promisify(execFile)(process.execPath, ['bundle.mjs'])
   cpSync('dist/app', folder, { recursive: true })
+  await promisify(execFile)(process.execPath, ['bundle/warm.mjs', folder])
 }
 
 /** The source of a compiled test file. */

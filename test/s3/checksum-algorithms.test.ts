@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import { checksumAlgorithms, checksumHeader, createChecksum } from '../../src/common/checksums/checksums.js'
+import { prepareXxHash } from '../../src/common/checksums/xxhash.js'
 import { bytes, MiB } from '../support/content/content.js'
 import { inEachMode } from '../support/server/dealgate.js'
 import { signedChunks, unsignedChunks } from '../support/sign/chunks.js'
 import { answerTo, open, type Sending, send, sign, targetOf } from '../support/sign/send.js'
+
+await prepareXxHash()
 
 const B = 'checksum-algorithms'
 const STREAMING_TRAILER = 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER'

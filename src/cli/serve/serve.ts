@@ -1,4 +1,5 @@
 import cluster from 'node:cluster'
+import { keepCompiledCode } from '../../common/files/compiled-code.js'
 import { createLogger } from '../../common/log.js'
 import { CleanupStack } from '../../server/cleanup-stack.js'
 import type { Config } from '../config/config.js'
@@ -31,6 +32,7 @@ export async function serveUntilSignal(config: Config): Promise<void> {
       hangups.pass(() => recordReload({ config, log }, () => reloader.reload('SIGHUP')))
     process.stdout.write(await start(config, log, cleanup, { thread, onReloadable }))
     await manager.ready()
+    keepCompiledCode()
     log.info({ signal: await signalled }, 'shutting down')
     await manager.stopping()
   } finally {

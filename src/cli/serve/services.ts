@@ -1,4 +1,5 @@
 import type { GatewayAccount } from '../../auth/caller.js'
+import { keepCompiledCode } from '../../common/files/compiled-code.js'
 import { createLogger, type Logger } from '../../common/log.js'
 import { CleanupStack } from '../../server/cleanup-stack.js'
 import type { Config } from '../config/config.js'
@@ -16,6 +17,7 @@ export async function servicesUntilSignal(config: Config): Promise<void> {
   try {
     process.stdout.write(await startServicesAlone(config, log, cleanup))
     await manager.ready()
+    keepCompiledCode()
     log.info({ signal: await signalled }, 'shutting down')
     await manager.stopping()
   } finally {

@@ -1,27 +1,32 @@
-import { createXXHash3, createXXHash64, createXXHash128 } from 'hash-wasm'
+import { createXXHash3, createXXHash64, createXXHash128, type IHasher } from 'hash-wasm'
 
 /**
- * One WebAssembly instance per kind, created once because creation is asynchronous. An instance keeps nothing between
- * two calls: every hash holds its own state (at most 580 bytes) and loads it for one synchronous call.
+ * One WebAssembly instance per kind. It keeps nothing between two calls: every hash holds its own state (at most 580
+ * bytes) and loads it for one synchronous call.
  */
-const engines = Object.freeze({
-  XXHASH64: await createXXHash64(),
-  XXHASH3: await createXXHash3(),
-  XXHASH128: await createXXHash128(),
-})
+const engines = new Map<XxHashName, IHasher>()
 
-export type XxHashName = keyof typeof engines
+export type XxHashName = 'XXHASH64' | 'XXHASH3' | 'XXHASH128'
+
+/** Makes the instances, whose creation is asynchronous. Await it before the first hash. */
+export async function prepareXxHash(): Promise<void> {
+  if (engines.size > 0) return
+  const [xxHash64, xxHash3, xxHash128] = await Promise.all([createXXHash64(), createXXHash3(), createXXHash128()])
+  engines.set('XXHASH64', xxHash64).set('XXHASH3', xxHash3).set('XXHASH128', xxHash128)
+}
 
 /**
  * https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md with seed 0. The digest is canonical: big-endian
  * bytes.
  */
 export class XxHash {
-  readonly #engine: (typeof engines)[XxHashName]
+  readonly #engine: IHasher
   #state: Uint8Array
 
   constructor(name: XxHashName) {
-    this.#engine = engines[name]
+    const engine = engines.get(name)
+    if (engine === undefined) throw new Error('prepareXxHash() has not been awaited.')
+    this.#engine = engine
     this.#engine.init()
     this.#state = this.#engine.save()
   }

@@ -43,8 +43,8 @@ export function document(root: string, content: string): string {
 }
 
 /**
- * Like `document`, encoded. Each part is encoded by itself: one string of thousands of small ones takes twice as long to
- * make, and is garbage of the long-lived kind.
+ * Like `document`, encoded. Each part is encoded by itself: one string of thousands of small ones takes twice as long
+ * to make, and is garbage of the long-lived kind.
  */
 export function documentBytes(root: string, parts: readonly string[]): Buffer {
   const begin = `${XML_DECLARATION}<${root} xmlns="${S3_NAMESPACE}">`

@@ -2,6 +2,7 @@ import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { type ChecksumAlgorithm, createChecksum } from '../../../src/common/checksums/checksums.js'
+import { prepareXxHash } from '../../../src/common/checksums/xxhash.js'
 import {
   bytes,
   hashesOf,
@@ -18,6 +19,8 @@ import { bareKeys, controlKeys, fileKeys, MARKER } from '../../support/content/k
 import { Aws, type AwsVersion } from '../../support/programs/aws-cli.js'
 import { run } from '../../support/programs/run.js'
 import type { Dealgate } from '../../support/server/dealgate.js'
+
+await prepareXxHash()
 
 /**
  * All versions against one server: `aws s3` with each, `aws s3api` with every other one, so that several share the

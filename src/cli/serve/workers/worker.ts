@@ -1,3 +1,4 @@
+import { keepCompiledCode } from '../../../common/files/compiled-code.js'
 import { createLogger, type Logger, setLogLevel } from '../../../common/log.js'
 import { Metrics } from '../../../common/metrics/metrics.js'
 import { render } from '../../../common/metrics/render.js'
@@ -42,6 +43,7 @@ export async function runWorker(given: Config): Promise<void> {
     channel.takeSteps(stepsOf(started.prepare, log))
     channel.send({ kind: 'ready', url: started.url })
     log.info({ pid: process.pid }, 'a worker is ready')
+    keepCompiledCode()
     await channel.stopped
     log.info('shutting down')
   } finally {

@@ -1,0 +1,81 @@
+// Runs the scripts of the bundle. They are no ES modules, because Node.js 20 keeps no compiled code of those: compiling
+// is half of a start. The code that a start has compiled is kept beside the bundle, where that may be written; V8 takes
+// no code of another version, other flags or another source. It checks nothing else, so the checksums are here.
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { cachedDataVersionTag } from 'node:v8'
+import { Script } from 'node:vm'
+import { isMainThread } from 'node:worker_threads'
+import { crc32 } from 'node:zlib'
+
+const folder = dirname(fileURLToPath(import.meta.url))
+const outside = createRequire(import.meta.url)
+/** Threads compile other parts of the scripts that they share. */
+const kept = join(folder, 'compiled', `${cachedDataVersionTag()}-${process.arch}`, isMainThread ? 'main' : 'thread')
+const HEAD_BYTES = 8
+
+const modules = new Map()
+/** Scripts of which no compiled code is kept yet. */
+const fresh = new Map()
+
+/** The exports of a script of the bundle, which runs once. */
+export function load(name) {
+  const known = modules.get(name)
+  if (known !== undefined) return known.exports
+  const module = { exports: {} }
+  modules.set(name, module)
+  const filename = join(folder, name)
+  compile(name, filename)(module.exports, inside, module, filename, folder, (id) => import(id), keepCompiled)
+  return module.exports
+}
+
+function inside(id) {
+  return id.startsWith('./') ? load(id.slice(2)) : outside(id)
+}
+
+function compile(name, filename) {
+  const source = readFileSync(filename)
+  const text = source.toString('latin1')
+  const sum = crc32(source)
+  const cachedData = compiledCode(name, sum)
+  if (cachedData !== undefined) {
+    const script = new Script(text, { filename, cachedData })
+    if (!script.cachedDataRejected) return script.runInThisContext()
+  }
+  const script = new Script(text, { filename })
+  fresh.set(name, { script, sum })
+  return script.runInThisContext()
+}
+
+function compiledCode(name, sum) {
+  let file
+  try {
+    file = readFileSync(join(kept, name))
+  } catch {
+    return undefined
+  }
+  if (file.length < HEAD_BYTES || file.readUInt32LE(0) !== sum) return undefined
+  const code = file.subarray(HEAD_BYTES)
+  return file.readUInt32LE(4) === crc32(code) ? code : undefined
+}
+
+/** Keeps what has been compiled until now for the next starts. Programs that start at the same time may all do so. */
+function keepCompiled() {
+  try {
+    if (fresh.size > 0) mkdirSync(kept, { recursive: true, mode: 0o755 })
+    for (const [name, { script, sum }] of fresh) {
+      const code = script.createCachedData()
+      const head = Buffer.alloc(HEAD_BYTES)
+      head.writeUInt32LE(sum, 0)
+      head.writeUInt32LE(crc32(code), 4)
+      const draft = join(kept, `${name}.${process.pid}`)
+      writeFileSync(draft, Buffer.concat([head, code]), { mode: 0o644 })
+      renameSync(draft, join(kept, name))
+    }
+  } catch {
+    // The folder of the program may not be written, or its disk is full: each start compiles anew.
+  }
+  fresh.clear()
+}
