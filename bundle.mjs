@@ -35,7 +35,7 @@ const ENTRIES = {
 const MODULES = { 'commit-worker': 'src/services/network/pack/commit-worker.ts' }
 
 /** Dependencies that stay outside: those with native code or threads of their own, and those that may be absent. */
-const OUTSIDE = /^(@node-rs\/|@photostructure\/|nodemailer$|pg-native$|pino$|viem$|cloudflare:|node:)/
+const OUTSIDE = /^(@node-rs\/|@photostructure\/|nodemailer$|pg-native$|viem$|cloudflare:|node:)/
 
 /** Whole packages that start slowly, and what stands in for them. */
 const ALIASES = {
@@ -44,6 +44,7 @@ const ALIASES = {
   'body-parser$': join(root, 'bundle/body-parser.cjs'),
   'hash-wasm$': join(root, 'bundle/hash-wasm.cjs'),
   'mime-types$': join(root, 'bundle/mime-types.cjs'),
+  'thread-stream$': join(root, 'bundle/thread-stream.cjs'),
   xml2js$: join(root, 'bundle/xml2js.cjs'),
 }
 
