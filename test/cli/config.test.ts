@@ -29,9 +29,10 @@ t.test('defaults: complete, checked by their own kind, frozen', (t) => {
   for (const name of optionNames) {
     const { default: value, kind } = options[name] as {
       default: unknown
-      kind: { schema: { safeParse(v: unknown): { success: boolean; data?: unknown } } }
+      kind: { schema(): { safeParse(v: unknown): { success: boolean; data?: unknown } } }
     }
-    if (value !== undefined) t.match(kind.schema.safeParse(value), { success: true, data: value }, `default of ${name}`)
+    if (value !== undefined)
+      t.match(kind.schema().safeParse(value), { success: true, data: value }, `default of ${name}`)
   }
   t.end()
 })

@@ -80,7 +80,7 @@ export function readConfig(sources: ConfigSources = {}): Config {
 function check(name: OptionName, given: Given | undefined, problems: string[]): unknown {
   const option: Option = options[name]
   if (given === undefined) return option.default
-  const result = option.kind.schema.safeParse(given.value)
+  const result = option.kind.schema().safeParse(given.value)
   if (result.success) return Object.freeze(option.kind.locate?.(result.data, given.folder) ?? result.data)
   const message = result.error.issues[0]?.message ?? 'is not valid'
   const value = JSON.stringify(given.value)

@@ -8,7 +8,8 @@ export interface Kind<T> {
   readonly placeholder: string
   /** Description of accepted values: bounds, choices, form. */
   readonly accepts: string
-  readonly schema: z.ZodType<T>
+  /** Made when a value is read: a start has few values, and a schema for each option costs it 10 ms. */
+  schema(): z.ZodType<T>
   /** Words that shells complete. */
   readonly words?: readonly string[]
   /** The flag may be repeated; in a variable, commas separate the values. */
@@ -22,14 +23,16 @@ export interface Kind<T> {
 export function integer(min: number, max: number): Kind<number> {
   const accepts = `${min} to ${max}`
   const error = `must be a whole number from ${accepts}`
-  const digits = z
-    .string({ error })
-    .regex(/^-?\d{1,15}$/, error)
-    .transform(Number)
+  const digits = () =>
+    z
+      .string({ error })
+      .regex(/^-?\d{1,15}$/, error)
+      .transform(Number)
   return {
     placeholder: 'number',
     accepts,
-    schema: z.union([z.number(), digits], { error }).pipe(z.number().int(error).min(min, error).max(max, error)),
+    schema: () =>
+      z.union([z.number(), digits()], { error }).pipe(z.number().int(error).min(min, error).max(max, error)),
   }
 }
 
@@ -37,14 +40,15 @@ export function integer(min: number, max: number): Kind<number> {
 export function decimal(min: number, max: number): Kind<number> {
   const accepts = `${min} to ${max}`
   const error = `must be a number from ${accepts}`
-  const digits = z
-    .string({ error })
-    .regex(/^\d{1,15}(\.\d{1,15})?$/, error)
-    .transform(Number)
+  const digits = () =>
+    z
+      .string({ error })
+      .regex(/^\d{1,15}(\.\d{1,15})?$/, error)
+      .transform(Number)
   return {
     placeholder: 'number',
     accepts,
-    schema: z.union([z.number(), digits], { error }).pipe(z.number().min(min, error).max(max, error)),
+    schema: () => z.union([z.number(), digits()], { error }).pipe(z.number().min(min, error).max(max, error)),
   }
 }
 
@@ -52,7 +56,12 @@ export const port = integer(0, 65_535)
 
 export function choice<const T extends string>(...values: readonly T[]): Kind<T> {
   const accepts = values.join(', ')
-  return { placeholder: 'word', accepts, words: values, schema: z.enum(values, { error: `must be one of ${accepts}` }) }
+  return {
+    placeholder: 'word',
+    accepts,
+    words: values,
+    schema: () => z.enum(values, { error: `must be one of ${accepts}` }),
+  }
 }
 
 export const onOff: Kind<boolean> = {
@@ -60,15 +69,14 @@ export const onOff: Kind<boolean> = {
   accepts: 'on, off',
   words: ['on', 'off'],
   alone: 'on',
-  schema: z.union([z.boolean(), z.enum(['on', 'off']).transform((word) => word === 'on')], {
-    error: 'must be on or off',
-  }),
+  schema: () =>
+    z.union([z.boolean(), z.enum(['on', 'off']).transform((word) => word === 'on')], { error: 'must be on or off' }),
 }
 
 /** Text that matches `form`; `accepts` describes it and follows "must be". */
 export function text(placeholder: string, accepts: string, form: RegExp): Kind<string> {
   const error = `must be ${accepts}`
-  return { placeholder, accepts, schema: z.string({ error }).regex(form, error) }
+  return { placeholder, accepts, schema: () => z.string({ error }).regex(form, error) }
 }
 
 export const host = text('host', 'a host name or address', /^[A-Za-z0-9._:%-]+$/)
@@ -79,7 +87,7 @@ export function url(...schemes: readonly string[]): Kind<string> {
   const accepts = schemes.map((scheme) => `${scheme}://…`).join(', ')
   const error = `must be a URL: ${accepts}`
   const fits = (value: string) => URL.canParse(value) && schemes.includes(new URL(value).protocol.slice(0, -1))
-  return { placeholder: 'url', accepts, schema: z.string({ error }).refine(fits, error) }
+  return { placeholder: 'url', accepts, schema: () => z.string({ error }).refine(fits, error) }
 }
 
 /** The URL of an HTTP server with an optional path, without user, query and fragment. */
@@ -90,7 +98,7 @@ export function httpUrl(): Kind<string> {
     return username + password + search + hash === ''
   }
   const error = 'must be an address without user, query and fragment'
-  return { ...kind, schema: kind.schema.refine((value) => !URL.canParse(value) || isAddress(value), error) }
+  return { ...kind, schema: () => kind.schema().refine((value) => !URL.canParse(value) || isAddress(value), error) }
 }
 
 /** Scheme and host of an HTTP server. */
@@ -98,31 +106,33 @@ export function origin(): Kind<string> {
   const kind = httpUrl()
   const error = 'must be scheme and host alone'
   const isOrigin = (value: string) => !URL.canParse(value) || new URL(value).pathname === '/'
-  return { ...kind, schema: kind.schema.refine(isOrigin, error) }
+  return { ...kind, schema: () => kind.schema().refine(isOrigin, error) }
 }
 
 /** Several values of one kind: a repeated flag, a comma-separated variable, an array in the file. */
 export function list<T>(kind: Kind<T>): Kind<readonly T[]> {
-  const split = z.string().transform((value) => value.split(','))
-  const schema = z.union([z.array(z.unknown()), split], { error: 'must be a list' }).pipe(z.array(kind.schema))
+  const split = () => z.string().transform((value) => value.split(','))
+  const schema = () =>
+    z.union([z.array(z.unknown()), split()], { error: 'must be a list' }).pipe(z.array(kind.schema()))
   return {
     placeholder: kind.placeholder,
     accepts: kind.accepts,
     ...(kind.words ? { words: kind.words } : {}),
-    schema: schema as z.ZodType<readonly T[]>,
+    schema: schema as () => z.ZodType<readonly T[]>,
     repeatable: true,
   }
 }
 
 /** Text that `read` checks. It throws an Error whose message follows "is not valid:". */
 export function checkedText(placeholder: string, accepts: string, read: (value: string) => unknown): Kind<string> {
-  const schema = z.string({ error: `must be ${accepts}` }).superRefine((value, context) => {
-    try {
-      read(value)
-    } catch (error) {
-      context.addIssue({ code: 'custom', message: `is not valid: ${(error as Error).message}` })
-    }
-  })
+  const schema = () =>
+    z.string({ error: `must be ${accepts}` }).superRefine((value, context) => {
+      try {
+        read(value)
+      } catch (error) {
+        context.addIssue({ code: 'custom', message: `is not valid: ${(error as Error).message}` })
+      }
+    })
   return { placeholder, accepts, schema }
 }
 
@@ -133,7 +143,7 @@ export function wordOrPath(...words: readonly string[]): Kind<string> {
     placeholder: 'place',
     accepts,
     words,
-    schema: z.string({ error: `must be ${accepts}` }).regex(/^[^\0]+$/, `must be ${accepts}`),
+    schema: () => z.string({ error: `must be ${accepts}` }).regex(/^[^\0]+$/, `must be ${accepts}`),
     locate: (value, folder) => (words.includes(value) ? value : resolve(folder, value)),
   }
 }
@@ -142,13 +152,14 @@ export function wordOrPath(...words: readonly string[]): Kind<string> {
 export function rate(max: number): Kind<Rate> {
   const error = `must be a number per second, or such a number, / and a burst: 0.001 to ${max}, 1 to ${max}`
   const form = /^(\d{1,15}(?:\.\d{1,3})?)(?:\/(\d{1,15}))?$/
-  const schema = z
-    .union([z.number(), z.string()], { error })
-    .transform((value) => form.exec(String(value))?.slice(1) ?? [])
-    .transform(([perSecond, burst]) => ({
-      perSecond: Number(perSecond),
-      burst: Number(burst ?? Math.max(1, Number(perSecond))),
-    }))
-    .refine(({ perSecond, burst }) => perSecond >= 0.001 && perSecond <= max && burst >= 1 && burst <= max, error)
+  const schema = () =>
+    z
+      .union([z.number(), z.string()], { error })
+      .transform((value) => form.exec(String(value))?.slice(1) ?? [])
+      .transform(([perSecond, burst]) => ({
+        perSecond: Number(perSecond),
+        burst: Number(burst ?? Math.max(1, Number(perSecond))),
+      }))
+      .refine(({ perSecond, burst }) => perSecond >= 0.001 && perSecond <= max && burst >= 1 && burst <= max, error)
   return { placeholder: 'rate[/burst]', accepts: `0.001 to ${max}, burst 1 to ${max}`, schema }
 }
