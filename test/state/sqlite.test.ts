@@ -54,7 +54,8 @@ t.test('group commit', async (t) => {
 
 t.test('a process alone remembers of which kinds there is no record', async (t) => {
   const database = openDatabase(join(t.testdir({}), 'records.sqlite'))
-  const first = new SqliteRows(database, undefined, true)
+  let now = 0
+  const first = new SqliteRows(database, undefined, true, () => now)
   const behind = (key: string) => database.prepare('INSERT INTO entry (key, value) VALUES (?, ?)').run(key, 'behind')
   t.teardown(() => first.close())
   t.equal(first.isEmpty('object'), false, 'before it has looked')
@@ -64,6 +65,17 @@ t.test('a process alone remembers of which kinds there is no record', async (t) 
   t.equal(first.get('object:a'), undefined, 'it does not look again')
   t.same(first.getMany(['object:a', 'object:b']), [undefined, undefined])
   t.equal(await first.remove('object:a'), false)
+  behind('setting:a')
+  behind('empty-name:')
+  t.equal(first.get('empty-name:'), 'behind', 'a record with an empty name is one of its kind')
+  t.equal(first.get('setting:a'), 'behind')
+  t.equal(first.get('late:a'), undefined)
+  behind('late:a')
+  now += 999
+  t.equal(first.get('late:a'), undefined)
+  now += 1
+  t.equal(first.get('late:a'), 'behind', 'what another program writes shows a second later')
+  now = 0
   behind('objects:a')
   t.equal(first.get('objects:a'), 'behind', 'of other kinds it knows nothing')
   await first.put('object:b', 'own')

@@ -83,11 +83,12 @@ export class SqliteRows {
   /**
    * @param reserve disk space that is freed for removals when the disk is full
    * @param alone no other process writes to the file
+   * @param now monotonic, ms
    */
-  constructor(database: DatabaseSyncInstance, reserve?: DiskReserve, alone = false) {
+  constructor(database: DatabaseSyncInstance, reserve?: DiskReserve, alone = false, now?: () => number) {
     this.#database = database
     this.#reserve = reserve
-    this.#empty = alone ? new EmptyKinds((from, to) => this.#selectPage.all(from, to, 0, 1).length > 0) : undefined
+    this.#empty = alone ? new EmptyKinds((from, to) => this.#anyBetween(from, to), now) : undefined
     const live = '(expires IS NULL OR expires > ?)'
     this.#select = database.prepare(`SELECT value FROM entry WHERE key = ? AND ${live}`)
     this.#selectMany = database.prepare(
@@ -170,6 +171,11 @@ export class SqliteRows {
     this.#closed = true
     this.#reserve?.stop()
     this.#database.close()
+  }
+
+  /** Also rows that have expired. A page begins behind its first key. */
+  #anyBetween(from: string, to: string): boolean {
+    return this.#select.get(from, 0) !== undefined || this.#selectPage.all(from, to, 0, 1).length > 0
   }
 
   #enqueue(write: Omit<Write, 'settle' | 'fail'>): Promise<boolean> {
