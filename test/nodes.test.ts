@@ -1,7 +1,7 @@
 import t from 'tap'
 import { temporaryFolder } from './support/content/folders.js'
 import { otherNodes } from './support/programs/installed-package.js'
-import { run, runAny } from './support/programs/run.js'
+import { missing, run, runAny } from './support/programs/run.js'
 
 /**
  * The core of the suite on the other versions of Node.js that are supported: servers in one process, their S3
@@ -37,9 +37,3 @@ t.test('the core of the suite', { skip }, async (t) => {
     if (code !== 0) t.comment(output)
   }
 })
-
-/** The reason to skip a test; with REQUIRE_CLIENTS=1 that fails. */
-function missing(reason: string): string {
-  if (process.env.REQUIRE_CLIENTS === '1') throw new Error(reason)
-  return reason
-}

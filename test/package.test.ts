@@ -14,6 +14,7 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { otherNodes, servesAwsCli } from './support/programs/installed-package.js'
+import { missing } from './support/programs/run.js'
 import { environment } from './support/server/cli.js'
 
 const run = promisify(execFile)
@@ -123,9 +124,3 @@ t.test('npm pack of a clean clone is a package that works outside of it', async 
     }
   })
 })
-
-/** The reason to skip a test; with REQUIRE_CLIENTS=1 that fails. */
-function missing(reason: string): string {
-  if (process.env.REQUIRE_CLIENTS === '1') throw new Error(reason)
-  return reason
-}

@@ -1,5 +1,10 @@
+import { existsSync } from 'node:fs'
+import { missing } from '../support/programs/run.js'
+
 /** The checks of deploy/ by the code of Prometheus and Docker Compose. */
 export const CHECKS = '.ci/deploy-checks/deploy-checks'
 
-/** Why a test is skipped. */
-export const WHY = 'the checks are not built: .ci/build-deploy-checks'
+/** False when they are built; otherwise why a test is skipped. Throws with REQUIRE_CLIENTS=1. */
+export function withoutChecks(): false | string {
+  return !existsSync(CHECKS) && missing('the checks are not built: .ci/build-deploy-checks needs Go 1.23 or newer')
+}

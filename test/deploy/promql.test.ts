@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
@@ -13,11 +13,11 @@ import { processMetrics } from '../../src/server/metrics/process-metrics.js'
 import { startInProcess } from '../support/server/in-process.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
-import { CHECKS, WHY } from './checks.js'
+import { CHECKS, withoutChecks } from './checks.js'
 
 // The engine of Prometheus runs the queries of the dashboard over scrapes of a server, and the alerts over bad values.
 
-const skip = !existsSync(CHECKS) && WHY
+const skip = withoutChecks()
 /** Seconds between two scrapes. */
 const STEP = 60
 

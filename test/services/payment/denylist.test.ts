@@ -7,6 +7,7 @@ import { CID } from 'multiformats/cid'
 import * as raw from 'multiformats/codecs/raw'
 import { sha256 } from 'multiformats/hashes/sha2'
 import t from 'tap'
+import { silentLog } from '../../../src/services/log.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
 import { CAR_TYPE, directoryCar } from './directory-car.js'
@@ -20,7 +21,9 @@ t.test('denied contents are answered with 410, and not taken', async (t) => {
     renameSync(`${file}.new`, file)
   }
   write('version: 1', 'name: a list', '---', '# nothing yet', '')
-  const scene = await startPaymentScene(t, { denylist: file })
+  const errors: string[] = []
+  const log = { ...silentLog, error: (_: object, message: string) => void errors.push(message) }
+  const scene = await startPaymentScene(t, { denylist: file }, { log })
   const payer = await payerOf(scene)
   const get = (path: string, method = 'GET') => fetch(`${scene.payment.url}/ipfs/${path}`, { method })
   const cid: string = (await payer.upload('a', 'denied')).json.data.payload_cid
@@ -45,6 +48,10 @@ t.test('denied contents are answered with 410, and not taken', async (t) => {
 
   write('/ipfs/nonsense')
   rmSync(`${file}.new`, { force: true })
+  await until('the broken list is read', async () => {
+    t.equal((await get(cid)).status, 410, 'the former list is kept')
+    return errors.some((message) => message.includes('The former one is kept'))
+  })
   t.equal((await get(cid)).status, 410)
   await t.rejects(startPaymentScene(t, { denylist: file }), { message: /line 1 of .*must be \/ipfs\/ and a CID/ })
   await t.rejects(startPaymentScene(t, { denylist: `${file}.none` }), { message: /cannot be read/ })

@@ -123,6 +123,12 @@ export async function findAwsClis(t: Test): Promise<string[]> {
   return found
 }
 
+/** The reason to skip a test. Throws it with REQUIRE_CLIENTS=1. */
+export function missing(reason: string): string {
+  if (process.env.REQUIRE_CLIENTS === '1') throw new Error(reason)
+  return reason
+}
+
 function reportMissing(t: Test, name: string): void {
   if (process.env.REQUIRE_CLIENTS === '1') t.fail(`${name} is not installed`)
   else t.pass(name, { skip: `${name} is not installed` })
