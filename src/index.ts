@@ -67,6 +67,7 @@ export {
   SpendLedger,
   type SpendLedgerOptions,
 } from './plugins/kit/spend-ledger.js'
+export { type FileForm, isForm, openForm } from './request/form/open-form.js'
 export type { S3Request } from './request/s3-request.js'
 export { empty, noContent, type Reply, type ReplyHeaders, xml } from './response/reply.js'
 export type { Webhook } from './s3/notifications/delivery/webhooks.js'

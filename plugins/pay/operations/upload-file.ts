@@ -1,9 +1,8 @@
-import { defineCall, S3Error } from 'dealgate'
+import { defineCall, isForm, S3Error } from 'dealgate'
 import { acting, actorOf } from '../login/acting.js'
 import type { PayParts } from '../parts.js'
 import { type FileInput, fileQuery, UPLOAD_FILE } from '../upload/file-input.js'
 import { termsOfQuery } from '../upload/file-terms.js'
-import { boundaryOf } from '../upload/form.js'
 import { BEARER_PURPOSE, madeUpload } from '../upload/input.js'
 import { type FileContent, passFile } from '../upload/pass-file.js'
 import { passForm } from '../upload/pass-form.js'
@@ -33,15 +32,14 @@ export function uploadToIpfs(parts: PayParts) {
         actor.bearer === undefined ? {} : { bearer: await parts.host.sealer.seal(actor.bearer, BEARER_PURPOSE) }
       const resource = '/-/pay/v1/uploads'
       // What a form says is read with its file.
-      if (boundaryOf(request) !== undefined) return { resource, input: { ...UNREAD, size, ...sealed } }
+      if (isForm(request)) return { resource, input: { ...UNREAD, size, ...sealed } }
       const { wallet: named, ...terms } = termsOfQuery(query)
       const wallet = await acting(parts, actor, { named, needsAddress: true }, async ({ address }) => address)
       return { resource, input: { ...terms, size, ...(wallet !== undefined && { wallet }), ...sealed } }
     },
     pass: ({ request, query }, { id, input }, context) => {
       const held = { jobId: id, input: input as FileInput }
-      const boundary = boundaryOf(request)
-      if (boundary !== undefined) return passForm(parts, request, boundary, { ...held, query }, context)
+      if (isForm(request)) return passForm(parts, request, { ...held, query }, context)
       const content: FileContent = {
         size: held.input.size,
         send: async (sink) => void (await request.body.stream(sink)),

@@ -1,4 +1,4 @@
-import { S3Error, type z } from 'dealgate'
+import { type FileForm, S3Error, type z } from 'dealgate'
 import { address } from '../wire/address.js'
 import type { FileInput, fileQuery } from './file-input.js'
 import { fileNameOf, MOST_DAYS } from './input.js'
@@ -21,17 +21,17 @@ export function termsOfQuery(query: Query): FileTerms {
 
 /**
  * The query counts more than the form, whose texts have the names of the interface. Throws S3Error InvalidArgument.
- * @param fileName of the part in the form
  */
-export function termsOfForm(query: Query, fields: ReadonlyMap<string, string>, fileName: string): FileTerms {
-  const text = (name: string): string | undefined => fields.get(name)?.trim() || undefined
+export function termsOfForm(query: Query, form: Pick<FileForm, 'field' | 'fileName'>): FileTerms {
+  const text = (name: string): string | undefined => form.field(name)?.trim() || undefined
   const type = query['file-type'] ?? text('file_type') ?? '0'
   if (type !== '0' && type !== '1') throw invalid('file_type', 'must be 0 or 1')
   const named = query['wallet-address'] ?? text('wallet_address')
   const wallet = named === undefined ? undefined : address.safeParse(named)
   if (wallet?.success === false) throw invalid('wallet_address', 'must be an address')
   return {
-    name: fileNameOf(query['file-name'] ?? fileName),
+    // Browsers write a quotation mark so (https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data).
+    name: fileNameOf(query['file-name'] ?? form.fileName.replaceAll('%22', '"')),
     days: query['duration-days'] ?? daysOf(text('duration')),
     fileType: type,
     wallet: wallet?.data,

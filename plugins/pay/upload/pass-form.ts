@@ -1,9 +1,8 @@
-import type { Context, S3Request, z } from 'dealgate'
+import { type Context, openForm, type S3Request, type z } from 'dealgate'
 import { acting } from '../login/acting.js'
 import type { PayParts } from '../parts.js'
 import type { FileInput, fileQuery } from './file-input.js'
 import { termsOfForm } from './file-terms.js'
-import { openForm } from './form.js'
 import { actorOfJob } from './outcome.js'
 import { type HeldFile, passFile } from './pass-file.js'
 
@@ -14,14 +13,13 @@ interface HeldForm extends HeldFile {
 /** Passes the file of a form on to the service, as `passFile` does, with the terms that the form states. */
 export async function passForm(
   parts: PayParts,
-  request: Pick<S3Request, 'body' | 'signal'>,
-  boundary: string,
+  request: Pick<S3Request, 'body' | 'headers' | 'signal'>,
   { jobId, input, query }: HeldForm,
   context: Context,
 ): Promise<FileInput> {
-  const form = await openForm(request, boundary)
+  const form = await openForm(request)
   try {
-    const { wallet: named, ...terms } = termsOfForm(query, form.fields, form.fileName)
+    const { wallet: named, ...terms } = termsOfForm(query, form)
     const actor = await actorOfJob(parts, { input, context })
     const wallet = await acting(parts, actor, { named, needsAddress: true }, async ({ address }) => address)
     const content = {

@@ -16,7 +16,7 @@ export interface FormFile {
 
 /**
  * Parses a form as it arrives: fields first, then the file, whose bytes are subject to back-pressure. When the file
- * begins, the parser pauses until `go`. Like S3, ignores fields after the file.
+ * begins, the parser pauses until `go`. Like S3, ignores fields after the file unless `lastIsFile`.
  */
 export class FormStream {
   readonly fields = new FormFields()
@@ -28,15 +28,20 @@ export class FormStream {
   readonly #parser: busboy.Busboy
   readonly #found: (file: FormFile | undefined) => void
   readonly #gate = new Gate()
+  readonly #lastIsFile: boolean
   #hasFile = false
   #inFile = false
   #around = 0
   #failure: Error | undefined
   #waiting: ((error?: Error) => void) | undefined
 
-  /** Throws S3Error PreconditionFailed, MalformedPOSTRequest. */
-  constructor(body: RequestBody, contentType: string | undefined) {
+  /**
+   * Throws S3Error PreconditionFailed, MalformedPOSTRequest.
+   * @param lastIsFile fields after the file make the form malformed
+   */
+  constructor(body: RequestBody, contentType: string | undefined, { lastIsFile = false } = {}) {
     this.#body = body
+    this.#lastIsFile = lastIsFile
     this.#parser = openParser(contentType)
     let found: (file: FormFile | undefined) => void = () => {}
     this.file = new Promise((resolve) => {
@@ -64,6 +69,7 @@ export class FormStream {
   #listen(): void {
     this.#parser.on('field', (name: string | undefined, value, info) => {
       this.#guard(() => {
+        if (this.#hasFile && this.#lastIsFile) throw malformed('The part "file" of the form must be the last one.')
         if (this.#hasFile) return
         if (name === undefined || info.nameTruncated) throw malformed('A field of the form has no usable name.')
         if (name.toLowerCase() === 'file') return this.#takeTextFile(value, info.valueTruncated)
