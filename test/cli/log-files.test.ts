@@ -1,8 +1,13 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync, renameSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { temporaryFolder } from '../support/content/folders.js'
-import { runCli } from '../support/server/cli.js'
+import { endsWithUs } from '../support/server/child.js'
+import { CLI, environment, runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { signedRequest } from '../support/sign/signed-request.js'
 import { until } from '../support/waiting.js'
@@ -54,3 +59,31 @@ t.test('files that cannot be written, and the format of S3 without a file, are r
     /--access-log-format s3 needs --access-log-file/,
   )
 })
+
+const isLinux = process.platform === 'linux'
+t.test('SIGUSR2 before the files are open does not end the server', { skip: !isLinux }, async (t) => {
+  const folder = temporaryFolder(t)
+  const access = join(folder, 'access.log')
+  // The start waits here until someone reads.
+  execFileSync('mkfifo', [access])
+  const start = ['serve', '--port', '0', '--gateway-port', '0', '--data', join(folder, 'data')]
+  const server = spawn(process.execPath, [...CLI, ...start, '--access-log-file', access], {
+    env: environment(),
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  endsWithUs(server)
+  const exit = once(server, 'exit')
+  await until('the signal is caught', () => catches(server.pid ?? 0, 'SIGUSR2'))
+  server.kill('SIGUSR2')
+  const reader = await open(access, 'r')
+  await once(server.stdout, 'data')
+  server.kill('SIGTERM')
+  t.same(await exit, [0, null])
+  await reader.close()
+})
+
+/** https://man7.org/linux/man-pages/man5/proc_pid_status.5.html */
+function catches(pid: number, signal: NodeJS.Signals): boolean {
+  const [, caught = '0'] = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+  return ((BigInt(`0x${caught}`) >> BigInt(constants.signals[signal] - 1)) & 1n) === 1n
+}

@@ -4,6 +4,7 @@ import { createLogger } from '../../common/log.js'
 import { CleanupStack } from '../../server/cleanup-stack.js'
 import type { Config } from '../config/config.js'
 import { loadEmbedded } from './gateway.js'
+import { onReopen } from './observability/log-files.js'
 import { ServiceManager } from './process/service-manager.js'
 import { untilSignal } from './process/until-signal.js'
 import { Hangups } from './reload/hangup.js'
@@ -20,6 +21,8 @@ export async function serveUntilSignal(config: Config): Promise<void> {
   const cleanup = new CleanupStack()
   const hangups = new Hangups(log)
   cleanup.defer(() => hangups.close())
+  // A program that rotates logs may send it before they are open; without a listener, it would end the process.
+  cleanup.defer(onReopen(() => {}))
   const thread = loadEmbedded(config)
   cleanup.defer(() => thread?.discard())
   try {
