@@ -110,6 +110,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   const plugins: RunningPlugins = new RunningPlugins({
     core,
     added: options.plugins ?? [],
+    checked: options.pluginsChecked ?? false,
     deadlineMs: limits.pluginDeadlineMs,
     log,
     requestsEnded: () => turns.ended(),

@@ -131,6 +131,8 @@ export interface ProxyOptions {
   notificationRetryMs?: number
   /** Plugins, created by the functions that definePlugin returns: `[hello({ word: 'Hi' })]`. */
   plugins?: readonly Plugin[]
+  /** The schemas of their calls have been checked before, which takes time at each start. Default false. */
+  pluginsChecked?: boolean
   /** Address of the task platform, for plugins; default none. */
   platformUrl?: string
   /** Address of the storage payment API, for plugins; default none. */

@@ -79,6 +79,7 @@ export async function startEndpoint(parts: EndpointParts): Promise<StartedEndpoi
     metricsApart: config.metricsPort !== undefined,
     reload: (requestId) => parts.reload(requestId),
     plugins: plugins.plugins,
+    pluginsChecked: true,
   })
   cleanup.defer(() => proxy.close())
   if (gateway.embedded) await proxy.ready()

@@ -80,7 +80,10 @@ export interface Operation<R extends Resource = Resource> {
   readonly deadlineMs?: number
   /** The declaration that `defineCall` was given; absent for operations of S3. A GET call also answers HEAD. */
   readonly call?: CallFacts
-  /** Of `defineCall`: throws Error for members of its schemas that have like names. Called when a plugin is loaded. */
+  /**
+   * Set by `defineCall`. Throws Error for members of its schemas that have like names. Called when a plugin is loaded or
+   * given to `createProxy`.
+   */
   readonly checkCall?: () => void
   /** Returns a Reply or throws an S3Error. Has no access to Express. */
   run(request: S3Request<R>, context: Context): Promise<Reply>

@@ -1,3 +1,4 @@
+import { messageOf } from '../containment/blame.js'
 import type { PluginHooks } from '../forms/hooks.js'
 import { ACCESSES } from '../forms/operation.js'
 import { type AnyOperation, MADE_FOR, PLUGIN_API, type Plugin } from '../forms/plugin.js'
@@ -30,6 +31,24 @@ export function pluginProblems(plugins: readonly Plugin[], core: readonly Plugin
   const problems = [...core.flatMap(undeclared), ...plugins.flatMap((plugin) => problemsOf(plugin))]
   // A malformed plugin has no routes to compare.
   return problems.length > 0 ? problems : clashes([...core, ...plugins])
+}
+
+/**
+ * Throws PluginError for calls of these plugins whose members have like names. That reads all schemas, which the first
+ * request to each call would do otherwise.
+ */
+export function checkCalls(plugins: readonly Plugin[]): void {
+  const problems = plugins.flatMap(({ name, operations }) =>
+    operations.flatMap(({ checkCall }) => {
+      try {
+        checkCall?.()
+        return []
+      } catch (error) {
+        return [`the plugin "${name}": ${messageOf(error)}`]
+      }
+    }),
+  )
+  if (problems.length > 0) throw new PluginError(problems)
 }
 
 /** The server's own operations may answer any request, and declare their access like all others. */

@@ -5,6 +5,7 @@ import { PluginError } from '../forms/plugin-error.js'
 import type { PluginServices } from '../forms/services.js'
 import type { OwnJobs } from '../jobs/open-jobs.js'
 import type { SharedHost } from '../kit/open-host.js'
+import { checkCalls } from './check-plugins.js'
 import { combinePlugins, type PluginSet } from './combine-plugins.js'
 import { type Begun, endPeriodicWork, startPlugin, stopPlugin } from './plugin-lives.js'
 
@@ -12,6 +13,8 @@ export interface RunningPluginsOptions {
   /** The server's own plugins, which stay. */
   readonly core: readonly Plugin[]
   readonly added: readonly Plugin[]
+  /** See `ProxyOptions.pluginsChecked`. */
+  readonly checked: boolean
   /** See `Limits.pluginDeadlineMs`. */
   readonly deadlineMs: number
   readonly log: Logger
@@ -45,9 +48,9 @@ export class RunningPlugins {
 
   /** @throws PluginError for plugins that are malformed or conflict */
   constructor(options: RunningPluginsOptions) {
-    const { core, added, deadlineMs } = options
+    const { added, deadlineMs } = options
     this.#options = options
-    this.#set = combinePlugins(core, added, deadlineMs)
+    this.#set = this.#combine(added, deadlineMs)
     this.#given = byName(added)
   }
 
@@ -89,8 +92,8 @@ export class RunningPlugins {
    * @throws PluginError for plugins that are malformed, conflict, have other names or fail to start
    */
   async prepare(added: readonly Plugin[], deadlineMs: number): Promise<Prepared> {
-    const { core, log } = this.#options
-    const set = combinePlugins(core, added, deadlineMs)
+    const { log } = this.#options
+    const set = this.#combine(added, deadlineMs)
     const given = byName(added)
     if (given.size !== this.#given.size || [...given.keys()].some((name) => !this.#given.has(name)))
       throw new PluginError(['a running server can change the options of its plugins, not which plugins it has'])
@@ -107,6 +110,13 @@ export class RunningPlugins {
       throw error
     }
     return { apply: async () => this.#apply(set, given, begun), discard }
+  }
+
+  #combine(added: readonly Plugin[], deadlineMs: number): PluginSet {
+    const { core, checked } = this.#options
+    const set = combinePlugins(core, added, deadlineMs)
+    if (!checked) checkCalls(added)
+    return set
   }
 
   #apply(set: PluginSet, given: ReadonlyMap<string, Plugin>, begun: readonly Begun[]): void {
