@@ -153,6 +153,7 @@ function stateOf(parts: Parts, options: StateOptions, release: () => void): Stat
       uploads: tableOf('upload'),
       parts: tableOf('part'),
       completed: tableOf('completed', { ttl: COMPLETED_MS }),
+      begun: tableOf(ownNamespace('s3-begun-uploads')),
       ...opened,
       stagedBytes: staged,
       locks,

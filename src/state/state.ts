@@ -169,20 +169,30 @@ export interface PartWriter {
   discard(): Promise<void>
 }
 
+/** A bound of the uploads that an account has under way. */
+export interface UploadBound {
+  /** Absent: no bound. */
+  readonly most?: number | undefined
+  /** Who gets the lines about the lock of the account. */
+  readonly by?: Logging | undefined
+}
+
 /**
  * Failures of the record store are S3Error ServiceUnavailable, here and in ObjectRecords. A malformed upload id is an
  * unknown one.
  */
 export interface Uploads {
-  create(upload: UploadRecord): Promise<void>
+  /**
+   * Records an upload, unless its account has as many under way as `bound` allows: resolves with their number then. All
+   * proxies on the state count together.
+   */
+  create(upload: UploadRecord, bound?: UploadBound): Promise<number | undefined>
   get(uploadId: string): Promise<UploadRecord | undefined>
   /**
    * Throws ServiceUnavailable when another proxy has staged the parts of the upload. Nothing changes, and that proxy
    * still has them.
    */
   requireHere(upload: UploadRecord): Promise<void>
-  /** Uploads that an account has begun, by its canonical id. */
-  countOf(account: string): Promise<number>
   /** All uploads of a bucket, in any order. */
   list(bucket: string): Promise<UploadRecord[]>
   /**

@@ -117,4 +117,6 @@ t.test('an account has no more multipart uploads under way than its quota', asyn
     stdout: /^uploads\s+-\s+none$/m,
   })
   t.equal((await create(two)).status, 200)
+  await cli('account', 'quota', accessKey, '--uploads', '4')
+  t.match(await create(two), { message: /It has 4 under way/ }, 'also those that were begun without a quota')
 })

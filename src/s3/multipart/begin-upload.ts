@@ -8,17 +8,12 @@ import type { UploadRecord } from '../../state/state.js'
  * throws QuotaExceeded. Servers that share a state count together.
  */
 export async function beginUpload(context: Context, upload: UploadRecord): Promise<void> {
-  const { uploads, locks } = context.state
+  const { uploads } = context.state
   const account = context.caller && canonicalId(context.caller.identity)
   const most = account === undefined ? undefined : await context.gateway.uploadQuota()
   const record = { ...upload, ...(account !== undefined && { account }) }
-  if (account === undefined || most === undefined) return uploads.create(record)
-  const run = async () => {
-    const present = await uploads.countOf(account)
-    if (present >= most) throw exceeded(most, present)
-    await uploads.create(record)
-  }
-  await locks.withName(`uploads-of/${account}`, run, { by: context })
+  const present = await uploads.create(record, { most, by: context })
+  if (present !== undefined) throw exceeded(most ?? 0, present)
 }
 
 function exceeded(most: number, present: number): S3Error {

@@ -35,7 +35,6 @@ function readOnly(state: State): State {
       get: (uploadId) => uploads.get(uploadId),
       requireHere: (upload) => uploads.requireHere(upload),
       list: (bucket) => uploads.list(bucket),
-      countOf: (account) => uploads.countOf(account),
       listParts: (...args) => uploads.listParts(...args),
       readPart: (uploadId, part, sink) => uploads.readPart(uploadId, part, sink),
       completed: (uploadId) => uploads.completed(uploadId),

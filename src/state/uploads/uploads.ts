@@ -2,7 +2,8 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logging } from '../../common/log.js'
 import { noSuchUpload, stagedElsewhere } from '../errors.js'
 import type { Table } from '../records/table.js'
-import type { CompletedUpload, Locks, PartRecord, PartWriter, UploadRecord, Uploads } from '../state.js'
+import type { CompletedUpload, Locks, PartRecord, PartWriter, UploadBound, UploadRecord, Uploads } from '../state.js'
+import { type Begun, BegunUploads } from './begun-uploads.js'
 import type { StagedBytes } from './staged-bytes.js'
 import type { Staging } from './staging.js'
 import { isUploadId, partKey } from './upload-names.js'
@@ -12,6 +13,7 @@ export interface UploadsOptions extends Logging {
   readonly uploads: Table<UploadRecord>
   readonly parts: Table<PartRecord>
   readonly completed: Table<CompletedUpload>
+  readonly begun: Table<Begun>
   readonly staging: Staging
   readonly stagedBytes: StagedBytes
   /** Id of the place of the staging; undefined for the data folder of the only process that uses the records. */
@@ -46,6 +48,7 @@ export class KeyvUploads implements Uploads {
   readonly #locks: Locks
   /** Logs what no caller logs. */
   readonly #own: Logging
+  readonly #begun: BegunUploads
   readonly #sweep: UploadSweep
   #counted: Promise<void> | undefined
 
@@ -59,6 +62,7 @@ export class KeyvUploads implements Uploads {
     this.#home = options.home
     this.#locks = options.locks
     this.#own = options
+    this.#begun = new BegunUploads(options)
     this.#sweep = new UploadSweep({
       ...options,
       isHere: (upload) => this.#isHere(upload),
@@ -68,10 +72,12 @@ export class KeyvUploads implements Uploads {
   }
 
   /** `uploadId`: 16 to 128 of A-Z a-z 0-9 _ -, never used before. */
-  async create(upload: UploadRecord): Promise<void> {
+  async create(upload: UploadRecord, bound: UploadBound = {}): Promise<number | undefined> {
     if (!isUploadId(upload.uploadId)) throw new RangeError('An upload id has 16 to 128 of A-Z a-z 0-9 _ -')
-    await this.#staging.makeUpload(upload.uploadId)
-    await this.#uploads.set(upload.uploadId, { ...upload, ...(this.#home !== undefined && { home: this.#home }) })
+    return this.#begun.begin(upload, bound, async () => {
+      await this.#staging.makeUpload(upload.uploadId)
+      await this.#uploads.set(upload.uploadId, { ...upload, ...(this.#home !== undefined && { home: this.#home }) })
+    })
   }
 
   async get(uploadId: string): Promise<UploadRecord | undefined> {
@@ -86,12 +92,6 @@ export class KeyvUploads implements Uploads {
     const found: UploadRecord[] = []
     for await (const [, upload] of this.#uploads.entries()) if (upload.bucket === bucket) found.push(upload)
     return found
-  }
-
-  async countOf(account: string): Promise<number> {
-    let count = 0
-    for await (const [, upload] of this.#uploads.entries()) if (upload.account === account) count++
-    return count
   }
 
   async openPart(uploadId: string, partNumber: number, length?: number, by: Logging = this.#own): Promise<PartWriter> {
