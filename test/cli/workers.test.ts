@@ -6,6 +6,7 @@ import { redis } from '../state/servers.js'
 import { MiB } from '../support/content/content.js'
 import { runCli } from '../support/server/cli.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
+import { open, sign, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
 import { signedRequest, type TextAnswer, type Wanted } from '../support/sign/signed-request.js'
 import { until } from '../support/waiting.js'
 
@@ -169,6 +170,28 @@ t.test('a worker that cannot start ends the start', { timeout: 600_000 }, async 
   t.equal(code, 1)
   t.match(stderr, /is in use by another process/)
   t.match(stderr, /Worker 1 could not start/)
+})
+
+t.test('workers count requests in progress together', { timeout: 600_000 }, async (t) => {
+  const server = await startDealgate(t, { args: ['--workers', String(WORKERS), '--max-requests-per-key', '3'] })
+  const send = sender(server)
+  t.equal((await send('PUT', '/bucket')).status, 200)
+  const target = '/bucket/slow'
+  const { headers } = sign(server, { method: 'PUT', target, payloadHash: UNSIGNED_PAYLOAD })
+  const uploads = Array.from({ length: 3 }, () => {
+    const upload = open(server, 'PUT', target, { ...headers, 'content-length': '10', connection: 'close' })
+    upload.on('error', () => {})
+    upload.write('1')
+    return upload
+  })
+  /** True if all of several requests, which the workers get in turn, are answered so. */
+  const all = async (status: number) => {
+    for (let n = 0; n < 2 * WORKERS; n++) if ((await send('HEAD', '/bucket')).status !== status) return false
+    return true
+  }
+  await until('no worker takes a fourth', () => all(503))
+  for (const upload of uploads) upload.destroy()
+  await until('all take requests again', () => all(200))
 })
 
 t.test('workers with a shared store', { skip: redis.skip, timeout: 600_000 }, async (t) => {

@@ -8,6 +8,16 @@ export interface Wait {
   readonly exceeded: 'requests per second' | 'bytes per second' | 'requests at the same time'
 }
 
+/** The other processes that count together with this one. */
+export interface Others {
+  /** Called with what a client takes of a rate here. */
+  taken(client: string, counted: Counted, bounds: ClientBounds): void
+  /** Called when the number of requests in progress here has changed. */
+  changed(client: string, running: number, atOnce: number | undefined): void
+  /** Requests of the client in progress there. */
+  running(client: string): number
+}
+
 /** Seconds after which a client may try again that has too many requests in progress. */
 const BUSY_SECONDS = 1
 
@@ -17,15 +27,11 @@ export class Gate {
   readonly #requests: TokenBuckets
   readonly #bytes: TokenBuckets
   readonly #running = new Map<string, number>()
-  readonly #taken: (client: string, counted: Counted, bounds: ClientBounds) => void
+  readonly #others: Others | undefined
 
-  /** @param taken called with what a client takes of a rate here */
-  constructor(
-    bounds: ClientBounds,
-    clock: () => number,
-    taken: (client: string, counted: Counted, bounds: ClientBounds) => void = () => {},
-  ) {
-    this.#taken = taken
+  /** @param others absent: this process counts alone */
+  constructor(bounds: ClientBounds, clock: () => number, others?: Others) {
+    this.#others = others
     this.#bounds = bounds
     this.#requests = new TokenBuckets(bounds.requests ?? NONE, clock)
     this.#bytes = new TokenBuckets(bounds.bytes ?? NONE, clock)
@@ -41,7 +47,7 @@ export class Gate {
   /** Undefined if the client may begin a request. Counts nothing. */
   waitOf(client: string): Wait | undefined {
     const { requests, bytes, atOnce } = this.#bounds
-    if (atOnce !== undefined && (this.#running.get(client) ?? 0) >= atOnce)
+    if (atOnce !== undefined && this.#runningOf(client) >= atOnce)
       return { seconds: BUSY_SECONDS, exceeded: 'requests at the same time' }
     const forRequest = requests ? this.#requests.wait(client, 1) : 0
     // A client that owes nothing may begin.
@@ -53,7 +59,7 @@ export class Gate {
 
   begin(client: string): void {
     if (this.#bounds.requests) this.#take(client, { requests: 1, bytes: 0 })
-    this.#running.set(client, (this.#running.get(client) ?? 0) + 1)
+    this.#setRunning(client, (this.#running.get(client) ?? 0) + 1)
   }
 
   /** Counts bytes; those of a request may be more than the client has left. A negative number gives bytes back. */
@@ -69,13 +75,21 @@ export class Gate {
 
   #take(client: string, counted: Counted): void {
     this.count(client, counted)
-    this.#taken(client, counted, this.#bounds)
+    this.#others?.taken(client, counted, this.#bounds)
   }
 
   end(client: string): void {
-    const left = (this.#running.get(client) ?? 0) - 1
-    if (left > 0) this.#running.set(client, left)
+    this.#setRunning(client, (this.#running.get(client) ?? 0) - 1)
+  }
+
+  #runningOf(client: string): number {
+    return (this.#running.get(client) ?? 0) + (this.#others?.running(client) ?? 0)
+  }
+
+  #setRunning(client: string, count: number): void {
+    if (count > 0) this.#running.set(client, count)
     else this.#running.delete(client)
+    this.#others?.changed(client, Math.max(0, count), this.#bounds.atOnce)
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Signals } from '../../state/signals/signals.js'
+import { Due } from './due.js'
 import type { ClientBounds } from './traffic-bounds.js'
 
 /** Requests and bytes of a client. */
@@ -17,11 +18,8 @@ interface Pending {
 const SHARE = 1 / 8
 /** Time for which counts are collected, ms. */
 const COLLECTED_MS = 50
-/** Most clients whose counts wait, and most clients of one message, which has at most 1 KiB. */
+/** Most clients whose counts wait. */
 const MOST_CLIENTS = 10_000
-const CLIENTS_OF_MESSAGE = 5
-/** Most messages at a time; the others follow. */
-const MOST_MESSAGES = 50
 
 /**
  * Sends the counts of clients to the other processes on the same state, so that all count together. Messages may be
@@ -32,9 +30,8 @@ export class SharedCounts {
   readonly #signals: Signals
   readonly #clock: () => number
   readonly #pending = new Map<string, Pending>()
-  readonly #due = new Set<string>()
+  readonly #due: Due
   readonly #stop: () => void
-  #timer: NodeJS.Timeout | undefined
 
   /**
    * @param heard called with what a client has taken in another process
@@ -43,6 +40,7 @@ export class SharedCounts {
   constructor(signals: Signals, heard: (client: string, counted: Counted) => void, clock: () => number) {
     this.#signals = signals
     this.#clock = clock
+    this.#due = new Due(COLLECTED_MS, (clients) => this.#tell(clients))
     this.#stop = signals.on('traffic', (text) => {
       for (const [client, requests, bytes] of readMessage(text)) heard(client, { requests, bytes })
     })
@@ -58,7 +56,7 @@ export class SharedCounts {
     pending.bytes += bytes
     this.#pending.delete(client)
     this.#pending.set(client, pending)
-    if (isMuch(pending, bounds)) this.#tellSoon(client)
+    if (isMuch(pending, bounds)) this.#due.add(client)
     if (this.#pending.size <= MOST_CLIENTS) return
     const [oldest] = this.#pending.keys()
     if (oldest === undefined) return
@@ -68,28 +66,16 @@ export class SharedCounts {
 
   close(): void {
     this.#stop()
-    clearTimeout(this.#timer)
+    this.#due.close()
   }
 
-  #tellSoon(client: string): void {
-    this.#due.add(client)
-    this.#timer ??= setTimeout(() => this.#tell(), COLLECTED_MS).unref()
-  }
-
-  #tell(): void {
-    this.#timer = undefined
-    const due = [...this.#due].slice(0, MOST_MESSAGES * CLIENTS_OF_MESSAGE)
-    for (let i = 0; i < due.length; i += CLIENTS_OF_MESSAGE) {
-      const told = due.slice(i, i + CLIENTS_OF_MESSAGE).flatMap((client) => {
-        const pending = this.#pending.get(client)
-        this.#pending.delete(client)
-        this.#due.delete(client)
-        return pending ? [[client, pending.requests, pending.bytes]] : []
-      })
-      if (told.length > 0) this.#signals.send('traffic', JSON.stringify(told))
-    }
-    const [next] = this.#due
-    if (next !== undefined) this.#tellSoon(next)
+  #tell(clients: readonly string[]): void {
+    const told = clients.flatMap((client) => {
+      const pending = this.#pending.get(client)
+      this.#pending.delete(client)
+      return pending ? [[client, pending.requests, pending.bytes]] : []
+    })
+    if (told.length > 0) this.#signals.send('traffic', JSON.stringify(told))
   }
 }
 

@@ -2,8 +2,9 @@ import { slowDown } from '../../common/errors/slow-down.js'
 import { ToldAlready } from '../../common/errors/told-already.js'
 import { clientOf } from '../../common/quota.js'
 import { noSignals, type Signals } from '../../state/signals/signals.js'
-import { Gate, type Wait } from './gate.js'
+import { Gate, type Others, type Wait } from './gate.js'
 import { SharedCounts } from './shared-counts.js'
+import { SharedRunning } from './shared-running.js'
 import { type ClientBounds, isBound, type TrafficBounds } from './traffic-bounds.js'
 
 /** A request that was let in. */
@@ -49,6 +50,7 @@ export class Traffic {
   readonly #addresses: Gate
   readonly #keys: Gate
   readonly #shared: SharedCounts
+  readonly #sharedRunning: SharedRunning | undefined
   readonly #clock: () => number
   readonly #running = new Set<Running>()
   readonly #timer: NodeJS.Timeout | undefined
@@ -63,10 +65,13 @@ export class Traffic {
     const { total, perAddress, perKey } = bounds
     this.#isBound = isBound(bounds)
     this.#clock = clock
-    const gate = (kind: Kind, of: ClientBounds = {}) =>
-      new Gate(of, clock, (client, ...taken) => {
-        if (signals !== noSignals) this.#shared.add(`${kind} ${client}`, ...taken)
-      })
+    const alone = signals === noSignals
+    const others = (kind: Kind): Others => ({
+      taken: (client, ...taken) => this.#shared.add(`${kind} ${client}`, ...taken),
+      changed: (client, ...running) => this.#sharedRunning?.changed(`${kind} ${client}`, ...running),
+      running: (client) => this.#sharedRunning?.elsewhere(`${kind} ${client}`) ?? 0,
+    })
+    const gate = (kind: Kind, of: ClientBounds = {}) => new Gate(of, clock, alone ? undefined : others(kind))
     this.#all = gate('all', total)
     this.#addresses = gate('address', perAddress)
     this.#keys = gate('key', perKey)
@@ -79,13 +84,16 @@ export class Traffic {
       },
       clock,
     )
-    if (signals !== noSignals) this.#timer = setInterval(() => this.#countRunning(), TOLD_MS).unref()
+    if (alone) return
+    this.#sharedRunning = new SharedRunning(signals, clock)
+    this.#timer = setInterval(() => this.#countRunning(), TOLD_MS).unref()
   }
 
   /** Tells the other processes nothing more, and hears nothing from them. */
   close(): void {
     clearInterval(this.#timer)
     this.#shared.close()
+    this.#sharedRunning?.close()
   }
 
   /** False if every request is let in. */

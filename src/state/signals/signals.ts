@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 
 /**
  * `lease`: the token of a waiter whose lease is free; `settings`: the bucket whose settings changed; `traffic`: what
- * clients have taken of their rates.
+ * clients have taken of their rates; `running`: their requests in progress.
  */
-export type Topic = 'lease' | 'settings' | 'traffic'
+export type Topic = 'lease' | 'settings' | 'traffic' | 'running'
 
 /**
  * Messages among the proxies on one store, for waking up earlier than by a timer. A message may be lost: correctness

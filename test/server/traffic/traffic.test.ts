@@ -178,3 +178,60 @@ t.test('processes on one state count together', async (t) => {
   for (const odd of ['', '{}', '[1]', '[["key"]]', '[["nothing x",1,1]]', '[["key x",null,1]]'])
     boards[0]?.receive(`- traffic ${odd}`)
 })
+
+t.test('processes on one state count requests in progress together', async (t) => {
+  const boards: SignalBoard[] = []
+  let lost = false
+  const time = { ms: 0 }
+  const publish = (message: string) => {
+    if (!lost) for (const board of boards) board.receive(message)
+  }
+  const start = () => {
+    const board = new SignalBoard(publish)
+    boards.push(board)
+    const traffic = new Traffic({ perKey: { atOnce: 4 } }, () => time.ms, board)
+    t.teardown(() => traffic.close())
+    return traffic
+  }
+  const [one, two] = [start(), start()]
+  const begin = (traffic: Traffic) => {
+    const visit = traffic.arrive('192.0.2.1')
+    visit.identify('one', 0)
+    return visit
+  }
+  const refuses = (traffic: Traffic) => {
+    try {
+      begin(traffic).leave(0)
+      return false
+    } catch (error) {
+      t.match(error, { code: 'SlowDown', message: /requests at the same time with your access key/ })
+      return true
+    }
+  }
+  const visits = [begin(one), begin(one), begin(one)]
+  t.notOk(refuses(one))
+  const fourth = await until('the other process knows of three', () => {
+    const visit = begin(two)
+    if (refuses(two)) return visit
+    visit.leave(0)
+    return undefined
+  })
+  await until('the first one knows of the fourth', () => refuses(one))
+  fourth.leave(0)
+  await until('the fourth has ended', () => !refuses(one))
+  for (const visit of visits) visit.leave(0)
+
+  const third = start()
+  for (let n = 0; n < 4; n++) begin(third)
+  await until('others know of those of a third process', () => refuses(one) && refuses(two))
+  lost = true
+  third.close()
+  time.ms += 9_000
+  t.ok(refuses(one), 'its last message was lost')
+  time.ms += 2_000
+  t.notOk(refuses(one), 'what is not told again is forgotten')
+  lost = false
+  for (const odd of ['', '{}', '[1]', '["a",1]', '["a",[["key"]]]', '["a",[["key one",null]]]'])
+    boards[0]?.receive(`- running ${odd}`)
+  t.notOk(refuses(one))
+})

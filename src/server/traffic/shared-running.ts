@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto'
+import type { Signals } from '../../state/signals/signals.js'
+import { Due } from './due.js'
+
+/** Time for which changes are collected, ms. */
+const COLLECTED_MS = 20
+/** Others hear of a client when it has this part of its bound in progress here. */
+const SHARE = 1 / 8
+/** Interval at which what is still in progress is told again, ms: messages may be lost. */
+const AGAIN_MS = 3000
+/** Age at which what another process has told is forgotten, ms: it may be gone. */
+const FORGOTTEN_MS = 10_000
+/** Most clients of other processes that are remembered. */
+const MOST_CLIENTS = 10_000
+
+interface Elsewhere {
+  readonly running: number
+  /** By the clock of this process, ms. */
+  readonly until: number
+}
+
+/**
+ * Sends the number of requests of a client that are in progress here to the other processes on the same state, and
+ * receives theirs. Messages have the number itself, and not its change: a lost one matters until the next.
+ */
+export class SharedRunning {
+  readonly #process = randomUUID().slice(0, 8)
+  readonly #signals: Signals
+  readonly #clock: () => number
+  /** What is in progress here, of clients that the others know of or will hear about. */
+  readonly #here = new Map<string, number>()
+  readonly #told = new Map<string, number>()
+  /** By client, and then by process. */
+  readonly #elsewhere = new Map<string, Map<string, Elsewhere>>()
+  readonly #due: Due
+  readonly #again: NodeJS.Timeout
+  readonly #stop: () => void
+
+  /** @param clock monotonic, ms */
+  constructor(signals: Signals, clock: () => number) {
+    this.#signals = signals
+    this.#clock = clock
+    this.#due = new Due(COLLECTED_MS, (clients) => this.#tell(clients))
+    this.#again = setInterval(() => this.tellAgain(), AGAIN_MS).unref()
+    this.#stop = signals.on('running', (text) => this.#hear(text))
+  }
+
+  /**
+   * @param client with its kind, such as `key AKIA…`, without line breaks
+   * @param running requests of the client that are in progress here
+   * @param atOnce its bound; undefined for none
+   */
+  changed(client: string, running: number, atOnce: number | undefined): void {
+    const told = this.#told.get(client) ?? 0
+    const share = atOnce === undefined ? Number.POSITIVE_INFINITY : atOnce * SHARE
+    const shown = running >= share || (told > 0 && running > 0 && atOnce !== undefined) ? running : 0
+    if (shown === told) {
+      this.#due.delete(client)
+      if (told === 0) this.#here.delete(client)
+      else this.#here.set(client, shown)
+      return
+    }
+    this.#here.set(client, shown)
+    this.#due.add(client)
+  }
+
+  /** Requests of the client that are in progress in other processes. */
+  elsewhere(client: string): number {
+    const processes = this.#elsewhere.get(client)
+    if (!processes) return 0
+    const now = this.#clock()
+    let sum = 0
+    for (const { running, until } of processes.values()) if (now < until) sum += running
+    return sum
+  }
+
+  /** Repeats what is in progress, and forgets what others have not repeated. */
+  tellAgain(): void {
+    for (const client of this.#told.keys()) this.#due.add(client)
+    const now = this.#clock()
+    for (const [client, processes] of this.#elsewhere) {
+      for (const [process, { until }] of processes) if (now >= until) processes.delete(process)
+      if (processes.size === 0) this.#elsewhere.delete(client)
+    }
+  }
+
+  /** Tells the others that nothing is in progress here any more. */
+  close(): void {
+    this.#stop()
+    this.#due.close()
+    clearInterval(this.#again)
+    this.#here.clear()
+    for (const client of this.#told.keys()) this.#tell([client])
+  }
+
+  #tell(clients: readonly string[]): void {
+    const numbers = clients.map((client) => [client, this.#here.get(client) ?? 0] as const)
+    for (const [client, running] of numbers) {
+      if (running > 0) this.#told.set(client, running)
+      else {
+        this.#told.delete(client)
+        this.#here.delete(client)
+      }
+    }
+    this.#signals.send('running', JSON.stringify([this.#process, numbers]))
+  }
+
+  #hear(text: string): void {
+    const { process, numbers } = readMessage(text)
+    const until = this.#clock() + FORGOTTEN_MS
+    for (const [client, running] of numbers) {
+      const processes = this.#elsewhere.get(client) ?? new Map<string, Elsewhere>()
+      if (running > 0) processes.set(process, { running, until })
+      else processes.delete(process)
+      this.#elsewhere.delete(client)
+      if (processes.size > 0) this.#elsewhere.set(client, processes)
+    }
+    for (const oldest of this.#elsewhere.keys()) {
+      if (this.#elsewhere.size <= MOST_CLIENTS) break
+      this.#elsewhere.delete(oldest)
+    }
+  }
+}
+
+interface Message {
+  readonly process: string
+  readonly numbers: readonly (readonly [client: string, running: number])[]
+}
+
+/** Other versions of this program may send something else. */
+function readMessage(text: string): Message {
+  try {
+    const read: unknown = JSON.parse(text)
+    if (!Array.isArray(read) || typeof read[0] !== 'string' || !Array.isArray(read[1])) return NOTHING
+    const numbers = read[1].filter(
+      (entry): entry is [string, number] =>
+        Array.isArray(entry) && typeof entry[0] === 'string' && Number.isSafeInteger(entry[1]),
+    )
+    return { process: read[0], numbers }
+  } catch {
+    return NOTHING
+  }
+}
+
+const NOTHING: Message = { process: '', numbers: [] }
