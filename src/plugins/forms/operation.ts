@@ -81,8 +81,8 @@ export interface Operation<R extends Resource = Resource> {
   /** The declaration that `defineCall` was given; absent for operations of S3. A GET call also answers HEAD. */
   readonly call?: CallFacts
   /**
-   * Set by `defineCall`. Throws Error for members of its schemas that have like names. Called when a plugin is loaded or
-   * given to `createProxy`.
+   * Set by `defineCall`. Throws Error for members of its schemas that have like names. Called when a plugin is loaded
+   * or given to `createProxy`.
    */
   readonly checkCall?: () => void
   /** Returns a Reply or throws an S3Error. Has no access to Express. */
