@@ -1,12 +1,12 @@
 import type { Server } from 'node:http'
-import { join } from 'node:path'
-import { makePrivateFolder } from '../../common/files/private-file.js'
 import { ClientRate } from '../../common/http/client-rate.js'
-import { type Database, openDatabase, Writer } from '../database.js'
+import type { Database, Writer } from '../database.js'
 import { close, listen, portOf, urlOf } from '../http/listen.js'
+import { type RunningServer, runningServer } from '../http/running.js'
 import type { ServicesLog } from '../log.js'
 import { lazyPacking } from '../network/lazy-packing.js'
 import type { Network } from '../network/network.js'
+import { overDatabase } from '../store/over-database.js'
 import { openRandomSetting } from '../store/random-setting.js'
 import { type ChainParts, openChain, requireNoChain } from './chain/open.js'
 import type { ChainOptions } from './chain/options.js'
@@ -75,27 +75,19 @@ export interface PaymentParts {
   readonly seconds?: () => number
 }
 
-export interface RunningPayment {
-  /** `http://host:port` */
-  readonly url: string
-  readonly port: number
-  stop(): Promise<void>
-}
+export type RunningPayment = RunningServer
 
 /**
  * Starts the storage payment API over a folder that no other instance uses. Rejects when the port is taken or the
  * folder holds files of something else.
  */
-export async function startPayment(
+export function startPayment(
   folder: string,
   options: PaymentOptions,
   parts: PaymentParts,
   log: ServicesLog,
 ): Promise<RunningPayment> {
-  makePrivateFolder(folder)
-  const db = openDatabase(join(folder, 'payment.db'), '', migrate)
-  const writer = new Writer(db)
-  try {
+  return overDatabase(folder, 'payment.db', migrate, async (db, writer) => {
     let server: Server | undefined
     const own = (): string => urlOf(options.host, server === undefined ? options.port : portOf(server))
     const publicUrl = (): string => options.publicUrl?.replace(/\/+$/, '') ?? own()
@@ -106,11 +98,7 @@ export async function startPayment(
     context.chain?.start()
     context.kubo?.copies.start()
     return running(context, options, server)
-  } catch (error) {
-    writer.close()
-    db.close()
-    throw error
-  }
+  })
 }
 
 async function assemble(
@@ -225,9 +213,7 @@ function running(
   { host }: PaymentOptions,
   server: Server,
 ): RunningPayment {
-  const port = portOf(server)
-  let stopped: Promise<void> | undefined
-  const stop = async (): Promise<void> => {
+  return runningServer(server, host, async () => {
     await restoring.stop()
     await close(server, limits.stopMs)
     await kubo?.stop()
@@ -235,13 +221,5 @@ function running(
     await mover.stop()
     writer.close()
     db.close()
-  }
-  return {
-    url: urlOf(host, port),
-    port,
-    stop: () => {
-      stopped ??= stop()
-      return stopped
-    },
-  }
+  })
 }

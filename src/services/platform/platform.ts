@@ -1,10 +1,10 @@
 import type { Server } from 'node:http'
-import { join } from 'node:path'
-import { makePrivateFolder } from '../../common/files/private-file.js'
-import { type Database, openDatabase, Writer } from '../database.js'
-import { close, listen, localUrlOf, portOf, urlOf } from '../http/listen.js'
+import type { Database, Writer } from '../database.js'
+import { close, listen, localUrlOf } from '../http/listen.js'
+import { type RunningServer, runningServer } from '../http/running.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
+import { overDatabase } from '../store/over-database.js'
 import { openRandomSetting } from '../store/random-setting.js'
 import { ApiKeys } from './api-keys/api-keys.js'
 import type { PlatformContext } from './context.js'
@@ -39,10 +39,7 @@ export interface PlatformParts {
   readonly providersWait?: boolean
 }
 
-export interface RunningPlatform {
-  /** `http://host:port` */
-  readonly url: string
-  readonly port: number
+export interface RunningPlatform extends RunningServer {
   /**
    * Makes the first user with a random password, unless there is one: then undefined. The password is not kept: call
    * this when it can be shown.
@@ -61,7 +58,6 @@ export interface RunningPlatform {
   stopProviders(): Promise<void>
   /** A JWT of the first user, valid for a day; undefined while there is none. */
   tokenOfFirstUser(): Promise<string | undefined>
-  stop(): Promise<void>
 }
 
 /** As the gateway's `PlatformLogin`. */
@@ -75,28 +71,24 @@ export interface PlatformLogin {
  * Starts the task platform over a folder that no other instance uses. Rejects when the port is taken or the folder
  * holds files of something else.
  */
-export async function startPlatform(
+export function startPlatform(
   folder: string,
   options: PlatformOptions,
   parts: PlatformParts,
   log: ServicesLog,
 ): Promise<RunningPlatform> {
-  makePrivateFolder(folder)
-  const db = openDatabase(join(folder, 'platform.db'), '', migrate)
-  const writer = new Writer(db)
-  let context: PlatformContext | undefined
-  try {
-    context = await assemble(folder, db, writer, options, parts, log)
-    const server = createPlatformServer(context)
-    await listen(server, options.host, options.port)
-    if (!parts.providersWait) context.market.startProviders()
-    return running(context, options, server)
-  } catch (error) {
-    await context?.market.stop()
-    writer.close()
-    db.close()
-    throw error
-  }
+  return overDatabase(folder, 'platform.db', migrate, async (db, writer) => {
+    const context = await assemble(folder, db, writer, options, parts, log)
+    try {
+      const server = createPlatformServer(context)
+      await listen(server, options.host, options.port)
+      if (!parts.providersWait) context.market.startProviders()
+      return running(context, options, server)
+    } catch (error) {
+      await context.market.stop()
+      throw error
+    }
+  })
 }
 
 async function assemble(
@@ -138,22 +130,19 @@ async function assemble(
 
 function running(context: PlatformContext, { host }: PlatformOptions, server: Server): RunningPlatform {
   const { db, writer, limits, tokens, market } = context
-  const port = portOf(server)
-  let stopped: Promise<void> | undefined
-  const stop = async (): Promise<void> => {
+  const started = runningServer(server, host, async () => {
     await close(server, limits.stopMs)
     await market.stop()
     writer.close()
     db.close()
-  }
+  })
   return {
-    url: urlOf(host, port),
-    port,
+    ...started,
     makeFirstUser: () => makeFirstUser(context),
     startProviders: () => market.startProviders(),
     stopProviders: () => market.stopProviders(),
     login: {
-      url: localUrlOf(host, port),
+      url: localUrlOf(host, started.port),
       tokenFor: async (name) => {
         const [, id] = name?.startsWith(`${context.id}/`) ? name.split('/') : []
         const user = context.users.get(name === undefined ? FIRST_USER : Number(id ?? 0))
@@ -167,10 +156,6 @@ function running(context: PlatformContext, { host }: PlatformOptions, server: Se
     tokenOfFirstUser: async () => {
       const first = context.users.get(FIRST_USER)
       return first && tokens.ofSignIn(first)
-    },
-    stop: () => {
-      stopped ??= stop()
-      return stopped
     },
   }
 }
