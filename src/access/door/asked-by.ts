@@ -4,7 +4,7 @@ import { actionNames } from '../../plugins/forms/row-action.js'
 import { isHotClass, type StorageClasses } from '../../plugins/forms/storage-class.js'
 import type { RequestHead } from '../../request/s3-request.js'
 import type { Tag, UploadRecord } from '../../state/state.js'
-import type { Asked } from './door.js'
+import type { Asked } from './answers.js'
 
 /** ACLs that give only the owner of the bucket more: they need no right to set ACLs. */
 const OWN_ACLS = ['private', 'bucket-owner-full-control', 'bucket-owner-read']

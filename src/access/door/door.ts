@@ -1,29 +1,10 @@
-import type { Caller } from '../../auth/caller.js'
-import { canonicalId, OWN_ID } from '../../auth/identities/canonical-id.js'
+import { canonicalId } from '../../auth/identities/canonical-id.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Gateway } from '../../gateway/gateway.js'
-import type { RequestHead } from '../../request/s3-request.js'
-import type { BucketSettings } from '../../state/records/bucket-settings.js'
-import type { ObjectRecord, State } from '../../state/state.js'
-import { type Decision, type Documents, decide } from '../decision/decide.js'
-import type { Principal } from '../decision/question.js'
-import { arnOf, conditionsOf, type More } from './conditions.js'
-import { isCurrent } from './current-record.js'
+import { Answers, type Asked, type DoorParts, type DoorRequest, isRoot, ownAccount } from './answers.js'
 import { type BucketDocuments, type Owned, readDocuments } from './documents.js'
 import { type Grant, type Grants, REPLACES } from './grants.js'
-import { hasPolicies, policiesOf, sessionPolicyOf } from './identity-policies.js'
-import type { OwnerGateway } from './owner-gateway.js'
-
-/** One action on one resource. */
-export interface Asked {
-  readonly action: string
-  /** Absent for an action on no bucket. */
-  readonly bucket?: string | undefined
-  readonly key?: string | undefined
-  /** The prefix of a listing. */
-  readonly prefix?: string | undefined
-  readonly more?: Pick<More, 'requested' | 'headers' | 'unasked'> | undefined
-}
+import { hasPolicies } from './identity-policies.js'
 
 /** What an action is asked on; empty for no bucket. */
 export type Place = Omit<Asked, 'action'>
@@ -54,28 +35,7 @@ export interface Door {
   readonly reason: string | undefined
 }
 
-export interface DoorParts {
-  readonly settings: Pick<BucketSettings, 'get'>
-  readonly state: Pick<State, 'objects'>
-  readonly ownerGateway: OwnerGateway
-}
-
-export interface DoorRequest {
-  readonly caller: Caller | undefined
-  /** Absent for work without a request. */
-  readonly head: RequestHead | undefined
-  /** The operation changes data that only this server keeps: see Operation.access. */
-  readonly asOwner: boolean
-}
-
 const ON_BUCKET_POLICY = ['s3:getbucketpolicy', 's3:putbucketpolicy', 's3:deletebucketpolicy']
-const OF_UPLOADS = ['s3:abortmultipartupload', 's3:listmultipartuploadparts']
-const NO_BLOCK = {
-  blockPublicAcls: false,
-  ignorePublicAcls: false,
-  blockPublicPolicy: false,
-  restrictPublicBuckets: false,
-}
 
 export function openDoor(parts: DoorParts, request: DoorRequest, grants: Grants): Door {
   return new RequestDoor(parts, request, grants)
@@ -87,6 +47,7 @@ class RequestDoor implements Door {
   readonly #request: DoorRequest
   readonly #grants: Grants
   readonly #account: string | undefined
+  #made: Answers | undefined
   #reason: string | undefined
 
   constructor(parts: DoorParts, request: DoorRequest, grants: Grants) {
@@ -126,7 +87,7 @@ class RequestDoor implements Door {
   }
 
   async ownerOf(bucket: string): Promise<Owned> {
-    if (!this.#grants.asOwner(bucket)) return this.#ownAccount()
+    if (!this.#grants.asOwner(bucket)) return ownAccount(this.#request.caller)
     const documents = await this.documents(bucket)
     if (!documents) throw new S3Error('AccessDenied')
     return { owner: documents.owner, by: documents.by }
@@ -136,46 +97,10 @@ class RequestDoor implements Door {
     return readDocuments(this.#parts.settings, bucket)
   }
 
-  async #answer(asked: Asked, documents: BucketDocuments | undefined, record: ObjectRecord | undefined) {
-    const { caller, head } = this.#request
-    const owner = documents?.owner ?? this.#account ?? OWN_ID
-    const conditions = conditionsOf(head, caller, { ...asked.more, owner, stored: record?.tags })
-    const question = { principal: this.#principal(), action: asked.action, resource: resourceOf(asked), conditions }
-    const given: Documents = {
-      owner,
-      policy: documents?.policy?.parsed,
-      bucketAcl: documents?.acl,
-      objectAcl: record?.acl,
-      ownership: documents?.ownership ?? 'BucketOwnerEnforced',
-      block: documents && asked.bucket !== undefined ? await this.#blockOf(asked.bucket) : NO_BLOCK,
-      identityPolicies: caller && policiesOf(caller.identity),
-      sessionPolicy: caller && sessionPolicyOf(caller.identity),
-    }
-    const decision = decide(question, given)
-    const delegated = documents?.policy?.delegated === true && decision.outcome === 'allow'
-    return {
-      decision,
-      identityAllows: () => identityOnly(question, given),
-      /** The gateway's rules allow the same, and decide. */
-      byGateway: delegated && decide(question, { ...given, policy: undefined }).outcome !== 'allow',
-    }
-  }
-
-  #principal(): Principal {
-    const { caller } = this.#request
-    if (this.#account === undefined) return { kind: 'anonymous' }
-    return { kind: 'account', account: this.#account, arn: arnOf(caller), root: isRoot(caller) }
-  }
-
-  async #blockOf(bucket: string): Promise<Documents['block']> {
-    const block = await this.#parts.settings.get(bucket, 'publicAccessBlock')
-    if (!block) return NO_BLOCK
-    return {
-      blockPublicAcls: block.BlockPublicAcls,
-      ignorePublicAcls: block.IgnorePublicAcls,
-      blockPublicPolicy: block.BlockPublicPolicy,
-      restrictPublicBuckets: block.RestrictPublicBuckets,
-    }
+  /** Most requests need none. */
+  #answers(): Answers {
+    this.#made ??= new Answers(this.#parts, this.#request)
+    return this.#made
   }
 
   /** Returns the grant; undefined where the caller's own account decides. */
@@ -197,7 +122,7 @@ class RequestDoor implements Door {
     const account = this.#account
     const replaces = REPLACES.includes(asked.action.toLowerCase())
     const ofOwner = account !== undefined && (!documents || documents.owner === account)
-    const { record, answered } = await this.#answerByRecord(asked, documents, !ofOwner && !replaces)
+    const { record, answered } = await this.#answers().byRecord(asked, documents, !ofOwner && !replaces)
     const { decision, identityAllows, byGateway } = answered
     this.#reason = `${asked.action}: ${decision.outcome}: ${decision.reason}`
     if (decision.outcome === 'explicit deny') {
@@ -212,7 +137,7 @@ class RequestDoor implements Door {
     // https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketPolicy.html: whatever the policy says
     if (ON_BUCKET_POLICY.includes(asked.action.toLowerCase())) throw new S3Error('MethodNotAllowed')
     const mayList = async () =>
-      (await this.#answer({ action: 's3:ListBucket', bucket, more: { unasked: true } }, documents, undefined)).decision
+      (await this.#answers().to({ action: 's3:ListBucket', bucket, more: { unasked: true } }, documents)).decision
         .outcome === 'allow'
     const gateway = await this.#asOwnerOf(documents)
     return {
@@ -227,73 +152,10 @@ class RequestDoor implements Door {
     }
   }
 
-  #ownAccount(): Owned {
-    const { caller } = this.#request
-    return { owner: this.#account ?? OWN_ID, by: caller?.identity.account ? caller.identity.accessKeyId : '' }
-  }
-
   async #asOwnerOf({ owner, by }: Owned): Promise<Gateway> {
     const gateway = await this.#parts.ownerGateway({ owner, by })
     if (gateway) return gateway
     this.#reason = 'the server has no key pair of the account that owns the bucket'
     throw new S3Error('AccessDenied')
   }
-
-  /**
-   * Answers by the record, if the object has one and it is about the present object. The gateway is asked for that only
-   * where it can change the outcome.
-   * @param ties an allowance becomes a grant for exactly the object of the record, so nothing stale can be granted
-   */
-  async #answerByRecord(asked: Asked, documents: BucketDocuments | undefined, ties: boolean) {
-    const record = await this.#recordOf(documents, asked)
-    const answered = await this.#answer(asked, documents, record)
-    if (!record) return { record, answered }
-    const without = await this.#answer(asked, documents, undefined)
-    const { outcome } = answered.decision
-    const isTied = ties && outcome === 'allow'
-    const isSame = outcome === without.decision.outcome
-    // Tied to a stale record, a grant that holds without it would not open the present object.
-    if (isSame !== isTied) return { record, answered }
-    const gateway = await this.#parts.ownerGateway(documents ?? this.#ownAccount())
-    return !gateway || (await isCurrent(gateway, record)) ? { record, answered } : { answered: without }
-  }
-
-  /** Reads the record where the decision can depend on it. */
-  async #recordOf(
-    documents: BucketDocuments | undefined,
-    { action, bucket, key }: Asked,
-  ): Promise<ObjectRecord | undefined> {
-    const { caller } = this.#request
-    const name = action.toLowerCase()
-    if (bucket === undefined || key === undefined || OF_UPLOADS.includes(name)) return undefined
-    const own = caller ? [...(policiesOf(caller.identity) ?? []), sessionPolicyOf(caller.identity)] : []
-    const policies = [documents?.policy?.parsed, ...own]
-    const byTags = policies.some((policy) => policy?.byTags)
-    // WRITE of a bucket lets other accounts delete their own objects; no ACL of an object matters to a write.
-    const byAcl = name === 's3:deleteobject' ? documents?.owner !== this.#account : name !== 's3:putobject'
-    const matters = byTags || (byAcl && documents !== undefined && documents.ownership !== 'BucketOwnerEnforced')
-    return matters ? this.#parts.state.objects.get(bucket, key) : undefined
-  }
-}
-
-/** True for a key pair that stands for its whole account. */
-function isRoot(caller: Caller | undefined): boolean {
-  return caller !== undefined && !caller.identity.rights && !hasPolicies(caller.identity)
-}
-
-function identityOnly(question: Parameters<typeof decide>[0], { identityPolicies, sessionPolicy }: Documents): boolean {
-  if (question.principal.kind !== 'account') return false
-  const own: Documents = {
-    owner: question.principal.account,
-    ownership: 'BucketOwnerEnforced',
-    block: NO_BLOCK,
-    identityPolicies,
-    sessionPolicy,
-  }
-  return (decide(question, own) satisfies Decision).outcome === 'allow'
-}
-
-function resourceOf({ bucket, key }: Asked): string {
-  if (bucket === undefined) return 'arn:aws:s3:::'
-  return key === undefined ? `arn:aws:s3:::${bucket}` : `arn:aws:s3:::${bucket}/${key}`
 }
