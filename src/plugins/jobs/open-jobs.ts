@@ -1,7 +1,6 @@
-import { DAY_MS, HOUR_MS } from '../../common/durations.js'
+import { DAY_MS } from '../../common/durations.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
-import { PeriodicTask } from '../../common/periodic-task.js'
 import type { Context } from '../../server/context.js'
 import { acquireTaskLease } from '../../state/locks/task-lease.js'
 import type { State } from '../../state/state.js'
@@ -10,11 +9,13 @@ import type { Job, JobQuery, Jobs, NewJob } from './job.js'
 import { type JobsOverview, jobsOverview } from './overview.js'
 import { jobStore } from './records/job-store.js'
 import { listJobs } from './records/list-jobs.js'
-import { hasEnded, type JobRecord, newRecord, noSuchJob, oncePerSignature } from './records/record.js'
+import { type JobRecord, newRecord, noSuchJob } from './records/record.js'
 import { cancelled, isPutOff, letGo, resolved, retried, sealed, woken } from './records/requested.js'
-import { makeRoom, sweepJobs } from './records/sweep-jobs.js'
+import { makeRoom } from './records/sweep-jobs.js'
 import { jobOfToken, oncePerToken } from './records/tokens.js'
 import { type Attendance, usualAttendance } from './run/attended.js'
+import { Orders } from './run/orders.js'
+import { Rounds } from './run/rounds.js'
 import type { AnyKind } from './run/step.js'
 import { Waiters } from './run/waiters.js'
 import { Workers } from './run/workers.js'
@@ -55,56 +56,21 @@ export interface OwnJobs extends Jobs {
   stop(): Promise<void>
 }
 
-/** Interval at which a proxy on a shared state looks for jobs that others have created, left or cancelled, ms. */
-const LOOK_MS = 10_000
-
 /** Reads the index of jobs. Throws S3Error ServiceUnavailable. */
 export async function openJobs(options: JobsOptions): Promise<OwnJobs> {
   const { state, log, now = Date.now, expiryMs = 7 * DAY_MS } = options
   const store = jobStore(state, now)
   const nextId = ulids(now)
   const held = new HeldJobs()
-  /** Kinds of jobs that no loaded plugin can run; each is logged once. */
-  const orphaned = new Set<string>()
-  const background: PeriodicTask[] = []
   const waiters = new Waiters()
   const take = (id: string) => acquireTaskLease(state, `job/${id}`, log)
   const { contextOf, attendance = usualAttendance } = options
   const workers = new Workers({ store, log, now, contextOf, acquireLease: take, attendance }, (id) =>
     waiters.notify(id),
   )
+  const orders = new Orders({ store, workers, held, waiters, now })
+  const rounds = new Rounds({ store, workers, held, log, now, shared: state.shared, expiryMs })
   await store.refresh()
-
-  /** Schedules every job that has not ended and that this process is not running or holding. */
-  function scheduleAll(): void {
-    for (const [id, { kind, end }] of store.index.oldestFirst()) {
-      if (end || workers.has(id) || held.has(id)) continue
-      if (workers.knows(kind)) workers.schedule(kind, id)
-      else if (!orphaned.has(kind)) {
-        orphaned.add(kind)
-        log.warn({ kind }, 'jobs are waiting for a plugin that is not loaded')
-      }
-    }
-  }
-
-  /**
-   * On a shared state: picks up jobs that other proxies left, and interrupts those that they took over or cancelled.
-   */
-  async function look(): Promise<void> {
-    await store.refresh()
-    scheduleAll()
-    for (const live of workers.allLive()) {
-      live.checkClaim()
-      const record = await store.read(live.job.id)
-      if (record?.job.status === 'Cancelling') live.interrupt('cancelled')
-    }
-  }
-
-  function every(intervalMs: number, what: string, run: () => Promise<unknown>): void {
-    const task = new PeriodicTask(run, (err) => log.error({ err }, `${what} failed and will be retried`))
-    task.start(intervalMs)
-    background.push(task)
-  }
 
   async function read(id: string): Promise<JobRecord> {
     const record = await store.read(id)
@@ -127,61 +93,24 @@ export async function openJobs(options: JobsOptions): Promise<OwnJobs> {
     return record.job
   }
 
-  /**
-   * Changes a job on request, then releases its lease, notifies its waiters or schedules it, as its new state requires.
-   */
-  async function update(id: string, to: (record: JobRecord) => JobRecord): Promise<Job> {
-    return changed(await store.change(id, to))
-  }
-
-  /** As `update`, for a request: a signature counts once, also when the change is refused. */
-  async function order(id: string, signature: string | undefined, to: (record: JobRecord) => JobRecord): Promise<Job> {
-    if (signature === undefined) return update(id, to)
-    let refusal: unknown
-    const attempt = (record: JobRecord) => {
-      try {
-        return to(record)
-      } catch (error) {
-        refusal = error
-        return record
-      }
-    }
-    const record = await store.change(id, (present) => {
-      refusal = undefined
-      return oncePerSignature(present, signature, now(), attempt)
-    })
-    if (refusal !== undefined) throw refusal
-    return changed(record)
-  }
-
-  async function changed(record: JobRecord): Promise<Job> {
-    const { job } = record
-    if (!record.held) await held.remove(job.id)
-    if (hasEnded(job.status)) waiters.notify(job.id)
-    else if (!record.held) workers.schedule(job.operation, job.id)
-    return job
-  }
-
   return {
     register: (kind) => workers.register(kind),
     replace(kinds) {
       const ended = workers.replace(kinds)
-      scheduleAll()
+      rounds.scheduleAll()
       return ended
     },
     start() {
-      scheduleAll()
+      rounds.scheduleAll()
       workers.start()
-      if (state.shared) every(LOOK_MS, 'looking for jobs', look)
-      if (expiryMs > 0)
-        every(HOUR_MS, 'removing old jobs', () => sweepJobs(store, now() - expiryMs, workers.stopping, log))
+      rounds.start()
     },
     overview: () => jobsOverview(store, now()),
     endWaits: () => waiters.end(),
     async stop() {
       waiters.end()
       await workers.stop()
-      for (const task of background) await task.stop()
+      await rounds.stop()
       await held.removeAll()
     },
     async create<Input>(asked: NewJob<Input>) {
@@ -195,7 +124,7 @@ export async function openJobs(options: JobsOptions): Promise<OwnJobs> {
       await store.change(id, sealed)
     },
     async release(id, input) {
-      await update(id, (record) => letGo(record, input))
+      await orders.update(id, (record) => letGo(record, input))
     },
     async leave(id) {
       await held.remove(id)
@@ -222,16 +151,16 @@ export async function openJobs(options: JobsOptions): Promise<OwnJobs> {
     async cancel(id, signature) {
       const mayBeElsewhere = state.shared && !held.has(id)
       const running = (record: JobRecord) => workers.working(id) || (mayBeElsewhere && !record.held)
-      const job = await order(id, signature, (record) => cancelled(record, running(record)))
+      const job = await orders.order(id, signature, (record) => cancelled(record, running(record)))
       if (job.status === 'Cancelling') workers.live(id)?.interrupt('cancelled')
       return job
     },
     async wake(id) {
       const record = await store.read(id)
-      if (record && isPutOff(record)) await update(id, woken)
+      if (record && isPutOff(record)) await orders.update(id, woken)
     },
-    retry: (id, signature) => order(id, signature, retried),
-    resolve: (id, outcome, signature) => order(id, signature, (record) => resolved(record, outcome)),
+    retry: (id, signature) => orders.order(id, signature, retried),
+    resolve: (id, outcome, signature) => orders.order(id, signature, (record) => resolved(record, outcome)),
     async log(id) {
       await read(id)
       return workers.live(id)?.lines ?? (await store.logs.get(id)) ?? []
