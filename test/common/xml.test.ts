@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { childText, document, element, escapeXml, parseXml } from '../../src/common/xml/xml.js'
+import { childText, document, documentBytes, element, escapeXml, parseXml } from '../../src/common/xml/xml.js'
 
 const parse = (text: string | Buffer, root = 'A') => parseXml(Buffer.from(text), root)
 
@@ -120,6 +120,12 @@ t.test('parseXml: comments cannot keep it busy', async (t) => {
   // Divided into groups in every possible way, these would take longer than anybody waits.
   const { children } = await parse(`<A><B/>${'<!---->'.repeat(200)}</A>${'<!---->'.repeat(200)}`)
   t.equal(children.size, 1)
+})
+
+t.test('documentBytes: encodes as document does', async (t) => {
+  const parts = ['<B>ü</B>', '', '<B>\u{1f600}</B>', 'x'.repeat(5000)]
+  t.same(documentBytes('A', parts), Buffer.from(document('A', parts.join(''))))
+  t.same(documentBytes('A', []), Buffer.from(document('A', '')))
 })
 
 t.test('escapeXml: any text that XML can hold survives a round trip', async (t) => {

@@ -47,8 +47,13 @@ export function document(root: string, content: string): string {
  * to make, and is garbage of the long-lived kind.
  */
 export function documentBytes(root: string, parts: readonly string[]): Buffer {
-  const begin = `${XML_DECLARATION}<${root} xmlns="${S3_NAMESPACE}">`
-  return Buffer.concat([begin, ...parts, `</${root}>`].map((part) => Buffer.from(part)))
+  const all = [`${XML_DECLARATION}<${root} xmlns="${S3_NAMESPACE}">`, ...parts, `</${root}>`]
+  let size = 0
+  for (const part of all) size += Buffer.byteLength(part)
+  const bytes = Buffer.allocUnsafeSlow(size)
+  let at = 0
+  for (const part of all) at += bytes.write(part, at)
+  return bytes
 }
 
 /** A parsed element: its text and its children, each child name with all occurrences. */

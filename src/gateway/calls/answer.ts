@@ -57,7 +57,7 @@ export function readAnswer(response: RestResponse, idleMs: number): Promise<Answ
         end: finish,
         failed: finish,
       },
-      1,
+      0,
     )
   })
 }

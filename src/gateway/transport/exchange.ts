@@ -67,7 +67,8 @@ export class Exchange implements RestResponse {
   /** The buffer for the next bytes. Undefined when few bytes are expected or the body has no reader yet. */
   get buffer(): Buffer | undefined {
     if (this.#complete || !this.#receiver || this.#dropping) return undefined
-    const turn = this.#ring[this.#turn] as Turn
+    const turn = this.#ring[this.#turn]
+    if (!turn) return undefined
     const size = Math.min(BUFFER_BYTES, this.#framing?.left ?? BUFFER_BYTES)
     turn.buffer ??= Buffer.allocUnsafeSlow(size)
     return turn.buffer
@@ -190,8 +191,8 @@ export class Exchange implements RestResponse {
     // Before the last bytes are lent, because their receiver may want to reuse the connection.
     if (framing.complete) this.#finish(framing)
     if (own.length > 0) {
-      const lent = own.buffer === this.#ring[this.#turn]?.buffer?.buffer
-      this.#lend(receiver, lent ? own : Buffer.from(own))
+      const valid = this.#ring.length === 0 || own.buffer === this.#ring[this.#turn]?.buffer?.buffer
+      this.#lend(receiver, valid ? own : Buffer.from(own))
     }
     if (this.#complete) {
       if (this.#failure === undefined) this.#receiver?.end()
@@ -202,7 +203,11 @@ export class Exchange implements RestResponse {
   }
 
   #lend(receiver: BodyReceiver, bytes: Buffer): void {
-    const turn = this.#ring[this.#turn] as Turn
+    const turn = this.#ring[this.#turn]
+    if (!turn) {
+      receiver.data(bytes, taken)
+      return
+    }
     this.#turn = (this.#turn + 1) % this.#ring.length
     turn.busy = true
     receiver.data(bytes, turn.done)
@@ -219,6 +224,9 @@ export class Exchange implements RestResponse {
     this.#wire.finished(!framing.surplus && (this.#head?.persistent ?? false), this.headers)
   }
 }
+
+/** For chunks that their receiver has taken during the call. */
+function taken(): void {}
 
 /** A buffer that is either being filled or lent. */
 class Turn {

@@ -25,6 +25,7 @@ export class NodeResponse implements RestResponse {
 
   read(receiver: BodyReceiver, ahead: number): void {
     const message = this.#message
+    const most = Math.max(1, ahead)
     let lent = 0
     let over = false
     const settle = (tell: () => void) => {
@@ -38,9 +39,9 @@ export class NodeResponse implements RestResponse {
     }
     message.on('data', (chunk: Buffer) => {
       if (over) return
-      if (++lent >= ahead) message.pause()
+      if (++lent >= most) message.pause()
       receiver.data(chunk, () => {
-        if (--lent < ahead && !over) message.resume()
+        if (--lent < most && !over) message.resume()
       })
     })
     message.once('end', () => settle(() => receiver.end()))

@@ -45,6 +45,6 @@ export function readAll(response: RestResponse, max: number, idleMs: number): Pr
         reject(error)
       },
     }
-    response.read(receiver, 1)
+    response.read(receiver, 0)
   })
 }

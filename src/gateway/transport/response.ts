@@ -10,7 +10,10 @@ export interface RestResponse {
   readonly headers: IncomingHttpHeaders
   /** Takes the whole body, if it has arrived already and nothing has read it. */
   whole(): Buffer | undefined
-  /** Delivers the body, once, starting within this call. At most `ahead` (>= 1) chunks are lent at a time. */
+  /**
+   * Delivers the body, once, starting within this call. At most `ahead` chunks are lent at a time; with 0, the bytes of
+   * a chunk may change after the call of `data`, and no buffer is made for them.
+   */
   read(receiver: BodyReceiver, ahead: number): void
   /** Discards the rest of the body. Reads a short rest, so that the connection can be reused, and cuts a longer one. */
   drain(): void
