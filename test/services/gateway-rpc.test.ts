@@ -6,8 +6,10 @@ import { decodeJwt } from 'jose'
 import t from 'tap'
 import { compareUtf8 } from '../../src/common/byte-order.js'
 import { openDatabase } from '../../src/services/database.js'
+import type { GatewayContext } from '../../src/services/gateway/context.js'
+import { toListEntries } from '../../src/services/gateway/rpc/listing/list-entries.js'
 import { groupedPage, Objects } from '../../src/services/gateway/store/objects.js'
-import { scan } from '../../src/services/gateway/store/scan.js'
+import { bounds, scan } from '../../src/services/gateway/store/scan.js'
 import { schema } from '../../src/services/gateway/store/schema.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { Client, connectTo, start, startGateway } from './gateway-client.js'
@@ -351,13 +353,13 @@ t.test('a scan gives what a listing is, and steps over what prefixes hide', asyn
     db.exec('BEGIN')
     for (const key of keys) {
       const row = {
-        size: 0,
-        modified: '',
+        size: nextRow % 2 === 0 ? 0 : Number.MAX_SAFE_INTEGER,
+        modified: '2026-11-23T00:00:00.000000001Z',
         generation: String(nextRow++),
-        etag: '',
-        contentType: '',
+        etag: '-1',
+        contentType: 'text/plain; a="\\"',
         headers: {},
-        bodyAt: 'index' as const,
+        bodyAt: nextRow % 3 === 0 ? ('network' as const) : ('index' as const),
         fence: 0,
         writeId: null,
       }
@@ -366,6 +368,7 @@ t.test('a scan gives what a listing is, and steps over what prefixes hide', asyn
     db.exec('COMMIT')
     return bucket
   }
+  const plain = { quirks: new Set() } as unknown as GatewayContext
   /** What a listing is, said plainly. */
   const expected = (keys: string[], prefix: string, delimiter: string, after: string): string[] => {
     const names = new Set<string>()
@@ -392,13 +395,22 @@ t.test('a scan gives what a listing is, and steps over what prefixes hide', asyn
         const names: string[] = []
         let marker = after
         for (;;) {
-          const { entries, truncated } = scan(objects, {
+          const query = {
             bucket,
             prefix: Buffer.from(prefix),
             delimiter: Buffer.from(delimiter),
             after: Buffer.from(marker),
             limit,
-          })
+          }
+          const { entries, truncated } = scan(objects, query)
+          if (delimiter === '') {
+            const { from, to } = bounds(query)
+            const written = objects.pageAsJson(bucket, from, to, limit)
+            assert.deepEqual(
+              JSON.parse(`[${written}]`),
+              JSON.parse(JSON.stringify(toListEntries(plain, query, entries))),
+            )
+          }
           for (const entry of entries)
             names.push((entry.kind === 'object' ? entry.object.key : entry.prefix).toString())
           if (!truncated) break

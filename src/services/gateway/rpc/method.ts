@@ -26,6 +26,18 @@ export class StreamedResult {
   }
 }
 
+/** A result whose members, besides `uiVersion`, are JSON already: `"name":value,...`. */
+export class WrittenResult {
+  readonly members: string
+
+  constructor(members: string) {
+    this.members = members
+  }
+}
+
+/** All forms of a result. */
+export type AnyResult = RpcResult | StreamedResult | WrittenResult
+
 /** Members of a result besides `uiVersion`. */
 export type RpcResult = Readonly<Record<string, unknown>>
 
@@ -39,7 +51,7 @@ export interface RpcMethod {
   /** Parameter names are matched case-insensitively. */
   readonly params: z.ZodObject
   // biome-ignore lint/suspicious/noExplicitAny: each method declares its own params; `defineMethod` checks the type
-  run(params: any, call: RpcCall): RpcResult | StreamedResult | Promise<RpcResult | StreamedResult>
+  run(params: any, call: RpcCall): AnyResult | Promise<AnyResult>
 }
 
 export function defineMethod<T extends z.ZodObject>(method: {

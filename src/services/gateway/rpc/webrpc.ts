@@ -8,7 +8,7 @@ import type { Exchange } from '../http/exchange.js'
 import { replyText } from '../http/reply.js'
 import { asGatewayError } from '../http/reply-error.js'
 import { sendParts } from '../http/send-parts.js'
-import { type RpcMethod, type RpcResult, StreamedResult, UI_VERSION } from './method.js'
+import { type AnyResult, type RpcMethod, StreamedResult, UI_VERSION, WrittenResult } from './method.js'
 import { methods } from './methods.js'
 import {
   idOf,
@@ -39,6 +39,7 @@ export async function webrpc(exchange: Exchange): Promise<void> {
     const result = await run(exchange, call)
     if (id === undefined) return await finishSilently(exchange, result)
     if (result instanceof StreamedResult) return await stream(exchange, id, result)
+    if (result instanceof WrittenResult) return sendText(exchange, written(id, result))
     send(exchange, { jsonrpc: '2.0', result: { ...result, uiVersion: UI_VERSION }, id })
   } catch (error) {
     const known = error instanceof RpcProtocolError ? error : asGatewayError(error, exchange)
@@ -48,7 +49,7 @@ export async function webrpc(exchange: Exchange): Promise<void> {
   }
 }
 
-async function run(exchange: Exchange, { method: name, params }: RpcRequest): Promise<RpcResult | StreamedResult> {
+async function run(exchange: Exchange, { method: name, params }: RpcRequest): Promise<AnyResult> {
   const { context, identity, request } = exchange
   const method = find(name, context)
   const members = readParams(method.params, params, !context.quirks.has('no-text-params'))
@@ -78,11 +79,19 @@ function toRpcError({ context }: Exchange, error: GatewayError | RpcProtocolErro
 }
 
 function send(exchange: Exchange, message: object): void {
-  reply(exchange, 200, JSON_TYPE, Buffer.from(JSON.stringify(message)))
+  sendText(exchange, JSON.stringify(message))
+}
+
+function sendText(exchange: Exchange, text: string): void {
+  reply(exchange, 200, JSON_TYPE, Buffer.from(text))
+}
+
+function written(id: RpcId, { members }: WrittenResult): string {
+  return `{"jsonrpc":"2.0","result":{${members},"uiVersion":"${UI_VERSION}"},"id":${JSON.stringify(id)}}`
 }
 
 /** Consumes the result of a notification without a reply. */
-async function finishSilently(exchange: Exchange, result: RpcResult | StreamedResult): Promise<void> {
+async function finishSilently(exchange: Exchange, result: AnyResult): Promise<void> {
   if (result instanceof StreamedResult) await result.parts[Symbol.asyncIterator]().return?.()
   reply(exchange, 200, JSON_TYPE)
 }

@@ -69,6 +69,19 @@ export const groupedPage = `
   FROM walk CROSS JOIN objects AS o ON o.bucket = ?1 AND o.key = walk.key
 `
 
+const LISTED =
+  "'name', CAST(key AS TEXT), 'lastModified', modified, 'size', size, 'contentType', content_type, 'etag', etag, 'generation', generation"
+
+/**
+ * The objects of a range in byte order, each as web.ListObjects describes it, in JSON. To fetch seven values of each
+ * row and to write them in JavaScript takes twice as long.
+ * Parameters: bucket, first key, upper bound, maximum number of rows.
+ */
+const listedAsJson = `
+  SELECT CASE body_at WHEN 2 THEN json_object(${LISTED}, 'cold', json('true')) ELSE json_object(${LISTED}) END
+  FROM objects WHERE bucket = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?
+`
+
 /** The table of objects. Call writing methods inside a transaction. */
 export class Objects {
   readonly #find
@@ -80,6 +93,7 @@ export class Objects {
   readonly #move
   readonly #last
   readonly #page
+  readonly #jsonPage
   readonly #groupedPage
   readonly #hasFile
   readonly #within
@@ -103,6 +117,8 @@ export class Objects {
       'SELECT key, size, modified, generation, etag, content_type, body_at FROM objects WHERE bucket = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?',
     )
     this.#page.setReturnArrays(true)
+    this.#jsonPage = db.prepare(listedAsJson)
+    this.#jsonPage.setReturnArrays(true)
     this.#groupedPage = db.prepare(groupedPage)
     this.#groupedPage.setReturnArrays(true)
     this.#hasFile = db.prepare('SELECT 1 FROM objects WHERE generation = ? AND body_at = 0')
@@ -159,6 +175,11 @@ export class Objects {
   /** Objects with `from` <= key < `to`, in byte order of their keys. */
   page(bucket: number, from: Buffer, to: Buffer, limit: number): ListedObject[] {
     return this.#page.all(bucket, from, to, limit).map(listed)
+  }
+
+  /** Like `page`, but returns each object as web.ListObjects describes it, in JSON. */
+  pageAsJson(bucket: number, from: Buffer, to: Buffer, limit: number): string[] {
+    return this.#jsonPage.all(bucket, from, to, limit).map(([text]: [string]) => text)
   }
 
   /**

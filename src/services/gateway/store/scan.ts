@@ -31,8 +31,7 @@ const ABOVE_ALL = Buffer.from([0xff])
 /** Reads one page of a listing. Costs one index search per entry, however many objects the prefixes hide. */
 export function scan(objects: Objects, query: ScanQuery): ScanPage {
   const { bucket, prefix, delimiter, limit } = query
-  const from = start(query)
-  const to = above(prefix)
+  const { from, to } = bounds(query)
   // One more row than wanted shows whether there are more.
   const rows =
     delimiter.length === 0
@@ -43,6 +42,11 @@ export function scan(objects: Objects, query: ScanQuery): ScanPage {
     return common === undefined ? { kind: 'object', object } : { kind: 'prefix', prefix: common, first: object }
   })
   return { entries, truncated: rows.length > limit }
+}
+
+/** The range of the keys that a listing reads: `from` <= key < `to`. */
+export function bounds(query: ScanQuery): { readonly from: Buffer; readonly to: Buffer } {
+  return { from: start(query), to: above(query.prefix) }
 }
 
 /**
