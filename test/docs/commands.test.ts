@@ -69,7 +69,7 @@ async function tryPage(t: Test, page: string, commands: readonly Command[]): Pro
     ...Object.entries(scene.rewrite ?? {}),
   ])
   const shell = new Shell(folder, {
-    ...(await readersEnvironment(t, folder)),
+    ...(await readersEnvironment(t, folder, page)),
     DEALGATE_PORT: String(port),
     DEALGATE_GATEWAY_PORT: String(gatewayPort),
     DEALGATE_PLATFORM_PORT: String(platformPort),
@@ -124,8 +124,19 @@ function rewrite(text: string, rewrites: ReadonlyMap<string, string>): string {
   return [...rewrites].reduce((rewritten, [from, to]) => rewritten.replaceAll(from, to), text)
 }
 
+/** The page that calls npx itself. On the others, `NPX` stands in for it: npm takes longer than what it runs. */
+const USES_NPX = 'README.md'
+
+/** Runs what npx would run. npm looks for a program that is not installed in the working folder. */
+const NPX = `#!/bin/sh
+program=node_modules/.bin/$1
+[ -x "$program" ] || exec npm exec -- "$@"
+shift
+exec "$program" "$@"
+`
+
 /** A home of its own, and `dealgate` on PATH as `npm install --global` puts it there. */
-async function readersEnvironment(t: Test, folder: string): Promise<Record<string, string>> {
+async function readersEnvironment(t: Test, folder: string, page: string): Promise<Record<string, string>> {
   const home = temporaryFolder(t)
   const programs = join(home, 'bin')
   await mkdir(programs)
@@ -133,6 +144,7 @@ async function readersEnvironment(t: Test, folder: string): Promise<Record<strin
   await writeFile(dealgate, `#!/bin/sh\nexec '${process.execPath}' ${CLI.map((part) => `'${part}'`).join(' ')} "$@"\n`)
   await chmod(dealgate, 0o755)
   await symlink(process.execPath, join(programs, 'node'))
+  if (page !== USES_NPX) await writeFile(join(programs, 'npx'), NPX, { mode: 0o755 })
   const aws = (process.env.DEALGATE_AWS_CLIS ?? '').split(/[:\s]+/).at(-1)
   if (aws) await symlink(aws, join(programs, 'aws'))
   await writeFile(join(home, '.curlrc'), CURLRC)
