@@ -61,6 +61,7 @@ const workers = new Workers(join(BUNDLE, 'worker.js'), {
   ...scratch.env,
   CLI_UNDER_TEST: join(BUNDLE, 'app', 'cli.js'),
   PROGRAMS_UNDER_TEST: join(BUNDLE, 'programs'),
+  COMMANDS_UNDER_TEST: resolve(BUNDLE, 'host'),
 })
 const slots = pLimit(Number(values.jobs))
 const besides = Number(values.jobs) > 1 ? pLimit(BESIDES) : slots

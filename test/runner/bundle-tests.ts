@@ -47,9 +47,14 @@ export async function bundleTests(files: readonly string[], folder: string): Pro
   )
 }
 
-/** Bundles the program that runs servers for tests, as `host.js`. */
+/** Bundles the programs that run servers and short commands for tests, as `host.js` and `command-host.js`. */
 export async function bundleHost(folder: string): Promise<void> {
-  await bundle({ host: resolve('test/runner/host/host.ts') }, folder, [servicesInThread])
+  const input = {
+    host: resolve('test/runner/host/host.ts'),
+    'command-host': resolve('test/runner/host/command-host.ts'),
+    cli: resolve('src/cli.ts'),
+  }
+  await bundle(input, folder, [servicesInThread])
 }
 
 async function bundle(input: Record<string, string>, folder: string, plugins: readonly Plugin[]): Promise<void> {

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import type { Test } from '@tapjs/test'
+import { endShortCommands } from '../../support/server/short-commands.js'
 import { cpuMs } from '../cpu-time.js'
 import { fileTest, finish } from './file-test.js'
 import type { RunMessage, WorkerMessage } from './messages.js'
@@ -35,6 +36,7 @@ async function run({ url, limitMs, drainMs, env }: RunMessage): Promise<void> {
   await import(url).catch((error) => test.threw(error))
   await finish(test)
   const left = await drained(drainMs)
+  await endShortCommands()
   current = undefined
   restoreEnvironment()
   send({ left, cpuMs: cpuMs() - before })

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { endsWithUs } from './child.js'
 import { HOSTED, HostedRun, hostUnderTest } from './hosted.js'
+import { runShort } from './short-commands.js'
 
 /**
  * Arguments of node that run `dealgate`. `npm test` names the bundle that it has just built; tests that are run
@@ -33,7 +34,8 @@ export async function runCli(
   env: Record<string, string> = {},
   cwd?: string,
 ): Promise<Finished> {
-  return new Run(args, env, cwd).finished
+  const short = runShort({ args, env: environment(env), cwd: cwd ?? process.cwd() }, env)
+  return short ? { ...(await short), signal: null } : new Run(args, env, cwd).finished
 }
 
 /** Runs dealgate with a text as its standard input. */
