@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { createChecksum } from '../common/checksums/checksums.js'
+import { createChecksum, prepareChecksum } from '../common/checksums/checksums.js'
 import type { BodyFacts, BodyOptions, ByteSink } from '../request/body/body.js'
 
 /**
@@ -12,6 +12,7 @@ export async function digesting(
   options: BodyOptions = {},
 ): Promise<BodyFacts> {
   const md5 = options.md5 ? createHash('md5') : undefined
+  await prepareChecksum(options.checksum)
   const checksum = options.checksum && createChecksum(options.checksum)
   let size = 0
   await feed((chunk) => {

@@ -4,7 +4,6 @@ import { createAuthenticator } from '../auth/authenticate.js'
 import { createFormAuthenticator } from '../auth/authenticate-form.js'
 import type { Credentials, GatewayAccount } from '../auth/caller.js'
 import { staticCredentials } from '../auth/identities/credentials.js'
-import { prepareXxHash } from '../common/checksums/xxhash.js'
 import { slowDown } from '../common/errors/slow-down.js'
 import { ClientRate } from '../common/http/client-rate.js'
 import { createLogger, type Logger } from '../common/log.js'
@@ -78,10 +77,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   const metrics = options.metrics ?? new Metrics()
   const caches = newCaches()
   const watch = gatewaySpans(gatewayMetrics(metrics), options.gateway.url)
-  const [backends] = await Promise.all([
-    openBackends(options, { log, limits, caches, watch, onCall: stateMetrics(metrics) }, cleanup),
-    prepareXxHash(),
-  ])
+  const backends = await openBackends(options, { log, limits, caches, watch, onCall: stateMetrics(metrics) }, cleanup)
   const { pool, brand, state, settings } = backends
   const policyProblem = (document: unknown) => identityPolicyProblem(document, plugins.set.pluginActions)
   const sts = openSts({

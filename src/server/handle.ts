@@ -94,7 +94,7 @@ export function createHandle(parts: HandleParts): Handle {
           ? undefined
           : await parts.authenticate(head, bodyReader(head, incoming, outgoing, parts))
       visit?.identify(caller)
-      if (caller?.presigned) head = { ...head, headers: hoistedHeaders(head, caller) }
+      if (caller?.presigned) head = { ...head, headers: await hoistedHeaders(head, caller) }
       selected = link ?? parts.table.select(head)
       refuseVersion2(selected.operation, caller)
       context = admit(parts, selected.operation, caller, head)

@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib'
 import { crc32c } from '@node-rs/crc32'
 import { CrcCombiner } from './crc-combine.js'
 import { CRC64NVME_POLYNOMIAL, Crc64Nvme } from './crc64nvme.js'
-import { XxHash } from './xxhash.js'
+import { isXxHashPrepared, prepareXxHash, XxHash } from './xxhash.js'
 
 /**
  * S3's object checksums. Their text form is base64 of the big-endian bytes.
@@ -54,6 +54,15 @@ export interface Checksum {
   digest(): string
 }
 
+/**
+ * Must be awaited before `createChecksum`, unless it returns undefined. Few clients use XXHASH, whose WebAssembly takes
+ * 15 ms to compile.
+ */
+export function prepareChecksum(algorithm: ChecksumAlgorithm | undefined): Promise<void> | undefined {
+  return algorithm?.startsWith('XXHASH') && !isXxHashPrepared() ? prepareXxHash() : undefined
+}
+
+/** @throws Error if `prepareChecksum` had to be awaited */
 export function createChecksum(algorithm: ChecksumAlgorithm): Checksum {
   switch (algorithm) {
     case 'CRC32':

@@ -8,11 +8,15 @@ const engines = new Map<XxHashName, IHasher>()
 
 export type XxHashName = 'XXHASH64' | 'XXHASH3' | 'XXHASH128'
 
-/** Makes the instances, whose creation is asynchronous. Await it before the first hash. */
+/** Makes the instances, whose creation is asynchronous. */
 export async function prepareXxHash(): Promise<void> {
-  if (engines.size > 0) return
   const [xxHash64, xxHash3, xxHash128] = await Promise.all([createXXHash64(), createXXHash3(), createXXHash128()])
   engines.set('XXHASH64', xxHash64).set('XXHASH3', xxHash3).set('XXHASH128', xxHash128)
+}
+
+/** Whether `prepareXxHash` has made the instances, which the first hash needs. */
+export function isXxHashPrepared(): boolean {
+  return engines.size > 0
 }
 
 /**
@@ -25,7 +29,7 @@ export class XxHash {
 
   constructor(name: XxHashName) {
     const engine = engines.get(name)
-    if (engine === undefined) throw new Error('prepareXxHash() has not been awaited.')
+    if (engine === undefined) throw new Error('prepareChecksum() has not been awaited.')
     this.#engine = engine
     this.#engine.init()
     this.#state = this.#engine.save()

@@ -5,6 +5,7 @@ import {
   checksumHeader,
   createChecksum,
   isChecksumValue,
+  prepareChecksum,
 } from '../../common/checksums/checksums.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { BodyFacts, BodyOptions } from './body.js'
@@ -20,13 +21,20 @@ export class Digests {
   /** Undefined without a checksum, and for SHA256, which `#sha256` computes. */
   readonly #checksum: Checksum | undefined
 
-  constructor(declared: DeclaredDigests, options: BodyOptions) {
+  /** @param algorithm of the checksum, prepared */
+  private constructor(declared: DeclaredDigests, options: BodyOptions, algorithm: ChecksumAlgorithm | undefined) {
     this.#declared = declared
-    this.#algorithm = declared.checksum?.algorithm ?? declared.trailer ?? options.checksum
-    const bySha256 = this.#algorithm === 'SHA256'
+    this.#algorithm = algorithm
+    const bySha256 = algorithm === 'SHA256'
     if (declared.sha256 !== undefined || bySha256) this.#sha256 = createHash('sha256')
     if (declared.md5 !== undefined || options.md5) this.#md5 = createHash('md5')
-    if (this.#algorithm !== undefined && !bySha256) this.#checksum = createChecksum(this.#algorithm)
+    if (algorithm !== undefined && !bySha256) this.#checksum = createChecksum(algorithm)
+  }
+
+  static async of(declared: DeclaredDigests, options: BodyOptions): Promise<Digests> {
+    const algorithm = declared.checksum?.algorithm ?? declared.trailer ?? options.checksum
+    await prepareChecksum(algorithm)
+    return new Digests(declared, options, algorithm)
   }
 
   update(bytes: Uint8Array): void {

@@ -122,7 +122,7 @@ class StreamedBody implements RequestBody {
     if (this.#used) throw new Error('The body of a request can be read only once.')
     this.#used = true
     if (this.length !== undefined) this.#checkSize(this.length)
-    const digests = new Digests(this.#declared, options)
+    const digests = await Digests.of(this.#declared, options)
     const decoder = this.#framing && new AwsChunkedDecoder(this.#framing)
     const source = this.#open()
     try {

@@ -31,7 +31,7 @@ export class FileSource {
    * @throws S3Error EntityTooLarge, EntityTooSmall, BadDigest, MalformedPOSTRequest, IncompleteBody
    */
   async stream(sink: ByteSink, options: BodyOptions = {}): Promise<BodyFacts> {
-    const digests = new Digests(this.#declared, options)
+    const digests = await Digests.of(this.#declared, options)
     const { min, max } = this.#size
     let size = 0
     this.#form.go()

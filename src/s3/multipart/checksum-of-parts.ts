@@ -5,6 +5,7 @@ import {
   combineChecksums,
   createChecksum,
   isCombinable,
+  prepareChecksum,
 } from '../../common/checksums/checksums.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { S3Request } from '../../request/s3-request.js'
@@ -16,7 +17,10 @@ import { headerText } from '../vocabulary/headers.js'
  * (COMPOSITE), or that of all bytes (FULL_OBJECT).
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/checking-object-integrity-upload.html
  */
-export function checksumOfParts(upload: UploadRecord, parts: readonly PartRecord[]): ObjectChecksum | undefined {
+export async function checksumOfParts(
+  upload: UploadRecord,
+  parts: readonly PartRecord[],
+): Promise<ObjectChecksum | undefined> {
   if (!upload.checksum) return undefined
   const { algorithm, type } = upload.checksum
   const values = parts.map((part) => {
@@ -28,6 +32,7 @@ export function checksumOfParts(upload: UploadRecord, parts: readonly PartRecord
     if (!isCombinable(algorithm)) throw new Error(`${algorithm} has no FULL_OBJECT form in parts`)
     return { algorithm, type, value: combineChecksums(algorithm, values) }
   }
+  await prepareChecksum(algorithm)
   const over = createChecksum(algorithm)
   for (const { value } of values) over.update(Buffer.from(value, 'base64'))
   return { algorithm, type, value: `${over.digest()}-${parts.length}` }

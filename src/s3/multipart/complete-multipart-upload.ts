@@ -78,7 +78,7 @@ async function assemble(
   const parts = matchParts(upload, wanted, await allParts(context, upload.uploadId), context.limits.minPartBytes)
   const size = parts.reduce((sum, part) => sum + part.size, 0)
   refuseWrongSize(request, size, context.limits.maxObjectBytes)
-  const checksum = checksumOfParts(upload, parts)
+  const checksum = await checksumOfParts(upload, parts)
   const expected = checkExpectedChecksum(request, checksum)
   const stored =
     (await storedBefore(request, context, upload)) ??
