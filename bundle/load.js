@@ -1,7 +1,7 @@
 // Runs the scripts of the bundle. They are no ES modules, because Node.js 20 keeps no compiled code of those: compiling
 // is half of a start. The code that a start has compiled is kept beside the bundle, where that may be written; V8 takes
 // no code of another version, other flags or another source. It checks nothing else, so the checksums are here.
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -27,7 +27,13 @@ export function load(name) {
   const module = { exports: {} }
   modules.set(name, module)
   const filename = join(folder, name)
-  compile(name, filename)(module.exports, inside, module, filename, folder, (id) => import(id), keepCompiled)
+  try {
+    compile(name, filename)(module.exports, inside, module, filename, folder, (id) => import(id), keepCompiled)
+  } catch (error) {
+    // A process may have no file descriptor left for a moment: the next call tries again.
+    modules.delete(name)
+    throw error
+  }
   return module.exports
 }
 
@@ -64,6 +70,7 @@ function compiledCode(name, sum) {
 /** Keeps what has been compiled until now for the next starts. Programs that start at the same time may all do so. */
 function keepCompiled() {
   try {
+    if (!isOwn()) fresh.clear()
     if (fresh.size > 0) mkdirSync(kept, { recursive: true, mode: 0o755 })
     for (const [name, { script, sum }] of fresh) {
       const code = script.createCachedData()
@@ -75,7 +82,12 @@ function keepCompiled() {
       renameSync(draft, join(kept, name))
     }
   } catch {
-    // The folder of the program may not be written, or its disk is full: each start compiles anew.
+    // The folder of the program may be read-only, or its disk full: each start compiles anew.
   }
   fresh.clear()
+}
+
+/** Folders that a start by root makes in the program of another user keep that user from removing the program. */
+function isOwn() {
+  return process.getuid === undefined || process.getuid() === statSync(folder).uid
 }

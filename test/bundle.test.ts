@@ -1,11 +1,22 @@
 import { execFile } from 'node:child_process'
-import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chownSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { createXXHash3, createXXHash64, createXXHash128 } from 'hash-wasm'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import * as undici from 'undici'
 import { z as zod } from 'zod'
 import { listen } from './support/server/listen.js'
@@ -135,6 +146,39 @@ t.test('a start keeps its compiled code, and takes only what is whole', async (t
   writeFileSync(kept, 'no folder')
   await start()
   t.equal(readFileSync(kept, 'utf8'), 'no folder')
+})
+
+/** A bundle of these scripts, and its loader. */
+async function loaderOf(t: Test, scripts: Record<string, string>) {
+  const head = '(function (exports, require, module, __filename, __dirname, __importModule, __keepCompiled) {'
+  const folder = t.testdir(
+    Object.fromEntries(Object.entries(scripts).map(([name, text]) => [name, `${head}${text}\n})`])),
+  )
+  const file = join(folder, 'load.js')
+  copyFileSync('bundle/load.js', file)
+  const { load } = await import(pathToFileURL(file).href)
+  return { folder, load: load as (name: string) => Record<string, () => void> }
+}
+
+t.test('a script that could not be loaded is loaded again', async (t) => {
+  const { folder, load } = await loaderOf(t, { 'one.cjs': "exports.two = require('./two.cjs').two" })
+  t.throws(() => load('one.cjs'), { code: 'ENOENT' })
+  t.throws(() => load('one.cjs'), { code: 'ENOENT' }, 'no exports of a script that did not run to its end')
+  writeFileSync(join(folder, 'two.cjs'), '(function (exports) { exports.two = () => {} })')
+  t.type(load('one.cjs').two, 'function')
+})
+
+const isRoot = process.getuid?.() === 0
+
+t.test('only its owner keeps compiled code beside the program', { skip: !isRoot && 'needs root' }, async (t) => {
+  const keeper = 'exports.keep = __keepCompiled'
+  const { folder, load } = await loaderOf(t, { 'one.cjs': keeper, 'two.cjs': keeper })
+  chownSync(folder, 12_345, 12_345)
+  load('one.cjs').keep?.()
+  t.notOk(existsSync(join(folder, 'compiled')))
+  chownSync(folder, 0, 0)
+  load('two.cjs').keep?.()
+  t.ok(existsSync(join(folder, 'compiled')))
 })
 
 /** A file as a crash or a bad disk leaves it. */
