@@ -102,4 +102,6 @@ t.test('readAll bounds what it reads', async (t) => {
   t.equal((await readAll(await put(Buffer.of(1)).answered, 300_000, 1000))?.length, 300_000)
   const silent = await start(t, (_, outgoing) => outgoing.writeHead(200, { 'content-length': 10 }).flushHeaders())
   await t.rejects(readAll(await silent.put(Buffer.of(1)).answered, 10, 20), { code: 'ETIMEDOUT' })
+  const empty = await start(t, (_, outgoing) => outgoing.writeHead(304, { 'content-length': 10 }).end())
+  t.equal((await readAll(await empty.put(Buffer.of(1)).answered, 10, 1000))?.length, 0, 'no byte that never arrived')
 })

@@ -38,7 +38,8 @@ export function readAll(response: RestResponse, max: number, idleMs: number): Pr
       },
       end() {
         clearTimeout(timer)
-        resolve(whole ?? Buffer.concat(chunks, size))
+        // An answer without a body may declare a length, and what it lacks was never written.
+        resolve(whole?.subarray(0, size) ?? Buffer.concat(chunks, size))
       },
       failed(error: unknown) {
         clearTimeout(timer)
