@@ -1,6 +1,9 @@
 import type { Table } from '../records/table.js'
 import type { Locks, UploadBound, UploadRecord } from '../state.js'
 
+/** Lengths of a list at which the ids of ended uploads are dropped: otherwise it would grow as long as the quota. */
+const CHECKED_EVERY = 64
+
 /** Uploads of an account whose uploads are bounded: all that are under way, and some that have ended. */
 export interface Begun {
   readonly uploadIds: readonly string[]
@@ -15,8 +18,8 @@ export interface BegunUploadsOptions {
 
 /**
  * Counts the uploads of accounts that have a quota of them. The end of an upload costs nothing here: the ids of ended
- * ones are dropped when the quota is reached. All records of uploads are read only when an account gets its first
- * quota.
+ * ones are dropped when the list has reached the quota or a multiple of 64. All records of uploads are read only when
+ * an account gets its first quota.
  */
 export class BegunUploads {
   readonly #options: BegunUploadsOptions
@@ -43,7 +46,8 @@ export class BegunUploads {
     }
     const run = async () => {
       const before = (await begun.get(account))?.uploadIds ?? (await this.#find(account))
-      const present = before.length < most ? before : await this.#underWay(before)
+      const isDue = before.length >= most || before.length % CHECKED_EVERY === 0
+      const present = isDue ? await this.#underWay(before) : before
       if (present.length >= most) {
         if (present.length < before.length) await begun.set(account, { uploadIds: present })
         return present.length
