@@ -14,7 +14,10 @@ const FORGOTTEN_MS = 10_000
 const MOST_CLIENTS = 10_000
 
 interface Elsewhere {
+  /** Kept when it is 0, too: an earlier message may arrive later. */
   readonly running: number
+  /** Number of the message that told it. */
+  readonly message: number
   /** By the clock of this process, ms. */
   readonly until: number
 }
@@ -35,6 +38,7 @@ export class SharedRunning {
   readonly #due: Due
   readonly #again: NodeJS.Timeout
   readonly #stop: () => void
+  #messages = 0
 
   /** @param clock monotonic, ms */
   constructor(signals: Signals, clock: () => number) {
@@ -102,18 +106,18 @@ export class SharedRunning {
         this.#here.delete(client)
       }
     }
-    this.#signals.send('running', JSON.stringify([this.#process, numbers]))
+    this.#signals.send('running', JSON.stringify([this.#process, ++this.#messages, numbers]))
   }
 
   #hear(text: string): void {
-    const { process, numbers } = readMessage(text)
+    const { process, message, numbers } = readMessage(text)
     const until = this.#clock() + FORGOTTEN_MS
     for (const [client, running] of numbers) {
       const processes = this.#elsewhere.get(client) ?? new Map<string, Elsewhere>()
-      if (running > 0) processes.set(process, { running, until })
-      else processes.delete(process)
+      // PostgreSQL has several connections for sending: they keep no order.
+      if (message > (processes.get(process)?.message ?? 0)) processes.set(process, { running, message, until })
       this.#elsewhere.delete(client)
-      if (processes.size > 0) this.#elsewhere.set(client, processes)
+      this.#elsewhere.set(client, processes)
     }
     for (const oldest of this.#elsewhere.keys()) {
       if (this.#elsewhere.size <= MOST_CLIENTS) break
@@ -124,6 +128,8 @@ export class SharedRunning {
 
 interface Message {
   readonly process: string
+  /** Its number among those of the process, from 1. */
+  readonly message: number
   readonly numbers: readonly (readonly [client: string, running: number])[]
 }
 
@@ -131,15 +137,17 @@ interface Message {
 function readMessage(text: string): Message {
   try {
     const read: unknown = JSON.parse(text)
-    if (!Array.isArray(read) || typeof read[0] !== 'string' || !Array.isArray(read[1])) return NOTHING
-    const numbers = read[1].filter(
+    if (!Array.isArray(read)) return NOTHING
+    const [process, message, all] = read
+    if (typeof process !== 'string' || !Number.isSafeInteger(message) || !Array.isArray(all)) return NOTHING
+    const numbers = all.filter(
       (entry): entry is [string, number] =>
         Array.isArray(entry) && typeof entry[0] === 'string' && Number.isSafeInteger(entry[1]),
     )
-    return { process: read[0], numbers }
+    return { process, message, numbers }
   } catch {
     return NOTHING
   }
 }
 
-const NOTHING: Message = { process: '', numbers: [] }
+const NOTHING: Message = { process: '', message: 0, numbers: [] }

@@ -231,7 +231,22 @@ t.test('processes on one state count requests in progress together', async (t) =
   time.ms += 2_000
   t.notOk(refuses(one), 'what is not told again is forgotten')
   lost = false
-  for (const odd of ['', '{}', '[1]', '["a",1]', '["a",[["key"]]]', '["a",[["key one",null]]]'])
+  for (const odd of [
+    '',
+    '{}',
+    '[1]',
+    '["a",1,1]',
+    '["a",1,[["key"]]]',
+    '["a",1,[["key one",null]]]',
+    '["a",[["key one",9]]]',
+  ])
     boards[0]?.receive(`- running ${odd}`)
   t.notOk(refuses(one))
+  for (const [message, running] of [
+    [1, 4],
+    [3, 0],
+    [2, 4],
+  ])
+    boards[0]?.receive(`- running ["a",${message},[["key one",${running}]]]`)
+  t.notOk(refuses(one), 'an earlier message counts no more')
 })
