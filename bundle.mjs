@@ -1,5 +1,5 @@
 // Bundles the program and its dependencies into `dist/app`, from which it starts: loading 1,200 files one by one is
-// half of a start. All entries share one copy of each module; `bundle/load.js` loads them. `node bundle.mjs` does
+// half of a start. All entries share one copy of each module; `bundle/load.cjs` loads them. `node bundle.mjs` does
 // nothing if the bundle is newer than its sources.
 import {
   copyFileSync,
@@ -20,26 +20,27 @@ const app = join(root, 'dist/app')
 const stamp = join(app, '.bundled')
 const SOURCES = ['src', 'plugins', 'test/suites', 'package.json', 'package-lock.json', 'bundle.mjs', 'bundle']
 
-/** Modules of `dist/app` and their sources. The folder is flat, because modules find workers beside themselves. */
-const ENTRIES = {
-  cli: 'src/cli.ts',
+/** Programs of `dist/app` and their sources. The folder is flat, because threads are found beside what starts them. */
+const PROGRAMS = { cli: 'src/cli.ts', worker: 'src/services/worker/worker.ts' }
+
+/** What other modules import. */
+const MODULES = {
   index: 'src/index.ts',
-  worker: 'src/services/worker/worker.ts',
   deal: 'plugins/deal/index.ts',
   task: 'plugins/task/index.ts',
   pay: 'plugins/pay/index.ts',
   testing: 'test/suites/plugin-suite.ts',
 }
 
-/** Stays a module: a package of it loads WebAssembly with an `await` that scripts cannot contain. */
-const MODULES = { 'commit-worker': 'src/services/network/pack/commit-worker.ts' }
+/** Stays a module of its own: a package of it loads WebAssembly with an `await` that scripts cannot contain. */
+const ALONE = { 'commit-worker': 'src/services/network/pack/commit-worker.ts' }
 
 /** Dependencies that stay outside: those with native code or threads of their own, and those that may be absent. */
 const OUTSIDE = /^(@node-rs\/|@photostructure\/|nodemailer$|pg-native$|viem$|cloudflare:|node:)/
 
 /** Whole packages that start slowly, and what stands in for them. */
 const ALIASES = {
-  dealgate$: join(root, ENTRIES.index),
+  dealgate$: join(root, MODULES.index),
   undici$: join(root, 'bundle/undici.cjs'),
   'body-parser$': join(root, 'bundle/body-parser.cjs'),
   'hash-wasm$': join(root, 'bundle/hash-wasm.cjs'),
@@ -78,24 +79,30 @@ async function bundle() {
   // Two programs may bundle at the same time, and one that starts meanwhile must find a whole bundle.
   const draft = `${app}-${process.pid}`
   mkdirSync(draft, { recursive: true })
-  const { moduleOf, scriptOf } = await import('./bundle/scripts.mjs')
-  const [scripts, modules] = await Promise.all([
-    chunks(ENTRIES, {
-      format: 'cjs',
-      exports: 'named',
-      entryFileNames: '[name].cjs',
-      chunkFileNames: '[name]-[hash].cjs',
-    }),
-    chunks(MODULES, { format: 'esm', entryFileNames: '[name].js' }),
+  const { moduleOf, programOf, scriptOf } = await import('./bundle/scripts.mjs')
+  const [scripts, alone] = await Promise.all([
+    chunks(
+      { ...PROGRAMS, ...MODULES },
+      { format: 'cjs', exports: 'named', entryFileNames: '[name].cjs', chunkFileNames: '[name]-[hash].cjs' },
+    ),
+    chunks(ALONE, { format: 'esm', entryFileNames: '[name].mjs' }),
   ])
+  const write = (name, text) => writeFileSync(join(draft, name), text)
   for (const chunk of scripts) {
-    writeFileSync(join(draft, chunk.fileName), scriptOf(chunk.code))
-    if (chunk.isEntry) writeFileSync(join(draft, `${chunk.name}.js`), moduleOf(chunk))
+    write(chunk.fileName, scriptOf(chunk.code))
+    if (!chunk.isEntry) continue
+    if (chunk.name in PROGRAMS) write(`${chunk.name}.js`, programOf(chunk))
+    if (chunk.name in MODULES) write(`${chunk.name}.mjs`, moduleOf(chunk))
   }
-  for (const { fileName, code } of modules) writeFileSync(join(draft, fileName), code)
-  copyFileSync(join(root, 'bundle/load.js'), join(draft, 'load.js'))
+  for (const { name, fileName, code } of alone) {
+    write(fileName, code)
+    write(`${name}.js`, `import('./${fileName}')\n`)
+  }
+  // Programs keep the name that they have always had.
+  write('package.json', '{ "type": "commonjs" }\n')
+  copyFileSync(join(root, 'bundle/load.cjs'), join(draft, 'load.cjs'))
   const inside = new Set(
-    [...scripts, ...modules].flatMap(({ moduleIds }) => moduleIds.flatMap((id) => packageOf(id) ?? [])),
+    [...scripts, ...alone].flatMap(({ moduleIds }) => moduleIds.flatMap((id) => packageOf(id) ?? [])),
   )
   writeFileSync(join(draft, 'LICENSES.txt'), [...inside].sort().map(licence).join('\n'))
   // A source that has changed since the beginning may not be in the bundle.

@@ -25,14 +25,14 @@ const APP = resolve('dist/app')
 const GERMAN = 'Ungültige Eingabe: erwartet string, erhalten undefined'
 
 t.test('scripts of the bundle need one byte of memory for each character', async (t) => {
-  const scripts = readdirSync(APP).filter((name) => /\.c?js$/.test(name))
+  const scripts = readdirSync(APP).filter((name) => /\.[cm]?js$/.test(name))
   t.ok(scripts.length > 10)
   const wide = scripts.filter((name) => /[\u{80}-\u{10ffff}]/u.test(readFileSync(join(APP, name), 'utf8')))
   t.same(wide, [])
 })
 
 t.test('the bundle contains no part of a package that nothing calls', async (t) => {
-  const all = readdirSync(APP).filter((name) => /\.c?js$/.test(name))
+  const all = readdirSync(APP).filter((name) => /\.[cm]?js$/.test(name))
   for (const part of [
     'class MockAgent',
     'class WebSocket ',
@@ -61,7 +61,7 @@ t.test('parts of packages in the bundle do what the packages do', async (t) => {
   t.equal(mime.charset('text/plain'), 'UTF-8')
   t.equal(mime.extension('image/jpeg'), 'jpg')
   t.equal(mime.types.json, 'application/json')
-  const { z } = await import(join(APP, 'index.js'))
+  const { z } = await import(join(APP, 'index.mjs'))
   t.same(Object.keys(z.locales).toSorted(), Object.keys(zod.locales).toSorted())
   t.equal(z.locales.de().localeError({ code: 'invalid_type', expected: 'string' }), GERMAN)
   t.equal(zod.locales.de().localeError({ code: 'invalid_type', expected: 'string' } as never), GERMAN)
@@ -154,8 +154,8 @@ async function loaderOf(t: Test, scripts: Record<string, string>) {
   const folder = t.testdir(
     Object.fromEntries(Object.entries(scripts).map(([name, text]) => [name, `${head}${text}\n})`])),
   )
-  const file = join(folder, 'load.js')
-  copyFileSync('bundle/load.js', file)
+  const file = join(folder, 'load.cjs')
+  copyFileSync('bundle/load.cjs', file)
   const { load } = await import(pathToFileURL(file).href)
   return { folder, load: load as (name: string) => Record<string, () => void> }
 }

@@ -1,19 +1,15 @@
 // Runs the scripts of the bundle. They are no ES modules, because Node.js 20 keeps no compiled code of those: compiling
 // is half of a start. The code that a start has compiled is kept beside the bundle, where that may be written; V8 takes
 // no code of another version, other flags or another source. It checks nothing else, so the checksums are here.
-import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { cachedDataVersionTag } from 'node:v8'
-import { Script } from 'node:vm'
-import { isMainThread } from 'node:worker_threads'
-import { crc32 } from 'node:zlib'
+const { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } = require('node:fs')
+const { join } = require('node:path')
+const { cachedDataVersionTag } = require('node:v8')
+const { Script } = require('node:vm')
+const { isMainThread } = require('node:worker_threads')
+const { crc32 } = require('node:zlib')
 
-const folder = dirname(fileURLToPath(import.meta.url))
-const outside = createRequire(import.meta.url)
 /** Threads compile other parts of the scripts that they share. */
-const kept = join(folder, 'compiled', `${cachedDataVersionTag()}-${process.arch}`, isMainThread ? 'main' : 'thread')
+const kept = join(__dirname, 'compiled', `${cachedDataVersionTag()}-${process.arch}`, isMainThread ? 'main' : 'thread')
 const HEAD_BYTES = 8
 
 const modules = new Map()
@@ -21,14 +17,14 @@ const modules = new Map()
 const fresh = new Map()
 
 /** The exports of a script of the bundle, which runs once. */
-export function load(name) {
+function load(name) {
   const known = modules.get(name)
   if (known !== undefined) return known.exports
   const module = { exports: {} }
   modules.set(name, module)
-  const filename = join(folder, name)
+  const filename = join(__dirname, name)
   try {
-    compile(name, filename)(module.exports, inside, module, filename, folder, (id) => import(id), keepCompiled)
+    compile(name, filename)(module.exports, inside, module, filename, __dirname, (id) => import(id), keepCompiled)
   } catch (error) {
     // A process may have no file descriptor left for a moment: the next call tries again.
     modules.delete(name)
@@ -38,7 +34,7 @@ export function load(name) {
 }
 
 function inside(id) {
-  return id.startsWith('./') ? load(id.slice(2)) : outside(id)
+  return id.startsWith('./') ? load(id.slice(2)) : require(id)
 }
 
 function compile(name, filename) {
@@ -89,5 +85,7 @@ function keepCompiled() {
 
 /** Folders that a start by root makes in the program of another user keep that user from removing the program. */
 function isOwn() {
-  return process.getuid === undefined || process.getuid() === statSync(folder).uid
+  return process.getuid === undefined || process.getuid() === statSync(__dirname).uid
 }
+
+exports.load = load
