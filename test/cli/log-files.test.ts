@@ -68,7 +68,7 @@ t.test('SIGUSR2 before the files are open does not end the server', { skip: !isL
   execFileSync('mkfifo', [access])
   const start = ['serve', '--port', '0', '--gateway-port', '0', '--data', join(folder, 'data')]
   const server = spawn(process.execPath, [...CLI, ...start, '--access-log-file', access], {
-    env: environment(),
+    env: environment({ DEALGATE_PLATFORM_PORT: '0', DEALGATE_PAYMENT_PORT: '0' }),
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   endsWithUs(server)
@@ -76,7 +76,7 @@ t.test('SIGUSR2 before the files are open does not end the server', { skip: !isL
   await until('the signal is caught', () => catches(server.pid ?? 0, 'SIGUSR2'))
   server.kill('SIGUSR2')
   const reader = await open(access, 'r')
-  await once(server.stdout, 'data')
+  await Promise.race([once(server.stdout, 'data'), exit])
   server.kill('SIGTERM')
   t.same(await exit, [0, null])
   await reader.close()
