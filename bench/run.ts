@@ -73,8 +73,8 @@ async function run(): Promise<Results> {
 
 async function measured(): Promise<Ratios> {
   const results = await run()
-  console.log(markdownOf(results))
   if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify(results, null, 1)}\n`)
+  console.log(markdownOf(results))
   return ratiosToBare(results.cases)
 }
 

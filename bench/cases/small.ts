@@ -55,15 +55,22 @@ export async function small(
     }
     await interleaved(1, subjects, (subject) => once(subject, 'first'))
     await interleaved(rounds, subjects, once)
-    for (const [operation, found] of runs) results.push({ name: NAMES[operation], unit: 'op', runs: found })
+    for (const [operation, found] of runs) {
+      // Runs before the failure have no counterpart in each round.
+      for (const [at, name] of failures) if (at === operation) delete found[name]
+      results.push({ name: NAMES[operation], unit: 'op', runs: found })
+    }
   }
   return { results, failures: failures.map(([, , message]) => message.split('\n')[0] ?? '') }
 }
 
 async function fill(load: Load, store: Subject): Promise<void> {
   const paths = Array.from({ length: READ }, (_, i) => readPath(i))
-  await one(load, store, 'PUT', paths.length, paths)
   const listed = Array.from({ length: LISTED }, (_, i) => `listed/folder-${i % 10}/an-object-of-the-listing-${i}.txt`)
+  // One object of each folder at a time: rclone fails where two requests make the same folder.
+  for (const first of [paths.slice(0, 1), ...listed.slice(0, 10).map((path) => [path])])
+    await one(load, store, 'PUT', 1, first)
+  await one(load, store, 'PUT', paths.length, paths)
   await one(load, store, 'PUT', listed.length, listed)
 }
 

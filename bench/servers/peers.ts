@@ -76,7 +76,8 @@ const PEERS: readonly Peer[] = [
     },
     async start(folder, data, port) {
       const keys = ['--access', KEYS.accessKey, '--secret', KEYS.secretKey]
-      const args = [...keys, '--port', `127.0.0.1:${port}`, '--quiet', 'posix', data]
+      // Without --keep-alive it closes each connection after one answer.
+      const args = [...keys, '--port', `127.0.0.1:${port}`, '--quiet', '--keep-alive', 'posix', data]
       const program = new Program(join(folder, 'versitygw'), args, { quiet: true })
       await program.answers(port)
       return program
