@@ -5,7 +5,7 @@ const { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } = require
 const { join } = require('node:path')
 const { cachedDataVersionTag } = require('node:v8')
 const { Script } = require('node:vm')
-const { isMainThread } = require('node:worker_threads')
+const { isMainThread, threadId } = require('node:worker_threads')
 const { crc32 } = require('node:zlib')
 
 /** Threads compile other parts of the scripts that they share. */
@@ -63,7 +63,7 @@ function compiledCode(name, sum) {
   return file.readUInt32LE(4) === crc32(code) ? code : undefined
 }
 
-/** Keeps what has been compiled until now for the next starts. Programs that start at the same time may all do so. */
+/** Keeps what has been compiled until now for the next starts. Threads and programs may do so at the same time. */
 function keepCompiled() {
   try {
     if (!isOwn()) fresh.clear()
@@ -73,7 +73,7 @@ function keepCompiled() {
       const head = Buffer.alloc(HEAD_BYTES)
       head.writeUInt32LE(sum, 0)
       head.writeUInt32LE(crc32(code), 4)
-      const draft = join(kept, `${name}.${process.pid}`)
+      const draft = join(kept, `${name}.${process.pid}-${threadId}`)
       writeFileSync(draft, Buffer.concat([head, code]), { mode: 0o644 })
       renameSync(draft, join(kept, name))
     }
