@@ -137,7 +137,8 @@ t.test('workers share the data folder', { timeout: 600_000 }, async (t) => {
   })
 })
 
-t.test('a worker that is starting stops, too', { skip: process.platform !== 'linux', timeout: 600_000 }, async (t) => {
+const skip = process.platform !== 'linux' && 'needs Linux'
+t.test('a worker that is starting stops, too', { skip, timeout: 600_000 }, async (t) => {
   const server = await startDealgate(t, { args: ['--workers', String(WORKERS)] })
   const [first, second] = [await pidOf(server, 1), await pidOf(server, 2)]
   const supervisor = readFileSync(`/proc/${first}/stat`, 'utf8').split(' ')[3]
