@@ -104,7 +104,7 @@ async function admit(
   if (named !== undefined && named !== bucket) {
     throw new S3Error('AccessDenied', { message: 'The form was sent to another bucket than the one that it names.' })
   }
-  const any: SizeRange = { min: 0, max: context.limits.maxPutBytes }
+  const anySize: SizeRange = { min: 0, max: context.limits.maxPutBytes }
   const caller = await context.authenticateForm(fields)
   context.form = { caller: caller ?? context.caller, key, headers: fields.headers() }
   if (caller && context.caller) {
@@ -121,20 +121,20 @@ async function admit(
     const granted = await decideForm(request, own, fields, key)
     own.checks.requireKey(bucket, key, 'write')
     if (!granted) await requireBucket(own, bucket)
-    return { context: own, size: { min: policy.size.min, max: Math.min(policy.size.max, any.max) }, policy }
+    return { context: own, size: { min: policy.size.min, max: Math.min(policy.size.max, anySize.max) }, policy }
   }
   if (context.caller) {
     const granted = await decideForm(request, context, fields, key)
     context.checks.requireKey(bucket, key, 'write')
     if (!granted) await requireBucket(context, bucket)
-    return { context, size: any }
+    return { context, size: anySize }
   }
   await refuseRestricted(context.settings, request)
   const anonymous = context.as(undefined)
-  if (await decideForm(request, anonymous, fields, key)) return { context: anonymous, size: any }
+  if (await decideForm(request, anonymous, fields, key)) return { context: anonymous, size: anySize }
   // The gateway checks this again when it stores the file, but only after the whole file has been received.
   if (!allows(await context.gateway.listPolicies(bucket), 'put', key)) throw new S3Error('AccessDenied')
-  return { context: anonymous, size: any }
+  return { context: anonymous, size: anySize }
 }
 
 /** Decides about the key of the form. True if a document of the bucket has granted it to another than the owner. */
