@@ -11,7 +11,7 @@ const WORKERS = [1, 2, 4]
 const CONNECTIONS = 32
 const SIZE = 1024
 const OBJECTS = 100
-const COUNTS = { GET: 3000, PUT: 300 } as const
+const COUNTS = { GET: 3000, PUT: 3000 } as const
 const OPERATIONS = ['GET', 'PUT'] as const
 
 type Operation = (typeof OPERATIONS)[number]

@@ -30,15 +30,17 @@ export interface Questions {
   acquire(lease: Lease, ms: number, waitedMs: number): number | undefined
   renew(lease: Lease, ms: number): number | undefined
   yield(lease: Lease, ms: number): number | undefined
-  release(lease: Lease): void
   /** The metrics of all processes. */
   metrics(): readonly FamilySnapshot[]
 }
 
 export type Question = keyof Questions
 
+/** Messages travel in batches. */
 export type FromWorker =
   | { readonly kind: 'question'; readonly id: number; readonly name: Question; readonly args: readonly unknown[] }
+  /** Has no answer: the worker goes on at once. */
+  | { readonly kind: 'release'; readonly lease: Lease }
   /** A message for all other workers: see SignalBoard. */
   | { readonly kind: 'signal'; readonly text: string }
   /** The metrics of this worker. */

@@ -65,6 +65,9 @@ export async function startWorkers(
     ended(worker) {
       if (embedded && fenced) leases.abandon(worker, LATE_WRITE_MS)
     },
+    release(lease) {
+      void leases.release(lease)
+    },
     async answer(name: Question, args, worker) {
       const [lease, ms, waitedMs] = args as [Lease, number, number]
       switch (name) {
@@ -82,8 +85,6 @@ export async function startWorkers(
           return leases.renew(lease, ms)
         case 'yield':
           return leases.yield(lease, ms)
-        case 'release':
-          return leases.release(lease)
         case 'metrics':
           return metricsOfAll()
       }

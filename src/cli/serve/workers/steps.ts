@@ -17,7 +17,12 @@ interface Waiting {
 /** The steps of reloads, in the workers of a server. */
 export class Steps {
   readonly #waiting = new Map<number, Waiting>()
+  readonly #send: (worker: Worker, message: ToWorker) => void
   #last = 0
+
+  constructor(send: (worker: Worker, message: ToWorker) => void) {
+    this.#send = send
+  }
 
   /** Has these workers prepare a configuration. If one cannot, none keeps it, and this rejects. */
   async prepareAll(workers: readonly Worker[], config: Config): Promise<Prepared> {
@@ -61,8 +66,7 @@ export class Steps {
     if (!worker.isConnected()) return Promise.resolve()
     const id = ++this.#last
     const taken = new Promise<void>((resolve, reject) => this.#waiting.set(id, { worker, resolve, reject }))
-    const message: ToWorker = { kind: 'step', id, step }
-    worker.send(message)
+    this.#send(worker, { kind: 'step', id, step })
     return withinDeadline(taken, STEP_MS)
   }
 }

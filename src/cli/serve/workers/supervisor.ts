@@ -2,8 +2,10 @@ import cluster, { type Worker } from 'node:cluster'
 import type { Logger } from '../../../common/log.js'
 import type { FamilySnapshot } from '../../../common/metrics/family.js'
 import type { Prepared } from '../../../server/proxy-options.js'
+import type { Lease } from '../../../state/locks/lease-store.js'
 import type { Config } from '../../config/config.js'
 import { Failure } from '../../failure.js'
+import { Batch } from './batch.js'
 import type { FromWorker, Question, ToWorker } from './messages.js'
 import { Steps } from './steps.js'
 import { trackConnections } from './track-connections.js'
@@ -18,6 +20,7 @@ export interface SupervisorOptions {
    * @param asker differs for each process that was ever started
    */
   readonly answer: (name: Question, args: readonly unknown[], asker: number) => Promise<unknown>
+  readonly release: (lease: Lease) => void
   /** Called when a worker has ended, however it did. */
   readonly ended: (asker: number) => void
   readonly log: Logger
@@ -44,7 +47,8 @@ const CLOSING_MS = 10_000
 export class Supervisor {
   readonly #options: SupervisorOptions
   readonly #workers = new Map<number, Worker>()
-  readonly #steps = new Steps()
+  readonly #batches = new WeakMap<Worker, Batch<ToWorker>>()
+  readonly #steps = new Steps((worker, message) => this.#send(worker, message))
   /** Workers that have a configuration, as `asker`. */
   readonly #configured = new Set<number>()
   readonly #restarts = new Map<number, NodeJS.Timeout>()
@@ -68,7 +72,7 @@ export class Supervisor {
 
   /** Passes a signal on to all workers but its sender. */
   tell(text: string, sender?: Worker): void {
-    for (const worker of this.#workers.values()) if (worker !== sender) send(worker, { kind: 'signal', text })
+    for (const worker of this.#workers.values()) if (worker !== sender) this.#send(worker, { kind: 'signal', text })
   }
 
   /** Sends all workers a signal. */
@@ -81,7 +85,7 @@ export class Supervisor {
     const workers = new Map([...this.#workers.values()].map((worker) => [worker.id, worker]))
     return this.#metrics.collect([...workers.keys()], (id, question) => {
       const worker = workers.get(id)
-      if (worker) send(worker, { kind: 'metrics', id: question })
+      if (worker) this.#send(worker, { kind: 'metrics', id: question })
     })
   }
 
@@ -105,7 +109,7 @@ export class Supervisor {
     for (const restart of this.#restarts.values()) clearTimeout(restart)
     const workers = [...this.#workers.values()]
     const ended = Promise.all(workers.map((worker) => new Promise((resolve) => worker.once('exit', resolve))))
-    for (const worker of workers) send(worker, { kind: 'stop' })
+    for (const worker of workers) this.#send(worker, { kind: 'stop' })
     const late = setTimeout(() => {
       for (const worker of this.#workers.values()) worker.process.kill('SIGKILL')
     }, this.#options.graceMs + CLOSING_MS)
@@ -131,8 +135,13 @@ export class Supervisor {
     const closeUnclaimed = trackConnections(worker)
     this.#workers.set(number, worker)
     worker.on('error', (err) => this.#options.log.debug({ err, worker: number }, 'a message to a worker was lost'))
-    worker.on('message', (message: FromWorker) => {
-      if (message.kind === 'question') void this.#answer(worker, message)
+    const answers = new Batch<ToWorker>((messages) => {
+      if (worker.isConnected()) worker.send(messages)
+    })
+    this.#batches.set(worker, answers)
+    const receive = (message: FromWorker) => {
+      if (message.kind === 'question') void this.#answer(worker, answers, message)
+      else if (message.kind === 'release') this.#options.release(message.lease)
       else if (message.kind === 'signal') this.tell(message.text, worker)
       else if (message.kind === 'stepped') this.#steps.done(message)
       else if (message.kind === 'metrics') {
@@ -141,9 +150,10 @@ export class Supervisor {
         ready = true
         onReady(message.url)
         // A worker that was starting has not heard the first one.
-        if (this.#stopping) send(worker, { kind: 'stop' })
+        if (this.#stopping) this.#send(worker, { kind: 'stop' })
       }
-    })
+    }
+    worker.on('message', (messages: readonly FromWorker[]) => messages.forEach(receive))
     worker.on('exit', (code, signal) => {
       this.#workers.delete(number)
       closeUnclaimed()
@@ -163,19 +173,23 @@ export class Supervisor {
     return worker
   }
 
-  async #answer(worker: Worker, { id, name, args }: FromWorker & { kind: 'question' }): Promise<void> {
-    // What a dead worker has asked may arrive after its end.
-    if (worker.isDead() && name !== 'release') return
+  async #answer(
+    worker: Worker,
+    answers: Batch<ToWorker>,
+    { id, name, args }: FromWorker & { kind: 'question' },
+  ): Promise<void> {
+    // The questions of a dead worker may arrive after its end.
+    if (worker.isDead()) return
     try {
-      send(worker, { kind: 'answer', id, value: await this.#options.answer(name, args, worker.id) })
+      answers.add({ kind: 'answer', id, value: await this.#options.answer(name, args, worker.id) })
     } catch (error) {
-      send(worker, { kind: 'answer', id, error: (error as Error).message })
+      answers.add({ kind: 'answer', id, error: (error as Error).message })
     }
+  }
+
+  #send(worker: Worker, message: ToWorker): void {
+    this.#batches.get(worker)?.sendNow(message)
   }
 }
 
 function ignore(): void {}
-
-function send(worker: Worker, message: ToWorker): void {
-  if (worker.isConnected()) worker.send(message)
-}

@@ -5,7 +5,7 @@ import { render } from '../../../common/metrics/render.js'
 import { CleanupStack } from '../../../server/cleanup-stack.js'
 import { processMetrics } from '../../../server/metrics/process-metrics.js'
 import type { Prepared } from '../../../server/proxy-options.js'
-import type { LeaseStore } from '../../../state/locks/lease-store.js'
+import type { Lease, LeaseStore } from '../../../state/locks/lease-store.js'
 import { SignalBoard } from '../../../state/signals/signals.js'
 import { type Config, variable } from '../../config/config.js'
 import { describeError, EXIT_FAILURE } from '../../failure.js'
@@ -13,6 +13,7 @@ import { startEndpoint } from '../endpoint.js'
 import { type GatewayInUse, obtainGateway } from '../gateway.js'
 import { onReopen } from '../observability/log-files.js'
 import type { Prepare } from '../reload/reloader.js'
+import { Batch } from './batch.js'
 import type { FromWorker, Question, Questions, ReloadStep, ToWorker } from './messages.js'
 import { WORKER_NUMBER, WORKER_PORT } from './supervisor.js'
 
@@ -35,7 +36,7 @@ export async function runWorker(given: Config): Promise<void> {
   const cleanup = new CleanupStack()
   cleanup.defer(processMetrics(metrics))
   try {
-    const worker = { number, leases: leasesBy(ask), signals: channel.board }
+    const worker = { number, leases: leasesBy(channel), signals: channel.board }
     const scrape = async (accept?: string) => render(await ask('metrics'), accept)
     const gateway = () => gatewayOf(config, log, ask)
     const reload = (requestId: string) => ask('reload', requestId)
@@ -48,6 +49,7 @@ export async function runWorker(given: Config): Promise<void> {
     log.info('shutting down')
   } finally {
     await cleanup.close()
+    channel.flush()
     process.disconnect()
   }
 }
@@ -59,9 +61,10 @@ type Ask = <Name extends Question>(
 
 function openChannel(metrics: Metrics) {
   const waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>()
-  const send = (message: FromWorker) => {
-    if (process.connected) process.send?.(message)
-  }
+  const batch = new Batch<FromWorker>((messages) => {
+    if (process.connected) process.send?.(messages)
+  })
+  const send = (message: FromWorker) => batch.sendNow(message)
   const board = new SignalBoard((text) => send({ kind: 'signal', text }))
   let stop: () => void = () => {}
   const stopped = new Promise<void>((resolve) => {
@@ -82,7 +85,7 @@ function openChannel(metrics: Metrics) {
   }
   let stopping = false
   let last = 0
-  process.on('message', (message: ToWorker) => {
+  const receive = (message: ToWorker) => {
     if (message.kind === 'signal') board.receive(message.text)
     else if (message.kind === 'step') void step(message.id, message.step)
     else if (message.kind === 'metrics')
@@ -96,7 +99,8 @@ function openChannel(metrics: Metrics) {
       if (message.error === undefined) asked?.resolve(message.value)
       else asked?.reject(new Error(message.error))
     }
-  })
+  }
+  process.on('message', (messages: readonly ToWorker[]) => messages.forEach(receive))
   process.on('disconnect', () => {
     // The worker's own disconnect comes after everything is closed.
     process.exit(stopping ? process.exitCode : EXIT_FAILURE)
@@ -105,9 +109,10 @@ function openChannel(metrics: Metrics) {
     new Promise((resolve, reject) => {
       const id = ++last
       waiting.set(id, { resolve: (value) => resolve(value as Awaited<ReturnType<Ask>> as never), reject })
-      send({ kind: 'question', id, name, args })
+      batch.add({ kind: 'question', id, name, args })
     })
-  return { ask, send, board, stopped, takeSteps }
+  const release = (lease: Lease) => batch.add({ kind: 'release', lease })
+  return { ask, release, send, flush: () => batch.flush(), board, stopped, takeSteps }
 }
 
 type TakeStep = (step: ReloadStep) => Promise<void>
@@ -128,12 +133,12 @@ function stepsOf(prepare: Prepare, log: Logger): TakeStep {
   }
 }
 
-function leasesBy(ask: Ask): LeaseStore {
+function leasesBy({ ask, release }: { readonly ask: Ask; readonly release: (lease: Lease) => void }): LeaseStore {
   return {
     acquire: (lease, ms, waitedMs = 0) => ask('acquire', lease, ms, waitedMs),
     renew: (lease, ms) => ask('renew', lease, ms),
     yield: (lease, ms) => ask('yield', lease, ms),
-    release: (lease) => ask('release', lease),
+    release: async (lease) => release(lease),
   }
 }
 
