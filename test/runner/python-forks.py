@@ -60,13 +60,14 @@ def load_aws_cli(driver):
         hooks = imported(f"{copy}botocore.hooks")
         if hooks is not None:
             keep_names(hooks)
-            # What a function accepts does not change; each command asks it of 400 handlers.
-            hooks.accepts_kwargs = functools.cache(hooks.accepts_kwargs)
+            hooks.accepts_kwargs = once_for_code(hooks.accepts_kwargs)
     distro = imported("distro")
     if distro is not None:
         for name in ["id", "version", "major_version"]:
             setattr(distro, name, functools.cache(getattr(distro, name)))
     session = driver.create_clidriver().session
+    # It looks into the folder of each of 400 services.
+    session.get_available_services()
     for model in MODELS:
         session.get_component("data_loader").load_service_model("s3", model)
     session.create_client("s3", region_name="us-east-1", aws_access_key_id="none", aws_secret_access_key="none")
@@ -106,6 +107,30 @@ def once(method):
     return known
 
 
+def once_for_code(accepts):
+    """What a function accepts, asked once: each command asks it of 400 handlers, of which it makes a part anew."""
+    results = {}
+
+    @functools.wraps(accepts)
+    def known(function):
+        code = getattr(getattr(function, "__func__", function), "__code__", function)
+        if code not in results:
+            results[code] = accepts(function)
+        return results[code]
+
+    return known
+
+
+def share_environment():
+    """Has all commands of aws-cli 2 share one copy of the environment: it makes one for each of 97."""
+    factory = getattr(sys.modules.get("awscli.utils"), "OutputStreamFactory", None)
+    if factory is None or "environ" not in factory.__init__.__code__.co_varnames:
+        return
+    create = factory.__init__
+    copy = os.environ.copy()
+    factory.__init__ = lambda self, *args, **options: create(self, *args, **{"environ": copy, **options})
+
+
 def receive(connection):
     """Returns the working folder, the arguments and the environment, and makes the streams of the client our own."""
     message, streams, _, _ = socket.recv_fds(connection, 1 << 20, 3)
@@ -129,6 +154,7 @@ def serve(connection, code, set_by_modules):
     os.chdir(folder)
     os.environ.clear()
     os.environ.update({**set_by_modules, **env})
+    share_environment()
     for loader in LOADERS:
         loader.CUSTOMER_DATA_PATH = os.path.expanduser("~/.aws/models")
     sys.argv = [SCRIPT, *args]
