@@ -1,24 +1,31 @@
 import { execFile } from 'node:child_process'
 import {
   cpSync,
-  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   realpathSync,
+  renameSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { otherNodes, servesAwsCli } from './support/programs/installed-package.js'
-import { missing } from './support/programs/run.js'
-import { environment } from './support/server/cli.js'
+import { temporaryFolder } from './support/content/folders.js'
+import {
+  cleanClone,
+  environmentOfNpm,
+  hasWhatItNames,
+  installedPlaces,
+  npmPack,
+  servesAwsCli,
+} from './support/programs/installed-package.js'
 
 const run = promisify(execFile)
-const repository = resolve('.')
+/** What the build of this repository has made of the sources that the package contains. */
+const BUILT = ['dist/app', 'dist/src', 'dist/plugins', 'dist/test/suites']
 
 /** Tells the calls of the plugin `deal`, and what an endpoint with it answers to one of them without a signature. */
 const PROGRAM = `
@@ -42,31 +49,28 @@ await services.stop()
 console.log(JSON.stringify({ status, names: proxy.operations.filter((row) => row.plugin === 'deal').map((row) => row.operation.name) }))
 `
 
-t.test('npm pack of a clean clone is a package that works outside of it', async (t) => {
-  const folder = realpathSync(t.testdir())
+t.test('npm pack is a package that works outside of the repository', async (t) => {
+  const folder = realpathSync(temporaryFolder(t))
   const clone = join(folder, 'clone')
-  const sources = (await run('git', ['ls-files', '-z'], { cwd: repository })).stdout.split('\0').filter(Boolean)
-  for (const file of sources) if (existsSync(file)) cpSync(file, join(clone, file))
-  symlinkSync(join(repository, 'node_modules'), join(clone, 'node_modules'))
-  // No variable of the npm that runs the tests may have a say.
-  const env = Object.fromEntries(Object.entries(environment()).filter(([name]) => !/^npm_/i.test(name)))
-  await run('npm', ['pack', '--pack-destination', folder], { cwd: clone, env })
-  const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
-  await run('tar', ['-xzf', join(folder, `dealgate-${version}.tgz`)], { cwd: folder })
+  await cleanClone(clone)
+  // `prepack` would compile and bundle all of it once more: test/nodes/package.test.ts has npm run it.
+  for (const part of BUILT)
+    cpSync(part, join(clone, part), { recursive: true, filter: (path) => !path.endsWith('.map') })
+  for (const script of ['sbom.mjs', 'man.mjs']) await run(process.execPath, [script], { cwd: clone })
+  const tarball = await npmPack(clone, folder, '--ignore-scripts')
+  await run('tar', ['-xzf', tarball], { cwd: folder })
 
+  const env = environmentOfNpm()
   const outside = join(folder, 'outside')
   const installed = join(outside, 'node_modules', 'dealgate')
-  mkdirSync(join(outside, 'node_modules'), { recursive: true })
-  cpSync(join(folder, 'package'), installed, { recursive: true })
-  symlinkSync(join(repository, 'node_modules'), join(installed, 'node_modules'))
-  const { exports, bin, man } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
-  for (const entry of Object.values(exports) as (string | Record<string, string>)[]) {
-    // The tests of this repository alone use that condition; the package contains one copy of the code.
-    const { 'dealgate-source': _, ...targets } = typeof entry === 'string' ? { default: entry } : entry
-    for (const target of Object.values(targets))
-      t.ok(existsSync(join(installed, target)), `${target} is in the package`)
+  // The packages that npm would install beside it, and no others.
+  for (const place of installedPlaces()) {
+    const link = join(outside, 'node_modules', place)
+    mkdirSync(dirname(link), { recursive: true })
+    symlinkSync(resolve('node_modules', place), link)
   }
-  for (const page of man) t.ok(existsSync(join(installed, page)), `${page} is in the package`)
+  renameSync(join(folder, 'package'), installed)
+  hasWhatItNames(t, installed)
   const files = readdirSync(installed, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   const bytes = files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0)
   t.ok(bytes / files.length < 10_000, `${bytes} bytes in ${files.length} files: at most 1 MB for 100 files`)
@@ -75,9 +79,9 @@ t.test('npm pack of a clean clone is a package that works outside of it', async 
     [],
     'no source maps',
   )
+  const { version, dependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
   const { metadata, components } = JSON.parse(readFileSync(join(installed, 'dist/sbom.cdx.json'), 'utf8'))
   t.match(metadata.component, { name: 'dealgate', version })
-  const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
   const listed = new Set(components.map(({ name }: { name: string }) => name))
   for (const name of Object.keys(dependencies)) t.ok(listed.has(name), `${name} is in the list of packages`)
   t.notOk(listed.has('tap'), 'the list is that of an installation')
@@ -88,6 +92,7 @@ t.test('npm pack of a clean clone is a package that works outside of it', async 
   t.equal(status, 403, 'the plugin answers')
   for (const name of ['CreateObjectDeal', 'ListProviders']) t.ok(names.includes(name), name)
 
+  const { bin } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
   const cli = join(installed, bin.dealgate)
   const dealgateOf = async (name: string) => {
     await run(process.execPath, [cli, 'plugin', 'new', name], { cwd: outside, env })
@@ -107,20 +112,5 @@ t.test('npm pack of a clean clone is a package that works outside of it', async 
   note({ version, resolved: `https://registry.example/dealgate/-/dealgate-${version}.tgz` })
   t.equal(await dealgateOf('late'), `^${version}`, 'after it')
 
-  const nodes = otherNodes()
-  const skip = nodes.length === 0 && missing('DEALGATE_NODES names no other Node.js')
-  await t.test('installed in an empty folder, it serves aws-cli on each Node.js', { skip }, async (t) => {
-    const empty = join(folder, 'empty')
-    mkdirSync(empty)
-    // Without it, npm takes this repository, which is around the folder, for the place to install to.
-    writeFileSync(join(empty, 'package.json'), '{"private": true}')
-    const tarball = join(folder, `dealgate-${version}.tgz`)
-    const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline']
-    await run('npm', ['install', ...flags, tarball], { cwd: empty, env })
-    const program = join(empty, 'node_modules/dealgate', bin.dealgate)
-    for (const [index, node] of [process.execPath, ...nodes].entries()) {
-      const { stdout } = await run(node, ['--version'])
-      await t.test(stdout.trim(), (t) => servesAwsCli(t, node, program, env, join(empty, `home-${index}`)))
-    }
-  })
+  await t.test('it serves aws-cli', (t) => servesAwsCli(t, process.execPath, installed, join(folder, 'home')))
 })

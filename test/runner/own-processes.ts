@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
 /** The tests that are about the program as a process. */
-const ABOUT_PROCESSES = /^test\/package\b/
+const ABOUT_PROCESSES = /^test\/(nodes\/)?package\b/
 /** The tests that start the program themselves where they look at it as a process. */
 const START_PROCESSES = /^test\/docs\//
 /**

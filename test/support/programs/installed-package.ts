@@ -1,10 +1,12 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
 import type { Test } from 'tap'
 import { endsWithUs } from '../server/child.js'
+import { environment } from '../server/cli.js'
 import { awsVersions } from './aws-cli.js'
 import { run } from './run.js'
 
@@ -13,14 +15,61 @@ export function otherNodes(): string[] {
   return (process.env.DEALGATE_NODES ?? '').split(':').filter(Boolean)
 }
 
+/** The environment of npm and of an installed package: no variable of the npm that runs the tests has a say. */
+export function environmentOfNpm(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(environment()).filter(([name]) => !/^npm_/i.test(name)))
+}
+
+/** Copies the files of this repository that git knows, beside its installed packages. */
+export async function cleanClone(folder: string): Promise<void> {
+  const { stdout } = await promisify(execFile)('git', ['ls-files', '-z'])
+  for (const file of stdout.split('\0')) if (file && existsSync(file)) cpSync(file, join(folder, file))
+  symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
+}
+
+/** Has npm pack a clone. Returns the path of the package. */
+export async function npmPack(clone: string, folder: string, ...flags: string[]): Promise<string> {
+  const options = { cwd: clone, env: environmentOfNpm() }
+  await promisify(execFile)('npm', ['pack', '--pack-destination', folder, ...flags], options)
+  return join(folder, `dealgate-${readJson('package.json').version}.tgz`)
+}
+
+/** Every file that the exports, the programs and the manual pages of an unpacked package name is in it. */
+export function hasWhatItNames(t: Test, folder: string): void {
+  const { exports, bin, man } = readJson(join(folder, 'package.json'))
+  for (const entry of Object.values(exports) as (string | Record<string, string>)[]) {
+    // The tests of this repository alone use that condition; the package contains one copy of the code.
+    const { 'dealgate-source': _, ...targets } = typeof entry === 'string' ? { default: entry } : entry
+    for (const target of Object.values(targets)) t.ok(existsSync(join(folder, target)), `${target} is in the package`)
+  }
+  for (const page of [...Object.values<string>(bin), ...man])
+    t.ok(existsSync(join(folder, page)), `${page} is in the package`)
+}
+
+/** The places below `node_modules` that an installation fills, by the lock file of this repository. */
+export function installedPlaces(): string[] {
+  const entries = Object.entries<{ dev?: true; devOptional?: true; link?: true }>(
+    readJson('package-lock.json').packages,
+  )
+  return entries
+    .filter(([place, { dev, devOptional, link }]) => place !== '' && !dev && !devOptional && !link)
+    .map(([place]) => place.replace(/^node_modules\//, ''))
+    .filter((place) => !place.includes('node_modules/') && existsSync(join('node_modules', place)))
+}
+
+function readJson(path: string) {
+  return JSON.parse(readFileSync(path, 'utf8'))
+}
+
 /**
  * Starts `dealgate serve` of an installed package with a program of Node.js, and stores, lists and reads by aws-cli.
  */
-export async function servesAwsCli(t: Test, node: string, cli: string, env: NodeJS.ProcessEnv, home: string) {
+export async function servesAwsCli(t: Test, node: string, installed: string, home: string) {
   mkdirSync(home)
+  const cli = join(installed, readJson(join(installed, 'package.json')).bin.dealgate)
   const ports = ['--port', '0', '--gateway-port', '0', '--platform-port', '0', '--payment-port', '0']
   const server = spawn(node, [cli, 'serve', ...ports, '--data', join(home, 'data'), '--print', 'json'], {
-    env,
+    env: environmentOfNpm(),
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   endsWithUs(server)

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { temporaryFolder } from './support/content/folders.js'
-import { otherNodes } from './support/programs/installed-package.js'
-import { missing, run, runAny } from './support/programs/run.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { otherNodes } from '../support/programs/installed-package.js'
+import { missing, run, runAny } from '../support/programs/run.js'
 
 /**
  * The core of the suite on the other versions of Node.js that are supported: servers in one process, their S3
