@@ -1,17 +1,16 @@
-import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { temporaryFolder } from '../support/content/folders.js'
 import { findAwsClis, findClient, isolatedEnv } from '../support/programs/run.js'
-import { CLI } from '../support/server/cli.js'
 import { lastingPort } from '../support/server/ports.js'
 import { type Exception, exceptions } from './exceptions.js'
 import { pages } from './pages.js'
 import { asShown, compare } from './printed.js'
 import { type Command, commandsOf, inlineCommandsOf } from './read-page.js'
 import { type Scene, scenes } from './scenes.js'
-import { Shell } from './shell.js'
+import { Shell, writeDealgate } from './shell.js'
 
 // Every command of README.md and the pages of docs, as it is printed there: in order, from an empty folder, against a
 // server on free ports.
@@ -68,16 +67,17 @@ async function tryPage(t: Test, page: string, commands: readonly Command[]): Pro
     ['127.0.0.1:9300', `127.0.0.1:${paymentPort}`],
     ...Object.entries(scene.rewrite ?? {}),
   ])
-  const shell = new Shell(folder, {
+  const environment = {
     ...(await readersEnvironment(t, folder, page)),
     DEALGATE_PORT: String(port),
     DEALGATE_GATEWAY_PORT: String(gatewayPort),
     DEALGATE_PLATFORM_PORT: String(platformPort),
     DEALGATE_PAYMENT_PORT: String(paymentPort),
     ...scene.env,
-  })
+  }
+  const shell = new Shell(folder, environment, scene.ownProcess)
   t.teardown(() => shell.stop())
-  if (!scene.unserved) await shell.serveBeforehand()
+  if (!scene.unserved) await shell.serve('dealgate')
   await scene.begun?.()
   for (const command of commands) {
     const exception = exceptionOf(page, command)
@@ -124,12 +124,13 @@ function rewrite(text: string, rewrites: ReadonlyMap<string, string>): string {
   return [...rewrites].reduce((rewritten, [from, to]) => rewritten.replaceAll(from, to), text)
 }
 
-/** The page that calls npx itself. On the others, `NPX` stands in for it: npm takes longer than what it runs. */
+/** The page whose first command with npx calls it. `NPX` stands in for all others: npm takes longer than what it runs. */
 const USES_NPX = 'README.md'
 
 /** Runs what npx would run. npm looks for a program that is not installed in the working folder. */
 const NPX = `#!/bin/sh
 program=node_modules/.bin/$1
+[ -x "$program" ] && rm "$0.first" 2>/dev/null && exec npm exec -- "$@"
 [ -x "$program" ] || exec npm exec -- "$@"
 shift
 exec "$program" "$@"
@@ -140,11 +141,10 @@ async function readersEnvironment(t: Test, folder: string, page: string): Promis
   const home = temporaryFolder(t)
   const programs = join(home, 'bin')
   await mkdir(programs)
-  const dealgate = join(programs, 'dealgate')
-  await writeFile(dealgate, `#!/bin/sh\nexec '${process.execPath}' ${CLI.map((part) => `'${part}'`).join(' ')} "$@"\n`)
-  await chmod(dealgate, 0o755)
+  await writeDealgate(join(programs, 'dealgate'))
   await symlink(process.execPath, join(programs, 'node'))
-  if (page !== USES_NPX) await writeFile(join(programs, 'npx'), NPX, { mode: 0o755 })
+  await writeFile(join(programs, 'npx'), NPX, { mode: 0o755 })
+  if (page === USES_NPX) await writeFile(join(programs, 'npx.first'), '')
   const aws = (process.env.DEALGATE_AWS_CLIS ?? '').split(/[:\s]+/).at(-1)
   if (aws) await symlink(aws, join(programs, 'aws'))
   await writeFile(join(home, '.curlrc'), CURLRC)

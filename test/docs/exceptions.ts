@@ -8,6 +8,9 @@ export interface Exception {
   readonly instead?: string
 }
 
+/** `npm install` of this repository. npm makes the programs of a package executable. */
+const INSTALL = `mkdir -p node_modules/.bin && ln -s "$REPOSITORY" node_modules/dealgate && printf '#!/bin/sh\nexec node "$REPOSITORY/dist/app/cli.js" "$@"\n' > node_modules/.bin/dealgate && chmod +x node_modules/.bin/dealgate`
+
 export const exceptions: readonly Exception[] = [
   {
     page: 'README.md',
@@ -20,15 +23,13 @@ export const exceptions: readonly Exception[] = [
     page: 'docs/guides/write-a-plugin.md',
     command: 'npm install file:../dealgate',
     reason: 'It installs packages from the registry.',
-    instead:
-      'cd greet && mkdir -p node_modules/.bin && ln -s "$REPOSITORY" node_modules/dealgate && ln -s ../dealgate/dist/app/cli.js node_modules/.bin/dealgate',
+    instead: `cd greet && ${INSTALL}`,
   },
   {
     page: 'docs/guides/write-a-plugin.md',
     command: 'npm install ../dealgate',
     reason: 'It installs packages from the registry.',
-    instead:
-      'mkdir -p node_modules/.bin && ln -s "$REPOSITORY" node_modules/dealgate && ln -s ../dealgate/dist/app/cli.js node_modules/.bin/dealgate',
+    instead: INSTALL,
   },
   {
     page: 'docs/guides/embed-in-express.md',

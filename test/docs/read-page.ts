@@ -102,6 +102,12 @@ function commandAt(lines: readonly string[], from: number, first: number): { tex
   throw new Error(`the command of line ${first + from} has no end`)
 }
 
+/** A quoted text in which nothing ends. */
+const QUOTED = /'[^']*'|"[^"\\`$]*"/g
+/** Words and variables alone: always a whole command. */
+const PLAIN = /^(?!\s*(if|for|while|until|case|select|function)\b)[\w\s.,:=/@%+~?*$-]*$/
+
 function isWhole(text: string): boolean {
+  if (PLAIN.test(text.replace(QUOTED, ''))) return true
   return !text.endsWith('\\') && spawnSync('bash', ['-n'], { input: `${text}\n`, stdio: 'pipe' }).status === 0
 }

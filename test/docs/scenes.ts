@@ -7,10 +7,10 @@ import { redis } from '../state/servers.js'
 import { startGateway } from '../support/gateway/embedded.js'
 import type { GatewayAddress } from '../support/gateway/gateway-address.js'
 import { startRealGateway } from '../support/gateway/real-gateway.js'
-import { CLI } from '../support/server/cli.js'
 import { lastingPort } from '../support/server/ports.js'
 import { WebhookReceiver } from '../support/webhook-receiver.js'
 import { scriptOf } from './read-page.js'
+import { writeDealgate } from './shell.js'
 
 /** What a page takes to be there, beside a server that was just started over an empty data folder. */
 export interface Scene {
@@ -20,6 +20,8 @@ export interface Scene {
   readonly env?: Readonly<Record<string, string>>
   /** The page starts its server itself. */
   readonly unserved?: true
+  /** The server must be a process: the page looks at it as one, or the server loads modules or files of the page. */
+  readonly ownProcess?: true
   /** Runs once the server is up, before the first command. */
   readonly begun?: () => Promise<void>
   /** Why the page cannot be tried here. */
@@ -37,7 +39,7 @@ const SDK = 'class NodeSDK { start() {} }'
 export const scenes: Readonly<Record<string, MakeScene>> = {
   'README.md': async (_, folder) => {
     await installFor(folder)
-    return { unserved: true }
+    return { unserved: true, ownProcess: true }
   },
   'docs/guides/five-minutes.md': async (_, folder) => {
     await installFor(folder)
@@ -95,7 +97,7 @@ export const scenes: Readonly<Record<string, MakeScene>> = {
       await writeFile(join(plugin, 'package.json'), '{"type": "module"}')
       await writeFile(join(plugin, 'index.js'), scriptOf(page, index))
     }
-    return { unserved: true }
+    return { unserved: true, ownProcess: true }
   },
   'docs/existing-gateways.md': async (t) => {
     const gateway = await startRealGateway(t, 1)
@@ -114,9 +116,10 @@ export const scenes: Readonly<Record<string, MakeScene>> = {
     )
     const port = String(await lastingPort())
     const rewrite = { 'metrics-port 9400': `metrics-port ${port}`, '127.0.0.1:9400': `127.0.0.1:${port}` }
-    return { unserved: true, rewrite }
+    return { unserved: true, ownProcess: true, rewrite }
   },
   'docs/operations.md': async (t) => behind('https://gateway.example', await startGateway(t, 'legacy')),
+  'docs/running.md': async () => ({ ownProcess: true }),
   'docs/state.md': async (t) => {
     if (redis.skip) return { skip: redis.skip }
     const { url, stop } = await redis.start()
@@ -134,8 +137,7 @@ async function withNpx(_: Test, folder: string): Promise<Scene> {
 async function installFor(folder: string): Promise<void> {
   const programs = join(folder, 'node_modules', '.bin')
   await mkdir(programs, { recursive: true })
-  const command = [process.execPath, ...CLI].map((part) => `'${part}'`).join(' ')
-  await writeFile(join(programs, 'dealgate'), `#!/bin/sh\nexec ${command} "$@"\n`, { mode: 0o755 })
+  await writeDealgate(join(programs, 'dealgate'))
 }
 
 /**

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { whenWeEnd } from '../support/server/child.js'
+import { CLI } from '../support/server/cli.js'
 import { HostedRun, hostUnderTest } from '../support/server/hosted.js'
 
 export interface Ended {
@@ -16,16 +17,29 @@ const PATIENCE_MS = 120_000
 
 const RUN = 'cd "$PWD" && set -a && eval "$1"; code=$?; env -0 >"$2"; exit $code'
 
+/** The variable with which `dealgate` says what it would run, in two files of this name. */
+const ASKED = 'WHAT_WOULD_RUN'
+
+/** Writes a program `dealgate` for a reader. */
+export async function writeDealgate(path: string): Promise<void> {
+  const command = [process.execPath, ...CLI].map((part) => `'${part}'`).join(' ')
+  const says = `printf '%s\\0' "$@" >"$${ASKED}.args"; env -0 >"$${ASKED}.env"; exit`
+  await writeFile(path, `#!/bin/sh\nif [ "$${ASKED}" ]; then ${says}; fi\nexec ${command} "$@"\n`, { mode: 0o755 })
+}
+
 /** A shell that a reader types commands into one after the other: variables and the working folder stay. */
 export class Shell {
   readonly #folder: string
+  readonly #ownProcess: boolean
   #env: Record<string, string>
   #server: ChildProcess | undefined
-  /** The server, where no page starts it. */
+  /** The server, where it is no process of its own. */
   #hosted: HostedRun | undefined
 
-  constructor(folder: string, env: Readonly<Record<string, string>>) {
+  /** @param ownProcess the page looks at its server as a process */
+  constructor(folder: string, env: Readonly<Record<string, string>>, ownProcess = false) {
     this.#folder = folder
+    this.#ownProcess = ownProcess
     this.#env = { ...env, PWD: folder }
   }
 
@@ -37,33 +51,40 @@ export class Shell {
     const output = collect(child)
     const [code] = await once(child, 'close')
     clearTimeout(timer)
-    const entries = (await readFile(kept, 'utf8')).split('\0').filter((entry) => entry.includes('='))
-    this.#env = Object.fromEntries(
-      entries.map((entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)]),
-    )
+    this.#env = await readEnvironment(kept)
     return { code, ...output }
   }
 
   /**
-   * Starts `dealgate` as `serve` does, without a process of its own where the runner has one for servers: pages start
-   * their own if they look at it.
-   */
-  async serveBeforehand(): Promise<void> {
-    const host = hostUnderTest()
-    if (host === undefined) return this.serve('dealgate')
-    this.#hosted = new HostedRun(host)
-    const data = join(this.#folder, 'dealgate-data')
-    if ((await this.#hosted.start(['serve', '--data', data], this.#env)) === undefined)
-      throw new Error(`dealgate: ended\n${this.#hosted.log.slice(-5000)}`)
-    await this.#export(this.#hosted.stdout)
-  }
-
-  /**
    * Starts a server in another shell, in place of the one before; once it is ready, its `export` line is pasted into
-   * this one.
+   * this one. The server is in a process of the runner if that has one for servers.
    */
   async serve(text: string): Promise<void> {
     await this.stop()
+    const host = this.#ownProcess ? undefined : hostUnderTest()
+    await this.#export(host === undefined ? await this.#start(text) : await this.#startAt(host, text))
+  }
+
+  /** Starts what a command line would start, as the shell has read it. */
+  async #startAt(host: string, text: string): Promise<string> {
+    const asked = join(this.#folder, '.server')
+    const child = this.#spawn(['-c', 'eval "$1"', 'bash', text], { [ASKED]: asked })
+    const output = collect(child)
+    const [code] = await once(child, 'close')
+    if (code !== 0) throw new Error(`${text}: ${output.stderr}`)
+    // `printf` prints an empty argument if there is none.
+    const given = (await readFile(`${asked}.args`, 'utf8')).split('\0').filter((arg) => arg !== '')
+    const options = given[0] === 'serve' ? given.slice(1) : given
+    const { [ASKED]: _, ...env } = await readEnvironment(`${asked}.env`)
+    this.#hosted = new HostedRun(host)
+    // The host has another working folder.
+    const args = ['serve', '--data', join(this.#folder, 'dealgate-data'), ...options]
+    if ((await this.#hosted.start(args, env)) === undefined)
+      throw new Error(`${text}: ended\n${this.#hosted.log.slice(-5000)}`)
+    return this.#hosted.stdout
+  }
+
+  async #start(text: string): Promise<string> {
     const child = this.#spawn(['-c', 'eval "$1"', 'bash', text])
     this.#server = child
     const output = collect(child)
@@ -78,7 +99,7 @@ export class Shell {
       })
       child.once('exit', () => fail('ended'))
     })
-    await this.#export(output.stdout)
+    return output.stdout
   }
 
   async #export(printed: string): Promise<void> {
@@ -99,15 +120,24 @@ export class Shell {
   }
 
   /** In a process group of its own: what a command starts ends with it. */
-  #spawn(args: readonly string[]): ChildProcess {
+  #spawn(args: readonly string[], further: Record<string, string> = {}): ChildProcess {
     const cwd = this.#env.PWD ?? this.#folder
-    const child = spawn('bash', args, { cwd, env: this.#env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+    const env = { ...this.#env, ...further }
+    const child = spawn('bash', args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
     child.once(
       'exit',
       whenWeEnd(() => endGroup(child, 'SIGKILL')),
     )
     return child
   }
+}
+
+/** What `env -0` has printed. */
+async function readEnvironment(file: string): Promise<Record<string, string>> {
+  const entries = (await readFile(file, 'utf8')).split('\0').filter((entry) => entry.includes('='))
+  return Object.fromEntries(
+    entries.map((entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)]),
+  )
 }
 
 function collect(child: ChildProcess): { stdout: string; stderr: string } {
