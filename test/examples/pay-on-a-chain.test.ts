@@ -1,10 +1,9 @@
-import { join } from 'node:path'
 import t from 'tap'
-import { openKeystore } from '../../src/cli/wallet/keystore.js'
+import { newKeys } from '../services/payment/payment-client.js'
 import { CHAIN_ID, EvmNode } from '../support/chain/evm-node.js'
 import { PaymentContract } from '../support/chain/payment-contract.js'
 import { until } from '../support/waiting.js'
-import { PASSWORD, PayStory } from './pay-story.js'
+import { PayStory } from './pay-story.js'
 
 t.setTimeout(600_000)
 
@@ -12,6 +11,7 @@ t.setTimeout(600_000)
 const COINS = 10_000_000n
 
 t.test('on a chain, an upload waits for a payment that a reorganisation takes away', async (t) => {
+  const secretKey = Buffer.alloc(32, 7)
   const node = await EvmNode.start(t)
   const contract = await PaymentContract.deploy(node)
   const env = {
@@ -23,10 +23,9 @@ t.test('on a chain, an upload waits for a payment that a reorganisation takes aw
     DEALGATE_PAYMENT_CHAIN_CONFIRMATIONS: '2',
     DEALGATE_PAYMENT_CHAIN_START_BLOCK: '1',
   }
-  const story = await PayStory.start(t, { env })
+  const story = await PayStory.start(t, { env, walletKey: secretKey })
   if (!story) return
   await t.rejects(story.fund('10'), /on a chain/)
-  const { secretKey, address } = await openKeystore(join(story.server.data, 'wallet.json'), PASSWORD)
   await contract.fund(secretKey, COINS)
   const id = await story.store()
   t.match(await story.pay(), { code: 1, stderr: /lockTokenPayment/ })
@@ -43,5 +42,5 @@ t.test('on a chain, an upload waits for a payment that a reorganisation takes aw
   await node.mineEmpty(2)
   await story.untilStatus('Success')
   t.match(await story.show(), { paid: 400_000n, unlocked: 100_000n })
-  t.equal(await contract.balance(address), COINS - 100_000n)
+  t.equal(await contract.balance(newKeys(secretKey).address), COINS - 100_000n)
 })

@@ -1,10 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { openKeystore } from '../../src/cli/wallet/keystore.js'
 import { DealClient } from '../services/deal-client.js'
 import { Client } from '../services/gateway-client.js'
 import { bytes } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
+import { writeKeystore } from '../support/content/keystore.js'
 import { firstAccount } from '../support/gateway/embedded.js'
 import { type Finished, findClient, type RunOptions, run, runAny } from '../support/programs/run.js'
 import { CLI, runCli } from '../support/server/cli.js'
@@ -31,6 +33,8 @@ interface LiveUpload {
 }
 
 export interface StoryOptions {
+  /** The wallet is there already, linked to the key pair; otherwise the script makes it. */
+  readonly walletKey?: Uint8Array
   readonly args?: readonly string[]
   readonly env?: Record<string, string>
 }
@@ -46,7 +50,7 @@ export class PayStory {
   }
 
   /** Undefined, with the test skipped, without aws-cli. */
-  static async start(t: Test, { args = [], env = {} }: StoryOptions = {}): Promise<PayStory | undefined> {
+  static async start(t: Test, { args = [], env = {}, walletKey }: StoryOptions = {}): Promise<PayStory | undefined> {
     if (!(await findClient(t, 'aws'))) return undefined
     const server = await startDealgate(t, {
       args: ['--config', 'examples/pay-for-storage/dealgate.json', ...args],
@@ -54,7 +58,15 @@ export class PayStory {
     })
     const story = new PayStory(server, temporaryFolder(t))
     writeFileSync(join(story.#home, KEY), bytes('letter', 30_000))
-    await run(SCRIPT, ['wallet'], { ...story.#options(), input: `${PASSWORD}\n` })
+    const wallet = join(server.data, 'wallet.json')
+    if (walletKey === undefined) {
+      await run(SCRIPT, ['wallet'], { ...story.#options(), input: `${PASSWORD}\n` })
+      // Each payment opens it.
+      writeKeystore(wallet, PASSWORD, (await openKeystore(wallet, PASSWORD)).secretKey)
+    } else {
+      writeKeystore(wallet, PASSWORD, walletKey)
+      await story.#wallet('link', '--password', PASSWORD, '--endpoint-url', server.endpoint)
+    }
     return story
   }
 
