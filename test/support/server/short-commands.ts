@@ -22,8 +22,10 @@ export interface CommandOutput extends CommandResult {
   readonly stderr: string
 }
 
-/** The commands that a host runs: they read no input, start no server and load no plugin, which node would keep. */
-const SHORT = /^(account|keys|presign|state|backup|restore|wallet|completion)$/
+/** The commands that a host runs: they read no input, and end what they start; `serve`, which cannot start here. */
+const SHORT = /^(account|keys|presign|state|backup|restore|wallet|completion|doctor|serve|services)$/
+/** Node would keep the plugin of one command for the next. */
+const LOADS = /^--(plugin|config|workers)\b/
 
 /** A process that runs short commands of a test file, one at a time. */
 class CommandHost {
@@ -96,6 +98,7 @@ let host: CommandHost | undefined
 export function runShort(command: ShortCommand, own: Record<string, string>): Promise<CommandOutput> | undefined {
   const { COMMANDS_UNDER_TEST: folder } = process.env
   if (!folder || host?.busy || !SHORT.test(command.args[0] ?? '')) return undefined
+  if (command.args.some((arg) => LOADS.test(arg)) || 'DEALGATE_PLUGIN' in own) return undefined
   if (Object.keys(own).some((name) => name.startsWith('NODE_'))) return undefined
   host ??= new CommandHost(folder)
   return host.run(command)

@@ -1,0 +1,189 @@
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { join } from 'node:path'
+import { CreateBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
+import t from 'tap'
+import type { Endpoint } from '../suites/sign.js'
+import { firstAccount } from '../support/gateway/embedded.js'
+import { runCli, startCli } from '../support/server/cli.js'
+import { startDealgate } from '../support/server/dealgate.js'
+import { lastingPort } from '../support/server/ports.js'
+
+// `dealgate serve` without a look at its process: serve.test.ts does that.
+
+/** The line of `services --print json`. */
+interface Gateway {
+  readonly gateway: string
+  readonly accessKey: string
+  readonly secretKey: string
+}
+
+function clientOf({ endpoint, region, accessKey, secretKey }: Endpoint): S3Client {
+  return new S3Client({
+    endpoint,
+    region,
+    forcePathStyle: true,
+    credentials: { accessKeyId: accessKey, secretAccessKey: secretKey },
+  })
+}
+
+function get(url: string): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    httpRequest(url, { agent: false }, (response) => resolve(response.resume()))
+      .on('error', reject)
+      .end()
+  })
+}
+
+t.test('what stands in the way of a start is told in one line', async (t) => {
+  const data = join(t.testdir({}), 'data')
+  const running = await startDealgate(t, { data })
+  const free = ['--port', '0', '--gateway-port', '0']
+  const failures: [what: string, args: string[], message: RegExp][] = [
+    ['the data folder is in use', ['--data', data, ...free], /data folder .* in use/],
+    [
+      'the port is in use',
+      ['--data', join(t.testdirName, 'b'), '--gateway-port', '0', '--port', new URL(running.endpoint).port],
+      /in use by another process.* --port/,
+    ],
+    [
+      'the gateway’s port is in use',
+      ['--data', join(t.testdirName, 'c'), '--port', '0', '--gateway-port', new URL(running.gateway).port],
+      /in use by another process.* --gateway-port/,
+    ],
+    [
+      'the platform’s port is in use',
+      ['--data', join(t.testdirName, 'e'), ...free, '--platform-port', new URL(running.platform).port],
+      /in use by another process.* --platform-port/,
+    ],
+    [
+      'the port of the payment API is in use',
+      ['--data', join(t.testdirName, 'f'), ...free, '--payment-port', new URL(running.payment).port],
+      /in use by another process.* --payment-port/,
+    ],
+    [
+      'the host is another’s',
+      ['--data', join(t.testdirName, 'd'), ...free, '--host', '192.0.2.1'],
+      /not an address of this machine.* --host/,
+    ],
+    ['the data folder is a file', ['--data', 'package.json', ...free], /package\.json/],
+  ]
+  for (const [what, args, message] of failures) {
+    const { code, stdout, stderr } = await runCli(['serve', '--log-level', 'error', ...args])
+    t.equal(code, 1, what)
+    t.match(stderr, message, what)
+    t.equal(stderr.trim().split('\n').length, 1, `${what}: one line: ${stderr}`)
+    t.equal(stdout, '', what)
+  }
+})
+
+t.test('keys from the options are used and not kept', async (t) => {
+  const data = join(t.testdir({}), 'data')
+  const running = await startDealgate(t, {
+    data,
+    args: ['--access-key', 'mine'],
+    env: { DEALGATE_SECRET_KEY: 'my-own-secret' },
+  })
+  t.equal(running.accessKey, 'mine')
+  t.equal(running.secretKey, 'my-own-secret')
+  t.throws(() => readFileSync(join(data, 'keys.json')), { code: 'ENOENT' })
+  const { stdout, stderr } = await running.stop()
+  t.notMatch(stdout + stderr, 'my-own-secret', 'a secret of the environment is not printed')
+})
+
+t.test('a secret key is printed by the start that makes it and by no later one', async (t) => {
+  for (const [args, secretIn] of [
+    [['serve', '--port', '0'], (data: string) => JSON.parse(readFileSync(join(data, 'keys.json'), 'utf8')).secretKey],
+    [['services'], (data: string) => firstAccount(data).secretKey],
+  ] as const) {
+    const data = join(t.testdir({}), 'data')
+    const printed = async () => {
+      const running = await startCli(t, [...args, '--gateway-port', '0', '--data', data])
+      return (await running.stop()).stdout
+    }
+    const first = await printed()
+    const { platformPassword } = JSON.parse(first)
+    t.match(platformPassword, /^[\w-]{24}$/, 'as does the first user of the task platform')
+    const secretKey = secretIn(data)
+    t.match(first, secretKey, `${args[0]}: the first start`)
+    const later = await printed()
+    t.notMatch(later, secretKey, `${args[0]}: a later start`)
+    t.match(JSON.parse(later), { platform: /^http:/ })
+    t.notOk('platformPassword' in JSON.parse(later))
+  }
+})
+
+t.test('a gateway that is down: start, say so, answer 503, and work once it is up', async (t) => {
+  const folder = t.testdir({})
+  const alone = ['services', '--data', join(folder, 'gateway'), '--gateway-port']
+  const port = String(await lastingPort())
+  const gateway = await startCli<Gateway>(t, [...alone, port])
+  const { gateway: url, accessKey, secretKey } = gateway.line
+  t.match(await gateway.stop(), { code: 0 })
+
+  const account = ['--gateway-url', url, '--gateway-access-key', accessKey, '--gateway-secret-key', secretKey]
+  const running = await startDealgate(t, { data: join(folder, 'proxy'), gateway: { url, accessKey, secretKey } })
+  t.equal((await get(`${running.endpoint}/-/live`)).statusCode, 200)
+  t.equal((await get(`${running.endpoint}/-/ready`)).statusCode, 503)
+  const doctor = await runCli(['doctor', '--data', join(folder, 'doctor'), '--port', '0', ...account])
+  t.match(doctor, { code: 1, stdout: /^WRONG {2}gateway: /m })
+
+  await startCli<Gateway>(t, [...alone, port])
+  t.equal((await get(`${running.endpoint}/-/ready`)).statusCode, 200)
+  const healthy = await runCli(['doctor', '--data', join(folder, 'doctor'), '--port', '0', ...account])
+  t.match(healthy, { code: 0, stdout: /^ok {5}gateway: .* accepts the log-in/m })
+  t.match(healthy.stdout, /^ok {5}clock: /m)
+  const { code, stderr } = await running.stop()
+  t.equal(code, 0)
+  t.match(stderr, 'the gateway cannot be used yet')
+})
+
+t.test('doctor sees a running dealgate, and what is wrong with one that is to be started', async (t) => {
+  const data = join(t.testdir({}), 'data')
+  const fresh = await runCli(['doctor', '--data', data, '--port', '0', '--gateway-port', '0'])
+  t.match(fresh, { code: 0, stdout: /^ok {5}gateway: the embedded one accepts the log-in/m }, fresh.stdout)
+  t.notOk(existsSync(join(data, 'services', 'platform')), 'it makes no user whose password is never shown')
+
+  const running = await startDealgate(t, { data })
+  const { port } = new URL(running.endpoint)
+  const beside = await runCli(['doctor', '--data', data, '--port', port])
+  t.match(beside, { code: 0, stdout: /^ok {5}data folder: .* in use by a running dealgate/m }, beside.stdout)
+
+  const elsewhere = await runCli(['doctor', '--data', data, '--port', '0', '--gateway-port', '0'])
+  t.match(elsewhere, { code: 0, stdout: /^ok {5}data folder: .* in use by a running dealgate/m }, elsewhere.stdout)
+  t.match(elsewhere.stdout, /^ok {5}gateway: embedded in the running dealgate/m)
+
+  chmodSync(join(data, 'keys.json'), 0o644)
+  const open = await runCli(['doctor', '--data', data, '--port', port])
+  t.match(open, { code: 1, stdout: /^WRONG {2}key pair: .*chmod 600/m })
+  writeFileSync(join(data, 'keys.json'), '{')
+  t.match(await runCli(['doctor', '--data', data, '--port', port]), {
+    code: 1,
+    stdout: /^WRONG {2}key pair: .*no valid key pair/m,
+  })
+})
+
+t.test('presign makes URLs that work, for any key', async (t) => {
+  const data = join(t.testdir({}), 'data')
+  const running = await startDealgate(t, { data })
+  const client = clientOf(running)
+  await client.send(new CreateBucketCommand({ Bucket: 'shared' }))
+  for (const key of ['plain', "dir/a b+c%25&=?#~*!()'", 'ünï/😀', '/lead//twice/']) {
+    await client.send(new PutObjectCommand({ Bucket: 'shared', Key: key, Body: key }))
+    const { stdout, code } = await runCli([
+      'presign',
+      `s3://shared/${key}`,
+      '--endpoint-url',
+      running.endpoint,
+      '--data',
+      data,
+      '--expires',
+      '60',
+    ])
+    t.equal(code, 0)
+    const response = await get(stdout.trim())
+    t.equal(response.statusCode, 200, stdout)
+    t.equal(response.headers['content-length'], String(Buffer.byteLength(key)))
+  }
+  client.destroy()
+})
