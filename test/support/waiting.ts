@@ -7,6 +7,11 @@ const PATIENCE_MS = 120_000
 /** Longer than a test takes that looks at the day more than once, ms. */
 const MARGIN_MS = 180_000
 
+/** Shortest and longest pause between two looks, ms. */
+const PAUSE_MS = [10, 100] as const
+/** A look takes one part of the time, and the pause after it so many. */
+const PAUSES = 4
+
 /**
  * Polls `look` until its result is neither undefined nor false, and resolves to this result.
  * Rejects with an error that names `what` after `patienceMs`: a limit for broken code, never a part of what a test
@@ -19,10 +24,13 @@ export async function until<T>(
 ): Promise<T> {
   const deadline = Date.now() + patienceMs
   for (;;) {
+    const begun = Date.now()
     const found = await look()
     if (found !== undefined && found !== false) return found as T
     if (Date.now() > deadline) throw new Error(`waited in vain until ${what}`)
-    await sleep(10)
+    // A look that asks a server keeps it from the work that is waited for.
+    const [shortest, longest] = PAUSE_MS
+    await sleep(Math.min(Math.max(shortest, PAUSES * (Date.now() - begun)), longest))
   }
 }
 
