@@ -1,41 +1,12 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { Client } from '../services/gateway-client.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { firstAccount } from '../support/gateway/embedded.js'
-import { endsWithUs } from '../support/server/child.js'
-import { CLI, environment, runCli } from '../support/server/cli.js'
+import { runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { signedRequest } from '../support/sign/signed-request.js'
-
-interface Pair {
-  readonly accessKey: string
-  readonly secretKey: string
-}
-
-/** Runs `dealgate account ...`, which must succeed. */
-async function account<T = Pair>(data: string, ...args: string[]): Promise<T> {
-  const { code, stdout, stderr } = await runCli(['account', ...args, '--data', data, '--print', 'json'])
-  if (code !== 0) throw new Error(stderr)
-  return JSON.parse(stdout)
-}
-
-async function keysFor(data: string, { accessKey, secretKey }: Pair) {
-  const args = ['--account-access-key', accessKey, '--account-secret-key', secretKey]
-  const { stdout } = await runCli(['keys', 'add', '--data', data, '--print', 'json', ...args])
-  return JSON.parse(stdout) as { accessKeyId: string; secretAccessKey: string }
-}
-
-async function logsIn(url: string, { accessKey, secretKey }: Pair): Promise<boolean> {
-  const answer = await new Client(url, 'gateway')
-    .call('Login', { username: accessKey, password: secretKey })
-    .catch(() => {})
-  return answer !== undefined
-}
+import { account, keysFor, logsIn, type Pair } from './account-commands.js'
 
 t.test('accounts that are added, rotated and removed count at once, without a restart', async (t) => {
   const data = join(temporaryFolder(t), 'data')
@@ -123,62 +94,4 @@ t.test('what the commands refuse', async (t) => {
   const rotated = await runCli(['account', 'rotate', 'mine', '--data', data])
   t.match(rotated, { code: 1, stdout: /secret key {2}\S+/, stderr: /still has the former one: .* Repeat the command/s })
   await running.stop()
-})
-
-t.test('a command that is killed leaves the account as it was or as it was to be', async (t) => {
-  const data = join(temporaryFolder(t), 'data')
-  const running = await startDealgate(t, { data })
-  const first = await account(data, 'add', '--account-access-key', 'kept', '--account-secret-key', 'first-secret')
-  const tenant = await keysFor(data, first)
-  /** Kills the command after so many milliseconds, wherever it is then, and returns what it has printed. */
-  const killed = async (after: number, ...args: string[]) => {
-    const child = spawn(process.execPath, [...CLI, 'account', ...args, '--data', data, '--print', 'json'], {
-      env: environment(),
-      stdio: ['ignore', 'pipe', 'ignore'],
-    })
-    endsWithUs(child)
-    let stdout = ''
-    child.stdout.on('data', (chunk) => {
-      stdout += chunk
-    })
-    const closed = once(child, 'close')
-    await Promise.race([delay(after), closed])
-    child.kill('SIGKILL')
-    await closed
-    return stdout
-  }
-  let secret = first.secretKey
-  for (let round = 0; round < 6; round++) {
-    const printed = await killed(200 + round * 100, 'rotate', 'kept')
-    if (printed.endsWith('\n')) secret = JSON.parse(printed).secretKey
-    const extra = await killed(
-      200 + round * 100,
-      'add',
-      '--account-access-key',
-      `extra-${round}`,
-      '--account-secret-key',
-      'secret-key',
-    )
-    const accounts = await account<{ accessKey: string }[]>(data, 'list')
-    const isThere = accounts.some(({ accessKey }) => accessKey === `extra-${round}`)
-    if (extra !== '') t.ok(isThere, 'what was printed is there')
-    t.equal(
-      await logsIn(running.gateway, { accessKey: `extra-${round}`, secretKey: 'secret-key' }),
-      isThere,
-      'a whole account or none',
-    )
-    if (!isThere) continue
-    const removed = await killed(200 + round * 100, 'remove', `extra-${round}`)
-    const stays = await logsIn(running.gateway, { accessKey: `extra-${round}`, secretKey: 'secret-key' })
-    if (removed !== '') t.notOk(stays)
-  }
-  t.equal(
-    (await account<{ accessKey: string }[]>(data, 'list')).filter(({ accessKey }) => accessKey === 'kept').length,
-    1,
-  )
-  const last = await account(data, 'rotate', 'kept')
-  t.ok(await logsIn(running.gateway, last), 'a repetition repairs what a crash left')
-  t.notOk(await logsIn(running.gateway, { accessKey: 'kept', secretKey: secret }))
-  t.match(readFileSync(join(data, 'credentials.json'), 'utf8'), last.secretKey)
-  t.equal((await signedRequest(running.endpoint, tenant, { method: 'PUT', path: '/theirs' })).status, 200)
 })

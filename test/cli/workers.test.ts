@@ -137,30 +137,6 @@ t.test('workers share the data folder', { timeout: 600_000 }, async (t) => {
   })
 })
 
-const skip = process.platform !== 'linux' && 'needs Linux'
-t.test('a worker that is starting stops, too', { skip, timeout: 600_000 }, async (t) => {
-  const server = await startDealgate(t, { args: ['--workers', String(WORKERS)] })
-  const [first, second] = [await pidOf(server, 1), await pidOf(server, 2)]
-  const supervisor = readFileSync(`/proc/${first}/stat`, 'utf8').split(' ')[3]
-  process.kill(second, 'SIGKILL')
-  await until('another one is starting', () => {
-    const children = readFileSync(`/proc/${supervisor}/task/${supervisor}/children`, 'utf8').trim().split(' ')
-    return children.some((pid) => ![first, second].includes(Number(pid)))
-  })
-  t.equal((await server.stop('SIGTERM')).code, 0)
-  const stopped = lines(server).flatMap(({ msg, worker }) => (msg === 'shutting down' && worker ? [worker] : []))
-  t.same(stopped.sort(), [1, 2], 'no worker had to be killed')
-})
-
-t.test('workers end when their supervisor is killed', { timeout: 600_000 }, async (t) => {
-  const server = await startDealgate(t, { args: ['--workers', '2'] })
-  await sender(server)('PUT', '/kept')
-  await sender(server)('PUT', '/kept/key', { body: 'kept' })
-  await server.kill9()
-  await server.start()
-  t.equal((await sender(server)('GET', '/kept/key')).body, 'kept', 'the data folder is free for the next one')
-})
-
 t.test('a worker that cannot start ends the start', { timeout: 600_000 }, async (t) => {
   const taken = createServer().listen(0, '127.0.0.1')
   t.teardown(() => taken.close())
@@ -174,30 +150,59 @@ t.test('a worker that cannot start ends the start', { timeout: 600_000 }, async 
   t.match(stderr, /Worker 1 could not start/)
 })
 
-t.test('workers count requests in progress together', { timeout: 600_000 }, async (t) => {
+t.test('limits, and ends', { timeout: 600_000 }, async (t) => {
   const server = await startDealgate(t, { args: ['--workers', String(WORKERS), '--max-requests-per-key', '3'] })
   const send = sender(server)
-  t.equal((await send('PUT', '/bucket')).status, 200)
-  const target = '/bucket/slow'
-  const { headers } = sign(server, { method: 'PUT', target, payloadHash: UNSIGNED_PAYLOAD })
-  const uploads: ClientRequest[] = []
-  const begin = () => {
-    const upload = open(server, 'PUT', target, { ...headers, 'content-length': '10', connection: 'close' })
-    upload.on('error', () => {})
-    // A worker may refuse it that still counts a request which has ended in another one.
-    upload.once('response', begin)
-    upload.write('1')
-    uploads.push(upload)
-  }
-  for (let n = 0; n < 3; n++) begin()
-  /** True if all of several requests, which the workers get in turn, are answered so. */
-  const all = async (status: number) => {
-    for (let n = 0; n < 2 * WORKERS; n++) if ((await send('HEAD', '/bucket')).status !== status) return false
-    return true
-  }
-  await until('no worker takes a fourth', () => all(503))
-  for (const upload of uploads) upload.destroy()
-  await until('all take requests again', () => all(200))
+
+  await t.test('workers count requests in progress together', async (t) => {
+    t.equal((await send('PUT', '/bucket')).status, 200)
+    const target = '/bucket/slow'
+    const { headers } = sign(server, { method: 'PUT', target, payloadHash: UNSIGNED_PAYLOAD })
+    const uploads: ClientRequest[] = []
+    const begin = () => {
+      const upload = open(server, 'PUT', target, { ...headers, 'content-length': '10', connection: 'close' })
+      upload.on('error', () => {})
+      // A worker may refuse it that still counts a request which has ended in another one.
+      upload.once('response', begin)
+      upload.write('1')
+      uploads.push(upload)
+    }
+    for (let n = 0; n < 3; n++) begin()
+    /** True if all of several requests, which the workers get in turn, are answered so. */
+    const all = async (status: number) => {
+      for (let n = 0; n < 2 * WORKERS; n++) if ((await send('HEAD', '/bucket')).status !== status) return false
+      return true
+    }
+    await until('no worker takes a fourth', () => all(503))
+    for (const upload of uploads) upload.destroy()
+    await until('all take requests again', () => all(200))
+  })
+
+  /** Lines of the log before the last start. */
+  let began = 0
+  await t.test('workers end when their supervisor is killed', async (t) => {
+    await send('PUT', '/kept')
+    await send('PUT', '/kept/key', { body: 'kept' })
+    await server.kill9()
+    const { length } = lines(server)
+    await server.start()
+    t.equal((await sender(server)('GET', '/kept/key')).body, 'kept', 'the data folder is free for the next one')
+    began = length
+  })
+
+  const skip = process.platform !== 'linux' && 'needs Linux'
+  await t.test('a worker that is starting stops, too', { skip }, async (t) => {
+    const [first, second] = [await pidOf(server, 1, began), await pidOf(server, 2, began)]
+    const supervisor = readFileSync(`/proc/${first}/stat`, 'utf8').split(' ')[3]
+    process.kill(second, 'SIGKILL')
+    await until('another one is starting', () => {
+      const children = readFileSync(`/proc/${supervisor}/task/${supervisor}/children`, 'utf8').trim().split(' ')
+      return children.some((pid) => ![first, second].includes(Number(pid)))
+    })
+    t.equal((await server.stop('SIGTERM')).code, 0)
+    const stopped = lines(server).flatMap(({ msg, worker }) => (msg === 'shutting down' && worker ? [worker] : []))
+    t.same(stopped.sort(), [1, 2], 'no worker had to be killed')
+  })
 })
 
 t.test('workers with a shared store', { skip: redis.skip, timeout: 600_000 }, async (t) => {
@@ -209,10 +214,10 @@ t.test('workers with a shared store', { skip: redis.skip, timeout: 600_000 }, as
   )
 })
 
-/** The process of a worker: see `ready` in the log. */
-async function pidOf(server: Dealgate, number: number): Promise<number> {
+/** The process of a worker: see `ready` in the log, from this line on. */
+async function pidOf(server: Dealgate, number: number, from = 0): Promise<number> {
   return until(`worker ${number} tells its process`, () => {
-    const line = (lines(server) as (Line & { pid?: number })[]).findLast(
+    const line = (lines(server).slice(from) as (Line & { pid?: number })[]).findLast(
       ({ worker, pid }) => worker === number && pid !== undefined,
     )
     return line?.pid

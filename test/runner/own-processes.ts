@@ -9,7 +9,7 @@ const START_PROCESSES = /^test\/docs\//
  * What only a process of its own can give a test: its id, a signal, its memory, its log at the end. A test that kills
  * single servers with kill9() starts them with `ownProcess`.
  */
-const LOOKS_AT_PROCESSES = /killed\(|\.pid\b|ManyDeaths|\bSIG[A-Z]+\b|\brss\b|remount/
+const LOOKS_AT_PROCESSES = /killed\(|\.pid\b|ManyDeaths|\bSIG(?!NATURE)[A-Z\d]+\b|\brss\b|remount/
 /** What changes or measures the process that several test files would share. */
 const CHANGES_PROCESS =
   /process\.(cpuUsage|memoryUsage|resourceUsage|umask|chdir|on|once)\(|setFlagsFromString|syncBuiltinESMExports|Date\.now = |\.prototype\.\w+ = |setGlobalDispatcher/

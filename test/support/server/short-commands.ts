@@ -23,7 +23,7 @@ export interface CommandOutput extends CommandResult {
 }
 
 /** The commands that a host runs: they read no input, and end what they start; `serve`, which cannot start here. */
-const SHORT = /^(account|keys|presign|state|backup|restore|wallet|completion|doctor|serve|services)$/
+const SHORT = /^(account|keys|presign|state|backup|restore|wallet|completion|doctor|serve|services|plugin new)\b/
 /** Node would keep the plugin of one command for the next. */
 const LOADS = /^--(plugin|config|workers)\b/
 
@@ -97,7 +97,7 @@ let host: CommandHost | undefined
  */
 export function runShort(command: ShortCommand, own: Record<string, string>): Promise<CommandOutput> | undefined {
   const { COMMANDS_UNDER_TEST: folder } = process.env
-  if (!folder || host?.busy || !SHORT.test(command.args[0] ?? '')) return undefined
+  if (!folder || host?.busy || !SHORT.test(command.args.join(' '))) return undefined
   if (command.args.some((arg) => LOADS.test(arg)) || 'DEALGATE_PLUGIN' in own) return undefined
   if (Object.keys(own).some((name) => name.startsWith('NODE_'))) return undefined
   host ??= new CommandHost(folder)
