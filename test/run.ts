@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -100,10 +100,14 @@ function compiled(file: string): string {
 
 function testFiles(): string[] {
   const found = readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
-  return found
-    .filter((name) => name.endsWith('.test.js') && !name.split('/').includes('fixtures') && !APART.test(name))
-    .sort((a, b) => Number(FIRST.test(b)) - Number(FIRST.test(a)) || (a < b ? -1 : 1))
-    .map((name) => join(TESTS, name))
+  return (
+    found
+      .filter((name) => name.endsWith('.test.js') && !name.split('/').includes('fixtures') && !APART.test(name))
+      // What a test was compiled to before it was moved or removed.
+      .filter((name) => existsSync(sourceOf(join(TESTS, name))))
+      .sort((a, b) => Number(FIRST.test(b)) - Number(FIRST.test(a)) || (a < b ? -1 : 1))
+      .map((name) => join(TESTS, name))
+  )
 }
 
 /** Keeps the output of a file and prints it; on a terminal, only that of a failed file. */
