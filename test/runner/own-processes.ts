@@ -12,7 +12,7 @@ const START_PROCESSES = /^test\/docs\//
 const LOOKS_AT_PROCESSES = /killed\(|\.pid\b|ManyDeaths|\bSIG(?!NATURE)[A-Z\d]+\b|\brss\b|remount/
 /** What changes or measures the process that several test files would share. */
 const CHANGES_PROCESS =
-  /process\.(cpuUsage|memoryUsage|resourceUsage|umask|chdir|on|once)\(|setFlagsFromString|syncBuiltinESMExports|Date\.now = |\.prototype\.\w+ = |setGlobalDispatcher/
+  /process\.(memoryUsage|resourceUsage|umask|chdir|on|once)\(|setFlagsFromString|syncBuiltinESMExports|Date\.now = |\.prototype\.\w+ = |setGlobalDispatcher/
 const IMPORT = /from '(\.\.?\/[^']+)\.js'/g
 /** Helpers that every file may import: they do nothing with processes on their own. */
 const SUPPORT = /\/test\/(support|runner)\//
