@@ -48,18 +48,18 @@ t.test('when the provider lies about the bytes, the gateway keeps its copies', a
   t.match(shown, `\nDeal: ${provider}`)
   t.match(shown, 'DealActive', 'it says that it has them')
   t.match(shown, ALL_HERE)
-  t.same(await story.restore(), STORED)
+  t.same(await story.read(), STORED)
 })
 
 t.test('a provider that dies half-way goes on when it is back, also after a power failure', async (t) => {
   const story = await Story.start(t, CONTROLLED, { ownProcess: true })
   if (!story) return
-  await story.store()
+  await story.storeDirectly()
   const provider = await story.untilDownloaded()
   await story.fault(provider, 'offline')
   await story.beginImport()
   await story.untilDealIs('FileImporting')
-  t.match(await story.show(), ALL_HERE)
+  t.same(await story.read(), STORED, 'the gateway has the objects')
   await story.server.kill9()
   await story.server.start()
   await story.untilDealIs('FileImporting')
@@ -67,5 +67,5 @@ t.test('a provider that dies half-way goes on when it is back, also after a powe
   await story.advance(1)
   await story.seal()
   await story.untilCold()
-  t.same(await story.restore(), STORED)
+  t.same(await story.restoreDirectly(), STORED)
 })

@@ -8,6 +8,7 @@ import { firstAccount } from '../support/gateway/embedded.js'
 import { findClient, type RunOptions, run, runFailing } from '../support/programs/run.js'
 import { CLI } from '../support/server/cli.js'
 import { type Dealgate, type StartOptions, startDealgate } from '../support/server/dealgate.js'
+import { send, targetOf } from '../support/sign/send.js'
 import { signedRequest } from '../support/sign/signed-request.js'
 import { until } from '../support/waiting.js'
 
@@ -61,6 +62,37 @@ export class Story {
     const said = await run(SCRIPT, ['store', this.#folder, BUCKET, ...price], { ...this.#options(), input })
     this.#task = /Task ([0-9a-f-]{36})\n$/.exec(said.toString('utf8'))?.[1] ?? ''
     if (this.#task === '') throw new Error(`no task: ${said}`)
+  }
+
+  /** Does what `store` does without the script and its programs. */
+  async storeDirectly(): Promise<void> {
+    const terms = { IsPublic: true, AutoBid: true, MaxPrice: '0.000001', ExpireDays: 1 }
+    await this.#send('PUT', `/${BUCKET}`)
+    await this.#send('POST', `/${BUCKET}?x-deal-config=`, JSON.stringify({ OfflineTerms: terms }))
+    for (const [key, content] of Object.entries(FILES))
+      await this.#send('PUT', targetOf(BUCKET, key), content, { 'x-amz-storage-class': 'DEEP_ARCHIVE' })
+    const wait = { prefer: 'wait=300' }
+    const posted = await this.#send('POST', `/${BUCKET}?x-deal-offline=&format=json`, '{}', wait)
+    this.#task = JSON.parse(posted.toString('utf8')).Task.TaskUuid
+  }
+
+  /** Hashes of the objects, by path. */
+  async read(): Promise<Record<string, string>> {
+    const found = await Promise.all(
+      KEYS.map(async (key) => [key, await this.#send('GET', targetOf(BUCKET, key))] as const),
+    )
+    return hashesOf(Object.fromEntries(found))
+  }
+
+  /** Does what `restore` does without the script and its programs. */
+  async restoreDirectly(): Promise<Record<string, string>> {
+    const order = '<RestoreRequest><Days>7</Days></RestoreRequest>'
+    for (const key of KEYS) await this.#send('POST', targetOf(BUCKET, key, 'restore='), order)
+    await until('the objects are back', async () => {
+      const answers = await Promise.all(KEYS.map((key) => this.#head(key)))
+      return answers.every(({ headers }) => String(headers['x-amz-restore']).includes('ongoing-request="false"'))
+    })
+    return this.read()
   }
 
   /** Tries to do so with a wrong password. Resolves with what the script prints. */
@@ -128,6 +160,15 @@ export class Story {
 
   get #folder(): string {
     return join(this.#home, 'folder')
+  }
+
+  async #send(method: string, target: string, body: Buffer | string = '', headers = {}): Promise<Buffer> {
+    const json = typeof body === 'string' && body.startsWith('{')
+    const type = { 'content-type': json ? 'application/json' : 'application/octet-stream' }
+    const sending = { method, target, body: Buffer.from(body), headers: { ...type, ...headers } }
+    const answer = await send(this.server, sending)
+    if (answer.status >= 300) throw new Error(`${method} ${target}: ${answer.body}`)
+    return answer.body
   }
 
   #head(key: string) {
