@@ -6,9 +6,7 @@ ends with its standard input.
 """
 
 import ast
-import functools
 import gc
-import importlib
 import os
 import select
 import signal
@@ -16,21 +14,12 @@ import socket
 import sys
 import types
 
+# No folder of compiled code beside the sources.
+sys.dont_write_bytecode = True
+from python_aws_cli import LOADERS, imported, load_aws_cli
+
+sys.dont_write_bytecode = False
 SCRIPT, SOCKET = sys.argv[1:]
-# aws-cli 2, and late releases of aws-cli 1, have their own copies of botocore and s3transfer.
-COPIES = ["", "awscli."]
-MODELS = ["service-2", "paginators-1", "waiters-2", "endpoint-rule-set-1"]
-
-
-# Classes of botocore that know the home of the user since they were loaded.
-LOADERS = []
-
-
-def imported(name):
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        return None
 
 
 def load(script):
@@ -45,90 +34,6 @@ def load(script):
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             imported(node.module)
     return compile(source, script, "exec")
-
-
-def load_aws_cli(driver):
-    imported("awscli.customizations.s3.subcommands")
-    for copy in COPIES:
-        for name in ["s3transfer.manager", "botocore.httpsession"]:
-            imported(f"{copy}{name}")
-        loaders = imported(f"{copy}botocore.loaders")
-        if loaders is not None:
-            LOADERS.append(loaders.Loader)
-            loaders.JSONFileLoader.load_file = once(loaders.JSONFileLoader.load_file)
-            loaders.Loader.list_available_services = once(loaders.Loader.list_available_services)
-        hooks = imported(f"{copy}botocore.hooks")
-        if hooks is not None:
-            keep_names(hooks)
-            hooks.accepts_kwargs = once_for_code(hooks.accepts_kwargs)
-    distro = imported("distro")
-    if distro is not None:
-        for name in ["id", "version", "major_version"]:
-            setattr(distro, name, functools.cache(getattr(distro, name)))
-    session = driver.create_clidriver().session
-    # It looks into the folder of each of 400 services.
-    session.get_available_services()
-    for model in MODELS:
-        session.get_component("data_loader").load_service_model("s3", model)
-    session.create_client("s3", region_name="us-east-1", aws_access_key_id="none", aws_secret_access_key="none")
-
-
-def keep_names(hooks):
-    """Has all EventAliaser objects with the usual aliases share the names of events that they have found."""
-    usual = getattr(hooks, "EVENT_ALIASES", None)
-    aliaser = getattr(hooks, "EventAliaser", None)
-    if aliaser is None or usual is None:
-        return
-    create = aliaser.__init__
-    names = {}
-
-    @functools.wraps(create)
-    def create_with_names(self, *args, **options):
-        create(self, *args, **options)
-        if hasattr(self, "_alias_name_cache") and self._event_aliases == usual:
-            self._alias_name_cache = names
-
-    aliaser.__init__ = create_with_names
-
-
-def once(method):
-    """The method, with each result kept. A fork may change a result, because it has a copy of all memory."""
-    results = {}
-
-    @functools.wraps(method)
-    def known(self, *args, **options):
-        # Loaders differ in the folders that they search. A client may have models of its own at home.
-        folders = tuple(filter(os.path.isdir, getattr(self, "search_paths", ())))
-        key = (folders, args, tuple(options.items()))
-        if key not in results:
-            results[key] = method(self, *args, **options)
-        return results[key]
-
-    return known
-
-
-def once_for_code(accepts):
-    """What a function accepts, asked once: each command asks it of 400 handlers, of which it makes a part anew."""
-    results = {}
-
-    @functools.wraps(accepts)
-    def known(function):
-        code = getattr(getattr(function, "__func__", function), "__code__", function)
-        if code not in results:
-            results[code] = accepts(function)
-        return results[code]
-
-    return known
-
-
-def share_environment():
-    """Has all commands of aws-cli 2 share one copy of the environment: it makes one for each of 97."""
-    factory = getattr(sys.modules.get("awscli.utils"), "OutputStreamFactory", None)
-    if factory is None or "environ" not in factory.__init__.__code__.co_varnames:
-        return
-    create = factory.__init__
-    copy = os.environ.copy()
-    factory.__init__ = lambda self, *args, **options: create(self, *args, **{"environ": copy, **options})
 
 
 def receive(connection):
@@ -154,7 +59,6 @@ def serve(connection, code, set_by_modules):
     os.chdir(folder)
     os.environ.clear()
     os.environ.update({**set_by_modules, **env})
-    share_environment()
     for loader in LOADERS:
         loader.CUSTOMER_DATA_PATH = os.path.expanduser("~/.aws/models")
     sys.argv = [SCRIPT, *args]
