@@ -1,8 +1,9 @@
 """Runs a Python program in forks of one interpreter that has loaded its modules: a tenth of the cost of a fresh start.
 
 Usage: python python-forks.py <script> <socket>. python-fork-client.py, which tests run instead of the script, sends its
-arguments, environment, working folder and standard streams to the socket. It loads the program for the first client, and
-ends with its standard input.
+arguments, environment, working folder and standard streams to the socket. A client that sends no streams
+(test/support/programs/python-forks.ts) gets the output when the program has ended. The server loads the program for the
+first client, and ends with its standard input.
 """
 
 import ast
@@ -37,16 +38,37 @@ def load(script):
 
 
 def receive(connection):
-    """Returns the working folder, the arguments and the environment, and makes the streams of the client our own."""
+    """Returns the working folder, the arguments, the environment, and files of the output if the client has no streams.
+
+    Makes the streams of the client, or the files, our own.
+    """
     message, streams, _, _ = socket.recv_fds(connection, 1 << 20, 3)
-    length = int.from_bytes(message[:4], "little")
-    while len(message) < 4 + length:
-        message += connection.recv(1 << 20)
+    while len(message) < 4 or len(message) < 4 + int.from_bytes(message[:4], "little"):
+        more = connection.recv(1 << 20)
+        if not more:
+            os._exit(0)
+        message += more
+    outputs = []
+    if not streams:
+        connection.sendall(os.getpid().to_bytes(4, "little"))
+        outputs = [os.memfd_create(name) for name in ["stdout", "stderr"]]
+        streams = [os.open(os.devnull, os.O_RDONLY), *map(os.dup, outputs)]
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
     folder, count, *rest = [os.fsdecode(part) for part in message[4:].split(b"\0")]
-    return folder, rest[: int(count)], dict(entry.split("=", 1) for entry in rest[int(count) :] if "=" in entry)
+    env = dict(entry.split("=", 1) for entry in rest[int(count) :] if "=" in entry)
+    return folder, rest[: int(count)], env, outputs
+
+
+def answer(connection, status, outputs):
+    """Sends the exit code, and the outputs with the length of the first."""
+    sizes = [os.fstat(output).st_size for output in outputs]
+    connection.sendall(bytes([status & 255]) + b"".join(size.to_bytes(4, "little") for size in sizes[:1]))
+    for output, size in zip(outputs, sizes):
+        sent = 0
+        while sent < size:
+            sent += os.sendfile(connection.fileno(), output, sent, size - sent)
 
 
 def serve(connection, code, set_by_modules):
@@ -55,7 +77,7 @@ def serve(connection, code, set_by_modules):
     set_by_modules: variables of the environment that modules of the program set as they are loaded
     """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    folder, args, env = receive(connection)
+    folder, args, env, outputs = receive(connection)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update({**set_by_modules, **env})
@@ -78,7 +100,7 @@ def serve(connection, code, set_by_modules):
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        connection.send(bytes([status & 255]))
+        answer(connection, status, outputs)
         os._exit(0)
 
 

@@ -13,7 +13,7 @@ const PROGRAMS = ['aws', 's3cmd']
 
 export interface PythonPrograms {
   /** Variables with which a test finds the programs. */
-  readonly env: { readonly PATH: string; readonly DEALGATE_AWS_CLIS?: string }
+  readonly env: { readonly PATH: string; readonly FORKED_PROGRAMS: string; readonly DEALGATE_AWS_CLIS?: string }
   stop(): Promise<void>
 }
 
@@ -45,6 +45,7 @@ export async function startPythonPrograms(): Promise<PythonPrograms> {
   return {
     env: {
       PATH: [...folders, PATH].join(delimiter),
+      FORKED_PROGRAMS: folder,
       ...(named !== undefined && { DEALGATE_AWS_CLIS: programs.slice(onPath.length).join(':') }),
     },
     async stop() {

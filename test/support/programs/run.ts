@@ -2,12 +2,15 @@ import { spawn, spawnSync } from 'node:child_process'
 import { access, constants } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import type { Test } from 'tap'
+import { forksOf, runInFork } from './python-forks.js'
+
+const TIMEOUT_MS = 120_000
 
 export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
   readonly input?: Buffer | string
-  /** Default two minutes, ms. */
+  /** Default `TIMEOUT_MS`. */
   readonly timeoutMs?: number
 }
 
@@ -31,8 +34,17 @@ export function isolatedEnv(env: Readonly<Record<string, string>>): Record<strin
 }
 
 /** Runs a program to its end, whatever that is, in an environment of its own. */
-export function runAny(command: string, args: readonly string[], options: RunOptions = {}): Promise<Finished> {
-  const { env = {}, cwd, input, timeoutMs = 120_000 } = options
+export async function runAny(command: string, args: readonly string[], options: RunOptions = {}): Promise<Finished> {
+  const { env = {}, cwd = process.cwd(), input, timeoutMs = TIMEOUT_MS } = options
+  const forks = forksOf(command)
+  // `-` is a standard stream, which a program may treat as it finds it: a pipe.
+  if (forks === undefined || input !== undefined || args.includes('-')) return runProcess(command, args, options)
+  const { code, stdout, stderr } = await runInFork(forks, { args, cwd, env: isolatedEnv(env), timeoutMs })
+  return { command: [command, ...args].join(' '), code, stdout, stderr: stderr.toString('utf8') }
+}
+
+function runProcess(command: string, args: readonly string[], options: RunOptions): Promise<Finished> {
+  const { env = {}, cwd, input, timeoutMs = TIMEOUT_MS } = options
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       cwd,
