@@ -48,7 +48,8 @@ if (path) {
     const home = temporaryFolder(t)
     const rclone = new Rclone(path, await rcloneEnv(server, home), home)
     await t.test('folders', (t) => folders(t, rclone))
-    await t.test('single objects', (t) => single(t, rclone))
+    // Above the gateway, single objects take the same path in both modes; names, listings and parts do not.
+    if (server.mode === 'full') await t.test('single objects', (t) => single(t, rclone))
     await t.test('multipart', (t) => multipart(t, rclone))
     await t.test('odd keys', (t) => oddKeys(t, rclone, server))
   })
@@ -144,7 +145,7 @@ async function multipart(t: Test, rclone: Rclone): Promise<void> {
   await rclone.run('mkdir', 'dg:rclone-multi')
   const up = join(rclone.home, 'big')
   const down = join(rclone.home, 'big.down')
-  const data = bytes('big', 64 * MiB)
+  const data = bytes('big', 17 * MiB)
   await mkdir(down)
   await writeFile(up, data)
   const parts = ['--s3-upload-cutoff', '5M', '--s3-chunk-size', '5M', '--s3-upload-concurrency', '4']
@@ -153,8 +154,8 @@ async function multipart(t: Test, rclone: Rclone): Promise<void> {
   await rclone.run('copy', 'dg:rclone-multi/big', down)
   t.equal(await sha256OfFile(join(down, 'big')), sha256(data))
   await rclone.run('check', up, 'dg:rclone-multi')
-  await rclone.run('copyto', '--s3-copy-cutoff', '20M', 'dg:rclone-multi/big', 'dg:rclone-multi/copied-in-parts')
-  t.match(await rclone.run('size', 'dg:rclone-multi/copied-in-parts'), '64 MiB')
+  await rclone.run('copyto', '--s3-copy-cutoff', '6M', 'dg:rclone-multi/big', 'dg:rclone-multi/copied-in-parts')
+  t.match(await rclone.run('size', 'dg:rclone-multi/copied-in-parts'), '17 MiB')
 
   const small = join(rclone.home, 'small')
   await writeFile(small, 'small')

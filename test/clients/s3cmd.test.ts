@@ -34,7 +34,7 @@ async function objects(t: Test, s3cmd: S3cmd): Promise<void> {
   const file = (name: string) => join(s3cmd.home, name)
   t.match(await s3cmd.run('mb', bucket), 'created')
   t.match(await s3cmd.run('ls'), bucket)
-  const sizes = { empty: 0, one: 1, small: 100 * KiB, multi: 64 * MiB }
+  const sizes = { empty: 0, one: 1, small: 100 * KiB, multi: 16 * MiB }
   for (const [name, size] of Object.entries(sizes)) {
     const data = bytes(name, size)
     await writeFile(file(name), data)
@@ -42,9 +42,9 @@ async function objects(t: Test, s3cmd: S3cmd): Promise<void> {
     await s3cmd.run('get', `${bucket}/${name}`, file(`${name}.down`))
     t.equal(await sha256OfFile(file(`${name}.down`)), sha256(data), `${size} bytes come back`)
   }
-  t.match(await s3cmd.run('ls', '--recursive', `${bucket}/`), new RegExp(` ${64 * MiB} +${bucket}/multi\n`))
+  t.match(await s3cmd.run('ls', '--recursive', `${bucket}/`), new RegExp(` ${16 * MiB} +${bucket}/multi\n`))
   t.match(await s3cmd.run('ls', '--list-md5', `${bucket}/small`), md5(bytes('small', 100 * KiB)))
-  t.match(await s3cmd.run('du', bucket), `${64 * MiB + 100 * KiB + 1}`)
+  t.match(await s3cmd.run('du', bucket), `${16 * MiB + 100 * KiB + 1}`)
   await s3cmd.run('get', '--continue', '--force', `${bucket}/small`, file('small.down'))
 
   await s3cmd.run('put', '--mime-type=text/x-odd', '--add-header=x-amz-meta-odd:yes', file('small'), `${bucket}/meta`)

@@ -5,6 +5,7 @@ import { bytes, hashTree, KiB, MiB, sha256, sha256OfFile, writeTree } from '../.
 import { temporaryFolder } from '../../support/content/folders.js'
 import { findBuilt, findClient, run, runFailing } from '../../support/programs/run.js'
 import { type Dealgate, inEachMode } from '../../support/server/dealgate.js'
+import { send } from '../../support/sign/send.js'
 
 // Clients that the other tests do not use, at their defaults: a short round each. `.ci/run` installs them.
 
@@ -82,12 +83,13 @@ async function restic(t: Test, server: Dealgate): Promise<void> {
   await call('backup', 'from')
   await writeFile(join(from, 'later'), 'a second snapshot')
   await call('backup', 'from')
-  await call('check', '--read-data')
+  await call('forget', '--keep-last', '1', '--prune')
   await call('restore', 'latest', '--target', join(home, 'to'))
   t.same(await hashTree(join(home, 'to', 'from')), await hashTree(from))
-  await call('forget', '--keep-last', '1', '--prune')
-  await call('check')
-  t.equal(JSON.parse((await call('snapshots', '--json')).toString('utf8')).length, 1)
+  const { body } = await send(server, { method: 'GET', target: '/restic-matrix?prefix=repository/snapshots/' })
+  t.equal(body.toString().split('<Key>').length - 1, 1, 'the first snapshot is gone')
+  // Each command derives a key from the password for half a second of CPU time.
+  if (server.mode === 'full') await call('check', '--read-data')
 }
 
 function environment({ accessKey, secretKey, region }: Dealgate): Record<string, string> {
