@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import t from 'tap'
 import { checksumAlgorithms, checksumHeader, createChecksum } from '../../src/common/checksums/checksums.js'
 import { prepareXxHash } from '../../src/common/checksums/xxhash.js'
-import { bytes, MiB } from '../support/content/content.js'
+import { bytes, KiB, MiB } from '../support/content/content.js'
 import { inEachMode } from '../support/server/dealgate.js'
 import { signedChunks, unsignedChunks } from '../support/sign/chunks.js'
 import { answerTo, open, type Sending, send, sign, targetOf } from '../support/sign/send.js'
@@ -28,6 +28,8 @@ inEachMode(t, async (t, server) => {
   t.equal((await ask('PUT', `/${B}`)).status, 200)
   const abc = Buffer.from('abc')
   const large = bytes('large', 5 * MiB)
+  // Several chunks.
+  const streamed = bytes('streamed', 300 * KiB)
 
   for (const name of NEW) {
     const header = checksumHeader(name)
@@ -54,27 +56,27 @@ inEachMode(t, async (t, server) => {
       const upload = async (value: string, payloadHash: string) => {
         const headers = {
           'content-encoding': 'aws-chunked',
-          'x-amz-decoded-content-length': String(large.length),
+          'x-amz-decoded-content-length': String(streamed.length),
           'x-amz-trailer': header,
         }
         const signed = sign(server, { method: 'PUT', target, headers, payloadHash })
         const trailer = [`${header}:${value}`]
         const body =
           payloadHash === STREAMING_TRAILER
-            ? signedChunks(signed, large, { trailer })
-            : unsignedChunks(large, { trailer })
+            ? signedChunks(signed, streamed, { trailer })
+            : unsignedChunks(streamed, { trailer })
         const request = open(server, 'PUT', target, { ...signed.headers, 'content-length': String(body.length) })
         const answer = answerTo(request)
         request.end(body)
         return answer
       }
-      const right = sumOf(name, large)
+      const right = sumOf(name, streamed)
       for (const form of ['STREAMING-UNSIGNED-PAYLOAD-TRAILER', STREAMING_TRAILER]) {
         t.match(await upload(OF_ABC[name], form), { status: 400, code: 'BadDigest' }, form)
         t.match(await upload(right, form), { status: 200, headers: { [header]: right } }, form)
       }
       const got = await ask('GET', target, enabled)
-      t.ok(got.body.equals(large))
+      t.ok(got.body.equals(streamed))
       t.equal(got.headers[header], right)
     })
 

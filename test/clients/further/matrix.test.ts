@@ -14,7 +14,9 @@ const CLIENTS = resolve('.ci/clients/bin')
 inEachMode(t, async (t, server) => {
   await t.test('s5cmd', (t) => s5cmd(t, server))
   await t.test('boto3', (t) => python(t, server, 'boto3', server.endpoint))
-  await t.test('boto3, version 2', (t) => python(t, server, 'boto3', server.endpoint, 'boto3_version2'))
+  // A signature is checked above the gateway.
+  if (server.mode === 'full')
+    await t.test('boto3, version 2', (t) => python(t, server, 'boto3', server.endpoint, 'boto3_version2'))
   await t.test('minio-py', (t) => python(t, server, 'minio', `127.0.0.1:${server.port}`))
   await t.test('restic', (t) => restic(t, server))
 })
@@ -62,6 +64,14 @@ async function python(
   t.pass(`${file} finds everything as it should be`)
 }
 
+/** The repository as restic made it in the first mode: to make one costs as much as five commands. */
+const fresh: { readonly target: string; readonly body: Buffer }[] = []
+
+async function filesOf(server: Dealgate): Promise<string[]> {
+  const { body } = await send(server, { method: 'GET', target: '/restic-matrix?list-type=2' })
+  return [...body.toString().matchAll(/<Key>(.*?)<\/Key>/g)].map(([, key]) => `/restic-matrix/${key}`)
+}
+
 async function restic(t: Test, server: Dealgate): Promise<void> {
   const program = await findClient(t, 'restic')
   if (!program) return
@@ -79,15 +89,23 @@ async function restic(t: Test, server: Dealgate): Promise<void> {
   }
   const options = { cwd: home, env: { ...environment(server), ...repository, HOME: home } }
   const call = (...args: string[]) => run(program, args, options)
-  await call('init')
+  if (fresh.length > 0) {
+    await send(server, { method: 'PUT', target: '/restic-matrix' })
+    for (const file of fresh) await send(server, { method: 'PUT', ...file })
+  } else {
+    await call('init')
+    for (const target of await filesOf(server)) {
+      fresh.push({ target, body: (await send(server, { method: 'GET', target })).body })
+    }
+  }
   await call('backup', 'from')
   await writeFile(join(from, 'later'), 'a second snapshot')
   await call('backup', 'from')
   await call('forget', '--keep-last', '1', '--prune')
   await call('restore', 'latest', '--target', join(home, 'to'))
   t.same(await hashTree(join(home, 'to', 'from')), await hashTree(from))
-  const { body } = await send(server, { method: 'GET', target: '/restic-matrix?prefix=repository/snapshots/' })
-  t.equal(body.toString().split('<Key>').length - 1, 1, 'the first snapshot is gone')
+  const snapshots = (await filesOf(server)).filter((target) => target.includes('/snapshots/'))
+  t.equal(snapshots.length, 1, 'the first snapshot is gone')
   // Each command derives a key from the password for half a second of CPU time.
   if (server.mode === 'full') await call('check', '--read-data')
 }
