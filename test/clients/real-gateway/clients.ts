@@ -14,7 +14,7 @@ import type { Test } from 'tap'
 import { bytes, hashesOf, hashTree, KiB, MiB, md5, sha256, writeTree } from '../../support/content/content.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { fileKeys } from '../../support/content/keys.js'
-import { Aws, awsVersions } from '../../support/programs/aws-cli.js'
+import { Aws, type AwsVersion } from '../../support/programs/aws-cli.js'
 import { rcloneEnv } from '../../support/programs/rclone.js'
 import { findClient, run } from '../../support/programs/run.js'
 import { S3cmd } from '../../support/programs/s3cmd.js'
@@ -35,8 +35,8 @@ async function folders(t: Test): Promise<{ home: string; up: string; down: strin
   return { home, up, down }
 }
 
-export async function awsCli(t: Test, server: Dealgate): Promise<void> {
-  for (const version of await awsVersions(t)) {
+export async function awsCli(t: Test, server: Dealgate, versions: readonly AwsVersion[]): Promise<void> {
+  for (const version of versions) {
     const { home, up, down } = await folders(t)
     const aws = new Aws(version, server, home)
     const bucket = `s3://real-${version.name.replace(/\W/g, '-')}`

@@ -1,5 +1,6 @@
 import type { Test } from 'tap'
 import { BRAND, startRealGateway } from '../../support/gateway/real-gateway.js'
+import { awsVersions } from '../../support/programs/aws-cli.js'
 import { startDealgate } from '../../support/server/dealgate.js'
 import { behindTheBack } from './behind-the-back.js'
 import { awsCli, minioJs, rclone, s3cmd, sdk } from './clients.js'
@@ -15,8 +16,11 @@ export async function realGateway(t: Test, drives: 1 | 4): Promise<void> {
   await t.test('keys', (t) => keys(t, server))
   await t.test('folder objects', (t) => folderObjects(t, server, gateway))
   await t.test('changed behind the back', (t) => behindTheBack(t, server, gateway))
-  await t.test('aws-cli', (t) => awsCli(t, server))
   await t.test('rclone', (t) => rclone(t, server))
+  // Drives differ below what the proxy asks of the gateway: one folder shows every client, four show two that sync.
+  const versions = await awsVersions(t)
+  await t.test('aws-cli', (t) => awsCli(t, server, drives === 1 ? versions : versions.slice(-1)))
+  if (drives === 4) return
   await t.test('s3cmd', (t) => s3cmd(t, server))
   await t.test('AWS SDK', (t) => sdk(t, server))
   await t.test('minio-js', (t) => minioJs(t, server))
