@@ -3,14 +3,13 @@ import { DAY_MS } from '../../src/common/durations.js'
 
 /** Default time limit of `until`, ms. */
 const PATIENCE_MS = 120_000
+/** Shortest and longest pause between two looks of `until`, ms: a look costs CPU time, and a long wait takes many. */
+const PAUSES_MS = { least: 10, most: 200 }
+/** A pause is at most this part of the wait so far. */
+const PART_OF_WAIT = 8
 
 /** Longer than a test takes that looks at the day more than once, ms. */
 const MARGIN_MS = 180_000
-
-/** Shortest and longest pause between two looks, ms. */
-const PAUSE_MS = [10, 100] as const
-/** A look takes one part of the time, and the pause after it so many. */
-const PAUSES = 4
 
 /**
  * Polls `look` until its result is neither undefined nor false, and resolves to this result.
@@ -22,15 +21,13 @@ export async function until<T>(
   look: () => T | undefined | false | Promise<T | undefined | false>,
   patienceMs = PATIENCE_MS,
 ): Promise<T> {
-  const deadline = Date.now() + patienceMs
+  const begun = Date.now()
   for (;;) {
-    const begun = Date.now()
     const found = await look()
     if (found !== undefined && found !== false) return found as T
-    if (Date.now() > deadline) throw new Error(`waited in vain until ${what}`)
-    // A look that asks a server keeps it from the work that is waited for.
-    const [shortest, longest] = PAUSE_MS
-    await sleep(Math.min(Math.max(shortest, PAUSES * (Date.now() - begun)), longest))
+    const waited = Date.now() - begun
+    if (waited > patienceMs) throw new Error(`waited in vain until ${what}`)
+    await sleep(Math.min(Math.max(waited / PART_OF_WAIT, PAUSES_MS.least), PAUSES_MS.most))
   }
 }
 

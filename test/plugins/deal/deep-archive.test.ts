@@ -124,11 +124,11 @@ class Deep {
     })
   }
 
-  /** Lets epochs go by, one after the other, until it is so. */
+  /** Lets epochs go by until it is so: a few at a time, because the bytes of a deal take their time, too. */
   pass<T>(what: string, look: () => Promise<T | undefined | false>): Promise<T> {
     return until(what, async () => {
       const found = await look()
-      if (!found) await this.#control({ AdvanceEpochs: '1' })
+      if (!found) await this.#control({ AdvanceEpochs: '40' })
       return found
     })
   }

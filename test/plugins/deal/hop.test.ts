@@ -13,33 +13,42 @@ t.jobs = 8
 const terms = { MinerId: 't01000', Price: '0.0001', DurationEpochs: 518_400 }
 /** Attofil: price times duration. */
 const COST = 518_400n * 100_000_000_000_000n
-const PATH = '/photos/a'
 
 interface Scene {
   readonly between: Between
   readonly proxy: DealProxy
   readonly gateway: Embedded
+  /** Of this test alone: all tests of a mode share the gateway. */
+  readonly bucket: string
+  readonly path: string
 }
+
+const gateways = {
+  full: startEmbedded(t, 'full'),
+  legacy: startEmbedded(t, 'legacy'),
+}
+let buckets = 0
 
 /** A proxy that reaches the gateway through a hop, and may spend what one deal costs. */
 async function start(t: Test, mode: 'full' | 'legacy', deal: object = {}): Promise<Scene> {
   await farFromMidnight()
-  const gateway = await startEmbedded(t, mode)
+  const gateway = await gateways[mode]
   const between = await Between.start(t, gateway)
   const proxy = await startDealProxy(t, between, { deal: { maxSpendPerDay: '51.84', ...deal } })
-  const scene = { between, proxy, gateway }
-  for (const [method, path, body] of [
-    ['PUT', '/photos', ''],
-    ['PUT', PATH, 'content'],
+  const bucket = `photos-${++buckets}`
+  const scene = { between, proxy, gateway, bucket, path: `/${bucket}/a` }
+  for (const [path, body] of [
+    [`/${bucket}`, ''],
+    [scene.path, 'content'],
   ] as const)
-    t.equal((await signedRequest(proxy.endpoint, owner, { method, path, body })).status, 200)
+    t.equal((await signedRequest(proxy.endpoint, owner, { method: 'PUT', path, body })).status, 200)
   return scene
 }
 
-function ask({ proxy }: Scene, more: object = {}): Promise<TextAnswer> {
+function ask({ proxy, path }: Scene, more: object = {}): Promise<TextAnswer> {
   return signedRequest(proxy.endpoint, owner, {
     method: 'POST',
-    path: PATH,
+    path,
     query: { 'x-deal': '', format: 'json' },
     headers: { 'content-type': 'application/json', prefer: 'wait=0' },
     body: JSON.stringify({ ...terms, ...more }),
@@ -53,10 +62,9 @@ async function ended({ proxy }: Scene, answer: TextAnswer): Promise<Job> {
 }
 
 /** CIDs of the deals that the gateway and its network really have. */
-async function dealsOf(t: Test, { gateway }: Scene): Promise<string[]> {
-  const { proxy } = { proxy: await startDealProxy(t, gateway) }
-  const answer = await proxy.host.own.gateway.call({
-    ...{ method: 'GET', endpoint: 'retrieve', bucket: 'photos', key: 'a', access: 'read' },
+async function dealsOf({ gateway, bucket }: Scene): Promise<string[]> {
+  const answer = await gateway.calls.call({
+    ...{ method: 'GET', endpoint: 'retrieve', bucket, key: 'a', access: 'read' },
     headers: { 'history-only': 'true' },
   })
   const { data } = answer.json as { data?: { deals?: { data: { dealCid: string } }[] } }
@@ -114,14 +122,14 @@ for (const mode of ['full', 'legacy'] as const)
       })
       t.equal(await spent(scene), COST, 'the money stays reserved')
       const job = await ended(scene, answer)
-      const made = await dealsOf(t, scene)
+      const made = await dealsOf(scene)
       t.match(job, { status: 'Complete', result: { Deal: { DealCid: made[0] } } }, JSON.stringify(job.failure))
       t.equal(made.length, 1, 'the gateway has made one deal')
       t.equal(await spent(scene), COST, 'and the ledger has one')
       // A gateway without client tokens makes a deal for each request: it is asked once.
       if (mode === 'legacy') t.equal(between.count('POST', '/gateway/deal/'), 1)
       t.match(await ended(scene, await ask(scene, { Force: true })), { failure: { code: 'SpendCapReached' } })
-      t.equal((await dealsOf(t, scene)).length, 1, 'the cap holds')
+      t.equal((await dealsOf(scene)).length, 1, 'the cap holds')
     })
 
 for (const mode of ['full', 'legacy'] as const)
@@ -133,7 +141,7 @@ for (const mode of ['full', 'legacy'] as const)
     })
     t.equal(await spent(scene), 0n)
     t.match(await ended(scene, await ask(scene)), { status: 'Complete' })
-    t.equal((await dealsOf(t, scene)).length, 1)
+    t.equal((await dealsOf(scene)).length, 1)
     t.equal(await spent(scene), COST)
   })
 
@@ -148,7 +156,7 @@ t.test('legacy: a token that is refused without a body is renewed, and the deal 
   }
   t.match(await ended(scene, await ask(scene)), { status: 'Complete' })
   t.equal(between.count('POST', '/gateway/deal/'), 2)
-  t.equal((await dealsOf(t, scene)).length, 1)
+  t.equal((await dealsOf(scene)).length, 1)
 })
 
 t.test('a hop that answers 404 for the progress of a deal does not say that none was made', async (t) => {
@@ -163,7 +171,7 @@ t.test('a hop that answers 404 for the progress of a deal does not say that none
   const answer = await ask(scene)
   const id = String(answer.headers['x-dealgate-job-id'])
   await until('its outcome is unknown', async () => (await proxy.host.own.jobs.get(id))?.status === 'Unknown')
-  const put = { method: 'PUT', path: PATH, body: 'another content' }
+  const put = { method: 'PUT', path: scene.path, body: 'another content' }
   t.equal((await signedRequest(proxy.endpoint, owner, put)).status, 200)
   await until('it was asked', () => between.count('GET', '/gateway/dealprogress/') > 0)
   t.equal(await spent(scene), COST)
@@ -186,8 +194,8 @@ t.test(
     const answer = await ask(scene)
     const id = String(answer.headers['x-dealgate-job-id'])
     await until('its outcome is unknown', async () => (await jobs.get(id))?.status === 'Unknown')
-    t.equal((await dealsOf(t, scene)).length, 1)
-    t.equal((await signedRequest(proxy.endpoint, owner, { method: 'DELETE', path: PATH })).status, 204)
+    t.equal((await dealsOf(scene)).length, 1)
+    t.equal((await signedRequest(proxy.endpoint, owner, { method: 'DELETE', path: scene.path })).status, 204)
     const again = await signedRequest(proxy.endpoint, owner, { method: 'POST', path: `/-/jobs/v1/${id}/retry` })
     t.equal(again.status, 200, again.body)
     await until('it is unknown again', async () => (await jobs.get(id))?.status !== 'New')

@@ -4,6 +4,7 @@ import type { Identity } from '../../../src/auth/caller.js'
 import { createLogger } from '../../../src/common/log.js'
 import { createGatewayPool } from '../../../src/gateway/account/create-gateway.js'
 import { neutralBrand } from '../../../src/gateway/brand.js'
+import type { Gateway } from '../../../src/gateway/gateway.js'
 import type { PluginHooks } from '../../../src/plugins/forms/hooks.js'
 import type { PluginHost } from '../../../src/plugins/forms/plugin.js'
 import type { PluginServices } from '../../../src/plugins/forms/services.js'
@@ -93,6 +94,8 @@ export async function startDealProxy(
 }
 
 export interface Embedded extends GatewayAddress {
+  /** The gateway past all proxies. */
+  readonly calls: Gateway
   /** Lets so many epochs go by in the storage network. */
   advance(epochs: number): Promise<void>
   fault(minerId: string, fault: string, on?: boolean): Promise<void>
@@ -110,14 +113,14 @@ export async function startEmbedded(t: Test, mode: 'full' | 'legacy'): Promise<E
   const address = { url: services.gateway.url, ...(await services.gateway.credentials()) }
   const pool = createGatewayPool({ url: address.url, brand: neutralBrand, log: createLogger({ level: 'silent' }) })
   t.teardown(() => pool.close())
+  const calls = pool.for(address)
   const control = async (body: Record<string, string>) => {
-    const { status, text } = await pool
-      .for(address)
-      .call({ method: 'POST', endpoint: 'network/control', body, access: 'write' })
+    const { status, text } = await calls.call({ method: 'POST', endpoint: 'network/control', body, access: 'write' })
     if (status !== 200) throw new Error(text)
   }
   return {
     ...address,
+    calls,
     advance: (epochs) => control({ AdvanceEpochs: String(epochs) }),
     fault: (MinerId, Fault, on = true) => control({ MinerId, Fault, On: String(on) }),
   }

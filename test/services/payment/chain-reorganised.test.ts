@@ -108,7 +108,7 @@ t.test(
     await node.mineEmpty(2)
     await wallet.untilStatus(id, 'Processing')
     await until('the deal is active', async () => {
-      await payment.network.control.advance(2)
+      await payment.network.control.advance(10)
       return (await rows())[0].offline_deal.some(({ status }: Row) => status === 'Active')
     })
     await contract.unlock(wCid, 300_000n)

@@ -44,7 +44,7 @@ t.test('a paid upload becomes a deal, which is unlocked on the chain, and the re
   await contract.lock(wallet.secretKey, { id: first.wCid, amount: PAID })
   await node.mineEmpty(2)
   await until('the deal is active', async () => {
-    await payment.network.control.advance(2)
+    await payment.network.control.advance(10)
     const { source_file_upload: rows } = (await wallet.payer.get('/storage/tasks/deals')) as Row
     return rows[0].offline_deal[0]?.status === 'Active'
   })

@@ -58,7 +58,7 @@ t.test('a content that is damaged comes back to its wallet, and holds up no othe
   t.equal((await client.order(lost.w_cid, 400_000n)).status, 200)
   await other.pay('whole.txt', 'whole'.repeat(1000), 400_000n)
   await pass(scene, other, 'Success')
-  await pass(scene, client, 'Refunded', 1)
+  await pass(scene, client, 'Refunded')
   t.equal(await balance(scene, client), COINS)
   await sumOfLedger(t, scene)
   const again = (await client.upload('lost.txt', 'lost'.repeat(1000))).json.data

@@ -71,7 +71,7 @@ export type Row = any
  * Lets the time of the network pass until all uploads of the client have a status: slowly, because what goes on beside
  * it has until the deadline of a payment.
  */
-export function pass(scene: PaymentScene, client: Payer, status: string, epochs = 2): Promise<Row[]> {
+export function pass(scene: PaymentScene, client: Payer, status: string, epochs = 10): Promise<Row[]> {
   return until(`all uploads are ${status}`, async () => {
     await scene.network.control.advance(epochs)
     const { source_file_upload: rows } = (await client.get('/storage/tasks/deals?is_ascend=y')) as {
