@@ -357,6 +357,14 @@ t.test('pieces', async (t) => {
   await t.rejects(commit(file, { signal: AbortSignal.abort(new Error('before')) }), { message: 'before' })
   await t.rejects(commit(join(file, 'nowhere'), {}), { code: 'ENOTDIR' })
   await t.rejects(commit(`${file}-gone`, {}), { code: 'ENOENT' })
+
+  const contents = Array.from({ length: 5 }, (_, n) => randomBytes(1000 * 2 ** n))
+  const pieces = contents.map(async (content, n) => {
+    writeFileSync(`${file}-${n}`, content)
+    return (await commit(`${file}-${n}`, {})).pieceSize
+  })
+  const sizes = contents.map((content) => pieceRoot(content).size)
+  t.same(await Promise.all(pieces), sizes, 'several at a time, after what was given up and what failed')
 })
 
 t.test('damage in a CAR is found before any byte of it is given', async (t) => {

@@ -1,11 +1,11 @@
 import { type FileHandle, open } from 'node:fs/promises'
-import { parentPort, workerData } from 'node:worker_threads'
+import { parentPort } from 'node:worker_threads'
 import { create } from 'fr32-sha2-256-trunc254-padded-binary-tree-multihash'
 import { CID } from 'multiformats/cid'
 import { create as createDigest, decode } from 'multiformats/hashes/digest'
 import type { Piece } from '../packing.js'
 
-/** Entry point of the thread that `commit` starts. */
+/** Entry point of `CommitThread`, which sends the path of one file after another. */
 export type FromCommitWorker = { readonly bytes: number } | { readonly piece: Piece }
 
 const READ_BYTES = 1024 * 1024
@@ -55,9 +55,12 @@ function pieceOf(multihash: Uint8Array): Piece {
   }
 }
 
-const handle = await open(workerData as string, 'r')
-try {
-  post({ piece: await commit(handle) })
-} finally {
-  await handle.close()
-}
+// An error ends the thread, and its starter gets it whole.
+parentPort?.on('message', async (file: string) => {
+  const handle = await open(file, 'r')
+  try {
+    post({ piece: await commit(handle) })
+  } finally {
+    await handle.close()
+  }
+})

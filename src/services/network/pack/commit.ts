@@ -1,6 +1,15 @@
-import { Worker } from 'node:worker_threads'
-import type { Commit, Piece } from '../packing.js'
-import type { FromCommitWorker } from './commit-worker.js'
+import type { Commit } from '../packing.js'
+import { CommitThread } from './commit-thread.js'
+
+/**
+ * Threads that wait for a file, and know nothing of the one before. To start one takes as long as to compute a piece of
+ * 2 MiB.
+ */
+const idle: CommitThread[] = []
+/** Further threads end when they have computed their piece. */
+const MOST_IDLE = 2
+/** After this time without a file a thread ends, ms. */
+const IDLE_MS = 10_000
 
 /**
  * Computes about 25 MiB/s, in one thread per call. Rejects with the error of the file system when the file cannot be
@@ -8,23 +17,24 @@ import type { FromCommitWorker } from './commit-worker.js'
  */
 export const commit: Commit = async (file, { onProgress, signal }) => {
   signal?.throwIfAborted()
-  // The thread does not need the loaders of the main thread, which are slow to start.
-  const worker = new Worker(new URL('./commit-worker.js', import.meta.url), { workerData: file, execArgv: [] })
-  const abort = (): void => void worker.terminate()
+  const thread = idle.pop() ?? new CommitThread()
+  const abort = (): void => void thread.end()
   signal?.addEventListener('abort', abort, { once: true })
   try {
-    return await new Promise<Piece>((resolve, reject) => {
-      worker.on('message', (message: FromCommitWorker) => {
-        // Ignore messages that the thread sent before it was terminated.
-        if (signal?.aborted) return
-        if ('piece' in message) resolve(message.piece)
-        else onProgress?.(message.bytes)
-      })
-      worker.on('error', reject)
-      worker.on('exit', () => reject(signal?.reason ?? new Error('The thread that computes the piece ended early.')))
-    })
+    return await thread.commit(file, (bytes) => onProgress?.(bytes))
+  } catch (error) {
+    throw signal?.aborted ? signal.reason : error
   } finally {
     signal?.removeEventListener('abort', abort)
-    await worker.terminate()
+    if (thread.usable && idle.length < MOST_IDLE) keep(thread)
+    else await thread.end()
   }
+}
+
+function keep(thread: CommitThread): void {
+  idle.push(thread)
+  thread.rest(IDLE_MS, () => {
+    const at = idle.indexOf(thread)
+    if (at >= 0) idle.splice(at, 1)
+  })
 }
