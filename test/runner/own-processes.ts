@@ -5,17 +5,16 @@ import { dirname, resolve } from 'node:path'
 const ABOUT_PROCESSES = /^test\/(nodes\/)?package\b/
 /** The tests that start the program themselves where they look at it as a process. */
 const START_PROCESSES = /^test\/docs\//
-/**
- * What only a process of its own can give a test: its id, a signal, its memory, its log at the end. A test that kills
- * single servers with kill9() starts them with `ownProcess`.
- */
+/** What only a process of its own can give a test: its id, a signal, its memory, its log at the end. */
 const LOOKS_AT_PROCESSES = /killed\(|\.pid\b|ManyDeaths|\bSIG(?!NATURE)[A-Z\d]+\b|\brss\b|remount/
+/** A test that says which of its servers it looks at or kills leaves the others to a host. */
+const NAMES_PROCESSES = /\bownProcess: true\b/
 /** What changes or measures the process that several test files would share. */
 const CHANGES_PROCESS =
   /process\.(memoryUsage|resourceUsage|umask|chdir|on|once)\(|setFlagsFromString|syncBuiltinESMExports|Date\.now = |\.prototype\.\w+ = |setGlobalDispatcher/
 const IMPORT = /from '(\.\.?\/[^']+)\.js'/g
-/** Helpers that every file may import: they do nothing with processes on their own. */
-const SUPPORT = /\/test\/(support|runner)\//
+/** Helpers that every file may import: they do nothing with processes of dealgate on their own. */
+const SUPPORT = /\/test\/(support|runner)\/|\/test\/state\/(servers|balancers)\.ts$/
 
 /**
  * Whether each server that a test file starts must be a process of its own: its text, or that of a module of the tests
@@ -24,18 +23,19 @@ const SUPPORT = /\/test\/(support|runner)\//
  */
 export function needsProcesses(file: string): boolean {
   if (START_PROCESSES.test(file)) return false
-  return ABOUT_PROCESSES.test(file) || contains(LOOKS_AT_PROCESSES, resolve(file), new Set())
+  const looks = (text: string) => LOOKS_AT_PROCESSES.test(text) && !NAMES_PROCESSES.test(text)
+  return ABOUT_PROCESSES.test(file) || contains(looks, resolve(file), new Set())
 }
 
 /** Whether a test file must be the only one that its process runs. */
 export function runsAlone(file: string): boolean {
-  return contains(CHANGES_PROCESS, resolve(file), new Set())
+  return contains((text) => CHANGES_PROCESS.test(text), resolve(file), new Set())
 }
 
-function contains(wanted: RegExp, file: string, seen: Set<string>): boolean {
+function contains(wanted: (text: string) => boolean, file: string, seen: Set<string>): boolean {
   if (seen.has(file) || SUPPORT.test(file) || !file.includes('/test/') || !existsSync(file)) return false
   seen.add(file)
   const text = readFileSync(file, 'utf8')
-  if (wanted.test(text)) return true
+  if (wanted(text)) return true
   return [...text.matchAll(IMPORT)].some(([, path]) => contains(wanted, resolve(dirname(file), `${path}.ts`), seen))
 }

@@ -79,7 +79,10 @@ t.test('a new configuration, a new certificate and backups with two workers', { 
   const file = join(folder, 'dealgate.json')
   writeFileSync(file, '{}')
   const tls = ['--tls-cert', used.cert, '--tls-key', used.key]
-  const server = await startDealgate(t, { args: ['--config', file, '--workers', '2', ...tls, ...KEYS] })
+  const server = await startDealgate(t, {
+    args: ['--config', file, '--workers', '2', ...tls, ...KEYS],
+    ownProcess: true,
+  })
   const httpsAgent = new Agent({ ca: readFileSync(authority.file), keepAlive: true, maxSockets: 8 })
   const { endpoint, region } = server
   const s3 = new S3Client({
@@ -114,8 +117,9 @@ t.test('restarts of two of three proxies in turn, behind HAProxy', { skip, timeo
   t.teardown(() => store.stop())
   const gateway = await startGateway(t, 'full')
   const args = ['--state', store.url, '--staging', 'gateway', ...KEYS]
-  const start = async () => startDealgate(t, { gateway, args, port: await lastingPort() })
-  const proxies = await Promise.all([start(), start(), start()])
+  const start = async (own = {}) => startDealgate(t, { gateway, args, port: await lastingPort(), ...own })
+  const replaced = { ownProcess: true } as const
+  const proxies = await Promise.all([start(), start(replaced), start(replaced)])
   const endpoint = await haproxy.start(
     t,
     proxies.map(({ port }) => port),

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, openSync, readSync, rmSync } from 'node:fs'
 import { request } from 'node:http'
 import { dirname, join } from 'node:path'
 import { json } from 'node:stream/consumers'
+import { StringDecoder } from 'node:string_decoder'
 import type { Finished } from './cli.js'
 
 /**
@@ -23,8 +24,10 @@ export class HostedRun {
   #id: string | undefined
   #stdout = ''
   #code = 0
-  /** The whole log of a server that has ended. */
-  #kept: string | undefined
+  /** What has been read of the log: tests that wait for a line look again and again. */
+  readonly #decoder = new StringDecoder('utf8')
+  #read = 0
+  #log = ''
 
   constructor(host: string) {
     this.#host = host
@@ -50,7 +53,8 @@ export class HostedRun {
 
   /** Standard error. */
   get log(): string {
-    return this.#kept ?? (existsSync(this.#file) ? readFileSync(this.#file, 'utf8') : '')
+    if (existsSync(this.#file)) this.#readOn()
+    return this.#log
   }
 
   get running(): boolean {
@@ -66,9 +70,21 @@ export class HostedRun {
   }
 
   #ended({ failure, exitCode = 0 }: HostAnswer): void {
-    this.#kept = this.log + (failure === undefined ? '' : `dealgate: ${failure}\n`)
+    this.#log = this.log + (failure === undefined ? '' : `dealgate: ${failure}\n`)
     this.#code = exitCode
     rmSync(this.#file, { force: true })
+  }
+
+  #readOn(): void {
+    const file = openSync(this.#file, 'r')
+    try {
+      const more = Buffer.alloc(fstatSync(file).size - this.#read)
+      const count = readSync(file, more, 0, more.length, this.#read)
+      this.#read += count
+      this.#log += this.#decoder.write(more.subarray(0, count))
+    } finally {
+      closeSync(file)
+    }
   }
 }
 
