@@ -11,6 +11,7 @@ import { awsVersions } from '../support/programs/aws-cli.js'
 import { findClient, run, runAny } from '../support/programs/run.js'
 import { runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
+import { until } from '../support/waiting.js'
 
 /** Puts TLS in front of a gateway; clients need a certificate of the authority. */
 async function secured(t: Test, gateway: GatewayAddress, authority: Authority, files: CertificateFiles) {
@@ -117,7 +118,8 @@ t.test('HTTPS for clients and to the gateway, with a client certificate', async 
       const answer = await fetch(`${refused.endpoint}/-/ready`)
       t.equal(answer.status, 503)
       t.match(await answer.text(), code)
-      t.match(refused.log, /the gateway cannot be used yet/)
+      // The log comes on another pipe than the line that says it is ready.
+      await until('the log says so', () => refused.log.includes('the gateway cannot be used yet'))
     }
   })
 })
