@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openingFailure } from '../../src/common/opening-failure.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import { fill, noSmallDisk, smallDisk } from '../support/content/small-disk.js'
 import { startGateway } from '../support/gateway/embedded.js'
 import type { GatewayAddress } from '../support/gateway/gateway-address.js'
@@ -44,7 +45,7 @@ for (const [kind, gatewayFor] of Object.entries(kinds)) {
 
 t.test('something else in the place of a file or folder', async (t) => {
   const gateway = await startGateway(t, 'full')
-  const folder = t.testdir()
+  const folder = temporaryFolder(t)
   const inTheWay = /something else has this name\. Move it away/
   for (const [name, put, reason] of [
     ['state/records.sqlite', (path: string) => mkdirSync(path), inTheWay],

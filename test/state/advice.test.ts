@@ -4,6 +4,7 @@ import t from 'tap'
 import { examineStore } from '../../src/state/backends/examine-store.js'
 import { redisAdvice } from '../../src/state/backends/redis-advice.js'
 import { openState } from '../../src/state/open-state.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import { runCli } from '../support/server/cli.js'
 import { keptLog } from '../support/server/kept-log.js'
 import { until } from '../support/waiting.js'
@@ -18,7 +19,8 @@ t.test('Redis', { skip: redis.skip }, async (t) => {
   await client.connect()
   t.teardown(() => client.close())
   const { log, lines } = keptLog()
-  const advice = async () => (await examineStore({ data: t.testdirName, url: server.url, log })).advice
+  const data = temporaryFolder(t)
+  const advice = async () => (await examineStore({ data, url: server.url, log })).advice
 
   t.match(await advice(), [/appendfsync always/])
   await client.configSet('appendfsync', 'always')
@@ -29,23 +31,13 @@ t.test('Redis', { skip: redis.skip }, async (t) => {
   await client.configSet('appendonly', 'no')
   t.match(await advice(), [/appendonly yes/])
 
-  const state = await openState({ data: t.testdir(), url: server.url, log })
+  const state = await openState({ data, url: server.url, log })
   await state.close()
   t.ok(
     lines.some(({ level, msg }) => level === 40 && /appendonly yes/.test(msg)),
     'the log of a start has it',
   )
-  const doctor = await runCli([
-    'doctor',
-    '--data',
-    t.testdirName,
-    '--state',
-    server.url,
-    '--port',
-    '0',
-    '--gateway-port',
-    '0',
-  ])
+  const doctor = await runCli(['doctor', '--data', data, '--state', server.url, '--port', '0', '--gateway-port', '0'])
   t.match(doctor, { code: 0, stdout: /^warn {3}state store: Redis keeps no append-only file/m })
   await client.configSet('appendonly', 'yes')
 
@@ -77,7 +69,7 @@ t.test('Postgres', { skip: postgres.skip }, async (t) => {
   await client.connect()
   t.teardown(() => client.end())
   const { log } = keptLog()
-  const advice = async () => (await examineStore({ data: t.testdir(), url: server.url, log })).advice
+  const advice = async () => (await examineStore({ data: temporaryFolder(t), url: server.url, log })).advice
   t.same(await advice(), [])
   await client.query('ALTER ROLE dealgate SET synchronous_commit = off')
   await client.query('ALTER TABLE dealgate_object SET UNLOGGED')
@@ -90,7 +82,7 @@ t.test('Postgres', { skip: postgres.skip }, async (t) => {
 t.test('dealgate state accept', { skip: redis.skip }, async (t) => {
   const server = await redis.start()
   t.teardown(() => server.stop())
-  const data = t.testdir()
+  const data = temporaryFolder(t)
   const { log } = keptLog()
   const state = await openState({ data, url: server.url, log })
   t.teardown(() => state.close())

@@ -2,6 +2,7 @@ import t from 'tap'
 import { createLogger } from '../../src/common/log.js'
 import { openState } from '../../src/state/open-state.js'
 import { CACHED_MS, createBucketSettings } from '../../src/state/records/bucket-settings.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import { birthsOf } from '../support/gateway/bucket-births.js'
 
 const log = createLogger({ level: 'silent' })
@@ -14,7 +15,7 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 
 t.test('settings of buckets', async (t) => {
-  const data = t.testdir({})
+  const data = temporaryFolder(t)
   let time = 0
   const state = await openState({ data, log })
   const here = createBucketSettings(state, birthsOf(), () => time)
@@ -51,7 +52,7 @@ t.test('settings of buckets', async (t) => {
 })
 
 t.test('a failure is thrown, not remembered, and the next one tries again', async (t) => {
-  const state = await openState({ data: t.testdir({}), log })
+  const state = await openState({ data: temporaryFolder(t), log })
   t.teardown(() => state.close())
   let failing = true
   const guardedState = {
@@ -83,7 +84,7 @@ t.test('a failure is thrown, not remembered, and the next one tries again', asyn
 })
 
 t.test('settings are those of the bucket that they were set for', async (t) => {
-  const state = await openState({ data: t.testdir({}), log })
+  const state = await openState({ data: temporaryFolder(t), log })
   t.teardown(() => state.close())
   const births = new Map<string, string>()
   let asks = 0
@@ -119,7 +120,7 @@ t.test('settings are those of the bucket that they were set for', async (t) => {
 })
 
 t.test('another proxy has heard of a bucket that was made since', async (t) => {
-  const state = await openState({ data: t.testdir({}), log })
+  const state = await openState({ data: temporaryFolder(t), log })
   t.teardown(() => state.close())
   const births = new Map([['b', '2026-01-03']])
   await createBucketSettings(state, birthsOf(births)).set('b', 'tagging', tags('new'))
@@ -128,7 +129,7 @@ t.test('another proxy has heard of a bucket that was made since', async (t) => {
 })
 
 t.test('a gateway that has an older bucket of the name is not asked at every request', async (t) => {
-  const state = await openState({ data: t.testdir({}), log })
+  const state = await openState({ data: temporaryFolder(t), log })
   t.teardown(() => state.close())
   const births = new Map([['b', '2026-01-03']])
   const told = birthsOf(births)
@@ -152,7 +153,7 @@ t.test('a gateway that has an older bucket of the name is not asked at every req
 })
 
 t.test('what is cleared before a bucket is made spares the bucket that was made meanwhile', async (t) => {
-  const state = await openState({ data: t.testdir({}), log })
+  const state = await openState({ data: temporaryFolder(t), log })
   t.teardown(() => state.close())
   let birth: string | undefined = '2026-01-01T00:00:00Z'
   const births = { now: async () => birth, lately: async () => birth }

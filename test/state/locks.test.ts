@@ -17,6 +17,7 @@ import { RedisLeases } from '../../src/state/locks/redis-leases.js'
 import { openState } from '../../src/state/open-state.js'
 import { SignalBoard, STORE } from '../../src/state/signals/signals.js'
 import type { Locks } from '../../src/state/state.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import { until } from '../support/waiting.js'
 import { objectRecord } from './samples.js'
 import { postgres, redis } from './servers.js'
@@ -313,7 +314,7 @@ t.test('leases in redis', { skip: redis.skip }, async (t) => {
   t.equal(await client.dbSize(), 0, 'nothing is left of any of them')
   await amongProxies(t, server.url)
 
-  const data = t.testdir({})
+  const data = temporaryFolder(t)
   const state = await openState({ data, url: server.url, log })
   await client.sendCommand(['CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes'])
   await comesBack(t, () => state.objects.set(objectRecord('b', 'k')))
@@ -351,7 +352,7 @@ t.test('leases in postgres', { skip: postgres.skip }, async (t) => {
   t.same((await pool.query('SELECT * FROM dealgate_lease')).rows, [], 'nothing is left of any of them')
   await amongProxies(t, server.url)
 
-  const data = t.testdir({})
+  const data = temporaryFolder(t)
   const state = await openState({ data, url: server.url, log })
   await state.objects.set(objectRecord('b', 'k'))
   await pool.query(
@@ -406,7 +407,7 @@ t.test('leases in a cluster of redis', { skip: redis.skip }, async (t) => {
   t.equal(await store.acquire(second, 60_000), undefined)
   await store.release(first)
   t.type(await store.acquire(second, 60_000, 10), 'number')
-  await t.rejects(openState({ data: t.testdir({}), url: server.url, log }), /Redis Cluster is not supported/)
+  await t.rejects(openState({ data: temporaryFolder(t), url: server.url, log }), /Redis Cluster is not supported/)
 })
 
 /**
@@ -443,7 +444,7 @@ async function comesBack(t: Test, attempt: () => Promise<unknown>): Promise<void
 }
 
 async function amongProxies(t: Test, url: string): Promise<void> {
-  const data = t.testdir({ a: {}, b: {} })
+  const data = temporaryFolder(t)
   const states = await Promise.all(['a', 'b'].map((name) => openState({ data: `${data}/${name}`, url, log })))
   let inside = 0
   const fences: number[] = []

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import deal from '../../plugins/deal/index.js'
 import { acceptLoss, examineStore } from '../../src/state/backends/examine-store.js'
 import { openState } from '../../src/state/open-state.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import { Between } from '../support/gateway/between.js'
 import { keptLog } from '../support/server/kept-log.js'
 import { until } from '../support/waiting.js'
@@ -153,7 +154,7 @@ t.test('Postgres loses tables', { skip: postgres.skip }, async (t) => {
 })
 
 t.test('the file of SQLite is removed', async (t) => {
-  const data = join(t.testdir(), 'data')
+  const data = join(temporaryFolder(t), 'data')
   const state = await openState({ data, log })
   await state.requireIntact()
   await state.close()
@@ -181,7 +182,7 @@ t.test('many proxies that start at once on a new store agree on it', { skip: red
   for (const kind of [redis, postgres]) {
     const server = await kind.start()
     t.teardown(() => server.stop())
-    const folder = t.testdir()
+    const folder = temporaryFolder(t)
     const states = await Promise.all(
       Array.from({ length: 6 }, (_, i) => openState({ data: join(folder, kind.name, `${i}`), url: server.url, log })),
     )

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
@@ -10,6 +11,8 @@ import {
 } from '@aws-sdk/client-s3'
 import { MiB } from '../support/content/content.js'
 
+/** Pause of each client before its next object, ms: more requests of the same kind show nothing more. */
+const PAUSE_MS = 50
 const LARGE = Buffer.alloc(MiB, 'large')
 const PART = Buffer.alloc(5 * MiB, 'part')
 
@@ -47,6 +50,7 @@ export class MixedLoad {
       })
       if (turn % 5 === client) await this.#upload(s3, { Bucket, Key: `client-${client}/upload-${turn}` })
       await this.#try('DeleteObject', () => s3.send(new DeleteObjectCommand(at)))
+      await sleep(PAUSE_MS)
     }
   }
 

@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { Endpoint } from '../suites/sign.js'
 import { bytes } from '../support/content/content.js'
@@ -12,6 +13,9 @@ export interface Door extends Endpoint {
   /** PEM file of the authority that issued the certificate of the endpoint. */
   readonly authority?: string
 }
+
+/** Pause of each program before its next round, ms. */
+const PAUSE_MS = 500
 
 /** Stores a file under a key, reads it into another file, and removes the object. */
 type Round = (file: string, key: string, copy: string) => Promise<void>
@@ -57,6 +61,7 @@ export class ProgramLoad {
         await round(file, `${program.replaceAll('/', '-').slice(1)}/${turn}`, copy)
         if (!content.equals(readFileSync(copy))) throw new Error('other bytes')
         this.done.set(program, turn + 1)
+        await sleep(PAUSE_MS)
       } catch (error) {
         this.failures.push(`${program}: ${error}`)
         return

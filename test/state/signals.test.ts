@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { createLogger } from '../../src/common/log.js'
 import { openState } from '../../src/state/open-state.js'
 import { createBucketSettings } from '../../src/state/records/bucket-settings.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import { birthsOf } from '../support/gateway/bucket-births.js'
 import { until } from '../support/waiting.js'
 import { startHanging } from './hanging.js'
@@ -44,7 +45,7 @@ for (const kind of [redis, postgres]) {
     const server = await kind.start()
     t.teardown(() => server.stop())
     const between = await startHanging(t, server.url)
-    const folder = t.testdir({ here: {}, there: {} })
+    const folder = temporaryFolder(t)
     const here = await openState({ data: `${folder}/here`, url: server.url, log })
     t.teardown(() => here.close())
     between.cutAt(SUBSCRIBES[kind.name])

@@ -8,11 +8,12 @@ import { openDatabase, SqliteRows } from '../../src/state/backends/sqlite-rows.j
 import { SqliteStore } from '../../src/state/backends/sqlite-store.js'
 import { Guard } from '../../src/state/integrity/guard.js'
 import { type SwapStore, Table } from '../../src/state/records/table.js'
+import { temporaryFolder } from '../support/content/folders.js'
 
 const log = createLogger({ level: 'silent' })
 
 function setUp(t: Test): { database: DatabaseSyncInstance; rows: SqliteRows } {
-  const database = openDatabase(join(t.testdir({}), 'records.sqlite'))
+  const database = openDatabase(join(temporaryFolder(t), 'records.sqlite'))
   const rows = new SqliteRows(database)
   t.teardown(() => rows.close())
   return { database, rows }
@@ -53,7 +54,7 @@ t.test('group commit', async (t) => {
 })
 
 t.test('a process alone remembers of which kinds there is no record', async (t) => {
-  const database = openDatabase(join(t.testdir({}), 'records.sqlite'))
+  const database = openDatabase(join(temporaryFolder(t), 'records.sqlite'))
   let now = 0
   const first = new SqliteRows(database, undefined, true, () => now)
   const behind = (key: string) => database.prepare('INSERT INTO entry (key, value) VALUES (?, ?)').run(key, 'behind')
@@ -93,7 +94,7 @@ t.test('a process alone remembers of which kinds there is no record', async (t) 
 })
 
 t.test('closing commits what waits and refuses what comes after', async (t) => {
-  const file = join(t.testdir({}), 'records.sqlite')
+  const file = join(temporaryFolder(t), 'records.sqlite')
   const rows = new SqliteRows(openDatabase(file))
   const waiting = rows.put('k', 'v')
   rows.close()

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { createLogger } from '../../src/common/log.js'
 import { openState } from '../../src/state/open-state.js'
 import type { CompletedUpload, State } from '../../src/state/state.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import { lastingPort } from '../support/server/ports.js'
 import { objectRecord, partRecord, putPart, readPart, uploadRecord } from './samples.js'
 import { postgres, redis } from './servers.js'
@@ -24,7 +25,7 @@ function completedOf(uploadId: string): CompletedUpload {
 
 /** What every State promises, wherever its records are. */
 async function contract(t: Test, partCount: number, open: (data: string, now?: () => number) => Promise<State>) {
-  const data = t.testdir({})
+  const data = temporaryFolder(t)
   let shift = 0
   const state = await open(data, () => Date.now() + shift)
   t.teardown(() => state.close())
@@ -316,7 +317,9 @@ async function contract(t: Test, partCount: number, open: (data: string, now?: (
 
   await t.test('many parts', async (t) => {
     const { uploadId } = await created()
-    for (let i = 1; i <= partCount; i += 500) {
+    // The last ones that S3 allows.
+    const before = 10_000 - partCount
+    for (let i = before + 1; i <= 10_000; i += 500) {
       await Promise.all(
         Array.from({ length: 500 }, async (_, n) => {
           const file = `${i + n}-test`
@@ -326,7 +329,7 @@ async function contract(t: Test, partCount: number, open: (data: string, now?: (
       )
     }
     let after = 0
-    let seen = 0
+    let seen = before
     for (;;) {
       const page = await uploads.listParts(uploadId, after, 1000)
       if (page.length === 0) break
@@ -334,13 +337,13 @@ async function contract(t: Test, partCount: number, open: (data: string, now?: (
       for (const part of page) if (part.partNumber !== ++seen) t.fail(`part ${part.partNumber} in place of ${seen}`)
       after = seen
     }
-    t.equal(seen, partCount)
+    t.equal(seen, 10_000)
     t.equal((await uploads.listParts(uploadId, 0, 20_000)).length, partCount, 'in one call')
     await uploads.abort(uploadId)
   })
 
   await t.test('more uploads than one page of the iterator', async (t) => {
-    const records = Array.from({ length: 1203 }, () => uploadRecord({ bucket: 'many' }))
+    const records = Array.from({ length: 603 }, () => uploadRecord({ bucket: 'many' }))
     for (let i = 0; i < records.length; i += 100) {
       await Promise.all(records.slice(i, i + 100).map((record) => uploads.create(record)))
     }
@@ -386,7 +389,7 @@ async function contract(t: Test, partCount: number, open: (data: string, now?: (
   }
 }
 
-t.test('records in SQLite', (t) => contract(t, 10_000, (data, now) => openState({ data, log, ...(now && { now }) })))
+t.test('records in SQLite', (t) => contract(t, 3000, (data, now) => openState({ data, log, ...(now && { now }) })))
 
 for (const kind of [redis, postgres]) {
   t.test(`records in ${kind.name}`, { skip: kind.skip }, async (t) => {
@@ -395,8 +398,8 @@ for (const kind of [redis, postgres]) {
     await contract(t, 1000, (data, now) => openState({ data, url: server.url, log, ...(now && { now }) }))
 
     await t.test('two proxies share records, and a server that goes away is an error and no crash', async (t) => {
-      const a = await openState({ data: t.testdir({ a: {}, b: {} }), url: server.url, log })
-      const b = await openState({ data: join(t.testdirName, 'b'), url: server.url, log })
+      const a = await openState({ data: temporaryFolder(t), url: server.url, log })
+      const b = await openState({ data: temporaryFolder(t), url: server.url, log })
       await a.objects.set(objectRecord('shared', 'k'))
       t.same(await b.objects.get('shared', 'k'), objectRecord('shared', 'k'))
       const upload = uploadRecord()
@@ -430,7 +433,8 @@ for (const kind of [redis, postgres]) {
 }
 
 t.test('opening', async (t) => {
-  const data = t.testdir({ 'a-file': '' })
+  const data = temporaryFolder(t)
+  writeFileSync(join(data, 'a-file'), '')
   await t.rejects(openState({ data: join(data, 'a-file'), log }), {
     code: 'DATA_FOLDER',
     message: /something else has this name/,

@@ -7,6 +7,7 @@ import { serve } from '../../src/server/serve.js'
 import { startServices } from '../../src/services/index.js'
 import { acceptLoss } from '../../src/state/backends/examine-store.js'
 import { openState } from '../../src/state/open-state.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import { Between } from '../support/gateway/between.js'
 import { runCli } from '../support/server/cli.js'
 import { keptLog } from '../support/server/kept-log.js'
@@ -32,7 +33,7 @@ const policy = JSON.stringify({
 })
 
 async function startScene(t: Test, mode: 'full' | 'legacy' = 'full') {
-  const folder = t.testdir()
+  const folder = temporaryFolder(t)
   const services = await startServices({
     data: join(folder, 'services'),
     gateway: { host: '127.0.0.1', port: 0, quirks: quirksOf(mode) },
@@ -82,7 +83,7 @@ async function startScene(t: Test, mode: 'full' | 'legacy' = 'full') {
     }
   }
   const deals = () => gateway.count('POST', '/gateway/deal')
-  return { gateway, start, deals }
+  return { folder, gateway, start, deals }
 }
 
 type Started = Awaited<ReturnType<Awaited<ReturnType<typeof startScene>>['start']>>
@@ -182,7 +183,7 @@ t.test('a store that another gateway was used with', { skip: redis.skip }, async
   await furnish(t, one)
   const other = await redis.start()
   t.teardown(() => other.stop())
-  const state = await openState({ data: join(t.testdirName, 'elsewhere'), url: other.url, log })
+  const state = await openState({ data: temporaryFolder(t), url: other.url, log })
   await state.close()
   const two = await start('two', other.url)
   await refuses(t, two, /not one that was used with this gateway/)
@@ -221,10 +222,10 @@ t.test('the gateway comes up later', { skip: redis.skip }, async (t) => {
 t.test('a gateway that does not know the store yet', { skip: redis.skip }, async (t) => {
   const server = await redis.start()
   t.teardown(() => server.stop())
-  const { gateway, start } = await startScene(t)
+  const { folder, gateway, start } = await startScene(t)
   const isTold = () => gateway.requests.some(({ body }) => /StateEpoch.*"keep":true/.test(body.toString()))
   // As with the version before, or after a crash between the store and the gateway.
-  const former = await openState({ data: join(t.testdirName, 'one'), url: server.url, log })
+  const former = await openState({ data: join(folder, 'one'), url: server.url, log })
   await former.close()
   const two = await start('two', server.url)
   await furnish(t, two)
