@@ -62,9 +62,10 @@ async function documents(t: Test, server: Dealgate): Promise<void> {
       t.equal(answer.code, 'MalformedXML', `${method} ${target.split('?')[0]}: ${name}`)
     }
     // The client hears of it although it is still sending; more than once, as a race is what could keep it from that.
+    // The gateway has no part in it.
     const large = Buffer.from(`<Delete>${'<Object><Key>kept</Key></Object>'.repeat(330_000)}</Delete>`)
     const headers = contentMd5(large)
-    for (let i = 0; i < 10; i++) {
+    for (let i = 0; i < (server.mode === 'full' ? 5 : 1); i++) {
       const answer = await send(server, { method, target, body: large, headers, payloadHash: UNSIGNED_PAYLOAD })
       t.match([answer.status, answer.code], [400, 'MaxMessageLengthExceeded'], '10 MB')
     }

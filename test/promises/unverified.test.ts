@@ -82,7 +82,7 @@ async function sendPartly(
   return { status: Number(text.slice(9, 12)), code: /<Code>(\w+)</.exec(text)?.[1] }
 }
 
-const bad: readonly Bad[] = [
+const badOnes = (algorithms: readonly ChecksumAlgorithm[]): readonly Bad[] => [
   {
     name: 'a wrong payload hash',
     codes: ['XAmzContentSHA256Mismatch'],
@@ -111,7 +111,7 @@ const bad: readonly Bad[] = [
         headers: { 'content-md5': Buffer.from(md5(flipped(body)), 'hex').toString('base64') },
       }),
   },
-  ...checksumAlgorithms.map(
+  ...algorithms.map(
     (algorithm): Bad => ({
       name: `a wrong ${algorithm} header`,
       codes: ['BadDigest'],
@@ -124,7 +124,7 @@ const bad: readonly Bad[] = [
         }),
     }),
   ),
-  ...checksumAlgorithms.map(
+  ...algorithms.map(
     (algorithm): Bad => ({
       name: `a wrong ${algorithm} trailer`,
       codes: ['BadDigest'],
@@ -296,6 +296,10 @@ const bad: readonly Bad[] = [
   },
 ]
 
+/** No gateway gets to see a checksum: for the second mode, one stands for all. */
+const algorithmsOf = ({ mode }: Dealgate): readonly ChecksumAlgorithm[] =>
+  mode === 'full' ? checksumAlgorithms : ['CRC32']
+
 inEachMode(t, async (t, server) => {
   const created = await send(server, { method: 'PUT', target: `/${BUCKET}` })
   t.equal(created.status, 200)
@@ -315,7 +319,7 @@ async function puts(t: Test, server: Dealgate, size: number): Promise<void> {
   const headers = { 'content-type': 'x/old', 'x-amz-meta-age': 'old' }
   t.equal((await send(server, { method: 'PUT', target, body: old, headers })).status, 200)
   const data = bytes(`new ${size}`, size)
-  for (const { name, codes, put } of bad) {
+  for (const { name, codes, put } of badOnes(algorithmsOf(server))) {
     for (const at of [target, fresh]) {
       const mark = randomUUID()
       const answer = await put(server, `${at}?x-job=${mark}`, data)
@@ -342,7 +346,7 @@ async function parts(t: Test, server: Dealgate): Promise<void> {
   const part = `${target}?partNumber=1&uploadId=${id}`
   const old = bytes('old part', 10 * KiB)
   t.equal((await send(server, { method: 'PUT', target: part, body: old })).status, 200)
-  for (const { name, put } of bad) {
+  for (const { name, put } of badOnes(algorithmsOf(server))) {
     const mark = randomUUID()
     await put(server, `${part}&x-job=${mark}`, bytes('new part', 11 * KiB))
     await server.untilEnded(mark)
@@ -362,7 +366,7 @@ async function right(t: Test, server: Dealgate): Promise<void> {
     t.equal((await send(server, { method: 'DELETE', target })).status, 204)
   }
   const target = targetOf(BUCKET, 'right')
-  for (const algorithm of checksumAlgorithms) {
+  for (const algorithm of algorithmsOf(server)) {
     const header = checksumHeader(algorithm)
     const value = sumOf(algorithm, data)
     await stored(
