@@ -22,6 +22,8 @@ const { values } = parseArgs({
     rounds: { type: 'string' },
     only: { type: 'string', default: 'small,large' },
     quirks: { type: 'string', default: 'none' },
+    minio: { type: 'string' },
+    'size-mib': { type: 'string' },
     json: { type: 'string' },
     installed: { type: 'string', default: join(tmpdir(), 'dealgate-bench-peers') },
     'node-options': { type: 'string', default: '' },
@@ -42,6 +44,7 @@ async function run(): Promise<Results> {
     const bench = await startBench({
       folder,
       quirks: values.quirks,
+      minio: values.minio,
       nodeOptions: values['node-options'].split(' ').filter(Boolean),
       peers: !values.quick,
       install: values.full,
@@ -59,7 +62,9 @@ async function run(): Promise<Results> {
       if (parts.includes('large')) {
         const ways = bench.subjects.filter(({ name }) => [PROXY, BARE, DIRECT, 'nginx'].includes(name))
         const stores = bench.stores.filter(({ name }) => name === PROXY)
-        cases.push(...(await large(load, ways, stores, rounds, (values.full ? 1024 : 256) * MIB)))
+        cases.push(
+          ...(await large(load, ways, stores, rounds, Number(values['size-mib'] ?? (values.full ? 1024 : 256)) * MIB)),
+        )
       }
       return await resultsOf(bench, rounds, cases, failures)
     } finally {

@@ -12,6 +12,10 @@ export interface Gateway {
   readonly port: number
   readonly accessKey: string
   readonly secretKey: string
+  /** The first segment of its paths. */
+  readonly brand: string
+  /** Options of `serve` for it. */
+  readonly serve: readonly string[]
 }
 
 interface Started {
@@ -30,7 +34,7 @@ export async function startGateway(folder: string, quirks: string): Promise<Gate
   const options = ['--data', join(folder, 'gateway'), '--gateway-quirks', quirks]
   const program = Program.node([CLI, 'services', ...FREE_PORTS, ...QUIET, ...options])
   const { gateway: url, ...keys } = JSON.parse(await program.firstLine()) as Started
-  return { ...keys, program, url, port: portOf(url) }
+  return { ...keys, program, url, port: portOf(url), brand: 'gateway', serve: [] }
 }
 
 /**
@@ -42,7 +46,10 @@ export async function startProxy(
   gateway: Gateway | undefined,
   { nodeOptions = [], workers }: { readonly nodeOptions?: readonly string[]; readonly workers?: number } = {},
 ): Promise<DealgateServer> {
-  const keys = gateway && ['--gateway-access-key', gateway.accessKey, '--gateway-secret-key', gateway.secretKey]
+  const keys = gateway && [
+    ...['--gateway-access-key', gateway.accessKey, '--gateway-secret-key', gateway.secretKey],
+    ...gateway.serve,
+  ]
   const behind = gateway && keys ? ['--gateway-url', gateway.url, ...keys] : FREE_PORTS
   const options = ['--port', '0', '--data', join(folder, gateway ? 'proxy' : 'embedded'), '--access-log', 'off']
   const args = [CLI, 'serve', ...behind, ...QUIET, ...options]

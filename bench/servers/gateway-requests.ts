@@ -11,33 +11,37 @@ interface GatewayLogin {
   readonly urlToken: string
 }
 
-async function logIn(url: string, username: string, password: string): Promise<GatewayLogin> {
-  const { token: bearer } = await rpc(url, 'web.Login', { username, password })
-  const { token: urlToken } = await rpc(url, 'web.CreateURLToken', {}, String(bearer))
+type Address = Pick<Gateway, 'url' | 'brand'>
+
+async function logIn(gateway: Omit<Gateway, 'program' | 'port'>): Promise<GatewayLogin> {
+  const { accessKey: username, secretKey: password } = gateway
+  const { token: bearer } = await rpc(gateway, 'web.Login', { username, password })
+  const { token: urlToken } = await rpc(gateway, 'web.CreateURLToken', {}, String(bearer))
   return { authorization: `Bearer ${bearer}`, urlToken: String(urlToken) }
 }
 
 /** The requests that do at the gateway what the S3 operations do. The token in URLs lasts a minute. */
-export function gatewayRequests(port: number, { url, accessKey, secretKey }: Omit<Gateway, 'program' | 'port'>) {
+export function gatewayRequests(port: number, gateway: Omit<Gateway, 'program' | 'port'>) {
+  const { brand } = gateway
   const common = { host: `127.0.0.1:${port}`, 'user-agent': USER_AGENT }
   let login: GatewayLogin = { authorization: '', urlToken: '' }
   const call = (path: string, method: string, params: object): Shot => {
     const { authorization } = login
     const text = JSON.stringify({ id: 1, jsonrpc: '2.0', method, params })
     const headers = { 'content-type': 'application/json', 'content-length': `${Buffer.byteLength(text)}` }
-    return { path, text, head: headOf('POST', '/gateway/webrpc', { ...common, authorization, ...headers }) }
+    return { path, text, head: headOf('POST', `/${brand}/webrpc`, { ...common, authorization, ...headers }) }
   }
   const put = (path: string, size: number) =>
-    headOf('PUT', `/gateway/upload/${path}`, {
+    headOf('PUT', `/${brand}/upload/${path}`, {
       ...common,
       authorization: login.authorization,
       'content-length': `${size}`,
     })
   const read = (method: string, path: string) =>
-    headOf(method, `/gateway/download/${path}?token=${login.urlToken}`, common)
+    headOf(method, `/${brand}/download/${path}?token=${login.urlToken}`, common)
   return {
     async prepare(): Promise<void> {
-      login = await logIn(url, accessKey, secretKey)
+      login = await logIn(gateway)
     },
     shot(operation: Operation, path: string, size: number): Shot {
       if (operation === 'LIST') return call(path, 'web.ListObjects', { ...PAGE, bucketName: path })
@@ -61,8 +65,13 @@ function removal(path: string): object {
 
 const PAGE = { prefix: '', marker: '', maxKeys: LISTED, delimiter: '' }
 
-async function rpc(url: string, method: string, params: object, bearer?: string): Promise<Record<string, unknown>> {
-  const response = await fetch(`${url}/gateway/webrpc`, {
+async function rpc(
+  { url, brand }: Address,
+  method: string,
+  params: object,
+  bearer?: string,
+): Promise<Record<string, unknown>> {
+  const response = await fetch(`${url}/${brand}/webrpc`, {
     method: 'POST',
     headers: {
       'content-type': 'application/json',

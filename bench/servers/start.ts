@@ -1,6 +1,7 @@
 import type { Endpoint } from '../../test/suites/sign.js'
 import { type DealgateServer, makeBucket, startGateway, startProxy } from './dealgate.js'
 import { gatewayRequests } from './gateway-requests.js'
+import { startMinio } from './minio.js'
 import { startNginx } from './nginx.js'
 import { startPeers } from './peers.js'
 import { fileBeside, Program } from './program.js'
@@ -11,6 +12,8 @@ export interface StartOptions {
   /** An empty folder for all data. */
   readonly folder: string
   readonly quirks: string
+  /** A gateway in place of the embedded one: see `startMinio`. */
+  readonly minio: string | undefined
   /** Options of Node for the proxy, such as --cpu-prof. */
   readonly nodeOptions: readonly string[]
   /** Also the embedded mode, nginx and the servers of others. */
@@ -33,6 +36,7 @@ export const BARE = 'bare Node proxy'
 export const DIRECT = 'gateway, directly'
 export const EMBEDDED = 'dealgate, embedded gateway'
 const HOST = '127.0.0.1'
+const SYNCED = 'synced, with those that arrive at the same time'
 
 /** Starts all servers. Their buckets `bench` and `listed` exist afterwards. */
 export async function startBench(options: StartOptions): Promise<Bench> {
@@ -49,13 +53,13 @@ export async function startBench(options: StartOptions): Promise<Bench> {
 }
 
 async function startAll(options: StartOptions, programs: Program[]): Promise<Omit<Bench, 'stop'>> {
-  const { folder, quirks, nodeOptions } = options
-  const gateway = await startGateway(folder, quirks)
+  const { folder, quirks, nodeOptions, minio } = options
+  const gateway = await (minio === undefined ? startGateway(folder, quirks) : startMinio(folder, minio))
   programs.push(gateway.program)
   const behind = { name: 'gateway', program: gateway.program }
   const stated = {
     checks: 'bearer or URL token',
-    durability: 'synced, with those that arrive at the same time',
+    durability: minio === undefined ? SYNCED : 'not synced',
     host: HOST,
   }
   const throughProxy = (name: string, program: Program, port: number): Subject => ({
@@ -69,7 +73,7 @@ async function startAll(options: StartOptions, programs: Program[]): Promise<Omi
 
   const proxy = await startProxy(folder, gateway, { nodeOptions })
   programs.push(proxy.program)
-  const front = dealgate(PROXY, proxy, [behind])
+  const front = { ...dealgate(PROXY, proxy, [behind]), durability: stated.durability }
   const bare = Program.node([fileBeside(import.meta.url, './bare-proxy.js'), String(gateway.port)])
   programs.push(bare)
   const direct: Subject = {
@@ -106,7 +110,7 @@ function dealgate(name: string, server: DealgateServer, behind: Subject['process
   return {
     name,
     checks: 'version 4 and the hash of the body; access',
-    durability: 'synced, with those that arrive at the same time',
+    durability: SYNCED,
     host: HOST,
     port: server.port,
     processes: [{ name, program: server.program }, ...behind],
