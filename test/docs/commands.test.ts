@@ -124,7 +124,7 @@ function rewrite(text: string, rewrites: ReadonlyMap<string, string>): string {
   return [...rewrites].reduce((rewritten, [from, to]) => rewritten.replaceAll(from, to), text)
 }
 
-/** The page whose first command with npx calls it. `NPX` stands in for all others: npm takes longer than what it runs. */
+/** The page whose first command with npx runs it. `NPX` stands in elsewhere: npm takes longer than what it runs. */
 const USES_NPX = 'README.md'
 
 /** Runs what npx would run. npm looks for a program that is not installed in the working folder. */
