@@ -96,7 +96,8 @@ export class Command<Line> {
   async start(): Promise<void> {
     this.#former = this.log
     const args = [...this.#args, '--print', 'json']
-    const host = this.#ownProcess ? undefined : hostUnderTest()
+    const own = this.#ownProcess || readByNode(this.#env)
+    const host = own ? undefined : hostUnderTest()
     const line = await (host && HOSTED.has(args[0] ?? '') ? this.#startAt(host, args) : this.#startProcess(args))
     if (line === undefined) throw new Error(`${this.#args.join(' ')} did not start:\n${this.log}`)
     // A secret key is printed only by the start that creates it.
@@ -190,6 +191,11 @@ function freePorts(args: readonly string[], env: Record<string, string>): Record
     ...(!args.includes('--platform-url') && { DEALGATE_PLATFORM_PORT: '0' }),
     ...(!args.includes('--payment-url') && { DEALGATE_PAYMENT_PORT: '0' }),
   }
+}
+
+/** Whether these variables change what node does when it starts. */
+function readByNode(env: Record<string, string>): boolean {
+  return Object.keys(env).some((name) => name.startsWith('NODE_'))
 }
 
 /** One process, and its output as it comes. */
