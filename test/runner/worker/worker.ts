@@ -12,6 +12,8 @@ import { setCurrent } from './tap.js'
 const environment = { ...process.env }
 let current: Test | undefined
 let open: ReadonlyMap<string, number>
+/** TAP that the runner has not got yet: a message for each line costs more than most assertions. */
+let unsent = ''
 
 process.on('message', (message: RunMessage) => void run(message))
 // The time limit of a file: its open tests fail, and the runner ends this process.
@@ -19,6 +21,7 @@ process.on('SIGALRM', () => {
   current?.timeout({ expired: current.name, signal: 'SIGALRM' } as never)
   current?.endAll()
 })
+process.on('exit', sendTap)
 open = handles()
 
 async function run({ url, limitMs, drainMs, env }: RunMessage): Promise<void> {
@@ -28,7 +31,7 @@ async function run({ url, limitMs, drainMs, env }: RunMessage): Promise<void> {
   process.argv[1] = fileURLToPath(url)
   const test = fileTest({
     limitMs,
-    write: (tap) => send({ tap }),
+    write,
     onLimit: (own) => send({ limitMs: own }),
   })
   current = test
@@ -39,7 +42,18 @@ async function run({ url, limitMs, drainMs, env }: RunMessage): Promise<void> {
   await endShortCommands()
   current = undefined
   restoreEnvironment()
+  sendTap()
   send({ left, cpuMs: cpuMs() - before })
+}
+
+function write(tap: string): void {
+  if (unsent === '') setImmediate(sendTap)
+  unsent += tap
+}
+
+function sendTap(): void {
+  if (unsent !== '') send({ tap: unsent })
+  unsent = ''
 }
 
 function send(message: WorkerMessage): void {
