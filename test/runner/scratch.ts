@@ -8,7 +8,7 @@ const MEMORY = '/dev/shm'
 const ENOUGH = 8 * 2 ** 30
 
 export interface Scratch {
-  /** Variables that have `temporaryFolder` and programs keep their data in it. */
+  /** Variables that have `temporaryFolder` and programs keep their data in it, and that name it as such. */
   readonly env: Readonly<Record<string, string>>
   remove(): void
 }
@@ -24,7 +24,7 @@ export function makeScratch(chosen: string | undefined): Scratch {
   chmodSync(folder, 0o755)
   const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
   whenWeEnd(remove)
-  return { env: { TMPDIR: folder }, remove }
+  return { env: { TMPDIR: folder, SCRATCH_UNDER_TEST: folder }, remove }
 }
 
 function memoryHasRoom(): boolean {

@@ -1,5 +1,5 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { type ChildProcess, type ExecFileSyncOptions, execFileSync, spawn } from 'node:child_process'
+import { chownSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,6 +20,9 @@ export interface StateServerKind {
   /** @param options further ones of the program */
   start(options?: readonly string[]): Promise<StateServer>
 }
+
+/** How a program of PostgreSQL is run. */
+type RunAs = Pick<ExecFileSyncOptions, 'uid' | 'gid' | 'cwd' | 'env' | 'stdio'>
 
 const redisProgram = which('redis-server')
 const postgresFolder = findPostgres()
@@ -56,7 +59,7 @@ export const postgres: StateServerKind = {
     const env = { ...process.env, LC_ALL: 'C' }
     const run = { ...account, cwd: folder, env, stdio: 'ignore' } as const
     try {
-      execFileSync(join(postgresFolder ?? '', 'initdb'), ['-D', data, '-U', 'dealgate', '-A', 'trust', '-N'], run)
+      makeCluster(data, run)
     } catch (error) {
       rmSync(folder, { recursive: true, force: true })
       throw error
@@ -73,6 +76,32 @@ export const postgres: StateServerKind = {
       stop: () => stop(child, folder, 'SIGINT'),
     }
   },
+}
+
+/**
+ * Creates the files of a database. In `npm test`, initdb does so once, and each database is a copy: it takes half a
+ * second of CPU time.
+ */
+function makeCluster(data: string, run: RunAs): void {
+  const initdb = (folder: string) => {
+    execFileSync(join(postgresFolder ?? '', 'initdb'), ['-D', folder, '-U', 'dealgate', '-A', 'trust', '-N'], run)
+  }
+  const { SCRATCH_UNDER_TEST: scratch } = process.env
+  if (scratch === undefined) {
+    initdb(data)
+    return
+  }
+  const made = join(scratch, 'postgres-cluster')
+  if (!existsSync(made)) {
+    initdb(data)
+    try {
+      renameSync(data, made)
+    } catch {
+      // Another test has been faster.
+      return
+    }
+  }
+  execFileSync('cp', ['-Rp', made, data], run)
 }
 
 function missing(found: string | undefined, what: string): string | false {
