@@ -18,6 +18,7 @@ import { openState } from '../../src/state/open-state.js'
 import { SignalBoard, STORE } from '../../src/state/signals/signals.js'
 import type { Locks } from '../../src/state/state.js'
 import { temporaryFolder } from '../support/content/folders.js'
+import { lastingPort } from '../support/server/ports.js'
 import { until } from '../support/waiting.js'
 import { objectRecord } from './samples.js'
 import { postgres, redis } from './servers.js'
@@ -391,7 +392,9 @@ async function cleaned(t: Test, pool: pg.Pool): Promise<void> {
 
 /** Keys of one script share a hash slot, which a cluster requires. */
 t.test('leases in a cluster of redis', { skip: redis.skip }, async (t) => {
-  const server = await redis.start(['--cluster-enabled', 'yes'])
+  // By default the nodes talk at a port that another program may have got from the system.
+  const nodes = ['--cluster-port', String(await lastingPort())]
+  const server = await redis.start(['--cluster-enabled', 'yes', ...nodes])
   t.teardown(() => server.stop())
   const client = createClient({ url: server.url })
   await client.connect()
