@@ -9,7 +9,7 @@ import { type Answer, send, targetOf } from '../support/sign/send.js'
  */
 
 const BUCKET = 'conditional'
-const RACERS = Array.from({ length: 20 }, (_, i) => i)
+const RACERS = Array.from({ length: 12 }, (_, i) => i)
 
 inEachMode(t, async (t, server) => {
   t.equal((await send(server, { method: 'PUT', target: `/${BUCKET}` })).status, 200)

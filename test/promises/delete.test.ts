@@ -77,8 +77,8 @@ async function oneKey(t: Test, server: Dealgate): Promise<void> {
       'MalformedXML',
       unclear,
     )
-    await allThere(unclear)
   }
+  await allThere('what is unclear')
 
   const past = 'Thu, 01 Jan 2015 00:00:00 GMT'
   for (const unmet of ['<Size>99999</Size>', `<LastModifiedTime>${past}</LastModifiedTime>`]) {
@@ -124,6 +124,7 @@ async function oneKey(t: Test, server: Dealgate): Promise<void> {
   t.match(left.body.toString(), '<KeyCount>0</KeyCount>', 'nothing comes back')
 }
 
+/** The gateway sees none of these requests: for the second mode, one form of the query stands for all. */
 async function subresources(t: Test, server: Dealgate): Promise<void> {
   const body = bytes('kept', 1000)
   const target = targetOf(BUCKET, 'kept')
@@ -135,7 +136,7 @@ async function subresources(t: Test, server: Dealgate): Promise<void> {
         ['object', target],
       ] as const) {
         if (isServed(method, resource, name)) continue
-        for (const query of [name, `${name}=`, `x-id=X&${name}`]) {
+        for (const query of server.mode === 'full' ? [name, `${name}=`, `x-id=X&${name}`] : [name]) {
           const answer = await send(server, { method, target: `${at}?${query}` })
           t.equal(answer.status, 501, `${method} ${resource}?${query}`)
         }

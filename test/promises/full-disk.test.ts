@@ -64,11 +64,14 @@ for (const mode of modes) {
     await servesButStoresNothing(t, server, [...Array.from({ length: 15 }, (_, i) => `small-${i + 15}`), 'large-2'])
 
     await clear(disk)
-    fill(disk)
-    t.equal((await server.stop()).code, 0)
-    await server.start()
-    t.equal(await statusOf(server, 'GET', 'kept'), 200, 'also after a proper end')
-    await clear(disk)
+    if (mode === 'full') {
+      // A start finds the same files in both modes.
+      fill(disk)
+      t.equal((await server.stop()).code, 0)
+      await server.start()
+      t.equal(await statusOf(server, 'GET', 'kept'), 200, 'also after a proper end')
+      await clear(disk)
+    }
     const status = await statusOf(server, 'PUT', 'new', bytes('new', 300_000))
     t.equal(status, 200, 'uploads go on once there is room')
   })
