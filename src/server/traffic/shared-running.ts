@@ -36,6 +36,8 @@ export class SharedRunning {
   /** By client, and then by process. */
   readonly #elsewhere = new Map<string, Map<string, Elsewhere>>()
   readonly #due: Due
+  /** Clients that are due because the others may have missed what was told. */
+  readonly #repeated = new Set<string>()
   readonly #again: NodeJS.Timeout
   readonly #stop: () => void
   #messages = 0
@@ -59,7 +61,7 @@ export class SharedRunning {
     const share = atOnce === undefined ? Number.POSITIVE_INFINITY : atOnce * SHARE
     const shown = running >= share || (told > 0 && running > 0 && atOnce !== undefined) ? running : 0
     if (shown === told) {
-      this.#due.delete(client)
+      if (!this.#repeated.has(client)) this.#due.delete(client)
       if (told === 0) this.#here.delete(client)
       else this.#here.set(client, shown)
       return
@@ -80,7 +82,10 @@ export class SharedRunning {
 
   /** Repeats what is in progress, and forgets what others have not repeated. */
   tellAgain(): void {
-    for (const client of this.#told.keys()) this.#due.add(client)
+    for (const client of this.#told.keys()) {
+      this.#repeated.add(client)
+      this.#due.add(client)
+    }
     const now = this.#clock()
     for (const [client, processes] of this.#elsewhere) {
       for (const [process, { until }] of processes) if (now >= until) processes.delete(process)
@@ -100,6 +105,7 @@ export class SharedRunning {
   #tell(clients: readonly string[]): void {
     const numbers = clients.map((client) => [client, this.#here.get(client) ?? 0] as const)
     for (const [client, running] of numbers) {
+      this.#repeated.delete(client)
       if (running > 0) this.#told.set(client, running)
       else {
         this.#told.delete(client)
