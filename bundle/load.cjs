@@ -1,7 +1,7 @@
 // Runs the scripts of the bundle. They are no ES modules, because Node.js 20 keeps no compiled code of those: compiling
 // is half of a start. The code that a start has compiled is kept beside the bundle, where that may be written; V8 takes
 // no code of another version, other flags or another source. It checks nothing else, so the checksums are here.
-const { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } = require('node:fs')
+const { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } = require('node:fs')
 const { join } = require('node:path')
 const { cachedDataVersionTag } = require('node:v8')
 const { Script } = require('node:vm')
@@ -11,6 +11,8 @@ const { crc32 } = require('node:zlib')
 /** Threads compile other parts of the scripts that they share. */
 const kept = join(__dirname, 'compiled', `${cachedDataVersionTag()}-${process.arch}`, isMainThread ? 'main' : 'thread')
 const HEAD_BYTES = 8
+/** A draft is written in milliseconds: an older one is of a process that was killed, ms. */
+const DRAFT_MS = 60 * 60 * 1000
 
 const modules = new Map()
 /** Scripts of which no compiled code is kept yet. */
@@ -67,7 +69,10 @@ function compiledCode(name, sum) {
 function keepCompiled() {
   try {
     if (!isOwn()) fresh.clear()
-    if (fresh.size > 0) mkdirSync(kept, { recursive: true, mode: 0o755 })
+    if (fresh.size > 0) {
+      mkdirSync(kept, { recursive: true, mode: 0o755 })
+      removeOldDrafts()
+    }
     for (const [name, { script, sum }] of fresh) {
       const code = script.createCachedData()
       const head = Buffer.alloc(HEAD_BYTES)
@@ -81,6 +86,13 @@ function keepCompiled() {
     // The folder of the program may be read-only, or its disk full: each start compiles anew.
   }
   fresh.clear()
+}
+
+function removeOldDrafts() {
+  for (const name of readdirSync(kept)) {
+    const file = join(kept, name)
+    if (/\.\d+-\d+$/.test(name) && Date.now() - statSync(file).mtimeMs > DRAFT_MS) rmSync(file, { force: true })
+  }
 }
 
 /** Folders that a start by root makes in the program of another user keep that user from removing the program. */

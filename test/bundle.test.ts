@@ -8,6 +8,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { createServer } from 'node:http'
@@ -135,7 +136,13 @@ t.test('a start keeps its compiled code, and takes only what is whole', async (t
 
   for (const [index, file] of whole.entries()) writeFileSync(file, damaged(readFileSync(file), index))
   const damage = writtenAt()
+  const [drafted = ''] = whole
+  const [dead, present] = [`${drafted}.12-0`, `${drafted}.34-0`]
+  for (const draft of [dead, present]) writeFileSync(draft, 'draft')
+  utimesSync(dead, 1, 1)
   await start()
+  t.notOk(existsSync(dead), 'the draft of a process that was killed is removed')
+  rmSync(present)
   t.same(files(), whole)
   t.ok(
     writtenAt().every((at, index) => at !== damage[index]),
