@@ -20,6 +20,8 @@ import { CHUNK_BYTES, folderCid } from './second-chunker.js'
 
 const terms = { minerId: PEER_ID, price: '0', duration: 518_400, verifiedDeal: false, fastRetrieval: true }
 
+/** Enough for a deal that is only made: the large file has two chunks. */
+const few = { 'a.txt': Buffer.from('a'), large: randomBytes(CHUNK_BYTES + 5), nothing: Buffer.alloc(0) }
 const folder = { 'a.txt': Buffer.from('a'), large: randomBytes(3 * CHUNK_BYTES + 5), nothing: Buffer.alloc(0) }
 
 interface Asked {
@@ -28,7 +30,7 @@ interface Asked {
   readonly progress: DealProgress[]
 }
 
-function ask(more: Partial<DealRequest> = {}, content: Record<string, Buffer> = folder): Asked {
+function ask(more: Partial<DealRequest> = {}, content: Record<string, Buffer> = few): Asked {
   const packed: PackedFile[] = []
   const progress: DealProgress[] = []
   const files = Object.entries(content).map(
@@ -90,7 +92,7 @@ t.test('a deal is made, found, followed and brought back', async (t) => {
   const [provider] = await network.providers()
   t.match(provider, { minerId: PEER_ID, price: '0', status: 'Active', maxPieceSize: 2 ** 33, contactInfo: /^\/ip4/ })
 
-  const { request, packed, progress } = ask()
+  const { request, packed, progress } = ask({}, folder)
   const deal = await network.deal(request)
   t.match(deal, { reference: request.reference, terms, dataCid: folderCid(folder), walletAddress: network.wallet })
   t.match(deal.pieceCid, /^baga6ea4sea/)
@@ -170,7 +172,7 @@ t.test('an import that comes to nothing leaves nothing', async (t) => {
   const network = await open(t, kubo)
   // For what says nothing: the others may take their time.
   const hasty = await open(t, kubo, { folder: temporaryFolder(t), timeoutMs: 2000, pinMs: 2000 })
-  const root = folderCid(folder)
+  const root = folderCid(few)
   const line = (Cid: string, PinErrorMsg = ''): string =>
     `${JSON.stringify({ Root: { Cid: { '/': Cid }, PinErrorMsg } })}\n`
   type Case = [string, Parameters<typeof kubo.scripts.set>[1], RegExp]
@@ -248,7 +250,7 @@ t.test('an import that comes to nothing leaves nothing', async (t) => {
   ]
   for (const [what, script, message] of cases) {
     kubo.scripts.set('dag/import', script)
-    const { request } = ask({}, { ...folder, 'a.txt': Buffer.from('a') })
+    const { request } = ask()
     const asked = what.endsWith('nothing said') ? hasty : network
     await t.rejects(asked.deal(request), { ...unavailable, message }, what)
     t.equal(await asked.find(request.reference), undefined)
@@ -274,7 +276,7 @@ t.test('an import that comes to nothing leaves nothing', async (t) => {
 t.test('bytes that are not those of the deal', async (t) => {
   const kubo = await ScriptedKubo.start(t)
   const network = await open(t, kubo)
-  const { request, packed } = ask()
+  const { request, packed } = ask({}, folder)
   const { dealCid } = await network.deal(request)
   const [small, large, nothing] = packed
   if (small === undefined || large === undefined || nothing === undefined) assert.fail()
@@ -477,7 +479,7 @@ t.test('a crash after any step leaves each deal made once, and no pin that is no
   const kubo = await ScriptedKubo.start(t)
   const [shared, foreign] = [{ file: randomBytes(10) }, { file: randomBytes(11) }]
   kubo.pinned.add(folderCid(foreign))
-  const orders = { a: [shared, 10], b: [shared, 1000], c: [foreign, 10], d: [folder, 1000] } as const
+  const orders = { a: [shared, 10], b: [shared, 1000], c: [foreign, 10], d: [few, 1000] } as const
   const order = (network: Network, reference: keyof typeof orders) => {
     const [content, duration] = orders[reference]
     return network.deal(ask({ reference, terms: { ...terms, duration } }, content).request)

@@ -45,7 +45,13 @@ function* chunksOf(content: Uint8Array): Iterable<Uint8Array> {
 
 function balanced(chunks: Iterable<Uint8Array>): Node {
   let level: Node[] = []
-  for (const chunk of chunks) level.push({ cid: cid(RAW, chunk), total: chunk.length, content: chunk.length })
+  // A large file may give one chunk many times.
+  const leaves = new Map<Uint8Array, Node>()
+  for (const chunk of chunks) {
+    const leaf = leaves.get(chunk) ?? { cid: cid(RAW, chunk), total: chunk.length, content: chunk.length }
+    leaves.set(chunk, leaf)
+    level.push(leaf)
+  }
   while (level.length > 1) {
     const above: Node[] = []
     for (let at = 0; at < level.length; at += WIDTH) above.push(fileNode(level.slice(at, at + WIDTH)))

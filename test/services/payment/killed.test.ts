@@ -13,7 +13,8 @@ import { type Keys, logIn, NETWORK, newKeys, nonceFor } from './payment-client.j
 /** The suite runs a sample; `npm run stress` runs more. */
 const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 2)
 t.setTimeout(900_000 + ROUNDS * 60_000)
-const PAYERS = 64
+/** `npm run stress` has more of them as well. */
+const PAYERS = process.env.DEALGATE_STRESS_ROUNDS ? 64 : 24
 const FUNDS = 10n ** 12n
 const AMOUNT = 1000n
 /** Uploads that arrive at the same time. */
