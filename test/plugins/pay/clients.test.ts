@@ -12,7 +12,9 @@ for (const variant of ['a', 'b'] as const)
   t.test(`variant ${variant}: aws-cli and curl on the started program`, async (t) => {
     await farFromMidnight()
     const server = await startDealgate(t, { args: ['--payment-variant', variant] })
-    const versions = await awsVersions(t)
+    const installed = await awsVersions(t)
+    // To a client the variants differ in the wallet that calls name: the newest one shows it for the second.
+    const versions = variant === 'a' ? installed : installed.slice(-1)
     for (const [i, { path }] of versions.entries()) await viaAws(t, server, path, { variant, bucket: `photos${i}` })
     const curl = await findClient(t, 'curl')
     if (curl) await viaCurl(t, server, curl, variant)
