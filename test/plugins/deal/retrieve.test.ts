@@ -153,7 +153,8 @@ t.test('an object is brought back for good also when its deal cannot be renewed'
 t.test('a bucket is retrieved, and the job goes on after a restart', { buffered: true }, async (t) => {
   const options = { eviction: 'verified' } as const
   const proxy = await ArchiveProxy.start(t, options, {}, { hop: true })
-  const keys = Array.from({ length: 24 }, (_, i) => `wanted/${i % 3 ? 'deep/er/' : ''}${i}`)
+  // More than are brought back at once.
+  const keys = Array.from({ length: 12 }, (_, i) => `wanted/${i % 3 ? 'deep/er/' : ''}${i}`)
   for (const key of [...keys, 'other']) await proxy.put(key)
   await proxy.put('wanted/hot', { StorageClass: 'STANDARD' })
   await proxy.put('wanted/near', { StorageClass: 'GLACIER_IR' })
@@ -166,7 +167,7 @@ t.test('a bucket is retrieved, and the job goes on after a restart', { buffered:
   t.equal(status, 202)
   const job = (): Promise<Job | undefined> => proxy.host.own.jobs.get(json.JobId)
   await until('some are here', async () => ((await job())?.progress.tasks.succeeded ?? 0) > 1)
-  t.match((await job())?.progress, { phase: 'Restoring', tasks: { total: 25, failed: 0 } })
+  t.match((await job())?.progress, { phase: 'Restoring', tasks: { total: keys.length + 1, failed: 0 } })
   await proxy.open(options)
   letGo()
   const done = await until('all are here', async () => {
@@ -174,7 +175,7 @@ t.test('a bucket is retrieved, and the job goes on after a restart', { buffered:
     return seen?.status === 'Complete' && seen
   })
   const { Restored, Present, Failed } = done.result as Record<string, number>
-  t.equal((Restored ?? 0) + (Present ?? 0), 25)
+  t.equal((Restored ?? 0) + (Present ?? 0), keys.length + 1)
   t.equal(Failed, 0)
   for (const key of keys) t.equal(await proxy.read(key), `the bytes of ${key}`)
   await t.rejects(proxy.read('other'), { name: 'InvalidObjectState' })
