@@ -28,7 +28,7 @@ export interface LeaseStore {
   renew(lease: Lease, ms: number): Promise<number | undefined>
   /** Like `renew`, if no one waits for the lease; otherwise like `release`, and resolves undefined. */
   yield(lease: Lease, ms: number): Promise<number | undefined>
-  /** Releases a lease that is held, or leaves the line. */
+  /** Releases a lease that is held, or leaves the line. May resolve before the store has done so. */
   release(lease: Lease): Promise<void>
 }
 

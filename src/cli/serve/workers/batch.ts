@@ -12,16 +12,16 @@ export class Batch<Message> {
 
   /** Sends the message at the end of this turn. */
   add(message: Message): void {
-    if (this.#messages.push(message) === 1) setImmediate(() => this.flush())
+    if (this.#messages.push(message) === 1) setImmediate(() => this.#flush())
   }
 
   /** Sends the message at once, after those before it. */
   sendNow(message: Message): void {
     this.#messages.push(message)
-    this.flush()
+    this.#flush()
   }
 
-  flush(): void {
+  #flush(): void {
     if (this.#messages.length === 0) return
     const messages = this.#messages
     this.#messages = []

@@ -49,7 +49,8 @@ export async function runWorker(given: Config): Promise<void> {
     log.info('shutting down')
   } finally {
     await cleanup.close()
-    channel.flush()
+    // `disconnect` drops what the pipe has not taken: the answer shows that the supervisor has all releases.
+    await ask('services')
     process.disconnect()
   }
 }
@@ -112,7 +113,7 @@ function openChannel(metrics: Metrics) {
       batch.add({ kind: 'question', id, name, args })
     })
   const release = (lease: Lease) => batch.add({ kind: 'release', lease })
-  return { ask, release, send, flush: () => batch.flush(), board, stopped, takeSteps }
+  return { ask, release, send, board, stopped, takeSteps }
 }
 
 type TakeStep = (step: ReloadStep) => Promise<void>
