@@ -11,7 +11,7 @@ const { crc32 } = require('node:zlib')
 /** Threads compile other parts of the scripts that they share. */
 const kept = join(__dirname, 'compiled', `${cachedDataVersionTag()}-${process.arch}`, isMainThread ? 'main' : 'thread')
 const HEAD_BYTES = 8
-/** A draft is written in milliseconds: an older one is of a process that was killed, ms. */
+/** Age at which a draft is removed, ms: a process writes one within milliseconds. */
 const DRAFT_MS = 60 * 60 * 1000
 
 const modules = new Map()
@@ -69,10 +69,8 @@ function compiledCode(name, sum) {
 function keepCompiled() {
   try {
     if (!isOwn()) fresh.clear()
-    if (fresh.size > 0) {
-      mkdirSync(kept, { recursive: true, mode: 0o755 })
-      removeOldDrafts()
-    }
+    const isFresh = fresh.size > 0
+    if (isFresh) mkdirSync(kept, { recursive: true, mode: 0o755 })
     for (const [name, { script, sum }] of fresh) {
       const code = script.createCachedData()
       const head = Buffer.alloc(HEAD_BYTES)
@@ -82,6 +80,7 @@ function keepCompiled() {
       writeFileSync(draft, Buffer.concat([head, code]), { mode: 0o644 })
       renameSync(draft, join(kept, name))
     }
+    if (isFresh) removeOldDrafts()
   } catch {
     // The folder of the program may be read-only, or its disk full: each start compiles anew.
   }
@@ -91,7 +90,9 @@ function keepCompiled() {
 function removeOldDrafts() {
   for (const name of readdirSync(kept)) {
     const file = join(kept, name)
-    if (/\.\d+-\d+$/.test(name) && Date.now() - statSync(file).mtimeMs > DRAFT_MS) rmSync(file, { force: true })
+    // Another process may rename its draft now.
+    const written = /\.\d+-\d+$/.test(name) && statSync(file, { throwIfNoEntry: false })?.mtimeMs
+    if (written && Date.now() - written > DRAFT_MS) rmSync(file, { force: true })
   }
 }
 
