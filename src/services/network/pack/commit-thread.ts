@@ -33,7 +33,7 @@ export class CommitThread {
     return !this.#ended
   }
 
-  /** Ends the rest of the thread, if it rests. Rejects when the file cannot be read, or the thread ends. */
+  /** Wakes a resting thread. Rejects when the file cannot be read, or the thread ends. */
   async commit(file: string, onBytes: (bytes: number) => void): Promise<Piece> {
     clearTimeout(this.#rest?.timer)
     this.#rest = undefined
