@@ -83,6 +83,7 @@ t.test('keys from the options are used and not kept', async (t) => {
     data,
     args: ['--access-key', 'mine'],
     env: { DEALGATE_SECRET_KEY: 'my-own-secret' },
+    ownProcess: true,
   })
   t.equal(running.accessKey, 'mine')
   t.equal(running.secretKey, 'my-own-secret')
@@ -98,7 +99,9 @@ t.test('a secret key is printed by the start that makes it and by no later one',
   ] as const) {
     const data = join(t.testdir({}), 'data')
     const printed = async () => {
-      const running = await startCli(t, [...args, '--gateway-port', '0', '--data', data])
+      // What it prints is looked at.
+      const own = { ownProcess: true }
+      const running = await startCli(t, [...args, '--gateway-port', '0', '--data', data], {}, own)
       return (await running.stop()).stdout
     }
     const first = await printed()

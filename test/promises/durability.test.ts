@@ -16,16 +16,16 @@ inEachMode(
     const objects = new Objects(server)
     const upload = new Upload(server)
     await t.test('is stored', async (t) => {
-      await objects.store(t)
       await upload.begin(t)
       await upload.put(t, 1)
+      await objects.store(t)
     })
     await powerCut(server)
     await t.test('is there after a power cut, and goes on', async (t) => {
       await objects.are(t)
-      await objects.removeOne(t)
       await upload.put(t, 2)
       await upload.put(t, 3)
+      await objects.removeOne(t)
     })
     await powerCut(server)
     await t.test('is there after another one, and ends', async (t) => {

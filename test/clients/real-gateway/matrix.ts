@@ -17,7 +17,8 @@ export async function realGateway(t: Test, drives: 1 | 4): Promise<void> {
   await t.test('folder objects', (t) => folderObjects(t, server, gateway))
   await t.test('changed behind the back', (t) => behindTheBack(t, server, gateway))
   await t.test('rclone', (t) => rclone(t, server))
-  // Drives differ below what the proxy asks of the gateway: one folder shows every client, four show two that sync.
+  // `keys` and `folder objects` show the answers that differ with the number of drives. One folder shows every client,
+  // four show two that sync.
   const versions = await awsVersions(t)
   await t.test('aws-cli', (t) => awsCli(t, server, drives === 1 ? versions : versions.slice(-1)))
   if (drives === 4) return

@@ -4,6 +4,7 @@ import { describeError, exitCodeOf } from '../../../src/cli/failure.js'
 import { type Actions, createProgram } from '../../../src/cli/program.js'
 import { startServicesAlone } from '../../../src/cli/serve/services.js'
 import { startServer } from '../../../src/cli/serve/start-server.js'
+import { workersOf } from '../../../src/cli/serve/worker-count.js'
 import { createLogger, type Logger } from '../../../src/common/log.js'
 import { CleanupStack } from '../../../src/server/cleanup-stack.js'
 
@@ -74,5 +75,6 @@ function commandOf(args: readonly string[], env: HostedCommand['env']): { start:
     process.env = ours
   }
   if (found === undefined) throw new Error(`${args[0]} cannot run in a host`)
+  if (workersOf(found.config) > 1) throw new Error('a server with workers is a process: start it with ownProcess')
   return found
 }

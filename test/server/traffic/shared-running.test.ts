@@ -9,18 +9,18 @@ t.test('what is repeated is sent although the number changes and returns', async
   const running = new SharedRunning(signals, () => 0)
   t.teardown(() => running.close())
   running.changed('key a', 4, 8)
-  await until('the number is sent', () => sent.length === 1)
+  await until('the number is sent', () => sent.length >= 1)
 
   running.changed('key a', 3, 8)
   running.changed('key a', 4, 8)
   running.changed('key b', 4, 8)
-  await until('the change of another client is sent', () => sent.length === 2)
+  await until('the change of another client is sent', () => sent.length >= 2)
   t.same(sent[1], [['key b', 4]], 'a change that was undone is not sent')
 
   running.tellAgain()
   running.changed('key a', 3, 8)
   running.changed('key a', 4, 8)
-  await until('both are sent again', () => sent.length === 3)
+  await until('both are sent again', () => sent.length >= 3)
   t.same(sent[2], [
     ['key a', 4],
     ['key b', 4],

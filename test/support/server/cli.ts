@@ -61,8 +61,9 @@ export async function startCli<Line>(
   t: Test,
   args: readonly string[],
   env: Record<string, string> = {},
+  { ownProcess = false }: { readonly ownProcess?: boolean } = {},
 ): Promise<Command<Line>> {
-  const command = new Command<Line>(args, env)
+  const command = new Command<Line>(args, env, ownProcess)
   stopAtEnd(t, args[0] ?? 'dealgate', command)
   await command.start()
   return command
