@@ -34,7 +34,7 @@ t.test('a command that is killed leaves the account as it was or as it was to be
       stdout += chunk
     })
     const closed = once(child, 'close')
-    await Promise.race([delay(after), closed])
+    await Promise.race([delay(after, undefined, { ref: false }), closed])
     child.kill('SIGKILL')
     await closed
     return stdout

@@ -2,8 +2,8 @@ import type { Commit } from '../packing.js'
 import { CommitThread } from './commit-thread.js'
 
 /**
- * Threads that wait for a file. They keep no state of the file before. To start one takes as long as to compute a piece of
- * 2 MiB.
+ * Threads that wait for a file. They keep no state of the file before. To start one takes as long as to compute a
+ * piece of 2 MiB.
  */
 const idle: CommitThread[] = []
 /** Further threads end when they have computed their piece. */
