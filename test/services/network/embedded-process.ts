@@ -1,5 +1,7 @@
-import { commit } from '../../../src/services/network/pack/index.js'
+import { createCommit } from '../../../src/services/network/pack/index.js'
 import { ask, content, open } from './embedded-network.js'
+
+const commit = createCommit()
 
 /** Makes one deal in the network of the folder given, tells when it begins and what was made, and waits. */
 const [folder = '', reference = ''] = process.argv.slice(2)

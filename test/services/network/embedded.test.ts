@@ -11,11 +11,13 @@ import { verifyProposal } from '../../../src/services/network/deals/proposal.js'
 import { catalogue } from '../../../src/services/network/embedded/catalogue.js'
 import type { Fault } from '../../../src/services/network/embedded/faults.js'
 import type { DealProgress, DealTerms } from '../../../src/services/network/network.js'
-import { commit, pack } from '../../../src/services/network/pack/index.js'
+import { createCommit, pack } from '../../../src/services/network/pack/index.js'
 import type { Pack } from '../../../src/services/network/packing.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { testProgram } from '../../support/programs/test-program.js'
 import { ask, bytesOf, cars, content, open, other, packedFile, provider, staged, terms } from './embedded-network.js'
+
+const commit = createCommit()
 
 /** The suite runs a sample; `npm run stress` runs more. */
 const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 8)

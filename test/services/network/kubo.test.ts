@@ -9,7 +9,7 @@ import { silentLog } from '../../../src/services/log.js'
 import { verifyProposal } from '../../../src/services/network/deals/proposal.js'
 import { openKuboNetwork } from '../../../src/services/network/kubo/kubo-network.js'
 import type { DealFile, DealProgress, DealRequest, Network, PackedFile } from '../../../src/services/network/network.js'
-import { commit, pack } from '../../../src/services/network/pack/index.js'
+import { createCommit, pack } from '../../../src/services/network/pack/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
 import { afterEachStep, CrashImages } from '../crash-images.js'
@@ -17,6 +17,8 @@ import { DealClient } from '../deal-client.js'
 import { start, startGateway } from '../gateway-client.js'
 import { fail, json, PEER_ID, ScriptedKubo, stream, wholeOf } from './scripted-kubo.js'
 import { CHUNK_BYTES, folderCid } from './second-chunker.js'
+
+const commit = createCommit()
 
 const terms = { minerId: PEER_ID, price: '0', duration: 518_400, verifiedDeal: false, fastRetrieval: true }
 

@@ -18,12 +18,20 @@ import fc from 'fast-check'
 import { CID } from 'multiformats/cid'
 import t, { type Test } from 'tap'
 import { type DealFile, NetworkError, type PackedFile } from '../../../src/services/network/network.js'
-import { commit, createReadFromCar, dagNames, dagNamesInOrder, pack } from '../../../src/services/network/pack/index.js'
+import {
+  createCommit,
+  createReadFromCar,
+  dagNames,
+  dagNamesInOrder,
+  pack,
+} from '../../../src/services/network/pack/index.js'
 import type { Car } from '../../../src/services/network/packing.js'
 import { CHUNK_BYTES, chunkedCid, type Folder, fileCid, folderCid } from './second-chunker.js'
 import { murmur3 } from './second-murmur.js'
 import { pieceRoot } from './second-piece.js'
 import { verifyStream } from './verify-stream.js'
+
+const commit = createCommit()
 
 const readFromCar = createReadFromCar()
 

@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { silentLog } from '../../../src/services/log.js'
 import { openKuboNetwork } from '../../../src/services/network/kubo/kubo-network.js'
 import type { DealRequest } from '../../../src/services/network/network.js'
-import { commit, pack } from '../../../src/services/network/pack/index.js'
+import { createCommit, pack } from '../../../src/services/network/pack/index.js'
 import { gatewayUrl } from '../../../src/services/payment/kubo/gateway-url.js'
 import { NodeGateway } from '../../../src/services/payment/kubo/node-gateway.js'
 import { temporaryFolder } from '../../support/content/folders.js'
@@ -18,6 +18,8 @@ import { fail, PEER_ID, ScriptedKubo } from '../network/scripted-kubo.js'
 import { CAR_TYPE, directoryCar } from './directory-car.js'
 import { payerOf } from './payer.js'
 import { startPaymentScene } from './payment-client.js'
+
+const commit = createCommit()
 
 const imports = (kubo: ScriptedKubo): number => kubo.calls.filter((command) => command === 'dag/import').length
 
