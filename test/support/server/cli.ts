@@ -34,7 +34,10 @@ export async function runCli(
   env: Record<string, string> = {},
   cwd?: string,
 ): Promise<Finished> {
-  const short = runShort({ args, env: environment(env), cwd: cwd ?? process.cwd() }, env)
+  const short = runShort(
+    { args, env: environment({ ...freePorts(args, env), ...env }), cwd: cwd ?? process.cwd() },
+    env,
+  )
   return short ? { ...(await short), signal: null } : new Run(args, env, cwd).finished
 }
 
