@@ -42,7 +42,7 @@ const FAILURE_LINES = 60
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    jobs: { type: 'string', default: '5' },
+    jobs: { type: 'string', default: '4' },
     timeout: { type: 'string', default: '1200' },
     scratch: { type: 'string' },
     results: { type: 'string', default: '.tap/test-results' },
