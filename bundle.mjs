@@ -2,6 +2,7 @@
 // half of a start. All entries share one copy of each module; `bundle/load.cjs` loads them. `node bundle.mjs` does
 // nothing if the bundle is newer than its sources.
 import {
+  chmodSync,
   copyFileSync,
   mkdirSync,
   readdirSync,
@@ -98,6 +99,8 @@ async function bundle() {
     write(fileName, code)
     write(`${name}.js`, `import('./${fileName}')\n`)
   }
+  // `npm install --global .` links to it, and sets its mode only then.
+  chmodSync(join(draft, 'cli.js'), 0o755)
   // Programs keep the name that they have always had.
   write('package.json', '{ "type": "commonjs" }\n')
   copyFileSync(join(root, 'bundle/load.cjs'), join(draft, 'load.cjs'))

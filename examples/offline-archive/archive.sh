@@ -3,7 +3,7 @@
 # usage: archive.sh store <folder> <bucket> [<highest price>]   signs in with the password on standard input
 #        archive.sh show <bucket>                               the task, its bids and deals, and where the objects are
 #        archive.sh restore <bucket> <folder>                   fetches the objects from the deals, and reads them
-# AWS_ENDPOINT_URL names the server. DEALGATE is the program (npx dealgate), EMAIL the user (owner@localhost).
+# AWS_ENDPOINT_URL names the server. DEALGATE is the program (dealgate), EMAIL the user (owner@localhost).
 set -eu
 aws="aws --endpoint-url $AWS_ENDPOINT_URL --profile dealgate"
 
@@ -30,7 +30,7 @@ of_deal() { $aws dealgate list-bucket-offline-deals --bucket "$bucket" --query "
 store() {
   folder=$1 bucket=$2 price=${3:-0.000001}
   echo "1. Sign in at the task platform, for keys that aws-cli finds in the profile dealgate."
-  ${DEALGATE:-npx dealgate} login --email "${EMAIL:-owner@localhost}" --password-stdin --endpoint-url "$AWS_ENDPOINT_URL" > /dev/null
+  ${DEALGATE:-dealgate} login --email "${EMAIL:-owner@localhost}" --password-stdin --endpoint-url "$AWS_ENDPOINT_URL" > /dev/null
   model=$(mktemp)
   trap 'rm -f "$model"' EXIT
   $aws s3 cp s3://-/aws-model.json "$model" > /dev/null

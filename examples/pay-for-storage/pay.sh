@@ -4,9 +4,9 @@
 #        pay.sh store <file> <bucket> [<days>]  stores the file in the bucket and uploads it
 #        pay.sh pay <bucket> <key> [<coins>]    pays for the upload; the password is on standard input
 #        pay.sh show <bucket> <key>             the upload, its deals and its payment
-# AWS_ENDPOINT_URL names the server, DEALGATE_DATA its data folder (./dealgate-data). DEALGATE is the program (npx dealgate).
+# AWS_ENDPOINT_URL names the server, DEALGATE_DATA its data folder (./dealgate-data). DEALGATE is the program (dealgate).
 set -eu
-dealgate="${DEALGATE:-npx dealgate}"
+dealgate="${DEALGATE:-dealgate}"
 aws="aws --endpoint-url $AWS_ENDPOINT_URL"
 
 # Prints members of the newest upload of the object.

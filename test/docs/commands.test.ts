@@ -48,6 +48,15 @@ for (const page of chosen) {
   })
 }
 
+t.test('npx runs dealgate only where it is installed: elsewhere npm asks the registry', async (t) => {
+  const texts = await Promise.all(pages.map(async (page) => ({ page, text: await readFile(page, 'utf8') })))
+  const used = texts.filter(({ text }) => /^\W*.*\bnpx dealgate (?!`)/m.test(text.replace(/`npx [^`]*`/g, '')))
+  t.same(
+    used.map(({ page }) => page),
+    [USES_NPX],
+  )
+})
+
 t.same(
   exceptions.filter(({ page }) => !pages.includes(page)),
   [],
@@ -125,7 +134,7 @@ function rewrite(text: string, rewrites: ReadonlyMap<string, string>): string {
 }
 
 /** The page whose first command with npx runs it. `NPX` stands in elsewhere: npm takes longer than what it runs. */
-const USES_NPX = 'README.md'
+const USES_NPX = 'docs/guides/write-a-plugin.md'
 
 /** Runs what npx would run. npm looks for a program that is not installed in the working folder. */
 const NPX = `#!/bin/sh

@@ -10,7 +10,6 @@ import { startRealGateway } from '../support/gateway/real-gateway.js'
 import { lastingPort } from '../support/server/ports.js'
 import { WebhookReceiver } from '../support/webhook-receiver.js'
 import { scriptOf } from './read-page.js'
-import { writeDealgate } from './shell.js'
 
 /** What a page takes to be there, beside a server that was just started over an empty data folder. */
 export interface Scene {
@@ -37,27 +36,14 @@ const SDK = 'class NodeSDK { start() {} }'
 
 /** By page. Pages that are absent need nothing else than the server. */
 export const scenes: Readonly<Record<string, MakeScene>> = {
-  'README.md': async (_, folder) => {
-    await installFor(folder)
-    return { unserved: true, ownProcess: true }
-  },
-  'docs/guides/five-minutes.md': async (_, folder) => {
-    await installFor(folder)
-    return { unserved: true }
-  },
-  'docs/guides/before-your-gateway.md': async (t, folder) => {
-    await installFor(folder)
-    return behind('https://gateway.example', await startGateway(t, 'legacy'))
-  },
-  'docs/guides/nightly-backup.md': withNpx,
-  'docs/guides/partner-prefix.md': withNpx,
+  'README.md': async () => ({ unserved: true, ownProcess: true }),
+  'docs/install.md': async () => ({ unserved: true }),
+  'docs/guides/five-minutes.md': async () => ({ unserved: true }),
+  'docs/guides/before-your-gateway.md': async (t) => behind('https://gateway.example', await startGateway(t, 'legacy')),
   'docs/guides/browser-upload.md': async (_, folder) => {
     await writeFile(join(folder, 'sign-form.mjs'), scriptOf(await readFile('docs/guides/browser-upload.md', 'utf8')))
-    await installFor(folder)
     return {}
   },
-  'docs/guides/what-it-costs.md': withNpx,
-  'docs/guides/when-something-fails.md': withNpx,
   'docs/guides/embed-in-express.md': async (_, folder) => {
     const page = await readFile('docs/guides/embed-in-express.md', 'utf8')
     const port = String(await lastingPort())
@@ -126,18 +112,6 @@ export const scenes: Readonly<Record<string, MakeScene>> = {
     t.teardown(stop)
     return { env: { DEALGATE_STATE: url }, rewrite: { 'redis://127.0.0.1:6379': url }, begun: () => empty(url) }
   },
-}
-
-async function withNpx(_: Test, folder: string): Promise<Scene> {
-  await installFor(folder)
-  return {}
-}
-
-/** `npx dealgate` in the folder, as in that of this repository. */
-async function installFor(folder: string): Promise<void> {
-  const programs = join(folder, 'node_modules', '.bin')
-  await mkdir(programs, { recursive: true })
-  await writeDealgate(join(programs, 'dealgate'))
 }
 
 /**
