@@ -7,6 +7,11 @@ import { temporaryFolder } from '../support/content/folders.js'
 
 const CHART = 'deploy/helm/dealgate'
 const THREE = ['-f', 'deploy/helm/three.yaml']
+/** What is off by default. */
+const ALL = [
+  ...['ingress.enabled=true', 'ingress.hosts={s3.example.com}', 'ingress.className=nginx', 'metricsPort=9400'],
+  ...['serviceMonitor.enabled=true', 'serviceMonitor.labels.release=prometheus', 'persistence.existingClaim=store'],
+].flatMap((value) => ['--set', value])
 
 const run = (program: string, ...args: string[]) => spawnSync(program, args, { encoding: 'utf8' })
 /** `.ci/run` does not build it, because that takes minutes: `go install helm.sh/helm/v3/cmd/helm@v3.16.4`. */
@@ -26,7 +31,7 @@ t.test('the chart renders what Kubernetes takes', { skip }, async (t) => {
     t.equal(status, 0, stderr)
     return stdout
   }
-  for (const values of [[], THREE]) {
+  for (const values of [[], THREE, ALL]) {
     const linted = run('helm', 'lint', '--strict', CHART, ...values)
     t.equal(linted.status, 0, linted.stdout)
     const file = join(temporaryFolder(t), 'rendered.yaml')
@@ -39,6 +44,24 @@ t.test('the chart renders what Kubernetes takes', { skip }, async (t) => {
   t.same(alone.map(({ kind }) => kind).sort(), ['ConfigMap', 'Service', 'Service', 'ServiceAccount', 'StatefulSet'])
   const three = kinds(rendered(...THREE))
   t.equal(three.find(({ kind }) => kind === 'PodDisruptionBudget')?.spec?.maxUnavailable, 1)
+  const all = kinds(rendered(...ALL))
+  t.same(all.map(({ kind }) => kind).sort(), [
+    'ConfigMap',
+    'Ingress',
+    'Service',
+    'Service',
+    'ServiceAccount',
+    'ServiceMonitor',
+    'StatefulSet',
+  ])
+  t.match(all.find(({ kind }) => kind === 'StatefulSet')?.spec, {
+    volumeClaimTemplates: undefined,
+    template: { spec: { volumes: [{}, {}, { persistentVolumeClaim: { claimName: 'store' } }] } },
+  })
+  t.match(all.find(({ kind }) => kind === 'ServiceMonitor')?.spec, {
+    selector: { matchLabels: { 'app.kubernetes.io/component': 'pods' } },
+    endpoints: [{ port: 'metrics', path: '/-/metrics' }],
+  })
   const pod = three.find(({ kind }) => kind === 'StatefulSet')?.spec?.template?.spec
   t.match(pod?.containers[0], {
     livenessProbe: { httpGet: { path: '/-/live' } },
@@ -49,6 +72,9 @@ t.test('the chart renders what Kubernetes takes', { skip }, async (t) => {
     [['--set', 'replicas=2'], /needs config\.gatewayUrl/],
     [['--set', 'replicas=2,config.gatewayUrl=http://g'], /needs secretName/],
     [['--set', 'replicas=2,config.gatewayUrl=http://g,secretName=s'], /needs config\.staging/],
+    [['--set', 'ingress.enabled=true'], /needs ingress\.hosts/],
+    [['--set', 'serviceMonitor.enabled=true'], /needs metricsPort/],
+    [[...THREE, '--set', 'persistence.existingClaim=x'], /needs replicas: 1/],
     [['--set', 'config.port=1'], /config\.port is set by the chart/],
   ] as const)
     t.match(run('helm', 'template', 'x', CHART, ...values).stderr, said)

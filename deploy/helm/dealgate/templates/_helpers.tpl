@@ -20,6 +20,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if not .Values.secretName }}{{ fail "replicas > 1 needs secretName: a Secret with DEALGATE_STATE, that all pods share" }}{{ end }}
 {{- if eq (.Values.config.staging | default "local") "local" }}{{ fail "replicas > 1 needs config.staging, such as gateway: parts of an upload reach any pod" }}{{ end }}
 {{- end }}
+{{- if and .Values.persistence.existingClaim (gt (int .Values.replicas) 1) }}{{ fail "persistence.existingClaim is the data folder of one pod: it needs replicas: 1" }}{{ end }}
 {{- range list "data" "port" "host" "tlsCert" "tlsKey" }}
 {{- if hasKey $.Values.config . }}{{ fail (printf "config.%s is set by the chart" .) }}{{ end }}
 {{- end }}
