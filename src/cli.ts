@@ -18,6 +18,7 @@ const program = createProgram({
   login: traced(async () => (await import('./cli/login/login.js')).login),
   addKey: traced(async () => recorded('keys add', (await import('./cli/keys/key-commands.js')).addKey)),
   listKeys: traced(async () => (await import('./cli/keys/key-commands.js')).listKeys),
+  printEnvironment: traced(async () => (await import('./cli/running.js')).printEnvironment),
   removeKey: traced(async () => recorded('keys remove', (await import('./cli/keys/key-commands.js')).removeKey)),
   listPlugins: traced(async () => (await import('./cli/plugins/plugin-list.js')).listPlugins),
   newPlugin: traced(async () => (await import('./cli/plugins/plugin-new.js')).newPlugin),

@@ -18,6 +18,7 @@ export interface Actions extends AccountActions, WalletActions, BackupActions, D
   login(config: Config, own: LoginFlags): Promise<void>
   addKey(config: Config, own: KeyFlags): Promise<void>
   listKeys(config: Config): Promise<void>
+  printEnvironment(config: Config): Promise<void>
   listPlugins(config: Config, own: { readonly explain?: boolean }): Promise<void>
   newPlugin(config: Config, name: string, own: NewFlags): Promise<void>
   checkPlugin(config: Config, use: string, own: CheckFlags): Promise<void>
@@ -94,6 +95,7 @@ const SERVICES: readonly OptionName[] = [
 ]
 const PRESIGN: readonly OptionName[] = ['host', 'port', 'accessKey', 'secretKey', 'region', 'data']
 const LOGIN: readonly OptionName[] = [
+  'data',
   'platformUrl',
   'platformHost',
   'platformPort',
@@ -138,18 +140,24 @@ export function createProgram(actions: Actions): Command {
     .argument('<url>', 's3://bucket/key')
     .option('--expires <seconds>', 'how long the URL is valid, 1 to 604800 (7 days)', '3600')
     .option('--method <method>', 'GET, HEAD, PUT or DELETE', 'GET')
-    .option('--endpoint-url <url>', 'where clients reach the S3 endpoint (default: http:// and --host and --port)')
+    .option(
+      '--endpoint-url <url>',
+      'where clients reach the S3 endpoint (default: AWS_ENDPOINT_URL, or the server that runs with --data)',
+    )
     .option(
       '--profile <name>',
-      'sign with this profile of aws-cli, as `dealgate login` writes one; it also names endpoint and region',
+      'sign with this profile of aws-cli, which also names endpoint and region (default: AWS_*, or the key pair of --data)',
     )
     .action((url, flags, command) => actions.presign(configOf(flags, command, 1), url, flags))
   addCommand(program, 'login', 'sign in at the task platform, and write a profile for aws-cli', LOGIN)
     .option('--email <address>', 'address to sign in with (default: ask for it)')
     .option('--password-stdin', 'read the password from the first line of standard input (default: ask for it)')
     .option('--profile <name>', 'profile of aws-cli to write (default: dealgate)')
-    .option('--endpoint-url <url>', 'where the S3 endpoint is (default: http:// and --host and --port)')
-    .option('--gateway <url>', 'where the gateway is (default: http:// and --gateway-host and --gateway-port)')
+    .option(
+      '--endpoint-url <url>',
+      'where the S3 endpoint is (default: AWS_ENDPOINT_URL, or the server that runs with --data)',
+    )
+    .option('--gateway <url>', 'where the gateway is (default: that of the server that runs with --data)')
     .option('--no-aws', 'leave the files of aws-cli alone')
     .option('--force', 'replace other credentials in the profile')
     .addHelpText(
@@ -209,7 +217,7 @@ function addStateCommands(program: Command, actions: Actions): void {
 function addKeyCommands(program: Command, actions: Actions): void {
   const keys = program
     .command('keys')
-    .description('add, list and remove S3 key pairs with individual rights; requires no restart')
+    .description('add, list and remove S3 key pairs with individual rights, and print variables with one')
     .helpOption('-h, --help', 'print this help')
     .addHelpText('after', '\nOptions of a command: dealgate keys <command> --help')
   addCommand(keys, 'add', 'add a key pair and print it; the secret is not shown again', KEYS)
@@ -234,6 +242,9 @@ function addKeyCommands(program: Command, actions: Actions): void {
     .action((flags, command) => actions.addKey(configOf(flags, command), flags))
   addCommand(keys, 'list', 'list the key pairs and their rights, without secrets', KEYS).action((flags, command) =>
     actions.listKeys(configOf(flags, command)),
+  )
+  addCommand(keys, 'env', 'print variables for aws-cli, SDKs and curl: eval "$(dealgate keys env)"', PRESIGN).action(
+    (flags, command) => actions.printEnvironment(configOf(flags, command)),
   )
   addCommand(keys, 'remove', 'remove a key pair: it is refused from then on, in presigned URLs too', KEYS)
     .argument('<access-key-id>', 'as `dealgate keys list` shows it')

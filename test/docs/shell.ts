@@ -56,7 +56,7 @@ export class Shell {
   }
 
   /**
-   * Starts a server in another shell, in place of the one before; once it is ready, its `export` line is pasted into
+   * Starts a server in another shell, in place of the one before; once it is ready, its `eval` line is pasted into
    * this one. The server is in a process of the runner if that has one for servers.
    */
   async serve(text: string): Promise<void> {
@@ -103,8 +103,13 @@ export class Shell {
   }
 
   async #export(printed: string): Promise<void> {
-    const [line] = /^ *export AWS_ACCESS_KEY_ID=(?!.*<secret key>).*$/m.exec(printed) ?? []
-    if (line !== undefined) await this.run(line)
+    const [line] = /^ *eval ".* keys env .*"$/m.exec(printed) ?? []
+    if (line === undefined) return
+    // A process of the runner has another program than a reader.
+    const { code, stderr } = await this.run(
+      this.#ownProcess ? line : line.replace(/\$\(.* keys env/, '$(dealgate keys env'),
+    )
+    if (code !== 0) throw new Error(`${line}: ${stderr}`)
   }
 
   /** Ends the server that runs, as Ctrl-C does, and waits for its end. */

@@ -45,6 +45,14 @@ export function readAgain(config: Config): Config {
   return (config as Config & { [AGAIN](): Config })[AGAIN]()
 }
 
+/** Where `readConfig` keeps the names of the options that have no default value. */
+const GIVEN: unique symbol = Symbol('given')
+
+/** True if a flag, a variable or the config file names the option, also with its default value. */
+export function isGiven(config: Config, name: OptionName): boolean {
+  return (config as Config & { [GIVEN]?: ReadonlySet<string> })[GIVEN]?.has(name) ?? false
+}
+
 interface Given {
   readonly value: unknown
   /** Source, as shown to the user: `--port`, `DEALGATE_PORT`, `port in /etc/dealgate.json`. */
@@ -73,6 +81,7 @@ export function readConfig(sources: ConfigSources = {}): Config {
   if (problems.length > 0) throw new ConfigError(problems)
   const read = Object.fromEntries(config)
   // A copy has nothing of the sources, which it may differ from.
+  Object.defineProperty(read, GIVEN, { value: new Set(given.keys()) })
   Object.defineProperty(read, AGAIN, { value: () => readConfig({ ...sources, env }) })
   return Object.freeze(read) as Config
 }

@@ -9,6 +9,7 @@ import { Failure, listenFailure } from '../failure.js'
 import { credentialsPath, readCredentials } from '../keys/credentials-file.js'
 import { findKeys, keysFile } from '../keys/keys.js'
 import { obtainPlugins } from '../plugins/plugins.js'
+import { ownEndpoint } from '../running.js'
 import { type GatewayInUse, obtainGateway } from '../serve/gateway.js'
 import { poolOf, unasked, withEpochs } from '../serve/gateway-pool.js'
 import { gatewayTlsOf, tlsFilesOf } from '../serve/tls-files.js'
@@ -153,7 +154,7 @@ async function checkCertificates(config: Config): Promise<string | undefined> {
 }
 
 async function checkEndpoint(config: Config): Promise<string> {
-  if (await isRunning(config)) return `${config.host}:${config.port} is served by a running dealgate`
+  if (await isRunning(config)) return `${ownEndpoint(config)} is served by a running dealgate`
   await listenOnce(config.host, config.port).catch((error) => {
     throw listenFailure(error, config, { host: '--host', port: '--port' })
   })

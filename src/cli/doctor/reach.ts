@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import type { Config } from '../config/config.js'
-import { schemeOf } from '../config/scheme.js'
+import { ownEndpoint } from '../running.js'
 
 export interface Answered {
   readonly status: number
@@ -38,17 +38,10 @@ export function ask(url: string, { method = 'GET', timeoutMs, tls = {} }: Asking
   })
 }
 
-/** URL of the endpoint that the options describe; undefined if the system selects the port. */
-export function ownEndpoint(config: Config): string | undefined {
-  if (config.port === 0) return undefined
-  const address = ['0.0.0.0', '::'].includes(config.host) ? '127.0.0.1' : config.host
-  return `${schemeOf(config)}://${address.includes(':') ? `[${address}]` : address}:${config.port}`
-}
-
 /** For a server of this machine: it may have a certificate for another name. */
 export const ANY = { rejectUnauthorized: false }
 
-/** True if a dealgate answers on the endpoint. */
+/** True if a dealgate answers where the options say, or one that runs with the data folder. */
 export async function isRunning(config: Config): Promise<boolean> {
   const endpoint = ownEndpoint(config)
   if (endpoint === undefined) return false

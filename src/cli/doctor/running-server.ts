@@ -2,8 +2,9 @@ import { presignQuery } from '../../common/sigv4.js'
 import type { Config } from '../config/config.js'
 import { describeError, Failure } from '../failure.js'
 import { findKeys } from '../keys/keys.js'
+import { ownEndpoint } from '../running.js'
 import type { Finding } from './finding.js'
-import { ANY, type Answered, ask, isRunning, ownEndpoint } from './reach.js'
+import { ANY, type Answered, ask, isRunning } from './reach.js'
 
 const PATIENCE_MS = 10_000
 /** Clients of S3 may be wrong by 15 minutes; temporary credentials and leases suffer earlier, s. */

@@ -5,14 +5,14 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { makePrivateFolder, writePrivateFile } from '../../common/files/private-file.js'
 import { createLogger } from '../../common/log.js'
 import { createGatewayPool } from '../../gateway/account/create-gateway.js'
+import { awsFiles, refuseForeignProfile, writeAwsProfile } from '../aws-profile.js'
 import { type Config, ConfigError, variable } from '../config/config.js'
-import { schemeOf } from '../config/scheme.js'
 import { Failure } from '../failure.js'
 import { SecretReader } from '../keys/key-commands.js'
 import type { LoginFlags } from '../program.js'
+import { endpointOf, serviceOf } from '../running.js'
 import { gatewayTlsOf } from '../serve/tls-files.js'
 import { type Assumed, assume } from './assume.js'
-import { awsFiles, refuseForeignProfile, writeAwsProfile } from './aws-profile.js'
 import { ask, askSecretly } from './prompt.js'
 import { signIn } from './sign-in.js'
 
@@ -62,7 +62,6 @@ interface Places {
 /** Throws a ConfigError that lists all problems. */
 function placesOf(config: Config, own: LoginFlags): Places {
   const problems: string[] = []
-  const { host, port, gatewayHost, gatewayPort, platformHost, platformPort } = config
   const url = (flag: string, text: string) => {
     const parsed = URL.canParse(text) ? new URL(text) : undefined
     const fits = parsed && /^https?:$/.test(parsed.protocol) && !parsed.search && !parsed.hash && !parsed.username
@@ -73,18 +72,12 @@ function placesOf(config: Config, own: LoginFlags): Places {
   if (!/^[A-Za-z0-9_.-]{1,64}$/.test(profile)) problems.push('--profile has 1 to 64 letters, digits and `_.-`')
   const places = {
     profile,
-    platform: url('--platform-url', config.platformUrl ?? addressOf(platformHost, platformPort)),
-    gateway: url('--gateway', own.gateway ?? config.gatewayUrl ?? addressOf(gatewayHost, gatewayPort)),
-    endpoint: url('--endpoint-url', own.endpointUrl ?? addressOf(host, port, schemeOf(config))),
+    platform: url('--platform-url', serviceOf(config, 'platform')),
+    gateway: url('--gateway', own.gateway ?? serviceOf(config, 'gateway')),
+    endpoint: endpointOf(config, own.endpointUrl).href.replace(/\/+$/, ''),
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return places
-}
-
-/** The address of a server of this machine by what it listens on. */
-function addressOf(host: string, port: number, scheme = 'http'): string {
-  const reached = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
-  return `${scheme}://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
 }
 
 /** The key pair of the account, with which the gateway has accepted a log-in. Throws Failure. */

@@ -1,5 +1,8 @@
-import type { Config } from '../config/config.js'
+import { realpathSync } from 'node:fs'
+import { delimiter, join, resolve } from 'node:path'
+import { type Config, variable } from '../config/config.js'
 import { keysFile, type ObtainedKeys } from '../keys/keys.js'
+import { exportLine, shellWord } from '../running.js'
 import { paymentLine, platformLines, platformMembers, type ShownPlatform } from './platform-text.js'
 
 export interface Started {
@@ -28,7 +31,11 @@ export function banner(started: Started, config: Pick<Config, 'print' | 'data' |
   if (config.print === 'json')
     return `${JSON.stringify({ endpoint, region, accessKey, ...shown, gateway, ...platformMembers(started.platform), payment, metrics })}\n`
   const secret = shownSecret(keys.made ? keys.secretKey : undefined, config.secretKey, keysFile(config.data))
-  const word = shellWord(shown.secretKey ?? '<secret key>')
+  const variables = { AWS_ACCESS_KEY_ID: keys.accessKey, AWS_DEFAULT_REGION: region, AWS_ENDPOINT_URL: endpoint }
+  const paste =
+    config.secretKey === undefined
+      ? `eval "$(${ownProgram()} keys env --data ${shellWord(resolve(config.data))})"`
+      : `${exportLine(variables).trimEnd()} AWS_SECRET_ACCESS_KEY='<secret key>'`
   return `dealgate is ready.
 
   endpoint    ${endpoint}
@@ -39,12 +46,12 @@ export function banner(started: Started, config: Pick<Config, 'print' | 'data' |
 ${platformLines(started.platform)}${paymentLine(payment)}${metrics === undefined ? '' : `  metrics     ${metrics}\n`}  data        ${config.data}
 
 aws-cli:
-  export AWS_ACCESS_KEY_ID=${shellWord(keys.accessKey)} AWS_SECRET_ACCESS_KEY=${word} AWS_DEFAULT_REGION=${region}
+  ${paste}
   aws --endpoint-url ${endpoint} s3 mb s3://my-bucket
   aws --endpoint-url ${endpoint} s3 ls
 
 rclone:
-  rclone config create dealgate s3 provider=Other endpoint=${endpoint} region=${region} access_key_id=${shellWord(keys.accessKey)} secret_access_key=${word}
+  rclone config create dealgate s3 provider=Other endpoint=${endpoint} region=${region} access_key_id=${shellWord(keys.accessKey)} secret_access_key="$AWS_SECRET_ACCESS_KEY"
   rclone lsd dealgate:
 
 Stop with Ctrl-C.
@@ -60,6 +67,16 @@ export function shownSecret(made: string | undefined, configured: string | undef
   return made ?? (configured === undefined ? `(kept in ${file})` : '(as configured)')
 }
 
-function shellWord(text: string): string {
-  return /^[\w./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+/** The words that start this program in another shell: its name if `PATH` leads to it. */
+function ownProgram(): string {
+  const real = (path: string) => {
+    try {
+      return realpathSync(path)
+    } catch {
+      return undefined
+    }
+  }
+  const own = real(process.argv[1] ?? '')
+  const named = (variable('PATH') ?? '').split(delimiter).some((folder) => real(join(folder, 'dealgate')) === own)
+  return named || own === undefined ? 'dealgate' : `node ${shellWord(own)}`
 }

@@ -3,6 +3,7 @@ import { keepCompiledCode } from '../../common/files/compiled-code.js'
 import { createLogger, type Logger } from '../../common/log.js'
 import { CleanupStack } from '../../server/cleanup-stack.js'
 import type { Config } from '../config/config.js'
+import { recordServer } from '../running.js'
 import { startEmbedded } from './gateway.js'
 import { paymentLine, platformLines, platformMembers, type ShownPlatform, shownPlatform } from './platform-text.js'
 import { ServiceManager } from './process/service-manager.js'
@@ -31,6 +32,7 @@ export async function startServicesAlone(config: Config, log: Logger, cleanup: C
   cleanup.defer(() => services.stop())
   const { url, made, payment } = services
   const account = await services.account()
+  cleanup.defer(recordServer(config.data, { gateway: url, platform: services.platform?.url, payment }))
   const platform = await shownPlatform(services.platform)
   return readyText({ gateway: url, account, made, platform, payment }, config)
 }

@@ -5,6 +5,7 @@ import type { CleanupStack } from '../../server/cleanup-stack.js'
 import { processMetrics } from '../../server/metrics/process-metrics.js'
 import type { LoadingServices } from '../../services/index.js'
 import type { Config } from '../config/config.js'
+import { recordServer } from '../running.js'
 import { banner } from './banner.js'
 import { startEndpoint } from './endpoint.js'
 import { obtainGateway } from './gateway.js'
@@ -36,8 +37,9 @@ export async function startServer(
   const scraped = await openMetricsPort({ config, scrape, log, cleanup })
   onReloadable?.(reloader)
   const { url: endpoint, keys, gateway } = started
-  const platform = await shownPlatform(gateway.platform)
   const { url, embedded, payment } = gateway
-  const { region } = config
+  const { region, data } = config
+  cleanup.defer(recordServer(data, { endpoint, region, gateway: url, platform: gateway.platform?.url, payment }))
+  const platform = await shownPlatform(gateway.platform)
   return banner({ gateway: url, embedded, platform, payment, endpoint, keys, region, metrics: scraped }, config)
 }

@@ -19,6 +19,7 @@ export interface WalletFlags {
   readonly maxAmount?: string
   readonly yes?: boolean
   readonly endpointUrl?: string
+  readonly profile?: string
 }
 
 const WALLET: readonly OptionName[] = [
@@ -61,7 +62,8 @@ export function addWalletCommands(program: Command, actions: WalletActions): voi
   addCommand(wallet, 'link', 'sign the wallet in at an S3 endpoint, for its key pair', [...WALLET, ...ENDPOINT])
     .option(...WALLET_FILE)
     .option(...WALLET_PASSWORD)
-    .option('--endpoint-url <url>', 'the S3 endpoint (default: that of this machine, by --host and --port)')
+    .option('--endpoint-url <url>', 'the S3 endpoint (default: AWS_ENDPOINT_URL, or the server that runs with --data)')
+    .option('--profile <name>', 'link to the key pair of this profile of aws-cli (default: AWS_*, or that of --data)')
     .action((flags, command) => actions.linkWallet(configOf(flags, command), flags))
   addCommand(wallet, 'pay', 'lock the payment for an upload of the wallet', WALLET)
     .argument('<upload>', 'its number, source_file_upload_id')

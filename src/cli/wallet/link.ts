@@ -11,7 +11,7 @@ import {
 } from '../../common/sigv4.js'
 import { signText } from '../../services/payment/sign-in/personal-sign.js'
 import { describeError, Failure } from '../failure.js'
-import type { KeyPair } from '../keys/keys.js'
+import type { Signer } from '../running.js'
 import type { WalletKey } from './keystore.js'
 import { isNonce } from './payment-api.js'
 
@@ -19,20 +19,20 @@ const TIMEOUT_MS = 30_000
 /** Largest answer, bytes. */
 const MAX_BYTES = 2 ** 20
 
-/** An S3 endpoint with the plugin `pay`, and the key pair that acts there. */
-export interface LinkingEndpoint {
-  /** Without a path. */
+/** An S3 endpoint with the plugin `pay`, without a path, and the key pair that acts there. */
+interface LinkingEndpoint {
   readonly url: URL
-  readonly region: string
-  readonly keys: KeyPair
+  readonly signer: Signer
 }
 
 /**
  * Signs the wallet in through the endpoint, which links it to the key pair. The key of the wallet stays here: only a
  * nonce is signed with it. Throws Failure.
- * @returns when the link ends, ISO 8601, if the service tells it
+ * @param url of an S3 endpoint with the plugin `pay`, without a path
+ * @returns when the link ends, ISO 8601, if the service says so
  */
-export async function linkWallet(endpoint: LinkingEndpoint, wallet: WalletKey): Promise<string | undefined> {
+export async function linkWallet(url: URL, signer: Signer, wallet: WalletKey): Promise<string | undefined> {
+  const endpoint = { url, signer }
   const { address, secretKey } = wallet
   const { ChainName: network } = await call(endpoint, 'GET', 'system-config')
   const { Nonce: nonce } = await call(endpoint, 'POST', 'wallet/nonce', { PublicKeyAddress: address })
@@ -46,7 +46,7 @@ export async function linkWallet(endpoint: LinkingEndpoint, wallet: WalletKey): 
 
 /** @param name behind `/-/pay/v1/` */
 async function call(
-  { url, region, keys }: LinkingEndpoint,
+  { url, signer }: LinkingEndpoint,
   method: 'GET' | 'POST',
   name: string,
   body?: object,
@@ -56,7 +56,7 @@ async function call(
   const text = body === undefined ? '' : JSON.stringify(body)
   const response = await fetch(`${url.origin}${path}?${query}`, {
     method,
-    headers: signHeaders({ method, path, query, host: url.host, text, region, keys }),
+    headers: signHeaders({ method, path, query, host: url.host, text, signer }),
     redirect: 'manual',
     signal: AbortSignal.timeout(TIMEOUT_MS),
     ...(body !== undefined && { body: text }),
@@ -70,7 +70,7 @@ async function call(
   throw new Failure(`${url.origin} refuses ${path}: ${told}`)
 }
 
-interface Signable extends Pick<LinkingEndpoint, 'region' | 'keys'> {
+interface Signable extends Pick<LinkingEndpoint, 'signer'> {
   readonly method: string
   /** Canonical, as `query` is. */
   readonly path: string
@@ -81,18 +81,20 @@ interface Signable extends Pick<LinkingEndpoint, 'region' | 'keys'> {
 }
 
 /** Headers of a request to S3 that sign it and its body. */
-function signHeaders({ method, path, query, host, text, region, keys }: Signable): Record<string, string> {
+function signHeaders({ method, path, query, host, text, signer }: Signable): Record<string, string> {
   const timestamp = formatTimestamp(new Date())
   const date = timestamp.slice(0, 8)
   const payloadHash = hash('sha256', text, 'hex')
-  const signed = { 'x-amz-content-sha256': payloadHash, 'x-amz-date': timestamp }
+  const { region, sessionToken } = signer
+  const token: Record<string, string> = sessionToken === undefined ? {} : { 'x-amz-security-token': sessionToken }
+  const signed: Record<string, string> = { 'x-amz-content-sha256': payloadHash, 'x-amz-date': timestamp, ...token }
   const headers = Object.entries({ host, ...signed })
   const signedHeaders = headers.map(([name]) => name).join(';')
   const canonical = canonicalRequest({ method, path, query, headers, signedHeaders, payloadHash })
   const scope = credentialScope(date, region, 's3')
-  const key = signingKey(keys.secretKey, date, region, 's3')
+  const key = signingKey(signer.secretAccessKey, date, region, 's3')
   const mark = signature(key, stringToSign(ALGORITHM, timestamp, scope, canonical))
-  const credential = `Credential=${keys.accessKey}/${scope}`
+  const credential = `Credential=${signer.accessKeyId}/${scope}`
   return { ...signed, authorization: `${ALGORITHM} ${credential}, SignedHeaders=${signedHeaders}, Signature=${mark}` }
 }
 

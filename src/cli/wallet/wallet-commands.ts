@@ -1,16 +1,14 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { urlOf } from '../../services/http/listen.js'
 import { formatAmount, parseAmount } from '../../services/payment/ledger/amount.js'
 import { hasWallets, openWalletBook, type WalletBook } from '../../services/payment/wallet-book.js'
 import { checksummed, parseAddress } from '../../services/payment/wallets/address.js'
 import { type Config, ConfigError } from '../config/config.js'
 import { Failure } from '../failure.js'
 import { SecretReader } from '../keys/key-commands.js'
-import { findKeys } from '../keys/keys.js'
 import { ask } from '../login/prompt.js'
-import { endpointOf } from '../presign.js'
 import type { Changed } from '../recorded.js'
+import { endpointOf, serviceOf, signerOf } from '../running.js'
 import { servicesFolder } from '../serve/gateway.js'
 import type { WalletFlags } from './declare-wallet.js'
 import { createKeystore, openKeystore } from './keystore.js'
@@ -50,13 +48,11 @@ export async function walletBalance(config: Config, own: WalletFlags): Promise<v
 
 /** `dealgate wallet link`: signs in at an S3 endpoint, whose plugin `pay` then acts as the wallet for the key pair. */
 export async function linkToEndpoint(config: Config, own: WalletFlags): Promise<Changed> {
-  const url = endpointOf(config, own.endpointUrl)
-  if (url === undefined) throw new ConfigError(['--endpoint-url must be an http or https URL without a query'])
-  const keys = await findKeys(config)
-  if (keys === undefined) throw new Failure(`There is no key pair in ${config.data} yet: start dealgate once.`)
+  const signer = await signerOf(config, own.profile)
+  const url = endpointOf(config, own.endpointUrl ?? signer.endpoint)
   const wallet = await openKeystore(fileOf(config, own), await readPassword(own))
-  const until = await linkWallet({ url, region: config.region, keys }, wallet)
-  const linked = { address: checksummed(wallet.address), accessKey: keys.accessKey, until }
+  const until = await linkWallet(url, signer, wallet)
+  const linked = { address: checksummed(wallet.address), accessKey: signer.accessKeyId, until }
   const lasts = until === undefined ? '' : `until    ${until}\n`
   print(config, linked, `address  ${linked.address}\nlinked   ${linked.accessKey}\n${lasts}`)
   return { resource: linked.address }
@@ -70,8 +66,7 @@ export async function payUpload(config: Config, upload: string, own: WalletFlags
   const silent = given !== undefined || most !== undefined || own.yes === true
   if (!silent && !process.stdin.isTTY) throw new ConfigError([UNASKED])
   const wallet = await openKeystore(fileOf(config, own), await readPassword(own))
-  const url = config.paymentUrl ?? urlOf(config.paymentHost, config.paymentPort)
-  const api = new PaymentApi(url, config.paymentNetwork, wallet)
+  const api = new PaymentApi(serviceOf(config, 'payment'), config.paymentNetwork, wallet)
   await api.requireLedger()
   await api.signIn()
   const { wCid, price } = await api.upload(upload)

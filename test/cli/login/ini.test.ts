@@ -1,5 +1,5 @@
 import t from 'tap'
-import { changeSection, readSection } from '../../../src/cli/login/ini.js'
+import { changeSection, readSection } from '../../../src/cli/ini.js'
 
 const FILE = `# mine
 [default]

@@ -112,5 +112,5 @@ t.test('a person signs in, and aws-cli works', async (t) => {
   const without = await login(password, [...who, '--profile', 'other', '--no-aws', '--print', 'json'], env)
   t.equal(JSON.parse(without.stdout).expiration, undefined)
   t.notMatch(readFileSync(join(aws, 'config'), 'utf8'), 'other')
-  t.match(await runCli(['login', '--email', 'x@example.com'], env), { code: 2, stderr: /--password-stdin/ })
+  t.match(await runCli(['login', '--email', 'x@example.com', ...at], env), { code: 2, stderr: /--password-stdin/ })
 })

@@ -28,7 +28,7 @@ export interface Finished {
   readonly stderr: string
 }
 
-/** Runs `dealgate <args>` to its end, with no `DEALGATE_` variable but those given. */
+/** Runs `dealgate <args>` to its end, with no variable of dealgate or aws-cli but those given. */
 export async function runCli(
   args: readonly string[],
   env: Record<string, string> = {},
@@ -72,9 +72,9 @@ export async function startCli<Line>(
   return command
 }
 
-/** The environment of this process, with no `DEALGATE_` variable but those given. */
+/** The environment of this process, with no variable of dealgate or aws-cli but those given. */
 export function environment(env: Record<string, string> = {}): NodeJS.ProcessEnv {
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('DEALGATE_'))
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(DEALGATE|AWS)_/.test(name))
   return { ...Object.fromEntries(inherited), ...env }
 }
 

@@ -15,6 +15,7 @@ import { lockFolder } from '../../../state/locks/sqlite-lock.js'
 import { STORE } from '../../../state/signals/signals.js'
 import type { Config } from '../../config/config.js'
 import { obtainKeys } from '../../keys/keys.js'
+import { recordServer } from '../../running.js'
 import { banner } from '../banner.js'
 import { obtainGateway } from '../gateway.js'
 import { onReopen } from '../observability/log-files.js'
@@ -97,8 +98,9 @@ export async function startWorkers(
   const scrape = async (accept?: string) => render(await metricsOfAll(), accept)
   const metrics = await openMetricsPort({ config, scrape, log, cleanup })
   onReloadable?.(reloader)
+  const { region, data } = config
+  cleanup.defer(recordServer(data, { endpoint, region, gateway: url, platform: services.platform, payment }))
   const platform = await shownPlatform(gateway.platform)
-  const { region } = config
   return banner({ gateway: url, embedded, platform, payment, endpoint, keys, region, metrics }, config)
 }
 

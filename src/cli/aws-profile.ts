@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { FOLDER_MODE, writePrivateFile } from '../../common/files/private-file.js'
-import { variable } from '../config/config.js'
-import { Failure } from '../failure.js'
+import { FOLDER_MODE, writePrivateFile } from '../common/files/private-file.js'
+import { variable } from './config/config.js'
+import { Failure } from './failure.js'
 import { changeSection, readSection } from './ini.js'
 
 /** The files of aws-cli. */

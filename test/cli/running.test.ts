@@ -1,0 +1,92 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { temporaryFolder } from '../support/content/folders.js'
+import { writeKeystore } from '../support/content/keystore.js'
+import { runCli, startCli } from '../support/server/cli.js'
+import { startDealgate } from '../support/server/dealgate.js'
+
+const PASSWORD = 'correct horse'
+
+t.test('the data folder says where its server is while that runs', async (t) => {
+  const server = await startDealgate(t)
+  const record = join(server.data, 'running.json')
+  t.match(JSON.parse(readFileSync(record, 'utf8')), {
+    endpoint: server.endpoint,
+    gateway: server.gateway,
+    platform: server.platform,
+    payment: server.payment,
+  })
+  t.equal(statSync(record).mode & 0o777, 0o600)
+
+  const { code, stdout } = await runCli(['keys', 'env', '--data', server.data])
+  t.equal(code, 0)
+  const evaluated = spawnSync('sh', ['-c', `eval "$1"; env`, 'sh', stdout], { encoding: 'utf8', env: {} })
+  t.match(evaluated.stdout, `AWS_ACCESS_KEY_ID=${server.accessKey}\n`)
+  t.match(evaluated.stdout, `AWS_SECRET_ACCESS_KEY=${server.secretKey}\n`)
+  t.match(evaluated.stdout, `AWS_ENDPOINT_URL=${server.endpoint}\n`)
+  const presigned = await runCli(['presign', 's3://-/aws-model.json', '--data', server.data])
+  t.equal((await fetch(presigned.stdout.trim())).status, 200, 'presign takes the endpoint of the server')
+
+  // Variables and profiles of aws-cli take the place of the key pair.
+  const env = { AWS_ACCESS_KEY_ID: 'OTHER', AWS_SECRET_ACCESS_KEY: 'secret-of-other', AWS_SESSION_TOKEN: 'a token' }
+  const byOther = await runCli(['presign', 's3://a/b', '--data', server.data], env)
+  t.match(byOther.stdout, /X-Amz-Credential=OTHER%2F/)
+  t.match(byOther.stdout, 'X-Amz-Security-Token=a%20token')
+  const elsewhere = { AWS_ENDPOINT_URL: 'https://s3.example.com', AWS_REGION: 'eu-north-1' }
+  const there = await runCli(['presign', 's3://a/b', '--data', server.data], elsewhere)
+  t.match(there.stdout, /^https:\/\/s3\.example\.com\/a\/b\?.*eu-north-1/)
+  const at = join(temporaryFolder(t), 'credentials')
+  writeFileSync(at, '[mine]\naws_access_key_id = MINE\naws_secret_access_key = secret-of-mine\n')
+  const profile = { AWS_SHARED_CREDENTIALS_FILE: at, AWS_CONFIG_FILE: `${at}-none`, AWS_PROFILE: 'mine' }
+  t.match((await runCli(['presign', 's3://a/b', '--data', server.data], profile)).stdout, /Credential=MINE%2F/)
+
+  await server.stop()
+  t.notOk(existsSync(record))
+})
+
+t.test('services without an endpoint are found, too', async (t) => {
+  const data = temporaryFolder(t)
+  const ports = ['gateway', 'platform', 'payment'].flatMap((service) => [`--${service}-port`, '0'])
+  const services = await startCli<{ readonly gateway: string }>(t, ['services', '--data', data, ...ports])
+  t.match(JSON.parse(readFileSync(join(data, 'running.json'), 'utf8')), { gateway: services.line.gateway })
+})
+
+t.test('no secret is sent to another server that has the default port', async (t) => {
+  const data = temporaryFolder(t)
+  const heard = await listen(t)
+  const wallet = join(data, 'wallet.json')
+  writeKeystore(wallet, PASSWORD, Buffer.alloc(32, 7))
+  const pay = ['wallet', 'pay', '1', '--yes', '--password', PASSWORD, '--wallet-file', wallet, '--data', data]
+  const refused = { code: 1, stderr: /No dealgate .*--data.*--payment-url/ }
+  t.match(await runCli(pay), refused)
+  // What a server leaves behind that was killed before the machine started again.
+  const record = { endpoint: heard.url, gateway: heard.url, platform: heard.url, payment: heard.url }
+  writeFileSync(join(data, 'running.json'), JSON.stringify({ ...record, pid: process.pid, boot: 0 }))
+  t.match(await runCli(pay), refused)
+  const { pid } = spawnSync(process.execPath, ['--version'])
+  writeFileSync(join(data, 'running.json'), JSON.stringify({ ...record, pid, boot: Date.now() }))
+  t.match(await runCli(pay), refused)
+  const link = ['wallet', 'link', '--password', PASSWORD, '--wallet-file', wallet, '--data', data]
+  const keys = ['--access-key', 'abc', '--secret-key', 'secret-of-abc']
+  t.match(await runCli([...link, ...keys]), { code: 1, stderr: /No dealgate .*--endpoint-url/ })
+  t.match(await runCli(['login', '--email', 'a@example.com', '--data', data]), {
+    code: 1,
+    stderr: /No dealgate .*--platform-url/,
+  })
+  t.same(heard.paths, [])
+})
+
+async function listen(t: Test): Promise<{ readonly url: string; readonly paths: string[] }> {
+  const paths: string[] = []
+  const server = createServer((request, response) => {
+    paths.push(request.url ?? '')
+    response.end('{}')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, paths }
+}
