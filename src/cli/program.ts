@@ -61,6 +61,7 @@ const SERVICES: readonly OptionName[] = [
   'gatewayQuirks',
   'gatewayPublicUrl',
   'gatewayCarGib',
+  'servicesMaxConnections',
   'platformUrl',
   'platformApiKey',
   'platformAccessToken',

@@ -4,6 +4,7 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import express, { type Express } from 'express'
 import { S3Error } from '../common/errors/s3-error.js'
+import { type ClosedBecause, ConnectionBound, type ConnectionBounds } from '../common/http/connection-bound.js'
 import { errorFormatOf } from '../plugins/calls/codec/format.js'
 import { readLoosely } from '../request/read-request.js'
 import { errorReply } from '../response/error-reply.js'
@@ -20,10 +21,10 @@ export interface ServeOptions {
   readonly host: string
   /** 0 selects a free port. */
   readonly port: number
-  /** Maximum of open connections. Beyond it, new connections and idle ones are closed. Default unlimited. */
-  readonly maxConnections?: number
-  /** Called when a connection was closed because of `maxConnections`. */
-  readonly onRefused?: () => void
+  /** Bounds of open connections; default none. */
+  readonly connections?: ConnectionBounds
+  /** Called when connections were closed because of these bounds, at most once a minute. */
+  readonly onClosed?: (because: ClosedBecause) => void
   /** Serves HTTPS alone; default HTTP. Always HTTP/1.1. */
   readonly tls?: TlsSource | undefined
 }
@@ -32,8 +33,8 @@ export interface Serving {
   /** http://host:port or https://host:port with the actual port. */
   readonly url: string
   readonly port: number
-  /** Changes `maxConnections`. Connections beyond it stay open. */
-  limit(maxConnections: number): void
+  /** Changes the bounds of connections, if there are any. Connections beyond them stay open. */
+  limit(bounds: ConnectionBounds): void
   /**
    * Stops accepting connections, waits at most `graceMs` for running requests, then closes the remaining connections.
    * Resolves to their number.
@@ -61,7 +62,7 @@ const HANDSHAKE_MS = 10_000
  * Rejects with the system error (EADDRINUSE, EACCES, EADDRNOTAVAIL) if it cannot listen.
  */
 export async function serve(options: ServeOptions): Promise<Serving> {
-  const { handler, host, port, maxConnections, onRefused, tls } = options
+  const { handler, host, port, tls } = options
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
@@ -80,14 +81,6 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     requireHostHeader: false,
   }
   const server = tls ? createSecureServer(tls) : createServer(settings, listener)
-  if (maxConnections !== undefined) {
-    server.maxConnections = maxConnections
-    server.on('drop', () => {
-      // Idle connections must not keep other clients out.
-      server.closeIdleConnections()
-      onRefused?.()
-    })
-  }
   const track = (socket: Socket) => {
     connections.add(socket)
     socket.once('close', () => connections.delete(socket))
@@ -105,6 +98,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   // There is no 'upgrade' listener: Node then serves such a request without changing protocols. Java's client relies on
   // this, as it offers h2c with each request.
   server.on('connect', (_, socket) => refuse(socket, 'MethodNotAllowed'))
+  const bound = options.connections && new ConnectionBound(server, options.connections, options.onClosed ?? (() => {}))
 
   function listener(req: IncomingMessage, res: ServerResponse): void {
     if (draining) res.shouldKeepAlive = false
@@ -128,8 +122,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   return {
     url: `${tls ? 'https' : 'http'}://${reachable(address)}:${address.port}`,
     port: address.port,
-    limit(maxConnections) {
-      server.maxConnections = maxConnections
+    limit(bounds) {
+      if (bound !== undefined) bound.bounds = bounds
     },
     close(graceMs) {
       draining = true

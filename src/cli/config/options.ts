@@ -114,6 +114,10 @@ export const options = Object.freeze({
     unit: 'GiB',
     help: 'Disk space that the CARs of offline deals of one account of the embedded gateway may take.',
   }),
+  servicesMaxConnections: option('Gateway', integer(1, 1_000_000), {
+    default: gatewayLimits.maxConnections,
+    help: 'Maximum of open connections to each embedded service: gateway, task platform and storage payment API. One network address gets at most three quarters of them, except programs on the same machine.',
+  }),
 
   platformUrl: option('Platform', httpUrl(), {
     help: 'Task platform to use. Without it, the embedded one is started beside the embedded gateway.',

@@ -41,6 +41,7 @@ const EMBEDDED_ONLY = [
   'gatewayQuirks',
   'gatewayPublicUrl',
   'gatewayCarGib',
+  'servicesMaxConnections',
   'networkEpochSeconds',
   'networkControl',
   'kuboApi',

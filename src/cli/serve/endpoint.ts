@@ -1,6 +1,7 @@
 import { identityPolicyProblem } from '../../access/door/identity-policies.js'
 import type { Credentials } from '../../auth/caller.js'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../common/durations.js'
+import type { ClosedBecause } from '../../common/http/connection-bound.js'
 import type { Logger } from '../../common/log.js'
 import type { Metrics } from '../../common/metrics/metrics.js'
 import type { AccountKeys } from '../../gateway/account/account-keys.js'
@@ -21,7 +22,7 @@ import type { KeptAccountKeys } from '../keys/account-keys.js'
 import type { ObtainedKeys } from '../keys/keys.js'
 import { ConfiguredPlugins } from '../plugins/plugins.js'
 import { accountKeysOf, type GatewayInUse } from './gateway.js'
-import { limitsOf } from './limits.js'
+import { connectionBoundsOf, limitsOf } from './limits.js'
 import { openLogFiles } from './observability/log-files.js'
 import { Identities } from './reload/identities.js'
 import { prepareAll, ready } from './reload/prepared.js'
@@ -50,6 +51,12 @@ export interface StartedEndpoint {
   readonly keys: ObtainedKeys
   readonly gateway: GatewayInUse
   readonly prepare: Prepare
+}
+
+const CLOSED: Readonly<Record<ClosedBecause, string>> = {
+  total: 'connections were closed: there are as many as --max-connections allows',
+  address: 'connections of an address were closed: it has as many as --max-connections-per-address allows',
+  head: 'connections were closed: many are open, and no complete request came on these',
 }
 
 /** Starts the S3 endpoint in this process. `cleanup` gets what stops it. Throws Failure, and others. */
@@ -85,9 +92,10 @@ export async function startEndpoint(parts: EndpointParts): Promise<StartedEndpoi
   if (gateway.embedded) await proxy.ready()
   else void warnIfDown(proxy, gateway, log)
   const { host, port } = config
-  let { maxConnections, shutdownGraceSeconds: graceSeconds } = config
-  const onRefused = seldom(() => log.warn({ maxConnections }, 'connections were closed: there are as many as may be'))
-  const serving = await serve({ handler: proxy, host, port, maxConnections, onRefused, tls }).catch((error) => {
+  let { shutdownGraceSeconds: graceSeconds } = config
+  const connections = connectionBoundsOf(config)
+  const onClosed = (because: ClosedBecause) => log.warn({ because }, CLOSED[because])
+  const serving = await serve({ handler: proxy, host, port, connections, onClosed, tls }).catch((error) => {
     throw listenFailure(error, config, { host: '--host', port: '--port' })
   })
   cleanup.defer(async () => {
@@ -115,8 +123,7 @@ export async function startEndpoint(parts: EndpointParts): Promise<StartedEndpoi
         async () =>
           ready(() => {
             graceSeconds = next.shutdownGraceSeconds
-            maxConnections = next.maxConnections
-            serving.limit(maxConnections)
+            serving.limit(connectionBoundsOf(next))
           }),
       ]),
   }
@@ -129,17 +136,6 @@ async function settle(keys: KeptAccountKeys, log: Logger): Promise<void> {
       'the credentials file could not be given the current keys of the gateway accounts; trying again at the next start',
     )
   })
-}
-
-/** Limits a message about overload to one per minute. */
-function seldom(say: () => void): () => void {
-  let last = Number.NEGATIVE_INFINITY
-  return () => {
-    const now = performance.now()
-    if (now - last < MINUTE_MS) return
-    last = now
-    say()
-  }
 }
 
 function useCertificates(tls: Certificates | undefined, next: Config): () => void {

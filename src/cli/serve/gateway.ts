@@ -104,6 +104,7 @@ export async function startEmbedded(
   const address = { host: config.gatewayHost, port: config.gatewayPort }
   const platformAddress = { host: config.platformHost, port: config.platformPort }
   const paymentAddress = { host: config.paymentHost, port: config.paymentPort }
+  const { servicesMaxConnections: maxConnections } = config
   const options = {
     data: servicesFolder(config),
     gateway: {
@@ -113,11 +114,13 @@ export async function startEmbedded(
       region: config.region,
       accessKey: config.gatewayAccessKey,
       secretKey: config.gatewaySecretKey,
-      limits: { maxCarBytesOfAccount: config.gatewayCarGib * GiB },
+      limits: { maxConnections, maxCarBytesOfAccount: config.gatewayCarGib * GiB },
       ...(config.gatewayPublicUrl !== undefined && { publicUrl: config.gatewayPublicUrl }),
     },
     ...(withPlatform &&
-      config.platformUrl === undefined && { platform: { ...platformAddress, ...platformWork(config) } }),
+      config.platformUrl === undefined && {
+        platform: { ...platformAddress, ...platformWork(config), limits: { maxConnections } },
+      }),
     ...remotePlatform(config),
     ...(withPlatform && config.paymentUrl === undefined && { payment: { ...paymentAddress, ...paymentWork(config) } }),
     network: {

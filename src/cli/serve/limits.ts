@@ -1,3 +1,5 @@
+import { type Cidr, contains, readCidr } from '../../common/addresses/cidr.js'
+import type { ConnectionBounds } from '../../common/http/connection-bound.js'
 import type { Limits } from '../../server/limits.js'
 import type { Config } from '../config/config.js'
 
@@ -16,5 +18,17 @@ export function limitsOf(config: Config): Partial<Limits> {
     minFreeBytes: config.minFreeBytes,
     keyWaitMs: config.keyWaitSeconds * 1000,
     pluginDeadlineMs: config.pluginDeadlineSeconds * 1000,
+  }
+}
+
+/** The bounds of connections to the S3 endpoint. */
+export function connectionBoundsOf(
+  config: Pick<Config, 'maxConnections' | 'maxConnectionsPerAddress' | 'trustedProxies'>,
+): ConnectionBounds {
+  const proxies = config.trustedProxies.map(readCidr).filter((block): block is Cidr => block !== undefined)
+  return {
+    total: config.maxConnections,
+    perAddress: config.maxConnectionsPerAddress,
+    isShared: (address) => proxies.some((block) => contains(block, address)),
   }
 }

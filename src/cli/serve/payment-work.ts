@@ -17,7 +17,7 @@ export function paymentWork(
   const common = {
     variant,
     networkName: config.paymentNetwork,
-    limits: { freeBytesPerMonth: config.paymentFreeGib * GiB },
+    limits: { freeBytesPerMonth: config.paymentFreeGib * GiB, maxConnections: config.servicesMaxConnections },
     ...(publicUrl !== undefined && { publicUrl }),
     ...(ipfsGateway !== undefined && { ipfsGateway }),
     ...(denylist !== undefined && { denylist }),

@@ -25,6 +25,8 @@ export interface GatewayLimits {
   readonly reconcileMs: number
   /** Time that running requests get to finish when the gateway stops, ms. */
   readonly stopMs: number
+  /** Most open connections; one address, other than those of this machine, gets three quarters. */
+  readonly maxConnections: number
 }
 
 export const gatewayLimits: GatewayLimits = Object.freeze({
@@ -39,4 +41,5 @@ export const gatewayLimits: GatewayLimits = Object.freeze({
   downloadIdleMs: 600_000,
   reconcileMs: 30_000,
   stopMs: 10_000,
+  maxConnections: 4096,
 })

@@ -21,6 +21,8 @@ const MAX_HEADER_BYTES = 64 * 1024
 export function createGatewayServer(context: GatewayContext): Server {
   return createHttpServer({
     maxHeaderBytes: MAX_HEADER_BYTES,
+    maxConnections: context.limits.maxConnections,
+    log: context.log,
     handle: (request, response, body) => handle(context, request, response, body),
     broken: (code) => ({ ...brokenRequest(code), type: 'text/plain; charset=utf-8' }),
   })

@@ -33,7 +33,9 @@ function plain(address: string): string {
   return mapped?.[1] ?? address
 }
 
-function isLoopback(address: string): boolean {
+/** True for an address of this machine, also as a dual-stack socket has it. */
+export function isLoopback(remoteAddress: string): boolean {
+  const address = plain(remoteAddress)
   if (isIPv4(address)) return loopback.check(address, 'ipv4')
   return isIPv6(address) && loopback.check(address, 'ipv6')
 }

@@ -1,10 +1,16 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { answerForm, type ParseError } from '../../common/broken-request.js'
+import { ConnectionBound } from '../../common/http/connection-bound.js'
+import type { ServicesLog } from '../log.js'
 import { BodyGate } from './body-gate.js'
+import { isLoopback } from './client-address.js'
 
 export interface HttpServerOptions {
   readonly maxHeaderBytes: number
+  /** Most open connections. */
+  readonly maxConnections: number
+  readonly log: ServicesLog
   /** Answers a request; never rejects. */
   readonly handle: (request: IncomingMessage, response: ServerResponse, body: BodyGate) => Promise<void>
   /**
@@ -20,9 +26,9 @@ export interface HttpServerOptions {
 }
 
 /** Creates the HTTP server of a service; it does not listen yet. */
-export function createHttpServer({ maxHeaderBytes, handle, broken }: HttpServerOptions): Server {
+export function createHttpServer({ handle, broken, ...options }: HttpServerOptions): Server {
   const server = createServer({
-    maxHeaderSize: maxHeaderBytes,
+    maxHeaderSize: options.maxHeaderBytes,
     headersTimeout: 60_000,
     // Bodies may take hours; the reader aborts one that stalls.
     requestTimeout: 0,
@@ -38,6 +44,11 @@ export function createHttpServer({ maxHeaderBytes, handle, broken }: HttpServerO
   server.on('request', serve(false))
   server.on('checkContinue', serve(true))
   server.on('clientError', (error, socket) => answerBrokenRequest(error, socket, latest.get(socket), broken))
+  // The connections of the proxy, and of a reverse proxy on this machine, are those of many clients.
+  const bounds = { total: options.maxConnections, isShared: isLoopback }
+  new ConnectionBound(server, bounds, (because) =>
+    options.log.warn({ because, maxConnections: bounds.total }, 'Connections without a running request were closed.'),
+  )
   return server
 }
 

@@ -46,6 +46,8 @@ export interface PaymentLimits {
   readonly nonceSeconds: number
   /** Time that running requests get to finish when the service stops, ms. */
   readonly stopMs: number
+  /** Most open connections; one address, other than those of this machine, gets three quarters. */
+  readonly maxConnections: number
 }
 
 export const paymentLimits: PaymentLimits = Object.freeze({
@@ -72,4 +74,5 @@ export const paymentLimits: PaymentLimits = Object.freeze({
   maxUsedNonces: 50_000,
   nonceSeconds: 300,
   stopMs: 10_000,
+  maxConnections: 4096,
 })

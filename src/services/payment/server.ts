@@ -21,6 +21,8 @@ const MAX_HEADER_BYTES = 16 * 1024
 export function createPaymentServer(context: PaymentContext): Server {
   return createHttpServer({
     maxHeaderBytes: MAX_HEADER_BYTES,
+    maxConnections: context.limits.maxConnections,
+    log: context.log,
     handle: (request, response, body) => handle(context, request, response, body),
     broken: (code) => ({
       status: code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request',

@@ -28,6 +28,8 @@ export interface PlatformLimits {
   readonly uploadsWaiting: number
   /** Time that running requests get to finish when the platform stops, ms. */
   readonly stopMs: number
+  /** Most open connections; one address, other than those of this machine, gets three quarters. */
+  readonly maxConnections: number
 }
 
 export const platformLimits: PlatformLimits = Object.freeze({
@@ -43,4 +45,5 @@ export const platformLimits: PlatformLimits = Object.freeze({
   maxOpenTasks: 10_000,
   maxOpenDeals: 1_000_000,
   stopMs: 10_000,
+  maxConnections: 4096,
 })

@@ -15,6 +15,8 @@ const MAX_HEADER_BYTES = 16 * 1024
 export function createPlatformServer(context: PlatformContext): Server {
   return createHttpServer({
     maxHeaderBytes: MAX_HEADER_BYTES,
+    maxConnections: context.limits.maxConnections,
+    log: context.log,
     handle: (request, response, body) => handle(context, request, response, body),
     broken: (code) => {
       const { status, message } = brokenRequest(code)

@@ -54,7 +54,10 @@ export const limitOptions = {
   }),
   maxConnections: option('Limits', integer(1, 1_000_000), {
     default: 4096,
-    help: 'Maximum of open connections to the S3 endpoint; further ones are closed.',
+    help: 'Maximum of open connections to the S3 endpoint. At the maximum, a new one replaces the oldest one that has sent no complete request, or else the one that has been idle for the longest time.',
+  }),
+  maxConnectionsPerAddress: option('Limits', integer(1, 1_000_000), {
+    help: 'Maximum of these for one network address, by default three quarters. The addresses in --trusted-proxies have no such maximum.',
   }),
   keyWaitSeconds: option('Limits', integer(1, 3600), {
     default: defaultLimits.keyWaitMs / 1000,
