@@ -1,7 +1,7 @@
-import { mkdirSync, readFileSync, realpathSync } from 'node:fs'
+import { readFileSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { FOLDER_MODE, writePrivateFile } from '../common/files/private-file.js'
+import { makeFolders, writePrivateFile } from '../common/files/private-file.js'
 import { variable } from './config/config.js'
 import { Failure } from './failure.js'
 import { changeSection, readSection } from './ini.js'
@@ -112,7 +112,7 @@ function sectionOf(name: string): string {
 }
 
 function change(file: string, section: string, members: Parameters<typeof changeSection>[2]): void {
-  mkdirSync(dirname(file), { recursive: true, mode: FOLDER_MODE })
+  makeFolders(dirname(file))
   writePrivateFile(targetOf(file), changeSection(read(file), section, members))
 }
 

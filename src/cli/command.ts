@@ -1,5 +1,6 @@
 import { type Command, Option as Flag } from 'commander'
 import { type Config, flagOf, type Option, type OptionName, options, readConfig, variableOf } from './config/config.js'
+import { didYouMean } from './config/option-names.js'
 import { defaultText } from './default-text.js'
 
 /** Adds a command with the options of the configuration that it takes. */
@@ -55,6 +56,20 @@ function withoutPlugins({ plugins, ...flags }: Record<string, unknown>, problems
   return { ...flags, plugin: ['none'] }
 }
 
+/** `--port=1` -> `--port` */
+function flagAlone(argument: string): string {
+  return argument.split('=')[0] ?? argument
+}
+
+function flagsOf(command: Command): string[] {
+  return command.options.flatMap(({ long }) => long ?? [])
+}
+
+/** The commands beside this one: `dealgate kyes` is `dealgate serve kyes`. */
+function commandsOf(command: Command): string[] {
+  return command.parent?.commands.map((other) => other.name()) ?? []
+}
+
 /**
  * The configuration of a command. Throws a ConfigError that lists all problems.
  * @param operands number of positional arguments of the command
@@ -65,8 +80,13 @@ export function configOf(flags: Record<string, unknown>, command: Command, opera
   // An argument after an unknown flag may be its value, so it is not reported.
   const excess = unknown.length > 0 ? [] : command.args.slice(operands)
   const problems = [
-    ...unknown.map((argument) => `${argument} is no option of dealgate ${name}`),
-    ...excess.map((argument) => `${argument} is no command, and dealgate ${name} takes no such argument`),
+    ...unknown.map(
+      (argument) => `${argument} is no option of dealgate ${name}${didYouMean(flagAlone(argument), flagsOf(command))}`,
+    ),
+    ...excess.map(
+      (argument) =>
+        `${argument} is no command, and dealgate ${name} takes no such argument${didYouMean(argument, commandsOf(command))}`,
+    ),
   ]
   return readConfig({ flags: withoutPlugins(flags, problems), problems })
 }

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, lstatSync, statfsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { isDiskFull } from './disk-reserve.js'
 
@@ -30,6 +30,9 @@ const ACCESS = 'this account may not use it. Give the account that runs the serv
 const READ_ONLY = 'the file system is read-only. Mount it for writing'
 const FULL = 'the disk is full. Free space on the disk that holds it'
 const IN_THE_WAY = 'something else has this name. Move it away'
+const LOOP = 'it is a link that leads to itself. Replace it'
+const NO_FILES = 'its file system holds no files of programs'
+const DANGLING = 'it is a link that leads nowhere. Make what it leads to'
 const DAMAGED = 'it is not a database or is damaged. Restore it from a backup'
 
 /**
@@ -58,7 +61,9 @@ function reasonFor(path: string, error: Error): string | undefined {
     case 'ENOTDIR':
     case 'EEXIST':
     case 'EISDIR':
-      return IN_THE_WAY
+      return leadsNowhere(path) ? DANGLING : IN_THE_WAY
+    case 'ELOOP':
+      return LOOP
     case 'ENOENT':
       // Node also reports this error when the parents of a folder may not be created.
       return 'syscall' in error && error.syscall === 'mkdir' ? foundReason(path) : undefined
@@ -93,7 +98,9 @@ function foundReason(path: string): string {
   try {
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return IN_THE_WAY
     const folder = existingFolder(path)
-    const { bavail, bsize } = statfsSync(folder)
+    const { bavail, bsize, blocks } = statfsSync(folder)
+    // A file system without blocks, such as that of /proc.
+    if (blocks === 0) return NO_FILES
     if (bavail * bsize < ROOM_TO_OPEN) return FULL
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK)
     if (existsSync(path)) accessSync(path, constants.R_OK | constants.W_OK)
@@ -101,6 +108,14 @@ function foundReason(path: string): string {
     return (error instanceof Error && reasonFor(path, error)) || ACCESS
   }
   return 'the disk failed to read or write it. Look for disk errors in the system log'
+}
+
+function leadsNowhere(path: string): boolean {
+  try {
+    return !existsSync(path) && lstatSync(path).isSymbolicLink()
+  } catch {
+    return false
+  }
 }
 
 /** The folder of the path, or its nearest existing parent. */

@@ -1,6 +1,6 @@
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { bringUpToDate } from '../common/files/data-version.js'
+import { makeFolders } from '../common/files/private-file.js'
 import { explained } from './data-folder-error.js'
 import { lockFolder } from './folder-lock.js'
 import { RemotePlatform, type RemotePlatformOptions } from './gateway/accounts/remote-platform.js'
@@ -53,7 +53,7 @@ export async function startServices(options: ServicesOptions): Promise<Services>
 
 async function start(options: ServicesOptions): Promise<Services> {
   // An existing folder keeps its permissions; the folders inside are private.
-  mkdirSync(options.data, { recursive: true, mode: 0o700 })
+  makeFolders(options.data)
   const unlock = lockFolder(options.data)
   const { data, log = silentLog } = options
   try {

@@ -1,7 +1,16 @@
 import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import t from 'tap'
-import { ConfigError, flagOf, optionNames, options, readConfig, variableOf } from '../../src/cli/config/config.js'
+import {
+  ConfigError,
+  flagOf,
+  optionNames,
+  options,
+  readConfig,
+  unknownVariables,
+  variableOf,
+} from '../../src/cli/config/config.js'
+import { runCli } from '../support/server/cli.js'
 
 function problemsOf(run: () => unknown): readonly string[] {
   try {
@@ -70,6 +79,52 @@ t.test('every kind of value is read from text and from JSON', (t) => {
   t.same(readConfig({ env: { DEALGATE_TRUSTED_PROXIES: blocks.join(',') } }).trustedProxies, blocks)
   t.same(readConfig({ flags: { trustedProxies: blocks }, env: {} }).trustedProxies, blocks)
   t.same(readConfig({ env: {} }).trustedProxies, [], 'none by default')
+  t.end()
+})
+
+t.test('a mistyped name is answered with the nearest one', async (t) => {
+  const file = join(t.testdir({}), 'dealgate.json')
+  writeFileSync(file, JSON.stringify({ prot: 1, gatewayUlr: 'http://x', xyzzy: 1 }))
+  const problems = problemsOf(() => readConfig({ flags: { config: file }, env: {} })).join('\n')
+  t.match(problems, /prot in .* is no option\. Did you mean port\?/)
+  t.match(problems, /gatewayUlr in .* is no option\. Did you mean gatewayUrl\?/)
+  t.match(problems, /xyzzy in .* is no option$/m)
+  t.match(await runCli(['serve', '--prt=3']), { code: 2, stderr: /--prt=3 is no option .* Did you mean --port\?/ })
+  t.match(await runCli(['kyes']), { code: 2, stderr: /kyes is no command.* Did you mean keys\?/ })
+  t.match(await runCli(['keys', 'ad']), { code: 2, stderr: /Did you mean add\?/ })
+
+  t.same(
+    unknownVariables({
+      DEALGATE_PORT: '1',
+      DEALGATE_CONFIG: 'x',
+      DEALGATE_GATEWAY_ULR: 'http://x',
+      // Those of Kubernetes for a service of this name.
+      DEALGATE_SERVICE_HOST: '10.0.0.1',
+      DEALGATE_PORT_9000_TCP_ADDR: '10.0.0.1',
+      OTHER: '1',
+    }),
+    ['The variable DEALGATE_GATEWAY_ULR belongs to no option and has no effect. Did you mean DEALGATE_GATEWAY_URL?'],
+  )
+  const doctor = await runCli(['doctor', '--data', join(t.testdirName, 'data'), '--port', '0', '--gateway-port', '0'], {
+    DEALGATE_REGOIN: 'x',
+  })
+  t.match(doctor.stdout, /DEALGATE_REGOIN .* Did you mean DEALGATE_REGION\?/)
+})
+
+t.test('certificates in a config file are relative to it', (t) => {
+  const folder = t.testdir({})
+  const file = join(folder, 'dealgate.json')
+  const gateway = {
+    gatewayUrl: 'https://g',
+    gatewayAccessKey: 'abc',
+    gatewaySecretKey: 'abcdefgh',
+    gatewayCa: 'ca.pem',
+  }
+  writeFileSync(file, JSON.stringify({ tlsKey: 'tls/a.key,/b.key', ...gateway }))
+  const { tlsCert, tlsKey, gatewayCa } = readConfig({ flags: { config: file, tlsCert: ['c.pem', 'd.pem'] }, env: {} })
+  t.same(tlsKey, [join(folder, 'tls/a.key'), '/b.key'])
+  t.equal(gatewayCa, join(folder, 'ca.pem'))
+  t.same(tlsCert, [resolve('c.pem'), resolve('d.pem')], 'those of flags to the working directory')
   t.end()
 })
 

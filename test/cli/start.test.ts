@@ -1,7 +1,7 @@
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
-import { CreateBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
+import { CreateBucketCommand, ListBucketsCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import t from 'tap'
 import type { Endpoint } from '../suites/sign.js'
 import { firstAccount } from '../support/gateway/embedded.js'
@@ -39,6 +39,8 @@ t.test('what stands in the way of a start is told in one line', async (t) => {
   const data = join(t.testdir({}), 'data')
   const running = await startDealgate(t, { data })
   const free = ['--port', '0', '--gateway-port', '0']
+  const dangling = join(t.testdirName, 'dangling')
+  symlinkSync(join(t.testdirName, 'nowhere'), dangling)
   const failures: [what: string, args: string[], message: RegExp][] = [
     ['the data folder is in use', ['--data', data, ...free], /data folder .* in use/],
     [
@@ -67,6 +69,17 @@ t.test('what stands in the way of a start is told in one line', async (t) => {
       /not an address of this machine.* --host/,
     ],
     ['the data folder is a file', ['--data', 'package.json', ...free], /package\.json/],
+    [
+      'a parent of it is a file',
+      ['--data', 'package.json/a/b', ...free],
+      /package\.json.* something else has this name/,
+    ],
+    ['it is a link that leads nowhere', ['--data', dangling, ...free], /dangling cannot be used: it is a link/],
+    ['so is a parent of it', ['--data', join(dangling, 'a'), ...free], /dangling cannot be used: it is a link/],
+    // Node's own recursive mkdir does not return from this one.
+    ...(existsSync('/proc/self')
+      ? [['it cannot be made', ['--data', '/proc/none/data', ...free], /holds no files/] as [string, string[], RegExp]]
+      : []),
   ]
   for (const [what, args, message] of failures) {
     const { code, stdout, stderr } = await runCli(['serve', '--log-level', 'error', ...args])
@@ -75,6 +88,19 @@ t.test('what stands in the way of a start is told in one line', async (t) => {
     t.equal(stderr.trim().split('\n').length, 1, `${what}: one line: ${stderr}`)
     t.equal(stdout, '', what)
   }
+})
+
+t.test('an S3 client at the port of the gateway is told where to go', async (t) => {
+  const running = await startDealgate(t)
+  const client = clientOf({
+    ...running,
+    endpoint: running.gateway,
+    region: running.region,
+    accessKey: running.accessKey,
+    secretKey: running.secretKey,
+  })
+  t.teardown(() => client.destroy())
+  await t.rejects(client.send(new ListBucketsCommand({})), { message: /no S3 requests.* S3 endpoint of dealgate/ })
 })
 
 t.test('keys from the options are used and not kept', async (t) => {

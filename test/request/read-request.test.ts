@@ -35,5 +35,6 @@ t.test('what no bucket can be called is refused before anybody is asked about it
     '/%E2%82%AC%E2%82%AC/x',
   ])
     t.throws(() => read(target), { code: 'InvalidBucketName' }, target)
+  t.throws(() => read('/ab'), { message: /3 to 63 lower-case letters/ }, 'the message says what is allowed')
   t.throws(() => read('/x', 'a/b.example.com', addressing({ domains: ['example.com'] })), { code: 'InvalidBucketName' })
 })

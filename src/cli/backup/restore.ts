@@ -1,8 +1,8 @@
-import { mkdir, readdir } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import pMap from 'p-map'
 import { beginRestore, endRestore, VERSION_FILE } from '../../common/files/data-version.js'
-import { makePrivateFolder } from '../../common/files/private-file.js'
+import { makeFolders, makePrivateFolder } from '../../common/files/private-file.js'
 import { syncFolder } from '../../common/files/sync-folder.js'
 import type { Config } from '../config/config.js'
 import { Failure } from '../failure.js'
@@ -62,10 +62,10 @@ async function fill(data: string, backup: string, { files }: Listed): Promise<vo
   const versions: string[] = paths.filter((path) => path === VERSION_FILE || path === `services/${VERSION_FILE}`)
   const roots = versions.map((path) => join(data, dirname(path)))
   for (const root of roots) {
-    await mkdir(root, { recursive: true, mode: 0o700 })
+    makeFolders(root)
     beginRestore(root)
   }
-  const folders = await makeFolders(data, paths)
+  const folders = await createFolders(data, paths)
   await pMap(
     files,
     async ([path, sha256]) => {
@@ -83,11 +83,11 @@ async function fill(data: string, backup: string, { files }: Listed): Promise<vo
   }
 }
 
-async function makeFolders(data: string, paths: readonly string[]): Promise<ReadonlySet<string>> {
+async function createFolders(data: string, paths: readonly string[]): Promise<ReadonlySet<string>> {
   const folders = new Set([data])
   for (const path of paths)
     for (let folder = dirname(path); folder !== '.'; folder = dirname(folder)) folders.add(join(data, folder))
-  for (const folder of folders) await mkdir(folder, { recursive: true, mode: 0o700 })
+  for (const folder of folders) makeFolders(folder)
   return folders
 }
 

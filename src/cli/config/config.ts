@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Option } from './option.js'
-import { flagName, flagOf, variableOf } from './option-names.js'
+import { didYouMean, flagName, flagOf, variableOf } from './option-names.js'
 import { type Config, type OptionName, optionNames, options } from './options.js'
 import { rules } from './rules.js'
 
@@ -32,6 +32,18 @@ export interface ConfigSources {
 /** A variable of another program that a command honours. An empty one counts as absent. */
 export function variable(name: string): string | undefined {
   return process.env[name] || undefined
+}
+
+/**
+ * A warning for each `DEALGATE_` variable that no option has. Kubernetes sets some for a service of that name, such as
+ * DEALGATE_PORT_9000_TCP and DEALGATE_SERVICE_HOST.
+ */
+export function unknownVariables(env: Readonly<Record<string, string | undefined>> = process.env): string[] {
+  const known = [variableOf('config'), ...optionNames.map(variableOf)]
+  return Object.keys(env)
+    .filter((name) => name.startsWith('DEALGATE_') && !known.includes(name))
+    .filter((name) => !/^DEALGATE_(?:\w+_)?(?:SERVICE_(?:HOST|PORT)|PORT_\d+_)/.test(name))
+    .map((name) => `The variable ${name} belongs to no option and has no effect${didYouMean(name, known)}`)
 }
 
 /** Where `readConfig` keeps how to read a configuration again. */
@@ -128,7 +140,7 @@ function readFile(file: string, problems: string[]): Map<string, Given> {
   const folder = dirname(resolve(file))
   for (const [name, value] of Object.entries(content)) {
     if (Object.hasOwn(options, name)) given.set(name, { value, from: `${name} in ${file}`, folder })
-    else problems.push(`${name} in ${file} is no option`)
+    else problems.push(`${name} in ${file} is no option${didYouMean(name, optionNames)}`)
   }
   return given
 }

@@ -82,6 +82,12 @@ export function text(placeholder: string, accepts: string, form: RegExp): Kind<s
 export const host = text('host', 'a host name or address', /^[A-Za-z0-9._:%-]+$/)
 export const path = text('path', 'a path', /^[^\0]+$/)
 
+/** The path of a file, which a config file names relative to itself. */
+export const nearbyFile: Kind<string> = {
+  ...text('path', 'a path; in the config file relative to it', /^[^\0]+$/),
+  locate: (value, folder) => resolve(folder, value),
+}
+
 /** A URL with one of these schemes. Only URLs of databases and network nodes may contain secrets. */
 export function url(...schemes: readonly string[]): Kind<string> {
   const accepts = schemes.map((scheme) => `${scheme}://…`).join(', ')
@@ -112,6 +118,7 @@ export function origin(): Kind<string> {
 /** Several values of one kind: a repeated flag, a comma-separated variable, an array in the file. */
 export function list<T>(kind: Kind<T>): Kind<readonly T[]> {
   const split = () => z.string().transform((value) => value.split(','))
+  const locate = kind.locate?.bind(kind)
   const schema = () =>
     z.union([z.array(z.unknown()), split()], { error: 'must be a list' }).pipe(z.array(kind.schema()))
   return {
@@ -120,6 +127,7 @@ export function list<T>(kind: Kind<T>): Kind<readonly T[]> {
     ...(kind.words ? { words: kind.words } : {}),
     schema: schema as () => z.ZodType<readonly T[]>,
     repeatable: true,
+    ...(locate && { locate: (values: readonly T[], folder: string) => values.map((value) => locate(value, folder)) }),
   }
 }
 

@@ -4,7 +4,7 @@ import { createLogger, type Logger } from '../../common/log.js'
 import { namesOf, readKeyPair } from '../../server/tls/key-pair.js'
 import { examineStore } from '../../state/backends/examine-store.js'
 import { openState } from '../../state/open-state.js'
-import type { Config } from '../config/config.js'
+import { type Config, unknownVariables } from '../config/config.js'
 import { Failure, listenFailure } from '../failure.js'
 import { credentialsPath, readCredentials } from '../keys/credentials-file.js'
 import { findKeys, keysFile } from '../keys/keys.js'
@@ -37,6 +37,7 @@ const LEAST_FREE_BYTES = 1024 ** 3
 
 export const checks: readonly Check[] = [
   { name: 'Node', elsewhere: true, run: async () => checkNode() },
+  { name: 'variables', run: async () => checkVariables() },
   { name: 'data folder', run: checkData },
   { name: 'state store', run: checkStore },
   { name: 'free space', run: checkSpace },
@@ -59,6 +60,11 @@ function checkNode(): string {
     throw new Failure(`this is Node ${version}; install ${LEAST_NODE.join('.')} or newer.`)
   }
   return version
+}
+
+function checkVariables(): Finding | undefined {
+  const warnings = unknownVariables()
+  return warnings.length === 0 ? undefined : { text: 'of the environment', warnings }
 }
 
 async function checkData(config: Config): Promise<string> {

@@ -1,10 +1,10 @@
-import { mkdir, readFile, rename, rm } from 'node:fs/promises'
+import { readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Identity } from '../../auth/caller.js'
 import { CredentialsError, formatCredentials, parseCredentials } from '../../auth/identities/credentials-text.js'
 import { lockFile } from '../../common/files/lock-file.js'
-import { createPrivateFile, makePrivateDatabase } from '../../common/files/private-file.js'
+import { createPrivateFile, makeFolders, makePrivateDatabase } from '../../common/files/private-file.js'
 import { syncFolder } from '../../common/files/sync-folder.js'
 import type { Config } from '../config/config.js'
 import { Failure } from '../failure.js'
@@ -41,7 +41,7 @@ export async function changeCredentials(
 ): Promise<void> {
   const draft = `${file}.draft`
   const lock = `${file}.lock`
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  makeFolders(dirname(file))
   const release = await reserve(lock)
   try {
     const text = formatCredentials(edit(await readCredentials(file)))

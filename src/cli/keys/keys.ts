@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { link, mkdir, readFile, rm } from 'node:fs/promises'
+import { link, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { createPrivateFile } from '../../common/files/private-file.js'
+import { createPrivateFile, makeFolders } from '../../common/files/private-file.js'
 import { syncFolder } from '../../common/files/sync-folder.js'
 import { openingFailure } from '../../common/opening-failure.js'
 import type { Config } from '../config/config.js'
@@ -46,7 +46,8 @@ async function readKeys(data: string): Promise<KeyPair | undefined> {
   try {
     text = await readFile(file, 'utf8')
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    // A file in the way of the folder is reported by what makes the folder.
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
     throw new Failure(`Cannot read the key pair: ${(error as Error).message}`, { cause: error })
   }
   try {
@@ -66,7 +67,7 @@ export function generateKeys(): KeyPair {
 async function createKeys(data: string): Promise<ObtainedKeys> {
   const keys = generateKeys()
   try {
-    await mkdir(data, { recursive: true, mode: 0o700 })
+    makeFolders(data)
     if (await keepKeys(data, `${keysFile(data)}.${keys.accessKey}`, keys)) return { ...keys, made: true }
     return { ...((await readKeys(data)) ?? keys), made: false }
   } catch (error) {

@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 import { keepCompiledCode } from '../../common/files/compiled-code.js'
 import { createLogger } from '../../common/log.js'
 import { CleanupStack } from '../../server/cleanup-stack.js'
-import type { Config } from '../config/config.js'
+import { type Config, unknownVariables } from '../config/config.js'
 import { loadEmbedded } from './gateway.js'
 import { onReopen } from './observability/log-files.js'
 import { ServiceManager } from './process/service-manager.js'
@@ -17,6 +17,7 @@ export async function serveUntilSignal(config: Config): Promise<void> {
   if (cluster.isWorker) return (await import('./workers/worker.js')).runWorker(config)
   const signalled = untilSignal()
   const log = createLogger({ level: config.logLevel })
+  for (const warning of unknownVariables()) log.warn(warning)
   const manager = new ServiceManager(log)
   const cleanup = new CleanupStack()
   const hangups = new Hangups(log)

@@ -2,7 +2,7 @@ import type { GatewayAccount } from '../../auth/caller.js'
 import { keepCompiledCode } from '../../common/files/compiled-code.js'
 import { createLogger, type Logger } from '../../common/log.js'
 import { CleanupStack } from '../../server/cleanup-stack.js'
-import type { Config } from '../config/config.js'
+import { type Config, unknownVariables } from '../config/config.js'
 import { recordServer } from '../running.js'
 import { startEmbedded } from './gateway.js'
 import { paymentLine, platformLines, platformMembers, type ShownPlatform, shownPlatform } from './platform-text.js'
@@ -13,6 +13,7 @@ import { untilSignal } from './process/until-signal.js'
 export async function servicesUntilSignal(config: Config): Promise<void> {
   const signalled = untilSignal()
   const log = createLogger({ level: config.logLevel })
+  for (const warning of unknownVariables()) log.warn(warning)
   const manager = new ServiceManager(log)
   const cleanup = new CleanupStack()
   try {

@@ -1,5 +1,6 @@
-import { mkdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { makeFolders } from '../../common/files/private-file.js'
 import { formatAmount, parseAmount } from '../../services/payment/ledger/amount.js'
 import { hasWallets, openWalletBook, type WalletBook } from '../../services/payment/wallet-book.js'
 import { checksummed, parseAddress } from '../../services/payment/wallets/address.js'
@@ -21,7 +22,7 @@ const SHORTEST_PASSWORD = 8
 export async function createWallet(config: Config, own: WalletFlags): Promise<Changed> {
   const file = fileOf(config, own)
   const password = await readPassword(own)
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  makeFolders(dirname(file))
   const { address } = await createKeystore(file, password)
   print(config, { address: checksummed(address), file }, `address  ${checksummed(address)}\nfile     ${file}\n`)
   return { resource: checksummed(address) }

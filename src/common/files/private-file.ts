@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, statSync, writeSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { tighten, tightenDatabase } from '../tighten.js'
@@ -8,11 +8,30 @@ export const FOLDER_MODE = 0o700
 export const FILE_MODE = 0o600
 
 /**
+ * Creates a folder and its parents, which only this user may enter, unless they exist. Node does not return from
+ * `mkdir` with `recursive` where the file system refuses the name with ENOENT, as below /proc, and reports a link that
+ * leads nowhere as absent (https://github.com/nodejs/node/blob/v20.18.1/src/node_file.cc, MKDirpSync).
+ * @returns the first folder that was created; undefined if all existed
+ */
+export function makeFolders(folder: string): string | undefined {
+  try {
+    mkdirSync(folder, { mode: FOLDER_MODE })
+    return folder
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST' && statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return undefined
+    if (code !== 'ENOENT' || existsSync(dirname(folder))) throw error
+    const first = makeFolders(dirname(folder))
+    return makeFolders(folder) && (first ?? folder)
+  }
+}
+
+/**
  * Creates a folder that only this user may enter, with its parents. The new names are durable. An existing folder is
  * closed to other accounts.
  */
 export function makePrivateFolder(folder: string): void {
-  const first = mkdirSync(folder, { recursive: true, mode: FOLDER_MODE })
+  const first = makeFolders(folder)
   if (first !== undefined)
     for (let made = folder; made.startsWith(first); made = dirname(made)) syncNames(dirname(made))
   tighten(folder)

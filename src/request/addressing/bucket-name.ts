@@ -14,7 +14,10 @@ const BUCKET_NAME = /^[A-Za-z0-9._-]{3,255}$/
 export function refuseNoBucketName(bucket: string): void {
   if (BUCKET_NAME.test(bucket)) return
   throw new S3Error('InvalidBucketName', {
-    ...(bucket === '' && { message: 'The request names no bucket.' }),
+    message:
+      bucket === ''
+        ? 'The request names no bucket.'
+        : 'The specified bucket is not valid: a name has 3 to 63 lower-case letters, digits, dots and hyphens.',
     fields: { BucketName: bucket },
   })
 }

@@ -137,7 +137,7 @@ export const errorTable = {
     -32034,
     400,
     'InvalidRequest',
-    'Authorization must be a bearer token of web.Login; no other scheme is supported.',
+    'This is an object gateway, which takes bearer tokens of web.Login and no S3 requests. Send these to the S3 endpoint of dealgate, which has port 9000 by default.',
   ),
 
   NoLength: row(-32040, 400, 'InvalidRequest', 'Data size is unspecified'),

@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises'
 import type { Credentials, Identity } from '../../../auth/caller.js'
 import {
   type CredentialsFile,
@@ -6,6 +5,7 @@ import {
   openCredentialsFile,
 } from '../../../auth/identities/credentials-file.js'
 import { CredentialsError } from '../../../auth/identities/credentials-text.js'
+import { makeFolders } from '../../../common/files/private-file.js'
 import type { Logger } from '../../../common/log.js'
 import { openingFailure } from '../../../common/opening-failure.js'
 import type { Prepared } from '../../../server/proxy-options.js'
@@ -64,7 +64,7 @@ export class Identities {
     const file = credentialsPath(config)
     const owner = { accessKeyId: accessKey, secretAccessKey: secretKey }
     try {
-      if (config.credentialsFile === undefined) await mkdir(config.data, { recursive: true, mode: 0o700 })
+      if (config.credentialsFile === undefined) makeFolders(config.data)
       const optional = config.credentialsFile === undefined
       const following = { log: this.#log, policyProblem: this.#policyProblem }
       return { owner, others: openCredentialsFile({ file, optional, owner: accessKey, ...following }) }
