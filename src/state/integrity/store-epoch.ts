@@ -81,10 +81,13 @@ export class StoreEpoch {
   async #compare(): Promise<string | undefined> {
     const { places, folder, gateway } = this.#options
     for (let look = 1; ; look++) {
-      const found = await judge(places, folder.epoch, gateway)
+      const known = folder.epoch
+      const found = await judge(places, known, gateway)
       if ('adopt' in found) await this.#adopt(found.adopt)
       else if ('isNew' in found) await this.#make()
-      else if (look >= LOOKS || folder.epoch !== undefined || this.#problem !== undefined) return found.problem
+      // Another look has adopted the epoch meanwhile: this one has judged by what was there before.
+      else if (known === undefined && folder.epoch !== undefined) continue
+      else if (look >= LOOKS || known !== undefined || this.#problem !== undefined) return found.problem
       else {
         await sleep(PAUSE_MS)
         continue
