@@ -48,6 +48,7 @@ export type {
   TransitionedObject,
 } from './plugins/forms/storage-class.js'
 export { type Job, type JobKind, type JobProgress, type Jobs, Retry, type RunningJob } from './plugins/jobs/job.js'
+export { serviceTokenOf } from './plugins/jobs/records/tokens.js'
 export { formatAmount, parseAmount } from './plugins/kit/amounts.js'
 export { Attempts } from './plugins/kit/attempts.js'
 export { countByState, spendGauges } from './plugins/kit/gauges.js'

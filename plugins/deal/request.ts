@@ -10,6 +10,8 @@ export const dealRequest = z.strictObject({
   Force: z
     .boolean()
     .optional()
-    .describe('Make another deal although the same one was requested within the last minute.'),
+    .describe(
+      'Make another deal although the same one was requested within the last minute, or the gateway lists one that is not on record.',
+    ),
 })
 export type DealRequest = z.output<typeof dealRequest>

@@ -1,7 +1,7 @@
 import { OutcomeUnknown, type RunningJob, S3Error } from 'dealgate'
 import type { DealClient } from '../deal-client.js'
 import type { DealParts } from '../parts.js'
-import type { Attempt } from '../records/attempts.js'
+import { type Attempt, tokenOf } from '../records/attempts.js'
 import { unclaimed } from './history.js'
 import type { DealInput } from './make-deal.js'
 
@@ -29,7 +29,7 @@ async function isKnown(
   if (attempt.withToken) {
     try {
       const { dealTokens } = await context.gateway.features()
-      return !dealTokens || (await client.progress(attempt.jobId)) !== undefined
+      return !dealTokens || (await client.progress(tokenOf(attempt))) !== undefined
     } catch (cause) {
       throw new OutcomeUnknown('The outcome of an earlier request for this deal could not be queried.', { cause })
     }

@@ -24,6 +24,22 @@ export async function unclaimed(
   return undefined
 }
 
+/** Length of an epoch, ms: https://docs.filecoin.io/reference/general/glossary#epoch */
+const EPOCH_MS = 30_000
+
+/** The first of these deals that is on no record of this server and has not ended. */
+export async function unrecorded(
+  { deals, host }: Pick<DealParts, 'deals' | 'host'>,
+  found: readonly GatewayDeal[],
+): Promise<GatewayDeal | undefined> {
+  for (const deal of found) {
+    const made = instantOf(deal.timeStamp)
+    const ended = made !== undefined && Number(made / 1000n) + Number(deal.duration) * EPOCH_MS < host.now()
+    if (!ended && !(await deals.get(deal.dealCid))) return deal
+  }
+  return undefined
+}
+
 function isSince({ timeStamp }: GatewayDeal, sent: number): boolean {
   const made = instantOf(timeStamp)
   return made === undefined || Number(made / 1000n) >= sent - SKEW_MS

@@ -1,14 +1,15 @@
-import { OutcomeUnknown, type RunningJob, S3Error } from 'dealgate'
+import { OutcomeUnknown, type RunningJob, S3Error, serviceTokenOf } from 'dealgate'
 import { DealClient } from '../deal-client.js'
+import type { GatewayDeal } from '../deal-wire.js'
 import type { DealParts } from '../parts.js'
-import type { Attempt } from '../records/attempts.js'
+import { type Attempt, tokenOf } from '../records/attempts.js'
 import type { BucketDealInput, ObjectDealInput } from '../records/inputs.js'
 import { madeBefore } from '../records/made-before.js'
 import { costOf } from '../terms/terms.js'
 import { release, reserveFor } from './budget.js'
 import { subjectOf } from './budget-waits.js'
 import { refuseUnsettled } from './earlier-attempt.js'
-import { candidates } from './history.js'
+import { candidates, unrecorded } from './history.js'
 import { type DealResult, recordDeal, tell } from './record-deal.js'
 import { reportProgress, watchProgress } from './watch-progress.js'
 
@@ -55,6 +56,7 @@ async function begin(
 ): Promise<Attempt> {
   const { input } = job
   const { dealTokens } = await job.context.gateway.features()
+  const before = dealTokens ? [] : await dealsBefore(client, input)
   const attempt: Attempt = {
     jobId: job.job.id,
     bucket: input.bucket,
@@ -62,12 +64,35 @@ async function begin(
     stamp,
     sent: parts.host.now(),
     withToken: dealTokens,
-    before: dealTokens ? [] : await dealsBefore(client, input),
+    token: serviceTokenOf(job.job),
+    before: before.map((deal) => deal.dealCid),
   }
+  await refuseUnrecorded(parts, job, attempt, before)
   await parts.attempts.begin(attempt)
   job.signal.throwIfAborted()
   await job.commit()
   return attempt
+}
+
+/**
+ * A gateway without client tokens cannot recognise a request whose job was lost with the state store, but it lists the
+ * deal. Throws DuplicateRequest for a deal on these terms that may be it.
+ */
+async function refuseUnrecorded(
+  parts: DealParts,
+  { job, input }: RunningJob<DealInput>,
+  attempt: Attempt,
+  before: readonly GatewayDeal[],
+): Promise<void> {
+  if (job.token === undefined || input.cause !== 'call' || input.force) return
+  const lost = await unrecorded(parts, before)
+  // The deal may be that of another job whose answer is under way.
+  if (!lost || (await parts.attempts.others(attempt, parts.jobs))) return
+  throw new S3Error('DuplicateRequest', {
+    message:
+      'The gateway holds a deal on the same terms that this server has no record of: the record was lost, or another program made the deal. To make another deal, send Force and a new client token.',
+    fields: { DealCid: lost.dealCid },
+  })
 }
 
 /** Sends the request. Throws S3Error when certainly no deal was made, OutcomeUnknown when that is not known. */
@@ -85,11 +110,11 @@ export async function send(
     terms: input.terms,
     timeoutMs: parts.options.dealTimeoutSeconds * 1000,
     signal: job.signal,
-    ...(attempt.withToken && { token: job.job.id }),
+    ...(attempt.withToken && { token: tokenOf(attempt) }),
   })
-  const deal = await (attempt.withToken ? watchProgress(client, job, work) : work)
+  const deal = await (attempt.withToken ? watchProgress(client, job, tokenOf(attempt), work) : work)
   const result = await recordDeal(parts, job, client, attempt, deal)
-  if (attempt.withToken) await reportProgress(client, job, job.signal)
+  if (attempt.withToken) await reportProgress(client, job, tokenOf(attempt), job.signal)
   return result
 }
 
@@ -115,12 +140,12 @@ function reserve(parts: DealParts, job: RunningJob<DealInput>, look: () => Promi
 }
 
 /**
- * CIDs of deals that the history holds already. A gateway that does not report a history has none that could be
+ * Deals on these terms that the history holds already. A gateway that does not report a history has none that could be
  * mistaken for the new deal.
  */
-async function dealsBefore(client: DealClient, input: DealInput): Promise<readonly string[]> {
+async function dealsBefore(client: DealClient, input: DealInput): Promise<readonly GatewayDeal[]> {
   const history = await client.history({ bucket: input.bucket, key: keyOf(input) })
-  return candidates(history.entries ?? [], input.terms).map((deal) => deal.dealCid)
+  return candidates(history.entries ?? [], input.terms)
 }
 
 export function keyOf(input: DealInput): string | undefined {

@@ -1,7 +1,7 @@
 import { type Jobs, type RunningJob, S3Error } from 'dealgate'
 import { DealClient } from '../deal-client.js'
 import type { DealParts } from '../parts.js'
-import type { Attempt } from '../records/attempts.js'
+import { type Attempt, tokenOf } from '../records/attempts.js'
 import { release } from './budget.js'
 import { unclaimed } from './history.js'
 import { type DealInput, send } from './make-deal.js'
@@ -34,7 +34,7 @@ export async function reconcileDeal(
  */
 async function askAgain(parts: DealParts, job: RunningJob<DealInput>, client: DealClient, attempt: Attempt) {
   if (!(await isSame(job, attempt))) {
-    const known = await client.progress(attempt.jobId)
+    const known = await client.progress(tokenOf(attempt))
     if (known === undefined) return nothingCame(parts, job, attempt)
     // The gateway may still conclude that it made none, and would then pack the new object.
     if (known.phase === 'Settling') return undefined
@@ -45,7 +45,7 @@ async function askAgain(parts: DealParts, job: RunningJob<DealInput>, client: De
     if (!(error instanceof S3Error) || error.status >= 500) throw error
     // The gateway may refuse the repeated request although it made the deal before: an object that is gone cannot be
     // requested again.
-    if ((await client.progress(attempt.jobId)) !== undefined) throw error
+    if ((await client.progress(tokenOf(attempt))) !== undefined) throw error
     return nothingCame(parts, job, attempt)
   }
 }

@@ -5,10 +5,18 @@ import type { DealClient } from '../deal-client.js'
 const FIRST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 5000
 
-/** Reports the gateway's progress with the deal of this job while `work` is pending. Settles as `work` does. */
-export async function watchProgress<T>(client: DealClient, job: RunningJob<unknown>, work: Promise<T>): Promise<T> {
+/**
+ * Reports the gateway's progress with the deal of this job while `work` is pending. Settles as `work` does.
+ * @param token the one that the request was sent with
+ */
+export async function watchProgress<T>(
+  client: DealClient,
+  job: RunningJob<unknown>,
+  token: string,
+  work: Promise<T>,
+): Promise<T> {
   const over = new AbortController()
-  const watching = watch(client, job, over.signal)
+  const watching = watch(client, job, token, over.signal)
   try {
     return await work
   } finally {
@@ -17,21 +25,26 @@ export async function watchProgress<T>(client: DealClient, job: RunningJob<unkno
   }
 }
 
-async function watch(client: DealClient, job: RunningJob<unknown>, signal: AbortSignal): Promise<void> {
+async function watch(client: DealClient, job: RunningJob<unknown>, token: string, signal: AbortSignal): Promise<void> {
   for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
     try {
       await sleep(wait, undefined, { signal, ref: false })
     } catch {
       return
     }
-    await reportProgress(client, job, signal)
+    await reportProgress(client, job, token, signal)
   }
 }
 
 /** Reports the progress once. Never rejects. */
-export async function reportProgress(client: DealClient, job: RunningJob<unknown>, signal: AbortSignal): Promise<void> {
+export async function reportProgress(
+  client: DealClient,
+  job: RunningJob<unknown>,
+  token: string,
+  signal: AbortSignal,
+): Promise<void> {
   try {
-    const at = await client.progress(job.job.id, signal)
+    const at = await client.progress(token, signal)
     if (at && !signal.aborted)
       job.report({
         phase: at.phase,

@@ -1,4 +1,4 @@
-import { type JobKind, OutcomeUnknown, type RunningJob, S3Error } from 'dealgate'
+import { type JobKind, OutcomeUnknown, type RunningJob, S3Error, serviceTokenOf } from 'dealgate'
 import { z } from 'zod'
 import { DealClient } from '../deal-client.js'
 import { release, reserveFor } from '../jobs/budget.js'
@@ -7,6 +7,7 @@ import type { DealParts } from '../parts.js'
 import { mostPieceBytes } from '../piece-size.js'
 import { measure } from '../quote/measure.js'
 import { askFor } from '../quote/price-limit.js'
+import { tokenOf } from '../records/attempts.js'
 import { OFFLINE_DEAL, type OfflineDealInput } from '../records/inputs.js'
 import { patiently, waitingLong } from '../records/patience.js'
 import { parseAmount } from '../terms/amounts.js'
@@ -73,6 +74,7 @@ async function run(parts: DealParts, job: OfflineJob): Promise<OfflineDealResult
     await reserveFor(parts, job, mostItCosts(job, maxPieceBytes))
     record = {
       ...{ jobId: job.job.id, bucket, cause, sent: parts.host.now(), maxPieceBytes },
+      token: known ? tokenOf(known) : serviceTokenOf(job.job),
       ...(prefix !== undefined && { prefix }),
       ...(generation && { generation }),
     }
@@ -109,10 +111,12 @@ async function send(parts: DealParts, job: OfflineJob, record: TaskRecord): Prom
   const work = makeTask(context.gateway, {
     ...{ bucket: input.bucket, prefix: input.prefix, terms: input.terms, signal },
     timeoutMs: parts.options.dealTimeoutSeconds * 1000,
-    ...(withToken && { token: job.job.id, maxPieceBytes: record.maxPieceBytes }),
+    ...(withToken && { token: tokenOf(record), maxPieceBytes: record.maxPieceBytes }),
   })
   const client = new DealClient(context.gateway, job.log)
-  const { uuid, taskName, fileName, message } = await (withToken ? watchProgress(client, job, work) : work)
+  const { uuid, taskName, fileName, message } = await (withToken
+    ? watchProgress(client, job, tokenOf(record), work)
+    : work)
   const known = { ...record, task: { uuid, taskName, fileName, message, made: parts.host.now() } }
   try {
     await parts.tasks.succeeded(known)

@@ -11,6 +11,8 @@ export interface TaskRecord {
   readonly generation?: Generation
   /** When the request was sent, ms since 1970. */
   readonly sent: number
+  /** The token of the request. Absent in records of earlier versions, which sent the id of the job. */
+  readonly token?: string
   /** Bytes of pieces whose cost was reserved. Absent in records of earlier versions. */
   readonly maxPieceBytes?: number
   /** Absent until the gateway has answered. */

@@ -23,7 +23,7 @@ export function createBucketDeal(parts: DealParts) {
     async order({ request: { bucket }, body }, context) {
       await requireContent(context, bucket)
       const agreed = await parts.termsFor(context, bucket, { request: body })
-      const input: BucketDealInput = { bucket, ...agreed, cause: 'call' }
+      const input: BucketDealInput = { bucket, ...agreed, cause: 'call', ...(body.Force && { force: true }) }
       return { resource: `/${bucket}`, input }
     },
   })

@@ -25,7 +25,8 @@ export function createObjectDeal(parts: DealParts) {
       const object = await requireObject(context, { bucket, key })
       const agreed = await parts.termsFor(context, bucket, { request: body, object })
       await refuseDearPrice(parts, context, agreed, () => ({ bytes: object.size, objects: 1 }))
-      const input: ObjectDealInput = { bucket, key, stamp: object.stamp, ...agreed, cause: 'call' }
+      const force = body.Force && { force: true as const }
+      const input: ObjectDealInput = { bucket, key, stamp: object.stamp, ...agreed, cause: 'call', ...force }
       return { resource: `/${bucket}/${key}`, input }
     },
   })

@@ -10,12 +10,19 @@ export interface Attempt {
   readonly stamp?: string
   /** ms since 1970. */
   readonly sent: number
-  /** True when the gateway recognises a repeated request by the id of the job. */
+  /** True when the gateway recognises a repeated request by its token. */
   readonly withToken: boolean
+  /** The token. Absent in records of earlier versions, which sent the id of the job. */
+  readonly token?: string
   /** Without client tokens: CIDs of deals on the same terms that the history held before. */
   readonly before: readonly string[]
   /** CID of the deal that was made, once known. */
   readonly dealCid?: string
+}
+
+/** The token that the gateway knows the attempt by. */
+export function tokenOf({ token, jobId }: Pick<Attempt, 'token' | 'jobId'>): string {
+  return token ?? jobId
 }
 
 /**

@@ -35,6 +35,8 @@ export interface ObjectDealInput {
   readonly etag?: string
   readonly terms: DealTerms
   readonly priceConfirmed?: true
+  /** The client wants the deal although the gateway may have the same one already. */
+  readonly force?: true
   readonly cause: DealCause
   readonly generation?: Generation
 }
@@ -44,6 +46,8 @@ export interface BucketDealInput {
   readonly bucket: string
   readonly terms: DealTerms
   readonly priceConfirmed?: true
+  /** The client wants the deal although the gateway may have the same one already. */
+  readonly force?: true
   readonly cause: DealCause
   readonly generation?: Generation
 }

@@ -115,10 +115,13 @@ async function order(
   key: string,
 ): Promise<Job | S3Error | undefined> {
   const { bucket, generation } = job.input
-  const token = createHash('sha256').update(`${job.job.id}/${key}`).digest('hex')
+  // The token of a run is made of its due time, so a run that is made anew, after its record was lost, has the same.
+  const token = tokenFor(job.job.token ?? job.job.id, key)
   try {
-    const known = await parts.jobs.find({ accessKeyId: '', token, requestHash: token })
-    if (known) return known
+    for (const known of [token, tokenFor(job.job.id, key)]) {
+      const earlier = await parts.jobs.find({ accessKeyId: '', token: known, requestHash: known })
+      if (earlier) return earlier
+    }
     const object = await job.context.store.find(bucket, key)
     if (!object || !isSelected(object, job.input)) return undefined
     const storageClass = object.archive?.storageClass
@@ -133,6 +136,10 @@ async function order(
     if (error instanceof S3Error && error.status < 500) return error
     throw error
   }
+}
+
+function tokenFor(run: string, key: string): string {
+  return createHash('sha256').update(`${run}/${key}`).digest('hex')
 }
 
 function isSelected({ tags = [] }: StoredObject, { tags: wanted }: RunScheduleInput): boolean {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { type Job, serviceTokenOf } from 'dealgate'
 import { z } from 'zod'
 import type { TaskTerms } from './terms.js'
 
@@ -31,11 +32,15 @@ export type CreatedTask = z.output<typeof createdTask>
 export const BEARER_PURPOSE = 'task:job-bearer'
 
 /**
- * UUID for the task of a job: the same for each of its requests.
+ * UUID for the task of a job: the same for each of its requests, and for a job with the same client token that is made
+ * after the record of the first was lost.
  * https://www.rfc-editor.org/rfc/rfc9562#name-uuid-version-8
  */
-export function uuidOf(jobId: string): string {
-  const bytes = createHash('sha256').update(`dealgate:task:${jobId}`).digest().subarray(0, 16)
+export function uuidOf(job: Pick<Job, 'id' | 'accessKeyId' | 'token'>): string {
+  const bytes = createHash('sha256')
+    .update(`dealgate:task:${serviceTokenOf(job)}`)
+    .digest()
+    .subarray(0, 16)
   bytes[6] = ((bytes[6] as number) & 0x0f) | 0x80
   bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')

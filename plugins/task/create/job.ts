@@ -7,7 +7,7 @@ import { CREATE_TASK, type CreatedTask, type TaskInput, uuidOf } from './input.j
 import { readManifest } from './manifest.js'
 import { actorOfJob, record, resultOf } from './outcome.js'
 import { postTask } from './post.js'
-import { findTask, reconcileTask } from './reconcile.js'
+import { byUuid, findTask, reconcileTask } from './reconcile.js'
 
 type CreatingJob = RunningJob<TaskInput>
 
@@ -27,14 +27,23 @@ async function create(parts: TaskParts, job: CreatingJob): Promise<CreatedTask> 
   const known = await parts.made.of(id)
   if (known) return resultOf(known)
   const actor = await actorOfJob(parts, job)
-  if (await parts.made.attempt(id)) await refuseUnsettled(parts, job, actor)
-  const uuid = uuidOf(id)
+  const before = await parts.made.attempt(id)
+  if (before) await refuseUnsettled(parts, job, actor)
+  const uuid = before?.uuid ?? uuidOf(job.job)
   let csv: string | undefined
   try {
     csv = job.input.csv ?? (job.input.manifest && (await readManifest(job.context, job.input.manifest)))
     await reserve(parts, job, csv)
     // A log-in that is missing or refused is found before anything is recorded.
-    await acting(parts, actor, 'any', async () => undefined)
+    const posted = await acting(parts, actor, 'any', async (token) =>
+      // The job of an earlier request with this client token may have been lost with the state store.
+      job.job.token === undefined ? undefined : byUuid(parts, { uuid }, token, job.signal),
+    )
+    if (posted?.name === job.input.terms.TaskName) {
+      await parts.made.begin(id, { uuid, sent: parts.host.now() })
+      await job.commit()
+      return await record(parts, job, posted)
+    }
     await parts.made.begin(id, { uuid, sent: parts.host.now() })
     await job.commit()
   } catch (error) {

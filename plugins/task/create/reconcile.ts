@@ -14,6 +14,7 @@ const SKEW_MS = 15 * 60_000
 const SEARCHED = 100
 
 interface Found {
+  readonly name?: string
   readonly uuid?: string
   readonly taskId?: number
   readonly file: string
@@ -56,9 +57,10 @@ export async function findTask(
   })
 }
 
-async function byUuid(
+/** The task of this UUID, if the platform has one that the account may see. */
+export async function byUuid(
   parts: TaskParts,
-  { uuid }: TaskAttempt,
+  { uuid }: Pick<TaskAttempt, 'uuid'>,
   token: string | undefined,
   signal: AbortSignal,
 ): Promise<Found | undefined> {
@@ -66,7 +68,7 @@ async function byUuid(
   try {
     const answer = await parts.client.send({ method: 'GET', path: ['tasks', uuid], token, signal })
     const { task } = dataOf(answer, wireDetail, { missing })
-    return { uuid, file: task.task_file_name }
+    return { uuid, name: task.task_name, file: task.task_file_name }
   } catch (error) {
     // Platforms that do not know the UUID answer in several ways.
     if (error instanceof S3Error && ['NoSuchTask', 'InvalidArgument', 'PlatformRefused'].includes(error.code))

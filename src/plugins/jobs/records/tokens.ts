@@ -28,6 +28,15 @@ export function tokenKeysOf({ accessKeyId, token, requestHash, signature }: Orig
 }
 
 /**
+ * The idempotency token by which another service recognises the request of a job. It depends on the identity and the
+ * client's token alone, so that the service recognises the request also when the record of the job is lost and the
+ * client repeats it. Without a client's token it is the id of the job. At most 64 printable ASCII characters.
+ */
+export function serviceTokenOf({ id, accessKeyId, token }: Pick<Job, 'id' | 'accessKeyId' | 'token'>): string {
+  return token === undefined ? id : createHash('sha256').update(`dealgate:${accessKeyId}\0${token}`).digest('hex')
+}
+
+/**
  * Creates a job at most once per token, and refuses a request that repeats a recent one. The token record is written
  * before the job: if the process dies between the two, the token record refers to no job and is ignored.
  * @param make writes the job; durable when it resolves

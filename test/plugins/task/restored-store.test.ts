@@ -1,0 +1,40 @@
+import { cpSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { temporaryFolder } from '../../support/content/folders.js'
+import { CSV, startPlatform, startTaskProxy } from './scene.js'
+
+// A state store that is restored from a backup lacks the jobs of later requests. The client repeats such a request.
+
+t.test('a client token posts one task, also when its job is lost', async (t) => {
+  const { gateway, platform } = await startPlatform(t)
+  const data = temporaryFolder(t)
+  const backup = join(temporaryFolder(t), 'backup')
+  const start = () => startTaskProxy(t, gateway, { platformUrl: platform.url, data })
+  const { email: Email, password: Password } = platform.user
+  const order = async (proxy: Awaited<ReturnType<typeof start>>, token: string) => {
+    const { status, body } = await proxy.send('POST', '/-/task/v1/tasks', {
+      body: { TaskName: 'nightly', IsPublic: true, BidMode: 0, MaxPrice: '0', File: CSV },
+      headers: { 'x-amz-client-token': token, prefer: 'wait=60' },
+    })
+    return { status, body, uuid: JSON.parse(body).TaskUuid as string | undefined }
+  }
+  const first = await start()
+  await first.ask('POST', '/-/task/v1/session', { Email, Password, Store: true })
+  await first.close()
+  cpSync(data, backup, { recursive: true })
+  const second = await start()
+  const posted = await order(second, 'one')
+  t.equal(posted.status, 200, posted.body)
+  t.ok(posted.uuid)
+  await second.close()
+  rmSync(data, { recursive: true })
+  cpSync(backup, data, { recursive: true })
+  const third = await start()
+  const again = await order(third, 'one')
+  t.equal(again.status, 200, again.body)
+  t.equal(again.uuid, posted.uuid)
+  t.equal((await third.ask('GET', '/-/task/v1/my-tasks')).TotalItems, 1)
+  t.not((await order(third, 'two')).uuid, posted.uuid)
+  t.equal((await third.ask('GET', '/-/task/v1/my-tasks')).TotalItems, 2)
+})
