@@ -24,7 +24,7 @@ export async function confirmLater(
       const record = await state.objects.get(bucket, key)
       if (record?.stamp !== stamp) return
       lock.ensure()
-      await state.objects.set({ ...record, stamp: found.stamp })
+      await state.objects.set({ ...record, stamp: found.stamp }, lock)
     }
     await state.locks.withKey(bucket, key, run, { by })
   } catch (err) {

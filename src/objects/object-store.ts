@@ -102,7 +102,7 @@ export class ObjectStore implements Store {
         const look = () => this.findToWrite(bucket, key)
         await serializedWrite(lock, precondition, look, (order) => gateway.remove(bucket, key, order), this.#by)
         lock.ensure()
-        await state.objects.delete(bucket, key)
+        await state.objects.delete(bucket, key, lock)
         if (!(await gateway.features()).exactRemove) await keepMarkers(this.#parts, bucket, key, lock, this.#by)
         const { name, origin } = cause
         await hooks.objectDeleted({ name, origin, bucket, key, time: Date.now() })
@@ -198,7 +198,7 @@ export class ObjectStore implements Store {
   #keep(object: StoredObject, change: Partial<ObjectRecord>, lock: HeldLock): Promise<void> {
     const { lastModified: _, cold: __, writeId: ___, ...record } = object
     lock.ensure()
-    return this.#parts.state.objects.set({ ...record, ...change })
+    return this.#parts.state.objects.set({ ...record, ...change }, lock)
   }
 }
 

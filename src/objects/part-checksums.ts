@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ChecksumAlgorithm } from '../common/checksums/checksums.js'
-import type { State } from '../state/state.js'
+import type { HeldLock, State } from '../state/state.js'
 
 /** Checksums of the parts of an object, in the order of the parts. */
 export interface PartChecksums {
@@ -14,6 +14,8 @@ interface PartChecksumsRecord extends PartChecksums {
   readonly key: string
   /** Stamp of the object that they describe. */
   readonly stamp: string
+  /** See ObjectRecord.fence. */
+  readonly fence?: number
 }
 
 type Place = Pick<PartChecksumsRecord, 'bucket' | 'key' | 'stamp'>
@@ -24,8 +26,8 @@ type Place = Pick<PartChecksumsRecord, 'bucket' | 'key' | 'stamp'>
 export interface PartChecksumRecords {
   /** Resolves undefined when there are none for exactly this object. */
   get(object: Place): Promise<PartChecksums | undefined>
-  /** Replaces those of an earlier object of the key. Durable once it resolves. */
-  set(object: Place, checksums: PartChecksums): Promise<void>
+  /** Replaces those of an earlier object of the key; those of a later write stand. Durable once it resolves. */
+  set(object: Place, checksums: PartChecksums, lock: HeldLock): Promise<void>
   /** Removes those whose object is no longer on record. Resolves with their number. */
   sweep(): Promise<number>
 }
@@ -51,8 +53,10 @@ export function partChecksumRecords(state: State): PartChecksumRecords {
       const found = await records.get(stateKey(bucket, key))
       return found?.bucket === bucket && found.key === key && found.stamp === stamp ? found : undefined
     },
-    set: ({ bucket, key, stamp }, { algorithm, values }) =>
-      records.set(stateKey(bucket, key), { bucket, key, stamp, algorithm, values }),
+    async set({ bucket, key, stamp }, { algorithm, values }, { fence }) {
+      const next = { bucket, key, stamp, algorithm, values, fence }
+      await records.change(stateKey(bucket, key), (present) => ((present?.fence ?? 0) > fence ? present : next))
+    },
     async sweep() {
       let removed = 0
       for await (const [, { bucket, key, stamp }] of records.entries()) {

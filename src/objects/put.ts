@@ -145,24 +145,27 @@ async function record(
     const stamp = marker ? MARKER_STAMP : result.stamp
     // Another proxy may have written meanwhile, and this record must not replace its record.
     lock.ensure()
-    if (request.partChecksums) await parts.partChecksums.set({ bucket, key, stamp }, request.partChecksums)
-    await parts.state.objects.set({
-      bucket,
-      key,
-      stamp,
-      size: facts.size,
-      etag,
-      contentType: request.attributes.contentType ?? 'binary/octet-stream',
-      headers: request.attributes.headers,
-      metadata: request.attributes.metadata,
-      checksum,
-      partSizes: request.partSizes,
-      tags: request.tags,
-      acl: request.acl,
-      archive: request.archive,
-      uploadId: request.uploadId,
-      authorized: request.authorized,
-    })
+    if (request.partChecksums) await parts.partChecksums.set({ bucket, key, stamp }, request.partChecksums, lock)
+    await parts.state.objects.set(
+      {
+        bucket,
+        key,
+        stamp,
+        size: facts.size,
+        etag,
+        contentType: request.attributes.contentType ?? 'binary/octet-stream',
+        headers: request.attributes.headers,
+        metadata: request.attributes.metadata,
+        checksum,
+        partSizes: request.partSizes,
+        tags: request.tags,
+        acl: request.acl,
+        archive: request.archive,
+        uploadId: request.uploadId,
+        authorized: request.authorized,
+      },
+      lock,
+    )
     if (result.confirmed) {
       by.log.warn(
         { err: result.problem, bucket },

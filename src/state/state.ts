@@ -42,6 +42,8 @@ export interface ObjectRecord {
    */
   readonly uploadId?: string
   readonly authorized?: Authorized
+  /** That of the lock under which it was written; absent in records of an older release. See HeldLock. */
+  readonly fence?: number
   /** Absent: the object belongs to the owner of its bucket, who alone has access. */
   readonly acl?: ObjectAcl
 }
@@ -89,9 +91,14 @@ export interface ObjectRecords {
   get(bucket: string, key: string): Promise<ObjectRecord | undefined>
   /** In the order of `keys`; undefined where there is none. */
   getMany(bucket: string, keys: readonly string[]): Promise<(ObjectRecord | undefined)[]>
-  /** Durable once it resolves. */
-  set(record: ObjectRecord): Promise<void>
-  delete(bucket: string, key: string): Promise<void>
+  /**
+   * Replaces the record of the key, with the fence of the lock that the caller holds on the key. A record with a higher
+   * fence stands: a write that the store receives late never replaces that of a later holder. Durable once it resolves.
+   * Throws S3Error ServiceUnavailable when the lock is lost.
+   */
+  set(record: ObjectRecord, lock: HeldLock): Promise<void>
+  /** As `set`. */
+  delete(bucket: string, key: string, lock: HeldLock): Promise<void>
 }
 
 /** A multipart upload in progress. */

@@ -22,6 +22,7 @@ import { startServices } from '../../src/services/index.js'
 import { owner, startDealProxy } from '../plugins/deal/proxy.js'
 import { clientOf, contentOf, furnish } from '../s3/furnished.js'
 import { calls, command, type Target } from '../s3/s3-calls.js'
+import { heldLock } from '../state/samples.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { GatewayUser } from '../support/gateway/gateway-user.js'
 import { SecondAccount } from '../support/gateway/second-account.js'
@@ -234,7 +235,7 @@ function changesOf(bucket: string, stamp: string, id: string, { settings, store,
     'records.set': () => records.set('a', 'b'),
     'records.change': () => records.change('a', () => 'c'),
     'records.delete': () => records.delete('a'),
-    'objects.delete': () => state.objects.delete(bucket, 'none'),
+    'objects.delete': () => state.objects.delete(bucket, 'none', heldLock()),
     'uploads.create': () => state.uploads.create(upload),
     'uploads.openPart': async () => (await state.uploads.openPart(upload.uploadId, 1)).discard(),
     'uploads.abort': () => state.uploads.abort(upload.uploadId),

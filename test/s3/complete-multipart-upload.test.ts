@@ -12,6 +12,7 @@ import { S3Error } from '../../src/common/errors/s3-error.js'
 import { createLogger } from '../../src/common/log.js'
 import { openState } from '../../src/state/open-state.js'
 import type { State, Uploads } from '../../src/state/state.js'
+import { heldLock } from '../state/samples.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { startInProcess } from '../support/server/in-process.js'
 import { modes } from '../support/server/modes.js'
@@ -81,7 +82,7 @@ for (const mode of modes) {
     const known = await own.objects.get(place.Bucket, place.Key)
     if (!known) return t.fail('there should be a record')
     const { uploadId, ...record } = known
-    await own.objects.set({ ...record, archive: { uploadId } as object })
+    await own.objects.set({ ...record, archive: { uploadId } as object }, heldLock(record.fence))
     const present = await earlier({ IfMatch: got.ETag })
 
     const late = await begin('too late')

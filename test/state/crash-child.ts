@@ -1,6 +1,6 @@
 import { createLogger } from '../../src/common/log.js'
 import { openState } from '../../src/state/open-state.js'
-import { objectRecord, partRecord, uploadRecord } from './samples.js'
+import { heldLock, objectRecord, partRecord, uploadRecord } from './samples.js'
 
 /**
  * Writes records and parts without end into the data folder given, and prints a line for each that was acknowledged.
@@ -13,7 +13,7 @@ await state.uploads.create(uploadRecord({ uploadId }))
 async function writeObjects(lane: number): Promise<never> {
   for (let i = 0; ; i++) {
     const key = `${lane}/${i}`
-    await state.objects.set(objectRecord('b', key))
+    await state.objects.set(objectRecord('b', key), heldLock())
     process.stdout.write(`object ${key}\n`)
   }
 }

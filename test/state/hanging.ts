@@ -13,6 +13,10 @@ export interface Hanging {
   go(): void
   /** Cuts the connection that next sends this text. */
   cutAt(text: string): void
+  /**
+   * Keeps what a connection sends from this text on. The returned function passes it on, though its sender has left.
+   */
+  holdAt(text: string): () => void
   /** Cuts all connections; new ones lead to another server. */
   moveTo(url: string): void
 }
@@ -22,6 +26,7 @@ export async function startHanging(t: { teardown(run: () => unknown): void }, ur
   const sockets = new Set<Socket>()
   let hangs = false
   let cut: string | undefined
+  let hold: { readonly text: string; readonly chunks: Buffer[]; far?: Socket } | undefined
   const server = createServer((near) => {
     const far = connect(Number(port), hostname)
     for (const socket of [near, far]) {
@@ -29,11 +34,17 @@ export async function startHanging(t: { teardown(run: () => unknown): void }, ur
       socket.on('error', () => {})
       socket.on('close', () => {
         sockets.delete(socket)
+        if (hold?.far === far && socket === near) return
         near.destroy()
         far.destroy()
       })
     }
     near.on('data', (chunk) => {
+      if (hold && hold.far === undefined && chunk.includes(hold.text)) hold.far = far
+      if (hold?.far === far) {
+        hold.chunks.push(chunk)
+        return
+      }
       if (cut !== undefined && chunk.includes(cut)) {
         cut = undefined
         near.destroy()
@@ -57,6 +68,14 @@ export async function startHanging(t: { teardown(run: () => unknown): void }, ur
     },
     cutAt(text) {
       cut = text
+    },
+    holdAt(text) {
+      const held: NonNullable<typeof hold> = { text, chunks: [] }
+      hold = held
+      return () => {
+        hold = undefined
+        for (const chunk of held.chunks) held.far?.write(chunk)
+      }
     },
     moveTo(other) {
       ;({ hostname, port } = new URL(other))

@@ -20,7 +20,7 @@ import type { Locks } from '../../src/state/state.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { lastingPort } from '../support/server/ports.js'
 import { until } from '../support/waiting.js'
-import { objectRecord } from './samples.js'
+import { heldLock, objectRecord } from './samples.js'
 import { postgres, redis } from './servers.js'
 
 const log = createLogger({ level: 'silent' })
@@ -318,7 +318,7 @@ t.test('leases in redis', { skip: redis.skip }, async (t) => {
   const data = temporaryFolder(t)
   const state = await openState({ data, url: server.url, log })
   await client.sendCommand(['CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes'])
-  await comesBack(t, () => state.objects.set(objectRecord('b', 'k')))
+  await comesBack(t, () => state.objects.set(objectRecord('b', 'k'), heldLock()))
   await state.close()
 })
 
@@ -355,11 +355,11 @@ t.test('leases in postgres', { skip: postgres.skip }, async (t) => {
 
   const data = temporaryFolder(t)
   const state = await openState({ data, url: server.url, log })
-  await state.objects.set(objectRecord('b', 'k'))
+  await state.objects.set(objectRecord('b', 'k'), heldLock())
   await pool.query(
     'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND usename IS NOT NULL',
   )
-  await comesBack(t, () => state.objects.set(objectRecord('b', 'k')))
+  await comesBack(t, () => state.objects.set(objectRecord('b', 'k'), heldLock()))
   await state.close()
 })
 

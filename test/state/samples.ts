@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { ObjectRecord, PartRecord, State, UploadRecord } from '../../src/state/state.js'
+import type { HeldLock, ObjectRecord, PartRecord, State, UploadRecord } from '../../src/state/state.js'
 
 export function objectRecord(bucket: string, key: string, more: Partial<ObjectRecord> = {}): ObjectRecord {
   return {
@@ -11,7 +11,20 @@ export function objectRecord(bucket: string, key: string, more: Partial<ObjectRe
     contentType: 'text/plain',
     headers: { 'cache-control': 'no-store' },
     metadata: { colour: ':blue:', nul: 'a\0b' },
+    fence: 1,
     ...more,
+  }
+}
+
+/** A lock that is held without a store of locks. A raise fails, as that of a lost lock does. */
+export function heldLock(fence = 1): HeldLock {
+  return {
+    fence,
+    ensure() {},
+    leave() {},
+    raise: async (beyond) => {
+      throw new Error(`the lock is lost: ${beyond}`)
+    },
   }
 }
 

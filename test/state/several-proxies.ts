@@ -56,16 +56,23 @@ export async function startSeveral(
   const account = { accessKey: gateway.accessKey, secretKey: gateway.secretKey }
 
   async function start(name: string, options: Parameters<Several['start']>[1] = {}): Promise<OneOfSeveral> {
-    const { change = (same: State) => same, stateTimeoutMs: timeoutMs, staging, ...more } = options
+    const {
+      change = (same: State) => same,
+      stateUrl: url = stateUrl,
+      stateTimeoutMs: timeoutMs,
+      staging,
+      ...more
+    } = options
     const { log, lines } = keptLog()
     const data = join(folder, name)
     const pool = createGatewayPool({ url: gateway.url, brand: neutralBrand, log })
     const place = stagingPlace({ staging, gateway: { url: gateway.url, account } }, pool)
     const state = await openState({
       data,
-      url: stateUrl,
+      url,
       log,
       timeoutMs,
+      leaseMs: more.lockLeaseMs,
       staging: place,
       staged: stagedOf(more),
       now: more.now,

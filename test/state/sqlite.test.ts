@@ -208,6 +208,7 @@ t.test('Table', async (t) => {
     set: () => new Promise(() => {}),
     delete: () => new Promise(() => {}),
     swap: () => new Promise(() => {}),
+    setFenced: () => new Promise(() => {}),
     clear: async () => {},
     on: () => silent,
     async *iterator() {

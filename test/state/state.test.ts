@@ -8,7 +8,7 @@ import { openState } from '../../src/state/open-state.js'
 import type { CompletedUpload, State } from '../../src/state/state.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { lastingPort } from '../support/server/ports.js'
-import { objectRecord, partRecord, putPart, readPart, uploadRecord } from './samples.js'
+import { heldLock, objectRecord, partRecord, putPart, readPart, uploadRecord } from './samples.js'
 import { postgres, redis } from './servers.js'
 
 const log = createLogger({ level: 'silent' })
@@ -34,7 +34,7 @@ async function contract(t: Test, partCount: number, open: (data: string, now?: (
   await t.test('object records', async (t) => {
     t.equal(await objects.get('b', 'k'), undefined)
     const keys = ['k', 'a/b', ' ', ':x:', `${'é'.repeat(500)}`, '\u{1f600}', 'nul\0in', "quote'", '%', '__proto__']
-    await Promise.all(keys.map((key) => objects.set(objectRecord('b', key))))
+    await Promise.all(keys.map((key) => objects.set(objectRecord('b', key), heldLock())))
     for (const key of keys) t.same(await objects.get('b', key), objectRecord('b', key), JSON.stringify(key))
     t.same(
       (await objects.getMany('b', ['none', ...keys, 'k'])).map((record) => record?.key),
@@ -49,12 +49,47 @@ async function contract(t: Test, partCount: number, open: (data: string, now?: (
         [1, 1],
       ],
     })
-    await objects.set(full)
+    await objects.set(full, heldLock())
     t.same(await objects.get('b', 'k'), full, 'replaced')
-    await objects.delete('b', 'k')
-    await objects.delete('b', 'k')
+    await objects.delete('b', 'k', heldLock())
+    await objects.delete('b', 'k', heldLock())
     t.equal(await objects.get('b', 'k'), undefined, 'deleted')
     t.ok(await objects.get('b', 'a/b'), 'and nothing else')
+  })
+
+  await t.test('a write that arrives late never replaces that of a later holder of the lock', async (t) => {
+    const of = (key: string, fence: number) =>
+      objectRecord('f', key, { fence, tags: [{ key: 'by', value: `${fence}` }] })
+    await objects.set(of('k', 5), heldLock(5))
+    const late = { message: /the lock is lost: 5/ }
+    await t.rejects(objects.set(objectRecord('f', 'k'), heldLock(4)), late)
+    await t.rejects(objects.delete('f', 'k', heldLock(4)), late)
+    t.same(await objects.get('f', 'k'), of('k', 5))
+    await objects.set(of('k', 5), heldLock(5))
+    await objects.set(of('k', 1_800_000_000_000_007), heldLock(1_800_000_000_000_007))
+    await t.rejects(objects.set(of('k', 6), heldLock(1_800_000_000_000_006)), { message: /1800000000000007/ })
+    let fence = 7
+    const setBack = {
+      ...heldLock(),
+      get fence() {
+        return fence
+      },
+      raise: async (beyond: number) => {
+        fence = beyond + 1
+      },
+    }
+    await objects.set(of('k', 7), setBack)
+    t.match(await objects.get('f', 'k'), { fence: 1_800_000_000_000_008 }, 'a clock was set back, the lock is held')
+    await objects.delete('f', 'k', heldLock(1_800_000_000_000_009))
+    t.equal(await objects.get('f', 'k'), undefined)
+
+    // Every folder object has the same stamp: a late record would bring a removed one back.
+    await objects.delete('f', 'folder/', heldLock(9))
+    await t.rejects(objects.set(of('folder/', 8), heldLock(8)), { message: /the lock is lost: 9/ })
+    t.equal(await objects.get('f', 'folder/'), undefined)
+    t.same(await objects.getMany('f', ['folder/']), [undefined])
+    await objects.set(of('folder/', 10), heldLock(10))
+    t.same(await objects.get('f', 'folder/'), of('folder/', 10))
   })
 
   await t.test('records of features', async (t) => {
@@ -400,7 +435,7 @@ for (const kind of [redis, postgres]) {
     await t.test('two proxies share records, and a server that goes away is an error and no crash', async (t) => {
       const a = await openState({ data: temporaryFolder(t), url: server.url, log })
       const b = await openState({ data: temporaryFolder(t), url: server.url, log })
-      await a.objects.set(objectRecord('shared', 'k'))
+      await a.objects.set(objectRecord('shared', 'k'), heldLock())
       t.same(await b.objects.get('shared', 'k'), objectRecord('shared', 'k'))
       const upload = uploadRecord()
       await a.uploads.create(upload)
@@ -419,8 +454,8 @@ for (const kind of [redis, postgres]) {
       await server.stop()
       await t.rejects(a.objects.get('shared', 'k'), { code: 'ServiceUnavailable' })
       await t.rejects(a.objects.getMany('shared', ['k']), { code: 'ServiceUnavailable' })
-      await t.rejects(a.objects.set(objectRecord('shared', 'k')), { code: 'ServiceUnavailable' })
-      await t.rejects(a.objects.delete('shared', 'k'), { code: 'ServiceUnavailable' })
+      await t.rejects(a.objects.set(objectRecord('shared', 'k'), heldLock()), { code: 'ServiceUnavailable' })
+      await t.rejects(a.objects.delete('shared', 'k', heldLock()), { code: 'ServiceUnavailable' })
       await t.rejects(a.uploads.list('photos'), { code: 'ServiceUnavailable' })
       await t.rejects(
         a.locks.withName('x', async () => undefined),
@@ -454,7 +489,7 @@ t.test('opening', async (t) => {
   const state = await openState({ data, url: 'sqlite:', log })
   await t.rejects(openState({ data, log }), { code: 'DATA_IN_USE', message: /in use by another dealgate/ })
   await t.rejects(openState({ data, log }), { code: 'DATA_IN_USE' }, 'the refused one did not take the lock away')
-  await state.objects.set(objectRecord('b', 'k'))
+  await state.objects.set(objectRecord('b', 'k'), heldLock())
   const spool = await state.spool()
   await spool.write(Buffer.from('left'))
   await state.close()

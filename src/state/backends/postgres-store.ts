@@ -1,6 +1,6 @@
 import { KeyvPostgres, type KeyvPostgresOptions } from '@keyv/postgres'
 import type { Pool } from 'pg'
-import type { SwapStore } from '../records/table.js'
+import { fenceIn, type SwapStore } from '../records/table.js'
 
 /** Rows per read of the iterator. */
 const PAGE = 500
@@ -45,6 +45,28 @@ export class PostgresStore extends KeyvPostgres implements SwapStore {
         ? this.query(`DELETE FROM ${table} WHERE key = $1 AND value = $2 RETURNING 1`, [key, expected])
         : this.query(`UPDATE ${table} SET value = $3 WHERE key = $1 AND value = $2 RETURNING 1`, [key, expected, next]))
     return rows.length > 0
+  }
+
+  /**
+   * One statement, as `swap`. The fence is read from the text, because Postgres refuses to take apart JSON with an
+   * escaped NUL. Quotes within strings are escaped and all other members of a record with this name are strings, so
+   * that no other text matches.
+   */
+  async setFenced(key: string, next: string | undefined, fence: number): Promise<number | undefined> {
+    const { table } = this.opts
+    const notLater = (place: string) =>
+      `coalesce(substring(${table}.value from '"fence":([0-9]+)')::bigint, 0) <= ${place}`
+    const done: unknown[] = await (next === undefined
+      ? this.query(`DELETE FROM ${table} WHERE key = $1 AND ${notLater('$2')} RETURNING 1`, [key, fence])
+      : this.query(
+          `INSERT INTO ${table} (key, value) VALUES ($1, $2)
+           ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE ${notLater('$3')} RETURNING 1`,
+          [key, next, fence],
+        ))
+    if (done.length > 0) return undefined
+    const [row]: { value: string }[] = await this.query(`SELECT value FROM ${table} WHERE key = $1`, [key])
+    const stands = fenceIn(row?.value)
+    return stands > fence ? stands : undefined
   }
 
   override async *iterator(namespace = ''): AsyncGenerator<string[], void, unknown> {

@@ -25,6 +25,27 @@ end
 return 1`
 
 /**
+ * Replaces or removes one text and its entry in the list, unless the record in it has a higher fence, which is
+ * returned as text. KEYS as above. ARGV: the name in the list, the fence, '1' and the text or '0' and '', the lifetime
+ * in ms or 0.
+ */
+const SET_FENCED = `
+local present = redis.call('GET', KEYS[1])
+if present then
+  local read, record = pcall(cjson.decode, present)
+  local fence = read and type(record) == 'table' and type(record.value) == 'table' and record.value.fence
+  if type(fence) == 'number' and fence > tonumber(ARGV[2]) then return string.format('%.0f', fence) end
+end
+if ARGV[3] == '1' then
+  if KEYS[2] then redis.call('SADD', KEYS[2], ARGV[1]) end
+  if ARGV[5] == '0' then redis.call('SET', KEYS[1], ARGV[4]) else redis.call('SET', KEYS[1], ARGV[4], 'PX', ARGV[5]) end
+else
+  redis.call('DEL', KEYS[1])
+  if KEYS[2] then redis.call('SREM', KEYS[2], ARGV[1]) end
+end
+return ''`
+
+/**
  * @keyv/redis with two behaviours changed: the adapter answers "not found" when Redis fails, and its iterator scans the
  * whole database, which holds a record per object. Stores created with `listed` also keep their keys in a Redis set and
  * iterate over that. Record and entry change in one transaction, so that a concurrent removal and write leave both or
@@ -47,6 +68,14 @@ export class RedisStore extends KeyvRedis<string> implements SwapStore {
       arguments: [key, ...argument(expected), ...argument(next)],
     })
     return done === 1
+  }
+
+  async setFenced(key: string, next: string | undefined, fence: number, ttl = 0): Promise<number | undefined> {
+    const stands = await this.#client.eval(SET_FENCED, {
+      keys: [this.#nameOf(key), ...(this.#index ? [this.#index] : [])],
+      arguments: [key, String(fence), ...argument(next), String(ttl)],
+    })
+    return String(stands) === '' ? undefined : Number(stands)
   }
 
   override async set(key: string, value: string, ttl?: number): Promise<void> {

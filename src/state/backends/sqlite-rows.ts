@@ -2,6 +2,7 @@ import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } f
 import { DiskReserve, isDiskFull, withReserve } from '../../common/disk-reserve.js'
 import { cannotUse } from '../errors.js'
 import { makeFile } from '../files/folders.js'
+import { fenceIn } from '../records/table.js'
 import { EmptyKinds } from './empty-kinds.js'
 
 /** Most writes in one transaction. Bounds the time that a commit blocks the event loop. */
@@ -19,6 +20,8 @@ interface Write {
   readonly expires?: number
   /** Write only if the row has this value; undefined: only if there is no row. */
   readonly over?: { readonly expected: string | undefined }
+  /** Write only if the record in the row has no higher fence. */
+  readonly fence?: number
   readonly settle: (changed: boolean) => void
   readonly fail: (error: unknown) => void
 }
@@ -72,6 +75,8 @@ export class SqliteRows {
   readonly #insertNew: StatementSyncInstance
   readonly #updateSame: StatementSyncInstance
   readonly #removeSame: StatementSyncInstance
+  readonly #upsertFenced: StatementSyncInstance
+  readonly #removeFenced: StatementSyncInstance
   readonly #purge: StatementSyncInstance
   #queue: Write[] = []
   #scheduled = false
@@ -105,6 +110,12 @@ export class SqliteRows {
     this.#insertNew = database.prepare('INSERT INTO entry (key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING')
     this.#updateSame = database.prepare('UPDATE entry SET value = ? WHERE key = ? AND value = ?')
     this.#removeSame = database.prepare('DELETE FROM entry WHERE key = ? AND value = ?')
+    const notLater = "coalesce(json_extract(entry.value, '$.value.fence'), 0) <= ?"
+    this.#upsertFenced = database.prepare(
+      `INSERT INTO entry (key, value, expires) VALUES (?, ?, ?)
+       ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires = excluded.expires WHERE ${notLater}`,
+    )
+    this.#removeFenced = database.prepare(`DELETE FROM entry WHERE key = ? AND ${notLater}`)
     this.#purge = database.prepare(
       'DELETE FROM entry WHERE rowid IN (SELECT rowid FROM entry WHERE expires <= ? LIMIT ?)',
     )
@@ -155,6 +166,21 @@ export class SqliteRows {
   async swap(key: string, expected: string | undefined, next: string | undefined): Promise<boolean> {
     if (next?.includes('\0')) throw new TypeError('A state value must not hold NUL')
     return this.#enqueue({ key, ...(next !== undefined && { value: next }), over: { expected } })
+  }
+
+  /**
+   * Writes `next`, or removes the row when `next` is undefined, unless the record in the row has a higher fence.
+   * Resolves with that fence, or with undefined when done; durable then.
+   * @param expires milliseconds since 1970
+   */
+  async setFenced(key: string, next: string | undefined, fence: number, expires?: number): Promise<number | undefined> {
+    if (next?.includes('\0')) throw new TypeError('A state value must not hold NUL')
+    // See `remove`.
+    if (next === undefined && this.#queue.length === 0 && this.get(key) === undefined) return undefined
+    const write = { key, ...(next !== undefined && { value: next }), ...(expires !== undefined && { expires }), fence }
+    if (await this.#enqueue(write)) return undefined
+    const stands = fenceIn(this.get(key))
+    return stands > fence ? stands : undefined
   }
 
   /** Resolves when the removal is durable, with whether the row existed. */
@@ -253,6 +279,7 @@ export class SqliteRows {
 
   #apply(write: Write): boolean {
     if (write.over) return this.#swap(write, write.over.expected)
+    if (write.fence !== undefined) return this.#setFenced(write, write.fence)
     if (write.value === undefined) return Number(this.#remove.run(write.key).changes) > 0
     this.#upsert.run(write.key, write.value, write.expires ?? null)
     return true
@@ -264,6 +291,14 @@ export class SqliteRows {
       return Number(this.#insertNew.run(key, value).changes) > 0
     }
     const done = value === undefined ? this.#removeSame.run(key, expected) : this.#updateSame.run(value, key, expected)
+    return Number(done.changes) > 0
+  }
+
+  #setFenced({ key, value, expires }: Write, fence: number): boolean {
+    const done =
+      value === undefined
+        ? this.#removeFenced.run(key, fence)
+        : this.#upsertFenced.run(key, value, expires ?? null, fence)
     return Number(done.changes) > 0
   }
 

@@ -49,6 +49,10 @@ export class SqliteStore implements SwapStore {
     return this.#rows.swap(key, expected, next)
   }
 
+  setFenced(key: string, next: string | undefined, fence: number, ttl?: number): Promise<number | undefined> {
+    return this.#rows.setFenced(key, next, fence, ttl === undefined ? undefined : Date.now() + ttl)
+  }
+
   async setMany(entries: { key: string; value: string; ttl?: number }[]): Promise<void> {
     await all(entries.map(({ key, value, ttl }) => this.set(key, value, ttl)))
   }

@@ -1,15 +1,27 @@
 import { hash } from 'node:crypto'
-import type { ObjectRecord, ObjectRecords } from '../state.js'
+import type { HeldLock, ObjectRecord, ObjectRecords } from '../state.js'
 import type { Table } from './table.js'
+
+/**
+ * Time for which the removal of a folder object is remembered, ms: longer than any write that is delayed on its way to
+ * the store. All folder objects have one stamp, so that a late record would bring a removed one back.
+ */
+const REMOVED_MS = 3_600_000
+/** Attempts with higher fences, which a clock that was set back makes necessary. */
+const ATTEMPTS = 4
+
+/** A record, or the trace of a removal. */
+type Kept = ObjectRecord | Removed
+type Removed = Pick<ObjectRecord, 'bucket' | 'key' | 'fence'> & { readonly removed: true }
 
 /**
  * Object records in Keyv, keyed by a hash of bucket and key: keys of S3 may be longer than some stores allow and
  * contain bytes that some refuse.
  */
 export class KeyvObjectRecords implements ObjectRecords {
-  readonly #table: Table<ObjectRecord>
+  readonly #table: Table<Kept>
 
-  constructor(table: Table<ObjectRecord>) {
+  constructor(table: Table<Kept>) {
     this.#table = table
   }
 
@@ -25,12 +37,25 @@ export class KeyvObjectRecords implements ObjectRecords {
     return keys.map((key, i) => ofObject(records[i], bucket, key))
   }
 
-  set(record: ObjectRecord): Promise<void> {
-    return this.#table.set(stateKey(record.bucket, record.key), record)
+  set(record: ObjectRecord, lock: HeldLock): Promise<void> {
+    return this.#write(record.bucket, record.key, record, lock)
   }
 
-  delete(bucket: string, key: string): Promise<void> {
-    return this.#table.delete(stateKey(bucket, key))
+  delete(bucket: string, key: string, lock: HeldLock): Promise<void> {
+    const trace: Removed | undefined = key.endsWith('/') ? { bucket, key, removed: true } : undefined
+    return this.#write(bucket, key, trace, lock)
+  }
+
+  async #write(bucket: string, key: string, kept: Kept | undefined, lock: HeldLock): Promise<void> {
+    const ttlMs = kept && 'removed' in kept ? REMOVED_MS : undefined
+    for (let attempt = 1; ; attempt++) {
+      const { fence } = lock
+      const stands = await this.#table.setFenced(stateKey(bucket, key), kept && { ...kept, fence }, fence, ttlMs)
+      if (stands === undefined) return
+      // The lock is lost, and raise() throws; or a clock was set back.
+      await lock.raise(stands)
+      if (attempt >= ATTEMPTS) throw new Error(`the fence of the record stays below ${stands}`)
+    }
   }
 }
 
@@ -39,6 +64,6 @@ function stateKey(bucket: string, key: string): string {
   return hash('sha256', `${bucket}\0${key}`, 'base64url')
 }
 
-function ofObject(record: ObjectRecord | undefined, bucket: string, key: string): ObjectRecord | undefined {
-  return record?.bucket === bucket && record.key === key ? record : undefined
+function ofObject(kept: Kept | undefined, bucket: string, key: string): ObjectRecord | undefined {
+  return kept?.bucket === bucket && kept.key === key && !('removed' in kept) ? kept : undefined
 }

@@ -20,6 +20,19 @@ export interface SwapStore extends KeyvStoreAdapter {
    * of a version also detects writes of an older release, which keeps no versions.
    */
   swap(key: string, expected: string | undefined, next: string | undefined): Promise<boolean>
+  /**
+   * Writes `next`, or removes the text when `next` is undefined, unless the store holds a record with a higher fence
+   * (`value.fence`; absent counts as 0). A write that was delayed on its way then never replaces a later one. Resolves
+   * with the higher fence that stands, or with undefined when done; durable then. Keys as in `get`.
+   * @param ttl ms; absent: no expiry
+   */
+  setFenced(key: string, next: string | undefined, fence: number, ttl?: number): Promise<number | undefined>
+}
+
+/** The fence in the text of a record; 0 for a record without one, and for none. */
+export function fenceIn(text: string | undefined | null): number {
+  const { value } = (text ? JSON.parse(text) : {}) as { value?: { fence?: unknown } }
+  return typeof value?.fence === 'number' ? value.fence : 0
 }
 
 export interface TableOptions {
@@ -124,6 +137,23 @@ export class Table<T> {
       // Jitter keeps proxies that change one record from colliding repeatedly.
       await sleep(Math.random() * Math.min(2 ** attempt, LONGEST_PAUSE_MS))
     }
+  }
+
+  /**
+   * Replaces a record, or removes it (undefined), unless it has a higher fence: see SwapStore.setFenced.
+   * @param ttlMs absent: no expiry
+   */
+  async setFenced(
+    key: string,
+    value: (T & { readonly fence: number }) | undefined,
+    fence: number,
+    ttlMs?: number,
+  ): Promise<number | undefined> {
+    this.#check(key)
+    // In Keyv's form.
+    const expires = ttlMs === undefined ? undefined : Date.now() + ttlMs
+    const text = value === undefined ? undefined : JSON.stringify({ value, expires })
+    return this.#call(() => this.#store.setFenced(this.#prefix + key, text, fence, ttlMs))
   }
 
   async delete(key: string): Promise<void> {

@@ -11,6 +11,7 @@ import { startLifecycle } from '../../../src/s3/lifecycle/runner.js'
 import { openState } from '../../../src/state/open-state.js'
 import { createBucketSettings } from '../../../src/state/records/bucket-settings.js'
 import type { Archive, Tag } from '../../../src/state/state.js'
+import { heldLock } from '../../state/samples.js'
 import { birthsOf } from '../../support/gateway/bucket-births.js'
 import { keptLog } from '../../support/server/kept-log.js'
 
@@ -67,7 +68,10 @@ async function fixture(t: Test, objects: Record<string, Partial<Held>>) {
     const object = { size: 1, lastModified: ago(100), etag: 'e', ...some }
     held.set(key, object)
     if (object.tags)
-      await state.objects.set({ bucket: 'b', key, stamp: '', contentType: '', headers: {}, metadata: {}, ...object })
+      await state.objects.set(
+        { bucket: 'b', key, stamp: '', contentType: '', headers: {}, metadata: {}, ...object },
+        heldLock(),
+      )
   }
   const { store, seen } = modelStore(held)
   const parts: PassParts & { requireOwner: RequireOwner } = {
