@@ -1,7 +1,7 @@
 import { codes, type S3Code } from '../common/errors/codes.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import { redact } from '../common/log.js'
-import { foreignCodes, statuses, texts } from './known-failures.js'
+import { absences, foreignCodes, isOwnText, ownStatuses, statuses, texts } from './known-failures.js'
 import { WriteRefused } from './write-refused.js'
 
 /** A failure of the gateway before it is interpreted. */
@@ -20,6 +20,8 @@ export type UpstreamFailure =
       readonly text: string
       readonly headerCode: string | undefined
       readonly fence?: number | undefined
+      /** True for an answer to a call of JSON-RPC, where the status says nothing about objects. */
+      readonly toCall?: boolean
     }
   /** No answer: connection refused, reset, timed out or cut off. */
   | { readonly kind: 'transport'; readonly error: unknown }
@@ -68,7 +70,7 @@ export function translate(failure: UpstreamFailure, subject: Subject): S3Error {
   const told = failure.kind === 'rpc' ? failure.dataCode : failure.headerCode
   if (told === 'WriteOvertaken' || told === 'OtherGeneration') return new WriteRefused(failure.fence)
   const text = plainText(failure.text)
-  const known = recognise(failure, text)
+  const known = recognise(failure, text, subject)
   if (!known) {
     return new S3Error('InternalError', {
       message: 'The object gateway failed in a way this server does not know. Its answer is in the log.',
@@ -92,12 +94,15 @@ export function isTokenRefusal(failure: UpstreamFailure): boolean {
 }
 
 /**
- * True for the answer of MinIO RELEASE.2021-06-17 on one folder to a listing that finds nothing, in a bucket that holds
- * an object `fs.json` (cmd/object-api-errors.go, `ObjectExistsAsDirectory`).
+ * True for a failed listing that has no entry: no key can have the prefix; or MinIO RELEASE.2021-06-17 on one folder
+ * finds nothing in a bucket that holds an object `fs.json` (cmd/object-api-errors.go, `ObjectExistsAsDirectory`). False
+ * for `Object not found`: an object that vanishes under the listing says nothing about the others.
  */
 export function isEmptyListing(error: unknown, bucket: string, prefix: string): boolean {
-  if (!(error instanceof S3Error) || !(error.cause instanceof Error)) return false
-  return error.cause.message === quoted(`Object exists on : ${bucket} as directory ${prefix}`)
+  if (!(error instanceof S3Error)) return false
+  const text = error.cause instanceof Error ? error.cause.message : ''
+  if (error.code === 'NoSuchKey') return !/^Object not found\b/i.test(text)
+  return text === quoted(`Object exists on : ${bucket} as directory ${prefix}`)
 }
 
 /** Truncates a text of the gateway for an error or the log. */
@@ -137,6 +142,7 @@ export function noSuchKey(bucket: string, key: string): S3Error {
 function recognise(
   failure: Exclude<UpstreamFailure, { kind: 'transport' }>,
   text: string,
+  subject: Subject,
 ): readonly [S3Code, string?] | undefined {
   const told = (failure.kind === 'rpc' ? failure.dataCode : failure.headerCode) ?? xmlCode(failure.text)
   const said = texts.find(([pattern]) => pattern.test(text))
@@ -147,7 +153,19 @@ function recognise(
     if (foreign) return foreign
   }
   if (said) return [said[1], said[2]]
-  return failure.kind === 'http' ? statuses[failure.status] : undefined
+  return failure.kind === 'http' ? byStatus(failure, text, subject) : undefined
+}
+
+/** What the status of an answer with an unknown text says. */
+function byStatus(
+  { status, text: body, toCall }: UpstreamFailure & { kind: 'http' },
+  text: string,
+  subject: Subject,
+): readonly [S3Code, string?] | undefined {
+  if (toCall || !isOwnText(body, text)) return statuses[status]
+  if (status !== 404) return statuses[status] ?? ownStatuses[status]
+  if (subject.key !== undefined) return absences.key
+  return subject.bucket === undefined ? undefined : absences.bucket
 }
 
 /** The status and the code of an answer, as far as it has them. */

@@ -10,44 +10,108 @@ const NO_WAY =
 const NO_SPACE = 'The object gateway has no space left.'
 const TOO_MANY_LOG_INS =
   'The object gateway refuses log-ins for a while because too many with wrong keys came from this server. Try again later.'
+const BAD_KEY = 'The object gateway cannot hold this key.'
+const LOCKED = 'The object gateway has locked this object: it can be neither replaced nor removed.'
+const ENCRYPTED =
+  'The object gateway has encrypted this object with a key that another client holds, so that it cannot be read here.'
+const BUCKET_QUOTA = 'The quota that the object gateway sets for this bucket is used up.'
+const DAMAGED = 'The object gateway finds this object damaged on its drives.'
+const BROKE_DOWN = 'The object gateway failed by itself: see its own log.'
 const STARTING = 'The object gateway is starting. Try again.'
 
 type TextRow = readonly [text: RegExp, code: S3Code, message?: string]
 
 /**
  * The texts that public deployments of this interface use; their codes are not specific. Texts may quote bucket and
- * key, so the patterns match their beginning or end. Sources: MinIO RELEASE.2019-09-11 and filswan/fs3 v2.0.0,
- * cmd/web-handlers.go, cmd/api-errors.go, cmd/jwt.go, cmd/typed-errors.go.
+ * key, so the patterns match their beginning or end. Sources: MinIO RELEASE.2019-09-11 and RELEASE.2021-06-17,
+ * filswan/fs3 v2.0.0; cmd/web-handlers.go, cmd/api-errors.go, cmd/jwt.go, cmd/typed-errors.go,
+ * cmd/object-api-errors.go. Older versions send the text of an internal error type where later ones send that of S3.
  */
 export const texts: readonly TextRow[] = [
   [/^The specified bucket( \S*)? does not exist\.?$/i, 'NoSuchBucket'],
   [/^Bucket not found\b/i, 'NoSuchBucket'],
-  [/^The specified key does not exist\.?$/i, 'NoSuchKey'],
-  [/^The specified key .* does not exist\.?$/is, 'NoSuchKey'],
-  [/^Object name invalid\b/i, 'NoSuchKey'],
+  // FS3 says "object" where MinIO says "key".
+  [/^The specified (key|object) (.* )?does not exist\.?$/is, 'NoSuchKey'],
+  [/^Object (not found|name invalid)\b/i, 'NoSuchKey'],
+  [/^(The specified version does not exist\.?$|Version not found: )/i, 'NoSuchVersion'],
+  [/^(Your key is too long\b|Object name too long: )/i, 'KeyTooLongError'],
+  [/^Object name contains (unsupported characters|a leading slash|forward slash)\b/i, 'InvalidRequest', BAD_KEY],
   [/^Your previous request to create the named bucket succeeded\b/i, 'BucketAlreadyOwnedByYou'],
   [/^The requested bucket name is not available\b/i, 'BucketAlreadyExists'],
-  [/^The bucket you tried to delete is not empty\b/i, 'BucketNotEmpty'],
+  [/^Bucket (exists|already owned by you): /i, 'BucketAlreadyOwnedByYou'],
+  [/^(The bucket you tried to delete is not empty\b|Bucket not empty: )/i, 'BucketNotEmpty'],
   [/^Bucket Name .* is invalid\b/is, 'InvalidBucketName'],
-  [/^The specified bucket is not valid\b/i, 'InvalidBucketName'],
+  [/^(The specified bucket is not valid\b|Bucket name invalid: )/i, 'InvalidBucketName'],
   [/^(JWT token missing|Authentication failed\b)/i, 'AccessDenied', ACCOUNT_REFUSED],
   [/^Too many log-ins with wrong keys\b/i, 'SlowDown', TOO_MANY_LOG_INS],
   [/^The access key ID you provided does not exist\b/i, 'AccessDenied', ACCOUNT_REFUSED],
   [/^(access|secret) key (must be|length should be)\b/i, 'AccessDenied', ACCOUNT_REFUSED],
-  [/^Do not have enough permissions\b/i, 'AccessDenied', NOT_ALLOWED],
+  [/^The (access|secret) key is invalid\b/i, 'AccessDenied', ACCOUNT_REFUSED],
+  [
+    /^(The specified|Specified) (user|service account) (does not exist|is not found)\b/i,
+    'AccessDenied',
+    ACCOUNT_REFUSED,
+  ],
+  [/^(The specified|Specified) group does not exist\b/i, 'AccessDenied', ACCOUNT_REFUSED],
+  [/^(The|Specified) canned policy does not exist\b/i, 'AccessDenied', ACCOUNT_REFUSED],
+  [/^(Do not have enough permissions\b|Specified IAM action is not allowed\b)/i, 'AccessDenied', NOT_ALLOWED],
   [/^Access Denied\.?$/i, 'AccessDenied', NOT_ALLOWED],
+  [/^All access to this (bucket|object)( \S*)? has been disabled\b/i, 'AccessDenied', NOT_ALLOWED],
+  [/^Object is WORM protected\b/i, 'AccessDenied', LOCKED],
+  [/^(Signature does not match\b|The request signature we calculated does not match\b)/i, 'SignatureDoesNotMatch'],
+  [/^(Request has expired|Request is not valid yet)\b/i, 'AccessDenied'],
+  [/^The difference between the request time\b/i, 'RequestTimeTooSkewed'],
+  [/^(The specified method is not allowed\b|Method not allowed\b)/i, 'MethodNotAllowed'],
   [/^Unable to generate shareable URL due to lack of read permissions\b/i, 'AccessDenied', NOT_ALLOWED],
   [/^Changing access key and secret key not allowed\b/i, 'MethodNotAllowed'],
   [/^Current access key or secret key is incorrect\b/i, 'AccessDenied'],
   [
-    /^(Invalid arguments specified|Bucket and Object are mandatory arguments|Invalid policy type)\b/i,
+    /^(Invalid arguments (specified|provided)|Bucket and Object are mandatory arguments|Invalid policy type|Invalid version id)\b/i,
     'InvalidArgument',
   ],
+  [/^(Your metadata headers are not supported|Unsupported headers in Metadata)\b/i, 'InvalidArgument'],
+  [/^Invalid storage class\b/i, 'InvalidStorageClass'],
+  [/^The operation is not valid for the current state of the object\b/i, 'InvalidObjectState'],
   [/^Data size is unspecified\b/i, 'MissingContentLength'],
   [/^You did not provide the number of bytes specified\b/i, 'IncompleteBody'],
+  [/(^|[^ ])has incomplete body$/is, 'IncompleteBody'],
+  [/^(less data available than|more data was sent than)\b/i, 'IncompleteBody'],
+  [/^The Content-Md5 you specified did not match\b/i, 'BadDigest'],
+  [/^The provided 'x-amz-content-sha256' header does not match\b/i, 'XAmzContentSHA256Mismatch'],
+  [/^The XML you provided was not well-formed\b/i, 'MalformedXML'],
+  [/^(The requested range .*is not satisfiable|Invalid range$)/is, 'InvalidRange'],
+  [/^At least one of the pre-?conditions you specified did not hold\b/i, 'PreconditionFailed'],
   [/^Your metadata headers exceed\b/i, 'MetadataTooLarge'],
   [/^The quota of the account is\b/i, 'QuotaExceeded'],
-  [/^Your proposed upload exceeds\b/i, 'EntityTooLarge'],
+  [/^Bucket quota exceeded\b/i, 'QuotaExceeded', BUCKET_QUOTA],
+  [
+    /^(Your proposed upload exceeds|Data size larger than|Object size larger than|size of the object greater than)\b/i,
+    'EntityTooLarge',
+  ],
+  [/^(Your proposed upload is smaller|Object size smaller than|size of the object less than)\b/i, 'EntityTooSmall'],
+  [/^The object was stored using a form of (SSE|Server Side Encryption)\b/i, 'InvalidRequest', ENCRYPTED],
+  [
+    /^(Requests specifying Server Side Encryption|Server side encryption specified|The (provided )?encryption (parameters|method)|The calculated MD5 hash of the key|The SSE-C key)\b/i,
+    'InvalidRequest',
+    ENCRYPTED,
+  ],
+  [/^The bucket policy does not exist$|^No bucket policy configuration found\b/i, 'NoSuchBucketPolicy'],
+  [/^The TagSet does not exist$|^No bucket tags found\b/i, 'NoSuchTagSet'],
+  [
+    /^The (bucket )?lifecycle configuration does not exist$|^No bucket lifecycle configuration found\b/i,
+    'NoSuchLifecycleConfiguration',
+  ],
+  [
+    /^The server side encryption configuration was not found$|^No bucket encryption configuration found\b/i,
+    'ServerSideEncryptionConfigurationNotFoundError',
+  ],
+  [
+    /^Object Lock configuration does not exist\b|^No bucket object lock configuration found\b/i,
+    'ObjectLockConfigurationNotFoundError',
+  ],
+  [/^The replication configuration was not found\b/i, 'ReplicationConfigurationNotFoundError'],
+  [/^The specified multipart upload does not exist\b|^Invalid upload id\b/i, 'NoSuchUpload'],
+  [/^One or more of the specified parts could not be found\b/i, 'InvalidPart'],
   [
     /^(Object name already exists as a directory|Object-prefix is already an object|Parent is object|Object exists on) ?\b/i,
     'InvalidRequest',
@@ -59,10 +123,33 @@ export const texts: readonly TextRow[] = [
     'InvalidRequest',
     'The object gateway cannot hold a key with this path element.',
   ],
-  [/^Storage backend has reached its minimum free disk threshold\b/i, 'ServiceUnavailable', NO_SPACE],
-  [/^Server not initialized\b/i, 'ServiceUnavailable', STARTING],
   [
-    /^(rpc: can't find (service|method)\b|Method not found\b)/i,
+    /^Storage (backend has )?reached its minimum free disk threshold\b|^disk path full$/i,
+    'ServiceUnavailable',
+    NO_SPACE,
+  ],
+  [
+    /^(Server not initialized|IAM sub-system is being initialized|STS API not initialized, please try)\b/i,
+    'ServiceUnavailable',
+    STARTING,
+  ],
+  [
+    /^(Please reduce your request|Resource requested is unreadable|A timeout exceeded while waiting to proceed)\b/i,
+    'SlowDown',
+  ],
+  [
+    /^(A timeout occurred while trying to lock a resource|Operation timed out|Storage resources are insufficient|Multiple disk failures|Backend down|Object storage backend is unreachable|The service is unavailable|Client disconnected before)\b/i,
+    'ServiceUnavailable',
+  ],
+  [
+    /^(The requested object was modified and may be compromised|The data provided is unfit for decompression)\b/i,
+    'InternalError',
+    DAMAGED,
+  ],
+  // RELEASE.2021-06-17 and FS3 append the cause in words of their storage.
+  [/^We encountered an internal error\b/i, 'InternalError', BROKE_DOWN],
+  [
+    /^(rpc: can't find (service|method)\b|Method not found\b|A header you provided implies functionality|Functionality not implemented\b)/i,
     'NotImplemented',
     'The object gateway does not know this call.',
   ],
@@ -72,7 +159,14 @@ export const texts: readonly TextRow[] = [
 export const foreignCodes: Readonly<Record<string, readonly [S3Code, string?]>> = {
   AllAccessDisabled: ['AccessDenied', NOT_ALLOWED],
   WebTokenMissing: ['AccessDenied', ACCOUNT_REFUSED],
-  XMinioInvalidObjectName: ['InvalidRequest', 'The object gateway cannot hold this key.'],
+  Busy: ['ServiceUnavailable'],
+  NoSuchBucketLifecycle: ['NoSuchLifecycleConfiguration'],
+  XMinioAdminBucketQuotaExceeded: ['QuotaExceeded', BUCKET_QUOTA],
+  XMinioBackendDown: ['ServiceUnavailable'],
+  XMinioInvalidDecompressedSize: ['InternalError', DAMAGED],
+  XMinioInvalidObjectName: ['InvalidRequest', BAD_KEY],
+  XMinioObjectTampered: ['InternalError', DAMAGED],
+  XMinioServerTimedOut: ['ServiceUnavailable'],
   XMinioInvalidResourceName: ['InvalidRequest', 'The object gateway cannot hold a key with this path element.'],
   XMinioObjectExistsAsDirectory: ['InvalidRequest', FILE_AND_FOLDER],
   XMinioParentIsObject: ['InvalidRequest', FILE_AND_FOLDER],
@@ -80,10 +174,7 @@ export const foreignCodes: Readonly<Record<string, readonly [S3Code, string?]>> 
   XMinioStorageFull: ['ServiceUnavailable', NO_SPACE],
 }
 
-/**
- * HTTP statuses of answers with an unknown body. 404 is absent on purpose: a wrong address must never pass for "no such
- * object".
- */
+/** HTTP statuses of answers with an unknown body. */
 export const statuses: Readonly<Record<number, readonly [S3Code, string?]>> = {
   401: ['AccessDenied', ACCOUNT_REFUSED],
   403: ['AccessDenied', NOT_ALLOWED],
@@ -95,4 +186,44 @@ export const statuses: Readonly<Record<number, readonly [S3Code, string?]>> = {
   503: ['ServiceUnavailable'],
   504: ['ServiceUnavailable'],
   507: ['ServiceUnavailable', NO_SPACE],
+}
+
+const ABSENT = 'The object gateway does not have this.'
+
+/**
+ * HTTP statuses of an answer about an object or a bucket with an unknown text, when that is the gateway's own
+ * (`isOwnText`): a wrong address must never pass for "no such object".
+ */
+export const ownStatuses: Readonly<Record<number, readonly [S3Code, string?]>> = {
+  400: ['InvalidRequest', 'The object gateway does not accept this request.'],
+  405: ['MethodNotAllowed'],
+  409: ['OperationAborted', 'The object gateway refuses this because it conflicts with what it has.'],
+  412: ['PreconditionFailed'],
+  416: ['InvalidRange'],
+  501: ['NotImplemented', 'The object gateway does not support this.'],
+}
+
+/** The same for 404, by what the request was about. */
+export const absences = {
+  bucket: ['NoSuchBucket', ABSENT],
+  key: ['NoSuchKey', ABSENT],
+} as const satisfies Record<string, readonly [S3Code, string]>
+
+/**
+ * The answers of servers on the way to a gateway, or in its place, to an unknown path: net/http of Go, ingress
+ * controllers, Express, Envoy.
+ */
+const ANSWERS_OF_OTHERS = /^(404 page not found|default backend - 404|not found|cannot (get|head|put|post) .*)\.?$/i
+
+/**
+ * True for a text that a gateway may have written about an object: plain text, or the envelope of FS3. False for an
+ * empty body, for pages, for other JSON and for answers of other servers.
+ * @param text the body
+ * @param message the message in it
+ */
+export function isOwnText(text: string, message: string): boolean {
+  const trimmed = text.trim()
+  if (trimmed === '' || ANSWERS_OF_OTHERS.test(message)) return false
+  if (trimmed.startsWith('<')) return /<Error>/.test(trimmed)
+  return !/^[{[]/.test(trimmed) || (message !== trimmed && /"status"\s*:\s*"fail"/i.test(trimmed))
 }

@@ -1,18 +1,23 @@
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { bytes } from '../support/content/content.js'
+import { bytes, hashesOf, hashTree, md5, writeTree } from '../support/content/content.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import { controlKeys } from '../support/content/keys.js'
 import { GatewayUser } from '../support/gateway/gateway-user.js'
+import { rcloneEnv } from '../support/programs/rclone.js'
+import { findClient, run } from '../support/programs/run.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { send, targetOf } from '../support/sign/send.js'
 
 /**
- * What MinIO does in its versions and layouts, each as quirks of the embedded gateway;
- * test/clients/real-gateway.test.ts drives one built from source.
+ * What MinIO and FS3 do in their versions and layouts, each as quirks of the embedded gateway;
+ * test/clients/real-gateway drives MinIO itself.
  */
 const servers = {
   'one folder, 2021': 'legacy',
   'several drives, 2021': 'legacy,erasure-folders,root-name-listings',
   'one folder, 2019': 'legacy,capital-service-word,line-feed-keys,folder-clash-texts',
+  'one folder, FS3 2.0': 'legacy,fs3-texts',
 }
 
 const ACCOUNT = { accessKey: 'owner', secretKey: 'owner-secret' }
@@ -25,6 +30,9 @@ for (const [name, quirks] of Object.entries(servers)) {
     const other = new GatewayUser({ url: server.gateway, ...ACCOUNT }, { service })
     await other.login()
     t.equal((await fetch(`${server.endpoint}/-/ready`)).status, 200)
+    await t.test('missing objects', (t) => missing(t, server))
+    await t.test('public buckets', (t) => publicBucket(t, server))
+    await t.test('rclone', (t) => rclone(t, server))
     await t.test('folder objects', (t) => folders(t, server))
     await t.test('folder objects made elsewhere', (t) => foldersOfOthers(t, server, other))
     await t.test('names at the root', (t) => rootNames(t, server))
@@ -45,6 +53,75 @@ async function keysIn(server: Dealgate, bucket: string, query = ''): Promise<str
 async function status(server: Dealgate, method: string, bucket: string, key = '', body?: string): Promise<number> {
   const target = key === '' ? `/${bucket}` : targetOf(bucket, key)
   return (await send(server, { method, target, ...(body !== undefined && { body: Buffer.from(body) }) })).status
+}
+
+/** All of them ask for an object that is not there. */
+async function missing(t: Test, server: Dealgate): Promise<void> {
+  const bucket = 'missing'
+  await status(server, 'PUT', bucket)
+  for (const key of ['none', 'none/x', 'none/']) {
+    t.equal(await status(server, 'HEAD', bucket, key), 404, key)
+    t.match(await send(server, { method: 'GET', target: targetOf(bucket, key) }), { status: 404, code: 'NoSuchKey' })
+    const tags = await send(server, { method: 'GET', target: targetOf(bucket, key, 'tagging') })
+    t.match(tags, { status: 404, code: 'NoSuchKey' }, 'tags')
+  }
+  const from = { 'x-amz-copy-source': `/${bucket}/none` }
+  const copied = await send(server, { method: 'PUT', target: targetOf(bucket, 'copy'), headers: from })
+  t.match(copied, { status: 404, code: 'NoSuchKey' })
+  for (const [key, body] of Object.entries({ 'new': 'x', 'd/new': 'y' })) {
+    const create = { method: 'PUT', target: targetOf(bucket, key), headers: { 'if-none-match': '*' } }
+    t.equal((await send(server, { ...create, body: Buffer.from(body) })).status, 200, 'a conditional create')
+    const again = await send(server, { ...create, body: Buffer.from('other') })
+    t.match(again, { status: 412, code: 'PreconditionFailed' })
+    t.equal((await send(server, { method: 'GET', target: targetOf(bucket, key) })).body.toString(), body)
+    const tagging = Buffer.from('<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>')
+    const headers = { 'content-md5': Buffer.from(md5(tagging), 'hex').toString('base64') }
+    const target = targetOf(bucket, key, 'tagging')
+    t.equal((await send(server, { method: 'PUT', target, headers, body: tagging })).status, 200)
+    t.match((await send(server, { method: 'GET', target })).body.toString(), '<Key>a</Key>')
+    t.equal(await status(server, 'DELETE', bucket, key), 204)
+    t.equal(await status(server, 'HEAD', bucket, key), 404, 'removed')
+  }
+  const unmatched = { method: 'PUT', target: targetOf(bucket, 'new'), headers: { 'if-match': '"a"' } }
+  t.match(await send(server, { ...unmatched, body: Buffer.from('x') }), { status: 404, code: 'NoSuchKey' })
+  const upload = { method: 'PUT', target: '/no-such-bucket/key', body: Buffer.from('x') }
+  t.match(await send(server, upload), { status: 404, code: 'NoSuchBucket' })
+  t.equal(await status(server, 'DELETE', bucket), 204)
+}
+
+/** A bucket is public for as long as its policy says, and no longer. */
+async function publicBucket(t: Test, server: Dealgate): Promise<void> {
+  const bucket = 'public'
+  await status(server, 'PUT', bucket)
+  await status(server, 'PUT', bucket, 'key', 'x')
+  const anonymously = async (key: string) => (await fetch(server.endpoint + targetOf(bucket, key))).status
+  const statement = { Effect: 'Allow', Principal: '*', Action: 's3:GetObject', Resource: `arn:aws:s3:::${bucket}/*` }
+  const document = Buffer.from(JSON.stringify({ Version: '2012-10-17', Statement: [statement] }))
+  t.equal(await anonymously('key'), 403)
+  t.equal((await send(server, { method: 'PUT', target: `/${bucket}?policy`, body: document })).status, 204)
+  t.equal(await anonymously('key'), 200)
+  t.equal(await anonymously('none'), 403, 'who may not list is not told what is missing')
+  t.equal((await send(server, { method: 'DELETE', target: `/${bucket}?policy` })).status, 204)
+  t.equal(await anonymously('key'), 403)
+  t.match(await send(server, { method: 'GET', target: `/${bucket}?policy` }), { code: 'NoSuchBucketPolicy' })
+  await status(server, 'DELETE', bucket, 'key')
+  t.equal(await status(server, 'DELETE', bucket), 204)
+}
+
+async function rclone(t: Test, server: Dealgate): Promise<void> {
+  const path = await findClient(t, 'rclone')
+  if (!path) return
+  const home = temporaryFolder(t)
+  const tree = { a: bytes('a', 100), 'd/b': bytes('b', 200) }
+  await writeTree(join(home, 'up'), tree)
+  const env = await rcloneEnv(server, home)
+  const rclone = (...args: string[]) => run(path, args, { env })
+  await rclone('copy', join(home, 'up'), 'dg:rclone')
+  await rclone('copyto', join(home, 'up', 'a'), 'dg:rclone/single')
+  await rclone('check', '--download', join(home, 'up'), 'dg:rclone', '--one-way')
+  await rclone('sync', 'dg:rclone', join(home, 'down'))
+  t.same(await hashTree(join(home, 'down')), hashesOf({ ...tree, single: tree.a }))
+  await rclone('purge', 'dg:rclone')
 }
 
 async function folders(t: Test, server: Dealgate): Promise<void> {

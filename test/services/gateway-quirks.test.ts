@@ -56,6 +56,7 @@ t.test('names', async (t) => {
     'root-name-listings',
     'line-feed-keys',
     'folder-clash-texts',
+    'fs3-texts',
   ]
   t.same(new Set([...legacy, ...special]), new Set(quirkNames), 'legacy is all that go together')
   t.same(parseQuirks('legacy,erasure-folders'), [...legacy, 'erasure-folders'])
@@ -227,6 +228,16 @@ t.test('code-zero-errors', async (t) => {
   const missing = await client.get('bucket', 'missing')
   t.match(missing, { status: 404, text: 'The specified key does not exist.' })
   t.notOk('x-cloud-error-code' in missing.headers)
+})
+
+t.test('fs3-texts', async (t) => {
+  const client = await quirky(t, 'fs3-texts')
+  const got = await client.get('bucket', 'none')
+  t.equal(got.status, 404)
+  const message = 'The specified object does not exist.'
+  t.same(JSON.parse(got.body.toString()), { data: {}, status: 'fail', message })
+  const denied = await client.failure('Login', { username: 'nobody-here', password: 'not-the-password' })
+  t.equal(denied.message, 'Authentication failed, check your FS3 credentials')
 })
 
 t.test('missing-bucket-texts', async (t) => {

@@ -25,7 +25,7 @@ export function resultOf(reply: Readonly<Record<string, unknown>>, call: RpcCall
 
 /** The error for an answer other than 200. */
 export function refusal(status: number, text: string, call: RpcCall): Error {
-  return rpcFailure({ kind: 'http', status, text, headerCode: undefined }, call)
+  return rpcFailure({ kind: 'http', status, text, headerCode: undefined, toCall: true }, call)
 }
 
 function rpcFailure(failure: UpstreamFailure, call: RpcCall): Error {

@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers/promises'
-import { S3Error } from '../../common/errors/s3-error.js'
 import type { Session } from '../account/session.js'
 import type { Bound } from '../bound.js'
 import type { Rpc } from '../calls/rpc.js'
@@ -93,8 +92,7 @@ export async function scanLevel(
       source.rpc.withServiceWord(() => source.rpc.watched({ ...call, token }, (sent) => scan(source, sent, visit))),
     )
   } catch (error) {
-    // No key can have this prefix, so the level is empty.
-    if ((error instanceof S3Error && error.code === 'NoSuchKey') || isEmptyListing(error, bucket, prefix)) return
+    if (isEmptyListing(error, bucket, prefix)) return
     throw error
   }
 }

@@ -15,6 +15,8 @@ interface ErrorRow {
   readonly rpc: (subject: ErrorSubject) => string
   /** Text on REST endpoints, where it differs. */
   readonly rest?: (subject: ErrorSubject) => string
+  /** Text of FS3, where it differs from MinIO's. */
+  readonly fs3?: string
 }
 
 function row(
@@ -22,7 +24,7 @@ function row(
   status: number,
   code: string,
   rpc: string | ErrorRow['rpc'],
-  more: Partial<Pick<ErrorRow, 'rest' | 'plain'>> = {},
+  more: Partial<Pick<ErrorRow, 'rest' | 'plain' | 'fs3'>> = {},
 ): ErrorRow {
   return { code, status, number, rpc: typeof rpc === 'string' ? () => rpc : rpc, ...more }
 }
@@ -34,7 +36,9 @@ function row(
  */
 export const errorTable = {
   NoToken: row(-32001, 403, 'AccessDenied', 'JWT token missing'),
-  Authentication: row(-32002, 403, 'AccessDenied', 'Authentication failed, check your access credentials'),
+  Authentication: row(-32002, 403, 'AccessDenied', 'Authentication failed, check your access credentials', {
+    fs3: 'Authentication failed, check your FS3 credentials',
+  }),
   UnknownAccessKey: row(-32003, 403, 'AccessDenied', 'The access key ID you provided does not exist in our records'),
   ShortAccessKey: row(-32004, 400, 'AccessDenied', 'access key must be minimum 3 or more characters long'),
   ShortSecretKey: row(-32005, 400, 'AccessDenied', 'secret key must be minimum 8 or more characters long'),
@@ -49,7 +53,9 @@ export const errorTable = {
   NotPermittedInListing: row(-32009, 403, 'AccessDenied', 'Do not have enough permissions to access this resource', {
     plain: true,
   }),
-  InvalidToken: row(-32007, 401, 'AccessDenied', 'Authentication failed, check your access credentials'),
+  InvalidToken: row(-32007, 401, 'AccessDenied', 'Authentication failed, check your access credentials', {
+    fs3: 'Authentication failed, check your FS3 token',
+  }),
 
   NoSuchBucket: row(-32010, 404, 'NoSuchBucket', ({ bucket }) => `The specified bucket ${bucket} does not exist.`, {
     rest: () => 'The specified bucket does not exist',
@@ -78,7 +84,9 @@ export const errorTable = {
     { rest: () => 'The specified bucket is not valid' },
   ),
 
-  NoSuchKey: row(-32020, 404, 'NoSuchKey', 'The specified key does not exist.'),
+  NoSuchKey: row(-32020, 404, 'NoSuchKey', 'The specified key does not exist.', {
+    fs3: 'The specified object does not exist.',
+  }),
   InvalidListPrefix: row(-32021, 404, 'NoSuchKey', ({ bucket, value }) => `Object name invalid: ${bucket}#${value}`),
   KeyTooLong: row(-32022, 400, 'KeyTooLongError', 'Object names have at most 1024 bytes of UTF-8.'),
   InvalidURI: row(-32023, 400, 'InvalidURI', 'The path is not percent-encoded UTF-8.'),

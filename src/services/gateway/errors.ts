@@ -1,5 +1,6 @@
 import type { ErrorKind } from './error-table.js'
 import { errorTable } from './error-table.js'
+import type { QuirkName } from './quirks.js'
 
 export interface ErrorSubject {
   readonly bucket?: string
@@ -39,9 +40,19 @@ export class GatewayError extends Error {
     return errorTable[this.kind].number
   }
 
+  /** Error text in JSON-RPC replies. */
+  rpcText(quirks: ReadonlySet<QuirkName>): string {
+    return this.#fs3Text(quirks) ?? this.message
+  }
+
   /** Error text on REST endpoints. */
-  get restMessage(): string {
+  restText(quirks: ReadonlySet<QuirkName>): string {
     const row = errorTable[this.kind]
-    return (row.rest ?? row.rpc)(this.subject)
+    return this.#fs3Text(quirks) ?? (row.rest ?? row.rpc)(this.subject)
+  }
+
+  #fs3Text(quirks: ReadonlySet<QuirkName>): string | undefined {
+    const row: { fs3?: string } = errorTable[this.kind]
+    return quirks.has('fs3-texts') ? row.fs3 : undefined
   }
 }

@@ -16,6 +16,8 @@ export const quirks = {
   'no-text-params':
     '`"params": ""` is refused, though the interface writes it for calls without params (gorilla/rpc v2/json2)',
   'missing-bucket-texts': 'a missing bucket has three texts, by method (toWebAPIError, api-errors.go)',
+  'fs3-texts':
+    'a missing object is "the specified object", a failed log-in names FS3, and errors of upload and download come in the envelope of deals; not part of `legacy` (filswan/fs3 v2.0.0, api-errors.go, jwt.go, writeWebErrorResponse)',
   'ignore-range':
     'Range and conditional headers are ignored on download, though Accept-Ranges is announced (Download, api-headers.go)',
   'no-head': 'HEAD on download gets the console page with 200 (web-router.go)',
@@ -83,6 +85,7 @@ const special: readonly QuirkName[] = [
   'root-name-listings',
   'line-feed-keys',
   'folder-clash-texts',
+  'fs3-texts',
 ]
 
 /** Behaves like a public gateway: all quirks except those that contradict others. */

@@ -18,15 +18,18 @@ export function replyRestError(exchange: Exchange, error: unknown, headers: Head
   const known = asGatewayError(error, exchange)
   const code: HeaderList = quirks.has('code-zero-errors') ? [] : [`${names.header}error-code`, known.code]
   const fence: HeaderList = known.subject.fence === undefined ? [] : [`${names.header}fence`, known.subject.fence]
-  replyText(exchange, known.status, known.restMessage, [...code, ...fence, ...headers])
+  const text = known.restText(quirks)
+  const body = quirks.has('fs3-texts') ? JSON.stringify({ data: {}, status: 'fail', message: text }) : text
+  replyText(exchange, known.status, body, [...code, ...fence, ...headers])
 }
 
 /** Answers with the XML error document of S3. */
 export function replyXmlError(exchange: Exchange, error: unknown, headers: HeaderList = []): void {
   const known = asGatewayError(error, exchange)
+  const { quirks } = exchange.context
   const document =
     '<?xml version="1.0" encoding="UTF-8"?>\n' +
-    `<Error><Code>${known.code}</Code><Message>${escapeXml(known.restMessage)}</Message>` +
+    `<Error><Code>${known.code}</Code><Message>${escapeXml(known.restText(quirks))}</Message>` +
     `<Resource>${escapeXml(exchange.target.path)}</Resource></Error>`
   reply(exchange, known.status, ['Content-Type', 'application/xml', ...headers], Buffer.from(document))
 }

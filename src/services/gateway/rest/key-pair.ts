@@ -22,7 +22,7 @@ export async function keyPair(exchange: Exchange): Promise<void> {
     replyJson(exchange, 200, { data, status: 'success' })
   } catch (error) {
     const known = asGatewayError(error, exchange)
-    replyJson(exchange, known.status, { data: null, status: 'fail', message: known.restMessage })
+    replyJson(exchange, known.status, { data: null, status: 'fail', message: known.restText(exchange.context.quirks) })
   }
 }
 

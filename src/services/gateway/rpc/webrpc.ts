@@ -70,8 +70,8 @@ function find(name: string, { quirks, features }: GatewayContext): RpcMethod {
 }
 
 function toRpcError({ context }: Exchange, error: GatewayError | RpcProtocolError): object {
-  const { message } = error
-  if (error instanceof RpcProtocolError) return { code: error.number, message, data: null }
+  if (error instanceof RpcProtocolError) return { code: error.number, message: error.message, data: null }
+  const message = error.rpcText(context.quirks)
   if (!context.quirks.has('code-zero-errors'))
     return { code: error.number, message, data: { code: error.code, fence: error.subject.fence } }
   const row: { plain?: true } = errorTable[error.kind]

@@ -50,7 +50,7 @@ function replyFailure(exchange: Exchange, error: unknown, data: unknown): void {
   const { quirks, names } = exchange.context
   const known = asGatewayError(error, exchange)
   const code: HeaderList = quirks.has('code-zero-errors') ? [] : [`${names.header}error-code`, known.code]
-  const text = JSON.stringify({ data, status: 'fail', message: known.restMessage })
+  const text = JSON.stringify({ data, status: 'fail', message: known.restText(quirks) })
   reply(exchange, known.status, [...JSON_TYPE, ...code], Buffer.from(text))
 }
 
