@@ -33,6 +33,7 @@ export function joinRecord(bucket: string, object: GatewayObject, record: Object
     tags: valid?.tags,
     ...(valid?.acl && { acl: valid.acl }),
     archive: valid?.archive,
+    ...(valid?.label && { label: valid.label }),
     uploadId: uploadIdOf(valid),
     authorized: valid?.authorized,
     cold: object.cold === true,

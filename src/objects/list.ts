@@ -42,6 +42,7 @@ function toEntry(bucket: string, object: GatewayObject, record: ObjectRecord | u
     lastModified: object.lastModified,
     checksum: record?.checksum,
     archive: record?.archive,
+    label: record?.label,
     cold: object.cold === true,
   }
 }

@@ -143,8 +143,8 @@ export class ObjectStore implements Store {
     const run = async (lock: HeldLock) => {
       const object = await this.findToWrite(bucket, key)
       if (object?.stamp !== stamp) return undefined
-      const { headers, metadata, contentType = object.contentType } = attributes
-      await this.#keep(object, { contentType, headers, metadata, tags, acl, archive, authorized }, lock)
+      const { headers, metadata, label, contentType = object.contentType } = attributes
+      await this.#keep(object, { contentType, headers, metadata, label, tags, acl, archive, authorized }, lock)
       const { size, etag, checksum, lastModified } = object
       const caused = authorized ? { ...event, authorized } : event
       await hooks.objectStored({ ...caused, bucket, key, size, etag, time: Date.now() })

@@ -140,6 +140,7 @@ async function record(
     !request.tags &&
     !request.acl &&
     !request.archive &&
+    !request.attributes.label &&
     !request.authorized
   if (!gatewayTellsAll) {
     const stamp = marker ? MARKER_STAMP : result.stamp
@@ -161,6 +162,7 @@ async function record(
         tags: request.tags,
         acl: request.acl,
         archive: request.archive,
+        label: request.attributes.label,
         uploadId: request.uploadId,
         authorized: request.authorized,
       },

@@ -24,6 +24,8 @@ export interface StoredObject {
   /** See ObjectRecord.acl. */
   readonly acl?: ObjectAcl
   readonly archive?: Archive
+  /** See ObjectRecord.label. */
+  readonly label?: string
   /** The multipart upload that created the object. */
   readonly uploadId?: string
   /** Which entries of `metadata` may state payment terms. */
@@ -45,6 +47,7 @@ export type StoreEntry =
       readonly lastModified: string
       readonly checksum?: ObjectChecksum
       readonly archive?: Archive
+      readonly label?: string
       readonly cold: boolean
     }
   | { readonly kind: 'prefix'; readonly prefix: string }
@@ -75,7 +78,8 @@ export interface PutRequest {
   readonly bucket: string
   readonly key: string
   readonly source: Source
-  readonly attributes: Omit<UploadAttributes, 'etag'>
+  /** `label`: see ObjectRecord. */
+  readonly attributes: Omit<UploadAttributes, 'etag'> & { readonly label?: string }
   /** ETag to store when it is not the MD5 of the body. */
   readonly etag?: string
   /** Checksum to store when it is not the one that the source declares. */

@@ -57,6 +57,8 @@ export interface ServerFacts {
   readonly region: string
   /** Object ownership of new buckets. */
   readonly objectOwnership: Ownership
+  /** Whether classes that only name a price, such as STANDARD_IA, are kept as labels of objects or refused. */
+  readonly storageClassLabels: 'keep' | 'refuse'
   /** Scheme and host of share links. */
   readonly shareUrl: string
   /** The data folder; undefined for a server that was given an open state. */

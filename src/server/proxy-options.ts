@@ -59,6 +59,8 @@ export interface ProxyOptions {
   region?: string
   /** Object ownership of new buckets; default BucketOwnerEnforced, which disables ACLs. */
   objectOwnership?: Ownership
+  /** Classes that only name a price, such as STANDARD_IA: keep as labels of objects (default), or refuse. */
+  storageClassLabels?: 'keep' | 'refuse'
   limits?: Partial<Limits>
   /**
    * Requests and bytes per second, and requests in progress: in total, per address and per access key. Default none.

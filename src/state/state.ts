@@ -36,6 +36,8 @@ export interface ObjectRecord {
   readonly partSizes?: readonly (readonly [bytes: number, count: number])[]
   readonly tags?: readonly Tag[]
   readonly archive?: Archive
+  /** The storage class that the client asked for, if it only names a price, such as STANDARD_IA. */
+  readonly label?: string
   /**
    * The multipart upload that created the object: completing it again, when the client has missed the first answer,
    * neither stores nor pays again.
@@ -129,6 +131,8 @@ export interface UploadRecord {
   readonly acl?: ObjectAcl
   /** The storage class to store it in, unless regular. */
   readonly storageClass?: string
+  /** See ObjectRecord.label. */
+  readonly label?: string
   /** Authorizations of the caller who began it. */
   readonly authorized?: Authorized
 }

@@ -81,7 +81,11 @@ t.test('writePrecondition', async (t) => {
 })
 
 t.test('readAttributes: aws-chunked is not stored, metadata is bounded', async (t) => {
-  const rules = { limits: { maxMetadataBytes: 2048 }, plugins: { outputMetadata: (name: string) => name === 'told' } }
+  const rules = {
+    server: { storageClassLabels: 'keep' as const },
+    limits: { maxMetadataBytes: 2048 },
+    plugins: { outputMetadata: (name: string) => name === 'told' },
+  }
   const read = readAttributes(
     {
       'content-encoding': 'aws-chunked, gzip',

@@ -51,6 +51,10 @@ export const options = Object.freeze({
   }),
   signatureV2: option('Endpoint', onOff, { default: true, help: 'Accept signature version 2, as in URLs of boto3.' }),
   objectOwnership: option('Endpoint', ownership, { default: 'BucketOwnerEnforced', help: 'Ownership in new buckets.' }),
+  storageClassLabels: option('Endpoint', choice('keep', 'refuse'), {
+    default: 'keep',
+    help: 'Storage classes that only name a price (STANDARD_IA, ONEZONE_IA, REDUCED_REDUNDANCY, INTELLIGENT_TIERING): keep them as labels of objects, which are stored as those of STANDARD, or refuse them.',
+  }),
   domain: option('Endpoint', list(domain), {
     default: Object.freeze([]),
     help: 'Host whose subdomains are buckets: with `s3.example.com`, `photos.s3.example.com` is the bucket `photos`.',

@@ -189,6 +189,7 @@ function proxyOptions(
     signedBasePaths: config.signedBasePath,
     shareUrl: config.shareUrl,
     objectOwnership: config.objectOwnership,
+    storageClassLabels: config.storageClassLabels,
     passthrough: config.passthrough,
     uploadExpiryMs: config.uploadExpiryDays * DAY_MS,
     jobExpiryMs: config.jobExpiryDays * DAY_MS,

@@ -11,6 +11,11 @@ export function isHotClass(name: string): boolean {
   return HOT.has(name)
 }
 
+/** Returns true for a class that only names a price: its objects are stored as those of STANDARD. */
+export function isLabel(name: string): boolean {
+  return isHotClass(name) && name !== 'STANDARD'
+}
+
 /** A storage class that a plugin implements, in addition to the classes that store objects normally. */
 export interface StorageClass {
   /** Value of x-amz-storage-class: `GLACIER`. Must not be one that every server has. */

@@ -10,7 +10,7 @@ import { OBJECT_ACL_HEADERS } from '../acl/acl-headers.js'
 import { aclOfWrite } from '../acl/write-acl.js'
 import { admitClass, askedClass, writeAdmitted } from '../storage-class/storage-class.js'
 import { TAGGING, TAGGING_DIRECTIVE, taggingOfCopy } from '../tagging/tagging-headers.js'
-import { ownMetadata, readAttributes } from '../vocabulary/attributes.js'
+import { labelOf, ownMetadata, readAttributes } from '../vocabulary/attributes.js'
 import { causeOf } from '../vocabulary/cause.js'
 import { checksumAlgorithmHeader, headerText } from '../vocabulary/headers.js'
 import { writePrecondition } from '../vocabulary/write-conditions.js'
@@ -181,5 +181,5 @@ function copiedAttributes(
     })
   }
   const { contentType, headers, metadata } = source
-  return { contentType, headers, metadata: ownMetadata(metadata, context) }
+  return { contentType, headers, metadata: ownMetadata(metadata, context), ...labelOf(request.headers, context) }
 }

@@ -137,7 +137,7 @@ async function store(
   upload: UploadRecord,
   { size, ...assembled }: Assembled,
 ): Promise<Stored> {
-  const { bucket, key, contentType, headers, metadata, tags, acl, uploadId } = upload
+  const { bucket, key, contentType, headers, metadata, label, tags, acl, uploadId } = upload
   const precondition = writePrecondition(request.headers)
   // The identity may have lost the right since it created the upload.
   const authorized = await context.checks.authorize(metadata, { bucket, key }, upload)
@@ -150,7 +150,7 @@ async function store(
       ...assembled,
       bucket,
       key,
-      attributes: { contentType, headers, metadata },
+      attributes: { contentType, headers, metadata, ...(label !== undefined && { label }) },
       tags,
       acl,
       archive,

@@ -113,7 +113,7 @@ function uploadElement(upload: UploadRecord, list: ListRequest, owners: string):
     element('Key', list.name(upload.key)),
     element('UploadId', upload.uploadId),
     owners,
-    element('StorageClass', upload.storageClass ?? 'STANDARD'),
+    element('StorageClass', upload.storageClass ?? upload.label ?? 'STANDARD'),
     element('Initiated', new Date(upload.initiated).toISOString()),
     element('ChecksumAlgorithm', upload.checksum?.algorithm),
     element('ChecksumType', upload.checksum?.type),

@@ -39,7 +39,7 @@ export const listParts = defineOperation({
           element('UploadId', upload.uploadId),
           initiatorElement(context),
           ownerElement(context),
-          element('StorageClass', upload.storageClass ?? 'STANDARD'),
+          element('StorageClass', upload.storageClass ?? upload.label ?? 'STANDARD'),
           element('PartNumberMarker', marker),
           element('NextPartNumberMarker', truncated ? parts.at(-1)?.partNumber : undefined),
           element('MaxParts', maxParts),

@@ -13,7 +13,8 @@ export type Reporting = Pick<Registered, 'storageClasses' | 'outputMetadata'>
 /** Returns the headers of GET and HEAD that describe where an object's bytes are, and the job that archived them. */
 export function archiveHeaders(object: Placed, { storageClasses }: Reporting): ReplyHeaders {
   const presence = presenceOf(object, storageClasses)
-  if (presence.state === 'hot') return {}
+  if (presence.state === 'hot')
+    return presence.storageClass === 'STANDARD' ? {} : { 'x-amz-storage-class': presence.storageClass }
   return {
     'x-amz-storage-class': presence.storageClass,
     'x-amz-restore': restoreHeader(presence),

@@ -24,6 +24,8 @@ export interface Presence {
 /** The properties of an object, also of a listed one, that determine its presence. */
 export interface Placed {
   readonly archive?: Archive
+  /** See ObjectRecord.label. */
+  readonly label?: string
   /** The gateway holds no copy of the bytes. */
   readonly cold: boolean
 }
@@ -32,9 +34,9 @@ export interface Placed {
  * @param offered classes of the loaded plugins; the class of an object with a local copy is ignored if no plugin offers
  * it (any more)
  */
-export function presenceOf({ archive, cold }: Placed, offered: StorageClasses): Presence {
+export function presenceOf({ archive, label = 'STANDARD', cold }: Placed, offered: StorageClasses): Presence {
   const { storageClass: asked, restore, failed } = archive ?? {}
-  if (!cold && (failed || asked === undefined || !offered.has(asked))) return { state: 'hot', storageClass: 'STANDARD' }
+  if (!cold && (failed || asked === undefined || !offered.has(asked))) return { state: 'hot', storageClass: label }
   const storageClass = asked === 'DEEP_ARCHIVE' ? asked : 'GLACIER'
   if (restore && 'ongoing' in restore) return { state: 'restoring', storageClass }
   if (cold) return { state: 'cold', storageClass }

@@ -1,9 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { S3Error } from '../../common/errors/s3-error.js'
-import type { StoredHeaders, UploadAttributes } from '../../gateway/gateway.js'
+import type { StoredHeaders } from '../../gateway/gateway.js'
+import type { PutRequest } from '../../objects/store.js'
+import { isLabel } from '../../plugins/forms/storage-class.js'
 import { storedContentEncoding } from '../../request/body/content-encoding.js'
-import type { Registered } from '../../server/context.js'
+import type { Registered, ServerFacts } from '../../server/context.js'
 import type { Limits } from '../../server/limits.js'
+import { headerText } from './headers.js'
 
 const META = 'x-amz-meta-'
 
@@ -15,15 +18,31 @@ export interface MetadataRules {
   readonly plugins: Pick<Registered, 'outputMetadata'>
   /** Limit of the total size of names and values, bytes. */
   readonly limits: Pick<Limits, 'maxMetadataBytes'>
+  readonly server: Pick<ServerFacts, 'storageClassLabels'>
 }
 
-/** Reads the attributes of the object from the headers of a write. Throws MetadataTooLarge. */
-export function readAttributes(headers: IncomingHttpHeaders, rules: MetadataRules): Omit<UploadAttributes, 'etag'> {
+/** Reads the attributes of the object from the headers of a write. Throws MetadataTooLarge, InvalidStorageClass. */
+export function readAttributes(headers: IncomingHttpHeaders, rules: MetadataRules): PutRequest['attributes'] {
   return {
     contentType: headers['content-type'] || DEFAULT_TYPE,
     headers: storedHeaders(headers),
     metadata: readMetadata(headers, rules),
+    ...labelOf(headers, rules),
   }
+}
+
+/**
+ * Returns the class that a write asks for if it only names a price. Throws InvalidStorageClass where the server refuses
+ * these classes.
+ */
+export function labelOf(headers: IncomingHttpHeaders, { server }: Pick<MetadataRules, 'server'>): { label?: string } {
+  const asked = headerText(headers, 'x-amz-storage-class')
+  if (asked === undefined || !isLabel(asked)) return {}
+  if (server.storageClassLabels === 'keep') return { label: asked }
+  throw new S3Error('InvalidStorageClass', {
+    message: `The storage class ${asked} is not available: this server accepts no classes that only name a price.`,
+    fields: { StorageClassRequested: asked },
+  })
 }
 
 /** Removes the metadata that plugins add to replies; a copy would otherwise freeze its values. */

@@ -58,6 +58,7 @@ export async function openContexts(sources: ContextSources) {
       server: {
         region,
         objectOwnership: options.objectOwnership ?? 'BucketOwnerEnforced',
+        storageClassLabels: options.storageClassLabels ?? 'keep',
         shareUrl: sources.shareUrl ?? options.gateway.url,
         data: options.data,
         worker: options.worker?.number,
