@@ -1,3 +1,4 @@
+import { S3Error } from '../common/errors/s3-error.js'
 import { ConfigError } from './config/config.js'
 
 export const EXIT_FAILURE = 1
@@ -15,6 +16,9 @@ export function exitCodeOf(error: unknown): number {
 /** Describes an error that ends the program in one line. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
+  // Its message is for clients of a server, and refers them to the server's log. A command has none.
+  if (error instanceof S3Error && error.code === 'InternalError' && error.cause instanceof Error)
+    return describeError(error.cause)
   // connect() to a name with several addresses fails with an AggregateError without a message.
   if (error instanceof AggregateError && error.message === '') return error.errors.map(describeError).join('; ')
   return error.message

@@ -70,6 +70,22 @@ t.test('doctor names the likely mistake in the address of a gateway', async (t) 
   }
 })
 
+t.test('doctor prints an answer of the gateway that it does not know', async (t) => {
+  const server = createServer((request, response) => {
+    request.resume()
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ jsonrpc: '2.0', id: '1', error: { code: 0, message: 'The moon is full.' } }))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const keys = ['--gateway-access-key', ACCOUNT.accessKey, '--gateway-secret-key', ACCOUNT.secretKey]
+  const data = join(t.testdir({}), 'proxy')
+  const { stdout } = await runCli(['doctor', '--data', data, '--port', '0', '--gateway-url', url, ...keys])
+  t.match(stdout, /^WRONG {2}gateway: unknown answer of the object gateway: The moon is full\.$/m)
+  t.notMatch(stdout, /in the log/)
+})
+
 t.test('doctor warns of one word of a brand without the other', async (t) => {
   const keys = ['--gateway-access-key', ACCOUNT.accessKey, '--gateway-secret-key', ACCOUNT.secretKey]
   const said = async (gatewayUrl: string, ...brand: string[]) => {

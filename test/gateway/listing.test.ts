@@ -322,3 +322,21 @@ t.test('the embedded gateway lists as S3 would, whatever it leaves out', async (
     })
   }
 })
+
+t.test('a lookup waits as long as the timeout says, a listing longer', async (t) => {
+  // No listing is answered.
+  const gateway = await scriptedGateway({ before: ({ method }) => method === 'web.ListObjects' })
+  t.teardown(() => gateway.close())
+  const client = gateway.client({ timeoutMs: 500 })
+  const ended: string[] = []
+  const failing = async (what: string, asked: Promise<unknown>) => {
+    await t.rejects(asked, { code: 'ServiceUnavailable', message: /too long/ }, what)
+    ended.push(what)
+  }
+  await Promise.all([
+    failing('a listing', client.list('bucket', { prefix: '', delimiter: '/', after: '', limit: 10 })),
+    failing('an object', client.stat('bucket', 'd/key')),
+    failing('a bucket', client.bucketExists('bucket')),
+  ])
+  t.equal(ended.at(-1), 'a listing')
+})

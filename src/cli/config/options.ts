@@ -87,7 +87,7 @@ export const options = Object.freeze({
   gatewayTimeoutSeconds: option('Gateway', integer(1, 3600), {
     default: GATEWAY_TIMEOUT_MS / 1000,
     unit: 'seconds',
-    help: 'Timeout for responses of the gateway.',
+    help: 'Timeout for responses of the gateway. Listings of whole folders may take four times as long.',
   }),
   gatewayCa: tlsOptions.gatewayCa,
   gatewayCert: tlsOptions.gatewayCert,

@@ -3,7 +3,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import type { GatewayClient } from '../client.js'
 import { nonsense } from '../errors.js'
 import type { HiddenAccess, PolicyEntry } from '../gateway.js'
-import { scanLevel } from '../listing/level-reader.js'
+import { listLevel, scanLevel } from '../listing/level-reader.js'
 import { isReadable } from '../objects/download/request-object.js'
 import { allows } from './policies.js'
 
@@ -38,7 +38,7 @@ export async function hiddenAccess(
 async function foldersOf(client: GatewayClient, bucket: string): Promise<string[]> {
   const folders: string[] = []
   let seen = 0
-  await scanLevel(client, bucket, '', ({ name, isPrefix }) => {
+  await listLevel(client, bucket, '', ({ name, isPrefix }) => {
     if (isPrefix) folders.push(name)
     return ++seen < MAX_ENTRIES && folders.length < MAX_FOLDERS
   })

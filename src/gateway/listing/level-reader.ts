@@ -10,7 +10,10 @@ import { ListingScanner } from './listing-scanner.js'
 import { Selection } from './selection.js'
 import type { Reading, SnapshotCache } from './snapshot-cache.js'
 
-/** Factor for the timeout: a one-level gateway reads a whole directory before it sends the first byte of a listing. */
+/**
+ * Factor for the timeout of a listing: a one-level gateway reads a whole directory before it sends the first byte. A
+ * lookup has one request behind it, and does not wait longer than any other call.
+ */
 const PATIENCE = 4
 /** Memory is reserved from the cache in pieces of this size, bytes. */
 const RESERVE_BYTES = 64 * 1024
@@ -65,7 +68,7 @@ export async function readLevel(source: LevelSource, query: LevelQuery): Promise
 async function collect(source: LevelSource, query: LevelQuery, reading: Reading): Promise<Level> {
   const collector = new Collector(source.snapshots, query)
   try {
-    await scanLevel(source, query.bucket, query.prefix, (entry) => {
+    await listLevel(source, query.bucket, query.prefix, (entry) => {
       collector.add(entry)
       return true
     })
@@ -76,18 +79,30 @@ async function collect(source: LevelSource, query: LevelQuery, reading: Reading)
   }
 }
 
+/** As `scanLevel`, with the patience that a whole level may need. */
+export function listLevel(
+  source: LevelSource,
+  bucket: string,
+  prefix: string,
+  visit: (entry: RawEntry) => boolean,
+): Promise<void> {
+  return scanLevel(source, bucket, prefix, visit, source.timeoutMs * PATIENCE)
+}
+
 /**
  * Reads a listing entry by entry until `visit` returns false. Skips entries without the requested prefix, and the entry
  * of the prefix itself as a folder. Throws S3Error.
+ * @param timeoutMs longest wait for the first byte
  */
 export async function scanLevel(
   source: LevelSource,
   bucket: string,
   prefix: string,
   visit: (entry: RawEntry) => boolean,
+  timeoutMs = source.timeoutMs,
 ): Promise<void> {
   try {
-    const call = listCall(bucket, prefix, source.timeoutMs * PATIENCE)
+    const call = listCall(bucket, prefix, timeoutMs)
     await source.session.withLogin((token) =>
       source.rpc.withServiceWord(() => source.rpc.watched({ ...call, token }, (sent) => scan(source, sent, visit))),
     )
