@@ -102,7 +102,7 @@ export const options = Object.freeze({
   }),
   passthrough: option('Gateway', onOff, {
     default: false,
-    help: "Also serve the gateway's own paths (`/gateway/...`) on the port of the S3 endpoint: JSON-RPC and web pages, not object data.",
+    help: "Also serve the gateway's own paths (`/gateway/...`) on the port of the S3 endpoint: JSON-RPC, not object data and web pages.",
   }),
   gatewayHost: option('Gateway', host, { default: '127.0.0.1', help: 'Address of the embedded gateway.' }),
   gatewayPort: option('Gateway', port, { default: 9100, help: 'Port of the embedded gateway; 0 selects a free port.' }),

@@ -12,6 +12,8 @@ export interface ForwardOptions {
   readonly timeoutMs: number
   /** Called when the gateway's response begins, before the client receives it: changes by the request are done. */
   readonly onAnswer: (outgoing: ServerResponse, response: IncomingMessage) => void
+  /** Called before `onAnswer`. Returns true if it has answered the request instead. */
+  readonly replaces: (outgoing: ServerResponse, response: IncomingMessage) => boolean
   /** Called if the gateway gives no complete response. `slow` is true after a timeout. */
   readonly onFailure: (outgoing: ServerResponse, error: Error, slow: boolean) => void
 }
@@ -82,6 +84,11 @@ export function createForwarder(options: ForwardOptions): Forwarder {
           copy.push(null)
         },
         proxyRes(response, _, outgoing) {
+          if (options.replaces(outgoing, response)) {
+            response.on('error', () => {})
+            response.resume()
+            return
+          }
           options.onAnswer(outgoing, response)
           removeHopByHop(response.headers)
           // The middleware would copy the header of the gateway's connection.

@@ -55,8 +55,9 @@ export interface PassthroughOptions {
 }
 
 /**
- * Serves the gateway's own paths on this server's port, for clients of its JSON-RPC and its web pages. The gateway
- * itself checks access.
+ * Serves the gateway's own paths on this server's port, for clients of its JSON-RPC. The gateway itself checks access.
+ * Its web pages are refused: they upload and download by paths that are not forwarded, and sign share links for the
+ * host that shows them, where the gateway's key pair is unknown.
  */
 export interface Passthrough {
   /** Serves a request to a path of the gateway. Returns false, without touching the request, for other paths. */
@@ -83,6 +84,12 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
     url: new URL(options.url),
     tls: options.tls,
     timeoutMs: options.timeoutMs,
+    replaces(outgoing, response) {
+      if (!isPage(response)) return false
+      noteChange(outgoing)
+      void refuse(outgoing, 'page')
+      return true
+    },
     onAnswer(outgoing, response) {
       noteChange(outgoing)
       response.on('data', (chunk: Buffer) => {
@@ -206,6 +213,11 @@ function refusalOf({ segments }: GatewayTarget, incoming: IncomingMessage): Refu
   if (OBJECT_DATA.has(segments[0]?.toLowerCase() ?? '')) return 'object data'
   if (!['GET', 'HEAD', 'POST'].includes(incoming.method ?? '')) return 'method'
   return incoming.method !== 'POST' && hasBody(incoming) ? 'body unexpected' : undefined
+}
+
+/** True for a page for people. Only a page that is shown offers what would fail here. */
+function isPage({ statusCode = 0, headers }: IncomingMessage): boolean {
+  return statusCode >= 200 && statusCode < 300 && /^text\/html\b/i.test(headers['content-type'] ?? '')
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {

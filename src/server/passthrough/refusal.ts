@@ -12,6 +12,10 @@ const refusals = {
   'too large': [413, 'The body is larger than 1 MiB, the most that this server forwards.'],
   method: [405, 'Only GET, HEAD and POST are forwarded.'],
   'object data': [501, "Object data is not forwarded here: use the S3 endpoint, or the gateway's own address."],
+  page: [
+    501,
+    "The gateway's web pages are not served here, because their uploads, downloads and share links would fail: open them at the gateway's own address.",
+  ],
   'gateway down': [502, 'The gateway is unreachable, or closed the connection.'],
   'gateway slow': [504, 'The gateway did not answer in time.'],
 } as const satisfies Record<string, readonly [status: number, message: string]>

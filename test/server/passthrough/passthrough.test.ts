@@ -254,6 +254,27 @@ t.test('what is not passed on', async (t) => {
 const CHUNKED_POST =
   'POST /gateway/webrpc HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n'
 
+t.test('a web page of the gateway is refused with the reason, whatever is asked for it', async (t) => {
+  const { port, log } = await start(t, (incoming, outgoing) => {
+    const type = incoming.url === '/base/gateway/app.js' ? 'text/javascript' : 'Text/HTML; charset=utf-8'
+    const status = incoming.url === '/base/gateway/gone' ? 404 : 200
+    outgoing.writeHead(status, { 'content-type': type })
+    outgoing.end('<html>'.repeat(50_000))
+  })
+  const url = `http://127.0.0.1:${port}/gateway`
+  for (const accept of ['text/html', '*/*']) {
+    for (const path of ['/', '/login', '/bucket/folder/']) {
+      const page = await fetch(url + path, { headers: { accept } })
+      t.match([page.status, await page.text()], [501, /web pages are not served here.*gateway's own address/], path)
+    }
+  }
+  const head = await fetch(`${url}/login`, { method: 'HEAD' })
+  t.same([head.status, await head.text()], [501, ''])
+  t.match(log[0], { status: 501, operation: 'Passthrough', cut: false })
+  t.equal((await fetch(`${url}/app.js`)).status, 200, 'anything else')
+  t.equal((await fetch(`${url}/gone`)).status, 404, 'the page of a failure')
+})
+
 t.test('a client that goes away ends the call', async (t) => {
   let arrived = () => {}
   const waiting = new Promise<void>((resolve) => {
