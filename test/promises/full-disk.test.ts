@@ -71,6 +71,13 @@ for (const mode of modes) {
       await server.start()
       t.equal(await statusOf(server, 'GET', 'kept'), 200, 'also after a proper end')
       await clear(disk)
+
+      t.equal((await server.stop()).code, 0)
+      fill(disk)
+      await server.start()
+      t.equal(await statusOf(server, 'GET', 'kept'), 200, 'also when the disk was filled after a proper end')
+      t.equal(await statusOf(server, 'DELETE', 'kept'), 204, 'and objects can be removed')
+      await clear(disk)
     }
     const status = await statusOf(server, 'PUT', 'new', bytes('new', 300_000))
     t.equal(status, 200, 'uploads go on once there is room')

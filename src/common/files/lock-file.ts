@@ -15,7 +15,8 @@ const held = new Set<DatabaseSyncInstance>()
 export function lockFile(file: string): (() => void) | undefined {
   const lock = new DatabaseSync(file)
   try {
-    lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+    // A journal on the disk would need room, and nothing is written.
+    lock.exec('PRAGMA journal_mode = MEMORY; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
   } catch (error) {
     lock.close()
     if (isBusy(error)) return undefined
