@@ -6,7 +6,7 @@ import { type Config, unknownVariables } from '../config/config.js'
 import { loadEmbedded } from './gateway.js'
 import { onReopen } from './observability/log-files.js'
 import { ServiceManager } from './process/service-manager.js'
-import { untilSignal } from './process/until-signal.js'
+import { boundStop, untilSignal } from './process/until-signal.js'
 import { Hangups } from './reload/hangup.js'
 import { recordReload } from './reload/record-reload.js'
 import type { Reloader } from './reload/reloader.js'
@@ -17,6 +17,7 @@ export async function serveUntilSignal(config: Config): Promise<void> {
   if (cluster.isWorker) return (await import('./workers/worker.js')).runWorker(config)
   const signalled = untilSignal()
   const log = createLogger({ level: config.logLevel })
+  boundStop(signalled, config, log)
   for (const warning of unknownVariables()) log.warn(warning)
   const manager = new ServiceManager(log)
   const cleanup = new CleanupStack()

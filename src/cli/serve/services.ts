@@ -7,12 +7,13 @@ import { recordServer } from '../running.js'
 import { startEmbedded } from './gateway.js'
 import { paymentLine, platformLines, platformMembers, type ShownPlatform, shownPlatform } from './platform-text.js'
 import { ServiceManager } from './process/service-manager.js'
-import { untilSignal } from './process/until-signal.js'
+import { boundStop, untilSignal } from './process/until-signal.js'
 
 /** `dealgate services`: runs the embedded services alone until a signal. */
 export async function servicesUntilSignal(config: Config): Promise<void> {
   const signalled = untilSignal()
   const log = createLogger({ level: config.logLevel })
+  boundStop(signalled, config, log)
   for (const warning of unknownVariables()) log.warn(warning)
   const manager = new ServiceManager(log)
   const cleanup = new CleanupStack()

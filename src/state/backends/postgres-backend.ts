@@ -1,3 +1,4 @@
+import { Socket } from 'node:net'
 import pg from 'pg'
 import { withinDeadline } from '../../common/deadline.js'
 import { HOUR_MS } from '../../common/durations.js'
@@ -45,8 +46,16 @@ export async function openPostgresBackend(
   timeoutMs: number,
   leaseMs?: number,
 ): Promise<Backend> {
+  // The driver waits for the server to confirm the end of a connection, and does not end an attempt to connect.
+  const sockets = new Set<Socket>()
+  const stream = () => {
+    const socket = new Socket()
+    sockets.add(socket)
+    return socket.once('close', () => sockets.delete(socket))
+  }
   const pool = new pg.Pool({
     connectionString: url,
+    stream,
     max: CONNECTIONS,
     connectionTimeoutMillis: CONNECT_MS,
     // A query that times out also ends its connection, which may be dead.
@@ -61,6 +70,7 @@ export async function openPostgresBackend(
     await pool.query(schema)
   } catch (error) {
     await pool.end()
+    for (const socket of sockets) socket.destroy()
     const { host } = new URL(url)
     throw new StateError(
       'STATE_UNREACHABLE',
@@ -76,7 +86,7 @@ export async function openPostgresBackend(
   const cleaning = setInterval(clean, CLEAN_MS).unref()
   void clean()
   const query = (sql: string, values: readonly string[]) => guard.run(() => pool.query(sql, [...values]))
-  const { signals, close: closeSignals } = openPostgresSignals({ url, log, timeoutMs, query })
+  const { signals, close: closeSignals } = openPostgresSignals({ url, log, stream, timeoutMs, query })
   return {
     table: (namespace, options) =>
       new Table({ store: new PostgresStore(pool, tableOf(namespace)), namespace, guard, ...options }),
@@ -104,6 +114,7 @@ export async function openPostgresBackend(
       await withinDeadline(pool.end(), 2 * timeoutMs).catch((err) =>
         log.warn({ err }, 'could not close all connections'),
       )
+      for (const socket of sockets) socket.destroy()
     },
   }
 }

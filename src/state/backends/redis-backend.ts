@@ -34,6 +34,8 @@ export async function openRedisBackend(
   leaseMs?: number,
 ): Promise<Backend> {
   let open = false
+  // The client has no way to end a connection attempt.
+  const ended = new AbortController()
   // createClient types the default modules in a way that the adapter's type does not name.
   const client = createClient({
     url,
@@ -44,6 +46,7 @@ export async function openRedisBackend(
     socket: {
       socketTimeout: timeoutMs * 2,
       connectTimeout: CONNECT_MS,
+      signal: ended.signal,
       // Without this, the first connect would be retried indefinitely.
       reconnectStrategy: (attempt, cause) => (open ? Math.min(100 * 2 ** attempt, 2000) : cause),
     },
@@ -60,6 +63,7 @@ export async function openRedisBackend(
     open = true
   } catch (error) {
     if (client.isOpen) client.destroy()
+    ended.abort()
     throw new StateError(
       'STATE_UNREACHABLE',
       `The state store ${addressOf(url)} cannot be used: ${reasonOf(error)}`,
@@ -95,6 +99,7 @@ export async function openRedisBackend(
       // A hanging store would never confirm the end of the connection.
       if (client.isReady && !guard.open) await withinDeadline(client.close(), timeoutMs).catch(() => client.destroy())
       else if (client.isOpen) client.destroy()
+      ended.abort()
     },
   }
 }

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import pg from 'pg'
 import type { Logger } from '../../common/log.js'
 import type { OpenedSignals } from './redis-signals.js'
@@ -12,6 +13,8 @@ const LONGEST_PAUSE_MS = 2000
 export interface PostgresSignalsOptions {
   readonly url: string
   readonly log: Logger
+  /** Makes the socket of the connection. */
+  readonly stream: () => Socket
   /** Longest wait for an answer, ms. An idle connection is tested twice as often. */
   readonly timeoutMs: number
   /** Runs a query on another connection. */
@@ -22,7 +25,7 @@ export interface PostgresSignalsOptions {
  * Signals by LISTEN and NOTIFY (https://www.postgresql.org/docs/current/sql-notify.html), on a connection of their own,
  * which is made anew when it is lost.
  */
-export function openPostgresSignals({ url, log, timeoutMs, query }: PostgresSignalsOptions): OpenedSignals {
+export function openPostgresSignals({ url, log, stream, timeoutMs, query }: PostgresSignalsOptions): OpenedSignals {
   let closed = false
   let client: pg.Client | undefined
   let next: NodeJS.Timeout | undefined
@@ -36,6 +39,7 @@ export function openPostgresSignals({ url, log, timeoutMs, query }: PostgresSign
   async function listen(): Promise<void> {
     const mine = new pg.Client({
       connectionString: url,
+      stream,
       connectionTimeoutMillis: timeoutMs,
       query_timeout: timeoutMs,
     })

@@ -14,7 +14,7 @@ const LONGEST_PAUSE_MS = 2000
 /**
  * Signals by publish and subscribe, on a connection of their own, which the client makes anew when it is lost
  * (https://redis.io/docs/latest/develop/pubsub/).
- * @param client for sending; a copy of it subscribes
+ * @param client for sending; a copy of it subscribes. The signal of its sockets ends a connection attempt of the copy
  */
 export function openRedisSignals(client: RedisClientType, log: Logger): OpenedSignals {
   const board = new SignalBoard((message) => {
@@ -49,9 +49,7 @@ export function openRedisSignals(client: RedisClientType, log: Logger): OpenedSi
     if (!closed) log.debug({ err }, 'the connection for signals failed')
   })
   subscriber.on('ready', () => {
-    // One that is destroyed while it connects would live on.
-    if (closed) subscriber.destroy()
-    else if (subscribed) board.missed()
+    if (subscribed && !closed) board.missed()
   })
   subscriber.connect().then(
     () => subscribe(),
@@ -64,7 +62,7 @@ export function openRedisSignals(client: RedisClientType, log: Logger): OpenedSi
     close() {
       closed = true
       clearTimeout(next)
-      if (subscriber.isReady) subscriber.destroy()
+      if (subscriber.isOpen) subscriber.destroy()
     },
   }
 }

@@ -74,4 +74,8 @@ export const limitOptions = {
     unit: 'seconds',
     help: 'Time for running requests to end after SIGTERM or SIGINT.',
   }),
+  stopSeconds: option('Limits', integer(1, 7200), {
+    unit: 'seconds',
+    help: 'Longest time from SIGTERM or SIGINT to the end of the process, by default 20 s more than --shutdown-grace-seconds. What hangs then is abandoned, with exit code 1.',
+  }),
 } as const
