@@ -31,7 +31,7 @@ for (const [name, quirks] of Object.entries(servers)) {
     await other.login()
     t.equal((await fetch(`${server.endpoint}/-/ready`)).status, 200)
     await t.test('missing objects', (t) => missing(t, server))
-    await t.test('public buckets', (t) => publicBucket(t, server))
+    await t.test('public buckets', (t) => publicBucket(t, server, other))
     await t.test('rclone', (t) => rclone(t, server))
     await t.test('folder objects', (t) => folders(t, server))
     await t.test('folder objects made elsewhere', (t) => foldersOfOthers(t, server, other))
@@ -90,7 +90,7 @@ async function missing(t: Test, server: Dealgate): Promise<void> {
 }
 
 /** A bucket is public for as long as its policy says, and no longer. */
-async function publicBucket(t: Test, server: Dealgate): Promise<void> {
+async function publicBucket(t: Test, server: Dealgate, other: GatewayUser): Promise<void> {
   const bucket = 'public'
   await status(server, 'PUT', bucket)
   await status(server, 'PUT', bucket, 'key', 'x')
@@ -104,6 +104,16 @@ async function publicBucket(t: Test, server: Dealgate): Promise<void> {
   t.equal((await send(server, { method: 'DELETE', target: `/${bucket}?policy` })).status, 204)
   t.equal(await anonymously('key'), 403)
   t.match(await send(server, { method: 'GET', target: `/${bucket}?policy` }), { code: 'NoSuchBucketPolicy' })
+
+  // The rule of the gateway itself, and one for a prefix that another client made.
+  await other.call('web.SetBucketPolicy', { bucketName: bucket, prefix: '', policy: 'readonly' })
+  t.equal(await anonymously('key'), 200)
+  t.equal(await anonymously('none'), 404)
+  await other.call('web.SetBucketPolicy', { bucketName: bucket, prefix: 'open', policy: 'readwrite' })
+  t.equal((await send(server, { method: 'DELETE', target: `/${bucket}?policy` })).status, 204)
+  for (const key of ['key', 'none', 'open/none']) t.equal(await anonymously(key), 403, `${key} afterwards`)
+  const left = await other.call('web.ListAllBucketPolicies', { bucketName: bucket })
+  t.same(left.policies ?? [], [], 'the gateway has no rule any more')
   await status(server, 'DELETE', bucket, 'key')
   t.equal(await status(server, 'DELETE', bucket), 204)
 }

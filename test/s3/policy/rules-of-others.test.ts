@@ -1,10 +1,10 @@
 import t, { type Test } from 'tap'
-import { startServices } from '../../../src/services/index.js'
+import { legacy, type QuirkName, startServices } from '../../../src/services/index.js'
 import { owner, startDealProxy } from '../../plugins/deal/proxy.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { Between, type Passed } from '../../support/gateway/between.js'
 import { GatewayUser } from '../../support/gateway/gateway-user.js'
-import { modes, quirksOf } from '../../support/server/modes.js'
+import { quirksOf } from '../../support/server/modes.js'
 import { signedRequest, type Wanted } from '../../support/sign/signed-request.js'
 
 /** Rules for everybody that another program makes on the gateway by JSON-RPC. */
@@ -13,10 +13,17 @@ const BUCKET = 'photos'
 const BLOCK =
   '<PublicAccessBlockConfiguration><RestrictPublicBuckets>true</RestrictPublicBuckets></PublicAccessBlockConfiguration>'
 
-async function start(t: Test, mode: (typeof modes)[number]) {
+/** The modes, and the gateway whose words for a missing object are its own. */
+const gateways: Readonly<Record<string, readonly QuirkName[]>> = {
+  full: quirksOf('full'),
+  legacy: quirksOf('legacy'),
+  FS3: [...legacy, 'fs3-texts'],
+}
+
+async function start(t: Test, quirks: readonly QuirkName[]) {
   const services = await startServices({
     data: temporaryFolder(t),
-    gateway: { host: '127.0.0.1', port: 0, quirks: quirksOf(mode) },
+    gateway: { host: '127.0.0.1', port: 0, quirks },
   })
   t.teardown(() => services.stop())
   const gateway = { url: services.gateway.url, ...(await services.gateway.credentials()) }
@@ -59,9 +66,9 @@ const success = (result: object) => ({ status: 200, body: JSON.stringify({ jsonr
 const lists = (hidden: (request: Passed) => boolean) => (request: Passed) =>
   hidden(request) ? success({ policies: null }) : 'pass'
 
-for (const mode of modes) {
+for (const [mode, quirks] of Object.entries(gateways)) {
   t.test(`${mode}: rules that another program made are reported and removed`, async (t) => {
-    const { ask, rule, rules, read } = await start(t, mode)
+    const { ask, rule, rules, read } = await start(t, quirks)
     t.equal((await ask('GET', 'policyStatus')).code, 'NoSuchBucketPolicy')
     t.equal((await ask('PUT', 'publicAccessBlock', BLOCK)).status, 200)
 
@@ -87,7 +94,7 @@ for (const mode of modes) {
   })
 
   t.test(`${mode}: a rule that the gateway keeps although it says that it is gone`, async (t) => {
-    const { between, ask, rule, rules, read } = await start(t, mode)
+    const { between, ask, rule, rules, read } = await start(t, quirks)
     await rule('pub/', 'readonly')
     await rule('other/', 'readwrite')
     between.fate = (request) =>
@@ -107,7 +114,7 @@ for (const mode of modes) {
 
   for (const prefix of ['', 'pub/'])
     t.test(`${mode}: a rule for "${prefix}" that the gateway does not list`, async (t) => {
-      const { between, ask, acl, rule, rules, read } = await start(t, mode)
+      const { between, ask, acl, rule, rules, read } = await start(t, quirks)
       await rule(prefix, 'readonly')
       let keeps = true
       between.fate = (request) => {
@@ -134,7 +141,7 @@ for (const mode of modes) {
     })
 
   t.test(`${mode}: whether a bucket is public is not told when the gateway cannot be asked`, async (t) => {
-    const { between, ask } = await start(t, mode)
+    const { between, ask } = await start(t, quirks)
     t.equal((await ask('PUT', 'publicAccessBlock', BLOCK)).status, 200)
     between.fate = (request) =>
       request.path.includes('/download/') ? { status: 500, type: 'text/plain', body: 'broken' } : 'pass'
