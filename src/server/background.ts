@@ -8,12 +8,14 @@ import { startLifecycle } from '../s3/lifecycle/runner.js'
 import type { Backends } from './backends.js'
 import type { CleanupStack } from './cleanup-stack.js'
 import type { Context } from './context.js'
+import type { ContextFactory } from './contexts/context-factory.js'
 import type { ProxyOptions } from './proxy-options.js'
 import { startSweeps } from './sweeps.js'
 
 export interface BackgroundParts extends Pick<Backends, 'state' | 'settings'> {
   readonly plugins: RunningPlugins
   readonly own: Context
+  readonly ownerContext: ContextFactory['ofOwner']
   readonly jobs: OwnJobs
   readonly hooks: Hooks
   readonly options: Pick<
@@ -27,7 +29,7 @@ export interface BackgroundParts extends Pick<Backends, 'state' | 'settings'> {
  * @throws PluginError if a plugin fails to start
  */
 export async function startBackground(parts: BackgroundParts, cleanup: CleanupStack): Promise<void> {
-  const { state, settings, plugins, own, jobs, hooks, options } = parts
+  const { state, settings, plugins, own, ownerContext, jobs, hooks, options } = parts
   const { log } = own
   const now = options.now ?? Date.now
   cleanup.defer(startSweeps(state, options.uploadExpiryMs ?? 7 * DAY_MS, log))
@@ -42,8 +44,10 @@ export async function startBackground(parts: BackgroundParts, cleanup: CleanupSt
   const lifecycle = startLifecycle({
     state,
     settings,
-    store: own.store,
-    requireOwner: own.checks.requireOwner,
+    ownerOf: async (owned) => {
+      const context = owned === undefined ? own : await ownerContext(owned)
+      return context && { store: context.store, requireOwner: context.checks.requireOwner }
+    },
     get storageClasses() {
       return own.plugins.storageClasses
     },

@@ -105,7 +105,10 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   }
   const passthrough = options.passthrough ? openPassthrough(options, backends, { ...parts, contexts, log }) : undefined
   cleanup.defer(() => passthrough?.close())
-  await startBackground({ state, settings, plugins, own: contexts.ownContext, jobs, hooks, options }, cleanup)
+  await startBackground(
+    { state, settings, plugins, own: contexts.ownContext, ownerContext: contexts.ofOwner, jobs, hooks, options },
+    cleanup,
+  )
 
   holdingMetrics(metrics, { pool, bodies, spools, state, data: options.data })
   cacheMetrics(metrics, caches)

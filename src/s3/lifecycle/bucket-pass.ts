@@ -13,7 +13,7 @@ import { asksForTags, type Candidate, expirationOf } from './rules.js'
 import { transitionOf } from './transitions.js'
 
 export interface PassParts {
-  /** The store, with the rights of the server's own account. */
+  /** The store, with the rights of the account that owns the bucket. */
   readonly store: Store
   readonly state: Pick<State, 'objects' | 'uploads' | 'locks'>
   readonly storageClasses: StorageClasses

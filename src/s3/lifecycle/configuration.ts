@@ -1,3 +1,4 @@
+import type { Owned } from '../../access/door/documents.js'
 import type { Tag } from '../../state/state.js'
 
 declare module '../../state/records/setting-types.js' {
@@ -11,6 +12,8 @@ export interface LifecycleConfiguration {
   readonly rules: readonly LifecycleRule[]
   /** Determines which objects are too small for transitions of rules without a size condition. */
   readonly minimumTransitionSize: MinimumTransitionSize
+  /** The account that owns the bucket, whose rights the rules have; absent: the server's own. */
+  readonly owned?: Owned
 }
 
 export const MINIMUM_TRANSITION_SIZES = ['all_storage_classes_128K', 'varies_by_storage_class'] as const

@@ -1,22 +1,31 @@
 import { createHash } from 'node:crypto'
+import type { Owned } from '../../access/door/documents.js'
 import type { RequireOwner } from '../../access/require-owner.js'
 import { DAY_MS } from '../../common/durations.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { isTold } from '../../common/errors/told-already.js'
 import { PeriodicTask } from '../../common/periodic-task.js'
+import type { Store } from '../../objects/store.js'
 import { acquireTaskLease } from '../../state/locks/task-lease.js'
 import type { BucketSettings } from '../../state/records/bucket-settings.js'
 import type { State } from '../../state/state.js'
 import { type PassParts, passBucket } from './bucket-pass.js'
 import type { LifecycleConfiguration } from './configuration.js'
 
-export interface LifecycleOptions extends Omit<PassParts, 'ended' | 'isMeant' | 'state'> {
+export interface LifecycleOptions extends Omit<PassParts, 'ended' | 'isMeant' | 'state' | 'store'> {
+  /** The objects as an account sees them; undefined if the server has no key pair of it any more. */
+  readonly ownerOf: (owned: Owned | undefined) => Promise<BucketOwner | undefined>
   readonly state: State
   readonly settings: BucketSettings
-  /** Throws unless the server's own account owns the bucket. The server deletes and pays in no other bucket. */
-  readonly requireOwner: RequireOwner
   /** Interval between passes over the buckets, ms; 0 for never. */
   readonly intervalMs: number
+}
+
+/** An account that owns buckets. */
+export interface BucketOwner {
+  readonly store: Store
+  /** Throws unless the account owns the bucket: nothing is deleted in any other. */
+  readonly requireOwner: RequireOwner
 }
 
 export interface Lifecycle {
@@ -103,11 +112,16 @@ export function startLifecycle(options: LifecycleOptions): Lifecycle {
     const isSame = (present: LifecycleConfiguration | undefined) => !!present && fingerprint(present) === rules
     // Bypasses the cache, so that a change that another proxy has acknowledged takes effect before the next object.
     const ended = async () => !mayGoOn() || !isSame(await settings.latest(bucket, 'lifecycle'))
+    const owner = await options.ownerOf(configuration.owned)
+    if (!owner) {
+      log.warn({ bucket }, 'lifecycle rules wait: no key pair of the account that set them is left; set them again')
+      return false
+    }
     const isMeant = async () => {
-      await options.requireOwner(bucket)
+      await owner.requireOwner(bucket)
       return isSame(await settings.confirmed(bucket, 'lifecycle'))
     }
-    const tally = await passBucket({ ...options, ended, isMeant }, bucket, configuration)
+    const tally = await passBucket({ ...options, store: owner.store, ended, isMeant }, bucket, configuration)
     const { expired, transitioned, aborted, failed, complete } = tally
     const level = failed > 0 ? 'warn' : expired + transitioned + aborted > 0 || !complete ? 'info' : 'debug'
     log[level]({ bucket, lifecycle: tally }, 'applied lifecycle rules')

@@ -1,7 +1,9 @@
+import type { Owned } from '../../access/door/documents.js'
 import { openDoor } from '../../access/door/door.js'
 import { Grants } from '../../access/door/grants.js'
 import { ownerGateway } from '../../access/door/owner-gateway.js'
 import type { Caller, Credentials } from '../../auth/caller.js'
+import { canonicalId } from '../../auth/identities/canonical-id.js'
 import type { GatewayPool } from '../../gateway/account/create-gateway.js'
 import type { AccountSource } from '../../gateway/account/session.js'
 import type { Gateway } from '../../gateway/gateway.js'
@@ -41,6 +43,11 @@ export interface ContextFactory {
   readonly ownStore: Store
   /** Context of background work: unrestricted, with the proxy's own account. */
   readonly ownContext: Context
+  /**
+   * Context of background work in the buckets of an account, with all rights of it; undefined if the server has no key
+   * pair of the account any more.
+   */
+  ofOwner(owned: Owned): Promise<Context | undefined>
 }
 
 export function contextFactory(parts: ContextParts): ContextFactory {
@@ -83,5 +90,12 @@ export function contextFactory(parts: ContextParts): ContextFactory {
     own,
     ownStore: ownContext.store,
     ownContext,
+    async ofOwner({ owner, by }) {
+      const account = (await parts.credentials(by))?.account
+      if (!account) return undefined
+      const identity = { accessKeyId: by, secretAccessKey: '', account }
+      if (canonicalId(identity) !== owner) return undefined
+      return contextFor({ caller: { identity, presigned: false, payload: { kind: 'unsigned' } } })
+    },
   }
 }

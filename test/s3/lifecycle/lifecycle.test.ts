@@ -1,3 +1,4 @@
+import { dirname, join } from 'node:path'
 import {
   CreateBucketCommand,
   CreateMultipartUploadCommand,
@@ -12,12 +13,13 @@ import {
   PutBucketLifecycleConfigurationCommand,
   PutObjectCommand,
   PutObjectTaggingCommand,
-  type S3Client,
+  S3Client,
 } from '@aws-sdk/client-s3'
 import t from 'tap'
 import { DAY_MS } from '../../../src/common/durations.js'
 import { putBucketLifecycleConfiguration } from '../../../src/s3/configuration/put-bucket-lifecycle-configuration.js'
 import { dueAfter } from '../../../src/s3/lifecycle/rules.js'
+import { openAccountBook } from '../../../src/services/gateway/account-book.js'
 import { GatewayUser } from '../../support/gateway/gateway-user.js'
 import { type InProcess, startInProcess } from '../../support/server/in-process.js'
 import { modes } from '../../support/server/modes.js'
@@ -220,16 +222,47 @@ t.test('only who may write all of the bucket sets rules, and only where they can
   await setRules(s3, [days])
 })
 
-t.test('rules for a bucket that the server’s own account does not see are refused', async (t) => {
-  const bytes = Buffer.from(
-    '<LifecycleConfiguration><Rule><Filter/><Status>Enabled</Status><Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>',
+t.test('rules of another account work with the rights of that account, and spend nothing', async (t) => {
+  const server = await startInProcess(t, 'full', { lifecycleIntervalMs: 20 })
+  const book = openAccountBook(join(dirname(server.data), 'services'))
+  t.teardown(() => book.close())
+  const { accessKey, secretKey } = book.add('other')
+  const other = { accessKeyId: 'of-other', secretAccessKey: 'secret-of-other', account: { accessKey, secretKey } }
+  const own = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
+  await server.restart({ identities: [own, other] })
+  const s3 = new S3Client({ endpoint: server.endpoint, region: 'us-east-1', forcePathStyle: true, credentials: other })
+  t.teardown(() => s3.destroy())
+  await s3.send(new CreateBucketCommand({ Bucket }))
+  for (const Key of ['old/a', 'kept']) await s3.send(new PutObjectCommand({ Bucket, Key, Body: 'x' }))
+  const rule: LifecycleRule = { ID: 'x', Filter: { Prefix: 'old/' }, Status: 'Enabled' }
+  const Expiration = { Date: new Date('2020-01-01') }
+  await t.rejects(
+    setRules(server.s3, [{ ...rule, Expiration }]),
+    { name: 'AccessDenied' },
+    'the server does not own it',
   )
+  await setRules(s3, [{ ...rule, Expiration }])
+  await until('the object is gone', async () => (await keys(s3)).join() === 'kept')
+  t.match((await s3.send(new GetBucketLifecycleConfigurationCommand({ Bucket }))).Rules, [{ ID: 'x' }])
+
+  await server.restart({ identities: [own, other], lifecycleIntervalMs: 0 })
+  await s3.send(new PutObjectCommand({ Bucket, Key: 'old/b', Body: 'x' }))
+  await setRules(s3, [{ ...rule, ID: 'y', Expiration }])
+  await server.restart({ identities: [own] })
+  await until('the log says why nothing is done', () => server.lines.some(({ msg }) => /rules wait/.test(`${msg}`)))
+  await server.restart({ identities: [own, other] })
+  await until('it is gone, too', async () => (await keys(s3)).join() === 'kept')
+})
+
+t.test('a transition in a bucket of another account would be paid by the server', async (t) => {
+  const rule =
+    '<Rule><Filter/><Status>Enabled</Status><Transition><Days>1</Days><StorageClass>GLACIER</StorageClass></Transition></Rule>'
+  const bytes = Buffer.from(`<LifecycleConfiguration>${rule}</LifecycleConfiguration>`)
   const request = { bucket: Bucket, headers: {}, body: { collect: async () => ({ bytes }) } }
   const context = {
-    requireWholeBucket: () => {},
     limits: { maxDocumentBytes: 1000 },
-    storageClasses: new Map(),
-    own: { listBuckets: async () => [{ name: 'another', creationDate: '2026-01-01T00:00:00Z' }] },
+    plugins: { storageClasses: new Map([['GLACIER', {}]]) },
+    door: { ownerOf: async () => ({ owner: 'another', by: 'key' }) },
     settings: { set: async () => t.fail('they were kept') },
   }
   await t.rejects(putBucketLifecycleConfiguration.run(request as never, context as never), { code: 'NotImplemented' })

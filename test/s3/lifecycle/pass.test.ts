@@ -266,7 +266,15 @@ t.test('the runner does a day’s work once, and again when the rules change or 
   let now = NOW
   const settings = createBucketSettings(state, birthsOf())
   await settings.set('b', 'lifecycle', rules(rule({})))
-  const runner = startLifecycle({ ...parts, state, settings, log, now: () => now, intervalMs: 0 })
+  const runner = startLifecycle({
+    ...parts,
+    ownerOf: async () => parts,
+    state,
+    settings,
+    log,
+    now: () => now,
+    intervalMs: 0,
+  })
   t.equal(seen.lists, 0, 'an interval of 0 starts nothing by itself')
   seen.beforeRemove = () => {
     throw new Error('not now')
@@ -279,7 +287,15 @@ t.test('the runner does a day’s work once, and again when the rules change or 
   t.same(seen.removed, ['a'])
   await runner.run()
   t.equal(seen.lists, 2, 'the day’s work is done')
-  const another = startLifecycle({ ...parts, state, settings, log, now: () => now, intervalMs: 0 })
+  const another = startLifecycle({
+    ...parts,
+    ownerOf: async () => parts,
+    state,
+    settings,
+    log,
+    now: () => now,
+    intervalMs: 0,
+  })
   await another.run()
   t.equal(seen.lists, 2, 'after a restart as well')
   await settings.set('b', 'lifecycle', rules(rule({ prefix: 'x' })))
@@ -309,7 +325,15 @@ t.test('rules that are taken away stop the pass', async (t) => {
   )
   const settings = createBucketSettings(state, birthsOf())
   await settings.set('b', 'lifecycle', rules(rule({})))
-  const runner = startLifecycle({ ...parts, state, settings, log, now: () => NOW, intervalMs: 0 })
+  const runner = startLifecycle({
+    ...parts,
+    ownerOf: async () => parts,
+    state,
+    settings,
+    log,
+    now: () => NOW,
+    intervalMs: 0,
+  })
   let deleted: Promise<void> | undefined
   const { remove } = parts.store
   Object.assign(parts.store, {
@@ -332,7 +356,15 @@ t.test('nothing is done in a bucket that the server’s own account does not own
     t.equal(bucket, 'b')
     if (!isOwner) throw new S3Error('AccessDenied')
   }
-  const runner = startLifecycle({ ...parts, state, settings, requireOwner, log, now: () => NOW, intervalMs: 0 })
+  const runner = startLifecycle({
+    ...parts,
+    ownerOf: async () => ({ ...parts, requireOwner }),
+    state,
+    settings,
+    log,
+    now: () => NOW,
+    intervalMs: 0,
+  })
   await runner.run()
   t.ok(seen.lists > 0)
   t.same(seen.removed, [])
@@ -361,7 +393,15 @@ t.test('nothing is done in a bucket that was made again, and everything in one t
   births.set('b', '2026-01-01T00:00:00.000000002Z')
   // The hot path may not have heard of it yet.
   const late = { ...settings, latest: async () => rules(aborting) as never }
-  const runner = startLifecycle({ ...parts, state, settings: late, log, now: () => NOW, intervalMs: 0 })
+  const runner = startLifecycle({
+    ...parts,
+    ownerOf: async () => parts,
+    state,
+    settings: late,
+    log,
+    now: () => NOW,
+    intervalMs: 0,
+  })
   await runner.run()
   t.ok(seen.lists > 0)
   t.same(seen.removed, [])
@@ -385,7 +425,15 @@ t.test('rules of a bucket that is gone end where one made again could not be tol
     await settings.set('b', 'tagging', [{ key: 'a', value: 'b' }])
     await settings.set('b', 'lifecycle', rules(rule({})))
     births.clear()
-    const runner = startLifecycle({ ...parts, state, settings, log, now: () => NOW, intervalMs: 0 })
+    const runner = startLifecycle({
+      ...parts,
+      ownerOf: async () => parts,
+      state,
+      settings,
+      log,
+      now: () => NOW,
+      intervalMs: 0,
+    })
     await runner.run()
     t.equal((await settings.get('b', 'lifecycle')) !== undefined, birth !== undefined)
     t.ok(await settings.get('b', 'tagging'), 'what destroys nothing stays')
