@@ -1,4 +1,5 @@
-import { OutcomeUnknown, type RunningJob, S3Error, serviceTokenOf } from 'dealgate'
+import { createHash } from 'node:crypto'
+import { type Job, OutcomeUnknown, type RunningJob, S3Error, serviceTokenOf } from 'dealgate'
 import { DealClient } from '../deal-client.js'
 import type { GatewayDeal } from '../deal-wire.js'
 import type { DealParts } from '../parts.js'
@@ -64,7 +65,7 @@ async function begin(
     stamp,
     sent: parts.host.now(),
     withToken: dealTokens,
-    token: serviceTokenOf(job.job),
+    token: tokenFor(job.job, stamp),
     before: before.map((deal) => deal.dealCid),
   }
   await refuseUnrecorded(parts, job, attempt, before)
@@ -72,6 +73,13 @@ async function begin(
   job.signal.throwIfAborted()
   await job.commit()
   return attempt
+}
+
+/** The token for the gateway. When the job of a client token is lost, the object may have been replaced since. */
+function tokenFor(job: Job, stamp: string | undefined): string {
+  const token = serviceTokenOf(job)
+  if (job.token === undefined || stamp === undefined) return token
+  return createHash('sha256').update(`${token}/${stamp}`).digest('hex')
 }
 
 /**

@@ -1,4 +1,4 @@
-import { OutcomeUnknown, type RunningJob } from 'dealgate'
+import { OutcomeUnknown, type RunningJob, S3Error } from 'dealgate'
 import { z } from 'zod'
 import type { DealClient } from '../deal-client.js'
 import type { GatewayDeal } from '../deal-wire.js'
@@ -20,6 +20,7 @@ export type DealResult = z.output<typeof dealResult>
 
 /**
  * Records a deal for its job and in the object's metadata. Throws OutcomeUnknown when that fails; it can be repeated.
+ * Throws IdempotencyParameterMismatch for the deal of a job that has expired: this one made none.
  */
 export async function recordDeal(
   parts: DealParts,
@@ -43,15 +44,25 @@ export async function recordDeal(
   }
   let known: DealRecord | undefined
   try {
+    const owner = (await parts.deals.get(deal.dealCid))?.jobId ?? attempt.jobId
+    if (owner !== attempt.jobId && job.job.token !== undefined && !(await parts.jobs.get(owner))) throw expired(deal)
     if (!(await parts.deals.remember(record))) throw new Error(`the deal ${deal.dealCid} is another job's`)
     await parts.attempts.succeeded(attempt, deal.dealCid)
     known = await parts.deals.get(deal.dealCid)
   } catch (cause) {
+    if (cause instanceof S3Error && cause.code === 'IdempotencyParameterMismatch') throw cause
     throw new OutcomeUnknown('The deal was made, but could not be recorded.', { cause })
   }
   job.note(`deal ${deal.dealCid}`)
   job.link('Deal', `/-/deal/v1/deals/${encodeURIComponent(deal.dealCid)}`)
   return tell(parts, job, client, known ?? record)
+}
+
+function expired({ dealCid }: GatewayDeal): S3Error {
+  return new S3Error('IdempotencyParameterMismatch', {
+    message: `The client token belongs to the deal ${dealCid}, whose job has expired. Send a new token to make another deal.`,
+    fields: { DealCid: dealCid },
+  })
 }
 
 /**

@@ -1,6 +1,8 @@
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { createLogger } from '../../../src/common/log.js'
+import { openState } from '../../../src/state/open-state.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { send } from '../../support/sign/send.js'
 import { owner, startDealProxy, startEmbedded } from './proxy.js'
@@ -15,7 +17,9 @@ for (const mode of ['full', 'legacy'] as const) {
     const data = temporaryFolder(t)
     const backup = join(temporaryFolder(t), 'backup')
     const start = async () => {
-      const { endpoint, close } = await startDealProxy(t, gateway, { data })
+      const state = await openState({ data, log: createLogger({ level: 'silent' }) })
+      t.teardown(() => state.close())
+      const { endpoint, close: closeProxy } = await startDealProxy(t, gateway, { state })
       const server = { endpoint, accessKey: owner.accessKeyId, secretKey: owner.secretAccessKey, region: 'us-east-1' }
       const ask = async (target: string, token: string, more: object = {}) => {
         const { status, body } = await send(server, {
@@ -26,7 +30,11 @@ for (const mode of ['full', 'legacy'] as const) {
         const json = JSON.parse(body.toString())
         return { status, json, cid: json.Deal?.DealCid as string | undefined }
       }
-      return { server, close, ask }
+      const close = async () => {
+        await closeProxy()
+        await state.close()
+      }
+      return { server, state, close, ask }
     }
     const made = async () => {
       const { text } = await gateway.calls.call({
@@ -64,6 +72,24 @@ for (const mode of ['full', 'legacy'] as const) {
       t.match(bucketAgain, { status: 409, json: { Code: 'DuplicateRequest' } })
     }
     t.equal(await made(), 1, 'one deal')
+    if (mode === 'full') {
+      await send(third.server, { method: 'PUT', target: '/photos/a', body: Buffer.from('other bytes') })
+      const replaced = await third.ask('/photos/a?x-deal=&', 'one-more')
+      t.equal(replaced.status, 200)
+      await third.state.records('jobs').delete(replaced.json.JobId)
+      const expired = await third.ask('/photos/a?x-deal=&', 'one-more')
+      t.match(expired, {
+        status: 409,
+        json: { Code: 'IdempotencyParameterMismatch', Details: { DealCid: replaced.cid } },
+      })
+      t.equal(await made(), 2)
+      await send(third.server, { method: 'PUT', target: '/photos/a', body: Buffer.from('new bytes') })
+      await third.state.records('jobs').delete(again.json.JobId)
+      const changed = await third.ask('/photos/a?x-deal=&', 'one')
+      t.equal(changed.status, 200, JSON.stringify(changed.json))
+      t.not(changed.cid, paid.cid, 'another content is not in the deal of the first')
+      return
+    }
     const other = await third.ask('/photos/a?x-deal=&', 'three', { Force: true })
     t.equal(other.status, 200, JSON.stringify(other.json))
     t.not(other.cid, paid.cid)
