@@ -1,7 +1,7 @@
 import { isBroad } from '../../../common/addresses/cidr.js'
 import type { Condition } from './conditions.js'
 import type { Statement } from './statement.js'
-import { isOpen } from './template.js'
+import { isOpen, type Template } from './template.js'
 
 /** Keys whose fixed values name callers that the owner of the bucket can trust. */
 const TRUSTED = ['aws:principalaccount', 'aws:principalarn', 'aws:userid']
@@ -25,5 +25,10 @@ function isFixed({ key, operator, qualifier, ifExists, operands }: Condition): b
   if (key === 'aws:sourceip' && operator === 'IpAddress')
     return operands.every(({ block }) => block !== undefined && !isBroad(block))
   if (!TRUSTED.includes(key) || !POSITIVE.includes(operator)) return false
-  return operands.every(({ template }) => template !== undefined && !isOpen(template))
+  return operands.every(({ template }) => template !== undefined && !isOpen(template) && !isUnsigned(template))
+}
+
+/** True for the `aws:userid` of every caller without a signature, in any case: StringEqualsIgnoreCase ignores it. */
+function isUnsigned({ fixed }: Template): boolean {
+  return fixed?.join('').toLowerCase() === 'anonymous'
 }
