@@ -26,12 +26,13 @@ export async function put(
   by: Logging,
 ): Promise<PutResult> {
   const { gateway, state, limits } = parts
-  const { bucket, key, precondition } = request
+  const { bucket, key, attempt } = request
   await refuseKey(gateway, key)
   // The owner's lifecycle rules select objects by tags: they expire objects or make paid deals.
   if (request.tags?.length) await parts.requireOwner(bucket, { action: 's3:PutObjectTagging', key })
-  const before = precondition && (await find(bucket, key))
-  if (!isSameWrite(before, request)) precondition?.(before)
+  const before = request.precondition && (await find(bucket, key))
+  if (!isSameWrite(before, request)) request.precondition?.(before)
+  const precondition = request.precondition ?? (attempt && (() => {}))
 
   const features = await gateway.features()
   const options = { md5: !features.objectHead && request.etag === undefined, checksum: request.wantChecksum }
@@ -67,11 +68,12 @@ export async function put(
             lock,
             condition,
             () => find(bucket, key),
-            async (order) => {
+            async (order, current) => {
               if (found) {
                 upload.abort()
                 return { stamp: found.stamp, lastModified: found.lastModified }
               }
+              await attempt?.begin(current?.stamp ?? null)
               // The outcome of the write may stay unknown for minutes: the bytes are not kept that long.
               const last = rest
               rest = undefined
@@ -82,7 +84,10 @@ export async function put(
           )
           return record({ parts, request, by }, facts, result, marker, lock)
         },
-        (result, lock) => record({ parts, request, by }, facts, result, marker, lock),
+        async (result, lock) => {
+          await record({ parts, request, by }, facts, result, marker, lock)
+          await attempt?.landed()
+        },
         by,
       )
     } catch (error) {

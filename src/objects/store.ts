@@ -99,10 +99,20 @@ export interface PutRequest {
   /** Identifies the write if the same write may be repeated: when it is already stored, its condition counts as met. */
   readonly writeId?: string
   readonly precondition?: Precondition
+  /** What must be known about the write when its outcome is not. */
+  readonly attempt?: Attempt
   /** The event for the hooks. */
   readonly event: Cause
   /** Largest accepted body, bytes. */
   readonly maxBytes: number
+}
+
+/** Both are called under the lock of the key. */
+export interface Attempt {
+  /** Awaited before the write is committed. `before`: stamp of the object in place; null: none. */
+  begin(before: string | null): Promise<void>
+  /** The write took effect, after its client was told that the outcome is unknown. */
+  landed(): Promise<void>
 }
 
 /** A replacement for all metadata of an object. */

@@ -135,6 +135,18 @@ export interface UploadRecord {
   readonly label?: string
   /** Authorizations of the caller who began it. */
   readonly authorized?: Authorized
+  /** The last attempt to complete it that may have taken effect. */
+  readonly attempted?: CompletionAttempt
+}
+
+/** What was known right before the bytes of a completed upload were committed. */
+export interface CompletionAttempt {
+  /** As in CompletedUpload. */
+  readonly request: string
+  /** Stamp of the object that was in place; null: none. */
+  readonly before: string | null
+  /** The gateway has shown afterwards that the attempt took effect. */
+  readonly landed?: true
 }
 
 export interface PartRecord {
@@ -224,6 +236,11 @@ export interface Uploads {
   /** Reads a staged part's bytes. */
   readPart(uploadId: string, part: PartRecord, sink: (chunk: Buffer) => void | Promise<void>): Promise<void>
   completed(uploadId: string): Promise<CompletedUpload | undefined>
+  /**
+   * Records in the upload that it is being completed; undefined: that it is not. Durable once it resolves. Throws
+   * NoSuchUpload when the upload has ended.
+   */
+  attempt(uploadId: string, attempted: CompletionAttempt | undefined): Promise<void>
   /** Records the outcome durably, then removes the upload and its bytes. */
   finish(done: CompletedUpload, by?: Logging): Promise<void>
   /**

@@ -3,12 +3,12 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { quoted } from '../../common/etags.js'
 import { document, element } from '../../common/xml/xml.js'
 import { digesting } from '../../objects/digesting.js'
-import type { PutRequest, PutResult, Source } from '../../objects/store.js'
+import type { Attempt, PutRequest, PutResult, Source } from '../../objects/store.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
 import type { S3Request } from '../../request/s3-request.js'
 import { type LateDocument, late } from '../../response/reply.js'
 import type { Context } from '../../server/context.js'
-import type { CompletedUpload, PartRecord, UploadRecord } from '../../state/state.js'
+import type { CompletedUpload, CompletionAttempt, PartRecord, UploadRecord } from '../../state/state.js'
 import { isOfBucket } from '../../state/uploads/end-uploads.js'
 import { admitClass, writeAdmitted } from '../storage-class/storage-class.js'
 import { causeOf } from '../vocabulary/cause.js'
@@ -80,14 +80,17 @@ async function assemble(
   refuseWrongSize(request, size, context.limits.maxObjectBytes)
   const checksum = await checksumOfParts(upload, parts)
   const expected = checkExpectedChecksum(request, checksum)
+  const etag = etagOfParts(parts)
   const stored =
     (await storedBefore(request, context, upload)) ??
+    ((await tookEffect(context, upload, fingerprint)) ? { etag, checksum } : undefined) ??
     (await store(request, context, upload, {
       source: staged(context, upload.uploadId, parts, size, expected),
-      etag: etagOfParts(parts),
+      etag,
       checksum,
       partSizes: runLengths(parts),
       writeId: writeIdOf(upload, fingerprint),
+      fingerprint,
       partChecksums: upload.checksum && {
         algorithm: upload.checksum.algorithm,
         values: parts.map((part) => part.checksum?.value ?? ''),
@@ -126,16 +129,34 @@ async function storedBefore(
   return object?.uploadId === upload.uploadId ? { ...object, jobId: object.archive?.jobId } : undefined
 }
 
+/**
+ * True when an earlier call has stored the object, or may have, and a later write has replaced or removed it: storing
+ * it again would undo that write. Between the calls, the outcome of the earlier one was unknown to the client.
+ */
+async function tookEffect(context: Context, upload: UploadRecord, fingerprint: string): Promise<boolean> {
+  const { attempted, bucket, key } = upload
+  if (attempted?.request !== fingerprint) return false
+  const object = await context.store.findToWrite(bucket, key)
+  if (object?.writeId === writeIdOf(upload, fingerprint)) return false
+  if (attempted.landed) return true
+  if ((object?.stamp ?? null) === attempted.before) return false
+  // A gateway that does not return who wrote an object may show that of the upload, whose record is missing. Every
+  // later write of this server has a record there.
+  if (!object || (await context.gateway.features()).objectHead) return true
+  return (await context.state.objects.get(bucket, key))?.stamp === object.stamp
+}
+
 interface Assembled
   extends Pick<PutRequest, 'source' | 'etag' | 'checksum' | 'partSizes' | 'partChecksums' | 'writeId'> {
   readonly size: number
+  readonly fingerprint: string
 }
 
 async function store(
   request: S3Request<'object'>,
   context: Context,
   upload: UploadRecord,
-  { size, ...assembled }: Assembled,
+  { size, fingerprint, ...assembled }: Assembled,
 ): Promise<Stored> {
   const { bucket, key, contentType, headers, metadata, label, tags, acl, uploadId } = upload
   const precondition = writePrecondition(request.headers)
@@ -145,9 +166,20 @@ async function store(
   const operation = 'CompleteMultipartUpload'
   const write = { operation, bucket, key, metadata, authorized, headers: sent, size } as const
   const admitted = await admitClass(upload.storageClass, write, context)
+  let begun: CompletionAttempt | undefined
+  const { uploads } = context.state
+  const attempt: Attempt = {
+    async begin(before) {
+      const next = { request: fingerprint, before }
+      await uploads.attempt(uploadId, next)
+      begun = next
+    },
+    landed: async () => begun && uploads.attempt(uploadId, { ...begun, landed: true }),
+  }
   const { result } = await writeAdmitted(context, admitted, upload, (archive) =>
     context.store.put({
       ...assembled,
+      attempt,
       bucket,
       key,
       attributes: { contentType, headers, metadata, ...(label !== undefined && { label }) },
@@ -160,7 +192,11 @@ async function store(
       precondition,
       maxBytes: context.limits.maxObjectBytes,
     }),
-  )
+  ).catch(async (error: unknown) => {
+    // The gateway has refused the write: it has no effect that a repeated call could find.
+    if (begun && error instanceof S3Error && error.status < 500) await uploads.attempt(uploadId, upload.attempted)
+    throw error
+  })
   return { ...result, jobId: admitted?.archive.jobId }
 }
 

@@ -41,6 +41,7 @@ function readOnly(state: State): State {
       create: refuse,
       openPart: refuse,
       putPart: refuse,
+      attempt: refuse,
       finish: refuse,
       abort: refuse,
       sweep: refuse,

@@ -2,7 +2,16 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logging } from '../../common/log.js'
 import { noSuchUpload, stagedElsewhere } from '../errors.js'
 import type { Table } from '../records/table.js'
-import type { CompletedUpload, Locks, PartRecord, PartWriter, UploadBound, UploadRecord, Uploads } from '../state.js'
+import type {
+  CompletedUpload,
+  CompletionAttempt,
+  Locks,
+  PartRecord,
+  PartWriter,
+  UploadBound,
+  UploadRecord,
+  Uploads,
+} from '../state.js'
 import { type Begun, BegunUploads } from './begun-uploads.js'
 import type { StagedBytes } from './staged-bytes.js'
 import type { Staging } from './staging.js'
@@ -160,6 +169,16 @@ export class KeyvUploads implements Uploads {
 
   async completed(uploadId: string): Promise<CompletedUpload | undefined> {
     return isUploadId(uploadId) ? this.#completed.get(uploadId) : undefined
+  }
+
+  async attempt(uploadId: string, attempted: CompletionAttempt | undefined): Promise<void> {
+    if (!isUploadId(uploadId)) throw noSuchUpload()
+    const kept = await this.#uploads.change(uploadId, (upload) => {
+      if (!upload) return upload
+      const { attempted: _, ...rest } = upload
+      return attempted ? { ...rest, attempted } : rest
+    })
+    if (!kept) throw noSuchUpload()
   }
 
   /** Throws only when the outcome could not be recorded. `sweep` removes any leftovers. */
