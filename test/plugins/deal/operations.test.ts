@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { SecondAccount } from '../../support/gateway/second-account.js'
 import { signedRequest, type TextAnswer } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
 import { type DealProxy, type Embedded, owner, startDealProxy, startEmbedded } from './proxy.js'
@@ -477,4 +478,39 @@ t.test('nor may who cannot pay have deals renewed', async (t) => {
   t.equal(await set(setter, { MaxSpendPerDay: '1' }), 200)
   t.equal(await set(setter, { RenewBeforeDays: 30 }), 403)
   t.equal(await set(payer, { RenewBeforeDays: 30 }), 200)
+})
+
+t.test('an account sees its own deals, and those of another account like unknown ones', async (t) => {
+  const gateway = await startEmbedded(t, 'full')
+  const hop = await SecondAccount.start(t, gateway, { looks: false })
+  const second = { accessKeyId: 'second', secretAccessKey: 'second-secret-key' }
+  const identities = [owner, { ...second, account: hop.account }]
+  const server = await startDealProxy(t, { ...gateway, url: hop.url }, { identities })
+  const cids: string[] = []
+  for (const [keys, bucket] of [
+    [owner, 'firsts'],
+    [second, 'seconds'],
+  ] as const) {
+    t.equal((await send(server, 'PUT', `/${bucket}`, undefined, {}, keys)).status, 200)
+    t.equal((await send(server, 'PUT', `/${bucket}/a`, 'a'.repeat(1000), {}, keys)).status, 200)
+    const made = await send(server, 'POST', `/${bucket}/a?x-deal=&format=json`, terms, {}, keys)
+    t.equal(made.status, 200, made.body)
+    cids.push(JSON.parse(made.body).Deal.DealCid)
+  }
+  // The hop hides the buckets of the first account from the second one, not the other way round.
+  const [others, own] = cids
+  const keys = second
+  const { status, body } = await send(server, 'GET', '/-/deal/v1/deals?format=json', undefined, {}, keys)
+  t.equal(status, 200, body)
+  t.same(
+    JSON.parse(body).Deals.map(({ DealCid }: { DealCid: string }) => DealCid),
+    [own],
+  )
+  const listed = await send(server, 'GET', '/-?list-type=2&prefix=deal/', undefined, {}, keys)
+  t.equal(listed.status, 200, listed.body)
+  t.notMatch(listed.body, others ?? '')
+  for (const cid of [others, 'bafyunknown']) {
+    const answer = await send(server, 'GET', `/-/deal/v1/deals/${cid}`, undefined, {}, keys)
+    t.match(answer, { status: 404, body: /NoSuchDeal/ })
+  }
 })
