@@ -108,6 +108,9 @@ export function createHandle(parts: HandleParts): Handle {
       failure = toS3Error(thrown)
       reply = errorReply(failure, place())
       if (selected?.operation.call) reply = withHeaders(reply, versionHeader(selected.plugin))
+      // Clients learn the region of a bucket from an unsigned HEAD that is refused.
+      if (context && failure.status === 403 && selected?.operation.name === 'HeadBucket')
+        reply = withHeaders(reply, { 'x-amz-bucket-region': context.server.region })
     }
     if (head) reply = await parts.withCors(head, reply)
     if (parts.audit) await parts.audit({ id, head, selected, caller, form: context?.form, reply, failure })

@@ -248,6 +248,9 @@ t.test('Date stands in for x-amz-date', async (t) => {
   const byDate = altered(noDate, 'Date', 'Fri, 24 May 2013 00:00:00 GMT')
   const mismatch = await refused(t, 'Date that is not signed over', 'SignatureDoesNotMatch', byDate)
   t.match(mismatch.fields.StringToSign, /\n20130524T000000Z\n/)
+  const byMail = altered(noDate, 'Date', 'Fri, 24 May 2013 00:00:00 -0000')
+  const ofMail = await refused(t, 'the form that botocore writes', 'SignatureDoesNotMatch', byMail)
+  t.match(ofMail.fields.StringToSign, /\n20130524T000000Z\n/)
 })
 
 t.test('faults of the Authorization header', async (t) => {

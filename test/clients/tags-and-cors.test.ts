@@ -104,7 +104,7 @@ async function objectTags(t: Test, client: S3Client, server: Dealgate): Promise<
   const set = (TagSet: { Key: string; Value: string }[]) =>
     client.send(new PutObjectTaggingCommand({ Bucket, Key: 'a', Tagging: { TagSet } }))
   await t.rejects(set(Array.from({ length: 11 }, (_, i) => ({ Key: `k${i}`, Value: '' }))), {
-    name: 'InvalidTag',
+    name: 'BadRequest',
     message: 'Object tags cannot be greater than 10',
   })
   const unsorted = ['z', 'a', 'm'].map((Key) => ({ Key, Value: '' }))

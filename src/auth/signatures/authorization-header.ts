@@ -78,14 +78,17 @@ function parseComponents(text: string): Record<Component, string> {
   return { Credential, SignedHeaders, Signature }
 }
 
-/** Reads x-amz-date, else Date. Date holds an HTTP date; clients sign it in the format of x-amz-date. */
+/**
+ * Reads x-amz-date, else Date. Date holds an HTTP date, or one of a mail with the zone -0000 (botocore); clients sign
+ * it in the format of x-amz-date.
+ */
 function requestTime({ headers }: RequestHead): { timestamp: string; time: number } {
   const branded = brandedHeader(headers, 'date')
   const text = branded?.value ?? headers.date
   if (text !== undefined) {
     const time = parseTimestamp(text)
     if (time !== undefined) return { timestamp: text, time }
-    const httpDate = branded === undefined && / GMT$/.test(text) ? Date.parse(text) : Number.NaN
+    const httpDate = branded === undefined && / (?:GMT|[+-]0000)$/.test(text) ? Date.parse(text) : Number.NaN
     if (!Number.isNaN(httpDate)) return { timestamp: formatTimestamp(new Date(httpDate)), time: httpDate }
   }
   throw new S3Error('AccessDenied', {

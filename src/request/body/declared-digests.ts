@@ -87,7 +87,7 @@ function checksumInHeader({ headers }: RequestHead): DeclaredChecksum | undefine
   if (other !== undefined) throw invalid(`Expecting a single checksum, not ${only.name} and ${other.name}.`)
   const algorithm = parseChecksumAlgorithm(only.suffix)
   if (algorithm === undefined) {
-    throw new S3Error('NotImplemented', { message: `${only.name} cannot be verified; known are ${known()}.` })
+    throw invalid(`${only.name} names no known checksum; known are ${known()}.`)
   }
   const value = String(headers[only.name])
   if (!isChecksumValue(algorithm, value))

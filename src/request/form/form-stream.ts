@@ -5,6 +5,8 @@ import { FormFields, MAX_FIELD_BYTES, refuseReplaced } from './form-fields.js'
 
 /** Largest file without a file name, bytes. The parser takes it for a text field and buffers it. */
 const MAX_TEXT_FILE_BYTES = 1024 * 1024
+/** The file, and fields with a file name. */
+const MAX_FILES = 100
 /** Everything before the file, and everything after it, including framing, bytes. */
 const MAX_AROUND_BYTES = MAX_TEXT_FILE_BYTES + 4 * MAX_FIELD_BYTES
 
@@ -29,6 +31,8 @@ export class FormStream {
   readonly #found: (file: FormFile | undefined) => void
   readonly #gate = new Gate()
   readonly #lastIsFile: boolean
+  /** Fields whose values are still arriving. */
+  readonly #readingFields: Promise<void>[] = []
   #hasFile = false
   #inFile = false
   #around = 0
@@ -81,10 +85,10 @@ export class FormStream {
       content.on('error', () => {})
       this.#guard(() => {
         if (name?.toLowerCase() !== 'file') {
-          throw new S3Error('InvalidArgument', {
-            message: 'The file must be in the field "file", and no other field may have a file name.',
-            fields: { ArgumentName: name ?? '' },
-          })
+          if (this.#hasFile && this.#lastIsFile) throw malformed('The part "file" of the form must be the last one.')
+          if (this.#hasFile) content.resume()
+          else this.#readingFields.push(this.#takeField(name, content))
+          return
         }
         this.#takeFile(info.filename ?? '', content)
         this.#inFile = true
@@ -103,7 +107,23 @@ export class FormStream {
     refuseReplaced(filename, 'file')
     this.#hasFile = true
     this.#gate.close()
-    this.#found({ filename, content: this.#checked(content) })
+    const file = { filename, content: this.#checked(content) }
+    void Promise.all(this.#readingFields).then(() => this.#failure ?? this.#found(file))
+  }
+
+  /** Takes a field that has a file name, as browsers send a Blob and Python's requests all that is in `files`. */
+  async #takeField(name: string | undefined, content: AsyncIterable<Buffer>): Promise<void> {
+    try {
+      let value = Buffer.alloc(0)
+      for await (const chunk of content) {
+        value = Buffer.concat([value, chunk])
+        if (value.length > MAX_FIELD_BYTES) throw new S3Error('MaxPostPreDataLengthExceededError')
+      }
+      if (name === undefined) throw malformed('A field of the form has no usable name.')
+      this.fields.add(name, value.toString())
+    } catch (error) {
+      this.stop(asS3Error(error))
+    }
   }
 
   /** Converts errors: if the form ends early, the parser ends the file with its own error. */
@@ -199,7 +219,7 @@ function openParser(contentType: string | undefined): busboy.Busboy {
       headers: { 'content-type': contentType },
       defParamCharset: 'utf8',
       preservePath: true,
-      limits: { files: 1, fieldNameSize: 512, fieldSize: MAX_TEXT_FILE_BYTES, headerPairs: 32 },
+      limits: { files: MAX_FILES, fieldNameSize: 512, fieldSize: MAX_TEXT_FILE_BYTES, headerPairs: 32 },
     })
   } catch (cause) {
     throw malformed(undefined, cause)

@@ -11,10 +11,12 @@ export type WithCors = (head: RequestHead, reply: Reply) => Promise<Reply>
 export function withCors(settings: BucketSettings, log: Logger, outputMetadata: (name: string) => boolean): WithCors {
   return async (head, reply) => {
     const { origin } = head.headers
-    if (origin === undefined || head.bucket === undefined || head.method === 'OPTIONS') return reply
+    if (head.bucket === undefined || head.method === 'OPTIONS') return reply
     try {
       const rules = await settings.get(head.bucket, 'cors')
       if (!rules) return reply
+      // A cached answer to an <img> must not serve a later fetch() from another origin.
+      if (origin === undefined) return { ...reply, headers: { ...reply.headers, vary: CORS_VARY } }
       const answer = corsAnswer(rules, { origin, method: head.method })
       const headers = answer ? exposing(answer, ownHeaders(reply, outputMetadata)) : { vary: CORS_VARY }
       return { ...reply, headers: { ...reply.headers, ...headers } }

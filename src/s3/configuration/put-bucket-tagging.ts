@@ -1,6 +1,6 @@
 import { S3Error } from '../../common/errors/s3-error.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
-import { empty } from '../../response/reply.js'
+import { empty, noContent } from '../../response/reply.js'
 import { BUCKET_TAGS } from '../tagging/tag-rules.js'
 import { readTagging } from '../tagging/tagging-document.js'
 
@@ -15,7 +15,10 @@ export const putBucketTagging = defineOperation({
     const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
     if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
     const tags = await readTagging(bytes, BUCKET_TAGS)
-    await context.settings.set(request.bucket, 'tagging', tags)
-    return empty()
+    // As in S3, a bucket with an empty set of tags has none.
+    if (tags.length === 0) await context.settings.delete(request.bucket, 'tagging')
+    else await context.settings.set(request.bucket, 'tagging', tags)
+    // minio-js takes 204 for a failure: https://github.com/minio/minio-js/blob/8.0.7/src/internal/client.ts (setTagging).
+    return /\bminio-js\//.test(request.headers['user-agent'] ?? '') ? empty() : noContent()
   },
 })

@@ -16,7 +16,7 @@ import { headerText } from '../vocabulary/headers.js'
 import { writePrecondition } from '../vocabulary/write-conditions.js'
 import { checkExpectedChecksum, checksumOfParts, type ExpectedChecksum, wrongChecksum } from './checksum-of-parts.js'
 import { type PartWanted, readPartList } from './part-list.js'
-import { allParts, isOwn, noSuchUpload } from './upload.js'
+import { allParts, isOwn, missingUpload, noSuchUpload } from './upload.js'
 
 export const completeMultipartUpload = defineOperation({
   name: 'CompleteMultipartUpload',
@@ -48,7 +48,7 @@ function complete(
     const done = await context.state.uploads.completed(uploadId)
     if (done && isOwn(done, request, context) && done.request === fingerprint) return answer(request, done)
     const upload = await context.state.uploads.get(uploadId)
-    if (!upload || !isOwn(upload, request, context)) throw noSuchUpload(request)
+    if (!upload || !isOwn(upload, request, context)) throw await missingUpload(request, context)
     await requirePresentBucket(upload, context)
     await context.state.uploads.requireHere(upload)
     try {

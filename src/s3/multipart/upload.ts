@@ -4,6 +4,7 @@ import { requiredNumber } from '../../request/numbers.js'
 import type { S3Request } from '../../request/s3-request.js'
 import type { Context } from '../../server/context.js'
 import type { PartRecord, UploadRecord } from '../../state/state.js'
+import { requireBucket } from '../vocabulary/buckets.js'
 import { requireMayWrite } from './may-write.js'
 
 export function accessKeyId(context: Context): string {
@@ -19,6 +20,12 @@ export function isOwn(
   return upload.bucket === request.bucket && upload.key === request.key && upload.accessKeyId === accessKeyId(context)
 }
 
+/** The error for an upload that the request names and that is not there, or not the caller's; NoSuchBucket first. */
+export async function missingUpload(request: S3Request<'object'>, context: Context): Promise<S3Error> {
+  await requireBucket(context, request.bucket)
+  return noSuchUpload(request)
+}
+
 /** The error for an upload that the request names and that is not there, or not the caller's. */
 export function noSuchUpload({ query }: S3Request<'object'>, cause?: unknown): S3Error {
   return new S3Error('NoSuchUpload', { cause, fields: { UploadId: (query.get('uploadId') ?? '').slice(0, 1024) } })
@@ -30,7 +37,7 @@ export function noSuchUpload({ query }: S3Request<'object'>, cause?: unknown): S
  */
 export async function requireUpload(request: S3Request<'object'>, context: Context): Promise<UploadRecord> {
   const upload = await context.state.uploads.get(request.query.get('uploadId') ?? '')
-  if (!upload || !isOwn(upload, request, context)) throw noSuchUpload(request)
+  if (!upload || !isOwn(upload, request, context)) throw await missingUpload(request, context)
   context.checks.requireKey(upload.bucket, upload.key, 'write')
   return upload
 }

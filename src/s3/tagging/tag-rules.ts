@@ -20,10 +20,10 @@ const ALLOWED = /^[\p{L}\p{M}\p{Nd}\p{Nl}\p{No}\p{Zs}+\-=._:/@]*$/u
 /**
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-tagging.html and CostAllocTagging.html of the same
  * guide.
- * @throws S3Error InvalidTag
+ * @throws S3Error InvalidTag, BadRequest for too many
  */
 export function checkTags(tags: readonly Tag[], rules: TagRules): void {
-  if (tags.length > rules.maxTags) throw new S3Error('InvalidTag', { message: rules.tooMany })
+  if (tags.length > rules.maxTags) throw new S3Error('BadRequest', { message: rules.tooMany })
   const seen = new Set<string>()
   for (const { key, value } of tags) {
     if (key === '' || key.length > MAX_KEY || !ALLOWED.test(key)) {

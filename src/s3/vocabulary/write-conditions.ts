@@ -6,7 +6,7 @@ import type { Precondition } from '../../objects/store.js'
 /**
  * Reads `If-None-Match: *` and `If-Match: <etag>` of a write:
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-requests.html. Undefined if the request has
- * neither. Throws NotImplemented for an If-None-Match that names an ETag, as S3 does.
+ * neither. Throws NotImplemented for both, and for an If-None-Match that names an ETag, as S3 does.
  */
 export function writePrecondition(headers: IncomingHttpHeaders): Precondition | undefined {
   const match = headers['if-match']
@@ -14,6 +14,12 @@ export function writePrecondition(headers: IncomingHttpHeaders): Precondition | 
   if (noneMatch !== undefined && unquoted(noneMatch) !== '*') {
     throw new S3Error('NotImplemented', {
       message: 'On a write, If-None-Match must be "*".',
+      fields: { Header: 'If-None-Match' },
+    })
+  }
+  if (match !== undefined && noneMatch !== undefined) {
+    throw new S3Error('NotImplemented', {
+      message: 'A write has either If-Match or If-None-Match.',
       fields: { Header: 'If-None-Match' },
     })
   }

@@ -149,7 +149,7 @@ export const documents: Row[] = [
       `PUT ${target}: too many`,
       document('PUT', target, tags(...Array.from({ length: 51 }, (_, i): [string, string] => [`k${i}`, '']))),
       400,
-      'InvalidTag',
+      'BadRequest',
     ],
   ]),
   ['lifecycle: no rule', document('PUT', '/rows?lifecycle', '<LifecycleConfiguration/>'), 400, 'MalformedXML'],

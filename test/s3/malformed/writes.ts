@@ -68,7 +68,7 @@ export const writes: Row[] = [
     'eleven tags',
     put({ 'x-amz-tagging': Array.from({ length: 11 }, (_, i) => `k${i}=`).join('&') }),
     400,
-    'InvalidTag',
+    'BadRequest',
   ],
   ['If-None-Match with an ETag', put({ 'if-none-match': '"x"' }), 501, 'NotImplemented', { Header: 'If-None-Match' }],
   [

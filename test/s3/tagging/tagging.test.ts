@@ -21,11 +21,11 @@ t.test('rules of tags', async (t) => {
   })
   t.doesNotThrow(() => checkTags(many(10), OBJECT_TAGS))
   t.throws(() => checkTags(many(11), OBJECT_TAGS), {
-    code: 'InvalidTag',
+    code: 'BadRequest',
     message: 'Object tags cannot be greater than 10',
   })
   t.doesNotThrow(() => checkTags(many(50), BUCKET_TAGS))
-  t.throws(() => checkTags(many(51), BUCKET_TAGS), { code: 'InvalidTag' })
+  t.throws(() => checkTags(many(51), BUCKET_TAGS), { code: 'BadRequest' })
 })
 
 t.test('the document', async (t) => {

@@ -19,7 +19,7 @@ export const putBucketOwnershipControls = defineOperation({
     const rules = (await parseXml(bytes, 'OwnershipControls')).children.get('Rule') ?? []
     const [rule] = rules
     if (!rule || rules.length > 1) throw new S3Error('MalformedXML', { message: 'OwnershipControls has one Rule.' })
-    const ownership = readOwnership(childText(rule, 'ObjectOwnership') ?? '')
+    const ownership = readOwnership(childText(rule, 'ObjectOwnership') ?? '', 'MalformedXML')
     const run = async () => {
       if (ownership === 'BucketOwnerEnforced') {
         const record = await settings.confirmed(bucket, 'acl')

@@ -1,0 +1,118 @@
+import { createHash, createHmac } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { inEachMode } from '../support/server/dealgate.js'
+import { exchange } from '../support/sign/raw.js'
+import { send } from '../support/sign/send.js'
+
+// Answers in which S3's own are particular, as the suites of other servers ask for them.
+
+inEachMode(t, async (t, server) => {
+  const ask = (method: string, target: string, headers: Record<string, string> = {}, body = '') =>
+    send(server, { method, target, headers, body: Buffer.from(body) })
+  const codeOf = async (...args: Parameters<typeof ask>) => {
+    const { status, code } = await ask(...args)
+    return [status, code]
+  }
+  t.equal((await ask('PUT', '/box')).status, 200)
+
+  t.test('tags of a bucket', async (t) => {
+    const document = (...keys: string[]) =>
+      `<Tagging><TagSet>${keys.map((key) => `<Tag><Key>${key}</Key><Value/></Tag>`).join('')}</TagSet></Tagging>`
+    t.equal((await ask('PUT', '/box?tagging=', {}, document('a'))).status, 204)
+    const many = Array.from({ length: 51 }, (_, n) => `k${n}`)
+    t.same(await codeOf('PUT', '/box?tagging=', {}, document(...many)), [400, 'BadRequest'])
+    t.equal((await ask('GET', '/box?tagging=')).status, 200)
+    t.equal((await ask('PUT', '/box?tagging=', {}, document())).status, 204)
+    t.same(await codeOf('GET', '/box?tagging='), [404, 'NoSuchTagSet'])
+  })
+
+  t.test('headers and documents', async (t) => {
+    const ownership = '<OwnershipControls><Rule><ObjectOwnership>Mine</ObjectOwnership></Rule></OwnershipControls>'
+    t.same(await codeOf('PUT', '/box?ownershipControls=', {}, ownership), [400, 'MalformedXML'])
+    t.same(await codeOf('PUT', '/box/k', { 'if-match': '"a"', 'if-none-match': '*' }, 'x'), [501, 'NotImplemented'])
+    t.same(await codeOf('PUT', '/box/k', { 'x-amz-checksum-blake3': 'AAAA' }, 'x'), [400, 'InvalidRequest'])
+  })
+
+  t.test('multipart calls on a bucket that is absent', async (t) => {
+    for (const [method, query] of [
+      ['PUT', 'partNumber=1&uploadId=none'],
+      ['GET', 'uploadId=none'],
+      ['DELETE', 'uploadId=none'],
+    ] as const) {
+      t.same(await codeOf(method, `/absent/key?${query}`), [404, 'NoSuchBucket'], method)
+      t.same(await codeOf(method, `/box/key?${query}`), [404, 'NoSuchUpload'], method)
+    }
+    const parts =
+      '<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>a</ETag></Part></CompleteMultipartUpload>'
+    t.match((await ask('POST', '/absent/key?uploadId=none', {}, parts)).body.toString(), '<Code>NoSuchBucket</Code>')
+  })
+
+  t.test('an unsigned HeadBucket that is refused names the region', async (t) => {
+    const answer = await fetch(`${server.endpoint}/box`, { method: 'HEAD' })
+    t.same([answer.status, answer.headers.get('x-amz-bucket-region')], [403, server.region])
+  })
+
+  t.test('answers of a bucket with CORS rules vary by Origin, also without one', async (t) => {
+    const rule =
+      '<CORSRule><AllowedMethod>GET</AllowedMethod><AllowedOrigin>https://a.example</AllowedOrigin></CORSRule>'
+    t.equal((await ask('PUT', '/box/seen', {}, 'x')).status, 200)
+    t.notMatch((await ask('GET', '/box/seen')).headers.vary ?? '', 'Origin')
+    t.equal((await ask('PUT', '/box?cors=', {}, `<CORSConfiguration>${rule}</CORSConfiguration>`)).status, 200)
+    t.match((await ask('GET', '/box/seen')).headers.vary, 'Origin')
+    t.match((await ask('GET', '/box/absent')).headers.vary, 'Origin', 'errors, too')
+  })
+
+  await forms(t, server)
+})
+
+type Server = Parameters<Parameters<typeof inEachMode>[1]>[1]
+
+async function forms(t: Test, server: Server): Promise<void> {
+  t.test('forms whose fields have file names, two on one connection', async (t) => {
+    const one = form(server, 'a.txt', 'first', '; filename="x"')
+    const two = form(server, 'b.txt', 'second', '; filename=""; foo="bar"')
+    const { port } = new URL(server.endpoint)
+    const request = ({ type, body }: Form, last: boolean) =>
+      `POST /box HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: ${type}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n${last ? 'Connection: close\r\n' : ''}\r\n${body}`
+    const { text } = await exchange(server, (socket) => socket.write(request(one, false) + request(two, true)))
+    t.equal(text.match(/HTTP\/1\.1 204/g)?.length, 2, text)
+    for (const [key, text] of [
+      ['a.txt', 'first'],
+      ['b.txt', 'second'],
+    ] as const)
+      t.equal((await send(server, { method: 'GET', target: `/box/${key}` })).body.toString(), text)
+  })
+}
+
+interface Form {
+  readonly type: string
+  readonly body: string
+}
+
+/** @param more follows the name of each field */
+function form({ accessKey, secretKey, region }: Server, key: string, content: string, more: string): Form {
+  const now = new Date()
+  const date = `${now.toISOString().replace(/[-:]|\.\d+/g, '')}`
+  const credential = `${accessKey}/${date.slice(0, 8)}/${region}/s3/aws4_request`
+  const expiration = new Date(now.getTime() + 600_000).toISOString()
+  const fields: Record<string, string> = {
+    key,
+    'x-amz-algorithm': 'AWS4-HMAC-SHA256',
+    'x-amz-credential': credential,
+    'x-amz-date': date,
+  }
+  const conditions = [{ bucket: 'box' }, ...Object.entries(fields).map(([name, value]) => ({ [name]: value }))]
+  const policy = Buffer.from(JSON.stringify({ expiration, conditions })).toString('base64')
+  const signing = [date.slice(0, 8), region, 's3', 'aws4_request'].reduce<Buffer | string>(
+    (secret, part) => createHmac('sha256', secret).update(part).digest(),
+    `AWS4${secretKey}`,
+  )
+  fields.policy = policy
+  fields['x-amz-signature'] = createHmac('sha256', signing).update(policy).digest('hex')
+  const boundary = createHash('md5').update(key).digest('hex')
+  const parts = Object.entries(fields).map(
+    ([name, value]) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n${value}\r\n`,
+  )
+  const file = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n${content}\r\n--${boundary}--\r\n`
+  return { type: `multipart/form-data; boundary=${boundary}`, body: parts.join('') + file }
+}
