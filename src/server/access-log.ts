@@ -27,7 +27,7 @@ export interface AccessEntry {
   readonly error?: string
   /** Cause of the error; logged, never sent. */
   readonly cause?: unknown
-  /** Declared bytes of the request body; bytes of the response body that were passed to the connection. */
+  /** Bytes of the request body that arrived, with framing; bytes of the response body passed to the connection. */
   readonly bytesIn: number
   readonly bytesOut: number
   readonly ms: number
@@ -52,6 +52,8 @@ export interface Facts {
   failure: S3Error | undefined
   started: number
   sent: Sent
+  /** Bytes of the body that were read; undefined if none was opened. */
+  received: number | undefined
   /** Address of the client. */
   remote: string
 }
@@ -70,13 +72,19 @@ export function describeRequest(facts: Facts): AccessEntry {
     decision: facts.context?.door.reason,
     error: failure?.code,
     cause: failure?.cause,
-    bytesIn: Number(facts.incoming.headers['content-length'] ?? 0),
+    bytesIn: bytesIn(facts),
     bytesOut: facts.sent.bytes,
     ms: Math.round((performance.now() - facts.started) * 10) / 10,
     accessKeyId: facts.caller?.identity.accessKeyId,
     remote: facts.remote,
     cut: !outgoing.writableEnded,
   }
+}
+
+/** A body with a declared length that arrived whole may have been read elsewhere, or dropped. */
+function bytesIn({ incoming, received = 0 }: Facts): number {
+  const declared = incoming.headers['content-length']
+  return declared !== undefined && incoming.complete ? Number(declared) : received
 }
 
 /** Logs the cause of a server error. */

@@ -80,6 +80,7 @@ export function createHandle(parts: HandleParts): Handle {
     let failure: S3Error | undefined
     let context: Context | undefined
     let visit: LetIn | undefined
+    let request: S3Request | undefined
     const place = (): ErrorPlace => ({
       id,
       resource: head?.path ?? incoming.url ?? '/',
@@ -102,7 +103,7 @@ export function createHandle(parts: HandleParts): Handle {
       await requireExpectedOwner(head, context)
       await requireNeeds(selected.operation, head, context)
       await requireOwned(selected.operation, head, context)
-      const request = toRequest(head, caller, selected, incoming, outgoing, parts)
+      request = toRequest(head, caller, selected, incoming, outgoing, parts)
       reply = await run(selected.operation, request, context, parts)
     } catch (thrown) {
       failure = toS3Error(thrown)
@@ -131,6 +132,7 @@ export function createHandle(parts: HandleParts): Handle {
         failure,
         started,
         sent,
+        received: request?.body.received,
         remote,
       }),
       incoming,

@@ -103,6 +103,9 @@ function guardBody(body: RequestBody, deadline: PausableDeadline): RequestBody {
     get empty() {
       return body.empty
     },
+    get received() {
+      return body.received
+    },
     stream: (sink, options) => arriving(() => body.stream(guardSink(sink), options)),
     collect: (maxBytes, options) => arriving(() => body.collect(maxBytes, options)),
   }

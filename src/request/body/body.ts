@@ -35,6 +35,8 @@ export interface RequestBody {
    * undefined if the client did not declare it.
    */
   readonly length: number | undefined
+  /** Bytes that have been read so far, with aws-chunked framing. */
+  readonly received: number
   /** The algorithm of the checksum that the client declared in a header or trailer. */
   readonly declaredChecksum: ChecksumAlgorithm | undefined
   /** True if the body is certainly empty: neither Content-Length nor Transfer-Encoding, or length 0. */

@@ -94,6 +94,7 @@ class StreamedBody implements RequestBody {
   readonly #declared: DeclaredDigests
   readonly #maxBytes: number
   readonly length: number | undefined
+  received = 0
   #used = false
 
   constructor(
@@ -132,6 +133,7 @@ class StreamedBody implements RequestBody {
         // Most bytes are buffered already: not awaiting them saves a microtask per read.
         const bytes = next instanceof Promise ? await next : next
         if (bytes === undefined) break
+        this.received += bytes.length
         for (const piece of decoder ? decoder.decode(bytes) : [bytes]) {
           size += piece.length
           this.#checkSize(size)
