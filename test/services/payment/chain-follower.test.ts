@@ -32,6 +32,8 @@ interface Block {
 
 /** A chain in memory. It tells any events, also those that no contract would. */
 class ScriptedChain implements ChainNode {
+  locked = async (): Promise<undefined> => undefined
+
   readonly blocks: Block[] = [{ hash: 'genesis', events: [] }]
   #mined = 0
 

@@ -1,7 +1,7 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { PaymentContract } from '../../support/chain/payment-contract.js'
 import { until } from '../../support/waiting.js'
-import { COINS, startChainScene, untilRead, walletFor, walletOn } from './chain-scene.js'
+import { type ChainPayer, COINS, startChainScene, untilRead, walletFor, walletOn } from './chain-scene.js'
 import { pass, type Row } from './payer.js'
 
 t.setTimeout(300_000)
@@ -67,6 +67,55 @@ t.test('a paid upload becomes a deal, which is unlocked on the chain, and the re
   t.equal(await contract.balance(wallet.address), COINS - 200_000n)
   t.equal(await contract.balance(contract.recipient), 200_000n)
   t.equal(await contract.balance(contract.address), 0n)
+})
+
+const bill = async (wallet: ChainPayer): Promise<Row> => ((await wallet.payer.get('/billing')) as Row).billing[0]
+
+/** An upload that is paid on the chain, and whose deal is active. */
+async function withActiveDeal(t: Test) {
+  const scene = await startChainScene(t, { withPlatform: true })
+  const { node, contract, payment } = scene
+  const wallet = await walletOn(scene)
+  const upload = await wallet.upload('a.txt', 'a'.repeat(300_000))
+  await contract.lock(wallet.secretKey, { id: upload.wCid, amount: PAID })
+  await node.mineEmpty(2)
+  await until('the deal is active', async () => {
+    await payment.network.control.advance(10)
+    const { source_file_upload: rows } = (await wallet.payer.get('/storage/tasks/deals')) as Row
+    return rows[0].offline_deal[0]?.status === 'Active'
+  })
+  return { ...scene, wallet, upload }
+}
+
+t.test('a payment that is used up without an event is settled', async (t) => {
+  const { node, contract, payment, wallet, upload } = await withActiveDeal(t)
+  await contract.unlockForCar(upload.wCid, PAID)
+  await contract.refund(upload.wCid)
+  await node.mineEmpty(2)
+  await pass(payment, wallet.payer, 'Success')
+  t.match(await bill(wallet), { unlock_amount: String(PAID) })
+  t.equal(await contract.balance(contract.recipient), PAID)
+})
+
+t.test('what is unlocked without an event is read, taken back with its block, and the rest comes back', async (t) => {
+  const { node, contract, payment, wallet, upload } = await withActiveDeal(t)
+  await contract.unlockForCar(upload.wCid, 150_000n)
+  await node.mineEmpty(2)
+  const untilUnlocked = (amount: string): Promise<boolean> =>
+    until(`${amount} is unlocked`, async () => {
+      await payment.network.control.advance(1)
+      return (await bill(wallet)).unlock_amount === amount
+    })
+  await untilUnlocked('150000')
+  t.equal(await wallet.status(upload.id), 'Processing', 'the rest is still locked')
+  await node.reorganise(3)
+  await untilUnlocked('')
+  await contract.unlockForCar(upload.wCid, 120_000n)
+  await contract.refund(upload.wCid)
+  await node.mineEmpty(2)
+  await pass(payment, wallet.payer, 'Success')
+  t.match(await bill(wallet), { unlock_amount: '120000' })
+  t.equal(await contract.balance(wallet.address), COINS - 120_000n)
 })
 
 t.test('without a deal in time, the payment comes back by the contract', async (t) => {

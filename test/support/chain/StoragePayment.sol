@@ -53,6 +53,26 @@ contract StoragePayment {
         address recipient;
         uint256 rest;
         uint256 deadline;
+        uint256 minPayment;
+        uint256 size;
+        uint256 blockNumber;
+        uint8 copyLimit;
+        bool isOpen;
+    }
+
+    /// What contracts of payments answer to questions about a lock.
+    struct TxInfo {
+        string id;
+        address token;
+        uint256 minPayment;
+        uint256 lockedFee;
+        address owner;
+        address recipient;
+        uint256 deadline;
+        bool _isExisted;
+        uint256 size;
+        uint8 copyLimit;
+        uint256 blockNumber;
     }
 
     event LockPayment(
@@ -66,6 +86,7 @@ contract StoragePayment {
         uint8 copyLimit
     );
     event UnlockPayment(string id, address token, uint256 cost, uint256 restToken, address recipient, address owner);
+    event UnlockCarPayment(string dealId, string network, address recipient);
     event Refund(string cid, address owner, uint256 amount);
 
     address private immutable operator = msg.sender;
@@ -77,11 +98,21 @@ contract StoragePayment {
     }
 
     function lockTokenPayment(Order calldata order) external returns (bool) {
-        require(locks[order.id].rest == 0, "locked already");
+        require(!locks[order.id].isOpen, "locked already");
         require(order.minPayment > 0 && order.amount >= order.minPayment, "too little");
         coin.transferFrom(msg.sender, address(this), order.amount);
         uint256 deadline = block.timestamp + order.lockTime;
-        locks[order.id] = Lock(msg.sender, order.recipient, order.amount, deadline);
+        locks[order.id] = Lock(
+            msg.sender,
+            order.recipient,
+            order.amount,
+            deadline,
+            order.minPayment,
+            order.size,
+            block.number,
+            order.copyLimit,
+            true
+        );
         emit LockPayment(
             order.id,
             address(coin),
@@ -98,19 +129,50 @@ contract StoragePayment {
     /// Pays a part of a lock to its recipient.
     function unlockPayment(string calldata id, uint256 cost) external {
         require(msg.sender == operator, "not the operator");
-        Lock storage lock = locks[id];
-        lock.rest -= cost;
-        coin.transfer(lock.recipient, cost);
+        Lock storage lock = take(id, cost);
         emit UnlockPayment(id, address(coin), cost, lock.rest, lock.recipient, lock.owner);
+    }
+
+    /// Pays a part of a lock for a deal: the event does not name the lock, and a lock without a rest ends without one.
+    function unlockCarPayment(string calldata id, uint256 cost) external {
+        require(msg.sender == operator, "not the operator");
+        Lock storage lock = take(id, cost);
+        emit UnlockCarPayment("1", "network", lock.recipient);
+    }
+
+    function take(string calldata id, uint256 cost) private returns (Lock storage lock) {
+        lock = locks[id];
+        lock.rest -= cost;
+        lock.isOpen = lock.rest > 0;
+        coin.transfer(lock.recipient, cost);
+    }
+
+    function getLockedPaymentInfo(string calldata id) external view returns (TxInfo memory info) {
+        Lock storage lock = locks[id];
+        if (lock.owner == address(0)) return info;
+        return
+            TxInfo(
+                "",
+                address(coin),
+                lock.minPayment,
+                lock.rest,
+                lock.owner,
+                lock.recipient,
+                lock.deadline,
+                lock.isOpen,
+                lock.size,
+                lock.copyLimit,
+                lock.blockNumber
+            );
     }
 
     /// Gives the rest of locks back: the operator at any time, others after their deadline.
     function refund(string[] calldata ids) external {
         for (uint256 at = 0; at < ids.length; at++) {
             Lock storage lock = locks[ids[at]];
-            if (lock.rest == 0 || (msg.sender != operator && block.timestamp <= lock.deadline)) continue;
+            if (!lock.isOpen || (msg.sender != operator && block.timestamp <= lock.deadline)) continue;
             uint256 rest = lock.rest;
-            lock.rest = 0;
+            lock.isOpen = false;
             coin.transfer(lock.owner, rest);
             emit Refund(ids[at], lock.owner, rest);
         }

@@ -43,6 +43,7 @@ export class EvmNode {
   readonly #vm: VM
   readonly #blocks: Mined[] = []
   #salt = 0
+  #turn: Promise<unknown> = Promise.resolve()
   /** Default: none. */
   fault: Fault = () => undefined
   /** Methods of the requests so far. */
@@ -108,7 +109,18 @@ export class EvmNode {
   }
 
   /** Mines a block with these signed transactions; rejects when one fails. Returns their hashes. */
-  async mine(...transactions: readonly Hex[]): Promise<Hex[]> {
+  mine(...transactions: readonly Hex[]): Promise<Hex[]> {
+    return this.#inTurn(() => this.#mineNow(transactions))
+  }
+
+  /** There is one state: work on it goes one after another. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#turn.then(work)
+    this.#turn = result.catch(() => {})
+    return result
+  }
+
+  async #mineNow(transactions: readonly Hex[]): Promise<Hex[]> {
     const number = this.#blocks.length
     const parent = this.#blocks[number - 1]
     const timestamp = Math.max(Number(parent?.block.header.timestamp ?? 0) + 1, Math.floor(Date.now() / 1000))
@@ -151,19 +163,36 @@ export class EvmNode {
    */
   async reorganise(depth: number): Promise<Hex[]> {
     this.#salt++
-    const dropped = this.#blocks.splice(this.#blocks.length - depth).flatMap(({ transactions }) => transactions)
-    await this.#vm.stateManager.setStateRoot(this.#blocks.at(-1)?.root as Uint8Array)
+    const dropped = await this.#inTurn(async () => {
+      const blocks = this.#blocks.splice(this.#blocks.length - depth)
+      await this.#vm.stateManager.setStateRoot(this.#blocks.at(-1)?.root as Uint8Array)
+      return blocks.flatMap(({ transactions }) => transactions)
+    })
     await this.mineEmpty(depth + 1)
     return dropped
   }
 
   async nonceOf(address: string): Promise<number> {
-    const account = await this.#vm.stateManager.getAccount(createAddressFromString(address))
+    const account = await this.#inTurn(() => this.#vm.stateManager.getAccount(createAddressFromString(address)))
     return Number(account?.nonce ?? 0n)
   }
 
-  /** The result of a call in the state of the latest block. */
-  async call(to: string, data: string): Promise<Hex> {
+  /** The result of a call in the state after a block, by default the latest. */
+  call(to: string, data: string, at?: number): Promise<Hex> {
+    return this.#inTurn(async () => {
+      const { stateManager } = this.#vm
+      const [state, latest] = [this.#blocks.at(at ?? -1)?.root, this.#blocks.at(-1)?.root]
+      if (state === undefined || latest === undefined) throw new Error('header not found')
+      await stateManager.setStateRoot(state)
+      try {
+        return await this.#callNow(to, data)
+      } finally {
+        await stateManager.setStateRoot(latest)
+      }
+    })
+  }
+
+  async #callNow(to: string, data: string): Promise<Hex> {
     const { stateManager } = this.#vm
     await stateManager.checkpoint()
     const { execResult } = await this.#vm.evm.runCall({
@@ -183,7 +212,9 @@ export class EvmNode {
       case 'eth_blockNumber':
         return hex(this.head)
       case 'eth_call':
-        return this.call(params[0].to, params[0].data)
+        return this.call(params[0].to, params[0].data, params[1]?.startsWith('0x') ? Number(params[1]) : undefined)
+      case 'eth_gasPrice':
+        return hex(BASE_FEE)
       case 'eth_getTransactionCount':
         return hex(await this.nonceOf(params[0]))
       case 'eth_sendRawTransaction':

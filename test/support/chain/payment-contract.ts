@@ -83,6 +83,11 @@ export class PaymentContract {
     return this.#send(this.#operator, 'StoragePayment', 'unlockPayment', [id, cost])
   }
 
+  /** Unlocks by an event that does not name the payment. */
+  unlockForCar(id: string, cost: bigint): Promise<Hex> {
+    return this.#send(this.#operator, 'StoragePayment', 'unlockCarPayment', [id, cost])
+  }
+
   /** Gives rests of payments back. */
   refund(...ids: readonly string[]): Promise<Hex> {
     return this.#send(this.#operator, 'StoragePayment', 'refund', [ids])

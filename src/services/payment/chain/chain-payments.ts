@@ -7,20 +7,25 @@ import type { ChainTable } from './chain-table.js'
 /** Most payments whose unlocking was asked for in the log. */
 const MOST_ASKED = 10_000
 
+/** Brings the record of a payment to what the contract has of it now. Never rejects. */
+export type ReadPayment = (wCid: string) => Promise<void>
+
 /**
  * Payments on a chain. The service has no key there: the owner of the contract unlocks and gives back, and this follows
- * the logs.
+ * the logs, and asks the contract where it has unlocked without one.
  */
 export class ChainPayments implements Payments {
   readonly #table: ChainTable
   readonly #locks: LockTable
   readonly #log: ServicesLog
+  readonly #read: ReadPayment
   readonly #asked = new Set<string>()
 
-  constructor(table: ChainTable, locks: LockTable, log: ServicesLog) {
+  constructor(table: ChainTable, locks: LockTable, log: ServicesLog, read: ReadPayment) {
     this.#table = table
     this.#locks = locks
     this.#log = log
+    this.#read = read
   }
 
   inUnits(millionths: bigint): bigint | undefined {
@@ -41,7 +46,7 @@ export class ChainPayments implements Payments {
 
   async unlock(wCid: string, deal: string, amount: bigint): Promise<string | undefined> {
     if (amount === 0n) return ''
-    const lock = this.find(wCid)
+    const lock = await this.#present(wCid)
     if (lock === undefined) return undefined
     if (lock.unlockedAt > 0) {
       const logs = this.#table.logsOf(wCid).filter(({ outcome }) => outcome === 'counted')
@@ -52,7 +57,12 @@ export class ChainPayments implements Payments {
   }
 
   async refund(wCid: string): Promise<boolean> {
-    return this.find(wCid)?.isOpen === false
+    return (await this.#present(wCid))?.isOpen === false
+  }
+
+  async #present(wCid: string): Promise<Lock | undefined> {
+    if (this.find(wCid)?.isOpen) await this.#read(wCid)
+    return this.find(wCid)
   }
 
   /** Tells the owner of the contract once per start. */

@@ -7,6 +7,7 @@ import { inUnits, PRICE_DECIMALS } from '../ledger/units.js'
 import { LOCK_DAYS } from '../system/coin.js'
 import type { ChainLog, ChainTable } from './chain-table.js'
 import type { ChainEvent } from './events.js'
+import type { LockedPayment } from './node.js'
 
 /** An event whose block is confirmed. */
 export type ConfirmedEvent = ChainEvent & {
@@ -42,6 +43,9 @@ const COUNTED = 'counted'
 /** Most logs of an upload that are kept of those that do not count. */
 const MOST_REFUSED = 100
 
+/** A block has fewer events. */
+const MOST_EVENTS = 2 ** 32
+
 /** Later deadlines are mistakes, Unix seconds. */
 const LATEST = 2n ** 40n
 
@@ -66,13 +70,14 @@ export class ChainEffects {
     return this.#upload(event.wCid) !== undefined
   }
 
-  apply(event: ConfirmedEvent): void {
+  /** @returns why the event does not count; undefined if it does, or is one of too many that do not */
+  apply(event: ConfirmedEvent): string | undefined {
     const upload = this.#upload(event.wCid)
-    if (upload === undefined) return
+    if (upload === undefined) return undefined
     const { index, block, blockHash, hash, kind, wCid, time } = event
     const refusal = kind === 'lock' ? this.#refusal(event, upload) : this.#isForeign(event)
     // Anyone can make payments that do not count.
-    if (refusal !== undefined && this.#parts.table.countRefused(wCid) >= MOST_REFUSED) return
+    if (refusal !== undefined && this.#parts.table.countRefused(wCid) >= MOST_REFUSED) return undefined
     const applied = refusal === undefined ? this.#count(event, upload) : { amount: event.amount, outcome: refusal }
     this.#parts.table.addLog({
       block,
@@ -85,6 +90,45 @@ export class ChainEffects {
       formerStatus: null,
       ...applied,
     })
+    return refusal
+  }
+
+  /**
+   * Brings a payment to what the contract has of it: some contracts pay for deals, and end payments without a rest, by
+   * no event that names the upload. Without effect when all events of the payment up to the block tell the same.
+   * @param place the block, up to which all events are applied
+   */
+  settle(
+    wCid: string,
+    { deadline, rest, isOpen }: LockedPayment,
+    place: { readonly block: number; readonly blockHash: string; readonly time: number },
+  ): void {
+    const { locks } = this.#parts
+    const lock = locks.find(wCid)
+    const upload = this.#upload(wCid)
+    if (lock === undefined || !lock.isOpen || upload === undefined) return
+    // Another payment has its place: it ended before, and was not refunded, as that is an event.
+    const isOther = deadline !== BigInt(lock.deadline)
+    const left = isOther ? 0n : rest
+    const unlocked = lock.amount - left - lock.unlocked
+    const isOver = isOther || !isOpen
+    // Each payment has places of its own, above those of events.
+    const at = MOST_EVENTS + 2 * lock.id
+    if (unlocked > 0n) {
+      locks.unlock(wCid, unlocked, place.time)
+      this.#addRead({ ...place, position: at, kind: 'unlock', wCid, amount: unlocked, formerStatus: null })
+    }
+    if (!isOver) return
+    locks.close(wCid, left)
+    if (left === 0n) return
+    const isRefunded = locks.find(wCid)?.unlockedAt === 0 && upload.status !== 'Success'
+    if (isRefunded) this.#setStatus.run('Refunded', upload.car, upload.id)
+    const formerStatus = isRefunded ? upload.status : null
+    this.#addRead({ ...place, position: at + 1, kind: 'refund', wCid, amount: left, formerStatus })
+  }
+
+  #addRead(log: Omit<ChainLog, 'hash' | 'outcome'>): void {
+    this.#parts.table.addLog({ ...log, hash: '', outcome: COUNTED })
   }
 
   /**

@@ -148,12 +148,19 @@ export class ChainFollower {
 
   async #keep(last: number, events: readonly ConfirmedEvent[], end: KnownBlock): Promise<void> {
     const { table, effects, writer, log } = this.#parts
-    await writer.run(() => {
+    const refusals = await writer.run(() => {
       if (table.state()?.lastBlock !== last) throw new NodeFailure('The blocks were read by another one')
-      for (const event of events) effects.apply(event)
+      const reasons = events.map((event) => effects.apply(event))
       table.setLastBlock(end)
+      return reasons
     })
-    for (const { wCid, kind, hash, block } of events) log.info({ wCid, kind, hash, block }, 'Read a log of the chain.')
+    for (const [n, { wCid, kind, hash, block }] of events.entries()) {
+      log.info({ wCid, kind, hash, block }, 'Read a log of the chain.')
+      const reason = refusals[n]
+      if (kind !== 'lock' || reason === undefined) continue
+      // The contract takes no other payment for the upload until this one is back.
+      log.warn({ wCid, hash, reason }, 'A payment on the chain does not count: refund it, so that the wallet can pay.')
+    }
   }
 
   /** Goes back to the last block that is still in the chain. */

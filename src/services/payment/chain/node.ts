@@ -40,6 +40,16 @@ export class NodeFailure extends Error {
   override readonly name = 'NodeFailure'
 }
 
+/** A payment as the contract tells it. */
+export interface LockedPayment {
+  /** Unix seconds. */
+  readonly deadline: bigint
+  /** What is left of it; what went back, where it was refunded. */
+  readonly rest: bigint
+  /** False once nothing is locked any more. */
+  readonly isOpen: boolean
+}
+
 /** A node of the chain, by JSON-RPC. Methods reject with NodeFailure; each answer is bounded in time and size. */
 export interface ChainNode {
   chainId(): Promise<number>
@@ -51,9 +61,43 @@ export interface ChainNode {
   events(from: number, to: number): Promise<ChainEvent[]>
   /** Who sent a transaction, in lower case; undefined when it is not in the chain. */
   sender(transaction: string): Promise<string | undefined>
+  /**
+   * What the contract has of a payment after this block; undefined when it has none, or does not tell.
+   */
+  locked(wCid: string, block: number): Promise<LockedPayment | undefined>
   /** Of the token. */
   coin(): Promise<{ readonly decimals: number; readonly symbol: string | undefined }>
 }
+
+/** Of the usual contract. One without it reverts. */
+const LOCKED = [
+  {
+    type: 'function',
+    name: 'getLockedPaymentInfo',
+    stateMutability: 'view',
+    inputs: [{ name: 'cId', type: 'string' }],
+    outputs: [
+      {
+        name: 'tx',
+        type: 'tuple',
+        components: [
+          { name: 'id', type: 'string' },
+          { name: 'token', type: 'address' },
+          { name: 'minPayment', type: 'uint256' },
+          { name: 'lockedFee', type: 'uint256' },
+          { name: 'owner', type: 'address' },
+          { name: 'recipient', type: 'address' },
+          { name: 'deadline', type: 'uint256' },
+          { name: '_isExisted', type: 'bool' },
+          { name: 'size', type: 'uint256' },
+          { name: 'copyLimit', type: 'uint8' },
+          { name: 'blockNumber', type: 'uint256' },
+        ],
+      },
+    ],
+  },
+] as const
+const NO_OWNER = `0x${'0'.repeat(40)}`
 
 const TOKEN = [
   { type: 'function', name: 'decimals', stateMutability: 'view', inputs: [], outputs: [{ name: '', type: 'uint8' }] },
@@ -119,6 +163,16 @@ export async function openNode(
   }
 
   return {
+    async locked(wCid, block) {
+      const input = viem.encodeFunctionData({ abi: LOCKED, args: [wCid] })
+      const answer = await ask('eth_call', [{ to: contract, data: input }, hex(block)], data)
+      try {
+        const { owner, deadline, lockedFee, _isExisted } = viem.decodeFunctionResult({ abi: LOCKED, data: answer })
+        return owner === NO_OWNER ? undefined : { deadline, rest: lockedFee, isOpen: _isExisted }
+      } catch {
+        return undefined
+      }
+    },
     chainId: () => ask('eth_chainId', [], quantity),
     head: () => ask('eth_blockNumber', [], quantity),
     async block(number) {

@@ -12,6 +12,7 @@ import { ChainEffects } from './effects.js'
 import { ChainFollower } from './follower.js'
 import { openNode } from './node.js'
 import { CHAIN_DEFAULTS, ChainMisuse, type ChainOptions } from './options.js'
+import { readPayment } from './read-payment.js'
 
 /** Payments on a chain. */
 export interface OpenedChain {
@@ -64,7 +65,7 @@ export async function openChain(options: ChainOptions, parts: ChainParts): Promi
   })
   let running: Promise<void> | undefined
   return {
-    payments: new ChainPayments(table, locks, log),
+    payments: new ChainPayments(table, locks, log, readPayment({ node, table, effects, writer })),
     addresses: { payment: checksummed(contract), recipient: checksummed(recipient), stable: checksummed(token) },
     tokenName: () => table.state()?.tokenName ?? undefined,
     start() {
