@@ -77,6 +77,8 @@ const SERVICES: readonly OptionName[] = [
   'paymentNetwork',
   'paymentDenylist',
   'paymentFreeGib',
+  'paymentWords',
+  'paymentMintContract',
   'paymentVariant',
   'paymentChainUrl',
   'paymentChainId',

@@ -29,6 +29,8 @@ const PAYMENT_ONLY = [
   'paymentIpfsUrl',
   'paymentDenylist',
   'paymentFreeGib',
+  'paymentWords',
+  'paymentMintContract',
   'paymentVariant',
   ...PAYMENT_CHAIN,
 ] as const

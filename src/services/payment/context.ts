@@ -24,6 +24,7 @@ import type { Shares } from './uploads/shares.js'
 import type { Slots } from './uploads/slots.js'
 import type { UploadTable } from './uploads/upload-table.js'
 import type { Wallets } from './wallets/wallets.js'
+import type { Words } from './words.js'
 
 /**
  * The two variants of the interface: in `a` a wallet signs in and sees what is its own; in `b` there is no sign-in, and
@@ -70,6 +71,10 @@ export interface PaymentContext {
   readonly ledger: EmbeddedPayments | undefined
   /** The chain on which payments are made; undefined with the embedded ledger. */
   readonly chain: OpenedChain | undefined
+  /** Words of clients, by which names of the interface are given, too; undefined: none. */
+  readonly words: Words | undefined
+  /** The contract by which clients mint NFTs of uploads, which the service only names; undefined: none. */
+  readonly mintContract: string | undefined
   /** Where payments are made, with the checksum of EIP-55. */
   readonly addresses: PaymentAddresses
   /** Symbol of the stable coin. */

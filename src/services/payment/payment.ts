@@ -40,6 +40,7 @@ import { Shares } from './uploads/shares.js'
 import { Slots } from './uploads/slots.js'
 import { UploadTable } from './uploads/upload-table.js'
 import { Wallets } from './wallets/wallets.js'
+import type { Words } from './words.js'
 
 const DEFAULT_NETWORK = 'dealgate.testnet'
 
@@ -57,6 +58,10 @@ export interface PaymentOptions {
   readonly variant?: Variant
   /** Name of the chain environment that a sign-in must name; default `dealgate.testnet`. */
   readonly networkName?: string
+  /** Words of clients, by which names of the interface are given, too; default: none. */
+  readonly words?: Words | undefined
+  /** Address of the contract by which clients mint NFTs of uploads; default: none. */
+  readonly mintContract?: string | undefined
   /** Where payments are made; default: the embedded ledger. */
   readonly chain?: ChainOptions | undefined
   /** Overrides of the default bounds. */
@@ -177,6 +182,8 @@ async function assemble(
     slots: new Slots(limits),
     payments,
     ...place,
+    words: options.words,
+    mintContract: options.mintContract,
     cars,
     carFolder,
     deals,

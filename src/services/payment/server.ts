@@ -2,14 +2,15 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { BodyGate } from '../http/body-gate.js'
 import { createHttpServer } from '../http/server.js'
 import { parseTarget } from '../http/target.js'
-import type { PaymentContext } from './context.js'
+import type { PaymentContext, Variant } from './context.js'
 import { serveCar } from './dealing/serve-car.js'
 import { PaymentError } from './errors.js'
 import { failureText, replyFailure, replySuccess } from './http/reply.js'
-import { findRoute } from './http/route.js'
+import { findRoute, type Route } from './http/route.js'
 import { serveIpfs } from './ipfs/serve.js'
 import { routes } from './routes.js'
 import { callerOf } from './sign-in/caller.js'
+import { withRoutesInWords } from './words.js'
 
 /** Path of the CAR of a task, named by its UUID. */
 const CAR = /^\/cars\/([0-9a-f-]{36})\.car$/
@@ -19,11 +20,12 @@ const MAX_HEADER_BYTES = 16 * 1024
 
 /** Creates the HTTP server of the storage payment API; it does not listen yet. */
 export function createPaymentServer(context: PaymentContext): Server {
+  const table = withRoutesInWords(routes, context.words)
   return createHttpServer({
     maxHeaderBytes: MAX_HEADER_BYTES,
     maxConnections: context.limits.maxConnections,
     log: context.log,
-    handle: (request, response, body) => handle(context, request, response, body),
+    handle: (request, response, body) => handle(context, table, request, response, body),
     broken: (code) => ({
       status: code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request',
       type: 'application/json; charset=utf-8',
@@ -32,8 +34,14 @@ export function createPaymentServer(context: PaymentContext): Server {
   })
 }
 
+function codeOf({ codeless, codeAsText }: Route, variant: Variant): 200 | '200' | undefined {
+  if (codeless === variant) return undefined
+  return codeAsText ? '200' : 200
+}
+
 async function handle(
   context: PaymentContext,
+  table: readonly Route[],
   request: IncomingMessage,
   response: ServerResponse,
   body: BodyGate,
@@ -50,10 +58,10 @@ async function handle(
       await serveCar({ ...answerable, context }, task)
       return
     }
-    const { route, path } = findRoute(routes, context.variant, request.method ?? '', target.path)
+    const { route, path } = findRoute(table, context.variant, request.method ?? '', target.path)
     const caller = await callerOf({ context, request }, route)
     const data = await route.answer({ ...answerable, context, query: target.parameters, path, caller })
-    replySuccess(answerable, data, { codeless: route.codeless === context.variant })
+    replySuccess(answerable, data, codeOf(route, context.variant))
   } catch (error) {
     replyFailure(answerable, error, context.log)
   }

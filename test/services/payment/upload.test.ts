@@ -319,3 +319,17 @@ t.test('the gateway of contents', async (t) => {
     t.equal((await get(cid)).status, 404)
   })
 })
+
+t.test('a form with two files is refused, one with a file of another name is not', async (t) => {
+  const scene = await startPaymentScene(t)
+  const { keys, token } = await signedIn(scene)
+  const twice = formOf(keys.address)
+  twice.append('file', new Blob(['second']), 'second.txt')
+  const refused = await scene.call('POST', UPLOAD, { body: twice, token })
+  t.match(refused, { status: 400, json: { code: 10003, message: /one part `file`/ } })
+  const { json } = await scene.call('GET', '/api/v1/storage/tasks/deals', { token })
+  t.equal(json.data.total_record_count, 0, 'nothing is uploaded')
+  const beside = formOf(keys.address)
+  beside.append('fileName', new Blob(['hello']), 'hello.txt')
+  t.equal((await scene.call('POST', UPLOAD, { body: beside, token })).status, 200)
+})

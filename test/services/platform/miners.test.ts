@@ -212,8 +212,9 @@ t.test('price statistics of providers and deals', async (t) => {
     // The mean of eight prices, 0.00000075625 FIL per GiB and epoch, times 1051200 epochs and 10^9 / 2^30.
     average_price_per_GB_per_year: '0.740373507142066955 FIL',
     average_verified_price_per_GB_per_year: '0.067831150123051234 FIL',
-    historical_average_price_regular: '0 FIL/GiB/day',
-    historical_average_price_verified: '0 FIL/GiB/day',
+    // Without deals, what providers offer for regular ones: the same mean times 1051200.
+    historical_average_price_regular: '0.79497 FIL/GiB/year',
+    historical_average_price_verified: '0.79497 FIL/GiB/year',
   })
   const at = (minerId: string, price: string, verifiedDeal = false) => ({
     terms: { ...terms, minerId, price, verifiedDeal },
@@ -222,9 +223,9 @@ t.test('price statistics of providers and deals', async (t) => {
   await network.deal(ask('two', undefined, at('t01005', '1.5')))
   await network.deal(ask('three', undefined, at('t01000', '0.25', true)))
   const { data } = (await call('GET', '/stats/storage')).json
-  // Pieces of 4096 bytes: 1 FIL per epoch for one on average, 2880 epochs a day, 2^18 of them in a GiB.
-  t.equal(data.historical_average_price_regular, `${2880 * 2 ** 18} FIL/GiB/day`)
-  t.equal(data.historical_average_price_verified, `${720 * 2 ** 18} FIL/GiB/day`)
+  // Pieces of 4096 bytes: 1 FIL per epoch for one on average, 1051200 epochs a year, 2^18 of them in a GiB.
+  t.equal(data.historical_average_price_regular, `${1_051_200 * 2 ** 18} FIL/GiB/year`)
+  t.equal(data.historical_average_price_verified, `${262_800 * 2 ** 18} FIL/GiB/year`)
   const held = (await call('GET', '/miners')).json.data.miner.map(
     (miner: { adjusted_power: string }) => miner.adjusted_power,
   )

@@ -3,6 +3,7 @@ import { option } from '../option.js'
 
 const address = text('address', '0x and 40 hexadecimal digits', /^0x[0-9A-Fa-f]{40}$/)
 const networkName = text('name', 'letters, digits, . and -', /^[A-Za-z0-9.-]{1,64}$/)
+const words = text('words', 'three words, separated by commas', /^[a-z][a-z0-9]{0,30}(,[a-z][a-z0-9]{0,30}){2}$/)
 const MOST_BLOCKS = 10 ** 12
 
 /** Options of the storage payment API. */
@@ -36,6 +37,12 @@ export const paymentOptions = Object.freeze({
     default: 0,
     unit: 'GiB',
     help: 'Room that each wallet may upload to for nothing in a calendar month (UTC), in variant `a`; public deployments have 10.',
+  }),
+  paymentWords: option('Payment', words, {
+    help: 'Words of public deployments for the storage coin, the stable coin and the wallet, such as `filecoin,usdc,metamask`: parameters and paths of the embedded storage payment API with such a word are there by these, too, so that clients of these deployments work unmodified.',
+  }),
+  paymentMintContract: option('Payment', address, {
+    help: 'Address of the contract by which clients mint NFTs of their uploads. The embedded storage payment API only names it in its parameters.',
   }),
   paymentChainUrl: option('Payment', url('http', 'https'), {
     secret: true,

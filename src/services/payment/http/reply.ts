@@ -6,9 +6,9 @@ import { PaymentError } from '../errors.js'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** Answers 200 with `{status, code, data}`. */
-export function replySuccess(exchange: Answerable, data: unknown, { codeless }: { readonly codeless: boolean }): void {
-  const body = JSON.stringify({ status: 'success', ...(!codeless && { code: 200 }), data })
+/** Answers 200 with `{status, code, data}`. @param code undefined: the answer has none */
+export function replySuccess(exchange: Answerable, data: unknown, code: 200 | '200' | undefined): void {
+  const body = JSON.stringify({ status: 'success', code, data })
   reply(exchange, 200, ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'], Buffer.from(body))
 }
 

@@ -14,6 +14,8 @@ export interface Route {
   readonly only?: Variant
   /** Variants whose answer has no `code`. */
   readonly codeless?: Variant
+  /** True where `code` is a text, as in the interface. */
+  readonly codeAsText?: true
   /** Returns `data` of the answer. Throws PaymentError. */
   answer(exchange: Exchange): Promise<unknown> | unknown
 }

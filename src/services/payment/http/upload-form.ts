@@ -21,8 +21,8 @@ export interface ReceivedForm<T> {
 type Take<T> = (content: AsyncIterable<Uint8Array>, type: string) => Promise<T>
 
 /**
- * Parses a multipart form as it arrives: its part `file` is passed on in chunks, as fast as they are taken, and further
- * files are skipped. Call `finish` at the end, or `abort`.
+ * Parses a multipart form as it arrives: its part `file` is passed on in chunks, as fast as they are taken. A second
+ * one is refused; files of other names are skipped. Call `finish` at the end, or `abort`.
  */
 export class UploadForm<T> implements BodySink {
   readonly #parser: busboy.Busboy
@@ -109,6 +109,9 @@ export class UploadForm<T> implements BodySink {
     stream.on('error', () => {})
     if (field !== 'file' || this.#file !== undefined) {
       stream.resume()
+      // One of the two would be lost, and the client would pay for the other.
+      if (field === 'file')
+        this.#fail(new PaymentError('value', 'a form has one part `file`: upload each file by itself'))
       return
     }
     this.#stream = stream

@@ -1,6 +1,7 @@
-import type { PaymentAddresses } from '../context.js'
+import type { PaymentAddresses, PaymentContext } from '../context.js'
 import type { Exchange } from '../http/exchange.js'
 import { addressOfName, checksummed } from '../wallets/address.js'
+import { withMembersInWords } from '../words.js'
 import { COIN_PRICE, GAS_LIMIT, LOCK_DAYS, PAY_MULTIPLY_FACTOR } from './coin.js'
 
 /** For contracts that the embedded ledger does not have. */
@@ -8,12 +9,18 @@ const NO_CONTRACT = `0x${'0'.repeat(40)}`
 
 /** GET /common/system/params. */
 export function systemParams({ context }: Exchange): object {
+  return withMembersInWords(paramsOf(context), context.words)
+}
+
+function paramsOf(context: PaymentContext): object {
   const { payment, recipient, stable } = context.addresses
+  const mint = context.mintContract === undefined ? NO_CONTRACT : checksummed(context.mintContract.toLowerCase())
   if (context.variant === 'b') {
     return {
       GAS_LIMIT,
       LOCK_TIME: LOCK_DAYS,
-      MINT_CONTRACT_ADDRESS: NO_CONTRACT,
+      CHAIN_NAME: context.networkName,
+      MINT_CONTRACT_ADDRESS: mint,
       PAYMENT_CONTRACT_ADDRESS: payment,
       PAYMENT_RECIPIENT_ADDRESS: recipient,
       STABLE_ADDRESS: stable,
@@ -25,7 +32,7 @@ export function systemParams({ context }: Exchange): object {
     payment_contract_address: payment,
     dao_contract_address: NO_CONTRACT,
     dex_address: NO_CONTRACT,
-    mint_contract_address: NO_CONTRACT,
+    mint_contract_address: mint,
     payment_recipient_address: recipient,
     stable_address: stable,
     stable_wrapped_pool_contract: NO_CONTRACT,

@@ -7,6 +7,12 @@ import { priceStatistics } from './statistics.js'
 export const systemRoutes: readonly Route[] = [
   { method: 'GET', path: '/api/v1/common/system/params', access: 'public', codeless: 'a', answer: systemParams },
   { method: 'GET', path: '/api/v1/common/host/info', access: 'public', codeless: 'a', answer: hostInfo },
-  { method: 'GET', path: '/api/v1/billing/price/storagecoin', access: 'public', answer: () => COIN_PRICE },
+  {
+    method: 'GET',
+    path: '/api/v1/billing/price/storagecoin',
+    access: 'public',
+    codeAsText: true,
+    answer: () => COIN_PRICE,
+  },
   { method: 'GET', path: '/stats/storage', access: 'public', answer: priceStatistics },
 ]

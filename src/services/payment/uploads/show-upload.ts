@@ -11,12 +11,17 @@ export async function showUpload(exchange: Exchange): Promise<object> {
   const { mover, payments } = exchange.context
   await mover.catchUp()
   const upload = ownUpload(exchange, new Fields(Object.entries(exchange.path)).id('id'))
-  return {
-    source_file_upload_id: upload.id,
+  const shown = {
     w_cid: upload.wCid,
-    payload_cid: upload.cid,
     status: shownStatus(upload.status),
     is_free: upload.isFree === 1,
+  }
+  return {
+    source_file_upload_id: upload.id,
+    payload_cid: upload.cid,
+    ...shown,
+    // Clients that pay on a chain read these members here.
+    source_file_upload: { id: upload.id, ...shown },
     pay_amount: upload.isFree === 1 ? '0' : String(payments.inUnits(BigInt(upload.price)) ?? ''),
     refused_payments: payments
       .refused(upload.wCid)

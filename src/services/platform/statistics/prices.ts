@@ -16,26 +16,30 @@ export async function priceStatistics({ context: { network } }: Exchange): Promi
 
 /**
  * Average prices, as the interface names them. Those of today are of the active providers, each counted once; the
- * historical ones are of all deals that were made, each counted by its size. The embedded network has no gas, so that
- * messages and sealing cost nothing.
+ * historical ones are of all deals that were made, each counted by its size, but never below the price that active
+ * providers offer today for regular deals, which uploads become: clients lock an amount that follows from them, by the
+ * year. The embedded network has no gas, so that messages and sealing cost nothing.
  */
 export function averagePrices(network: Network, providers: readonly Provider[]): Readonly<Record<string, string>> {
   const active = providers.filter(({ status }) => status === 'Active')
   const epoch = BigInt(Math.round(network.epochSeconds * Number(MICROSECONDS)))
   const perYear = (prices: readonly bigint[]): string =>
-    `${quotient(sum(prices) * GB * DAY * 365n, BigInt(prices.length) * GIB * epoch)} FIL`
+    `${formatFil(quotient(sum(prices) * GB * DAY * 365n, BigInt(prices.length) * GIB * epoch))} FIL`
+  const regular = pricesOf(active.map(({ price }) => price))
+  const offered = quotient(sum(regular) * DAY * 365n, BigInt(regular.length) * epoch)
   const totals = network.dealTotals()
   const historical = (verified: boolean): string => {
     const those = totals.filter((one) => one.verified === verified)
     const bytes = those.reduce((total, { pieceBytes }) => total + pieceBytes, 0)
-    return `${quotient(sum(those.map(({ price }) => price)) * GIB * DAY, BigInt(bytes) * epoch)} FIL/GiB/day`
+    const paid = quotient(sum(those.map(({ price }) => price)) * GIB * DAY * 365n, BigInt(bytes) * epoch)
+    return `${formatFil(paid > offered ? paid : offered)} FIL/GiB/year`
   }
   return {
     average_cost_push_message: '0 FIL',
     average_data_cost_sealing_1TB: '0 FIL',
     average_gas_cost_sealing_1TB: '0 FIL',
     average_min_piece_size: bytes(average(active.map(({ minPieceSize }) => minPieceSize))),
-    average_price_per_GB_per_year: perYear(pricesOf(active.map(({ price }) => price))),
+    average_price_per_GB_per_year: perYear(regular),
     average_verified_price_per_GB_per_year: perYear(pricesOf(active.map(({ verifiedPrice }) => verifiedPrice))),
     historical_average_price_regular: historical(false),
     historical_average_price_verified: historical(true),
@@ -51,9 +55,9 @@ function sum(amounts: readonly bigint[]): bigint {
   return amounts.reduce((total, amount) => total + amount, 0n)
 }
 
-/** As a decimal, rounded down to an attofil; 0 when there is nothing to divide by. */
-function quotient(attofil: bigint, by: bigint): string {
-  return formatFil(by === 0n ? 0n : attofil / by)
+/** Attofil, rounded down; 0 when there is nothing to divide by. */
+function quotient(attofil: bigint, by: bigint): bigint {
+  return by === 0n ? 0n : attofil / by
 }
 
 function average(values: readonly number[]): number {
