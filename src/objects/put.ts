@@ -26,13 +26,12 @@ export async function put(
   by: Logging,
 ): Promise<PutResult> {
   const { gateway, state, limits } = parts
-  const { bucket, key, attempt } = request
+  const { bucket, key, precondition, attempt } = request
   await refuseKey(gateway, key)
   // The owner's lifecycle rules select objects by tags: they expire objects or make paid deals.
   if (request.tags?.length) await parts.requireOwner(bucket, { action: 's3:PutObjectTagging', key })
-  const before = request.precondition && (await find(bucket, key))
-  if (!isSameWrite(before, request)) request.precondition?.(before)
-  const precondition = request.precondition ?? (attempt && (() => {}))
+  const before = (precondition || attempt) && (await find(bucket, key))
+  if (!isSameWrite(before, request)) precondition?.(before)
 
   const features = await gateway.features()
   const options = { md5: !features.objectHead && request.etag === undefined, checksum: request.wantChecksum }
@@ -46,6 +45,9 @@ export async function put(
       throw new S3Error('InvalidArgument', {
         message: 'The gateway cannot store this object: under a key that ends in "/" it stores only empty objects.',
       })
+    // Before the upload: a gateway on one folder answers no lookup of the key until the upload has ended. A write that
+    // comes in between is later than the beginning of this one, as one after it is.
+    await attempt?.begin(before?.stamp ?? null)
     const upload = gateway.upload(bucket, key, length, attributes)
     try {
       let { facts, rest } = await streamHoldingBack(
@@ -68,12 +70,11 @@ export async function put(
             lock,
             condition,
             () => find(bucket, key),
-            async (order, current) => {
+            async (order) => {
               if (found) {
                 upload.abort()
                 return { stamp: found.stamp, lastModified: found.lastModified }
               }
-              await attempt?.begin(current?.stamp ?? null)
               // The outcome of the write may stay unknown for minutes: the bytes are not kept that long.
               const last = rest
               rest = undefined

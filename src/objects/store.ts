@@ -107,11 +107,10 @@ export interface PutRequest {
   readonly maxBytes: number
 }
 
-/** Both are called under the lock of the key. */
 export interface Attempt {
-  /** Awaited before the write is committed. `before`: stamp of the object in place; null: none. */
+  /** Awaited before anything is sent. `before`: stamp of the object in place; null: none. */
   begin(before: string | null): Promise<void>
-  /** The write took effect, after its client was told that the outcome is unknown. */
+  /** Called under the lock of the key: the write took effect, after its client got an unknown outcome. */
   landed(): Promise<void>
 }
 
