@@ -33,6 +33,28 @@ inEachMode(t, async (t, server) => {
     t.same(await codeOf('PUT', '/box/k', { 'x-amz-checksum-blake3': 'AAAA' }, 'x'), [400, 'InvalidRequest'])
   })
 
+  t.test('texts and members of errors', async (t) => {
+    const text = async (...args: Parameters<typeof ask>) => (await ask(...args)).body.toString()
+    t.equal((await ask('PUT', '/box/met', {}, 'x')).status, 200)
+    const unmet = await text('PUT', '/box/met', { 'if-none-match': '*' }, 'y')
+    t.match(unmet, '<Message>At least one of the pre-conditions you specified did not hold</Message>')
+    const reserved = await text('PUT', '/box/k', { 'x-amz-tagging': 'aws:a=b' }, 'x')
+    t.match(reserved, '<Message>Your TagKey cannot be prefixed with aws:</Message>')
+    const located =
+      '<CreateBucketConfiguration><LocationConstraint>eu-central-1</LocationConstraint></CreateBucketConfiguration>'
+    const place = await text('PUT', '/elsewhere', {}, located)
+    t.match(place, 'the region specific endpoint this request was sent to.</Message>')
+    t.match(place, `<Region>${server.region}</Region>`)
+    const wrong = createHash('md5').update('other').digest()
+    const ofObject = await text('PUT', '/box/k', { 'content-md5': wrong.toString('base64') }, 'x')
+    t.match(ofObject, `<ExpectedDigest>${wrong.toString('hex')}</ExpectedDigest>`, 'hex for an object')
+    const ofDocument = await text('POST', '/box?delete=', { 'content-md5': wrong.toString('base64') }, '<Delete/>')
+    t.match(ofDocument, `<ExpectedDigest>${wrong.toString('base64')}</ExpectedDigest>`, 'base64 for a document')
+    const sum = await text('PUT', '/box/k', { 'x-amz-checksum-crc32': 'AAAAAA==' }, 'x')
+    t.match(sum, '<Message>The CRC32 you specified did not match the calculated checksum.</Message>')
+    t.notMatch(sum, 'Digest>', 'the right checksum is not told')
+  })
+
   t.test('multipart calls on a bucket that is absent', async (t) => {
     for (const [method, query] of [
       ['PUT', 'partNumber=1&uploadId=none'],

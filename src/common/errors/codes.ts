@@ -179,7 +179,7 @@ export const codes = {
     status: 503,
     message: 'The plugin that answers this request is unavailable at the moment. Try again later.',
   },
-  PreconditionFailed: { status: 412, message: 'At least one of the preconditions that you specified did not hold.' },
+  PreconditionFailed: { status: 412, message: 'At least one of the pre-conditions you specified did not hold' },
   ProviderRoleRequired: { status: 403, message: 'The account of the task platform is not that of a storage provider.' },
   /** As Ceph's gateway answers it (src/rgw/rgw_common.cc); AWS has no quotas. */
   QuotaExceeded: {

@@ -21,6 +21,8 @@ export interface BodyOptions {
   md5?: boolean
   /** Compute this checksum if the client declared none. */
   checksum?: ChecksumAlgorithm
+  /** The body is a document and not the bytes of an object; `collect` sets it. */
+  document?: boolean
 }
 
 /**

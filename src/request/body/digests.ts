@@ -15,6 +15,7 @@ import type { Trailer } from './trailer.js'
 /** Computes only the declared and requested digests, and verifies the declared ones at the end. */
 export class Digests {
   readonly #declared: DeclaredDigests
+  readonly #document: boolean
   readonly #algorithm: ChecksumAlgorithm | undefined
   readonly #sha256: Hash | undefined
   readonly #md5: Hash | undefined
@@ -24,6 +25,7 @@ export class Digests {
   /** @param algorithm of the checksum, prepared */
   private constructor(declared: DeclaredDigests, options: BodyOptions, algorithm: ChecksumAlgorithm | undefined) {
     this.#declared = declared
+    this.#document = options.document ?? false
     this.#algorithm = algorithm
     const bySha256 = algorithm === 'SHA256'
     if (declared.sha256 !== undefined || bySha256) this.#sha256 = createHash('sha256')
@@ -60,7 +62,6 @@ export class Digests {
     if (expected !== undefined && expected !== value) {
       throw new S3Error('BadDigest', {
         message: `The ${algorithm} you specified did not match the calculated checksum.`,
-        fields: { ExpectedDigest: expected, CalculatedDigest: value },
       })
     }
     return { ...facts, checksum: { algorithm, value } }
@@ -80,7 +81,11 @@ export class Digests {
     if (expected === undefined || actual?.equals(expected)) return
     throw new S3Error('BadDigest', {
       message: 'The Content-MD5 you specified did not match what we received.',
-      fields: { ExpectedDigest: expected.toString('base64'), CalculatedDigest: actual?.toString('base64') ?? '' },
+      fields: {
+        // S3 writes what was sent in hex for the bytes of an object, and in base64 for a document.
+        ExpectedDigest: expected.toString(this.#document ? 'base64' : 'hex'),
+        CalculatedDigest: actual?.toString('base64') ?? '',
+      },
     })
   }
 }

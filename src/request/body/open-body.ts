@@ -158,11 +158,14 @@ class StreamedBody implements RequestBody {
       throw new S3Error('MaxMessageLengthExceeded', { fields: { MaxMessageLengthBytes: maxBytes } })
     }
     check(this.length ?? 0)
-    const facts = await this.stream((piece) => {
-      size += piece.length
-      check(size)
-      pieces.push(piece)
-    }, options)
+    const facts = await this.stream(
+      (piece) => {
+        size += piece.length
+        check(size)
+        pieces.push(piece)
+      },
+      { ...options, document: true },
+    )
     return { bytes: pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, size), facts }
   }
 

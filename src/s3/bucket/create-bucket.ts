@@ -127,6 +127,7 @@ function checkLocation(wanted: string | undefined, { server: { region } }: Conte
     throw new S3Error('InvalidLocationConstraint', { fields: { LocationConstraint: wanted.slice(0, 64) } })
   }
   throw new S3Error('IllegalLocationConstraintException', {
-    message: `The ${wanted} location constraint is incompatible for the region specific endpoint this request was sent to. This server has one region, ${region}.`,
+    message: `The ${wanted} location constraint is incompatible for the region specific endpoint this request was sent to.`,
+    fields: { Region: region },
   })
 }

@@ -2,7 +2,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { malformed, requireChildren, requiredText, wholeNumberText } from '../../common/xml/strict-xml.js'
 import { childText, type XmlNode } from '../../common/xml/xml.js'
 import type { Tag } from '../../state/state.js'
-import { checkTags } from '../tagging/tag-rules.js'
+import { checkTags, OBJECT_TAGS } from '../tagging/tag-rules.js'
 import type { LifecycleFilter } from './configuration.js'
 
 /** Bytes of a key. */
@@ -10,7 +10,7 @@ const MAX_PREFIX = 1024
 const SIZES = ['ObjectSizeGreaterThan', 'ObjectSizeLessThan'] as const
 const ALONE = ['Prefix', 'Tag', ...SIZES]
 /** The limit of tags of an object. */
-const TAGS = { maxTags: 10, tooMany: 'A rule cannot have more than 10 tags, the limit of an object.' }
+const TAGS = { ...OBJECT_TAGS, tooMany: 'A rule cannot have more than 10 tags, the limit of an object.' }
 
 /** Reads the `<Filter>` of a rule, or its `<Prefix>` in the older form. Throws S3Error. */
 export function readFilter(rule: XmlNode): LifecycleFilter {

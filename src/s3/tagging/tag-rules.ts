@@ -6,10 +6,20 @@ export interface TagRules {
   readonly maxTags: number
   /** S3's error message for too many tags. */
   readonly tooMany: string
+  /** S3's error message for a key that begins with `aws:`. */
+  readonly reserved: string
 }
 
-export const OBJECT_TAGS: TagRules = { maxTags: 10, tooMany: 'Object tags cannot be greater than 10' }
-export const BUCKET_TAGS: TagRules = { maxTags: 50, tooMany: 'Bucket tag count cannot be greater than 50' }
+export const OBJECT_TAGS: TagRules = {
+  maxTags: 10,
+  tooMany: 'Object tags cannot be greater than 10',
+  reserved: 'Your TagKey cannot be prefixed with aws:',
+}
+export const BUCKET_TAGS: TagRules = {
+  maxTags: 50,
+  tooMany: 'Bucket tag count cannot be greater than 50',
+  reserved: 'System tags cannot be added/updated by requester',
+}
 
 /** UTF-16 code units. */
 const MAX_KEY = 128
@@ -36,10 +46,7 @@ export function checkTags(tags: readonly Tag[], rules: TagRules): void {
       })
     }
     if (/^aws:/i.test(key)) {
-      throw new S3Error('InvalidTag', {
-        message: 'System tags cannot be added/updated by requester',
-        fields: { TagKey: key },
-      })
+      throw new S3Error('InvalidTag', { message: rules.reserved, fields: { TagKey: key } })
     }
     if (seen.has(key)) {
       throw new S3Error('InvalidTag', {

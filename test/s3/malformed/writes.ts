@@ -16,7 +16,7 @@ export const writes: Row[] = [
     put({ 'content-md5': md5('other') }),
     400,
     'BadDigest',
-    { ExpectedDigest: md5('other'), CalculatedDigest: md5('data') },
+    { ExpectedDigest: Buffer.from(md5('other'), 'base64').toString('hex'), CalculatedDigest: md5('data') },
   ],
   ...CHECKSUMS.flatMap((name): Row[] => [
     [`x-amz-checksum-${name}: x`, put({ [`x-amz-checksum-${name}`]: 'x' }), 400, 'InvalidRequest'],
