@@ -75,6 +75,9 @@ t.test('the dashboard, over scrapes of a server', { skip }, async (t) => {
     return (await scrape()).includes('nodejs_gc_duration_seconds_count')
   })
   const first = await scrape()
+  const plain = (await render(await metrics.snapshot())).body
+  const lint = spawnSync(CHECKS, ['promlint'], { input: plain, encoding: 'utf8' })
+  t.same([lint.status, lint.stdout], [0, ''], 'promlint has no complaint')
   await work()
   const scrapes = [first, await scrape()]
   const queries = dashboard.panels.flatMap(({ title, targets }) =>
@@ -126,7 +129,7 @@ const BAD: Readonly<Record<string, readonly [before: string, after: string]>> = 
   DealgateJobsUnknown: ['', 'dealgate_jobs{kind="a",status="Unknown"} 1'],
   DealgateSpendNearCap: ['', 'dealgate_deal_spent_today_fil 9\ndealgate_deal_spend_cap_fil 10'],
   DealgateDiskFull: ['', 'dealgate_disk_free_bytes 1e9'],
-  DealgateEventLoopBlocked: ['', 'nodejs_eventloop_lag_seconds{quantile="0.99"} 0.6'],
+  DealgateEventLoopBlocked: ['', 'nodejs_eventloop_lag_seconds{percentile="99"} 0.6'],
 }
 
 /** A tenth of the counted ones is bad. */

@@ -57,15 +57,16 @@ function eventLoop(metrics: Metrics): () => void {
   let last = performance.eventLoopUtilization()
   metrics.gauge({
     name: 'nodejs_eventloop_lag_seconds',
-    help: 'Delay of the event loop since the last scrape, at some quantiles; of several processes the largest.',
+    help: 'Delay of the event loop since the last scrape, at some percentiles; of several processes the largest.',
     aggregator: 'max',
     read: () => {
-      const at = (quantile: number) => ({
-        labels: { quantile },
+      // The label `quantile` is for summaries: https://prometheus.io/docs/instrumenting/exposition_formats/
+      const at = (percentile: number) => ({
+        labels: { percentile },
         // The histogram holds the intervals between ticks.
-        value: delay.count === 0 ? 0 : Math.max(0, delay.percentile(quantile * 100) / 1e9 - RESOLUTION_MS / 1000),
+        value: delay.count === 0 ? 0 : Math.max(0, delay.percentile(percentile) / 1e9 - RESOLUTION_MS / 1000),
       })
-      const samples = [at(0.5), at(0.9), at(0.99), at(1)]
+      const samples = [at(50), at(90), at(99), at(100)]
       delay.reset()
       return samples
     },

@@ -4,6 +4,7 @@ go 1.23
 
 require (
 	github.com/compose-spec/compose-go/v2 v2.4.9
+	github.com/prometheus/client_golang v1.20.3
 	github.com/prometheus/prometheus v0.55.1
 )
 
@@ -27,7 +28,6 @@ require (
 	github.com/mattn/go-shellwords v1.0.12 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/opencontainers/go-digest v1.0.0 // indirect
-	github.com/prometheus/client_golang v1.20.3 // indirect
 	github.com/prometheus/client_model v0.6.1 // indirect
 	github.com/prometheus/common v0.59.1 // indirect
 	github.com/prometheus/procfs v0.15.1 // indirect
