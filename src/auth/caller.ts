@@ -50,6 +50,8 @@ export interface Session {
   readonly role: string
   /** Policy document: the session may do only what this, too, allows. */
   readonly policy?: Readonly<Record<string, unknown>>
+  /** End of the credentials, ms since 1970; absent for a job, which may outlive them. */
+  readonly expires?: number
 }
 
 /** Looks up an S3 key pair. Returns undefined for an unknown access key id. */

@@ -2,7 +2,7 @@ import { hasPrototypeKey } from '../../common/prototype-key.js'
 import { malformed, shown } from './language/malformed.js'
 import { isPublicStatement } from './language/public.js'
 import { repeatedName } from './language/repeated-name.js'
-import { applies, asksFor, mayAllow, readStatement, type Statement } from './language/statement.js'
+import { applies, asksFor, lastingStatement, mayAllow, readStatement, type Statement } from './language/statement.js'
 import type { Lookup } from './language/template.js'
 import type { Question, Verdict } from './question.js'
 
@@ -89,6 +89,14 @@ export function evaluatePolicy({ statements }: Policy, question: Question): Verd
     if (verdict.effect === 'none' || to !== 'account') verdict = { effect: 'allow', to, reason: `${label} allows it` }
   }
   return verdict
+}
+
+/**
+ * Returns what the policy says whatever a later request is like: an Allow with conditions allows nothing, a Deny with
+ * conditions always denies. For what outlives the request that asked for it.
+ */
+export function lasting(policy: Policy): Policy {
+  return { ...policy, statements: policy.statements.flatMap((statement) => lastingStatement(statement) ?? []) }
 }
 
 /** True if the policy allows everybody the action on some resource, under some conditions. */

@@ -4,6 +4,7 @@ import type { RequestHead } from '../../request/s3-request.js'
 import type { BucketSettings } from '../../state/records/bucket-settings.js'
 import type { ObjectRecord, State } from '../../state/state.js'
 import { type Decision, type Documents, decide } from '../decision/decide.js'
+import { lasting } from '../decision/policy.js'
 import type { Principal } from '../decision/question.js'
 import { arnOf, conditionsOf, type More } from './conditions.js'
 import { isCurrent } from './current-record.js'
@@ -40,6 +41,8 @@ export interface Answer {
   readonly decision: Decision
   /** True if the policies of the identity alone allow it. */
   readonly identityAllows: () => boolean
+  /** The outcome by those statements alone that hold whatever a later request is like. */
+  readonly lastingOutcome: () => Decision['outcome']
   /** The gateway's rules allow the same, and decide. */
   readonly byGateway: boolean
 }
@@ -91,8 +94,22 @@ export class Answers {
     return {
       decision,
       identityAllows: () => identityOnly(question, given),
+      lastingOutcome: () =>
+        decide(question, {
+          ...given,
+          policy: given.policy && lasting(given.policy),
+          identityPolicies: given.identityPolicies?.map((policy) => lasting(policy)),
+          sessionPolicy: given.sessionPolicy && lasting(given.sessionPolicy),
+        }).outcome,
       byGateway: delegated && decide(question, { ...given, policy: undefined }).outcome !== 'allow',
     }
+  }
+
+  /** True if a later request like this, of another time and from another address, gets the same outcome. */
+  async lasts(asked: Asked, documents: BucketDocuments | undefined): Promise<boolean> {
+    const record = await this.#recordOf(documents, asked)
+    const { decision, lastingOutcome } = await this.to(asked, documents, record)
+    return decision.outcome === lastingOutcome()
   }
 
   /**

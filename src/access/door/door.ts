@@ -23,6 +23,11 @@ export interface Door {
    * Grants nothing.
    */
   requireAction(action: string, place: Place): Promise<void>
+  /**
+   * Throws AccessDenied where the caller may use the action only under conditions of a policy: what the caller then
+   * gets outlives the request and drops them. To be called after the action was decided.
+   */
+  requireLasting(asked: Asked): Promise<void>
   /** True if a decision of this request has granted the action to a caller who does not own the bucket. */
   granted(action: string, bucket: string, key?: string): boolean
   /** True if documents of the bucket may grant something to this caller, who does not own it. */
@@ -75,6 +80,17 @@ class RequestDoor implements Door {
     if ((await this.#one({ ...place, action })) || place.bucket === undefined) return
     const documents = await this.documents(place.bucket)
     if (documents && documents.owner !== this.#account) throw new S3Error('AccessDenied')
+  }
+
+  async requireLasting(asked: Asked): Promise<void> {
+    const { caller } = this.#request
+    const documents = asked.bucket === undefined ? undefined : await this.documents(asked.bucket)
+    if (!documents && !(caller && hasPolicies(caller.identity))) return
+    if (await this.#answers().lasts(asked, documents)) return
+    this.#reason = `${asked.action}: depends on conditions of a policy`
+    throw new S3Error('AccessDenied', {
+      message: `A policy with conditions decides ${asked.action} on this key, and what this call returns would drop them.`,
+    })
   }
 
   granted(action: string, bucket: string, key?: string): boolean {

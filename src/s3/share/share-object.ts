@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Session } from '../../auth/caller.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { defineCall } from '../../plugins/calls/define-call.js'
 
@@ -28,10 +29,25 @@ export const shareObject = defineCall({
   async answer({ request: { bucket, key }, query, body }, context) {
     if (query.expiry !== undefined && body.Expiry !== undefined)
       throw new S3Error('InvalidRequest', { message: 'Expiry is given in the query or in the body, not in both.' })
-    const Expiry = query.expiry ?? body.Expiry ?? DEFAULT_EXPIRY_S
+    const Expiry = lifetime(query.expiry ?? body.Expiry, context.caller?.identity.session)
+    await context.door.requireLasting({ action: 's3:GetObject', bucket, key })
     await context.store.head(bucket, key)
     const { protocol, host } = new URL(context.server.shareUrl)
     const link = await context.gateway.presignedGet(bucket, key, Expiry, host)
     return { Url: `${protocol}//${link}`, Expiry }
   },
 })
+
+/**
+ * Returns the lifetime of a link, which must not outlive the session that asks for it. Throws InvalidArgument, and
+ * ExpiredToken in the last second of the session.
+ */
+function lifetime(asked: number | undefined, session: Session | undefined): number {
+  const left = Math.floor(((session?.expires ?? Number.POSITIVE_INFINITY) - Date.now()) / 1000)
+  if (left < 1) throw new S3Error('ExpiredToken')
+  if (asked !== undefined && asked > left)
+    throw new S3Error('InvalidArgument', {
+      message: `The link would outlive the session that asks for it: Expiry is at most ${left} seconds.`,
+    })
+  return asked ?? Math.min(DEFAULT_EXPIRY_S, left)
+}

@@ -114,7 +114,12 @@ export class SealedSessions implements Sessions {
     if (!content) throw new S3Error('InvalidToken')
     const account = accountOf(content)
     const isOwn = (await ownAccount()).accessKey === account.accessKey
-    const session = Object.freeze({ name: content.n, role: content.r, ...(content.p && { policy: content.p }) })
+    const session = Object.freeze({
+      name: content.n,
+      role: content.r,
+      expires: content.e,
+      ...(content.p && { policy: content.p }),
+    })
     const identity = Object.freeze({ ...principal(account, isOwn), session })
     return { content, identity }
   }

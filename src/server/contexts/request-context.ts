@@ -142,5 +142,7 @@ export class RequestContext implements Context {
 /** What a session with a policy orders keeps that policy. */
 function jobsOf(jobs: Jobs, caller: Caller | undefined): Jobs {
   const session = caller?.identity.session
-  return session?.policy ? { ...jobs, create: (asked) => jobs.create({ ...asked, session }) } : jobs
+  if (!session?.policy) return jobs
+  const { name, role, policy } = session
+  return { ...jobs, create: (asked) => jobs.create({ ...asked, session: { name, role, policy } }) }
 }

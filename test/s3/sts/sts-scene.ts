@@ -4,6 +4,7 @@ import type { Test } from 'tap'
 import { createProxy, type ProxyOptions } from '../../../src/server/create-proxy.js'
 import { serve } from '../../../src/server/serve.js'
 import { openDatabase } from '../../../src/services/database.js'
+import type { legacy } from '../../../src/services/gateway/quirks.js'
 import { startServices } from '../../../src/services/index.js'
 import { migrate } from '../../../src/services/platform/store/migrations.js'
 import { hashPassword } from '../../../src/services/platform/users/password.js'
@@ -54,11 +55,15 @@ export interface StsScene {
 }
 
 /** The embedded services with a task platform, and a proxy to them in this process. */
-export async function startSts(t: Test, options: Partial<ProxyOptions> = {}): Promise<StsScene> {
+export async function startSts(
+  t: Test,
+  options: Partial<ProxyOptions> = {},
+  quirks: typeof legacy = [],
+): Promise<StsScene> {
   const folder = temporaryFolder(t)
   const data = join(folder, 'services')
   const local = { host: '127.0.0.1', port: 0 }
-  const services = await startServices({ data, gateway: local, platform: local })
+  const services = await startServices({ data, gateway: { ...local, quirks }, platform: local })
   t.teardown(() => services.stop())
   const first = await services.platform?.makeFirstUser()
   const platform = services.platform?.url ?? ''

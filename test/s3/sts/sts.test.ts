@@ -10,8 +10,10 @@ import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import t from 'tap'
 import { openAccountBook } from '../../../src/services/gateway/account-book.js'
+import { legacy } from '../../../src/services/gateway/quirks.js'
+import { run } from '../../support/programs/run.js'
 import { stopMonotonicClock } from '../../support/waiting.js'
-import { assumeParameters, ROLE, startSts } from './sts-scene.js'
+import { assumeParameters, type Credentials, ROLE, startSts } from './sts-scene.js'
 
 /** The code of the error of a request that must fail. */
 async function codeOf(request: Promise<unknown>): Promise<string> {
@@ -158,6 +160,42 @@ t.test('a session policy narrows what the account may do', async (t) => {
   const ofOwner = scene.s3(await scene.assume(await scene.owner(), { Policy }))
   t.equal(await codeOf(list(ofOwner)), 'AccessDenied', 'also for the account of the server')
 })
+
+for (const [mode, quirks] of Object.entries({ full: [], legacy }))
+  t.test(`share links of a session: ${mode}`, async (t) => {
+    const scene = await startSts(t, {}, quirks)
+    const token = await scene.newUser('share@example.com')
+    const all = await scene.assume(token, { DurationSeconds: '900' })
+    await scene.s3(all).send(new CreateBucketCommand({ Bucket: 'links' }))
+    await scene.s3(all).send(new PutObjectCommand({ Bucket: 'links', Key: 'a', Body: 'text' }))
+    const share = async (by: Credentials, query = '') => {
+      const url = `${scene.endpoint}/links/a?${query}x-share=`
+      const user = `${by.accessKeyId}:${by.secretAccessKey}`
+      const signing = ['--aws-sigv4', 'aws:amz:us-east-1:s3', '--user', user]
+      const sent = ['-H', `x-amz-security-token: ${by.sessionToken}`, '-H', 'accept: application/json']
+      return (await run('curl', ['-s', '-X', 'POST', ...signing, ...sent, url])).toString('utf8')
+    }
+    const tooLong = await share(all, 'expiry=604800&')
+    t.match(tooLong, /InvalidArgument/)
+    t.ok(Number(/at most (\d+) seconds/.exec(tooLong)?.[1]) <= 900, tooLong)
+    const byDefault: { Expiry: number } = JSON.parse(await share(all))
+    t.ok(byDefault.Expiry > 0 && byDefault.Expiry <= 900, `the default is shortened to ${byDefault.Expiry}`)
+    const { Url }: { Url: string } = JSON.parse(await share(all, 'expiry=60&'))
+    t.equal(await (await fetch(Url)).text(), 'text')
+
+    const Allow = { Effect: 'Allow', Action: 's3:GetObject', Resource: 'arn:aws:s3:::links/*' }
+    const later = { DateLessThan: { 'aws:CurrentTime': new Date(Date.now() + 600_000).toISOString() } }
+    const Deny = { ...Allow, Effect: 'Deny', Condition: { IpAddress: { 'aws:SourceIp': '192.0.2.0/24' } } }
+    const limitedTo = (...Statement: object[]) =>
+      scene.assume(token, { Policy: JSON.stringify({ Version: '2012-10-17', Statement }) })
+    for (const statements of [[{ ...Allow, Condition: later }], [Allow, Deny]]) {
+      const limited = await limitedTo(...statements)
+      const read = await scene.s3(limited).send(new GetObjectCommand({ Bucket: 'links', Key: 'a' }))
+      t.equal(await read.Body?.transformToString(), 'text', 'the session may read it now')
+      t.match(await share(limited, 'expiry=60&'), /AccessDenied.*conditions/s)
+    }
+    t.match(await share(await limitedTo(Allow, { ...Allow, Condition: later }), 'expiry=60&'), /"Url"/)
+  })
 
 t.test('a session dies with the keys of its account', async (t) => {
   const scene = await startSts(t)

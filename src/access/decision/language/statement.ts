@@ -177,6 +177,18 @@ export function asksFor({ resources, conditions }: Statement, prefix: string): b
   )
 }
 
+/**
+ * Returns the statement as it holds for every later request of the same caller; undefined for an Allow that does not.
+ * A Deny loses its conditions, and its resources where a variable may name others by then.
+ */
+export function lastingStatement(statement: Statement): Statement | undefined {
+  const { effect, resources, conditions } = statement
+  const varies = resources.patterns.some(({ parts }) => parts.some((part) => typeof part === 'object' && 'key' in part))
+  if (conditions.length === 0 && !varies) return statement
+  if (effect === 'Allow') return undefined
+  return { ...statement, conditions: [], ...(varies && { resources: { negated: true, patterns: [] } }) }
+}
+
 /** Returns as whom a statement that applies to the question names its principal; undefined if it does not apply. */
 export function applies(
   statement: Statement,
