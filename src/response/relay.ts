@@ -15,6 +15,7 @@ const nodeWrite = OutgoingMessage.prototype.write
 export async function relay(download: Transfer, outgoing: ServerResponse): Promise<number> {
   let bytes = 0
   let waiting = 0
+  let over = false
   const stalled = setTimeout(() => {
     // No write is pending: the gateway is slow, not the client.
     if (waiting === 0) stalled.refresh()
@@ -29,7 +30,8 @@ export async function relay(download: Transfer, outgoing: ServerResponse): Promi
       waiting++
       write(chunk, (error) => {
         waiting--
-        if (!outgoing.destroyed) stalled.refresh()
+        // A write may end after the transfer has failed: refresh() would start the timer again.
+        if (!over && !outgoing.destroyed) stalled.refresh()
         done(error)
       })
     })
@@ -40,6 +42,7 @@ export async function relay(download: Transfer, outgoing: ServerResponse): Promi
     if (outgoing.destroyed) return bytes
     throw thrown
   } finally {
+    over = true
     clearTimeout(stalled)
     outgoing.off('close', gone)
   }

@@ -34,8 +34,10 @@ export function receive(
     // The end of a body may come while the sink still takes its last chunk, or refuses it.
     let sinkBusy = false
     let ended = false
+    let settled = false
     const timer = setTimeout(() => settle(new ReceiveError('Stalled')), idleMs)
     const settle = (error?: unknown): void => {
+      settled = true
       clearTimeout(timer)
       request.off('data', take).off('end', end).off('close', cut).off('error', cut)
       // The parser may still emit the error that ended the request.
@@ -55,6 +57,8 @@ export function receive(
       sink.ready().then(
         () => {
           sinkBusy = false
+          // The client may have gone meanwhile: refresh() would start the timer again, and keep the process.
+          if (settled) return
           timer.refresh()
           if (ended) end()
           else request.resume()
@@ -71,7 +75,8 @@ export function receive(
       if (!ended) settle(new ReceiveError('IncompleteBody'))
     }
 
-    if (request.destroyed && !request.complete) return cut()
+    // Also of a complete body: what the connection still held when it was closed is not emitted.
+    if (request.destroyed) return cut()
     request.on('data', take).on('end', end).on('close', cut).on('error', cut)
   })
 }

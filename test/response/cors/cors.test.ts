@@ -138,7 +138,7 @@ t.test('answers', async (t) => {
   })
 })
 
-t.test('the rules are looked up only for browsers, and a failure does not change the answer', async (t) => {
+t.test('a response says on what it depends, and a failure does not change the answer', async (t) => {
   let reads = 0
   let failing = false
   const settings = {
@@ -151,9 +151,12 @@ t.test('the rules are looked up only for browsers, and a failure does not change
   const add = withCors(settings, createLogger({ level: 'silent' }), (name) => name === 'cid')
   const head = (headers: object, more = {}) => ({ headers, method: 'GET', bucket: 'b', ...more }) as RequestHead
   const reply = { status: 404, headers: { etag: 'x' } }
-  t.equal(await add(head({}), reply), reply)
   t.equal(await add(head({ origin: 'http://a' }, { bucket: undefined }), reply), reply)
+  t.equal(await add(head({}, { method: 'OPTIONS' }), reply), reply)
   t.equal(reads, 0)
+  const plain = await add(head({}), reply)
+  t.match(plain.headers, { etag: 'x', vary: /^Origin/ }, 'a cached answer serves no request of another origin')
+  t.notOk('access-control-allow-origin' in plain.headers, 'and a request without an origin gets nothing else')
   t.match(await add(head({ origin: 'http://a' }), reply), {
     status: 404,
     headers: { etag: 'x', 'access-control-allow-origin': '*' },
