@@ -70,6 +70,7 @@ const SERVICES: readonly OptionName[] = [
   'platformSmtp',
   'platformMailFrom',
   'platformDaemon',
+  'platformCarNetworks',
   'paymentHost',
   'paymentPort',
   'paymentPublicUrl',

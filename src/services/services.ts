@@ -99,7 +99,8 @@ async function startOver(
         ),
       ))
     const gateway = await naming('gateway', startGateway(join(data, 'gateway'), options.gateway, opened, log, users))
-    platform?.startProviders()
+    const servers = [gateway.url, options.gateway.publicUrl, payment?.url, options.payment?.publicUrl]
+    platform?.startProviders(servers.filter((url) => url !== undefined))
     let stopped: Promise<void> | undefined
     const stop = (): Promise<void> => {
       // Providers fetch from the gateway and the payment service.

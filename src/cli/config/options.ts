@@ -151,6 +151,10 @@ export const options = Object.freeze({
     default: 'embedded',
     help: 'Who fetches the CARs of tasks for the storage providers of the network: the embedded platform, or a program of yours by its interface.',
   }),
+  platformCarNetworks: option('Platform', list(proxyAddress), {
+    default: [],
+    help: 'Private addresses, and addresses of this machine, from which the embedded platform may fetch the CARs of tasks, such as 10.1.0.0/16 or 127.0.0.1. Every user that posts tasks can then cause requests to them. Public addresses, the embedded gateway and the embedded payment API need none.',
+  }),
 
   ...paymentOptions,
 

@@ -52,6 +52,7 @@ const EMBEDDED_ONLY = [
   'platformSmtp',
   'platformMailFrom',
   'platformDaemon',
+  'platformCarNetworks',
   'platformApiKey',
   'platformAccessToken',
   ...PAYMENT_ONLY,

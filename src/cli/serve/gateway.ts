@@ -81,8 +81,9 @@ export function servicesFolder({ data }: Pick<Config, 'data'>): string {
 }
 
 /** How the embedded platform sends its mails, and who fetches CARs. */
-function platformWork({ platformSmtp: smtp, platformMailFrom: from, platformDaemon: daemon }: Config) {
-  return { mail: { from, ...(smtp !== undefined && { smtp }) }, daemon }
+function platformWork(config: Config) {
+  const { platformSmtp: smtp, platformMailFrom: from, platformDaemon: daemon, platformCarNetworks: networks } = config
+  return { mail: { from, ...(smtp !== undefined && { smtp }) }, daemon, cars: { networks } }
 }
 
 function platformOf({ platformUrl }: Config): PlatformInUse | undefined {

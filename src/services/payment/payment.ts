@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import { ClientRate } from '../../common/http/client-rate.js'
 import type { Database, Writer } from '../database.js'
-import { close, listen, portOf, urlOf } from '../http/listen.js'
+import { close, listen, localUrlOf, portOf } from '../http/listen.js'
 import { type RunningServer, runningServer } from '../http/running.js'
 import type { ServicesLog } from '../log.js'
 import { lazyPacking } from '../network/lazy-packing.js'
@@ -94,7 +94,7 @@ export function startPayment(
 ): Promise<RunningPayment> {
   return overDatabase(folder, 'payment.db', migrate, async (db, writer) => {
     let server: Server | undefined
-    const own = (): string => urlOf(options.host, server === undefined ? options.port : portOf(server))
+    const own = (): string => localUrlOf(options.host, server === undefined ? options.port : portOf(server))
     const publicUrl = (): string => options.publicUrl?.replace(/\/+$/, '') ?? own()
     const context = await assemble(folder, db, writer, options, { ...parts, publicUrl }, log)
     server = createPaymentServer(context)

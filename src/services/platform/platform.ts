@@ -52,8 +52,11 @@ export interface RunningPlatform extends RunningServer {
   userOf(token: string): Promise<{ readonly id: string; readonly name: string; readonly isFirst: boolean } | undefined>
   /** Acts for users of this platform, who are named as `userOf` does. */
   readonly login: PlatformLogin
-  /** Lets the embedded providers begin: in a start that waits for the servers of their CARs, once these listen. */
-  startProviders(): void
+  /**
+   * Lets the embedded providers begin: in a start that waits for the servers of their CARs, once these listen.
+   * @param own URLs of these servers, from which CARs may come though they are on this machine
+   */
+  startProviders(own: readonly string[]): void
   /** Stops the embedded providers, which go on at the next start: call it before the servers of their CARs stop. */
   stopProviders(): Promise<void>
   /** A JWT of the first user, valid for a day; undefined while there is none. */
@@ -82,7 +85,7 @@ export function startPlatform(
     try {
       const server = createPlatformServer(context)
       await listen(server, options.host, options.port)
-      if (!parts.providersWait) context.market.startProviders()
+      if (!parts.providersWait) context.market.startProviders([])
       return running(context, options, server)
     } catch (error) {
       await context.market.stop()
@@ -139,7 +142,7 @@ function running(context: PlatformContext, { host }: PlatformOptions, server: Se
   return {
     ...started,
     makeFirstUser: () => makeFirstUser(context),
-    startProviders: () => market.startProviders(),
+    startProviders: (own) => market.startProviders(own),
     stopProviders: () => market.stopProviders(),
     login: {
       url: localUrlOf(host, started.port),

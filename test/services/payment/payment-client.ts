@@ -83,7 +83,7 @@ async function sceneOf(
   const payment = await startPayment(folder, all, { ...parts, seconds }, parts.log)
   t.teardown(() => payment.stop())
   // Providers fetch from the service.
-  parts.platform?.startProviders()
+  parts.platform?.startProviders([payment.url])
   const call = (method: string, path: string, more?: Call) => send(payment.url, method, path, more)
   return {
     payment,

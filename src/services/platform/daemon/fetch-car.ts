@@ -3,9 +3,8 @@ import { open, rename, rm } from 'node:fs/promises'
 import { type ClientRequest, get as getPlain, type IncomingMessage } from 'node:http'
 import { get as getSecure } from 'node:https'
 import { dirname } from 'node:path'
-import type { Cidr } from '../../../common/addresses/cidr.js'
 import { syncFolder } from '../../../common/files/sync-folder.js'
-import { lookupOf, requireAddress } from './addresses.js'
+import { type CarServers, lookupOf, requireAddress } from './addresses.js'
 
 /** What a provider knows of a CAR before it fetches it. */
 export interface WantedCar {
@@ -22,8 +21,7 @@ export interface WantedCar {
 
 /** How a provider asks a server, and how long it waits for it. */
 export interface Asking extends Patience {
-  /** Private addresses from which CARs may come. */
-  readonly allowed: readonly Cidr[]
+  readonly servers: CarServers
 }
 
 /** How long a provider waits for a server. */
@@ -74,9 +72,9 @@ export async function fetchCar(car: WantedCar, target: string, asking: Asking, s
   }
 }
 
-function answer(url: string, { idleMs, allowed }: Asking, signal: AbortSignal): Promise<IncomingMessage> {
+function answer(url: string, { idleMs, servers }: Asking, signal: AbortSignal): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const request = ask(url, allowed, signal)
+    const request = ask(url, servers, signal)
     const expire = (): void => void request.destroy(new Error(`nothing arrived for ${idleMs / 1000} seconds`))
     // A server that sends its head byte by byte is never idle.
     const head = setTimeout(expire, idleMs)
@@ -93,14 +91,14 @@ function answer(url: string, { idleMs, allowed }: Asking, signal: AbortSignal): 
 }
 
 /** Sends the request. Throws FetchError for a URL that no request can be made of. */
-function ask(url: string, allowed: readonly Cidr[], signal: AbortSignal): ClientRequest {
+function ask(url: string, servers: CarServers, signal: AbortSignal): ClientRequest {
   try {
     const target = new URL(url)
     if (target.username !== '' || target.password !== '') throw new FetchError('The URL has a user name or a password.')
-    requireAddress(target.hostname, allowed)
+    requireAddress(target, servers)
     const get = target.protocol === 'https:' ? getSecure : getPlain
     const headers = { 'accept-encoding': 'identity' }
-    return get(target, { agent: false, signal, headers, lookup: lookupOf(allowed) })
+    return get(target, { agent: false, signal, headers, lookup: lookupOf(target, servers) })
   } catch (error) {
     throw error instanceof FetchError ? error : unreachable(error)
   }

@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises'
+import type { Cidr } from '../../../common/addresses/cidr.js'
 import { isDiskFull } from '../../../common/disk-reserve.js'
 import { PeriodicTask } from '../../../common/periodic-task.js'
 import type { Writer } from '../../database.js'
@@ -9,7 +10,7 @@ import { writeUpdate } from '../deals/write-update.js'
 import type { TaskTable } from '../tasks/task-table.js'
 import { blocks } from './addresses.js'
 import { CarFolder, type Room } from './car-folder.js'
-import { type Asking, FetchError, fetchCar, NoRoomError, type Patience } from './fetch-car.js'
+import { FetchError, fetchCar, NoRoomError, type Patience } from './fetch-car.js'
 import { FetchQueue } from './fetch-queue.js'
 import type { DealToFetch, FetchTable } from './fetch-table.js'
 import type { ImportTable } from './import-table.js'
@@ -45,7 +46,7 @@ export interface DaemonParts {
 export interface DaemonOptions {
   /** Most bytes of all CARs. */
   readonly mostBytes: number
-  /** Blocks of private addresses from which CARs may come. */
+  /** Blocks of private addresses, and of addresses of this machine, from which CARs may come. */
   readonly networks: readonly string[]
 }
 
@@ -58,7 +59,7 @@ export class ProviderDaemon {
   readonly #parts: DaemonParts
   readonly #folder: CarFolder
   readonly #queue: FetchQueue
-  readonly #asking: Asking
+  readonly #allowed: readonly Cidr[]
   readonly #importer: Importer
   readonly #task: PeriodicTask
   readonly #stopping = new AbortController()
@@ -67,6 +68,7 @@ export class ProviderDaemon {
   #most: ReadonlyMap<string, number> = new Map()
   #again = false
   #started = false
+  #own: readonly URL[] = []
 
   /**
    * Throws RangeError for what is no block of addresses.
@@ -74,7 +76,7 @@ export class ProviderDaemon {
    */
   constructor(parts: DaemonParts, folder: string, { mostBytes, networks }: DaemonOptions) {
     this.#parts = parts
-    this.#asking = { ...patience, allowed: blocks(...networks) }
+    this.#allowed = blocks(...networks)
     this.#folder = new CarFolder(folder, mostBytes, parts.fetches, parts.writer)
     this.#queue = new FetchQueue(parts.fetches)
     this.#importer = new Importer(parts, this.#folder, this.#stopping.signal)
@@ -84,8 +86,10 @@ export class ProviderDaemon {
     )
   }
 
-  start(): void {
+  /** @param own URLs of the servers of this machine from which CARs may come */
+  start(own: readonly string[]): void {
     this.#started = true
+    this.#own = own.map((url) => new URL(url))
     this.#task.start(Math.max(MIN_INTERVAL_MS, this.#parts.network.epochSeconds * 1000))
   }
 
@@ -173,7 +177,8 @@ export class ProviderDaemon {
     if (!(await this.#write(id, TO_FETCH, { status: 'Downloading', note: '' }))) return false
     try {
       const car = { url, md5, size: fileSize, most, reserve: (bytes: number) => room.take(bytes) }
-      const size = await fetchCar(car, file, this.#asking, this.#stopping.signal)
+      const asking = { ...patience, servers: { allowed: this.#allowed, own: this.#own } }
+      const size = await fetchCar(car, file, asking, this.#stopping.signal)
       const update = { status: DOWNLOADED, filePath: `${minerId}/${id}.car`, fileSize: size }
       return await this.#write(id, DOWNLOADING, update, () => fetches.store(id, room.bytes))
     } catch (error) {

@@ -29,8 +29,11 @@ export interface Market {
    * Call it when the assignment of a task has been committed: sends its mail and fetches its CARs, in the background.
    */
   onAssigned(): void
-  /** Lets the embedded providers begin. */
-  startProviders(): void
+  /**
+   * Lets the embedded providers begin.
+   * @param own URLs of the servers of this machine from which CARs may come
+   */
+  startProviders(own: readonly string[]): void
   /** Ends their work; the next start goes on with it. */
   stopProviders(): Promise<void>
   stop(): Promise<void>
@@ -52,8 +55,8 @@ export interface CarOptions {
   /** Most bytes of all of them; default 16 GiB. Further deals wait until CARs are removed. */
   readonly mostBytes?: number
   /**
-   * Private addresses from which CARs may come, such as `10.1.0.0/16`; default none. Addresses of this machine may be
-   * used without it, link-local ones never.
+   * Private addresses, and addresses of this machine, from which CARs may come, such as `10.1.0.0/16`; default none.
+   * The gateway and the payment service need none, and link-local addresses are never used.
    */
   readonly networks?: readonly string[]
 }
@@ -100,7 +103,7 @@ export async function openMarket(parts: MarketParts, folder: string, options: Ma
     await mover.stop()
     await Promise.all([mailer.stop(), daemon?.stop()])
   }
-  const startProviders = (): void => daemon?.start()
+  const startProviders = (own: readonly string[]): void => daemon?.start(own)
   const stopProviders = async (): Promise<void> => daemon?.stop()
   return { tasks, drafts, deals, bids, mails, mover, onAssigned, startProviders, stopProviders, stop }
 }

@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { blocks } from '../../../../src/services/platform/daemon/addresses.js'
 import {
   type Asking,
   FetchError,
@@ -12,7 +13,8 @@ import { until } from '../../../support/waiting.js'
 import { formOf, PRIVATE, startTasks, tasksOf } from '../tasks/task-scene.js'
 import { CAR, carServer, csvOfUrls, filesOfCars, hasDeals, wholeCar } from './daemon-scene.js'
 
-const asking: Asking = { idleMs: 60_000, graceMs: 60_000, bytesPerSecond: 1000, now: () => 0, allowed: [] }
+const servers = { allowed: blocks('127.0.0.1'), own: [] }
+const asking: Asking = { idleMs: 60_000, graceMs: 60_000, bytesPerSecond: 1000, now: () => 0, servers }
 
 function wanted(url: string): WantedCar {
   return { url, md5: null, size: 1000, most: 1000, reserve: () => true }
@@ -24,6 +26,21 @@ t.test('a URL that no request can be made of fails its deal and no other', async
   const upper = url.replace('http:', 'HTTPS:')
   const uuid = await tasks.post(PRIVATE, csvOfUrls(upper, upper, upper, url))
   await hasDeals(tasks, uuid, 'DownloadFailed', 'DownloadFailed', 'DownloadFailed', 'Downloaded')
+})
+
+t.test('a URL causes no request to another server of this machine, and its outcome does not tell of one', async (t) => {
+  let requests = 0
+  const url = await carServer(t, (_, response) => {
+    requests++
+    response.end(CAR)
+  })
+  const closed = 'http://127.0.0.1:9/'
+  const tasks = await startTasks(t, { daemon: 'embedded', cars: { networks: [] } })
+  const elsewhere = url.replace('127.0.0.1', 'localhost')
+  const uuid = await tasks.post(PRIVATE, csvOfUrls(url, elsewhere, closed))
+  const deals = await hasDeals(tasks, uuid, 'DownloadFailed', 'DownloadFailed', 'DownloadFailed')
+  t.equal(requests, 0)
+  t.equal(deals[0]?.note, deals[2]?.note, 'a server that listens and one that does not look alike')
 })
 
 t.test('URLs with a password', async (t) => {

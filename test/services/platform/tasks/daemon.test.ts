@@ -137,7 +137,8 @@ t.test('a crash after any step of a fetch', async (t) => {
   })
   t.ok(images.length > 5, `${images.length} crashes`)
   for (const folder of images) {
-    const platform = await startPlatform(folder, { host: '127.0.0.1', port: 0 }, { network: scene.network }, silentLog)
+    const options = { host: '127.0.0.1', port: 0, cars: { networks: ['127.0.0.1'] } }
+    const platform = await startPlatform(folder, options, { network: scene.network }, silentLog)
     const deal = await until('the provider is done, or there is no task', async () => {
       const { status, json } = await send(platform.url, 'GET', `/tasks/${uuid}`, { token: client })
       if (status === 404) return []

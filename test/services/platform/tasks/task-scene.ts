@@ -43,8 +43,10 @@ export interface TaskScene {
   task(uuid: string): Promise<any>
 }
 
+/** CARs may come from servers of the test. */
 export async function startTasks(t: Test, options: Partial<PlatformOptions> = {}): Promise<TaskScene> {
-  const scene = await startScene(t, { daemon: 'external', ...options })
+  const cars = { networks: ['127.0.0.1'], ...options.cars }
+  const scene = await startScene(t, { daemon: 'external', ...options, cars })
   const client = await scene.addUser('client@example.com')
   return tasksOf(scene, await scene.signIn(), client)
 }
