@@ -1,5 +1,6 @@
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Gateway } from '../gateway/gateway.js'
+import { hasDotElement } from '../gateway/keys.js'
 import { listReadable } from './list-readable.js'
 import type { Access, Rights } from './rights.js'
 
@@ -102,12 +103,9 @@ export function restrictGateway(gateway: Gateway, rights: Rights, look: Access =
   }
 }
 
-/**
- * Throws AccessDenied, also for a key with a path element `.` or `..`: such a key could leave its prefix if anything on
- * the way to the gateway resolved it as a path.
- */
+/** Throws AccessDenied, also for a key that could leave its prefix on the way to the gateway. */
 export function requireKey(rights: Rights, bucket: string, key: string, access: Access): void {
-  if (/(^|[/\\])\.\.?($|[/\\])/.test(key)) throw denied('use keys with the path element "." or ".."')
+  if (hasDotElement(key)) throw denied('use keys with the path element "." or ".."')
   if (!rights.mayKey(bucket, key, access)) throw denied(`${access} this key`)
 }
 

@@ -19,6 +19,14 @@ export function refusal(key: string): string | undefined {
   return reason === undefined ? undefined : `The object gateway cannot hold this key: ${reason}. Choose another key.`
 }
 
+/**
+ * True for a key or prefix with a path element `.` or `..`. Anything on the way to the gateway may resolve it as a
+ * path, and so reach a key outside the prefix, or the bucket, that a rule names.
+ */
+export function hasDotElement(key: string): boolean {
+  return /(^|[/\\])\.\.?($|[/\\])/.test(key)
+}
+
 /** The prefix to request from a gateway that keeps objects as files in order to list keys with a given prefix. */
 export interface ListablePrefix {
   readonly ask: string

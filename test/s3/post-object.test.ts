@@ -48,9 +48,10 @@ for (const mode of modes) {
       headers: Record<string, string> = {},
       more: Record<string, string> = {},
     ) => {
-      const { url, fields } = await presign(by, key, more)
+      const { key: sent, ...others } = more
+      const { url, fields } = await presign(by, key, others)
       const body = new FormData()
-      for (const [name, value] of Object.entries(fields)) body.append(name, value)
+      for (const [name, value] of Object.entries({ ...fields, ...(sent && { key: sent }) })) body.append(name, value)
       body.append('file', new Blob(['by form']), filename)
       const answer = await fetch(url, { method: 'POST', body, headers })
       return [answer.status, /<Code>(\w+)</.exec(await answer.text())?.[1]]
@@ -61,6 +62,9 @@ for (const mode of modes) {
     t.equal(await read('/box/in/out'), 'by form', 'only the last element of a file name counts')
     t.same(await post(writer, 'out'), [403, 'AccessDenied'])
     t.same(await post(writer, 'in/../out'), [403, 'AccessDenied'])
+    const byPrefix = (key: string) => post(owner, `in/${FILENAME}`, 'f', {}, { key })
+    t.same(await byPrefix('in/k'), [204, undefined])
+    t.same(await byPrefix('in/../out'), [403, 'AccessDenied'], 'a key that leaves the prefix if it is resolved')
     t.same(await post(reader, 'in/old'), [403, 'AccessDenied'])
     t.same(await post(writer, 'in/old', 'f', { 'if-none-match': '*' }), [412, 'PreconditionFailed'])
     const withField = (name: string, value: string) => post(writer, 'in/old', 'f', {}, { [name]: value })

@@ -1,6 +1,7 @@
 import { canonicalId } from '../../auth/identities/canonical-id.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Gateway } from '../../gateway/gateway.js'
+import { hasDotElement } from '../../gateway/keys.js'
 import { Answers, type Asked, type DoorParts, type DoorRequest, isRoot, ownAccount } from './answers.js'
 import { type BucketDocuments, type Owned, readDocuments } from './documents.js'
 import { type Grant, type Grants, REPLACES } from './grants.js'
@@ -138,6 +139,14 @@ class RequestDoor implements Door {
     const account = this.#account
     const replaces = REPLACES.includes(asked.action.toLowerCase())
     const ofOwner = account !== undefined && (!documents || documents.owner === account)
+    const isWhole = ofOwner && !limited && !documents?.policy
+    // The last element of a prefix is the begin of a name, such as that of hidden files.
+    if (!isWhole && (hasDotElement(key ?? '') || hasDotElement(`${asked.prefix ?? ''}x`))) {
+      this.#reason = `${asked.action}: a path element "." or ".."`
+      throw new S3Error('AccessDenied', {
+        message: 'Policies and ACLs decide on no key with the path element "." or "..", which may be resolved later.',
+      })
+    }
     const { record, answered } = await this.#answers().byRecord(asked, documents, !ofOwner && !replaces)
     const { decision, identityAllows, byGateway } = answered
     this.#reason = `${asked.action}: ${decision.outcome}: ${decision.reason}`

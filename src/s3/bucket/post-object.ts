@@ -5,6 +5,7 @@ import { DAY_MS } from '../../common/durations.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { quoted } from '../../common/etags.js'
 import { allows } from '../../gateway/account/policies.js'
+import { hasDotElement } from '../../gateway/keys.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
 import { refuseDemands } from '../../plugins/table/demands.js'
 import { declaredDigests } from '../../request/body/declared-digests.js'
@@ -117,6 +118,11 @@ async function admit(
     const policy = readPolicy(fields.get('policy') ?? '')
     const ahead = caller.signatureVersion === VERSION_2 ? MAX_AHEAD_MS : undefined
     checkPolicy(policy, new Map([...fields.entries(), ['bucket', bucket]]), Date.now(), ahead)
+    if (!isFixed(policy, 'key') && hasDotElement(key)) {
+      throw new S3Error('AccessDenied', {
+        message: 'The key has the path element "." or "..": a form may have such a key only if its policy states it.',
+      })
+    }
     const own = context.as(caller)
     const granted = await decideForm(request, own, fields, key)
     own.checks.requireKey(bucket, key, 'write')

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import t from 'tap'
 import { canonicalId } from '../../../src/auth/identities/canonical-id.js'
 import type { Wanted } from '../../support/sign/signed-request.js'
@@ -6,9 +7,24 @@ import { startWorld } from './world.js'
 
 const limited = { accessKeyId: 'limited-foreigner', secretAccessKey: 'secret-of-the-limited' }
 
+const byPolicy = { accessKeyId: 'by-policy', secretAccessKey: 'secret-of-the-one-with-policies' }
+const ON_DOTS = {
+  Version: '2012-10-17',
+  Statement: [
+    { Effect: 'Allow', Action: 's3:*', Resource: 'arn:aws:s3:::dots/p/*' },
+    {
+      Effect: 'Allow',
+      Action: 's3:ListBucket',
+      Resource: 'arn:aws:s3:::dots',
+      Condition: { StringLike: { 's3:prefix': 'p/*' } },
+    },
+  ],
+}
+
 t.test('a grant reaches what it names, and nothing else', async (t) => {
   const { as, endpoint, hop } = await startWorld(t, (hop) => [
     { ...limited, account: hop, rights: [{ bucket: 'mine', access: 'readwrite' }] },
+    { ...byPolicy, policies: [ON_DOTS] },
   ])
   const them = { CanonicalUser: canonicalId({ account: hop.account }) }
   const policy = (bucket: string, ...statements: object[]) =>
@@ -98,5 +114,39 @@ t.test('a grant reaches what it names, and nothing else', async (t) => {
     t.equal((await policy('pub', allow('*', 's3:GetObject', 'arn:aws:s3:::pub/*'), listing)).status, 204)
     t.match(await status(as.anonymous({ method: 'GET', path: '/pub/none' })), /^403/)
     t.match(await status(as.anonymous({ method: 'GET', path: '/pub/none', query: { prefix: 'pub/' } })), /^403/)
+  })
+
+  await t.test('a key that something may resolve as a path leaves no prefix', async () => {
+    const dotted = ['/dots/p/../secret', '/dots/p/./open', '/dots/p/..\\secret', '/dots/../photos/a']
+    await as.owner({ method: 'PUT', path: '/dots' })
+    for (const path of [...dotted, '/dots/p/open', '/dots/p/..open'])
+      t.equal(await status(as.owner({ method: 'PUT', path, body: 'x' })), '200 ', `${path}, while no policy decides`)
+    const onBucket = { StringLike: { 's3:prefix': 'p/*' } }
+    const statements = [
+      allow('*', ['s3:GetObject', 's3:PutObject', 's3:DeleteObject'], 'arn:aws:s3:::dots/p/*'),
+      allow('*', 's3:ListBucket', 'arn:aws:s3:::dots', onBucket),
+      { Effect: 'Deny', Principal: '*', Action: 's3:GetObject', Resource: 'arn:aws:s3:::dots/secret' },
+    ]
+    t.equal((await policy('dots', ...statements)).status, 204)
+    const each = { ...as, byPolicy: (wanted: Wanted) => signedRequest(endpoint, byPolicy, wanted) }
+    for (const who of ['anonymous', 'foreigner', 'owner', 'byPolicy'] as const) {
+      for (const path of dotted) {
+        for (const method of ['GET', 'HEAD', 'PUT', 'DELETE'])
+          t.match(
+            await status(each[who]({ method, path, ...(method === 'PUT' && { body: 'y' }) })),
+            /^403/,
+            `${who} ${method} ${path}`,
+          )
+      }
+      t.match(await status(each[who]({ method: 'GET', path: '/dots', query: { prefix: 'p/../' } })), /^403/, who)
+      t.equal(await status(each[who]({ method: 'GET', path: '/dots', query: { prefix: 'p/.' } })), '200 ', who)
+      t.equal(await status(each[who]({ method: 'GET', path: '/dots/p/..open' })), '200 ', who)
+    }
+    const list = '<Delete><Object><Key>p/../secret</Key></Object></Delete>'
+    const headers = { 'content-md5': createHash('md5').update(list).digest('base64') }
+    const removal = await as.anonymous({ method: 'POST', path: '/dots', query: { delete: '' }, headers, body: list })
+    t.match(removal.body, /<Code>AccessDenied</)
+    t.equal((await as.owner({ method: 'DELETE', path: '/dots', query: { policy: '' } })).status, 204)
+    for (const path of dotted) t.equal((await as.owner({ method: 'GET', path })).body, 'x', `${path} is unchanged`)
   })
 })
