@@ -7,6 +7,7 @@ import { isOfBucket } from '../../state/uploads/end-uploads.js'
 import { type ListRequest, readListRequest } from '../bucket/listing.js'
 import { requireBucket } from '../vocabulary/buckets.js'
 import { initiatorElement, ownerElement } from '../vocabulary/owner.js'
+import { managesUploads } from './may-write.js'
 import { accessKeyId } from './upload.js'
 
 type Entry = { kind: 'upload'; upload: UploadRecord } | { kind: 'prefix'; prefix: string }
@@ -29,10 +30,11 @@ export const listMultipartUploads = defineOperation({
     const idMarker = keyMarker === '' ? '' : (request.query.get('upload-id-marker') ?? '')
     await requireBucket(context, request.bucket)
     const birth = await context.births.now(request.bucket)
-    const own = (await context.state.uploads.list(request.bucket)).filter(
-      (upload) => upload.accessKeyId === accessKeyId(context) && isOfBucket(upload, birth),
+    const all = await managesUploads(context, 's3:ListBucketMultipartUploads', request.bucket)
+    const shown = (await context.state.uploads.list(request.bucket)).filter(
+      (upload) => (all || upload.accessKeyId === accessKeyId(context)) && isOfBucket(upload, birth),
     )
-    const following = grouped(own.sort(order), list).filter((entry) => comesAfter(entry, keyMarker, idMarker))
+    const following = grouped(shown.sort(order), list).filter((entry) => comesAfter(entry, keyMarker, idMarker))
     const page = following.slice(0, list.maxKeys)
     const truncated = list.maxKeys > 0 && following.length > page.length
     const last = page.at(-1)
@@ -55,7 +57,7 @@ export const listMultipartUploads = defineOperation({
           page
             .map((entry) =>
               entry.kind === 'upload'
-                ? uploadElement(entry.upload, list, initiatorElement(context) + ownerElement(context))
+                ? uploadElement(entry.upload, list, initiatorElement(entry.upload) + ownerElement(context))
                 : '',
             )
             .join(''),

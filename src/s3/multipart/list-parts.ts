@@ -25,7 +25,7 @@ export const listParts = defineOperation({
       min: 0,
       max: 2_147_483_647,
     })
-    const upload = await requireUpload(request, context)
+    const upload = await requireUpload(request, context, 's3:ListMultipartUploadParts')
     const found =
       maxParts === 0 ? [] : await context.state.uploads.listParts(upload.uploadId, marker, maxParts + 1, context)
     const parts = found.slice(0, maxParts)
@@ -37,7 +37,7 @@ export const listParts = defineOperation({
           element('Bucket', upload.bucket),
           element('Key', upload.key),
           element('UploadId', upload.uploadId),
-          initiatorElement(context),
+          initiatorElement(upload),
           ownerElement(context),
           element('StorageClass', upload.storageClass ?? upload.label ?? 'STANDARD'),
           element('PartNumberMarker', marker),

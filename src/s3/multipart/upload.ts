@@ -5,7 +5,7 @@ import type { S3Request } from '../../request/s3-request.js'
 import type { Context } from '../../server/context.js'
 import type { PartRecord, UploadRecord } from '../../state/state.js'
 import { requireBucket } from '../vocabulary/buckets.js'
-import { requireMayWrite } from './may-write.js'
+import { managesUploads, requireMayWrite } from './may-write.js'
 
 export function accessKeyId(context: Context): string {
   return context.caller?.identity.accessKeyId ?? ''
@@ -34,10 +34,21 @@ export function noSuchUpload({ query }: S3Request<'object'>, cause?: unknown): S
 /**
  * Returns the upload of `uploadId`. Throws NoSuchUpload, also for an upload of another caller or key, and AccessDenied
  * if the caller may no longer write the key.
+ * @param action by which others than its initiator may use the upload, if they manage the uploads of the bucket
  */
-export async function requireUpload(request: S3Request<'object'>, context: Context): Promise<UploadRecord> {
-  const upload = await context.state.uploads.get(request.query.get('uploadId') ?? '')
-  if (!upload || !isOwn(upload, request, context)) throw await missingUpload(request, context)
+export async function requireUpload(
+  request: S3Request<'object'>,
+  context: Context,
+  action?: string,
+): Promise<UploadRecord> {
+  const { bucket, key, query } = request
+  const upload = await context.state.uploads.get(query.get('uploadId') ?? '')
+  const isThere = upload !== undefined && upload.bucket === bucket && upload.key === key
+  if (
+    !isThere ||
+    !(isOwn(upload, request, context) || (action && (await managesUploads(context, action, bucket, key))))
+  )
+    throw await missingUpload(request, context)
   context.checks.requireKey(upload.bucket, upload.key, 'write')
   return upload
 }

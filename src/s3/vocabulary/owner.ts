@@ -1,6 +1,7 @@
 import { canonicalId, idOf, OWN_ID } from '../../auth/identities/canonical-id.js'
 import { element } from '../../common/xml/xml.js'
 import type { Context } from '../../server/context.js'
+import type { UploadRecord } from '../../state/state.js'
 
 /**
  * Returns the canonical user id of the owner of the caller's buckets, in AWS's form (64 hex digits): one per gateway
@@ -15,9 +16,8 @@ export function ownerElement(context: Pick<Context, 'caller'>): string {
 }
 
 /** Returns the initiator of a multipart upload, which is the key pair. */
-export function initiatorElement(context: Pick<Context, 'caller'>): string {
-  const accessKeyId = context.caller?.identity.accessKeyId ?? 'anonymous'
-  return person('Initiator', idOf(accessKeyId), accessKeyId)
+export function initiatorElement({ accessKeyId }: Pick<UploadRecord, 'accessKeyId'>): string {
+  return person('Initiator', idOf(accessKeyId || 'anonymous'), accessKeyId || 'anonymous')
 }
 
 function names(id: string, displayName: string): string {

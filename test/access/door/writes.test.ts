@@ -1,6 +1,12 @@
 import t from 'tap'
+import type { GatewayAccount } from '../../../src/auth/caller.js'
+import { openAccountBook } from '../../../src/services/gateway/account-book.js'
+import { startServices } from '../../../src/services/index.js'
+import { temporaryFolder } from '../../support/content/folders.js'
 import { GatewayUser } from '../../support/gateway/gateway-user.js'
-import { startWorld } from './world.js'
+import { startInProcess } from '../../support/server/in-process.js'
+import { signedRequest } from '../../support/sign/signed-request.js'
+import { foreigner, owner, startWorld } from './world.js'
 
 const ACLS = { 'x-amz-object-ownership': 'ObjectWriter' }
 const PUBLIC = { 'x-amz-acl': 'public-read' }
@@ -114,4 +120,59 @@ t.test('writes, their ACLs and the records that they replace', async (t) => {
     t.equal((await theirs('2')).got, 403, 'no more parts fill the disk')
     t.equal((await own('1')).got, 200)
   })
+
+  t.test('uploads in a private bucket of another account, and those that its owner did not begin', async (t) => {
+    t.equal(await status('foreigner', 'POST', '/box/big', { query: { uploads: '' } }), '403 AccessDenied')
+
+    t.equal(await status('owner', 'PUT', '/box', policy(allow('s3:PutObject'))), '204 ')
+    const begun = await as.foreigner({ method: 'POST', path: '/box/left', query: { uploads: '' } })
+    const uploadId = /<UploadId>(.*)<\/UploadId>/.exec(begun.body)?.[1] ?? ''
+    const part = { query: { partNumber: '1', uploadId }, body: 'part' }
+    t.equal(await status('foreigner', 'PUT', '/box/left', part), '200 ')
+    t.equal(await status('owner', 'DELETE', '/box', { query: { policy: '' } }), '204 ')
+    const all = await as.owner({ method: 'GET', path: '/box', query: { uploads: '' } })
+    t.match(all.body, `<UploadId>${uploadId}</UploadId>`, 'the owner sees every upload')
+    t.match(all.body, '<DisplayName>foreigner</DisplayName></Initiator>')
+    t.match((await as.owner({ method: 'GET', path: '/box/left', query: { uploadId } })).body, '<Size>4</Size>')
+    t.match(await status('owner', 'PUT', '/box/left', part), /^40[34]/, 'but adds nothing to it')
+    t.equal(await status('owner', 'DELETE', '/box/left', { query: { uploadId } }), '204 ', 'and ends it')
+    t.notMatch((await as.owner({ method: 'GET', path: '/box', query: { uploads: '' } })).body, uploadId)
+
+    const own = await as.owner({ method: 'POST', path: '/box/own', query: { uploads: '' } })
+    const id = /<UploadId>(.*)<\/UploadId>/.exec(own.body)?.[1] ?? ''
+    t.match(await status('foreigner', 'DELETE', '/box/own', { query: { uploadId: id } }), /^40[34]/)
+    t.match(await status('anonymous', 'DELETE', '/box/own', { query: { uploadId: id } }), /^403/)
+    t.notMatch((await as.foreigner({ method: 'GET', path: '/box', query: { uploads: '' } })).body, id)
+    t.equal(await status('owner', 'DELETE', '/box/own', { query: { uploadId: id } }), '204 ')
+  })
+})
+
+t.test('no upload begins in a private bucket of another account', async (t) => {
+  const data = temporaryFolder(t)
+  const services = await startServices({ data, gateway: { host: '127.0.0.1', port: 0 } })
+  t.teardown(() => services.stop())
+  const account = await services.gateway.credentials()
+  const book = openAccountBook(data)
+  t.teardown(() => book.close())
+  const keysOf = ({ accessKey, secretKey }: GatewayAccount) => ({ accessKey, secretKey })
+  const { url } = services.gateway
+  const second = { ...foreigner, account: keysOf(book.add('second')) }
+  const third = { accessKeyId: 'third', secretAccessKey: 'secret-of-the-third', account: keysOf(book.add('third')) }
+  const { endpoint } = await startInProcess(t, 'full', {
+    gateway: { url, account },
+    identities: [owner, second, third],
+  })
+  const make = { method: 'PUT', path: '/private' }
+  t.equal((await signedRequest(endpoint, second, make)).status, 200)
+  const begin = { method: 'POST', path: '/private/big', query: { uploads: '' } }
+  for (const other of [owner, third])
+    t.match(await signedRequest(endpoint, other, begin), { status: 403, code: 'AccessDenied' }, other.accessKeyId)
+  t.equal((await signedRequest(endpoint, second, begin)).status, 200)
+
+  // A rule of the gateway lets every account write, and only the account of the bucket may read it.
+  const user = new GatewayUser({ url, ...second.account })
+  await user.login()
+  await user.call('web.SetBucketPolicy', { bucketName: 'private', prefix: '', policy: 'readwrite' })
+  t.equal((await signedRequest(endpoint, owner, { method: 'PUT', path: '/private/small', body: 'x' })).status, 200)
+  t.match(await signedRequest(endpoint, third, begin), { status: 403, code: 'AccessDenied' })
 })
