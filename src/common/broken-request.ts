@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 
 /**
@@ -8,6 +8,14 @@ import type { Duplex } from 'node:stream'
 export interface ParseError extends NodeJS.ErrnoException {
   /** The bytes that were parsed last. */
   readonly rawPacket?: Buffer
+}
+
+/**
+ * True for a body with a transfer coding other than chunked. Node accepts `gzip, chunked` and returns the compressed
+ * bytes, which would be taken for the body: https://www.rfc-editor.org/rfc/rfc9112#section-6.1
+ */
+export function hasUnknownCoding({ 'transfer-encoding': codings }: IncomingHttpHeaders): boolean {
+  return codings !== undefined && codings.trim().toLowerCase() !== 'chunked'
 }
 
 /**

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { chmodSync, existsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -191,4 +191,27 @@ t.test('no part of a password is in a report, whatever an error says', async (t)
     ['http://127.0.0.1:1/a does not answer: a@b', 'http://127.0.0.1:1/a does not answer: a@b'],
   ] as const)
     t.equal(withoutSecrets(text, config), shown)
+})
+
+const skip = process.platform === 'win32' && 'the mode of a file says nothing on Windows'
+
+t.test('a credentials file that others can read: at the start and in doctor', { skip }, async (t) => {
+  const data = temporaryFolder(t)
+  const file = join(data, 'credentials.json')
+  t.match(await runCli(['keys', 'add', '--data', data]), { code: 0 })
+  const doctor = () => runCli(['doctor', '--data', data, '--port', '0'])
+  t.match(await doctor(), { code: 0, stdout: /^ok {5}credentials file: 1 key pairs/m })
+  for (const [mode, code, said] of [
+    [0o640, 0, /^warn {3}credentials file: the group of the file can read .*chmod 600/m],
+    [0o644, 1, /^WRONG {2}credentials file: every user of this machine can read .*chmod 600/m],
+  ] as const) {
+    chmodSync(file, mode)
+    t.match(await doctor(), { code, stdout: said })
+    const server = await startDealgate(t, { data })
+    t.match(
+      server.log,
+      mode === 0o640 ? 'the group of the file can read the cred' : 'every user of this machine can read the cred',
+    )
+    await server.stop()
+  }
 })

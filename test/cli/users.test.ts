@@ -34,8 +34,15 @@ t.test('users of the task platform, without a restart', async (t) => {
 
   const listed = await runCli(['account', 'api-keys', user.email, '--data', data])
   t.match(listed.stdout, new RegExp(`^API KEY +NAME +CREATED\n${apikey} +mine +\\S+Z\n$`))
-  const revoked = await runCli(['account', 'api-keys', user.email, '--revoke', 'all', ...at])
-  t.match(JSON.parse(revoked.stdout), [{ apiKey: apikey, name: 'mine' }])
+  const revoking = await runCli(['account', 'api-keys', user.email, '--revoke', 'all', ...at])
+  t.match(JSON.parse(revoking.stdout), [{ apiKey: apikey, name: 'mine' }])
+  await send(platform, 'POST', '/user/api_keys/jwt', {
+    token: await enter(user.email, 'chosen by them'),
+    body: { key_name: 'x' },
+  })
+  const told = await runCli(['account', 'api-keys', user.email, '--revoke', 'all', '--data', data])
+  t.match(told.stdout, /Revoked: 1\n[\s\S]*key pair of the account at the gateway stays valid.*dealgate account rotate/)
+  t.match(first.stdout, /stays valid.*dealgate account rotate/)
   const issued = await send(platform, 'POST', '/user/api_keys/jwt', { body: { apikey, access_token } })
   t.equal(issued.status, 401)
 

@@ -360,4 +360,7 @@ t.test('reading a body whole, for the authenticator', async (t) => {
   const unknown = await server.open()
   unknown.write(`${head({ 'Transfer-Encoding': 'chunked' })}b\r\nhello world\r\n0\r\n\r\n`)
   t.same(await answers(unknown), ['MissingSecurityHeader'])
+  const coded = await server.open()
+  coded.write(`${head({ 'Transfer-Encoding': 'gzip, chunked' })}4\r\nsome\r\n0\r\n\r\n`)
+  t.same(await answers(coded), ['NotImplemented'])
 })

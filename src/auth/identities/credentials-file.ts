@@ -25,6 +25,15 @@ export interface CredentialsFile {
   close(): void
 }
 
+export const EVERY_USER = 'every user of this machine'
+
+/** Who can use a file with this mode besides its owner; undefined if no other user can. */
+export function othersWhoCanRead(mode: number): string | undefined {
+  // The mode of a file says nothing on Windows.
+  if (process.platform === 'win32' || (mode & 0o077) === 0) return undefined
+  return (mode & 0o007) !== 0 ? EVERY_USER : 'the group of the file'
+}
+
 /**
  * Reads a credentials file and follows its changes. Each look-up first calls stat(), which takes some microseconds,
  * and reads the file again if it has changed: a removed key is refused immediately. A watcher on the folder logs
@@ -44,9 +53,8 @@ export function openCredentialsFile(options: CredentialsFileOptions): Credential
       const list = parseCredentials(readFileSync(opened, 'utf8'), options.policyProblem)
       const owner = list.findIndex(({ accessKeyId }) => accessKeyId === options.owner)
       if (owner >= 0) throw new CredentialsError([`[${owner}].accessKeyId is that of the owner`])
-      if (process.platform !== 'win32' && (mode & 0o007) !== 0) {
-        log.warn({ file }, `every user of this machine can read the credentials file: chmod 600 ${file}`)
-      }
+      const readers = othersWhoCanRead(mode)
+      if (readers !== undefined) log.warn({ file }, `${readers} can read the credentials file: chmod 600 ${file}`)
       identities = new Map(list.map((identity) => [identity.accessKeyId, identity]))
     } finally {
       closeSync(opened)

@@ -7,6 +7,10 @@ import type { Changed } from '../recorded.js'
 import { servicesFolder } from '../serve/gateway.js'
 import type { AccountFlags, ApiKeyFlags, PasswordFlags } from './declare-accounts.js'
 
+/** The key pair belongs to the account: a token that ends does not change it. */
+const PAIR_STAYS =
+  'The key pair of the account at the gateway stays valid. If another party may have it: dealgate account rotate <access key>\n'
+
 /** `dealgate account add --email`: adds a user of the task platform, and prints the password unless it was given. */
 export async function addUser(config: Config, email: string, own: AccountFlags): Promise<Changed> {
   if (own.name !== undefined || own.accountAccessKey !== undefined || own.accountSecretKey !== undefined) {
@@ -41,7 +45,7 @@ export async function changePassword(config: Config, email: string, own: Passwor
       : `e-mail    ${user.email}
 ${made ? `password  ${password}\n` : ''}
 Tokens of earlier sign-ins are not valid any more.${made ? ' The password is not shown again.' : ''}
-${keys === 0 ? '' : `API keys of the user stay valid: ${keys}. To revoke them: dealgate account api-keys ${user.email} --revoke all\n`}`,
+${PAIR_STAYS}${keys === 0 ? '' : `API keys of the user stay valid: ${keys}. To revoke them: dealgate account api-keys ${user.email} --revoke all\n`}`,
   )
   return { resource: user.email }
 }
@@ -62,7 +66,8 @@ export async function userApiKeys(config: Config, email: string, { revoke }: Api
   }
   const rows = shown.map(({ apiKey, name, created }) => [apiKey, name, created])
   const title = revoke === undefined ? '' : `Revoked: ${shown.length}\n`
-  process.stdout.write(`${title}${columns([['API KEY', 'NAME', 'CREATED'], ...rows])}`)
+  const rest = revoke === undefined || shown.length === 0 ? '' : `\n${PAIR_STAYS}`
+  process.stdout.write(`${title}${columns([['API KEY', 'NAME', 'CREATED'], ...rows])}${rest}`)
   return { resource: email }
 }
 

@@ -1,5 +1,6 @@
 import { stat, statfs } from 'node:fs/promises'
 import { createServer } from 'node:net'
+import { EVERY_USER, othersWhoCanRead } from '../../auth/identities/credentials-file.js'
 import { createLogger, type Logger } from '../../common/log.js'
 import { namesOf, readKeyPair } from '../../server/tls/key-pair.js'
 import { examineStore } from '../../state/backends/examine-store.js'
@@ -132,15 +133,17 @@ async function checkKeys(config: Config): Promise<string> {
   return keys.accessKey
 }
 
-async function checkCredentials(config: Config): Promise<string | undefined> {
+/** Containers get such files with a group of their own, so that a group that can read is no failure. */
+async function checkCredentials(config: Config): Promise<string | Finding | undefined> {
   const file = credentialsPath(config)
   const found = await stat(file).catch(() => undefined)
   if (!found && config.credentialsFile === undefined) return undefined
   if (!found) throw new Failure(`there is no ${file}. Make it with: dealgate keys add`)
   const identities = await readCredentials(file)
-  if (process.platform !== 'win32' && (found.mode & 0o077) !== 0)
-    throw new Failure(`others can read ${file}. Run: chmod 600 ${file}`)
-  return `${identities.length} key pairs in ${file}`
+  const readers = othersWhoCanRead(found.mode)
+  const exposed = `${readers} can read ${file}. Run: chmod 600 ${file}`
+  if (readers === EVERY_USER) throw new Failure(exposed)
+  return { text: `${identities.length} key pairs in ${file}`, warnings: readers === undefined ? [] : [exposed] }
 }
 
 async function checkPlugins(config: Config): Promise<string> {

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { hasUnknownCoding } from '../../common/broken-request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { brandedHeader } from '../addressing/branded-header.js'
 
@@ -8,13 +9,9 @@ export function declaresBody(headers: IncomingHttpHeaders): boolean {
   return headers['content-length'] !== undefined && Number(headers['content-length']) > 0
 }
 
-/**
- * Node accepts `gzip, chunked` and returns the compressed bytes, which would be stored as the object.
- * @throws S3Error NotImplemented for a transfer coding other than chunked, as RFC 9112 section 6.1 requires
- */
+/** @throws S3Error NotImplemented for a transfer coding other than chunked, as RFC 9112 section 6.1 requires */
 export function refuseTransferCodings(headers: IncomingHttpHeaders): void {
-  const codings = headers['transfer-encoding']
-  if (codings === undefined || codings.trim().toLowerCase() === 'chunked') return
+  if (!hasUnknownCoding(headers)) return
   throw new S3Error('NotImplemented', { message: 'The only transfer coding that is implemented is chunked.' })
 }
 

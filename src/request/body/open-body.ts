@@ -48,8 +48,12 @@ export function openBody(
   return new StreamedBody(open, framing, declared, length, limits.maxPutBytes)
 }
 
-/** Opens the body of a request without checks. Rethrows errors of `beforeBody`. */
+/**
+ * Opens the body of a request. Rethrows errors of `beforeBody`.
+ * @throws S3Error NotImplemented for an unknown transfer coding
+ */
 export function openIncoming(incoming: IncomingMessage, patience: Patience, beforeBody?: BeforeBody): BodySource {
+  refuseTransferCodings(incoming.headers)
   const source = new IncomingSource(incoming, patience)
   let leave: (() => void) | undefined
   try {

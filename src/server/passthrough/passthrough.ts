@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { hasUnknownCoding } from '../../common/broken-request.js'
 import type { Logger } from '../../common/log.js'
 import { clientOf } from '../../common/quota.js'
 import type { Gateway } from '../../gateway/gateway.js'
@@ -212,6 +213,7 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
 function refusalOf({ segments }: GatewayTarget, incoming: IncomingMessage): Refusal | undefined {
   if (OBJECT_DATA.has(segments[0]?.toLowerCase() ?? '')) return 'object data'
   if (!['GET', 'HEAD', 'POST'].includes(incoming.method ?? '')) return 'method'
+  if (hasUnknownCoding(incoming.headers)) return 'coded body'
   return incoming.method !== 'POST' && hasBody(incoming) ? 'body unexpected' : undefined
 }
 

@@ -11,6 +11,7 @@ const refusals = {
   'too many': [503, 'The server is reading too many request bodies at the same time.'],
   'too large': [413, 'The body is larger than 1 MiB, the most that this server forwards.'],
   method: [405, 'Only GET, HEAD and POST are forwarded.'],
+  'coded body': [501, 'The only transfer coding that is implemented is chunked.'],
   'object data': [501, "Object data is not forwarded here: use the S3 endpoint, or the gateway's own address."],
   page: [
     501,

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { BodyGate } from '../http/body-gate.js'
 import { reply } from '../http/reply.js'
-import { createHttpServer } from '../http/server.js'
+import { createHttpServer, UNKNOWN_CODING } from '../http/server.js'
 import { parseTarget } from '../http/target.js'
 import type { Identity } from './access/access.js'
 import type { GatewayContext } from './context.js'
@@ -80,6 +80,8 @@ function brokenRequest(code: string | undefined): { status: string; text: string
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return { status: '431 Request Header Fields Too Large', text: 'The request headers are too large.' }
+    case UNKNOWN_CODING:
+      return { status: '501 Not Implemented', text: 'The only transfer coding that is implemented is chunked.' }
     case 'HPE_INVALID_EOF_STATE':
       return { status: '400 Bad Request', text: errorTable.IncompleteBody.rpc({}) }
     case 'ERR_HTTP_REQUEST_TIMEOUT':

@@ -1,10 +1,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { answerForm, type ParseError } from '../../common/broken-request.js'
+import { answerForm, hasUnknownCoding, type ParseError } from '../../common/broken-request.js'
 import { ConnectionBound } from '../../common/http/connection-bound.js'
 import type { ServicesLog } from '../log.js'
 import { BodyGate } from './body-gate.js'
 import { isLoopback } from './client-address.js'
+import { reply } from './reply.js'
+
+/** The code of a request whose body has an unknown transfer coding: the parser accepts it. */
+export const UNKNOWN_CODING = 'UNKNOWN_CODING'
 
 export interface HttpServerOptions {
   readonly maxHeaderBytes: number
@@ -15,7 +19,7 @@ export interface HttpServerOptions {
   readonly handle: (request: IncomingMessage, response: ServerResponse, body: BodyGate) => Promise<void>
   /**
    * The answer to bytes that the parser rejects.
-   * @param code of the parser, such as HPE_HEADER_OVERFLOW
+   * @param code of the parser, such as HPE_HEADER_OVERFLOW, or UNKNOWN_CODING
    */
   readonly broken: (code: string | undefined) => {
     /** Number and phrase, such as `400 Bad Request`. */
@@ -39,7 +43,10 @@ export function createHttpServer({ handle, broken, ...options }: HttpServerOptio
     latest.set(request.socket, response)
     // A client that disconnects must not stop the server.
     response.on('error', () => {})
-    return handle(request, response, new BodyGate(response, waiting))
+    const body = new BodyGate(response, waiting)
+    if (!hasUnknownCoding(request.headers)) return handle(request, response, body)
+    const { status, type, text } = broken(UNKNOWN_CODING)
+    return reply({ request, response, body }, Number.parseInt(status, 10), ['Content-Type', type], Buffer.from(text))
   }
   server.on('request', serve(false))
   server.on('checkContinue', serve(true))

@@ -21,6 +21,7 @@ const kinds = {
   unmet: [412, 412, 'precondition failed'],
   large: [413, 413, 'too large'],
   often: [429, 429, 'too many requests'],
+  coding: [501, 501, 'not implemented'],
   busy: [503, 503, 'try again later'],
   full: [507, 507, 'no room'],
 } as const satisfies Record<string, readonly [status: number, code: number, text: string]>

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { BodyGate } from '../http/body-gate.js'
-import { createHttpServer } from '../http/server.js'
+import { createHttpServer, UNKNOWN_CODING } from '../http/server.js'
 import { parseTarget } from '../http/target.js'
 import type { PaymentContext, Variant } from './context.js'
 import { serveCar } from './dealing/serve-car.js'
@@ -26,12 +26,21 @@ export function createPaymentServer(context: PaymentContext): Server {
     maxConnections: context.limits.maxConnections,
     log: context.log,
     handle: (request, response, body) => handle(context, table, request, response, body),
-    broken: (code) => ({
-      status: code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request',
-      type: 'application/json; charset=utf-8',
-      text: failureText(new PaymentError('structure', 'the request is not HTTP/1.1, or its headers are too large')),
-    }),
+    broken: (code) => {
+      const { status, error } = brokenRequest(code)
+      return { status, type: 'application/json; charset=utf-8', text: failureText(error) }
+    },
   })
+}
+
+function brokenRequest(code: string | undefined): { status: string; error: PaymentError } {
+  if (code === UNKNOWN_CODING) {
+    const error = new PaymentError('coding', 'the only transfer coding that is implemented is chunked')
+    return { status: '501 Not Implemented', error }
+  }
+  const error = new PaymentError('structure', 'the request is not HTTP/1.1, or its headers are too large')
+  const isLarge = code === 'HPE_HEADER_OVERFLOW'
+  return { status: isLarge ? '431 Request Header Fields Too Large' : '400 Bad Request', error }
 }
 
 function codeOf({ codeless, codeAsText }: Route, variant: Variant): 200 | '200' | undefined {

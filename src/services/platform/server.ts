@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { BodyGate } from '../http/body-gate.js'
-import { createHttpServer } from '../http/server.js'
+import { createHttpServer, UNKNOWN_CODING } from '../http/server.js'
 import { parseTarget } from '../http/target.js'
 import type { PlatformContext } from './context.js'
 import { failureText, replyFailure, replySuccess } from './http/reply.js'
@@ -47,6 +47,8 @@ function brokenRequest(code: string | undefined): { status: string; message: str
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return { status: '431 Request Header Fields Too Large', message: 'The request headers are too large.' }
+    case UNKNOWN_CODING:
+      return { status: '501 Not Implemented', message: 'The only transfer coding that is implemented is chunked.' }
     case 'HPE_INVALID_EOF_STATE':
       return { status: '400 Bad Request', message: 'The body ended before its end.' }
     case 'ERR_HTTP_REQUEST_TIMEOUT':

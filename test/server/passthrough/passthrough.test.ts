@@ -244,6 +244,7 @@ t.test('what is not passed on', async (t) => {
   const large = Buffer.alloc(1024 * 1024 + 1, 'x')
   await refused(413, '/gateway/webrpc', { method: 'POST', body: large })
   await refused(413, '/gateway/webrpc', { method: 'POST', body: large, headers: { 'transfer-encoding': 'chunked' } })
+  t.match(await raw(port, `${CHUNKED_POST.replace('chunked', 'gzip, chunked')}2\r\n{}\r\n0\r\n\r\n`), / 501 /)
   const hasty = await start(t, echo(seen), { limits: { bodyIdleMs: 100, minBodyRate: 0 } })
   t.match(await raw(hasty.port, `${CHUNKED_POST}3\r\nabc\r\n`), / 408 /, 'a body that stalls')
   t.same(seen, [])

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { openDatabase } from '../../../src/services/database.js'
 import { type Services, startServices, startServicesInWorker } from '../../../src/services/index.js'
@@ -26,6 +27,42 @@ async function tokenOf(services: Services, user: object): Promise<string> {
 function keyPair({ gateway }: Services, token?: string) {
   return send(gateway.url, 'GET', '/gateway', { ...(token !== undefined && { token }) })
 }
+
+t.test('no service takes a body in an unknown transfer coding', async (t) => {
+  const payment = { ...local, variant: 'b' } as const
+  const services = await startServices({ data: temporaryFolder(t), gateway: local, platform: local, payment })
+  t.teardown(() => services.stop())
+  const sent = JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'web.ListBuckets',
+    email: 'a@b',
+    public_key_address: '0x',
+  })
+  const ask = (port: number, path: string, coding: string) => {
+    const body = `${sent.length.toString(16)}\r\n${sent}\r\n0\r\n\r\n`
+    const head = `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: ${coding}\r\n`
+    // Without an end of its own: the answer must close the connection.
+    const socket = connect(port, '127.0.0.1', () => socket.write(`${head}\r\n${body}`))
+    return text(socket)
+  }
+  const doors = [
+    [services.gateway.port, '/gateway/webrpc'],
+    [services.platform?.port ?? 0, '/auth/login'],
+    [services.payment?.port ?? 0, '/api/v1/billing/deal/lockpayment'],
+  ] as const
+  for (const [port, path] of doors) {
+    for (const coding of ['gzip, chunked', 'identity, chunked']) {
+      const answer = await ask(port, path, coding)
+      t.match(
+        answer,
+        /^HTTP\/1\.1 501 Not Implemented\r\n[\s\S]*only transfer coding[\s\S]*chunked/,
+        `${path}: ${coding}`,
+      )
+      t.match(answer, /\r\nConnection: close\r\n/i)
+    }
+  }
+})
 
 t.test('from a sign-in to the calls of the gateway', async (t) => {
   const data = temporaryFolder(t)
@@ -56,6 +93,15 @@ t.test('from a sign-in to the calls of the gateway', async (t) => {
     body: { key_name: 'x' },
   })
   t.same((await keyPair(services, made.json.auth_token.jwt)).json, one.json, 'also by an API key')
+
+  const { apikey } = made.json.auth_token
+  const revoked = await send(services.platform?.url ?? '', 'POST', '/user/api_keys/revoke', {
+    token: theirs,
+    body: { apikey },
+  })
+  t.match(revoked.json, { data: { status: 'Revoked' }, message: /key pair .* stays valid: .* web\.SetAuth/ })
+  t.equal((await keyPair(services, made.json.auth_token.jwt)).status, 401, 'a revoked key gets no pair')
+  t.same((await keyPair(services, theirs)).json, one.json, 'the pair is the same after the revocation')
 
   const client = new Client(one.json.data.access_url, 'gateway')
   const { access_key: username, secret_key: password } = one.json.data

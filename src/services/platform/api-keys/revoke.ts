@@ -15,6 +15,12 @@ export function listKeys(exchange: Exchange): object {
   return { data: { api_keys: records } }
 }
 
+/** The account has one key pair, with which programs may store objects: a revocation does not change it. */
+const STAYS_VALID =
+  'The API key and its JWTs are not valid any more, and sessions that were made with them end. The key pair that the ' +
+  'gateway hands out for such a JWT belongs to the account and stays valid: if another party may have it, replace its ' +
+  'secret key by web.SetAuth or with `dealgate account rotate`.'
+
 /** POST /user/api_keys/revoke: removes the key `apikey` of the caller, and with it the JWTs that were issued for it. */
 export async function revokeKey(exchange: Exchange): Promise<object> {
   const user = requireUser(exchange)
@@ -22,5 +28,5 @@ export async function revokeKey(exchange: Exchange): Promise<object> {
   const { apiKeys, writer } = exchange.context
   const removed = await writer.run(() => apiKeys.remove(apikey, user.id))
   if (!removed) throw new PlatformError(404, 'You have no such API key.')
-  return { data: { apikey, status: 'Revoked' } }
+  return { data: { apikey, status: 'Revoked' }, message: STAYS_VALID }
 }
