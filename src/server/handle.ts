@@ -107,6 +107,8 @@ export function createHandle(parts: HandleParts): Handle {
       reply = await run(selected.operation, request, context, parts)
     } catch (thrown) {
       failure = toS3Error(thrown)
+      if (context && head && failure.code === 'AccessDenied')
+        failure = await whyDenied(failure, selected, head, context)
       reply = errorReply(failure, place())
       if (selected?.operation.call) reply = withHeaders(reply, versionHeader(selected.plugin))
       // Clients learn the region of a bucket from an unsigned HEAD that is refused.
@@ -142,6 +144,13 @@ export function createHandle(parts: HandleParts): Handle {
 }
 
 function ignore(): void {}
+
+/** The error of a refused request whose bucket or object is not there, if its caller may know that. */
+function whyDenied(failure: S3Error, selected: Selected | undefined, head: RequestHead, context: Context) {
+  const action = selected?.operation.action
+  const name = typeof action === 'string' ? action : undefined
+  return context.door.missing(failure, name, head).catch(() => failure)
+}
 
 function errorFormOf(head: Parameters<typeof errorFormatOf>[0]): ErrorPlace['form'] & string {
   return isStsCall(head) ? 'sts' : errorFormatOf(head)

@@ -225,7 +225,7 @@ async function anonymous(t: Test, target: Target, kind: string): Promise<void> {
   await expect(false, 0, '', '-X', 'DELETE')
   t.equal((await curl(`${target.endpoint}/new-${kind}`, '-X', 'PUT')).status, 403)
   t.equal((await curl(target.endpoint)).status, 403)
-  t.equal((await curl(`${target.endpoint}/no-such-bucket/x`)).status, 403)
+  t.equal((await curl(`${target.endpoint}/no-such-bucket/x`)).status, 404)
   t.equal((await curl(`${target.endpoint}/-/ready`)).status, 200)
 
   await target.s3.send(new DeleteBucketPolicyCommand({ Bucket: bucket }))

@@ -20,7 +20,7 @@ export interface Asked {
   readonly key?: string | undefined
   /** The prefix of a listing. */
   readonly prefix?: string | undefined
-  readonly more?: Pick<More, 'requested' | 'headers' | 'unasked'> | undefined
+  readonly more?: Pick<More, 'requested' | 'headers' | 'listed'> | undefined
 }
 
 export interface DoorParts {

@@ -15,8 +15,8 @@ export interface More {
   readonly requested?: readonly Tag[]
   /** Headers of a form. */
   readonly headers?: RequestHead['headers']
-  /** The request does not ask for the action itself: its query says nothing about it. */
-  readonly unasked?: boolean
+  /** The prefix of a listing that the request does not ask for: its query says nothing about it. */
+  readonly listed?: string
   readonly now?: number
 }
 
@@ -58,7 +58,8 @@ export function conditionsOf(head: RequestHead | undefined, caller: Caller | und
       if (key === COPY_SOURCE) return listOf(copySource(headers))
       if (key.startsWith(HEADER)) return listOf(text(headers[key.slice('s3:'.length)]))
       const name = key.startsWith('s3:') ? key.slice('s3:'.length) : ''
-      return QUERY.includes(name) && !more.unasked ? listOf(head?.query.get(name)) : undefined
+      if (more.listed !== undefined) return name === 'prefix' ? [more.listed] : undefined
+      return QUERY.includes(name) ? listOf(head?.query.get(name)) : undefined
     },
   }
 }

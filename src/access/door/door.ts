@@ -1,10 +1,10 @@
-import { canonicalId } from '../../auth/identities/canonical-id.js'
+import { canonicalId, OWN_ID } from '../../auth/identities/canonical-id.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Gateway } from '../../gateway/gateway.js'
 import { hasDotElement } from '../../gateway/keys.js'
 import { Answers, type Asked, type DoorParts, type DoorRequest, isRoot, ownAccount } from './answers.js'
 import { type BucketDocuments, type Owned, readDocuments } from './documents.js'
-import { type Grant, type Grants, REPLACES } from './grants.js'
+import { type Grant, type Grants, READS, REPLACES } from './grants.js'
 import { hasPolicies } from './identity-policies.js'
 
 /** What an action is asked on; empty for no bucket. */
@@ -29,6 +29,11 @@ export interface Door {
    * gets outlives the request and drops them. To be called after the action was decided.
    */
   requireLasting(asked: Asked): Promise<void>
+  /**
+   * Resolves to the error for a request that was refused with `failure`: NoSuchBucket for an unsigned one where there
+   * is no bucket, NoSuchKey for a read of a key that is not there where the caller may list it, and else `failure`.
+   */
+  missing(failure: S3Error, action: string | undefined, place: Place): Promise<S3Error>
   /** True if a decision of this request has granted the action to a caller who does not own the bucket. */
   granted(action: string, bucket: string, key?: string): boolean
   /** True if documents of the bucket may grant something to this caller, who does not own it. */
@@ -55,6 +60,8 @@ class RequestDoor implements Door {
   readonly #account: string | undefined
   #made: Answers | undefined
   #reason: string | undefined
+  /** A refusal that says nothing about what is there. */
+  #denied = false
 
   constructor(parts: DoorParts, request: DoorRequest, grants: Grants) {
     this.#parts = parts
@@ -92,6 +99,22 @@ class RequestDoor implements Door {
     throw new S3Error('AccessDenied', {
       message: `A policy with conditions decides ${asked.action} on this key, and what this call returns would drop them.`,
     })
+  }
+
+  async missing(failure: S3Error, action: string | undefined, { bucket, key }: Place): Promise<S3Error> {
+    const { caller } = this.#request
+    if (failure.code !== 'AccessDenied' || bucket === undefined || this.#denied || caller?.identity.rights)
+      return failure
+    const documents = await this.documents(bucket)
+    if (!documents) {
+      const own = caller ? undefined : await this.#parts.ownerGateway({ owner: OWN_ID, by: '' })
+      if (!own || action === 's3:CreateBucket' || (await own.bucketExists(bucket))) return failure
+      return new S3Error('NoSuchBucket', { fields: { BucketName: bucket } })
+    }
+    const reads = key !== undefined && READS.includes(action?.toLowerCase() ?? '')
+    if (!reads || documents.owner === this.#account || !(await this.#mayList(documents, bucket, key))) return failure
+    if (await (await this.#asOwnerOf(documents)).stat(bucket, key)) return failure
+    return new S3Error('NoSuchKey', { fields: { Key: key } })
   }
 
   granted(action: string, bucket: string, key?: string): boolean {
@@ -142,6 +165,7 @@ class RequestDoor implements Door {
     const isWhole = ofOwner && !limited && !documents?.policy
     // The last element of a prefix is the begin of a name, such as that of hidden files.
     if (!isWhole && (hasDotElement(key ?? '') || hasDotElement(`${asked.prefix ?? ''}x`))) {
+      this.#denied = true
       this.#reason = `${asked.action}: a path element "." or ".."`
       throw new S3Error('AccessDenied', {
         message: 'Policies and ACLs decide on no key with the path element "." or "..", which may be resolved later.',
@@ -151,6 +175,7 @@ class RequestDoor implements Door {
     const { decision, identityAllows, byGateway } = answered
     this.#reason = `${asked.action}: ${decision.outcome}: ${decision.reason}`
     if (decision.outcome === 'explicit deny') {
+      this.#denied = true
       if (ofOwner && isRoot(caller) && ON_BUCKET_POLICY.includes(asked.action.toLowerCase())) return undefined
       throw new S3Error('AccessDenied')
     }
@@ -161,9 +186,7 @@ class RequestDoor implements Door {
     if (ofOwner || byGateway || !documents || bucket === undefined) return undefined
     // https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketPolicy.html: whatever the policy says
     if (ON_BUCKET_POLICY.includes(asked.action.toLowerCase())) throw new S3Error('MethodNotAllowed')
-    const mayList = async () =>
-      (await this.#answers().to({ action: 's3:ListBucket', bucket, more: { unasked: true } }, documents)).decision
-        .outcome === 'allow'
+    const mayList = () => this.#mayList(documents, bucket, key)
     const gateway = await this.#asOwnerOf(documents)
     return {
       action: asked.action.toLowerCase(),
@@ -175,6 +198,12 @@ class RequestDoor implements Door {
       ...(asked.prefix !== undefined && { prefix: asked.prefix }),
       ...(record && !replaces && { record }),
     }
+  }
+
+  /** True if a listing of the bucket could tell the caller whether it has the key. */
+  async #mayList(documents: BucketDocuments, bucket: string, key = ''): Promise<boolean> {
+    const listing = { action: 's3:ListBucket', bucket, more: { listed: key } }
+    return (await this.#answers().to(listing, documents)).decision.outcome === 'allow'
   }
 
   async #asOwnerOf({ owner, by }: Owned): Promise<Gateway> {

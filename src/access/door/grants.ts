@@ -91,7 +91,13 @@ export function isAbout({ record }: Grant, object: GatewayObject): boolean {
   return record === undefined || validRecord(object, confirmed(object, record)) !== undefined
 }
 
-const READS = ['s3:getobject', 's3:getobjectattributes', 's3:getobjecttagging', 's3:getobjectacl']
+/** Actions, in lower case, that look at an object. */
+export const READS: readonly string[] = [
+  's3:getobject',
+  's3:getobjectattributes',
+  's3:getobjecttagging',
+  's3:getobjectacl',
+]
 
 /** Throws AccessDenied for a missing object: whether a key exists is for those who may list. */
 export async function requireMayList({ action, mayList }: Grant): Promise<void> {

@@ -12,7 +12,15 @@ export function idOf(text: string): string {
 /** Canonical id of the server's own account. */
 export const OWN_ID = idOf('account:')
 
+/** Name of the server's own account, whose keys can change. */
+export const OWN_NAME = 'dealgate'
+
 /** Canonical id of the gateway account that an identity acts as: one for all its key pairs. */
 export function canonicalId({ account }: Pick<Identity, 'account'>): string {
   return account === undefined ? OWN_ID : idOf(`account:${account.accessKey}`)
+}
+
+/** Name of the gateway account that an identity acts as. */
+export function accountName({ account }: Pick<Identity, 'account'>): string {
+  return account?.accessKey ?? OWN_NAME
 }

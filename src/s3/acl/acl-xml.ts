@@ -1,6 +1,8 @@
 import type { Acl, Grant, Permission } from '../../access/decision/acl.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, document, element, parseXml, type XmlNode } from '../../common/xml/xml.js'
+import type { Context } from '../../server/context.js'
+import { nameOf } from '../vocabulary/owner.js'
 import { groupOf, isCanonicalId, uriOf } from './grantees.js'
 
 const PERMISSIONS: readonly Permission[] = ['READ', 'WRITE', 'READ_ACP', 'WRITE_ACP', 'FULL_CONTROL']
@@ -9,18 +11,16 @@ const MAX_GRANTS = 100
 const XSI = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
 
 /** Writes an AccessControlPolicy. */
-export function aclXml({ owner, grants }: Acl): string {
+export function aclXml({ owner, grants }: Acl, context: Pick<Context, 'caller'>): string {
+  const person = (id: string) => element('ID', id) + element('DisplayName', nameOf(id, context))
   const list = grants.map(({ grantee, permission }) => {
     const [type, name] =
-      'id' in grantee
-        ? ['CanonicalUser', element('ID', grantee.id) + element('DisplayName', 'dealgate')]
-        : ['Group', element('URI', uriOf(grantee.group))]
+      'id' in grantee ? ['CanonicalUser', person(grantee.id)] : ['Group', element('URI', uriOf(grantee.group))]
     return `<Grant><Grantee ${XSI} xsi:type="${type}">${name}</Grantee>${element('Permission', permission)}</Grant>`
   })
-  const names = element('ID', owner) + element('DisplayName', 'dealgate')
   return document(
     'AccessControlPolicy',
-    `<Owner>${names}</Owner><AccessControlList>${list.join('')}</AccessControlList>`,
+    `<Owner>${person(owner)}</Owner><AccessControlList>${list.join('')}</AccessControlList>`,
   )
 }
 

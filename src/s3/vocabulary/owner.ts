@@ -1,4 +1,4 @@
-import { canonicalId, idOf, OWN_ID } from '../../auth/identities/canonical-id.js'
+import { accountName, canonicalId, idOf, OWN_ID, OWN_NAME } from '../../auth/identities/canonical-id.js'
 import { element } from '../../common/xml/xml.js'
 import type { Context } from '../../server/context.js'
 import type { UploadRecord } from '../../state/state.js'
@@ -12,7 +12,17 @@ export function ownerId(context: Pick<Context, 'caller'>): string {
 }
 
 export function ownerElement(context: Pick<Context, 'caller'>): string {
-  return person('Owner', ownerId(context), 'dealgate')
+  const id = ownerId(context)
+  return person('Owner', id, nameOf(id, context))
+}
+
+/**
+ * Name of an account, for its own callers and that of the server's own account; undefined for others, whose names S3
+ * does not state either: https://docs.aws.amazon.com/AmazonS3/latest/API/API_Owner.html
+ */
+export function nameOf(id: string, { caller }: Pick<Context, 'caller'>): string | undefined {
+  if (caller && id === canonicalId(caller.identity)) return accountName(caller.identity)
+  return id === OWN_ID ? OWN_NAME : undefined
 }
 
 /** Returns the initiator of a multipart upload, which is the key pair. */
@@ -20,10 +30,10 @@ export function initiatorElement({ accessKeyId }: Pick<UploadRecord, 'accessKeyI
   return person('Initiator', idOf(accessKeyId || 'anonymous'), accessKeyId || 'anonymous')
 }
 
-function names(id: string, displayName: string): string {
+function names(id: string, displayName: string | undefined): string {
   return element('ID', id) + element('DisplayName', displayName)
 }
 
-function person(name: string, id: string, displayName: string): string {
+function person(name: string, id: string, displayName: string | undefined): string {
   return `<${name}>${names(id, displayName)}</${name}>`
 }

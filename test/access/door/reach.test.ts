@@ -116,6 +116,33 @@ t.test('a grant reaches what it names, and nothing else', async (t) => {
     t.match(await status(as.anonymous({ method: 'GET', path: '/pub/none', query: { prefix: 'pub/' } })), /^403/)
   })
 
+  await t.test('a refusal says what is not there to callers who may know it', async (t) => {
+    for (const method of ['GET', 'PUT', 'DELETE'])
+      t.equal(await status(as.anonymous({ method, path: '/never-made/k' })), '404 NoSuchBucket', method)
+    await as.owner({ method: 'PUT', path: '/closed' })
+    t.match(await status(as.anonymous({ method: 'GET', path: '/closed/none' })), /^403/)
+
+    await as.owner({ method: 'PUT', path: '/partly' })
+    await as.owner({ method: 'PUT', path: '/partly/in/secret', body: 'x' })
+    const listing = allow('*', 's3:ListBucket', 'arn:aws:s3:::partly', { StringLike: { 's3:prefix': 'in/*' } })
+    const hidden = { Effect: 'Deny', Principal: '*', Action: 's3:GetObject', Resource: 'arn:aws:s3:::partly/in/no/*' }
+    t.equal((await policy('partly', listing, hidden)).status, 204)
+    for (const who of ['anonymous', 'foreigner'] as const) {
+      t.equal((await as[who]({ method: 'HEAD', path: '/partly/in/none' })).status, 404, 'which a listing tells, too')
+      t.equal(await status(as[who]({ method: 'GET', path: '/partly/in/none' })), '404 NoSuchKey')
+      t.match(await status(as[who]({ method: 'GET', path: '/partly/in/secret' })), /^403/, 'it is there')
+      t.match(await status(as[who]({ method: 'GET', path: '/partly/in/no/none' })), /^403/, 'an explicit deny')
+      t.match(await status(as[who]({ method: 'GET', path: '/partly/out/none' })), /^403/)
+    }
+    const open = { 'x-amz-object-ownership': 'ObjectWriter', 'x-amz-acl': 'public-read' }
+    await as.owner({ method: 'PUT', path: '/listed', headers: open })
+    t.equal(await status(as.anonymous({ method: 'GET', path: '/listed/none' })), '404 NoSuchKey')
+    const acl = await as.owner({ method: 'GET', path: '/listed', query: { acl: '' } })
+    t.match(acl.body, '<DisplayName>dealgate</DisplayName>')
+    const list = await as.foreigner({ method: 'GET', path: '/' })
+    t.match(list.body, `<DisplayName>${hop.account.accessKey}</DisplayName>`, 'the name of the account')
+  })
+
   await t.test('a key that something may resolve as a path leaves no prefix', async () => {
     const dotted = ['/dots/p/../secret', '/dots/p/./open', '/dots/p/..\\secret', '/dots/../photos/a']
     await as.owner({ method: 'PUT', path: '/dots' })

@@ -18,6 +18,6 @@ export const getBucketAcl = defineOperation({
     const record = await context.settings.confirmed(bucket, 'acl')
     const enabled = (await context.door.documents(bucket))?.ownership !== 'BucketOwnerEnforced'
     const acl = enabled && record?.owner === owner ? record.acl : privateAcl(owner)
-    return xml(aclXml(withPublic(acl, bucketGrants(await readPublicAccess(context, bucket)))))
+    return xml(aclXml(withPublic(acl, bucketGrants(await readPublicAccess(context, bucket))), context))
   },
 })

@@ -20,6 +20,6 @@ export const getObjectAcl = defineOperation({
     const { owner } = await context.door.ownerOf(bucket)
     const ownership = (await context.door.documents(bucket))?.ownership ?? 'BucketOwnerEnforced'
     const acl = (ownership !== 'BucketOwnerEnforced' && object.acl) || privateAcl(owner)
-    return xml(aclXml(withPublic(acl, objectGrants(await readObjectAccess(context, bucket, key), key))))
+    return xml(aclXml(withPublic(acl, objectGrants(await readObjectAccess(context, bucket, key), key)), context))
   },
 })
