@@ -61,6 +61,11 @@ export interface ServerFacts {
   readonly storageClassLabels: 'keep' | 'refuse'
   /** Scheme and host of share links. */
   readonly shareUrl: string
+  /**
+   * Name of the account with this canonical id; undefined for an account of which this process has seen no key pair. S3
+   * states no names at all: https://docs.aws.amazon.com/AmazonS3/latest/API/API_Owner.html
+   */
+  readonly accountName: (canonicalId: string) => string | undefined
   /** The data folder; undefined for a server that was given an open state. */
   readonly data: string | undefined
   /** Number of the process among the workers of the server, from 1; undefined without workers. */

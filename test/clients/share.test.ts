@@ -134,7 +134,11 @@ for (const [name, variant] of Object.entries(variants)) {
       `/photos/..%2F${path}/download${KEY}?token=&`,
       `/photos/..%5Cx?`,
     ])
-      t.equal(await codeOf(await fetch(`${setup.endpoint}${inside}${query}`)), '403 AccessDenied', inside)
+      t.match(
+        await codeOf(await fetch(`${setup.endpoint}${inside}${query}`)),
+        /^(403 AccessDenied|404 NoSuchBucket)$/,
+        inside,
+      )
 
     for (const brand of ['Amz', 'Cloud'] as Brand[]) {
       const own = presignQuery({

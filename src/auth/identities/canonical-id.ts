@@ -12,15 +12,25 @@ export function idOf(text: string): string {
 /** Canonical id of the server's own account. */
 export const OWN_ID = idOf('account:')
 
-/** Name of the server's own account, whose keys can change. */
-export const OWN_NAME = 'dealgate'
-
 /** Canonical id of the gateway account that an identity acts as: one for all its key pairs. */
 export function canonicalId({ account }: Pick<Identity, 'account'>): string {
   return account === undefined ? OWN_ID : idOf(`account:${account.accessKey}`)
 }
 
-/** Name of the gateway account that an identity acts as. */
-export function accountName({ account }: Pick<Identity, 'account'>): string {
-  return account?.accessKey ?? OWN_NAME
+/** Names of gateway accounts, by their canonical ids. */
+export class AccountNames {
+  // The access key of the server's own account can change.
+  readonly #names = new Map([[OWN_ID, 'dealgate']])
+  readonly #learned = new WeakSet<Identity>()
+
+  learn(identity: Identity): void {
+    if (identity.account === undefined || this.#learned.has(identity)) return
+    this.#learned.add(identity)
+    this.#names.set(canonicalId(identity), identity.account.accessKey)
+  }
+
+  /** Undefined for an account of which no key pair was learned. */
+  of(canonicalId: string): string | undefined {
+    return this.#names.get(canonicalId)
+  }
 }

@@ -2,7 +2,6 @@ import type { Acl, Grant, Permission } from '../../access/decision/acl.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, document, element, parseXml, type XmlNode } from '../../common/xml/xml.js'
 import type { Context } from '../../server/context.js'
-import { nameOf } from '../vocabulary/owner.js'
 import { groupOf, isCanonicalId, uriOf } from './grantees.js'
 
 const PERMISSIONS: readonly Permission[] = ['READ', 'WRITE', 'READ_ACP', 'WRITE_ACP', 'FULL_CONTROL']
@@ -11,9 +10,11 @@ const MAX_GRANTS = 100
 const XSI = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
 
 /** Writes an AccessControlPolicy. */
-export function aclXml({ owner, grants }: Acl, context: Pick<Context, 'caller'>): string {
-  const person = (id: string) => element('ID', id) + element('DisplayName', nameOf(id, context))
-  const list = grants.map(({ grantee, permission }) => {
+export function aclXml({ owner, grants }: Acl, { server }: Pick<Context, 'server'>): string {
+  const person = (id: string) => element('ID', id) + element('DisplayName', server.accountName(id))
+  // Groups come first, as in the lists that https://github.com/ceph/s3-tests compares.
+  const ordered = [...grants].sort((a, b) => Number('id' in a.grantee) - Number('id' in b.grantee))
+  const list = ordered.map(({ grantee, permission }) => {
     const [type, name] =
       'id' in grantee ? ['CanonicalUser', person(grantee.id)] : ['Group', element('URI', uriOf(grantee.group))]
     return `<Grant><Grantee ${XSI} xsi:type="${type}">${name}</Grantee>${element('Permission', permission)}</Grant>`

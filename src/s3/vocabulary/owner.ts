@@ -1,4 +1,4 @@
-import { accountName, canonicalId, idOf, OWN_ID, OWN_NAME } from '../../auth/identities/canonical-id.js'
+import { canonicalId, idOf, OWN_ID } from '../../auth/identities/canonical-id.js'
 import { element } from '../../common/xml/xml.js'
 import type { Context } from '../../server/context.js'
 import type { UploadRecord } from '../../state/state.js'
@@ -11,18 +11,9 @@ export function ownerId(context: Pick<Context, 'caller'>): string {
   return context.caller ? canonicalId(context.caller.identity) : OWN_ID
 }
 
-export function ownerElement(context: Pick<Context, 'caller'>): string {
+export function ownerElement(context: Pick<Context, 'caller' | 'server'>): string {
   const id = ownerId(context)
-  return person('Owner', id, nameOf(id, context))
-}
-
-/**
- * Name of an account, for its own callers and that of the server's own account; undefined for others, whose names S3
- * does not state either: https://docs.aws.amazon.com/AmazonS3/latest/API/API_Owner.html
- */
-export function nameOf(id: string, { caller }: Pick<Context, 'caller'>): string | undefined {
-  if (caller && id === canonicalId(caller.identity)) return accountName(caller.identity)
-  return id === OWN_ID ? OWN_NAME : undefined
+  return person('Owner', id, context.server.accountName(id))
 }
 
 /** Returns the initiator of a multipart upload, which is the key pair. */

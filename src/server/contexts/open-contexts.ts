@@ -60,6 +60,7 @@ export async function openContexts(sources: ContextSources) {
         objectOwnership: options.objectOwnership ?? 'BucketOwnerEnforced',
         storageClassLabels: options.storageClassLabels ?? 'keep',
         shareUrl: sources.shareUrl ?? options.gateway.url,
+        accountName: (id) => sources.accountNames.of(id),
         data: options.data,
         worker: options.worker?.number,
         closing,

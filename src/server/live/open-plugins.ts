@@ -1,5 +1,6 @@
 import { identityPolicyProblem } from '../../access/door/identity-policies.js'
 import type { Credentials, GatewayAccount } from '../../auth/caller.js'
+import { AccountNames } from '../../auth/identities/canonical-id.js'
 import { staticCredentials } from '../../auth/identities/credentials.js'
 import type { Logger } from '../../common/log.js'
 import { RunningPlugins } from '../../plugins/loading/running-plugins.js'
@@ -28,6 +29,8 @@ export interface OpenedPlugins {
   readonly sts: OpenedSts
   /** Key pairs that are not temporary. */
   readonly credentials: Credentials
+  /** Of the accounts of these key pairs, as far as they are known. */
+  readonly accountNames: AccountNames
   /** True for the access keys that this server accepts. */
   isOwnKey(accessKeyId: string): Promise<boolean>
 }
@@ -67,12 +70,20 @@ export function openPlugins(sources: PluginSources): OpenedPlugins {
     log,
     requestsEnded,
   })
-  const credentials =
-    typeof options.identities === 'function' ? options.identities : staticCredentials(options.identities, policyProblem)
+  const accountNames = new AccountNames()
+  const { identities } = options
+  const find = typeof identities === 'function' ? identities : staticCredentials(identities, policyProblem)
+  if (typeof identities !== 'function') for (const identity of identities) accountNames.learn(identity)
+  const credentials = async (accessKeyId: string) => {
+    const identity = await find(accessKeyId)
+    if (identity) accountNames.learn(identity)
+    return identity
+  }
   return {
     plugins,
     sts,
     credentials,
+    accountNames,
     isOwnKey: async (id) => sts.sessions.has(id) || (await credentials(id)) !== undefined,
   }
 }

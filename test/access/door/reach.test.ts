@@ -139,6 +139,11 @@ t.test('a grant reaches what it names, and nothing else', async (t) => {
     t.equal(await status(as.anonymous({ method: 'GET', path: '/listed/none' })), '404 NoSuchKey')
     const acl = await as.owner({ method: 'GET', path: '/listed', query: { acl: '' } })
     t.match(acl.body, '<DisplayName>dealgate</DisplayName>')
+    t.ok(acl.body.indexOf('AllUsers') < acl.body.indexOf('FULL_CONTROL'), 'groups come first')
+    const grant = { 'x-amz-grant-read': `id=${them.CanonicalUser}` }
+    t.equal(await status(as.owner({ method: 'PUT', path: '/listed', query: { acl: '' }, headers: grant })), '200 ')
+    const granted = await as.owner({ method: 'GET', path: '/listed', query: { acl: '' } })
+    t.match(granted.body, `<DisplayName>${hop.account.accessKey}</DisplayName>`, 'of another account')
     const list = await as.foreigner({ method: 'GET', path: '/' })
     t.match(list.body, `<DisplayName>${hop.account.accessKey}</DisplayName>`, 'the name of the account')
   })
