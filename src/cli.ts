@@ -80,7 +80,7 @@ function traced<Rest extends unknown[]>(load: () => Promise<Action<Rest>>): Acti
       const action = await load()
       await action(config, ...rest)
     } catch (error) {
-      createLogger({ level: config.logLevel }).debug({ err: error }, 'failed')
+      createLogger({ level: config.logLevel, format: config.logFormat }).debug({ err: error }, 'failed')
       throw error
     }
   }

@@ -95,6 +95,7 @@ const SERVICES: readonly OptionName[] = [
   'networkControl',
   'kuboApi',
   'logLevel',
+  'logFormat',
   'print',
 ]
 const PRESIGN: readonly OptionName[] = ['host', 'port', 'accessKey', 'secretKey', 'region', 'data']

@@ -1,4 +1,6 @@
+import { isatty } from 'node:tty'
 import { type Logger as Pino, pino } from 'pino'
+import { logText } from './log-text.js'
 
 export type Logger = Pino
 
@@ -9,15 +11,23 @@ export interface Logging {
 
 export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug'
 
+/** `auto`: text for a terminal, and JSON for everything else. */
+export type LogFormat = 'auto' | 'json' | 'text'
+
 export interface LogOptions {
   level: LogLevel
+  /** Default: `json`. */
+  format?: LogFormat
   /** Takes the lines. Default: standard error, which keeps standard output free for the output of commands. */
   to?: { write(line: string): void }
   /** Number of the process among those of one server; stands in each line. */
   worker?: number
 }
 
-/** JSON lines on standard error. Callers pass addresses and headers through `redact` first. */
+/** The file descriptor of standard error. */
+const STDERR = 2
+
+/** Lines on standard error. Callers pass addresses and headers through `redact` first. */
 export function createLogger(options: LogOptions): Logger {
   const levels = new LevelSwitch()
   const log = pino(
@@ -27,11 +37,17 @@ export function createLogger(options: LogOptions): Logger {
       timestamp: pino.stdTimeFunctions.isoTime,
       onChild: (child) => levels.add(child),
     },
-    options.to ?? pino.destination({ fd: 2, sync: false }),
+    options.to ?? standardError(options.format),
   )
   levels.add(log)
   switches.set(log, levels)
   return log
+}
+
+function standardError(format: LogFormat = 'json'): NonNullable<LogOptions['to']> {
+  const lines = pino.destination({ fd: STDERR, sync: false })
+  const forPeople = format === 'text' || (format === 'auto' && isatty(STDERR))
+  return forPeople ? { write: (line) => void lines.write(logText(line)) } : lines
 }
 
 /** Loggers after which those are forgotten that nothing uses any more. */

@@ -242,7 +242,11 @@ export const options = Object.freeze({
 
   logLevel: option('Logs', choice('silent', 'error', 'warn', 'info', 'debug'), {
     default: 'info',
-    help: 'Lowest level that is logged, as JSON lines on standard error.',
+    help: 'Lowest level that is logged, on standard error.',
+  }),
+  logFormat: option('Logs', choice('auto', 'json', 'text'), {
+    default: 'auto',
+    help: 'Format of the log: lines of JSON, or text for people; `auto` is text on a terminal and JSON elsewhere.',
   }),
   accessLog: option('Logs', onOff, { default: true, help: 'One log line for each request.' }),
   ...logFileOptions,

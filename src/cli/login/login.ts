@@ -87,7 +87,7 @@ async function keyPair(config: Config, url: string, token: string): Promise<Gate
     url,
     brand,
     tls: gatewayTlsOf(config),
-    log: createLogger({ level: config.logLevel }),
+    log: createLogger({ level: config.logLevel, format: config.logFormat }),
   })
   try {
     const account = await pool.keyPairOf(token)

@@ -16,7 +16,7 @@ import { workersOf } from './worker-count.js'
 export async function serveUntilSignal(config: Config): Promise<void> {
   if (cluster.isWorker) return (await import('./workers/worker.js')).runWorker(config)
   const signalled = untilSignal()
-  const log = createLogger({ level: config.logLevel })
+  const log = createLogger({ level: config.logLevel, format: config.logFormat })
   boundStop(signalled, config, log)
   for (const warning of unknownVariables()) log.warn(warning)
   const manager = new ServiceManager(log)

@@ -12,7 +12,7 @@ import { boundStop, untilSignal } from './process/until-signal.js'
 /** `dealgate services`: runs the embedded services alone until a signal. */
 export async function servicesUntilSignal(config: Config): Promise<void> {
   const signalled = untilSignal()
-  const log = createLogger({ level: config.logLevel })
+  const log = createLogger({ level: config.logLevel, format: config.logFormat })
   boundStop(signalled, config, log)
   for (const warning of unknownVariables()) log.warn(warning)
   const manager = new ServiceManager(log)

@@ -32,7 +32,7 @@ export async function runWorker(given: Config): Promise<void> {
   const { ask } = channel
   // The one in use: this process may have been started again after a change that is not to be used yet.
   const config = { ...(await ask('config')), port: Number(variable(WORKER_PORT) ?? given.port) }
-  const log = createLogger({ level: config.logLevel, worker: number })
+  const log = createLogger({ level: config.logLevel, format: config.logFormat, worker: number })
   const cleanup = new CleanupStack()
   cleanup.defer(processMetrics(metrics))
   try {

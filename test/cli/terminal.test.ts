@@ -1,0 +1,103 @@
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import t from 'tap'
+import { logText } from '../../src/common/log-text.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { type AtTerminal, atTerminal, withoutTerminal as skip, untilShown } from '../support/programs/terminal.js'
+import { endsWithUs } from '../support/server/child.js'
+import { CLI, environment } from '../support/server/cli.js'
+
+const PORTS = ['--gateway-port', '0', '--platform-port', '0', '--payment-port', '0']
+/** A line of the log for people. */
+const TEXT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (DEBUG|INFO |WARN |ERROR) \S/
+/** A variable that no option has: each start warns of it. */
+const ODD = { DEALGATE_LOG_LEVLE: 'debug' }
+
+t.test('serve at a terminal logs text, and no line of it stands in the start message', { skip }, async (t) => {
+  for (const workers of ['1', '2']) {
+    const data = join(temporaryFolder(t), 'data')
+    const args = ['serve', '--port', '0', ...PORTS, '--workers', workers, '--data', data]
+    const server = atTerminal(t, args, { env: ODD })
+    await untilShown(server, 'Stop with Ctrl-C')
+    const [, endpoint] = /endpoint +(http\S+)/.exec(server.shown) ?? []
+    t.equal((await fetch(`${endpoint}/bucket/a%1B%5B31mb`)).status, 403)
+    await untilShown(server, / INFO {2}access .*status=403 /)
+    process.kill(server.pid, 'SIGINT')
+    t.equal(await server.ended, 0)
+    const lines = linesOf(server)
+    const begin = lines.indexOf('dealgate is ready.')
+    const end = lines.indexOf('Stop with Ctrl-C.')
+    t.notOk(
+      lines.slice(begin, end).some((line) => TEXT.test(line) || line.startsWith('{')),
+      'the start message is whole',
+    )
+    t.ok(end > begin && begin >= 0)
+    const logged = [...lines.slice(0, begin), ...lines.slice(end + 1)].filter((line) => line !== '')
+    t.same(
+      logged.filter((line) => !TEXT.test(line) && !line.startsWith('    ')),
+      [],
+      'all else is lines of the log',
+    )
+    t.match(server.shown, / WARN {2}The variable DEALGATE_LOG_LEVLE/)
+    t.match(server.shown, / INFO {2}shutting down signal=SIGINT\r\n/)
+    t.notMatch(server.shown, '\u001b')
+  }
+})
+
+t.test('services at a terminal do, too, and JSON if told so', { skip }, async (t) => {
+  const data = join(temporaryFolder(t), 'data')
+  for (const [format, line] of [
+    ['auto', / WARN {2}The variable DEALGATE_LOG_LEVLE/],
+    ['json', /\{"level":40,"time":"[^"]+","msg":"The variable DEALGATE_LOG_LEVLE/],
+  ] as const) {
+    const services = atTerminal(t, ['services', ...PORTS, '--data', data, '--log-format', format], { env: ODD })
+    await untilShown(services, 'Stop with Ctrl-C')
+    t.match(services.shown, line)
+    process.kill(services.pid, 'SIGINT')
+    t.equal(await services.ended, 0)
+  }
+})
+
+t.test('a log without a terminal is JSON, and text if told so', async (t) => {
+  const data = join(temporaryFolder(t), 'data')
+  for (const [format, line] of [
+    ['auto', /^\{"level":40,"time":"[^"]+","msg":"The variable DEALGATE_LOG_LEVLE/m],
+    ['text', /^\S+Z WARN {2}The variable DEALGATE_LOG_LEVLE/m],
+  ] as const) {
+    const args = [...CLI, 'services', ...PORTS, '--data', data, '--log-format', format]
+    const child = spawn(process.execPath, args, { env: environment(ODD), stdio: 'pipe' })
+    endsWithUs(child)
+    let log = ''
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      log += text
+    })
+    const closed = new Promise((resolve) => child.once('close', resolve))
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      if (text.includes('Stop with Ctrl-C')) child.kill('SIGTERM')
+    })
+    t.equal(await closed, 0)
+    t.match(log, line)
+  }
+})
+
+t.test('fields, errors and hostile texts in a line for people', (t) => {
+  const line = { level: 50, time: '2026-01-02T03:04:05.678Z', worker: 2 }
+  const err = { type: 'Error', message: 'no room', stack: 'Error: no room\n    at write (a.js:1:2)', code: 'ENOSPC' }
+  t.equal(
+    logText(`${JSON.stringify({ ...line, err, key: 'a b', path: '/a', list: [1], none: null, msg: 'it failed' })}\n`),
+    '2026-01-02T03:04:05.678Z ERROR it failed worker=2 err.code=ENOSPC key="a b" path=/a list=[1] none=null\n' +
+      '    Error: no room\n        at write (a.js:1:2)\n',
+  )
+  const access = { level: 30, time: line.time, access: { method: 'GET', key: 'a b', status: 200 }, worker: 1 }
+  t.equal(logText(JSON.stringify(access)), `${line.time} INFO  access worker=1 method=GET key="a b" status=200\n`)
+  const hostile = { level: 30, time: line.time, 'na\nme': '\u001b[2J\u009b\u202eb', msg: 'a\r\nb\u001b' }
+  t.equal(
+    logText(JSON.stringify(hostile)),
+    `${line.time} INFO  a\\u000d\\u000ab\\u001b na\\u000ame="\\u001b[2J\\u009b\\u202eb"\n`,
+  )
+  t.end()
+})
+
+function linesOf({ shown }: AtTerminal): string[] {
+  return shown.replace(/^pid=.*\r\n/, '').split('\r\n')
+}
