@@ -73,7 +73,10 @@ const keepCompiled = {
   },
 }
 
-if (newest(SOURCES.map((path) => join(root, path))) > changed(stamp)) await bundle()
+if (newest(SOURCES.map((path) => join(root, path))) > changed(stamp)) {
+  process.stderr.write('Building dealgate from its sources, which takes a few seconds.\n')
+  await bundle()
+}
 
 async function bundle() {
   const begun = new Date()

@@ -8,6 +8,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
@@ -20,6 +21,7 @@ import { createXXHash3, createXXHash64, createXXHash128 } from 'hash-wasm'
 import t, { type Test } from 'tap'
 import * as undici from 'undici'
 import { z as zod } from 'zod'
+import { temporaryFolder } from './support/content/folders.js'
 import { listen } from './support/server/listen.js'
 
 const APP = resolve('dist/app')
@@ -173,6 +175,28 @@ t.test('a script that could not be loaded is loaded again', async (t) => {
   t.throws(() => load('one.cjs'), { code: 'ENOENT' }, 'no exports of a script that did not run to its end')
   writeFileSync(join(folder, 'two.cjs'), '(function (exports) { exports.two = () => {} })')
   t.type(load('one.cjs').two, 'function')
+})
+
+t.test('npm start says that it builds, when it does', async (t) => {
+  const folder = temporaryFolder(t)
+  for (const name of [
+    'src',
+    'plugins',
+    'test/suites',
+    'bundle',
+    'bundle.mjs',
+    'start.mjs',
+    'package.json',
+    'package-lock.json',
+    'LICENSE',
+  ])
+    cpSync(name, join(folder, name), { recursive: true })
+  symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
+  const start = () => promisify(execFile)(process.execPath, [join(folder, 'start.mjs'), '--help'])
+  const first = await start()
+  t.match(first.stderr, /^Building dealgate from its sources.*\n$/)
+  t.match(first.stdout, /^Usage: dealgate serve/)
+  t.same((await start()).stderr, '', 'nothing is built again')
 })
 
 const isRoot = process.getuid?.() === 0
