@@ -9,12 +9,16 @@ import { addDoctorCommand, type DoctorActions } from './doctor/declare-doctor.js
 import type { CheckFlags } from './plugins/plugin-check.js'
 import type { NewFlags } from './plugins/plugin-new.js'
 import { addWalletCommands, type WalletActions } from './wallet/declare-wallet.js'
+import type { JobsFlags } from './watch/jobs.js'
+import type { WatchFlags } from './watch/watch.js'
 
 /** The action of each command. `own` holds the unparsed flags of the command itself. */
 export interface Actions extends AccountActions, WalletActions, BackupActions, DoctorActions {
   serve(config: Config): Promise<void>
   services(config: Config): Promise<void>
   presign(config: Config, url: string, own: PresignFlags): Promise<void>
+  showDeals(config: Config, bucket: string | undefined, own: WatchFlags): Promise<void>
+  showJobs(config: Config, own: JobsFlags): Promise<void>
   login(config: Config, own: LoginFlags): Promise<void>
   addKey(config: Config, own: KeyFlags): Promise<void>
   listKeys(config: Config): Promise<void>
@@ -99,6 +103,7 @@ const SERVICES: readonly OptionName[] = [
   'print',
 ]
 const PRESIGN: readonly OptionName[] = ['host', 'port', 'accessKey', 'secretKey', 'region', 'data']
+const WATCH: readonly OptionName[] = [...PRESIGN, 'print', 'logLevel']
 const LOGIN: readonly OptionName[] = [
   'data',
   'platformUrl',
@@ -154,6 +159,7 @@ export function createProgram(actions: Actions): Command {
       'sign with this profile of aws-cli, which also names endpoint and region (default: AWS_*, or the key pair of --data)',
     )
     .action((url, flags, command) => actions.presign(configOf(flags, command, 1), url, flags))
+  addWatchCommands(program, actions)
   addCommand(program, 'login', 'sign in at the task platform, and write a profile for aws-cli', LOGIN)
     .option('--email <address>', 'address to sign in with (default: ask for it)')
     .option('--password-stdin', 'read the password from the first line of standard input (default: ask for it)')
@@ -179,6 +185,30 @@ export function createProgram(actions: Actions): Command {
   addWalletCommands(program, actions)
   addCompletionCommand(program)
   return program
+}
+
+function addWatchCommands(program: Command, actions: Actions): void {
+  const watching = (command: Command, what: string) =>
+    command
+      .option('--watch', `repeat until no ${what} is pending; exit code 1 if one has failed meanwhile`)
+      .option('--interval <seconds>', 'pause between two looks of --watch, 1 to 3600', '2')
+      .option('--limit <number>', `the newest ${what}s, 1 to 1000`, '100')
+      .option(
+        '--endpoint-url <url>',
+        'where the S3 endpoint is (default: AWS_ENDPOINT_URL, or the server that runs with --data)',
+      )
+      .option('--profile <name>', 'sign with this profile of aws-cli (default: AWS_*, or the key pair of --data)')
+  watching(
+    addCommand(program, 'deals', 'list deals that were made through a running server, with their progress', WATCH),
+    'deal',
+  )
+    .argument('[bucket]', 'the deals of this bucket and its objects alone')
+    .addHelpText('after', '\nWith --print json: a line of JSON for each table, with the documents of deals and jobs.')
+    .action((bucket, flags, command) => actions.showDeals(configOf(flags, command, 1), bucket, flags))
+  watching(addCommand(program, 'jobs', 'list jobs of a running server, with their progress', WATCH), 'job')
+    .option('--of-plugin <name>', 'the jobs of this plugin alone')
+    .addHelpText('after', '\nWith --print json: a line of JSON for each table, with the documents of the jobs.')
+    .action((flags, command) => actions.showJobs(configOf(flags, command), flags))
 }
 
 function addPluginCommands(program: Command, actions: Actions): void {

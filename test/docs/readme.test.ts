@@ -40,7 +40,7 @@ function commandTable(): string {
   return table(
     ['command', 'what it does', 'own options'],
     rows.map(({ path, operands, flags, help }) => [
-      `\`${['dealgate', path, ...operands.map(({ name }) => `<${name}>`)].join(' ')}\``,
+      `\`${['dealgate', path, ...operands.map(({ name, required }) => (required ? `<${name}>` : `[${name}]`))].join(' ')}\``,
       sentence(help),
       flags
         .filter(({ facts, long }) => facts === undefined && !['--config', '--help', '--no-plugins'].includes(long))

@@ -31,6 +31,7 @@ export interface FlagNode {
 
 export interface OperandNode {
   readonly name: string
+  readonly required: boolean
   readonly words: readonly string[]
   readonly help: string
 }
@@ -57,6 +58,7 @@ function nodeOf(command: Command, path: string): CommandNode {
     flags: [...command.options.filter(({ hidden }) => !hidden).map(flagNode), HELP],
     operands: command.registeredArguments.map((operand) => ({
       name: operand.name(),
+      required: operand.required,
       words: operand.argChoices ?? [],
       help: operand.description,
     })),

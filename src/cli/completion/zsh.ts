@@ -12,8 +12,8 @@ if [[ $funcstack[1] == _dealgate ]]; then _dealgate "$@"; else compdef _dealgate
 function commandFunction(node: CommandNode): string {
   const flags = node.flags.map((flag) => `    ${quoted(flagSpec(flag))}`)
   const operands = node.operands.map(
-    ({ name, words }, index) =>
-      `    ${quoted(`${index + 1}:${plain(name)}:${words.length > 0 ? `(${words.join(' ')})` : ''}`)}`,
+    ({ name, required, words }, index) =>
+      `    ${quoted(`${index + 1}:${required ? '' : ':'}${plain(name)}:${words.length > 0 ? `(${words.join(' ')})` : ''}`)}`,
   )
   const call = (more: readonly string[]) => `  _arguments -s \\\n${[...flags, ...operands, ...more].join(' \\\n')}`
   if (node.commands.length === 0) return `${nameOf(node.path)}() {\n${call([])}\n}`

@@ -64,7 +64,8 @@ function page(title: string, version: string, sections: readonly string[]): stri
 }
 
 function synopsis({ path, operands }: CommandNode): string {
-  return [bold(`dealgate ${path}`), ...operands.map(({ name }) => italic(name)), `[${italic('option')} ...]`].join(' ')
+  const words = operands.map(({ name, required }) => (required ? italic(name) : `[${italic(name)}]`))
+  return [bold(`dealgate ${path}`), ...words, `[${italic('option')} ...]`].join(' ')
 }
 
 /** Operands, and flags by their groups. */

@@ -4,16 +4,13 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { DealRecords } from '../../../plugins/deal/records/deal-records.js'
-import { createLogger } from '../../../src/common/log.js'
-import { createGatewayPool } from '../../../src/gateway/account/create-gateway.js'
-import { neutralBrand } from '../../../src/gateway/brand.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { type Dealgate, startDealgate } from '../../support/server/dealgate.js'
 import { send } from '../../support/sign/send.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
 import { ArchiveProxy, BUCKET, terms } from './archive-proxy.js'
-import { owner } from './proxy.js'
+import { controlNetwork, owner } from './proxy.js'
 
 t.jobs = 3
 
@@ -152,20 +149,7 @@ async function startServer(t: Test): Promise<Dealgate> {
 }
 
 async function slow(server: Dealgate, on: boolean): Promise<void> {
-  const pool = createGatewayPool({
-    url: server.gateway,
-    brand: neutralBrand,
-    log: createLogger({ level: 'silent' }),
-  })
-  try {
-    const body = { MinerId: terms.minerId, Fault: 'slow', On: String(on) }
-    const { status, text } = await pool
-      .for(ACCOUNT)
-      .call({ method: 'POST', endpoint: 'network/control', body, access: 'write' })
-    if (status !== 200) throw new Error(text)
-  } finally {
-    await pool.close()
-  }
+  await controlNetwork(server.gateway, ACCOUNT, { MinerId: terms.minerId, Fault: 'slow', On: String(on) })
 }
 
 t.test('killed while the bytes are on their way back, there is one deal, paid once', { buffered: true }, async (t) => {

@@ -125,3 +125,19 @@ export async function startEmbedded(t: Test, mode: 'full' | 'legacy'): Promise<E
     fault: (MinerId, Fault, on = true) => control({ MinerId, Fault, On: String(on) }),
   }
 }
+
+/** Tells the embedded network of a server what happens in it. The server runs with `--network-control`. */
+export async function controlNetwork(
+  url: string,
+  account: Pick<GatewayAddress, 'accessKey' | 'secretKey'>,
+  body: Readonly<Record<string, string>>,
+): Promise<void> {
+  const pool = createGatewayPool({ url, brand: neutralBrand, log: createLogger({ level: 'silent' }) })
+  try {
+    const call = { method: 'POST', endpoint: 'network/control', body, access: 'write' } as const
+    const { status, text } = await pool.for(account).call(call)
+    if (status !== 200) throw new Error(text)
+  } finally {
+    await pool.close()
+  }
+}
