@@ -1,3 +1,6 @@
+import { readdirSync } from 'node:fs'
+import { request } from 'node:http'
+import { join } from 'node:path'
 import { CarWriter } from '@ipld/car'
 import * as pb from '@ipld/dag-pb'
 import { UnixFS } from 'ipfs-unixfs'
@@ -5,9 +8,10 @@ import { CID } from 'multiformats/cid'
 import * as raw from 'multiformats/codecs/raw'
 import { sha256 } from 'multiformats/hashes/sha2'
 import t from 'tap'
+import { until } from '../../support/waiting.js'
 import { CAR_TYPE } from './directory-car.js'
 import { payerOf } from './payer.js'
-import { startPaymentScene } from './payment-client.js'
+import { newKeys, startPaymentScene } from './payment-client.js'
 
 // Directories of a few blocks with more paths than anything can walk.
 
@@ -171,6 +175,45 @@ t.test('a part of a file that repeats one block is sent as a CAR at once', async
   t.equal(await bytesOf(`${car}0:*`), await bytesOf(`${car}300:-700`), 'all of its blocks')
   const part = await fetch(at, { headers: { range: 'bytes=1000000-1000003' } })
   t.equal(await part.text(), 'xxxx')
+})
+
+t.test('the blocks of a directory are left when its client leaves', async (t) => {
+  const scene = await startPaymentScene(t)
+  const token = await scene.signIn(newKeys())
+  const dag = new Dag()
+  const folders: Link[] = []
+  for (let n = 0; n < 80; n++) {
+    const files = await Promise.all(DIGITS.map(async (name): Promise<Link> => [name, await dag.leaf(`${n} ${name}`)]))
+    folders.push([String(n).padStart(2, '0'), await dag.node('directory', files)])
+  }
+  const car = await dag.car(await dag.node('directory', folders))
+  const head = `--x\r\nContent-Disposition: form-data; name="file"; filename="f"\r\nContent-Type: ${CAR_TYPE}\r\n\r\n`
+  const terms = '--x\r\nContent-Disposition: form-data; name="duration"\r\n\r\n525\r\n'
+  const body = Buffer.concat([Buffer.from(terms + head), car, Buffer.from('\r\n--x--\r\n')])
+  const headers = { 'content-type': 'multipart/form-data; boundary=x', authorization: `Bearer ${token}` }
+  const upload = request(`${scene.payment.url}/api/v1/storage/ipfs/upload`, { method: 'POST', headers })
+  upload.on('error', () => {})
+  upload.end(body)
+  const staging = join(scene.folder, 'staging')
+  const files = () => readdirSync(staging, { recursive: true, encoding: 'utf8' })
+  await until('its blocks are copied', () =>
+    files().some((name) => /content\.car(\.\w+)?$/.test(name) && !name.endsWith('.received')),
+  )
+  upload.destroy()
+  await until('the upload has ended', () => files().length === 0)
+  t.same(readdirSync(join(scene.folder, 'contents')), [], 'nothing is kept of it')
+})
+
+t.test('a path has a bounded number of names', async (t) => {
+  const scene = await startPaymentScene(t)
+  const payer = await payerOf(scene)
+  const dag = new Dag()
+  let directory = await dag.leaf('x')
+  for (let level = 0; level < 130; level++) directory = await dag.node('directory', [['d', directory]])
+  const { json } = await payer.upload('deep.car', await dag.car(directory), CAR_TYPE)
+  const at = (levels: number) => fetch(`${scene.payment.url}/ipfs/${json.data.payload_cid}${'/d'.repeat(levels)}/`)
+  t.equal((await at(128)).status, 200)
+  t.equal((await at(129)).status, 400)
 })
 
 t.test('names that no file can have are refused', async (t) => {

@@ -23,7 +23,11 @@ export interface StagedContent extends PackedContent {
 }
 
 /** Rejects with NetworkError NotRetrievable for what is no CAR of a directory, if that is what it is said to be. */
-export type PackStaged = (content: AsyncIterable<Uint8Array>, kind: ContentKind) => Promise<StagedContent>
+export type PackStaged = (
+  content: AsyncIterable<Uint8Array>,
+  kind: ContentKind,
+  signal?: AbortSignal,
+) => Promise<StagedContent>
 
 /**
  * The contents, each as one CAR. A CAR counts once the table has it as `here`: others are removed at the next start.
@@ -66,11 +70,11 @@ export class ContentStore {
     return this.#staging.run((folder) =>
       this.#room.run(
         (counted) =>
-          job(async (content, kind) => {
+          job(async (content, kind, signal) => {
             const file = join(folder, 'content.car')
             const { packContent, packDirectory } = await packing()
             const pack = kind === 'file' ? packContent : packDirectory
-            return { ...(await pack(counted(content), file)), kind, file }
+            return { ...(await pack(counted(content), file, signal)), kind, file }
           }),
         makeRoom,
       ),

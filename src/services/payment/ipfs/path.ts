@@ -12,12 +12,19 @@ export interface ContentPath {
 }
 
 /**
+ * Most names of a path: each of them costs a block, a CID in the header X-Ipfs-Roots, and a link in the page of a
+ * directory with all names before it.
+ */
+const MAX_NAMES = 128
+
+/**
  * @param path percent-encoded, with one character for each byte
  * @throws PaymentError `value`
  */
 export function readPath(path: string): ContentPath {
   const [, , cid = '', ...rest] = path.split('/')
   const names = rest.filter((part) => part !== '').map(decoded)
+  if (names.length > MAX_NAMES) throw new PaymentError('value', `the path has more than ${MAX_NAMES} names`)
   return { cid, names, closed: rest.at(-1) === '', text: path.replaceAll(/[^\x21-\x7e]/g, escaped) }
 }
 

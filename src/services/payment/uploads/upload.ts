@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
 import { CID } from 'multiformats/cid'
 import { clientOf } from '../../http/client-address.js'
-import { receive } from '../../http/receive.js'
+import { ReceiveError, receive } from '../../http/receive.js'
 import { KuboError } from '../../network/kubo/kubo-errors.js'
 import { type Network, NetworkError } from '../../network/network.js'
 import type { PackStaged, StagedContent } from '../contents/content-store.js'
+import type { ContentKind } from '../contents/content-table.js'
 import type { PaymentContext } from '../context.js'
 import { PaymentError } from '../errors.js'
 import type { Exchange } from '../http/exchange.js'
@@ -40,7 +42,10 @@ export async function upload(exchange: Exchange): Promise<object> {
 
 async function receiveUpload(exchange: Exchange, type: string, share: Share, pack: PackStaged): Promise<object> {
   const { limits } = exchange.context
-  const form = new UploadForm(type, limits.maxFileBytes, (content, type) => packed(pack, counted(content, share), type))
+  const gone = signalOf(exchange.response)
+  const form = new UploadForm(type, limits.maxFileBytes, (content, type) =>
+    packed((content, kind) => pack(content, kind, gone), counted(content, share), type),
+  )
   exchange.body.open()
   try {
     await receive(exchange.request, undefined, paced(form, limits.uploadPace), limits.bodyIdleMs)
@@ -53,12 +58,25 @@ async function receiveUpload(exchange: Exchange, type: string, share: Share, pac
     return await store(exchange, wallet, terms, name, file.taken)
   } catch (error) {
     await form.abort(error)
-    throw error
+    throw gone.aborted ? new ReceiveError('IncompleteBody') : error
   }
 }
 
+/** Aborts when the client leaves before its answer: the blocks of a CAR take seconds after its last byte. */
+function signalOf(response: ServerResponse): AbortSignal {
+  const gone = new AbortController()
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort()
+  })
+  return gone.signal
+}
+
 /** A part of the type of a CAR is a directory, as `ipfs dag export` writes it. */
-async function packed(pack: PackStaged, content: AsyncIterable<Uint8Array>, type: string): Promise<StagedContent> {
+async function packed(
+  pack: (content: AsyncIterable<Uint8Array>, kind: ContentKind) => Promise<StagedContent>,
+  content: AsyncIterable<Uint8Array>,
+  type: string,
+): Promise<StagedContent> {
   if (type !== CAR_TYPE) return pack(content, 'file')
   try {
     return await pack(content, 'directory')
