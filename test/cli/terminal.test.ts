@@ -1,15 +1,21 @@
 import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { logText } from '../../src/common/log-text.js'
+import { bytes, KiB } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { type AtTerminal, atTerminal, withoutTerminal as skip, untilShown } from '../support/programs/terminal.js'
 import { endsWithUs } from '../support/server/child.js'
-import { CLI, environment } from '../support/server/cli.js'
+import { CLI, environment, runCli } from '../support/server/cli.js'
+import { startDealgate } from '../support/server/dealgate.js'
+import { send } from '../support/sign/send.js'
 
 const PORTS = ['--gateway-port', '0', '--platform-port', '0', '--payment-port', '0']
 /** A line of the log for people. */
 const TEXT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (DEBUG|INFO |WARN |ERROR) \S/
+/** Removes what stands right of the cursor. */
+const CLEARED = '\u001b[K'
 /** A variable that no option has: each start warns of it. */
 const ODD = { DEALGATE_LOG_LEVLE: 'debug' }
 
@@ -20,8 +26,8 @@ t.test('serve at a terminal logs text, and no line of it stands in the start mes
     const server = atTerminal(t, args, { env: ODD })
     await untilShown(server, 'Stop with Ctrl-C')
     const [, endpoint] = /endpoint +(http\S+)/.exec(server.shown) ?? []
-    t.equal((await fetch(`${endpoint}/bucket/a%1B%5B31mb`)).status, 403)
-    await untilShown(server, / INFO {2}access .*status=403 /)
+    t.equal((await fetch(`${endpoint}/-/live`)).status, 200)
+    await untilShown(server, / INFO {2}access .*operation=Live .*status=200 /)
     process.kill(server.pid, 'SIGINT')
     t.equal(await server.ended, 0)
     const lines = linesOf(server)
@@ -77,6 +83,47 @@ t.test('a log without a terminal is JSON, and text if told so', async (t) => {
     })
     t.equal(await closed, 0)
     t.match(log, line)
+  }
+})
+
+t.test('backup, restore and doctor show their progress at a terminal alone', { skip }, async (t) => {
+  const server = await startDealgate(t)
+  t.equal((await send(server, { method: 'PUT', target: '/photos' })).status, 200)
+  const body = bytes('a photo', 300 * KiB)
+  t.equal((await send(server, { method: 'PUT', target: '/photos/a', body })).status, 200)
+  const folder = temporaryFolder(t)
+  const [backups, data, output] = [join(folder, 'backups'), join(folder, 'data'), join(folder, 'output')]
+  const commands: readonly { args: readonly string[]; progress: RegExp; result: RegExp }[] = [
+    {
+      args: ['backup', backups, '--data', server.data],
+      progress: /^copied \d+ of \d+ changed files, read [\d.]+ (bytes|KiB)$/,
+      result: /^backup .*\nfiles /,
+    },
+    {
+      args: ['restore', backups, '--check'],
+      progress: /^checked \S+ \S+ of [\d.]+ [KM]iB, \d+ %$/,
+      result: /^backup .*\nfiles /,
+    },
+    {
+      args: ['restore', backups, '--data', data],
+      progress: /^restored \S+ \S+ of [\d.]+ [KM]iB, \d+ %$/,
+      result: /^backup .*\nfiles /,
+    },
+    { args: ['doctor', '--data', server.data], progress: /^checking: Node$/, result: /^ok +options\nok +Node: / },
+  ]
+  for (const { args, progress, result } of commands) {
+    const name = args.slice(0, 2).join(' ')
+    // `restore` fills an empty folder only.
+    const again = args.map((arg) => (arg === data ? `${data}-again` : arg))
+    t.match(await runCli(again), { code: 0, stderr: '', stdout: result }, `${name} without a terminal`)
+    const terminal = atTerminal(t, args, { redirect: `>'${output}'` })
+    t.equal(await terminal.ended, 0, name)
+    const [, first = '', ...more] = terminal.shown.replace(/^pid=.*\r\n/, '').split('\r')
+    t.ok(first.endsWith(CLEARED), name)
+    t.match(first.slice(0, -CLEARED.length), progress, name)
+    t.equal(more.at(-1), CLEARED, 'the line is gone at the end')
+    t.match(readFileSync(output, 'utf8'), result)
+    t.notMatch(readFileSync(output, 'utf8'), '\u001b')
   }
 })
 

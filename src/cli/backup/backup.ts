@@ -5,6 +5,7 @@ import { makePrivateFolder } from '../../common/files/private-file.js'
 import { version } from '../../common/files/version.js'
 import { type Config, ConfigError } from '../config/config.js'
 import { Failure } from '../failure.js'
+import { ProgressLine } from '../progress.js'
 import { servicesFolder } from '../serve/gateway.js'
 import { BackupsFolder } from './backups-folder.js'
 import { type Manifest, readManifest, writeManifest } from './manifest.js'
@@ -30,6 +31,7 @@ export async function backup(config: Config, destination: string, own: BackupFla
   if (!isOutside(realpathSync(data), realpathSync(folder)))
     throw new Failure(`${folder} is in the data folder ${data}. Choose a folder elsewhere, best on another disk.`)
   const backups = await BackupsFolder.open(folder)
+  const progress = new ProgressLine()
   try {
     const unfinished = backups.begin()
     const newest = await backups.newest()
@@ -37,7 +39,7 @@ export async function backup(config: Config, destination: string, own: BackupFla
     const listed = newest === undefined ? undefined : await readManifest(newest).catch(() => undefined)
     const { verify = false } = own
     const previous = newest !== undefined && listed ? { folder: newest, files: listed.files, verify } : undefined
-    const taken = await takeBackup(data, unfinished, previous)
+    const taken = await takeBackup(data, unfinished, previous, progress)
     const { copies, at } = taken
     await copies.sync()
     const manifest = await writeManifest(unfinished, copies.files, {
@@ -48,10 +50,12 @@ export async function backup(config: Config, destination: string, own: BackupFla
     })
     const path = await backups.complete(unfinished, at)
     const removed = keep === undefined ? 0 : await backups.keep(keep)
+    progress.clear()
     process.stdout.write(
       config.print === 'json' ? json(path, manifest, taken, removed) : text(path, manifest, taken, removed),
     )
   } finally {
+    progress.clear()
     backups.close()
   }
 }

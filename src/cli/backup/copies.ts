@@ -3,7 +3,7 @@ import { link, lstat, mkdir, rm } from 'node:fs/promises'
 import { dirname, join, posix, sep } from 'node:path'
 import { ABSENT, fingerprint } from '../../common/files/fingerprint.js'
 import { syncFolder } from '../../common/files/sync-folder.js'
-import { closeFd, copyOpened, digestOf, digestOfOpened } from './copy-file.js'
+import { closeFd, copyOpened, digestOf, digestOfOpened, type OnBytes } from './copy-file.js'
 import { CONTENT, type FileList } from './manifest.js'
 import { StoredFiles } from './stored-files.js'
 
@@ -36,6 +36,7 @@ export class Copies {
   readonly #data: string
   readonly #folder: string
   readonly #previous: Previous | undefined
+  readonly #onBytes: OnBytes | undefined
   readonly #copies = new Map<string, Copy>()
   readonly #folders = new Set<string>()
   linked = 0
@@ -43,8 +44,9 @@ export class Copies {
   readonly damaged: string[] = []
 
   /** @param backup folder of the new backup */
-  constructor(data: string, backup: string, previous: Previous | undefined) {
+  constructor(data: string, backup: string, previous: Previous | undefined, onBytes?: OnBytes) {
     this.#data = data
+    this.#onBytes = onBytes
     this.#folder = join(backup, CONTENT)
     this.#previous = previous
   }
@@ -84,7 +86,7 @@ export class Copies {
   async copyOpened({ path, fd, print }: OpenedFile): Promise<void> {
     try {
       const to = await this.#target(path)
-      const sha256 = (await this.#linkPrevious(path, print, to)) ?? (await copyOpened(fd, to))
+      const sha256 = (await this.#linkPrevious(path, print, to)) ?? (await copyOpened(fd, to, this.#onBytes))
       this.#copies.set(path, { print, sha256, size: statSync(to).size })
     } finally {
       await closeFd(fd)
@@ -155,7 +157,7 @@ export class Copies {
   async #isWhole(backup: string, path: string, sha256: string): Promise<boolean> {
     const stored = await StoredFiles.in(backup)
     const fd = await stored.open(join(CONTENT, path))
-    if (fd !== undefined && (await digestOfOpened(fd)) === sha256) return true
+    if (fd !== undefined && (await digestOfOpened(fd, this.#onBytes)) === sha256) return true
     this.damaged.push(path)
     return false
   }

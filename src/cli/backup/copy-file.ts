@@ -14,10 +14,13 @@ export async function digestOf(file: string): Promise<string> {
   return digestOfOpened(await openPath(file, 'r'))
 }
 
+/** Told how many bytes of a file have been read, block by block. */
+export type OnBytes = (bytes: number) => void
+
 /** SHA-256 of an open file, hexadecimal. Closes it. */
-export async function digestOfOpened(fd: number): Promise<string> {
+export async function digestOfOpened(fd: number, onBytes?: OnBytes): Promise<string> {
   try {
-    return await readOpened(fd, async () => {})
+    return await readOpened(fd, async ({ length }) => onBytes?.(length))
   } finally {
     await closeFd(fd)
   }
@@ -29,13 +32,14 @@ export async function digestOfOpened(fd: number): Promise<string> {
  * @returns SHA-256, hexadecimal
  * @throws Error when the copy differs
  */
-export async function copyOpened(fd: number, to: string): Promise<string> {
+export async function copyOpened(fd: number, to: string, onBytes?: OnBytes): Promise<string> {
   const { atimeMs, mtimeMs } = await statFd(fd)
   const handle = await open(to, 'wx', 0o600)
   let digest: string
   try {
     digest = await readOpened(fd, async (block) => {
       await handle.writeFile(block)
+      onBytes?.(block.length)
     })
     await handle.utimes(atimeMs / 1000, mtimeMs / 1000)
     await handle.sync()

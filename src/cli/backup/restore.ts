@@ -6,8 +6,9 @@ import { makeFolders, makePrivateFolder } from '../../common/files/private-file.
 import { syncFolder } from '../../common/files/sync-folder.js'
 import type { Config } from '../config/config.js'
 import { Failure } from '../failure.js'
+import { ProgressLine, partText } from '../progress.js'
 import { findBackup } from './backups-folder.js'
-import { closeFd, copyOpened, digestOf, digestOfOpened } from './copy-file.js'
+import { closeFd, copyOpened, digestOf, digestOfOpened, type OnBytes } from './copy-file.js'
 import { CONTENT, damaged, type Listed, readManifest } from './manifest.js'
 import { StoredFiles } from './stored-files.js'
 
@@ -24,8 +25,18 @@ export async function restore(config: Config, path: string, own: RestoreFlags): 
   const backup = await findBackup(path)
   const listed = await readManifest(backup)
   if (listed === undefined) throw new Failure(`${backup} is no backup.`)
-  if (own.check) await check(backup, listed)
-  else await fill(config.data, backup, listed)
+  const progress = new ProgressLine()
+  let read = 0
+  const onBytes = (bytes: number) => {
+    read += bytes
+    progress.show(() => `${own.check ? 'checked' : 'restored'} ${partText(read, listed.manifest.bytes)}`)
+  }
+  try {
+    if (own.check) await check(backup, listed, onBytes)
+    else await fill(config.data, backup, listed, onBytes)
+  } finally {
+    progress.clear()
+  }
   const { taken, files, bytes, notIncluded } = listed.manifest
   process.stdout.write(
     config.print === 'json'
@@ -40,19 +51,19 @@ export async function restore(config: Config, path: string, own: RestoreFlags): 
   )
 }
 
-async function check(backup: string, { files }: Listed): Promise<void> {
+async function check(backup: string, { files }: Listed, onBytes: OnBytes): Promise<void> {
   const stored = await StoredFiles.in(backup)
   await pMap(
     files,
     async ([path, sha256]) => {
       const fd = await stored.open(`${CONTENT}/${path}`)
-      if (fd === undefined || (await digestOfOpened(fd)) !== sha256) throw damaged(backup, path)
+      if (fd === undefined || (await digestOfOpened(fd, onBytes)) !== sha256) throw damaged(backup, path)
     },
     { concurrency: AT_ONCE },
   )
 }
 
-async function fill(data: string, backup: string, { files }: Listed): Promise<void> {
+async function fill(data: string, backup: string, { files }: Listed, onBytes: OnBytes): Promise<void> {
   const present = (await readdir(data).catch(unlessAbsent)) ?? []
   if (present.some((name) => !NOTHING.includes(name)))
     throw new Failure(`${data} is not empty. Restore into a new folder, or move this one away first.`)
@@ -70,7 +81,7 @@ async function fill(data: string, backup: string, { files }: Listed): Promise<vo
     files,
     async ([path, sha256]) => {
       if (versions.includes(path)) return
-      if ((await copy(stored, path, join(data, path))) !== sha256) throw damaged(backup, path)
+      if ((await copy(stored, path, join(data, path), onBytes)) !== sha256) throw damaged(backup, path)
     },
     { concurrency: AT_ONCE },
   )
@@ -91,11 +102,11 @@ async function createFolders(data: string, paths: readonly string[]): Promise<Re
   return folders
 }
 
-async function copy(stored: StoredFiles, path: string, to: string): Promise<string | undefined> {
+async function copy(stored: StoredFiles, path: string, to: string, onBytes: OnBytes): Promise<string | undefined> {
   const fd = await stored.open(`${CONTENT}/${path}`)
   if (fd === undefined) return undefined
   try {
-    return await copyOpened(fd, to)
+    return await copyOpened(fd, to, onBytes)
   } finally {
     await closeFd(fd)
   }

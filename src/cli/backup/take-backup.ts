@@ -4,6 +4,7 @@ import pMap from 'p-map'
 import { copySnapshot, freeze } from '../../services/backup/frozen-databases.js'
 import { type BodyFile, bodyFiles, INDEX } from '../../services/backup/gateway-bodies.js'
 import { type Database, openSnapshot } from '../../services/database.js'
+import { bytesText, type ProgressLine } from '../progress.js'
 import { Copies, type OpenedFile, type Previous } from './copies.js'
 import { listData } from './data-tree.js'
 
@@ -33,13 +34,30 @@ export interface Taken {
  * moment, from which every part of the server recovers. Most files are copied before, and the few that have changed are
  * opened at the moment, when no database is written: a file exists before a row names it, and is removed after its row.
  */
-export async function takeBackup(data: string, into: string, previous: Previous | undefined): Promise<Taken> {
-  const copies = new Copies(data, into, previous)
+export async function takeBackup(
+  data: string,
+  into: string,
+  previous: Previous | undefined,
+  progress: ProgressLine,
+): Promise<Taken> {
+  const seen = { bytes: 0, files: 0, changed: 0 }
+  const show = () =>
+    progress.show(() => `copied ${seen.files} of ${seen.changed} changed files, read ${bytesText(seen.bytes)}`)
+  const copies = new Copies(data, into, previous, (bytes) => {
+    seen.bytes += bytes
+    show()
+  })
   let absent: ReadonlySet<string> = new Set()
   for (let pass = 1; pass <= PASSES; pass++) {
     const since = Date.now() - USUAL_UPLOAD_MS
     const changed = changedFiles(data, copies)
-    await pMap(changed, (path) => copies.copy(path), { concurrency: AT_ONCE })
+    seen.changed += changed.length
+    const copyOne = async (path: string) => {
+      await copies.copy(path)
+      seen.files++
+      show()
+    }
+    await pMap(changed, copyOne, { concurrency: AT_ONCE })
     if (changed.length > MOST_OPENED / 10 && pass < PASSES / 2) continue
     const taken = await moment(data, copies, since)
     if (taken === undefined) continue

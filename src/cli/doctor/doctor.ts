@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.js'
 import { ConfigError } from '../config/config.js'
 import { describeError, EXIT_FAILURE } from '../failure.js'
+import { ProgressLine } from '../progress.js'
 import { checks } from './doctor-checks.js'
 import { optionLines, versions, withoutSecrets } from './report.js'
 
@@ -23,10 +24,12 @@ export async function doctor(config: Config, { endpointUrl, report = false }: Do
     for (const line of optionLines(config)) print(line)
   }
   print('ok     options')
+  const progress = new ProgressLine()
   for (const { name, elsewhere, run } of checks) {
     if (endpointUrl !== undefined && !elsewhere) continue
+    progress.show(() => `checking: ${name}`)
     try {
-      const finding = await run(config, endpointUrl)
+      const finding = await run(config, endpointUrl).finally(() => progress.clear())
       const { text, warnings = [] } = typeof finding === 'object' ? finding : { text: finding }
       if (text !== undefined) print(`ok     ${name}: ${text}`)
       for (const warning of warnings) print(`warn   ${name}: ${warning}`)
