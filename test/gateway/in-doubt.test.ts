@@ -21,6 +21,10 @@ const keys = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
 const log = createLogger({ level: 'silent' })
 
 t.test('bodies of writes in doubt are not kept', async (t) => {
+  const warnings: Error[] = []
+  const warned = (warning: Error) => warnings.push(warning)
+  process.on('warning', warned)
+  t.teardown(() => process.off('warning', warned))
   const data = temporaryFolder(t)
   const services = await startServices({
     data: join(data, 'services'),
@@ -78,6 +82,8 @@ t.test('bodies of writes in doubt are not kept', async (t) => {
   // The server between has read some of each, up to 64 KiB.
   const grown = (await bytesInUse()) - before - writes * 64 * KiB
   t.ok(grown < 16 * MiB, `${Math.round(grown / MiB)} MiB are kept of ${(writes * body.length) / MiB}`)
+  const leaks = warnings.filter(({ name }) => name === 'MaxListenersExceededWarning')
+  t.same(leaks, [], 'many writes in doubt are no leak')
 })
 
 t.test('of bodies that the gateway does not take, 16 MiB are kept', async (t) => {

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger, Logging } from '../../common/log.js'
@@ -71,6 +72,8 @@ export class InDoubtWrites {
 
   constructor(log: Logger) {
     this.#own = { log }
+    // Each write in doubt adds a listener.
+    setMaxListeners(0, this.#closing.signal)
   }
 
   /** Throws S3Error SlowDown when too many writes are in doubt. Called before a write is sent. */

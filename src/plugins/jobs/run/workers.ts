@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { LiveJob } from './live-job.js'
 import { type AnyKind, type Next, runStep, type StepOptions, type StepParts } from './step.js'
 
@@ -40,6 +41,8 @@ export class Workers {
   constructor(parts: Omit<StepParts, 'stopping'>, onFinished: (id: string) => void) {
     this.#parts = parts
     this.#onFinished = onFinished
+    // Each job that waits adds a listener.
+    setMaxListeners(0, this.#stopping.signal)
   }
 
   register(kind: AnyKind): void {
