@@ -4,7 +4,7 @@ import { uriEncode } from '../../common/sigv4.js'
 import type { Config } from '../config/config.js'
 import { callEndpoint, type Endpoint } from '../endpoint-call.js'
 import { jobsOf, outcomeOf, progressOf, type ShownJob } from './jobs.js'
-import { pagesOf, type Row, showTable, type WatchFlags } from './watch.js'
+import { pagesOf, type Row, secondsOf, showTable, type WatchFlags } from './watch.js'
 
 const Deal = z.object({
   Bucket: z.string(),
@@ -93,7 +93,7 @@ function rowOfDeal(deal: Deal): Row {
   return {
     id: DealCid,
     outcome: outcomeOfDeal(deal),
-    cells: [placeOf(Bucket, Key), Status, StatusMessage ?? until, MinerId, CreatedAt ?? '', DealCid],
+    cells: [placeOf(Bucket, Key), Status, StatusMessage ?? until, MinerId, secondsOf(CreatedAt ?? ''), DealCid],
   }
 }
 
@@ -104,7 +104,7 @@ function isWithoutDeal(job: ShownJob, bucket: string | undefined): boolean {
 }
 
 function rowOfJob(job: ShownJob): Row {
-  const cells = [job.Resource.replace(/^\//, ''), job.Status, progressOf(job), '', job.CreationTime, '']
+  const cells = [job.Resource.replace(/^\//, ''), job.Status, progressOf(job), '', secondsOf(job.CreationTime), '']
   return { id: job.JobId, outcome: outcomeOf(job), cells }
 }
 

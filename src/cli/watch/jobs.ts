@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Config } from '../config/config.js'
 import type { Endpoint } from '../endpoint-call.js'
 import { partText } from '../progress.js'
-import { pagesOf, type Row, showTable, type WatchFlags } from './watch.js'
+import { pagesOf, type Row, secondsOf, showTable, type WatchFlags } from './watch.js'
 
 const count = z.number().catch(0)
 
@@ -77,7 +77,7 @@ function rowOf(job: ShownJob): Row {
   return {
     id: JobId,
     outcome: outcomeOf(job),
-    cells: [JobId, Operation, Resource, Status, progressOf(job), LastUpdate],
+    cells: [JobId, Operation, Resource, Status, progressOf(job), secondsOf(LastUpdate)],
   }
 }
 

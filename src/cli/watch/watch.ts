@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { printable } from '../../common/log-text.js'
 import { type Config, ConfigError } from '../config/config.js'
 import { callEndpoint, type Endpoint } from '../endpoint-call.js'
-import { EXIT_FAILURE } from '../failure.js'
+import { EXIT_FAILURE, Failure } from '../failure.js'
 import { endpointOf, signerOf } from '../running.js'
 
 export interface WatchFlags {
@@ -29,6 +29,8 @@ export interface Table {
 
 const MOST_ROWS = 1000
 const LONGEST_INTERVAL = 3600
+/** Looks in a row that may fail while a server restarts. */
+const PATIENCE = 30
 /** Items of a page. */
 const PAGE = 100
 /** The results of jobs may be long. */
@@ -49,8 +51,17 @@ export async function showTable(
   const endpoint = { url: endpointOf(config, own.endpointUrl ?? signer.endpoint), signer }
   const show = printer(config.print === 'json', own.watch === true)
   const pending = new Set<string>()
+  // A deal takes longer than servers run: --watch survives their restarts, but not a wrong address.
+  let patience = 0
   for (;;) {
-    const table = await load(endpoint, limit)
+    const table = await load(endpoint, limit).catch((error: unknown) => {
+      if (patience-- <= 0 || !(error instanceof Failure)) throw error
+    })
+    if (table === undefined) {
+      await sleep(interval * 1000)
+      continue
+    }
+    if (own.watch === true) patience = PATIENCE
     const goesOn = table.rows.some(({ outcome }) => outcome === 'pending')
     show(table, !goesOn || own.watch !== true)
     if (table.rows.some(({ id, outcome }) => outcome === 'failed' && pending.has(id))) process.exitCode = EXIT_FAILURE
@@ -110,6 +121,11 @@ function redrawing(): Show {
     process.stdout.write(`${back}${shown.join('')}${more}`)
     drawn = shown.length + (more === '' ? 0 : 1)
   }
+}
+
+/** A time of the server for people: in whole seconds. */
+export function secondsOf(time: string): string {
+  return time.replace(/\.\d+Z$/, 'Z')
 }
 
 /** The lines of a table, the head first. Names that clients chose are printed without control characters. */
