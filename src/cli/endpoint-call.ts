@@ -34,7 +34,7 @@ export interface EndpointRequest {
   readonly maxBytes?: number
 }
 
-/** Makes a signed call beyond S3. Resolves to its answer; throws Failure if it is refused. */
+/** Makes a signed call beyond S3. Resolves to its answer; throws Failure if it is refused, with the status as cause. */
 export async function callEndpoint(
   { url, signer }: Endpoint,
   { method, path, query: parameters = {}, body, maxBytes = MAX_BYTES }: EndpointRequest,
@@ -57,7 +57,7 @@ export async function callEndpoint(
   if (response.status === 200) return parsed(answer)
   const [, reason] = /<Message>([^<]{1,500})<\/Message>/.exec(answer) ?? []
   const told = reason ?? parsed(answer).Message ?? `its answer is HTTP ${response.status}`
-  throw new Failure(`${url.origin} refuses ${path}: ${told}`)
+  throw new Failure(`${url.origin} refuses ${path}: ${told}`, { cause: response.status })
 }
 
 interface Signable extends Pick<Endpoint, 'signer'> {

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { uriEncode } from '../../common/sigv4.js'
 import type { Config } from '../config/config.js'
 import { callEndpoint, type Endpoint } from '../endpoint-call.js'
+import { Failure } from '../failure.js'
 import { jobsOf, outcomeOf, progressOf, type ShownJob } from './jobs.js'
 import { pagesOf, type Row, secondsOf, showTable, type WatchFlags } from './watch.js'
 
@@ -24,6 +25,7 @@ const SETTLED = 'StorageDealActive'
 const ENDED = /^StorageDeal(Expired|Slashed|Error|Failing|Rejecting|ProposalRejected|ProposalNotFound)$/
 /** Other gateways may have other states, which may never change. */
 const KNOWN = /^StorageDeal/
+const NOT_FOUND = 404
 /** Requests for present states at the same time. */
 const AT_ONCE = 4
 
@@ -75,7 +77,12 @@ async function present(endpoint: Endpoint, listed: ListedDeal, settled: Map<stri
   const { DealCid, Status } = listed.shown
   if (DealCid === '' || Status === SETTLED || ENDED.test(Status)) return listed
   const path = `/-/deal/v1/deals/${uriEncode(DealCid)}`
-  const ask = () => callEndpoint(endpoint, { method: 'GET', path }).catch(() => listed.document)
+  const ask = () =>
+    callEndpoint(endpoint, { method: 'GET', path }).catch((error: unknown) => {
+      // A gateway may have forgotten a deal that the list has.
+      if (error instanceof Failure && error.cause === NOT_FOUND) return listed.document
+      throw error
+    })
   const document = settled.get(DealCid) ?? (await ask())
   const shown = Deal.parse(document)
   if (outcomeOfDeal(shown) !== 'pending') settled.set(DealCid, document)
