@@ -85,7 +85,8 @@ export function decide(question: Question, documents: Documents): Decision {
   if (!ofBucketOwner && documents.block.restrictPublicBuckets && documents.policy && isPublic(documents.policy))
     return implicit('RestrictPublicBuckets limits a bucket with a public policy to the account of its owner')
 
-  const objectOwner = usesAcls && documents.objectAcl ? documents.objectAcl.owner : documents.owner
+  const objectAcl = question.ofNew ? undefined : documents.objectAcl
+  const objectOwner = usesAcls && objectAcl ? objectAcl.owner : documents.owner
   const isOfBucket = objectOwner === documents.owner || !question.resource.includes('/') || isOfBucketOwner(action)
   const owner = isOfBucket ? documents.owner : objectOwner
   const ofOwner = principal.kind === 'account' && principal.account === owner
@@ -99,7 +100,9 @@ export function decide(question: Question, documents: Documents): Decision {
   const grants: Verdict[] = isOfBucket ? [byPolicy] : []
   if (usesAcls) {
     const { ignorePublicAcls: ignorePublic } = documents.block
-    grants.push(evaluateAcl(documents.bucketAcl, documents.objectAcl, question, { ignorePublic }))
+    // An account that may write an object by the ACL of the bucket owns what it writes, and sets the ACL of that.
+    const asked = question.ofNew ? { ...question, action: 's3:PutObject' } : question
+    grants.push(evaluateAcl(documents.bucketAcl, objectAcl, asked, { ignorePublic }))
   }
   if (principal.kind === 'account' && documents.initiator === principal.account && OF_INITIATOR.includes(action))
     grants.push({ effect: 'allow', to: 'account', reason: 'the account started the upload' })

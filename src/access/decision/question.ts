@@ -27,6 +27,8 @@ export interface Question {
   /** `arn:aws:s3:::bucket`, `arn:aws:s3:::bucket/key`, or `arn:aws:s3:::` for actions on no bucket. */
   readonly resource: string
   readonly conditions: Conditions
+  /** The resource is an object that the same request writes: no ACL of an earlier one counts. */
+  readonly ofNew?: boolean | undefined
 }
 
 /** The answer of one document. */

@@ -20,7 +20,7 @@ export interface Asked {
   readonly key?: string | undefined
   /** The prefix of a listing. */
   readonly prefix?: string | undefined
-  readonly more?: Pick<More, 'requested' | 'headers' | 'listed'> | undefined
+  readonly more?: Pick<More, 'requested' | 'headers' | 'listed' | 'ofNew'> | undefined
 }
 
 export interface DoorParts {
@@ -78,7 +78,9 @@ export class Answers {
     const { caller, head } = this.#request
     const owner = documents?.owner ?? this.#account ?? OWN_ID
     const conditions = conditionsOf(head, caller, { ...asked.more, owner, stored: record?.tags })
-    const question = { principal: this.#principal(), action: asked.action, resource: resourceOf(asked), conditions }
+    const { action, more } = asked
+    const resource = resourceOf(asked)
+    const question = { principal: this.#principal(), action, resource, conditions, ofNew: more?.ofNew }
     const given: Documents = {
       owner,
       policy: documents?.policy?.parsed,
@@ -134,7 +136,7 @@ export class Answers {
   /** Reads the record where the decision can depend on it. */
   async #recordOf(
     documents: BucketDocuments | undefined,
-    { action, bucket, key }: Asked,
+    { action, bucket, key, more }: Asked,
   ): Promise<ObjectRecord | undefined> {
     const { caller } = this.#request
     const name = action.toLowerCase()
@@ -144,7 +146,8 @@ export class Answers {
     const byTags = policies.some((policy) => policy?.byTags)
     // WRITE of a bucket lets other accounts delete their own objects; no ACL of an object matters to a write.
     const byAcl = name === 's3:deleteobject' ? documents?.owner !== this.#account : name !== 's3:putobject'
-    const matters = byTags || (byAcl && documents !== undefined && documents.ownership !== 'BucketOwnerEnforced')
+    const matters =
+      byTags || (byAcl && !more?.ofNew && documents !== undefined && documents.ownership !== 'BucketOwnerEnforced')
     return matters ? this.#parts.state.objects.get(bucket, key) : undefined
   }
 

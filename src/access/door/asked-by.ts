@@ -30,7 +30,13 @@ export function askedBy(
   const prefix = key === undefined ? (head.query.get('prefix') ?? '') : undefined
   const requested = writes ? tagsOf(headers) : upload?.tags
   const more = upload ? { requested, headers: headersOfPart(headers, upload) } : requested && { requested }
-  return names.map((name) => ({ action: name, bucket, key, prefix, ...(more && { more }) }))
+  return names.map((name) => ({ bucket, key, prefix, ...ofWrite(name, more, writes) }))
+}
+
+/** An action and its facts: the ACL that a write sets is that of the object which it makes. */
+export function ofWrite(action: string, more: Asked['more'], writes = true): Pick<Asked, 'action' | 'more'> {
+  const all = writes && action === 's3:PutObjectAcl' ? { ...more, ofNew: true } : more
+  return { action, ...(all && { more: all }) }
 }
 
 /** True for a request that continues a multipart upload: the upload's own headers describe the object. */

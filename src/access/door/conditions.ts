@@ -17,6 +17,8 @@ export interface More {
   readonly headers?: RequestHead['headers']
   /** The prefix of a listing that the request does not ask for: its query says nothing about it. */
   readonly listed?: string
+  /** See `Question.ofNew`. */
+  readonly ofNew?: boolean
   readonly now?: number
 }
 

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { ofHeaders } from '../../access/door/asked-by.js'
+import { ofHeaders, ofWrite } from '../../access/door/asked-by.js'
 import { VERSION_2 } from '../../auth/signatures/sigv2.js'
 import { DAY_MS } from '../../common/durations.js'
 import { S3Error } from '../../common/errors/s3-error.js'
@@ -155,7 +155,7 @@ async function decideForm(
   const requested = tagging === undefined ? undefined : await readTagging(Buffer.from(tagging), OBJECT_TAGS)
   const names = ['s3:PutObject', ...ofHeaders(headers, storageClasses)]
   if (requested) names.push('s3:PutObjectTagging')
-  await door.decide(...names.map((action) => ({ action, bucket, key, more: { headers, requested } })))
+  await door.decide(...names.map((action) => ({ bucket, key, ...ofWrite(action, { headers, requested }) })))
   return names.every((action) => door.granted(action, bucket, key))
 }
 

@@ -5,7 +5,7 @@ const OWNERSHIP = (value: string) =>
   `<OwnershipControls><Rule><ObjectOwnership>${value}</ObjectOwnership></Rule></OwnershipControls>`
 
 t.test('ACLs of objects and buckets open what they grant, and nothing once they are disabled', async (t) => {
-  const { status, as } = await startWorld(t)
+  const { status, as, endpoint } = await startWorld(t)
   const headers = { 'x-amz-object-ownership': 'BucketOwnerPreferred' }
   t.equal(await status('owner', 'PUT', '/box', { headers }), '200 ')
   t.equal(await status('owner', 'PUT', '/box/open', { body: 'a', headers: { 'x-amz-acl': 'public-read' } }), '200 ')
@@ -33,6 +33,19 @@ t.test('ACLs of objects and buckets open what they grant, and nothing once they 
   )
   t.equal(await status('anonymous', 'GET', '/box'), '200 ')
   t.equal(await status('anonymous', 'PUT', '/box/theirs', { body: 'x' }), '200 ')
+  t.equal(
+    await status('anonymous', 'PUT', '/box/shown', { body: 'x', headers: { 'x-amz-acl': 'public-read' } }),
+    '200 ',
+  )
+  t.equal(await status('owner', 'GET', '/box/shown'), '200 ', 'who may write an object sets its ACL')
+  t.equal(await status('foreigner', 'GET', '/box/shown'), '200 ')
+  const later = { query: { acl: '' }, headers: { 'x-amz-acl': 'public-read' } }
+  t.match(await status('anonymous', 'PUT', '/box/shut', later), /^403/, 'but not that of an object that is there')
+  t.match(await status('foreigner', 'PUT', '/box/shut', later), /^403/)
+  const form = new FormData()
+  for (const [name, value] of Object.entries({ key: 'posted', acl: 'public-read', file: 'x' })) form.append(name, value)
+  t.equal((await fetch(`${endpoint}/box`, { method: 'POST', body: form })).status, 204)
+  t.equal(await status('anonymous', 'GET', '/box/posted'), '200 ')
   t.equal(
     await status('foreigner', 'PUT', '/box/given', {
       body: 'x',
