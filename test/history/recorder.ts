@@ -1,241 +1,263 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync } from 'node:fs'
-import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Random } from '../fuzz/random.js'
 import type { Endpoint } from '../suites/sign.js'
-import { missing } from '../support/programs/run.js'
-import { type Answer, type Headers, send } from '../support/sign/send.js'
+import { md5 } from '../support/content/content.js'
+import { type Answer, send, targetOf } from '../support/sign/send.js'
+import { until } from '../support/waiting.js'
 
-/** One request, as `test/history/checker/main.go` reads it. */
-export interface Operation {
-  readonly key: string
+// Records what concurrent clients ask for and are told, for test/history/checker: one operation a line.
+
+export const BUCKET = 'history'
+/** Some bodies are larger than what goes out together with its headers. */
+const LARGE = { probability: 0.15, repeats: 60_000 }
+/** Longest pause between two operations of a client, ms. */
+const PAUSE_MS = 40
+/** After a refused connection, ms: the proxy is being started. */
+const DOWN_MS = 100
+
+type Outcome = 'ok' | 'refused' | 'absent' | 'fail' | 'info'
+
+interface Found {
+  readonly value: string
+  readonly mark?: string
+  readonly tags?: string
+}
+
+/** The fields are those of `operation` in checker/main.go. */
+interface Operation {
   readonly client: number
-  readonly f: 'put' | 'put-if-none' | 'put-if-match' | 'tag' | 'delete' | 'get' | 'tags'
+  readonly key: string
+  readonly op: 'put' | 'delete' | 'read' | 'head' | 'tag' | 'tags'
   readonly value?: string
-  readonly expected?: string
-  /** Of one monotonic clock, ns. */
+  readonly tags?: string
+  readonly create?: boolean
+  readonly match?: string
   readonly call: number
-  /** Absent without a known outcome. */
-  readonly return?: number
-  readonly outcome: 'ok' | 'precondition' | 'absent' | 'unknown'
-  readonly found?: string
+  readonly return: number
+  readonly outcome: Outcome
+  readonly found?: Found
 }
 
-const CHECKER = '.ci/history-checker/history-checker'
-const SIZES = [10, 3_000, 300_000]
-/** The checker has a bit for each value of a key. */
-const MOST_VALUES = 60
+type Intent = Omit<Operation, 'client' | 'call' | 'return' | 'outcome' | 'found'>
 
-export function withoutChecker(): false | string {
-  return !existsSync(CHECKER) && missing('the checker is not built: .ci/build-go-checks needs Go 1.23 or newer')
+/** Likelihood of each kind of operation, in percent. */
+const KINDS = [
+  ...Array<'put'>(18).fill('put'),
+  ...Array<'create'>(12).fill('create'),
+  ...Array<'replace'>(14).fill('replace'),
+  ...Array<'delete'>(12).fill('delete'),
+  ...Array<'read'>(16).fill('read'),
+  ...Array<'head'>(8).fill('head'),
+  ...Array<'complete'>(8).fill('complete'),
+  ...Array<'tag'>(5).fill('tag'),
+  ...Array<'tags'>(7).fill('tags'),
+]
+
+export interface Plan {
+  readonly seed: number
+  /** See `header` in checker/main.go. */
+  readonly model: 'fenced' | 'plain'
+  readonly clients: number
+  readonly keys: number
+  /** Operations of each client. */
+  readonly each: number
 }
 
-export interface Verdict {
-  readonly linearizable: boolean
-  /** A line for each key. */
-  readonly lines: string
-}
-
-/** Checks a history by Porcupine. */
-export async function check(history: readonly Operation[]): Promise<Verdict> {
-  const child = spawn(CHECKER, [], { stdio: ['pipe', 'pipe', 'pipe'] })
-  child.stdin.end(history.map((operation) => `${JSON.stringify(operation)}\n`).join(''))
-  const ended = once(child, 'close')
-  const [lines, errors] = await Promise.all([text(child.stdout), text(child.stderr)])
-  const [code] = await ended
-  if (code !== 0 && code !== 1) throw new Error(`the checker ended with ${code}: ${errors}${lines}`)
-  return { linearizable: code === 0, lines }
-}
-
-/** Numbers in [0, 1) that depend on the seed alone (mulberry32). */
-export function randomFrom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
-/** A body that begins with its value, and shows whether it is whole and of one write. */
-function bodyOf(value: string, size: number): Buffer {
-  const line = `${value} ${size}\n`
-  return Buffer.from(line.repeat(Math.ceil(size / line.length)))
-}
-
-/** Clients that write and read keys at the same time, each request at any of the servers, and the history of that. */
 export class Recorder {
-  readonly history: Operation[] = []
-  readonly #servers: readonly Endpoint[]
-  readonly #bucket: string
-  readonly #random: () => number
-  readonly #values = new Map<string, number>()
-  /** ETags by their values, as writes and reads have returned them. */
-  readonly #etags = new Map<string, string>()
+  readonly plan: Plan
+  readonly #proxies: readonly Endpoint[]
+  #over = false
+  readonly #start = process.hrtime.bigint()
+  readonly #operations: Operation[] = []
+  /** Answers that none of the operations expects. */
+  readonly strange: string[] = []
+  /** The value that an ETag belongs to. */
+  readonly #values = new Map<string, string>()
+  /** The ETag that was last seen on a key. */
+  readonly #seen = new Map<string, string>()
 
-  constructor(servers: readonly Endpoint[], bucket: string, random: () => number) {
-    this.#servers = servers
-    this.#bucket = bucket
-    this.#random = random
+  constructor(proxies: readonly Endpoint[], plan: Plan) {
+    this.#proxies = proxies
+    this.plan = plan
   }
 
-  /** Lets a client do `count` operations, one after the other. */
-  async client(client: number, keys: readonly string[], count: number): Promise<void> {
-    for (let i = 0; i < count; i++) await this.#one(client, this.#pick(keys))
+  /** Operations so far. */
+  get done(): number {
+    return this.#operations.length
   }
 
-  /** Reads each key, and its tag, until both are known. */
-  async readAll(keys: readonly string[]): Promise<void> {
-    for (const key of keys)
-      for (const read of [() => this.#get(0, key), () => this.#tags(0, key)]) while (!(await read()));
+  /** Whether all clients have done theirs. */
+  get over(): boolean {
+    return this.#over
   }
 
-  #pick<T>(list: readonly T[]): T {
-    return list[Math.floor(this.#random() * list.length)] as T
+  get lines(): string {
+    const { seed, model } = this.plan
+    return `${[{ seed, model }, ...this.#operations].map((line) => JSON.stringify(line)).join('\n')}\n`
   }
 
-  async #one(client: number, key: string): Promise<void> {
-    const dice = this.#random()
-    if (dice < 0.35) await this.#get(client, key)
-    else if (dice < 0.45) await this.#tags(client, key)
-    else if (dice < 0.55) await this.#delete(client, key)
-    else {
-      const value = this.#newValue(key)
-      if (value === undefined) await this.#get(client, key)
-      else if (dice < 0.65) await this.#complete(client, key, value)
-      else if (dice < 0.78) await this.#put(client, key, value)
-      else if (dice < 0.88) await this.#put(client, key, value, { f: 'put-if-none' })
-      else await this.#putIfMatch(client, key, value)
+  count(outcome: Outcome): number {
+    return this.#operations.filter((operation) => operation.outcome === outcome).length
+  }
+
+  /** All clients, until each has done its operations; then one that reads every key. */
+  async run(disturb: () => Promise<void>): Promise<void> {
+    const { clients, keys, seed, each } = this.plan
+    const all = Array.from({ length: clients }, async (_, client) => {
+      const random = new Random(seed * 1000 + client)
+      for (let n = 0; n < each; n++) {
+        await this.#next(client, n, `key-${random.below(keys)}`, random)
+        await sleep(random.below(PAUSE_MS))
+      }
+    })
+    const done = Promise.all(all).finally(() => {
+      this.#over = true
+    })
+    await Promise.all([done, disturb()])
+    const [proxy] = this.#proxies as [Endpoint]
+    for (let key = 0; key < keys; key++) {
+      const decided = () => ['ok', 'absent'].includes(this.#operations.at(-1)?.outcome ?? '')
+      for (const op of ['read', 'head', 'tags'] as const) {
+        await until(`key-${key} is read`, async () => {
+          await this.#look(proxy, clients, op, `key-${key}`)
+          return decided()
+        })
+      }
     }
   }
 
-  #newValue(key: string): string | undefined {
-    const number = (this.#values.get(key) ?? 0) + 1
-    this.#values.set(key, number)
-    return number > MOST_VALUES ? undefined : `${key}.${number}`
-  }
-
-  /** Sends a request, and returns undefined where its outcome is unknown. */
-  async #ask(method: string, key: string, more: { query?: string; headers?: Headers; body?: Buffer } = {}) {
-    const { query, headers, body } = more
-    const target = `/${this.#bucket}/${key}${query === undefined ? '' : `?${query}`}`
-    const call = now()
-    const answer = await send(this.#pick(this.#servers), {
-      method,
-      target,
-      ...(headers && { headers }),
-      ...(body && { body }),
-    }).catch(() => undefined)
-    return { call, return: now(), answer: isKnown(answer) ? answer : undefined }
-  }
-
-  async #get(client: number, key: string): Promise<boolean> {
-    const { answer, ...times } = await this.#ask('GET', key)
-    if (!answer) return false
-    const f = 'get'
-    if (answer.status === 404) this.#add({ key, client, f, ...times, outcome: 'absent', found: '' })
-    else {
-      const [value = '', size = ''] = answer.body.subarray(0, 100).toString().split('\n')[0]?.split(' ') ?? []
-      if (answer.status !== 200 || !answer.body.equals(bodyOf(value, Number(size))))
-        throw new Error(`${key}: ${answer.status} and a body of ${answer.body.length} bytes, which nothing has written`)
-      if (answer.headers['x-amz-meta-value'] !== value)
-        throw new Error(`${key}: the body of ${value} with the metadata of ${answer.headers['x-amz-meta-value']}`)
-      this.#etags.set(value, String(answer.headers.etag))
-      this.#add({ key, client, f, ...times, outcome: 'ok', found: value })
+  async #next(client: number, n: number, key: string, random: Random): Promise<void> {
+    const proxy = random.of(this.#proxies)
+    const kind = random.of(KINDS)
+    const value = `${client}.${n}`
+    const repeats = random.chance(LARGE.probability) ? LARGE.repeats : 3
+    const create = random.chance(0.5)
+    const target = targetOf(BUCKET, key)
+    if (kind === 'read' || kind === 'head' || kind === 'tags') return this.#look(proxy, client, kind, key)
+    if (kind === 'delete')
+      return this.#write(client, { key, op: 'delete' }, () => send(proxy, { method: 'DELETE', target }))
+    if (kind === 'tag') {
+      const document = `<Tagging><TagSet><Tag><Key>v</Key><Value>${value}</Value></Tag></TagSet></Tagging>`
+      return this.#write(client, { key, op: 'tag', tags: value }, () =>
+        send(proxy, { method: 'PUT', target: `${target}?tagging=`, body: Buffer.from(document) }),
+      )
     }
-    return true
-  }
-
-  async #tags(client: number, key: string): Promise<boolean> {
-    const { answer, ...times } = await this.#ask('GET', key, { query: 'tagging=' })
-    if (!answer) return false
-    const found = /<Value>(.*?)<\/Value>/.exec(answer.body.toString())?.[1] ?? ''
-    const outcome = answer.status === 404 ? 'absent' : 'ok'
-    this.#add({ key, client, f: 'tags', ...times, outcome, found })
-    return true
-  }
-
-  async #delete(client: number, key: string): Promise<void> {
-    const { answer, call, return: end } = await this.#ask('DELETE', key)
-    this.#add({ key, client, f: 'delete', call, ...(answer ? { return: end, outcome: 'ok' } : { outcome: 'unknown' }) })
-  }
-
-  async #putIfMatch(client: number, key: string, value: string): Promise<void> {
-    const last = this.history.findLast((one) => one.key === key && one.f === 'get' && one.found !== '')?.found
-    const etag = last === undefined ? undefined : this.#etags.get(last)
-    if (last === undefined || etag === undefined) await this.#put(client, key, value)
-    else await this.#put(client, key, value, { f: 'put-if-match', expected: last })
-  }
-
-  async #put(
-    client: number,
-    key: string,
-    value: string,
-    how: { readonly f: 'put' | 'put-if-none' | 'put-if-match'; readonly expected?: string } = { f: 'put' },
-  ): Promise<void> {
-    const condition: Headers =
-      how.f === 'put-if-none'
-        ? { 'if-none-match': '*' }
-        : how.expected === undefined
-          ? {}
-          : { 'if-match': this.#etags.get(how.expected) ?? '' }
-    const body = bodyOf(value, this.#pick(SIZES))
-    this.#wrote(
-      { key, client, value, ...how },
-      await this.#ask('PUT', key, { headers: { ...attributesOf(value), ...condition }, body }),
+    const body = Buffer.from(`${value} `.repeat(repeats))
+    const put = { key, op: 'put', value, tags: value } as const
+    const attributes = { 'x-amz-meta-mark': value, 'x-amz-tagging': `v=${value}` }
+    if (kind === 'complete') return this.#complete(client, random, put, body, attributes, create)
+    this.#values.set(md5(body), value)
+    const seen = kind === 'replace' ? this.#seen.get(key) : undefined
+    const known = seen === undefined ? undefined : this.#values.get(seen)
+    const condition: Record<string, string> = {}
+    if (kind === 'create') condition['if-none-match'] = '*'
+    if (known !== undefined) condition['if-match'] = `"${seen}"`
+    const match = known === undefined ? {} : { match: known }
+    await this.#write(client, { ...put, ...match, create: kind === 'create' }, () =>
+      send(proxy, { method: 'PUT', target, body, headers: { ...attributes, ...condition } }),
     )
   }
 
-  /** An upload of one part. Where it cannot begin, nothing is written. */
-  async #complete(client: number, key: string, value: string): Promise<void> {
-    const begun = await this.#ask('POST', key, { query: 'uploads=', headers: attributesOf(value) })
-    const id = /<UploadId>(.*?)</.exec(begun.answer?.body.toString() ?? '')?.[1]
+  /** A multipart upload of one part, over any proxies. Only the completion is an operation. */
+  async #complete(
+    client: number,
+    random: Random,
+    put: Intent,
+    body: Buffer,
+    attributes: Record<string, string>,
+    create: boolean,
+  ): Promise<void> {
+    const [first, second, third] = [0, 1, 2].map(() => random.of(this.#proxies)) as [Endpoint, Endpoint, Endpoint]
+    const target = targetOf(BUCKET, put.key)
+    const headers = attributes
+    const begun = await send(first, { method: 'POST', target: `${target}?uploads=`, headers }).catch(noAnswer)
+    const id = /<UploadId>([^<]+)</.exec(begun.body.toString())?.[1]
     if (id === undefined) return
-    const body = bodyOf(value, this.#pick(SIZES))
-    const part = await this.#ask('PUT', key, { query: `partNumber=1&uploadId=${id}`, body })
-    if (part.answer?.status !== 200) return
-    const list = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>${part.answer.headers.etag}</ETag></Part></CompleteMultipartUpload>`
-    const done = await this.#ask('POST', key, { query: `uploadId=${id}`, body: Buffer.from(list) })
-    this.#wrote({ key, client, value, f: 'put' }, done)
+    const part = `${target}?partNumber=1&uploadId=${id}`
+    const stored = await send(second, { method: 'PUT', target: part, body }).catch(noAnswer)
+    if (stored.status !== 200) return
+    this.#values.set(`${md5(Buffer.from(md5(body), 'hex'))}-1`, put.value ?? '')
+    const list = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>${stored.headers.etag}</ETag></Part></CompleteMultipartUpload>`
+    await this.#write(client, { ...put, create }, () =>
+      send(third, {
+        method: 'POST',
+        target: `${target}?uploadId=${id}`,
+        body: Buffer.from(list),
+        headers: create ? { 'if-none-match': '*' } : {},
+      }),
+    )
   }
 
-  #wrote(
-    write: Pick<Operation, 'key' | 'client' | 'value' | 'f' | 'expected'>,
-    { call, return: end, answer }: { call: number; return: number; answer: Answer | undefined },
-  ): void {
-    const companion = { key: write.key, client: write.client, f: 'tag', call } as const
-    const value = write.value ?? ''
-    if (answer === undefined) {
-      this.#add({ ...write, call, outcome: 'unknown' })
-      this.#add({ ...companion, value, outcome: 'unknown' })
-    } else if (answer.status === 200) {
-      this.#add({ ...write, call, return: end, outcome: 'ok' })
-      this.#add({ ...companion, value, return: end, outcome: 'ok' })
-      const etag = answer.headers.etag ?? /<ETag>(.*?)</.exec(answer.body.toString())?.[1]?.replaceAll('&quot;', '"')
-      if (etag !== undefined) this.#etags.set(value, String(etag))
-    } else if (answer.status === 412) this.#add({ ...write, call, return: end, outcome: 'precondition' })
-    else if (answer.status === 404 && answer.code === 'NoSuchKey')
-      this.#add({ ...write, call, return: end, outcome: 'absent' })
-    // A conflict with another conditional write says nothing about the key.
-    else if (answer.status !== 409) throw new Error(`${write.f} of ${write.key}: ${answer.status} ${answer.code}`)
+  async #write(client: number, intent: Intent, request: () => Promise<Answer>): Promise<void> {
+    const call = this.#now()
+    const answer: Told = await request().catch(noAnswer)
+    const outcome = this.#outcomeOf(intent, answer)
+    this.#operations.push({ client, ...intent, call, return: this.#now(), outcome })
+    const etag = answer.headers.etag?.replaceAll('"', '')
+    if (outcome === 'ok' && etag !== undefined && intent.op === 'put') this.#seen.set(intent.key, etag)
+    if (answer.down) await sleep(DOWN_MS)
   }
 
-  #add(operation: Operation): void {
-    this.history.push(operation)
+  async #look(proxy: Endpoint, client: number, op: 'read' | 'head' | 'tags', key: string): Promise<void> {
+    const target = targetOf(BUCKET, key)
+    const call = this.#now()
+    const answer: Told = await (op === 'tags'
+      ? send(proxy, { method: 'GET', target: `${target}?tagging=` })
+      : send(proxy, { method: op === 'read' ? 'GET' : 'HEAD', target })
+    ).catch(noAnswer)
+    const end = this.#now()
+    const outcome = this.#outcomeOf({ key, op }, answer)
+    const found = outcome === 'ok' ? { found: this.#found(op, key, answer) } : {}
+    this.#operations.push({ client, key, op, call, return: end, outcome, ...found })
+    if (answer.down) await sleep(DOWN_MS)
+  }
+
+  #found(op: 'read' | 'head' | 'tags', key: string, { headers, body }: Told): Found {
+    if (op === 'tags') return { value: '', tags: /<Value>([^<]*)</.exec(body.toString())?.[1] ?? '' }
+    const etag = headers.etag?.replaceAll('"', '') ?? ''
+    this.#seen.set(key, etag)
+    const named = this.#values.get(etag)
+    const mark = String(headers['x-amz-meta-mark'] ?? '')
+    if (op === 'head') return { value: named ?? (etag.includes('-') ? '?' : `unknown ETag ${etag}`), mark }
+    const text = body.toString()
+    const value = text.slice(0, text.indexOf(' '))
+    if (text !== `${value} `.repeat(text.length / (value.length + 1))) return { value: `mixed bytes ${value}`, mark }
+    // The ETag of a body is never that of another one.
+    return {
+      value: named === undefined && etag.includes('-') ? value : named === value ? value : `${value} as ${etag}`,
+      mark,
+    }
+  }
+
+  #outcomeOf({ op, key }: Pick<Intent, 'op' | 'key'>, { status, cut, down, code, body }: Told): Outcome {
+    if (down) return 'fail'
+    if (status === 0 || cut || status >= 500) return 'info'
+    if (status === 412) return 'refused'
+    if (status === 404 && code !== 'NoSuchUpload' && code !== 'NoSuchBucket') return 'absent'
+    if (status === 409) return 'fail'
+    // A completion may have sent 200 long before its error.
+    if (status === 200 && /<Error>/.test(body.toString('utf8', 0, 1024))) {
+      if (code === 'PreconditionFailed') return 'refused'
+      if (code !== 'ServiceUnavailable' && code !== 'SlowDown' && code !== 'InternalError')
+        this.strange.push(`${op} ${key}: 200 with ${code}`)
+      return 'info'
+    }
+    if (status === 200 || status === 204) return 'ok'
+    this.strange.push(`${op} ${key}: ${status} ${code}`)
+    return 'fail'
+  }
+
+  #now(): number {
+    return Number(process.hrtime.bigint() - this.#start)
   }
 }
 
-function now(): number {
-  return Math.round(performance.now() * 1e6)
+interface Told extends Pick<Answer, 'status' | 'headers' | 'body' | 'cut' | 'code'> {
+  /** The request was not sent: nothing listens there. */
+  readonly down?: boolean
 }
 
-function attributesOf(value: string): Headers {
-  return { 'x-amz-meta-value': value, 'x-amz-tagging': `value=${value}` }
-}
-
-/** False for an answer that leaves open whether the request took effect: errors of the server, also late ones. */
-function isKnown(answer: Answer | undefined): answer is Answer {
-  if (answer === undefined || answer.cut || answer.status >= 500) return false
-  return !(answer.status === 200 && answer.body.subarray(0, 200).includes('<Error>'))
+function noAnswer(error: NodeJS.ErrnoException): Answer & Told {
+  const nothing = { headers: {}, body: Buffer.alloc(0), code: undefined, message: undefined }
+  return { ...nothing, status: 0, cut: true, down: error.code === 'ECONNREFUSED' }
 }

@@ -1,8 +1,10 @@
-// Command history-checker reads a history of operations on S3 keys, a JSON object on each line of standard input, and
-// checks with Porcupine that each key is linearizable. It prints one line for each key, and exits with 1 if a key is not
-// linearizable, with 2 if it could not be decided in time or the history cannot be read.
+// Checks histories of concurrent clients with Porcupine: is there an order of all operations on a key that respects
+// their times and gives each one the answer it got? See docs/consistency.md, "How it is checked".
 //
-//	history-checker [-html FOLDER]
+//	history-checker [-timeout 60s] [-html FOLDER] FILE...
+//
+// Exit code 0: every key of every file has such an order. 1: one has none; its operations are printed. 2: a file cannot
+// be read or has nothing to check. 3: the time limit was too short to decide.
 package main
 
 import (
@@ -10,177 +12,290 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"sort"
+	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
 )
 
-const (
-	patience = 60 * time.Second
-	maxLine  = 1 << 20
-	// Values of one key: the state has a bit for each.
-	maxValues = 64
-)
+// The first line of a file.
+type header struct {
+	Seed *int64 `json:"seed"`
+	// "fenced": a write with an unknown outcome takes effect before every acknowledged write that began after its end,
+	// or never, and only if its condition holds then. "plain": at any later time, and whatever its condition.
+	Model string `json:"model"`
+}
 
-// operation is one request, as the recorder saw it. Times are of one monotonic clock, in ns.
-type operation struct {
-	Key    string `json:"key"`
-	Client int    `json:"client"`
-	// put, put-if-none, put-if-match, tag, delete, get or tags
-	F string `json:"f"`
-	// What a write stores; unique in the history. The tag of an object has the same value.
+// Found is what an operation that reads has seen. An empty value: no object.
+type found struct {
+	// The write that the body or, for HEAD, the ETag belongs to; "?" for an ETag with "-" that belongs to none.
 	Value string `json:"value"`
-	// The value whose ETag If-Match names.
-	Expected string `json:"expected"`
-	Call     int64  `json:"call"`
-	// Absent for an operation without a known outcome, which may take effect at any later time, or never.
-	Return *int64 `json:"return"`
-	// ok, precondition (412), absent (404) or unknown
+	// The user metadata, which each write sets to its value.
+	Mark string `json:"mark"`
+	Tags string `json:"tags"`
+}
+
+type operation struct {
+	Client int    `json:"client"`
+	Key    string `json:"key"`
+	// put, delete, read (GET), head, tag (PutObjectTagging) or tags (GetObjectTagging).
+	Op string `json:"op"`
+	// The value that put stores, unique, and the tags that put and tag store.
+	Value string `json:"value"`
+	Tags  string `json:"tags"`
+	// Conditions of put: If-None-Match: *, and If-Match with the ETag of this value.
+	Create bool   `json:"create"`
+	Match  string `json:"match"`
+	// Nanoseconds of one monotonic clock.
+	Call   int64 `json:"call"`
+	Return int64 `json:"return"`
+	// ok; refused (412); absent (404); fail: no effect; info: unknown.
 	Outcome string `json:"outcome"`
-	// What a get or a tags request found: a value, or '' for none.
-	Found string `json:"found"`
-	bit   uint64
+	Found   found  `json:"found"`
 }
 
-// state of a key.
+func (op operation) writes() bool { return op.Op == "put" || op.Op == "delete" || op.Op == "tag" }
+
+// State of a key.
 type state struct {
-	// '' for no object.
 	value string
-	// The tag of the object; '' before it appears: docs/consistency.md allows that until the write is acknowledged.
-	tag string
-	// Writes that were carried out, or came too late to be.
-	done uint64
+	tags  string
+	// Until then, a reader may miss what is recorded right after the object: the end of the write that stored it.
+	settles int64
+	// When the latest begun one of the acknowledged writes so far began: of the object, and of its tags.
+	lastPut, lastTag int64
 }
 
-func step(from, input, _ any) (bool, any) {
-	s, op := from.(state), input.(operation)
-	write := func() (bool, any) { return true, state{op.Value, "", s.done | op.bit} }
-	skip := func(legal bool) (bool, any) { return legal, state{s.value, s.tag, s.done | op.bit} }
-	// A condition of an operation with an unknown outcome may have held or not.
-	conditional := func(held bool) (bool, any) {
-		switch op.Outcome {
-		case "ok":
-			if held {
-				return write()
-			}
-			return false, s
-		case "unknown":
-			if held {
-				return write()
-			}
-			return skip(true)
-		default:
-			return skip(!held && (op.Outcome == "absent") == (op.F == "put-if-match" && s.value == ""))
-		}
+func modelOf(kind string) (porcupine.Model, error) {
+	if kind != "fenced" && kind != "plain" {
+		return porcupine.Model{}, fmt.Errorf("no such model: %q", kind)
 	}
-	switch op.F {
+	fenced := kind == "fenced"
+	return porcupine.Model{
+		Init: func() interface{} { return state{} },
+		Step: func(current, input, _ interface{}) (bool, interface{}) {
+			legal, next := step(fenced, current.(state), input.(operation))
+			return legal, next
+		},
+		DescribeOperation: func(input, _ interface{}) string { return describe(input.(operation)) },
+		DescribeState: func(current interface{}) string {
+			s := current.(state)
+			if s.value == "" {
+				return "no object"
+			}
+			return s.value + ", tags " + s.tags
+		},
+	}, nil
+}
+
+func step(fenced bool, s state, op operation) (bool, state) {
+	holds := (!op.Create || s.value == "") && (op.Match == "" || s.value == op.Match)
+	unsettled := op.Call <= s.settles
+	switch op.Outcome {
+	case "info":
+		return true, maybe(fenced, s, op, holds)
+	case "refused":
+		// Without fences, the ETag of record may not be written yet.
+		return op.Op == "put" && (!holds || (!fenced && op.Match != "" && unsettled)), s
+	case "absent":
+		return s.value == "", s
+	}
+	switch op.Op {
 	case "put":
-		return write()
-	case "put-if-none":
-		return conditional(s.value == "")
-	case "put-if-match":
-		return conditional(s.value != "" && s.value == op.Expected)
-	case "tag":
-		if s.value == op.Value {
-			return true, state{s.value, op.Value, s.done}
-		}
-		return s.done&op.bit != 0, s
+		return holds, applied(s, op, op.Return)
 	case "delete":
-		return true, state{"", "", s.done}
-	case "get":
-		return op.Found == s.value, s
+		return true, applied(s, op, op.Return)
+	case "tag":
+		return s.value != "", applied(s, op, 0)
 	case "tags":
-		if op.Outcome == "absent" {
-			return s.value == "", s
+		return s.value != "" && (op.Found.Tags == s.tags || (op.Found.Tags == "" && unsettled)), s
+	case "read", "head":
+		if s.value == "" {
+			return false, s
 		}
-		return s.value != "" && op.Found == s.tag, s
-	default:
-		return false, s
-	}
-}
-
-var model = porcupine.Model{
-	Init: func() any { return state{} },
-	Step: step,
-	DescribeOperation: func(input, _ any) string {
-		op := input.(operation)
-		return fmt.Sprintf("%s %s%s %s %s", op.F, op.Value, op.Expected, op.Outcome, op.Found)
-	},
-	DescribeState: func(s any) string { return fmt.Sprintf("%+v", s) },
-}
-
-func read() (map[string][]operation, error) {
-	keys := map[string][]operation{}
-	lines := bufio.NewScanner(os.Stdin)
-	lines.Buffer(nil, maxLine)
-	for lines.Scan() {
-		var op operation
-		if err := json.Unmarshal(lines.Bytes(), &op); err != nil {
-			return nil, err
+		if op.Found.Value == s.value && op.Found.Mark == s.value {
+			return true, s
 		}
-		keys[op.Key] = append(keys[op.Key], op)
+		value := op.Found.Value == s.value || (op.Op == "head" && op.Found.Value == "?")
+		mark := op.Found.Mark == s.value || op.Found.Mark == ""
+		return !fenced && unsettled && value && mark, s
 	}
-	return keys, lines.Err()
+	return false, s
 }
 
-func check(key string, all []operation, html string) (porcupine.CheckResult, error) {
-	bits := map[string]uint64{}
-	history := make([]porcupine.Operation, len(all))
-	for i, op := range all {
-		if op.Value != "" && bits[op.Value] == 0 {
-			if len(bits) == maxValues {
-				return porcupine.Unknown, fmt.Errorf("%s has more than %d values", key, maxValues)
+// What an operation with an unknown outcome does when its turn comes. Its turn may also come after all others.
+func maybe(fenced bool, s state, op operation, holds bool) state {
+	if fenced {
+		overtaken := s.lastPut > op.Return || (op.Op == "tag" && s.lastTag > op.Return)
+		if overtaken || !holds {
+			return s
+		}
+	}
+	if op.Op == "tag" && s.value == "" {
+		return s
+	}
+	next := applied(s, op, math.MaxInt64)
+	next.lastPut, next.lastTag = s.lastPut, s.lastTag
+	return next
+}
+
+func applied(s state, op operation, settles int64) state {
+	if op.Op == "tag" {
+		s.tags = op.Tags
+		s.lastTag = max(s.lastTag, op.Call)
+		if settles == 0 {
+			s.settles = 0
+		}
+		return s
+	}
+	s.value, s.tags, s.settles = op.Value, op.Tags, settles
+	s.lastPut = max(s.lastPut, op.Call)
+	return s
+}
+
+func describe(op operation) string {
+	text := op.Op
+	if op.writes() {
+		text += " " + strings.TrimSpace(op.Value+" "+op.Tags)
+	}
+	if op.Create {
+		text += " if there is none"
+	}
+	if op.Match != "" {
+		text += " if " + op.Match
+	}
+	text += ": " + op.Outcome
+	if !op.writes() && op.Outcome == "ok" {
+		text += fmt.Sprintf(" value=%q mark=%q tags=%q", op.Found.Value, op.Found.Mark, op.Found.Tags)
+	}
+	return text
+}
+
+func read(from io.Reader) (header, []operation, error) {
+	var head header
+	var ops []operation
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, 1<<20)
+	for number := 1; lines.Scan(); number++ {
+		decoder := json.NewDecoder(strings.NewReader(lines.Text()))
+		decoder.DisallowUnknownFields()
+		if number == 1 {
+			if err := decoder.Decode(&head); err != nil || head.Seed == nil {
+				return head, nil, fmt.Errorf("line 1 is no header: %v", err)
 			}
-			bits[op.Value] = 1 << len(bits)
+			continue
 		}
-		op.bit = bits[op.Value]
-		end := int64(math.MaxInt64)
-		if op.Return != nil {
-			end = *op.Return
+		var op operation
+		if err := decoder.Decode(&op); err != nil {
+			return head, nil, fmt.Errorf("line %d: %v", number, err)
 		}
-		history[i] = porcupine.Operation{ClientId: op.Client, Input: op, Call: op.Call, Return: end}
+		switch op.Outcome {
+		case "ok", "refused", "absent", "fail", "info":
+		default:
+			return head, nil, fmt.Errorf("line %d: no such outcome: %q", number, op.Outcome)
+		}
+		if op.Return < op.Call || (op.Op == "put" && op.Value == "") {
+			return head, nil, fmt.Errorf("line %d contradicts itself", number)
+		}
+		ops = append(ops, op)
 	}
-	result, info := porcupine.CheckOperationsVerbose(model, history, patience)
-	if result != porcupine.Ok && html != "" {
-		return result, porcupine.VisualizePath(model, info, filepath.Join(html, key+".html"))
-	}
-	return result, nil
+	return head, ops, lines.Err()
 }
 
-func run(html string) int {
-	keys, err := read()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
+// The operations that decide anything, by key.
+func byKey(ops []operation) map[string][]porcupine.Operation {
+	end := int64(0)
+	for _, op := range ops {
+		end = max(end, op.Return)
 	}
+	keys := map[string][]porcupine.Operation{}
+	for _, op := range ops {
+		if op.Outcome == "fail" || (op.Outcome == "info" && !op.writes()) {
+			continue
+		}
+		until := op.Return
+		if op.Outcome == "info" {
+			until = end + 1
+		}
+		keys[op.Key] = append(keys[op.Key], porcupine.Operation{ClientId: op.Client, Input: op, Call: op.Call, Return: until})
+	}
+	return keys
+}
+
+func check(file string, timeout time.Duration, html string) (int, error) {
+	opened, err := os.Open(file)
+	if err != nil {
+		return 2, err
+	}
+	defer opened.Close()
+	head, ops, err := read(opened)
+	if err != nil {
+		return 2, err
+	}
+	model, err := modelOf(head.Model)
+	if err != nil {
+		return 2, err
+	}
+	keys := byKey(ops)
 	names := make([]string, 0, len(keys))
-	for name := range keys {
-		names = append(names, name)
+	for key := range keys {
+		names = append(names, key)
+	}
+	if len(names) == 0 {
+		return 2, fmt.Errorf("there is nothing to check")
 	}
 	sort.Strings(names)
-	code := 0
-	for _, name := range names {
-		result, err := check(name, keys[name], html)
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 2
+	worst := 0
+	for _, key := range names {
+		history := keys[key]
+		result, info := porcupine.CheckOperationsVerbose(model, history, timeout)
+		fmt.Printf("%s seed %d key %s: %d operations: %s\n", filepath.Base(file), *head.Seed, key, len(history), result)
+		if result == porcupine.Ok {
+			continue
 		}
-		fmt.Printf("%s: %s, %d operations\n", name, result, len(keys[name]))
-		if result == porcupine.Illegal {
-			code = 1
-		} else if result == porcupine.Unknown && code == 0 {
-			code = 2
+		if result == porcupine.Unknown {
+			worst = max(worst, 3)
+			continue
+		}
+		worst = 1
+		sort.Slice(history, func(i, j int) bool { return history[i].Call < history[j].Call })
+		for _, each := range history {
+			op := each.Input.(operation)
+			fmt.Printf("  %9.3f to %9.3f ms, client %d: %s\n", float64(op.Call)/1e6, float64(op.Return)/1e6, op.Client, describe(op))
+		}
+		if html != "" {
+			page := filepath.Join(html, fmt.Sprintf("%s-%s.html", filepath.Base(file), key))
+			if err := porcupine.VisualizePath(model, info, page); err != nil {
+				return 2, err
+			}
+			fmt.Println("  drawn in", page)
 		}
 	}
-	return code
+	return worst, nil
 }
 
 func main() {
-	html := flag.String("html", "", "folder for a page about each key that is not linearizable")
+	timeout := flag.Duration("timeout", time.Minute, "time limit for each key")
+	html := flag.String("html", "", "folder for drawings of keys without an order")
 	flag.Parse()
-	os.Exit(run(*html))
+	worst := 0
+	if flag.NArg() == 0 {
+		flag.Usage()
+		worst = 2
+	}
+	for _, file := range flag.Args() {
+		code, err := check(file, *timeout, *html)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", file, err)
+		}
+		if worst == 0 || code == 1 || (code == 2 && worst != 1) {
+			worst = code
+		}
+	}
+	os.Exit(worst)
 }

@@ -1,0 +1,217 @@
+import { existsSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
+import type { Test } from 'tap'
+import { Random } from '../fuzz/random.js'
+import { startHanging } from '../state/hanging.js'
+import { postgres, redis } from '../state/servers.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { Between } from '../support/gateway/between.js'
+import { startGateway } from '../support/gateway/embedded.js'
+import { missing, runAny } from '../support/programs/run.js'
+import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
+import type { Mode } from '../support/server/modes.js'
+import { lastingPort } from '../support/server/ports.js'
+import { send } from '../support/sign/send.js'
+import { until } from '../support/waiting.js'
+import { BUCKET, type Plan, Recorder } from './recorder.js'
+
+// The proxies, the gateway and the state store that a history is recorded against, and what happens to them meanwhile.
+
+const CHECKER = '.ci/history-checker/history-checker'
+const PAIR = { accessKey: 'history-access', secretKey: 'history-secret-key' }
+const ARGS = [
+  ...['--gateway-timeout-seconds', '1', '--key-wait-seconds', '2', '--log-level', 'warn'],
+  ...['--access-key', PAIR.accessKey, '--secret-key', PAIR.secretKey],
+]
+/** Longer than clients wait for the gateway, and than the leases of a proxy last, ms. */
+const PAUSE_MS = { gateway: 2000, proxy: 2500 }
+const JUMP_MS = 300_000
+/** As many operations are done while connections are cut, and until what was held back is delivered. */
+const CUT = 15
+const LATE = 8
+/** Its process has the clock of the machine, moved by as many milliseconds as the file says. */
+const CLOCK = `import { readFileSync } from 'node:fs'
+const real = Date
+const now = real.now.bind(real)
+let moved = 0
+const look = () => { moved = Number(readFileSync(process.env.CLOCK_UNDER_TEST, 'utf8')) || 0 }
+look()
+setInterval(look, 20).unref()
+globalThis.Date = class extends real {
+  constructor(...parts) { if (parts.length === 0) super(now() + moved); else super(...parts) }
+  static now() { return now() + moved }
+}
+`
+
+export type Disturbance =
+  | 'stop the gateway'
+  | 'stop a proxy'
+  | 'kill a proxy'
+  | 'cut connections to the gateway'
+  | 'cut connections to the state store'
+  | 'move a clock'
+
+export interface Scene {
+  readonly name: string
+  readonly mode: Mode
+  /** Without one there is one server, with its own folder. */
+  readonly store?: typeof redis | typeof postgres
+  readonly proxies: number
+  readonly args?: readonly string[]
+  readonly disturbances: readonly Disturbance[]
+}
+
+const always: readonly Disturbance[] = ['stop the gateway', 'kill a proxy', 'move a clock']
+const cuts: readonly Disturbance[] = ['cut connections to the gateway', 'cut connections to the state store']
+
+export const scenes: readonly Scene[] = [
+  { name: 'redis', mode: 'full', store: redis, proxies: 3, disturbances: [...always, ...cuts, 'stop a proxy'] },
+  { name: 'postgres', mode: 'full', store: postgres, proxies: 3, disturbances: [...always, ...cuts, 'stop a proxy'] },
+  {
+    name: 'one server',
+    mode: 'full',
+    proxies: 1,
+    disturbances: [...always, 'stop a proxy', 'cut connections to the gateway'],
+  },
+  {
+    name: 'workers',
+    mode: 'full',
+    proxies: 1,
+    args: ['--workers', '2'],
+    disturbances: ['stop the gateway', 'move a clock', 'cut connections to the gateway'],
+  },
+  // Without fences, a proxy that is stopped or killed may break the order, and so may a server before the gateway.
+  {
+    name: 'no fences',
+    mode: 'legacy',
+    store: redis,
+    proxies: 2,
+    disturbances: ['stop the gateway', 'move a clock', 'cut connections to the state store'],
+  },
+]
+
+/** False when the checker is built; otherwise why a test is skipped. Throws with REQUIRE_CLIENTS=1. */
+export function withoutChecker(): false | string {
+  return !existsSync(CHECKER) && missing('the checker is not built: .ci/build-go-checks needs Go 1.23 or newer')
+}
+
+export interface Verdict {
+  readonly code: number | null
+  readonly text: string
+}
+
+/** The exit codes are those of checker/main.go. */
+export async function verdictOn(t: Test, lines: string, name = 'history'): Promise<Verdict> {
+  const kept = process.env.DEALGATE_HISTORIES
+  const file = join(kept === undefined ? temporaryFolder(t) : resolve(kept), `${name.replaceAll(' ', '-')}.jsonl`)
+  writeFileSync(file, lines)
+  const drawn = kept === undefined ? [] : ['-html', resolve(kept)]
+  const { code, stdout, stderr } = await runAny(CHECKER, [...drawn, file])
+  return { code, text: `${stdout}${stderr}` }
+}
+
+/** Starts a scene, records one history in it, and stops it when the test ends. */
+export async function record(t: Test, scene: Scene, plan: Omit<Plan, 'model'>): Promise<Recorder> {
+  const { mode, store, args = [] } = scene
+  const folder = temporaryFolder(t)
+  writeFileSync(join(folder, 'clock.mjs'), CLOCK)
+  const gateway = await startGateway(t, mode, { ownProcess: true })
+  t.teardown(() => goOn(gateway.pid))
+  const between = await Between.start(t, gateway)
+  const state = await store?.start()
+  if (state) t.teardown(() => state.stop())
+  const way = state && (await startHanging(t, state.url))
+  const shared = way ? ['--state', way.url, '--lock-lease-seconds', '1', '--staging', 'gateway'] : []
+  const proxies = await Promise.all(
+    Array.from({ length: scene.proxies }, async (_, i) => {
+      const clock = join(folder, `clock-${i}`)
+      writeFileSync(clock, '0')
+      const env = {
+        NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import=${pathToFileURL(join(folder, 'clock.mjs'))}`,
+        CLOCK_UNDER_TEST: clock,
+      }
+      const port = await lastingPort()
+      const proxy = await startDealgate(t, {
+        gateway: between,
+        args: [...ARGS, ...shared, ...args],
+        env,
+        port,
+        ownProcess: true,
+      })
+      t.teardown(() => goOn(proxy.pid))
+      return { proxy, clock }
+    }),
+  )
+  const [first] = proxies
+  const doors = proxies.map(({ proxy: { endpoint, region } }) => ({ ...PAIR, endpoint, region }))
+  const [door] = doors
+  if (!first || !door) throw new Error('a scene has a proxy')
+  const made = await send(door, { method: 'PUT', target: `/${BUCKET}` })
+  if (made.status !== 200) throw new Error(`no bucket: ${made.status} ${made.body}`)
+
+  const recorder = new Recorder(doors, { ...plan, model: mode === 'full' ? 'fenced' : 'plain' })
+  const random = new Random(plan.seed)
+  const act: Record<Disturbance, () => Promise<void>> = {
+    'stop the gateway': () => paused(gateway, PAUSE_MS.gateway),
+    'stop a proxy': () => paused(random.of(proxies).proxy, PAUSE_MS.proxy),
+    'kill a proxy': () => restarted(random.of(proxies).proxy),
+    async 'cut connections to the gateway'() {
+      const chance = new Random(random.below(2 ** 31))
+      const further = (count: number) => {
+        const from = recorder.done
+        return until('further operations are done', () => recorder.over || recorder.done >= from + count)
+      }
+      between.fate = ({ method }) => {
+        if (chance.chance(0.7)) return 'pass'
+        if (method === 'PUT' && chance.chance(0.5)) return { cutAndPassOn: further(LATE).then(() => {}) }
+        return chance.of(['cut-before', 'cut-during', 'cut-after', 'silence-after'])
+      }
+      await further(CUT)
+      between.fate = () => 'pass'
+    },
+    async 'cut connections to the state store'() {
+      if (state) way?.moveTo(state.url)
+    },
+    async 'move a clock'() {
+      writeFileSync(random.of(proxies).clock, String(random.below(2 * JUMP_MS) - JUMP_MS))
+    },
+  }
+  const total = plan.clients * plan.each
+  const steps = scene.disturbances.length + 1
+  const order = shuffled(scene.disturbances, random)
+  await recorder.run(async () => {
+    for (const [i, disturbance] of order.entries()) {
+      await until('the clients have got so far', () => recorder.over || recorder.done >= (total * (i + 1)) / steps)
+      await act[disturbance]()
+    }
+  })
+  return recorder
+}
+
+function shuffled<T>(list: readonly T[], random: Random): T[] {
+  return list
+    .map((item) => ({ item, at: random.next() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ item }) => item)
+}
+
+async function paused({ pid }: { readonly pid: number }, longest: number): Promise<void> {
+  process.kill(pid, 'SIGSTOP')
+  await sleep(longest)
+  process.kill(pid, 'SIGCONT')
+}
+
+async function restarted(proxy: Dealgate): Promise<void> {
+  await proxy.kill9()
+  await proxy.start()
+}
+
+function goOn(pid: number): void {
+  try {
+    process.kill(pid, 'SIGCONT')
+  } catch {
+    // It has ended.
+  }
+}
