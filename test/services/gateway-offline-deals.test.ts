@@ -140,7 +140,6 @@ t.test('what is refused, and leaves nothing', async (t) => {
   const wrong: [object, RegExp][] = [
     [{ ...PRIVATE, Miner_Id: '' }, /miner_id is missing/],
     [{ ...PRIVATE, Task_Name: '' }, /task_name is missing/],
-    [{ ...PUBLIC, Auto_bid: '' }, /bid_mode is missing/],
     [{ ...PRIVATE, Tags: '1,2,3,4,5,6' }, /at most 5 tags/],
     [{ ...PRIVATE, Min_Price: '2', Max_Price: '1' }, /above max_price/],
     [{ ...PRIVATE, Max_Price: '0.0000001' }, /more than Max_Price/],

@@ -209,7 +209,9 @@ export interface DealTotals {
 }
 
 /** What the owner of a provider may change of it. An absent member stays as it is. */
-export type ProviderChange = Partial<Pick<Provider, 'location' | 'offlineDealAvailable'>>
+export type ProviderChange = Partial<
+  Pick<Provider, 'location' | 'offlineDealAvailable' | 'price' | 'verifiedPrice' | 'minPieceSize' | 'maxPieceSize'>
+>
 
 /**
  * A decentralized storage network as the gateway uses it: the embedded one, or a Kubo node. Every method may throw

@@ -139,6 +139,7 @@ t.test('the owner of a provider says how it bids', async (t) => {
     offline_deal_available: 'false',
   }
   const config = {
+    id: 1001,
     miner_fid: 't01001',
     bid_mode: 0,
     expected_sealing_time: 1920,
@@ -196,6 +197,59 @@ t.test('changes of a provider at the same time all stand', async (t) => {
     for (const { status } of await Promise.all(changes)) t.equal(status, 200)
     t.match((await update({})).json.data, wanted)
   }
+})
+
+t.test('what programs of providers call: their configuration, heartbeats and asks', async (t) => {
+  const scene = await startScene(t)
+  const { call, signIn } = scene
+  const token = await signIn()
+  const stranger = await scene.addUser('stranger@example.com')
+  const usual = { id: 1001, miner_fid: 't01001', bid_mode: 1, expected_sealing_time: 2880, start_epoch: 20_160 }
+  t.match(await call('GET', '/miner/info/t01001'), { status: 200, json: { status: 'success', data: usual } })
+  t.match(await call('GET', '/miner/info/t09999'), {
+    status: 404,
+    json: { status: 'fail', message: 'Miner Not found' },
+  })
+
+  const beat = (miner_id: string, by?: string) =>
+    call('POST', '/heartbeat', { body: new URLSearchParams({ miner_id }), token: by })
+  const before = (await call('GET', '/miners/t01001')).json.data.miner
+  const alive = await beat('t01001', token)
+  t.equal(alive.status, 200)
+  t.notMatch(JSON.stringify(alive.json), /fail/i, 'programs take that word for a failure')
+  const seen = (await call('GET', '/miners/t01001')).json.data.miner
+  t.equal(seen.update_time_str, alive.json.data.update_time_str)
+  t.same({ ...seen, update_time_str: '' }, { ...before, update_time_str: '' })
+  t.match((await call('GET', '/miner/info/t01001')).json.data, usual, 'its settings stay')
+  t.equal((await beat('t01001')).status, 401)
+  t.equal((await beat('t01001', stranger)).status, 403)
+  t.equal((await beat('t09999', token)).status, 404)
+
+  const ask = (body: object, by = token, id = 't01001') => call('PUT', `/miners/${id}/status`, { body, token: by })
+  // Texts of Python's decimals, and of a provider's node.
+  const wanted = { price: '5E-7', verified_price: '0.00000002', min_piece_size: '1 KiB', max_piece_size: '64 GiB' }
+  const shown = {
+    price: '0.0000005',
+    verified_price: '0.00000002',
+    min_piece_size: '1KiB',
+    max_piece_size: '64GiB',
+  }
+  t.match(await ask(wanted), { status: 200, json: { status: 'success', data: { miner: shown } } })
+  const nothing = { price: 'None', verified_price: '', min_piece_size: null, max_piece_size: null }
+  t.match((await ask(nothing)).json, { data: { miner: shown } }, 'absent fields stay')
+  const refused = [
+    [400, /price must be a decimal/, { price: 'cheap' }],
+    [400, /max_piece_size must be a whole number/, { max_piece_size: '64' }],
+    [400, /max_piece_size must be a whole number/, { max_piece_size: '9000000000 PiB' }],
+    [400, /smallest piece must not be larger/, { ...wanted, min_piece_size: '128 GiB' }],
+  ] as const
+  for (const [status, message, body] of refused) {
+    t.match(await ask({ verified_price: '1', ...body }), { status, json: { status: 'fail', message } }, String(message))
+  }
+  t.match(await ask(wanted, stranger), { status: 403, json: { message: /is not yours/ } })
+  t.match(await ask(wanted, token, 't09999'), { status: 404, json: { message: 'Miner Not found' } })
+  const again = await scene.restart()
+  t.match((await again.call('GET', '/miners/t01001')).json, { data: { miner: shown } })
 })
 
 t.test('price statistics of providers and deals', async (t) => {

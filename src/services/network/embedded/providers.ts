@@ -56,7 +56,9 @@ export class Providers {
     }
     this.#change = db.prepare(`
       UPDATE providers
-      SET location = coalesce(?, location), offline_deal_available = coalesce(?, offline_deal_available)
+      SET location = coalesce(?, location), offline_deal_available = coalesce(?, offline_deal_available),
+        price = coalesce(?, price), verified_price = coalesce(?, verified_price),
+        min_piece_size = coalesce(?, min_piece_size), max_piece_size = coalesce(?, max_piece_size)
       WHERE miner_id = ? RETURNING *
     `)
     const rows = db.prepare('SELECT * FROM providers ORDER BY rowid').all()
@@ -71,15 +73,31 @@ export class Providers {
     return this.#byId.get(minerId)
   }
 
-  /** Durable when the promise resolves. Rejects with NetworkError NoSuchProvider. */
-  async change(writer: Writer, minerId: string, { location, offlineDealAvailable }: ProviderChange): Promise<void> {
+  /** Durable when the promise resolves. Rejects with NetworkError NoSuchProvider, and TermsRefused for wrong terms. */
+  async change(writer: Writer, minerId: string, change: ProviderChange): Promise<void> {
     if (!this.#byId.has(minerId)) {
       throw new NetworkError('NoSuchProvider', `There is no storage provider "${minerId}" in this network.`)
     }
+    const { location, offlineDealAvailable, price, verifiedPrice, minPieceSize, maxPieceSize } = change
     const offline = offlineDealAvailable === undefined ? null : Number(offlineDealAvailable)
-    // The row has the changes of other calls that are committed together with this one.
-    const after = await writer.run(() => terms(this.#change.get(location ?? null, offline, minerId)))
+    const sizes = [minPieceSize ?? null, maxPieceSize ?? null]
+    const after = await writer.run(() => {
+      // The row has the changes of other calls that are committed together with this one.
+      const row = this.#change.get(location ?? null, offline, price ?? null, verifiedPrice ?? null, ...sizes, minerId)
+      return checked(terms(row))
+    })
     this.#byId.set(minerId, after)
+  }
+}
+
+/** Throws NetworkError TermsRefused, which takes the change back. */
+function checked(provider: ProviderTerms): ProviderTerms {
+  try {
+    check(provider)
+    return provider
+  } catch (error) {
+    if (error instanceof RangeError) throw new NetworkError('TermsRefused', error.message)
+    throw error
   }
 }
 

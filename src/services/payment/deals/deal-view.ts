@@ -1,4 +1,4 @@
-import { minerNumber } from '../../platform/deals/miner-number.js'
+import { minerNumber } from '../../platform/units/miner-number.js'
 import type { OfflineDeal } from './deal-table.js'
 
 /**

@@ -1,5 +1,5 @@
+import { minerNumber } from '../units/miner-number.js'
 import type { PlatformDeal } from './deal-table.js'
-import { minerNumber } from './miner-number.js'
 
 /**
  * A platform deal as the interface shows it.

@@ -55,6 +55,11 @@ export class Miners {
     }
   }
 
+  /** Keeps the settings. @param updated Unix seconds */
+  touch(minerId: string, updated: number): void {
+    this.set(minerId, this.settings(minerId), updated)
+  }
+
   /** @param updated Unix seconds */
   set(minerId: string, settings: Omit<MinerSettings, 'updated'>, updated: number): void {
     const { bidMode, expectedSealingTime, startEpoch, autoBidTaskPerDay } = settings

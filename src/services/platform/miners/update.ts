@@ -4,8 +4,9 @@ import { readFields } from '../http/body.js'
 import type { Exchange } from '../http/exchange.js'
 import type { Fields } from '../http/fields.js'
 import { requireUser } from '../sign-in/caller.js'
-import { asking, knownProvider } from './known-providers.js'
+import { asking, type KnownProvider, knownProvider } from './known-providers.js'
 import { locationOf, locations } from './locations.js'
+import { configuration } from './show.js'
 
 /** Epochs in the longest deal that clients make, 540 days. */
 const MOST_EPOCHS = 1_555_200
@@ -17,11 +18,9 @@ const MOST_BIDS = 100_000
  */
 export async function updateMiner(exchange: Exchange): Promise<object> {
   const { context } = exchange
-  const user = requireUser(exchange)
   const fields = await readFields(exchange)
   const minerId = fields.required('miner_fid')
-  const provider = await knownProvider(context, minerId)
-  if (!context.miners.isOwner(user)) throw new PlatformError(403, `The storage provider ${minerId} is not yours.`)
+  const provider = await ownProvider(exchange, minerId)
   const named = present({
     bidMode: whole(fields, 'bid_mode', 0, 1) as 0 | 1 | undefined,
     expectedSealingTime: whole(fields, 'expected_sealing_time', 0, MOST_EPOCHS),
@@ -36,16 +35,7 @@ export async function updateMiner(exchange: Exchange): Promise<object> {
     context.miners.set(minerId, merged, context.seconds())
     return merged
   })
-  const changed = await knownProvider(context, minerId)
-  const data = {
-    miner_fid: minerId,
-    bid_mode: settings.bidMode,
-    expected_sealing_time: settings.expectedSealingTime,
-    start_epoch: settings.startEpoch,
-    auto_bid_task_per_day: settings.autoBidTaskPerDay,
-    location: changed.location,
-    offline_deal_available: changed.offlineDealAvailable,
-  }
+  const data = configuration(await knownProvider(context, minerId), settings)
   return { data, message: 'The storage provider is updated.' }
 }
 
@@ -54,19 +44,29 @@ function isNew(change: ProviderChange, { location, offlineDealAvailable }: Provi
   return after.location !== location || after.offlineDealAvailable !== offlineDealAvailable
 }
 
-async function changeInNetwork(
+/** Throws PlatformError 404 when there is no such provider, and 403 when it is not the caller's. */
+export async function ownProvider(exchange: Exchange, minerId: string): Promise<KnownProvider> {
+  const { context } = exchange
+  const user = requireUser(exchange)
+  const provider = await knownProvider(context, minerId)
+  if (!context.miners.isOwner(user)) throw new PlatformError(403, `The storage provider ${minerId} is not yours.`)
+  return provider
+}
+
+/** Throws PlatformError 409 when the network does not let the platform change a provider, and 400 for wrong terms. */
+export async function changeInNetwork(
   { context: { network } }: Exchange,
   minerId: string,
   change: ProviderChange,
 ): Promise<void> {
   if (network.changeProvider === undefined) {
-    throw new PlatformError(409, 'This network says itself where its provider is and which deals it takes.')
+    throw new PlatformError(409, 'This network says itself where its provider is, which deals it takes and for what.')
   }
   await asking(async () => network.changeProvider?.(minerId, change))
 }
 
 /** The members that are not undefined. */
-function present<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+export function present<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>
   }

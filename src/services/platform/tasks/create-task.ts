@@ -7,7 +7,6 @@ import { knownProviders } from '../miners/known-providers.js'
 import { requireUser } from '../sign-in/caller.js'
 import type { User } from '../users/users.js'
 import { postTask } from './post-task.js'
-import type { TaskTerms } from './task.js'
 import { readTerms, readUuid } from './terms/read-terms.js'
 
 const MAX_FILE_NAME = 255
@@ -21,7 +20,10 @@ export function createTask(exchange: Exchange): Promise<object> {
 async function create(exchange: Exchange, user: User): Promise<object> {
   const fields = await readFields(exchange, { files: true })
   const terms = readTerms(fields)
-  const file = readFile(fields, terms)
+  const file = readFile(fields)
+  if (file === undefined && !terms.isPublic) {
+    throw new PlatformError(400, 'file is missing: a private task needs a CSV with its deals.')
+  }
   const provider = terms.minerId === null ? undefined : await findProvider(exchange, terms.minerId)
   const request = { user: user.id, terms, uuid: readUuid(fields), file, provider }
   const { task, mailed } = await postTask(exchange.context, request)
@@ -29,17 +31,15 @@ async function create(exchange: Exchange, user: User): Promise<object> {
   return { data: { filename: task.fileName, uuid: task.uuid }, message: `Task created successfully.${notice}` }
 }
 
-function readFile(fields: Fields, { isPublic }: TaskTerms): UploadedFile | undefined {
+/** The CSV of a form, if it has one. Throws PlatformError 400 for other files. */
+export function readFile(fields: Fields): UploadedFile | undefined {
   const { files } = fields
   if (fields.has('file'))
     throw new PlatformError(400, 'file is a text: send the CSV as a file of the form, with a name.')
   const other = [...files.keys()].find((name) => name !== 'file')
   if (other !== undefined) throw new PlatformError(400, `The form has a file ${other}: send the CSV as file.`)
   const file = files.get('file')
-  if (file === undefined) {
-    if (isPublic) return undefined
-    throw new PlatformError(400, 'file is missing: a private task needs a CSV with its deals.')
-  }
+  if (file === undefined) return undefined
   if (/\p{Cc}/u.test(file.name) || file.name.length > MAX_FILE_NAME) {
     throw new PlatformError(
       400,
@@ -49,11 +49,12 @@ function readFile(fields: Fields, { isPublic }: TaskTerms): UploadedFile | undef
   return file
 }
 
-async function findProvider({ context }: Exchange, minerId: string): Promise<Provider> {
+/** Throws PlatformError 400, which names the field. */
+export async function findProvider({ context }: Exchange, minerId: string, field = 'miner_id'): Promise<Provider> {
   const provider = (await knownProviders(context)).find((one) => one.minerId === minerId)
-  if (provider === undefined) throw new PlatformError(400, `miner_id: there is no storage provider ${minerId}.`)
+  if (provider === undefined) throw new PlatformError(400, `${field}: there is no storage provider ${minerId}.`)
   if (!provider.offlineDealAvailable) {
-    throw new PlatformError(400, `miner_id: the storage provider ${minerId} takes no offline deals.`)
+    throw new PlatformError(400, `${field}: the storage provider ${minerId} takes no offline deals.`)
   }
   return provider
 }

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash, type Hash, randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import type { Provider } from '../../network/network.js'
 import type { PlatformContext } from '../context.js'
@@ -10,7 +10,7 @@ import { assignmentMail } from '../mail/assignment-mail.js'
 import { expiryOf, firstVisit } from '../movement/schedule.js'
 import { pieceSizeOf } from '../units/piece-size.js'
 import type { Task, TaskTerms } from './task.js'
-import type { DealFacts } from './task-table.js'
+import type { DealFacts, OpenTasks } from './task-table.js'
 
 /** Blocks of a CSV that are hashed in one turn of the event loop: 1 MiB. */
 const BLOCKS_PER_TURN = 16
@@ -70,7 +70,7 @@ async function postRows(
 }
 
 /** The reason of the refusal matters more than a draft that stays: the next start removes it. */
-async function removeDraft({ market, log }: PlatformContext, draft: number): Promise<void> {
+export async function removeDraft({ market, log }: PlatformContext, draft: number): Promise<void> {
   try {
     await market.drafts.remove(draft)
   } catch (err) {
@@ -78,7 +78,7 @@ async function removeDraft({ market, log }: PlatformContext, draft: number): Pro
   }
 }
 
-async function* rowsOf(file: UploadedFile | undefined): AsyncGenerator<TaskRow[], undefined> {
+export async function* rowsOf(file: UploadedFile | undefined): AsyncGenerator<TaskRow[], undefined> {
   if (file !== undefined) yield* readTaskCsv(inChunks(file.content))
   return undefined
 }
@@ -106,10 +106,19 @@ function refuseOtherProvider({ terms }: TaskRequest, row: TaskRow | undefined): 
   )
 }
 
-/** @param added deals of the task that is to be posted, as far as they are known */
-function refuseBeyondQuota({ market, limits }: PlatformContext, user: number, added: number): void {
+/**
+ * @param added deals of the task that is to be posted, as far as they are known
+ * @param replaced what the user has open that this task takes the place of
+ */
+export function refuseBeyondQuota(
+  { market, limits }: PlatformContext,
+  user: number,
+  added: number,
+  replaced: OpenTasks = { tasks: 0, deals: 0 },
+): void {
   const { maxOpenTasks, maxOpenDeals } = limits
-  const open = market.tasks.openOf(user)
+  const all = market.tasks.openOf(user)
+  const open = { tasks: all.tasks - replaced.tasks, deals: all.deals - replaced.deals }
   const later = 'Post it when others are done or have expired.'
   if (open.tasks >= maxOpenTasks) {
     throw new PlatformError(409, `You have ${open.tasks} open tasks, and may have at most ${maxOpenTasks}. ${later}`)
@@ -123,11 +132,15 @@ function refuseBeyondQuota({ market, limits }: PlatformContext, user: number, ad
 async function digestOf({ terms, file }: TaskRequest): Promise<string> {
   const prices = { minPrice: String(terms.minPrice), maxPrice: String(terms.maxPrice) }
   const digest = createHash('sha256').update(JSON.stringify({ ...terms, ...prices }))
+  await addFile(digest, file)
+  return digest.digest('hex')
+}
+
+export async function addFile(digest: Hash, file: UploadedFile | undefined): Promise<void> {
   for (const [n, block] of file?.content.entries() ?? []) {
     digest.update(block)
     if ((n + 1) % BLOCKS_PER_TURN === 0) await setImmediate()
   }
-  return digest.digest('hex')
 }
 
 function repeated(before: { task: Task; digest: string }, { user, provider }: TaskRequest, digest: string): PostResult {
@@ -138,9 +151,9 @@ function repeated(before: { task: Task; digest: string }, { user, provider }: Ta
   return { task, mailed: provider !== undefined && assignmentMail(task, task.deals, provider) !== undefined }
 }
 
-function addDraft(
+export function addDraft(
   { market, writer, network, seconds }: PlatformContext,
-  { user, terms, file }: TaskRequest,
+  { user, terms, file }: Pick<TaskRequest, 'user' | 'terms' | 'file'>,
   uuid: string,
   digest: string,
 ): Promise<number> {
@@ -163,7 +176,7 @@ function addDraft(
   )
 }
 
-async function addDeals(
+export async function addDeals(
   { market, writer, network, seconds }: PlatformContext,
   draft: number,
   provider: Provider | undefined,
@@ -218,7 +231,7 @@ async function post(
   return result
 }
 
-async function explaining<T>(read: () => Promise<T>): Promise<T> {
+export async function explaining<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read()
   } catch (error) {

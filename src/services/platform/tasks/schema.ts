@@ -123,3 +123,6 @@ export const importSchema = `
   CREATE INDEX deals_to_import ON deals (due, id)
     WHERE due IS NOT NULL AND stored IS NOT NULL AND status IN ('ReadyForImport', 'FileImporting', 'FileImported');
 `
+
+/** `assignment` is the digest of the request by which the poster of a task named its provider; null if none did. */
+export const assignmentSchema = 'ALTER TABLE tasks ADD COLUMN assignment TEXT'

@@ -19,7 +19,7 @@ export async function showTask(exchange: Exchange): Promise<object> {
   const { market, users } = context
   const page = readPage(exchange, USUAL_DEALS)
   await market.mover.catchUp()
-  const task = readable(exchange, path.task_uuid ?? '')
+  const task = readableTask(exchange, path.task_uuid ?? '')
   const bids = market.bids.ofTask(task.id)
   const owner = users.get(FIRST_USER)
   const providers = new Map((await knownProviders(context)).map((provider) => [provider.minerId, provider]))
@@ -48,7 +48,7 @@ export async function showTask(exchange: Exchange): Promise<object> {
  * The task with this UUID or number. A private task is shown to its poster and to the user that has its provider.
  * Throws PlatformError 404 for any other.
  */
-function readable(exchange: Exchange, name: string): Task {
+export function readableTask(exchange: Exchange, name: string): Task {
   const { tasks } = exchange.context.market
   const task = /^\d{1,15}$/.test(name) ? tasks.find(Number(name)) : tasks.findByUuid(name.toLowerCase())?.task
   const mayRead = task !== undefined && (task.isPublic || isParty(exchange, task.user))

@@ -51,6 +51,10 @@ export class TaskTable {
   readonly #progress
   readonly #completed
   readonly #open
+  readonly #swapDeals
+  readonly #setFacts
+  readonly #giveTo
+  readonly #assignment
 
   constructor(db: Database) {
     this.#add = db.prepare(`
@@ -93,6 +97,16 @@ export class TaskTable {
       WHERE posted = 1 AND user = ? AND status IN ('Created', 'Assigned', 'DealSent', 'ProgressWithFailure')
         AND (status = 'Created' OR active_deals + failed_deals < deals)
     `)
+    this.#swapDeals = db.prepare('UPDATE deals SET task = iif(task = ?1, ?2, ?1) WHERE task IN (?1, ?2)')
+    this.#setFacts = db.prepare(`
+      UPDATE tasks SET deals = ?1, to_fetch = ?1, smallest_piece = ?2, largest_piece = ?3, sent_deals = ?4 WHERE id = ?5
+    `)
+    this.#giveTo = db.prepare(`
+      UPDATE tasks SET miner_id = ?, file_name = ?, assignment = ?, due = NULL,
+        status = iif(sent_deals > 0 AND sent_deals = deals, 'DealSent', 'Assigned')
+      WHERE id = ?
+    `)
+    this.#assignment = db.prepare('SELECT assignment FROM tasks WHERE id = ?')
   }
 
   /** Adds a draft and returns its id. */
@@ -172,6 +186,22 @@ export class TaskTable {
 
   assign(id: number, minerId: string): void {
     this.#assign.run('Assigned', minerId, id)
+  }
+
+  /** The deals of a draft become those of a task without a provider, and the draft gets those of the task. */
+  takeDeals(id: number, draft: number, { deals, smallest, largest, sent }: DealFacts): void {
+    this.#swapDeals.run(id, draft)
+    this.#setFacts.run(deals, smallest, largest, sent, id)
+  }
+
+  /** @param digest of the request that names the provider */
+  giveTo(id: number, minerId: string, fileName: string, digest: string): void {
+    this.#giveTo.run(minerId, fileName, digest, id)
+  }
+
+  /** Digest of the request by which the poster named the provider; null if no request did. */
+  assignmentOf(id: number): string | null {
+    return this.#assignment.get(id).assignment
   }
 
   expire(id: number): void {

@@ -27,5 +27,6 @@ export function taskView(task: Task) {
     task_id: task.id,
     task_name: task.name,
     type: task.type,
+    uuid: task.uuid,
   }
 }

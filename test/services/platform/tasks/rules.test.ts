@@ -2,13 +2,13 @@ import t from 'tap'
 import type { Provider } from '../../../../src/services/network/network.js'
 import type { Bid } from '../../../../src/services/platform/bids/bid-table.js'
 import { bestBid, isOpen, offerOf } from '../../../../src/services/platform/bids/bidding.js'
-import { minerNumber } from '../../../../src/services/platform/deals/miner-number.js'
 import { progressOf } from '../../../../src/services/platform/deals/progress.js'
 import { PlatformError } from '../../../../src/services/platform/errors.js'
 import { Fields } from '../../../../src/services/platform/http/fields.js'
 import { firstVisit, hasExpired, mayDecide, nextVisit } from '../../../../src/services/platform/movement/schedule.js'
 import type { Task } from '../../../../src/services/platform/tasks/task.js'
 import { readTerms, readUuid } from '../../../../src/services/platform/tasks/terms/read-terms.js'
+import { minerNumber } from '../../../../src/services/platform/units/miner-number.js'
 import { pieceSizeOf } from '../../../../src/services/platform/units/piece-size.js'
 
 const PRIVATE = { task_name: 'nightly', is_public: '0', miner_id: 't01000' }
@@ -63,6 +63,7 @@ t.test('the terms of a task', (t) => {
   )
   t.match(terms({ ...PRIVATE, verified_type: 'verified', expired_days: '7' }), { type: 'verified', expireDays: 7 })
   t.match(terms({ Task_Name: 'a', Is_Public: '1', Auto_bid: '0' }), { bidMode: 'manual' }, "the interface's words")
+  t.match(terms({ task_name: 'a', is_public: '1' }), { bidMode: 'manual' }, 'clients older than bid modes')
   t.match(terms({ ...PRIVATE, type: 'regular', verified_type: 'regular' }), { type: 'regular' })
   t.equal(
     readUuid(new Fields([['uuid', 'A1A1A1A1-0000-4000-8000-000000000000']])),
@@ -82,7 +83,6 @@ t.test('terms that are refused, with the field in the message', (t) => {
     [{ ...PRIVATE, miner_id: '' }, /^miner_id is missing/],
     [{ ...PRIVATE, miner_id: '../x' }, /^miner_id must be the id/],
     [{ ...PRIVATE, bid_mode: '1' }, /^bid_mode contradicts is_public = 0/],
-    [{ ...PUBLIC, bid_mode: '' }, /^bid_mode is missing/],
     [{ ...PUBLIC, bid_mode: '3' }, /^bid_mode must be 0, 1 or 2/],
     [{ ...PUBLIC, Auto_bid: '0' }, /bid_mode and Auto_bid contradict/],
     [{ ...PUBLIC, miner_id: 't01000' }, /^miner_id contradicts is_public = 1/],

@@ -36,6 +36,7 @@ const task = {
   task_id: 'integer',
   task_name: 'string',
   type: 'string|null',
+  uuid: 'string',
 }
 
 export const summary = { ...task, bid_count: 'integer', deal_count: 'integer', successful_deal_count: 'integer' }

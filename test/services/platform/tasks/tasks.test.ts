@@ -238,7 +238,6 @@ t.test('bad requests post nothing', async (t) => {
     [400, /file is missing/, formOf(PRIVATE, null)],
     [400, /six|at most 5 tags/, formOf({ ...PRIVATE, tags: 'a,b,c,d,e,f' })],
     [400, /contradicts is_public = 1/, formOf({ ...PUBLIC, miner_id: 't01000' })],
-    [400, /bid_mode is missing/, formOf({ task_name: 'a', is_public: '1' })],
     [400, /miner_id is missing/, formOf({ task_name: 'a', is_public: '0' })],
     [400, /no storage provider t09999/, formOf({ ...PRIVATE, miner_id: 't09999' })],
     [400, /takes no offline deals/, formOf({ ...PRIVATE, miner_id: 't01002' })],

@@ -34,12 +34,12 @@ export function readTerms(fields: Fields): TaskTerms {
     maxPrice: readPrice(fields, 'maxPrice'),
     tags: readTags(textOf(fields, 'tags')),
     expireDays: readNumber(fields, 'expireDays', 1, MAX_DAYS),
-    bidMode: readBidMode(fields),
+    bidMode: readBidMode(fields, readFlag(fields, 'isPublic')),
     fastRetrieval: readFlag(fields, 'fastRetrieval', true),
     sourceId: readNumber(fields, 'sourceId', 0, 1000),
     duration: readNumber(fields, 'duration', MIN_DURATION, MAX_DURATION) ?? USUAL_DURATION,
   }
-  refuseContradictions(fields, terms)
+  refuseContradictions(terms)
   return terms
 }
 
@@ -51,11 +51,8 @@ export function readUuid(fields: Fields): string | undefined {
   return uuid
 }
 
-function refuseContradictions(fields: Fields, { isPublic, minerId, minPrice, maxPrice, bidMode }: TaskTerms): void {
+function refuseContradictions({ isPublic, minerId, minPrice, maxPrice, bidMode }: TaskTerms): void {
   if (isPublic) {
-    if (textOf(fields, 'bidMode') === '') {
-      throw invalid('bidMode', 'is missing: a public task needs 1 (the best bid wins) or 0 (you choose)')
-    }
     if (minerId !== null) {
       throw invalid('minerId', 'contradicts is_public = 1: bids decide on the provider of a public task')
     }
@@ -124,9 +121,10 @@ function readNumber(fields: Fields, member: Member, least: number, most: number)
   throw invalid(member, `must be a whole number from ${least} to ${most}`)
 }
 
-function readBidMode(fields: Fields): BidMode {
+/** Clients older than bid modes post public tasks without one, and choose the provider themselves. */
+function readBidMode(fields: Fields, isPublic: boolean): BidMode {
   const text = textOf(fields, 'bidMode')
-  if (text === '') return 'none'
+  if (text === '') return isPublic ? 'manual' : 'none'
   const mode = /^[012]$/.test(text) ? BID_MODES[Number(text)] : undefined
   if (mode === undefined) throw invalid('bidMode', 'must be 0, 1 or 2')
   return mode

@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto'
+import type { Provider } from '../../network/network.js'
+import type { PlatformContext } from '../context.js'
+import type { TaskRow } from '../csv/task-row.js'
+import { PlatformError } from '../errors.js'
+import type { UploadedFile } from '../http/fields.js'
+import { assignmentMail } from '../mail/assignment-mail.js'
+import {
+  addDeals,
+  addDraft,
+  addFile,
+  explaining,
+  type PostResult,
+  refuseBeyondQuota,
+  removeDraft,
+  rowsOf,
+} from './post-task.js'
+import type { Task } from './task.js'
+import type { DealFacts } from './task-table.js'
+
+export interface Assignment {
+  readonly task: Task
+  /** The provider that the poster chooses. */
+  readonly provider: Provider
+  /** The CSV with the deals, which replace those of the task. */
+  readonly file: UploadedFile
+}
+
+/**
+ * Gives a task to the provider that its poster names, with the deals of a CSV. Both are durable when the promise
+ * resolves; when it rejects, the task is as before. A repeated request gives the same result. Throws PlatformError 400
+ * for the CSV, 409 for a task that has a provider, and for more open deals than a user may have.
+ */
+export async function assignTask(context: PlatformContext, assignment: Assignment): Promise<PostResult> {
+  const rows = rowsOf(assignment.file)
+  try {
+    return await assignRows(context, assignment, rows)
+  } finally {
+    await rows.return(undefined)
+  }
+}
+
+async function assignRows(
+  context: PlatformContext,
+  assignment: Assignment,
+  rows: AsyncGenerator<TaskRow[], undefined>,
+): Promise<PostResult> {
+  const { task, provider, file } = assignment
+  const first = await explaining(() => rows.next())
+  refuseOtherTask(assignment, first.value?.[0])
+  const digest = await digestOf(assignment)
+  const before = repeated(context, assignment, digest)
+  if (before !== undefined) return before
+  const draft = await addDraft(context, { user: task.user, terms: task, file }, task.uuid, digest)
+  try {
+    const facts = await addDeals(context, draft, provider, first, rows)
+    return await assign(context, assignment, { draft, digest, facts })
+  } finally {
+    // After a success, it has the former deals.
+    await removeDraft(context, draft)
+  }
+}
+
+function refuseOtherTask({ task, provider }: Assignment, row: TaskRow | undefined): void {
+  if (row?.uuid !== undefined && row.uuid !== task.uuid) {
+    throw new PlatformError(400, 'Row 2, column uuid: it contradicts the UUID in the path.')
+  }
+  if (row?.minerId !== undefined && row.minerId !== provider.minerId) {
+    throw new PlatformError(400, 'Row 2, column miner_id: it contradicts the field miner_fid of the form.')
+  }
+}
+
+async function digestOf({ provider, file }: Assignment): Promise<string> {
+  const digest = createHash('sha256').update(`${provider.minerId}\n`)
+  await addFile(digest, file)
+  return digest.digest('hex')
+}
+
+/** Undefined for a task without a provider. Throws PlatformError 409 unless this request has named the provider. */
+function repeated(
+  { market }: PlatformContext,
+  { task: { id }, provider }: Assignment,
+  digest: string,
+): PostResult | undefined {
+  const task = market.tasks.find(id) as Task
+  if (task.minerId === null) return undefined
+  if (market.tasks.assignmentOf(id) !== digest) {
+    throw new PlatformError(409, `The task has the storage provider ${task.minerId} already.`)
+  }
+  return { task, mailed: assignmentMail(task, task.deals, provider) !== undefined }
+}
+
+async function assign(
+  context: PlatformContext,
+  assignment: Assignment,
+  { draft, digest, facts }: { draft: number; digest: string; facts: DealFacts },
+): Promise<PostResult> {
+  const { market, writer, seconds } = context
+  const { provider, file } = assignment
+  const { id } = assignment.task
+  const result = await writer.run(() => {
+    // A bid may have won meanwhile, or another request may have been faster.
+    const before = repeated(context, assignment, digest)
+    if (before !== undefined) return before
+    const former = market.tasks.find(id) as Task
+    const open = former.status === 'Created' ? { tasks: 1, deals: former.deals } : { tasks: 0, deals: 0 }
+    refuseBeyondQuota(context, former.user, facts.deals, open)
+    market.tasks.takeDeals(id, draft, facts)
+    market.tasks.giveTo(id, provider.minerId, file.name === '' ? former.fileName : file.name, digest)
+    const bid = market.bids.ofTask(id).find(({ minerId, status }) => minerId === provider.minerId && status === 'New')
+    if (bid === undefined) market.bids.close(id)
+    else market.bids.win(bid, seconds())
+    const task = market.tasks.find(id) as Task
+    const mail = assignmentMail(task, facts.deals, provider)
+    if (mail !== undefined) market.mails.add(mail, seconds())
+    return { task, mailed: mail !== undefined }
+  })
+  market.onAssigned()
+  return result
+}
