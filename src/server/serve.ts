@@ -43,6 +43,8 @@ export interface Serving {
 }
 
 const DRAIN_POLL_MS = 50
+/** Time in which a new connection may bring a request while the server drains, ms. */
+const SILENT_MS = 1000
 
 /** Enough for a target of 8 KiB, 8 KiB of metadata and all other headers. */
 const MAX_HEAD_BYTES = 64 * 1024
@@ -66,7 +68,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
-  const connections = new Set<Socket>()
+  /** With the times at which they were accepted. */
+  const connections = new Map<Socket, number>()
   let draining = false
 
   const settings = {
@@ -82,7 +85,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   }
   const server = tls ? createSecureServer(tls) : createServer(settings, listener)
   const track = (socket: Socket) => {
-    connections.add(socket)
+    connections.set(socket, performance.now())
     socket.once('close', () => connections.delete(socket))
   }
   server.on('connection', track)
@@ -162,13 +165,15 @@ function expressMessages(app: Express) {
   return { IncomingMessage: Message, ServerResponse: Answer }
 }
 
-async function drain(server: Server, connections: ReadonlySet<Socket>, graceMs: number): Promise<number> {
+async function drain(server: Server, connections: ReadonlyMap<Socket, number>, graceMs: number): Promise<number> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   const idle = setInterval(() => {
     // A connection whose last response ends after close() would stay idle for keepAliveTimeout.
     server.closeIdleConnections()
-    // Load balancers and browsers open connections in advance; Node treats such a connection as a started request.
-    for (const socket of connections) if (socket.bytesRead === 0) socket.destroy()
+    // Load balancers and browsers open connections in advance; Node treats such a connection as a started request. The
+    // request of a new one may be on its way: a balancer does not send it again.
+    const now = performance.now()
+    for (const [socket, since] of connections) if (socket.bytesRead === 0 && now - since > SILENT_MS) socket.destroy()
   }, DRAIN_POLL_MS)
   let cut = 0
   const grace = setTimeout(() => {

@@ -13,6 +13,9 @@ streams = b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
 sent = server.sendmsg(
     [len(message).to_bytes(4, "little") + message], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)]
 )
-server.sendall(message[max(0, sent - 4) :])
+rest = message[max(0, sent - 4) :]
+# Also sending nothing fails once the program has ended and closed the connection.
+if rest:
+    server.sendall(rest)
 status = server.recv(1)
 os._exit(status[0] if status else 255)
