@@ -45,9 +45,6 @@ export async function put(
       throw new S3Error('InvalidArgument', {
         message: 'The gateway cannot store this object: under a key that ends in "/" it stores only empty objects.',
       })
-    // Before the upload: a gateway on one folder answers no lookup of the key until the upload has ended. A write that
-    // comes in between is later than the beginning of this one, as one after it is.
-    await attempt?.begin(before?.stamp ?? null)
     const upload = gateway.upload(bucket, key, length, attributes)
     try {
       let { facts, rest } = await streamHoldingBack(
@@ -78,6 +75,9 @@ export async function put(
               // The outcome of the write may stay unknown for minutes: the bytes are not kept that long.
               const last = rest
               rest = undefined
+              // Not earlier: a write whose last bytes were not sent has no effect. The key was looked up before the
+              // upload, during which a gateway on one folder answers no lookup of it.
+              await attempt?.begin(before?.stamp ?? null)
               if (last) await upload.write(last)
               return upload.commit(order)
             },
