@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 import { CommanderError } from 'commander'
-import type { ApiKeyFlags, QuotaFlags } from './cli/account/declare-accounts.js'
+import { describeError, EXIT_BAD_OPTIONS, exitCodeOf } from './cli/command.js'
 import type { Config } from './cli/config/config.js'
-import { describeError, EXIT_BAD_OPTIONS, exitCodeOf } from './cli/failure.js'
 import { createProgram } from './cli/program.js'
-import { recorded } from './cli/recorded.js'
+import { printEnvironment, recorded } from './cli/running.js'
+import type { ApiKeyFlags, QuotaFlags } from './cli/subcommands.js'
 import { createLogger } from './common/log.js'
 
 // Each command loads its modules when it runs, so that `--help`, a bad option or `presign` do not load the server.
@@ -17,14 +17,14 @@ const program = createProgram({
   presign: traced(async () => (await import('./cli/presign.js')).presign),
   showDeals: traced(async () => (await import('./cli/watch/deals.js')).showDeals),
   showJobs: traced(async () => (await import('./cli/watch/jobs.js')).showJobs),
-  login: traced(async () => (await import('./cli/login/login.js')).login),
+  login: traced(async () => (await import('./cli/login.js')).login),
   addKey: traced(async () => recorded('keys add', (await import('./cli/keys/key-commands.js')).addKey)),
   listKeys: traced(async () => (await import('./cli/keys/key-commands.js')).listKeys),
-  printEnvironment: traced(async () => (await import('./cli/running.js')).printEnvironment),
+  printEnvironment: traced(async () => printEnvironment),
   removeKey: traced(async () => recorded('keys remove', (await import('./cli/keys/key-commands.js')).removeKey)),
-  listPlugins: traced(async () => (await import('./cli/plugins/plugin-list.js')).listPlugins),
+  listPlugins: traced(async () => (await import('./cli/plugins/plugins.js')).listPlugins),
   newPlugin: traced(async () => (await import('./cli/plugins/plugin-new.js')).newPlugin),
-  checkPlugin: traced(async () => (await import('./cli/plugins/plugin-check.js')).checkPluginAt),
+  checkPlugin: traced(async () => (await import('./cli/plugins/plugins.js')).checkPluginAt),
   addAccount: traced(async () =>
     recorded('account add', (await import('./cli/account/account-commands.js')).addAccount),
   ),

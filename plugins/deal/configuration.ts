@@ -1,8 +1,7 @@
-import { type Context, S3Error } from 'dealgate'
+import { type Context, parseAmount, S3Error } from 'dealgate'
 import { z } from 'zod'
-import { STATED_AMOUNT } from './documents/members.js'
-import { backupSchedules, checkSchedules } from './schedules/document.js'
-import { parseAmount } from './terms/amounts.js'
+import { STATED_AMOUNT } from './documents/deal-document.js'
+import { backupSchedules, checkSchedules } from './schedules/scheduler.js'
 import { offlineConfiguration } from './terms/offline-terms.js'
 import { inOwnTypes, statedTerms } from './terms/terms.js'
 

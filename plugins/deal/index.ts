@@ -1,21 +1,20 @@
 import { definePlugin } from 'dealgate'
-import { archiveClasses } from './archive/classes.js'
-import { Keeper } from './archive/keeper.js'
+import { archiveClasses, Keeper } from './archive/keeper.js'
 import { restores } from './archive/restore-job.js'
 import { Follower } from './follow/follower.js'
 import { verifications } from './follow/verify.js'
-import { dealGauges } from './gauges.js'
-import { bucketDeals, objectDeals } from './jobs/kinds.js'
+import { bucketDeals, objectDeals } from './jobs/deal-jobs.js'
+
 import { bucketRetrievals } from './jobs/retrieve-bucket.js'
 import { DeepArchive } from './offline/deep-archive.js'
 import { offlineDeals } from './offline/offline-job.js'
-import { dealOperations } from './operations/index.js'
+import { dealOperations } from './operations/deals.js'
 import { dealOptions } from './options.js'
-import { DealParts } from './parts.js'
-import { OBJECT_DEAL } from './records/inputs.js'
+import { DealParts, dealGauges } from './parts.js'
+import { OBJECT_DEAL } from './records/attempts.js'
 import { scheduleRuns } from './schedules/run-schedule.js'
 import { Scheduler } from './schedules/scheduler.js'
-import { TERMS_METADATA } from './terms/metadata-terms.js'
+import { TERMS_METADATA } from './terms/resolve-terms.js'
 
 /** Metadata that GET and HEAD report of an object with deals; a client that sends it does not store it. */
 export const outputMetadata = [

@@ -1,6 +1,13 @@
-import { type Context, type ListedProvider, S3Error } from 'dealgate'
-import { DealClient } from './deal-client.js'
-import type { GatewayProvider } from './deal-wire.js'
+import {
+  type Context,
+  type ListedProvider,
+  type ProviderDocument,
+  parseAmount,
+  providerDocumentOf,
+  S3Error,
+} from 'dealgate'
+import { DealClient, type GatewayProvider } from './deal-client.js'
+import { timeOf } from './documents/deal-document.js'
 import type { DealParts } from './parts.js'
 
 /**
@@ -37,3 +44,48 @@ function gatewayForm(provider: ListedProvider): GatewayProvider {
     update_time_str: provider.updateTime,
   }
 }
+
+export function providerOf(provider: GatewayProvider): ProviderDocument {
+  return providerDocumentOf(provider, timeOf(provider.update_time_str))
+}
+
+/** Attofil per GiB and epoch; undefined when the provider gives no price. */
+export function askOf(provider: GatewayProvider, verified: boolean): bigint | undefined {
+  return parseAmount(verified ? provider.verified_price : provider.price)
+}
+
+/**
+ * The reason why the provider does not take a piece of this size (bytes), in a sentence; undefined when it does, as far
+ * as is known.
+ */
+export function whyUnfit(provider: GatewayProvider, pieceSize: number): string | undefined {
+  const { miner_id: id, status } = provider
+  if (status !== '' && status.toLowerCase() !== 'active') return `${id} is ${status}.`
+  const smallest = readSize(provider.min_piece_size) ?? 0
+  const largest = readSize(provider.max_piece_size) ?? Number.POSITIVE_INFINITY
+  if (pieceSize < smallest) return `${id} takes pieces of ${smallest} bytes or more; this one has about ${pieceSize}.`
+  if (pieceSize > largest) return `${id} takes pieces of at most ${largest} bytes; this one has about ${pieceSize}.`
+  return undefined
+}
+
+/**
+ * To be awaited when one item of a run has failed: throws when the gateway or the records cannot be reached, because
+ * the whole run is then better repeated. Otherwise the run continues, so that one broken item does not block the
+ * others.
+ */
+export async function requireHealth({ host, copies }: Pick<DealParts, 'host' | 'copies'>): Promise<void> {
+  await host.own.gateway.ready()
+  await copies.get('', '')
+}
+
+/**
+ * Parses a size as providers give it, to bytes: `34359738368`, `32GiB` or `16GB`; all units are powers of two on this
+ * network. Undefined for any other text.
+ */
+export function readSize(text: string): number | undefined {
+  const [, digits, unit = ''] = /^\s*(\d+(?:\.\d+)?)\s*([bkmgtp]?)(?:i?b)?\s*$/i.exec(text) ?? []
+  const power = UNITS[unit.toLowerCase()]
+  return digits === undefined || power === undefined ? undefined : Number(digits) * 1024 ** power
+}
+
+export const UNITS: Readonly<Record<string, number>> = { '': 0, b: 0, k: 1, m: 2, g: 3, t: 4, p: 5 }

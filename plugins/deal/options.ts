@@ -1,6 +1,6 @@
+import { parseAmount } from 'dealgate'
 import { z } from 'zod'
 import { ARCHIVE_CLASSES } from './configuration.js'
-import { parseAmount } from './terms/amounts.js'
 import { violationsOf } from './terms/terms.js'
 
 const seconds = (min: number, max: number, fallback: number) => z.number().min(min).max(max).default(fallback)

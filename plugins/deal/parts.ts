@@ -1,18 +1,31 @@
-import type { Context, Jobs, PluginHost, SpendCaps, StoredObject } from 'dealgate'
+import {
+  type Context,
+  countByState,
+  type ExceededCap,
+  FIL_LEDGER,
+  formatAmount,
+  type Jobs,
+  type PluginGauge,
+  type PluginHost,
+  type PluginState,
+  parseAmount,
+  S3Error,
+  type SpendCaps,
+  SpendLedger,
+  type StoredObject,
+  spendGauges,
+} from 'dealgate'
 import { LocalCopies } from './archive/local-copies.js'
 import { configurationOf } from './configuration.js'
-import { BudgetWaits } from './jobs/budget-waits.js'
+import { BudgetWaits } from './jobs/budget.js'
 import { TaskRecords } from './offline/task-records.js'
 import { type DealOptions, statedOf } from './options.js'
 import { Attempts } from './records/attempts.js'
 import { DealRecords } from './records/deal-records.js'
 import { DeepMarks } from './records/deep-marks.js'
 import { ScheduleRecords } from './schedules/schedule-records.js'
-import { Spending } from './spending.js'
 import { payingAccount } from './subject.js'
-import { parseAmount } from './terms/amounts.js'
-import { TERMS_METADATA } from './terms/metadata-terms.js'
-import { resolveTerms, type StatedTogether, statedBy, type TermSources } from './terms/resolve-terms.js'
+import { resolveTerms, type StatedTogether, statedBy, TERMS_METADATA, type TermSources } from './terms/resolve-terms.js'
 import type { DealTerms } from './terms/terms.js'
 
 interface Stated extends Pick<TermSources, 'request' | 'storageClass'> {
@@ -91,4 +104,34 @@ export class DealParts {
 
 function amount(text: string | undefined): bigint | undefined {
   return text === undefined ? undefined : parseAmount(text)
+}
+
+/** Ledger of what deals cost per day, attofil. Throws SpendCapReached for a deal that would exceed a cap. */
+export class Spending extends SpendLedger {
+  /** @param now ms since 1970 */
+  constructor(state: Pick<PluginState, 'records' | 'locks'>, now: () => number) {
+    super({ state, now, name: FIL_LEDGER, exceeded })
+  }
+}
+
+function exceeded({ cap, spent, amount, bucket }: ExceededCap): S3Error {
+  const of = bucket === undefined ? 'all deals together' : `the bucket ${bucket}`
+  return new S3Error('SpendCapReached', {
+    message:
+      `The deal would cost ${formatAmount(amount)} fil. The daily cap of ${of} is ${formatAmount(cap)} fil (UTC), of which ` +
+      `${formatAmount(spent)} are spent. Wait until tomorrow, or raise the cap.`,
+  })
+}
+
+/** Deals by state, and what they cost today. */
+export function dealGauges(parts: DealParts): readonly PluginGauge[] {
+  const { maxSpendPerDay } = parts.options
+  return [
+    {
+      name: 'deals',
+      help: 'Deals that are not closed, by the state that the network last reported.',
+      read: () => countByState(parts.deals.open(), ({ live }) => live?.state ?? 'Unknown'),
+    },
+    ...spendGauges(parts.spending, maxSpendPerDay),
+  ]
 }

@@ -1,4 +1,6 @@
 import { type Context, S3Error, type StoredObject } from 'dealgate'
+import { z } from 'zod'
+import { statedTerms } from './terms/terms.js'
 
 /**
  * The object for a new deal. A gateway without a local copy of it retrieves the bytes from the deals that hold the
@@ -58,3 +60,17 @@ export async function requireBucket({ gateway }: Pick<Context, 'gateway'>, bucke
 export function payingAccount(caller: Context['caller']): string {
   return caller?.identity.account?.accessKey ?? ''
 }
+
+/** Page that describes the operations of this plugin. */
+export const SOURCE = 'docs/deals.md'
+
+/** Body of the calls that make a deal. */
+export const dealRequest = z.strictObject({
+  ...statedTerms,
+  Force: z
+    .boolean()
+    .optional()
+    .describe(
+      'Make another deal although the same one was requested within the last minute, or the gateway lists one that is not on record.',
+    ),
+})

@@ -1,16 +1,14 @@
 import { type Context, type Expansion, type ExpansionSubject, S3Error, type S3Request } from 'dealgate'
 import { z } from 'zod'
-import { billDocument } from './documents/bill.js'
-import { detailOf } from './documents/deal.js'
-import { offlineDeal, offlineDealOf } from './documents/upload.js'
+import { billDocument, detailOf, offlineDeal, offlineDealOf } from './documents.js'
 import { askDetail } from './operations/deals.js'
 import { pageOfBills } from './operations/lists.js'
 import { findLive } from './operations/live-uploads.js'
 import { askPayment, noSuchUpload, paymentDocument, paymentOf } from './operations/payment.js'
+
 import type { PayParts } from './parts.js'
-import type { MadeUpload } from './records/made-uploads.js'
-import { dataOf } from './wire/answer.js'
-import { type WireUpload, wireDetail, wirePayment } from './wire/records.js'
+import type { MadeUpload } from './upload/made-uploads.js'
+import { dataOf, type WireUpload, wireDetail, wirePayment } from './wire.js'
 
 /** Newest payments of a wallet for files of one name that are searched. */
 const BILLS = 1000

@@ -1,9 +1,7 @@
 import { parseAmount } from 'dealgate'
 import { z } from 'zod'
 import type { PayParts } from './parts.js'
-import { dataOf, repeatable } from './wire/answer.js'
-import { text } from './wire/members.js'
-import { type WireParams, wireParams } from './wire/params.js'
+import { dataOf, repeatable, text, type WireParams, wireParams } from './wire.js'
 
 export type Variant = WireParams['variant']
 

@@ -1,14 +1,10 @@
 import { definePlugin } from 'dealgate'
 import { payExpansion } from './expand.js'
-import { payGauges } from './gauges.js'
-import { payOperations } from './operations/index.js'
+import { payGauges, payOperations } from './operations/index.js'
 import { payOptions } from './options.js'
 import { PayParts } from './parts.js'
 import { uploadFiles } from './upload/file-job.js'
-import { UPLOAD } from './upload/input.js'
-import { uploadObjects } from './upload/job.js'
-import { DURATION_METADATA, uploadWritten } from './upload/on-write.js'
-import { OUTPUT_METADATA } from './upload/tell-object.js'
+import { DURATION_METADATA, OUTPUT_METADATA, UPLOAD, uploadObjects, uploadWritten } from './upload/job.js'
 
 export default definePlugin({
   name: 'pay',

@@ -1,10 +1,10 @@
 import { Attempts, type PluginHost, S3Error, type SpendLedger } from 'dealgate'
+import { Wallets } from './acting.js'
 import { ServiceFacts, type Variant } from './facts.js'
-import { Wallets } from './login/wallets.js'
 import type { PayOptions } from './options.js'
 import { PaymentClient } from './payment-client.js'
-import { MadeUploads } from './records/made-uploads.js'
-import { openLedger } from './upload/cost.js'
+import { MadeUploads } from './upload/made-uploads.js'
+import { openLedger } from './upload/post.js'
 
 /** Shared by the operations and jobs of this plugin. */
 export class PayParts {

@@ -1,12 +1,9 @@
 import { type Context, type Expansion, type ExpansionSubject, S3Error } from 'dealgate'
 import { z } from 'zod'
-import { bidDocument, bidOf } from './documents/bid.js'
-import { dealOf, platformDeal } from './documents/deal.js'
-import { taskDocument, taskOf } from './documents/task.js'
-import { acting } from './login/acting.js'
+import { bidDocument, bidOf, dealOf, platformDeal, taskDocument, taskOf } from './documents.js'
+import { acting } from './login.js'
 import type { TaskParts } from './parts.js'
-import { dataOf, repeatable } from './wire/answer.js'
-import { type WireDetail, wireDetail } from './wire/records.js'
+import { dataOf, repeatable, type WireDetail, wireDetail } from './wire.js'
 
 /** Newest tasks of a bucket that are searched for a deal. */
 const SEARCHED = 20

@@ -1,9 +1,15 @@
+import type { AnyOperation } from 'dealgate'
 import { definePlugin } from 'dealgate'
 import { createTasks } from './create/job.js'
 import { taskExpansion } from './expand.js'
 import { taskGauges } from './gauges.js'
 import { offersOf } from './offers.js'
-import { taskOperations } from './operations/index.js'
+import { listBucketTasks } from './operations/bucket-tasks.js'
+import { listProviderDeals, updateMyDeal, updateMyProvider, updateTaskDealStatus } from './operations/my-provider.js'
+import { getPriceStatistics, getProvider, listProviders } from './operations/providers.js'
+import { createApiKey, createJwt, createPlatformSession } from './operations/sessions.js'
+import { createTask, getTask, listMyProviderTasks, listMyTasks, listPublicTasks } from './operations/tasks.js'
+
 import { taskOptions } from './options.js'
 import { TaskParts } from './parts.js'
 
@@ -23,3 +29,27 @@ export default definePlugin({
     }
   },
 })
+
+/** The operations of this plugin. */
+export function taskOperations(parts: TaskParts): readonly AnyOperation[] {
+  return [
+    createPlatformSession(parts),
+    createApiKey(parts),
+    createJwt(parts),
+    listProviders(parts),
+    getProvider(parts),
+    updateMyProvider(parts),
+    createTask(parts),
+    listBucketTasks(parts),
+    listPublicTasks(parts),
+    listMyTasks(parts),
+    getTask(parts),
+    listMyProviderTasks(parts),
+    listProviderDeals(parts),
+    updateMyDeal(parts, 'POST'),
+    updateMyDeal(parts, 'PUT'),
+    updateTaskDealStatus(parts, 'POST'),
+    updateTaskDealStatus(parts, 'PUT'),
+    getPriceStatistics(parts),
+  ]
+}

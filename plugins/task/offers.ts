@@ -1,8 +1,6 @@
 import type { ListedProvider, PluginServices } from 'dealgate'
 import type { TaskParts } from './parts.js'
-import { dataOf, repeatable } from './wire/answer.js'
-import { listOf } from './wire/members.js'
-import { type WireProvider, wireProvider } from './wire/records.js'
+import { dataOf, listOf, repeatable, type WireProvider, wireProvider } from './wire.js'
 
 /** How long a list is used, ms. */
 const FRESH_MS = 30_000

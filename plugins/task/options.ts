@@ -1,6 +1,6 @@
 import { parseAmount } from 'dealgate'
 import { z } from 'zod'
-import { FIELD_NAMES } from './wire/field-names.js'
+import { FIELD_NAMES } from './wire.js'
 
 const DAY = 86_400
 

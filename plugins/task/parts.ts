@@ -1,10 +1,10 @@
 import { Attempts, type PluginHost, S3Error, type SpendLedger } from 'dealgate'
-import { openLedger } from './create/cost.js'
-import { Logins } from './login/login.js'
-import { Tokens } from './login/tokens.js'
+import { MadeTasks } from './create/made-tasks.js'
+import { openLedger } from './create/terms.js'
+import { Logins } from './login.js'
 import type { TaskOptions } from './options.js'
 import { PlatformClient } from './platform-client.js'
-import { MadeTasks } from './records/made-tasks.js'
+import { Tokens } from './tokens.js'
 
 /** Shared by the operations and jobs of this plugin. */
 export class TaskParts {

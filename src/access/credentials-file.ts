@@ -3,7 +3,7 @@ import {
   type CredentialsFileOptions,
   openCredentialsFile as open,
 } from '../auth/identities/credentials-file.js'
-import { identityPolicyProblem } from './door/identity-policies.js'
+import { identityPolicyProblem } from './documents.js'
 
 /** See auth/identities/credentials-file.ts. Also refuses a file with a policy that cannot be read. */
 export function openCredentialsFile(options: CredentialsFileOptions): CredentialsFile {

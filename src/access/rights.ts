@@ -1,5 +1,13 @@
 import type { Right } from '../auth/caller.js'
 import { compareUtf8 } from '../common/byte-order.js'
+import { S3Error } from '../common/errors/s3-error.js'
+import { allows } from '../gateway/account/policies.js'
+import type { Gateway } from '../gateway/gateway.js'
+import type { RequestHead } from '../http/s3-request.js'
+import type { AnyOperation } from '../plugins/forms/plugin.js'
+import type { Context } from '../server/context.js'
+import { canOpen } from './policy.js'
+import { denied } from './restrict-gateway.js'
 
 export type Access = 'read' | 'write'
 
@@ -54,4 +62,104 @@ export class Rights {
 
 function names({ bucket: pattern }: Right, bucket: string): boolean {
   return pattern.endsWith('*') ? bucket.startsWith(pattern.slice(0, -1)) : bucket === pattern
+}
+
+/**
+ * The right that an operation needs. It is checked by the head of the request before the body can be read, so that for
+ * a refused caller nothing is read, stored or parsed, and no `100 Continue` is sent.
+ */
+export type Needs =
+  /** A right to the key. */
+  | { readonly key: Access }
+  /** Each of these rights to every key of the bucket. */
+  | { readonly bucket: readonly Access[] }
+  /** A right to at least one key of the bucket. The body names the keys, and each of them is checked then. */
+  | { readonly some: Access | 'any' }
+  /** The body authenticates the caller, and only the part that does so is read first. */
+  | 'form'
+
+/**
+ * Throws AccessDenied for a caller without the right that the operation needs, NoSuchBucket for an anonymous one. The
+ * caller's rights also restrict what the operation then asks of the gateway.
+ *
+ * A PUT or POST without `needs` keeps the server from starting (src/plugins/loading). The frame of calls
+ * (`defineCall`) checks them itself.
+ */
+export async function requireNeeds(operation: AnyOperation, head: RequestHead, context: Context): Promise<void> {
+  const { needs } = operation
+  const { bucket, key } = head
+  if (needs === undefined || bucket === undefined) return
+  if (!context.caller && operation.access === 'anonymous') {
+    if (typeof needs === 'object' && 'some' in needs && (await opensEach(operation, bucket, context))) return
+    const granted = key !== undefined && context.door.granted('s3:PutObject', bucket, key)
+    return granted ? undefined : requirePublic(needs, bucket, key, context)
+  }
+  if (needs === 'form') {
+    if (context.caller) context.checks.requireSome(bucket, 'write')
+  } else if ('some' in needs) context.checks.requireSome(bucket, needs.some)
+  else if ('key' in needs) context.checks.requireKey(bucket, key ?? '', needs.key)
+  else for (const access of needs.bucket) context.checks.requireWholeBucket(bucket, access)
+}
+
+/**
+ * True if the policy of the bucket can allow some of the keys that the body will name. No ACL allows everybody that.
+ */
+async function opensEach({ action }: AnyOperation, bucket: string, { door }: Context): Promise<boolean> {
+  if (typeof action !== 'object' || !('each' in action)) return false
+  const policy = (await door.documents(bucket))?.policy
+  return policy !== undefined && canOpen(policy.parsed, action.each)
+}
+
+/**
+ * Checks the rules of the gateway before the body is read. The gateway checks them again, but only after the body has
+ * been received.
+ */
+async function requirePublic(
+  needs: Needs,
+  bucket: string,
+  key: string | undefined,
+  { own }: Pick<Context, 'own'>,
+): Promise<void> {
+  const entries = await own.listPolicies(bucket)
+  const granted =
+    typeof needs === 'object' && 'key' in needs
+      ? allows(entries, needs.key === 'write' ? 'put' : 'get', key ?? '')
+      : entries.some(({ policy }) => policy !== 'readonly')
+  if (!granted) throw new S3Error('AccessDenied')
+}
+
+/**
+ * Resolves if the caller's gateway account owns the bucket, or a document of the bucket has granted this request what
+ * the owner may do; `instead` is an action on a key that suffices. Throws S3Error NoSuchBucket, AccessDenied, or the
+ * error of the gateway call.
+ */
+export type RequireOwner = (
+  bucket: string,
+  instead?: { readonly action: string; readonly key: string },
+) => Promise<void>
+
+/**
+ * The owner of a bucket is the account whose own web.ListBuckets names it. An account that may read, list or write a
+ * bucket by a policy of the gateway is not its owner. The answer is not cached, because a cached one could be about an
+ * earlier bucket of the same name.
+ */
+export async function requireOwner(
+  gateway: Pick<Gateway, 'listBuckets' | 'bucketExists'>,
+  bucket: string,
+): Promise<void> {
+  const own = await gateway.listBuckets()
+  if (own.some(({ name }) => name === bucket)) return
+  if (!(await gateway.bucketExists(bucket))) throw new S3Error('NoSuchBucket', { fields: { BucketName: bucket } })
+  throw new S3Error('AccessDenied', {
+    message:
+      'Only the account that owns the bucket may do this, and the bucket is not among the buckets of this account.',
+  })
+}
+
+/** Throws AccessDenied unless one of the actions equals `name`, or is a prefix of it followed by `*`. */
+export function requireAction(actions: readonly string[], name: string): void {
+  const allowed = actions.some((action) =>
+    action.endsWith('*') ? name.startsWith(action.slice(0, -1)) : name === action,
+  )
+  if (!allowed) throw denied(`make the call ${name}: the key needs this action`)
 }

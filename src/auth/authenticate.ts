@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import { S3Error } from '../common/errors/s3-error.js'
-import type { CacheUse } from '../common/metrics/cache-use.js'
+import type { CacheUse } from '../common/metrics.js'
 import { ALGORITHM, EMPTY_SHA256, UNSIGNED_PAYLOAD } from '../common/sigv4.js'
-import { declaresBody } from '../request/body/declared-length.js'
-import type { RequestHead } from '../request/s3-request.js'
+import { declaresBody } from '../http/body/declared-digests.js'
+import type { RequestHead } from '../http/s3-request.js'
 import type {
   AuthType,
   Caller,
@@ -14,25 +14,26 @@ import type {
   SignatureVersion,
 } from './caller.js'
 import { parseAuthorizationHeader } from './signatures/authorization-header.js'
-import { checkScope, checkSignedHeaders, checkTime } from './signatures/check-signature.js'
-import type { ParsedSignature } from './signatures/parsed-signature.js'
-import { anonymousPayload, payloadMode } from './signatures/payload-mode.js'
+import {
+  anonymousPayload,
+  type ParsedSignature,
+  payloadMode,
+  RememberedParts,
+  unsupportedAlgorithm,
+} from './signatures/parsed-signature.js'
 import { parsePresignedQuery, presignedBrand } from './signatures/presigned-query.js'
-import { RememberedParts } from './signatures/remembered-parts.js'
 import { SigningKeys } from './signatures/signing-keys.js'
-import { VERSION_2 } from './signatures/sigv2.js'
-import { unsupportedAlgorithm } from './signatures/unsupported.js'
-import { verifySignature } from './signatures/verify-signature.js'
+import { checkScope, checkSignedHeaders, checkTime, verifySignature } from './signatures/verify-signature.js'
 import { verifyVersion2 } from './signatures/verify-version-2.js'
 import {
   isVersion2Header,
   isVersion2Link,
   parseVersion2Header,
   parseVersion2Link,
+  VERSION_2,
   type Version2Signature,
 } from './signatures/version-2.js'
 import { createSigners, type Sessions, type SessionToken, sentToken } from './signer.js'
-import { isStsTarget } from './sts-target.js'
 
 export interface AuthenticatorOptions {
   readonly credentials: Credentials
@@ -176,4 +177,15 @@ async function readPayload(
 
 function chunkSigning(parsed: ParsedSignature, key: Buffer): ChunkSigning {
   return { key, seedSignature: parsed.signature, date: parsed.timestamp, scope: parsed.scope.text }
+}
+
+/** True for requests to the path of the security token service, whose clients sign for the service `sts`. */
+function isStsTarget({ method, resource, path }: Pick<RequestHead, 'resource' | 'path'> & { method: string }): boolean {
+  return method === 'POST' && resource === 'service' && path === '/'
+}
+
+/** True for calls of the security token service, whose clients expect its form of errors. */
+export function isStsCall(head: Parameters<typeof isStsTarget>[0] & Pick<RequestHead, 'headers'>): boolean {
+  const type = head.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
+  return isStsTarget(head) && type === 'application/x-www-form-urlencoded'
 }

@@ -1,8 +1,8 @@
 import { S3Error } from '../common/errors/s3-error.js'
-import { brandedHeader } from '../request/addressing/branded-header.js'
-import type { RequestHead } from '../request/s3-request.js'
+import { brandedHeader } from '../http/headers.js'
+import type { RequestHead } from '../http/s3-request.js'
 import type { Credentials, Identity } from './caller.js'
-import { unsupportedToken } from './signatures/unsupported.js'
+import { unsupportedToken } from './signatures/parsed-signature.js'
 
 /** The key pair that verifies a signature, and the caller that it stands for. */
 export interface Signer {

@@ -1,7 +1,16 @@
 import { type Command, Option as Flag } from 'commander'
-import { type Config, flagOf, type Option, type OptionName, options, readConfig, variableOf } from './config/config.js'
-import { didYouMean } from './config/option-names.js'
-import { defaultText } from './default-text.js'
+import { S3Error } from '../common/errors/s3-error.js'
+import {
+  type Config,
+  ConfigError,
+  flagOf,
+  type Option,
+  type OptionName,
+  options,
+  readConfig,
+  variableOf,
+} from './config/config.js'
+import { didYouMean } from './config/option.js'
 
 /** Adds a command with the options of the configuration that it takes. */
 export function addCommand(
@@ -89,4 +98,62 @@ export function configOf(flags: Record<string, unknown>, command: Command, opera
     ),
   ]
   return readConfig({ flags: withoutPlugins(flags, problems), problems })
+}
+
+export const EXIT_FAILURE = 1
+
+export const EXIT_BAD_OPTIONS = 2
+
+/** A failure that the user can resolve. Its message is shown without a stack. */
+export class Failure extends Error {
+  override readonly name = 'Failure'
+}
+
+export function exitCodeOf(error: unknown): number {
+  return error instanceof ConfigError ? EXIT_BAD_OPTIONS : EXIT_FAILURE
+}
+
+/** Describes an error that ends the program in one line. */
+export function describeError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  // Its message is for clients of a server, and refers them to the server's log. A command has none.
+  if (error instanceof S3Error && error.code === 'InternalError' && error.cause instanceof Error)
+    return describeError(error.cause)
+  // connect() to a name with several addresses fails with an AggregateError without a message.
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(describeError).join('; ')
+  return error.message
+}
+
+/** Explains why an address cannot be listened on; `flags` names the options that change it. */
+export function listenFailure(
+  error: unknown,
+  address: { host: string; port: number },
+  flags: { host: string; port: string },
+): unknown {
+  const at = `${address.host}:${address.port}`
+  switch ((error as NodeJS.ErrnoException).code) {
+    case 'EADDRINUSE':
+      return new Failure(
+        `${at} is in use by another process. Choose another port with ${flags.port}, or 0 for a free one.`,
+        { cause: error },
+      )
+    case 'EACCES':
+      return new Failure(`Not permitted to listen on ${at}. Choose a port above 1023 with ${flags.port}.`, {
+        cause: error,
+      })
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return new Failure(`${address.host} is not an address of this machine. Choose another with ${flags.host}.`, {
+        cause: error,
+      })
+    default:
+      return error
+  }
+}
+
+/** The default as the user would write it; '' without a default. */
+export function defaultText(name: OptionName): string {
+  const value = options[name].default
+  if (typeof value === 'boolean') return value ? 'on' : 'off'
+  return value === undefined ? '' : String(value)
 }

@@ -10,7 +10,7 @@ import {
   stringToSign,
   uriEncode,
 } from '../common/sigv4.js'
-import { describeError, Failure } from './failure.js'
+import { describeError, Failure } from './command.js'
 import type { Signer } from './running.js'
 
 const TIMEOUT_MS = 30_000

@@ -1,12 +1,14 @@
 import { readFileSync, rmSync } from 'node:fs'
-import { uptime } from 'node:os'
+import { uptime, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { writePrivateFile } from '../common/files/private-file.js'
+import type { AuditEntry } from '../server/audit.js'
 import { awsFiles, readAwsProfile } from './aws-profile.js'
+import { describeError, Failure } from './command.js'
 import { type Config, ConfigError, flagOf, isGiven, type OptionName, variable } from './config/config.js'
-import { Failure } from './failure.js'
 import { findKeys } from './keys/keys.js'
+import { openLogFile } from './serve/observability.js'
 
 /** The addresses of a server that runs with a data folder, as programs of this machine reach them. */
 const Running = z.object({
@@ -195,4 +197,57 @@ export function exportLine(variables: Readonly<Record<string, string>>): string 
 /** The text as one word of a POSIX shell. */
 export function shellWord(text: string): string {
   return /^[\w./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+}
+
+type Action<Rest extends unknown[], Result> = (config: Config, ...rest: Rest) => Promise<Result>
+
+/** What a command has changed, for the audit log. */
+export type Changed = Pick<AuditEntry, 'resource' | 'amount'>
+
+/**
+ * A command that changes access, settings or spending, with an entry in the audit log if the options name one. The file
+ * is opened first: without it, the command changes nothing.
+ * @param command `keys add`
+ * @param changes false for flags that only show something
+ */
+export function recorded<Rest extends unknown[]>(
+  command: string,
+  action: Action<Rest, Changed>,
+  changes: (...rest: Rest) => boolean = () => true,
+): Action<Rest, void> {
+  return async (config, ...rest) => {
+    if (config.auditLog === undefined || !changes(...rest)) {
+      await action(config, ...rest)
+      return
+    }
+    const file = await openLogFile('--audit-log', config.auditLog)
+    const record = (about: Changed & Pick<AuditEntry, 'outcome'>) => {
+      const entry: AuditEntry = { time: new Date().toISOString(), action: command, user: userName(), ...about }
+      return file.write(JSON.stringify(entry), true).catch((cause) => {
+        const reason = describeError(cause)
+        throw new Failure(`The audit log has no line of this command, whose outcome is ${about.outcome}: ${reason}`, {
+          cause,
+        })
+      })
+    }
+    try {
+      const [resource] = rest
+      const changed = await action(config, ...rest).catch(async (error) => {
+        await record({ ...(typeof resource === 'string' && { resource }), outcome: 'failed' })
+        throw error
+      })
+      await record({ ...changed, outcome: 'ok' })
+    } finally {
+      await file.close()
+    }
+  }
+}
+
+/** Undefined for a user id without a name. */
+function userName(): string | undefined {
+  try {
+    return userInfo().username
+  } catch {
+    return undefined
+  }
 }

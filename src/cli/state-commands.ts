@@ -1,7 +1,7 @@
 import { createLogger } from '../common/log.js'
-import { acceptLoss } from '../state/backends/examine-store.js'
+import { acceptLoss } from '../state/open-backend.js'
 import type { Config } from './config/config.js'
-import type { Changed } from './recorded.js'
+import type { Changed } from './running.js'
 
 const ACCEPTED =
   'The state store is accepted as it is. Running servers go on with it within ten seconds. Set public access blocks, lifecycle rules, CORS and tags again, and find out which deals were made before you ask for them again.\n'

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, openSync, statfsSync, statSync, unlinkSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { tighten } from './tighten.js'
+import { tighten } from './files/private-file.js'
 
 /** Room for the log of some removals, bytes. */
 const RESERVE_BYTES = 2 * 1024 * 1024

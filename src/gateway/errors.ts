@@ -2,7 +2,6 @@ import { codes, type S3Code } from '../common/errors/codes.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import { redact } from '../common/log.js'
 import { absences, foreignCodes, isOwnText, ownStatuses, statuses, texts } from './known-failures.js'
-import { WriteRefused } from './write-refused.js'
 
 /** A failure of the gateway before it is interpreted. */
 export type UpstreamFailure =
@@ -237,4 +236,21 @@ export function isNotConnected(error: unknown): boolean {
 /** The error for an expired time limit of this client. Its `code` is the one that node and undici use. */
 export function timedOut(what: string): Error {
   return Object.assign(new Error(`${what} timed out`), { code: 'ETIMEDOUT' })
+}
+
+/** The gateway has refused a write because of an earlier write to its key. Nothing was changed. */
+export class WriteRefused extends S3Error {
+  /** Fence of the last write to the key; undefined when the object had another generation than expected. */
+  readonly last: number | undefined
+  /** False when the upload has consumed bytes that cannot be sent again, so that another `commit` is useless. */
+  readonly repeatable: boolean
+
+  constructor(last: number | undefined, repeatable = true) {
+    super('ServiceUnavailable', {
+      message: 'Another write to this key came first. Try again.',
+      headers: { 'retry-after': '1' },
+    })
+    this.last = last
+    this.repeatable = repeatable
+  }
 }

@@ -1,5 +1,5 @@
 import type { Logging } from '../common/log.js'
-import type { ByteSink } from '../request/body/body.js'
+import type { ByteSink } from '../http/body/body.js'
 import type { GatewayAnswer, GatewayCall } from './gateway-call.js'
 
 /** A bucket as web.ListBuckets describes it. */

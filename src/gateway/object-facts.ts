@@ -1,10 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { BrandNames } from './brand.js'
 import type { GatewayFeatures, GatewayObject, StoredHeaders, UploadAttributes } from './gateway.js'
-import { isTime } from './time.js'
 
 /** User metadata that marks an upload on gateways without ETags. Never shown to clients. */
-export const REVISION_NAME = 'dealgate-rev'
+const REVISION_NAME = 'dealgate-rev'
 
 /** Stands in for the stamp of an object that the gateway has acknowledged without revealing its stamp. */
 export function unconfirmedStamp(writeId: string): string {
@@ -36,7 +35,7 @@ const STORED_NAMES = [
 ] as const
 
 /** The facts of one entry of a listing, or of the headers of one answer, in comparable form. */
-export interface VersionFacts {
+interface VersionFacts {
   readonly key: string
   readonly lastModified: string
   readonly size: number
@@ -90,7 +89,7 @@ function isEmpty(metadata: object): boolean {
 }
 
 /** The facts that the headers of a download or HEAD state. */
-export interface HeaderFacts {
+interface HeaderFacts {
   readonly contentType: string
   readonly headers: StoredHeaders
   readonly metadata: Record<string, string>
@@ -177,4 +176,16 @@ function isForced(name: (typeof STORED_NAMES)[number], value: string, key: strin
 /** Header values have one character per byte: text beyond latin-1 is sent as UTF-8 and returned as such. */
 function headerText(text: string): string {
   return /[^\0-\xff]/.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text
+}
+
+/** RFC 3339 with any precision. The ranges are those of each field, so a time in UTC needs no further check. */
+const TIME =
+  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
+
+/**
+ * True for a valid time as gateways write it. False for one such as the 45th of a month, which later code could not
+ * handle.
+ */
+export function isTime(text: unknown): text is string {
+  return typeof text === 'string' && TIME.test(text) && (text.endsWith('Z') || !Number.isNaN(Date.parse(text)))
 }

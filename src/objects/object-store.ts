@@ -1,19 +1,25 @@
-import type { RequireOwner } from '../access/require-owner.js'
+import type { RequireOwner } from '../access/rights.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Logger, Logging } from '../common/log.js'
 import type { Quota } from '../common/quota.js'
 import type { ByteRange, Download, Gateway, GatewayObject, ListQuery } from '../gateway/gateway.js'
+import { MARKER_STAMP } from '../gateway/object-facts.js'
 import type { Hooks } from '../plugins/forms/hooks.js'
 import type { Limits } from '../server/limits.js'
-import type { ObjectAcl } from '../state/object-acl.js'
+import type { ObjectAcl } from '../state/records/object-records.js'
 import type { Archive, HeldLock, LockOptions, ObjectRecord, State, Tag } from '../state/state.js'
-import { confirmRecord, emptyDownload, findMarker, findObject, withMetadata } from './find-object.js'
-import { joinRecord } from './join-record.js'
-import { keepMarkers } from './keep-markers.js'
-import { list } from './list.js'
-import type { PartChecksumRecords, PartChecksums } from './part-checksums.js'
-import { put } from './put.js'
-import { lockUntilOutcome, serializedWrite } from './serialized-write.js'
+import {
+  confirmRecord,
+  emptyDownload,
+  etagOf,
+  findMarker,
+  findObject,
+  joinRecord,
+  validRecord,
+  withMetadata,
+} from './find-object.js'
+import { type PartChecksumRecords, type PartChecksums, put } from './put.js'
+import { isUnconfirmed, lockUntilOutcome, serializedWrite } from './serialized-write.js'
 import type {
   Cause,
   MetadataReplacement,
@@ -22,6 +28,7 @@ import type {
   PutResult,
   Store,
   StoredObject,
+  StoreEntry,
   StorePage,
 } from './store.js'
 
@@ -205,4 +212,79 @@ export class ObjectStore implements Store {
 function present(object: StoredObject | undefined, key: string): StoredObject {
   if (!object) throw new S3Error('NoSuchKey', { fields: { Key: key } })
   return object
+}
+
+/**
+ * Restores folder objects after a removal. A gateway that keeps objects as files removes a folder with its last file,
+ * also when a client had stored the folder as an object of its own (`photos/`). This keeps the promise that DELETE
+ * deletes one key.
+ */
+async function keepMarkers(
+  { gateway, state }: Pick<StoreParts, 'gateway' | 'state'>,
+  bucket: string,
+  removed: string,
+  lock: HeldLock,
+  by: Logging,
+): Promise<void> {
+  const folders = foldersAbove(removed)
+  const records = await state.objects.getMany(bucket, folders)
+  const markers = folders.filter((_, i) => records[i]?.stamp === MARKER_STAMP)
+  // Storing the innermost folder also creates the folders around it.
+  const innermost = markers.at(-1)
+  if (innermost === undefined) return
+  const { entries } = await gateway.list(bucket, { prefix: innermost, delimiter: '', after: '', limit: 1 })
+  if (entries.length > 0) return
+  const attributes = { contentType: undefined, headers: {}, metadata: {} }
+  const order = { fence: lock.fence, ensure: () => lock.ensure(), by }
+  await gateway.upload(bucket, innermost, 0, attributes).commit(order)
+}
+
+/** `a/` and `a/b/` for `a/b/c`, without the key itself. */
+function foldersAbove(key: string): string[] {
+  const folders: string[] = []
+  for (let at = key.indexOf('/'); at >= 0 && at < key.length - 1; at = key.indexOf('/', at + 1))
+    folders.push(key.slice(0, at + 1))
+  return folders
+}
+
+/** A page of the gateway's listing, completed from the records with what the gateway does not list. */
+async function list(
+  { gateway, state }: Pick<StoreParts, 'gateway' | 'state'>,
+  bucket: string,
+  query: ListQuery,
+  confirm: (object: GatewayObject, record: ObjectRecord) => Promise<ObjectRecord>,
+): Promise<StorePage> {
+  const page = await gateway.list(bucket, query)
+  const keys: string[] = []
+  for (const entry of page.entries) if (entry.kind === 'object') keys.push(entry.object.key)
+  // One read for the whole page: no gateway lists checksums and storage classes.
+  const records = keys.length === 0 ? [] : await state.objects.getMany(bucket, keys)
+  const entries: StoreEntry[] = []
+  let at = 0
+  for (const entry of page.entries) {
+    if (entry.kind === 'prefix') {
+      entries.push(entry)
+      continue
+    }
+    const { object } = entry
+    let record = records[at++]
+    // Rare: the gateway failed between an upload and the lookup of the stored object.
+    if (record && isUnconfirmed(record, object)) record = await confirm(object, record)
+    entries.push(toEntry(bucket, object, validRecord(object, record)))
+  }
+  return { entries, truncated: page.truncated }
+}
+
+function toEntry(bucket: string, object: GatewayObject, record: ObjectRecord | undefined): StoreEntry {
+  return {
+    kind: 'object',
+    key: object.key,
+    size: object.size,
+    etag: etagOf(bucket, object, record),
+    lastModified: object.lastModified,
+    checksum: record?.checksum,
+    archive: record?.archive,
+    label: record?.label,
+    cold: object.cold === true,
+  }
 }

@@ -1,8 +1,10 @@
 import type { Logging } from '../common/log.js'
 import { InDoubt, UNRESOLVED } from '../gateway/calls/in-doubt.js'
-import type { UploadResult, WriteOrder } from '../gateway/gateway.js'
-import { WriteRefused } from '../gateway/write-refused.js'
-import type { HeldLock } from '../state/state.js'
+import { WriteRefused } from '../gateway/errors.js'
+import type { GatewayObject, UploadResult, WriteOrder } from '../gateway/gateway.js'
+import { unconfirmedStamp } from '../gateway/object-facts.js'
+import type { HeldLock, ObjectRecord } from '../state/state.js'
+import type { StoreParts } from './object-store.js'
 import type { Precondition, StoredObject } from './store.js'
 
 /** Attempts at a write that the gateway refuses because of concurrent writes. */
@@ -82,4 +84,46 @@ async function awaitOutcome(
   } catch (err) {
     by.log.warn({ err }, 'could not store the record of an object whose upload was confirmed late')
   }
+}
+
+/**
+ * Replaces the stamp of an unconfirmed record once the gateway shows the object. If this process ends before that, the
+ * next request that looks at the object does it (`unconfirmed.ts`). Never rejects.
+ * @param stamp the stamp of the unconfirmed record; a record with another stamp is left unchanged
+ * @param by who gets the lines about it
+ */
+export async function confirmLater(
+  { state }: Pick<StoreParts, 'state'>,
+  by: Logging,
+  bucket: string,
+  key: string,
+  stamp: string,
+  confirmed: Promise<Pick<UploadResult, 'stamp'> | undefined>,
+): Promise<void> {
+  const found = await confirmed
+  if (!found) return
+  try {
+    const run = async (lock: HeldLock) => {
+      const record = await state.objects.get(bucket, key)
+      if (record?.stamp !== stamp) return
+      lock.ensure()
+      await state.objects.set({ ...record, stamp: found.stamp }, lock)
+    }
+    await state.locks.withKey(bucket, key, run, { by })
+  } catch (err) {
+    by.log.warn({ err, bucket }, 'could not confirm the record of an object yet')
+  }
+}
+
+/** True for a record that was stored while the gateway did not show the object: it lacks only the stamp. */
+export function isUnconfirmed(record: ObjectRecord | undefined, { size }: Pick<GatewayObject, 'size'>): boolean {
+  return record?.size === size && record.stamp.startsWith(unconfirmedStamp(''))
+}
+
+/**
+ * The record with its stamp, once the gateway states that the object comes from the write that the record describes.
+ */
+export function confirmed<R extends ObjectRecord | undefined>(object: GatewayObject, record: R): R {
+  if (!record || object.writeId === undefined || record.size !== object.size) return record
+  return record.stamp === unconfirmedStamp(object.writeId) ? { ...record, stamp: object.stamp } : record
 }

@@ -1,9 +1,9 @@
 import type { ByteRange, Download, ListQuery, StoredHeaders, UploadAttributes } from '../gateway/gateway.js'
+import type { BodyFacts, BodyOptions, ByteSink } from '../http/body/body.js'
 import type { ObjectEventName, Origin } from '../plugins/forms/hooks.js'
-import type { BodyFacts, BodyOptions, ByteSink } from '../request/body/body.js'
-import type { ObjectAcl } from '../state/object-acl.js'
+import type { ObjectAcl } from '../state/records/object-records.js'
 import type { Archive, Authorized, ObjectChecksum, ObjectRecord, Tag } from '../state/state.js'
-import type { PartChecksums } from './part-checksums.js'
+import type { PartChecksums } from './put.js'
 
 /** An object as S3 shows it: the facts of the gateway, joined with the record if it describes these bytes. */
 export interface StoredObject {

@@ -1,7 +1,7 @@
 import { S3Error } from '../common/errors/s3-error.js'
+import type { Method, Resource } from '../http/s3-request.js'
 import type { Operation } from '../plugins/forms/operation.js'
 import type { AnyOperation } from '../plugins/forms/plugin.js'
-import type { Method, Resource } from '../request/s3-request.js'
 
 type Refused = readonly [
   name: string,

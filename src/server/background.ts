@@ -1,16 +1,17 @@
-import { DAY_MS, HOUR_MS } from '../common/durations.js'
+import { isTold } from '../common/errors/s3-error.js'
+import type { Logger } from '../common/log.js'
+import { DAY_MS, HOUR_MS, PeriodicTask } from '../common/time.js'
+import { partChecksumRecords } from '../objects/put.js'
 import type { Hooks } from '../plugins/forms/hooks.js'
+import { createSealer, sealingKeyOf } from '../plugins/host/sealer.js'
 import type { OwnJobs } from '../plugins/jobs/open-jobs.js'
-import { createSealer } from '../plugins/kit/sealer.js'
-import { sealingKeyOf } from '../plugins/kit/sealing-key.js'
 import { kindsOf, type RunningPlugins } from '../plugins/loading/running-plugins.js'
 import { startLifecycle } from '../s3/lifecycle/runner.js'
+import type { State } from '../state/state.js'
 import type { Backends } from './backends.js'
-import type { CleanupStack } from './cleanup-stack.js'
 import type { Context } from './context.js'
-import type { ContextFactory } from './contexts/context-factory.js'
+import type { ContextFactory } from './context-factory.js'
 import type { ProxyOptions } from './proxy-options.js'
-import { startSweeps } from './sweeps.js'
 
 export interface BackgroundParts extends Pick<Backends, 'state' | 'settings'> {
   readonly plugins: RunningPlugins
@@ -57,4 +58,65 @@ export async function startBackground(parts: BackgroundParts, cleanup: CleanupSt
     intervalMs: options.lifecycleIntervalMs ?? HOUR_MS,
   })
   cleanup.defer(() => lifecycle.stop())
+}
+
+/**
+ * Removes abandoned multipart uploads and part checksums of deleted objects from the state, now and every hour.
+ * @param uploadExpiryMs age at which an incomplete multipart upload is aborted, ms; 0 for never
+ * @returns a function that stops the sweeps without waiting for one under way
+ */
+export function startSweeps(state: State, uploadExpiryMs: number, log: Logger): () => void {
+  const partChecksums = partChecksumRecords(state)
+  const sweep = async (what: string, run: () => Promise<number>) => {
+    try {
+      // Everything looks abandoned in a store that has lost its records.
+      await state.requireIntact()
+      const count = await run()
+      if (count > 0) log.info({ count }, `removed ${what}`)
+    } catch (err) {
+      if (!isTold(err, log)) log.error({ err }, `removing ${what} failed`)
+    }
+  }
+  const sweepAll = () =>
+    Promise.all([
+      sweep('abandoned multipart uploads', () =>
+        state.uploads.sweep(uploadExpiryMs > 0 ? Date.now() - uploadExpiryMs : 0),
+      ),
+      sweep('part checksums of deleted objects', () => partChecksums.sweep()),
+    ])
+  const task = new PeriodicTask(sweepAll, (err) => log.error({ err }, 'the sweeps failed'))
+  task.start(HOUR_MS)
+  return () => task.stopTimer()
+}
+
+/** Closers of what was started. They run in reverse order, also when the start fails half-way. */
+export class CleanupStack {
+  readonly #closers: (() => unknown)[] = []
+  #last: Promise<void> = Promise.resolve()
+
+  /** Adds a closer, which may return a promise. `close` runs it before the closers that were added earlier. */
+  defer(closer: () => unknown): void {
+    this.#closers.push(closer)
+  }
+
+  /**
+   * Runs each closer once. A failing closer does not stop the others; rejects with the first failure at the end. A call
+   * that overlaps another waits for that one first.
+   */
+  close(): Promise<void> {
+    this.#last = this.#last.catch(() => {}).then(() => this.#run())
+    return this.#last
+  }
+
+  async #run(): Promise<void> {
+    const failures: unknown[] = []
+    for (let closer = this.#closers.pop(); closer; closer = this.#closers.pop()) {
+      try {
+        await closer()
+      } catch (error) {
+        failures.push(error)
+      }
+    }
+    if (failures.length > 0) throw failures[0]
+  }
 }

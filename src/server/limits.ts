@@ -1,5 +1,5 @@
 import type { QuotaBounds } from '../common/quota.js'
-import { defaultStagedBounds } from '../state/uploads/staged-bytes.js'
+import { defaultStagedBounds } from '../state/uploads/staged-part.js'
 
 /**
  * Bounds of S3 and of this server.

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import { answerForm, type ParseError } from '../common/broken-request.js'
 import type { S3Code } from '../common/errors/codes.js'
 import { S3Error } from '../common/errors/s3-error.js'
-import { errorReply } from '../response/error-reply.js'
+import { errorReply } from '../http/error-reply.js'
 
 /** Maps errors of Node's parser to S3 codes. */
 const BROKEN: Readonly<Record<string, S3Code>> = {

@@ -5,12 +5,12 @@ import type { AddressInfo, Socket } from 'node:net'
 import express, { type Express } from 'express'
 import { S3Error } from '../common/errors/s3-error.js'
 import { type ClosedBecause, ConnectionBound, type ConnectionBounds } from '../common/http/connection-bound.js'
-import { errorFormatOf } from '../plugins/calls/codec/format.js'
-import { readLoosely } from '../request/read-request.js'
-import { errorReply } from '../response/error-reply.js'
-import { send } from '../response/send.js'
+import { errorReply } from '../http/error-reply.js'
+import { readLoosely } from '../http/read-request.js'
+import { send } from '../http/send.js'
+import { errorFormatOf } from '../plugins/calls/format.js'
 import { answerBrokenRequest, refuse } from './refuse-broken.js'
-import type { TlsSource } from './tls/certificates.js'
+import type { TlsSource } from './tls.js'
 
 /** The proxy, or another handler that answers requests or calls `next`. */
 export type Handler = (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => void

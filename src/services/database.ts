@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
 import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite'
 import { DiskReserve, isDiskFull, withReserve } from '../common/disk-reserve.js'
-import { makePrivateDatabase } from '../common/files/private-file.js'
-import { explained } from './data-folder-error.js'
+import { makePrivateDatabase, makePrivateFolder } from '../common/files/private-file.js'
+import { explained } from './folder-lock.js'
 
 export type Database = DatabaseSyncInstance
 
@@ -200,4 +202,72 @@ export class Writer {
 
 function needsRoom({ mayUseReserve, outcome }: Job): boolean {
   return mayUseReserve && outcome !== undefined && 'error' in outcome && isDiskFull(outcome.error)
+}
+
+/**
+ * Brings a schema up to date, or makes it: one step per version, of which the database remembers the number. A released
+ * step never changes; a new version appends one. A crash leaves the version before a step or after it. Throws
+ * RangeError when a later version of this program wrote the database.
+ * @param owner for the message, such as `the task platform`
+ */
+export function applySteps(db: Database, steps: readonly string[], owner: string): void {
+  const version = db.prepare('PRAGMA user_version').get().user_version as number
+  if (version > steps.length) {
+    throw new RangeError(`A later version of dealgate has written the data of ${owner}: start that version.`)
+  }
+  for (const [n, step] of steps.entries()) {
+    if (n >= version) db.exec(`BEGIN IMMEDIATE; ${step}; PRAGMA user_version = ${n + 1}; COMMIT;`)
+  }
+}
+
+/** Runs `change` in one transaction. Another process may have made the change: `change` looks first. */
+export function inTransaction<T>(db: Database, change: () => T): T {
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    const result = change()
+    db.exec('COMMIT')
+    return result
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw error
+  }
+}
+
+/**
+ * Starts a service over the database in a folder that no other instance uses, and closes the database if that fails.
+ * Rejects when the folder holds files of something else, and as `start` does.
+ * @param name of the file
+ * @param migrate brings its schema up to date
+ */
+export async function overDatabase<T>(
+  folder: string,
+  name: string,
+  migrate: (db: Database) => void,
+  start: (db: Database, writer: Writer) => Promise<T>,
+): Promise<T> {
+  makePrivateFolder(folder)
+  const db = openDatabase(join(folder, name), '', migrate)
+  const writer = new Writer(db)
+  try {
+    return await start(db, writer)
+  } catch (error) {
+    writer.close()
+    db.close()
+    throw error
+  }
+}
+
+const BYTES = 32
+
+/**
+ * 32 random bytes, made at the first start and kept under this name in the table `settings`. Durable when the promise
+ * resolves.
+ */
+export function openRandomSetting(db: Database, writer: Writer, name: string): Promise<Uint8Array> {
+  const find = db.prepare('SELECT value FROM settings WHERE name = ?')
+  const add = db.prepare('INSERT INTO settings (name, value) VALUES (?, ?)')
+  return writer.run(() => {
+    if (find.get(name) === undefined) add.run(name, randomBytes(BYTES))
+    return find.get(name).value as Uint8Array
+  })
 }

@@ -1,10 +1,13 @@
-import { MINUTE_MS } from '../common/durations.js'
+import pLimit from 'p-limit'
+import { MINUTE_MS } from '../common/time.js'
 
 /** Delay after the first failure that counts, doubled by every further one up to the maximum, ms. */
 const FIRST_WAIT_MS = 1000
 const LONGEST_WAIT_MS = MINUTE_MS
+
 /** Failures are forgotten when no other follows for this long, ms. Longer than the longest delay. */
 const FORGET_MS = 15 * MINUTE_MS
+
 /** Most keys remembered; the one with the oldest last failure is evicted first. */
 const MAX_REMEMBERED = 20_000
 
@@ -67,4 +70,30 @@ export class FailureCounts {
     this.#failures.delete(key)
     return undefined
   }
+}
+
+/**
+ * Runs `job` as soon as a slot is free, first in, first out. Rejects with the signal's reason when that comes first:
+ * the job then never starts.
+ */
+export type AbortableLimit = <T>(job: () => Promise<T>, signal: AbortSignal) => Promise<T>
+
+/**
+ * A semaphore with `concurrency` slots: p-limit, plus a way out for waiting jobs. p-limit itself keeps an aborted job
+ * in its queue until a slot is free, so that stopping the gateway would wait for a deal that may take hours. A job that
+ * has started keeps its slot until it settles.
+ */
+export function abortableLimit(concurrency: number): AbortableLimit {
+  const limit = pLimit(concurrency)
+  return (job, signal) =>
+    new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason)
+      const abort = (): void => reject(signal.reason)
+      signal.addEventListener('abort', abort, { once: true })
+      limit(() => {
+        signal.removeEventListener('abort', abort)
+        signal.throwIfAborted()
+        return job()
+      }).then(resolve, reject)
+    })
 }

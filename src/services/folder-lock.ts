@@ -1,10 +1,10 @@
 import { join, resolve } from 'node:path'
 import { lockFile } from '../common/files/lock-file.js'
 import { makePrivateDatabase } from '../common/files/private-file.js'
-import { explained } from './data-folder-error.js'
+import { openingFailure } from '../common/opening-failure.js'
 
 /** Another running instance uses the data folder. */
-export class DataInUseError extends Error {
+class DataInUseError extends Error {
   override readonly name = 'DataInUseError'
   readonly code = 'DATA_IN_USE'
 }
@@ -29,4 +29,20 @@ function lock(file: string): (() => void) | undefined {
   } catch (error) {
     throw explained(file, error)
   }
+}
+
+/** A file or folder of the data folder cannot be created or opened. The message says which one, why, and what to do. */
+class DataFolderError extends Error {
+  override readonly name = 'DataFolderError'
+  readonly code = 'DATA_FOLDER'
+}
+
+/**
+ * Converts an error of the file system to a DataFolderError; returns any other error unchanged.
+ * @param path the file or folder, used when the error does not name one
+ */
+export function explained(path: string, error: unknown): unknown {
+  if (error instanceof DataFolderError) return error
+  const message = openingFailure(path, error)
+  return message === undefined ? error : new DataFolderError(message, { cause: error })
 }

@@ -1,27 +1,26 @@
 import { join } from 'node:path'
-import { DAY_MS } from '../common/durations.js'
-import { isTold } from '../common/errors/told-already.js'
+import { isTold } from '../common/errors/s3-error.js'
 import { bringUpToDate, requireUsableVersion } from '../common/files/data-version.js'
 import type { Logger } from '../common/log.js'
 import { openingFailure } from '../common/opening-failure.js'
 import { Quota, type QuotaBounds } from '../common/quota.js'
-import type { KnownEpochs } from '../gateway/account/known-epochs.js'
-import type { Backend } from './backends/backend.js'
-import { kindOf, openBackend } from './backends/open-backend.js'
+import { DAY_MS } from '../common/time.js'
+import type { KnownEpochs } from '../gateway/account/features.js'
 import { cannotUse } from './errors.js'
-import { FolderRecord } from './files/folder-record.js'
-import { makeFolder } from './files/folders.js'
-import { GatewayWitness } from './integrity/gateway-witness.js'
-import { StoreEpoch } from './integrity/store-epoch.js'
-import { lockAsWorker, lockFolder } from './locks/sqlite-lock.js'
+import { FolderRecord, makeFolder } from './folder-record.js'
+import { GatewayWitness } from './guard.js'
+import type { LeaseStore } from './locks/memory-leases.js'
+import { type Backend, kindOf, openBackend } from './open-backend.js'
 import { KeyvObjectRecords } from './records/object-records.js'
 import type { Table } from './records/table.js'
+import type { Signals } from './signals.js'
+import { lockAsWorker, lockFolder } from './sqlite/lock.js'
 import type { State } from './state.js'
-import { type OpenedStaging, openStaging, type StagingPlace } from './uploads/open-staging.js'
+import { StoreEpoch } from './store-epoch.js'
 import { Spools } from './uploads/spool.js'
-import { defaultStagedBounds, StagedBytes } from './uploads/staged-bytes.js'
+import { defaultStagedBounds, StagedBytes } from './uploads/staged-part.js'
+import { type OpenedStaging, openStaging, type StagingPlace } from './uploads/staging.js'
 import { KeyvUploads } from './uploads/uploads.js'
-import type { WorkerOfServer } from './worker-of-server.js'
 
 export interface StateOptions {
   /** The data folder; created when absent. Always holds spool files, whatever `url` says. */
@@ -192,4 +191,13 @@ function ownNamespace(name: string): `x-${string}` {
   if (!/^[a-z0-9-]{1,40}$/.test(name))
     throw new Error(`"${name}" cannot name records: use lower-case letters, digits and "-"`)
   return `x-${name}`
+}
+
+/** What a process needs that shares its data folder with other processes of one server, which a supervisor started. */
+export interface WorkerOfServer {
+  /** From 1. No two processes have the same number at a time. */
+  readonly number: number
+  /** Leases that the supervisor keeps. The supervisor holds the lock of the folder. */
+  readonly leases: LeaseStore
+  readonly signals: Signals
 }

@@ -1,9 +1,9 @@
+import type { HeldLock, LockOptions, Locks, WaitLimit } from '../api/locks.js'
 import type { ChecksumAlgorithm } from '../common/checksums/checksums.js'
 import type { Logging } from '../common/log.js'
 import type { StoredHeaders } from '../gateway/gateway.js'
-import type { HeldLock, LockOptions, Locks, WaitLimit } from './locks/lock.js'
-import type { ObjectAcl } from './object-acl.js'
-import type { Signals } from './signals/signals.js'
+import type { ObjectAcl } from './records/object-records.js'
+import type { Signals } from './signals.js'
 import type { Spool } from './uploads/spool.js'
 
 export type { HeldLock, LockOptions, Locks, Spool, WaitLimit }

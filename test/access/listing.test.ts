@@ -7,6 +7,7 @@ import { compareUtf8 } from '../../src/common/byte-order.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
 import type { Gateway, ListEntry, ListPage, ListQuery } from '../../src/gateway/gateway.js'
 import { Level, LevelBuilder } from '../../src/gateway/listing/level.js'
+
 import { SnapshotCache } from '../../src/gateway/listing/snapshot-cache.js'
 
 /** What a listing of these keys is: every one in order, or the group it falls into, from `after` on. */

@@ -2,8 +2,13 @@ import { appendFileSync, chmodSync, renameSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import t from 'tap'
 import type { Identity } from '../../src/auth/caller.js'
-import { type CredentialsFileOptions, openCredentialsFile } from '../../src/auth/identities/credentials-file.js'
-import { CredentialsError, formatCredentials, parseCredentials } from '../../src/auth/identities/credentials-text.js'
+import {
+  CredentialsError,
+  type CredentialsFileOptions,
+  formatCredentials,
+  openCredentialsFile,
+  parseCredentials,
+} from '../../src/auth/identities/credentials-file.js'
 
 const one: Identity = { accessKeyId: 'one', secretAccessKey: 'secret-of-one' }
 const two: Identity = {

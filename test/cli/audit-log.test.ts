@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import type { AuditEntry } from '../../src/server/audit/audit-log.js'
+import type { AuditEntry } from '../../src/server/audit.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { Batch } from '../../src/cli/serve/workers/batch.js'
+import { Batch } from '../../src/cli/serve/workers/messages.js'
 
 t.test('messages of one turn are sent together, in order', async (t) => {
   const sent: (readonly number[])[] = []

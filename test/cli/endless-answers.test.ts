@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { postForm } from '../../src/cli/login/http.js'
+import { postForm } from '../../src/cli/login.js'
 import { PaymentApi } from '../../src/cli/wallet/payment-api.js'
 import { readBounded } from '../../src/common/http/bounded-text.js'
 import { PlatformClient } from '../../src/services/gateway/deals/offline/platform-client.js'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { openKeystore } from '../../src/cli/wallet/keystore.js'
 import { PaymentApi } from '../../src/cli/wallet/payment-api.js'
-import { paymentOrderText } from '../../src/services/payment/billing/payment-order.js'
+import { paymentOrderText } from '../../src/services/payment/billing.js'
 import { payerOf } from '../services/payment/payer.js'
 import { NETWORK, newKeys, startPaymentScene } from '../services/payment/payment-client.js'
 import { temporaryFolder } from '../support/content/folders.js'
@@ -134,7 +134,7 @@ t.test('from a wallet to a paid upload', async (t) => {
     stderr: /cannot be reached/,
   })
 
-  const { signText } = await import('../../src/services/payment/sign-in/personal-sign.js')
+  const { signText } = await import('../../src/services/payment/sign-in.js')
   const api = async (path: string, body?: object | FormData, token?: string) => {
     const response = await fetch(`${payment}/api/v1${path}`, {
       method: body === undefined ? 'GET' : 'POST',

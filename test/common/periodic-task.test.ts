@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { PeriodicTask } from '../../src/common/periodic-task.js'
+import { PeriodicTask } from '../../src/common/time.js'
 import { until } from '../support/waiting.js'
 
 t.test('runs now and again and again, also after a failure, until it is stopped', async (t) => {

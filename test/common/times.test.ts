@@ -1,5 +1,5 @@
 import t from 'tap'
-import { xmlTime } from '../../src/common/times.js'
+import { xmlTime } from '../../src/common/time.js'
 
 t.test('times of listings have milliseconds, and nothing that a gateway adds', async (t) => {
   t.equal(xmlTime('2026-01-02T03:04:05.678901234Z'), '2026-01-02T03:04:05.678Z')

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { CONDITION_KEYS } from '../../src/access/decision/language/condition-keys.js'
-import { canonicalId } from '../../src/auth/identities/canonical-id.js'
+import { CONDITION_KEYS } from '../../src/access/language/condition-keys.js'
+
+import { canonicalId } from '../../src/auth/identities/credentials.js'
 import { startWorld, type Who } from '../access/door/world.js'
 import type { Wanted } from '../support/sign/signed-request.js'
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { GatewayPoolOptions } from '../../src/gateway/account/create-gateway.js'
 import type { Gateway, UploadAttributes } from '../../src/gateway/gateway.js'
-import type { GatewayWatch } from '../../src/gateway/watch.js'
+import type { GatewayWatch } from '../../src/gateway/gateway-call.js'
 import {
   ALL_FEATURES,
   read,

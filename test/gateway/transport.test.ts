@@ -4,8 +4,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { ConnectionPool } from '../../src/gateway/transport/connection-pool.js'
-import { NodeResponse } from '../../src/gateway/transport/node-response.js'
-import type { RestResponse } from '../../src/gateway/transport/response.js'
+import { NodeResponse, type RestResponse } from '../../src/gateway/transport/response.js'
 
 interface Server {
   readonly pool: ConnectionPool

@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { WholePut } from '../../src/gateway/objects/upload/whole-put.js'
+import { WholePut } from '../../src/gateway/objects/put-request.js'
 import { ConnectionPool, FRESH_MS, type WireRequest } from '../../src/gateway/transport/connection-pool.js'
-import { readAll } from '../../src/gateway/transport/read-all.js'
+import { readAll } from '../../src/gateway/transport/response.js'
 import { listen } from '../support/server/listen.js'
 
 type Answer = (incoming: IncomingMessage, outgoing: ServerResponse, body: Buffer) => void

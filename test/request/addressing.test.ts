@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import t from 'tap'
-import { type Addressing, addressing, pathStyle } from '../../src/request/addressing/addressing.js'
-import { hoistedHeaders } from '../../src/request/addressing/hoisted-headers.js'
-import { readRequest } from '../../src/request/read-request.js'
+import { type Addressing, addressing, pathStyle } from '../../src/http/addressing.js'
+import { hoistedHeaders } from '../../src/http/headers.js'
+import { readRequest } from '../../src/http/read-request.js'
 import { defaultLimits } from '../../src/server/limits.js'
 import { requestHead } from '../support/sign/request-head.js'
 

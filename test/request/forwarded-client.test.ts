@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import t from 'tap'
-import { addressing, clientAt } from '../../src/request/addressing/addressing.js'
-import { readRequest } from '../../src/request/read-request.js'
+import { addressing, clientAt } from '../../src/http/addressing.js'
+import { readRequest } from '../../src/http/read-request.js'
 import { defaultLimits } from '../../src/server/limits.js'
 
 const PROXY = '10.0.0.1'

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import t from 'tap'
-import { type Addressing, addressing, pathStyle } from '../../src/request/addressing/addressing.js'
-import { readRequest } from '../../src/request/read-request.js'
+import { type Addressing, addressing, pathStyle } from '../../src/http/addressing.js'
+import { readRequest } from '../../src/http/read-request.js'
 import { defaultLimits } from '../../src/server/limits.js'
 
 function read(target: string, host = 'localhost', by: Addressing = pathStyle) {

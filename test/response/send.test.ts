@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { S3Error } from '../../src/common/errors/s3-error.js'
-import { late, type Reply } from '../../src/response/reply.js'
-import { type Sent, send } from '../../src/response/send.js'
+import { late, type Reply } from '../../src/http/reply.js'
+import { type Sent, send } from '../../src/http/send.js'
 
 const place = { id: 'ID', resource: '/b/k' }
 

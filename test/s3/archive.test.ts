@@ -27,9 +27,14 @@ import type {
   StorageClass,
   TransitionedObject,
 } from '../../src/plugins/forms/storage-class.js'
-import { archiveHeaders, metadataHeaders } from '../../src/s3/reading/archive-report.js'
-import { notReadable, type Placed, presenceOf } from '../../src/s3/storage-class/presence.js'
-import { readRestoreOrder } from '../../src/s3/storage-class/restore-order.js'
+import { readRestoreOrder } from '../../src/s3/object/restore.js'
+import {
+  archiveHeaders,
+  metadataHeaders,
+  notReadable,
+  type Placed,
+  presenceOf,
+} from '../../src/s3/object/storage-class.js'
 import type { Context } from '../../src/server/context.js'
 import type { Archive } from '../../src/state/state.js'
 import { startInProcess } from '../support/server/in-process.js'

@@ -1,6 +1,6 @@
 import { CreateBucketCommand, GetBucketTaggingCommand, type S3Client, S3ServiceException } from '@aws-sdk/client-s3'
 import t from 'tap'
-import { isDemand } from '../../src/plugins/table/demands.js'
+import { isDemand } from '../../src/plugins/refuse-keys.js'
 import { refusedOperations } from '../../src/s3/refused.js'
 import { allOperations } from '../support/server/all-operations.js'
 import { startDealgate } from '../support/server/dealgate.js'
@@ -68,7 +68,7 @@ t.test('there is a fate for every header of every operation', async (t) => {
   t.same(
     fates.filter(({ fate }) => fate === 'unknown').map(({ name, header }) => `${name} ${header}`),
     [],
-    'a header that S3 has anew: read it, refuse it in plugins/table/demands.ts, or say here why it is harmless',
+    'a header that S3 has anew: read it, refuse it in src/plugins/table.ts, or say here why it is harmless',
   )
   const modelled = new Set(fates.map(({ header }) => header))
   t.same(

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { S3Error } from '../../src/common/errors/s3-error.js'
-import { resolveRange } from '../../src/gateway/objects/download/range.js'
-import { parseRange } from '../../src/s3/reading/range.js'
+import { resolveRange } from '../../src/gateway/objects/download-body.js'
+import { parseRange } from '../../src/s3/object/read-conditions.js'
 
 /**
  * The bytes that a Range header asks for, by cutting a real body: undefined for the whole of it, 'refused' for none.

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { abortableLimit } from '../../src/services/abortable-limit.js'
+import { abortableLimit } from '../../src/services/failure-counts.js'
 
 const never = new AbortController().signal
 

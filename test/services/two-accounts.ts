@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { openAccountBook } from '../../src/services/gateway/account-book.js'
+import { openAccountBook } from '../../src/services/gateway/accounts/account-book.js'
 import type { GatewayOptions, NetworkOptions } from '../../src/services/index.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { Client, connectTo, start } from './gateway-client.js'

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import type { Table } from '../../src/state/records/table.js'
 import type { Locks, UploadRecord } from '../../src/state/state.js'
-import { type Begun, BegunUploads } from '../../src/state/uploads/begun-uploads.js'
+import { type Begun, BegunUploads } from '../../src/state/uploads/upload-sweep.js'
 
 t.test('the list of an account with a large quota is as long as its uploads are many', async (t) => {
   const lists = new Map<string, Begun>()

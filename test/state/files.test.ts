@@ -3,10 +3,9 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { Quota } from '../../src/common/quota.js'
-import { readFile } from '../../src/state/files/file-reader.js'
-import { FileWriter } from '../../src/state/files/file-writer.js'
+import { FileWriter, readFile } from '../../src/state/files.js'
 import { FolderStaging } from '../../src/state/uploads/folder-staging.js'
-import { StagedBytes } from '../../src/state/uploads/staged-bytes.js'
+import { StagedBytes } from '../../src/state/uploads/staged-part.js'
 
 const KiB = 1024
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { createLogger } from '../../src/common/log.js'
-import { Guard } from '../../src/state/integrity/guard.js'
+import { Guard } from '../../src/state/guard.js'
 import { contentMd5 } from '../support/content/content.js'
 import { until } from '../support/waiting.js'
 import { startHanging } from './hanging.js'

@@ -4,10 +4,10 @@ import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { Keyv, type KeyvStoreAdapter } from 'keyv'
 import t, { type Test } from 'tap'
 import { createLogger } from '../../src/common/log.js'
-import { openDatabase, SqliteRows } from '../../src/state/backends/sqlite-rows.js'
-import { SqliteStore } from '../../src/state/backends/sqlite-store.js'
-import { Guard } from '../../src/state/integrity/guard.js'
+import { Guard } from '../../src/state/guard.js'
 import { type SwapStore, Table } from '../../src/state/records/table.js'
+import { openDatabase, SqliteRows } from '../../src/state/sqlite/rows.js'
+import { SqliteStore } from '../../src/state/sqlite/store.js'
 import { temporaryFolder } from '../support/content/folders.js'
 
 const log = createLogger({ level: 'silent' })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createLogger } from '../../src/common/log.js'
-import { type Epoch, StoreEpoch } from '../../src/state/integrity/store-epoch.js'
+import { type Epoch, StoreEpoch } from '../../src/state/store-epoch.js'
 
 const log = createLogger({ level: 'silent' })
 

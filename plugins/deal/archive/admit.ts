@@ -12,15 +12,16 @@ import {
 } from 'dealgate'
 import { type ArchiveClass, classOf, configurationOf } from '../configuration.js'
 import type { AgreedTerms, DealParts } from '../parts.js'
-import { refuseDearPrice } from '../quote/price-limit.js'
-import { OBJECT_DEAL, type ObjectDealInput } from '../records/inputs.js'
-import { refuseUnsafe } from '../subject.js'
-import { admitDeep } from './admit-deep.js'
-import { releaseOrDrop, remember } from './held-deal.js'
-import { dealOf } from './kept-elsewhere.js'
-import { restore } from './restore.js'
+import { OBJECT_DEAL, type ObjectDealInput } from '../records/attempts.js'
+import { dealOf } from '../records/held-deals.js'
+import { payingAccount, refuseUnsafe } from '../subject.js'
+import { readOfflineTerms } from '../terms/offline-terms.js'
+import { refuseDearPrice } from '../terms/warnings.js'
+
+import { releaseOrDrop, remember, restore } from './restore.js'
 
 const MODE = 'x-dealgate-deal-mode'
+
 /**
  * Longest time that a client waits for its deal, ms. After 60 s of silence clients send the whole object again, and
  * would pay for it again.
@@ -185,4 +186,48 @@ async function mustHaveTerms(
       cause,
     })
   }
+}
+
+/**
+ * Admits a write into DEEP_ARCHIVE: the object is stored and marked, and the next offline deal of its bucket holds it.
+ * Throws InvalidStorageClass when the bucket has no OfflineTerms, or is not the server's own.
+ */
+async function admitDeep(parts: DealParts, write: ClassWrite, context: Context): Promise<AdmittedWrite> {
+  const { bucket, key, kept } = write
+  context.checks.requireKey(bucket, key, 'read')
+  if (payingAccount(context.caller) !== '')
+    throw refused('The server makes offline deals in the buckets of its own gateway account only.')
+  await requireOfflineTerms(context, bucket)
+  await mark(parts, write)
+  const { failed: _, ...others } = kept?.archive ?? {}
+  const { facts, restore } = others
+  const archive: Archive = kept ? { ...others } : { ...(facts && { facts }), ...(restore && { restore }) }
+  return {
+    archive: { ...archive, storageClass: 'DEEP_ARCHIVE' },
+    stored: async () => ({}),
+    // The mark of an object that is not stored is removed later.
+    dropped: async () => {},
+  }
+}
+
+/** Has the next offline deal of the bucket hold the object. */
+export function mark(
+  { marks, host }: DealParts,
+  { bucket, key }: { readonly bucket: string; readonly key: string },
+): Promise<void> {
+  return marks.set({ bucket, key, since: host.now() })
+}
+
+/** Throws InvalidStorageClass. */
+export async function requireOfflineTerms(context: Pick<Context, 'settings'>, bucket: string): Promise<void> {
+  const terms = (await configurationOf(context, bucket))?.OfflineTerms
+  if (!terms)
+    throw refused(
+      'Objects in the storage class DEEP_ARCHIVE are kept by offline deals: state OfflineTerms in the bucket’s deal configuration (?x-deal-config=) first.',
+    )
+  readOfflineTerms([terms], bucket)
+}
+
+function refused(message: string): S3Error {
+  return new S3Error('InvalidStorageClass', { message })
 }

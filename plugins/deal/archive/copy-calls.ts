@@ -1,5 +1,5 @@
 import { type Context, type GatewayAnswer, OutcomeUnknown, redact, S3Error } from 'dealgate'
-import { envelope, gatewayDeal } from '../deal-wire.js'
+import { envelope, gatewayDeal } from '../deal-client.js'
 
 /** Calls of the gateway that concern its local copy of an object. */
 

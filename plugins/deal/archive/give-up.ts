@@ -1,10 +1,11 @@
 import type { Archive, StoredObject } from 'dealgate'
 import { isEvicted } from '../configuration.js'
 import type { DealParts } from '../parts.js'
-import { type DealRecord, idOf } from '../records/deal-record.js'
-import { endBegins } from '../records/schedule.js'
+import { type DealRecord, idOf } from '../records/deal-records.js'
+import { dealsHolding, isUnderWay } from '../records/held-deals.js'
+import { endBegins } from '../records/sequence.js'
 import { askToEvict } from './copy-calls.js'
-import { dealsHolding, isUnderWay } from './kept-elsewhere.js'
+
 import type { LocalCopy } from './local-copies.js'
 import { restore } from './restore.js'
 

@@ -1,11 +1,23 @@
-import { type PeriodicRun, type PeriodicWork, S3Error } from 'dealgate'
+import {
+  type PeriodicRun,
+  type PeriodicWork,
+  type ReplyHeaders,
+  S3Error,
+  type StorageClass,
+  type StoredObject,
+} from 'dealgate'
 import pMap from 'p-map'
+import { ARCHIVE_CLASSES, configurationOf } from '../configuration.js'
+import { requireHealth } from '../known-providers.js'
 import type { DealParts } from '../parts.js'
-import { requireHealth } from '../require-health.js'
+import { OBJECT_DEAL, OFFLINE_DEAL } from '../records/attempts.js'
+import { isUnderWay } from '../records/held-deals.js'
+import { admit } from './admit.js'
 import { GiveUp } from './give-up.js'
-import { isUnderWay } from './kept-elsewhere.js'
 import type { LocalCopy } from './local-copies.js'
+import { restore } from './restore.js'
 import { giveUp as forgetRestore } from './restore-job.js'
+import { Transitions } from './transitions.js'
 
 /** Most evictions at the same time. */
 const AT_ONCE = 4
@@ -72,4 +84,46 @@ export class Keeper {
       else await requireHealth(this.#parts)
     }
   }
+}
+
+/**
+ * The storage classes whose objects are kept by deals, and the words that map to one of them. The gateway may evict its
+ * copy of an object in GLACIER once a deal holds it; an object in GLACIER_IR keeps its local copy. Objects in
+ * DEEP_ARCHIVE are held by the next offline deal of their bucket.
+ */
+export function archiveClasses(parts: DealParts): readonly StorageClass[] {
+  const map = parts.options.storageClassMap
+  const words = new Set([...ARCHIVE_CLASSES, ...Object.keys(map)])
+  const transitions = new Transitions(parts)
+  return [...words].map((word) => ({
+    name: word,
+    action: (map[word] ?? word) === 'DEEP_ARCHIVE' ? OFFLINE_DEAL : OBJECT_DEAL,
+    admit: (write, context) => admit(parts, word, write, context),
+    transition: (object) => transitions.move(word, object),
+    restore: (object, order, context) => restore(parts, object, order, context),
+    missed: (object) => readThrough(parts, object),
+  }))
+}
+
+/** Days for which a restored copy stays. */
+const DAYS = 1
+
+/** Value of Retry-After, seconds. */
+const RETRY_AFTER = '30'
+
+/**
+ * Restores an object that a caller wants to read, if the bucket's configuration has ReadThrough. The restore runs as
+ * the server, because a reader need not have the right to write.
+ */
+async function readThrough({ host }: DealParts, object: StoredObject): Promise<ReplyHeaders> {
+  const { bucket, key } = object
+  if (!(await configurationOf(host, bucket))?.ReadThrough) return {}
+  const order = { days: DAYS, tier: 'Standard', description: '' } as const
+  try {
+    if (host.own.archive.presence(object).state === 'cold') await host.own.archive.restore(bucket, key, order)
+  } catch (error) {
+    // Another request has started the restore.
+    if (!(error instanceof S3Error) || error.code !== 'RestoreAlreadyInProgress') throw error
+  }
+  return { 'retry-after': RETRY_AFTER }
 }

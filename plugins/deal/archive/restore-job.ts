@@ -1,27 +1,8 @@
-import { type Context, type JobKind, type RestoreOrder, type RunningJob, S3Error, type StoredObject } from 'dealgate'
+import { type Context, type JobKind, type RunningJob, S3Error, type StoredObject } from 'dealgate'
 import type { DealParts } from '../parts.js'
-import { bringingBack, patiently } from '../records/patience.js'
-import { bringBack } from './bring-back.js'
-import { expiryOf } from './expiry.js'
-
-/** Name of the job that restores an object. */
-export const RESTORE = 'deal:RestoreObject'
-
-export interface RestoreInput extends Pick<RestoreOrder, 'days' | 'tier'> {
-  readonly bucket: string
-  readonly key: string
-  /** Stamp of the object. */
-  readonly stamp: string
-  /** CID of the deal to retrieve the bytes from. */
-  readonly dealCid?: string
-}
-
-export interface RestoreResult {
-  readonly Bucket: string
-  readonly Key: string
-  /** RFC 3339; absent when the copy stays. */
-  readonly RestoreExpiryDate?: string
-}
+import { bringingBack, patiently } from '../records/sequence.js'
+import type { RestoreInput, RestoreResult } from './restore.js'
+import { bringBack, expiryOf, RESTORE } from './restore.js'
 
 export function restores(parts: DealParts): JobKind<RestoreInput, RestoreResult> {
   return {

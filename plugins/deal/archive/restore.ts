@@ -1,16 +1,22 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type Archive,
   type Context,
+  type Job,
+  type JobProgress,
   type RestoreOrder,
   type RestoreOutcome,
+  type RunningJob,
   S3Error,
   type StoredObject,
 } from 'dealgate'
+import { isEvicted } from '../configuration.js'
 import type { DealParts } from '../parts.js'
-import { isPassing } from '../records/patience.js'
-import { expiryOf } from './expiry.js'
-import { everyDealHolding } from './kept-elsewhere.js'
-import { RESTORE, type RestoreInput } from './restore-job.js'
+import type { ObjectDealInput } from '../records/attempts.js'
+import { everyDealHolding } from '../records/held-deals.js'
+import { isPassing } from '../records/sequence.js'
+
+import { askBack } from './copy-calls.js'
 
 /**
  * Implements RestoreObject. Throws GlacierExpeditedRetrievalNotAvailable when no deal that holds the object promises
@@ -101,4 +107,150 @@ async function refuseUnavailable(
     throw new S3Error('GlacierExpeditedRetrievalNotAvailable', {
       message: 'No deal that holds the object promises fast retrieval. Use the tier Standard or Bulk.',
     })
+}
+
+interface BringBackOptions {
+  /** Stamp of the object to restore. Default: whichever object is there. */
+  readonly stamp?: string
+  /** Deal to retrieve the bytes from. Default: any that delivers. */
+  readonly dealCid?: string
+  readonly signal: AbortSignal
+  report?(progress: Partial<JobProgress>): void
+}
+
+const PAUSE_MS = 1000
+
+/**
+ * Asks the gateway to retrieve the bytes of an object from a deal that holds it. Resolves with the object once the
+ * gateway has a local copy. May take hours.
+ * @throws S3Error NoSuchKey, PreconditionFailed when the object is replaced meanwhile, InvalidObjectState when no deal
+ * delivers it; what Gateway.call throws
+ */
+export async function bringBack(
+  context: Pick<Context, 'gateway' | 'store' | 'log'>,
+  bucket: string,
+  key: string,
+  { stamp, dealCid, signal, report }: BringBackOptions,
+): Promise<StoredObject> {
+  let meant = stamp
+  for (let said: string | undefined; ; ) {
+    signal.throwIfAborted()
+    const object = await context.store.findToWrite(bucket, key)
+    if (!object) throw new S3Error('NoSuchKey', { fields: { Key: key } })
+    meant ??= object.stamp
+    if (object.stamp !== meant)
+      throw new S3Error('PreconditionFailed', { message: 'The object was replaced while it was being restored.' })
+    const { size } = object
+    report?.({ bytes: { done: object.cold ? 0 : size, total: size } })
+    if (!object.cold) return object
+    if (said !== undefined)
+      throw new S3Error('UpstreamBadResponse', {
+        message: 'The object gateway reported the restore as done but holds no local copy.',
+      })
+    const answer = await askBack(context, { bucket, key, dealCid, signal })
+    if (answer.outcome === 'refused')
+      throw new S3Error('InvalidObjectState', { message: `No deal delivered the object. ${answer.message}` })
+    // A retrieval that takes longer than the timeout of the call continues: the next call joins it.
+    if (answer.outcome === 'here') said = answer.message
+    else await sleep(PAUSE_MS, undefined, { signal, ref: false })
+  }
+}
+
+type HeldJob = Pick<Job<ObjectDealInput>, 'id' | 'input'>
+
+/**
+ * Starts the held job if the object names it, which is so once the object is stored, and drops it otherwise, also when
+ * the object was replaced at once. Resolves true when the job starts. If that cannot be decided now, it throws, and the
+ * job's kind decides later.
+ */
+export async function releaseOrDrop(parts: DealParts, context: Context, job: HeldJob): Promise<boolean> {
+  try {
+    const object = await mayBegin(parts, context, job)
+    if (object) await parts.jobs.release<ObjectDealInput>(job.id, { ...job.input, ...object })
+    else await parts.jobs.drop(job.id)
+    return object !== undefined
+  } catch (error) {
+    await parts.jobs.leave(job.id)
+    throw error
+  }
+}
+
+/** Implements JobKind.held. */
+export async function decide(
+  parts: DealParts,
+  { job, context }: RunningJob<ObjectDealInput>,
+): Promise<'release' | 'drop'> {
+  return (await mayBegin(parts, context, job)) ? 'release' : 'drop'
+}
+
+/**
+ * The object that the job concerns, once the job may start; undefined when the job is to be dropped, with its reserved
+ * cost.
+ */
+async function mayBegin(
+  parts: DealParts,
+  context: Context,
+  job: HeldJob,
+): Promise<Pick<StoredObject, 'stamp' | 'etag'> | undefined> {
+  const object = await named(context, job)
+  if (object) await remember(parts, context, object)
+  else await parts.spending.release(job.id)
+  return object && { stamp: object.stamp, etag: object.etag }
+}
+
+/** Throws PreconditionFailed unless the object names this job. */
+export function mustName({ job, input }: RunningJob<ObjectDealInput>, { archive }: StoredObject): void {
+  if (input.cause !== 'class' || archive?.jobId === job.id) return
+  throw new S3Error('PreconditionFailed', {
+    message: 'The object was replaced before its deal was made. The new object has a deal of its own, or none.',
+  })
+}
+
+async function named(context: Context, { id, input }: HeldJob): Promise<StoredObject | undefined> {
+  const object = await context.store.findToWrite(input.bucket, input.key)
+  return object?.archive?.jobId === id ? object : undefined
+}
+
+/** Schedules the copy of an object in GLACIER for eviction. The server evicts copies in its own account only. */
+export async function remember(
+  { host, copies }: DealParts,
+  context: Pick<Context, 'caller'>,
+  { bucket, key, stamp, archive }: Pick<StoredObject, 'bucket' | 'key' | 'stamp' | 'archive'>,
+): Promise<void> {
+  if (!isEvicted(archive?.storageClass) || context.caller?.identity.account) return
+  await copies.set({ bucket, key, stamp, due: host.now() })
+}
+
+/**
+ * When a copy that is restored at `now` expires, ms since 1970: the midnight UTC after `days` days, as in S3. Null for
+ * a copy that stays: when no days are given, in gateway accounts in which this server evicts nothing, and for an object
+ * outside GLACIER and DEEP_ARCHIVE, whose copy another program evicted.
+ */
+export function expiryOf(
+  { archive }: Pick<StoredObject, 'archive'>,
+  days: number,
+  now: number,
+  { caller, archive: archives }: Pick<Context, 'caller' | 'archive'>,
+): number | null {
+  const stays = days === 0 || !isEvicted(archive?.storageClass) || caller?.identity.account !== undefined
+  return stays ? null : archives.expiry(now, days)
+}
+
+/** Name of the job that restores an object. */
+export const RESTORE = 'deal:RestoreObject'
+
+export interface RestoreInput extends Pick<RestoreOrder, 'days' | 'tier'> {
+  readonly bucket: string
+  readonly key: string
+  /** Stamp of the object. */
+  readonly stamp: string
+  /** CID of the deal to retrieve the bytes from. */
+  readonly dealCid?: string
+}
+
+export interface RestoreResult {
+  readonly Bucket: string
+  readonly Key: string
+  /** RFC 3339; absent when the copy stays. */
+  readonly RestoreExpiryDate?: string
 }

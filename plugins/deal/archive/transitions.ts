@@ -1,13 +1,13 @@
 import { type Archive, S3Error, type StoredObject, type TransitionedObject } from 'dealgate'
 import type { ArchiveClass } from '../configuration.js'
 import type { DealParts } from '../parts.js'
-import { refuseDearPrice } from '../quote/price-limit.js'
-import { OBJECT_DEAL, type ObjectDealInput } from '../records/inputs.js'
+import { OBJECT_DEAL, type ObjectDealInput } from '../records/attempts.js'
+import { dealOf } from '../records/held-deals.js'
 import { costOf } from '../terms/terms.js'
-import { mustBeClass } from './admit.js'
-import { mark, requireOfflineTerms } from './admit-deep.js'
-import { releaseOrDrop, remember } from './held-deal.js'
-import { dealOf } from './kept-elsewhere.js'
+import { refuseDearPrice } from '../terms/warnings.js'
+import { mark, mustBeClass, requireOfflineTerms } from './admit.js'
+
+import { releaseOrDrop, remember } from './restore.js'
 
 const DAY_MS = 86_400_000
 

@@ -1,6 +1,40 @@
+import { type Context, S3Error } from 'dealgate'
 import { z } from 'zod'
-import type { GatewayDeal } from '../deal-wire.js'
-import { toldAmount } from './members.js'
+import type { DealClient, GatewayDeal, GatewayDealState } from '../deal-client.js'
+import type { DealParts } from '../parts.js'
+import { type DealRecord, holds, type LiveState } from '../records/deal-records.js'
+
+/**
+ * Numbers, flags and amounts of money in the documents of this plugin. An amount is text everywhere, because a JSON
+ * number is a double, which would round it. A count is an integer everywhere.
+ */
+
+/** Fil, in the fewest digits that are exact: `0.000005`. */
+const AMOUNT = String.raw`^\d+(\.\d{1,18})?$`
+
+/** The form that `parseAmount` accepts: also `5e-7`. */
+export const STATED_AMOUNT = String.raw`^\d{1,24}(\.\d{1,60})?([eE][+-]?\d{1,2})?$`
+
+/** An amount that this server computed. */
+export const amount = z.string().meta({ pattern: AMOUNT })
+
+/** An amount in the gateway's own form; '' when it gives none. */
+const toldAmount = z.string().meta({ pattern: `${STATED_AMOUNT}|^$` })
+
+/** An amount that a client states; checked by `readTerms`. */
+export const statedAmount = z.string().meta({ pattern: STATED_AMOUNT })
+
+/** An integer that a client states. Other values pass, so that `readTerms` can report all violations at once. */
+export function statedInteger(minimum: number, maximum: number) {
+  return z
+    .custom<number | string>((value) => typeof value === 'number' || typeof value === 'string', 'must be a number')
+    .meta({ type: 'integer', minimum, maximum })
+}
+
+/** A flag that a client states; other values pass likewise. */
+export const statedFlag = z
+  .custom<boolean | string>((value) => typeof value === 'boolean' || typeof value === 'string', 'must be true or false')
+  .meta({ type: 'boolean' })
 
 /** A deal, as all answers of this plugin show it. */
 export const dealDocument = z.object({
@@ -27,10 +61,11 @@ export const dealDocument = z.object({
     ),
   StatusMessage: z.string().optional(),
 })
-export type DealDocument = z.output<typeof dealDocument>
+
+type DealDocument = z.output<typeof dealDocument>
 
 /** Facts of a deal that the gateway's history does not hold. */
-export interface KnownOfDeal {
+interface KnownOfDeal {
   readonly state?: string
   readonly message?: string
   readonly pieceCid?: string
@@ -103,4 +138,107 @@ export function wholeSeconds(time: number): string {
 /** True for a time that a Date can hold. */
 function isInstant(time: number): boolean {
   return Math.abs(time) <= 8.64e15
+}
+
+/**
+ * The facts that GET and HEAD report as x-amz-meta-<name>: those of the newest deal that holds the object, or of the
+ * newest at all, and the number of deals.
+ * @param deals for this very object, oldest first; at least one
+ */
+function factsOf(deals: readonly DealRecord[], epochSeconds: number | undefined): Record<string, string> {
+  const told = deals.findLast(holds) ?? deals.at(-1)
+  if (!told) return {}
+  const { deal, live } = told
+  const document = documentOf(deal, live, epochSeconds)
+  return {
+    ...(deal.dataCid && { cid: deal.dataCid }),
+    'deal-cid': deal.dealCid,
+    'deal-count': String(deals.length),
+    'deal-provider': deal.minerId,
+    'deal-status': document.Status,
+    ...(told.taskUuid && { 'task-uuid': told.taskUuid }),
+    ...(document.EstimatedExpiry && { 'deal-expiry': document.EstimatedExpiry }),
+  }
+}
+
+const OURS = ['cid', 'deal-cid', 'deal-count', 'deal-provider', 'deal-status', 'deal-expiry']
+
+/** Updates the facts of the object, if it is still the one that the deal holds. */
+export async function tellObject(parts: DealParts, context: Context, record: DealRecord): Promise<void> {
+  const { bucket, key, stamp } = record
+  if (key === undefined || stamp === undefined) return
+  const deals = (await parts.deals.of(bucket, key)).filter((deal) => deal.stamp === stamp)
+  const facts = factsOf(deals, parts.options.epochSeconds)
+  const lost = !deals.some(holds)
+  const annotate = ({ store }: Context) =>
+    store.annotate(bucket, key, stamp, (archive) => {
+      const others = Object.entries(archive?.facts ?? {}).filter(([name]) => !OURS.includes(name))
+      const { failed: _, ...told } = archive ?? {}
+      return { ...told, ...(lost && { failed: true as const }), facts: { ...Object.fromEntries(others), ...facts } }
+    })
+  try {
+    await annotate(context)
+  } catch (error) {
+    // A caller who may make deals for an object need not be able to write it.
+    if (!(error instanceof S3Error) || error.code !== 'AccessDenied') throw error
+    await annotate(parts.host.own)
+  }
+}
+
+/**
+ * Queries the present state of a deal; undefined when the gateway does not know the deal.
+ * @param now ms since 1970
+ * @param before the state of the query before: its expiry is kept unless it has really changed
+ */
+export async function askState(
+  client: DealClient,
+  dealCid: string,
+  now: number,
+  epochSeconds: number | undefined,
+  before: LiveState | undefined,
+): Promise<LiveState | undefined> {
+  const told = await client.state(dealCid)
+  return told && steady(liveOf(told, now, epochSeconds), before, (told.epochSeconds ?? epochSeconds ?? 0) * 1000)
+}
+
+/**
+ * Keeps the expiry of the query before if it differs by no more than rounding: the network counts whole epochs and the
+ * answer takes time, so that an expiry computed from the current epoch differs by up to an epoch and the time of a
+ * call.
+ * @param epochMs length of an epoch
+ */
+export function steady(live: LiveState, before: LiveState | undefined, epochMs: number): LiveState {
+  if (live.expires === undefined || before?.expires === undefined || live.endEpoch !== before.endEpoch) return live
+  const same = Math.abs(live.expires - before.expires) <= 2 * epochMs + SLACK_MS
+  return same ? { ...live, expires: before.expires } : live
+}
+
+/** Longest time that an answer is assumed to take, ms. */
+const SLACK_MS = 5000
+
+function liveOf(told: GatewayDealState, now: number, configured: number | undefined): LiveState {
+  const { startEpoch, endEpoch, epoch } = told
+  const epochSeconds = told.epochSeconds ?? configured
+  const span = (from: number | undefined, to: number | undefined) =>
+    from === undefined || to === undefined || epochSeconds === undefined
+      ? undefined
+      : safe((to - from) * epochSeconds * 1000)
+  const left = span(epoch, endEpoch)
+  const lasts = span(startEpoch, endEpoch)
+  return {
+    state: told.state,
+    asked: now,
+    ...(told.message && { message: told.message }),
+    ...(told.pieceCid && { pieceCid: told.pieceCid }),
+    ...(told.pieceSize && { pieceSize: told.pieceSize }),
+    ...(startEpoch !== undefined && { startEpoch }),
+    ...(endEpoch !== undefined && { endEpoch }),
+    ...(left !== undefined && { expires: now + left }),
+    ...(lasts !== undefined && { lasts }),
+  }
+}
+
+/** Undefined for a span that is too long for a date. */
+function safe(ms: number): number | undefined {
+  return Math.abs(ms) <= 4e15 ? Math.round(ms) : undefined
 }

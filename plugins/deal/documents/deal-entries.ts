@@ -3,9 +3,8 @@ import pMap from 'p-map'
 import { z } from 'zod'
 import { DealClient, type DealSubject, type HistoryEntry } from '../deal-client.js'
 import type { DealParts } from '../parts.js'
-import { type DealRecord, isFinal, type LiveState } from '../records/deal-record.js'
-import { dealDocument, documentOf } from './deal-document.js'
-import { askState } from './live-state.js'
+import { type DealRecord, isFinal, type LiveState } from '../records/deal-records.js'
+import { askState, dealDocument, documentOf } from './deal-document.js'
 
 /** A deal of a history, in the envelope of the gateway. */
 export const dealEntry = z.object({
@@ -13,12 +12,13 @@ export const dealEntry = z.object({
   Message: z.string(),
   Deal: dealDocument.optional(),
 })
-export type DealEntry = z.output<typeof dealEntry>
+
+type DealEntry = z.output<typeof dealEntry>
 
 /** Most state queries at the same time. */
 const AT_ONCE = 8
 
-export interface DealPage {
+interface DealPage {
   readonly page: PageOf<DealEntry>
   /** The gateway's answer, for callers who may see all of it. */
   readonly raw: unknown
@@ -81,3 +81,54 @@ export async function stateOf(
 
 /** Age up to which a state is not queried again, ms. */
 const FRESH_MS = 1000
+
+type Subject = Pick<DealRecord, 'bucket' | 'key'> & Partial<Pick<DealRecord, 'account'>>
+
+/**
+ * Returns a check for the deals that the caller may see: those of buckets and keys that it may read, made by the
+ * caller's gateway account or in buckets that this account sees.
+ */
+export function visibility(context: Context): (deal: Subject) => Promise<boolean> {
+  const seen = new Map<string, Promise<boolean>>()
+  const account = context.caller?.identity.account?.accessKey ?? ''
+  const seesBucket = (bucket: string) => {
+    const known = seen.get(bucket) ?? seesBucketOf(context, bucket)
+    seen.set(bucket, known)
+    return known
+  }
+  return async (deal) => mayRead(context, deal) && (deal.account === account || (await seesBucket(deal.bucket)))
+}
+
+/** The gateway refuses the bucket of another account: its deals are then not visible, like those of no bucket. */
+async function seesBucketOf({ gateway }: Context, bucket: string): Promise<boolean> {
+  try {
+    return await gateway.bucketExists(bucket)
+  } catch (error) {
+    if (error instanceof S3Error && error.code === 'AccessDenied') return false
+    throw error
+  }
+}
+
+function mayRead(context: Context, { bucket, key }: Subject): boolean {
+  try {
+    if (key === undefined) context.checks.requireWholeBucket(bucket, 'read')
+    else context.checks.requireKey(bucket, key, 'read')
+    return true
+  } catch (error) {
+    if (error instanceof S3Error && error.code === 'AccessDenied') return false
+    throw error
+  }
+}
+
+/** Most failures that a result names. */
+const MAX_FAILURES = 100
+
+/** Why a job about many objects left one out. */
+export const failure = z.object({ Key: z.string(), Code: z.string(), Message: z.string() })
+
+export type Failure = z.output<typeof failure>
+
+/** The failures with one more, the first hundred. */
+export function keepSome(failures: readonly Failure[], added: Failure): Failure[] {
+  return [...failures, added].slice(0, MAX_FAILURES)
+}

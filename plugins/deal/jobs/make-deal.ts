@@ -1,18 +1,12 @@
 import { createHash } from 'node:crypto'
 import { type Job, OutcomeUnknown, type RunningJob, S3Error, serviceTokenOf } from 'dealgate'
-import { DealClient } from '../deal-client.js'
-import type { GatewayDeal } from '../deal-wire.js'
+import { DealClient, type GatewayDeal } from '../deal-client.js'
 import type { DealParts } from '../parts.js'
-import { type Attempt, tokenOf } from '../records/attempts.js'
-import type { BucketDealInput, ObjectDealInput } from '../records/inputs.js'
-import { madeBefore } from '../records/made-before.js'
+import { type Attempt, type BucketDealInput, madeBefore, type ObjectDealInput, tokenOf } from '../records/attempts.js'
 import { costOf } from '../terms/terms.js'
-import { release, reserveFor } from './budget.js'
-import { subjectOf } from './budget-waits.js'
-import { refuseUnsettled } from './earlier-attempt.js'
-import { candidates, unrecorded } from './history.js'
-import { type DealResult, recordDeal, tell } from './record-deal.js'
-import { reportProgress, watchProgress } from './watch-progress.js'
+import { release, reserveFor, subjectOf } from './budget.js'
+import { candidates, refuseUnsettled, unrecorded } from './history.js'
+import { type DealResult, recordDeal, reportProgress, tell, watchProgress } from './record-deal.js'
 
 export type DealInput = BucketDealInput | ObjectDealInput
 

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Context, type JobKind, type RestoreOrder, type RunningJob, S3Error, type StoreEntry } from 'dealgate'
 import pMap from 'p-map'
 import { z } from 'zod'
-import { type Failure, failure, keepSome } from '../documents/failures.js'
+import { type Failure, failure, keepSome } from '../documents/deal-entries.js'
 import type { DealParts } from '../parts.js'
-import { RETRIEVE_BUCKET, type RetrieveBucketInput } from '../records/inputs.js'
-import { bringingBack, patiently } from '../records/patience.js'
+import { RETRIEVE_BUCKET, type RetrieveBucketInput } from '../records/attempts.js'
+import { bringingBack, patiently } from '../records/sequence.js'
 
 export const retrieveBucketResult = z.object({
   Bucket: z.string(),

@@ -1,8 +1,8 @@
 import type { Gateway, GatewayAnswer } from 'dealgate'
 import { z } from 'zod'
-import { failureOfOrder } from '../deal-client.js'
-import { envelope } from '../deal-wire.js'
+import { envelope, failureOfOrder, type GatewayDeal } from '../deal-client.js'
 import { type OfflineTerms, offlineBody } from '../terms/offline-terms.js'
+import type { TaskRecord } from './task-records.js'
 
 const text = z
   .union([z.string(), z.number()])
@@ -15,7 +15,7 @@ const madeTask = z.object({
 })
 
 /** The task that the gateway posted; '' for what it does not name. */
-export interface MadeTask {
+interface MadeTask {
   readonly uuid: string
   readonly taskName: string
   readonly fileName: string
@@ -35,11 +35,12 @@ const taskDeal = z.object({
   end_epoch: z.coerce.number().int().optional().catch(undefined),
   objects: z.array(z.unknown()).nullish().catch(undefined),
 })
+
 export type TaskDeal = z.output<typeof taskDeal>
 
 const taskState = z.object({ task_status: text, deals: z.array(taskDeal).nullish() })
 
-export interface OfflineOrder {
+interface OfflineOrder {
   readonly bucket: string
   readonly prefix?: string | undefined
   readonly terms: OfflineTerms
@@ -105,4 +106,15 @@ export async function askTask(
   if (answer.status !== 200) return undefined
   const told = taskState.safeParse(envelope.safeParse(answer.json).data?.data).data
   return told && { status: told.task_status, deals: told.deals ?? [] }
+}
+
+/** The deal in the form of the gateway's other deals; what the platform does not say is ''. */
+export function gatewayDealOf({ task }: Pick<TaskRecord, 'task'>, told: TaskDeal, now: number): GatewayDeal {
+  const { start_epoch: start, end_epoch: end } = told
+  return {
+    ...{ filename: task?.fileName ?? '', walletAddress: '', verifiedDeal: '', fastRetrieval: 'true' },
+    ...{ dataCid: told.payload_cid, minerId: told.miner_fid, price: '', dealCid: told.deal_cid },
+    duration: start === undefined || end === undefined ? '' : String(end - start),
+    timeStamp: String(task?.made ?? now),
+  }
 }

@@ -1,19 +1,16 @@
-import { type JobKind, OutcomeUnknown, type RunningJob, S3Error, serviceTokenOf } from 'dealgate'
+import { type JobKind, OutcomeUnknown, parseAmount, type RunningJob, S3Error, serviceTokenOf } from 'dealgate'
 import { z } from 'zod'
 import { DealClient } from '../deal-client.js'
 import { release, reserveFor } from '../jobs/budget.js'
-import { watchProgress } from '../jobs/watch-progress.js'
+import { watchProgress } from '../jobs/record-deal.js'
 import type { DealParts } from '../parts.js'
-import { mostPieceBytes } from '../piece-size.js'
-import { measure } from '../quote/measure.js'
-import { askFor } from '../quote/price-limit.js'
-import { tokenOf } from '../records/attempts.js'
-import { OFFLINE_DEAL, type OfflineDealInput } from '../records/inputs.js'
-import { patiently, waitingLong } from '../records/patience.js'
-import { parseAmount } from '../terms/amounts.js'
+import { OFFLINE_DEAL, type OfflineDealInput, tokenOf } from '../records/attempts.js'
+import { patiently, waitingLong } from '../records/sequence.js'
+import { measure, mostPieceBytes } from '../terms/quote.js'
+
+import { askFor } from '../terms/warnings.js'
 import { makeTask } from './offline-client.js'
-import type { TaskRecord } from './task-records.js'
-import { tellTask } from './tell-task.js'
+import { type TaskRecord, tellTask } from './task-records.js'
 
 export const offlineDealResult = z.object({
   Bucket: z.string(),

@@ -1,14 +1,16 @@
-import { type Context, defineCall, PageOf, type PageRequest, S3Error } from 'dealgate'
+import { type AnyOperation, type Context, defineCall, PageOf, type PageRequest, S3Error, withRaw } from 'dealgate'
 import { z } from 'zod'
 import { DealClient } from '../deal-client.js'
 import { dealDocument, documentOf, wholeSeconds } from '../documents/deal-document.js'
-import { stateOf } from '../documents/deal-entries.js'
-import { visibility } from '../documents/visible.js'
-import { gatewayDealOf } from '../offline/gateway-deal.js'
-import { askTask } from '../offline/offline-client.js'
+import { dealEntry, dealPage, stateOf, visibility } from '../documents/deal-entries.js'
+import { askTask, gatewayDealOf } from '../offline/offline-client.js'
 import type { DealParts } from '../parts.js'
-import type { DealRecord, LiveState } from '../records/deal-record.js'
-import { SOURCE } from '../request.js'
+import type { DealRecord, LiveState } from '../records/deal-records.js'
+import { requireBucket, SOURCE } from '../subject.js'
+import { getBucketDealConfiguration, setBucketDealConfiguration } from './configuration.js'
+import { createBucketDeal, createObjectDeal, listProviders, quoteBucketDeal, quoteObjectDeal } from './create-deals.js'
+import { createBucketOfflineDeal, listBucketOfflineDeals } from './offline-deals.js'
+import { retrieveBucket, retrieveObject } from './retrieve.js'
 
 const madeDeal = z.object({
   Bucket: z.string(),
@@ -25,6 +27,7 @@ const madeDeal = z.object({
   ...dealDocument.shape,
   StatusTime: z.string().optional().describe('When the state was queried, RFC 3339.'),
 })
+
 type MadeDeal = z.output<typeof madeDeal>
 
 /** The deal of a document, for `expand`. */
@@ -39,7 +42,7 @@ function dealOfDocument({ Bucket, Key, DealCid, TaskUuid }: Readonly<Record<stri
 
 const listDeals = z.object({ Deals: z.array(madeDeal).meta({ element: 'Deal' }) })
 
-export function listMadeDeals(parts: DealParts) {
+function listMadeDeals(parts: DealParts) {
   return defineCall({
     name: 'ListDeals',
     source: SOURCE,
@@ -71,7 +74,7 @@ async function pageOfDeals(
   return new PageOf(items, undefined)
 }
 
-export function getDeal(parts: DealParts) {
+function getDeal(parts: DealParts) {
   return defineCall({
     name: 'GetDeal',
     source: SOURCE,
@@ -128,4 +131,75 @@ function madeDealOf(record: DealRecord, live: LiveState | undefined, epochSecond
     ...documentOf(record.deal, live, epochSeconds),
     ...(live && { StatusTime: wholeSeconds(live.asked) }),
   }
+}
+
+const ofObject = z.object({ Bucket: z.string(), Key: z.string(), DealEntry: z.array(dealEntry) })
+const ofBucket = z.object({ Bucket: z.string(), DealEntry: z.array(dealEntry) })
+
+/** The deal of an entry, for `expand`. */
+function dealOfEntry(entry: Readonly<Record<string, unknown>>, list: Readonly<Record<string, unknown>>) {
+  const { DealCid } = (entry.Deal ?? {}) as { readonly DealCid?: string }
+  if (DealCid === undefined) return undefined
+  return { bucket: String(list.Bucket), ...(list.Key !== undefined && { key: String(list.Key) }), dealCid: DealCid }
+}
+
+const shared = { source: SOURCE, root: 'ListDealsResult', pages: 'DealEntry', expands: dealOfEntry } as const
+
+/** A subject without deals has an empty list. */
+function listObjectDeals(parts: DealParts) {
+  return defineCall({
+    ...shared,
+    name: 'ListObjectDeals',
+    summary: 'Lists the deals for an object, oldest first, each with its state.',
+    access: 'owner',
+    on: { method: 'GET', resource: 'object', subresource: 'x-deal' },
+    result: ofObject,
+    async answer({ request: { bucket, key }, page: wanted }, context) {
+      context.checks.requireKey(bucket, key, 'read')
+      const { page, raw } = await dealPage(parts, context, { bucket, key }, wanted)
+      const result = { Bucket: bucket, Key: key, DealEntry: page }
+      // The answer of a public gateway may hold deals of another key: see `isOf` in deal-client.ts.
+      const { rights, policies } = context.caller?.identity ?? {}
+      return rights || policies ? result : withRaw(result, raw)
+    },
+  })
+}
+
+/** Does not list deals for single objects of the bucket. */
+function listBucketDeals(parts: DealParts) {
+  return defineCall({
+    ...shared,
+    name: 'ListBucketDeals',
+    summary: 'Lists the deals for a bucket as a whole, oldest first, each with its state.',
+    access: 'owner',
+    on: { method: 'GET', resource: 'bucket', subresource: 'x-deal' },
+    result: ofBucket,
+    async answer({ request: { bucket }, page: wanted }, context) {
+      context.checks.requireWholeBucket(bucket, 'read')
+      await requireBucket(context, bucket)
+      const { page, raw } = await dealPage(parts, context, { bucket }, wanted)
+      return withRaw({ Bucket: bucket, DealEntry: page }, raw)
+    },
+  })
+}
+
+/** The operations of this plugin. */
+export function dealOperations(parts: DealParts): readonly AnyOperation[] {
+  return [
+    createObjectDeal(parts),
+    createBucketDeal(parts),
+    createBucketOfflineDeal(),
+    listObjectDeals(parts),
+    listBucketDeals(parts),
+    listBucketOfflineDeals(parts),
+    retrieveObject(parts),
+    retrieveBucket(),
+    quoteObjectDeal(parts),
+    quoteBucketDeal(parts),
+    getBucketDealConfiguration(),
+    setBucketDealConfiguration(parts),
+    listMadeDeals(parts),
+    getDeal(parts),
+    listProviders(parts),
+  ]
 }

@@ -6,9 +6,8 @@ import { askTask, type TaskDeal } from '../offline/offline-client.js'
 import { offlineDealResult } from '../offline/offline-job.js'
 import type { TaskRecord } from '../offline/task-records.js'
 import type { DealParts } from '../parts.js'
-import { OFFLINE_DEAL, type OfflineDealInput } from '../records/inputs.js'
-import { SOURCE } from '../request.js'
-import { requireBucket, requireContent } from '../subject.js'
+import { OFFLINE_DEAL, type OfflineDealInput } from '../records/attempts.js'
+import { requireBucket, requireContent, SOURCE } from '../subject.js'
 import { offlineMembers, readOfflineTerms } from '../terms/offline-terms.js'
 
 const offlineRequest = z.strictObject({

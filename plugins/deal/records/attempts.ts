@@ -1,5 +1,9 @@
 import { createHash } from 'node:crypto'
-import type { Jobs, Locks, PluginState, Records } from 'dealgate'
+import type { Job, Jobs, Locks, PluginState, Records } from 'dealgate'
+import type { DealParts } from '../parts.js'
+import type { OfflineTerms } from '../terms/offline-terms.js'
+import type { DealTerms } from '../terms/terms.js'
+import type { DealRecord } from './deal-records.js'
 
 /** A request of a job for its deal, recorded before it is sent. Plain JSON. */
 export interface Attempt {
@@ -121,4 +125,110 @@ function subjectOf({ bucket, key }: Attempt): string {
   return createHash('sha256')
     .update(key === undefined ? bucket : `${bucket}\0${key}`)
     .digest('base64url')
+}
+
+type DealJob = Pick<Job<BucketDealInput | ObjectDealInput>, 'id' | 'input'>
+
+/** The deal of a job, if it is on record: it may have been found while an operator retried or resolved the job. */
+export async function madeBefore({ deals }: DealParts, { id, input }: DealJob): Promise<DealRecord | undefined> {
+  const about = await deals.of(input.bucket, 'key' in input ? input.key : undefined)
+  return about.find(({ jobId }) => jobId === id)
+}
+
+/**
+ * True for a job that failed or was cancelled, and for which no deal was made. False for a job that is no longer on
+ * record, and for one that was cancelled while an attempt is unsettled: an operator retried the unknown job and
+ * cancelled it before it ran.
+ */
+export async function endedInVain(parts: DealParts, jobId: string): Promise<boolean> {
+  const job = await parts.jobs.get(jobId)
+  if (job?.status !== 'Failed' && job?.status !== 'Cancelled') return false
+  // Other plugins spend from the same ledger.
+  if (!job.operation.startsWith('deal:')) return false
+  if (await parts.tasks.get(jobId)) return false
+  if (job.status === 'Cancelled' && (await parts.attempts.get(jobId))) return false
+  return (await madeBefore(parts, job as DealJob)) === undefined
+}
+
+/** Name of the job that makes a deal for one object, and of the call that requests it. */
+export const OBJECT_DEAL = 'deal:CreateObjectDeal'
+
+export const BUCKET_DEAL = 'deal:CreateBucketDeal'
+
+export const OFFLINE_DEAL = 'deal:CreateBucketOfflineDeal'
+
+export const RETRIEVE_BUCKET = 'deal:RetrieveBucket'
+
+/** Name of the job that makes a deal for each object that a schedule selects. */
+export const RUN_SCHEDULE = 'deal:RunSchedule'
+
+/**
+ * Origin of a deal: a call, the storage class that an object was stored in, or a lifecycle rule, renewal or schedule
+ * that the server carries out by itself.
+ */
+export type DealCause = 'call' | 'class' | 'lifecycle' | 'schedule'
+
+/** The backup of a schedule that a deal belongs to. */
+export interface Generation {
+  /** Id of the schedule. */
+  readonly schedule: string
+  /** When the backup was due, ms since 1970. */
+  readonly due: number
+}
+
+/** Of job `deal:CreateObjectDeal`. */
+export interface ObjectDealInput {
+  readonly bucket: string
+  readonly key: string
+  /**
+   * The object, as far as it is known. If another object is there when the job starts, the job fails with
+   * PreconditionFailed.
+   */
+  readonly stamp?: string
+  readonly etag?: string
+  readonly terms: DealTerms
+  readonly priceConfirmed?: true
+  /** The client wants the deal although the gateway may have the same one already. */
+  readonly force?: true
+  readonly cause: DealCause
+  readonly generation?: Generation
+}
+
+/** Of job `deal:CreateBucketDeal`. */
+export interface BucketDealInput {
+  readonly bucket: string
+  readonly terms: DealTerms
+  readonly priceConfirmed?: true
+  /** The client wants the deal although the gateway may have the same one already. */
+  readonly force?: true
+  readonly cause: DealCause
+  readonly generation?: Generation
+}
+
+/** Of job `deal:CreateBucketOfflineDeal`. */
+export interface OfflineDealInput {
+  readonly bucket: string
+  /** Only objects below it. */
+  readonly prefix?: string
+  readonly terms: OfflineTerms
+  readonly cause: 'call' | 'class' | 'schedule'
+  readonly generation?: Generation
+}
+
+/** Of job `deal:RunSchedule`. */
+export interface RunScheduleInput {
+  readonly bucket: string
+  readonly prefix: string
+  /** An object needs all of them. */
+  readonly tags: readonly { readonly Key: string; readonly Value: string }[]
+  readonly generation: Generation
+}
+
+/** Of job `deal:RetrieveBucket`. */
+export interface RetrieveBucketInput {
+  readonly bucket: string
+  readonly prefix: string
+  /** Days for which restored objects stay; 0: permanently. */
+  readonly days: number
+  readonly tier: 'Standard' | 'Bulk' | 'Expedited'
 }

@@ -1,4 +1,5 @@
-import type { Locks, PluginState, Records } from 'dealgate'
+import { type Locks, type PluginState, type Records, Retry, type RunningJob, S3Error } from 'dealgate'
+import type { DealRecord } from './deal-records.js'
 
 /** Names per record. */
 const SHARD = 100
@@ -59,4 +60,75 @@ export class Sequence {
   async #read(shard: number): Promise<readonly string[]> {
     return (await this.#shards.get(String(shard))) ?? []
   }
+}
+
+/**
+ * Active deals change rarely. Longest pause between two queries of an active deal, ms, and the least number of queries
+ * in its life and in its last part.
+ */
+const ACTIVE_MS = 6 * 3_600_000
+const LOOKS_IN_LIFE = 20
+const LOOKS_AT_END = 8
+
+/** Fraction of a deal's life that counts as its last part. */
+const END = 1 / 10
+
+/**
+ * When the last `days` days of a deal begin, or the last part of its life if that is shorter, ms since 1970. Undefined
+ * while the end is not known.
+ */
+export function endBegins({ live }: DealRecord, days: number): number | undefined {
+  if (live?.expires === undefined || live.lasts === undefined) return undefined
+  return live.expires - Math.min(days * 86_400_000, live.lasts * END)
+}
+
+/** True when the state of the deal is to be queried at `now`, ms since 1970. */
+export function isDue(record: DealRecord, now: number, days: number): boolean {
+  const { live } = record
+  if (live?.state !== 'StorageDealActive') return true
+  const end = endBegins(record, days)
+  const { asked, expires, lasts } = live
+  if (end === undefined || expires === undefined || lasts === undefined) return now >= asked + ACTIVE_MS
+  if (asked >= expires) return true
+  const [next, span] = asked < end ? [end, lasts / LOOKS_IN_LIFE] : [expires, (expires - end) / LOOKS_AT_END]
+  return now >= Math.min(next, asked + Math.min(ACTIVE_MS, span))
+}
+
+/** Backoff of a job while the gateway or network is down, ms. */
+export interface Patience {
+  /** First pause; doubled each time. */
+  readonly firstMs: number
+  readonly longestMs: number
+  /** Deadline, counted from the first failure. */
+  readonly altogetherMs: number
+}
+
+/** For jobs that retrieve data, for which a client waits. */
+export const bringingBack: Patience = { firstMs: 5000, longestMs: 30_000, altogetherMs: 24 * 3_600_000 }
+
+/** For deals that no client waits for and would request again. */
+export const waitingLong: Patience = { firstMs: 5000, longestMs: 15 * 60_000, altogetherMs: 7 * 86_400_000 }
+
+const REASON = 'WaitingForGateway'
+
+/** True for an error that a retry may cure: nothing was refused. */
+export function isPassing(error: unknown): error is S3Error {
+  return error instanceof S3Error && error.status >= 500 && error.status !== 501
+}
+
+/**
+ * What a job throws in place of `error`: a Retry while the error is transient and the deadline has not passed,
+ * otherwise the error itself.
+ * @param now ms since 1970
+ */
+export function patiently(
+  { putOff, signal }: Pick<RunningJob<unknown>, 'putOff' | 'signal'>,
+  error: unknown,
+  now: number,
+  { firstMs, longestMs, altogetherMs }: Patience,
+): unknown {
+  if (signal.aborted || !isPassing(error)) return error
+  const { times, since } = putOff?.message === REASON ? putOff : { times: 0, since: now }
+  if (now - since >= altogetherMs) return error
+  return new Retry(Math.min(firstMs * 2 ** times, longestMs), REASON, { cause: error })
 }

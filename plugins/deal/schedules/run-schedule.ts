@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { type Job, type JobKind, type RunningJob, S3Error, type StoredObject, type StoreEntry } from 'dealgate'
 import pMap from 'p-map'
 import { z } from 'zod'
-import { failure, keepSome } from '../documents/failures.js'
+import { failure, keepSome } from '../documents/deal-entries.js'
 import type { DealParts } from '../parts.js'
-import { OBJECT_DEAL, type ObjectDealInput, RUN_SCHEDULE, type RunScheduleInput } from '../records/inputs.js'
-import { patiently, waitingLong } from '../records/patience.js'
+import { OBJECT_DEAL, type ObjectDealInput, RUN_SCHEDULE, type RunScheduleInput } from '../records/attempts.js'
+import { patiently, waitingLong } from '../records/sequence.js'
 
 export const runScheduleResult = z.object({
   Bucket: z.string(),

@@ -1,7 +1,6 @@
-import { S3Error } from 'dealgate'
+import { formatAmount, parseAmount, S3Error } from 'dealgate'
 import { z } from 'zod'
-import { statedAmount, statedFlag, statedInteger } from '../documents/members.js'
-import { formatAmount, parseAmount } from './amounts.js'
+import { statedAmount, statedFlag, statedInteger } from '../documents/deal-document.js'
 
 /** Terms of a deal. Plain JSON. */
 export interface DealTerms {
@@ -168,3 +167,18 @@ function readFlag(
   const text = String(value).toLowerCase()
   return text === 'true' || text === 'false' ? text === 'true' : refuse(`${name} must be true or false.`)
 }
+
+/** Quotient, rounded up, so that a price never falls below the cost. */
+export function divideUp(amount: bigint, by: bigint): bigint {
+  return (amount + by - 1n) / by
+}
+
+export const days = z
+  .number()
+  .int()
+  .min(0)
+  .max(2_000_000)
+  .optional()
+  .describe('For how many days the bytes stay; 0 or absent: for good.')
+
+export const tier = z.enum(['Standard', 'Bulk', 'Expedited']).optional().describe('How urgent it is; default Standard.')

@@ -1,14 +1,10 @@
 import { type Context, defineCall, S3Error, type S3Request, withRaw } from 'dealgate'
 import { z } from 'zod'
-import { dealDetail, detailOf } from '../documents/deal.js'
-import { timeOf } from '../documents/time.js'
+import { dealDetail, detailOf, timeOf } from '../documents.js'
 import type { PayParts } from '../parts.js'
-import { dataOf } from '../wire/answer.js'
-import { apiPath } from '../wire/api-path.js'
-import { type WireUpload, wireDetail, wireLog } from '../wire/records.js'
+import { apiPath, dataOf, type WireUpload, wireDetail, wireLog } from '../wire.js'
 import { pageOfUploads } from './lists.js'
-import { sendAsWallet } from './send.js'
-import { SOURCE } from './sources.js'
+import { SOURCE, sendAsWallet } from './send.js'
 
 /** Uploads of a wallet that are searched for a deal, the newest first. */
 const SEARCHED = 1000

@@ -1,14 +1,11 @@
-import type { AnyOperation } from 'dealgate'
+import { type AnyOperation, countByState, type PluginGauge, spendGauges } from 'dealgate'
 import type { PayParts } from '../parts.js'
-import { getBillingCsv, getUploadsCsv } from './csv-lists.js'
 import { getDealDetail, getOfflineDealLog } from './deals.js'
-import { ofWallet } from './list-place.js'
-import { listBilling, listUploads } from './lists.js'
+import { getBillingCsv, getUploadsCsv, listBilling, listUploads, ofWallet } from './lists.js'
 import { getPaymentInfo, recordMint } from './payment.js'
 import { createWalletNonce, createWalletSession } from './sign-in.js'
 import { getExchangeRate, getHostInfo, getPriceStatistics, getSystemConfig } from './system.js'
-import { uploadToIpfs } from './upload-file.js'
-import { listObjectUploads, uploadObjectToIpfs } from './upload-object.js'
+import { listObjectUploads, uploadObjectToIpfs, uploadToIpfs } from './upload.js'
 
 /** The operations of this plugin. */
 export function payOperations(parts: PayParts): readonly AnyOperation[] {
@@ -35,5 +32,17 @@ export function payOperations(parts: PayParts): readonly AnyOperation[] {
     getUploadsCsv(parts, wallet.uploadsCsv),
     listBilling(parts, wallet.billing),
     getBillingCsv(parts, wallet.billingCsv),
+  ]
+}
+
+/** Uploads to be paid that were made through this server, and what they cost today. */
+export function payGauges(parts: PayParts): readonly PluginGauge[] {
+  return [
+    {
+      name: 'uploads',
+      help: 'Uploads that were made through this server, by the state that the service told then.',
+      read: () => countByState(parts.made.all(), ({ status }) => status ?? 'Unknown'),
+    },
+    ...spendGauges(parts.ledger, parts.options.maxSpendPerDay),
   ]
 }

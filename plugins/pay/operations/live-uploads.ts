@@ -1,11 +1,13 @@
-import { type Context, S3Error, type S3Request } from 'dealgate'
+import type { Context, S3Request } from 'dealgate'
+import { S3Error } from 'dealgate'
 import type { PayParts } from '../parts.js'
-import type { MadeUpload } from '../records/made-uploads.js'
-import type { WireUpload } from '../wire/records.js'
+import type { MadeUpload } from '../upload/made-uploads.js'
+import type { WireUpload } from '../wire.js'
 import { pageOfUploads } from './lists.js'
 
 /** Pages of a list that are searched, and their size. */
 const PAGES = 5
+
 const SIZE = 1000
 
 /** What hides uploads from a caller without being an error of the call. */

@@ -1,12 +1,9 @@
 import { type Context, defineCall, S3Error, type S3Request, withRaw } from 'dealgate'
 import { z } from 'zod'
-import { timeOf } from '../documents/time.js'
+import { timeOf } from '../documents.js'
 import type { PayParts } from '../parts.js'
-import { dataOf } from '../wire/answer.js'
-import { apiPath } from '../wire/api-path.js'
-import { wireMint, wirePayment } from '../wire/records.js'
-import { sendAsWallet } from './send.js'
-import { SOURCE } from './sources.js'
+import { apiPath, dataOf, wireMint, wirePayment } from '../wire.js'
+import { SOURCE, sendAsWallet } from './send.js'
 
 /** The number of an upload in a path. Throws NoSuchUpload for any other text. */
 export function uploadIdOf({ SourceFileUploadId = '' }: Readonly<Record<string, string>>): number {

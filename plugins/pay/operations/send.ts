@@ -1,12 +1,12 @@
 import { type Context, S3Error, type S3Request } from 'dealgate'
-import { acting, actorOf, type Naming, type Wallet } from '../login/acting.js'
+import { acting, actorOf, type Naming, type Wallet } from '../acting.js'
 import type { PayParts } from '../parts.js'
 import type { PaymentAnswer, PaymentCall } from '../payment-client.js'
-import { type Refusals, repeatable, successOf, TokenRefused, unrepeatable } from '../wire/answer.js'
+import { type Refusals, repeatable, successOf, TokenRefused, unrepeatable } from '../wire.js'
 
 type Asking = Pick<S3Request, 'headers' | 'signal'>
 
-export interface Sending extends Refusals {
+interface Sending extends Refusals {
   /** False for a request that must not be sent twice unseen; default true. */
   readonly mayRepeat?: boolean
 }
@@ -51,3 +51,6 @@ async function converted<T>(run: () => Promise<T>, { mayRepeat = true }: Sending
     throw mayRepeat ? repeatable(error) : unrepeatable(error)
   }
 }
+
+/** Page that describes the operations of this plugin. */
+export const SOURCE = 'docs/pay.md'

@@ -1,13 +1,9 @@
 import { defineCall, type Identity, S3Error } from 'dealgate'
 import { z } from 'zod'
-import { expiryOf } from '../login/expiry.js'
+import { expiryOf } from '../acting.js'
 import type { PayParts } from '../parts.js'
-import { address } from '../wire/address.js'
-import { badResponse, dataOf } from '../wire/answer.js'
-import { apiPath } from '../wire/api-path.js'
-import { wireNonce, wireSession } from '../wire/records.js'
-import { sendOpenly } from './send.js'
-import { SOURCE } from './sources.js'
+import { address, apiPath, badResponse, dataOf, wireNonce, wireSession } from '../wire.js'
+import { SOURCE, sendOpenly } from './send.js'
 
 /** Most digits of a nonce: wallets sign it as text, and no other text than digits is handed out to be signed. */
 const NONCE = /^\d{1,78}$/

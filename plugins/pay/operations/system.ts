@@ -1,12 +1,8 @@
 import { defineCall, withRaw } from 'dealgate'
 import { z } from 'zod'
 import type { PayParts } from '../parts.js'
-import { badResponse, dataOf } from '../wire/answer.js'
-import { apiPath } from '../wire/api-path.js'
-import { count, text } from '../wire/members.js'
-import { wireParams } from '../wire/params.js'
-import { sendOpenly } from './send.js'
-import { SOURCE } from './sources.js'
+import { apiPath, badResponse, count, dataOf, text, wireParams } from '../wire.js'
+import { SOURCE, sendOpenly } from './send.js'
 
 const shared = { source: SOURCE, access: 'signed' } as const
 

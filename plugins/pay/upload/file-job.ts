@@ -1,9 +1,13 @@
-import { type JobKind, OutcomeUnknown, type RunningJob, S3Error } from 'dealgate'
+import { type Context, type JobKind, OutcomeUnknown, type RunningJob, S3Error, type S3Request } from 'dealgate'
+import { z } from 'zod'
+import { acting } from '../acting.js'
 import type { PayParts } from '../parts.js'
-import type { MadeFile } from '../records/made-uploads.js'
-import { type FileInput, type FileResult, UPLOAD_FILE } from './file-input.js'
-import { type FoundUpload, resultOf } from './outcome.js'
-import { reconcileAttempt } from './reconcile.js'
+import { Interrupted } from '../upload-client.js'
+import { address } from '../wire.js'
+import { MOST_DAYS, type madeUpload, type UploadTerms } from './job.js'
+import type { MadeFile } from './made-uploads.js'
+import { postUpload, reserve } from './post.js'
+import { actorOfJob, type FoundUpload, reconcileAttempt, resultOf } from './reconcile.js'
 
 type FileJob = RunningJob<FileInput>
 
@@ -56,4 +60,99 @@ function tell(job: FileJob, made: MadeFile): FileResult {
   job.note(`upload ${made.uploadId}`)
   job.link('Payment', `/-/pay/v1/uploads/${made.uploadId}/payment`)
   return resultOf(made)
+}
+
+export const UPLOAD_FILE = 'pay:UploadToIpfs'
+
+/** Query of UploadToIpfs. */
+export const fileQuery = z.strictObject({
+  'duration-days': z
+    .number()
+    .int()
+    .min(1)
+    .max(MOST_DAYS)
+    .optional()
+    .describe('Days for which storage providers keep it. A form may have `duration` instead.'),
+  'file-name': z
+    .string()
+    .min(1)
+    .max(1024)
+    .optional()
+    .describe('Name under which the service lists the file; default that of a form.'),
+  'file-type': z.enum(['0', '1']).optional().describe('0: by a user, also if absent; 1: for an NFT.'),
+  'wallet-address': address.optional().describe('Variant B: the wallet; default that of the plugin.'),
+})
+
+/** Input of the job. Plain JSON. */
+export interface FileInput extends UploadTerms {
+  readonly name: string
+  /** Bytes. */
+  readonly size: number
+  /** Present once the file was sent: what the service made of it, or that its answer was lost. */
+  readonly outcome?: FoundUpload | 'lost'
+}
+
+type FileResult = z.output<typeof madeUpload>
+
+/** The bytes of a file, as they arrive. */
+export interface FileContent {
+  /** Undefined when it is known at the end alone. */
+  readonly size: number | undefined
+  /** Resolves once they are complete and verified. */
+  send(sink: (chunk: Buffer) => Promise<void>): Promise<void>
+}
+
+export interface HeldFile {
+  readonly jobId: string
+  readonly input: FileInput
+}
+
+/**
+ * Passes a file on to the service, for a job that is held meanwhile. Resolves with the input that the
+ * job then runs with, once the service has the file or may have it. If it rejects, the service has nothing.
+ */
+export async function passFile(
+  parts: PayParts,
+  { content, signal }: Pick<S3Request, 'signal'> & { readonly content: FileContent },
+  { jobId, input }: HeldFile,
+  context: Context,
+): Promise<FileInput> {
+  let committed = false
+  const cut = new AbortController()
+  // Once the end is to be sent, the answer counts, and not whether the client still waits for it.
+  const follow = () => {
+    if (!committed) cut.abort(signal.reason)
+  }
+  if (signal.aborted) follow()
+  else signal.addEventListener('abort', follow)
+  try {
+    await reserve(parts, context, { jobId, days: input.days, size: input.size })
+    const actor = await actorOfJob(parts, { input, context })
+    const outcome = await acting(parts, actor, { named: input.wallet, needsAddress: true }, (wallet) =>
+      postUpload(parts, wallet, {
+        jobId,
+        days: input.days,
+        fileType: input.fileType,
+        name: input.name,
+        size: content.size,
+        content: (sink) => content.send(sink),
+        async commit() {
+          await context.jobs.commitHeld(jobId)
+          committed = true
+        },
+        signal: cut.signal,
+      }),
+    )
+    return { ...input, outcome }
+  } catch (error) {
+    const refused = error instanceof S3Error || error instanceof Interrupted
+    // Once the end was sent, only the service itself can say that it has no upload.
+    if (error instanceof OutcomeUnknown || (committed && !refused)) return { ...input, outcome: 'lost' }
+    await parts.made.settle(jobId)
+    await parts.ledger.release(jobId)
+    if (!(error instanceof Interrupted)) throw error
+    throw new S3Error('UpstreamUnavailable', { message: error.message, cause: error })
+  } finally {
+    signal.removeEventListener('abort', follow)
+  }
 }

@@ -1,13 +1,30 @@
-import { type JobKind, OutcomeUnknown, Retry, type RunningJob, S3Error } from 'dealgate'
-import { acting, type Wallet } from '../login/acting.js'
+import { createHash } from 'node:crypto'
+import {
+  type Context,
+  type JobKind,
+  type ObjectEvent,
+  OutcomeUnknown,
+  Retry,
+  type RunningJob,
+  S3Error,
+  type StoredObject,
+} from 'dealgate'
+import { z } from 'zod'
+import { acting, type Wallet } from '../acting.js'
 import type { PayParts } from '../parts.js'
 import { Interrupted } from '../upload-client.js'
-import { reserve } from './cost.js'
-import { fileNameOf, UPLOAD, type UploadInput, type UploadResult } from './input.js'
-import { requireObject } from './object.js'
-import { actorOfJob, type FoundUpload, record, tell } from './outcome.js'
-import { postUpload } from './post.js'
-import { findUpload, reconcileUpload } from './reconcile.js'
+import { address } from '../wire.js'
+import { postUpload, reserve } from './post.js'
+import {
+  actorOfJob,
+  type FoundUpload,
+  fileNameOf,
+  findUpload,
+  reconcileUpload,
+  record,
+  tell,
+  tellObject,
+} from './reconcile.js'
 
 type UploadingJob = RunningJob<UploadInput>
 
@@ -112,3 +129,119 @@ async function refuseUnsettled(parts: PayParts, job: UploadingJob): Promise<void
   if (found === 'none' || (found === 'unclear' && job.input.fileType === '1')) return
   throw new OutcomeUnknown('The payment service may have an upload that this job requested before.')
 }
+
+export const UPLOAD = 'pay:UploadObjectToIpfs'
+
+/** Most days that are asked of a service; each has bounds of its own. */
+export const MOST_DAYS = 10_000
+
+/** Body of UploadObjectToIpfs. */
+export const uploadRequest = z.strictObject({
+  DurationDays: z.number().int().min(1).max(MOST_DAYS).describe('Days for which storage providers keep it.'),
+  FileType: z.enum(['0', '1']).optional().describe('0: by a user, also if absent; 1: for an NFT.'),
+  WalletAddress: address.optional().describe('Variant B: the wallet; default that of the plugin.'),
+})
+
+/** `duration` of the interface. */
+export const uploadAliases = { Duration: 'DurationDays' } as const
+
+/** What an upload is ordered on. */
+export interface UploadTerms {
+  /** Days. */
+  readonly days: number
+  readonly fileType: '0' | '1'
+  /** The wallet that the job was ordered for, in lower case; absent for a token of the request that came without. */
+  readonly wallet?: string
+  /** The token that the request carried, sealed. */
+  readonly bearer?: string
+}
+
+/** Input of the job. Plain JSON. */
+export interface UploadInput extends UploadTerms {
+  readonly bucket: string
+  readonly key: string
+  readonly stamp: string
+}
+
+/** Result of an upload, of an object or of a file. */
+export const madeUpload = z.object({
+  JobId: z.string(),
+  SourceFileUploadId: z.number().int(),
+  PayloadCid: z.string().describe('CID of the content.'),
+  IpfsUrl: z.string(),
+  FileSize: z.number().int().describe('Bytes.'),
+  WCid: z.string().describe('Names the upload in a payment.'),
+  DurationDays: z.number().int(),
+  Status: z.string().optional().describe('As the service stated it at the upload.'),
+})
+
+export const uploadResult = z.object({ Bucket: z.string(), Key: z.string(), ...madeUpload.shape })
+
+export type UploadResult = z.output<typeof uploadResult>
+
+/**
+ * The object to upload, which the caller may read.
+ * @throws S3Error NoSuchKey, NoSuchBucket, AccessDenied, InvalidObjectState; PreconditionFailed when it was replaced
+ */
+export async function requireObject(
+  context: Context,
+  { bucket, key, stamp }: { readonly bucket: string; readonly key: string; readonly stamp?: string },
+): Promise<StoredObject> {
+  context.checks.requireKey(bucket, key, 'read')
+  const object = await context.store.head(bucket, key)
+  if (object.cold) throw new S3Error('InvalidObjectState', { message: 'The object has to be restored first.' })
+  if (stamp !== undefined && object.stamp !== stamp)
+    throw new S3Error('PreconditionFailed', { message: 'The object was replaced before it was uploaded.' })
+  return object
+}
+
+/** Name of the metadata, which is sent as x-amz-meta-pay-duration. */
+export const DURATION_METADATA = 'pay-duration'
+
+/**
+ * Uploads an object that was stored with `x-amz-meta-pay-duration`, by a caller who may upload it: the metadata counts
+ * for that caller alone. Each stored object is uploaded once, whatever copies say.
+ */
+export async function uploadWritten(parts: PayParts, event: ObjectEvent): Promise<void> {
+  const { name, bucket, key, authorized, origin } = event
+  // Nearly every write: the object itself is not looked up.
+  if (!name.startsWith('ObjectCreated:') || !authorized?.[DURATION_METADATA]) return
+  const { own, log } = parts.host
+  const object = await own.store.find(bucket, key)
+  const text = object?.metadata[DURATION_METADATA]
+  const by = object?.authorized?.[DURATION_METADATA]
+  if (!object || text === undefined || by === undefined) return
+  const terms = uploadRequest.safeParse({ DurationDays: /^\d{1,6}$/.test(text) ? Number(text) : text })
+  if (!terms.success) {
+    log.warn(
+      { requestId: origin.requestId, bucket, key },
+      'x-amz-meta-pay-duration is no number of days: the object is not uploaded',
+    )
+    await tellObject(own, own, object, { 'pay-job': 'x-amz-meta-pay-duration must be a number of days' })
+    return
+  }
+  const input: UploadInput = { bucket, key, stamp: object.stamp, days: terms.data.DurationDays, fileType: '0' }
+  const written = createHash('sha256')
+    .update(JSON.stringify([bucket, key, object.stamp]))
+    .digest('hex')
+  const { id } = await own.jobs.create({
+    kind: UPLOAD,
+    resource: `/${bucket}/${key}`,
+    input,
+    accessKeyId: by.accessKeyId,
+    // The same object is uploaded once, also if a change of its metadata is told as another write.
+    token: `${DURATION_METADATA}-${written.slice(0, 32)}`,
+    requestHash: written,
+  })
+  try {
+    await tellObject(own, own, object, { 'pay-job': id })
+  } catch (err) {
+    if (!(err instanceof S3Error)) throw err
+    log.warn({ err, requestId: origin.requestId, bucket, key }, 'the object of an upload does not show its job')
+  }
+}
+
+/** Metadata that GET and HEAD report of an uploaded object; a client that sends it does not store it. */
+export const OUTPUT_METADATA = ['pay-cid', 'pay-upload-id', 'pay-job'] as const
+
+export type Name = (typeof OUTPUT_METADATA)[number]

@@ -1,16 +1,17 @@
-import type { RunningJob } from 'dealgate'
-import { acting, type Wallet } from '../login/acting.js'
+import type { Context, StoredObject } from 'dealgate'
+import { OutcomeUnknown, type RunningJob, S3Error, type z } from 'dealgate'
+import { type Actor, acting, type Wallet } from '../acting.js'
 import type { PayParts } from '../parts.js'
-import { dataOf } from '../wire/answer.js'
-import { apiPath } from '../wire/api-path.js'
-import { type WireUpload, wireDetail, wireUploads } from '../wire/records.js'
-import type { UploadInput, UploadResult, UploadTerms } from './input.js'
-import { actorOfJob, type FoundUpload, record, tell } from './outcome.js'
+import { apiPath, dataOf, type WireUpload, wireDetail, wireUploads } from '../wire.js'
+import type { madeUpload, Name, UploadInput, UploadResult, UploadTerms } from './job.js'
+import type { MadeFile, MadeUpload } from './made-uploads.js'
 
 /** How far the clock of the service may be behind ours, s. */
 const SKEW_SECONDS = 15 * 60
+
 /** Newest uploads of the wallet with this name that are searched. */
 const SEARCHED = 1000
+
 /** A UUID, which stands before the CID of the content in a `w_cid`. */
 const UUID_LENGTH = 36
 
@@ -110,3 +111,109 @@ function ask(
 ) {
   return parts.client.send({ method: 'GET', path, query, token, signal })
 }
+
+type RecordedJob = RunningJob<UploadInput>
+
+export type FoundUpload = Pick<MadeFile, 'uploadId' | 'cid' | 'wCid' | 'url' | 'size' | 'status' | 'wallet'>
+
+/**
+ * Records the upload of a job, and tells it of the object. Throws OutcomeUnknown when that fails; it can be repeated.
+ */
+export async function record(parts: PayParts, job: RecordedJob, found: FoundUpload): Promise<UploadResult> {
+  const { id, accessKeyId } = job.job
+  const { bucket, key, stamp, days, fileType } = job.input
+  try {
+    const birth = await parts.host.own.births.now(bucket)
+    const made: MadeUpload = {
+      ...found,
+      jobId: id,
+      bucket,
+      key,
+      stamp,
+      ...(birth !== undefined && { birth }),
+      name: fileNameOf(key),
+      days,
+      fileType,
+      accessKeyId,
+      made: parts.host.now(),
+    }
+    await parts.made.remember(made)
+    await parts.made.settle(id)
+    return await tell(parts, job, made)
+  } catch (cause) {
+    throw new OutcomeUnknown('The object was uploaded, but that could not be recorded.', { cause })
+  }
+}
+
+/** The result of a job whose upload is on record. The object's metadata may be updated later. */
+export async function tell(parts: PayParts, job: RecordedJob, made: MadeUpload): Promise<UploadResult> {
+  job.note(`upload ${made.uploadId}`)
+  job.link('Payment', `/-/pay/v1/uploads/${made.uploadId}/payment`)
+  try {
+    await tellObject(parts.host.own, job.context, made, { 'pay-cid': made.cid, 'pay-upload-id': String(made.uploadId) })
+  } catch (err) {
+    job.log.warn({ err, upload: made.uploadId }, 'object uploaded; its metadata is not yet updated')
+  }
+  return { Bucket: made.bucket, Key: made.key, ...resultOf(made) }
+}
+
+export function resultOf(made: MadeFile): z.output<typeof madeUpload> {
+  return {
+    JobId: made.jobId,
+    SourceFileUploadId: made.uploadId,
+    PayloadCid: made.cid,
+    IpfsUrl: made.url,
+    FileSize: made.size,
+    WCid: made.wCid,
+    DurationDays: made.days,
+    ...(made.status !== undefined && { Status: made.status }),
+  }
+}
+
+/** Who the job acts as: the identity that requested it, or the token of the request. */
+export async function actorOfJob(
+  parts: PayParts,
+  { input, context }: Pick<RunningJob<UploadTerms>, 'input' | 'context'>,
+): Promise<Actor> {
+  if (input.bearer === undefined) return { identity: context.caller?.identity, bearer: undefined }
+  const bearer = await parts.host.sealer.open(input.bearer, BEARER_PURPOSE)
+  if (bearer === undefined) throw new S3Error('WalletNotLinked', { message: 'The token of the request is lost.' })
+  return { identity: undefined, bearer }
+}
+
+/** What the token in a job was sealed for. */
+export const BEARER_PURPOSE = 'pay:job-bearer'
+
+/** The name under which the service lists an object: the last part of its key, without what forms cannot carry. */
+export function fileNameOf(key: string): string {
+  const last = key.split('/').findLast((part) => part !== '') ?? ''
+  const name = last.replace(/[\p{Cc}"\\]/gu, '_').trim()
+  // Parsers of forms drop these, as they would name folders.
+  if (['', '.', '..'].includes(name)) return 'file'
+  // In whole characters.
+  let kept = ''
+  for (const character of name) {
+    if (kept.length + character.length > MAX_NAME) break
+    kept += character
+  }
+  return kept
+}
+
+/** Adds facts to an object, if it is still the same. A caller who may upload an object need not be able to write it. */
+export async function tellObject(
+  own: Context,
+  context: Context,
+  { bucket, key, stamp }: Pick<StoredObject, 'bucket' | 'key' | 'stamp'>,
+  facts: Partial<Record<Name, string>>,
+): Promise<void> {
+  const annotate = ({ store }: Context) =>
+    store.annotate(bucket, key, stamp, (archive) => ({ ...archive, facts: { ...archive?.facts, ...facts } }))
+  try {
+    await annotate(context)
+  } catch (error) {
+    if (!(error instanceof S3Error) || error.code !== 'AccessDenied') throw error
+    await annotate(own)
+  }
+}
+
+export const MAX_NAME = 255

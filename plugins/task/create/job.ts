@@ -1,13 +1,19 @@
-import { type JobKind, OutcomeUnknown, parseAmount, type RunningJob, S3Error } from 'dealgate'
-import { type Actor, acting } from '../login/acting.js'
+import { createHash } from 'node:crypto'
+import {
+  type Context,
+  type Job,
+  type JobKind,
+  OutcomeUnknown,
+  parseAmount,
+  type RunningJob,
+  S3Error,
+  serviceTokenOf,
+} from 'dealgate'
+import { z } from 'zod'
+import { type Actor, acting } from '../login.js'
 import type { TaskParts } from '../parts.js'
-import { mostCost } from './cost.js'
-import { fileSizesOf } from './csv.js'
-import { CREATE_TASK, type CreatedTask, type TaskInput, uuidOf } from './input.js'
-import { readManifest } from './manifest.js'
-import { actorOfJob, record, resultOf } from './outcome.js'
-import { postTask } from './post.js'
-import { byUuid, findTask, reconcileTask } from './reconcile.js'
+import { actorOfJob, byUuid, findTask, reconcileTask, record, resultOf } from './reconcile.js'
+import { mostCost, postTask, type TaskTerms } from './terms.js'
 
 type CreatingJob = RunningJob<TaskInput>
 
@@ -100,4 +106,144 @@ async function refuseUnsettled(parts: TaskParts, job: CreatingJob, actor: Actor)
     throw new OutcomeUnknown('The outcome of an earlier request for this task could not be queried.', { cause })
   })
   if (found !== 'none') throw new OutcomeUnknown('The platform may have a task that this job requested before.')
+}
+
+export const CREATE_TASK = 'task:CreateTask'
+
+/** Input of the job. Plain JSON. */
+export interface TaskInput {
+  readonly terms: TaskTerms
+  /** The CSV. Absent for a task without, and for one whose CSV is an object. */
+  readonly csv?: string
+  readonly fileName?: string
+  /** The CSV is this object. */
+  readonly manifest?: { readonly bucket: string; readonly key: string; readonly stamp: string }
+  /** The token that the request carried, sealed. */
+  readonly bearer?: string
+}
+
+export const createdTask = z.object({
+  JobId: z.string(),
+  TaskName: z.string(),
+  TaskUuid: z.string().optional(),
+  TaskId: z.number().int().optional().describe('Where the platform names a task by its number alone.'),
+  Filename: z.string().describe('Name of the CSV on the platform.'),
+  Bucket: z.string().optional().describe('The bucket that the CSV came from.'),
+  Message: z.string(),
+})
+
+export type CreatedTask = z.output<typeof createdTask>
+
+/**
+ * UUID for the task of a job: the same for each of its requests, and for a job with the same client token that is made
+ * after the record of the first was lost.
+ * https://www.rfc-editor.org/rfc/rfc9562#name-uuid-version-8
+ */
+function uuidOf(job: Pick<Job, 'id' | 'accessKeyId' | 'token'>): string {
+  const bytes = createHash('sha256')
+    .update(`dealgate:task:${serviceTokenOf(job)}`)
+    .digest()
+    .subarray(0, 16)
+  bytes[6] = ((bytes[6] as number) & 0x0f) | 0x80
+  bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+}
+
+/** Largest CSV that is an object, bytes. */
+const MAX_MANIFEST = 16 * 1024 * 1024
+
+interface Manifest {
+  readonly bucket: string
+  readonly key: string
+}
+
+/**
+ * The stamp of an object that holds a CSV, after a check that the caller may read it. Throws S3Error AccessDenied,
+ * NoSuchKey, NoSuchBucket, InvalidObjectState, EntityTooLarge.
+ */
+export async function checkManifest(context: Context, { bucket, key }: Manifest): Promise<string> {
+  await context.door.decide({ action: 's3:GetObject', bucket, key })
+  context.checks.requireKey(bucket, key, 'read')
+  const object = await context.store.head(bucket, key)
+  if (object.cold) throw new S3Error('InvalidObjectState', { message: 'The CSV has to be restored first.' })
+  if (object.size > MAX_MANIFEST) {
+    throw new S3Error('EntityTooLarge', {
+      message: `A CSV may have at most ${MAX_MANIFEST} bytes.`,
+      fields: { ProposedSize: object.size, MaxSizeAllowed: MAX_MANIFEST },
+    })
+  }
+  return object.stamp
+}
+
+/**
+ * The text of the object, if it is still the one with this stamp. Throws S3Error as `checkManifest`,
+ * PreconditionFailed.
+ */
+async function readManifest(context: Context, manifest: Manifest & { readonly stamp: string }): Promise<string> {
+  const { bucket, key, stamp } = manifest
+  await checkManifest(context, manifest)
+  const { object, download } = await context.store.open(bucket, key)
+  if (object.stamp !== stamp) {
+    download.discard()
+    throw new S3Error('PreconditionFailed', { message: 'The CSV was replaced before its task was created.' })
+  }
+  const chunks: Buffer[] = []
+  await download.consume((chunk) => {
+    chunks.push(Buffer.from(chunk))
+  })
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+  } catch (cause) {
+    throw new S3Error('InvalidArgument', { message: 'The CSV is not UTF-8.', cause })
+  }
+}
+
+/** Most rows of a CSV, as on the embedded platform. */
+const MAX_ROWS = 100_000
+
+/**
+ * The sizes of the files that a CSV of deals names in its column `file_size`, bytes, one for each row; undefined for a
+ * row without. Throws S3Error InvalidArgument for a text that is not such a CSV.
+ */
+export function fileSizesOf(csv: string): readonly (number | undefined)[] {
+  const rows = rowsOf(csv.replace(/^\ufeff/, ''))
+  const header = rows.next().value
+  const names = (header ?? []).map((name) => name.trim().toLowerCase())
+  if (!names.includes('file_source_url'))
+    throw invalid('its first row must name the columns, file_source_url among them')
+  const column = names.indexOf('file_size')
+  const sizes: (number | undefined)[] = []
+  for (const row of rows) {
+    if (row.length === 1 && row[0]?.trim() === '') continue
+    if (sizes.length === MAX_ROWS) throw invalid(`it has more than ${MAX_ROWS} rows`)
+    const text = column < 0 ? '' : (row[column] ?? '').trim()
+    sizes.push(/^\d{1,15}$/.test(text) ? Number(text) : undefined)
+  }
+  return sizes
+}
+
+/**
+ * The rows of a CSV: https://www.rfc-editor.org/rfc/rfc4180. A quoted cell is as long as a row of the embedded platform
+ * at most: the match of an endless one takes more stack than there is.
+ */
+function* rowsOf(csv: string): Generator<string[], undefined> {
+  const cell = /"((?:[^"]|""){0,16384})"(,|\r?\n|$)|([^",\r\n]*)(,|\r?\n|$)/y
+  let row: string[] = []
+  while (cell.lastIndex < csv.length) {
+    const at = cell.lastIndex
+    const found = cell.exec(csv)
+    if (!found) throw invalid(`a quote or line end at character ${at} is not where it may be`)
+    row.push(found[1] === undefined ? (found[3] ?? '') : found[1].replaceAll('""', '"'))
+    if ((found[2] ?? found[4]) === ',' && cell.lastIndex < csv.length) continue
+    yield row
+    row = []
+  }
+  return undefined
+}
+
+function invalid(problem: string): S3Error {
+  return new S3Error('InvalidArgument', {
+    message: `The CSV cannot be used: ${problem}.`,
+    fields: { ArgumentName: 'File' },
+  })
 }

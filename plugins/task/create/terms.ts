@@ -1,5 +1,17 @@
-import { parseAmount, S3Error } from 'dealgate'
+import {
+  type ExceededCap,
+  FIL_LEDGER,
+  formatAmount,
+  OutcomeUnknown,
+  type PluginHost,
+  parseAmount,
+  S3Error,
+  SpendLedger,
+} from 'dealgate'
 import { z } from 'zod'
+import type { TaskParts } from '../parts.js'
+import { AnswerLost } from '../platform-client.js'
+import { inForm, namesOf, spelled, successOf, wireCreated } from '../wire.js'
 
 const price = z
   .string()
@@ -34,7 +46,8 @@ export const newTask = z.strictObject({
   ManifestBucket: z.string().optional().describe('The CSV is an object of this bucket.'),
   ManifestKey: z.string().optional().describe('Its key.'),
 })
-export type NewTask = z.output<typeof newTask>
+
+type NewTask = z.output<typeof newTask>
 
 export const taskAliases = {
   AutoBid: 'BidMode',
@@ -74,7 +87,7 @@ export function termsOf(task: NewTask): TaskTerms {
   return { ...terms, ...(tags.length > 0 && { Tags: tags }) }
 }
 
-export function invalidTerms(problems: readonly string[]): S3Error {
+function invalidTerms(problems: readonly string[]): S3Error {
   return new S3Error('DealTermsInvalid', {
     message: `The terms of the task are not valid: ${problems.join(' ')}`,
     fields: { Violations: problems },
@@ -82,6 +95,112 @@ export function invalidTerms(problems: readonly string[]): S3Error {
 }
 
 /** Epochs of the deals of a task. */
-export function durationOf({ Duration }: TaskTerms): number {
+function durationOf({ Duration }: TaskTerms): number {
   return Duration ?? USUAL_DURATION
+}
+
+const GIB = 1n << 30n
+const SMALLEST = 128
+
+/**
+ * The most that the deals of a task can cost, attofil: its MaxPrice for every file, padded to a piece, for the whole
+ * duration. Throws S3Error DealTermsInvalid if the task does not bound it.
+ * @param sizes of the files, see fileSizesOf; empty for a task without deals
+ */
+export function mostCost(terms: TaskTerms, sizes: readonly (number | undefined)[]): bigint {
+  const price = terms.MaxPrice === undefined ? undefined : parseAmount(terms.MaxPrice)
+  if (sizes.length === 0 || price === 0n) return 0n
+  const problems = [
+    price === undefined && 'MaxPrice is missing, without which the daily cap cannot be kept.',
+    sizes.includes(undefined) && 'A row of the CSV has no file_size, without which the daily cap cannot be kept.',
+  ].filter((problem) => problem !== false)
+  if (price === undefined || problems.length > 0) throw invalidTerms(problems)
+  const bytes = sizes.reduce<bigint>((sum, size) => sum + pieceOf(size ?? 0), 0n)
+  return ((price * bytes + GIB - 1n) / GIB) * BigInt(durationOf(terms))
+}
+
+/** Bytes of the piece of a file: padded to 128 for every 127, and to a power of two. */
+function pieceOf(size: number): bigint {
+  const padded = BigInt(Math.ceil(size / 127) * 128)
+  let piece = BigInt(SMALLEST)
+  while (piece < padded) piece *= 2n
+  return piece
+}
+
+/** The ledger of fil, which the plugin `deal` shares. Throws SpendCapReached for a task that would exceed a cap. */
+export function openLedger({ state, now }: PluginHost): SpendLedger {
+  return new SpendLedger({ state, now, name: FIL_LEDGER, exceeded })
+}
+
+function exceeded({ cap, spent, amount, bucket }: ExceededCap): S3Error {
+  const of = bucket === undefined ? 'all tasks and deals together' : `the bucket ${bucket}`
+  return new S3Error('SpendCapReached', {
+    message:
+      `The task could cost ${formatAmount(amount)} fil. The daily cap of ${of} is ${formatAmount(cap)} fil (UTC), of ` +
+      `which ${formatAmount(spent)} are spent. Wait until tomorrow, or raise the cap.`,
+  })
+}
+
+interface TaskPost {
+  readonly terms: TaskTerms
+  readonly csv: string | undefined
+  readonly fileName: string | undefined
+  readonly uuid: string
+  readonly token: string | undefined
+  readonly signal: AbortSignal
+}
+
+/** Answers by which the platform itself refuses a task. */
+const REFUSED = ['InvalidArgument', 'PlatformRefused', 'ProviderRoleRequired', 'NoSuchProvider', 'SlowDown']
+
+/**
+ * Posts a task.
+ * @throws TokenRefused and S3Error if certainly no task was created, OutcomeUnknown for every other answer
+ */
+export async function postTask(parts: TaskParts, post: TaskPost) {
+  const { options, client } = parts
+  const [field = 'file'] = namesOf('File', options.names)
+  const file =
+    post.csv === undefined ? undefined : { field, name: post.fileName ?? 'deals.csv', content: Buffer.from(post.csv) }
+  const answer = await client
+    .send({
+      method: 'POST',
+      path: ['tasks'],
+      token: post.token,
+      body: { kind: 'multipart', fields: spelled(fieldsOf(post), options.names), file },
+      timeoutMs: options.createTimeoutSeconds * 1000,
+      signal: post.signal,
+    })
+    .catch((error) => {
+      if (error instanceof AnswerLost)
+        throw new OutcomeUnknown('The answer of the task platform was lost.', { cause: error })
+      throw error
+    })
+  try {
+    const { data, message } = successOf(answer, { missing: () => new S3Error('NoSuchProvider') })
+    return { ...inForm(data, wireCreated), message }
+  } catch (error) {
+    if (!(error instanceof S3Error) || REFUSED.includes(error.code)) throw error
+    throw new OutcomeUnknown('The task platform gave an answer from which the outcome is not clear.', { cause: error })
+  }
+}
+
+function fieldsOf({ terms, uuid }: TaskPost) {
+  return {
+    TaskName: terms.TaskName,
+    CuratedDataset: terms.CuratedDataset,
+    Description: terms.Description,
+    IsPublic: terms.IsPublic ? '1' : '0',
+    Type: terms.Type,
+    MinerId: terms.MinerId,
+    MinPrice: terms.MinPrice,
+    MaxPrice: terms.MaxPrice,
+    Tags: terms.Tags?.join(','),
+    ExpireDays: terms.ExpireDays?.toString(),
+    BidMode: terms.BidMode,
+    FastRetrieval: terms.FastRetrieval?.toString(),
+    SourceId: terms.SourceId?.toString(),
+    Duration: durationOf(terms).toString(),
+    Uuid: uuid,
+  }
 }

@@ -1,12 +1,10 @@
 import { type Context, defineCall, PageOf, S3Error, type S3Request } from 'dealgate'
 import { z } from 'zod'
-import { taskDocument, taskOf } from '../documents/task.js'
+import type { MadeTask } from '../create/made-tasks.js'
+import { taskDocument, taskOf } from '../documents.js'
 import type { TaskParts } from '../parts.js'
-import type { MadeTask } from '../records/made-tasks.js'
-import { dataOf } from '../wire/answer.js'
-import { wireDetail } from '../wire/records.js'
-import { send } from './send.js'
-import { SOURCE } from './sources.js'
+import { dataOf, wireDetail } from '../wire.js'
+import { SOURCE, send } from './send.js'
 
 const bucketTask = z.object({
   JobId: z.string().describe('Of the job that created it.'),

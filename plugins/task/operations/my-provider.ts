@@ -1,14 +1,10 @@
 import { type Context, defineCall, S3Error, withRaw } from 'dealgate'
 import { z } from 'zod'
-import { dealOf, platformDeal } from '../documents/deal.js'
+import { dealOf, platformDeal } from '../documents.js'
 import type { TaskParts } from '../parts.js'
 import type { PlatformAnswer } from '../platform-client.js'
-import { dataOf } from '../wire/answer.js'
-import { listOf, text } from '../wire/members.js'
-import { wireDeal } from '../wire/records.js'
-import { pageQuery, platformPage } from './page.js'
-import { send } from './send.js'
-import { SOURCE } from './sources.js'
+import { dataOf, listOf, text, wireDeal } from '../wire.js'
+import { pageQuery, platformPage, SOURCE, send } from './send.js'
 
 const extra = z.record(z.string(), z.string()).optional().describe('Further fields for the platform, by its own names.')
 

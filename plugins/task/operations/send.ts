@@ -1,8 +1,10 @@
-import { type Context, S3Error, type S3Request } from 'dealgate'
-import { acting, actorOf, type Need } from '../login/acting.js'
+import { type Context, PageOf, type PageRequest, S3Error, type S3Request } from 'dealgate'
+import { z } from 'zod'
+import { acting, actorOf, type Need } from '../login.js'
+import type { TaskOptions } from '../options.js'
 import type { TaskParts } from '../parts.js'
 import type { PlatformAnswer, PlatformCall } from '../platform-client.js'
-import { type Refusals, repeatable, successOf, TokenRefused, unrepeatable } from '../wire/answer.js'
+import { type Refusals, repeatable, successOf, TokenRefused, unrepeatable } from '../wire.js'
 
 export interface Sending extends Refusals {
   readonly need: Need | 'none'
@@ -34,4 +36,50 @@ export async function send(
     }
     throw mayRepeat ? repeatable(error) : unrepeatable(error)
   }
+}
+
+/** Page that describes the operations of this plugin. */
+export const SOURCE = 'docs/task-plugin.md'
+
+/** The platform's own names of a page, beside those of the frame. */
+export const pageQuery = {
+  limit: z.number().int().min(1).max(1000).optional().describe('Most records of a page, as the platform names it.'),
+  offset: z
+    .number()
+    .int()
+    .min(0)
+    .max(1_000_000_000)
+    .optional()
+    .describe('Where the first page begins, as the platform counts it.'),
+}
+
+interface Wanted {
+  readonly page: PageRequest
+  readonly query: { readonly limit?: number | undefined; readonly offset?: number | undefined }
+}
+
+/** A page as the platform is asked for it. */
+export interface Bounds {
+  readonly limit: number
+  readonly offset: number
+}
+
+/**
+ * Gets the requested page of a list that the platform pages by `limit` and `offset`. A page may be shorter than the
+ * client's `max-items`.
+ * @param fetch `total` is the length of the whole list, if the platform states it
+ */
+export async function platformPage<Found extends { readonly items: readonly unknown[]; readonly total?: number }>(
+  { offsets, pageSize }: Pick<TaskOptions, 'offsets' | 'pageSize'>,
+  { page, query }: Wanted,
+  fetch: (bounds: Bounds) => Promise<Found>,
+): Promise<{ readonly page: PageOf<Found['items'][number]>; readonly found: Found }> {
+  const [, from, size] = /^(\d{1,10})\.(\d{1,4})$/.exec(page.from ?? '') ?? []
+  const limit = size === undefined ? (query.limit ?? Math.min(page.limit, pageSize)) : Number(size)
+  const unit = offsets === 'pages' ? limit : 1
+  const start = from === undefined ? (query.offset ?? 0) * unit : Number(from)
+  const found = await fetch({ limit, offset: Math.floor(start / unit) })
+  const end = start + found.items.length
+  const more = found.total === undefined ? found.items.length >= limit : found.items.length > 0 && end < found.total
+  return { page: new PageOf(found.items, more ? `${end}.${limit}` : undefined), found }
 }

@@ -1,10 +1,9 @@
 import { type Context, defineCall, type Identity, S3Error } from 'dealgate'
 import { z } from 'zod'
-import { acting, actorOf } from '../login/acting.js'
-import { issueJwt, issueKey, signIn } from '../login/sign-in.js'
+import { acting, actorOf, issueJwt, issueKey, signIn } from '../login.js'
 import type { TaskParts } from '../parts.js'
-import { repeatable, TokenRefused, unrepeatable } from '../wire/answer.js'
-import { SOURCE } from './sources.js'
+import { repeatable, TokenRefused, unrepeatable } from '../wire.js'
+import { SOURCE } from './send.js'
 
 /** Most characters of a secret that a client states. */
 const secret = z.string().min(1).max(1024)

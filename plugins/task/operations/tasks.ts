@@ -9,19 +9,15 @@ import {
   withRaw,
 } from 'dealgate'
 import { z } from 'zod'
-import { bidDocument, bidOf } from '../documents/bid.js'
-import { dealOf, platformDeal } from '../documents/deal.js'
-import { providerOf } from '../documents/provider.js'
-import { taskDocument, taskOf } from '../documents/task.js'
-import { timeOf } from '../documents/time.js'
+import { CREATE_TASK, checkManifest, createdTask, fileSizesOf, type TaskInput } from '../create/job.js'
+import type { MadeTask } from '../create/made-tasks.js'
+import { BEARER_PURPOSE } from '../create/reconcile.js'
+import { newTask, taskAliases, termsOf } from '../create/terms.js'
+import { bidDocument, bidOf, dealOf, platformDeal, providerOf, taskDocument, taskOf, timeOf } from '../documents.js'
+import { acting, actorOf } from '../login.js'
 import type { TaskParts } from '../parts.js'
-import type { MadeTask } from '../records/made-tasks.js'
-import { dataOf } from '../wire/answer.js'
-import { listOf } from '../wire/members.js'
-import { type WireDetail, wireDetail, wireProvider, wireTask } from '../wire/records.js'
-import { type Bounds, pageQuery, platformPage } from './page.js'
-import { type Sending, send } from './send.js'
-import { SOURCE } from './sources.js'
+import { dataOf, listOf, type WireDetail, wireDetail, wireProvider, wireTask } from '../wire.js'
+import { type Bounds, pageQuery, platformPage, type Sending, SOURCE, send } from './send.js'
 
 const listed = listOf(wireTask, 'task', 'tasks')
 const number = z.coerce.number().int().nonnegative().optional().catch(undefined)
@@ -143,7 +139,7 @@ async function listTasks(
   return withRaw({ Tasks: page, ...counted }, raw)
 }
 
-export const taskDetail = z.object({
+const taskDetail = z.object({
   Task: taskDocument,
   Bids: z.array(bidDocument).meta({ element: 'Bid' }),
   Deals: z.array(platformDeal).meta({ element: 'Deal' }),
@@ -165,10 +161,11 @@ export const taskDetail = z.object({
     .optional()
     .describe('The bucket that the task was created from through this server, and the job that created it.'),
 })
-export type TaskDetail = z.output<typeof taskDetail>
+
+type TaskDetail = z.output<typeof taskDetail>
 
 /** @param uuid as the request names the task */
-export function detailOf(detail: WireDetail, uuid: string): TaskDetail {
+function detailOf(detail: WireDetail, uuid: string): TaskDetail {
   const { poster } = detail
   const since = poster ? timeOf(poster.member_since) : undefined
   const miner = wireProvider.safeParse(detail.miner).data
@@ -234,4 +231,38 @@ async function sourceOf(parts: TaskParts, context: Context, uuid: string): Promi
   const task = await parts.made.withUuid(uuid)
   if (!task || !isSeenBy(task, context)) return undefined
   return { ...(task.bucket !== undefined && { Bucket: task.bucket }), JobId: task.jobId }
+}
+
+export function createTask(parts: TaskParts) {
+  return defineCall({
+    name: 'CreateTask',
+    source: SOURCE,
+    summary: 'Creates a task: storage providers make deals for the files of a CSV.',
+    access: 'signed',
+    on: { method: 'POST', resource: 'service', path: '/-/task/v1/tasks' },
+    body: newTask,
+    aliases: taskAliases,
+    result: createdTask,
+    job: CREATE_TASK,
+    spends: true,
+    async order({ request, body }, context) {
+      const terms = termsOf(body)
+      const { File: csv, FileName: fileName, ManifestBucket: bucket, ManifestKey: key } = body
+      if (csv !== undefined) fileSizesOf(csv)
+      const manifest =
+        bucket === undefined || key === undefined
+          ? undefined
+          : { bucket, key, stamp: await checkManifest(context, { bucket, key }) }
+      const actor = actorOf(context, request)
+      await acting(parts, actor, 'any', async () => undefined)
+      const input: TaskInput = {
+        terms,
+        ...(csv !== undefined && { csv }),
+        ...(fileName !== undefined && { fileName }),
+        ...(manifest && { manifest }),
+        ...(actor.bearer !== undefined && { bearer: await parts.host.sealer.seal(actor.bearer, BEARER_PURPOSE) }),
+      }
+      return { resource: bucket === undefined ? '/-/task/v1/tasks' : `/${bucket}`, input }
+    },
+  })
 }

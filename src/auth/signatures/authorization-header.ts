@@ -1,10 +1,8 @@
 import { S3Error } from '../../common/errors/s3-error.js'
 import { ALGORITHM, formatTimestamp } from '../../common/sigv4.js'
-import { brandedHeader } from '../../request/addressing/branded-header.js'
-import type { RequestHead } from '../../request/s3-request.js'
-import { type ParsedSignature, parseTimestamp } from './parsed-signature.js'
-import { RememberedParts } from './remembered-parts.js'
-import { unsupportedAlgorithm } from './unsupported.js'
+import { brandedHeader } from '../../http/headers.js'
+import type { RequestHead } from '../../http/s3-request.js'
+import { type ParsedSignature, parseTimestamp, RememberedParts, unsupportedAlgorithm } from './parsed-signature.js'
 
 const malformed = (message: string, fields?: Record<string, string>) =>
   new S3Error('AuthorizationHeaderMalformed', {

@@ -1,4 +1,8 @@
-import type { S3Error } from '../../common/errors/s3-error.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { ALGORITHM, UNSIGNED_PAYLOAD } from '../../common/sigv4.js'
+import { brandedHeader } from '../../http/headers.js'
+import type { RequestHead } from '../../http/s3-request.js'
+import type { ChunkSigning, PayloadMode } from '../caller.js'
 
 /** The signature of a request and its parameters: well-formed, not yet verified. */
 export interface ParsedSignature {
@@ -23,7 +27,7 @@ export interface ParsedSignature {
   readonly malformed: Malformed
 }
 
-export type Malformed = (message: string, fields?: Record<string, string>) => S3Error
+type Malformed = (message: string, fields?: Record<string, string>) => S3Error
 
 export interface Scope {
   /** 20130524 */
@@ -75,4 +79,108 @@ export function parseTimestamp(text: string): number | undefined {
   const date = new Date(time)
   // Date.UTC carries excess days and months over into the next month or year.
   return date.getUTCDate() === day && date.getUTCMonth() === month - 1 ? time : undefined
+}
+
+const SHA256_HEX = /^[0-9a-f]{64}$/i
+
+/**
+ * Determines how to read the body from the value of x-amz-content-sha256.
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html
+ * @param signing undefined for an unsigned request and for version 2, which cannot have signed chunks
+ * @throws S3Error InvalidArgument; NotImplemented for other STREAMING-... forms, whose framing must never be stored as
+ *   data; AccessDenied for signed chunks without `signing`
+ */
+export function payloadMode(value: string, signing: ChunkSigning | undefined): PayloadMode {
+  switch (value) {
+    case UNSIGNED_PAYLOAD:
+      return { kind: 'unsigned' }
+    case 'STREAMING-UNSIGNED-PAYLOAD-TRAILER':
+      return { kind: 'chunked', signing: undefined, trailer: true }
+    case 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD':
+      return { kind: 'chunked', signing: signed(value, signing), trailer: false }
+    case 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER':
+      return { kind: 'chunked', signing: signed(value, signing), trailer: true }
+  }
+  if (SHA256_HEX.test(value)) return { kind: 'signed', sha256: value.toLowerCase() }
+  if (value.startsWith('STREAMING-')) {
+    throw new S3Error('NotImplemented', { message: `The payload form ${value.slice(0, 80)} is not supported.` })
+  }
+  throw new S3Error('InvalidArgument', {
+    message:
+      'x-amz-content-sha256 must be the SHA-256 of the body in hex, UNSIGNED-PAYLOAD, or one of the STREAMING forms that S3 defines.',
+    fields: { ArgumentName: 'x-amz-content-sha256', ArgumentValue: value.slice(0, 80) },
+  })
+}
+
+function signed(value: string, signing: ChunkSigning | undefined): ChunkSigning {
+  if (signing !== undefined) return signing
+  throw new S3Error('AccessDenied', {
+    message: `A body in the form ${value} requires a request that is signed with ${ALGORITHM}.`,
+  })
+}
+
+/**
+ * Determines how to read the body of an unsigned request, or of one signed with version 2. Its declared hash is
+ * verified as for other signed requests.
+ */
+export function anonymousPayload(head: RequestHead): PayloadMode {
+  const declared = brandedHeader(head.headers, 'content-sha256')
+  return declared === undefined ? { kind: 'unsigned' } : payloadMode(declared.value, undefined)
+}
+
+/** The error for an algorithm other than SigV4 with HMAC; `AWS` is signature version 2 where it is not accepted. */
+export function unsupportedAlgorithm(algorithm: string): S3Error {
+  if (algorithm === 'AWS') {
+    // AWS's exact message: after other errors s3cmd tries version 2, and this text makes it return to version 4.
+    return new S3Error('InvalidRequest', {
+      message: `The authorization mechanism you have provided is not supported. Please use ${ALGORITHM}.`,
+    })
+  }
+  if (algorithm.startsWith('AWS4-')) {
+    return new S3Error('UnsupportedSignature', {
+      message: `The algorithm ${algorithm.slice(0, 64)} is not supported. Sign with ${ALGORITHM}.`,
+    })
+  }
+  return new S3Error('InvalidArgument', {
+    message: `Authorization must start with ${ALGORITHM}, the only supported scheme.`,
+    fields: { ArgumentName: 'Authorization' },
+  })
+}
+
+export function unsupportedToken(name: string): S3Error {
+  return new S3Error('InvalidToken', {
+    message: `${name} belongs to temporary credentials, and this access key id is none that this service has issued for a session.`,
+  })
+}
+
+type Credential = ReturnType<typeof parseCredential>
+
+/** Most texts of each kind; beyond them all are forgotten. */
+const MOST = 1024
+
+/**
+ * Parts of the signatures of earlier requests, parsed: a client signs with one credential all day, and the same headers
+ * in requests of one kind.
+ */
+export class RememberedParts {
+  readonly #credentials = new Map<string, Credential>()
+  readonly #signedHeaders = new Map<string, readonly string[]>()
+
+  /** See parseCredential. */
+  credential(text: string, malformed: Malformed): Credential {
+    const known = this.#credentials.get(text)
+    return known ?? remember(this.#credentials, text, parseCredential(text, malformed))
+  }
+
+  /** See parseSignedHeaders. */
+  signedHeaders(list: string, malformed: Malformed): readonly string[] {
+    const known = this.#signedHeaders.get(list)
+    return known ?? remember(this.#signedHeaders, list, parseSignedHeaders(list, malformed))
+  }
+}
+
+function remember<T>(all: Map<string, T>, text: string, parsed: T): T {
+  if (all.size >= MOST) all.clear()
+  all.set(text, parsed)
+  return parsed
 }

@@ -1,4 +1,4 @@
-import { CacheUse } from '../../common/metrics/cache-use.js'
+import { CacheUse } from '../../common/metrics.js'
 import { signingKey } from '../../common/sigv4.js'
 import type { Identity } from '../caller.js'
 import type { Scope } from './parsed-signature.js'

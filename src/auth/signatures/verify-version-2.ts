@@ -1,11 +1,16 @@
 import { S3Error } from '../../common/errors/s3-error.js'
 import { canonicalPath, timingSafeEqualHex } from '../../common/sigv4.js'
-import type { RequestHead } from '../../request/s3-request.js'
+import type { RequestHead } from '../../http/s3-request.js'
 import type { Proof } from '../caller.js'
-import { mustBeSigned } from './check-signature.js'
-import { isCoveredParameter, signature, stringToSign } from './sigv2.js'
-import { basePathsFor, hexBytes } from './verify-signature.js'
-import { isCoveredHeaderParameter, refuseMixture, type Version2Signature } from './version-2.js'
+import { basePathsFor, hexBytes, mustBeSigned } from './verify-signature.js'
+import {
+  isCoveredHeaderParameter,
+  isCoveredParameter,
+  refuseMixture,
+  signature,
+  stringToSign,
+  type Version2Signature,
+} from './version-2.js'
 
 /** Headers by lower-case name, values of one character per byte. */
 type CoveredHeaders = ReadonlyMap<string, string>

@@ -1,18 +1,18 @@
 import type { Identity } from '../../auth/caller.js'
-import { canonicalId, OWN_ID } from '../../auth/identities/canonical-id.js'
+import { canonicalId, OWN_ID } from '../../auth/identities/credentials.js'
 import {
   type AccountBook,
   hasAccounts,
   type ListedAccount,
   openAccountBook,
-} from '../../services/gateway/account-book.js'
+} from '../../services/gateway/accounts/account-book.js'
+import { Failure } from '../command.js'
 import { type Config, ConfigError } from '../config/config.js'
-import { Failure } from '../failure.js'
 import { changeCredentials, credentialsPath, readCredentials } from '../keys/credentials-file.js'
 import { columns, SecretReader } from '../keys/key-commands.js'
-import type { Changed } from '../recorded.js'
+import type { Changed } from '../running.js'
 import { servicesFolder } from '../serve/gateway.js'
-import type { AccountFlags, QuotaFlags } from './declare-accounts.js'
+import type { AccountFlags, QuotaFlags } from '../subcommands.js'
 import { addUser } from './user-commands.js'
 
 /** `dealgate account add`: adds an account to the embedded gateway and prints its keys. */

@@ -1,11 +1,11 @@
+import { newPassword } from '../../services/platform/password.js'
 import { hasUsers, openUserBook, type UserBook } from '../../services/platform/user-book.js'
-import { newPassword } from '../../services/platform/users/password.js'
+import { Failure } from '../command.js'
 import { type Config, ConfigError } from '../config/config.js'
-import { Failure } from '../failure.js'
 import { columns, SecretReader } from '../keys/key-commands.js'
-import type { Changed } from '../recorded.js'
+import type { Changed } from '../running.js'
 import { servicesFolder } from '../serve/gateway.js'
-import type { AccountFlags, ApiKeyFlags, PasswordFlags } from './declare-accounts.js'
+import type { AccountFlags, ApiKeyFlags, PasswordFlags } from '../subcommands.js'
 
 /** The key pair belongs to the account: a token that ends does not change it. */
 const PAIR_STAYS =

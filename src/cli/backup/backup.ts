@@ -1,15 +1,14 @@
 import { existsSync, realpathSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { requireUsableVersion, VERSION_FILE } from '../../common/files/data-version.js'
+import { version } from '../../common/files/package-folder.js'
 import { makePrivateFolder } from '../../common/files/private-file.js'
-import { version } from '../../common/files/version.js'
+import { Failure } from '../command.js'
 import { type Config, ConfigError } from '../config/config.js'
-import { Failure } from '../failure.js'
+import { credentialsPath } from '../keys/credentials-file.js'
 import { ProgressLine } from '../progress.js'
 import { servicesFolder } from '../serve/gateway.js'
-import { BackupsFolder } from './backups-folder.js'
-import { type Manifest, readManifest, writeManifest } from './manifest.js'
-import { isOutside, notIncluded } from './not-included.js'
+import { BackupsFolder, type Manifest, readManifest, writeManifest } from './manifest.js'
 import { type Taken, takeBackup } from './take-backup.js'
 
 export interface BackupFlags {
@@ -92,4 +91,31 @@ function json(path: string, manifest: Manifest, { copies, pausedMs, missing }: T
   const { taken, files, bytes } = manifest
   const counts = { files, bytes, linked: copies.linked, pausedMs: Math.ceil(pausedMs), removed }
   return `${JSON.stringify({ backup: path, taken, ...counts, notIncluded: manifest.notIncluded, damaged: copies.damaged, missing })}\n`
+}
+
+/** What a server with these options uses, and a backup of its data folder does not contain. Without secrets. */
+export function notIncluded(config: Config): string[] {
+  const { data, state, gatewayUrl, platformUrl, paymentUrl, kuboApi, staging, sealingKey, sealingKeyFile } = config
+  const credentials = credentialsPath(config)
+  return [
+    state &&
+      `the records in ${place(state)} (--state): back up that database with its own tools, right after this backup`,
+    gatewayUrl && `the objects and deals of the gateway ${place(gatewayUrl)}`,
+    gatewayUrl === undefined && platformUrl && `the task platform ${place(platformUrl)}`,
+    gatewayUrl !== undefined && paymentUrl && `the storage payment API ${place(paymentUrl)}`,
+    kuboApi && `the content of deals at the Kubo node ${place(kuboApi)}`,
+    !['local', 'gateway'].includes(staging) && `parts of multipart uploads in ${staging} (--staging)`,
+    isOutside(data, credentials) && `the credentials file ${credentials}`,
+    (sealingKey ?? sealingKeyFile) !== undefined && 'the sealing key of the options',
+    'the config file, variables and TLS certificates of the server',
+  ].filter((text) => typeof text === 'string')
+}
+
+export function isOutside(folder: string, path: string): boolean {
+  return relative(folder, path).startsWith('..')
+}
+
+function place(url: string): string {
+  const { protocol, host } = new URL(url)
+  return `${protocol}//${host}`
 }

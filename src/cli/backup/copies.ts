@@ -1,11 +1,11 @@
-import { openSync, statSync } from 'node:fs'
-import { link, lstat, mkdir, rm } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { close, constants, fstat, open as openFd, openSync, read, statSync } from 'node:fs'
+import { link, lstat, mkdir, open, realpath, rm } from 'node:fs/promises'
 import { dirname, join, posix, sep } from 'node:path'
+import { promisify } from 'node:util'
 import { ABSENT, fingerprint } from '../../common/files/fingerprint.js'
-import { syncFolder } from '../../common/files/sync-folder.js'
-import { closeFd, copyOpened, digestOf, digestOfOpened, type OnBytes } from './copy-file.js'
-import { CONTENT, type FileList } from './manifest.js'
-import { StoredFiles } from './stored-files.js'
+import { syncFolder } from '../../common/files/private-file.js'
+import type { FileList } from './manifest.js'
 
 /** These are small, and replaced within a tick of the clock: they are always copied. */
 const NEVER_LINKED = /\.(json|key)$/
@@ -161,4 +161,133 @@ export class Copies {
     this.damaged.push(path)
     return false
   }
+}
+
+const BLOCK = 1024 * 1024
+const readFd = promisify(read)
+const statFd = promisify(fstat)
+
+export const closeFd = promisify(close)
+const openPath = promisify(openFd)
+
+/** SHA-256 of a file, hexadecimal. */
+export async function digestOf(file: string): Promise<string> {
+  return digestOfOpened(await openPath(file, 'r'))
+}
+
+/** Told how many bytes of a file have been read, block by block. */
+export type OnBytes = (bytes: number) => void
+
+/** SHA-256 of an open file, hexadecimal. Closes it. */
+export async function digestOfOpened(fd: number, onBytes?: OnBytes): Promise<string> {
+  try {
+    return await readOpened(fd, async ({ length }) => onBytes?.(length))
+  } finally {
+    await closeFd(fd)
+  }
+}
+
+/**
+ * Copies an open file, which may have lost its name, to a new one with the same time of change. The copy is durable and
+ * has been read again when the promise resolves.
+ * @returns SHA-256, hexadecimal
+ * @throws Error when the copy differs
+ */
+export async function copyOpened(fd: number, to: string, onBytes?: OnBytes): Promise<string> {
+  const { atimeMs, mtimeMs } = await statFd(fd)
+  const handle = await open(to, 'wx', 0o600)
+  let digest: string
+  try {
+    digest = await readOpened(fd, async (block) => {
+      await handle.writeFile(block)
+      onBytes?.(block.length)
+    })
+    await handle.utimes(atimeMs / 1000, mtimeMs / 1000)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+  if ((await digestOf(to)) !== digest) throw new Error(`${to} does not have the bytes that were written to it.`)
+  return digest
+}
+
+/** Reads an open file from its start. Resolves with its SHA-256. @param take gets blocks whose memory is used again */
+export async function readOpened(fd: number, take: (block: Buffer) => Promise<void>): Promise<string> {
+  const hash = createHash('sha256')
+  const buffer = Buffer.allocUnsafeSlow(BLOCK)
+  for (let position = 0; ; ) {
+    const { bytesRead } = await readFd(fd, buffer, 0, BLOCK, position)
+    if (bytesRead === 0) return hash.digest('hex')
+    const block = buffer.subarray(0, bytesRead)
+    hash.update(block)
+    await take(block)
+    position += bytesRead
+  }
+}
+
+/** The folder of the copied files. */
+export const CONTENT = 'data'
+
+/** There is no such file, or a link in its place, or something that is no folder above it, or a socket. */
+const NO_FILE = ['ENOENT', 'ELOOP', 'ENOTDIR', 'ENXIO']
+
+/**
+ * The plain files of a backup. One that others could write may have links to secrets in it, also in place of folders,
+ * and pipes, which would never end: these count as absent.
+ */
+export class StoredFiles {
+  readonly #folder: string
+
+  private constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  /** @param folder may itself be reached by a link, which its owner names */
+  static async in(folder: string): Promise<StoredFiles> {
+    return new StoredFiles(await realpath(folder))
+  }
+
+  /** Opens a file, which the caller closes. @param path with `/`, below the folder */
+  async open(path: string): Promise<number | undefined> {
+    const file = join(this.#folder, path)
+    const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
+    const fd = await openPath(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(unlessNoFile)
+    if (fd === undefined) return undefined
+    try {
+      if (await isPlain(fd, file)) return fd
+    } catch (error) {
+      await closeFd(fd)
+      throw error
+    }
+    await closeFd(fd)
+    return undefined
+  }
+
+  /** The content of a file as text. */
+  async text(path: string): Promise<string | undefined> {
+    const fd = await this.open(path)
+    if (fd === undefined) return undefined
+    try {
+      const blocks: Buffer[] = []
+      await readOpened(fd, async (block) => {
+        blocks.push(Buffer.from(block))
+      })
+      return Buffer.concat(blocks).toString()
+    } finally {
+      await closeFd(fd)
+    }
+  }
+}
+
+/** True for a plain file at this path without links. Compared after opening, so that a swap of folders shows. */
+async function isPlain(fd: number, file: string): Promise<boolean> {
+  const opened = await statFd(fd)
+  if (!opened.isFile() || (await realpath(file).catch(unlessNoFile)) !== file) return false
+  const named = await lstat(file).catch(unlessNoFile)
+  return named?.ino === opened.ino && named.dev === opened.dev
+}
+
+function unlessNoFile(error: NodeJS.ErrnoException): undefined {
+  if (NO_FILE.includes(error.code ?? '')) return undefined
+  throw error
 }

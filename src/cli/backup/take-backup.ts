@@ -1,19 +1,20 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { type Dirent, existsSync, readdirSync, statSync } from 'node:fs'
+import { join, sep } from 'node:path'
 import pMap from 'p-map'
-import { copySnapshot, freeze } from '../../services/backup/frozen-databases.js'
-import { type BodyFile, bodyFiles, INDEX } from '../../services/backup/gateway-bodies.js'
+import { BODIES, type BodyFile, bodyFiles, copySnapshot, freeze, INDEX } from '../../services/backup.js'
 import { type Database, openSnapshot } from '../../services/database.js'
 import { bytesText, type ProgressLine } from '../progress.js'
 import { Copies, type OpenedFile, type Previous } from './copies.js'
-import { listData } from './data-tree.js'
 
 /** Files copied at the same time. */
 const AT_ONCE = 8
+
 /** Most files that are opened while writers wait. */
 const MOST_OPENED = 500
+
 /** Number of passes over what changes while files are copied. */
 const PASSES = 20
+
 /** Uploads that take longer are found after the moment. */
 const USUAL_UPLOAD_MS = 60_000
 
@@ -140,4 +141,60 @@ function changedFiles(data: string, copies: Copies): string[] {
 function* bodiesOf(index: Database | undefined, since?: number): Iterable<BodyFile> {
   if (index === undefined) return
   for (const { path, size } of bodyFiles(index, since)) yield { path: join(SERVICES, path), size }
+}
+
+/** What no backup needs: bodies while they are received, CARs while they are made, the space for a full disk. */
+const LEFT_OUT: readonly RegExp[] = [
+  /^spool$/,
+  /^services\/(network|kubo|payment)\/staging$/,
+  /^services\/payment\/packing$/,
+  new RegExp(`^services/${posix(BODIES)}$`),
+  /(^|\/)(lock|lock\.sqlite|worker-\d+\.sqlite)$/,
+  /-(wal|shm|journal)$/,
+  /\.(reserve|new)$/,
+]
+
+const DATABASE = /\.db$|(^|\/)records\.sqlite$/
+
+interface DataTree {
+  /** Paths below the data folder. */
+  readonly databases: readonly string[]
+  readonly files: readonly string[]
+}
+
+/** Lists the data folder, without the bodies of objects, of which the index of the gateway tells. Synchronous. */
+function listData(data: string): DataTree {
+  const databases: string[] = []
+  const files: string[] = []
+  const walk = (folder: string): void => {
+    for (const entry of entriesOf(join(data, folder))) {
+      const path = join(folder, entry.name)
+      if (LEFT_OUT.some((pattern) => pattern.test(posix(path)))) continue
+      const kind = followed(join(data, path), entry)
+      if (kind?.isDirectory()) walk(path)
+      else if (DATABASE.test(path)) databases.push(path)
+      else if (kind?.isFile()) files.push(path)
+    }
+  }
+  walk('')
+  return { databases, files }
+}
+
+/** Empty for a folder that has just been removed. */
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}
+
+/** Links lead to other disks, or to secrets; undefined for a broken one. */
+function followed(path: string, entry: Dirent): Pick<Dirent, 'isFile' | 'isDirectory'> | undefined {
+  return entry.isSymbolicLink() ? statSync(path, { throwIfNoEntry: false }) : entry
+}
+
+function posix(path: string): string {
+  return path.split(sep).join('/')
 }

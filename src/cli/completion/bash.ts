@@ -1,4 +1,5 @@
-import { allCommands, type CommandNode, type FlagNode } from './tree.js'
+import type { CommandNode, FlagNode } from './command-tree.js'
+import { allCommands } from './command-tree.js'
 
 /**
  * Completion for bash: one function that finds the command among the words before the cursor, and offers its flags,

@@ -1,4 +1,5 @@
-import { allCommands, type CommandNode, type FlagNode, shortHelp } from './tree.js'
+import type { CommandNode, FlagNode } from './command-tree.js'
+import { allCommands, shortHelp } from './command-tree.js'
 
 /** Completion for fish: one line for each command and flag, under the condition that its command was typed. */
 export function fishCompletion(root: CommandNode): string {

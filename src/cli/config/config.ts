@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import type { Option } from './option.js'
-import { didYouMean, flagName, flagOf, variableOf } from './option-names.js'
+import { didYouMean, flagName, flagOf, type Option, variableOf } from './option.js'
 import { type Config, type OptionName, optionNames, options } from './options.js'
 import { rules } from './rules.js'
 

@@ -27,6 +27,7 @@ type Group =
   | 'Limits'
   | 'Metrics'
   | 'Logs'
+
 interface Details {
   readonly help: string
   readonly unit?: string
@@ -39,11 +40,63 @@ export function option<T extends {}>(
   kind: Kind<T>,
   details: Details & { readonly default: NoInfer<T> },
 ): Option<T>
+
 export function option<T extends {}>(group: Group, kind: Kind<T>, details: Details): Option<T | undefined>
+
 export function option<T extends {}>(
   group: Group,
   kind: Kind<T>,
   details: Details & { readonly default?: T },
 ): Option<T | undefined> {
   return Object.freeze({ group, kind, default: undefined, ...details })
+}
+
+/** Repeatable flags have a singular name, their options a plural one. */
+const SINGULAR: Readonly<Record<string, string>> = { plugins: 'plugin' }
+
+/** The word with the fewest changed letters, if these are at most half of it; undefined if none is so near. */
+function nearest(word: string, words: Iterable<string>): string | undefined {
+  let found: { readonly name: string; readonly changes: number } | undefined
+  for (const name of words) {
+    const changes = distance(word.toLowerCase(), name.toLowerCase())
+    if (changes * 2 <= name.length && changes < (found?.changes ?? Number.POSITIVE_INFINITY)) found = { name, changes }
+  }
+  return found?.name
+}
+
+/** How many letters are inserted, removed or replaced: https://en.wikipedia.org/wiki/Levenshtein_distance */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, n) => n)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++)
+      next[j] = Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1))
+    row = next
+  }
+  return row[b.length] ?? 0
+}
+
+/** A question that names the nearest word; empty without one. */
+export function didYouMean(word: string, words: Iterable<string>): string {
+  const name = nearest(word, words)
+  return name === undefined ? '' : `. Did you mean ${name}?`
+}
+
+/** The name of its flag in camelCase. */
+export function flagName(name: string): string {
+  return SINGULAR[name] ?? name
+}
+
+/** accessKey -> --access-key */
+export function flagOf(name: string): string {
+  return `--${kebab(flagName(name))}`
+}
+
+/** accessKey -> DEALGATE_ACCESS_KEY */
+export function variableOf(name: string): string {
+  return `DEALGATE_${kebab(name).replaceAll('-', '_').toUpperCase()}`
+}
+
+function kebab(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }

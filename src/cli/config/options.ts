@@ -1,29 +1,88 @@
-import { GATEWAY_TIMEOUT_MS } from '../../gateway/gateway-timeout.js'
+import { z } from 'zod'
+import { GATEWAY_TIMEOUT_MS } from '../../gateway/client.js'
+import { addressing } from '../../http/addressing.js'
+import type { PluginUse } from '../../plugins/loading/load-plugins.js'
 import { GiB, gatewayLimits } from '../../services/gateway/limits.js'
-import { domain, proxyAddress } from './addresses.js'
-import { limitOptions } from './groups/limit-options.js'
-import { logFileOptions, observabilityOptions } from './groups/observability-options.js'
-import { paymentOptions } from './groups/payment-options.js'
-import { tlsOptions } from './groups/tls-options.js'
-import { trafficOptions } from './groups/traffic-options.js'
-import { choice, decimal, httpUrl, integer, list, onOff, origin, text, url, wordOrPath } from './kinds.js'
-import { type Option, option } from './option.js'
-import { ownership } from './ownership.js'
-import { pluginUses } from './plugin-uses.js'
 import {
   accessKey,
   basePath,
   brandWord,
+  checkedText,
+  choice,
+  decimal,
   host,
+  httpUrl,
+  integer,
+  type Kind,
+  list,
   mailAddress,
+  onOff,
+  origin,
   path,
   port,
   quirks,
   regionName,
   secretKey,
+  text,
+  url,
   webhook,
   webhookSecret,
-} from './values.js'
+  wordOrPath,
+} from './kinds.js'
+import { type Option, option } from './option.js'
+import {
+  limitOptions,
+  logFileOptions,
+  observabilityOptions,
+  paymentOptions,
+  tlsOptions,
+  trafficOptions,
+} from './option-groups.js'
+
+const domain = checkedText('host', 'a host name without port, and no IP address', (value) =>
+  addressing({ domains: [value] }),
+)
+
+const proxyAddress = checkedText('address', 'an IP address, or a block such as 10.0.0.0/8', (value) =>
+  addressing({ trustedProxies: [value] }),
+)
+
+/** Object ownership of a bucket; BucketOwnerEnforced disables ACLs. */
+const ownership = choice('BucketOwnerEnforced', 'BucketOwnerPreferred', 'ObjectWriter')
+
+const accepts = 'a name or path, or none'
+const error = 'must be names or paths of plugins, or none'
+const entry = () =>
+  z.strictObject(
+    {
+      use: z.string({ error }).min(1, error),
+      options: z.record(z.string(), z.unknown(), { error: '"options" of a plugin must be an object' }).optional(),
+    },
+    {
+      error: (issue) =>
+        issue.code === 'unrecognized_keys' ? 'has entries with other members than "use" and "options"' : error,
+    },
+  )
+const use: Kind<PluginUse> = {
+  placeholder: 'name|path',
+  accepts,
+  schema: () =>
+    z
+      .unknown()
+      .transform((value) => (typeof value === 'string' ? { use: value } : value))
+      .pipe(entry())
+      .transform((read) => ({ ...read, from: '.' })),
+}
+
+/** Plugins to run, by name or with options; a single `none` is the empty list. */
+const pluginUses: Kind<readonly PluginUse[]> = {
+  ...list(use),
+  schema: () =>
+    list(use)
+      .schema()
+      .transform((uses) => (uses.length === 1 && uses[0]?.use === 'none' ? [] : uses)),
+  locate: (uses, folder) => uses.map((one) => ({ ...one, from: folder })),
+}
 
 /**
  * All options by name. The flag `--access-key`, the variable `DEALGATE_ACCESS_KEY` and the key `accessKey` of the

@@ -1,5 +1,5 @@
-import { joinWebhooks, parseWebhook, parseWebhookSecret } from '../../s3/notifications/delivery/webhooks.js'
-import { flagOf } from './option-names.js'
+import { joinWebhooks, parseWebhook, parseWebhookSecret } from '../../s3/notifications/webhooks.js'
+import { flagOf } from './option.js'
 import type { Config, OptionName } from './options.js'
 
 /**

@@ -1,9 +1,17 @@
-import type { Config } from '../config/config.js'
-import { ConfigError } from '../config/config.js'
-import { describeError, EXIT_FAILURE } from '../failure.js'
+import { homedir, release } from 'node:os'
+import { version } from '../../common/files/package-folder.js'
+import { describeError, EXIT_FAILURE } from '../command.js'
+import {
+  type Config,
+  ConfigError,
+  flagOf,
+  type Option,
+  type OptionName,
+  optionNames,
+  options,
+} from '../config/config.js'
 import { ProgressLine } from '../progress.js'
 import { checks } from './doctor-checks.js'
-import { optionLines, versions, withoutSecrets } from './report.js'
 
 export interface DoctorFlags {
   readonly endpointUrl?: string
@@ -43,4 +51,68 @@ export async function doctor(config: Config, { endpointUrl, report = false }: Do
 
 function isUrl(text: string): boolean {
   return /^https?:$/.test(URL.canParse(text) ? new URL(text).protocol : '')
+}
+
+export interface Finding {
+  readonly text: string
+  /** Settings that work but should be changed, each with its remedy. */
+  readonly warnings: readonly string[]
+}
+
+const HIDDEN = '(secret)'
+
+/** Versions of what takes part, in one line. */
+export function versions(): string {
+  const { node, openssl, uv } = process.versions
+  return `dealgate ${version()}, Node ${node}, OpenSSL ${openssl}, libuv ${uv}, ${process.platform} ${process.arch} ${release()}`
+}
+
+/** The options that differ from their defaults, one in a line. Secrets are replaced. */
+export function optionLines(config: Config): string[] {
+  return optionNames.filter((name) => differs(name, config)).map((name) => `${flagOf(name)} ${shown(name, config)}`)
+}
+
+/** Removes all values of secret options, passwords in addresses, and the name of the home folder from a text. */
+export function withoutSecrets(text: string, config: Config): string {
+  // A password that is not encoded may have an @ in it: all up to the last one is hidden.
+  let safe = text.replace(/(\w+:\/\/)\S+@/g, `$1${HIDDEN}@`)
+  for (const secret of secretsOf(config)) safe = safe.replaceAll(secret, HIDDEN)
+  return safe.replaceAll(homedir(), '~')
+}
+
+function differs(name: OptionName, config: Config): boolean {
+  return config[name] !== undefined && JSON.stringify(config[name]) !== JSON.stringify(options[name].default)
+}
+
+function shown(name: OptionName, config: Config): string {
+  const option: Option = options[name]
+  if (option.secret) return HIDDEN
+  const value: unknown = config[name]
+  return withoutSecrets(typeof value === 'string' ? value : JSON.stringify(value), config)
+}
+
+/** Shorter texts would hide unrelated words. */
+const LEAST = 6
+
+function secretsOf(config: Config): string[] {
+  const secret = optionNames.filter((name) => (options[name] as Option).secret).map((name): unknown => config[name])
+  const passwords = textsIn(config).flatMap(passwordsIn)
+  return [...secret.flatMap(textsIn), ...passwords].filter((text) => text.length >= LEAST)
+}
+
+/** The password of an address, as it stands there and as programs that connect to it use it. */
+function passwordsIn(text: string): string[] {
+  const [, raw] = /^\w+:\/\/[^/:\s]*:(.+)@/.exec(text) ?? []
+  if (raw === undefined) return []
+  try {
+    return [raw, decodeURIComponent(raw)]
+  } catch {
+    return [raw]
+  }
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.values(value).flatMap(textsIn)
 }

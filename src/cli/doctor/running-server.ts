@@ -1,10 +1,10 @@
 import { presignQuery } from '../../common/sigv4.js'
+import { describeError, Failure } from '../command.js'
 import type { Config } from '../config/config.js'
-import { describeError, Failure } from '../failure.js'
 import { findKeys } from '../keys/keys.js'
 import { ownEndpoint } from '../running.js'
-import type { Finding } from './finding.js'
-import { ANY, type Answered, ask, isRunning } from './reach.js'
+import type { Finding } from './doctor.js'
+import { ANY, type Answered, ask, isRunning } from './gateway-mistakes.js'
 
 const PATIENCE_MS = 10_000
 /** Clients of S3 may be wrong by 15 minutes; temporary credentials and leases suffer earlier, s. */

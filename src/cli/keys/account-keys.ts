@@ -4,8 +4,8 @@ import { z } from 'zod'
 import type { GatewayAccount, Identity } from '../../auth/caller.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { makePrivateFolder, writePrivateFile } from '../../common/files/private-file.js'
-import { type AccountKeys, isSameAccount } from '../../gateway/account/account-keys.js'
-import { Failure } from '../failure.js'
+import { type AccountKeys, isSameAccount } from '../../gateway/account/session.js'
+import { Failure } from '../command.js'
 import { changeCredentials, readCredentials } from './credentials-file.js'
 
 const pair = z.object({ accessKey: z.string(), secretKey: z.string() })

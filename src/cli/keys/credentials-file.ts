@@ -2,12 +2,11 @@ import { readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Identity } from '../../auth/caller.js'
-import { CredentialsError, formatCredentials, parseCredentials } from '../../auth/identities/credentials-text.js'
+import { CredentialsError, formatCredentials, parseCredentials } from '../../auth/identities/credentials-file.js'
 import { lockFile } from '../../common/files/lock-file.js'
-import { createPrivateFile, makeFolders, makePrivateDatabase } from '../../common/files/private-file.js'
-import { syncFolder } from '../../common/files/sync-folder.js'
+import { createPrivateFile, makeFolders, makePrivateDatabase, syncFolder } from '../../common/files/private-file.js'
+import { Failure } from '../command.js'
 import type { Config } from '../config/config.js'
-import { Failure } from '../failure.js'
 
 export type CredentialsConfig = Pick<Config, 'credentialsFile' | 'data'>
 

@@ -1,13 +1,12 @@
 import { createInterface } from 'node:readline'
-import type { Identity } from '../../auth/caller.js'
+import type { Identity, Right } from '../../auth/caller.js'
 import { identitySchema, placeOf } from '../../auth/identities/identity-schema.js'
+import { Failure } from '../command.js'
 import { type Config, ConfigError } from '../config/config.js'
-import { Failure } from '../failure.js'
 import type { KeyFlags } from '../program.js'
-import type { Changed } from '../recorded.js'
+import type { Changed } from '../running.js'
 import { changeCredentials, credentialsPath, readCredentials } from './credentials-file.js'
 import { findKeys, generateKeys } from './keys.js'
-import { formatRights, parseRight } from './rights.js'
 
 /** `dealgate keys add`: adds a key pair to the credentials file and prints it. The secret is not shown again. */
 export async function addKey(config: Config, own: KeyFlags): Promise<Changed> {
@@ -133,4 +132,21 @@ export function columns(rows: readonly (readonly string[])[]): string {
           .trimEnd()}\n`,
     )
     .join('')
+}
+
+/** Parses `read:photos/2024/`; undefined for another form. The schema of identities validates bucket and prefix. */
+export function parseRight(text: string): Right | undefined {
+  const [, access, bucket = '', prefix] = /^(read|write|readwrite):([^/]+)(?:\/(.*))?$/s.exec(text) ?? []
+  if (access === undefined) return undefined
+  return { bucket, ...(prefix ? { prefix } : {}), access: access as Right['access'] }
+}
+
+/** Formats rights as parseRight parses them, followed by the actions. */
+export function formatRights({ rights, actions = [] }: Pick<Identity, 'rights' | 'actions'>): string {
+  if (rights === undefined) return 'all that the account may'
+  const texts = [
+    ...rights.map(({ bucket, prefix, access }) => `${access}:${bucket}${prefix === undefined ? '' : `/${prefix}`}`),
+    ...actions.map((action) => `allow:${action}`),
+  ]
+  return texts.length === 0 ? 'none' : texts.join(' ')
 }

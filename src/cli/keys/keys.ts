@@ -2,11 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { link, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { createPrivateFile, makeFolders } from '../../common/files/private-file.js'
-import { syncFolder } from '../../common/files/sync-folder.js'
+import { createPrivateFile, makeFolders, syncFolder } from '../../common/files/private-file.js'
 import { openingFailure } from '../../common/opening-failure.js'
+import { Failure } from '../command.js'
 import type { Config } from '../config/config.js'
-import { Failure } from '../failure.js'
 
 /** The S3 key pair of this server. */
 export interface KeyPair {

@@ -1,67 +1,111 @@
-import { isDeepStrictEqual } from 'node:util'
-import type { Plugin } from '../../plugins/forms/plugin.js'
-import { type LoadedPlugin, loadPlugins, type PluginUse } from '../../plugins/loading/load-plugins.js'
-import type { Config } from '../config/config.js'
-import { builtInPlugins } from './built-in-plugins.js'
+import { type OptionFacts, optionFacts } from '../../plugins/forms/option-facts.js'
+import type { AnyOperation, Plugin } from '../../plugins/forms/plugin.js'
+import { type Loadable, loadPlugins } from '../../plugins/loading/load-plugins.js'
+import { routeText } from '../../plugins/table.js'
+import { corePlugins } from '../../server/core-plugins.js'
+import { EXIT_FAILURE } from '../command.js'
+import { type Config, ConfigError } from '../config/config.js'
+import { builtInPlugins, obtainPlugins } from './built-in-plugins.js'
 
-/** Plugins of the configuration, which can be created anew with other options. */
-export class ConfiguredPlugins {
-  #uses: readonly PluginUse[]
-  #loaded: readonly LoadedPlugin[]
+export interface CheckFlags {
+  /** JSON */
+  readonly options?: string
+}
 
-  private constructor(uses: readonly PluginUse[], loaded: readonly LoadedPlugin[]) {
-    this.#uses = uses
-    this.#loaded = loaded
+/** Time after which the command ends even if the stopped plugin still has running work, ms. */
+const LINGER_MS = 1000
+
+/** `dealgate plugin check`: runs the contract suite, prints one line per check, and sets the exit code. */
+export async function checkPluginAt(config: Config, use: string, flags: CheckFlags): Promise<void> {
+  const configured = config.plugins?.find((plugin) => plugin.use === use)
+  const options = flags.options === undefined ? configured?.options : parsed(flags.options)
+  const from = configured?.from ?? process.cwd()
+  const [loaded] = await loadPlugins([{ use, options, from }], builtInPlugins)
+  if (!loaded) throw new TypeError('one plugin was asked for, and none came')
+  const { checkPlugin } = await import('../../../test/suites/plugin-suite.js')
+  let passed = 0
+  let failed = 0
+  for await (const { name, ok, detail } of checkPlugin(loaded, options)) {
+    if (ok) passed++
+    else failed++
+    process.stdout.write(ok ? `ok     ${name}\n` : `WRONG  ${name}: ${detail}\n`)
   }
+  process.stdout.write(`${loaded.plugin.name}: ${passed} checks passed, ${failed} failed\n`)
+  if (failed > 0) process.exitCode = EXIT_FAILURE
+  setTimeout(() => process.exit(), LINGER_MS).unref()
+}
 
-  /** Throws PluginError. */
-  static async load(config: Config): Promise<ConfiguredPlugins> {
-    return new ConfiguredPlugins(usesOf(config), await obtainPlugins(config))
-  }
-
-  get plugins(): readonly Plugin[] {
-    return this.#loaded.map(({ plugin }) => plugin)
-  }
-
-  /**
-   * Those of another configuration: the same objects where the options are the same. Throws PluginError.
-   * @param next with the modules of this one, see `sameModules`
-   */
-  async with(next: Config): Promise<ConfiguredPlugins> {
-    const uses = usesOf(next)
-    const kept = uses.map((use, i) =>
-      isDeepStrictEqual(use.options, this.#uses[i]?.options) ? this.#loaded[i] : undefined,
-    )
-    const changed = await loadPlugins(
-      uses.filter((_, i) => !kept[i]),
-      builtInPlugins,
-    )
-    return new ConfiguredPlugins(
-      uses,
-      kept.flatMap((one) => one ?? changed.shift() ?? []),
-    )
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new ConfigError([`--options must be JSON: ${(error as Error).message}`])
   }
 }
 
-/** True if two configurations name the same plugins, in the same order. */
-export function sameModules(one: Pick<Config, 'plugins'>, other: Pick<Config, 'plugins'>): boolean {
-  return isDeepStrictEqual(usesOf(one).map(moduleOf), usesOf(other).map(moduleOf))
+interface Row {
+  readonly plugin: Pick<Plugin, 'name' | 'operations' | 'hooks' | 'storageClasses' | 'jobs'>
+  readonly source: string
+  readonly definition?: Loadable['definition']
 }
 
-/** The folder does not matter for a plugin of this package. */
-function moduleOf({ use, from }: PluginUse): readonly string[] {
-  return builtInPlugins.some(({ definition }) => definition.name === use) ? [use] : [use, from]
+const CORE: readonly Row[] = corePlugins.map((plugin) => ({ plugin, source: 'always on' }))
+
+/** `dealgate plugin list`: lists the plugins that run with these options, and the other built-in ones. */
+export async function listPlugins(config: Config, { explain = false }: { explain?: boolean }): Promise<void> {
+  const running = await obtainPlugins(config)
+  const names = new Set(running.map(({ plugin }) => plugin.name))
+  const off = builtInPlugins.filter(({ definition }) => !names.has(definition.name))
+  const rows = [...CORE, ...running, ...(await Promise.all(off.map(asOff)))]
+  process.stdout.write(explain ? rows.map(explanation).join('\n') : overview(rows))
 }
 
-/** Loads the configured plugins, or the built-in ones. Throws PluginError. */
-export function obtainPlugins(config: Config): Promise<LoadedPlugin[]> {
-  return loadPlugins(usesOf(config), builtInPlugins)
+/** Describes a built-in plugin that is off, created without options if that is possible. */
+async function asOff(plugin: Loadable): Promise<Row> {
+  const { name } = plugin.definition
+  const [loaded] = await loadPlugins([{ use: name, from: '.' }], [plugin]).catch(() => [])
+  return { definition: plugin.definition, plugin: loaded?.plugin ?? { name, operations: [] }, source: 'built-in, off' }
 }
 
-function usesOf({ plugins }: Pick<Config, 'plugins'>): readonly PluginUse[] {
-  return plugins ?? allBuiltIns()
+function overview(rows: readonly Row[]): string {
+  const cells = rows.map(({ plugin, source }) => [plugin.name, source, contents(plugin)])
+  const widths = [0, 1].map((column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)))
+  return cells.map((row) => `${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ')}\n`).join('')
 }
 
-function allBuiltIns(): PluginUse[] {
-  return builtInPlugins.map(({ definition }) => ({ use: definition.name, from: '.' }))
+function contents({ operations, hooks, storageClasses = [], jobs = [] }: Row['plugin']): string {
+  const parts = [
+    operations.length === 1 ? '1 operation' : `${operations.length} operations`,
+    storageClasses.length > 0 && `storage classes ${storageClasses.map(({ name }) => name).join(', ')}`,
+    hooks && `hooks ${Object.keys(hooks).join(', ')}`,
+    jobs.length > 0 && `jobs ${jobs.map(({ name }) => name).join(', ')}`,
+  ]
+  return parts.filter(Boolean).join('; ')
+}
+
+function explanation({ plugin, source, definition }: Row): string {
+  const options = optionFacts(definition?.options)
+  return [
+    `${plugin.name} (${source})`,
+    ...(definition?.summary ? [`  ${definition.summary}`] : []),
+    ...(definition ? [options.length > 0 ? '  Options:' : '  It takes no options.'] : []),
+    ...columns(options.map((option) => [option.name, facts(option), option.description])),
+    ...(plugin.operations.length > 0 ? ['  Operations:'] : []),
+    ...columns(plugin.operations.map((operation) => [operation.name, routeText(operation), summaryOf(operation)])),
+    '',
+  ].join('\n')
+}
+
+/** `[integer, 1 to 10; default 3]` */
+function facts({ accepts, default: standard, required }: OptionFacts): string {
+  return `[${[accepts, required ? 'required' : standard && `default ${standard}`].filter(Boolean).join('; ')}]`
+}
+
+function summaryOf({ call, source }: AnyOperation): string {
+  return call?.summary ?? source
+}
+
+function columns(rows: readonly (readonly string[])[]): string[] {
+  const widths = [0, 1].map((column) => Math.max(0, ...rows.map((row) => row[column]?.length ?? 0)))
+  return rows.map((row) => `    ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ')}`.trimEnd())
 }

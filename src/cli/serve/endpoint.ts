@@ -1,37 +1,38 @@
-import { identityPolicyProblem } from '../../access/door/identity-policies.js'
+import { readFileSync } from 'node:fs'
+import { identityPolicyProblem } from '../../access/documents.js'
 import type { Credentials } from '../../auth/caller.js'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../common/durations.js'
-import type { ClosedBecause } from '../../common/http/connection-bound.js'
+import { type Cidr, contains, readCidr } from '../../common/cidr.js'
+import type { ClosedBecause, ConnectionBounds } from '../../common/http/connection-bound.js'
 import type { Logger } from '../../common/log.js'
-import type { Metrics } from '../../common/metrics/metrics.js'
-import type { AccountKeys } from '../../gateway/account/account-keys.js'
-import { pluginActionsOf } from '../../plugins/loading/plugin-actions.js'
-import type { Reload } from '../../plugins/server-calls/plugin.js'
-import { joinWebhooks, parseWebhook, parseWebhookSecret } from '../../s3/notifications/delivery/webhooks.js'
-import type { CleanupStack } from '../../server/cleanup-stack.js'
+import type { Metrics } from '../../common/metrics.js'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../common/time.js'
+import type { AccountKeys } from '../../gateway/account/session.js'
+import { parseSealingKey } from '../../plugins/host/sealer.js'
+import { pluginActionsOf } from '../../plugins/loading/running-plugins.js'
+import type { Reload } from '../../plugins/server-calls.js'
+import { joinWebhooks, parseWebhook, parseWebhookSecret } from '../../s3/notifications/webhooks.js'
+import type { CleanupStack } from '../../server/background.js'
 import { corePlugins } from '../../server/core-plugins.js'
 import { createProxy, type ProxyOptions, type Proxy as S3Proxy } from '../../server/create-proxy.js'
-import type { ScrapeFor } from '../../server/metrics/plugin.js'
+import type { Limits } from '../../server/limits.js'
+import type { ScrapeFor } from '../../server/metrics/metrics-server.js'
 import type { LiveOptions } from '../../server/proxy-options.js'
 import { serve } from '../../server/serve.js'
-import { Certificates } from '../../server/tls/certificates.js'
-import type { WorkerOfServer } from '../../state/worker-of-server.js'
+import { Certificates } from '../../server/tls.js'
+import type { TrafficBounds } from '../../server/traffic/gate.js'
+import type { WorkerOfServer } from '../../state/open-state.js'
+import { describeError, Failure, listenFailure } from '../command.js'
 import type { Config } from '../config/config.js'
-import { describeError, Failure, listenFailure } from '../failure.js'
 import type { KeptAccountKeys } from '../keys/account-keys.js'
 import type { ObtainedKeys } from '../keys/keys.js'
-import { ConfiguredPlugins } from '../plugins/plugins.js'
-import { accountKeysOf, type GatewayInUse } from './gateway.js'
-import { connectionBoundsOf, limitsOf } from './limits.js'
-import { openLogFiles } from './observability/log-files.js'
-import { Identities } from './reload/identities.js'
-import { prepareAll, ready } from './reload/prepared.js'
-import type { Prepare } from './reload/reloader.js'
-import { sealingKeyOf } from './sealing-key.js'
-import { gatewayTlsOf, tlsFilesOf } from './tls-files.js'
-import { trafficOf } from './traffic.js'
+import { ConfiguredPlugins } from '../plugins/built-in-plugins.js'
 
-export interface EndpointParts {
+import { accountKeysOf, type GatewayInUse } from './gateway.js'
+import { openLogFiles } from './observability.js'
+import { Identities, type Prepare, prepareAll, ready } from './reload.js'
+import { gatewayTlsOf, tlsFilesOf } from './server-options.js'
+
+interface EndpointParts {
   readonly config: Config
   readonly log: Logger
   readonly cleanup: CleanupStack
@@ -46,7 +47,7 @@ export interface EndpointParts {
   readonly gateway: () => Promise<GatewayInUse>
 }
 
-export interface StartedEndpoint {
+interface StartedEndpoint {
   readonly url: string
   readonly keys: ObtainedKeys
   readonly gateway: GatewayInUse
@@ -226,5 +227,67 @@ async function warnIfDown(proxy: S3Proxy, gateway: GatewayInUse, log: Logger): P
       { gateway: gateway.url, reason: describeError(error) },
       'the gateway cannot be used yet; requests are refused until it can',
     )
+  }
+}
+
+/** The bounds of what clients ask. */
+function trafficOf(config: Config): TrafficBounds {
+  return {
+    total: { requests: config.requestRate, bytes: config.byteRate, atOnce: config.maxRequests },
+    perAddress: {
+      requests: config.requestRatePerAddress,
+      bytes: config.byteRatePerAddress,
+      atOnce: config.maxRequestsPerAddress,
+    },
+    perKey: { requests: config.requestRatePerKey, bytes: config.byteRatePerKey, atOnce: config.maxRequestsPerKey },
+  }
+}
+
+/** The configured sealing key; undefined if there is none. Throws Failure for a file without a key. */
+function sealingKeyOf({
+  sealingKey,
+  sealingKeyFile,
+}: Pick<Config, 'sealingKey' | 'sealingKeyFile'>): Uint8Array | undefined {
+  if (sealingKeyFile === undefined) return sealingKey === undefined ? undefined : parseSealingKey(sealingKey)
+  let text: string
+  try {
+    text = readFileSync(sealingKeyFile, 'utf8')
+  } catch (cause) {
+    throw new Failure(`Cannot read the sealing key: ${(cause as Error).message}`, { cause })
+  }
+  const key = parseSealingKey(text)
+  if (key === undefined) {
+    throw new Failure(`${sealingKeyFile} must contain the sealing key: 64 hexadecimal digits (openssl rand -hex 32)`)
+  }
+  return key
+}
+
+/** The bounds that the options set. */
+function limitsOf(config: Config): Partial<Limits> {
+  return {
+    maxDocumentBytes: config.maxDocumentBytes,
+    bodyIdleMs: config.bodyIdleSeconds * 1000,
+    minBodyRate: config.minBodyRate,
+    maxBodies: config.maxBodies,
+    maxBodiesPerClient: config.maxBodiesPerClient,
+    maxSpoolBytes: config.maxSpoolBytes,
+    maxSpoolBytesPerClient: config.maxSpoolBytesPerClient,
+    maxStagedBytes: config.maxStagedBytes,
+    maxStagedBytesPerClient: config.maxStagedBytesPerClient,
+    minFreeBytes: config.minFreeBytes,
+    keyWaitMs: config.keyWaitSeconds * 1000,
+    pluginDeadlineMs: config.pluginDeadlineSeconds * 1000,
+  }
+}
+
+/** The bounds of connections to the S3 endpoint. */
+function connectionBoundsOf(
+  config: Pick<Config, 'maxConnections' | 'maxConnectionsPerAddress' | 'trustedProxies'>,
+): ConnectionBounds {
+  const proxies = config.trustedProxies.map(readCidr).filter((block): block is Cidr => block !== undefined)
+  return {
+    total: config.maxConnections,
+    perAddress: config.maxConnectionsPerAddress,
+    isShared: (address) => proxies.some((block) => contains(block, address)),
   }
 }

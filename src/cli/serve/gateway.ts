@@ -1,15 +1,18 @@
 import { join } from 'node:path'
 import type { GatewayAccount } from '../../auth/caller.js'
 import type { Logger } from '../../common/log.js'
+import { createGatewayPool, type GatewayPool } from '../../gateway/account/create-gateway.js'
+import type { KnownEpochs } from '../../gateway/account/features.js'
 import { GiB } from '../../services/gateway/limits.js'
 import { parseQuirks } from '../../services/gateway/quirks.js'
+import { readWords } from '../../services/payment/errors.js'
+import type { PaymentOptions } from '../../services/payment/payment.js'
 import { type LoadingServices, loadServices } from '../../services/worker/start-in-worker.js'
+import { describeError, EXIT_FAILURE, listenFailure } from '../command.js'
 import type { Config } from '../config/config.js'
-import { describeError, EXIT_FAILURE, listenFailure } from '../failure.js'
 import { KeptAccountKeys } from '../keys/account-keys.js'
 import { credentialsPath } from '../keys/credentials-file.js'
-import { paymentWork } from './payment-work.js'
-import { workersOf } from './worker-count.js'
+import { gatewayTlsOf, workersOf } from './server-options.js'
 
 export interface SignIn {
   readonly email: string
@@ -156,4 +159,71 @@ export async function startEmbedded(
 function endAtOnce(error: Error): void {
   process.stderr.write(`dealgate: the embedded services have died: ${describeError(error)}\n`)
   process.exit(EXIT_FAILURE)
+}
+
+/** For checks: refuses to decide whether an unknown store is new, because a check must not adopt an empty store. */
+export const unasked: KnownEpochs = { look: notAsked, keep: notAsked }
+
+async function notAsked(): Promise<never> {
+  throw new Error('a check does not ask the gateway')
+}
+
+export function poolOf(config: Config, gateway: GatewayInUse, log: Logger): GatewayPool {
+  return createGatewayPool({
+    url: gateway.url,
+    tls: gatewayTlsOf(config),
+    brand: { path: config.brandPath, header: config.brandHeader },
+    timeoutMs: config.gatewayTimeoutSeconds * 1000,
+    keys: accountKeysOf(config),
+    log,
+  })
+}
+
+/** Provides the store epochs that an external gateway knows. A separate check reports an unreachable gateway. */
+export async function withEpochs<R>(
+  config: Config,
+  log: Logger,
+  run: (epochs: KnownEpochs | undefined) => Promise<R>,
+): Promise<R> {
+  if (config.gatewayUrl === undefined) return run(undefined)
+  const gateway = await obtainGateway(config, log)
+  const pool = poolOf(config, gateway, log)
+  try {
+    const { look } = pool.epochs(gateway.account)
+    return await run({ look: (epoch) => look(epoch).catch(() => undefined), keep: unasked.keep })
+  } finally {
+    await pool.close()
+    await gateway.stop()
+  }
+}
+
+/** How the embedded storage payment API works, by the options. The rules of the options hold. */
+export function paymentWork(
+  config: Config,
+): Pick<
+  PaymentOptions,
+  'publicUrl' | 'ipfsGateway' | 'denylist' | 'variant' | 'networkName' | 'words' | 'mintContract' | 'chain' | 'limits'
+> {
+  const { paymentChainUrl: url, paymentChainId: chainId } = config
+  const { paymentChainContract: contract, paymentChainToken: token, paymentChainRecipient: recipient } = config
+  const {
+    paymentVariant: variant,
+    paymentPublicUrl: publicUrl,
+    paymentIpfsUrl: ipfsGateway,
+    paymentDenylist: denylist,
+  } = config
+  const common = {
+    variant,
+    networkName: config.paymentNetwork,
+    ...(config.paymentWords !== undefined && { words: readWords(config.paymentWords) }),
+    mintContract: config.paymentMintContract,
+    limits: { freeBytesPerMonth: config.paymentFreeGib * GiB, maxConnections: config.servicesMaxConnections },
+    ...(publicUrl !== undefined && { publicUrl }),
+    ...(ipfsGateway !== undefined && { ipfsGateway }),
+    ...(denylist !== undefined && { denylist }),
+  }
+  if (!(url && chainId && contract && token && recipient)) return common
+  const { paymentChainConfirmations: confirmations, paymentChainStartBlock: startBlock } = config
+  const chain = { url, chainId, contract, token, recipient, confirmations, startBlock, abiFile: config.paymentChainAbi }
+  return { ...common, chain }
 }

@@ -1,16 +1,14 @@
 import cluster from 'node:cluster'
 import { keepCompiledCode } from '../../common/files/compiled-code.js'
+
 import { createLogger } from '../../common/log.js'
-import { CleanupStack } from '../../server/cleanup-stack.js'
+import { CleanupStack } from '../../server/background.js'
 import { type Config, unknownVariables } from '../config/config.js'
 import { loadEmbedded } from './gateway.js'
-import { onReopen } from './observability/log-files.js'
-import { ServiceManager } from './process/service-manager.js'
-import { boundStop, untilSignal } from './process/until-signal.js'
-import { Hangups } from './reload/hangup.js'
-import { recordReload } from './reload/record-reload.js'
-import type { Reloader } from './reload/reloader.js'
-import { workersOf } from './worker-count.js'
+import { onReopen } from './observability.js'
+import { boundStop, ServiceManager, untilSignal } from './process.js'
+import { Hangups, type Reloader, recordReload } from './reload.js'
+import { workersOf } from './server-options.js'
 
 /** `dealgate serve`: starts the server, prints its address, and stops on a signal. A failed start stops everything. */
 export async function serveUntilSignal(config: Config): Promise<void> {

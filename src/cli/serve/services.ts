@@ -1,13 +1,13 @@
 import type { GatewayAccount } from '../../auth/caller.js'
 import { keepCompiledCode } from '../../common/files/compiled-code.js'
 import { createLogger, type Logger } from '../../common/log.js'
-import { CleanupStack } from '../../server/cleanup-stack.js'
+import { CleanupStack } from '../../server/background.js'
 import { type Config, unknownVariables } from '../config/config.js'
 import { recordServer } from '../running.js'
+import type { ShownPlatform } from './banner.js'
+import { paymentLine, platformLines, platformMembers, shownPlatform } from './banner.js'
 import { startEmbedded } from './gateway.js'
-import { paymentLine, platformLines, platformMembers, type ShownPlatform, shownPlatform } from './platform-text.js'
-import { ServiceManager } from './process/service-manager.js'
-import { boundStop, untilSignal } from './process/until-signal.js'
+import { boundStop, ServiceManager, untilSignal } from './process.js'
 
 /** `dealgate services`: runs the embedded services alone until a signal. */
 export async function servicesUntilSignal(config: Config): Promise<void> {

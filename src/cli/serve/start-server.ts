@@ -1,17 +1,16 @@
 import type { Logger } from '../../common/log.js'
-import { Metrics } from '../../common/metrics/metrics.js'
-import { render } from '../../common/metrics/render.js'
-import type { CleanupStack } from '../../server/cleanup-stack.js'
+import { Metrics } from '../../common/metrics.js'
+import { render } from '../../common/render-metrics.js'
+import type { CleanupStack } from '../../server/background.js'
 import { processMetrics } from '../../server/metrics/process-metrics.js'
 import type { LoadingServices } from '../../services/index.js'
 import type { Config } from '../config/config.js'
 import { recordServer } from '../running.js'
-import { banner } from './banner.js'
+import { banner, shownPlatform } from './banner.js'
 import { startEndpoint } from './endpoint.js'
 import { obtainGateway } from './gateway.js'
-import { openMetricsPort } from './observability/metrics-port.js'
-import { shownPlatform } from './platform-text.js'
-import { Reloader } from './reload/reloader.js'
+import { openMetricsPort } from './observability.js'
+import { Reloader } from './reload.js'
 
 export interface StartOptions {
   /** For the embedded services. */

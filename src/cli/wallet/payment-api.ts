@@ -1,7 +1,7 @@
 import { readBounded } from '../../common/http/bounded-text.js'
-import { paymentOrderText } from '../../services/payment/billing/payment-order.js'
-import { signText } from '../../services/payment/sign-in/personal-sign.js'
-import { describeError, Failure } from '../failure.js'
+import { paymentOrderText } from '../../services/payment/billing.js'
+import { signText } from '../../services/payment/sign-in.js'
+import { describeError, Failure } from '../command.js'
 import type { WalletKey } from './keystore.js'
 
 const TIMEOUT_MS = 30_000

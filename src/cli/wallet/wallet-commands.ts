@@ -1,20 +1,21 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { makeFolders } from '../../common/files/private-file.js'
-import { formatAmount, parseAmount } from '../../services/payment/ledger/amount.js'
-import { hasWallets, openWalletBook, type WalletBook } from '../../services/payment/wallet-book.js'
-import { checksummed, parseAddress } from '../../services/payment/wallets/address.js'
+import { formatAmount, parseAmount } from '../../services/payment/ledger/embedded-payments.js'
+import { signText } from '../../services/payment/sign-in.js'
+import type { WalletBook } from '../../services/payment/store.js'
+import { hasWallets, openWalletBook } from '../../services/payment/store.js'
+import { checksummed, parseAddress } from '../../services/payment/wallets.js'
+import { Failure } from '../command.js'
 import { type Config, ConfigError } from '../config/config.js'
-import { Failure } from '../failure.js'
+import { callEndpoint, type Endpoint } from '../endpoint-call.js'
 import { SecretReader } from '../keys/key-commands.js'
-import { ask } from '../login/prompt.js'
-import type { Changed } from '../recorded.js'
-import { endpointOf, serviceOf, signerOf } from '../running.js'
+import { ask } from '../login.js'
+import { type Changed, endpointOf, type Signer, serviceOf, signerOf } from '../running.js'
 import { servicesFolder } from '../serve/gateway.js'
-import type { WalletFlags } from './declare-wallet.js'
-import { createKeystore, openKeystore } from './keystore.js'
-import { linkWallet } from './link.js'
-import { PaymentApi } from './payment-api.js'
+import type { WalletFlags } from '../subcommands.js'
+import { createKeystore, openKeystore, type WalletKey } from './keystore.js'
+import { isNonce, PaymentApi } from './payment-api.js'
 
 const SHORTEST_PASSWORD = 8
 
@@ -155,4 +156,28 @@ function printBalance(config: Config, address: string, balance: bigint): void {
 
 function print(config: Config, document: object, text: string): void {
   process.stdout.write(config.print === 'json' ? `${JSON.stringify(document)}\n` : text)
+}
+
+/**
+ * Signs the wallet in through the endpoint, which links it to the key pair. The key of the wallet stays here: only a
+ * nonce is signed with it. Throws Failure.
+ * @param url of an S3 endpoint with the plugin `pay`, without a path
+ * @returns when the link ends, ISO 8601, if the service says so
+ */
+export async function linkWallet(url: URL, signer: Signer, wallet: WalletKey): Promise<string | undefined> {
+  const endpoint = { url, signer }
+  const { address, secretKey } = wallet
+  const { ChainName: network } = await call(endpoint, 'GET', 'system-config')
+  const { Nonce: nonce } = await call(endpoint, 'POST', 'wallet/nonce', { PublicKeyAddress: address })
+  if (typeof nonce !== 'string' || !isNonce(nonce)) {
+    throw new Failure(`${endpoint.url.origin} wants a text signed that is no nonce: nothing was signed.`)
+  }
+  const session = { Nonce: nonce, Signature: signText(nonce, secretKey), PublicKeyAddress: address, Network: network }
+  const { ExpiresAt: ends } = await call(endpoint, 'POST', 'wallet/session', { ...session, Store: true })
+  return typeof ends === 'string' ? ends : undefined
+}
+
+/** @param name behind `/-/pay/v1/` */
+function call(endpoint: Endpoint, method: 'GET' | 'POST', name: string, body?: object) {
+  return callEndpoint(endpoint, { method, path: `/-/pay/v1/${name}`, ...(body && { body }) })
 }

@@ -1,9 +1,9 @@
 import pMap from 'p-map'
 import { z } from 'zod'
 import { uriEncode } from '../../common/sigv4.js'
+import { Failure } from '../command.js'
 import type { Config } from '../config/config.js'
 import { callEndpoint, type Endpoint } from '../endpoint-call.js'
-import { Failure } from '../failure.js'
 import { jobsOf, outcomeOf, progressOf, type ShownJob } from './jobs.js'
 import { pagesOf, type Row, secondsOf, showTable, type WatchFlags } from './watch.js'
 

@@ -1,4 +1,4 @@
-import { isMarked, isOfClass } from './across-copies.js'
+import type { Logger } from '../log.js'
 import { type CodeRow, codes, type S3Code } from './codes.js'
 
 /** Further elements of an error document. A list repeats the element. */
@@ -57,4 +57,79 @@ export class S3Error extends Error {
     // biome-ignore lint/complexity/noThisInStatic: a subclass inherits this, and is to be told by its class
     return this === S3Error ? isMarked(value, MARK) : isOfClass(this, value)
   }
+}
+
+/**
+ * A plugin may bring its own copy of this package, with its own classes. Values that cross between copies are
+ * recognised by marks in the registry of symbols, which all copies share.
+ */
+export function isMarked(value: unknown, mark: symbol): boolean {
+  return typeof value === 'object' && value !== null && (value as Record<symbol, unknown>)[mark] === true
+}
+
+/** Implements `value instanceof type` for subclasses of classes that are recognised by marks. */
+export function isOfClass(type: unknown, value: unknown): boolean {
+  return Function.prototype[Symbol.hasInstance].call(type, value)
+}
+
+const UNKNOWN_MARK: unique symbol = Symbol.for('dealgate.OutcomeUnknown')
+
+/**
+ * A request was sent, and no answer tells whether it was carried out: the answer was lost, or does not come from the
+ * service itself, such as the 408, 429 or HTML page of an intermediate proxy. Must never be answered with a 5xx status,
+ * because clients repeat such requests.
+ */
+export class OutcomeUnknown extends Error {
+  override readonly name = 'OutcomeUnknown'
+
+  get [UNKNOWN_MARK](): true {
+    return true
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return isMarked(value, UNKNOWN_MARK)
+  }
+}
+
+/** Seconds until a client may retry. */
+const RETRY_AFTER = 5
+
+/** 503 for a client that this server has no capacity for at present. */
+export function slowDown(message: string, { seconds = RETRY_AFTER, cause }: SlowDownFacts = {}): S3Error {
+  return new S3Error('SlowDown', { message, cause, headers: { 'retry-after': String(seconds) } })
+}
+
+export interface SlowDownFacts {
+  /** Until the client may retry. */
+  readonly seconds?: number
+  readonly cause?: unknown
+}
+
+/**
+ * As the cause of an S3Error: the failure has one line in the log for all requests that fail because of it. Has no
+ * stack.
+ */
+export class ToldAlready extends Error {
+  override readonly name = 'ToldAlready'
+
+  readonly #tell: ((log: Logger, facts: object) => void) | undefined
+
+  /** @param tell logs the failure, unless that was done before; absent: it has been logged */
+  constructor(message: string, tell?: (log: Logger, facts: object) => void) {
+    super(message)
+    this.stack = message
+    this.#tell = tell
+  }
+
+  /** @param facts of the request that failed, for the line if one is due */
+  tell(log: Logger, facts: object = {}): void {
+    this.#tell?.(log, facts)
+  }
+}
+
+/** True if the failure needs no further line: if its one line is still due, `log` gets it. */
+export function isTold(error: unknown, log: Logger): boolean {
+  if (!(error instanceof Error && error.cause instanceof ToldAlready)) return false
+  error.cause.tell(log)
+  return true
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { version as programVersion } from './package-folder.js'
 import { writePrivateFile } from './private-file.js'
-import { version as programVersion } from './version.js'
 
 /** The file that holds the version, below its folder. */
 export const VERSION_FILE = 'version.json'

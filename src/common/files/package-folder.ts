@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -10,4 +10,9 @@ export function packageFolder(): string {
   let folder = dirname(fileURLToPath(import.meta.url))
   while (!existsSync(join(folder, 'LICENSE')) && folder !== dirname(folder)) folder = dirname(folder)
   return folder
+}
+
+/** Reads the version of this package. */
+export function version(): string {
+  return JSON.parse(readFileSync(join(packageFolder(), 'package.json'), 'utf8')).version
 }

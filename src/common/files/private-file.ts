@@ -1,10 +1,20 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, statSync, writeSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { tighten, tightenDatabase } from '../tighten.js'
 
 /** Access for the account that runs the process only. */
 export const FOLDER_MODE = 0o700
+
 export const FILE_MODE = 0o600
 
 /**
@@ -86,4 +96,40 @@ export async function createPrivateFile(file: string, text: string): Promise<voi
   } finally {
     await handle.close()
   }
+}
+
+/**
+ * Makes the names in a folder durable, as fsync of a file makes its bytes: files that were created, renamed or removed
+ * before the call stay so after a power failure (https://man7.org/linux/man-pages/man2/fsync.2.html, Description).
+ */
+export async function syncFolder(folder: string): Promise<void> {
+  // Windows cannot open a folder for this and keeps names durable by itself.
+  if (process.platform === 'win32') return
+  const handle = await open(folder, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/**
+ * Revokes the access of all accounts but the owner to one of the server's files or folders, which an earlier version or
+ * a loose umask may have left open. Ignores a missing path. Changes the mode by path: closing a descriptor of a
+ * database would drop the locks that SQLite holds on it (https://www.sqlite.org/howtocorrupt.html, section 2.2).
+ */
+export function tighten(path: string): void {
+  const mode = statSync(path, { throwIfNoEntry: false })?.mode
+  if (mode === undefined || (mode & 0o077) === 0) return
+  try {
+    chmodSync(path, mode & 0o700)
+  } catch (error) {
+    // The file belongs to another account, which decides who may use it.
+    if (!['EPERM', 'EROFS'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+  }
+}
+
+/** Tightens a SQLite database and its log: https://www.sqlite.org/tempfiles.html */
+export function tightenDatabase(file: string): void {
+  for (const suffix of ['', '-wal', '-shm', '-journal']) tighten(`${file}${suffix}`)
 }

@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { GatewayAccount } from '../../auth/caller.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import type { RpcResult } from '../calls/rpc-call.js'
-import { isRecord } from '../calls/rpc-reply.js'
+import { isRecord, type RpcResult } from '../calls/rpc.js'
 import type { GatewayClient } from '../client.js'
 import { nonsense } from '../errors.js'
-import type { AccountKeys } from './account-keys.js'
 import type { LogIn } from './log-in.js'
+import type { AccountKeys } from './session.js'
 
 /** What the gateway says about itself. Public versions leave some of it out. */
 export interface ServerFacts {

@@ -1,21 +1,23 @@
+import { createHash } from 'node:crypto'
 import { S3Error } from '../../common/errors/s3-error.js'
+import { encodePath } from '../brand.js'
 import { restCall } from '../calls/rest-call.js'
-import { isRecord } from '../calls/rpc-reply.js'
-import { uploadQuota } from '../calls/upload-quota.js'
+import { isRecord } from '../calls/rpc.js'
 import type { GatewayClient } from '../client.js'
 import { nonsense } from '../errors.js'
 import type { Gateway, GatewayBucket, GatewayFeatures } from '../gateway.js'
 import { refusal } from '../keys.js'
 import { listPage } from '../listing/listing.js'
-import { requireBucket } from '../listing/look-up.js'
-import { download } from '../objects/download/download.js'
-import { presignedGet } from '../objects/download/presigned-get.js'
-import { stat } from '../objects/download/stat.js'
-import { remove } from '../objects/remove/remove.js'
-import { upload } from '../objects/upload/upload.js'
-import { isTime } from '../time.js'
-import { hiddenAccess } from './hidden-access.js'
+import { stat } from '../listing/look-up.js'
+import { isTime } from '../object-facts.js'
+import { download } from '../objects/download.js'
+import { requireBucket } from '../objects/object-request.js'
+import { remove } from '../objects/remove.js'
+import { upload } from '../objects/upload.js'
+import { hiddenAccess } from './anonymous-gateway.js'
+import type { AccountSource } from './log-in.js'
 import { listPolicies, setPolicy } from './policies.js'
+import type { Session } from './session.js'
 
 /**
  * The gateway as the account of `client.session` sees it.
@@ -79,5 +81,84 @@ async function bucketExists(client: GatewayClient, bucket: string): Promise<bool
   } catch (error) {
     if (error instanceof S3Error && error.code === 'NoSuchBucket') return false
     throw error
+  }
+}
+
+/** Most key pairs with a view. A view that is in use stays with its user. */
+const MOST = 1000
+
+/** Creates one view per account and keeps it; the least recently used one is evicted. */
+export class Views<View> {
+  readonly #create: (account: AccountSource) => View
+  readonly #most: number
+  readonly #bySource = new WeakMap<() => unknown, View>()
+  /** In the order of last use. */
+  readonly #byKeys = new Map<string, View>()
+
+  constructor(create: (account: AccountSource) => View, most = MOST) {
+    this.#create = create
+    this.#most = most
+  }
+
+  get(account: AccountSource): View {
+    if (typeof account === 'function') {
+      const known = this.#bySource.get(account) ?? this.#create(account)
+      this.#bySource.set(account, known)
+      return known
+    }
+    const id = createHash('sha256')
+      .update(JSON.stringify([account.accessKey, account.secretKey]))
+      .digest('base64')
+    const known = this.#byKeys.get(id) ?? this.#create(account)
+    this.#byKeys.delete(id)
+    this.#byKeys.set(id, known)
+    const [oldest] = this.#byKeys.keys()
+    if (this.#byKeys.size > this.#most && oldest !== undefined) this.#byKeys.delete(oldest)
+    return known
+  }
+}
+
+/** See Gateway.uploadQuota. */
+async function uploadQuota({ session, features }: GatewayClient): Promise<number | undefined> {
+  if (!(await features.get(session)).uploadQuotas) return undefined
+  const { uploads } = await session.call({ method: 'web.UploadQuota', params: {}, repeatable: true })
+  if (uploads === null) return undefined
+  if (typeof uploads !== 'number') throw nonsense('answered web.UploadQuota without a number')
+  return uploads
+}
+
+interface LinkRequest {
+  readonly bucket: string
+  readonly key: string
+  /** 1 to 604,800. The gateway silently uses seven days for any other value. */
+  readonly expirySeconds: number
+  readonly host: string
+}
+
+/** See Gateway.presignedGet. */
+async function presignedGet(session: Session, request: LinkRequest): Promise<string> {
+  const { bucket, key, expirySeconds, host } = request
+  const { url } = await session.call({
+    method: 'web.PresignedGet',
+    params: { bucket, object: key, expiry: expirySeconds, host },
+    subject: { bucket, key },
+    repeatable: true,
+  })
+  if (typeof url !== 'string') throw nonsense('answered web.PresignedGet without a link')
+  // Gateways clean the path: they turn `a//b` into `a/b`, which is another object.
+  const path = `${host}/${encodePath(bucket)}/${encodePath(key)}`
+  if (sameText(url.slice(0, Math.max(url.indexOf('?'), 0)), path)) return url
+  throw new S3Error('InvalidRequest', {
+    message: "The object gateway's share links cannot name this key.",
+    fields: { Key: key },
+  })
+}
+
+/** Compares decoded texts, because encoders escape different characters. */
+function sameText(given: string, wanted: string): boolean {
+  try {
+    return decodeURIComponent(given) === decodeURIComponent(wanted)
+  } catch {
+    return false
   }
 }

@@ -1,5 +1,5 @@
-import { withinDeadline } from '../../common/deadline.js'
 import { S3Error } from '../../common/errors/s3-error.js'
+import { withinDeadline } from '../../common/time.js'
 import type { Gateway } from '../gateway.js'
 import { isLogInRefused } from './log-in.js'
 

@@ -1,11 +1,9 @@
 import type { GatewayAccount } from '../../auth/caller.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { ToldAlready } from '../../common/errors/told-already.js'
+import { S3Error, ToldAlready } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
 import type { Rpc } from '../calls/rpc.js'
-import type { RpcResult } from '../calls/rpc-call.js'
 import { nonsense } from '../errors.js'
-import { type AccountKeys, isSameAccount } from './account-keys.js'
+import { type AccountKeys, isSameAccount, tokenOf } from './session.js'
 
 export type AccountSource = GatewayAccount | (() => Promise<GatewayAccount>)
 
@@ -149,10 +147,4 @@ export class LogIn {
 
 function isDenied(error: unknown): error is S3Error {
   return error instanceof S3Error && error.code === 'AccessDenied'
-}
-
-export function tokenOf(result: RpcResult, method: string): string {
-  const token = result.token
-  if (typeof token !== 'string' || token === '') throw nonsense(`answered ${method} without a token`)
-  return token
 }

@@ -1,5 +1,5 @@
 import { compareUtf8 } from '../../common/byte-order.js'
-import { isRecord } from '../calls/rpc-reply.js'
+import { isRecord } from '../calls/rpc.js'
 import { nonsense } from '../errors.js'
 import type { PolicyEntry, PublicPolicy } from '../gateway.js'
 import type { Session } from './session.js'

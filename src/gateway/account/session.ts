@@ -1,9 +1,9 @@
+import type { GatewayAccount } from '../../auth/caller.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import type { Rpc } from '../calls/rpc.js'
-import type { RpcCall, RpcResult } from '../calls/rpc-call.js'
-import { TokenRefused } from '../errors.js'
-import { type LogIn, tokenOf } from './log-in.js'
-import { usableUntil } from './token-life.js'
+import type { Rpc, RpcResult } from '../calls/rpc.js'
+import type { RpcCall } from '../calls/rpc-sender.js'
+import { nonsense, TokenRefused } from '../errors.js'
+import type { LogIn } from './log-in.js'
 
 export type { AccountSource } from './log-in.js'
 
@@ -157,4 +157,72 @@ class RenewedToken {
   forget(token: string): void {
     if (this.#current?.token === token) this.#current = undefined
   }
+}
+
+/** Lifetime assumed for a token that does not state its own, ms: a third of 60 s, the shortest known lifetime. */
+const ASSUMED_LIFE_MS = 20_000
+
+/** Longest time before its expiry at which a token is no longer sent, ms. */
+const MARGIN_MS = 15_000
+
+/**
+ * The time until which a token that arrived at `now` may be sent, milliseconds since 1970 by the local clock. Reads
+ * `exp` and `iat` of a JWT. Both come from the gateway's clock: with `iat`, the local clock does not matter; an `exp`
+ * in the local past means that the clocks differ rather than that the token is invalid.
+ */
+export function usableUntil(token: string, now: number): number {
+  const claims = claimsOf(token)
+  if (claims?.exp === undefined) return now + ASSUMED_LIFE_MS
+  const lifeMs = claims.iat === undefined ? claims.exp * 1000 - now : (claims.exp - claims.iat) * 1000
+  if (lifeMs <= 0) return now + ASSUMED_LIFE_MS
+  return now + lifeMs - Math.min(MARGIN_MS, lifeMs / 4)
+}
+
+function claimsOf(token: string): { exp?: number; iat?: number } | undefined {
+  const payload = token.split('.')[1]
+  if (payload === undefined) return undefined
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'))
+    if (typeof claims !== 'object' || claims === null) return undefined
+    return { ...numeric(claims, 'exp'), ...numeric(claims, 'iat') }
+  } catch {
+    return undefined
+  }
+}
+
+function numeric<Name extends string>(claims: object, name: Name): { [K in Name]?: number } {
+  const value: unknown = Reflect.get(claims, name)
+  return typeof value === 'number' && Number.isFinite(value) ? ({ [name]: value } as { [K in Name]?: number }) : {}
+}
+
+/**
+ * Keeps the keys of gateway accounts durably while they change, so that a crash at any point leaves keys that the
+ * gateway accepts.
+ */
+export interface AccountKeys {
+  /** The current keys of the account that had these; the same if they have not changed. */
+  latest(account: GatewayAccount): GatewayAccount
+  /** Keys that the gateway may have accepted in place of the current ones of the account. */
+  pending(current: GatewayAccount): readonly GatewayAccount[]
+  /**
+   * Records, durably, that the gateway is about to be asked for `next` in place of `current`. Throws S3Error when that
+   * is impossible; nothing may be asked then.
+   */
+  prepare(current: GatewayAccount, next: GatewayAccount): Promise<void>
+  /** Makes `next` the current keys, durably, wherever they are kept. Throws when some place could not be changed. */
+  confirm(current: GatewayAccount, next: GatewayAccount): Promise<void>
+  /** Forgets what replaced these keys, because the gateway accepts them again. */
+  restore(former: GatewayAccount): Promise<void>
+  /** Forgets `next`, which the gateway has refused. */
+  withdraw(current: GatewayAccount, next: GatewayAccount): Promise<void>
+}
+
+export function isSameAccount(one: GatewayAccount, other: GatewayAccount): boolean {
+  return one.accessKey === other.accessKey && one.secretKey === other.secretKey
+}
+
+export function tokenOf(result: RpcResult, method: string): string {
+  const token = result.token
+  if (typeof token !== 'string' || token === '') throw nonsense(`answered ${method} without a token`)
+  return token
 }

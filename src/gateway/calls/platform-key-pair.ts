@@ -2,10 +2,11 @@ import type { Pool } from 'undici'
 import type { GatewayAccount } from '../../auth/caller.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { BrandNames } from '../brand.js'
+import { USER_AGENT } from '../client.js'
 import { isLostConnection, nonsense, unavailable } from '../errors.js'
-import { type GatewayWatch, type WatchedCall, watching } from '../watch.js'
-import { isRecord, readBounded } from './rpc-reply.js'
-import { USER_AGENT } from './user-agent.js'
+import { type GatewayWatch, type WatchedCall, watching } from '../gateway-call.js'
+import { isRecord } from './rpc.js'
+import { readBounded } from './rpc-sender.js'
 
 const MAX_ANSWER_BYTES = 64 * 1024
 

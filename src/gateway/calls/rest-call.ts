@@ -1,7 +1,8 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { Client, type Dispatcher } from 'undici'
-import { OutcomeUnknown } from '../../common/errors/outcome-unknown.js'
-import { encodePath } from '../brand.js'
-import type { GatewayClient } from '../client.js'
+import { OutcomeUnknown } from '../../common/errors/s3-error.js'
+import { type BrandNames, encodePath } from '../brand.js'
+import { type GatewayClient, USER_AGENT } from '../client.js'
 import {
   isLostConnection,
   isNotConnected,
@@ -10,13 +11,14 @@ import {
   TokenRefused,
   timedOut,
   translate,
+  type UpstreamFailure,
   unavailable,
 } from '../errors.js'
-import type { GatewayAnswer, GatewayCall } from '../gateway-call.js'
-import { outcomeOfStatus } from '../watch.js'
-import { failureMessage, refusalOf } from './failure-envelope.js'
-import { readBounded } from './rpc-reply.js'
-import { USER_AGENT } from './user-agent.js'
+import { type GatewayAnswer, type GatewayCall, outcomeOfStatus } from '../gateway-call.js'
+import { single } from '../object-facts.js'
+import type { RestResponse } from '../transport/response.js'
+import { isRecord } from './rpc.js'
+import { readBounded } from './rpc-sender.js'
 
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024
 
@@ -105,7 +107,7 @@ async function exchange(client: GatewayClient, call: GatewayCall, token: string 
       body: call.body && JSON.stringify(call.body),
       signal: call.signal ? AbortSignal.any([call.signal, deadline]) : deadline,
     })
-    const answer = await readAnswer(statusCode, body, call)
+    const answer = await readJson(statusCode, body, call)
     watched.end(outcomeOfStatus(statusCode), statusCode)
     return answer
   } catch (error) {
@@ -127,7 +129,7 @@ function targetOf(
   return names.ownPath([endpoint, ...parts].join('/')) + search
 }
 
-async function readAnswer(
+async function readJson(
   status: number,
   body: Dispatcher.ResponseData['body'],
   call: GatewayCall,
@@ -156,4 +158,92 @@ function parsed(text: string): unknown {
   } catch {
     return undefined
   }
+}
+
+/**
+ * The message of a failure in the gateway's own form, `{"data": ..., "status": "fail", "message": "..."}` with all
+ * three members, as its deal endpoints send it (filswan/fs3 cmd/web-handlers.go). Undefined for any other answer: an
+ * intermediate proxy may answer by itself after it has forwarded a request, so only this form proves that the gateway
+ * refused.
+ */
+function failureMessage(json: unknown): string | undefined {
+  if (!isRecord(json) || !Object.hasOwn(json, 'data')) return undefined
+  const { status, message } = json
+  return typeof status === 'string' && status.toLowerCase() === 'fail' && typeof message === 'string'
+    ? message
+    : undefined
+}
+
+/**
+ * Statuses that proxies answer after a timeout and that the gateway never uses for a refusal: request timeout, too
+ * early, too many requests, client closed request.
+ */
+const NEVER_REFUSALS: readonly number[] = [408, 425, 429, 499]
+
+/**
+ * The gateway's own reason for refusing a POST, which proves that nothing was done. Undefined for every other answer,
+ * which leaves the outcome unknown: a failure with a status of 500 or more means that the gateway broke down, possibly
+ * after it did the work.
+ */
+function refusalOf({ status, json }: { readonly status: number; readonly json: unknown }): string | undefined {
+  const refuses = status === 200 || (status >= 400 && status < 500 && !NEVER_REFUSALS.includes(status))
+  return refuses ? failureMessage(json) : undefined
+}
+
+/** Most bytes of an answer that are read. */
+const MAX_TEXT_BYTES = 16 * 1024
+
+/** A complete small answer: to an upload, or in place of an object's bytes. */
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  /** At most 16 KiB. */
+  readonly text: string
+  /** It came before the whole body of the request had left: an acknowledgement of such a body is worth nothing. */
+  readonly early?: boolean
+}
+
+/** Converts a failed answer to the form that `translate` takes. */
+export function httpFailure(names: BrandNames, answer: Answer): UpstreamFailure & { kind: 'http' } {
+  const headerCode = single(answer.headers[names.header('error-code')])
+  const fence = numberOf(single(answer.headers[names.header('fence')]))
+  return { kind: 'http', status: answer.status, text: answer.text, headerCode, fence }
+}
+
+function numberOf(text: string | undefined): number | undefined {
+  const number = Number(text)
+  return text !== undefined && Number.isSafeInteger(number) ? number : undefined
+}
+
+/**
+ * Reads the rest of a small answer. Truncates a longer one and closes its connection. Never fails: returns the bytes
+ * that arrived.
+ */
+export function readAnswer(response: RestResponse, idleMs: number): Promise<Answer> {
+  const { status, headers } = response
+  const whole = response.whole()
+  if (whole) return Promise.resolve({ status, headers, text: whole.toString('utf8', 0, MAX_TEXT_BYTES) })
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    const timer = setTimeout(() => response.destroy(), idleMs)
+    const finish = () => {
+      clearTimeout(timer)
+      const text = Buffer.concat(chunks).subarray(0, MAX_TEXT_BYTES).toString('utf8')
+      resolve({ status, headers, text })
+    }
+    response.read(
+      {
+        data(chunk, done) {
+          chunks.push(Buffer.from(chunk))
+          size += chunk.length
+          done()
+          if (size > MAX_TEXT_BYTES) response.destroy()
+        },
+        end: finish,
+        failed: finish,
+      },
+      0,
+    )
+  })
 }

@@ -1,13 +1,11 @@
 import http, { type ClientRequest } from 'node:http'
 import https from 'node:https'
+import { type GatewayTls, USER_AGENT } from '../client.js'
 import { isLostConnection, timedOut, unavailable } from '../errors.js'
-import type { GatewayTls } from '../gateway-tls.js'
+import { type GatewayWatch, outcomeOfStatus, type WatchedCall } from '../gateway-call.js'
 import type { SentRequest } from '../transport/connection.js'
 import { ConnectionPool, FRESH_MS, type WireRequest } from '../transport/connection-pool.js'
-import { NodeResponse } from '../transport/node-response.js'
-import type { RestResponse } from '../transport/response.js'
-import { type GatewayWatch, outcomeOfStatus, type WatchedCall } from '../watch.js'
-import { USER_AGENT } from './user-agent.js'
+import { NodeResponse, type RestResponse } from '../transport/response.js'
 
 /** Bytes a socket reads ahead while the client is slower than the gateway. */
 const READ_AHEAD_BYTES = 1024 * 1024

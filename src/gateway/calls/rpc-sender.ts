@@ -1,16 +1,26 @@
+import type { OutgoingHttpHeaders } from 'node:http'
 import type { Dispatcher, Pool } from 'undici'
 import type { BrandNames } from '../brand.js'
-import { isLostConnection, nonsense, unavailable } from '../errors.js'
-import type { ConnectionPool } from '../transport/connection-pool.js'
-import { readAll } from '../transport/read-all.js'
-import { CallSlots } from './call-slots.js'
-import { post } from './post.js'
-import type { RpcCall } from './rpc-call.js'
-import { answeredWithoutJson, isJson, readBounded, refusal } from './rpc-reply.js'
-import { USER_AGENT } from './user-agent.js'
+import { USER_AGENT } from '../client.js'
+import type { Subject, UpstreamFailure } from '../errors.js'
+import {
+  isLostConnection,
+  isTokenRefusal,
+  isUnknownService,
+  nonsense,
+  ServiceUnknown,
+  TokenRefused,
+  timedOut,
+  translate,
+  unavailable,
+} from '../errors.js'
+import { type ConnectionPool, FRESH_MS } from '../transport/connection-pool.js'
+import { type RestResponse, readAll } from '../transport/response.js'
+import type { RpcResult } from './rpc.js'
 
 /** Largest reply that is buffered, bytes: a page of 1000 entries with keys of 1024 bytes, escaped, fits. */
 const MAX_REPLY_BYTES = 16 * 1024 * 1024
+
 /** Most bytes of an error body that are read. */
 const MAX_ERROR_BYTES = 16 * 1024
 
@@ -138,4 +148,153 @@ export class RpcSender {
 async function readText(body: Dispatcher.ResponseData['body']): Promise<string> {
   const bytes = await readBounded(body, MAX_ERROR_BYTES).catch(() => undefined)
   return bytes?.toString('utf8') ?? ''
+}
+
+/** Runs a bounded number of calls at a time, first in, first out. */
+class CallSlots {
+  #free: number
+  readonly #waiting = new Set<() => void>()
+
+  constructor(count: number) {
+    this.#free = count
+  }
+
+  /** Calls that wait for a slot. */
+  get waiting(): number {
+    return this.#waiting.size
+  }
+
+  /**
+   * @param what names the call in errors
+   * @throws S3Error ServiceUnavailable when no slot becomes free in time; the call was not sent then
+   */
+  async run<T>(what: string, timeoutMs: number, call: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free--
+    else await this.#slot(what, timeoutMs)
+    try {
+      return await call()
+    } finally {
+      this.#release()
+    }
+  }
+
+  #slot(what: string, timeoutMs: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const begin = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+      const timer = setTimeout(() => {
+        this.#waiting.delete(begin)
+        reject(unavailable(timedOut(what)))
+      }, timeoutMs)
+      this.#waiting.add(begin)
+    })
+  }
+
+  /** A waiting call takes the slot over. */
+  #release(): void {
+    const [next] = this.#waiting
+    if (!next) {
+      this.#free++
+      return
+    }
+    this.#waiting.delete(next)
+    next()
+  }
+}
+
+interface Post {
+  readonly path: string
+  readonly headers: OutgoingHttpHeaders
+  readonly body: string
+}
+
+interface PostOptions {
+  /** Names the request in errors. */
+  readonly what: string
+  /** It is sent once more, on a new connection, if the connection is lost before the head of the answer. */
+  readonly repeatable: boolean
+  /** Longest wait for the head of the answer, ms. */
+  readonly timeoutMs: number
+}
+
+/** Sends a POST over plain HTTP and resolves when the head of the answer has arrived. Throws S3Error. */
+async function post(connections: ConnectionPool, request: Post, options: PostOptions): Promise<RestResponse> {
+  const { repeatable } = options
+  try {
+    return await send(connections, request, options, repeatable ? undefined : FRESH_MS)
+  } catch (error) {
+    if (!(repeatable && isLostConnection(error))) throw unavailable(error)
+  }
+  try {
+    return await send(connections, request, options, 0)
+  } catch (error) {
+    throw unavailable(error)
+  }
+}
+
+async function send(
+  connections: ConnectionPool,
+  { path, headers, body }: Post,
+  { what, timeoutMs }: PostOptions,
+  maxIdleMs: number | undefined,
+): Promise<RestResponse> {
+  const sent = connections.send({ method: 'POST', path, headers, body: Buffer.from(body), maxIdleMs })
+  const timer = setTimeout(() => sent.destroy(timedOut(what)), timeoutMs)
+  try {
+    return await sent.answered
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The error for an answer other than 200. */
+export function refusal(status: number, text: string, call: RpcCall): Error {
+  return rpcFailure({ kind: 'http', status, text, headerCode: undefined, toCall: true }, call)
+}
+
+export function isJson(contentType: string | string[] | undefined): boolean {
+  return /^application\/json\b/i.test(String(contentType ?? ''))
+}
+
+export function answeredWithoutJson(call: RpcCall): Error {
+  return nonsense(`answered ${call.method} without JSON`)
+}
+
+/** Resolves undefined when the body has more than `max` bytes. */
+export async function readBounded(body: AsyncIterable<Buffer>, max: number): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of body) {
+    size += chunk.length
+    if (size > max) return undefined
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks, size)
+}
+
+export interface RpcCall {
+  readonly method: string
+  /** Named parameters. */
+  readonly params: object
+  /** Bearer token. Absent for web.Login only. */
+  readonly token?: string
+  /** The call may be repeated when the connection is lost before an answer. */
+  readonly repeatable?: boolean
+  readonly headers?: Readonly<Record<string, string>>
+  readonly subject?: Subject
+  /** Replaces RpcOptions.timeoutMs. */
+  readonly timeoutMs?: number
+  /**
+   * Receives the outcome of a call that timed out. The connection stays open until then, so that the answer can still
+   * arrive.
+   */
+  readonly late?: (outcome: Promise<RpcResult>) => void
+}
+
+export function rpcFailure(failure: UpstreamFailure, call: RpcCall): Error {
+  const error = translate(failure, call.subject ?? {})
+  if (isUnknownService(failure)) return new ServiceUnknown(error)
+  return isTokenRefusal(failure) && call.token !== undefined ? new TokenRefused(error) : error
 }

@@ -1,13 +1,12 @@
 import type { Dispatcher } from 'undici'
-import { withinDeadline } from '../../common/deadline.js'
-import { ServiceUnknown, timedOut, unavailable } from '../errors.js'
-import { type GatewayWatch, watching } from '../watch.js'
+import { withinDeadline } from '../../common/time.js'
+import { nonsense, ServiceUnknown, timedOut, unavailable } from '../errors.js'
+import { type GatewayWatch, watching } from '../gateway-call.js'
 import { LATE_ANSWER_MS } from './in-doubt.js'
-import type { RpcCall, RpcResult } from './rpc-call.js'
-import { parseReply, resultOf } from './rpc-reply.js'
-import { RpcSender, type RpcSenderOptions } from './rpc-sender.js'
+import type { RpcCall } from './rpc-sender.js'
+import { RpcSender, type RpcSenderOptions, rpcFailure } from './rpc-sender.js'
 
-export interface RpcOptions extends RpcSenderOptions {
+interface RpcOptions extends RpcSenderOptions {
   readonly watch: GatewayWatch
 }
 
@@ -106,4 +105,34 @@ export class Rpc {
   #spelled(method: string): string {
     return method.replace(/^web\./, `${this.#word}.`)
   }
+}
+
+export type RpcResult = Readonly<Record<string, unknown>>
+
+/**
+ * Extracts `result` from a reply. A reply without one is a failure, whatever else it holds. Throws S3Error,
+ * TokenRefused, ServiceUnknown.
+ */
+function resultOf(reply: Readonly<Record<string, unknown>>, call: RpcCall): RpcResult {
+  if (isRecord(reply.result)) return reply.result
+  const error = reply.error
+  if (!isRecord(error)) throw nonsense(`answered ${call.method} with neither result nor error`)
+  const data = error.data
+  const dataCode = isRecord(data) && typeof data.code === 'string' ? data.code : undefined
+  const fence = isRecord(data) && typeof data.fence === 'number' ? data.fence : undefined
+  throw rpcFailure({ kind: 'rpc', text: String(error.message ?? ''), dataCode, fence }, call)
+}
+
+function parseReply(text: string, method: string): Readonly<Record<string, unknown>> {
+  try {
+    const parsed: unknown = JSON.parse(text)
+    if (isRecord(parsed)) return parsed
+  } catch {
+    // The check below reports it like any other invalid reply.
+  }
+  throw nonsense(`answered ${method} with JSON that cannot be read`)
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,12 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Session } from '../account/session.js'
-import type { Bound } from '../bound.js'
 import type { Rpc } from '../calls/rpc.js'
-import type { RpcCall } from '../calls/rpc-call.js'
+import type { RpcCall } from '../calls/rpc-sender.js'
+import type { Bound } from '../client.js'
 import { isEmptyListing, nonsense, unavailable } from '../errors.js'
 import { Level, LevelBuilder } from './level.js'
-import { type RawEntry, readEntry } from './list-entry.js'
-import { ListingScanner } from './listing-scanner.js'
+import { ListingScanner, type RawEntry, readEntry } from './listing-scanner.js'
 import { Selection } from './selection.js'
 import type { Reading, SnapshotCache } from './snapshot-cache.js'
 
@@ -15,10 +14,13 @@ import type { Reading, SnapshotCache } from './snapshot-cache.js'
  * lookup has one request behind it, and does not wait longer than any other call.
  */
 const PATIENCE = 4
+
 /** Memory is reserved from the cache in pieces of this size, bytes. */
 const RESERVE_BYTES = 64 * 1024
+
 /** Bytes of a reply that are read before the event loop continues: a few milliseconds of work. */
 const TURN_BYTES = 128 * 1024
+
 /** Fewest entries that justify another read of a level too large to keep. */
 const MIN_SELECTION = 1000
 
@@ -29,7 +31,7 @@ export interface LevelSource {
   readonly timeoutMs: number
 }
 
-export interface LevelQuery {
+interface LevelQuery {
   readonly bucket: string
   /** As the gateway is asked for it. May end inside a name. */
   readonly prefix: string

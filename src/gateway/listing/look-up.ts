@@ -1,8 +1,13 @@
-import { randomBytes } from 'node:crypto'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { type GatewayClient, lookupClient } from '../client.js'
 import { nonsense } from '../errors.js'
-import type { GatewayFeatures } from '../gateway.js'
+import type { GatewayFeatures, GatewayObject } from '../gateway.js'
+import { isPartOfRoot, whyUnfit } from '../keys.js'
+import { factsFromHeaders } from '../object-facts.js'
+import { isReadable, request } from '../objects/object-request.js'
+
 import { type LevelSource, scanLevel } from './level-reader.js'
-import { type RawEntry, readEntry } from './list-entry.js'
+import { type RawEntry, readEntry, toObject } from './listing-scanner.js'
 
 /**
  * Finds the entry named `key`, which may be a prefix if the key ends in `/`, and stops reading there. Resolves
@@ -30,7 +35,7 @@ export async function lookUp(
  * directory, listed like any other prefix (MinIO on one folder); or beside the directory, listed first in its own level
  * (MinIO on several drives).
  */
-export interface FolderObject {
+interface FolderObject {
   readonly kept: 'as-object' | 'as-directory' | 'beside-directory'
   readonly entry: RawEntry
 }
@@ -78,15 +83,6 @@ export async function hasChildren(source: LevelSource, bucket: string, prefix: s
   return found
 }
 
-/**
- * Lists a random prefix, because the interface has no call to look at a bucket and this is the cheapest one. Throws
- * NoSuchBucket.
- */
-export async function requireBucket(source: LevelSource, bucket: string): Promise<void> {
-  const prefix = `~dealgate-${randomBytes(8).toString('hex')}`
-  await scanLevel(source, bucket, prefix, () => false)
-}
-
 async function find(source: LevelSource, bucket: string, prefix: string, key: string): Promise<RawEntry | undefined> {
   let found: RawEntry | undefined
   await scanLevel(source, bucket, prefix, (entry) => {
@@ -116,5 +112,60 @@ export function readEntries(list: unknown): RawEntry[] {
     return list === null || list === undefined ? [] : (list as unknown[]).map(readEntry)
   } catch {
     throw nonsense('answered web.ListObjects with a listing that cannot be read')
+  }
+}
+
+/** See Gateway.stat. */
+export async function stat(
+  client: GatewayClient,
+  features: GatewayFeatures,
+  bucket: string,
+  key: string,
+): Promise<GatewayObject | undefined> {
+  if (!features.anyKey && whyUnfit(key) !== undefined) return undefined
+  if (features.objectHead) {
+    const answer = await head(client, features, bucket, key)
+    if (answer !== 'unknown') return answer
+  }
+  if (client.account && !(await isReadable(client, bucket, key))) return undefined
+  const entry = await lookUp(lookupClient(client), features, bucket, key)
+  if (entry && !entry.isPrefix) return toObject(features, entry)
+  if (features.anyKey || !isPartOfRoot(key) || !(await isDownloaded(lookupClient(client), bucket, key)))
+    return undefined
+  const found = await lookUp(lookupClient(client), features, bucket, key, true)
+  return found && !found.isPrefix ? toObject(features, found) : undefined
+}
+
+/** True when a download finds an object that the listing of a part of the root did not show. */
+async function isDownloaded(client: GatewayClient, bucket: string, key: string): Promise<boolean> {
+  try {
+    return await isReadable(client, bucket, key)
+  } catch (error) {
+    if (error instanceof S3Error && error.code === 'AccessDenied') return false
+    throw error
+  }
+}
+
+/**
+ * Describes an object by a HEAD request. Resolves `unknown` when the answer does not describe an object although the
+ * gateway announced that it would.
+ */
+async function head(
+  client: GatewayClient,
+  features: GatewayFeatures,
+  bucket: string,
+  key: string,
+): Promise<GatewayObject | undefined | 'unknown'> {
+  try {
+    const answer = await request(client, 'HEAD', { bucket, key })
+    answer.drain()
+    if (answer.status !== 200) return 'unknown'
+    return (
+      factsFromHeaders(client.names, features, answer.headers, key, Number(answer.headers['content-length'])) ??
+      'unknown'
+    )
+  } catch (error) {
+    if (error instanceof S3Error && error.code === 'NoSuchKey') return undefined
+    throw error
   }
 }

@@ -1,7 +1,8 @@
 import { compareUtf8 } from '../../common/byte-order.js'
-import { admits, type Bound } from '../bound.js'
+import { admits, type Bound } from '../client.js'
 import { LevelBuilder } from './level.js'
-import type { RawEntry } from './list-entry.js'
+
+import type { RawEntry } from './listing-scanner.js'
 
 /** Selects the first `capacity` entries beyond a bound from a level too large to keep. */
 export class Selection {

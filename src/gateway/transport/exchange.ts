@@ -1,8 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { nonsense } from '../errors.js'
-import { type Framing, framingOf } from './framing.js'
+import { type Framing, framingOf, parseHead, type ResponseHead } from './framing.js'
 import { type BodyReceiver, DRAIN_BYTES, DRAIN_MS, lost, type RestResponse } from './response.js'
-import { parseHead, type ResponseHead } from './response-head.js'
 
 /** Largest head, including the heads of informational answers before it, bytes. */
 const MAX_HEAD_BYTES = 64 * 1024

@@ -1,4 +1,5 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { timedOut } from '../errors.js'
 
 /**
  * An answer whose head has arrived and whose body waits. The receiver reads, drains or destroys it; otherwise its
@@ -36,10 +37,119 @@ export interface BodyReceiver {
 
 /** Largest rest that is read to keep the connection, bytes. For more, a new connection is cheaper. */
 export const DRAIN_BYTES = 64 * 1024
+
 /** Longest time spent on reading a short rest, ms. */
 export const DRAIN_MS = 5000
 
 /** The connection ended before the answer did. */
 export function lost(): Error {
   return Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' })
+}
+
+/** An answer received through node:http: over TLS, or to a request with a body. */
+export class NodeResponse implements RestResponse {
+  readonly #message: IncomingMessage
+
+  constructor(message: IncomingMessage) {
+    this.#message = message
+    // A message without a reader may still fail; an unhandled error would end the process.
+    message.on('error', () => {})
+  }
+
+  get status(): number {
+    return this.#message.statusCode ?? 0
+  }
+
+  get headers(): IncomingHttpHeaders {
+    return this.#message.headers
+  }
+
+  whole(): undefined {
+    return undefined
+  }
+
+  read(receiver: BodyReceiver, ahead: number): void {
+    const message = this.#message
+    const most = Math.max(1, ahead)
+    let lent = 0
+    let over = false
+    const settle = (tell: () => void) => {
+      if (over) return
+      over = true
+      tell()
+    }
+    if (message.destroyed) {
+      receiver.failed(lost())
+      return
+    }
+    message.on('data', (chunk: Buffer) => {
+      if (over) return
+      if (++lent >= most) message.pause()
+      receiver.data(chunk, () => {
+        if (--lent < most && !over) message.resume()
+      })
+    })
+    message.once('end', () => settle(() => receiver.end()))
+    message.once('error', (error) => settle(() => receiver.failed(error)))
+    message.once('close', () => settle(() => receiver.failed(lost())))
+  }
+
+  drain(): void {
+    this.#message.removeAllListeners('data')
+    if (Number(this.headers['content-length'] ?? Number.POSITIVE_INFINITY) > DRAIN_BYTES) this.destroy()
+    else this.#message.resume()
+  }
+
+  destroy(): void {
+    this.#message.destroy()
+  }
+}
+
+/**
+ * Reads the body of an answer into memory. Resolves undefined for more than `max` bytes. Rejects with the error of the
+ * connection, or when no byte arrives for `idleMs`.
+ */
+export function readAll(response: RestResponse, max: number, idleMs: number): Promise<Buffer | undefined> {
+  const whole = response.whole()
+  if (whole) return Promise.resolve(whole.length > max ? undefined : whole)
+  return new Promise((resolve, reject) => {
+    const { headers } = response
+    const declared = headers['content-length'] === undefined ? max + 1 : Number(headers['content-length'])
+    // In place, where the length is known: the pieces of a long answer are large garbage.
+    const whole = declared <= max ? Buffer.allocUnsafeSlow(declared) : undefined
+    const chunks: Buffer[] = []
+    let size = 0
+    const stop = () => {
+      clearTimeout(timer)
+      response.destroy()
+    }
+    const timer = setTimeout(() => {
+      reject(timedOut('an answer'))
+      stop()
+    }, idleMs)
+    const receiver = {
+      data(chunk: Buffer, done: () => void) {
+        if (whole) chunk.copy(whole, size)
+        else chunks.push(Buffer.from(chunk))
+        size += chunk.length
+        if (size > max) {
+          resolve(undefined)
+          stop()
+          return
+        }
+        timer.refresh()
+        done()
+      },
+      end() {
+        clearTimeout(timer)
+        // An answer without a body may declare a length, and what it lacks was never written.
+        resolve(whole?.subarray(0, size) ?? Buffer.concat(chunks, size))
+      },
+      failed(error: unknown) {
+        clearTimeout(timer)
+        reject(error)
+      },
+    }
+    response.read(receiver, 0)
+  })
 }

@@ -1,13 +1,11 @@
-import type { Resource, S3Request } from '../../request/s3-request.js'
+import type { Resource, S3Request } from '../../http/s3-request.js'
 import type { Context } from '../../server/context.js'
 import type { Operation } from '../forms/operation.js'
-import { answerJob } from './answer/answer-job.js'
-import { answerNow } from './answer/answer-now.js'
-import { FRAME_PARAMETERS } from './codec/read-query.js'
-import { authorize, requireSignedBody } from './declare/authorize.js'
-import type { AnsweredCall, CallFacts, Document, JobCall } from './declare/call.js'
-import { MAX_WAIT_MS } from './declare/prefer.js'
-import { checkShapes, type PreparedCall, prepare } from './declare/prepare.js'
+import { answerJob } from './answer-job.js'
+import { answerNow } from './answer-now.js'
+import type { AnsweredCall, CallFacts, Document, JobCall } from './call.js'
+import { authorize, checkShapes, MAX_WAIT_MS, type PreparedCall, prepare, requireSignedBody } from './prepare.js'
+import { FRAME_PARAMETERS } from './read-body.js'
 
 /** Deadline of a call with a job: the longest wait plus the work before it, ms. */
 const JOB_DEADLINE_MS = MAX_WAIT_MS + 30_000

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
-import { messageOf } from '../containment/blame.js'
-import { ATTACH, lateHost } from '../kit/late-host.js'
+import { messageOf } from '../deadlines.js'
+import { ATTACH, lateHost } from '../host/open-host.js'
 import type { Plugin, PluginDefinition } from './plugin.js'
 import { PluginError } from './plugin-error.js'
 

@@ -1,4 +1,4 @@
-import type { Place } from '../../access/door/door.js'
+import type { Place } from '../../access/door.js'
 import type { Caller } from '../../auth/caller.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Authorized, Authorizer } from '../../state/state.js'

@@ -1,13 +1,13 @@
-import type { Needs } from '../../access/needs.js'
-import type { Method, Resource, S3Request } from '../../request/s3-request.js'
-import type { Reply } from '../../response/reply.js'
+import type { Needs } from '../../access/rights.js'
+import type { Reply } from '../../http/reply.js'
+import type { Method, Resource, S3Request } from '../../http/s3-request.js'
 import type { Context } from '../../server/context.js'
-import type { CallFacts } from '../calls/declare/call.js'
+import type { CallFacts } from '../calls/call.js'
 import type { RowAction } from './row-action.js'
 
 /**
  * Selects the requests that an operation answers. If several operations match, the most specific one wins; see
- * plugins/table/table.ts.
+ * src/plugins/table.ts.
  */
 export interface Selector<R extends Resource> {
   readonly method: Method
@@ -25,7 +25,7 @@ export interface Selector<R extends Resource> {
   readonly header?: string
   /** Query keys that may be present. Any other is NotImplemented. */
   readonly params?: readonly string[]
-  /** Demanding headers (see demands.ts) that the operation supports. Any other demanding header is NotImplemented. */
+  /** Headers that demand something (src/plugins/table.ts) and that the operation supports; others: NotImplemented. */
   readonly headers?: readonly string[]
 }
 

@@ -1,13 +1,13 @@
 import type { z } from 'zod'
 import type { Logger } from '../../common/log.js'
-import type { Resource } from '../../request/s3-request.js'
+import type { Resource } from '../../http/s3-request.js'
 import type { Context } from '../../server/context.js'
 import type { BucketSettings } from '../../state/records/bucket-settings.js'
 import type { State } from '../../state/state.js'
+import type { ATTACH } from '../host/open-host.js'
+import type { Lease, PeriodicWork } from '../host/schedule.js'
+import type { Sealer } from '../host/sealer.js'
 import type { JobKind } from '../jobs/job.js'
-import type { ATTACH } from '../kit/late-host.js'
-import type { Lease, PeriodicWork } from '../kit/schedule.js'
-import type { Sealer } from '../kit/sealer.js'
 import type { Expansion } from './expansion.js'
 import type { PluginHooks } from './hooks.js'
 import { makePlugin } from './make-plugin.js'
@@ -100,7 +100,7 @@ export interface PluginHost {
 export type AnyOperation = { [R in Resource]: Operation<R> }[Resource]
 
 export interface PluginDefinition<Schema extends z.ZodType> {
-  /** See `Plugin.name`. Must not be a reserved name (plugins/loading/plugin-name.ts). */
+  /** See `Plugin.name`. Must not be a reserved name (src/plugins/loading/check-plugins.ts). */
   readonly name: string
   /** One sentence about its purpose. */
   readonly summary?: string

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { ReplyHeaders } from '../../http/reply.js'
 import type { StoredObject } from '../../objects/store.js'
-import type { ReplyHeaders } from '../../response/reply.js'
 import type { Context } from '../../server/context.js'
 import type { Archive, Authorized } from '../../state/state.js'
 

@@ -1,6 +1,5 @@
 import type { Session } from '../../auth/caller.js'
-import { isMarked } from '../../common/errors/across-copies.js'
-import type { ErrorFields } from '../../common/errors/s3-error.js'
+import { type ErrorFields, isMarked } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
 import type { Context } from '../../server/context.js'
 

@@ -1,12 +1,11 @@
-import { messageOf } from '../containment/blame.js'
+import { messageOf } from '../deadlines.js'
 import type { PluginHooks } from '../forms/hooks.js'
 import { ACCESSES } from '../forms/operation.js'
 import { type AnyOperation, MADE_FOR, PLUGIN_API, type Plugin } from '../forms/plugin.js'
 import { PluginError } from '../forms/plugin-error.js'
 import { actionNames, isRowAction } from '../forms/row-action.js'
 import { isHotClass, type StorageClass } from '../forms/storage-class.js'
-import { collisions, rowsOf } from '../table/table.js'
-import { nameProblem } from './plugin-name.js'
+import { collisions, rowsOf } from '../table.js'
 
 const METHODS = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE']
 const HOOKS: Readonly<Record<keyof PluginHooks, true>> = {
@@ -248,3 +247,43 @@ function doubled(pairs: readonly (readonly [name: string, owner: string])[]): st
   for (const [name, owner] of pairs) owners.set(name, [...(owners.get(name) ?? []), `"${owner}"`])
   return [...owners].filter(([, all]) => all.length > 1).map(([name, all]) => [name, ...all])
 }
+
+/** Returns the problem of a plugin's name, as a predicate after "the plugin x"; undefined if there is none. */
+export function nameProblem(name: unknown): string | undefined {
+  if (typeof name !== 'string' || !/^[a-z][a-z0-9-]{0,31}$/.test(name))
+    return 'must have a name of at most 32 lower-case letters, digits and -, a letter first'
+  if (RESERVED.has(name) || TAKEN.test(name)) return 'has a reserved name: choose another'
+  return undefined
+}
+
+/** First segments below `/-/` that the server uses or reserves, and names of plugins that it always has. */
+export const RESERVED = new Set([
+  'live',
+  'ready',
+  'health',
+  'metrics',
+  'version',
+  'capabilities',
+  'docs',
+  'console',
+  'reload',
+  'plugins',
+  'jobs',
+  'events',
+  'auth',
+  'sts',
+  'inbox',
+  'outbox',
+  's3',
+  'self',
+  'notifications',
+  'gateway',
+  'share',
+  'policy',
+])
+
+/**
+ * Names that would collide with `?x-id` and `?x-amz-...`, because sub-resources of plugins begin with `x-` and the
+ * plugin's name.
+ */
+export const TAKEN = /^(id|amz|cloud|dealgate)(-|$)/

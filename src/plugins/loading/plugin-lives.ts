@@ -1,10 +1,9 @@
-import { withinDeadline } from '../../common/deadline.js'
 import type { Logger } from '../../common/log.js'
-import { messageOf } from '../containment/blame.js'
+import { withinDeadline } from '../../common/time.js'
+import { messageOf } from '../deadlines.js'
 import type { Plugin } from '../forms/plugin.js'
 import { PluginError } from '../forms/plugin-error.js'
-import { ATTACH } from '../kit/late-host.js'
-import { type OpenHost, openHost, type SharedHost } from '../kit/open-host.js'
+import { ATTACH, type OpenHost, openHost, type SharedHost } from '../host/open-host.js'
 
 /** Time limits for one plugin, ms. */
 export interface LifeTimes {

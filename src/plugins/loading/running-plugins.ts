@@ -1,15 +1,20 @@
 import type { Logger } from '../../common/log.js'
 import type { Prepared } from '../../server/proxy-options.js'
+import { containPlugin } from '../contain.js'
+import { metadataActionsOf } from '../forms/metadata-actions.js'
+import { outputMetadataOf } from '../forms/output-metadata.js'
 import type { Plugin } from '../forms/plugin.js'
 import { PluginError } from '../forms/plugin-error.js'
+import { actionNames, isRowAction } from '../forms/row-action.js'
 import type { PluginServices } from '../forms/services.js'
+import { storageClassesOf } from '../forms/storage-class.js'
+import type { SharedHost } from '../host/open-host.js'
 import type { OwnJobs } from '../jobs/open-jobs.js'
-import type { SharedHost } from '../kit/open-host.js'
-import { checkCalls } from './check-plugins.js'
-import { combinePlugins, type PluginSet } from './combine-plugins.js'
+import { createTable } from '../table.js'
+import { checkCalls, checkPlugins } from './check-plugins.js'
 import { type Begun, endPeriodicWork, startPlugin, stopPlugin } from './plugin-lives.js'
 
-export interface RunningPluginsOptions {
+interface RunningPluginsOptions {
   /** The server's own plugins, which stay. */
   readonly core: readonly Plugin[]
   readonly added: readonly Plugin[]
@@ -23,7 +28,7 @@ export interface RunningPluginsOptions {
 }
 
 /** What plugins get when they start. */
-export interface PluginSurroundings {
+interface PluginSurroundings {
   readonly shared: Omit<SharedHost, 'offered'>
   readonly jobs: Pick<OwnJobs, 'replace'>
 }
@@ -162,4 +167,39 @@ function byName(plugins: readonly Plugin[]): ReadonlyMap<string, Plugin> {
 /** The kinds of jobs that these plugins run. */
 export function kindsOf({ plugins }: Pick<PluginSet, 'plugins'>) {
   return plugins.flatMap((plugin) => plugin.jobs ?? [])
+}
+
+type PluginSet = ReturnType<typeof combinePlugins>
+
+/**
+ * Combines the server's own plugins with the added ones, which run contained.
+ * @param deadlineMs time that an added plugin has to answer, see `Limits.pluginDeadlineMs`
+ * @throws PluginError for plugins that are malformed or conflict
+ */
+function combinePlugins(core: readonly Plugin[], added: readonly Plugin[], deadlineMs: number) {
+  checkPlugins(added, core)
+  const plugins = [...core, ...added.map((plugin) => containPlugin(plugin, { deadlineMs }))]
+  return {
+    plugins,
+    table: createTable(plugins),
+    storageClasses: storageClassesOf(plugins),
+    outputMetadata: outputMetadataOf(plugins),
+    metadataActions: metadataActionsOf(plugins),
+    pluginActions: pluginActionsOf(plugins),
+    expansions: plugins.flatMap((plugin) => plugin.expansions ?? []),
+  }
+}
+
+type Acting = Pick<Plugin, 'name' | 'operations' | 'storageClasses' | 'jobs' | 'metadataActions'>
+
+/** Returns the names of the actions that plugins ask for, without those of S3: what policies may name. */
+export function pluginActionsOf(plugins: readonly Acting[]): readonly string[] {
+  const names = plugins.flatMap(({ name, operations, storageClasses = [], jobs = [], metadataActions = {} }) => [
+    // A plugin in plain JavaScript may not have been checked yet.
+    ...operations.flatMap(({ action }) => (isRowAction(action) ? actionNames(action, name) : [])),
+    ...storageClasses.flatMap(({ action }) => action ?? []),
+    ...jobs.map((kind) => kind.name),
+    ...Object.values(metadataActions),
+  ])
+  return [...new Set(names)].filter((name) => !name.startsWith('s3:')).sort()
 }

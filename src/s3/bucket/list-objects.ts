@@ -1,9 +1,15 @@
-import { documentBytes, element } from '../../common/xml/xml.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { xmlTime } from '../../common/time.js'
+import { documentBytes, element, escapeXml } from '../../common/xml.js'
+import { pageSize, type Query } from '../../http/query.js'
+import { xml } from '../../http/reply.js'
+import type { StoreEntry, StorePage } from '../../objects/store.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
-import { xml } from '../../response/reply.js'
-import { asksForRestores } from '../reading/archive-report.js'
-import { ownerElement } from '../vocabulary/owner.js'
-import { entryElements, listPage, nameOf, readListRequest } from './listing.js'
+import type { StorageClasses } from '../../plugins/forms/storage-class.js'
+import type { Context } from '../../server/context.js'
+import type { ObjectChecksum } from '../../state/state.js'
+import { asksForRestores, presenceOf, restoreStatus } from '../object/storage-class.js'
+import { ownerElement } from './owner.js'
 
 export const listObjects = defineOperation({
   name: 'ListObjects',
@@ -38,3 +44,221 @@ export const listObjects = defineOperation({
     )
   },
 })
+
+export const listObjectsV2 = defineOperation({
+  name: 'ListObjectsV2',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html',
+  access: 'anonymous',
+  action: 's3:ListBucket',
+  on: {
+    method: 'GET',
+    resource: 'bucket',
+    query: ['list-type=2'],
+    params: ['prefix', 'delimiter', 'max-keys', 'encoding-type', 'continuation-token', 'start-after', 'fetch-owner'],
+  },
+  async run(request, context) {
+    const list = readListRequest(request.query)
+    const restores = asksForRestores(request.headers)
+    const token = request.query.get('continuation-token')
+    const startAfter = request.query.get('start-after')
+    // A token marks where the next page begins; start-after applies only to the first page. Clients send an empty token
+    // for the first page.
+    const after = token ? decodeToken(token, 'continuation-token') : (startAfter ?? '')
+    const page = await listPage(context, request.bucket, list, after)
+    const last = page.entries.at(-1)
+    return xml(
+      documentBytes('ListBucketResult', [
+        element('Name', request.bucket),
+        element('Prefix', list.name(list.prefix)),
+        element('StartAfter', startAfter === undefined ? undefined : list.name(startAfter)),
+        element('ContinuationToken', token),
+        page.truncated && last ? element('NextContinuationToken', encodeToken(nameOf(last))) : '',
+        element('KeyCount', page.entries.length),
+        element('MaxKeys', list.maxKeys),
+        list.delimiter === '' ? '' : element('Delimiter', list.name(list.delimiter)),
+        element('EncodingType', list.encodingType),
+        element('IsTruncated', page.truncated),
+        ...entryElements(page.entries, list, {
+          ...context.plugins,
+          owner: request.query.get('fetch-owner') === 'true' ? ownerElement(context) : '',
+          restores,
+        }),
+      ]),
+    )
+  },
+})
+
+/** Every object is its own latest version, "null", as in a bucket that was never versioned. */
+export const listObjectVersions = defineOperation({
+  name: 'ListObjectVersions',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectVersions.html',
+  partly: 'Every object has one version, "null".',
+  access: 'anonymous',
+  action: 's3:ListBucketVersions',
+  on: {
+    method: 'GET',
+    resource: 'bucket',
+    query: ['versions'],
+    params: ['prefix', 'delimiter', 'key-marker', 'version-id-marker', 'max-keys', 'encoding-type'],
+  },
+  async run(request, context) {
+    const list = readListRequest(request.query)
+    const restores = asksForRestores(request.headers)
+    const keyMarker = request.query.get('key-marker') ?? ''
+    const versionMarker = request.query.get('version-id-marker') ?? ''
+    if (versionMarker !== '' && keyMarker === '') {
+      throw new S3Error('InvalidArgument', {
+        message: 'A version-id marker cannot be specified without a key marker.',
+        fields: { ArgumentName: 'version-id-marker' },
+      })
+    }
+    const page = await listPage(context, request.bucket, list, keyMarker)
+    const last = page.entries.at(-1)
+    const next =
+      page.truncated && last
+        ? element('NextKeyMarker', list.name(nameOf(last))) +
+          (last.kind === 'object' ? element('NextVersionIdMarker', 'null') : '')
+        : ''
+    return xml(
+      documentBytes('ListVersionsResult', [
+        element('Name', request.bucket),
+        element('Prefix', list.name(list.prefix)),
+        element('KeyMarker', list.name(keyMarker)),
+        element('VersionIdMarker', versionMarker),
+        next,
+        element('MaxKeys', list.maxKeys),
+        list.delimiter === '' ? '' : element('Delimiter', list.name(list.delimiter)),
+        element('EncodingType', list.encodingType),
+        element('IsTruncated', page.truncated),
+        ...entryElements(page.entries, list, { ...context.plugins, owner: ownerElement(context), restores }, 'Version'),
+      ]),
+    )
+  },
+})
+
+/** Parameters that all listings share. */
+export interface ListRequest {
+  readonly prefix: string
+  readonly delimiter: string
+  readonly maxKeys: number
+  /** Encodes a name as the client requested: unchanged or percent-encoded. */
+  readonly name: (text: string) => string
+  readonly encodingType: string | undefined
+}
+
+/** Throws InvalidArgument. An empty delimiter means none. */
+export function readListRequest(query: Query, maxName = 'max-keys'): ListRequest {
+  const encodingType = query.get('encoding-type') || undefined
+  if (encodingType !== undefined && encodingType !== 'url') {
+    throw new S3Error('InvalidArgument', {
+      message: 'Invalid Encoding Method specified in Request',
+      fields: { ArgumentName: 'encoding-type', ArgumentValue: encodingType },
+    })
+  }
+  return {
+    prefix: query.get('prefix') ?? '',
+    delimiter: query.get('delimiter') ?? '',
+    maxKeys: pageSize(maxName, query.get(maxName)),
+    name: encodingType === 'url' ? urlEncoded : (text) => text,
+    encodingType,
+  }
+}
+
+/**
+ * Percent-encodes everything except unreserved characters and `/`, so that decoders agree whether or not they read `+`
+ * as a space.
+ */
+export function urlEncoded(text: string): string {
+  return encodeURIComponent(text).replaceAll('%2F', '/')
+}
+
+/** Lists a page. With maxKeys 0 it is empty, but the bucket must exist. */
+async function listPage(context: Context, bucket: string, list: ListRequest, after: string): Promise<StorePage> {
+  if (list.maxKeys === 0) {
+    // This call also checks whether the caller may list this prefix.
+    await context.store.list(bucket, { prefix: list.prefix, delimiter: list.delimiter, after: '', limit: 1 })
+    return { entries: [], truncated: false }
+  }
+  return context.store.list(bucket, { prefix: list.prefix, delimiter: list.delimiter, after, limit: list.maxKeys })
+}
+
+function nameOf(entry: StoreEntry): string {
+  return entry.kind === 'object' ? entry.key : entry.prefix
+}
+
+/** Facts about each object in addition to its entry. */
+interface EntryReport {
+  /** `<Owner>`, or ''. */
+  readonly owner: string
+  readonly storageClasses: StorageClasses
+  /** Whether the client requested `<RestoreStatus>`. */
+  readonly restores: boolean
+}
+
+/** Elements in one part of a document. */
+const PART_ELEMENTS = 50
+
+/** Returns the `<Contents>` (or `<Version>`) elements, then `<CommonPrefixes>`, as parts of a document. */
+function entryElements(
+  entries: readonly StoreEntry[],
+  list: ListRequest,
+  report: EntryReport,
+  tag: 'Contents' | 'Version' = 'Contents',
+): string[] {
+  const parts: string[] = []
+  let part = ''
+  let prefixes = ''
+  let inPart = 0
+  for (const entry of entries) {
+    if (entry.kind === 'prefix') {
+      prefixes += `<CommonPrefixes>${element('Prefix', list.name(entry.prefix))}</CommonPrefixes>`
+      continue
+    }
+    part += objectElement(entry, list, report, tag)
+    if (++inPart < PART_ELEMENTS) continue
+    parts.push(part)
+    part = ''
+    inPart = 0
+  }
+  parts.push(part, prefixes)
+  return parts
+}
+
+function objectElement(
+  entry: StoreEntry & { readonly kind: 'object' },
+  list: ListRequest,
+  { owner, storageClasses, restores }: EntryReport,
+  tag: 'Contents' | 'Version',
+): string {
+  const presence = presenceOf(entry, storageClasses)
+  const version = tag === 'Version' ? '<VersionId>null</VersionId><IsLatest>true</IsLatest>' : ''
+  const restore = restores ? restoreStatus(presence) : ''
+  return `<${tag}><Key>${escapeXml(list.name(entry.key))}</Key>${version}<LastModified>${xmlTime(entry.lastModified)}</LastModified><ETag>&quot;${escapeXml(entry.etag)}&quot;</ETag>${checksumElements(entry.checksum)}<Size>${entry.size}</Size><StorageClass>${presence.storageClass}</StorageClass>${owner}${restore}</${tag}>`
+}
+
+/** Returns the elements that describe the checksum that HEAD can return; '' for an object without one. */
+function checksumElements(checksum: ObjectChecksum | undefined): string {
+  return checksum ? element('ChecksumAlgorithm', checksum.algorithm) + element('ChecksumType', checksum.type) : ''
+}
+
+/** Version of our tokens: others are refused instead of misread. */
+const MARK = '1'
+
+/**
+ * Returns an opaque continuation token, which marks where the next page begins. It contains only a name that the client
+ * has seen.
+ */
+export function encodeToken(after: string): string {
+  return MARK + Buffer.from(after).toString('base64url')
+}
+
+/** Decodes a token. Throws InvalidArgument for any other text. */
+export function decodeToken(token: string, parameter: string): string {
+  const bytes = Buffer.from(token.slice(1), 'base64url')
+  const after = bytes.toString('utf8')
+  if (token.startsWith(MARK) && token.length > 1 && encodeToken(after) === token) return after
+  throw new S3Error('InvalidArgument', {
+    message: 'The continuation token provided is incorrect',
+    fields: { ArgumentName: parameter },
+  })
+}

@@ -1,16 +1,14 @@
 import pMap from 'p-map'
+import { compareUtf8 } from '../../common/byte-order.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
 import type { Store, StoredObject, StoreEntry } from '../../objects/store.js'
 import type { Hooks } from '../../plugins/forms/hooks.js'
 import { ownOrigin } from '../../plugins/forms/own-origin.js'
 import type { StorageClasses } from '../../plugins/forms/storage-class.js'
-import type { State, Tag } from '../../state/state.js'
-import { abortUploads } from './abort-uploads.js'
-import type { LifecycleConfiguration } from './configuration.js'
-import { outermostPrefixes } from './prefixes.js'
-import { asksForTags, type Candidate, expirationOf } from './rules.js'
-import { transitionOf } from './transitions.js'
+import type { State, Tag, UploadRecord } from '../../state/state.js'
+import type { LifecycleConfiguration, LifecycleRule } from './configuration.js'
+import { asksForTags, type Candidate, dueAfter, dueAt, expirationOf, matches } from './rules.js'
 
 export interface PassParts {
   /** The store, with the rights of the account that owns the bucket. */
@@ -31,7 +29,7 @@ export interface PassParts {
 }
 
 /** Result of a pass over one bucket. */
-export interface Tally {
+interface Tally {
   /** Number of listed objects. */
   scanned: number
   expired: number
@@ -46,8 +44,10 @@ export interface Tally {
 }
 
 const PAGE = 1000
+
 /** Number of objects that are processed concurrently. */
 const CONCURRENCY = 4
+
 /** Number of failures that end a pass. The gateway is then unhealthy, and a later pass processes everything again. */
 const MAX_FAILURES = 100
 
@@ -204,4 +204,89 @@ class Spared extends S3Error {
   constructor() {
     super('PreconditionFailed')
   }
+}
+
+/**
+ * Returns the prefixes that cover all objects of these rules. None is below another, so that no object is listed twice.
+ */
+export function outermostPrefixes(rules: readonly Pick<LifecycleRule, 'filter'>[]): readonly string[] {
+  const outermost: string[] = []
+  for (const prefix of rules.map(({ filter }) => filter.prefix ?? '').sort(compareUtf8)) {
+    const last = outermost.at(-1)
+    if (last === undefined || !prefix.startsWith(last)) outermost.push(prefix)
+  }
+  return outermost
+}
+
+const SMALL = 128 * 1024
+
+/**
+ * Returns the storage class of an object at `now` (ms since 1970): that of the latest transition. Undefined for none.
+ * Objects under 128 KiB stay unless the rule has a size condition:
+ * https://docs.aws.amazon.com/AmazonS3/latest/userguide/lifecycle-transition-general-considerations.html
+ */
+export function transitionOf(
+  configuration: LifecycleConfiguration,
+  object: Candidate,
+  now: number,
+): string | undefined {
+  let latest: { readonly at: number; readonly storageClass: string } | undefined
+  for (const rule of configuration.rules) {
+    if (!rule.enabled || !matches(rule.filter, object)) continue
+    for (const transition of rule.transitions ?? []) {
+      if (object.size < smallest(configuration, rule, transition.storageClass)) continue
+      const at = dueAt(transition, object.lastModified)
+      if (at <= now && (!latest || at > latest.at)) latest = { at, storageClass: transition.storageClass }
+    }
+  }
+  return latest?.storageClass
+}
+
+function smallest(
+  { minimumTransitionSize }: LifecycleConfiguration,
+  rule: LifecycleRule,
+  storageClass: string,
+): number {
+  if (rule.filter.greaterThan !== undefined || rule.filter.lessThan !== undefined) return 0
+  const archive = storageClass === 'GLACIER' || storageClass === 'DEEP_ARCHIVE'
+  return archive && minimumTransitionSize === 'varies_by_storage_class' ? 0 : SMALL
+}
+
+/**
+ * Aborts the multipart uploads that have expired by the bucket's rules. Parts that another proxy staged are removed by
+ * that proxy's sweep.
+ */
+async function abortUploads(
+  parts: PassParts,
+  bucket: string,
+  { rules }: LifecycleConfiguration,
+  tally: Tally,
+): Promise<void> {
+  const aborting = rules.filter(({ enabled, abortDays }) => enabled && abortDays !== undefined)
+  if (aborting.length === 0) return
+  const due = ({ key, initiated }: UploadRecord) =>
+    aborting.some(
+      ({ filter, abortDays = Number.POSITIVE_INFINITY }) =>
+        key.startsWith(filter.prefix ?? '') && dueAfter(initiated, abortDays) <= parts.now(),
+    )
+  const given = (await parts.state.uploads.list(bucket)).filter(due)
+  if (given.length === 0 || !(await parts.isMeant())) return
+  for (const upload of given) {
+    if (await parts.ended()) return
+    try {
+      if (await abort(parts, upload.uploadId)) tally.aborted++
+    } catch (err) {
+      tally.failed++
+      parts.log.warn({ err, bucket, uploadId: upload.uploadId }, 'could not abort an upload by a lifecycle rule')
+    }
+  }
+}
+
+/** Aborts an upload under the lock of CompleteMultipartUpload, so that an upload that is being completed is kept. */
+function abort({ state }: PassParts, uploadId: string): Promise<boolean> {
+  return state.locks.withName(`complete/${uploadId}`, async () => {
+    if (!(await state.uploads.get(uploadId))) return false
+    await state.uploads.abort(uploadId)
+    return true
+  })
 }

@@ -1,21 +1,26 @@
 import { createHash } from 'node:crypto'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { quoted } from '../../common/etags.js'
-import { document, element } from '../../common/xml/xml.js'
-import { digesting } from '../../objects/digesting.js'
+import { document, element } from '../../common/xml.js'
+import { type LateDocument, late } from '../../http/reply.js'
+import type { S3Request } from '../../http/s3-request.js'
+import { digesting } from '../../objects/put.js'
 import type { Attempt, PutRequest, PutResult, Source } from '../../objects/store.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
-import type { S3Request } from '../../request/s3-request.js'
-import { type LateDocument, late } from '../../response/reply.js'
 import type { Context } from '../../server/context.js'
 import type { CompletedUpload, CompletionAttempt, PartRecord, UploadRecord } from '../../state/state.js'
-import { isOfBucket } from '../../state/uploads/end-uploads.js'
-import { admitClass, writeAdmitted } from '../storage-class/storage-class.js'
-import { causeOf } from '../vocabulary/cause.js'
-import { headerText } from '../vocabulary/headers.js'
-import { writePrecondition } from '../vocabulary/write-conditions.js'
-import { checkExpectedChecksum, checksumOfParts, type ExpectedChecksum, wrongChecksum } from './checksum-of-parts.js'
-import { type PartWanted, readPartList } from './part-list.js'
+import { isOfBucket } from '../../state/uploads/upload-sweep.js'
+import { causeOf, headerText } from '../object/attributes.js'
+import { admitClass, writeAdmitted } from '../object/storage-class.js'
+import { writePrecondition } from '../object/write-conditions.js'
+import {
+  checkExpectedChecksum,
+  checksumOfParts,
+  type ExpectedChecksum,
+  type PartWanted,
+  readPartList,
+  wrongChecksum,
+} from './part-list.js'
 import { allParts, isOwn, missingUpload, noSuchUpload } from './upload.js'
 
 export const completeMultipartUpload = defineOperation({

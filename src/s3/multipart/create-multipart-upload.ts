@@ -1,23 +1,20 @@
 import { randomBytes } from 'node:crypto'
-import { headersOfUpload } from '../../access/door/asked-by.js'
-import { canonicalId } from '../../auth/identities/canonical-id.js'
-import type { ChecksumAlgorithm } from '../../common/checksums/checksums.js'
-import { isCombinable } from '../../common/checksums/checksums.js'
+import { headersOfUpload } from '../../access/door.js'
+import { canonicalId } from '../../auth/identities/credentials.js'
+import { type ChecksumAlgorithm, isCombinable } from '../../common/checksums/checksums.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import { document, element } from '../../common/xml/xml.js'
+import { document, element } from '../../common/xml.js'
+import { xml } from '../../http/reply.js'
+import type { S3Request } from '../../http/s3-request.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
-import type { S3Request } from '../../request/s3-request.js'
-import { xml } from '../../response/reply.js'
+import type { Context } from '../../server/context.js'
 import type { ChecksumType, UploadRecord } from '../../state/state.js'
-import { OBJECT_ACL_HEADERS } from '../acl/acl-headers.js'
-import { aclOfWrite } from '../acl/write-acl.js'
-import { admitClass, askedClass } from '../storage-class/storage-class.js'
-import { TAGGING, taggingOfHeader } from '../tagging/tagging-headers.js'
-import { readAttributes } from '../vocabulary/attributes.js'
-import { checksumAlgorithmHeader, headerText } from '../vocabulary/headers.js'
-import { beginUpload } from './begin-upload.js'
-import { requireMayWrite } from './may-write.js'
-import { accessKeyId } from './upload.js'
+import { OBJECT_ACL_HEADERS } from '../access/acl-forms.js'
+import { aclOfWrite } from '../access/acl-operations.js'
+import { checksumAlgorithmHeader, headerText, readAttributes } from '../object/attributes.js'
+import { admitClass, askedClass } from '../object/storage-class.js'
+import { TAGGING, taggingOfHeader } from '../tagging/tags.js'
+import { accessKeyId, requireMayWrite } from './upload.js'
 
 export const createMultipartUpload = defineOperation({
   name: 'CreateMultipartUpload',
@@ -104,4 +101,23 @@ function readChecksum(request: S3Request<'object'>): UploadRecord['checksum'] {
 
 function typeFits(algorithm: ChecksumAlgorithm, type: ChecksumType): boolean {
   return type === 'FULL_OBJECT' ? isCombinable(algorithm) : algorithm !== 'CRC64NVME'
+}
+
+/**
+ * Records an upload, unless the account of the caller has as many under way as its quota at the gateway allows: then
+ * throws QuotaExceeded. Servers that share a state count together.
+ */
+async function beginUpload(context: Context, upload: UploadRecord): Promise<void> {
+  const { uploads } = context.state
+  const account = context.caller && canonicalId(context.caller.identity)
+  const most = account === undefined ? undefined : await context.gateway.uploadQuota()
+  const record = { ...upload, ...(account !== undefined && { account }) }
+  const present = await uploads.create(record, { most, by: context })
+  if (present !== undefined) throw exceeded(most ?? 0, present)
+}
+
+function exceeded(most: number, present: number): S3Error {
+  return new S3Error('QuotaExceeded', {
+    message: `The quota of the account is ${most} multipart uploads. It has ${present} under way: complete or abort some, or ask for a larger quota.`,
+  })
 }

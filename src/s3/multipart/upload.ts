@@ -1,11 +1,13 @@
-import { canonicalId } from '../../auth/identities/canonical-id.js'
+import { canonicalId } from '../../auth/identities/credentials.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import { requiredNumber } from '../../request/numbers.js'
-import type { S3Request } from '../../request/s3-request.js'
+import { allows } from '../../gateway/account/policies.js'
+import { requiredNumber } from '../../http/query.js'
+import { noContent } from '../../http/reply.js'
+import type { S3Request } from '../../http/s3-request.js'
+import { defineOperation } from '../../plugins/forms/operation.js'
 import type { Context } from '../../server/context.js'
 import type { PartRecord, UploadRecord } from '../../state/state.js'
-import { requireBucket } from '../vocabulary/buckets.js'
-import { managesUploads, requireMayWrite } from './may-write.js'
+import { requireBucket } from '../bucket/owner.js'
 
 export function accessKeyId(context: Context): string {
   return context.caller?.identity.accessKeyId ?? ''
@@ -57,7 +59,7 @@ export async function requireUpload(
  * Like `requireUpload`, for operations that need the parts. Throws ServiceUnavailable if another proxy on the same
  * state keeps the parts.
  */
-export async function requireUploadHere(request: S3Request<'object'>, context: Context): Promise<UploadRecord> {
+async function requireUploadHere(request: S3Request<'object'>, context: Context): Promise<UploadRecord> {
   const upload = await requireUpload(request, context)
   await context.state.uploads.requireHere(upload)
   return upload
@@ -92,3 +94,61 @@ export async function allParts(context: Context, uploadId: string): Promise<Part
     if (page.length < PAGE) return parts
   }
 }
+
+/**
+ * Throws NoSuchBucket, and AccessDenied when the caller's gateway account does not own the bucket and no rule of the
+ * bucket allows others to write the key: the gateway would refuse the object at the end, after its parts have filled
+ * the disk. A grant of the bucket's documents suffices, too. Rules that the server's own account may not read allow
+ * nothing here. Resolves true if the caller's account owns the bucket.
+ */
+export async function requireMayWrite(context: Context, bucket: string, key: string): Promise<boolean> {
+  if (context.door.granted('s3:PutObject', bucket, key)) return false
+  const refusal = await unlessDenied(context.checks.requireOwner(bucket))
+  if (!(refusal instanceof S3Error)) return true
+  const rules = await unlessDenied(context.own.listPolicies(bucket))
+  if (rules instanceof S3Error || !allows(rules, 'put', key))
+    throw new S3Error('AccessDenied', {
+      message: 'This account neither owns the bucket nor may write this key by one of its rules.',
+      cause: refusal,
+    })
+  return false
+}
+
+/**
+ * True if the caller may see and end the uploads of all key pairs: the account of the caller owns the bucket, or a
+ * document of the bucket grants the action. A key pair with rights may see and end its own alone.
+ */
+export async function managesUploads(context: Context, action: string, bucket: string, key?: string): Promise<boolean> {
+  if (context.caller === undefined || context.caller.identity.rights) return false
+  if (context.door.granted(action, bucket, key)) return true
+  return !((await unlessDenied(context.checks.requireOwner(bucket))) instanceof S3Error)
+}
+
+/** Returns AccessDenied in place of throwing it. */
+function unlessDenied<T>(asked: Promise<T>): Promise<T | S3Error> {
+  return asked.catch((error) => {
+    if (error instanceof S3Error && error.code === 'AccessDenied') return error
+    throw error
+  })
+}
+
+const ABORT = 's3:AbortMultipartUpload'
+
+export const abortMultipartUpload = defineOperation({
+  name: 'AbortMultipartUpload',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_AbortMultipartUpload.html',
+  access: 'signed',
+  action: ABORT,
+  keeps: 'uploads',
+  on: { method: 'DELETE', resource: 'object', query: ['uploadId'] },
+  async run(request, context) {
+    const upload = await requireUpload(request, context, ABORT)
+    // The lock waits for a completion in progress, which reads the parts.
+    const run = async () => {
+      await requireUpload(request, context, ABORT)
+      await context.state.uploads.abort(upload.uploadId, context)
+    }
+    await context.state.locks.withName(`complete/${upload.uploadId}`, run, { by: context })
+    return noContent()
+  },
+})

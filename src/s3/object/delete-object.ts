@@ -1,9 +1,8 @@
+import { refuseVersion } from '../../http/read-request.js'
+import { noContent } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
-import { refuseVersion } from '../../request/version.js'
-import { noContent } from '../../response/reply.js'
-import { causeOf } from '../vocabulary/cause.js'
-import { headerText } from '../vocabulary/headers.js'
-import { IF_MATCH_SIZE, IF_MATCH_TIME, removalPrecondition } from '../vocabulary/write-conditions.js'
+import { causeOf, headerText } from './attributes.js'
+import { IF_MATCH_SIZE, IF_MATCH_TIME, removalPrecondition } from './write-conditions.js'
 
 export const deleteObject = defineOperation({
   name: 'DeleteObject',

@@ -1,18 +1,18 @@
 import { S3Error } from '../../common/errors/s3-error.js'
 import { quoted } from '../../common/etags.js'
+import type { RequestBody } from '../../http/body/body.js'
+import { empty, type ReplyHeaders } from '../../http/reply.js'
+import type { StoredObject } from '../../objects/store.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
-import { empty, type ReplyHeaders } from '../../response/reply.js'
-import { OBJECT_ACL_HEADERS } from '../acl/acl-headers.js'
-import { aclOfWrite } from '../acl/write-acl.js'
-import { expirationHeader } from '../lifecycle/expiration-header.js'
-import { checksumHeaders } from '../reading/object-headers.js'
-import { requireSameBody } from '../storage-class/repeated-write.js'
-import { admitClass, askedClass, writeAdmitted } from '../storage-class/storage-class.js'
-import { TAGGING, taggingOfHeader } from '../tagging/tagging-headers.js'
-import { readAttributes } from '../vocabulary/attributes.js'
-import { requireBucket } from '../vocabulary/buckets.js'
-import { causeOf } from '../vocabulary/cause.js'
-import { writePrecondition } from '../vocabulary/write-conditions.js'
+import { OBJECT_ACL_HEADERS } from '../access/acl-forms.js'
+import { aclOfWrite } from '../access/acl-operations.js'
+import { requireBucket } from '../bucket/owner.js'
+import { expirationHeader } from '../lifecycle/rules.js'
+import { TAGGING, taggingOfHeader } from '../tagging/tags.js'
+import { causeOf, readAttributes } from './attributes.js'
+import { checksumHeaders } from './object-headers.js'
+import { admitClass, askedClass, writeAdmitted } from './storage-class.js'
+import { writePrecondition } from './write-conditions.js'
 
 export const putObject = defineOperation({
   name: 'PutObject',
@@ -67,3 +67,28 @@ export const putObject = defineOperation({
     return empty(answer)
   },
 })
+
+/**
+ * For a PUT that an SDK repeats unchanged because the answer to the first one was lost: reads and verifies the body,
+ * and stores nothing. Throws DuplicateRequest when the body differs from the stored one, which a signature over
+ * UNSIGNED-PAYLOAD allows.
+ */
+async function requireSameBody(body: RequestBody, stored: StoredObject): Promise<void> {
+  if ((body.length ?? stored.size) !== stored.size) throw otherBody()
+  let received = 0
+  const { md5 } = await body.stream(
+    (chunk) => {
+      received += chunk.length
+      if (received > stored.size) throw otherBody()
+    },
+    { md5: true },
+  )
+  if (received !== stored.size || md5?.toString('hex') !== stored.etag) throw otherBody()
+}
+
+function otherBody(): S3Error {
+  return new S3Error('DuplicateRequest', {
+    message:
+      'This very request has been carried out already, with another body. To store this one, sign the request anew.',
+  })
+}

@@ -1,16 +1,22 @@
-import type { GatewayAccount } from '../../auth/caller.js'
-import { isStsCall } from '../../auth/sts-target.js'
+import { isStsCall } from '../../auth/authenticate.js'
+import type { Credentials, GatewayAccount, Session } from '../../auth/caller.js'
+import { canonicalId } from '../../auth/identities/credentials.js'
+import type { Sessions } from '../../auth/signer.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import type { ClientRate } from '../../common/http/client-rate.js'
+import { ClientRate } from '../../common/http/client-rate.js'
+import type { CacheUse } from '../../common/metrics.js'
+import { element, XML_DECLARATION } from '../../common/xml.js'
+import type { GatewayPool } from '../../gateway/account/create-gateway.js'
+import { STS_NAMESPACE } from '../../http/error-reply.js'
+import { type Reply, xml } from '../../http/reply.js'
+import type { S3Request } from '../../http/s3-request.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
 import type { Plugin } from '../../plugins/forms/plugin.js'
-import { assumeRole } from './assume-role.js'
-import { callerIdentity } from './caller-identity.js'
-import { Parameters } from './parameters.js'
-import type { Principals } from './principals.js'
-import type { SealedSessions } from './sessions.js'
-import type { Standing } from './standing.js'
-import { stsError } from './sts-error.js'
+import type { Context } from '../../server/context.js'
+import type { State } from '../../state/state.js'
+import { Parameters, readIdentityToken, stsError } from './parameters.js'
+import { Principals, principalOf, SealedSessions, sessionKey } from './sessions.js'
+import { Standing } from './standing.js'
 
 export interface StsParts {
   readonly sessions: Pick<SealedSessions, 'issue'>
@@ -61,4 +67,170 @@ function securityTokenService(parts: StsParts) {
       return callerIdentity(request.id, context)
     },
   })
+}
+
+const ACTION = 'AssumeRoleWithWebIdentity'
+const NAMES = ['RoleArn', 'RoleSessionName', 'WebIdentityToken', 'ProviderId', 'Policy', 'DurationSeconds']
+const MIN_SECONDS = 900
+const MAX_SECONDS = 43_200
+const DEFAULT_SECONDS = 3600
+
+/** Longest session token, characters: clients send it in a header, and servers accept 16 KiB of headers. */
+const MAX_TOKEN = 8192
+
+/**
+ * Issues temporary credentials for the gateway account of a user of the task platform, whose token this exchanges at
+ * the gateway. The request needs no signature.
+ * https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html
+ */
+async function assumeRole(
+  request: Pick<S3Request, 'id' | 'remoteAddress'>,
+  parameters: Parameters,
+  parts: StsParts,
+): Promise<Reply> {
+  parameters.refuseOthers(['Action', 'Version', ...NAMES])
+  const role = parameters.required('RoleArn', {
+    min: 20,
+    max: 2048,
+    pattern: /^arn:[\w-]+:iam::[^:]*:role\/[\x21-\x7e]+$/,
+  })
+  const name = parameters.required('RoleSessionName', { min: 2, max: 64, pattern: /^[\w+=,.@-]*$/ })
+  const identityToken = parameters.required('WebIdentityToken', { min: 4, max: 20_000 })
+  parameters.text('ProviderId', { min: 4, max: 2048 })
+  const seconds = readSeconds(parameters.get('DurationSeconds'))
+  const policy = readPolicy(parameters.text('Policy', { min: 1, max: 2048 }), parts)
+  const claims = readIdentityToken(identityToken)
+  const now = parts.now()
+  const ending = claims.expires ?? Number.POSITIVE_INFINITY
+  if (ending <= now) throw stsError('ExpiredTokenException', 'The web identity token has expired: sign in again.')
+  const account = await parts.limits.run(request.remoteAddress, () => exchange(parts, identityToken))
+  const isOwn = (await parts.ownAccount()).accessKey === account.accessKey
+  // Whole seconds, as the answer names it: the session must not end before that.
+  const expires = Math.floor(Math.min(now + seconds * 1000, ending) / 1000) * 1000
+  const issued = await parts.sessions.issue({ account, identityToken, name, role, policy, expires })
+  const size = issued.sessionToken.length
+  if (size > MAX_TOKEN) throw tooLarge(policy !== undefined)
+  await parts.principals.keep(account, isOwn)
+  const identity = { accessKeyId: principalOf(account), ...(!isOwn && { account }) }
+  const content = [
+    element('SubjectFromWebIdentityToken', claims.subject),
+    element('Audience', claims.audience),
+    '<AssumedRoleUser>',
+    element('Arn', assumedRoleArn(canonicalId(identity), { role, name })),
+    element('AssumedRoleId', `${identity.accessKeyId}:${name}`),
+    '</AssumedRoleUser><Credentials>',
+    element('AccessKeyId', issued.accessKeyId),
+    element('SecretAccessKey', issued.secretAccessKey),
+    element('SessionToken', issued.sessionToken),
+    element('Expiration', new Date(expires).toISOString().replace('.000Z', 'Z')),
+    '</Credentials>',
+    element('Provider', claims.issuer),
+    policy && element('PackedPolicySize', Math.ceil((100 * size) / MAX_TOKEN)),
+  ]
+  return stsReply(ACTION, content.join(''), request.id)
+}
+
+async function exchange({ standing }: StsParts, identityToken: string): Promise<GatewayAccount> {
+  const account = await standing.accountOf(identityToken).catch((error: unknown) => {
+    if (error instanceof S3Error && error.code === 'NotImplemented') throw error
+    throw stsError('IDPCommunicationError', 'The object gateway could not check the token. Try again.', error)
+  })
+  if (account) return account
+  throw stsError('InvalidIdentityToken', 'The task platform does not accept the web identity token.')
+}
+
+function readSeconds(text: string | undefined): number {
+  if (text === undefined) return DEFAULT_SECONDS
+  const seconds = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  if (seconds >= MIN_SECONDS && seconds <= MAX_SECONDS) return seconds
+  throw stsError('ValidationError', `DurationSeconds must be a whole number from ${MIN_SECONDS} to ${MAX_SECONDS}.`)
+}
+
+function readPolicy(
+  text: string | undefined,
+  { policyProblem }: StsParts,
+): Readonly<Record<string, unknown>> | undefined {
+  if (text === undefined) return undefined
+  const document = parsed(text)
+  const problem = policyProblem(document)
+  if (problem !== undefined) throw stsError('MalformedPolicyDocument', problem)
+  return document as Readonly<Record<string, unknown>>
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw stsError('MalformedPolicyDocument', 'The policy is not valid JSON.')
+  }
+}
+
+function tooLarge(hasPolicy: boolean): S3Error {
+  return hasPolicy
+    ? stsError('PackedPolicyTooLarge', 'The policy and the web identity token are too large for a session token.')
+    : stsError('ValidationError', 'The web identity token is too large for a session token.')
+}
+
+/** `arn:aws:sts::<canonical id>:assumed-role/<role>/<session>`. */
+function assumedRoleArn(account: string, { role, name }: Pick<Session, 'role' | 'name'>): string {
+  return `arn:aws:sts::${account}:assumed-role/${role.slice(role.lastIndexOf('/') + 1)}/${name}`
+}
+
+/**
+ * Says who has signed the request. The account is the canonical id, as ListBuckets and policies name it.
+ * https://docs.aws.amazon.com/STS/latest/APIReference/API_GetCallerIdentity.html
+ */
+function callerIdentity(requestId: string, { caller }: Pick<Context, 'caller'>): Reply {
+  if (!caller) throw stsError('MissingAuthenticationToken', 'Request is missing Authentication Token')
+  const { identity } = caller
+  const account = canonicalId(identity)
+  const { session, accessKeyId } = identity
+  const arn = session ? assumedRoleArn(account, session) : `arn:aws:iam::${account}:user/${accessKeyId}`
+  const content = [
+    element('Arn', arn),
+    element('UserId', session ? `${accessKeyId}:${session.name}` : accessKeyId),
+    element('Account', account),
+  ]
+  return stsReply('GetCallerIdentity', content.join(''), requestId)
+}
+
+/**
+ * The answer of an action of the security token service.
+ * @param content markup of the result
+ */
+function stsReply(action: string, content: string, requestId: string): Reply {
+  const result = `<${action}Result>${content}</${action}Result>`
+  const metadata = `<ResponseMetadata>${element('RequestId', requestId)}</ResponseMetadata>`
+  return xml(`${XML_DECLARATION}<${action}Response xmlns="${STS_NAMESPACE}">${result}${metadata}</${action}Response>`)
+}
+
+/** Each exchange of a token of the platform is a call to the gateway. */
+const EXCHANGES = { burst: 60, perSecond: 1, atOnce: { total: 32, perClient: 8 } }
+
+interface OpenStsOptions extends Pick<StsParts, 'ownAccount' | 'now' | 'policyProblem'> {
+  readonly state: Pick<State, 'records'>
+  readonly pool: Pick<GatewayPool, 'keyPairOf'>
+  /** Key pairs that are not temporary. */
+  readonly credentials: Credentials
+  /** Counts looks for tokens in the cache. */
+  readonly tokenUse?: CacheUse
+}
+
+export interface OpenedSts {
+  readonly parts: StsParts
+  readonly sessions: Sessions
+  /** Finds key pairs, and the principals of sessions by their names. */
+  readonly credentials: Credentials
+}
+
+/** Opens the security token service on a gateway and a state. Reads nothing before the first use. */
+export function openSts({ state, pool, credentials, tokenUse, ...given }: OpenStsOptions): OpenedSts {
+  const clock = () => performance.now()
+  const key = sessionKey(state)
+  const standing = new Standing({ ask: (token) => pool.keyPairOf(token), clock, use: tokenUse })
+  const principals = new Principals(state, key, given.ownAccount)
+  const sessions = new SealedSessions({ key, standing, ...given })
+  const limits = new ClientRate(EXCHANGES, () => stsError('Throttling', 'Rate exceeded'), clock)
+  const parts: StsParts = { sessions, principals, standing, limits, ...given }
+  return { parts, sessions, credentials: async (name) => (await credentials(name)) ?? principals.find(name) }
 }

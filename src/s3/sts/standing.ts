@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { GatewayAccount } from '../../auth/caller.js'
-import type { CacheUse } from '../../common/metrics/cache-use.js'
+import type { CacheUse } from '../../common/metrics.js'
 
 /** Age from which an answer is renewed while it still counts, ms. */
 const RENEW_MS = 25_000

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { constants, monitorEventLoopDelay, PerformanceObserver, performance } from 'node:perf_hooks'
-import type { Metrics } from '../../common/metrics/metrics.js'
+import type { Metrics } from '../../common/metrics.js'
 
 /** Resolution of the measured delay of the event loop, ms. */
 const RESOLUTION_MS = 20

@@ -1,9 +1,14 @@
 import { type ClientRequest, Agent as HttpAgent, IncomingMessage, type ServerResponse } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import type { RequestHandler } from 'http-proxy-middleware'
-import type { GatewayTls } from '../../gateway/gateway-tls.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import type { GatewayTls } from '../../gateway/client.js'
+import { type Addressing, bucketOfHost, hostsOf } from '../../http/addressing.js'
+import type { Patience } from '../../http/body/body-source.js'
+import { type BeforeBody, openIncoming } from '../../http/body/open-body.js'
+import { headerBrands } from '../../http/headers.js'
 
-export interface ForwardOptions {
+interface ForwardOptions {
   /** Address of the gateway, with an optional base path. */
   readonly url: URL
   /** For an https: address. */
@@ -19,7 +24,7 @@ export interface ForwardOptions {
 }
 
 /** A request with its complete body, and its target. */
-export interface Forwarded {
+interface Forwarded {
   readonly incoming: IncomingMessage
   readonly target: string
   readonly body: Buffer
@@ -27,7 +32,7 @@ export interface Forwarded {
   readonly client: string
 }
 
-export interface Forwarder {
+interface Forwarder {
   forward(request: Forwarded, outgoing: ServerResponse): void
   close(): void
 }
@@ -144,4 +149,100 @@ function copyOf({ incoming, target, body, client }: Forwarded): IncomingMessage 
 function removeHopByHop(headers: IncomingMessage['headers']): void {
   const named = (headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase())
   for (const name of [...HOP_BY_HOP, ...named]) delete headers[name]
+}
+
+/** The target of a request to one of the gateway's own endpoints. */
+export interface GatewayTarget {
+  /** Path and query below the mount point, as the client sent them. */
+  readonly target: string
+  /**
+   * The decoded segments after the gateway's own one, without empty, `.` and `..` segments: every gateway resolves the
+   * target to this endpoint, whether it cleans paths or not.
+   */
+  readonly segments: readonly string[]
+}
+
+const S3_QUERY = new RegExp(`(?:^|&)x-(?:${headerBrands.join('|')})-(?:signature|algorithm)=`, 'i')
+
+/**
+ * Returns the target of a request below `/<word>`, or undefined for an S3 request: another path, a bucket named by the
+ * host, or an S3 signature. Returns 'unclear' if servers may resolve the path to different endpoints.
+ */
+export function gatewayTargetOf(
+  incoming: IncomingMessage,
+  word: string,
+  addressing: Addressing,
+): GatewayTarget | 'unclear' | undefined {
+  const target = incoming.url ?? '/'
+  const [path = '', query = ''] = splitOnce(target, '?')
+  if (path !== `/${word}` && !path.startsWith(`/${word}/`)) return undefined
+  if (S3_QUERY.test(query) || /^aws/i.test(incoming.headers.authorization ?? '')) return undefined
+  if (bucketOfHost(hostsOf(incoming, addressing)[0] ?? '', addressing) !== undefined) return undefined
+  const segments = resolve(path)
+  return segments?.[0] === word ? { target, segments: segments.slice(1) } : 'unclear'
+}
+
+function splitOnce(text: string, separator: string): string[] {
+  const at = text.indexOf(separator)
+  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)]
+}
+
+/** The segments that a server which cleans paths sees; undefined if that is ambiguous. */
+function resolve(path: string): string[] | undefined {
+  let decoded: string
+  try {
+    decoded = decodeURIComponent(path)
+  } catch {
+    return undefined
+  }
+  // A server that decodes twice, or takes \ for a separator, would see another path.
+  if (/[%\\\0]/.test(decoded)) return undefined
+  const segments: string[] = []
+  for (const segment of decoded.split('/')) {
+    if (segment === '..') segments.pop()
+    else if (segment !== '' && segment !== '.') segments.push(segment)
+  }
+  return segments
+}
+
+/** Reason why a body was not read. */
+type BodyFault = 'too large' | 'too slow' | 'too many' | 'broken off' | 'read already'
+
+const FAULTS: Readonly<Record<string, BodyFault>> = {
+  RequestTimeout: 'too slow',
+  IncompleteBody: 'broken off',
+  SlowDown: 'too many',
+  InvalidRequest: 'read already',
+}
+
+/**
+ * Reads the complete body of a request.
+ * @param maxBytes largest body that is read
+ */
+export async function readBody(
+  incoming: IncomingMessage,
+  maxBytes: number,
+  patience: Patience,
+  beforeBody: BeforeBody,
+): Promise<Buffer | BodyFault> {
+  if (Number(incoming.headers['content-length'] ?? 0) > maxBytes) return 'too large'
+  try {
+    const source = openIncoming(incoming, patience, beforeBody)
+    try {
+      const pieces: Buffer[] = []
+      let size = 0
+      for (let bytes = await source.next(); bytes !== undefined; bytes = await source.next()) {
+        size += bytes.length
+        if (size > maxBytes) return 'too large'
+        pieces.push(bytes)
+      }
+      return Buffer.concat(pieces, size)
+    } finally {
+      source.close()
+    }
+  } catch (error) {
+    const fault = error instanceof S3Error ? FAULTS[error.code] : undefined
+    if (fault === undefined) throw error
+    return fault
+  }
 }

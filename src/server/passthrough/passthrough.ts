@@ -3,22 +3,23 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { hasUnknownCoding } from '../../common/broken-request.js'
 import type { Logger } from '../../common/log.js'
 import { clientOf } from '../../common/quota.js'
+import { GATEWAY_TIMEOUT_MS, type GatewayTls } from '../../gateway/client.js'
 import type { Gateway } from '../../gateway/gateway.js'
-import type { GatewayTls } from '../../gateway/gateway-tls.js'
-import { type Addressing, clientAt } from '../../request/addressing/addressing.js'
-import type { Bodies } from '../../request/body/bodies.js'
-import { sayContinue } from '../../response/say-continue.js'
-import { send } from '../../response/send.js'
+import { type Addressing, clientAt } from '../../http/addressing.js'
+import type { Bodies } from '../../http/body/body.js'
+import type { Reply } from '../../http/reply.js'
+import { sayContinue, send } from '../../http/send.js'
+import { endUploads } from '../../state/uploads/upload-sweep.js'
 import type { AccessEntry, OnDone } from '../access-log.js'
-import type { AuditLog } from '../audit/audit-log.js'
+import type { AuditLog } from '../audit.js'
+import type { Backends } from '../backends.js'
+import type { ContextFactory } from '../context-factory.js'
 import type { Limits } from '../limits.js'
-import { countReceived } from '../traffic/received.js'
+import type { ProxyOptions } from '../proxy-options.js'
+import { countReceived } from '../traffic/gate.js'
 import type { Traffic, Visit } from '../traffic/traffic.js'
 import { forgetFormer, mayChange, type RpcCall, readCall } from './changes.js'
-import { createForwarder } from './forward.js'
-import { type GatewayTarget, gatewayTargetOf } from './gateway-target.js'
-import { readBody } from './read-body.js'
-import { type Refusal, refusalReply } from './refusal.js'
+import { createForwarder, type GatewayTarget, gatewayTargetOf, readBody } from './forward.js'
 
 /** JSON-RPC calls are small; objects are not forwarded. */
 const MAX_BODY_BYTES = 1024 * 1024
@@ -60,7 +61,7 @@ export interface PassthroughOptions {
  * Its web pages are refused: they upload and download by paths that are not forwarded, and sign share links for the
  * host that shows them, where the gateway's key pair is unknown.
  */
-export interface Passthrough {
+interface Passthrough {
   /** Serves a request to a path of the gateway. Returns false, without touching the request, for other paths. */
   serve(incoming: IncomingMessage, outgoing: ServerResponse): boolean
   close(): void
@@ -242,5 +243,70 @@ function entryOf({ id, started, incoming, remote, call, bytes }: Exchange, outgo
     ms: Math.round((performance.now() - started) * 10) / 10,
     remote,
     cut: !outgoing.writableFinished,
+  }
+}
+
+/** Opens the way to the gateway's own paths. */
+export function openPassthrough(
+  options: ProxyOptions,
+  { pool, brand, state, settings }: Backends,
+  parts: Pick<PassthroughOptions, 'addressing' | 'limits' | 'traffic' | 'bodies' | 'onDone' | 'log'> & {
+    contexts: ContextFactory
+  },
+): Passthrough {
+  return createPassthrough({
+    ...parts,
+    url: options.gateway.url,
+    tls: options.gateway.tls,
+    word: brand.path,
+    timeoutMs: options.gateway.timeoutMs ?? GATEWAY_TIMEOUT_MS,
+    gateway: parts.contexts.own,
+    // The bucket may have been made meanwhile, and the request that asks for this may have no log-in.
+    async forget(bucket, before) {
+      await settings.clearFormer(bucket)
+      await endUploads(state.uploads, bucket, before)
+    },
+    onChange: () => pool.forget(),
+    audit: options.audit,
+  })
+}
+
+/** Reasons why a request is not forwarded, with status and message. */
+const refusals = {
+  unclear: [400, 'The path is ambiguous.'],
+  'body unexpected': [400, 'A request with this method must not have a body.'],
+  'broken off': [400, 'The body ended early.'],
+  'read already': [400, 'The application has read the body before this server: mount dealgate before body parsers.'],
+  'too slow': [408, 'The body did not arrive in time.'],
+  'too often': [503, 'There are too many requests from your network address or from all clients: send fewer.'],
+  'too many': [503, 'The server is reading too many request bodies at the same time.'],
+  'too large': [413, 'The body is larger than 1 MiB, the most that this server forwards.'],
+  method: [405, 'Only GET, HEAD and POST are forwarded.'],
+  'coded body': [501, 'The only transfer coding that is implemented is chunked.'],
+  'object data': [501, "Object data is not forwarded here: use the S3 endpoint, or the gateway's own address."],
+  page: [
+    501,
+    "The gateway's web pages are not served here, because their uploads, downloads and share links would fail: open them at the gateway's own address.",
+  ],
+  'gateway down': [502, 'The gateway is unreachable, or closed the connection.'],
+  'gateway slow': [504, 'The gateway did not answer in time.'],
+} as const satisfies Record<string, readonly [status: number, message: string]>
+
+type Refusal = keyof typeof refusals
+
+/**
+ * Formats the error as these gateways do outside JSON-RPC. Contains nothing of the request: its target may hold tokens.
+ */
+function refusalReply(refusal: Refusal): Reply {
+  const [status, message] = refusals[refusal]
+  return {
+    status,
+    headers: {
+      'content-type': 'application/json',
+      'cache-control': 'no-store',
+      ...(status === 503 && { 'retry-after': '5' }),
+      ...(status === 405 && { allow: 'GET, HEAD, POST' }),
+    },
+    body: `${JSON.stringify({ status: 'error', code: status, message })}\n`,
   }
 }

@@ -1,6 +1,9 @@
-import { TokenBuckets } from '../../common/http/token-buckets.js'
+import type { IncomingMessage } from 'node:http'
+import type { Caller } from '../../auth/caller.js'
+import { type Rate, TokenBuckets } from '../../common/http/client-rate.js'
+import type { RequestHead } from '../../http/s3-request.js'
 import type { Counted } from './shared-counts.js'
-import type { ClientBounds } from './traffic-bounds.js'
+import type { Traffic } from './traffic.js'
 
 /** Why a client has to wait. */
 export interface Wait {
@@ -94,3 +97,121 @@ export class Gate {
 }
 
 const NONE = { perSecond: 1, burst: 1 }
+
+/** Most clients of one message, which has at most 1 KiB. */
+const CLIENTS_OF_MESSAGE = 5
+
+/** Most messages at a time; the others follow. */
+const MOST_MESSAGES = 50
+
+/** Clients that other processes are to hear about: collected for a moment, a few for each message. */
+export class Due {
+  readonly #clients = new Set<string>()
+  readonly #collectedMs: number
+  readonly #tell: (clients: readonly string[]) => void
+  #timer: NodeJS.Timeout | undefined
+  #closed = false
+
+  /**
+   * @param collectedMs time for which clients are collected, ms
+   * @param tell sends a message about at most five clients
+   */
+  constructor(collectedMs: number, tell: (clients: readonly string[]) => void) {
+    this.#collectedMs = collectedMs
+    this.#tell = tell
+  }
+
+  add(client: string): void {
+    if (this.#closed) return
+    this.#clients.add(client)
+    this.#timer ??= setTimeout(() => this.#run(), this.#collectedMs).unref()
+  }
+
+  delete(client: string): void {
+    this.#clients.delete(client)
+  }
+
+  close(): void {
+    this.#closed = true
+    clearTimeout(this.#timer)
+  }
+
+  #run(): void {
+    this.#timer = undefined
+    const now = [...this.#clients].slice(0, MOST_MESSAGES * CLIENTS_OF_MESSAGE)
+    for (const client of now) this.#clients.delete(client)
+    for (let i = 0; i < now.length; i += CLIENTS_OF_MESSAGE) this.#tell(now.slice(i, i + CLIENTS_OF_MESSAGE))
+    const [next] = this.#clients
+    if (next !== undefined) this.add(next)
+  }
+}
+
+/** A request that the bounds of the server's traffic have let in. */
+export interface LetIn {
+  /** Counts the request for its caller. Throws S3Error SlowDown. */
+  identify(caller: Caller | undefined): void
+  /** @param sent bytes of the response body */
+  leave(sent: number): void
+}
+
+/** Calls by which a supervisor on this machine finds out whether the server is alive. */
+const PROBES = new Set(['/-/live', '/-/ready', '/-/health'])
+const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/
+
+/**
+ * Counts a request. Undefined for one that needs no permission: there are no bounds, or it is a probe of this machine.
+ * Throws S3Error SlowDown.
+ */
+export function letIn(
+  traffic: Traffic,
+  { path, remoteAddress }: RequestHead,
+  incoming: IncomingMessage,
+): LetIn | undefined {
+  if (!traffic.isBound || (PROBES.has(path) && LOOPBACK.test(remoteAddress))) return undefined
+  const { headers } = incoming
+  const received = countReceived(incoming)
+  const visit = traffic.arrive(remoteAddress, received)
+  return {
+    identify(caller) {
+      if (caller) visit.identify(caller.identity.accessKeyId, Number(headers['content-length'] ?? 0) || 0)
+    },
+    leave: (sent) => visit.leave(received() + sent),
+  }
+}
+
+/**
+ * Counts the bytes that a request sends, from now on. Not what it declares: a client may declare much and send nothing.
+ * A small body has arrived together with the head, before anything could count it.
+ */
+export function countReceived(incoming: IncomingMessage): () => number {
+  const { socket, headers } = incoming
+  const before = socket.bytesRead
+  return () => {
+    const declared = incoming.complete ? Number(headers['content-length'] ?? 0) || 0 : 0
+    return Math.max(socket.bytesRead - before, declared)
+  }
+}
+
+/** Bounds of the requests of one client, or of all; an absent one does not bound. */
+export interface ClientBounds {
+  /** Requests per second. */
+  readonly requests?: Rate | undefined
+  /** Bytes per second of request and response bodies together. */
+  readonly bytes?: Rate | undefined
+  /** Requests in progress. */
+  readonly atOnce?: number | undefined
+}
+
+/** Bounds of the requests that a server takes. */
+export interface TrafficBounds {
+  readonly total?: ClientBounds
+  /** Of each network address, signed or not. IPv6 addresses count by their /64 prefix. */
+  readonly perAddress?: ClientBounds
+  /** Of each access key; temporary ones count for their user. */
+  readonly perKey?: ClientBounds
+}
+
+/** True if there is a bound. */
+export function isBound({ total, perAddress, perKey }: TrafficBounds): boolean {
+  return [total, perAddress, perKey].some((bounds) => Object.values(bounds ?? {}).some((bound) => bound !== undefined))
+}

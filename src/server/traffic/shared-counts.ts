@@ -1,6 +1,5 @@
-import type { Signals } from '../../state/signals/signals.js'
-import { Due } from './due.js'
-import type { ClientBounds } from './traffic-bounds.js'
+import type { Signals } from '../../state/signals.js'
+import { type ClientBounds, Due } from './gate.js'
 
 /** Requests and bytes of a client. */
 export interface Counted {

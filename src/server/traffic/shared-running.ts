@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Signals } from '../../state/signals/signals.js'
-import { Due } from './due.js'
+import type { Signals } from '../../state/signals.js'
+import { Due } from './gate.js'
 
 /** Time for which changes are collected, ms. */
 const COLLECTED_MS = 20

@@ -1,11 +1,9 @@
-import { slowDown } from '../../common/errors/slow-down.js'
-import { ToldAlready } from '../../common/errors/told-already.js'
+import { slowDown, ToldAlready } from '../../common/errors/s3-error.js'
 import { clientOf } from '../../common/quota.js'
-import { noSignals, type Signals } from '../../state/signals/signals.js'
-import { Gate, type Others, type Wait } from './gate.js'
+import { noSignals, type Signals } from '../../state/signals.js'
+import { type ClientBounds, Gate, isBound, type Others, type TrafficBounds, type Wait } from './gate.js'
 import { SharedCounts } from './shared-counts.js'
 import { SharedRunning } from './shared-running.js'
-import { type ClientBounds, isBound, type TrafficBounds } from './traffic-bounds.js'
 
 /** A request that was let in. */
 export interface Visit {

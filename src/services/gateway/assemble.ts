@@ -1,45 +1,40 @@
 import { join } from 'node:path'
 import { DiskReserve, withReserve } from '../../common/disk-reserve.js'
-import { abortableLimit } from '../abortable-limit.js'
 import { Clock } from '../clock.js'
-import { type Database, Writer } from '../database.js'
+import { type Database, openDatabase, Writer } from '../database.js'
+import { abortableLimit } from '../failure-counts.js'
 import type { ServicesLog } from '../log.js'
 import type { OpenedNetwork } from '../network/open.js'
-import { LogInAttempts } from './access/log-in-attempts.js'
-import { Tokens } from './access/tokens.js'
-import type { PlatformUsers } from './accounts/account-of-user.js'
-import { Accounts } from './accounts/accounts.js'
-import { openFirstAccount } from './accounts/first-account.js'
-import type { KeyPair } from './accounts/key-pair.js'
-import { Quotas } from './accounts/quotas.js'
+import { LogInAttempts, Tokens } from './access.js'
+import { Accounts, accountSchema, Quotas } from './accounts/accounts.js'
+import { type KeyPair, openFirstAccount, type PlatformUsers } from './accounts/first-account.js'
 import { namesOf, neutralBrand } from './brand.js'
 import type { GatewayContext } from './context.js'
 import { BringBack } from './deals/bring-back.js'
 import { DealDesk } from './deals/deal-desk.js'
-import { Deals } from './deals/deals.js'
+import { Deals, Tasks } from './deals/deals.js'
 import { Manifest } from './deals/manifest.js'
-import { CarFiles } from './deals/offline/car-files.js'
 import { OfflineDesk } from './deals/offline/offline-desk.js'
-import { OfflineTasks } from './deals/offline/offline-tasks.js'
-import { Tasks } from './deals/tasks.js'
+import { OfflineTasks, offlineSchema } from './deals/offline/offline-tasks.js'
+import { CarFiles } from './deals/offline/pack-task.js'
+import { dealSchema, migrateDeals } from './deals/schema.js'
 import type { GatewayOptions } from './gateway.js'
 import { gatewayLimits } from './limits.js'
 import { type Feature, featuresOf } from './quirks.js'
 import { Blobs } from './store/blobs.js'
-import { Buckets } from './store/buckets.js'
-import { Fences } from './store/fences.js'
+import { Buckets, Policies } from './store/buckets.js'
+import { Fences, StateEpochs } from './store/fences.js'
 import { Holds } from './store/holds.js'
 import { KeyRules } from './store/key-rules.js'
 import { LateOrders } from './store/late-orders.js'
 import { LocalCopies } from './store/local-copies.js'
 import { ObjectStore } from './store/object-store.js'
 import { Objects } from './store/objects.js'
-import { Policies } from './store/policies.js'
-import { INDEX_FILE } from './store/schema.js'
-import { StateEpochs } from './store/state-epochs.js'
+import { INDEX_FILE, migrate, schema } from './store/schema.js'
 
 const URL_TOKEN_SECONDS = 5 * 60
 const SHORT_URL_TOKEN_SECONDS = 60
+
 /** Most objects that are compared with their deal at the same time. */
 const MAX_EVICTIONS = 8
 
@@ -127,4 +122,20 @@ function configuredPair({ accessKey, secretKey }: GatewayOptions): KeyPair | und
     throw new RangeError("The gateway's access key and secret key must be given both or not at all.")
   }
   return { accessKey, secretKey }
+}
+
+/**
+ * Opens the index of the gateway in its folder, which must exist, and adapts it to this version. Several processes may
+ * have it open.
+ */
+export function openIndex(folder: string): Database {
+  return openDatabase(join(folder, INDEX_FILE), INDEX_SCHEMA, adaptIndex)
+}
+
+export const INDEX_SCHEMA = accountSchema + schema + dealSchema + offlineSchema
+
+/** Converts the tables of an earlier version to what `INDEX_SCHEMA` expects. */
+export function adaptIndex(db: Database): void {
+  migrate(db)
+  migrateDeals(db)
 }

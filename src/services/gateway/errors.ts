@@ -1,5 +1,4 @@
-import type { ErrorKind } from './error-table.js'
-import { errorTable } from './error-table.js'
+import { type ErrorKind, errorTable } from './error-table.js'
 import type { QuirkName } from './quirks.js'
 
 export interface ErrorSubject {

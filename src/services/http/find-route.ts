@@ -1,5 +1,5 @@
 /** What the finding of a route needs of it. */
-export interface Pattern {
+interface Pattern {
   readonly method: string
   /** Begins with a slash; a segment `:name` matches any text. */
   readonly path: string
@@ -33,4 +33,23 @@ function match(pattern: readonly string[], segments: readonly string[]): Record<
     else values[part.slice(1)] = decodeURIComponent(segment)
   }
   return values
+}
+
+/** A request target, split but not decoded: one character per byte received. */
+export interface Target {
+  /** Percent-encoded, starts with `/`. */
+  readonly path: string
+  /** Percent-encoded, without `?`. */
+  readonly query: string
+  readonly parameters: URLSearchParams
+}
+
+const ABSOLUTE = /^https?:\/\/[^/?]*/i
+
+export function parseTarget(url: string): Target {
+  const local = url.startsWith('/') ? url : url.replace(ABSOLUTE, '')
+  const at = local.indexOf('?')
+  const query = at < 0 ? '' : local.slice(at + 1)
+  const path = at < 0 ? local : local.slice(0, at)
+  return { path: path === '' ? '/' : path, query, parameters: new URLSearchParams(query) }
 }

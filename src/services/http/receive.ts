@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 
 /** A body did not arrive: its client ended early, or sent nothing for too long. */
 export class ReceiveError extends Error {
@@ -79,4 +79,27 @@ export function receive(
     if (request.destroyed) return cut()
     request.on('data', take).on('end', end).on('close', cut).on('error', cut)
   })
+}
+
+/** Tracks whether the client has been told to send its body, if it asked (RFC 9110, 10.1.1). */
+export class BodyGate {
+  readonly #response: ServerResponse
+  #waiting: boolean
+
+  /** @param waiting true when the client sent `Expect: 100-continue` */
+  constructor(response: ServerResponse, waiting: boolean) {
+    this.#response = response
+    this.#waiting = waiting
+  }
+
+  /** True while the client waits for 100 Continue. */
+  get waiting(): boolean {
+    return this.#waiting
+  }
+
+  open(): void {
+    if (!this.#waiting) return
+    this.#waiting = false
+    this.#response.writeContinue()
+  }
 }

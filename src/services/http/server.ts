@@ -1,16 +1,16 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { type AddressInfo, BlockList, isIPv4, isIPv6 } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { answerForm, hasUnknownCoding, type ParseError } from '../../common/broken-request.js'
 import { ConnectionBound } from '../../common/http/connection-bound.js'
 import type { ServicesLog } from '../log.js'
-import { BodyGate } from './body-gate.js'
-import { isLoopback } from './client-address.js'
+import { BodyGate } from './receive.js'
 import { reply } from './reply.js'
 
 /** The code of a request whose body has an unknown transfer coding: the parser accepts it. */
 export const UNKNOWN_CODING = 'UNKNOWN_CODING'
 
-export interface HttpServerOptions {
+interface HttpServerOptions {
   readonly maxHeaderBytes: number
   /** Most open connections. */
   readonly maxConnections: number
@@ -85,4 +85,121 @@ function answerBrokenRequest(
   const length = form === 'empty' ? 0 : Buffer.byteLength(text)
   const head = `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Type: ${type}\r\nContent-Length: ${length}\r\n\r\n`
   socket.end(form === 'document' ? head + text : head)
+}
+
+/**
+ * Starts listening. Rejects with an error that has the code EADDRINUSE and names the port when another program uses it.
+ */
+export function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const refuse = (error: NodeJS.ErrnoException): void => {
+      const inUse = error.code === 'EADDRINUSE'
+      const text = `Port ${port} of ${host} is in use by another program. Stop that one or choose another port.`
+      reject(inUse ? Object.assign(new Error(text, { cause: error }), { code: error.code }) : error)
+    }
+    server.once('error', refuse)
+    server.listen(port, host, () => {
+      server.off('error', refuse)
+      resolve()
+    })
+  })
+}
+
+export function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port
+}
+
+export function urlOf(host: string, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/** URL by which programs on this machine reach a server, also one that listens on all addresses. */
+export function localUrlOf(host: string, port: number): string {
+  return urlOf(host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host, port)
+}
+
+/** Interval at which idle connections are closed while a server stops, ms. */
+const IDLE_CHECK_MS = 50
+
+/** Lets running requests finish for at most `stopMs`. */
+export async function close(server: Server, stopMs: number): Promise<void> {
+  const closed = new Promise((resolve) => server.close(resolve))
+  const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS)
+  const deadline = setTimeout(() => server.closeAllConnections(), stopMs)
+  await closed
+  clearInterval(idle)
+  clearTimeout(deadline)
+}
+
+/** A service that listens. */
+export interface RunningServer {
+  /** `http://host:port` */
+  readonly url: string
+  readonly port: number
+  /** May be called again. */
+  stop(): Promise<void>
+}
+
+/** @param stop closes the server and what it works with; called once */
+export function runningServer(server: Server, host: string, stop: () => Promise<void>): RunningServer {
+  const port = portOf(server)
+  let stopped: Promise<void> | undefined
+  return {
+    url: urlOf(host, port),
+    port,
+    stop: () => {
+      stopped ??= stop()
+      return stopped
+    },
+  }
+}
+
+/** The client of a request, as far as its connection identifies it. */
+export interface ClientAddress {
+  /** An IPv4 address, or the first 64 bits of an IPv6 address, which is the block that one client controls. */
+  readonly network: string
+  /** True for a program on this machine that does not forward requests of other clients. */
+  readonly local: boolean
+}
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8, 'ipv4')
+loopback.addAddress('::1', 'ipv6')
+
+/**
+ * Returns the peer of the connection, or, behind a proxy on this machine, the address that the proxy appended to
+ * X-Forwarded-For. From other peers that header is ignored, because a client could send another address with each
+ * request.
+ */
+export function clientOf({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): ClientAddress {
+  const peer = plain(socket.remoteAddress ?? '')
+  if (!isLoopback(peer)) return { network: networkOf(peer), local: false }
+  const forwarded = headers['x-forwarded-for']
+  if (forwarded === undefined) return { network: peer, local: true }
+  const last = String(forwarded).split(',').at(-1)?.trim() ?? ''
+  return { network: `forwarded ${networkOf(plain(last))}`, local: false }
+}
+
+/** IPv4 addresses in dotted form, also from a dual-stack socket. */
+function plain(address: string): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)
+  return mapped?.[1] ?? address
+}
+
+/** True for an address of this machine, also as a dual-stack socket has it. */
+function isLoopback(remoteAddress: string): boolean {
+  const address = plain(remoteAddress)
+  if (isIPv4(address)) return loopback.check(address, 'ipv4')
+  return isIPv6(address) && loopback.check(address, 'ipv6')
+}
+
+function networkOf(address: string): string {
+  if (isIPv4(address)) return address
+  if (!isIPv6(address)) return 'unknown'
+  const [head = '', tail] = (address.split('%')[0] as string).toLowerCase().split('::')
+  const before = head === '' ? [] : head.split(':')
+  const after = tail === undefined || tail === '' ? [] : tail.split(':')
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - before.length - after.length)
+  const groups = [...before, ...Array<string>(zeros).fill('0'), ...after].slice(0, 4)
+  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`
 }

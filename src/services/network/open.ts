@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import type { ServicesLog } from '../log.js'
 import type { NetworkControl } from './embedded/control.js'
 import { openEmbeddedNetwork } from './embedded/embedded-network.js'
-import { lazyPacking } from './lazy-packing.js'
 import type { Network } from './network.js'
+import { lazyPacking } from './packing.js'
 
 export interface NetworkOptions {
   /** Length of an epoch in seconds, 0.001 to 86400; default 30. */

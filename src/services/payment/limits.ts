@@ -1,6 +1,6 @@
-import { MINUTE_MS } from '../../common/durations.js'
 import type { ClientRateBounds } from '../../common/http/client-rate.js'
-import type { Pace } from './http/paced.js'
+import { MINUTE_MS } from '../../common/time.js'
+import type { Pace } from './http.js'
 
 const GiB = 2 ** 30
 

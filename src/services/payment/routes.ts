@@ -1,11 +1,61 @@
-import { billingRoutes } from './billing/routes.js'
-import { dealRoutes } from './deals/routes.js'
-import type { Route } from './http/route.js'
-import { listingRoutes } from './listing/routes.js'
-import { mintRoutes } from './mints/routes.js'
-import { signInRoutes } from './sign-in/routes.js'
-import { systemRoutes } from './system/routes.js'
-import { uploadRoutes } from './uploads/routes.js'
+import { pay, showBilling, showPayment } from './billing.js'
+import { showDeal, showLog } from './dealing/show-deal.js'
+import type { Route } from './http.js'
+import { showUploads } from './listing.js'
+import { recordMint } from './mints.js'
+import { logInByWalletSignature, rated, register } from './sign-in.js'
+import { COIN_PRICE, hostInfo, priceStatistics, systemParams } from './system.js'
+import { showUpload } from './uploads/shares.js'
+import { upload } from './uploads/upload.js'
+
+const billingRoutes: readonly Route[] = [
+  { method: 'GET', path: '/api/v1/billing', access: 'wallet', answer: showBilling },
+  { method: 'GET', path: '/api/v1/billing/deal/lockpayment/info', access: 'wallet', answer: showPayment },
+  // The order is signed by the wallet itself.
+  { method: 'POST', path: '/api/v1/billing/deal/lockpayment', access: 'public', answer: pay },
+]
+
+const dealRoutes: readonly Route[] = [
+  { method: 'GET', path: '/api/v1/storage/deal/detail/:deal_id', access: 'wallet', answer: showDeal },
+  { method: 'GET', path: '/api/v1/storage/deal/log/:offline_deal_id', access: 'wallet', answer: showLog },
+]
+
+const listingRoutes: readonly Route[] = [
+  { method: 'GET', path: '/api/v1/storage/tasks/deals', access: 'wallet', answer: showUploads },
+]
+
+const mintRoutes: readonly Route[] = [
+  { method: 'POST', path: '/api/v1/storage/mint/info', access: 'wallet', answer: recordMint },
+]
+
+const signInRoutes: readonly Route[] = [
+  { method: 'POST', path: '/api/v1/user/register', access: 'public', only: 'a', answer: rated(register) },
+  {
+    method: 'POST',
+    path: '/api/v1/user/login_by_wallet_signature',
+    access: 'public',
+    only: 'a',
+    answer: rated(logInByWalletSignature),
+  },
+]
+
+const systemRoutes: readonly Route[] = [
+  { method: 'GET', path: '/api/v1/common/system/params', access: 'public', codeless: 'a', answer: systemParams },
+  { method: 'GET', path: '/api/v1/common/host/info', access: 'public', codeless: 'a', answer: hostInfo },
+  {
+    method: 'GET',
+    path: '/api/v1/billing/price/storagecoin',
+    access: 'public',
+    codeAsText: true,
+    answer: () => COIN_PRICE,
+  },
+  { method: 'GET', path: '/stats/storage', access: 'public', answer: priceStatistics },
+]
+
+const uploadRoutes: readonly Route[] = [
+  { method: 'POST', path: '/api/v1/storage/ipfs/upload', access: 'wallet', answer: upload },
+  { method: 'GET', path: '/api/v1/storage/source_file_upload/:id', access: 'wallet', answer: showUpload },
+]
 
 /** Every endpoint with an answer in JSON. */
 export const routes: readonly Route[] = [

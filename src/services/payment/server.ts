@@ -1,16 +1,14 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { BodyGate } from '../http/body-gate.js'
+import { parseTarget } from '../http/find-route.js'
+import type { BodyGate } from '../http/receive.js'
 import { createHttpServer, UNKNOWN_CODING } from '../http/server.js'
-import { parseTarget } from '../http/target.js'
 import type { PaymentContext, Variant } from './context.js'
-import { serveCar } from './dealing/serve-car.js'
-import { PaymentError } from './errors.js'
-import { failureText, replyFailure, replySuccess } from './http/reply.js'
-import { findRoute, type Route } from './http/route.js'
+import { serveCar } from './dealing/car-folder.js'
+import { PaymentError, withRoutesInWords } from './errors.js'
+import { failureText, findRoute, type Route, replyFailure, replySuccess } from './http.js'
 import { serveIpfs } from './ipfs/serve.js'
 import { routes } from './routes.js'
-import { callerOf } from './sign-in/caller.js'
-import { withRoutesInWords } from './words.js'
+import { callerOf } from './sign-in.js'
 
 /** Path of the CAR of a task, named by its UUID. */
 const CAR = /^\/cars\/([0-9a-f-]{36})\.car$/

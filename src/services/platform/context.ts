@@ -1,14 +1,13 @@
 import type { Database, Writer } from '../database.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
-import type { ApiKeys } from './api-keys/api-keys.js'
-import type { Uploads } from './http/uploads.js'
+import type { ApiKeys } from './api-keys.js'
+import type { Uploads } from './http/multipart.js'
 import type { PlatformLimits } from './limits.js'
-import type { Market } from './market/market.js'
-import type { Miners } from './miners/miners.js'
-import type { SignInAttempts } from './sign-in/sign-in-attempts.js'
-import type { Tokens } from './sign-in/tokens.js'
-import type { Users } from './users/users.js'
+import type { Market } from './market.js'
+import type { Miners } from './miners.js'
+import type { SignInAttempts, Tokens } from './sign-in.js'
+import type { Users } from './users.js'
 
 /** The parts of one task platform, as every endpoint receives them. */
 export interface PlatformContext {

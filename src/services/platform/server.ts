@@ -1,12 +1,11 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { BodyGate } from '../http/body-gate.js'
+import { parseTarget } from '../http/find-route.js'
+import type { BodyGate } from '../http/receive.js'
 import { createHttpServer, UNKNOWN_CODING } from '../http/server.js'
-import { parseTarget } from '../http/target.js'
 import type { PlatformContext } from './context.js'
-import { failureText, replyFailure, replySuccess } from './http/reply.js'
-import { findRoute } from './http/route.js'
+import { failureText, findRoute, replyFailure, replySuccess } from './http/route.js'
 import { routes } from './routes.js'
-import { callerOf } from './sign-in/caller.js'
+import { callerOf } from './sign-in.js'
 
 /** Room for a JWT besides the other headers. Bytes. */
 const MAX_HEADER_BYTES = 16 * 1024

@@ -1,15 +1,14 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { requireUsableVersion } from '../../common/files/data-version.js'
-import { explained } from '../data-folder-error.js'
-import { type Database, openDatabase } from '../database.js'
-import { inTransaction } from '../store/in-transaction.js'
-import { ApiKeys, type ListedApiKey } from './api-keys/api-keys.js'
-import { migrate } from './store/migrations.js'
-import { hashPassword } from './users/password.js'
-import { type User, Users } from './users/users.js'
+import { type Database, inTransaction, openDatabase } from '../database.js'
+import { explained } from '../folder-lock.js'
+import { ApiKeys, type ListedApiKey } from './api-keys.js'
+import { hashPassword } from './password.js'
+import { migrate } from './store.js'
+import { type User, Users } from './users.js'
 
-export type { ListedApiKey } from './api-keys/api-keys.js'
+export type { ListedApiKey } from './api-keys.js'
 
 /** Bounds of a chosen password, characters. */
 const SHORTEST = 8

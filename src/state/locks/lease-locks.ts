@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger, Logging } from '../../common/log.js'
 import { busy, recordsFailed } from '../errors.js'
-import { noSignals, type Signals } from '../signals/signals.js'
+import { noSignals, type Signals } from '../signals.js'
 import type { HeldLock, LockOptions, Locks } from '../state.js'
-import type { Lease, LeaseStore } from './lease-store.js'
 import { HeldLease } from './leased-lock.js'
 import { LocalLocks } from './locks.js'
+import type { Lease, LeaseStore } from './memory-leases.js'
 
-export interface LeaseLockOptions {
+interface LeaseLockOptions {
   readonly store: LeaseStore
   /** For the lines about locks that no request takes. */
   readonly log: Logger
@@ -23,6 +23,7 @@ export interface LeaseLockOptions {
 const LEASE_MS = 30_000
 const FIRST_WAIT_MS = 10
 const LONGEST_WAIT_MS = 250
+
 /**
  * Time for which holders in this process pass a lease on before others that wait for it get it, ms. With three proxies,
  * a process waits for twice this time and one write of each of the other two.

@@ -1,7 +1,7 @@
 import type { Logging } from '../../common/log.js'
 import { lockLost } from '../errors.js'
 import type { HeldLock } from '../state.js'
-import type { Lease, LeaseStore } from './lease-store.js'
+import type { Lease, LeaseStore } from './memory-leases.js'
 
 export interface HeldLeaseOptions {
   readonly lease: Lease

@@ -1,8 +1,10 @@
+import type { RequireOwner } from '../../access/rights.js'
+import type { SettingTypes } from '../../api/settings.js'
+import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logging } from '../../common/log.js'
-import { CacheUse } from '../../common/metrics/cache-use.js'
+import { CacheUse } from '../../common/metrics.js'
 import type { BucketBirths } from '../../gateway/account/bucket-births.js'
 import type { State } from '../state.js'
-import type { SettingTypes } from './setting-types.js'
 
 export type SettingKind = keyof SettingTypes & string
 
@@ -63,6 +65,7 @@ const BIRTH = '@birth'
  * of it is lost.
  */
 export const CACHED_MS = 900
+
 /** Most cached records. */
 const CACHED_BUCKETS = 1_000
 
@@ -221,4 +224,39 @@ export function createBucketSettings(
 /** Unknown times count as equal, because most gateways state none. */
 function isOf(settings: Settings, birth: string | undefined): boolean {
   return settings[BIRTH] === undefined || birth === undefined || settings[BIRTH] === birth
+}
+
+/**
+ * The settings as a request or job sees them: only an account that owns the bucket can set or remove one, whatever the
+ * operation checks. The server acts on settings with its own account, so a foreign account that sets one would delete
+ * or pay with another account's rights. Lists every method by name, so that a new method of BucketSettings does not
+ * compile before its access is decided. `clear` also accepts a bucket that does not exist, because DeleteBucket clears
+ * the settings after the bucket is gone.
+ */
+export function ownedSettings(settings: BucketSettings, requireOwner: RequireOwner): BucketSettings {
+  return {
+    get: settings.get,
+    latest: settings.latest,
+    confirmed: settings.confirmed,
+    isBound: settings.isBound,
+    buckets: settings.buckets,
+    async set(bucket, kind, value, by) {
+      await requireOwner(bucket)
+      await settings.set(bucket, kind, value, by)
+    },
+    async delete(bucket, kind, by) {
+      await requireOwner(bucket)
+      await settings.delete(bucket, kind, by)
+    },
+    async clear(bucket, by) {
+      await requireOwner(bucket).catch((error) => {
+        if (!(error instanceof S3Error) || error.code !== 'NoSuchBucket') throw error
+      })
+      await settings.clear(bucket, by)
+    },
+    async clearFormer(bucket, by) {
+      await requireOwner(bucket)
+      await settings.clearFormer(bucket, by)
+    },
+  }
 }

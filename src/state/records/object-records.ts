@@ -1,5 +1,8 @@
 import { hash } from 'node:crypto'
+import type { SettingTypes } from '../../api/settings.js'
+import type { Logging } from '../../common/log.js'
 import type { HeldLock, ObjectRecord, ObjectRecords } from '../state.js'
+import type { BucketSettings, SettingKind } from './bucket-settings.js'
 import type { Table } from './table.js'
 
 /**
@@ -7,11 +10,13 @@ import type { Table } from './table.js'
  * the store. All folder objects have one stamp, so that a late record would bring a removed one back.
  */
 const REMOVED_MS = 3_600_000
+
 /** Attempts with higher fences, which a clock that was set back makes necessary. */
 const ATTEMPTS = 4
 
 /** A record, or the trace of a removal. */
 type Kept = ObjectRecord | Removed
+
 type Removed = Pick<ObjectRecord, 'bucket' | 'key' | 'fence'> & { readonly removed: true }
 
 /**
@@ -66,4 +71,60 @@ function stateKey(bucket: string, key: string): string {
 
 function ofObject(kept: Kept | undefined, bucket: string, key: string): ObjectRecord | undefined {
   return kept?.bucket === bucket && kept.key === key && !('removed' in kept) ? kept : undefined
+}
+
+/** The settings as one request uses them: the lines about its changes have its id. */
+export class RequestSettings implements BucketSettings {
+  readonly #settings: BucketSettings
+  readonly #by: Logging
+
+  constructor(settings: BucketSettings, by: Logging) {
+    this.#settings = settings
+    this.#by = by
+  }
+
+  get<K extends SettingKind>(bucket: string, kind: K): Promise<SettingTypes[K] | undefined> {
+    return this.#settings.get(bucket, kind)
+  }
+
+  latest<K extends SettingKind>(bucket: string, kind: K): Promise<SettingTypes[K] | undefined> {
+    return this.#settings.latest(bucket, kind)
+  }
+
+  confirmed<K extends SettingKind>(bucket: string, kind: K): Promise<SettingTypes[K] | undefined> {
+    return this.#settings.confirmed(bucket, kind, this.#by)
+  }
+
+  isBound(bucket: string): Promise<boolean> {
+    return this.#settings.isBound(bucket)
+  }
+
+  set<K extends SettingKind>(bucket: string, kind: K, value: SettingTypes[K]): Promise<void> {
+    return this.#settings.set(bucket, kind, value, this.#by)
+  }
+
+  delete(bucket: string, kind: SettingKind): Promise<void> {
+    return this.#settings.delete(bucket, kind, this.#by)
+  }
+
+  buckets<K extends SettingKind>(kind: K): AsyncIterable<[bucket: string, value: SettingTypes[K]]> {
+    return this.#settings.buckets(kind)
+  }
+
+  clear(bucket: string): Promise<void> {
+    return this.#settings.clear(bucket, this.#by)
+  }
+
+  clearFormer(bucket: string): Promise<void> {
+    return this.#settings.clearFormer(bucket, this.#by)
+  }
+}
+
+/** An access control list, with canonical ids: see access/decision/acl.ts. */
+export interface ObjectAcl {
+  readonly owner: string
+  readonly grants: readonly {
+    readonly grantee: { readonly id: string } | { readonly group: 'AllUsers' | 'AuthenticatedUsers' | 'LogDelivery' }
+    readonly permission: 'READ' | 'WRITE' | 'READ_ACP' | 'WRITE_ACP' | 'FULL_CONTROL'
+  }[]
 }

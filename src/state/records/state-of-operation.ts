@@ -1,5 +1,5 @@
 import { S3Error } from '../../common/errors/s3-error.js'
-import { noSignals } from '../signals/signals.js'
+import { noSignals } from '../signals.js'
 import type { Records, State } from '../state.js'
 
 /** The declarations of an operation that decide what it may change. Undefined for work without one, such as a job. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Keyv, type KeyvStoreAdapter } from 'keyv'
 import { changedTooOften, recordsFailed } from '../errors.js'
-import type { Guard } from '../integrity/guard.js'
+import type { Guard } from '../guard.js'
 
 /**
  * Kinds of records: the server's own, and `x-<name>` for those of features and plugins. A name contains no ':', because

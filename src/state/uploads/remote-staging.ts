@@ -1,11 +1,10 @@
 import type { Logging } from '../../common/log.js'
 import { noSuchUpload, partMissing, stagingFailed } from '../errors.js'
 import type { PartRecord, Spool } from '../state.js'
-import { RemoteStagedPart } from './remote-part.js'
-import type { RemotePart, RemoteParts } from './remote-parts.js'
-import type { StagedBytes } from './staged-bytes.js'
+import { type RemotePart, type RemoteParts, RemoteStagedPart } from './remote-part.js'
+import type { StagedBytes } from './staged-part.js'
 import type { Staging } from './staging.js'
-import { addTo, isUploadId, newFile, partNumberOf } from './upload-names.js'
+import { addTo, isUploadId, newFile, partNumberOf } from './uploads.js'
 
 export interface RemoteStagingOptions {
   readonly parts: RemoteParts

@@ -3,8 +3,7 @@ import { open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { FILE_MODE } from '../../common/files/private-file.js'
 import { stagingFailed } from '../errors.js'
-import { readFile } from '../files/file-reader.js'
-import { FileWriter } from '../files/file-writer.js'
+import { FileWriter, readFile } from '../files.js'
 
 /** A body of unknown length, on disk. */
 export interface Spool {

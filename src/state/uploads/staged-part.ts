@@ -1,14 +1,14 @@
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { FILE_MODE } from '../../common/files/private-file.js'
-import { syncFolder } from '../../common/files/sync-folder.js'
+import { slowDown } from '../../common/errors/s3-error.js'
+import { FILE_MODE, syncFolder } from '../../common/files/private-file.js'
+import { clientOf, type Quota, type QuotaBounds } from '../../common/quota.js'
 import { errorCode, noSuchUpload, stagingFailed } from '../errors.js'
-import { FileWriter } from '../files/file-writer.js'
-import type { PartRoom } from './staged-bytes.js'
+import { FileWriter } from '../files.js'
 import type { OpenPart } from './staging.js'
 
 /** Where a part belongs. */
-export interface PartPlace {
+interface PartPlace {
   readonly room: PartRoom
   /** Called once the part needs no attention any more. */
   readonly gone: () => void
@@ -109,5 +109,133 @@ export class StagedPart implements OpenPart {
   #close(): Promise<void> {
     this.#closing ??= this.#handle.close()
     return this.#closing
+  }
+}
+
+const GiB = 1024 ** 3
+
+export const defaultStagedBounds: QuotaBounds = Object.freeze({ total: 1024 * GiB, perClient: 512 * GiB })
+
+/** Bytes of a part that room is taken for before they arrive, at most. */
+const ROOM_AHEAD = 64 * 1024 * 1024
+
+/** What an upload has on disk. */
+interface Staged {
+  readonly client: string
+  bytes: number
+}
+
+/** The bytes of parts on disk: of each upload, of each access key, and of all together, which has bounds. */
+export class StagedBytes {
+  readonly #quota: Quota
+  readonly #uploads = new Map<string, Staged>()
+
+  constructor(quota: Quota) {
+    this.#quota = quota
+  }
+
+  /** Bytes of all uploads. */
+  get held(): number {
+    return this.#quota.held
+  }
+
+  /** Counts what an upload has on disk already, also beyond the bounds. */
+  found(uploadId: string, accessKeyId: string, bytes: number): void {
+    const staged = this.#of(uploadId, accessKeyId)
+    staged.bytes += bytes
+    this.#quota.count(staged.client, bytes)
+  }
+
+  /** Throws SlowDown when the access key, or all together, would have too much on disk. */
+  take(uploadId: string, accessKeyId: string, bytes: number): void {
+    const staged = this.#of(uploadId, accessKeyId)
+    if (this.#quota.take(staged.client, bytes)) staged.bytes += bytes
+    else {
+      if (staged.bytes === 0) this.#uploads.delete(uploadId)
+      throw slowDown(
+        'There is no room for more parts of multipart uploads: complete or abort uploads that are under way, or raise --max-staged-bytes.',
+      )
+    }
+  }
+
+  /** For bytes that are gone; Infinity for all of an upload, whose bytes may have been given back already. */
+  give(uploadId: string, bytes: number): void {
+    const staged = this.#uploads.get(uploadId)
+    if (!staged) return
+    const given = Math.min(bytes, staged.bytes)
+    staged.bytes -= given
+    this.#quota.give(staged.client, given)
+    if (staged.bytes === 0) this.#uploads.delete(uploadId)
+  }
+
+  /**
+   * Takes room for a part. Throws SlowDown.
+   * @param length bytes that it will have, if known
+   */
+  roomFor(uploadId: string, accessKeyId: string, length = 0): PartRoom {
+    return new PartRoom(
+      (bytes) => this.take(uploadId, accessKeyId, bytes),
+      (bytes) => this.give(uploadId, bytes),
+      Math.min(length, ROOM_AHEAD),
+    )
+  }
+
+  /** Gives back the bytes of uploads that other proxies have ended. */
+  async giveEnded(hasEnded: (uploadId: string) => Promise<boolean>): Promise<void> {
+    for (const uploadId of [...this.#uploads.keys()]) {
+      if (await hasEnded(uploadId)) this.give(uploadId, Number.POSITIVE_INFINITY)
+    }
+  }
+
+  #of(uploadId: string, accessKeyId: string): Staged {
+    const known = this.#uploads.get(uploadId)
+    if (known) return known
+    const staged = { client: clientOf(accessKeyId, ''), bytes: 0 }
+    this.#uploads.set(uploadId, staged)
+    return staged
+  }
+}
+
+/** The room that one part takes while it is written. */
+export class PartRoom {
+  readonly #take: (bytes: number) => void
+  readonly #give: (bytes: number) => void
+  #taken: number
+  #written = 0
+
+  /**
+   * Throws SlowDown.
+   * @param take throws SlowDown
+   * @param ahead bytes to take at once
+   */
+  constructor(take: (bytes: number) => void, give: (bytes: number) => void, ahead: number) {
+    this.#take = take
+    this.#give = give
+    take(ahead)
+    this.#taken = ahead
+  }
+
+  /** Counts bytes that arrive. Throws SlowDown when a part grows beyond the room for it. */
+  add(bytes: number): void {
+    this.#written += bytes
+    if (this.#written <= this.#taken) return
+    this.#take(this.#written - this.#taken)
+    this.#taken = this.#written
+  }
+
+  /** Gives back the room of a body that was shorter than it said. */
+  giveRest(): void {
+    this.#give(this.#taken - this.#written)
+    this.#taken = this.#written
+  }
+
+  giveAll(): void {
+    this.#give(this.#taken)
+    this.#taken = 0
+  }
+
+  /** The room was given back with that of the whole upload. */
+  forget(): void {
+    this.#taken = 0
   }
 }

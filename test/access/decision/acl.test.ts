@@ -7,7 +7,7 @@ import {
   type Grantee,
   isPublicAcl,
   type Permission,
-} from '../../../src/access/decision/acl.js'
+} from '../../../src/access/acl.js'
 import { account, anonymous, ask, OWNER, PARTNER, STRANGER, user } from './ask.js'
 
 const canned = (name: string, kind: 'bucket' | 'object', owner = OWNER) =>

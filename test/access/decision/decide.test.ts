@@ -1,5 +1,5 @@
 import t from 'tap'
-import { cannedAcl } from '../../../src/access/decision/acl.js'
+import { cannedAcl } from '../../../src/access/acl.js'
 import {
   ARN,
   account,

@@ -155,7 +155,7 @@ t.equal(
 )
 
 t.test('actions of plugins', async (t) => {
-  const { parsePolicy } = await import('../../../src/access/decision/policy.js')
+  const { parsePolicy } = await import('../../../src/access/policy.js')
   const parse = (Action: string) =>
     parsePolicy(document({ ...GET, Action }), {
       kind: 'bucket',

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: policy variables look like this
 import t from 'tap'
-import { isPublic } from '../../../src/access/decision/policy.js'
+import { isPublic } from '../../../src/access/policy.js'
 import { ARN, allow, bucketPolicy, deny, OWNER, PARTNER } from './ask.js'
 
 const ALL = `${ARN}/*`

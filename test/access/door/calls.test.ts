@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import { openDoor } from '../../../src/access/door/door.js'
-import { Grants } from '../../../src/access/door/grants.js'
+import { openDoor } from '../../../src/access/door.js'
+import { Grants } from '../../../src/access/grants.js'
 import type { Caller } from '../../../src/auth/caller.js'
 import { startServices } from '../../../src/services/index.js'
 import { CACHED_MS, createBucketSettings } from '../../../src/state/records/bucket-settings.js'

@@ -1,6 +1,7 @@
 import t from 'tap'
-import { CONDITION_KEYS } from '../../../src/access/decision/language/condition-keys.js'
-import { conditionsOf } from '../../../src/access/door/conditions.js'
+import { conditionsOf } from '../../../src/access/conditions.js'
+import { CONDITION_KEYS } from '../../../src/access/language/condition-keys.js'
+
 import type { Caller } from '../../../src/auth/caller.js'
 import { requestHead } from '../../support/sign/request-head.js'
 import { example } from '../../support/sign/sign-head.js'

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { canonicalId } from '../../../src/auth/identities/canonical-id.js'
-import type { Wanted } from '../../support/sign/signed-request.js'
-import { signedRequest } from '../../support/sign/signed-request.js'
+import { canonicalId } from '../../../src/auth/identities/credentials.js'
+import { signedRequest, type Wanted } from '../../support/sign/signed-request.js'
 import { startWorld } from './world.js'
 
 const limited = { accessKeyId: 'limited-foreigner', secretAccessKey: 'secret-of-the-limited' }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { changeSection, readSection } from '../../../src/cli/ini.js'
+import { changeSection, readSection } from '../../../src/cli/aws-profile.js'
 
 const FILE = `# mine
 [default]

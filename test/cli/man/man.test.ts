@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { flagOf, type Option, optionNames, options, variableOf } from '../../../src/cli/config/config.js'
-import { manualPages } from '../../../src/cli/man/pages.js'
+import { manualPages } from '../../../src/cli/man.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { findClient, runText } from '../../support/programs/run.js'
 

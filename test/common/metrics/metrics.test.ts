@@ -1,6 +1,6 @@
 import t from 'tap'
-import { Metrics } from '../../../src/common/metrics/metrics.js'
-import { aggregate, render } from '../../../src/common/metrics/render.js'
+import { Metrics } from '../../../src/common/metrics.js'
+import { aggregate, render } from '../../../src/common/render-metrics.js'
 
 t.test('a histogram counts each value in all buckets that it fits in', async (t) => {
   const metrics = new Metrics()

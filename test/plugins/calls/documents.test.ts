@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { z } from 'zod'
-import { parseDocument } from '../../../src/common/xml/xml.js'
-import { fromJson } from '../../../src/plugins/calls/codec/read-json.js'
-import { fromText } from '../../../src/plugins/calls/codec/read-text.js'
-import { shapeOf } from '../../../src/plugins/calls/codec/shape.js'
-import { xmlDocument } from '../../../src/plugins/calls/codec/write-xml.js'
+import { parseDocument } from '../../../src/common/xml.js'
+import { xmlDocument } from '../../../src/plugins/calls/format.js'
+import { fromJson } from '../../../src/plugins/calls/read-body.js'
+import { fromText } from '../../../src/plugins/calls/read-text.js'
+import { shapeOf } from '../../../src/plugins/calls/shape.js'
 
 const folder = z.strictObject({
   Name: z.string(),

@@ -4,7 +4,7 @@ import t from 'tap'
 import deal from '../../../plugins/deal/index.js'
 import pay from '../../../plugins/pay/index.js'
 import task from '../../../plugins/task/index.js'
-import { routeText } from '../../../src/plugins/table/route-text.js'
+import { routeText } from '../../../src/plugins/table.js'
 import { commands } from '../../s3/s3-calls.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { modes } from '../../support/server/modes.js'
@@ -121,7 +121,7 @@ t.test('no operation is kept out of the table', async (t) => {
   const declared = ['src', 'plugins'].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
       // What `plugin new` writes is a plugin of the user's.
-      .filter((file) => file.endsWith('.ts') && !file.endsWith('plugin-template.ts'))
+      .filter((file) => file.endsWith('.ts') && !file.endsWith('plugin-new.ts'))
       .flatMap((file) => [
         ...readFileSync(join(folder, file), 'utf8').matchAll(
           /\bdefine(?:Operation|Call)(?:<[^>]*>)?\(\{\s*(?:\.\.\.\w+,\s*)*name: '(\w+)'/g,

@@ -1,8 +1,6 @@
 import { z } from 'zod'
-import { OutcomeUnknown } from '../../../src/common/errors/outcome-unknown.js'
-import { S3Error } from '../../../src/common/errors/s3-error.js'
-import { PageOf } from '../../../src/plugins/calls/declare/call.js'
-import { withRaw } from '../../../src/plugins/calls/declare/raw.js'
+import { OutcomeUnknown, S3Error } from '../../../src/common/errors/s3-error.js'
+import { PageOf, withRaw } from '../../../src/plugins/calls/call.js'
 import { defineCall } from '../../../src/plugins/calls/define-call.js'
 import { definePlugin, type Plugin } from '../../../src/plugins/forms/plugin.js'
 

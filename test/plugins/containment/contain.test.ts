@@ -12,7 +12,7 @@ import {
   xml,
   z,
 } from '../../../src/index.js'
-import { containPlugin } from '../../../src/plugins/containment/contain.js'
+import { containPlugin } from '../../../src/plugins/contain.js'
 import type { PluginHooks } from '../../../src/plugins/forms/hooks.js'
 import type { StorageClass } from '../../../src/plugins/forms/storage-class.js'
 import { startPlugins } from '../../../src/plugins/loading/plugin-lives.js'

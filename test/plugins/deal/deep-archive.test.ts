@@ -6,8 +6,8 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
+import { OFFLINE_DEAL } from '../../../plugins/deal/records/attempts.js'
 import { DeepMarks } from '../../../plugins/deal/records/deep-marks.js'
-import { OFFLINE_DEAL } from '../../../plugins/deal/records/inputs.js'
 import { createLogger } from '../../../src/common/log.js'
 import { createGatewayPool } from '../../../src/gateway/account/create-gateway.js'
 import { neutralBrand } from '../../../src/gateway/brand.js'

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import { BUCKET_DEAL, OBJECT_DEAL } from '../../../plugins/deal/records/inputs.js'
-import { Spending } from '../../../plugins/deal/spending.js'
+import { Spending } from '../../../plugins/deal/parts.js'
+import { BUCKET_DEAL, OBJECT_DEAL } from '../../../plugins/deal/records/attempts.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
 import { createLogger } from '../../../src/common/log.js'
 import type { Job } from '../../../src/plugins/jobs/job.js'

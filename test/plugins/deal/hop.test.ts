@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import { OBJECT_DEAL } from '../../../plugins/deal/records/inputs.js'
-import { Spending } from '../../../plugins/deal/spending.js'
+import { Spending } from '../../../plugins/deal/parts.js'
+import { OBJECT_DEAL } from '../../../plugins/deal/records/attempts.js'
 import type { Job } from '../../../src/plugins/jobs/job.js'
 import { Between, type Fate, type Passed } from '../../support/gateway/between.js'
 import { signedRequest, type TextAnswer } from '../../support/sign/signed-request.js'

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { RESTORE } from '../../../plugins/deal/archive/restore-job.js'
+import { RESTORE } from '../../../plugins/deal/archive/restore.js'
+
 import { S3Error } from '../../../src/common/errors/s3-error.js'
 import type { Jobs } from '../../../src/plugins/jobs/job.js'
 import { ArchiveProxy } from './archive-proxy.js'

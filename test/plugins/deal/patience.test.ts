@@ -1,13 +1,13 @@
 import t, { type Test } from 'tap'
+import { Spending } from '../../../plugins/deal/parts.js'
 import {
   type DealCause,
   OBJECT_DEAL,
   type ObjectDealInput,
   RETRIEVE_BUCKET,
   type RetrieveBucketInput,
-} from '../../../plugins/deal/records/inputs.js'
-import { type Patience, patiently } from '../../../plugins/deal/records/patience.js'
-import { Spending } from '../../../plugins/deal/spending.js'
+} from '../../../plugins/deal/records/attempts.js'
+import { type Patience, patiently } from '../../../plugins/deal/records/sequence.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
 import { type Job, Retry } from '../../../src/plugins/jobs/job.js'
 import { temporaryFolder } from '../../support/content/folders.js'

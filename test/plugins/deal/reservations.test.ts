@@ -1,10 +1,15 @@
 import t, { type Test } from 'tap'
-import { objectDeals } from '../../../plugins/deal/jobs/kinds.js'
+import { objectDeals } from '../../../plugins/deal/jobs/deal-jobs.js'
+
 import { dealOptions } from '../../../plugins/deal/options.js'
 import { DealParts } from '../../../plugins/deal/parts.js'
-import { type Attempt, Attempts } from '../../../plugins/deal/records/attempts.js'
-import { OBJECT_DEAL, type ObjectDealInput } from '../../../plugins/deal/records/inputs.js'
-import { endedInVain } from '../../../plugins/deal/records/made-before.js'
+import {
+  type Attempt,
+  Attempts,
+  endedInVain,
+  OBJECT_DEAL,
+  type ObjectDealInput,
+} from '../../../plugins/deal/records/attempts.js'
 import { createLogger } from '../../../src/common/log.js'
 import type { Job, RunningJob } from '../../../src/plugins/jobs/job.js'
 import { temporaryFolder } from '../../support/content/folders.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { DealRecord } from '../../../plugins/deal/records/deal-record.js'
+import type { DealRecord } from '../../../plugins/deal/records/deal-records.js'
 import type { Job } from '../../../src/plugins/jobs/job.js'
 import type { Fate } from '../../support/gateway/between.js'
 import { signedRequest, type TextAnswer } from '../../support/sign/signed-request.js'

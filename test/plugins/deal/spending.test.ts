@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { Spending } from '../../../plugins/deal/spending.js'
+import { Spending } from '../../../plugins/deal/parts.js'
 import { createLogger } from '../../../src/common/log.js'
 import { openState } from '../../../src/state/open-state.js'
 import type { Records, State } from '../../../src/state/state.js'

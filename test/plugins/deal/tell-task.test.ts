@@ -1,7 +1,6 @@
 import t from 'tap'
-import type { TaskRecord } from '../../../plugins/deal/offline/task-records.js'
-import { tellTask } from '../../../plugins/deal/offline/tell-task.js'
-import type { OfflineDealInput } from '../../../plugins/deal/records/inputs.js'
+import { type TaskRecord, tellTask } from '../../../plugins/deal/offline/task-records.js'
+import type { OfflineDealInput } from '../../../plugins/deal/records/attempts.js'
 import type { JobProgress, RunningJob } from '../../../src/plugins/jobs/job.js'
 
 const keys = Array.from({ length: 250 }, (_, n) => `key-${1000 + n}`)

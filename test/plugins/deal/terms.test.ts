@@ -1,12 +1,13 @@
 import t from 'tap'
 import { checkConfiguration, classOf } from '../../../plugins/deal/configuration.js'
 import { dealOptions } from '../../../plugins/deal/options.js'
-import { estimatePieceSize, mostPieceBytes } from '../../../plugins/deal/piece-size.js'
-import { divideUp, formatAmount, parseAmount } from '../../../plugins/deal/terms/amounts.js'
-import { metadataTerms, staysWithin } from '../../../plugins/deal/terms/metadata-terms.js'
-import { resolveTerms } from '../../../plugins/deal/terms/resolve-terms.js'
-import { costOf, readTerms, type StatedTerms } from '../../../plugins/deal/terms/terms.js'
+import { estimatePieceSize } from '../../../plugins/deal/terms/piece-size.js'
+import { mostPieceBytes } from '../../../plugins/deal/terms/quote.js'
+import { metadataTerms, resolveTerms, staysWithin } from '../../../plugins/deal/terms/resolve-terms.js'
+import { costOf, divideUp, readTerms, type StatedTerms } from '../../../plugins/deal/terms/terms.js'
+
 import type { S3Error } from '../../../src/common/errors/s3-error.js'
+import { formatAmount, parseAmount } from '../../../src/index.js'
 
 const whole: StatedTerms = { MinerId: 'f01000', Price: '0.000005', DurationEpochs: 518400 }
 

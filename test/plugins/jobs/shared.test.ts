@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import { OutcomeUnknown } from '../../../src/common/errors/outcome-unknown.js'
+import { OutcomeUnknown } from '../../../src/common/errors/s3-error.js'
 import type { Job, JobKind, NewJob } from '../../../src/plugins/jobs/job.js'
 import { type OwnJobs, openJobs } from '../../../src/plugins/jobs/open-jobs.js'
 import type { Context } from '../../../src/server/context.js'

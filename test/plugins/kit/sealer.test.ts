@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { createSealer } from '../../../src/plugins/kit/sealer.js'
-import { sealingKeyOf } from '../../../src/plugins/kit/sealing-key.js'
+import { createSealer, sealingKeyOf } from '../../../src/plugins/host/sealer.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 
 t.test('a sealed text opens with its key and for its purpose alone', async (t) => {

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
+import { Query } from '../../../src/http/query.js'
+import type { Method, Resource } from '../../../src/http/s3-request.js'
 import type { AnyOperation, Plugin } from '../../../src/plugins/forms/plugin.js'
-import { createTable } from '../../../src/plugins/table/table.js'
-import { Query } from '../../../src/request/query.js'
-import type { Method, Resource } from '../../../src/request/s3-request.js'
+import { createTable } from '../../../src/plugins/table.js'
 import { s3Plugin } from '../../../src/s3/index.js'
 
 const table = createTable([s3Plugin])

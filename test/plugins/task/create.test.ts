@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { fileSizesOf } from '../../../plugins/task/create/csv.js'
+import { fileSizesOf } from '../../../plugins/task/create/job.js'
 import type { Identity } from '../../../src/auth/caller.js'
 import { farFromMidnight } from '../../support/waiting.js'
 import { CSV, DEAL_CID, guest, startPlatform, startTaskProxy, type TaskProxy } from './scene.js'

@@ -1,7 +1,7 @@
 import { definePlugin, type PluginHost } from 'dealgate'
 import t, { type Test } from 'tap'
+import { MadeTasks } from '../../../plugins/task/create/made-tasks.js'
 import task from '../../../plugins/task/index.js'
-import { MadeTasks } from '../../../plugins/task/records/made-tasks.js'
 import { startServices } from '../../../src/services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { startInProcess } from '../../support/server/in-process.js'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import task from '../../../plugins/task/index.js'
-import { openAccountBook } from '../../../src/services/gateway/account-book.js'
+import { openAccountBook } from '../../../src/services/gateway/accounts/account-book.js'
 import { type Credentials, PASSWORD, startSts } from '../../s3/sts/sts-scene.js'
 import { signedRequest, unsignedRequest } from '../../support/sign/signed-request.js'
 import { stopMonotonicClock } from '../../support/waiting.js'

@@ -2,11 +2,8 @@ import { deepEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { createLogger } from '../../../src/common/log.js'
-import type { RequestHead } from '../../../src/request/s3-request.js'
-import { corsAnswer } from '../../../src/response/cors/cors-answer.js'
-import { corsDocument, readCors } from '../../../src/response/cors/cors-document.js'
-import type { CorsRule } from '../../../src/response/cors/cors-rule.js'
-import { withCors } from '../../../src/response/cors/with-cors.js'
+import { type CorsRule, corsAnswer, corsDocument, readCors, withCors } from '../../../src/http/cors.js'
+import type { RequestHead } from '../../../src/http/s3-request.js'
 import type { BucketSettings } from '../../../src/state/records/bucket-settings.js'
 
 const rule = (more: Partial<CorsRule>): CorsRule => ({

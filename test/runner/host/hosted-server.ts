@@ -1,12 +1,12 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
+import { describeError, exitCodeOf } from '../../../src/cli/command.js'
 import type { Config } from '../../../src/cli/config/config.js'
-import { describeError, exitCodeOf } from '../../../src/cli/failure.js'
 import { type Actions, createProgram } from '../../../src/cli/program.js'
+import { workersOf } from '../../../src/cli/serve/server-options.js'
 import { startServicesAlone } from '../../../src/cli/serve/services.js'
 import { startServer } from '../../../src/cli/serve/start-server.js'
-import { workersOf } from '../../../src/cli/serve/worker-count.js'
 import { createLogger, type Logger } from '../../../src/common/log.js'
-import { CleanupStack } from '../../../src/server/cleanup-stack.js'
+import { CleanupStack } from '../../../src/server/background.js'
 
 /** A command to run, as a process would get it. */
 export interface HostedCommand {

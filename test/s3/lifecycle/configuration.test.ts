@@ -1,13 +1,15 @@
 import { deepEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { DAY_MS } from '../../../src/common/durations.js'
-import type { LifecycleFilter, LifecycleRule } from '../../../src/s3/lifecycle/configuration.js'
-import { configurationDocument } from '../../../src/s3/lifecycle/document.js'
-import { outermostPrefixes } from '../../../src/s3/lifecycle/prefixes.js'
-import { readConfiguration } from '../../../src/s3/lifecycle/read-configuration.js'
+import { DAY_MS } from '../../../src/common/time.js'
+import { outermostPrefixes, transitionOf } from '../../../src/s3/lifecycle/bucket-pass.js'
+import {
+  configurationDocument,
+  type LifecycleFilter,
+  type LifecycleRule,
+  readConfiguration,
+} from '../../../src/s3/lifecycle/configuration.js'
 import { type Candidate, dueAfter, dueAt, expirationOf, matches } from '../../../src/s3/lifecycle/rules.js'
-import { transitionOf } from '../../../src/s3/lifecycle/transitions.js'
 
 const wrap = (rules: string) => Buffer.from(`<LifecycleConfiguration>${rules}</LifecycleConfiguration>`)
 const read = (rules: string, classes: readonly string[] = []) =>

@@ -16,10 +16,10 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3'
 import t from 'tap'
-import { DAY_MS } from '../../../src/common/durations.js'
-import { putBucketLifecycleConfiguration } from '../../../src/s3/configuration/put-bucket-lifecycle-configuration.js'
+import { DAY_MS } from '../../../src/common/time.js'
+import { putBucketLifecycleConfiguration } from '../../../src/s3/lifecycle/operations.js'
 import { dueAfter } from '../../../src/s3/lifecycle/rules.js'
-import { openAccountBook } from '../../../src/services/gateway/account-book.js'
+import { openAccountBook } from '../../../src/services/gateway/accounts/account-book.js'
 import { GatewayUser } from '../../support/gateway/gateway-user.js'
 import { type InProcess, startInProcess } from '../../support/server/in-process.js'
 import { modes } from '../../support/server/modes.js'

@@ -3,20 +3,19 @@ import fc from 'fast-check'
 import t from 'tap'
 import { type ConfigError, readConfig } from '../../../src/cli/config/config.js'
 import type { ObjectEvent } from '../../../src/plugins/forms/hooks.js'
-import type { NotificationRule } from '../../../src/s3/notifications/configuration.js'
-import { Lane, laneName } from '../../../src/s3/notifications/delivery/lanes.js'
-import { eventMessage, testMessage } from '../../../src/s3/notifications/delivery/messages.js'
-import { Sequencer } from '../../../src/s3/notifications/delivery/sequencer.js'
 import {
-  joinWebhooks,
-  parseWebhook,
-  parseWebhookSecret,
-  webhookOfArn,
-} from '../../../src/s3/notifications/delivery/webhooks.js'
-import { configurationDocument } from '../../../src/s3/notifications/document.js'
-import { eventsOf, selectors } from '../../../src/s3/notifications/event-names.js'
-import { readConfiguration } from '../../../src/s3/notifications/read-configuration.js'
-import { refuseOverlaps, wants } from '../../../src/s3/notifications/rules.js'
+  configurationDocument,
+  eventsOf,
+  type NotificationRule,
+  readConfiguration,
+  refuseOverlaps,
+  selectors,
+  wants,
+} from '../../../src/s3/notifications/configuration.js'
+import { Lane, laneName } from '../../../src/s3/notifications/delivery.js'
+import { eventMessage, testMessage } from '../../../src/s3/notifications/outbox.js'
+import { Sequencer } from '../../../src/s3/notifications/sender.js'
+import { joinWebhooks, parseWebhook, parseWebhookSecret, webhookOfArn } from '../../../src/s3/notifications/webhooks.js'
 
 const read = (content: string) =>
   readConfiguration(

@@ -3,8 +3,7 @@ import t from 'tap'
 import type { S3Error } from '../../../src/common/errors/s3-error.js'
 import { allows, type PublicAction } from '../../../src/gateway/account/policies.js'
 import type { PolicyEntry } from '../../../src/gateway/gateway.js'
-import { fromAccess } from '../../../src/s3/policy/from-entries.js'
-import { toEntries } from '../../../src/s3/policy/to-entries.js'
+import { fromAccess, toEntries } from '../../../src/s3/access/policy-entries.js'
 
 const BUCKET = 'photos'
 const ARN = `arn:aws:s3:::${BUCKET}`

@@ -9,7 +9,7 @@ import {
 import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import t from 'tap'
-import { openAccountBook } from '../../../src/services/gateway/account-book.js'
+import { openAccountBook } from '../../../src/services/gateway/accounts/account-book.js'
 import { legacy } from '../../../src/services/gateway/quirks.js'
 import { run } from '../../support/programs/run.js'
 import { stopMonotonicClock } from '../../support/waiting.js'

@@ -1,9 +1,15 @@
 import { deepEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { BUCKET_TAGS, checkTags, OBJECT_TAGS } from '../../../src/s3/tagging/tag-rules.js'
-import { readTagging, taggingDocument } from '../../../src/s3/tagging/tagging-document.js'
-import { taggingOfCopy, taggingOfHeader } from '../../../src/s3/tagging/tagging-headers.js'
+import {
+  BUCKET_TAGS,
+  checkTags,
+  OBJECT_TAGS,
+  readTagging,
+  taggingDocument,
+  taggingOfCopy,
+  taggingOfHeader,
+} from '../../../src/s3/tagging/tags.js'
 
 const many = (count: number) => Array.from({ length: count }, (_, i) => ({ key: `k${i}`, value: 'v' }))
 

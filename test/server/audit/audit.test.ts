@@ -1,8 +1,7 @@
 import { PutObjectCommand } from '@aws-sdk/client-s3'
 import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import t from 'tap'
-import type { AuditEntry, AuditLog } from '../../../src/server/audit/audit-log.js'
-import { isAudited } from '../../../src/server/audit/audited.js'
+import { type AuditEntry, type AuditLog, isAudited } from '../../../src/server/audit.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { send } from '../../support/sign/send.js'
 

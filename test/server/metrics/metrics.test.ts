@@ -6,7 +6,7 @@ import {
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
 import t from 'tap'
-import { Metrics } from '../../../src/common/metrics/metrics.js'
+import { Metrics } from '../../../src/common/metrics.js'
 import { definePlugin } from '../../../src/plugins/forms/plugin.js'
 import { processMetrics } from '../../../src/server/metrics/process-metrics.js'
 import { startInProcess } from '../../support/server/in-process.js'

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { Metrics } from '../../../src/common/metrics/metrics.js'
-import { render } from '../../../src/common/metrics/render.js'
+import { Metrics } from '../../../src/common/metrics.js'
+import { render } from '../../../src/common/render-metrics.js'
 import { RequestMetrics } from '../../../src/server/metrics/request-metrics.js'
 
 t.test('codes of plugins become labels up to a bound', async (t) => {

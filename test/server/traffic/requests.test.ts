@@ -1,7 +1,7 @@
 import { get } from 'node:http'
 import { ListBucketsCommand, S3Client } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
-import type { TrafficBounds } from '../../../src/server/traffic/traffic-bounds.js'
+import type { TrafficBounds } from '../../../src/server/traffic/gate.js'
 import type { Endpoint } from '../../suites/sign.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { awsVersions } from '../../support/programs/aws-cli.js'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { SharedRunning } from '../../../src/server/traffic/shared-running.js'
-import { noSignals } from '../../../src/state/signals/signals.js'
+import { noSignals } from '../../../src/state/signals.js'
 import { until } from '../../support/waiting.js'
 
 t.test('what is repeated is sent although the number changes and returns', async (t) => {

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { TokenBuckets } from '../../../src/common/http/token-buckets.js'
+import { TokenBuckets } from '../../../src/common/http/client-rate.js'
+import type { TrafficBounds } from '../../../src/server/traffic/gate.js'
 import { Traffic } from '../../../src/server/traffic/traffic.js'
-import type { TrafficBounds } from '../../../src/server/traffic/traffic-bounds.js'
-import { SignalBoard } from '../../../src/state/signals/signals.js'
+import { SignalBoard } from '../../../src/state/signals.js'
 import { until } from '../../support/waiting.js'
 
 /** A traffic whose clock the test sets. */

@@ -6,8 +6,16 @@ import { CID } from 'multiformats/cid'
 import * as digest from 'multiformats/hashes/digest'
 import t from 'tap'
 import { signProposal, verifyProposal } from '../../../src/services/network/deals/proposal.js'
-import { formatFil, parseFil, priceOfPiece, tokenAmount, tokenBytes } from '../../../src/services/network/units/fil.js'
-import { addressOfKey, addressOfMiner, addressText } from '../../../src/services/network/units/filecoin-address.js'
+import {
+  addressOfKey,
+  addressOfMiner,
+  addressText,
+  formatFil,
+  parseFil,
+  priceOfPiece,
+  tokenAmount,
+  tokenBytes,
+} from '../../../src/services/network/units/fil.js'
 import { signerOf, Wallet } from '../../../src/services/network/wallet.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 

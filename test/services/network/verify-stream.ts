@@ -1,6 +1,5 @@
 import { NetworkError } from '../../../src/services/network/network.js'
-import { parseCid } from '../../../src/services/network/pack/dag/cid-text.js'
-import { type BlockSink, putFile } from '../../../src/services/network/pack/dag/unixfs.js'
+import { type BlockSink, parseCid, putFile } from '../../../src/services/network/pack/dag/unixfs.js'
 import { Feed } from './feed.js'
 
 const nowhere: BlockSink = { put: (cid) => cid }

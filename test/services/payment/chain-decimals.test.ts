@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { inUnits } from '../../../src/services/payment/ledger/units.js'
+import { inUnits } from '../../../src/services/payment/ledger/embedded-payments.js'
 import { EvmNode } from '../../support/chain/evm-node.js'
 import { PaymentContract } from '../../support/chain/payment-contract.js'
 import { until } from '../../support/waiting.js'

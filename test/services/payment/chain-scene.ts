@@ -1,6 +1,6 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import type { Test } from 'tap'
-import type { ChainOptions } from '../../../src/services/payment/chain/options.js'
+import type { ChainOptions } from '../../../src/services/payment/chain/open.js'
 import { EvmNode } from '../../support/chain/evm-node.js'
 import { PaymentContract } from '../../support/chain/payment-contract.js'
 import { until } from '../../support/waiting.js'

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { carInOrder } from '../../../src/services/network/pack/car/car-in-order.js'
-import { DagTree } from '../../../src/services/network/pack/dag/dag-tree.js'
+import { DagTree } from '../../../src/services/network/pack/dag/dag-names.js'
 import { type DagNode, putFile } from '../../../src/services/network/pack/dag/unixfs.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 

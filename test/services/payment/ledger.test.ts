@@ -3,10 +3,14 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { makePrivateFolder } from '../../../src/common/files/private-file.js'
 import { openDatabase, Writer } from '../../../src/services/database.js'
-import { formatAmount, MOST_ISSUED, parseAmount } from '../../../src/services/payment/ledger/amount.js'
-import { EmbeddedPayments } from '../../../src/services/payment/ledger/embedded-payments.js'
-import type { PaymentOrder } from '../../../src/services/payment/ledger/payments.js'
-import { migrate } from '../../../src/services/payment/store/migrations.js'
+import {
+  EmbeddedPayments,
+  formatAmount,
+  MOST_ISSUED,
+  type PaymentOrder,
+  parseAmount,
+} from '../../../src/services/payment/ledger/embedded-payments.js'
+import { migrate } from '../../../src/services/payment/store.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { afterEachStep, CrashImages } from '../crash-images.js'
 

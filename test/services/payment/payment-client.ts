@@ -10,8 +10,8 @@ import {
   type RunningPayment,
   startPayment,
 } from '../../../src/services/payment/payment.js'
-import { signText } from '../../../src/services/payment/sign-in/personal-sign.js'
-import { addressOfKey } from '../../../src/services/payment/wallets/address.js'
+import { signText } from '../../../src/services/payment/sign-in.js'
+import { addressOfKey } from '../../../src/services/payment/wallets.js'
 import { type RunningPlatform, startPlatform } from '../../../src/services/platform/platform.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { open } from '../network/embedded-network.js'

@@ -5,8 +5,8 @@ import t from 'tap'
 import { recoverMessageAddress, toHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { openDatabase } from '../../../src/services/database.js'
-import { signerOfText } from '../../../src/services/payment/sign-in/personal-sign.js'
-import { checksummed, parseAddress } from '../../../src/services/payment/wallets/address.js'
+import { signerOfText } from '../../../src/services/payment/sign-in.js'
+import { checksummed, parseAddress } from '../../../src/services/payment/wallets.js'
 import { logIn, newKeys, nonceFor, startPaymentScene } from './payment-client.js'
 
 const VECTOR = {

@@ -5,16 +5,15 @@ import { openDatabase } from '../../../src/services/database.js'
 import { silentLog } from '../../../src/services/log.js'
 import { catalogue } from '../../../src/services/network/embedded/catalogue.js'
 import type { EmbeddedNetwork } from '../../../src/services/network/embedded/embedded-network.js'
+import { hashPassword, newPassword } from '../../../src/services/platform/password.js'
 import {
   type PlatformOptions,
   type PlatformParts,
   type RunningPlatform,
   startPlatform,
 } from '../../../src/services/platform/platform.js'
-import { migrate } from '../../../src/services/platform/store/migrations.js'
-import type { SignIn } from '../../../src/services/platform/users/first-user.js'
-import { hashPassword, newPassword } from '../../../src/services/platform/users/password.js'
-import { Users } from '../../../src/services/platform/users/users.js'
+import { migrate } from '../../../src/services/platform/store.js'
+import { type SignIn, Users } from '../../../src/services/platform/users.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { open } from '../network/embedded-network.js'
 

@@ -1,7 +1,7 @@
 import { optionFacts } from '../../../src/plugins/forms/option-facts.js'
 import type { AnyOperation } from '../../../src/plugins/forms/plugin.js'
 import { accessProblems } from '../../../src/plugins/loading/check-plugins.js'
-import { routeText } from '../../../src/plugins/table/route-text.js'
+import { routeText } from '../../../src/plugins/table.js'
 import { type CheckResult, result, type Subject } from './subject.js'
 
 /** A link, or a section of a document that comes with the plugin. */

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DatabaseSync } from '@photostructure/sqlite'
-import { DAY_MS } from '../../../src/common/durations.js'
+import { DAY_MS } from '../../../src/common/time.js'
 import { send } from '../sign/send.js'
 import { until } from '../waiting.js'
 import type { Dealgate } from './dealgate.js'

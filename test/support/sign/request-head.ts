@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { Query } from '../../../src/request/query.js'
-import type { Method, RequestHead } from '../../../src/request/s3-request.js'
+import { Query } from '../../../src/http/query.js'
+import type { Method, RequestHead } from '../../../src/http/s3-request.js'
 
 export interface HeadParts {
   method?: string

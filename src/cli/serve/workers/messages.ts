@@ -1,7 +1,8 @@
 import type { GatewayAccount } from '../../../auth/caller.js'
-import type { FamilySnapshot } from '../../../common/metrics/family.js'
-import type { Reloaded } from '../../../plugins/server-calls/plugin.js'
-import type { Lease } from '../../../state/locks/lease-store.js'
+import type { FamilySnapshot } from '../../../common/metrics.js'
+import { aggregate } from '../../../common/render-metrics.js'
+import type { Reloaded } from '../../../plugins/server-calls.js'
+import type { Lease } from '../../../state/locks/memory-leases.js'
 import type { Config } from '../../config/config.js'
 
 /** What the supervisor has started for all workers. */
@@ -56,3 +57,98 @@ export type ToWorker =
   | { readonly kind: 'metrics'; readonly id: number }
   | { readonly kind: 'step'; readonly id: number; readonly step: ReloadStep }
   | { readonly kind: 'stop' }
+
+/**
+ * Sends the messages of one turn of the event loop together, in order: each message between processes costs a system
+ * call and a wake-up on either side, which is more than a request for a lease costs otherwise.
+ */
+export class Batch<Message> {
+  readonly #send: (messages: readonly Message[]) => void
+  #messages: Message[] = []
+
+  constructor(send: (messages: readonly Message[]) => void) {
+    this.#send = send
+  }
+
+  /** Sends the message at the end of this turn. */
+  add(message: Message): void {
+    if (this.#messages.push(message) === 1) setImmediate(() => this.#flush())
+  }
+
+  /** Sends the message at once, after those before it. */
+  sendNow(message: Message): void {
+    this.#messages.push(message)
+    this.#flush()
+  }
+
+  #flush(): void {
+    if (this.#messages.length === 0) return
+    const messages = this.#messages
+    this.#messages = []
+    this.#send(messages)
+  }
+}
+
+/** Longest wait for the metrics of a worker, ms; then its former ones are used. */
+const PATIENCE_MS = 2000
+
+interface Asked {
+  readonly worker: number
+  resolve(): void
+}
+
+/**
+ * Adds the metrics of all workers up. Counters of workers that have ended stay in the sum: Prometheus would take a
+ * smaller sum for a restart, and count everything again.
+ */
+export class WorkerMetrics {
+  readonly #asked = new Map<number, Asked>()
+  readonly #last = new Map<number, readonly FamilySnapshot[]>()
+  #ended: readonly FamilySnapshot[] = []
+  #adding: Promise<void> = Promise.resolve()
+  #questions = 0
+
+  /**
+   * @param workers whom to ask, by number
+   * @param ask sends the question with this id to a worker
+   */
+  async collect(workers: readonly number[], ask: (worker: number, id: number) => void): Promise<FamilySnapshot[]> {
+    await Promise.all(workers.map((worker) => this.#answerOf(worker, ask)))
+    return aggregate([...this.#last.values(), this.#ended])
+  }
+
+  /** Takes an answer. One that comes late is used at the next scrape. */
+  received(worker: number, id: number, families: readonly FamilySnapshot[]): void {
+    this.#last.set(worker, families)
+    this.#asked.get(id)?.resolve()
+  }
+
+  async ended(worker: number): Promise<void> {
+    for (const asked of this.#asked.values()) if (asked.worker === worker) asked.resolve()
+    // One at a time: two workers that end together must both stay in the sum.
+    this.#adding = this.#adding.then(() => this.#add(worker))
+    await this.#adding
+  }
+
+  async #add(worker: number): Promise<void> {
+    const counted = this.#last.get(worker)?.filter(({ type }) => type !== 'gauge')
+    if (counted === undefined) return
+    const ended = await aggregate([this.#ended, counted])
+    this.#last.delete(worker)
+    this.#ended = ended
+  }
+
+  #answerOf(worker: number, ask: (worker: number, id: number) => void): Promise<void> {
+    const id = ++this.#questions
+    return new Promise((resolve) => {
+      const settle = () => {
+        clearTimeout(timer)
+        this.#asked.delete(id)
+        resolve()
+      }
+      const timer = setTimeout(settle, PATIENCE_MS)
+      this.#asked.set(id, { worker, resolve: settle })
+      ask(worker, id)
+    })
+  }
+}

@@ -1,29 +1,28 @@
+import type { Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { bringUpToDate } from '../../../common/files/data-version.js'
 import type { Logger } from '../../../common/log.js'
-import { Metrics } from '../../../common/metrics/metrics.js'
-import { aggregate, render } from '../../../common/metrics/render.js'
-import type { CleanupStack } from '../../../server/cleanup-stack.js'
+import { Metrics } from '../../../common/metrics.js'
+import { aggregate, render } from '../../../common/render-metrics.js'
+import type { CleanupStack } from '../../../server/background.js'
 import { processMetrics } from '../../../server/metrics/process-metrics.js'
 import { featuresOf, parseQuirks } from '../../../services/gateway/quirks.js'
-import { makeFolder } from '../../../state/files/folders.js'
-import type { Lease } from '../../../state/locks/lease-store.js'
-import { MemoryLeases } from '../../../state/locks/memory-leases.js'
-import { lockFolder } from '../../../state/locks/sqlite-lock.js'
-import { STORE } from '../../../state/signals/signals.js'
+import { makeFolder } from '../../../state/folder-record.js'
+import { type Lease, MemoryLeases } from '../../../state/locks/memory-leases.js'
+import { STORE } from '../../../state/signals.js'
+import { lockFolder } from '../../../state/sqlite/lock.js'
 import type { Config } from '../../config/config.js'
 import { obtainKeys } from '../../keys/keys.js'
 import { recordServer } from '../../running.js'
-import { banner } from '../banner.js'
+import { banner, shownPlatform } from '../banner.js'
 import { obtainGateway } from '../gateway.js'
-import { onReopen } from '../observability/log-files.js'
-import { openMetricsPort } from '../observability/metrics-port.js'
-import { shownPlatform } from '../platform-text.js'
-import { Reloader } from '../reload/reloader.js'
+import { onReopen, openMetricsPort } from '../observability.js'
+import { Reloader } from '../reload.js'
+import { workersOf } from '../server-options.js'
+
 import type { StartOptions } from '../start-server.js'
-import { workersOf } from '../worker-count.js'
 import type { Question, SharedServices } from './messages.js'
 import { Supervisor } from './supervisor.js'
 
@@ -115,4 +114,10 @@ async function freePort(host: string): Promise<number> {
   server.close()
   await closed
   return port
+}
+
+export interface Waiting {
+  readonly worker: Worker
+  resolve(): void
+  reject(error: Error): void
 }

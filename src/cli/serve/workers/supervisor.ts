@@ -1,17 +1,17 @@
-import cluster, { type Worker } from 'node:cluster'
+import type { Worker } from 'node:cluster'
+import cluster from 'node:cluster'
 import type { Logger } from '../../../common/log.js'
-import type { FamilySnapshot } from '../../../common/metrics/family.js'
+import type { FamilySnapshot } from '../../../common/metrics.js'
+import { withinDeadline } from '../../../common/time.js'
 import type { Prepared } from '../../../server/proxy-options.js'
-import type { Lease } from '../../../state/locks/lease-store.js'
+import type { Lease } from '../../../state/locks/memory-leases.js'
+import { Failure } from '../../command.js'
 import type { Config } from '../../config/config.js'
-import { Failure } from '../../failure.js'
-import { Batch } from './batch.js'
-import type { FromWorker, Question, ToWorker } from './messages.js'
-import { Steps } from './steps.js'
-import { trackConnections } from './track-connections.js'
-import { WorkerMetrics } from './worker-metrics.js'
+import type { ReloadStep } from './messages.js'
+import { Batch, type FromWorker, type Question, type ToWorker, WorkerMetrics } from './messages.js'
+import type { Waiting } from './primary.js'
 
-export interface SupervisorOptions {
+interface SupervisorOptions {
   readonly count: number
   /** Port of all workers. Not 0: it must stay the same when all of them die. */
   readonly port: number
@@ -30,6 +30,7 @@ export interface SupervisorOptions {
 
 /** The variable with the number of a worker. */
 export const WORKER_NUMBER = 'DEALGATE_WORKER_NUMBER'
+
 /** The variable with the port of all workers. */
 export const WORKER_PORT = 'DEALGATE_WORKER_PORT'
 
@@ -37,6 +38,7 @@ export const WORKER_PORT = 'DEALGATE_WORKER_PORT'
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 30_000
 const STEADY_MS = 60_000
+
 /** Time beyond the grace that workers need to close what they have open, ms. */
 const CLOSING_MS = 10_000
 
@@ -193,3 +195,102 @@ export class Supervisor {
 }
 
 function ignore(): void {}
+
+/** A connection that this process has accepted and sends to a worker. */
+interface Handle {
+  /** -1 once it is closed here, because the worker has it. */
+  readonly fd: number
+  close(): void
+}
+
+/** Connections beyond which those are forgotten that workers have taken. */
+const MANY = 64
+
+/**
+ * Remembers the connections that are on the way to a worker. Node (lib/internal/cluster/round_robin_handle.js) keeps
+ * each open until the worker confirms that it has it: if the worker dies before that, the client waits in vain.
+ * @returns closes those of a worker that has died, so that their clients try again
+ */
+function trackConnections({ process: child }: Pick<Worker, 'process'>): () => void {
+  const under = new Set<Handle>()
+  const { send } = child
+  let dead = false
+  child.send = (...args: unknown[]) => {
+    const [, handle] = args
+    if (isConnection(handle)) {
+      if (dead) setImmediate(() => handle.close())
+      if (under.size >= MANY) for (const old of under) if (old.fd === -1) under.delete(old)
+      under.add(handle)
+    }
+    return Reflect.apply(send, child, args)
+  }
+  return () => {
+    dead = true
+    for (const handle of under) if (handle.fd !== -1) handle.close()
+    under.clear()
+  }
+}
+
+function isConnection(value: unknown): value is Handle {
+  return typeof value === 'object' && value !== null && 'fd' in value && 'close' in value
+}
+
+/** The steps of reloads, in the workers of a server. */
+export class Steps {
+  readonly #waiting = new Map<number, Waiting>()
+  readonly #send: (worker: Worker, message: ToWorker) => void
+  #last = 0
+
+  constructor(send: (worker: Worker, message: ToWorker) => void) {
+    this.#send = send
+  }
+
+  /** Has these workers prepare a configuration. If one cannot, none keeps it, and this rejects. */
+  async prepareAll(workers: readonly Worker[], config: Config): Promise<Prepared> {
+    const all = (step: ReloadStep) => Promise.allSettled(workers.map((worker) => this.#take(worker, step)))
+    const outcomes = await all({ kind: 'prepare', config })
+    const discard = async () => {
+      await all({ kind: 'discard' })
+    }
+    const failed = outcomes.find((outcome) => outcome.status === 'rejected')
+    if (failed) {
+      await discard()
+      throw failed.reason
+    }
+    return {
+      async apply() {
+        const applied = await all({ kind: 'apply' })
+        // The one that is started in its place asks for the configuration in use.
+        for (const [i, { status }] of applied.entries()) if (status === 'rejected') workers[i]?.process.kill('SIGKILL')
+      },
+      discard,
+    }
+  }
+
+  done({ id, error }: FromWorker & { kind: 'stepped' }): void {
+    const waiting = this.#waiting.get(id)
+    this.#waiting.delete(id)
+    if (error === undefined) waiting?.resolve()
+    else waiting?.reject(new Failure(error))
+  }
+
+  /** A worker that dies needs no more steps: the one after it asks for the configuration in use. */
+  gone(worker: Worker): void {
+    for (const [id, waiting] of this.#waiting) {
+      if (waiting.worker !== worker) continue
+      this.#waiting.delete(id)
+      waiting.resolve()
+    }
+  }
+
+  #take(worker: Worker, step: ReloadStep): Promise<void> {
+    if (!worker.isConnected()) return Promise.resolve()
+    const id = ++this.#last
+    const taken = new Promise<void>((resolve, reject) => this.#waiting.set(id, { worker, resolve, reject }))
+    this.#send(worker, { kind: 'step', id, step })
+    return withinDeadline(taken, STEP_MS)
+  }
+}
+
+/** Longest time for a step in one worker, ms. */
+export const STEP_MS = 120_000

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Database } from '../../database.js'
 import { GatewayError } from '../errors.js'
-import { checkPair, isSamePair, type KeyPair } from './key-pair.js'
-import { FIRST } from './schema.js'
+import { checkPair, FIRST, isSamePair, type KeyPair } from './first-account.js'
 
 /** An account: it owns buckets and deals, and logs in with its key pair. */
 export interface Account extends KeyPair {
@@ -22,7 +21,7 @@ export interface ListedAccount extends Account {
   readonly buckets: number
 }
 
-export interface NewAccount extends KeyPair {
+interface NewAccount extends KeyPair {
   readonly name: string
   /** The user of the task platform that it belongs to. */
   readonly user?: string
@@ -165,4 +164,103 @@ function toAccount(row: any): Account | undefined {
   if (row === undefined) return undefined
   const { id, accessKey, secretKey, canonicalId, name, iam, created } = row
   return { id, accessKey, secretKey, canonicalId, name, isIamUser: iam === 1, created }
+}
+
+/** What an account may store in all of its buckets; null for no bound. */
+export interface AccountQuota {
+  readonly bytes: number | null
+  readonly objects: number | null
+  /** Multipart uploads under way, which the clients of the gateway count. */
+  readonly uploads: number | null
+}
+
+export const NO_QUOTA: AccountQuota = Object.freeze({ bytes: null, objects: null, uploads: null })
+
+/** Objects in deals alone have no bytes here; removed ones have bytes while a pending deal reads them. */
+export interface AccountUsage {
+  readonly bytes: number
+  readonly objects: number
+}
+
+/**
+ * The table of quotas. Other processes may change it at any time, so every call reads it. Call `set`, and what must
+ * hold with a write, inside a transaction.
+ */
+export class Quotas {
+  readonly #find
+  readonly #set
+  readonly #remove
+  readonly #usage
+
+  constructor(db: Database) {
+    this.#find = db.prepare('SELECT bytes, objects, uploads FROM quotas WHERE account = ?')
+    this.#set = db.prepare('INSERT OR REPLACE INTO quotas (account, bytes, objects, uploads) VALUES (?, ?, ?, ?)')
+    this.#remove = db.prepare('DELETE FROM quotas WHERE account = ?')
+    this.#usage = db.prepare(
+      'SELECT total(objects) AS objects, total(bytes) + (SELECT total(bytes) FROM retained WHERE account = ?1) AS bytes FROM buckets WHERE owner = ?1',
+    )
+  }
+
+  /** Undefined if the account has none. */
+  of(account: number): AccountQuota | undefined {
+    return this.#find.get(account)
+  }
+
+  usage(account: number): AccountUsage {
+    return this.#usage.get(account) as AccountUsage
+  }
+
+  set(account: number, { bytes, objects, uploads }: AccountQuota): void {
+    if (bytes === null && objects === null && uploads === null) this.#remove.run(account)
+    else this.#set.run(account, bytes, objects, uploads)
+  }
+
+  /**
+   * Throws GatewayError QuotaExceeded if the account would store more than it may, unless it stores less than before.
+   */
+  mustHaveRoom(account: number, quota: AccountQuota, more: AccountUsage): void {
+    const { bytes, objects } = this.usage(account)
+    check('bytes', quota.bytes, bytes, more.bytes)
+    check('objects', quota.objects, objects, more.objects)
+  }
+}
+
+function check(what: string, most: number | null, present: number, more: number): void {
+  if (most === null || more <= 0 || present + more <= most) return
+  throw new GatewayError('QuotaExceeded', {
+    value: `The quota of the account is ${most} ${what}. It has ${present}, and this would add ${more}: remove objects, or ask for a larger quota.`,
+  })
+}
+
+/**
+ * Accounts. `iam` is 0 for the first one. `configured` is the digest of the pair that the configuration named when the
+ * first one got its keys. `user` names the user of the task platform that the account belongs to. `quotas` has what an
+ * account may store in all of its buckets.
+ */
+export const accountSchema = `
+  CREATE TABLE IF NOT EXISTS accounts (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    access_key TEXT NOT NULL UNIQUE,
+    secret_key TEXT NOT NULL,
+    canonical_id TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    iam INTEGER NOT NULL,
+    created TEXT NOT NULL,
+    configured TEXT,
+    user TEXT UNIQUE
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS quotas (
+    account INTEGER PRIMARY KEY,
+    bytes INTEGER, -- NULL: no bound
+    objects INTEGER,
+    uploads INTEGER
+  ) STRICT;
+`
+
+/** Names of the columns of a table; none when it does not exist. */
+export function columnsOf(db: Database, table: string): string[] {
+  return db
+    .prepare(`SELECT name FROM pragma_table_info('${table}')`)
+    .all()
+    .map(({ name }) => name as string)
 }

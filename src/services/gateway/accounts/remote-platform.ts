@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.js'
-import type { PlatformUser, PlatformUsers } from './account-of-user.js'
+import type { PlatformUser, PlatformUsers } from './first-account.js'
 
 export interface RemotePlatformOptions {
   /** Base URL of the platform, http or https. */

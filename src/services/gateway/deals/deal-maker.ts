@@ -1,15 +1,15 @@
 import { join } from 'node:path'
 import { rfc3339 } from '../../clock.js'
 import { type DealProgress, type MadeDeal, NetworkError } from '../../network/network.js'
-import { FIRST } from '../accounts/schema.js'
+import { FIRST } from '../accounts/first-account.js'
+
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import type { Hold } from '../store/holds.js'
 import { INDEX_FILE } from '../store/schema.js'
-import { openBucketListing } from './bucket-listing.js'
 import type { CompleteDeal, DealAsk, DealRow } from './deals.js'
 import type { ManifestFile } from './manifest.js'
-import { PackingList } from './packing-list.js'
+import { openBucketListing, PackingList } from './packing-list.js'
 
 export type DealMakerContext = Pick<
   GatewayContext,

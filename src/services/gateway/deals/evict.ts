@@ -1,20 +1,22 @@
+import { createHash } from 'node:crypto'
+import { NetworkError } from '../../network/network.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import type { BucketRow } from '../store/buckets.js'
-import { openLocalBody } from '../store/local-body.js'
-import { mustBeActive, mustBeTheSame } from './compare.js'
-import { firstThatDoes } from './copies-in-deals.js'
+import { type LocalBody, openLocalBody } from '../store/local-copies.js'
+import type { ObjectRow } from '../store/objects.js'
+import { firstThatDoes, isMd5 } from './bring-back.js'
 import type { HeldCopy } from './manifest.js'
 
 type EvictionContext = Pick<GatewayContext, 'manifest' | 'network' | 'log' | 'objects' | 'blobs' | 'holds' | 'copies'>
 
-export interface Evicted {
+interface Evicted {
   /** The copy in a deal that was compared with the evicted local copy. */
   readonly copy: HeldCopy
   readonly size: number
 }
 
-export interface WhatToEvict {
+interface WhatToEvict {
   readonly generation: string
   /** The only deal whose copy may be compared; default any deal. */
   readonly dealCid: string | undefined
@@ -68,4 +70,88 @@ interface Compared {
 
 function refused(value: string): GatewayError {
   return new GatewayError('EvictionRefused', { value })
+}
+
+/** Returns the epoch at which the deal ends. Throws NetworkError when it is not active now. */
+async function mustBeActive({ network }: Pick<GatewayContext, 'network'>, { dealCid }: HeldCopy): Promise<number> {
+  const { state, message, unconfirmed, endEpoch } = await network.status(dealCid)
+  if (state !== 'StorageDealActive') {
+    throw new NetworkError('NotRetrievable', `The deal ${dealCid} is not active, but ${state}. ${message}`.trim())
+  }
+  if (unconfirmed) throw new NetworkError('Unavailable', message)
+  return endEpoch
+}
+
+/**
+ * Retrieves all bytes of an object from the provider of a deal and verifies each block against its CID. Compares the
+ * bytes with the local copy, if there is one, and their MD5 with the ETag, if that is an MD5. Throws NetworkError
+ * NotRetrievable when they differ.
+ */
+async function mustBeTheSame(
+  { network }: Pick<GatewayContext, 'network'>,
+  { dealCid, minerId, file }: HeldCopy,
+  { size, etag }: Pick<ObjectRow, 'size' | 'etag'>,
+  local: LocalBody | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const md5 = isMd5(etag) ? createHash('md5') : undefined
+  const differs = (): NetworkError =>
+    new NetworkError(
+      'NotRetrievable',
+      `Provider ${minerId} delivered other bytes from the deal ${dealCid} than those of the object.`,
+    )
+  let position = 0
+  for await (const chunk of network.retrieve(dealCid, file, signal)) {
+    if (local !== undefined && !(await local.read(position, chunk.length)).equals(chunk)) throw differs()
+    md5?.update(chunk)
+    position += chunk.length
+  }
+  if (position !== size || (md5 !== undefined && md5.digest('hex') !== etag)) throw differs()
+}
+
+type VerificationContext = Pick<GatewayContext, 'manifest' | 'network' | 'log' | 'objects' | 'blobs' | 'holds'>
+
+/**
+ * Retrieves all of an object from one deal and compares it with the local copy. Without a local copy, it compares with
+ * the ETag if that is an MD5, else with the CID that another deal records for the object, against which each block is
+ * verified. Changes nothing.
+ * Throws GatewayError NoSuchKey; VerificationFailed when this deal does not deliver the object; NetworkUnavailable when
+ * the network cannot answer now.
+ */
+export async function verify(
+  context: VerificationContext,
+  bucket: BucketRow,
+  key: Buffer,
+  { generation, dealCid }: { readonly generation: string; readonly dealCid: string },
+  signal: AbortSignal,
+): Promise<HeldCopy> {
+  const row = context.objects.find(bucket.id, key)
+  if (row === undefined) throw new GatewayError('NoSuchKey')
+  if (row.generation !== generation) throw failed('The object has been overwritten and has another generation now.')
+  const copies = context.manifest.copiesOf(generation)
+  const copy = copies.find((held) => held.dealCid === dealCid)
+  if (copy === undefined) throw failed(`The deal ${dealCid} does not hold the current generation of this object.`)
+  const local = await openLocalBody(context, generation)
+  try {
+    if (local === undefined) mustBeComparable(row, copy, copies)
+    await mustBeActive(context, copy)
+    await mustBeTheSame(context, copy, row, local, signal)
+    return copy
+  } catch (error) {
+    if (!(error instanceof NetworkError)) throw error
+    if (error.code === 'Unavailable') throw new GatewayError('NetworkUnavailable', { value: error.message }, error)
+    throw failed(error.message)
+  } finally {
+    await local?.close()
+  }
+}
+
+function mustBeComparable({ etag }: ObjectRow, copy: HeldCopy, copies: readonly HeldCopy[]): void {
+  const others = copies.filter(({ dealCid }) => dealCid !== copy.dealCid)
+  if (isMd5(etag) || others.some(({ file }) => file.cid === copy.file.cid)) return
+  throw failed(`There is no copy or digest to compare the content of the deal ${copy.dealCid} with.`)
+}
+
+function failed(value: string): GatewayError {
+  return new GatewayError('VerificationFailed', { value })
 }

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
-import type { Writer } from '../../database.js'
+import { openSnapshot, type Writer } from '../../database.js'
 import type { DealFile, PackedFile } from '../../network/network.js'
 import { dagNamesInOrder } from '../../network/pack/dag/dag-names.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
-import { openLocalBody } from '../store/local-body.js'
-import { isMd5 } from './bring-back.js'
-import { readFromDeals } from './copies-in-deals.js'
+import { openLocalBody } from '../store/local-copies.js'
+import { isMd5, readFromDeals } from './bring-back.js'
 import type { DealRow } from './deals.js'
 import type { Manifest, ManifestFile } from './manifest.js'
 
@@ -138,5 +137,46 @@ class Batch {
     await this.#writer.run(() => {
       for (const [key, packed] of batch) this.#manifest.packed(this.#deal, key, packed)
     })
+  }
+}
+
+const ROWS_PER_PAGE = 1000
+
+/** The objects of a bucket at one moment, page by page, in byte order of their keys. */
+interface BucketListing {
+  pages(): Iterable<ManifestFile[]>
+  close(): void
+}
+
+/**
+ * Lists a bucket as it is now, regardless of writes while the pages are read. Call it outside of transactions, and
+ * close it soon.
+ * @param file path of the index database
+ * @param prefix only the objects whose keys begin so
+ */
+export function openBucketListing(file: string, bucket: number, prefix: Buffer = Buffer.alloc(0)): BucketListing {
+  const snapshot = openSnapshot(file)
+  const page = snapshot.db.prepare(
+    'SELECT key, generation, size, etag FROM objects WHERE bucket = ? AND key > ? AND key >= ? ORDER BY key LIMIT ?',
+  )
+  return {
+    *pages() {
+      let after = Buffer.alloc(0)
+      for (;;) {
+        const rows = page.all(bucket, after, prefix, ROWS_PER_PAGE) as {
+          key: Uint8Array
+          generation: string
+          size: number
+          etag: string
+        }[]
+        const files = rows.map((row) => ({ ...row, key: Buffer.from(row.key) }))
+        const within = files.filter(({ key }) => key.subarray(0, prefix.length).equals(prefix))
+        if (within.length > 0) yield within
+        const last = files.at(-1)
+        if (last === undefined || within.length < ROWS_PER_PAGE) return
+        after = last.key
+      }
+    },
+    close: snapshot.close,
   }
 }

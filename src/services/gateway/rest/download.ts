@@ -1,10 +1,25 @@
-import { bodyRefusalOf, type Identity, isAllowed } from '../access/access.js'
-import { mustFindBucket } from '../bucket-name.js'
+import type { FileHandle } from 'node:fs/promises'
+import type { IncomingHttpHeaders } from 'node:http'
+import { wholeSeconds } from '../../clock.js'
+import { type HeaderList, parseRange, reply, type Span } from '../../http/reply.js'
+import { bodyRefusalOf, type Identity, isAllowed } from '../access.js'
+import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
-import type { Exchange } from '../http/exchange.js'
-import { replyConsolePage } from '../http/reply.js'
-import { parsePlace } from './place.js'
-import { sendObject } from './send-object.js'
+import {
+  decode,
+  type Exchange,
+  isOwnPath,
+  replyConsolePage,
+  replyRestError,
+  replyXmlError,
+  splitFirst,
+} from '../http.js'
+import { isShareLink, verifyShareLink } from '../share-link.js'
+import type { BucketRow } from '../store/buckets.js'
+import { mustFindBucket } from '../store/key-rules.js'
+import type { ObjectRow } from '../store/objects.js'
+import { breaksHeader, objectHeaders, sendBrokenHeader } from './object-headers.js'
+import { sendFile } from './send-file.js'
 
 /** GET|HEAD download/<bucket>/<object>?token=: the body of the object. */
 export async function download(exchange: Exchange, path: string): Promise<void> {
@@ -27,4 +42,162 @@ async function identify({ context, identity }: Exchange, token: string | null): 
   const account = await context.tokens.accountOf(token)
   if (account === undefined) throw new GatewayError('Authentication')
   return account
+}
+
+/** Answers a GET or HEAD of an object, with conditions and range. Throws GatewayError NoSuchKey. */
+async function sendObject(exchange: Exchange, bucket: BucketRow, key: Buffer): Promise<void> {
+  const { context, request, target } = exchange
+  const { row, body } = await openObject(exchange, bucket, key)
+  try {
+    const broken = breaksHeader(exchange, key)
+    if (broken !== undefined) return sendBrokenHeader(exchange, broken)
+    const headers = objectHeaders(context, row, target.parameters)
+    const ignored = context.quirks.has('ignore-range')
+    const verdict = ignored ? 'go on' : evaluate(request.headers, row)
+    if (verdict === 'not modified') return reply(exchange, 304, headers)
+    if (verdict === 'failed') throw new GatewayError('PreconditionFailed')
+    const range =
+      ignored || !rangeHolds(request.headers['if-range'], row) ? undefined : parseRange(request.headers.range, row.size)
+    if (range === 'unsatisfiable') return refuseRange(exchange, row.size)
+    await sendSpan(exchange, row, body, range, headers)
+  } finally {
+    if (body !== undefined && !Buffer.isBuffer(body)) await body.close()
+  }
+}
+
+interface Opened {
+  readonly row: ObjectRow
+  /** Absent for HEAD. */
+  readonly body?: Buffer | FileHandle
+}
+
+/** An overwrite may remove the file between the index lookup and the opening of the file: then look again. */
+async function openObject({ context, request }: Exchange, bucket: BucketRow, key: Buffer): Promise<Opened> {
+  let missing: string | undefined
+  for (;;) {
+    const row = context.objects.find(bucket.id, key)
+    if (row === undefined || context.rules.isHidden(bucket.id, key)) throw new GatewayError('NoSuchKey')
+    if (request.method === 'HEAD') return { row }
+    if (row.bodyAt === 'network') throw new GatewayError('InvalidObjectState')
+    if (row.bodyAt === 'index') {
+      const body = context.objects.inlineBody(row.generation)
+      if (body === undefined) throw new Error(`The index has lost the body of generation ${row.generation}.`)
+      return { row, body }
+    }
+    try {
+      return { row, body: await context.blobs.open(row.generation) }
+    } catch (error) {
+      const gone = (error as NodeJS.ErrnoException).code === 'ENOENT'
+      if (!gone || missing === row.generation) throw error
+      missing = row.generation
+    }
+  }
+}
+
+async function sendSpan(
+  exchange: Exchange,
+  row: ObjectRow,
+  body: Opened['body'],
+  range: Span | undefined,
+  headers: HeaderList,
+): Promise<void> {
+  const { request, response, context } = exchange
+  const { first, last } = range ?? { first: 0, last: row.size - 1 }
+  const status = range === undefined ? 200 : 206
+  if (range !== undefined) headers.push('Content-Range', `bytes ${first}-${last}/${row.size}`)
+  if (Buffer.isBuffer(body)) return reply(exchange, status, headers, body.subarray(first, last + 1))
+
+  // Content-Length must follow Content-Disposition: Node decodes the latter as UTF-8 once it knows the former.
+  headers.push('Content-Length', last - first + 1)
+  response.writeHead(status, headers)
+  if (request.method === 'HEAD' || body === undefined) response.end()
+  else await sendFile(body.fd, first, last, response, context.limits.downloadIdleMs)
+}
+
+function refuseRange(exchange: Exchange, size: number): void {
+  const answer = isOwnPath(exchange.context, exchange.target.path) ? replyRestError : replyXmlError
+  answer(exchange, new GatewayError('InvalidRange'), ['Content-Range', `bytes */${size}`])
+}
+
+type Facts = Pick<ObjectRow, 'etag' | 'modified'>
+
+/** Evaluates the conditional headers of a GET or HEAD, in the order of RFC 9110, 13.2.2. */
+function evaluate(headers: IncomingHttpHeaders, object: Facts): 'go on' | 'not modified' | 'failed' {
+  const ifMatch = headers['if-match']
+  const unmodifiedSince = parseDate(headers['if-unmodified-since'])
+  if (ifMatch !== undefined) {
+    if (!matches(ifMatch, object.etag)) return 'failed'
+  } else if (unmodifiedSince !== undefined && wholeSeconds(object.modified) > unmodifiedSince) {
+    return 'failed'
+  }
+  const ifNoneMatch = headers['if-none-match']
+  const modifiedSince = parseDate(headers['if-modified-since'])
+  if (ifNoneMatch !== undefined) {
+    if (matches(ifNoneMatch, object.etag)) return 'not modified'
+  } else if (modifiedSince !== undefined && wholeSeconds(object.modified) <= modifiedSince) {
+    return 'not modified'
+  }
+  return 'go on'
+}
+
+/** False when If-Range names another state of the object, so that Range must be ignored. */
+function rangeHolds(ifRange: string | string[] | undefined, object: Facts): boolean {
+  if (typeof ifRange !== 'string') return true
+  if (ifRange.startsWith('"')) return ifRange === `"${object.etag}"`
+  return parseDate(ifRange) === wholeSeconds(object.modified)
+}
+
+/**
+ * Our ETags are strong, but a client may have received a weak one from a cache in between. Unquoted ones match as well,
+ * as in S3.
+ */
+function matches(list: string, etag: string): boolean {
+  return list.split(',').some((item) => {
+    const tag = item.trim()
+    return tag === '*' || tag === etag || tag.replace(/^W\//, '') === `"${etag}"`
+  })
+}
+
+/** Seconds since 1970; undefined when the text is not a date, and the header then has no effect. */
+function parseDate(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const milliseconds = Date.parse(text)
+  return Number.isNaN(milliseconds) ? undefined : Math.floor(milliseconds / 1000)
+}
+
+/**
+ * GET|HEAD /<bucket>/<object>: for clients with a share link, or with read access by policy. Errors are those of S3.
+ */
+export async function sharedObject(exchange: Exchange): Promise<void> {
+  const { context, request, target, identity } = exchange
+  try {
+    if (request.method !== 'GET' && request.method !== 'HEAD') throw new GatewayError('AccessDenied')
+    const caller = isShareLink(context, target) ? verifyShareLink(exchange) : identity
+    const place = parsePlace(context, target.path.slice(1))
+    const found = context.buckets.find(place.bucket)
+    if (!isAllowed(context.policies, caller, 'get', found, place.key.toString())) {
+      throw new GatewayError('AccessDenied')
+    }
+    await sendObject(exchange, mustFindBucket(context, place.bucket), place.key)
+  } catch (error) {
+    replyXmlError(exchange, error)
+  }
+}
+
+/** Bucket and key from a path. */
+interface Place {
+  readonly bucket: string
+  readonly key: Buffer
+}
+
+/**
+ * Parses `<bucket>/<key>`, percent-encoded. Decodes the key once and does not change it otherwise. Throws GatewayError
+ * unless the key is UTF-8 of 1 to 1024 bytes.
+ */
+export function parsePlace({ limits }: GatewayContext, path: string): Place {
+  const [bucket, rest] = splitFirst(path)
+  const key = decode(rest)
+  if (key.length === 0) throw new GatewayError('InvalidArguments')
+  if (key.length > limits.maxKeyBytes) throw new GatewayError('KeyTooLong')
+  return { bucket: decode(bucket).toString(), key }
 }

@@ -1,9 +1,6 @@
-import { accountOfUser } from '../accounts/account-of-user.js'
+import { accountOfUser } from '../accounts/first-account.js'
 import { GatewayError } from '../errors.js'
-import type { Exchange } from '../http/exchange.js'
-import { replyJson } from '../http/reply.js'
-import { asGatewayError } from '../http/reply-error.js'
-import { notYet } from './not-implemented.js'
+import { asGatewayError, type Exchange, replyJson } from '../http.js'
 
 const BEARER = /^Bearer +(\S+) *$/i
 
@@ -29,4 +26,10 @@ export async function keyPair(exchange: Exchange): Promise<void> {
 /** True for the path of `keyPair`, whose token is none of the gateway's. */
 export function isKeyPairPath({ context, target }: Exchange): boolean {
   return target.path === `/${context.names.path}` || target.path === `/${context.names.path}/`
+}
+
+/** Answers for an endpoint of the interface that this gateway does not implement. The answer names the service. */
+function notYet(what: string): (exchange: Exchange) => void {
+  return (exchange) =>
+    replyJson(exchange, 501, { status: 'fail', message: `${what} is not implemented by this gateway.` })
 }

@@ -1,6 +1,6 @@
-import type { z } from 'zod'
-import type { ClientAddress } from '../../http/client-address.js'
-import type { Identity } from '../access/access.js'
+import { z } from 'zod'
+import type { ClientAddress } from '../../http/server.js'
+import type { Identity } from '../access.js'
 import type { Account } from '../accounts/accounts.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
@@ -65,7 +65,7 @@ export function defineMethod<T extends z.ZodObject>(method: {
 }
 
 /** A call of an account. */
-export interface SignedCall extends RpcCall {
+interface SignedCall extends RpcCall {
   readonly account: Account
 }
 
@@ -85,3 +85,24 @@ export function defineSignedMethod<T extends z.ZodObject>(method: {
     },
   }
 }
+
+/** One half of a surrogate pair cannot be encoded: it would silently name another key. */
+const LONE_SURROGATE = /\p{Surrogate}/u
+
+/** A string. Absent and null count as '', as in Go's decoder. */
+export const text = z
+  .string()
+  .nullish()
+  .transform((value) => value ?? '')
+  .refine((value) => !LONE_SURROGATE.test(value), 'must be well-formed Unicode')
+
+/** A string whose absence differs from ''. */
+export const optionalText = z
+  .string()
+  .optional()
+  .refine((value) => value === undefined || !LONE_SURROGATE.test(value), 'must be well-formed Unicode')
+
+export const texts = z
+  .array(text)
+  .nullish()
+  .transform((value) => value ?? [])

@@ -1,14 +1,145 @@
-import { deleteBucket, listBuckets, makeBucket } from './buckets.js'
-import { fenceUpload } from './fence-upload.js'
-import { listObjects } from './listing/list-objects.js'
-import type { RpcMethod } from './method.js'
-import { listAllBucketPolicies, setBucketPolicy } from './policies.js'
-import { presignedGet } from './presigned-get.js'
-import { removeObject } from './remove-object.js'
-import { serverInfo, storageInfo } from './server.js'
-import { createUrlToken, login, setAuth } from './session.js'
-import { stateEpoch } from './state-epoch.js'
-import { uploadQuota } from './upload-quota.js'
+import { z } from 'zod'
+import { uriEncode } from '../../../common/sigv4.js'
+import { callerOf, isAllowed, refusalOf } from '../access.js'
+import { GatewayError } from '../errors.js'
+import { orderOf } from '../http.js'
+import { MAX_EXPIRY, shareQuery } from '../share-link.js'
+import type { Policy } from '../store/buckets.js'
+import { mustFindBucket, mustOwnBucket } from '../store/key-rules.js'
+import { listObjects } from './list-objects.js'
+import { defineMethod, defineSignedMethod, optionalText, type RpcMethod, text, texts } from './method.js'
+import { deleteBucket, listBuckets, makeBucket, removeObject } from './objects.js'
+import { createUrlToken, login, serverInfo, setAuth, storageInfo } from './server.js'
+
+/**
+ * Declares the order of an upload that began with `fence: late`, before its last bytes are sent. Throws Overtaken,
+ * OtherGeneration and WriteIdReused at once when the write is already too late. Whatever it answers, the upload is
+ * checked again when it is complete.
+ */
+const fenceUpload = defineMethod({
+  name: 'web.FenceUpload',
+  access: 'policy',
+  params: z.object({
+    bucketName: text,
+    objectName: text,
+    fence: z.number(),
+    writeId: text,
+    expectedGeneration: optionalText,
+  }),
+  run(params, { context, identity }) {
+    const { bucketName, objectName } = params
+    const found = context.buckets.find(bucketName)
+    if (!isAllowed(context.policies, identity, 'put', found, objectName)) throw refusalOf(identity)
+    const bucket = mustFindBucket(context, bucketName)
+    const order = orderOf(params)
+    if (order === undefined) throw new GatewayError('InvalidArguments')
+    const key = Buffer.from(objectName)
+    context.store.mayStillUpload(bucket, key, order)
+    context.lateOrders.give(callerOf(identity), bucket.id, key, order)
+    return {}
+  },
+})
+
+/**
+ * Returns a link, without its scheme, that gives the account's read access to the object without credentials. Checks
+ * neither the existence of the object nor the host.
+ */
+const presignedGet = defineSignedMethod({
+  name: 'web.PresignedGet',
+  params: z.object({ host: text, bucket: text, object: text, expiry: z.int().nullish() }),
+  run({ host, bucket, object, expiry }, { context, account }) {
+    if (bucket === '' || object === '') throw new GatewayError('ShareNeedsNames')
+    if (!isAllowed(context.policies, account, 'get', context.buckets.find(bucket), object)) {
+      throw new GatewayError('ShareNotPermitted')
+    }
+    const plain = `/${bucket}/${object}`
+    const path = uriEncode(context.quirks.has('strict-keys') ? clean(plain) : plain, true)
+    const seconds = expiry != null && expiry > 0 && expiry < MAX_EXPIRY ? expiry : MAX_EXPIRY
+    const query = shareQuery(context, account, { path, host, expires: seconds, now: new Date() })
+    return { url: `${host}${path}?${query}` }
+  },
+})
+
+/** As Go's path.Clean does with a path without dots. */
+function clean(path: string): string {
+  return path.replace(/\/{2,}/g, '/').replace(/(.)\/$/, '$1')
+}
+
+const MAX_LENGTH = 128
+
+/**
+ * Remembers which state stores the clients of the account have used, by the epoch of each store, so that a client
+ * without local memory recognises a store that has lost its records. Returns whether the epoch was known, and whether
+ * others were, before the call. With `keep` the epoch is known from now on, durably, and replaces those in `over`. See
+ * docs/state.md.
+ */
+const stateEpoch = defineSignedMethod({
+  name: 'web.StateEpoch',
+  feature: 'state-epoch',
+  params: z.object({
+    epoch: text,
+    over: texts,
+    keep: z
+      .boolean()
+      .nullish()
+      .transform((value) => value ?? false),
+  }),
+  async run({ epoch, over, keep }, { context, account: { id } }) {
+    const { stateEpochs, writer } = context
+    if (epoch.length > MAX_LENGTH || (keep && (epoch === '' || over.includes(epoch))))
+      throw new GatewayError('InvalidArguments')
+    const found = () => ({ known: stateEpochs.has(id, epoch), others: stateEpochs.hasOther(id, epoch) })
+    if (!keep || (stateEpochs.has(id, epoch) && !over.some((former) => stateEpochs.has(id, former)))) return found()
+    return writer.run(() => {
+      const before = found()
+      stateEpochs.keep(id, epoch, over)
+      return before
+    })
+  },
+})
+
+/**
+ * Returns how many multipart uploads the account may have under way; null for no bound. Multipart uploads exist in
+ * front of the gateway alone: its clients count them, and enforce the bound.
+ */
+const uploadQuota = defineSignedMethod({
+  name: 'web.UploadQuota',
+  feature: 'upload-quota',
+  params: z.object({}),
+  run: (_, { context, account: { id } }) => ({ uploads: context.quotas.of(id)?.uploads ?? null }),
+})
+
+const POLICIES: readonly string[] = ['readonly', 'writeonly', 'readwrite'] satisfies Policy[]
+
+const listAllBucketPolicies = defineSignedMethod({
+  name: 'web.ListAllBucketPolicies',
+  params: z.object({ bucketName: text }),
+  run({ bucketName }, { context, account }) {
+    const { policies, quirks, buckets } = context
+    if (quirks.has('missing-bucket-texts') && buckets.find(bucketName) === undefined) {
+      throw new GatewayError('NoSuchBucketUnnamed')
+    }
+    const bucket = mustOwnBucket(context, account, bucketName)
+    const list = policies.of(bucket.id).map((entry) => ({ bucket: bucketName, ...entry }))
+    return { policies: list.length === 0 && quirks.has('null-arrays') ? null : list }
+  },
+})
+
+/** `none` removes the entry of this prefix; any other policy replaces it. */
+const setBucketPolicy = defineSignedMethod({
+  name: 'web.SetBucketPolicy',
+  params: z.object({ bucketName: text, prefix: text, policy: text }),
+  async run({ bucketName, prefix: given, policy }, { context, account }) {
+    const prefix = given.endsWith('*') ? given.slice(0, -1) : given
+    if (policy !== 'none' && !POLICIES.includes(policy)) throw new GatewayError('InvalidPolicy', { value: policy })
+    await context.writer.run(() => {
+      const { id } = mustOwnBucket(context, account, bucketName)
+      if (policy === 'none') context.policies.remove(id, prefix)
+      else context.policies.put(id, { prefix, policy: policy as Policy })
+    })
+    return {}
+  },
+})
 
 const all: readonly RpcMethod[] = [
   login,

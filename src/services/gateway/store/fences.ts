@@ -28,6 +28,7 @@ export const MAX_FENCE = 2 ** 52
  * Most removed keys of an account whose fences are kept. A floor covers all others: no forgotten fence was above it.
  */
 const MOST_REMOVED = 100_000
+
 /** Number of removals in the buckets of an account between two checks of that bound. */
 const LOOK_EVERY = 1000
 
@@ -119,4 +120,34 @@ export function isRepeated(order: WriteOrder | undefined, last: LastWrite): bool
 /** An `rfc3339` text as a fence. */
 function microseconds(created: string): number {
   return Date.parse(`${created.slice(0, 23)}Z`) * 1000 + Number(created.slice(23, 26))
+}
+
+/** The epochs of the state stores that the clients of each account have used. Call `keep` inside a transaction. */
+export class StateEpochs {
+  readonly #has
+  readonly #other
+  readonly #add
+  readonly #remove
+
+  constructor(db: Database) {
+    this.#has = db.prepare('SELECT 1 FROM state_epochs WHERE account = ? AND epoch = ?')
+    this.#other = db.prepare('SELECT 1 FROM state_epochs WHERE account = ? AND epoch <> ? LIMIT 1')
+    this.#add = db.prepare('INSERT OR IGNORE INTO state_epochs (account, epoch) VALUES (?, ?)')
+    this.#remove = db.prepare('DELETE FROM state_epochs WHERE account = ? AND epoch = ?')
+  }
+
+  has(account: number, epoch: string): boolean {
+    return this.#has.get(account, epoch) !== undefined
+  }
+
+  /** True when an epoch other than this one is known. */
+  hasOther(account: number, epoch: string): boolean {
+    return this.#other.get(account, epoch) !== undefined
+  }
+
+  /** @param over epochs that this one replaces */
+  keep(account: number, epoch: string, over: readonly string[]): void {
+    for (const former of over) this.#remove.run(account, former)
+    this.#add.run(account, epoch)
+  }
 }

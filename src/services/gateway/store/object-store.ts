@@ -1,6 +1,6 @@
 import { type Clock, rfc3339 } from '../../clock.js'
 import type { Writer } from '../../database.js'
-import type { Quotas } from '../accounts/quotas.js'
+import type { Quotas } from '../accounts/accounts.js'
 import { GatewayError } from '../errors.js'
 import type { Blobs } from './blobs.js'
 import type { BucketRow, Buckets } from './buckets.js'

@@ -1,6 +1,6 @@
-import type { Database } from '../../database.js'
-import { inTransaction } from '../../store/in-transaction.js'
-import { columnsOf, FIRST } from '../accounts/schema.js'
+import { type Database, inTransaction } from '../../database.js'
+import { columnsOf } from '../accounts/accounts.js'
+import { FIRST } from '../accounts/first-account.js'
 
 /** File name of the gateway's database in its folder. */
 export const INDEX_FILE = 'index.db'

@@ -1,13 +1,17 @@
 import * as dagCbor from '@ipld/dag-cbor'
 import { CID } from 'multiformats/cid'
 import { z } from 'zod'
+import type { ServicesLog } from '../../log.js'
+import { type DealTerms, type MadeDeal, NetworkError } from '../network.js'
 import { digestSha256 } from '../pack/sha256.js'
-import { tokenAmount, tokenBytes } from '../units/fil.js'
-import { addressOfMiner, addressText } from '../units/filecoin-address.js'
+import type { Piece } from '../packing.js'
+import { addressOfMiner, addressText, tokenAmount, tokenBytes } from '../units/fil.js'
 import { signerOf, type Wallet } from '../wallet.js'
+import { type DealRecord, type DealSchedule, madeDeal } from './deal-record.js'
+import { ByReference, type DealTable } from './deal-table.js'
 
 /** The agreement between client and provider. Amounts in attoFIL. */
-export interface Proposal {
+interface Proposal {
   readonly pieceCid: string
   /** Padded, bytes. */
   readonly pieceSize: number
@@ -26,7 +30,7 @@ export interface Proposal {
   readonly clientCollateral: bigint
 }
 
-export interface SignedProposal {
+interface SignedProposal {
   /** CID of the block: CIDv1, DAG-CBOR, SHA2-256. */
   readonly dealCid: string
   readonly block: Uint8Array
@@ -99,4 +103,108 @@ export function verifyProposal(block: Uint8Array, dealCid: string): Proposal {
 
 function cidOf(block: Uint8Array): string {
   return CID.createV1(dagCbor.code, digestSha256(block)).toString()
+}
+
+export interface DealFacts {
+  readonly reference: string
+  readonly terms: DealTerms
+  /** Price in `terms`, attoFIL. */
+  readonly price: bigint
+  readonly dataCid: string
+  readonly carSize: number
+  readonly piece: Piece
+  readonly schedule: DealSchedule
+  /** Microseconds since 1970. */
+  readonly timeStamp: number
+  readonly rejection: string | undefined
+  readonly waiting: boolean
+  readonly custody: string | undefined
+}
+
+/** Signs a proposal and creates the record of the deal. There is no collateral in this network. */
+export function draftDeal(facts: DealFacts, wallet: Wallet): DealRecord {
+  const { reference, terms, dataCid, carSize, piece, schedule, timeStamp, rejection, waiting, custody } = facts
+  const { dealCid, block } = signProposal(
+    {
+      ...piece,
+      verifiedDeal: terms.verifiedDeal,
+      provider: terms.minerId,
+      label: dataCid,
+      startEpoch: schedule.startEpoch,
+      endEpoch: schedule.endEpoch,
+      storagePricePerEpoch: facts.price,
+      providerCollateral: 0n,
+      clientCollateral: 0n,
+    },
+    wallet,
+  )
+  return {
+    reference,
+    terms,
+    walletAddress: wallet.address,
+    dataCid,
+    pieceCid: piece.pieceCid,
+    pieceSize: piece.pieceSize,
+    carSize,
+    dealCid,
+    timeStamp,
+    ...schedule,
+    proposal: block,
+    rejection,
+    waiting,
+    custody,
+  }
+}
+
+const MAX_REFERENCE = 128
+
+/** Makes each deal of a network once per reference, and looks up existing deals. */
+export class DealBook {
+  readonly #deals: DealTable
+  readonly #log: ServicesLog
+  readonly #underway = new ByReference<DealRecord>()
+
+  constructor(deals: DealTable, log: ServicesLog) {
+    this.#deals = deals
+    this.#log = log
+  }
+
+  /**
+   * Returns the deal of this reference, or makes it with `make`, which must make it durable. Rejects with RangeError
+   * when the reference is invalid.
+   */
+  async deal(reference: string, make: () => Promise<DealRecord>, signal: AbortSignal): Promise<MadeDeal> {
+    if (!isReference(reference)) throw new RangeError('The reference of a deal must have 1 to 128 characters.')
+    const makeAndSay = async (): Promise<DealRecord> => {
+      const record = await make()
+      const { dealCid, terms, carSize } = record
+      this.#log.info({ reference, dealCid, minerId: terms.minerId, carSize }, 'Made a deal.')
+      return record
+    }
+    return madeDeal(await this.#underway.run(reference, () => this.#deals.find(reference), makeAndSay, signal))
+  }
+
+  find(reference: string): MadeDeal | undefined {
+    const record = isReference(reference) ? this.#deals.find(reference) : undefined
+    return record === undefined ? undefined : madeDeal(record)
+  }
+
+  /** Throws NetworkError NoSuchDeal. */
+  record(dealCid: string): DealRecord {
+    const record = this.#deals.findByCid(dealCid)
+    if (record === undefined) {
+      throw new NetworkError('NoSuchDeal', `There is no deal "${dealCid.slice(0, MAX_REFERENCE)}" in this network.`)
+    }
+    return record
+  }
+
+  /** Resolves when no deal is being made. */
+  idle(): Promise<void> {
+    return this.#underway.idle()
+  }
+}
+
+/** SQLite ends a text at NUL and cannot store half a surrogate pair. */
+function isReference(text: string): boolean {
+  return text.length > 0 && text.length <= MAX_REFERENCE && !text.includes('\0') && text.isWellFormed()
 }

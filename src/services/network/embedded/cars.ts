@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { constants, mkdirSync } from 'node:fs'
 import { copyFile, open, readdir, rename, rm, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { syncFolder } from '../../../common/files/sync-folder.js'
+import { syncFolder } from '../../../common/files/private-file.js'
 import type { ServicesLog } from '../../log.js'
 import { Staging } from '../staging.js'
 

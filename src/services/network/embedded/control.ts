@@ -1,9 +1,10 @@
+import { open, unlink } from 'node:fs/promises'
+import type { Database, Writer } from '../../database.js'
 import { NetworkError } from '../network.js'
+import { sectionsOf } from '../pack/car/car-sections.js'
 import type { EpochClock } from '../units/epoch-clock.js'
 import type { Expiry } from '../units/expiry.js'
 import type { Cars } from './cars.js'
-import { applyFaults } from './damage.js'
-import { type Fault, type Faults, faultNames, type ProviderFault } from './faults.js'
 import type { Providers } from './providers.js'
 
 /** Controls of the network for tests and demonstrations. */
@@ -45,5 +46,88 @@ export function createControl(
       await epochs.advance(by)
       await expiry.run()
     },
+  }
+}
+
+/**
+ * Faults of a provider that tests and demonstrations can switch on:
+ * `offline`: it neither accepts deals nor delivers.
+ * `rejects`: deals made from now on end in StorageDealError.
+ * `losesData`: its CARs, present and future, are deleted.
+ * `corruptsData`: in each block of its CARs, present and future, some bytes are overwritten.
+ * `slow`: deals made from now on take ten times as long to become active, and it delivers ten chunks a second.
+ * Lost or corrupted data stays so when the fault is switched off.
+ */
+export type Fault = (typeof faultNames)[number]
+
+export const faultNames = ['offline', 'rejects', 'losesData', 'corruptsData', 'slow'] as const
+
+export interface ProviderFault {
+  readonly minerId: string
+  readonly fault: Fault
+}
+
+export const faultSchema = `
+  CREATE TABLE IF NOT EXISTS faults (
+    miner_id TEXT NOT NULL,
+    fault TEXT NOT NULL,
+    PRIMARY KEY (miner_id, fault)
+  ) STRICT, WITHOUT ROWID;
+`
+
+/** Stores which faults are on. */
+export class Faults {
+  readonly #writer: Writer
+  readonly #add
+  readonly #remove
+  #all: readonly ProviderFault[]
+
+  /** @param db has `faultSchema` */
+  constructor(db: Database, writer: Writer) {
+    this.#writer = writer
+    this.#add = db.prepare('INSERT OR IGNORE INTO faults (miner_id, fault) VALUES (?, ?)')
+    this.#remove = db.prepare('DELETE FROM faults WHERE miner_id = ? AND fault = ?')
+    this.#all = db.prepare('SELECT miner_id AS minerId, fault FROM faults').all() as ProviderFault[]
+  }
+
+  all(): readonly ProviderFault[] {
+    return this.#all
+  }
+
+  has(minerId: string, fault: Fault): boolean {
+    return this.#all.some((one) => one.minerId === minerId && one.fault === fault)
+  }
+
+  /** Durable when the promise resolves. */
+  async set(minerId: string, fault: Fault, on: boolean): Promise<void> {
+    await this.#writer.run(() => (on ? this.#add : this.#remove).run(minerId, fault))
+    const others = this.#all.filter((one) => one.minerId !== minerId || one.fault !== fault)
+    this.#all = on ? [...others, { minerId, fault }] : others
+  }
+}
+
+/** Start of a corrupted block. It is constant, so that corrupting a block twice does not restore it. */
+const PATTERN = Buffer.from('db5ac3967e11a4f0', 'hex')
+
+/** Applies the faults of a provider to a CAR. A missing CAR is no error. */
+export async function applyFaults(car: string, minerId: string, faults: Faults): Promise<void> {
+  try {
+    if (faults.has(minerId, 'losesData')) await unlink(car)
+    else if (faults.has(minerId, 'corruptsData')) await corrupt(car)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+}
+
+/** Overwrites the first bytes of every block on the disk. The CAR itself stays parsable. */
+async function corrupt(car: string): Promise<void> {
+  const file = await open(car, 'r+')
+  try {
+    for await (const { blockOffset, end } of sectionsOf(file)) {
+      await file.write(PATTERN, 0, Math.min(PATTERN.length, end - blockOffset), blockOffset)
+    }
+    await file.datasync()
+  } finally {
+    await file.close()
   }
 }

@@ -2,14 +2,13 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { DiskReserve, withReserve } from '../../../common/disk-reserve.js'
 import { makePrivateFolder } from '../../../common/files/private-file.js'
-import { abortableLimit } from '../../abortable-limit.js'
 import { Clock } from '../../clock.js'
 import { type Database, openDatabase, Writer } from '../../database.js'
+import { abortableLimit } from '../../failure-counts.js'
 import type { ServicesLog } from '../../log.js'
-import { DealBook } from '../deals/deal-book.js'
 import { type DealRecord, deliverableFrom, madeDeal, stateOf } from '../deals/deal-record.js'
-import { DealTable } from '../deals/deal-table.js'
-import { adaptDeals, dealSchema } from '../deals/schema.js'
+import { adaptDeals, DealTable, dealSchema } from '../deals/deal-table.js'
+import { DealBook } from '../deals/proposal.js'
 import {
   type DealRequest,
   type DealStatus,
@@ -24,19 +23,15 @@ import {
   type Provider,
   type ProviderChange,
 } from '../network.js'
-import { DealPacker } from '../pack-deal.js'
-import type { Commit, Pack, ReadFromCar } from '../packing.js'
+import { type Commit, DealPacker, type Pack, type ReadFromCar } from '../packing.js'
 import { EpochClock, type EpochClockOptions, epochSchema } from '../units/epoch-clock.js'
-import { Expiry } from '../units/expiry.js'
-import { Lifetime } from '../units/lifetime.js'
-import { Wallets } from '../wallets.js'
+import { Expiry, Lifetime } from '../units/expiry.js'
+import { Wallets } from '../wallet.js'
 import { Cars } from './cars.js'
 import { catalogue, type ProviderTerms } from './catalogue.js'
-import { createControl, type NetworkControl } from './control.js'
-import { DealMaker } from './deal-maker.js'
-import { Faults, faultSchema } from './faults.js'
+import { createControl, Faults, faultSchema, type NetworkControl } from './control.js'
+import { DealMaker, Proposer } from './deal-maker.js'
 import { EmbeddedOfflineDeals } from './offline-deals.js'
-import { Proposer } from './proposer.js'
 import { Providers, providerSchema } from './providers.js'
 
 export interface EmbeddedNetworkOptions extends EpochClockOptions {

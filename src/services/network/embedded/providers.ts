@@ -1,7 +1,6 @@
 import type { Database, Writer } from '../../database.js'
 import { NetworkError, type ProviderChange } from '../network.js'
-import { parseFil } from '../units/fil.js'
-import { addressOfMiner } from '../units/filecoin-address.js'
+import { addressOfMiner, parseFil } from '../units/fil.js'
 import type { ProviderTerms } from './catalogue.js'
 
 export const providerSchema = `

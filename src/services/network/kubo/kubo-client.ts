@@ -1,13 +1,16 @@
+import { randomUUID } from 'node:crypto'
+import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { type Dispatcher, Pool } from 'undici'
 import { NetworkError } from '../network.js'
-import { IdleTimeout } from './idle-timeout.js'
-import { KuboError, nodeError, unreachable } from './kubo-errors.js'
+import { IdleTimeoutError, KuboError, nodeError, unreachable } from './kubo-errors.js'
 
 /** Most connections to the node. */
 const CONNECTIONS = 16
+
 /** Connect timeout, ms. */
 const CONNECT_MS = 10_000
+
 /** Largest short answer, bytes: a few lines of JSON. */
 const MAX_ANSWER_BYTES = 64 * 1024
 
@@ -174,5 +177,81 @@ function unescaped(text: string): string {
     return decodeURIComponent(text)
   } catch {
     throw new RangeError('Name and password in the URL of a Kubo node must be percent-encoded.')
+  }
+}
+
+/** An idle timeout. Call `end` when the operation is over. */
+export class IdleTimeout {
+  /** Aborts on timeout, or with the caller's signal. */
+  readonly signal: AbortSignal
+  readonly #controller = new AbortController()
+  readonly #ms: number
+  readonly #outer: AbortSignal | undefined
+  readonly #abort = (): void => this.#controller.abort(this.#outer?.reason)
+  #timer: NodeJS.Timeout | undefined
+  #ended = false
+
+  /** @param ms time without activity after which the signal aborts */
+  constructor(ms: number, outer: AbortSignal | undefined) {
+    this.signal = this.#controller.signal
+    this.#ms = ms
+    this.#outer = outer
+    if (outer?.aborted) this.#abort()
+    else outer?.addEventListener('abort', this.#abort, { once: true })
+    this.renew()
+  }
+
+  /** Restarts the timeout after activity, optionally with another length. */
+  renew(ms = this.#ms): void {
+    clearTimeout(this.#timer)
+    if (this.#ended) return
+    this.#timer = setTimeout(() => this.#controller.abort(new IdleTimeoutError(ms)), ms)
+  }
+
+  /** Stops the timeout until `renew` is called. */
+  pause(): void {
+    clearTimeout(this.#timer)
+  }
+
+  end(): void {
+    this.#ended = true
+    clearTimeout(this.#timer)
+    this.#outer?.removeEventListener('abort', this.#abort)
+  }
+}
+
+const READ_BYTES = 256 * 1024
+
+export interface FileForm {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: AsyncIterable<Uint8Array>
+}
+
+/**
+ * A multipart form of one file, as the file commands of Kubo expect it, streamed from the disk.
+ * @param size bytes of the file; sending fails when the size differs
+ * @param onSent called with the number of bytes of the file sent so far
+ */
+export function fileForm(file: string, size: number, onSent: (bytes: number) => void): FileForm {
+  const boundary = `dealgate-${randomUUID()}`
+  const head = Buffer.from(
+    `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="deal.car"\r\nContent-Type: application/octet-stream\r\n\r\n`,
+  )
+  const tail = Buffer.from(`\r\n--${boundary}--\r\n`)
+  return {
+    headers: {
+      'content-type': `multipart/form-data; boundary=${boundary}`,
+      'content-length': String(head.length + size + tail.length),
+    },
+    body: (async function* () {
+      yield head
+      let sent = 0
+      for await (const chunk of createReadStream(file, { highWaterMark: READ_BYTES })) {
+        yield chunk as Uint8Array
+        sent += (chunk as Uint8Array).length
+        onSent(sent)
+      }
+      yield tail
+    })(),
   }
 }

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { NetworkError } from '../network.js'
-import { IdleTimeoutError } from './idle-timeout.js'
 
 /** Longest quotation of a node's message. */
 const MAX_WORDS = 300
@@ -60,4 +59,13 @@ export function asNotRetrievable(error: unknown): unknown {
     return new NetworkError('NotRetrievable', error.message, { cause: error })
   }
   return error
+}
+
+/** Abort reason of a timeout. */
+export class IdleTimeoutError extends Error {
+  override readonly name = 'IdleTimeoutError'
+
+  constructor(ms: number) {
+    super(`no data in either direction for ${ms / 1000} seconds`)
+  }
 }

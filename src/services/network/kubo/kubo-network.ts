@@ -1,13 +1,12 @@
 import { join } from 'node:path'
 import { DiskReserve, withReserve } from '../../../common/disk-reserve.js'
 import { makePrivateFolder } from '../../../common/files/private-file.js'
-import { abortableLimit } from '../../abortable-limit.js'
 import { type Database, openDatabase, Writer } from '../../database.js'
+import { abortableLimit } from '../../failure-counts.js'
 import type { ServicesLog } from '../../log.js'
-import { DealBook } from '../deals/deal-book.js'
 import { type DealRecord, deliverableFrom, madeDeal, stateOf } from '../deals/deal-record.js'
-import { DealTable } from '../deals/deal-table.js'
-import { adaptDeals, dealSchema } from '../deals/schema.js'
+import { adaptDeals, DealTable, dealSchema } from '../deals/deal-table.js'
+import { DealBook } from '../deals/proposal.js'
 import {
   type DealRequest,
   type DealStatus,
@@ -21,13 +20,11 @@ import {
   type Provider,
 } from '../network.js'
 import { verifyLeaves } from '../pack/index.js'
-import { DealPacker } from '../pack-deal.js'
-import type { Commit, Pack } from '../packing.js'
+import { type Commit, DealPacker, type Pack } from '../packing.js'
 import { Staging } from '../staging.js'
 import { EpochClock, type EpochClockOptions, epochSchema } from '../units/epoch-clock.js'
-import { Expiry } from '../units/expiry.js'
-import { Lifetime } from '../units/lifetime.js'
-import { Wallets } from '../wallets.js'
+import { Expiry, Lifetime } from '../units/expiry.js'
+import { Wallets } from '../wallet.js'
 import { KuboClient } from './kubo-client.js'
 import { KuboDeals } from './kubo-deals.js'
 import { asNotRetrievable, asUnavailable } from './kubo-errors.js'

@@ -1,11 +1,10 @@
 import type { CID } from 'multiformats/cid'
 import { z } from 'zod'
 import { NetworkError } from '../network.js'
-import { type BlockSource, digestOf, hashesTo, MAX_BLOCK_BYTES, notRetrievable } from '../pack/dag/file-node.js'
+import { type BlockSource, digestOf, hashesTo, MAX_BLOCK_BYTES, notRetrievable } from '../pack/dag/unixfs.js'
 import type { Car } from '../packing.js'
-import type { KuboClient } from './kubo-client.js'
+import { fileForm, type KuboClient } from './kubo-client.js'
 import { KuboError, messageOf } from './kubo-errors.js'
-import { fileForm } from './multipart.js'
 
 const identity = z.object({ ID: z.string().min(1).max(128), Addresses: z.array(z.string()).nullish() })
 const version = z.object({ Version: z.string() })

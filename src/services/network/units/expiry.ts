@@ -1,14 +1,16 @@
-import { PeriodicTask } from '../../../common/periodic-task.js'
+import { setMaxListeners } from 'node:events'
+import { PeriodicTask } from '../../../common/time.js'
 import type { Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import type { DealTable } from '../deals/deal-table.js'
+import { NetworkError } from '../network.js'
 import type { EpochClock } from './epoch-clock.js'
 
 /** Most deals per transaction. */
 const BATCH = 200
 
 /** Drops the content of these custodies. */
-export type Drop = (custodies: readonly string[]) => Promise<void> | void
+type Drop = (custodies: readonly string[]) => Promise<void> | void
 
 /**
  * Removes ended deals from their providers' custody. A deal counts as ended by its epoch, whether or not its content
@@ -56,4 +58,33 @@ export class Expiry {
     this.#stopped = true
     await this.#task.stop()
   }
+}
+
+/** Ends all operations of a network when it stops. */
+export class Lifetime {
+  readonly #stopping = new AbortController()
+
+  constructor() {
+    // Each deal and each retrieval adds a listener.
+    setMaxListeners(0, this.#stopping.signal)
+  }
+
+  /** Aborts all running operations. */
+  end(): void {
+    this.#stopping.abort(stopped())
+  }
+
+  /** Throws NetworkError Unavailable when the network has stopped. */
+  check(): void {
+    if (this.#stopping.signal.aborted) throw stopped()
+  }
+
+  /** Returns a signal that aborts with the caller's, or when the network stops. */
+  until(signal: AbortSignal | undefined): AbortSignal {
+    return signal === undefined ? this.#stopping.signal : AbortSignal.any([signal, this.#stopping.signal])
+  }
+}
+
+function stopped(): NetworkError {
+  return new NetworkError('Unavailable', 'The storage network is stopping. Try again later.')
 }

@@ -1,12 +1,11 @@
-import { DAY_SECONDS } from '../../../common/durations.js'
+import { DAY_SECONDS } from '../../../common/time.js'
 import type { Database } from '../../database.js'
-import { MOST_ISSUED } from '../ledger/amount.js'
-import type { LockTable } from '../ledger/lock-table.js'
-import type { Lock } from '../ledger/payments.js'
-import { inUnits, PRICE_DECIMALS } from '../ledger/units.js'
-import { LOCK_DAYS } from '../system/coin.js'
+import { inUnits, type Lock, MOST_ISSUED, PRICE_DECIMALS } from '../ledger/embedded-payments.js'
+import type { LockTable } from '../ledger/ledger.js'
+import { LOCK_DAYS } from '../system.js'
+import type { ChainEvent } from './abi.js'
 import type { ChainLog, ChainTable } from './chain-table.js'
-import type { ChainEvent } from './events.js'
+
 import type { LockedPayment } from './node.js'
 
 /** An event whose block is confirmed. */

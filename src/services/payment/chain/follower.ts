@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
+import type { ChainEvent } from './abi.js'
+import { ChainMisuse } from './abi.js'
 import type { ChainTable, KnownBlock } from './chain-table.js'
 import type { ChainEffects, ConfirmedEvent } from './effects.js'
-import type { ChainEvent } from './events.js'
 import { type ChainNode, NodeFailure } from './node.js'
-import { ChainMisuse } from './options.js'
 
 /** Most blocks that one call reads, at the beginning and ever. */
 const FIRST_STEP = 500

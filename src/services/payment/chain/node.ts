@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import type { AbiEvent } from './abi.js'
-import { type ChainEvent, eventOf } from './events.js'
-import { ChainMisuse, type ChainOptions } from './options.js'
+import type { AbiEvent, ChainEvent } from './abi.js'
+import { ChainMisuse, eventOf } from './abi.js'
+
+import type { ChainOptions } from './open.js'
 
 /** Largest answer of the node, bytes: the logs of a full block are smaller. */
 const MAX_ANSWER = 8 * 2 ** 20

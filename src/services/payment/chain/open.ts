@@ -2,17 +2,15 @@ import type { Database, Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import type { Network } from '../../network/network.js'
 import type { PaymentAddresses } from '../context.js'
-import { LockTable } from '../ledger/lock-table.js'
-import type { Payments } from '../ledger/payments.js'
-import { checksummed } from '../wallets/address.js'
-import { readAbi } from './abi.js'
-import { ChainPayments } from './chain-payments.js'
+import type { Payments } from '../ledger/embedded-payments.js'
+import { LockTable } from '../ledger/ledger.js'
+import { checksummed } from '../wallets.js'
+import { ChainMisuse, readAbi } from './abi.js'
+import { ChainPayments, readPayment } from './chain-payments.js'
 import { ChainTable } from './chain-table.js'
 import { ChainEffects } from './effects.js'
 import { ChainFollower } from './follower.js'
 import { openNode } from './node.js'
-import { CHAIN_DEFAULTS, ChainMisuse, type ChainOptions } from './options.js'
-import { readPayment } from './read-payment.js'
 
 /** Payments on a chain. */
 export interface OpenedChain {
@@ -107,3 +105,28 @@ export function requireNoChain(db: Database): void {
     `The payments of the data folder are on the chain ${found.chainId}: give --payment-chain-url and its other options.`,
   )
 }
+
+/** The chain on which payments are made, and the contract that holds them. Addresses in any case. */
+export interface ChainOptions {
+  /** JSON-RPC endpoint of a node, http or https. It may contain a key: it is never printed. */
+  readonly url: string
+  readonly chainId: number
+  /** The contract that locks payments. */
+  readonly contract: string
+  /** The stable coin, an ERC-20 token with at most 36 decimals. */
+  readonly token: string
+  /** Who gets what is unlocked: a payment for another one does not count. */
+  readonly recipient: string
+  /** JSON file with the ABI of the contract; default: that of the events which `abi.ts` lists. */
+  readonly abiFile?: string | undefined
+  /** A log counts when its block has this many blocks above it; default 12. */
+  readonly confirmations?: number
+  /** First block whose logs count; default: the one above the latest at the first start. */
+  readonly startBlock?: number | undefined
+  /** Interval between two looks at the chain, ms; default 5000. */
+  readonly pollMs?: number
+  /** Longest wait for one answer of the node, ms; default 15000. */
+  readonly timeoutMs?: number
+}
+
+export const CHAIN_DEFAULTS = Object.freeze({ confirmations: 12, pollMs: 5000, timeoutMs: 15_000 })

@@ -2,15 +2,16 @@ import { readdir, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CID } from 'multiformats/cid'
 import pLimit from 'p-limit'
-import { makePrivateFolder } from '../../../common/files/private-file.js'
-import { syncFolder } from '../../../common/files/sync-folder.js'
+import { makePrivateFolder, syncFolder } from '../../../common/files/private-file.js'
 import type { Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
+import { type Network, NetworkError } from '../../network/network.js'
 import type { OpenCar } from '../../network/pack/index.js'
-import type { PackedContent } from '../../network/pack/pack-content.js'
+import type { PackedContent } from '../../network/pack/pack.js'
 import { Staging } from '../../network/staging.js'
+import { PaymentError } from '../errors.js'
 import type { Content, ContentKind, ContentTable } from './content-table.js'
-import { Room } from './room.js'
+import { type Retention, type RetentionTable, Room } from './retention.js'
 
 /** The packing is loaded with the first content: a service without uploads saves the memory for its libraries. */
 const packing = () => import('../../network/pack/index.js')
@@ -152,4 +153,69 @@ export class ContentStore {
   fileOf(cid: string): string {
     return join(this.#folder, `${cid}.car`)
   }
+}
+
+/** Most contents that come back at the same time: anyone may ask for them. */
+const AT_ONCE = 2
+const RETRY_SECONDS = 30
+
+export interface RestoringParts {
+  readonly table: RetentionTable
+  readonly contents: ContentStore
+  readonly retention: Pick<Retention, 'giveUp'>
+  readonly network: Pick<Network, 'epoch' | 'retrieve'>
+}
+
+/** Brings contents back from storage providers that were given up here. */
+export class Restoring {
+  readonly #parts: RestoringParts
+  readonly #running = new Map<string, Promise<void>>()
+  readonly #stop = new AbortController()
+
+  constructor(parts: RestoringParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Resolves when the content is here. Requests for one content share the work. Rejects with PaymentError: `busy` when
+   * others are brought back or the provider does not answer, `full` without room.
+   */
+  restore(content: Content): Promise<void> {
+    const running = this.#running.get(content.cid)
+    if (running !== undefined) return running
+    if (this.#running.size >= AT_ONCE) return Promise.reject(later('other contents are brought back'))
+    const run = this.#restore(content)
+      .catch((error) => {
+        throw error instanceof NetworkError ? later(error.message) : error
+      })
+      .finally(() => this.#running.delete(content.cid))
+    this.#running.set(content.cid, run)
+    return run
+  }
+
+  /** Interrupts what runs. */
+  async stop(): Promise<void> {
+    this.#stop.abort(new NetworkError('Unavailable', 'The service stops.'))
+    await Promise.allSettled(this.#running.values())
+  }
+
+  async #restore({ id, cid, kind }: Content): Promise<void> {
+    const { table, contents, retention, network } = this.#parts
+    const source = table.sourceOf(id, network.epoch())
+    if (source === undefined) throw new PaymentError('absent', `the deals of ${cid} have ended`)
+    await contents.receive(
+      async (pack) => {
+        const staged = await pack(network.retrieve(source.dealCid, source, this.#stop.signal), kind)
+        if (!CID.parse(staged.cid).equals(CID.parse(cid))) {
+          throw new NetworkError('NotRetrievable', 'The provider has other bytes.')
+        }
+        await contents.keep(staged, () => {})
+      },
+      () => retention.giveUp(),
+    )
+  }
+}
+
+function later(detail: string): PaymentError {
+  return new PaymentError('busy', detail, ['Retry-After', RETRY_SECONDS])
 }

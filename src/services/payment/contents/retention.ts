@@ -1,16 +1,17 @@
-import { DAY_SECONDS } from '../../../common/durations.js'
-import type { Writer } from '../../database.js'
-import type { Network } from '../../network/network.js'
-import type { Wallets } from '../wallets/wallets.js'
+import { DAY_SECONDS } from '../../../common/time.js'
+import type { Database, Writer } from '../../database.js'
+import type { DealFile, Network } from '../../network/network.js'
+import { PaymentError } from '../errors.js'
+import type { Wallets } from '../wallets.js'
 import type { ContentStore } from './content-store.js'
-import type { Content } from './content-table.js'
-import type { RetentionTable } from './retention-table.js'
+import { CONTENT_COLUMNS, type Content } from './content-table.js'
 
 /** An upload can be paid for so long, and is removed a day later: a payment in progress must not lose it. */
 export const PAYABLE_DAYS = 7
 const UNPAID_DAYS = PAYABLE_DAYS + 1
 
 const SWEEP_SECONDS = 3600
+
 /** Most uploads or contents of one transaction. */
 const BATCH = 100
 
@@ -113,5 +114,173 @@ export class Retention {
       for (const { id } of gone) table.forget(id)
       return gone.filter(({ place }) => place === 'here')
     })
+  }
+}
+
+/** A deal that has an upload, and the upload in it. */
+export interface ContentSource extends Pick<DealFile, 'path' | 'size'> {
+  readonly dealCid: string
+  /** CID of the upload in the CAR of the deal. */
+  readonly cid: string
+}
+
+/** A deal of the upload that has not ended at an epoch. */
+const LASTING = 'EXISTS (SELECT 1 FROM offline_deals WHERE offline_deals.car = uploads.car AND end_epoch > ?)'
+
+/** An upload whose content nothing but this service has. */
+const OPEN = "status NOT IN ('Success', 'Refunded')"
+
+/** Which uploads and contents go, and when. Call writing methods inside a transaction. */
+export class RetentionTable {
+  readonly #date
+  readonly #unpaid
+  readonly #removeMint
+  readonly #removeUpload
+  readonly #contents
+  readonly #find
+  readonly #isNeeded
+  readonly #hasUpload
+  readonly #removeBlocks
+  readonly #removeContent
+  readonly #setPlace
+  readonly #stored
+  readonly #source
+
+  constructor(db: Database) {
+    this.#date = db.prepare('UPDATE uploads SET created_epoch = ? WHERE created_epoch IS NULL')
+    this.#unpaid = db.prepare(
+      `SELECT id FROM uploads WHERE status = 'Pending' AND created_epoch <= ?
+        AND NOT EXISTS (SELECT 1 FROM locks WHERE locks.w_cid = uploads.w_cid) LIMIT ?`,
+    )
+    this.#removeMint = db.prepare('DELETE FROM mints WHERE upload = ?')
+    this.#removeUpload = db.prepare('DELETE FROM uploads WHERE id = ?')
+    this.#contents = db.prepare(
+      `SELECT ${CONTENT_COLUMNS} FROM contents WHERE place <> 'gone' AND id > ? ORDER BY id LIMIT ?`,
+    )
+    this.#find = db.prepare(`SELECT ${CONTENT_COLUMNS} FROM contents WHERE id = ?`)
+    this.#isNeeded = db.prepare(
+      `SELECT 1 FROM uploads WHERE content = ? AND (${OPEN} OR (status = 'Success' AND ${LASTING})) LIMIT 1`,
+    )
+    this.#hasUpload = db.prepare('SELECT 1 FROM uploads WHERE content = ? LIMIT 1')
+    this.#removeBlocks = db.prepare('DELETE FROM blocks WHERE content = ?')
+    this.#removeContent = db.prepare('DELETE FROM contents WHERE id = ?')
+    this.#setPlace = db.prepare('UPDATE contents SET place = ? WHERE id = ?')
+    const given = `uploads.content = contents.id AND packed_cid IS NOT NULL AND status = 'Success' AND ${LASTING}`
+    this.#stored = db.prepare(
+      `SELECT ${CONTENT_COLUMNS} FROM contents WHERE place = 'here' AND EXISTS (SELECT 1 FROM uploads WHERE ${given})
+        AND NOT EXISTS (SELECT 1 FROM uploads WHERE content = contents.id AND ${OPEN}) ORDER BY id LIMIT ?`,
+    )
+    this.#source = db.prepare(
+      `SELECT deal_cid AS dealCid, w_cid AS wCid, packed_cid AS cid, file_size AS size
+        FROM uploads JOIN offline_deals ON offline_deals.car = uploads.car
+        WHERE content = ? AND packed_cid IS NOT NULL AND uploads.status = 'Success'
+          AND offline_deals.status = 'Success' AND end_epoch > ? ORDER BY end_epoch DESC LIMIT 1`,
+    )
+  }
+
+  /** Uploads of a former version are as old as this epoch. */
+  dateUploads(epoch: number): void {
+    this.#date.run(epoch)
+  }
+
+  /**
+   * Removes uploads that were made at this epoch or before, and never paid.
+   * @returns how many
+   */
+  removeUnpaid(epoch: number, most: number): number {
+    const ids = this.#unpaid.all(epoch, most).map(({ id }) => id as number)
+    for (const id of ids) {
+      this.#removeMint.run(id)
+      this.#removeUpload.run(id)
+    }
+    return ids.length
+  }
+
+  /** The contents that are somewhere, in the order of their numbers, after one of them. */
+  contents(after: number, most: number): Content[] {
+    return this.#contents.all(after, most) as Content[]
+  }
+
+  find(content: number): Content | undefined {
+    return this.#find.get(content) as Content | undefined
+  }
+
+  /** True when an upload is still on its way, or has a deal that lasts. */
+  isNeeded(content: number, epoch: number): boolean {
+    return this.#isNeeded.get(content, epoch) !== undefined
+  }
+
+  /** The content is nowhere from now on. Its row stays while uploads name it. */
+  forget(content: number): void {
+    this.#removeBlocks.run(content)
+    if (this.#hasUpload.get(content) === undefined) this.#removeContent.run(content)
+    else this.#setPlace.run('gone', content)
+  }
+
+  /**
+   * Contents here that storage providers have, too, for deals that last, and that no upload on its way needs. Oldest
+   * first.
+   */
+  stored(epoch: number, most: number): Content[] {
+    return this.#stored.all(epoch, most) as Content[]
+  }
+
+  /** Only storage providers have the content from now on. */
+  giveUp(content: number): void {
+    this.#setPlace.run('provider', content)
+  }
+
+  /** The deal from which a content comes back. */
+  sourceOf(content: number, epoch: number): ContentSource | undefined {
+    const row = this.#source.get(content, epoch) as (Omit<ContentSource, 'path'> & { wCid: string }) | undefined
+    return row && { dealCid: row.dealCid, path: [row.wCid], cid: row.cid, size: row.size }
+  }
+}
+
+/** While a content is packed, its blocks are on the disk twice. */
+const COPIES = 2
+
+type Counted = (content: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>
+
+/** Bounds what contents take on the disk: those that are kept, and those that arrive. */
+export class Room {
+  readonly #most: number
+  #kept: number
+  #arriving = 0
+
+  /** @param kept bytes of the contents that are there already */
+  constructor(most: number, kept: number) {
+    this.#most = most
+    this.#kept = kept
+  }
+
+  /** Counts a content that is kept from now on, bytes; below 0 for one that is removed. */
+  keep(bytes: number): void {
+    this.#kept += bytes
+  }
+
+  /**
+   * Runs `job`; a content that it counts fails with PaymentError `full` when there is no room for more of it.
+   * @param makeRoom removes a content that is kept; false when none can go
+   */
+  async run<T>(job: (counted: Counted) => Promise<T>, makeRoom: () => Promise<boolean>): Promise<T> {
+    let taken = 0
+    const count = async (bytes: number): Promise<void> => {
+      taken += COPIES * bytes
+      this.#arriving += COPIES * bytes
+      while (this.#kept + this.#arriving > this.#most) {
+        if (!(await makeRoom())) throw new PaymentError('full', 'the service has no room for it')
+      }
+    }
+    try {
+      return await job(async function* (content) {
+        for await (const chunk of content) {
+          await count(chunk.length)
+          yield chunk
+        }
+      })
+    } finally {
+      this.#arriving -= taken
+    }
   }
 }

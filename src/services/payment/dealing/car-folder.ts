@@ -3,15 +3,17 @@ import { createReadStream } from 'node:fs'
 import { link, readdir, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { makePrivateFolder } from '../../../common/files/private-file.js'
-import { syncFolder } from '../../../common/files/sync-folder.js'
+import { makePrivateFolder, syncFolder } from '../../../common/files/private-file.js'
+import type { Database } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import type { DealFile, PackedFile } from '../../network/network.js'
 import type { Pack } from '../../network/packing.js'
 import { Staging } from '../../network/staging.js'
+import { PaymentError } from '../errors.js'
+import { type Exchange, stream } from '../http.js'
 
 /** A CAR in the folder. */
-export interface StoredCar {
+interface StoredCar {
   readonly payloadCid: string
   /** Bytes. */
   readonly size: number
@@ -85,4 +87,111 @@ export class CarFolder {
   async remove(task: string): Promise<void> {
     await unlink(this.path(task)).catch(() => {})
   }
+}
+
+/** A CAR of paid uploads. */
+export interface PackedCar extends StoredCar {
+  readonly id: number
+  /** UUID of its task. */
+  readonly task: string
+  readonly status: 'Packed' | 'TaskCreated' | 'DealSent' | 'Completed'
+  /** Epochs of its deals. */
+  readonly duration: number
+  /** Providers that failed with it. */
+  readonly tried: readonly string[]
+}
+
+const COLUMNS = 'id, payload_cid AS payloadCid, size, md5, task, status, duration, tried FROM cars'
+
+/** The table of CARs. Call writing methods inside a transaction. */
+export class CarTable {
+  readonly #find
+  readonly #ofTask
+  readonly #open
+  readonly #add
+  readonly #postAgain
+  readonly #setStatus
+
+  constructor(db: Database) {
+    this.#find = db.prepare(`SELECT ${COLUMNS} WHERE id = ?`)
+    this.#ofTask = db.prepare(`SELECT ${COLUMNS} WHERE task = ?`)
+    this.#open = db.prepare(`SELECT ${COLUMNS} WHERE status <> 'Completed' ORDER BY id`)
+    this.#add = db.prepare(
+      "INSERT INTO cars (payload_cid, size, md5, task, status, duration, created, created_epoch) VALUES (?, ?, ?, ?, 'Packed', ?, ?, ?)",
+    )
+    this.#postAgain = db.prepare("UPDATE cars SET task = ?, tried = tried || ?, status = 'Packed' WHERE id = ?")
+    this.#setStatus = db.prepare('UPDATE cars SET status = ? WHERE id = ?')
+  }
+
+  find(id: number): PackedCar | undefined {
+    return carOf(this.#find.get(id))
+  }
+
+  /** @param task UUID */
+  ofTask(task: string): PackedCar | undefined {
+    return carOf(this.#ofTask.get(task))
+  }
+
+  /** Those that are not settled. */
+  open(): PackedCar[] {
+    return this.#open.all().flatMap((row) => carOf(row) ?? [])
+  }
+
+  /**
+   * @param now Unix seconds
+   * @returns its number
+   */
+  add(car: Omit<PackedCar, 'id' | 'status' | 'tried'>, now: number, epoch: number): number {
+    const { payloadCid, size, md5, task, duration } = car
+    return this.#add.run(payloadCid, size, md5, task, duration, now, epoch).lastInsertRowid as number
+  }
+
+  /** A provider failed with the CAR: another task is to be posted for it. */
+  postAgain(id: number, task: string, failed: string): void {
+    this.#postAgain.run(task, `${failed} `, id)
+  }
+
+  setStatus(id: number, status: PackedCar['status']): void {
+    this.#setStatus.run(status, id)
+  }
+}
+
+function carOf(row: unknown): PackedCar | undefined {
+  if (row === undefined) return undefined
+  const car = row as Omit<PackedCar, 'tried'> & { readonly tried: string }
+  return { ...car, tried: car.tried.split(' ').filter((name) => name !== '') }
+}
+
+/**
+ * A CAR is `Packed` until the task for it is posted, then `TaskCreated`, `DealSent` once it has a deal, and `Completed`
+ * when its uploads are settled. `duration` is in epochs. `polled` is the last epoch at which its deals were asked for.
+ */
+export const dealingSchema = `
+  ALTER TABLE cars ADD COLUMN md5 TEXT NOT NULL DEFAULT '';
+  ALTER TABLE cars ADD COLUMN duration INTEGER NOT NULL DEFAULT 0;
+  CREATE UNIQUE INDEX cars_by_task ON cars (task);
+  CREATE INDEX open_cars ON cars (id) WHERE status <> 'Completed';
+`
+
+/** The providers that failed with a CAR, with a space behind each. */
+export const triedSchema = "ALTER TABLE cars ADD COLUMN tried TEXT NOT NULL DEFAULT ''"
+
+/**
+ * GET and HEAD of `/cars/<task>.car`: the CAR of a task, for the storage provider that was told its name, which is
+ * random. Throws PaymentError before the answer begins.
+ */
+export async function serveCar(exchange: Omit<Exchange, 'path' | 'caller' | 'query'>, task: string): Promise<void> {
+  const { context, request, response } = exchange
+  const car = context.cars.ofTask(task)
+  const size = car === undefined ? undefined : await context.carFolder.size(task)
+  if (size === undefined) throw new PaymentError('absent', 'there is no such CAR')
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    throw new PaymentError('method', 'this path takes GET and HEAD', ['Allow', 'GET, HEAD'])
+  }
+  response.writeHead(200, ['Content-Type', 'application/vnd.ipld.car; version=1', 'Content-Length', size])
+  if (request.method === 'HEAD') {
+    response.end()
+    return
+  }
+  await stream(createReadStream(context.carFolder.path(task)), response, context.limits.bodyIdleMs)
 }

@@ -3,12 +3,10 @@ import type { Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import { type DealFile, type DealStatus, type Network, NetworkError } from '../../network/network.js'
 import type { ContentStore } from '../contents/content-store.js'
-import type { DealTable, OfflineDeal } from '../deals/deal-table.js'
-import type { Payments } from '../ledger/payments.js'
-import { costOfDeal, EPOCHS_PER_DAY } from '../system/price.js'
-import type { CarFolder } from './car-folder.js'
-import type { CarTable, PackedCar } from './car-table.js'
-import type { Dealer } from './dealer.js'
+import type { Payments } from '../ledger/embedded-payments.js'
+import { costOfDeal, EPOCHS_PER_DAY } from '../system.js'
+import type { CarFolder, CarTable, PackedCar } from './car-folder.js'
+import type { DealTable, OfflineDeal } from './deal-table.js'
 import type { PackedUploads, UploadToStore } from './packed-uploads.js'
 
 export interface DealingParts {
@@ -187,4 +185,35 @@ function isDamage(error: unknown): boolean {
   if (!(error instanceof NetworkError) || error.code !== 'NotRetrievable') return false
   const { code = 'ENOENT' } = (error.cause ?? {}) as NodeJS.ErrnoException
   return code === 'ENOENT'
+}
+
+/** A CAR that is to be stored by a provider. */
+export interface CarToStore {
+  /** UUID of the task: a repeated one is the same task. */
+  readonly task: string
+  readonly payloadCid: string
+  /** Bytes. */
+  readonly size: number
+  readonly md5: string
+  /** Where a provider fetches it. */
+  readonly url: string
+  /** Epochs. */
+  readonly duration: number
+  /** Providers that failed with it. */
+  readonly tried: readonly string[]
+}
+
+/** What became of a task. */
+export interface TaskProgress {
+  /** CIDs of the deals that the network has for it. */
+  readonly dealCids: readonly string[]
+  /** The provider that gave it up; undefined while there is hope. */
+  readonly failedBy: string | undefined
+}
+
+/** What brings CARs to storage providers. Methods reject when it cannot be reached; they may be repeated. */
+export interface Dealer {
+  /** Asks for a deal on the CAR. False when nothing takes it now. */
+  post(car: CarToStore, signal: AbortSignal): Promise<boolean>
+  progress(task: string, signal: AbortSignal): Promise<TaskProgress>
 }

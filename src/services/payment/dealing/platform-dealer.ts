@@ -1,8 +1,8 @@
 import { readBounded } from '../../../common/http/bounded-text.js'
 import type { Network, Provider } from '../../network/network.js'
 import { parseFil } from '../../network/units/fil.js'
-import { pieceSizeOf } from '../../platform/units/piece-size.js'
-import type { CarToStore, Dealer, TaskProgress } from './dealer.js'
+import { pieceSizeOf } from '../../platform/units.js'
+import type { CarToStore, Dealer, TaskProgress } from './dealing.js'
 
 const TIMEOUT_MS = 30_000
 /** Largest answer, bytes: a task of one deal has less. */

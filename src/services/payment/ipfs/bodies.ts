@@ -1,18 +1,13 @@
 import type { CID } from 'multiformats/cid'
-import type { Span } from '../../http/range.js'
-import type { HeaderList } from '../../http/reply.js'
+import type { HeaderList, Span } from '../../http/reply.js'
 import type { Resolved } from '../../network/pack/index.js'
 import { PaymentError } from '../errors.js'
 import type { PaymentLimits } from '../limits.js'
-import { ArchiveRoom } from './archive-room.js'
-import type { Ask } from './ask.js'
-import { spanOf } from './car-terms.js'
+import type { Ask } from './content-request.js'
 import { contentType, SNIFFED_BYTES } from './content-type.js'
-import { exactly } from './exactly.js'
-import { IMMUTABLE } from './headers.js'
-import type { Readable } from './identity.js'
-import { LISTING_VERSION, listingPage } from './listing.js'
-import { tarOf } from './tar.js'
+import { IMMUTABLE, type Readable, spanOf } from './headers.js'
+import { LISTING_VERSION, listingPage } from './send.js'
+import { exactly, tarOf } from './tar.js'
 
 type Packing = typeof import('../../network/pack/index.js')
 
@@ -38,6 +33,7 @@ export interface Found extends Resolved {
 }
 
 const LISTING_CACHED = 'public, max-age=604800, stale-while-revalidate=2678400'
+
 /** Pages of contents have an origin of their own: they cannot act as this one, nor as each other. */
 const SANDBOX: HeaderList = [
   'Content-Security-Policy',
@@ -168,4 +164,40 @@ function notOfKind(kind: string): PaymentError {
 
 async function* one(bytes: Uint8Array): AsyncIterable<Uint8Array> {
   yield bytes
+}
+
+/**
+ * What an archive may grow to. A directory that repeats itself at many levels has few blocks, and more paths than
+ * anyone can read: an archive that names each of them would have no end.
+ */
+export class ArchiveRoom {
+  readonly #bounds: Pick<PaymentLimits, 'maxArchiveEntries' | 'maxArchiveBytes'>
+  #entries = 0
+  #bytes = 0
+
+  constructor(bounds: Pick<PaymentLimits, 'maxArchiveEntries' | 'maxArchiveBytes'>) {
+    this.#bounds = bounds
+  }
+
+  /** Call it for each entry before it is sent. Throws when there are too many. */
+  entry(): void {
+    if (++this.#entries > this.#bounds.maxArchiveEntries) throw new Error('The archive has too many entries.')
+  }
+
+  /** Passes the bytes of the archive on; rejects with the first one too many. */
+  async *passing(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+    for await (const chunk of chunks) {
+      this.#bytes += chunk.length
+      if (this.#bytes > this.#bounds.maxArchiveBytes) throw new Error('The archive has too many bytes.')
+      yield chunk
+    }
+  }
+
+  /** Like `passing`, for an archive of which each chunk is an entry. */
+  async *passingEntries(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+    for await (const chunk of this.passing(chunks)) {
+      this.entry()
+      yield chunk
+    }
+  }
 }

@@ -1,6 +1,8 @@
+import type { CID } from 'multiformats/cid'
 import type { HeaderList } from '../../http/reply.js'
-import type { Ask } from './ask.js'
-import { pathOf } from './path.js'
+import type { OpenCar } from '../../network/pack/index.js'
+import type { Ask, CarTerms } from './content-request.js'
+import { pathOf } from './content-request.js'
 
 /** The answers can never change: a year. */
 export const IMMUTABLE = 'public, max-age=29030400, immutable'
@@ -52,4 +54,39 @@ export function disposition({ form, path, fileName, download }: Ask, cid: string
   const name = (fileName ?? `${own}${EXTENSIONS[form]}`).toWellFormed()
   const ascii = name.replaceAll(/[^\x20-\x7e]|["\\]/g, '_')
   return `${kind}; filename="${ascii}"; filename*=UTF-8''${encodeURIComponent(name).replaceAll("'", '%27')}`
+}
+
+/** The multihash of a CID that contains its block, and the codec of raw bytes. */
+const IDENTITY = 0x00
+const RAW = 0x55
+
+/** A content that can be read. */
+export type Readable = Pick<OpenCar, 'block' | 'fileSize' | 'range' | 'close'>
+
+/** The content that a CID contains itself: a client may ask any gateway for it. Undefined for other CIDs. */
+export function contained(cid: CID): Readable | undefined {
+  if (cid.multihash.code !== IDENTITY || cid.code !== RAW) return undefined
+  const bytes = cid.multihash.digest
+  return {
+    block: async () => bytes,
+    fileSize: async () => bytes.length,
+    async *range(_, first, last) {
+      if (last >= first) yield bytes.subarray(first, last + 1)
+    },
+    close: async () => {},
+  }
+}
+
+/**
+ * The bytes of a file of that size; undefined for all. A span without bytes is beyond the file.
+ */
+export function spanOf(
+  { bytes }: CarTerms,
+  size: number,
+): { readonly first: number; readonly last: number } | undefined {
+  if (bytes === undefined) return undefined
+  const position = (at: number): number => (at < 0 ? Math.max(0, size + at) : at)
+  const last = bytes.to === undefined ? size - 1 : bytes.to < 0 ? size + bytes.to : bytes.to
+  const first = position(bytes.from)
+  return first <= last ? { first, last } : { first: size, last: -1 }
 }

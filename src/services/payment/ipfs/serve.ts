@@ -3,12 +3,11 @@ import { reply } from '../../http/reply.js'
 import { NetworkError } from '../../network/network.js'
 import type { PaymentContext } from '../context.js'
 import { PaymentError } from '../errors.js'
-import type { Exchange } from '../http/exchange.js'
-import { type Ask, readAsk } from './ask.js'
+import type { Exchange } from '../http.js'
 import { bodyOf } from './bodies.js'
-import { CROSS_ORIGIN, commonHeaders, disposition } from './headers.js'
-import { contained, type Readable } from './identity.js'
-import { pathOf } from './path.js'
+import type { Ask } from './content-request.js'
+import { pathOf, readAsk } from './content-request.js'
+import { CROSS_ORIGIN, commonHeaders, contained, disposition, type Readable } from './headers.js'
 import { send } from './send.js'
 
 /**
@@ -76,4 +75,13 @@ async function known<T>(read: () => Promise<T>): Promise<T> {
   } catch (error) {
     throw error instanceof NetworkError ? new PaymentError('absent', error.message) : error
   }
+}
+
+/**
+ * Where a content can be read: at the gateway that the options name, else that of the Kubo node which has all contents,
+ * else at the service itself.
+ */
+export async function ipfsUrl({ ipfsGateway, kubo, publicUrl }: PaymentContext, cid: string): Promise<string> {
+  const base = ipfsGateway ?? (await kubo?.gateway()) ?? publicUrl()
+  return `${base}/ipfs/${cid}`
 }

@@ -1,7 +1,7 @@
 import type { CID } from 'multiformats/cid'
 import type { NamedLink, UnixfsNode } from '../../network/pack/index.js'
-import { exactly } from './exactly.js'
-import type { Readable } from './identity.js'
+
+import type { Readable } from './headers.js'
 
 const BLOCK = 512
 /** What fits into the field of the size: eleven octal digits. */
@@ -119,4 +119,18 @@ function plainHeader({ path, kind, size, target }: Header): Buffer {
 
 function padding(size: number): Uint8Array {
   return new Uint8Array((BLOCK - (size % BLOCK)) % BLOCK)
+}
+
+/**
+ * Passes bytes on if they are as many as announced; rejects with the first one too many, or at the end. The nodes of a
+ * DAG may state other sizes than their leaves have, and what follows an answer on its connection is the next one.
+ */
+export async function* exactly(bytes: AsyncIterable<Uint8Array>, size: number): AsyncIterable<Uint8Array> {
+  let left = size
+  for await (const chunk of bytes) {
+    left -= chunk.length
+    if (left < 0) throw new Error('A file has more bytes than its root states.')
+    yield chunk
+  }
+  if (left > 0) throw new Error('A file has fewer bytes than its root states.')
 }

@@ -1,8 +1,5 @@
 import type { Database, Writer } from '../../database.js'
-import { MOST_ISSUED } from './amount.js'
-import { EARNED, ISSUED, Ledger, lockAccount, walletAccount } from './ledger.js'
-import { LockTable } from './lock-table.js'
-import type { Lock, PaymentOrder, Payments, RefusedPayment } from './payments.js'
+import { EARNED, ISSUED, Ledger, LockTable, lockAccount, walletAccount } from './ledger.js'
 
 /** An upload is paid already, by another order. Nothing has moved. */
 export class AlreadyPaid extends Error {
@@ -103,4 +100,101 @@ export class EmbeddedPayments implements Payments {
   sums(): ReturnType<Ledger['sums']> {
     return this.#ledger.sums()
   }
+}
+
+/**
+ * A payment for an upload: locked until its deals are made, or its deadline passes. Amounts are in the smallest units
+ * of its coin.
+ */
+export interface Lock {
+  /** Number of the payment, in the order of payments. */
+  readonly id: number
+  readonly wCid: string
+  /** Address of the payer, in lower case. */
+  readonly wallet: string
+  readonly amount: bigint
+  /** Hash of the transfer that locked it. */
+  readonly hash: string
+  /** Unix seconds. */
+  readonly paidAt: number
+  readonly deadline: number
+  /** Epoch of the network at which the deadline passes. */
+  readonly deadlineEpoch: number
+  /** What was unlocked for the storage provider so far, and when last; 0 when never. */
+  readonly unlocked: bigint
+  readonly unlockedAt: number
+  /** What went back to the wallet. */
+  readonly refunded: bigint
+  /** False once nothing is locked any more. */
+  readonly isOpen: boolean
+}
+
+/** What a wallet orders to lock. */
+export type PaymentOrder = Pick<Lock, 'wCid' | 'wallet' | 'amount' | 'paidAt' | 'deadline' | 'deadlineEpoch'>
+
+/** A payment that does not count for its upload. */
+export interface RefusedPayment {
+  /** Hash of the transfer. */
+  readonly hash: string
+  readonly amount: bigint
+  /** In a few words. */
+  readonly reason: string
+}
+
+/** The payments for uploads, as the service uses them. What has been done is durable when a promise resolves. */
+export interface Payments {
+  /** Millionths of a coin in its smallest units, in which locks are; undefined while the coin is not known. */
+  inUnits(millionths: bigint): bigint | undefined
+  /** The payment for an upload. */
+  find(wCid: string): Lock | undefined
+  /** Payments for an upload that were made but do not count: they come back to their wallets. */
+  refused(wCid: string): readonly RefusedPayment[]
+  /**
+   * Gives a part of a lock to the storage provider, once per deal: a repeated call changes nothing. No more than is
+   * locked is given.
+   * @param deal name of the deal, unique for the lock
+   * @param amount millionths of a coin
+   * @returns hash of the transfer; undefined while others have yet to make it: ask again later
+   */
+  unlock(wCid: string, deal: string, amount: bigint, now: number): Promise<string | undefined>
+  /**
+   * Gives what is left of a lock back to its wallet, and closes it. Without effect on a closed one.
+   * @returns false while others have yet to do it: ask again later
+   */
+  refund(wCid: string, now: number): Promise<boolean>
+}
+
+/** Digits behind the point of an amount in stable coins. */
+const DECIMALS = 6
+
+/** The most that can be in circulation, in millionths of a stable coin: sums of it fit into 64 bits. */
+export const MOST_ISSUED = 10n ** 18n
+
+/** Parses a decimal text in stable coins, such as `12.5`, to millionths; undefined when it is invalid or has more. */
+export function parseAmount(text: string): bigint | undefined {
+  const match = /^(\d{1,12})(?:\.(\d{1,6}))?$/.exec(text)
+  if (match === null) return undefined
+  const [, whole = '', fraction = ''] = match
+  return BigInt(whole + fraction.padEnd(DECIMALS, '0'))
+}
+
+/** Formats millionths as the shortest decimal text in stable coins. */
+export function formatAmount(amount: bigint): string {
+  const digits = amount.toString().padStart(DECIMALS + 1, '0')
+  const fraction = digits.slice(-DECIMALS).replace(/0+$/, '')
+  const whole = digits.slice(0, -DECIMALS)
+  return fraction === '' ? whole : `${whole}.${fraction}`
+}
+
+/** Digits behind the point of the amounts in which prices are, and of the embedded ledger. */
+export const PRICE_DECIMALS = 6
+
+/**
+ * Millionths of a coin in the smallest units of a coin with so many digits behind the point; upwards where these are
+ * larger.
+ */
+export function inUnits(millionths: bigint, decimals: number): bigint {
+  if (decimals >= PRICE_DECIMALS) return millionths * 10n ** BigInt(decimals - PRICE_DECIMALS)
+  const unit = 10n ** BigInt(PRICE_DECIMALS - decimals)
+  return (millionths + unit - 1n) / unit
 }

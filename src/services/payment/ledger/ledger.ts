@@ -1,13 +1,17 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import type { Database } from '../../database.js'
+import type { Lock, PaymentOrder } from './embedded-payments.js'
 
 export const ISSUED = 'issued'
+
 export const EARNED = 'earned'
+
 export const walletAccount = (address: string): string => `wallet ${address}`
+
 export const lockAccount = (wCid: string): string => `lock ${wCid}`
 
 /** An account, and what it gets; negative for what it gives. */
-export type Entry = readonly [account: string, amount: bigint]
+type Entry = readonly [account: string, amount: bigint]
 
 /** An account has less than it is to give. Nothing has moved. */
 export class InsufficientFunds extends Error {
@@ -84,3 +88,140 @@ export class Ledger {
     return this.#sums.get() as { balances: bigint; entries: bigint }
   }
 }
+
+const COLUMNS =
+  'id, w_cid, wallet, amount, hash, paid_at, deadline, deadline_epoch, unlocked, unlocked_at, refunded, is_open'
+
+/** The table of payments. Call writing methods inside a transaction. */
+export class LockTable {
+  readonly #find
+  readonly #add
+  readonly #setUnlocked
+  readonly #close
+  readonly #restore
+  readonly #remove
+
+  constructor(db: Database) {
+    this.#find = db.prepare(`SELECT ${COLUMNS} FROM locks WHERE w_cid = ?`)
+    this.#add = db.prepare(
+      'INSERT INTO locks (w_cid, wallet, amount, hash, paid_at, deadline, deadline_epoch) VALUES (?, ?, ?, ?, ?, ?, ?)',
+    )
+    this.#setUnlocked = db.prepare('UPDATE locks SET unlocked = ?, unlocked_at = ? WHERE w_cid = ?')
+    this.#close = db.prepare('UPDATE locks SET refunded = ?, is_open = 0 WHERE w_cid = ?')
+    this.#restore = db.prepare(
+      "UPDATE locks SET unlocked = ?, unlocked_at = ?, refunded = '0', is_open = 1 WHERE w_cid = ?",
+    )
+    this.#remove = db.prepare('DELETE FROM locks WHERE w_cid = ?')
+  }
+
+  find(wCid: string): Lock | undefined {
+    const row = this.#find.get(wCid) as Record<string, number | string> | undefined
+    return row && lockOf(row)
+  }
+
+  add({ wCid, wallet, amount, paidAt, deadline, deadlineEpoch }: PaymentOrder, hash: string): void {
+    this.#add.run(wCid, wallet, String(amount), hash, paidAt, deadline, deadlineEpoch)
+  }
+
+  unlock(wCid: string, amount: bigint, now: number): void {
+    const before = this.find(wCid)?.unlocked ?? 0n
+    this.#setUnlocked.run(String(before + amount), now, wCid)
+  }
+
+  close(wCid: string, refunded: bigint): void {
+    this.#close.run(String(refunded), wCid)
+  }
+
+  /** Opens a lock again, of which this much is unlocked. */
+  restore(wCid: string, unlocked: bigint, unlockedAt: number): void {
+    this.#restore.run(String(unlocked), unlockedAt, wCid)
+  }
+
+  remove(wCid: string): void {
+    this.#remove.run(wCid)
+  }
+}
+
+/** @param row all columns */
+function lockOf(row: Readonly<Record<string, number | string>>): Lock {
+  return {
+    id: Number(row.id),
+    wCid: row.w_cid as string,
+    wallet: row.wallet as string,
+    amount: BigInt(row.amount as string),
+    hash: row.hash as string,
+    paidAt: Number(row.paid_at),
+    deadline: Number(row.deadline),
+    deadlineEpoch: Number(row.deadline_epoch),
+    unlocked: BigInt(row.unlocked as string),
+    unlockedAt: Number(row.unlocked_at),
+    refunded: BigInt(row.refunded as string),
+    isOpen: Number(row.is_open) === 1,
+  }
+}
+
+/**
+ * The embedded ledger: transfers of double-entry rows between accounts. Amounts are in millionths of a stable coin. The
+ * account `issued` holds what was brought into circulation, as a negative amount, so that all balances together are
+ * zero; no other account can be negative. `wallet <address>` and `lock <w_cid>` are further accounts, and `earned`.
+ *
+ * `locks` holds one payment per upload, and what became of it. Times are Unix seconds, epochs those of the network.
+ */
+export const ledgerSchema = `
+  CREATE TABLE accounts (
+    name TEXT PRIMARY KEY,
+    balance INTEGER NOT NULL,
+    CHECK (balance >= 0 OR name = 'issued')
+  ) STRICT;
+  CREATE TABLE transfers (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    reference TEXT NOT NULL UNIQUE,
+    hash TEXT NOT NULL UNIQUE,
+    created INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE entries (
+    transfer INTEGER NOT NULL REFERENCES transfers (id),
+    account TEXT NOT NULL REFERENCES accounts (name),
+    amount INTEGER NOT NULL,
+    PRIMARY KEY (transfer, account)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE locks (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    w_cid TEXT NOT NULL UNIQUE,
+    wallet TEXT NOT NULL,
+    amount INTEGER NOT NULL,
+    hash TEXT NOT NULL,
+    paid_at INTEGER NOT NULL,
+    deadline INTEGER NOT NULL,
+    deadline_epoch INTEGER NOT NULL,
+    unlocked INTEGER NOT NULL DEFAULT 0,
+    unlocked_at INTEGER NOT NULL DEFAULT 0,
+    refunded INTEGER NOT NULL DEFAULT 0,
+    is_open INTEGER NOT NULL DEFAULT 1
+  ) STRICT;
+  CREATE INDEX locks_of_wallet ON locks (wallet, id);
+`
+
+/** Amounts of payments as decimal texts: tokens with 18 decimals have larger ones than 64 bits hold. */
+export const exactLockSchema = `
+  CREATE TABLE exact_locks (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    w_cid TEXT NOT NULL UNIQUE,
+    wallet TEXT NOT NULL,
+    amount TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    paid_at INTEGER NOT NULL,
+    deadline INTEGER NOT NULL,
+    deadline_epoch INTEGER NOT NULL,
+    unlocked TEXT NOT NULL DEFAULT '0',
+    unlocked_at INTEGER NOT NULL DEFAULT 0,
+    refunded TEXT NOT NULL DEFAULT '0',
+    is_open INTEGER NOT NULL DEFAULT 1
+  ) STRICT;
+  INSERT INTO exact_locks SELECT id, w_cid, wallet, CAST(amount AS TEXT), hash, paid_at, deadline, deadline_epoch,
+    CAST(unlocked AS TEXT), unlocked_at, CAST(refunded AS TEXT), is_open FROM locks;
+  DROP TABLE locks;
+  ALTER TABLE exact_locks RENAME TO locks;
+  CREATE INDEX locks_of_wallet ON locks (wallet, id);
+  ALTER TABLE chain ADD COLUMN decimals INTEGER;
+`

@@ -1,8 +1,10 @@
 import type { Database } from '../../database.js'
 import type { Place } from '../contents/content-table.js'
+import { PaymentError } from '../errors.js'
+import type { Exchange } from '../http.js'
 
 /** What an upload is stored with. */
-export interface NewUpload {
+interface NewUpload {
   /** A UUID and the CID of the content. */
   readonly wCid: string
   /** Address of its wallet, in lower case. */
@@ -31,7 +33,7 @@ export interface NewUpload {
  * CAR, `Success` once the deal is active and paid; `Refundable` when it has no deal in time, `Refunded` when the
  * payment went back.
  */
-export type UploadStatus = 'Free' | 'Pending' | 'Paid' | 'TaskCreated' | 'Success' | 'Refundable' | 'Refunded'
+type UploadStatus = 'Free' | 'Pending' | 'Paid' | 'TaskCreated' | 'Success' | 'Refundable' | 'Refunded'
 
 /** What several uploads are together. */
 export interface Amount {
@@ -141,4 +143,46 @@ export class UploadTable {
     const row = [wCid, wallet, content, fileName, folded, fileSize, fileType, duration, price, ...times, isFree, status]
     return this.#add.run(...row).lastInsertRowid as number
   }
+}
+
+/**
+ * Uploads, each of one content by one wallet. `folded_name` is the file name in lower case, by which lists are
+ * searched. `duration` is in days; `file_type` is 0 for an upload of a user, 1 for one of an NFT. Times are Unix
+ * seconds.
+ */
+export const uploadSchema = `
+  CREATE TABLE uploads (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    w_cid TEXT NOT NULL UNIQUE,
+    wallet TEXT NOT NULL,
+    content INTEGER NOT NULL REFERENCES contents (id),
+    file_name TEXT NOT NULL,
+    folded_name TEXT NOT NULL,
+    file_size INTEGER NOT NULL,
+    file_type INTEGER NOT NULL,
+    duration INTEGER NOT NULL,
+    status TEXT NOT NULL DEFAULT 'Pending',
+    created INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX uploads_of_wallet ON uploads (wallet, file_type, id);
+  CREATE INDEX unpaid_uploads ON uploads (wallet, file_size) WHERE status = 'Pending';
+`
+
+/** Uploads within the part of a month that is free. */
+export const freeSchema = `
+  ALTER TABLE uploads ADD COLUMN is_free INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX free_uploads ON uploads (wallet, created) WHERE is_free = 1;
+  CREATE INDEX open_free_uploads ON uploads (created_epoch) WHERE is_free = 1 AND status IN ('Free', 'TaskCreated');
+`
+
+/**
+ * The upload with this number. In variant A that of another wallet is as good as none: an answer must not confirm it.
+ * Throws PaymentError `absent`.
+ */
+export function ownUpload({ context, caller }: Pick<Exchange, 'context' | 'caller'>, id: number): Upload {
+  const upload = context.uploads.find(id)
+  if (upload === undefined || (caller !== undefined && caller.address !== upload.wallet)) {
+    throw new PaymentError('absent', `source file upload:${id} not exists`)
+  }
+  return upload
 }

@@ -1,24 +1,22 @@
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { CID } from 'multiformats/cid'
-import { clientOf } from '../../http/client-address.js'
+import { Quota } from '../../../common/quota.js'
 import { ReceiveError, receive } from '../../http/receive.js'
+import { type ClientAddress, clientOf } from '../../http/server.js'
 import { KuboError } from '../../network/kubo/kubo-errors.js'
 import { type Network, NetworkError } from '../../network/network.js'
 import type { PackStaged, StagedContent } from '../contents/content-store.js'
 import type { ContentKind } from '../contents/content-table.js'
 import type { PaymentContext } from '../context.js'
 import { PaymentError } from '../errors.js'
-import type { Exchange } from '../http/exchange.js'
-import type { Fields } from '../http/fields.js'
-import { paced } from '../http/paced.js'
-import { UploadForm } from '../http/upload-form.js'
-import { ipfsUrl } from '../ipfs/url.js'
-import { walletAddressOf } from '../sign-in/caller.js'
-import { leastPayment } from '../system/price.js'
-import { isFree } from './free.js'
-import { readTerms, type UploadTerms } from './read-terms.js'
-import type { Share } from './shares.js'
+import { type Exchange, type Fields, paced } from '../http.js'
+import { ipfsUrl } from '../ipfs/serve.js'
+import type { PaymentLimits } from '../limits.js'
+import { walletAddressOf } from '../sign-in.js'
+import { leastPayment } from '../system.js'
+import { isFree, type Share } from './shares.js'
+import { UploadForm } from './upload-form.js'
 
 const MAX_NAME = 255
 const RETRY_SECONDS = 30
@@ -164,4 +162,70 @@ function fileName(fields: Fields, name: string): string {
     throw new PaymentError('value', `a file name has at most ${MAX_NAME} characters on one line`)
   }
   return text
+}
+
+/** Days for which storage providers of the network accept deals. */
+const LEAST_DAYS = 180
+const MOST_DAYS = 540
+
+/** How an upload is to be stored. */
+interface UploadTerms {
+  /** Days. */
+  readonly duration: number
+  readonly fileType: 0 | 1
+}
+
+/** Reads the texts of an upload. Throws PaymentError. */
+function readTerms(fields: Fields): UploadTerms {
+  const text = fields.required('duration')
+  if (!/^-?\d{1,9}$/.test(text)) throw new PaymentError('type', 'duration must be a whole number of days')
+  const duration = Number(text)
+  if (duration < LEAST_DAYS || duration > MOST_DAYS) {
+    throw new PaymentError('value', `duration must be from ${LEAST_DAYS} to ${MOST_DAYS} days`)
+  }
+  const type = fields.get('file_type') ?? '0'
+  if (type !== '0' && type !== '1') throw new PaymentError('value', 'file_type must be 0 or 1')
+  return { duration, fileType: type === '1' ? 1 : 0 }
+}
+
+const BUSY_RETRY_SECONDS = 10
+
+/** Bounds the uploads that arrive at the same time: in all, of one wallet, and from one address. */
+export class Slots {
+  readonly #wallets: Quota
+  readonly #addresses: Quota
+  #unnamed = 0
+
+  constructor({
+    uploadsAtOnce: total,
+    uploadsPerWallet,
+    uploadsPerAddress,
+  }: Pick<PaymentLimits, 'uploadsAtOnce' | 'uploadsPerWallet' | 'uploadsPerAddress'>) {
+    this.#wallets = new Quota({ total, perClient: uploadsPerWallet })
+    this.#addresses = new Quota({ total, perClient: uploadsPerAddress })
+  }
+
+  /**
+   * Runs `job` in a slot. Rejects with PaymentError `busy` when none is free.
+   * @param wallet undefined while the request has not named it
+   * @param client one on this machine may be a server for many, and is not bounded by its address
+   */
+  async run<T>(wallet: string | undefined, client: ClientAddress, job: () => Promise<T>): Promise<T> {
+    const address = client.local ? undefined : client.network
+    const free = [this.#take(this.#wallets, wallet), this.#take(this.#addresses, address)]
+    try {
+      if (free.includes(undefined)) {
+        throw new PaymentError('busy', 'too many uploads arrive', ['Retry-After', BUSY_RETRY_SECONDS])
+      }
+      return await job()
+    } finally {
+      for (const give of free) give?.()
+    }
+  }
+
+  /** Takes a place in the name of a client, or of none: then only the total counts. Undefined when none is free. */
+  #take(quota: Quota, client: string | undefined): (() => void) | undefined {
+    const name = client === undefined ? `unnamed:${this.#unnamed++}` : `named:${client}`
+    return quota.take(name, 1) ? () => quota.give(name, 1) : undefined
+  }
 }

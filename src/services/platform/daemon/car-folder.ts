@@ -2,7 +2,7 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Writer } from '../../database.js'
-import type { FetchTable, StoredCar } from './fetch-table.js'
+import type { FetchTable, StoredCar } from './fetch-queue.js'
 
 /** What the smallest file takes, bytes. */
 const BLOCK = 4096

@@ -1,5 +1,7 @@
 import busboy from 'busboy'
-import { Blocks } from '../../http/blocks.js'
+import type { LimitFunction } from 'p-limit'
+import pLimit from 'p-limit'
+import { Blocks } from '../../http/reply.js'
 import { PlatformError } from '../errors.js'
 import type { PlatformLimits } from '../limits.js'
 import type { Field, UploadedFile } from './fields.js'
@@ -91,4 +93,50 @@ function malformed(): PlatformError {
 
 function tooLarge(name: string): PlatformError {
   return new PlatformError(413, `The part ${name} is too large.`)
+}
+
+const RETRY_SECONDS = 10
+
+/**
+ * Bounds the memory for files: so many are received and read at the same time, and one of each user, so that no user
+ * makes all others wait. Some more wait, without a byte of their bodies; further ones are refused.
+ */
+export class Uploads {
+  readonly #limits: PlatformLimits
+  readonly #slots: LimitFunction
+  readonly #ofUser = new Map<number, LimitFunction>()
+  #waiting = 0
+
+  constructor(limits: PlatformLimits) {
+    this.#limits = limits
+    this.#slots = pLimit(limits.uploadsAtOnce)
+  }
+
+  /**
+   * Runs `job`, which receives a file, as soon as there is room for it. Throws PlatformError: 429 when the user has too
+   * many uploads, 503 when all users have.
+   * @param user id
+   */
+  async run<T>(user: number, job: () => Promise<T>): Promise<T> {
+    const { uploadsOfUser, uploadsWaiting } = this.#limits
+    const own = this.#ofUser.get(user) ?? pLimit(1)
+    const retry = ['Retry-After', RETRY_SECONDS]
+    if (own.activeCount + own.pendingCount >= uploadsOfUser) {
+      throw new PlatformError(429, `You have ${uploadsOfUser} uploads already. Try again when one is done.`, retry)
+    }
+    if (this.#waiting >= uploadsWaiting) {
+      throw new PlatformError(503, 'Too many uploads wait for others. Try again later.', retry)
+    }
+    this.#ofUser.set(user, own)
+    this.#waiting++
+    const begin = (): Promise<T> => {
+      this.#waiting--
+      return job()
+    }
+    try {
+      return await own(() => this.#slots(begin))
+    } finally {
+      if (own.activeCount + own.pendingCount === 0) this.#ofUser.delete(user)
+    }
+  }
 }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { Provider } from '../../network/network.js'
 import type { PlatformContext } from '../context.js'
-import type { TaskRow } from '../csv/task-row.js'
+import type { TaskRow } from '../csv.js'
 import { PlatformError } from '../errors.js'
 import type { UploadedFile } from '../http/fields.js'
-import { assignmentMail } from '../mail/assignment-mail.js'
+import { assignmentMail } from '../mail-delivery.js'
 import {
   addDeals,
   addDraft,
@@ -14,7 +14,7 @@ import {
   refuseBeyondQuota,
   removeDraft,
   rowsOf,
-} from './post-task.js'
+} from './create-task.js'
 import type { Task } from './task.js'
 import type { DealFacts } from './task-table.js'
 

@@ -1,14 +1,17 @@
 import { providerRecord } from '../../network/provider-record.js'
-import { averagePrice, bidView } from '../bids/bid-view.js'
-import { dealView } from '../deals/deal-view.js'
+import { formatFil } from '../../network/units/fil.js'
+import { averagePrice, bidView } from '../bids.js'
 import { PlatformError } from '../errors.js'
-import type { Exchange } from '../http/exchange.js'
-import { readPage } from '../http/paging.js'
-import { knownProviders } from '../miners/known-providers.js'
-import { isParty } from '../sign-in/parties.js'
-import { FIRST_USER } from '../users/users.js'
+import { readFields } from '../http/body.js'
+import { readPage } from '../http/fields.js'
+import type { Exchange } from '../http/route.js'
+import { knownProviders } from '../miners.js'
+import { isParty, requireUser } from '../sign-in.js'
+import { FIRST_USER, type User } from '../users.js'
+import { assignTask } from './assign-task.js'
+import { findProvider, readFile } from './create-task.js'
+import { dealView } from './deal-table.js'
 import type { Task } from './task.js'
-import { taskView } from './task-view.js'
 
 /** Most deals in one answer, unless the request says otherwise. */
 const USUAL_DEALS = 20
@@ -48,7 +51,7 @@ export async function showTask(exchange: Exchange): Promise<object> {
  * The task with this UUID or number. A private task is shown to its poster and to the user that has its provider.
  * Throws PlatformError 404 for any other.
  */
-export function readableTask(exchange: Exchange, name: string): Task {
+function readableTask(exchange: Exchange, name: string): Task {
   const { tasks } = exchange.context.market
   const task = /^\d{1,15}$/.test(name) ? tasks.find(Number(name)) : tasks.findByUuid(name.toLowerCase())?.task
   const mayRead = task !== undefined && (task.isPublic || isParty(exchange, task.user))
@@ -71,4 +74,64 @@ function posterOf(exchange: Exchange, { user }: Task): object {
 function percent(part: number, whole: number): string {
   const hundredths = whole === 0 ? 0 : Math.floor((part * 10_000) / whole)
   return `${Math.floor(hundredths / 100)}.${String(hundredths % 100).padStart(2, '0')}`
+}
+
+/** A task as lists show it. */
+export function taskSummary(task: Task) {
+  return {
+    ...taskView(task),
+    bid_count: task.bids,
+    deal_count: task.deals,
+    successful_deal_count: task.activeDeals,
+  }
+}
+
+/** A task without the counts, as its details show it. */
+function taskView(task: Task) {
+  return {
+    created_on: String(task.created),
+    description: task.description,
+    expire_days: task.expireDays,
+    is_public: task.isPublic ? 1 : 0,
+    max_price: task.maxPrice === null ? null : formatFil(task.maxPrice),
+    min_price: task.minPrice === null ? null : formatFil(task.minPrice),
+    miner_id: task.minerId,
+    status: task.status,
+    tags: task.tags.length === 0 ? null : task.tags.join(','),
+    task_file_name: task.fileName,
+    task_id: task.id,
+    task_name: task.name,
+    type: task.type,
+    uuid: task.uuid,
+  }
+}
+
+/**
+ * PUT /uuid_tasks/{task_uuid}: the poster of a task without a provider names one, `miner_fid`, and the deals in a CSV:
+ * those that it has sent to the provider itself.
+ */
+export function updateTask(exchange: Exchange): Promise<object> {
+  const user = requireUser(exchange)
+  ownTask(exchange, user)
+  return exchange.context.uploads.run(user.id, () => update(exchange, user))
+}
+
+async function update(exchange: Exchange, user: User): Promise<object> {
+  const { context } = exchange
+  const fields = await readFields(exchange, { files: true })
+  const minerId = fields.required('miner_fid')
+  const file = readFile(fields)
+  if (file === undefined) throw new PlatformError(400, 'file is missing: send the deals of the task in a CSV.')
+  const provider = await findProvider(exchange, minerId, 'miner_fid')
+  await context.market.mover.catchUp()
+  const { task, mailed } = await assignTask(context, { task: ownTask(exchange, user), provider, file })
+  const notice = mailed ? ' A notification email has been sent to the storage provider.' : ''
+  return { data: { filename: task.fileName, uuid: task.uuid }, message: `Task updated successfully.${notice}` }
+}
+
+/** Throws PlatformError 404 for a task that the caller may not read, and 403 for that of another user. */
+function ownTask(exchange: Exchange, { id }: User): Task {
+  const task = readableTask(exchange, exchange.path.task_uuid ?? '')
+  if (task.user !== id) throw new PlatformError(403, 'Only the poster of the task may name its storage provider.')
+  return task
 }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { z } from 'zod'
 import { defineCall } from '../../../../src/plugins/calls/define-call.js'
-import { describeForAws } from '../../../../src/plugins/describe/aws-model/describe.js'
+import { describeForAws } from '../../../../src/plugins/describe/aws-model.js'
 
 interface Model {
   readonly operations: Record<string, { http: object; input: { shape: string }; output: { shape: string } }>

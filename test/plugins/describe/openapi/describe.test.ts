@@ -1,7 +1,7 @@
 import t from 'tap'
 import { z } from 'zod'
 import { defineCall } from '../../../../src/plugins/calls/define-call.js'
-import { describeCalls } from '../../../../src/plugins/describe/openapi/describe.js'
+import { describeCalls } from '../../../../src/plugins/describe/openapi.js'
 import { lint } from './lint.js'
 
 const tree = z.object({

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { type Database, openDatabase } from '../../../../src/services/database.js'
-import { FetchTable } from '../../../../src/services/platform/daemon/fetch-table.js'
-import { migrate } from '../../../../src/services/platform/store/migrations.js'
+import { FetchTable } from '../../../../src/services/platform/daemon/fetch-queue.js'
+import { migrate } from '../../../../src/services/platform/store.js'
 import { temporaryFolder } from '../../../support/content/folders.js'
 
 t.test('no look at the deals to fetch reads all deals or all tasks', (t) => {

@@ -1,8 +1,12 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { MAX_ROWS, readTaskCsv } from '../../../../src/services/platform/csv/read-task-csv.js'
-import { TaskFileError, type TaskRow } from '../../../../src/services/platform/csv/task-row.js'
-import { writeTaskCsv } from '../../../../src/services/platform/csv/write-task-csv.js'
+import {
+  MAX_ROWS,
+  readTaskCsv,
+  TaskFileError,
+  type TaskRow,
+  writeTaskCsv,
+} from '../../../../src/services/platform/csv.js'
 
 const UUID = '0c5e4d4c-6f0c-4b4a-9c6f-3f7a5b1d2e90'
 const URL = 'http://127.0.0.1:9000/car/1.car'

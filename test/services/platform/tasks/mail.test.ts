@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { compose } from '../../../../src/services/platform/mail/compose.js'
+import { compose } from '../../../../src/services/platform/mail-delivery.js'
 import { temporaryFolder } from '../../../support/content/folders.js'
 import { startCli } from '../../../support/server/cli.js'
 import { until } from '../../../support/waiting.js'

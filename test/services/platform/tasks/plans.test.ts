@@ -1,10 +1,9 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type Database, openDatabase } from '../../../../src/services/database.js'
-import { DealTable } from '../../../../src/services/platform/deals/deal-table.js'
-import { migrate } from '../../../../src/services/platform/store/migrations.js'
-import { readFilters } from '../../../../src/services/platform/tasks/list/filters.js'
-import { listTasks } from '../../../../src/services/platform/tasks/list/task-list.js'
+import { migrate } from '../../../../src/services/platform/store.js'
+import { DealTable } from '../../../../src/services/platform/tasks/deal-table.js'
+import { listTasks, readFilters } from '../../../../src/services/platform/tasks/list-tasks.js'
 import { TaskTable } from '../../../../src/services/platform/tasks/task-table.js'
 import { temporaryFolder } from '../../../support/content/folders.js'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parsePrice, sortable } from '../../../../src/services/platform/units/price.js'
+import { parsePrice, sortable } from '../../../../src/services/platform/units.js'
 
 t.test('prices are exact', (t) => {
   t.equal(parsePrice('0.0000005'), 500_000_000_000n)

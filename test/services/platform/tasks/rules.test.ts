@@ -1,15 +1,13 @@
 import t from 'tap'
 import type { Provider } from '../../../../src/services/network/network.js'
-import type { Bid } from '../../../../src/services/platform/bids/bid-table.js'
-import { bestBid, isOpen, offerOf } from '../../../../src/services/platform/bids/bidding.js'
-import { progressOf } from '../../../../src/services/platform/deals/progress.js'
+import { type Bid, bestBid, isOpen, offerOf } from '../../../../src/services/platform/bids.js'
 import { PlatformError } from '../../../../src/services/platform/errors.js'
 import { Fields } from '../../../../src/services/platform/http/fields.js'
-import { firstVisit, hasExpired, mayDecide, nextVisit } from '../../../../src/services/platform/movement/schedule.js'
+import { firstVisit, hasExpired, mayDecide, nextVisit } from '../../../../src/services/platform/mover.js'
 import type { Task } from '../../../../src/services/platform/tasks/task.js'
-import { readTerms, readUuid } from '../../../../src/services/platform/tasks/terms/read-terms.js'
-import { minerNumber } from '../../../../src/services/platform/units/miner-number.js'
-import { pieceSizeOf } from '../../../../src/services/platform/units/piece-size.js'
+import { readTerms, readUuid } from '../../../../src/services/platform/tasks/terms.js'
+import { progressOf } from '../../../../src/services/platform/tasks/update-deal.js'
+import { minerNumber, pieceSizeOf } from '../../../../src/services/platform/units.js'
 
 const PRIVATE = { task_name: 'nightly', is_public: '0', miner_id: 't01000' }
 const PUBLIC = { task_name: 'holidays', is_public: '1', bid_mode: '1' }

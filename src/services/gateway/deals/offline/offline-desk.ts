@@ -1,18 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import { PeriodicTask } from '../../../../common/periodic-task.js'
 import { Quota } from '../../../../common/quota.js'
+import { PeriodicTask } from '../../../../common/time.js'
 import { rfc3339 } from '../../../clock.js'
-import { FIRST } from '../../accounts/schema.js'
+import { FIRST } from '../../accounts/first-account.js'
+
 import type { GatewayContext } from '../../context.js'
 import { GatewayError } from '../../errors.js'
 import type { Progress } from '../deal-desk.js'
 import { dropDeal } from '../deal-maker.js'
-import { followTask, proposeToWinner } from './follow-task.js'
+import { followTask, proposeToWinner, type SendContext, sendTask } from './offline-task.js'
 import type { OfflineAsk, OfflineCar, OfflineTask } from './offline-tasks.js'
 import { packTask } from './pack-task.js'
-import { PlatformClient } from './platform-client.js'
-import type { PlatformLogin } from './platform-login.js'
-import { type SendContext, sendTask } from './send-task.js'
+import { PlatformClient, type PlatformLogin } from './platform-client.js'
 
 /** Requests that are carried out at the same time, in all and of one account. */
 const SLOTS = { total: 16, perClient: 4 }

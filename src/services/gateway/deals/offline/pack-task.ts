@@ -1,22 +1,22 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { type FileHandle, mkdir, open, readdir, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
+import { syncFolder } from '../../../../common/files/private-file.js'
 import { rfc3339 } from '../../../clock.js'
 import type { DealProgress } from '../../../network/network.js'
 import { GatewayError } from '../../errors.js'
 import type { GatewayLimits } from '../../limits.js'
 import type { Hold } from '../../store/holds.js'
 import { INDEX_FILE } from '../../store/schema.js'
-import { openBucketListing } from '../bucket-listing.js'
 import type { Progress } from '../deal-desk.js'
 import { addFiles, type DealMakerContext } from '../deal-maker.js'
 import type { DealRow } from '../deals.js'
 import type { Manifest, ManifestFile } from '../manifest.js'
-import { PackingList } from '../packing-list.js'
-import type { CarFiles } from './car-files.js'
+import { openBucketListing, PackingList } from '../packing-list.js'
+import { termsOf } from './offline-task.js'
 import type { OfflineTask, OfflineTasks } from './offline-tasks.js'
-import { providersOf } from './providers-of.js'
-import { dataOfPiece, leastPiece, Slices } from './slices.js'
-import { termsOf } from './task-form.js'
+import { providersOf } from './platform-client.js'
 
 export interface PackContext extends DealMakerContext {
   readonly offlineTasks: OfflineTasks
@@ -24,7 +24,7 @@ export interface PackContext extends DealMakerContext {
   readonly limits: Pick<GatewayLimits, 'maxCarBytes' | 'maxCarBytesOfAccount'>
 }
 
-export interface PackOptions {
+interface PackOptions {
   /** Most bytes of the pieces of all CARs together: the client pays for these. */
   readonly maxPieceBytes?: number | undefined
   onProgress(progress: Progress): void
@@ -224,4 +224,103 @@ async function packDeal(
 
 function refused(value: string): GatewayError {
   return new GatewayError('OfflineDealRefused', { value })
+}
+
+/** Bytes of content in one leaf of a DAG. */
+const LEAF = 1024 * 1024
+
+/** Most bytes that a leaf, a file and a CAR take besides content and names: heads of blocks, links, and directories. */
+const PER_LEAF = 160
+const PER_FILE = 320
+const PER_CAR = 2048
+
+/** Of 128 bytes of a piece, 127 are data. */
+function dataOfPiece(pieceSize: number): number {
+  return Math.floor(pieceSize / 128) * 127
+}
+
+/** Bytes of the smallest piece that a CAR with so many bytes of content can have. */
+function leastPiece(bytes: number): number {
+  let size = 128
+  while (dataOfPiece(size) < bytes) size *= 2
+  return size
+}
+
+/** Divides files into CARs of at most `most` bytes, in their order. A larger file gets a CAR of its own. */
+class Slices {
+  readonly #most: number
+  #bytes = Number.POSITIVE_INFINITY
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  /** Adds a file. Returns true when it begins another CAR. */
+  add(file: Pick<ManifestFile, 'key' | 'size'>): boolean {
+    const bytes = bytesInCar(file)
+    const begins = this.#bytes + bytes > this.#most
+    this.#bytes = (begins ? PER_CAR : this.#bytes) + bytes
+    return begins
+  }
+}
+
+/** Bytes that a file takes in a CAR at most. A name stands in its directory, and may be replaced by a longer one. */
+function bytesInCar({ key, size }: Pick<ManifestFile, 'key' | 'size'>): number {
+  const directories = key.filter((byte) => byte === 0x2f).length
+  return size + Math.ceil(size / LEAF) * PER_LEAF + (directories + 1) * PER_FILE + 2 * key.length
+}
+
+/** Free bytes that packing leaves on the disk. */
+const MARGIN = 64 * 1024 * 1024
+const HASHED_AT_ONCE = 1024 * 1024
+
+/** The folder with the CARs of offline tasks: one folder per task, named by its UUID, one file per deal. */
+export class CarFiles {
+  readonly #folder: string
+
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  path(uuid: string, deal: number): string {
+    return join(this.#folder, uuid, `${deal}.car`)
+  }
+
+  /** Makes the folder of a task. Durable. */
+  async make(uuid: string): Promise<void> {
+    await mkdir(join(this.#folder, uuid), { recursive: true, mode: 0o700 })
+    await syncFolder(this.#folder)
+  }
+
+  open(uuid: string, deal: number): Promise<FileHandle> {
+    return open(this.path(uuid, deal), 'r')
+  }
+
+  async remove(uuid: string, deal: number): Promise<void> {
+    await rm(this.path(uuid, deal), { force: true })
+  }
+
+  async removeAll(uuid: string): Promise<void> {
+    await rm(join(this.#folder, uuid), { recursive: true, force: true })
+  }
+
+  /** Removes the folders of all tasks but those that `isOpen` names. */
+  async sweep(isOpen: (uuid: string) => boolean): Promise<void> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+    for (const uuid of await readdir(this.#folder)) if (!isOpen(uuid)) await this.removeAll(uuid)
+  }
+
+  /** True when the disk has room for so many bytes, and a margin besides. */
+  async hasRoom(bytes: number): Promise<boolean> {
+    const { bavail, bsize } = await statfs(this.#folder)
+    return bytes + MARGIN <= bavail * bsize
+  }
+
+  /** The MD5 of a CAR, in hexadecimal digits. */
+  async md5(uuid: string, deal: number, signal: AbortSignal): Promise<string> {
+    const digest = createHash('md5')
+    const stream = createReadStream(this.path(uuid, deal), { highWaterMark: HASHED_AT_ONCE, signal })
+    for await (const chunk of stream) digest.update(chunk)
+    return digest.digest('hex')
+  }
 }

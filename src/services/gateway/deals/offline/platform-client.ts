@@ -1,12 +1,16 @@
 import { z } from 'zod'
 import { readBounded } from '../../../../common/http/bounded-text.js'
-import type { TaskForm } from './task-form.js'
+import { type Network, NetworkError, type Provider } from '../../../network/network.js'
+import { GatewayError } from '../../errors.js'
+import type { TaskForm } from './offline-task.js'
 
 /** Longest call of the platform, ms. */
 const CALL_MS = 120_000
+
 /** Deals asked for at once, and most deals of a task. */
 const PAGE = 1000
 const MOST_DEALS = 100_000
+
 /** Largest answer, bytes: a page of deals with long URLs. */
 const MAX_BYTES = 16 * 2 ** 20
 
@@ -115,4 +119,25 @@ function parsed<T>(schema: z.ZodType<T>, json: unknown): T {
 function messageOf(json: unknown, status: number): string {
   const { message } = (json ?? {}) as { message?: unknown }
   return typeof message === 'string' && message !== '' ? message : `The task platform answers with status ${status}.`
+}
+
+/** How the gateway acts at a task platform for its accounts. */
+export interface PlatformLogin {
+  /** Base URL of the platform, without a slash at the end. */
+  readonly url: string
+  /**
+   * A JWT of the user that an account belongs to; undefined when the platform has no such user.
+   * @param user id of the user; undefined for the first account, which acts as the first user
+   */
+  tokenFor(user: string | undefined): Promise<string | undefined>
+}
+
+/** The storage providers of a network. Throws GatewayError NetworkUnavailable. */
+export async function providersOf(network: Network): Promise<readonly Provider[]> {
+  try {
+    return await network.providers()
+  } catch (error) {
+    if (!(error instanceof NetworkError)) throw error
+    throw new GatewayError('NetworkUnavailable', { value: error.message }, error)
+  }
 }

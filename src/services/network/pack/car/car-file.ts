@@ -2,9 +2,14 @@ import { type FileHandle, open, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { CarWriter } from '@ipld/car'
 import { CID } from 'multiformats/cid'
-import { syncFolder } from '../../../../common/files/sync-folder.js'
-import type { BlockSink } from '../dag/unixfs.js'
+import { syncFolder } from '../../../../common/files/private-file.js'
+import type { ReadFromCar } from '../../packing.js'
+import { type BlockSink, digestOf, parseCid } from '../dag/unixfs.js'
+import { walkFile } from '../dag/verify-leaves.js'
+
 import { digestSha256 } from '../sha256.js'
+import { CarIndexes, openCar } from './car-indexes.js'
+import { CarBlocks, sectionsOf } from './car-sections.js'
 
 /** Small blocks are collected up to this many bytes before they are written. */
 const GATHER_BYTES = 1024 * 1024
@@ -113,4 +118,80 @@ export class CarFile implements BlockSink {
     }
     await flush()
   }
+}
+
+/**
+ * The SHA-256 digests of all blocks of a CAR, in its order. Reads only their heads.
+ * @throws NetworkError NotRetrievable
+ */
+export async function digestsOfCar(file: string): Promise<Uint8Array[]> {
+  const handle = await openCar(file)
+  try {
+    const digests: Uint8Array[] = []
+    // A digest is a part of what was read ahead, which it would hold in memory.
+    for await (const { cid } of sectionsOf(handle)) digests.push(Uint8Array.from(digestOf(cid)))
+    return digests
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Default size of the index cache, bytes: enough for CARs with more than a million blocks in total. */
+const DEFAULT_INDEX_BYTES = 64 * 1024 * 1024
+
+/**
+ * Creates a reader. The first read of a CAR scans the heads of its blocks, with one disk read per large block or per 64
+ * KiB of small ones. The resulting index takes up to 48 bytes per distinct block and is cached. Besides it, a read
+ * holds one block and the nodes above it.
+ * @param indexBytes bytes of the index cache; indexes in use may exceed it
+ */
+export function createReadFromCar(indexBytes = DEFAULT_INDEX_BYTES): ReadFromCar {
+  const indexes = new CarIndexes(indexBytes)
+  return async function* readFromCar(carFile, cid, signal) {
+    const root = parseCid(cid)
+    signal?.throwIfAborted()
+    const handle = await openCar(carFile)
+    try {
+      const index = await beforeAbort(() => indexes.of(carFile, handle), signal)
+      for await (const part of walkFile(root, new CarBlocks(handle, index, signal), () => true)) {
+        if ('content' in part) yield part.content
+      }
+    } finally {
+      await handle.close()
+    }
+  }
+}
+
+/**
+ * Yields the values of `source` until the signal aborts, and then throws the signal's reason at once, even while the
+ * source is pending. The source is told to return but not awaited, since a source that hangs would never answer.
+ */
+export async function* abortable<T>(source: AsyncIterable<T>, signal: AbortSignal | undefined): AsyncIterable<T> {
+  const iterator = source[Symbol.asyncIterator]()
+  let ended = false
+  try {
+    for (;;) {
+      const next = await beforeAbort(() => iterator.next(), signal)
+      if (next.done) {
+        ended = true
+        return
+      }
+      yield next.value
+    }
+  } finally {
+    if (!ended) iterator.return?.().catch(() => undefined)
+  }
+}
+
+/** Rejects with the reason of the signal if it aborts first. The started operation is not interrupted. */
+export function beforeAbort<T>(start: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return start()
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason)
+    const abort = (): void => reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    start()
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener('abort', abort))
+  })
 }

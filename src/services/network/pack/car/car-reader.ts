@@ -1,12 +1,12 @@
-import type { FileHandle } from 'node:fs/promises'
+import { type FileHandle, open } from 'node:fs/promises'
 import type { CID } from 'multiformats/cid'
-import { Barren } from '../dag/barren.js'
-import { type BlockSource, digestOf, hashesTo, notRetrievable, readFileNode } from '../dag/file-node.js'
-import { walkFile } from '../dag/file-walk.js'
-import { readAt } from '../read-at.js'
-import { CarBlocks } from './car-blocks.js'
+import { NetworkError } from '../../network.js'
+import type { Car } from '../../packing.js'
+import { Barren } from '../dag/directory.js'
+import { type BlockSource, digestOf, hashesTo, notRetrievable, readFileNode } from '../dag/unixfs.js'
+import { walkFile } from '../dag/verify-leaves.js'
 import { CarIndexes, openCar } from './car-indexes.js'
-import { sectionsOf } from './car-sections.js'
+import { CarBlocks, readAt, rootsOf, sectionsOf } from './car-sections.js'
 
 /** Default size of the index cache, bytes: enough for CARs with more than a million blocks in total. */
 const INDEX_BYTES = 64 * 1024 * 1024
@@ -93,4 +93,31 @@ function openedCar(handle: FileHandle, blocks: BlockSource): OpenCar {
     },
     close: () => handle.close(),
   }
+}
+
+/**
+ * Reads a file as a CAR: its one root, and the heads of all blocks, among which that of the root is. Does not hash the
+ * blocks. Rejects with NetworkError DataRefused for any other file.
+ */
+export async function wholeCar(file: string, signal?: AbortSignal): Promise<Car> {
+  const handle = await open(file, 'r')
+  try {
+    const [root, another] = await rootsOf(handle)
+    if (root === undefined || another !== undefined) throw refusal('The CAR does not have one root.')
+    let hasRoot = false
+    for await (const { cid } of sectionsOf(handle)) {
+      signal?.throwIfAborted()
+      hasRoot ||= cid.equals(root)
+    }
+    if (!hasRoot) throw refusal('The CAR does not contain its root.')
+    return { file, dataCid: root.toString(), size: (await handle.stat()).size }
+  } catch (error) {
+    throw error instanceof NetworkError ? refusal(error.message, error) : error
+  } finally {
+    await handle.close()
+  }
+}
+
+function refusal(message: string, cause?: unknown): NetworkError {
+  return new NetworkError('DataRefused', message, { cause })
 }

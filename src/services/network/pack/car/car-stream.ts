@@ -1,9 +1,9 @@
 import { encode } from '@ipld/dag-cbor'
 import { varint } from 'multiformats'
 import type { CID } from 'multiformats/cid'
-import { Barren } from '../dag/barren.js'
-import { IDENTITY, RAW } from '../dag/file-node.js'
-import { type NamedLink, readNode, SHARD_DIGITS } from '../dag/unixfs-node.js'
+import { Barren } from '../dag/directory.js'
+
+import { IDENTITY, type NamedLink, RAW, readNode, SHARD_DIGITS } from '../dag/unixfs.js'
 
 /** Which blocks are sent. */
 export interface CarScope {

@@ -5,8 +5,17 @@ import { UnixFS } from 'ipfs-unixfs'
 import { varint } from 'multiformats'
 import { CID } from 'multiformats/cid'
 import { digestSha256, sha256 } from '../sha256.js'
-import { DAG_PB } from './file-node.js'
-import type { BlockSink, DagNode } from './unixfs.js'
+
+import {
+  type BlockSink,
+  DAG_PB,
+  type DagNode,
+  type NamedLink,
+  notRetrievable,
+  readNode,
+  SHARD_DIGITS,
+  type UnixfsNode,
+} from './unixfs.js'
 
 /** An entry of a directory in few bytes: there may be millions. */
 export interface DirectoryEntry {
@@ -19,8 +28,10 @@ export interface DirectoryEntry {
 /** Limit of the profile: a directory whose block would be larger becomes a HAMT of nodes with up to 256 links. */
 const MAX_FLAT_BYTES = 256 * 1024
 const FANOUT = 256
+
 /** Levels that the 64 bits of a hash provide. */
 const LEVELS_OF_A_HASH = 8
+
 /** A batch of hashes takes some milliseconds. */
 const HASHES_AT_ONCE = 1024
 
@@ -71,11 +82,11 @@ interface Member {
 }
 
 /** Hex of the hash by which a directory is sharded. */
-export const hashOfName = (name: string): string =>
+const hashOfName = (name: string): string =>
   Buffer.from(murmur364.encode(Buffer.from(name)) as Uint8Array).toString('hex')
 
 /** Hex of what follows this hash where names have the same one. */
-export const longerHash = (name: string): string => sha256(Buffer.from(name)).toString('hex')
+const longerHash = (name: string): string => sha256(Buffer.from(name)).toString('hex')
 
 /** @param members have the same hash up to this level */
 async function putShard(members: readonly Member[], level: number, blocks: BlockSink): Promise<DagNode> {
@@ -135,3 +146,139 @@ async function putNode(unixfs: UnixFS, links: PBLink[], blocks: BlockSink): Prom
   await blocks.put(cid, block)
   return { cid, size: links.reduce((sum, { Tsize = 0 }) => sum + Tsize, block.length) }
 }
+
+/** Gives a verified block, or throws NetworkError NotRetrievable. */
+export type ReadBlock = (cid: CID) => Promise<Uint8Array>
+
+/** Deeper than the digits of the longest hash of a name reach. */
+const MAX_DEPTH = 48
+
+/**
+ * The entries of a directory, in the order of its blocks. Holds one block of each level of shards. Checks the names
+ * again: one digest is that of a file and of the node with its bytes, and the bytes of a file were no directory when it
+ * came.
+ * @param cid of the directory
+ */
+export async function* entriesOf(cid: CID, node: UnixfsNode, block: ReadBlock): AsyncIterable<NamedLink> {
+  if (node.kind === 'directory') {
+    requireNames(cid, node.links, false)
+    yield* node.links
+  } else if (node.kind === 'shard') yield* entriesOfShard(cid, node.links, { block, barren: new Barren(cid) }, '')
+}
+
+interface Walk {
+  readonly block: ReadBlock
+  readonly barren: Barren
+}
+
+/** @param place digits that lead to the shard */
+async function* entriesOfShard(
+  cid: CID,
+  links: readonly NamedLink[],
+  walk: Walk,
+  place: string,
+): AsyncIterable<NamedLink> {
+  requireNames(cid, links, true)
+  for (const link of links) {
+    const at = place + link.name.slice(0, SHARD_DIGITS).toUpperCase()
+    if (link.name.length > SHARD_DIGITS) {
+      const name = link.name.slice(SHARD_DIGITS)
+      // With two places, a name could be a symbolic link and a directory that is unpacked through it.
+      if (!placesOf(name, at.length).startsWith(at))
+        throw notRetrievable(`The directory ${cid} has the name ${JSON.stringify(name)} in a wrong shard.`)
+      walk.barren.found()
+      yield { ...link, name }
+    } else {
+      walk.barren.read()
+      const shard = await shardOf(link, walk.block, place.length / SHARD_DIGITS)
+      yield* entriesOfShard(link.cid, shard.links, walk, at)
+    }
+  }
+}
+
+/** Digits of the places of a name in shards, at least as many as are wanted. */
+function placesOf(name: string, digits: number): string {
+  const hash = hashOfName(name)
+  return (digits <= hash.length ? hash : hash + longerHash(name)).toUpperCase()
+}
+
+/** What is found of a name. */
+interface Found {
+  readonly link: NamedLink
+  /** The shards below the first one that lead to it. */
+  readonly shards: readonly CID[]
+}
+
+/** The entry with that name; undefined when the node has none. */
+export async function entryOf(node: UnixfsNode, name: string, block: ReadBlock): Promise<Found | undefined> {
+  if (node.kind !== 'directory' && node.kind !== 'shard') return undefined
+  if (node.kind === 'directory') {
+    const link = node.links.find((one) => one.name === name)
+    return link && { link, shards: [] }
+  }
+  const places = placesOf(name, Number.POSITIVE_INFINITY)
+  const shards: CID[] = []
+  let shard: UnixfsNode = node
+  for (let depth = 0; shard.kind === 'shard' && depth < MAX_DEPTH; depth++) {
+    const at = depth * SHARD_DIGITS
+    const digits = places.slice(at, at + SHARD_DIGITS)
+    const link: NamedLink | undefined = shard.links.find((one) => one.name === digits || one.name === digits + name)
+    if (link === undefined || link.name.length > SHARD_DIGITS) return link && { link: { ...link, name }, shards }
+    shards.push(link.cid)
+    shard = await shardOf(link, block, depth)
+  }
+  return undefined
+}
+
+async function shardOf({ cid }: NamedLink, block: ReadBlock, depth: number): Promise<UnixfsNode & { kind: 'shard' }> {
+  const node = readNode(cid, await block(cid))
+  if (node.kind !== 'shard' || depth >= MAX_DEPTH) throw notRetrievable(`The block ${cid} is no shard of a directory.`)
+  return { ...node, kind: node.kind }
+}
+
+/** File systems have names of 255 bytes. Paths in a TAR are as long as all names above a file together. */
+const LONGEST_NAME = 1024
+
+/**
+ * Checks the names in a block of a directory: one that leads out of the directory would do so where it is unpacked.
+ * @throws NetworkError NotRetrievable
+ */
+export function requireNames(cid: CID, links: readonly NamedLink[], isShard: boolean): void {
+  const names = new Set<string>()
+  for (const { name } of links) {
+    const own = isShard ? name.slice(SHARD_DIGITS) : name
+    const leadsToShard = isShard && name.length === SHARD_DIGITS
+    if (names.has(name) || (!leadsToShard && (/^(\.{0,2})$|[/\0]/.test(own) || !own.isWellFormed()))) {
+      throw notRetrievable(`The directory ${cid} has the name ${JSON.stringify(name)} twice, or no entry can have it.`)
+    }
+    if (name.length > LONGEST_NAME)
+      throw notRetrievable(`The directory ${cid} has a name of more than ${LONGEST_NAME} characters.`)
+    names.add(name)
+  }
+}
+
+/**
+ * Counts the blocks that are read one after another without anything for the reader. A DAG of a few blocks that others
+ * made can have more paths than anything can walk, and none of them may lead to a byte.
+ */
+export class Barren {
+  readonly #root: CID
+  #blocks = 0
+
+  constructor(root: CID) {
+    this.#root = root
+  }
+
+  /** Call it before each block. Throws NetworkError NotRetrievable. */
+  read(): void {
+    if (++this.#blocks > MOST) throw notRetrievable(`The DAG of ${this.#root} has too many paths to nothing.`)
+  }
+
+  /** The reader gets something. */
+  found(): void {
+    this.#blocks = 0
+  }
+}
+
+/** Blocks that are read for one piece of a true file or directory: fewer than it has levels. */
+export const MOST = 1000

@@ -1,0 +1,99 @@
+import type { Context, JobKind, RunningJob } from 'dealgate'
+import { S3Error } from 'dealgate'
+import { decide, mustName } from '../archive/restore.js'
+import type { DealParts } from '../parts.js'
+import type { BucketDealInput, ObjectDealInput } from '../records/attempts.js'
+import { BUCKET_DEAL, OBJECT_DEAL } from '../records/attempts.js'
+import type { Patience } from '../records/sequence.js'
+import { isPassing, patiently, waitingLong } from '../records/sequence.js'
+import { requireContent, requireObject } from '../subject.js'
+import { measure } from '../terms/quote.js'
+import { refuseDearPrice } from '../terms/warnings.js'
+import { makeDeal } from './make-deal.js'
+import { reconcileDeal } from './reconcile-deal.js'
+import type { DealResult } from './record-deal.js'
+
+export function objectDeals(parts: DealParts): JobKind<ObjectDealInput, DealResult> {
+  return {
+    name: OBJECT_DEAL,
+    async run(job) {
+      try {
+        return await makeDeal(parts, job, async () => {
+          const object = await requireObject(job.context, job.input)
+          mustName(job, object)
+          await refuseDearPrice(parts, job.context, job.input, () => ({ bytes: object.size, objects: 1 }))
+          return object.stamp
+        })
+      } catch (error) {
+        throw await failureOf(parts, job, error)
+      }
+    },
+    reconcile: (job) => reconcileDeal(parts, parts.jobs, job),
+    /** The job is held while the object is being stored, which then names its job. */
+    held: (job) => decide(parts, job),
+  }
+}
+
+export function bucketDeals(parts: DealParts): JobKind<BucketDealInput, DealResult> {
+  return {
+    name: BUCKET_DEAL,
+    async run(job) {
+      const { context, input, signal } = job
+      try {
+        return await makeDeal(parts, job, async () => {
+          await requireContent(context, input.bucket)
+          await refuseDearPrice(parts, context, input, () => measure(context, { bucket: input.bucket }, signal))
+          return undefined
+        })
+      } catch (error) {
+        throw input.cause === 'call' ? error : patiently(job, error, parts.host.now(), waitingLong)
+      }
+    },
+    reconcile: (job) => reconcileDeal(parts, parts.jobs, job),
+  }
+}
+
+/** While the failure cannot be written to the object either. */
+const UNTOLD: Patience = { ...waitingLong, altogetherMs: 2 * waitingLong.altogetherMs }
+
+/**
+ * What the job of an object's deal throws in place of `error`. The caller of a deal operation learns that the gateway
+ * cannot be reached. A deal for a storage class or a lifecycle rule is retried, and a permanent refusal is recorded
+ * with the object.
+ */
+async function failureOf({ host }: DealParts, job: RunningJob<ObjectDealInput>, error: unknown): Promise<unknown> {
+  if (job.input.cause === 'call' || !job.owned()) return error
+  const now = host.now()
+  const thrown = patiently(job, error, now, waitingLong)
+  // When the server stops, the job continues after the restart.
+  if (!(thrown instanceof S3Error) || (job.signal.aborted && isPassing(thrown))) return thrown
+  try {
+    await tellFailure(host.own, job)
+    return thrown
+  } catch (err) {
+    const later = patiently(job, err, now, UNTOLD)
+    if (later !== err) return later
+    const { bucket, key } = job.input
+    job.log.warn({ err, bucket, key }, 'deal failed; object metadata not updated')
+    return thrown
+  }
+}
+
+/**
+ * Records with the object that the deal of its class was refused. An object that a lifecycle rule moved leaves the
+ * class, so that the rule tries again on another day. An object that was stored in the class keeps it with the reason,
+ * and is reported as if it had no class until its job is retried and makes the deal. The server
+ * writes the record, because the writer of the object need not own the bucket.
+ */
+async function tellFailure({ store }: Context, { job, input }: RunningJob<ObjectDealInput>): Promise<void> {
+  const { bucket, key, cause } = input
+  const object = await store.findToWrite(bucket, key)
+  if (object?.archive?.jobId !== job.id) return
+  await store.annotate(bucket, key, object.stamp, (archive) => {
+    const { storageClass, jobId, ...others } = archive ?? {}
+    if (jobId !== job.id) return archive
+    return cause === 'lifecycle'
+      ? others
+      : { ...archive, failed: true, facts: { ...archive?.facts, 'deal-status': 'Failed' } }
+  })
+}

@@ -1,0 +1,114 @@
+import { defineCall, providerDocument } from 'dealgate'
+import { z } from 'zod'
+import { DealClient } from '../deal-client.js'
+import { dealResult } from '../jobs/record-deal.js'
+import { knownProviders, providerOf } from '../known-providers.js'
+import type { DealParts } from '../parts.js'
+import { BUCKET_DEAL, type BucketDealInput, OBJECT_DEAL, type ObjectDealInput } from '../records/attempts.js'
+import { dealRequest, requireContent, requireObject, SOURCE } from '../subject.js'
+import { dealQuote, quoteDeal } from '../terms/quote.js'
+import { statedTerms, termAliases } from '../terms/terms.js'
+import { refuseDearPrice } from '../terms/warnings.js'
+
+/** Backs up a whole bucket by one online deal. */
+export function createBucketDeal(parts: DealParts) {
+  return defineCall({
+    name: 'CreateBucketDeal',
+    source: SOURCE,
+    summary: 'Makes one deal for all objects of a bucket as they are now.',
+    access: 'owner',
+    on: { method: 'POST', resource: 'bucket', subresource: 'x-deal' },
+    body: dealRequest,
+    aliases: termAliases,
+    result: dealResult,
+    root: 'DealResult',
+    job: BUCKET_DEAL,
+    spends: true,
+    async order({ request: { bucket }, body }, context) {
+      await requireContent(context, bucket)
+      const agreed = await parts.termsFor(context, bucket, { request: body })
+      const input: BucketDealInput = { bucket, ...agreed, cause: 'call', ...(body.Force && { force: true }) }
+      return { resource: `/${bucket}`, input }
+    },
+  })
+}
+
+/** Backs up an object by an online deal. */
+export function createObjectDeal(parts: DealParts) {
+  return defineCall({
+    name: 'CreateObjectDeal',
+    source: SOURCE,
+    summary: 'Makes a deal for an object: a storage provider keeps a copy of it.',
+    access: 'owner',
+    on: { method: 'POST', resource: 'object', subresource: 'x-deal' },
+    body: dealRequest,
+    aliases: termAliases,
+    result: dealResult,
+    root: 'DealResult',
+    job: OBJECT_DEAL,
+    spends: true,
+    async order({ request: { bucket, key }, body }, context) {
+      const object = await requireObject(context, { bucket, key })
+      const agreed = await parts.termsFor(context, bucket, { request: body, object })
+      await refuseDearPrice(parts, context, agreed, () => ({ bytes: object.size, objects: 1 }))
+      const force = body.Force && { force: true as const }
+      const input: ObjectDealInput = { bucket, key, stamp: object.stamp, ...agreed, cause: 'call', ...force }
+      return { resource: `/${bucket}/${key}`, input }
+    },
+  })
+}
+
+/** The body of the calls that make a deal; `Force` has no effect here. */
+const quoteRequest = z.strictObject({ ...statedTerms, Force: z.boolean().optional() })
+
+const shared = {
+  source: SOURCE,
+  body: quoteRequest,
+  aliases: termAliases,
+  result: dealQuote,
+  root: 'DealQuote',
+}
+
+export function quoteObjectDeal(parts: DealParts) {
+  return defineCall({
+    ...shared,
+    name: 'QuoteObjectDeal',
+    summary: 'Quotes the cost of a deal for an object and the providers that would take it. Spends nothing.',
+    access: 'owner',
+    on: { method: 'POST', resource: 'object', subresource: 'x-deal-quote' },
+    answer: ({ request: { bucket, key, signal }, body }, context) =>
+      quoteDeal(parts, context, { bucket, key }, body, signal),
+  })
+}
+
+export function quoteBucketDeal(parts: DealParts) {
+  return defineCall({
+    ...shared,
+    name: 'QuoteBucketDeal',
+    summary: 'Quotes the cost of a deal for a whole bucket and the providers that would take it. Spends nothing.',
+    access: 'owner',
+    on: { method: 'POST', resource: 'bucket', subresource: 'x-deal-quote' },
+    // The whole bucket is listed.
+    deadlineMs: 600_000,
+    answer: ({ request: { bucket, signal }, body }, context) => quoteDeal(parts, context, { bucket }, body, signal),
+  })
+}
+
+const result = z.object({ Providers: z.array(providerDocument).meta({ element: 'Provider' }) })
+
+export function listProviders(parts: DealParts) {
+  return defineCall({
+    name: 'ListProviders',
+    source: SOURCE,
+    summary: 'Lists the storage providers that the gateway can make deals with.',
+    access: 'signed',
+    on: { method: 'GET', resource: 'service', path: '/-/deal/v1/providers' },
+    result,
+    pages: 'Providers',
+    async answer(_call, context) {
+      const providers =
+        (await knownProviders(parts, context)) ?? (await new DealClient(context.gateway, context.log).providers())
+      return { Providers: providers.map(providerOf) }
+    },
+  })
+}

@@ -1,0 +1,97 @@
+import { defineCall, S3Error } from 'dealgate'
+import { z } from 'zod'
+import { dealDocument, documentOf } from '../documents/deal-document.js'
+import { retrieveBucketResult } from '../jobs/retrieve-bucket.js'
+import type { DealParts } from '../parts.js'
+import { RETRIEVE_BUCKET, type RetrieveBucketInput } from '../records/attempts.js'
+import { requireBucket, SOURCE } from '../subject.js'
+import { days, tier } from '../terms/terms.js'
+
+const retrieveBucketRequest = z.strictObject({
+  Prefix: z.string().optional().describe('Only objects whose keys begin with this text.'),
+  Days: days,
+  Tier: tier,
+})
+
+export function retrieveBucket() {
+  return defineCall({
+    name: 'RetrieveBucket',
+    source: SOURCE,
+    summary: 'Restores all objects of a bucket whose bytes are only in deals.',
+    access: 'owner',
+    on: { method: 'POST', resource: 'bucket', subresource: 'x-deal-retrieve' },
+    body: retrieveBucketRequest,
+    result: retrieveBucketResult,
+    root: 'RetrieveResult',
+    job: RETRIEVE_BUCKET,
+    spends: false,
+    async order({ request: { bucket }, body: { Prefix = '', Days = 0, Tier = 'Standard' } }, context) {
+      context.checks.requireWholeBucket(bucket, 'write')
+      await requireBucket(context, bucket)
+      if (Tier === 'Expedited')
+        throw new S3Error('InvalidTier', { message: 'To retrieve a whole bucket, use the tier Standard or Bulk.' })
+      const input: RetrieveBucketInput = { bucket, prefix: Prefix, days: Days, tier: Tier }
+      return { resource: `/${bucket}`, input }
+    },
+  })
+}
+
+const retrieveRequest = z.strictObject({
+  Days: days,
+  Tier: tier,
+  DealCid: z.string().optional().describe('The deal to retrieve from; default any that delivers.'),
+  Description: z.string().max(1024).optional(),
+})
+
+const retrieveResult = z.object({
+  JobId: z.string().optional().describe('Id of the job that restores the object.'),
+  State: z.enum(['Restoring', 'Restored', 'Present']).describe('Present: the bytes were here, and stay.'),
+  RestoreExpiryDate: z.string().optional().describe('RFC 3339.'),
+  Deal: z.array(dealDocument),
+})
+
+/** An object that is still cold after the restore call is being restored. */
+const STATES = {
+  hot: 'Present',
+  archived: 'Present',
+  restored: 'Restored',
+  restoring: 'Restoring',
+  cold: 'Restoring',
+} as const
+
+/**
+ * RestoreObject in the form of this plugin, with the same errors:
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/API_RestoreObject.html
+ */
+export function retrieveObject(parts: DealParts) {
+  return defineCall({
+    name: 'RetrieveObject',
+    source: SOURCE,
+    summary: 'Restores an object whose bytes are only in deals, as RestoreObject does.',
+    access: 'owner',
+    on: { method: 'POST', resource: 'object', subresource: 'x-deal-retrieve' },
+    body: retrieveRequest,
+    result: retrieveResult,
+    root: 'RetrieveResult',
+    status: ({ State }) => (State === 'Restoring' ? 202 : 200),
+    jobId: ({ JobId }) => JobId,
+    async answer({ request, body }, context) {
+      const { bucket, key } = request
+      const description = [body.DealCid && `deal=${body.DealCid}`, body.Description].filter(Boolean).join(' ')
+      const order = { days: body.Days ?? 0, tier: body.Tier ?? 'Standard', description } as const
+      const { headers } = await context.archive.restore(bucket, key, order, request)
+      const jobId = headers?.['x-dealgate-job-id']
+      const object = await context.store.find(bucket, key)
+      const { state, until } = object ? context.archive.presence(object) : { state: 'cold' as const }
+      const deals = await parts.deals.of(bucket, key)
+      return {
+        ...(typeof jobId === 'string' && { JobId: jobId }),
+        State: STATES[state],
+        ...(until !== undefined && { RestoreExpiryDate: new Date(until).toISOString() }),
+        Deal: deals
+          .filter(({ stamp }) => stamp === object?.stamp)
+          .map(({ deal, live }) => documentOf(deal, live, parts.options.epochSeconds)),
+      }
+    },
+  })
+}

@@ -1,0 +1,207 @@
+import { type Context, formatAmount, parseAmount, providerDocument, S3Error, type StoredObject } from 'dealgate'
+import { z } from 'zod'
+import type { DealSubject, GatewayProvider } from '../deal-client.js'
+import { amount } from '../documents/deal-document.js'
+import { askOf, knownProviders, providerOf, whyUnfit } from '../known-providers.js'
+import type { DealParts } from '../parts.js'
+import { estimatePieceSize, GIB, paddedSize } from './piece-size.js'
+import { divideUp, type StatedTerms, termsInvalid, violationsOf } from './terms.js'
+import { askFor, warningsFor } from './warnings.js'
+
+const candidate = z.object({
+  MinerId: z.string(),
+  Location: z.string(),
+  PricePerGibEpoch: amount.describe('What the provider asks: decimal, as text, fil.'),
+  Price: amount.describe('The same for this piece: what to state as Price of the deal.'),
+  Total: amount.optional().describe('Decimal, as text: fil for the whole duration.'),
+  MinPieceSize: providerDocument.shape.MinPieceSize,
+  MaxPieceSize: providerDocument.shape.MaxPieceSize,
+  Score: z.number().int(),
+  Status: z.string(),
+})
+
+export const dealQuote = z.object({
+  Bytes: z.number().int(),
+  Objects: z.number().int(),
+  RetrievalBytes: z
+    .number()
+    .int()
+    .optional()
+    .describe(
+      'Bytes that the gateway retrieves from other deals first, because it holds no copy of them. The gateway gives no price for that; Total does not include any.',
+    ),
+  PieceSize: z.number().int().describe('Bytes, estimated: what is stored and paid for is padded to a power of two.'),
+  DurationEpochs: z.number().int().optional(),
+  Price: amount.optional().describe('Decimal, as text: fil per epoch for the whole piece.'),
+  PricePerGibEpoch: amount.optional().describe('Decimal, as text: fil.'),
+  Total: amount.optional().describe('Decimal, as text: fil for the whole duration.'),
+  Currency: z.literal('fil'),
+  Candidates: z
+    .array(candidate)
+    .meta({ element: 'Provider' })
+    .describe('Providers that take such a piece, the cheapest first.'),
+  Warnings: z.array(z.string()).meta({ element: 'Warning' }),
+})
+
+type DealQuote = z.output<typeof dealQuote>
+
+/** The terms that concern the money, as far as they are stated. */
+export interface StatedMoney {
+  readonly minerId: string | undefined
+  /** Attofil per epoch for the whole piece. */
+  readonly price: bigint | undefined
+  /** Epochs. */
+  readonly duration: number | undefined
+  readonly verified: boolean
+}
+
+/**
+ * Computes what a deal would cost. Spends and promises nothing. Throws DealTermsInvalid for terms that are stated
+ * wrongly; they need not be complete.
+ */
+export async function quoteDeal(
+  parts: DealParts,
+  context: Context,
+  subject: DealSubject,
+  request: StatedTerms,
+  signal: AbortSignal,
+): Promise<DealQuote> {
+  const { bytes, objects, cold, coldBytes, object } = await measure(context, subject, signal)
+  const together = await parts.statedFor(context, subject.bucket, { request, object })
+  const { stated } = together
+  const violations = violationsOf(stated)
+  if (violations.length > 0) throw termsInvalid(violations)
+  const money = moneyOf(stated)
+  const pieceSize = estimatePieceSize(bytes, objects)
+  const providers = await knownProviders(parts, context)
+  const offers = (providers ?? []).flatMap((provider) => offerOf(provider, pieceSize, money)).sort(cheapestFirst)
+  const chosen = money.minerId === undefined ? offers[0] : offers.find(({ id }) => id === money.minerId)
+  const price = money.price ?? chosen?.price
+  const total = price === undefined || money.duration === undefined ? undefined : price * BigInt(money.duration)
+  const perGib = money.price === undefined ? chosen?.ask : divideUp(money.price * GIB, BigInt(pieceSize))
+  return {
+    Bytes: bytes,
+    Objects: objects,
+    ...(cold > 0 && { RetrievalBytes: coldBytes }),
+    PieceSize: pieceSize,
+    ...(money.duration !== undefined && { DurationEpochs: money.duration }),
+    ...(price !== undefined && { Price: formatAmount(price) }),
+    ...(perGib !== undefined && { PricePerGibEpoch: formatAmount(perGib) }),
+    ...(total !== undefined && { Total: formatAmount(total) }),
+    Currency: 'fil',
+    Candidates: offers.map(({ document }) => document),
+    Warnings: await warningsFor(parts, context, { subject, money, together, pieceSize, cold, providers, total }),
+  }
+}
+
+function moneyOf(stated: StatedTerms): StatedMoney {
+  return {
+    minerId: stated.MinerId,
+    price: stated.Price === undefined ? undefined : parseAmount(String(stated.Price)),
+    duration: stated.DurationEpochs === undefined ? undefined : Number(stated.DurationEpochs),
+    verified: String(stated.VerifiedDeal).toLowerCase() === 'true',
+  }
+}
+
+interface Offer {
+  readonly id: string
+  /** Attofil per GiB and epoch. */
+  readonly ask: bigint
+  /** Attofil per epoch for the piece. */
+  readonly price: bigint
+  readonly score: number
+  readonly document: z.output<typeof candidate>
+}
+
+function offerOf(provider: GatewayProvider, pieceSize: number, { duration, verified }: StatedMoney): Offer[] {
+  const ask = askOf(provider, verified)
+  if (ask === undefined || whyUnfit(provider, pieceSize)) return []
+  const price = askFor(ask, pieceSize)
+  const { MinerId, Location, MinPieceSize, MaxPieceSize, Score, Status } = providerOf(provider)
+  const document = {
+    MinerId,
+    Location,
+    PricePerGibEpoch: formatAmount(ask),
+    Price: formatAmount(price),
+    ...(duration !== undefined && { Total: formatAmount(price * BigInt(duration)) }),
+    MinPieceSize,
+    MaxPieceSize,
+    Score,
+    Status,
+  }
+  return [{ id: MinerId, ask, price, score: Score, document }]
+}
+
+/** Equal prices are ordered by better score, then by id, so that equal requests get equal answers. */
+function cheapestFirst(a: Offer, b: Offer): number {
+  if (a.ask !== b.ask) return a.ask < b.ask ? -1 : 1
+  if (a.score !== b.score) return b.score - a.score
+  return a.id < b.id ? -1 : 1
+}
+
+const PAGE = 1000
+
+/** Size of what a deal would pack. */
+interface Measured {
+  readonly bytes: number
+  readonly objects: number
+  /** Objects without a copy on the gateway. */
+  readonly cold: number
+  /** Bytes of the objects without a copy. */
+  readonly coldBytes: number
+  readonly object?: StoredObject
+}
+
+/** Throws NoSuchKey, NoSuchBucket, BucketEmpty, AccessDenied. Memory does not grow with the bucket. */
+export async function measure(
+  context: Context,
+  { bucket, key, prefix = '' }: DealSubject & { readonly prefix?: string },
+  signal: AbortSignal,
+): Promise<Measured> {
+  if (key === undefined) return measureBucket(context, bucket, prefix, signal)
+  const object = await context.store.head(bucket, key)
+  const { size, cold } = object
+  return { bytes: size, objects: 1, cold: cold ? 1 : 0, coldBytes: cold ? size : 0, object }
+}
+
+async function measureBucket(context: Context, bucket: string, prefix: string, signal: AbortSignal): Promise<Measured> {
+  context.checks.requireWholeBucket(bucket, 'read')
+  let bytes = 0
+  let objects = 0
+  let cold = 0
+  let coldBytes = 0
+  for (let after = ''; ; ) {
+    signal.throwIfAborted()
+    const page = await context.store.list(bucket, { prefix, delimiter: '', after, limit: PAGE })
+    for (const entry of page.entries) {
+      if (entry.kind !== 'object') continue
+      objects++
+      bytes += entry.size
+      if (entry.cold) {
+        cold++
+        coldBytes += entry.size
+      }
+      after = entry.key
+    }
+    if (!page.truncated) break
+  }
+  if (objects === 0)
+    throw new S3Error('BucketEmpty', {
+      message: 'The bucket holds no object that a deal could be made of.',
+      fields: { BucketName: bucket },
+    })
+  return { bytes, objects, cold, coldBytes }
+}
+
+/** Smallest sector in which providers keep the data of others, bytes: a piece of this size fits into any. */
+const SMALLEST_SECTOR = 512 * 1024 * 1024
+
+/**
+ * Estimates the most that the pieces of an offline deal have together, bytes. The gateway may divide the objects into
+ * several CARs, and pads each to a power of two, up to twice its size: seven objects a little larger than half a CAR
+ * are seven pieces as large as a whole one. Content that fits into the smallest pieces of providers is one CAR.
+ */
+export function mostPieceBytes(bytes: number, objects: number): number {
+  const one = estimatePieceSize(bytes, objects)
+  return objects <= 1 || one <= SMALLEST_SECTOR ? one : 2 * paddedSize(bytes, objects)
+}

@@ -1,0 +1,166 @@
+import { createHash } from 'node:crypto'
+import { type Context, type Identity, type PluginHost, type Records, S3Error, type S3Request } from 'dealgate'
+import type { PayParts } from './parts.js'
+import { TokenRefused } from './wire.js'
+
+/** Who acts at the payment service. */
+export interface Actor {
+  readonly identity: Identity | undefined
+  /** A JWT that the request itself carries; it takes precedence. */
+  readonly bearer: string | undefined
+}
+
+/** A wallet as requests to the service name it. */
+export interface Wallet {
+  /** Variant A. */
+  readonly token: string | undefined
+  /** In lower case; undefined if neither request nor session names one. */
+  readonly address: string | undefined
+}
+
+export interface Naming {
+  /** Wallet that the request names; in variant A only the signed-in one. */
+  readonly named?: string | undefined
+  /** Variant B, where the service knows wallets by their address alone: this call does not work without. */
+  readonly needsAddress?: boolean
+}
+
+const OVERRIDE = 'x-dealgate-wallet-authorization'
+const BEARER = /^Bearer +([!-~]{1,8192}) *$/i
+
+/** Throws InvalidArgument for a malformed header. */
+export function actorOf({ caller }: Pick<Context, 'caller'>, { headers }: Pick<S3Request, 'headers'>): Actor {
+  const override = headers[OVERRIDE]
+  const bearer = BEARER.exec(String(override ?? headers.authorization ?? ''))?.[1]
+  if (override !== undefined && bearer === undefined) {
+    throw new S3Error('InvalidArgument', {
+      message: `${OVERRIDE} must be Bearer and the token of the payment service.`,
+      fields: { ArgumentName: OVERRIDE },
+    })
+  }
+  return { identity: caller?.identity, bearer }
+}
+
+/**
+ * Runs a call as the wallet of the actor.
+ * @throws S3Error WalletNotLinked without a wallet, UpstreamAuthFailed for a token that is refused, AccessDenied for an
+ * unsigned request in variant B, where the service itself checks no sign-in
+ */
+export async function acting<T>(
+  parts: PayParts,
+  { identity, bearer }: Actor,
+  { named, needsAddress = false }: Naming,
+  run: (wallet: Wallet) => Promise<T>,
+): Promise<T> {
+  const asked = named?.toLowerCase()
+  if ((await parts.variant()) === 'b') {
+    if (!identity)
+      throw new S3Error('AccessDenied', { message: 'This payment service has no tokens: sign the request.' })
+    const address = asked ?? parts.options.wallet?.toLowerCase()
+    if (address === undefined && needsAddress)
+      throw notLinked('Name a wallet: WalletAddress, or the option wallet of the plugin.')
+    return checked(() => run({ token: undefined, address }), 'The payment service wants a sign-in, unlike variant B.')
+  }
+  if (bearer !== undefined) {
+    return checked(
+      () => run({ token: bearer, address: asked }),
+      'The payment service refuses the token of the request.',
+    )
+  }
+  const session = identity && (await parts.wallets.get(identity))
+  if (!identity || !session) throw notLinked('Link one: CreateWalletNonce, then CreateWalletSession with Store.')
+  if (asked !== undefined && asked !== session.address)
+    throw new S3Error('AccessDenied', { message: 'This access key has another wallet than the one that is named.' })
+  const expired = session.until !== undefined && session.until <= parts.host.now()
+  try {
+    if (expired) throw new TokenRefused('The session has expired.')
+    return await run({ token: session.token, address: session.address })
+  } catch (error) {
+    if (!(error instanceof TokenRefused)) throw error
+    await parts.wallets.forget(identity, session)
+    throw new S3Error('UpstreamAuthFailed', {
+      message: `The sign-in of the wallet ${expired ? 'has expired' : 'is refused'}, and is now forgotten. Sign in again: CreateWalletNonce.`,
+      cause: error,
+    })
+  }
+}
+
+async function checked<T>(run: () => Promise<T>, message: string): Promise<T> {
+  try {
+    return await run()
+  } catch (error) {
+    if (error instanceof TokenRefused) throw new S3Error('UpstreamAuthFailed', { message, cause: error })
+    throw error
+  }
+}
+
+function notLinked(remedy: string): S3Error {
+  return new S3Error('WalletNotLinked', { message: `This access key has no wallet. ${remedy}` })
+}
+
+/** When a JWT expires, ms since 1970; undefined for one that does not state it. */
+export function expiryOf(token: string): number | undefined {
+  try {
+    const { exp } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'))
+    return Number.isSafeInteger(exp) && exp > 0 && exp < 1e11 ? exp * 1000 : undefined
+  } catch {
+    // Not a JWT.
+    return undefined
+  }
+}
+
+/** The sign-in of a wallet. */
+interface WalletSession {
+  /** As the sign-in named it, in lower case. */
+  readonly address: string
+  /** Name of the chain environment. */
+  readonly network: string
+  readonly token: string
+  /** When the token expires, ms since 1970, if it states that. */
+  readonly until?: number
+}
+
+interface Kept {
+  /** JSON of a WalletSession, sealed. */
+  readonly sealed: string
+  /** ms since 1970. */
+  readonly stored: number
+}
+
+/**
+ * The wallets that identities have linked, sealed. A session belongs to an access key with its secret: a key pair that
+ * gets another secret, or is made anew under the same id, does not inherit it.
+ */
+export class Wallets {
+  readonly #records: Records<Kept>
+  readonly #host: Pick<PluginHost, 'sealer' | 'now'>
+
+  constructor(host: PluginHost) {
+    this.#host = host
+    this.#records = host.state.records('pay-sessions')
+  }
+
+  /** Undefined for none, also for one that this server cannot decrypt. */
+  async get(identity: Identity): Promise<WalletSession | undefined> {
+    const kept = await this.#records.get(identity.accessKeyId)
+    const text = kept && (await this.#host.sealer.open(kept.sealed, purposeOf(identity)))
+    return text === undefined ? undefined : (JSON.parse(text) as WalletSession)
+  }
+
+  /** Durable when it resolves. Throws S3Error if secrets cannot be sealed here. */
+  async link(identity: Identity, session: WalletSession): Promise<void> {
+    const sealed = await this.#host.sealer.seal(JSON.stringify(session), purposeOf(identity))
+    await this.#records.set(identity.accessKeyId, { sealed, stored: this.#host.now() })
+  }
+
+  /** Forgets a session, unless another has replaced it meanwhile. */
+  async forget(identity: Identity, { token }: WalletSession): Promise<void> {
+    const known = await this.#records.get(identity.accessKeyId)
+    if (!known || (await this.get(identity))?.token !== token) return
+    await this.#records.change(identity.accessKeyId, (kept) => (kept?.sealed === known.sealed ? undefined : kept))
+  }
+}
+
+function purposeOf({ accessKeyId, secretAccessKey }: Identity): string {
+  return `pay:session:${accessKeyId}:${createHash('sha256').update(secretAccessKey).digest('hex')}`
+}

@@ -1,0 +1,248 @@
+import { type Context, defineCall, type FileForm, isForm, openForm, PageOf, S3Error, type S3Request } from 'dealgate'
+import { z } from 'zod'
+import { acting, actorOf } from '../acting.js'
+import { type UploadDocument, uploadDocument, uploadOf } from '../documents.js'
+import type { PayParts } from '../parts.js'
+import {
+  type FileContent,
+  type FileInput,
+  fileQuery,
+  type HeldFile,
+  passFile,
+  UPLOAD_FILE,
+} from '../upload/file-job.js'
+import {
+  MOST_DAYS,
+  madeUpload,
+  requireObject,
+  UPLOAD,
+  type UploadInput,
+  uploadAliases,
+  uploadRequest,
+  uploadResult,
+} from '../upload/job.js'
+import type { MadeUpload } from '../upload/made-uploads.js'
+import { actorOfJob, BEARER_PURPOSE, fileNameOf } from '../upload/reconcile.js'
+import { address } from '../wire.js'
+import { findLive } from './live-uploads.js'
+import { SOURCE } from './send.js'
+
+/** Of a form that is still to be read. */
+const UNREAD = { name: '', days: 0, fileType: '0' } as const
+
+export function uploadToIpfs(parts: PayParts) {
+  return defineCall({
+    name: 'UploadToIpfs',
+    source: SOURCE,
+    summary:
+      'Uploads the body of the request, or the file of a form, to the content-addressed network, without an object.',
+    access: 'signed',
+    on: { method: 'POST', resource: 'service', path: '/-/pay/v1/uploads' },
+    query: fileQuery,
+    result: madeUpload,
+    root: 'PayUploadResult',
+    job: UPLOAD_FILE,
+    spends: true,
+    async order({ request, query }, context) {
+      const { length: size } = request.body
+      if (size === undefined) throw new S3Error('MissingContentLength')
+      const actor = actorOf(context, request)
+      const sealed =
+        actor.bearer === undefined ? {} : { bearer: await parts.host.sealer.seal(actor.bearer, BEARER_PURPOSE) }
+      const resource = '/-/pay/v1/uploads'
+      // What a form says is read with its file.
+      if (isForm(request)) return { resource, input: { ...UNREAD, size, ...sealed } }
+      const { wallet: named, ...terms } = termsOfQuery(query)
+      const wallet = await acting(parts, actor, { named, needsAddress: true }, async ({ address }) => address)
+      return { resource, input: { ...terms, size, ...(wallet !== undefined && { wallet }), ...sealed } }
+    },
+    pass: ({ request, query }, { id, input }, context) => {
+      const held = { jobId: id, input: input as FileInput }
+      if (isForm(request)) return passForm(parts, request, { ...held, query }, context)
+      const content: FileContent = {
+        size: held.input.size,
+        send: async (sink) => void (await request.body.stream(sink)),
+      }
+      return passFile(parts, { content, signal: request.signal }, held, context)
+    },
+  })
+}
+
+export function uploadObjectToIpfs(parts: PayParts) {
+  return defineCall({
+    name: 'UploadObjectToIpfs',
+    source: SOURCE,
+    summary: 'Uploads an object to the content-addressed network, for a number of days that its wallet then pays.',
+    access: 'owner',
+    on: { method: 'POST', resource: 'object', subresource: 'x-pay' },
+    body: uploadRequest,
+    aliases: uploadAliases,
+    result: uploadResult,
+    root: 'PayUploadResult',
+    job: UPLOAD,
+    spends: true,
+    async order({ request, body }, context) {
+      const { bucket, key } = request
+      const { stamp } = await requireObject(context, { bucket, key })
+      const actor = actorOf(context, request)
+      const naming = { named: body.WalletAddress, needsAddress: true }
+      const wallet = await acting(parts, actor, naming, async ({ address }) => address)
+      const input: UploadInput = {
+        bucket,
+        key,
+        stamp,
+        days: body.DurationDays,
+        fileType: body.FileType ?? '0',
+        ...(wallet !== undefined && { wallet }),
+        ...(actor.bearer !== undefined && { bearer: await parts.host.sealer.seal(actor.bearer, BEARER_PURPOSE) }),
+      }
+      return { resource: `/${bucket}/${key}`, input }
+    },
+  })
+}
+
+const objectUpload = z.object({
+  JobId: z.string().describe('Of the job that uploaded it.'),
+  SourceFileUploadId: z.number().int(),
+  PayloadCid: z.string().describe('CID of the content.'),
+  IpfsUrl: z.string(),
+  WCid: z.string(),
+  DurationDays: z.number().int(),
+  Current: z.boolean().describe('Whether the object still is the one that was uploaded.'),
+  Status: z.string().describe('Of the upload now; Unseen if the service does not show it to the caller.'),
+  Upload: uploadDocument.optional().describe('As the service lists it.'),
+})
+
+/** Most uploads on a page. */
+const PAGE = 100
+
+export function listObjectUploads(parts: PayParts) {
+  return defineCall({
+    name: 'ListObjectUploads',
+    source: SOURCE,
+    summary: 'Lists the uploads of an object that were made through this server, newest first, each as it is now.',
+    access: 'owner',
+    on: { method: 'GET', resource: 'object', subresource: 'x-pay' },
+    result: z.object({
+      Bucket: z.string(),
+      Key: z.string(),
+      Uploads: z.array(objectUpload).meta({ element: 'ObjectUpload' }),
+    }),
+    pages: 'Uploads',
+    expands: ({ JobId, Upload }, { Bucket, Key }) => {
+      const [deal] = (Upload as UploadDocument | undefined)?.OfflineDeals ?? []
+      return { bucket: String(Bucket), key: String(Key), dealCid: deal?.DealCid ?? '', jobId: String(JobId) }
+    },
+    async answer({ request, page }, context) {
+      const { bucket, key } = request
+      context.checks.requireKey(bucket, key, 'read')
+      const [object, birth] = await Promise.all([context.store.head(bucket, key), context.births.now(bucket)])
+      const made = await parts.made.ofObject(bucket, key, birth)
+      const start = page.from !== undefined && /^\d{1,9}$/.test(page.from) ? Number(page.from) : 0
+      const end = start + Math.min(page.limit, PAGE)
+      const wanted = made.slice(start, end)
+      const live = await liveOf(parts, context, request, wanted)
+      const items = wanted.map((one) => shown(one, object.stamp, live.get(one.uploadId)))
+      return { Bucket: bucket, Key: key, Uploads: new PageOf(items, end < made.length ? String(end) : undefined) }
+    },
+  })
+}
+
+async function liveOf(
+  parts: PayParts,
+  context: Context,
+  request: Pick<S3Request, 'headers' | 'signal'>,
+  made: readonly MadeUpload[],
+): Promise<ReadonlyMap<number, UploadDocument>> {
+  const found = await findLive(parts, context, request, made)
+  return new Map([...found].map(([id, upload]) => [id, uploadOf(upload)]))
+}
+
+function shown(made: MadeUpload, stamp: string, live: UploadDocument | undefined): z.output<typeof objectUpload> {
+  return {
+    JobId: made.jobId,
+    SourceFileUploadId: made.uploadId,
+    PayloadCid: made.cid,
+    IpfsUrl: made.url,
+    WCid: made.wCid,
+    DurationDays: made.days,
+    Current: made.stamp === stamp,
+    Status: live?.Status ?? 'Unseen',
+    ...(live && { Upload: live }),
+  }
+}
+
+interface HeldForm extends HeldFile {
+  readonly query: z.output<typeof fileQuery>
+}
+
+/** Passes the file of a form on to the service, as `passFile` does, with the terms that the form states. */
+async function passForm(
+  parts: PayParts,
+  request: Pick<S3Request, 'body' | 'headers' | 'signal'>,
+  { jobId, input, query }: HeldForm,
+  context: Context,
+): Promise<FileInput> {
+  const form = await openForm(request)
+  try {
+    const { wallet: named, ...terms } = termsOfForm(query, form)
+    const actor = await actorOfJob(parts, { input, context })
+    const wallet = await acting(parts, actor, { named, needsAddress: true }, async ({ address }) => address)
+    const content = {
+      size: undefined,
+      async send(sink: (chunk: Buffer) => Promise<void>) {
+        for await (const chunk of form.content()) await sink(chunk)
+      },
+    }
+    const read: FileInput = { ...input, ...terms, ...(wallet !== undefined && { wallet }) }
+    return await passFile(parts, { content, signal: request.signal }, { jobId, input: read }, context)
+  } finally {
+    form.close()
+  }
+}
+
+type Query = z.output<typeof fileQuery>
+
+/** What the query says of a file, and the form, if it comes in one. */
+interface FileTerms extends Pick<FileInput, 'name' | 'days' | 'fileType'> {
+  /** Address of the wallet; undefined: that of the plugin, or of the log-in. */
+  readonly wallet: string | undefined
+}
+
+/** Throws S3Error InvalidArgument. */
+function termsOfQuery(query: Query): FileTerms {
+  const { 'duration-days': days, 'file-name': name } = query
+  if (days === undefined) throw invalid('duration-days', 'is required')
+  if (name === undefined) throw invalid('file-name', 'is required')
+  return { name: fileNameOf(name), days, fileType: query['file-type'] ?? '0', wallet: query['wallet-address'] }
+}
+
+/**
+ * The query counts more than the form, whose texts have the names of the interface. Throws S3Error InvalidArgument.
+ */
+function termsOfForm(query: Query, form: Pick<FileForm, 'field' | 'fileName'>): FileTerms {
+  const text = (name: string): string | undefined => form.field(name)?.trim() || undefined
+  const type = query['file-type'] ?? text('file_type') ?? '0'
+  if (type !== '0' && type !== '1') throw invalid('file_type', 'must be 0 or 1')
+  const named = query['wallet-address'] ?? text('wallet_address')
+  const wallet = named === undefined ? undefined : address.safeParse(named)
+  if (wallet?.success === false) throw invalid('wallet_address', 'must be an address')
+  return {
+    // Browsers write a quotation mark so (https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data).
+    name: fileNameOf(query['file-name'] ?? form.fileName.replaceAll('%22', '"')),
+    days: query['duration-days'] ?? daysOf(text('duration')),
+    fileType: type,
+    wallet: wallet?.data,
+  }
+}
+
+function daysOf(text: string | undefined): number {
+  if (text === undefined) throw invalid('duration', 'is required')
+  const days = /^\d{1,6}$/.test(text) ? Number(text) : 0
+  if (days < 1 || days > MOST_DAYS) throw invalid('duration', `must be a number of days from 1 to ${MOST_DAYS}`)
+  return days
+}
+
+function invalid(name: string, problem: string): S3Error {
+  return new S3Error('InvalidArgument', { message: `${name} ${problem}.`, fields: { ArgumentName: name } })
+}

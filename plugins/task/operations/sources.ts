@@ -1,2 +1,0 @@
-/** Page that describes the operations of this plugin. */
-export const SOURCE = 'docs/task-plugin.md'

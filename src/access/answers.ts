@@ -1,0 +1,211 @@
+import type { Caller } from '../auth/caller.js'
+import { canonicalId, OWN_ID } from '../auth/identities/credentials.js'
+import type { Gateway } from '../gateway/gateway.js'
+import { MARKER_STAMP } from '../gateway/object-facts.js'
+import type { RequestHead } from '../http/s3-request.js'
+import { validRecord } from '../objects/find-object.js'
+import { confirmed, isUnconfirmed } from '../objects/serialized-write.js'
+import type { BucketSettings } from '../state/records/bucket-settings.js'
+import type { ObjectRecord, State } from '../state/state.js'
+import { arnOf, conditionsOf, type More } from './conditions.js'
+import { type Decision, type Documents, decide, type Principal } from './decide.js'
+import { type BucketDocuments, hasPolicies, type Owned, policiesOf, sessionPolicyOf } from './documents.js'
+import type { OwnerGateway } from './grants.js'
+import { lasting } from './policy.js'
+
+/** One action on one resource. */
+export interface Asked {
+  readonly action: string
+  /** Absent for an action on no bucket. */
+  readonly bucket?: string | undefined
+  readonly key?: string | undefined
+  /** The prefix of a listing. */
+  readonly prefix?: string | undefined
+  readonly more?: Pick<More, 'requested' | 'headers' | 'listed' | 'ofNew'> | undefined
+}
+
+export interface DoorParts {
+  readonly settings: Pick<BucketSettings, 'get'>
+  readonly state: Pick<State, 'objects'>
+  readonly ownerGateway: OwnerGateway
+}
+
+export interface DoorRequest {
+  readonly caller: Caller | undefined
+  /** Absent for work without a request. */
+  readonly head: RequestHead | undefined
+  /** The operation changes data that only this server keeps: see Operation.access. */
+  readonly asOwner: boolean
+}
+
+interface Answer {
+  readonly decision: Decision
+  /** True if the policies of the identity alone allow it. */
+  readonly identityAllows: () => boolean
+  /** The outcome by those statements alone that hold whatever a later request is like. */
+  readonly lastingOutcome: () => Decision['outcome']
+  /** The gateway's rules allow the same, and decide. */
+  readonly byGateway: boolean
+}
+
+interface AnswerByRecord {
+  /** The record that the answer depends on. */
+  readonly record?: ObjectRecord | undefined
+  readonly answered: Answer
+}
+
+const OF_UPLOADS = ['s3:abortmultipartupload', 's3:listmultipartuploadparts']
+const NO_BLOCK = {
+  blockPublicAcls: false,
+  ignorePublicAcls: false,
+  blockPublicPolicy: false,
+  restrictPublicBuckets: false,
+}
+
+/** Asks the documents of buckets, ACLs and policies of identities for one request. */
+export class Answers {
+  readonly #parts: DoorParts
+  readonly #request: DoorRequest
+  readonly #account: string | undefined
+
+  constructor(parts: DoorParts, request: DoorRequest) {
+    this.#parts = parts
+    this.#request = request
+    this.#account = request.caller && canonicalId(request.caller.identity)
+  }
+
+  /** What the documents and the policies of the caller say. */
+  async to(asked: Asked, documents: BucketDocuments | undefined, record?: ObjectRecord): Promise<Answer> {
+    const { caller, head } = this.#request
+    const owner = documents?.owner ?? this.#account ?? OWN_ID
+    const conditions = conditionsOf(head, caller, { ...asked.more, owner, stored: record?.tags })
+    const { action, more } = asked
+    const resource = resourceOf(asked)
+    const question = { principal: this.#principal(), action, resource, conditions, ofNew: more?.ofNew }
+    const given: Documents = {
+      owner,
+      policy: documents?.policy?.parsed,
+      bucketAcl: documents?.acl,
+      objectAcl: record?.acl,
+      ownership: documents?.ownership ?? 'BucketOwnerEnforced',
+      block: documents && asked.bucket !== undefined ? await this.#blockOf(asked.bucket) : NO_BLOCK,
+      identityPolicies: caller && policiesOf(caller.identity),
+      sessionPolicy: caller && sessionPolicyOf(caller.identity),
+    }
+    const decision = decide(question, given)
+    const delegated = documents?.policy?.delegated === true && decision.outcome === 'allow'
+    return {
+      decision,
+      identityAllows: () => identityOnly(question, given),
+      lastingOutcome: () =>
+        decide(question, {
+          ...given,
+          policy: given.policy && lasting(given.policy),
+          identityPolicies: given.identityPolicies?.map((policy) => lasting(policy)),
+          sessionPolicy: given.sessionPolicy && lasting(given.sessionPolicy),
+        }).outcome,
+      byGateway: delegated && decide(question, { ...given, policy: undefined }).outcome !== 'allow',
+    }
+  }
+
+  /** True if a later request like this, of another time and from another address, gets the same outcome. */
+  async lasts(asked: Asked, documents: BucketDocuments | undefined): Promise<boolean> {
+    const record = await this.#recordOf(documents, asked)
+    const { decision, lastingOutcome } = await this.to(asked, documents, record)
+    return decision.outcome === lastingOutcome()
+  }
+
+  /**
+   * As `to`, by the record of the object, if it has one that is about the present object. The gateway is asked for that
+   * only where it can change the outcome.
+   * @param ties an allowance becomes a grant for exactly the object of the record, so nothing stale can be granted
+   */
+  async byRecord(asked: Asked, documents: BucketDocuments | undefined, ties: boolean): Promise<AnswerByRecord> {
+    const record = await this.#recordOf(documents, asked)
+    const answered = await this.to(asked, documents, record)
+    if (!record) return { record, answered }
+    const without = await this.to(asked, documents)
+    const { outcome } = answered.decision
+    const isTied = ties && outcome === 'allow'
+    const isSame = outcome === without.decision.outcome
+    // Tied to a stale record, a grant that holds without it would not open the present object.
+    if (isSame !== isTied) return { record, answered }
+    const gateway = await this.#parts.ownerGateway(documents ?? ownAccount(this.#request.caller))
+    return !gateway || (await isCurrent(gateway, record)) ? { record, answered } : { answered: without }
+  }
+
+  /** Reads the record where the decision can depend on it. */
+  async #recordOf(
+    documents: BucketDocuments | undefined,
+    { action, bucket, key, more }: Asked,
+  ): Promise<ObjectRecord | undefined> {
+    const { caller } = this.#request
+    const name = action.toLowerCase()
+    if (bucket === undefined || key === undefined || OF_UPLOADS.includes(name)) return undefined
+    const own = caller ? [...(policiesOf(caller.identity) ?? []), sessionPolicyOf(caller.identity)] : []
+    const policies = [documents?.policy?.parsed, ...own]
+    const byTags = policies.some((policy) => policy?.byTags)
+    // WRITE of a bucket lets other accounts delete their own objects; no ACL of an object matters to a write.
+    const byAcl = name === 's3:deleteobject' ? documents?.owner !== this.#account : name !== 's3:putobject'
+    const matters =
+      byTags || (byAcl && !more?.ofNew && documents !== undefined && documents.ownership !== 'BucketOwnerEnforced')
+    return matters ? this.#parts.state.objects.get(bucket, key) : undefined
+  }
+
+  #principal(): Principal {
+    const { caller } = this.#request
+    if (this.#account === undefined) return { kind: 'anonymous' }
+    return { kind: 'account', account: this.#account, arn: arnOf(caller), root: isRoot(caller) }
+  }
+
+  async #blockOf(bucket: string): Promise<Documents['block']> {
+    const block = await this.#parts.settings.get(bucket, 'publicAccessBlock')
+    if (!block) return NO_BLOCK
+    return {
+      blockPublicAcls: block.BlockPublicAcls,
+      ignorePublicAcls: block.IgnorePublicAcls,
+      blockPublicPolicy: block.BlockPublicPolicy,
+      restrictPublicBuckets: block.RestrictPublicBuckets,
+    }
+  }
+}
+
+/** The account of the caller, as the owner of what it makes. */
+export function ownAccount(caller: Caller | undefined): Owned {
+  const owner = caller ? canonicalId(caller.identity) : OWN_ID
+  return { owner, by: caller?.identity.account ? caller.identity.accessKeyId : '' }
+}
+
+/** True for a key pair that stands for its whole account. */
+export function isRoot(caller: Caller | undefined): boolean {
+  return caller !== undefined && !caller.identity.rights && !hasPolicies(caller.identity)
+}
+
+function identityOnly(question: Parameters<typeof decide>[0], { identityPolicies, sessionPolicy }: Documents): boolean {
+  if (question.principal.kind !== 'account') return false
+  const own: Documents = {
+    owner: question.principal.account,
+    ownership: 'BucketOwnerEnforced',
+    block: NO_BLOCK,
+    identityPolicies,
+    sessionPolicy,
+  }
+  return (decide(question, own) satisfies Decision).outcome === 'allow'
+}
+
+function resourceOf({ bucket, key }: Asked): string {
+  if (bucket === undefined) return 'arn:aws:s3:::'
+  return key === undefined ? `arn:aws:s3:::${bucket}` : `arn:aws:s3:::${bucket}/${key}`
+}
+
+/**
+ * True if the record is about the present object: a write that needs no record leaves the one of the replaced object. A
+ * record that still lacks its stamp counts, so that a restriction never lapses.
+ */
+async function isCurrent(gateway: Pick<Gateway, 'stat'>, record: ObjectRecord): Promise<boolean> {
+  const object = await gateway.stat(record.bucket, record.key)
+  // A legacy gateway does not show the marker of a folder that has content.
+  if (!object) return record.stamp === MARKER_STAMP
+  const known = confirmed(object, record)
+  return validRecord(object, known) !== undefined || isUnconfirmed(known, object)
+}

@@ -1,0 +1,90 @@
+import type { Caller } from '../auth/caller.js'
+import { canonicalId } from '../auth/identities/credentials.js'
+import { copySourcePath } from '../http/addressing.js'
+import type { RequestHead } from '../http/s3-request.js'
+import type { Tag } from '../state/state.js'
+import type { Conditions } from './decide.js'
+
+/** What a request says besides its head. */
+export interface More {
+  /** Canonical id of the owner of the bucket. */
+  readonly owner?: string
+  /** Tags of the object as it is stored. */
+  readonly stored?: readonly Tag[]
+  /** Tags that the request sets. */
+  readonly requested?: readonly Tag[]
+  /** Headers of a form. */
+  readonly headers?: RequestHead['headers']
+  /** The prefix of a listing that the request does not ask for: its query says nothing about it. */
+  readonly listed?: string
+  /** See `Question.ofNew`. */
+  readonly ofNew?: boolean
+  readonly now?: number
+}
+
+const EXISTING = 's3:existingobjecttag/'
+const REQUESTED = 's3:requestobjecttag/'
+const HEADER = 's3:x-amz-'
+const COPY_SOURCE = 's3:x-amz-copy-source'
+const QUERY: readonly string[] = ['prefix', 'delimiter', 'max-keys']
+
+/** The values of a request for conditions. A job has no head. */
+export function conditionsOf(head: RequestHead | undefined, caller: Caller | undefined, more: More = {}): Conditions {
+  const headers = more.headers ?? head?.headers ?? {}
+  const facts: Readonly<Record<string, () => string | undefined>> = {
+    'aws:currenttime': () => new Date(more.now ?? Date.now()).toISOString(),
+    'aws:epochtime': () => String(Math.floor((more.now ?? Date.now()) / 1000)),
+    'aws:principalaccount': () => caller && canonicalId(caller.identity),
+    'aws:principalarn': () => arnOf(caller),
+    'aws:principaltype': () => (caller ? 'User' : 'Anonymous'),
+    'aws:userid': () => caller?.identity.accessKeyId ?? 'anonymous',
+    'aws:username': () => caller?.identity.accessKeyId,
+    'aws:referer': () => head && text(head.headers.referer),
+    'aws:useragent': () => head && text(head.headers['user-agent']),
+    'aws:securetransport': () => head && String(head.secure),
+    'aws:sourceip': () => (head?.remoteAddress ? head.remoteAddress.replace(/^::ffff:(?=\d+\.)/, '') : undefined),
+    's3:authtype': () => caller?.authType,
+    's3:signatureversion': () => caller?.signatureVersion,
+    's3:versionid': () => head?.query.get('versionId'),
+    's3:resourceaccount': () => more.owner,
+  }
+  const tags = (list: readonly Tag[] | undefined, name: string) =>
+    list?.filter(({ key }) => key.toLowerCase() === name).map(({ value }) => value)
+  return {
+    get(key) {
+      const fact = Object.hasOwn(facts, key) ? facts[key] : undefined
+      if (fact) return listOf(fact())
+      if (key.startsWith(EXISTING)) return some(tags(more.stored, key.slice(EXISTING.length)))
+      if (key.startsWith(REQUESTED)) return some(tags(more.requested, key.slice(REQUESTED.length)))
+      if (key === 's3:requestobjecttagkeys') return some(more.requested?.map((tag) => tag.key))
+      if (key === COPY_SOURCE) return listOf(copySource(headers))
+      if (key.startsWith(HEADER)) return listOf(text(headers[key.slice('s3:'.length)]))
+      const name = key.startsWith('s3:') ? key.slice('s3:'.length) : ''
+      if (more.listed !== undefined) return name === 'prefix' ? [more.listed] : undefined
+      return QUERY.includes(name) ? listOf(head?.query.get(name)) : undefined
+    },
+  }
+}
+
+/** ARN of a key pair: `arn:aws:iam::<canonical id>:user/<access key id>`. */
+export function arnOf(caller: Caller | undefined): string | undefined {
+  return caller && `arn:aws:iam::${canonicalId(caller.identity)}:user/${caller.identity.accessKeyId}`
+}
+
+/** `bucket/key`, decoded: each of the encodings that the copy accepts is the same source. */
+function copySource(headers: RequestHead['headers']): string | undefined {
+  const header = text(headers['x-amz-copy-source'])
+  return header === undefined ? undefined : (copySourcePath(header)?.path ?? header)
+}
+
+function text(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(',') : value
+}
+
+function listOf(value: string | undefined): readonly string[] | undefined {
+  return value === undefined ? undefined : [value]
+}
+
+function some(values: readonly string[] | undefined): readonly string[] | undefined {
+  return values && values.length > 0 ? values : undefined
+}

@@ -1,0 +1,239 @@
+import type { Credentials } from '../auth/caller.js'
+import { canonicalId, OWN_ID } from '../auth/identities/credentials.js'
+import { S3Error } from '../common/errors/s3-error.js'
+import type { GatewayPool } from '../gateway/account/create-gateway.js'
+import type { Gateway, GatewayObject, ListQuery } from '../gateway/gateway.js'
+import { validRecord } from '../objects/find-object.js'
+import { confirmed } from '../objects/serialized-write.js'
+import type { ObjectRecord } from '../state/state.js'
+import type { Owned } from './documents.js'
+import { restrictGateway } from './restrict-gateway.js'
+import type { Access, RequireOwner, Rights } from './rights.js'
+
+/** An action that the documents of a bucket allow a caller who does not own it, on one resource. */
+export interface Grant {
+  /** In lower case. */
+  readonly action: string
+  readonly bucket: string
+  /** Absent for an action on the bucket. */
+  readonly key?: string
+  /** Of a listing. */
+  readonly prefix?: string
+  /** The gateway, accessed with the account that owns the bucket. */
+  readonly gateway: Gateway
+  /** The record of the object that the decision depends on. Another object under this key is not granted. */
+  readonly record?: ObjectRecord
+  /** Whether the caller may list the bucket, and so learn that a key does not exist. */
+  readonly mayList: () => Promise<boolean>
+  /** The operation may change data of the bucket that only this server keeps. */
+  readonly asOwner: boolean
+}
+
+const READ = 's3:getobject'
+
+/** Actions, in lower case, that replace or remove an object; the right to read it is another one. */
+export const REPLACES: readonly string[] = [
+  's3:putobject',
+  's3:deleteobject',
+  's3:abortmultipartupload',
+  's3:listmultipartuploadparts',
+]
+
+/** What one request was granted, beyond what the gateway grants its caller. */
+export class Grants {
+  readonly #grants: Grant[] = []
+
+  get any(): boolean {
+    return this.#grants.length > 0
+  }
+
+  add(grant: Grant): void {
+    this.#grants.push(grant)
+  }
+
+  /** Withdraws what an earlier decision granted, because another one with more facts replaces it. */
+  withdraw({ action, bucket, key }: Pick<Grant, 'action' | 'bucket'> & { readonly key?: string | undefined }): void {
+    for (let i = this.#grants.length - 1; i >= 0; i--) {
+      const one = this.#grants[i]
+      if (one?.action === action && one.bucket === bucket && one.key === key) this.#grants.splice(i, 1)
+    }
+  }
+
+  /** @param actions in lower case; absent for any */
+  find(bucket: string, key: string | undefined, actions?: readonly string[]): Grant | undefined {
+    return this.#grants.find(
+      (one) => one.bucket === bucket && one.key === key && (actions === undefined || actions.includes(one.action)),
+    )
+  }
+
+  /**
+   * A grant by which the operation may look at an object. If it may also replace or remove the object, only a grant to
+   * read counts: a copy must not read what its caller may only write.
+   */
+  toLookAt(bucket: string, key: string): Grant | undefined {
+    const all = this.#grants.filter((one) => one.bucket === bucket && one.key === key)
+    return all.some(({ action }) => REPLACES.includes(action)) ? all.find(({ action }) => action === READ) : all[0]
+  }
+
+  inBucket(bucket: string): Grant | undefined {
+    return this.#grants.find((one) => one.bucket === bucket)
+  }
+
+  asOwner(bucket: string): boolean {
+    return this.#grants.some((one) => one.bucket === bucket && one.asOwner)
+  }
+
+  /** A grant to remove an object below this folder. */
+  removesBelow(bucket: string, folder: string): Grant | undefined {
+    return this.#grants.find(
+      ({ action, key, ...one }) =>
+        one.bucket === bucket && action === 's3:deleteobject' && folder.endsWith('/') && key?.startsWith(folder),
+    )
+  }
+}
+
+/** True if the grant is about this object, and not about another one that has replaced it. */
+function isAbout({ record }: Grant, object: GatewayObject): boolean {
+  return record === undefined || validRecord(object, confirmed(object, record)) !== undefined
+}
+
+/** Actions, in lower case, that look at an object. */
+export const READS: readonly string[] = [
+  's3:getobject',
+  's3:getobjectattributes',
+  's3:getobjecttagging',
+  's3:getobjectacl',
+]
+
+/** Throws AccessDenied for a missing object: whether a key exists is for those who may list. */
+async function requireMayList({ action, mayList }: Grant): Promise<void> {
+  if (READS.includes(action) && !(await mayList())) throw new S3Error('AccessDenied')
+}
+
+const LISTS = ['s3:listbucket', 's3:listbucketversions']
+const CHANGES_RULES = ['s3:putbucketpolicy', 's3:deletebucketpolicy', 's3:putbucketpublicaccessblock']
+const WRITES = ['s3:putobject']
+const REMOVES = ['s3:deleteobject']
+
+interface GrantedOptions {
+  /** The rights of the caller's key pair, which no grant to its account widens; absent for all rights. */
+  readonly rights?: Rights | undefined
+  /** The right that looking at a key needs: write for look-ups that precede a write or a removal. */
+  readonly look: Access
+}
+
+/**
+ * The gateway of a caller, with the account of the bucket's owner for exactly what the caller was granted. Everything
+ * else is asked with the caller's own account. Every method is listed by name, so that a method added to Gateway does
+ * not compile until it is decided.
+ */
+export function grantedGateway(base: Gateway, grants: Grants, { rights, look }: GrantedOptions): Gateway {
+  const gatewayOf = (grant: Grant) => (rights ? restrictGateway(grant.gateway, rights, look) : grant.gateway)
+  const toLookAt = (bucket: string, key: string) =>
+    look === 'write' ? grants.find(bucket, key) : grants.toLookAt(bucket, key)
+  const listing = (bucket: string, { prefix, delimiter, limit }: ListQuery): Gateway => {
+    const grant = grants.find(bucket, undefined, LISTS)
+    if (grant && prefix.startsWith(grant.prefix ?? '')) return gatewayOf(grant)
+    // A look-up of one key, or of what is left below a folder.
+    const one = limit === 1 && delimiter === '' && (grants.find(bucket, prefix) ?? grants.removesBelow(bucket, prefix))
+    return one ? gatewayOf(one) : base
+  }
+  const either = (grant: Grant | undefined) => (grant ? gatewayOf(grant) : base)
+  const ofBucket = (bucket: string, actions?: readonly string[]) =>
+    either(actions ? grants.find(bucket, undefined, actions) : grants.inBucket(bucket))
+
+  return {
+    features: () => base.features(),
+    refusesKey: (key) => base.refusesKey(key),
+    ready: () => base.ready(),
+    listBuckets: () => base.listBuckets(),
+    makeBucket: (bucket) => base.makeBucket(bucket),
+    bucketExists: (bucket) => ofBucket(bucket).bucketExists(bucket),
+    deleteBucket: (bucket) => ofBucket(bucket, ['s3:deletebucket']).deleteBucket(bucket),
+    list: (bucket, query) => listing(bucket, query).list(bucket, query),
+
+    async stat(bucket, key) {
+      const grant = toLookAt(bucket, key)
+      if (!grant) return base.stat(bucket, key)
+      const object = await gatewayOf(grant).stat(bucket, key)
+      if (object && !isAbout(grant, object)) throw new S3Error('AccessDenied')
+      if (!object) await requireMayList(grant)
+      return object
+    },
+    async download(bucket, key, range) {
+      const grant = toLookAt(bucket, key)
+      if (!grant) return base.download(bucket, key, range)
+      const download = await gatewayOf(grant)
+        .download(bucket, key, range)
+        .catch(async (error) => {
+          if (error instanceof S3Error && error.code === 'NoSuchKey') await requireMayList(grant)
+          throw error
+        })
+      if (isAbout(grant, download.object)) return download
+      download.discard()
+      throw new S3Error('AccessDenied')
+    },
+    upload(bucket, key, length, attributes) {
+      const grant = grants.find(bucket, key, WRITES) ?? (length === 0 ? grants.removesBelow(bucket, key) : undefined)
+      return either(grant).upload(bucket, key, length, attributes)
+    },
+    remove: (bucket, key, order) => either(grants.find(bucket, key, REMOVES)).remove(bucket, key, order),
+
+    // The rules for everybody, which operations compare with what a client asks for.
+    listPolicies: (bucket) => ofBucket(bucket).listPolicies(bucket),
+    hiddenAccess: (bucket, entries, places) => ofBucket(bucket).hiddenAccess(bucket, entries, places),
+    setPolicy: (bucket, prefix, policy) => ofBucket(bucket, CHANGES_RULES).setPolicy(bucket, prefix, policy),
+    // A link would outlive the policy, and a call may spend: both are for the account itself.
+    uploadQuota: () => base.uploadQuota(),
+    presignedGet: (bucket, key, expirySeconds, host) => base.presignedGet(bucket, key, expirySeconds, host),
+    call: (call) => base.call(call),
+  }
+}
+
+/** The checks of a caller's own rights. */
+export interface Checks {
+  readonly requireWholeBucket: (bucket: string, access: Access) => void
+  readonly requireKey: (bucket: string, key: string, access: Access) => void
+  readonly requireSome: (bucket: string, access: Access | 'any') => void
+  readonly requireAction: (name: string) => void
+  readonly requireOwner: RequireOwner
+}
+
+/**
+ * The checks of a caller who was granted something. Rights of an identity keep restricting it: a grant replaces only
+ * the refusal that every anonymous caller gets, and the question for the owner.
+ */
+export function grantedChecks(base: Checks, grants: Grants, signed: boolean): Checks {
+  const unless = (granted: boolean, check: () => void) => {
+    if (signed || !granted) check()
+  }
+  return {
+    requireWholeBucket: (bucket, access) =>
+      unless(grants.find(bucket, undefined) !== undefined, () => base.requireWholeBucket(bucket, access)),
+    requireKey: (bucket, key, access) =>
+      unless(grants.find(bucket, key) !== undefined, () => base.requireKey(bucket, key, access)),
+    requireSome: (bucket, access) =>
+      unless(grants.inBucket(bucket) !== undefined, () => base.requireSome(bucket, access)),
+    requireAction: base.requireAction,
+    async requireOwner(bucket, instead) {
+      if (grants.asOwner(bucket)) return
+      if (instead && grants.find(bucket, instead.key, [instead.action.toLowerCase()])) return
+      return base.requireOwner(bucket)
+    },
+  }
+}
+
+/** Returns the gateway as the account that owns a bucket sees it; undefined if the server has no key pair of it. */
+export type OwnerGateway = (owned: Owned) => Promise<Gateway | undefined>
+
+/**
+ * Finds accounts by their key pairs. A key pair that was removed, or acts as another account now, no longer counts: the
+ * bucket is closed to others until a key pair of its owner stores its documents again.
+ */
+export function ownerGateway(own: Gateway, pool: Pick<GatewayPool, 'for'>, credentials: Credentials): OwnerGateway {
+  return async ({ owner, by }) => {
+    if (owner === OWN_ID) return own
+    const identity = await credentials(by)
+    return identity?.account && canonicalId(identity) === owner ? pool.for(identity.account) : undefined
+  }
+}

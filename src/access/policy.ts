@@ -1,0 +1,117 @@
+import { hasPrototypeKey } from '../common/json.js'
+import type { Question, Verdict } from './decide.js'
+import type { Lookup } from './language/patterns.js'
+import { malformed, shown } from './language/patterns.js'
+import { isPublicStatement } from './language/principals.js'
+import {
+  applies,
+  asksFor,
+  lastingStatement,
+  mayAllow,
+  readStatement,
+  repeatedName,
+  type Statement,
+} from './language/statement.js'
+
+export type { Verdict } from './decide.js'
+
+/** A parsed policy of a bucket or an identity. */
+export interface Policy {
+  readonly statements: readonly Statement[]
+  /** What it says depends on the tags of the object as it is stored. */
+  readonly byTags: boolean
+}
+
+export type PolicyOptions = ({ readonly kind: 'bucket'; readonly bucket: string } | { readonly kind: 'identity' }) & {
+  /** Names of the actions of plugins, such as `deal:CreateObjectDeal`. Absent: their names are not checked. */
+  readonly pluginActions?: readonly string[]
+}
+
+/** Largest policy document, bytes: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucket-policies.html */
+export const MAX_POLICY_BYTES = 20 * 1024
+
+/** Parses a policy document and checks it completely. Throws S3Error MalformedPolicy. */
+export function parsePolicy(text: string, options: PolicyOptions): Policy {
+  const bytes = Buffer.byteLength(text)
+  if (bytes > MAX_POLICY_BYTES) throw malformed('Policy is too large', `${bytes} bytes of at most ${MAX_POLICY_BYTES}`)
+  const json = readJson(text)
+  const { Version, Id, Statement: list, ...others } = json
+  const unknown = Object.keys(others)[0]
+  if (unknown !== undefined) throw malformed('Unknown field', shown(unknown))
+  if (Version !== undefined && Version !== '2012-10-17' && Version !== '2008-10-17')
+    throw malformed('The policy must contain a valid version string', shown(Version))
+  if (Id !== undefined && typeof Id !== 'string') throw malformed('Invalid Id', shown(Id))
+  if (list === undefined) throw malformed('Missing required field Statement')
+  const statements: readonly unknown[] = Array.isArray(list) ? list : [list]
+  if (statements.length === 0) throw malformed('Policy has no statement')
+  const variables = Version === '2012-10-17'
+  const read = statements.map((one, at) => {
+    if (!isObject(one)) throw malformed('Policy has an invalid statement', shown(one))
+    return readStatement(one, { ...options, variables, label: labelOf(at, one.Sid) })
+  })
+  return { statements: read, byTags: read.some((one) => asksFor(one, EXISTING_TAG)) }
+}
+
+const EXISTING_TAG = 's3:existingobjecttag/'
+
+function readJson(text: string): Record<string, unknown> {
+  let json: unknown
+  try {
+    json = JSON.parse(text)
+  } catch {
+    json = undefined
+  }
+  if (!isObject(json)) throw malformed("Policies must be valid JSON and the first byte must be '{'")
+  // JSON.parse makes it a member like any other, which an object of defaults would hide.
+  if (hasPrototypeKey(json)) throw malformed('Unknown field', '__proto__')
+  const name = repeatedName(text)
+  if (name !== undefined) throw malformed('Duplicate field', `${shown(name)} occurs twice in one object`)
+  return json
+}
+
+function isObject(json: unknown): json is Record<string, unknown> {
+  return typeof json === 'object' && json !== null && !Array.isArray(json)
+}
+
+function labelOf(index: number, sid: unknown): string {
+  return typeof sid === 'string' && sid !== '' ? `statement ${index + 1} (${shown(sid)})` : `statement ${index + 1}`
+}
+
+/** Returns what the policy says about the question. A Deny that applies wins over every Allow. */
+export function evaluatePolicy({ statements }: Policy, question: Question): Verdict {
+  const { conditions } = question
+  const known = new Map<string, readonly string[] | undefined>()
+  const lookup: Lookup = (key) => {
+    if (!known.has(key)) known.set(key, conditions.get(key))
+    return known.get(key)
+  }
+  let verdict: Verdict = { effect: 'none', reason: 'no statement applies' }
+  for (const statement of statements) {
+    const { effect, label } = statement
+    // A further Allow matters only if it names the principal better.
+    if (effect === 'Allow' && verdict.effect === 'allow' && verdict.to !== 'account') continue
+    const to = applies(statement, question, lookup)
+    if (to === undefined) continue
+    if (effect === 'Deny') return { effect: 'deny', reason: `${label} denies it` }
+    if (verdict.effect === 'none' || to !== 'account') verdict = { effect: 'allow', to, reason: `${label} allows it` }
+  }
+  return verdict
+}
+
+/**
+ * Returns what the policy says whatever a later request is like: an Allow with conditions allows nothing, a Deny with
+ * conditions always denies. For what outlives the request that asked for it.
+ */
+export function lasting(policy: Policy): Policy {
+  return { ...policy, statements: policy.statements.flatMap((statement) => lastingStatement(statement) ?? []) }
+}
+
+/** True if the policy allows everybody the action on some resource, under some conditions. */
+export function canOpen({ statements }: Policy, action: string): boolean {
+  return statements.some((statement) => mayAllow(statement, { kind: 'anonymous' }, action))
+}
+
+/** True if a statement of the policy grants access to the public, as AWS defines it. */
+export function isPublic({ statements }: Policy): boolean {
+  return statements.some(isPublicStatement)
+}

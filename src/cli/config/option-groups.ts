@@ -1,0 +1,229 @@
+import { defaultLimits } from '../../server/limits.js'
+import { choice, host, httpUrl, integer, list, nearbyFile, path, port, rate, text, url } from './kinds.js'
+import { option } from './option.js'
+
+/** The options of the group `Limits`; see `options`. */
+export const limitOptions = {
+  maxDocumentBytes: option('Limits', integer(1024, 64 * 1024 * 1024), {
+    default: defaultLimits.maxDocumentBytes,
+    unit: 'bytes',
+    help: 'Largest XML request body.',
+  }),
+  bodyIdleSeconds: option('Limits', integer(1, 3600), {
+    default: defaultLimits.bodyIdleMs / 1000,
+    unit: 'seconds',
+    help: 'Idle timeout of request bodies.',
+  }),
+  minBodyRate: option('Limits', integer(0, 1_000_000_000), {
+    default: defaultLimits.minBodyRate,
+    unit: 'bytes per second',
+    help: 'Minimum rate of request bodies, averaged over twice --body-idle-seconds; slower ones are refused; 0 for no minimum.',
+  }),
+  maxBodies: option('Limits', integer(1, 1_000_000), {
+    default: defaultLimits.maxBodies,
+    help: 'Maximum of request bodies that are read at the same time; further ones are answered with SlowDown. Unsigned clients get at most half of them.',
+  }),
+  maxBodiesPerClient: option('Limits', integer(1, 1_000_000), {
+    default: defaultLimits.maxBodiesPerClient,
+    help: 'Maximum of these for one access key, or for one network address of unsigned clients.',
+  }),
+  maxSpoolBytes: option('Limits', integer(1024, 2 ** 49), {
+    default: defaultLimits.maxSpoolBytes,
+    unit: 'bytes',
+    help: 'Maximum total size of bodies of unknown length, which are spooled to disk; more is answered with SlowDown. Unsigned clients get at most half of it.',
+  }),
+  maxSpoolBytesPerClient: option('Limits', integer(1024, 2 ** 49), {
+    default: defaultLimits.maxSpoolBytesPerClient,
+    unit: 'bytes',
+    help: 'Maximum of these for one access key, or for one network address of unsigned clients.',
+  }),
+  maxStagedBytes: option('Limits', integer(1024, 2 ** 53 - 1), {
+    default: defaultLimits.maxStagedBytes,
+    unit: 'bytes',
+    help: 'Parts of multipart uploads that are kept on disk until the upload is completed or ended, together; more is answered with SlowDown.',
+  }),
+  maxStagedBytesPerClient: option('Limits', integer(1024, 2 ** 53 - 1), {
+    default: defaultLimits.maxStagedBytesPerClient,
+    unit: 'bytes',
+    help: 'Of these, those of uploads of one access key.',
+  }),
+  minFreeBytes: option('Limits', integer(0, 2 ** 53 - 1), {
+    default: defaultLimits.minFreeBytes,
+    unit: 'bytes',
+    help: 'Free bytes on the disk of the data folder below which /-/ready answers 503, so that a load balancer sends requests to other proxies; 0 for never.',
+  }),
+  maxConnections: option('Limits', integer(1, 1_000_000), {
+    default: 4096,
+    help: 'Maximum of open connections to the S3 endpoint. At the maximum, a new one replaces the oldest one that has sent no complete request, or else the one that has been idle for the longest time.',
+  }),
+  maxConnectionsPerAddress: option('Limits', integer(1, 1_000_000), {
+    help: 'Maximum of these for one network address, by default three quarters. The addresses in --trusted-proxies have no such maximum.',
+  }),
+  keyWaitSeconds: option('Limits', integer(1, 3600), {
+    default: defaultLimits.keyWaitMs / 1000,
+    unit: 'seconds',
+    help: 'A write waits this long for an earlier write to the same key or for its unknown outcome, and then fails with SlowDown.',
+  }),
+  pluginDeadlineSeconds: option('Limits', integer(1, 3600), {
+    default: defaultLimits.pluginDeadlineMs / 1000,
+    unit: 'seconds',
+    help: 'Deadline of plugins for a request, excluding the time that its body takes; then the request fails with InternalError.',
+  }),
+  shutdownGraceSeconds: option('Limits', integer(0, 3600), {
+    default: 30,
+    unit: 'seconds',
+    help: 'Time for running requests to end after SIGTERM or SIGINT.',
+  }),
+  stopSeconds: option('Limits', integer(1, 7200), {
+    unit: 'seconds',
+    help: 'Longest time from SIGTERM or SIGINT to the end of the process, by default 20 s more than --shutdown-grace-seconds. What hangs then is abandoned, with exit code 1.',
+  }),
+} as const
+
+/** The options by which an operator sees what the server does; see `options`. */
+export const observabilityOptions = {
+  metricsPort: option('Metrics', port, {
+    help: 'Port that serves the metrics for Prometheus, at `/-/metrics`, without a signature; 0 selects a free port. Without it, callers with all rights of the account of the server read them at the S3 endpoint.',
+  }),
+  metricsHost: option('Metrics', host, { default: '127.0.0.1', help: 'Address of that port.' }),
+  metricsBuckets: option('Metrics', list(text('bucket', 'the name of a bucket', /^[a-z0-9.-]{3,63}$/)), {
+    default: Object.freeze([]),
+    help: 'Bucket whose requests and bytes are counted under its name. No other bucket is named in the metrics.',
+  }),
+} as const
+
+/** The options of files that are logged to; see `options`. */
+export const logFileOptions = {
+  accessLogFile: option('Logs', path, {
+    help: 'File that the access log is appended to, instead of standard error. SIGUSR2 makes the server open its log files again, for programs that rotate them.',
+  }),
+  accessLogFormat: option('Logs', choice('json', 's3'), {
+    default: 'json',
+    help: 'Format of the access log: JSON, or that of the server access logs of S3, for which --access-log-file is needed.',
+  }),
+  auditLog: option('Logs', path, {
+    help: 'File that one line of JSON is appended to for each change of access or settings and each job, with who made it; on the disk before the answer. Commands that change keys, accounts and wallets add theirs.',
+  }),
+} as const
+
+const address = text('address', '0x and 40 hexadecimal digits', /^0x[0-9A-Fa-f]{40}$/)
+const networkName = text('name', 'letters, digits, . and -', /^[A-Za-z0-9.-]{1,64}$/)
+const words = text('words', 'three words, separated by commas', /^[a-z][a-z0-9]{0,30}(,[a-z][a-z0-9]{0,30}){2}$/)
+const MOST_BLOCKS = 10 ** 12
+
+/** Options of the storage payment API. */
+export const paymentOptions = Object.freeze({
+  paymentUrl: option('Payment', httpUrl(), {
+    help: 'Storage payment API to use. Without it, the embedded one is started beside the embedded gateway.',
+  }),
+  paymentHost: option('Payment', host, { default: '127.0.0.1', help: 'Address of the embedded storage payment API.' }),
+  paymentPort: option('Payment', port, {
+    default: 9300,
+    help: 'Port of the embedded storage payment API; 0 selects a free port.',
+  }),
+  paymentPublicUrl: option('Payment', httpUrl(), {
+    help: 'Address by which clients and storage providers on other machines reach the embedded storage payment API: for `/ipfs/<cid>` of uploads, and for the CARs of their deals. Without it, their URLs contain the address that it listens on.',
+  }),
+  paymentIpfsUrl: option('Payment', httpUrl(), {
+    help: 'Address of a gateway of IPFS that has the uploads, for their `ipfs_url`. Without it, that of the Kubo node of `--kubo-api`, else the embedded storage payment API.',
+  }),
+  paymentDenylist: option('Payment', path, {
+    help: 'File with a line `/ipfs/<cid>` for each content that the embedded storage payment API neither sends nor takes; it is read again when it changes.',
+  }),
+  paymentVariant: option('Payment', choice('a', 'b'), {
+    default: 'a',
+    help: 'Variant of the embedded storage payment API: in `a` wallets sign in and see what is their own; in `b` there is no sign-in, and callers name any wallet.',
+  }),
+  paymentNetwork: option('Payment', networkName, {
+    default: 'dealgate.testnet',
+    help: 'Name of the network of the embedded storage payment API, such as that of a chain: sign-ins must name it, and orders to pay contain it. Of several services, give each its own.',
+  }),
+  paymentFreeGib: option('Payment', integer(0, 1_000_000), {
+    default: 0,
+    unit: 'GiB',
+    help: 'Room that each wallet may upload to for nothing in a calendar month (UTC), in variant `a`; public deployments have 10.',
+  }),
+  paymentWords: option('Payment', words, {
+    help: 'Words of public deployments for the storage coin, the stable coin and the wallet, such as `filecoin,usdc,metamask`: parameters and paths of the embedded storage payment API with such a word are there by these, too, so that clients of these deployments work unmodified.',
+  }),
+  paymentMintContract: option('Payment', address, {
+    help: 'Address of the contract by which clients mint NFTs of their uploads. The embedded storage payment API only names it in its parameters.',
+  }),
+  paymentChainUrl: option('Payment', url('http', 'https'), {
+    secret: true,
+    help: 'JSON-RPC endpoint of a node of an EVM chain, which may contain a key. Payments are then made on this chain instead of the embedded ledger; needs the package viem.',
+  }),
+  paymentChainId: option('Payment', integer(1, 10 ** 14), {
+    help: 'Number of that chain; the server does not start with a node of another one.',
+  }),
+  paymentChainContract: option('Payment', address, { help: 'Address of the contract that locks payments.' }),
+  paymentChainToken: option('Payment', address, {
+    help: 'Address of the stable coin, an ERC-20 token with at most 36 decimals.',
+  }),
+  paymentChainRecipient: option('Payment', address, {
+    help: 'Address that gets what is unlocked; payments for another one do not count.',
+  }),
+  paymentChainAbi: option('Payment', path, {
+    help: 'JSON file with the ABI of the contract, if its events are not the usual ones.',
+  }),
+  paymentChainConfirmations: option('Payment', integer(0, 10_000), {
+    default: 12,
+    unit: 'blocks',
+    help: 'A payment counts when its block has so many blocks above it.',
+  }),
+  paymentChainStartBlock: option('Payment', integer(0, MOST_BLOCKS), {
+    help: 'First block whose payments count. Without it, the one above the latest confirmed block at the first start.',
+  }),
+})
+
+/** The options about TLS; see `options`. */
+export const tlsOptions = {
+  tlsCert: option('Endpoint', list(nearbyFile), {
+    default: Object.freeze([]),
+    help: 'Certificate in PEM with those that lead to its authority: the S3 endpoint then serves HTTPS (TLS 1.2 and later) instead of HTTP. Repeated for several host names, each with its --tls-key. Files that change are read again.',
+  }),
+  tlsKey: option('Endpoint', list(nearbyFile), {
+    default: Object.freeze([]),
+    help: 'Private key of the certificate, in PEM without a passphrase; repeated in the order of --tls-cert.',
+  }),
+  gatewayCa: option('Gateway', nearbyFile, {
+    help: 'Certificates of the authorities, in PEM, that the gateway at an https:// address is trusted by, instead of those that Node knows.',
+  }),
+  gatewayCert: option('Gateway', nearbyFile, {
+    help: 'Client certificate in PEM for a gateway at an https:// address.',
+  }),
+  gatewayKey: option('Gateway', nearbyFile, {
+    help: 'Private key of the client certificate, in PEM without a passphrase.',
+  }),
+} as const
+
+const perSecond = rate(1_000_000)
+const bytes = rate(1_000_000_000_000)
+const atOnce = integer(1, 1_000_000)
+
+/** The options that bound what clients ask; see `options`. Without them there is no bound. */
+export const trafficOptions = {
+  requestRate: option('Limits', perSecond, {
+    unit: 'requests per second',
+    help: 'Requests of all clients together; more are answered with SlowDown and Retry-After, before anything is done for them. The burst is what a client may send at once after a pause, by default the requests of one second.',
+  }),
+  requestRatePerAddress: option('Limits', perSecond, {
+    unit: 'requests per second',
+    help: 'Those of one network address, signed or not.',
+  }),
+  requestRatePerKey: option('Limits', perSecond, {
+    unit: 'requests per second',
+    help: 'Those of one access key; temporary keys count for their user.',
+  }),
+  byteRate: option('Limits', bytes, {
+    unit: 'bytes per second',
+    help: 'Bodies of requests and responses of all clients together. A request that has begun is completed; further ones are answered with SlowDown until its bytes have been waited for.',
+  }),
+  byteRatePerAddress: option('Limits', bytes, { unit: 'bytes per second', help: 'Those of one network address.' }),
+  byteRatePerKey: option('Limits', bytes, { unit: 'bytes per second', help: 'Those of one access key.' }),
+  maxRequests: option('Limits', atOnce, {
+    help: 'Maximum of requests in progress; further ones are answered with SlowDown.',
+  }),
+  maxRequestsPerAddress: option('Limits', atOnce, { help: 'Maximum of these for one network address.' }),
+  maxRequestsPerKey: option('Limits', atOnce, { help: 'Maximum of these for one access key.' }),
+} as const

@@ -1,0 +1,28 @@
+import { availableParallelism } from 'node:os'
+import type { GatewayTls } from '../../gateway/client.js'
+import { type KeyPairFiles, readAuthorities, readKeyPair } from '../../server/tls.js'
+import { Failure } from '../command.js'
+import type { Config } from '../config/config.js'
+
+/** Number of processes that serve requests: `--workers`, or one per core for 0. */
+export function workersOf({ workers }: Pick<Config, 'workers'>): number {
+  return workers === 0 ? availableParallelism() : workers
+}
+
+/** The certificates of the S3 endpoint with their keys; none if it serves HTTP. */
+export function tlsFilesOf({ tlsCert, tlsKey }: Pick<Config, 'tlsCert' | 'tlsKey'>): readonly KeyPairFiles[] {
+  return tlsCert.map((cert, i) => ({ cert, key: tlsKey[i] ?? '' }))
+}
+
+/** Reads the authorities and the client certificate for the gateway. Throws Failure. */
+export function gatewayTlsOf({ gatewayCa, gatewayCert, gatewayKey }: Config): GatewayTls | undefined {
+  if (gatewayCa === undefined && gatewayCert === undefined) return undefined
+  try {
+    const ca = gatewayCa === undefined ? {} : { ca: readAuthorities(gatewayCa) }
+    if (gatewayCert === undefined || gatewayKey === undefined) return ca
+    const { cert, key } = readKeyPair({ cert: gatewayCert, key: gatewayKey })
+    return { ...ca, cert, key }
+  } catch (error) {
+    throw new Failure(`Cannot use the certificates for the gateway: ${(error as Error).message}.`, { cause: error })
+  }
+}

@@ -1,0 +1,32 @@
+import prometheus from 'prom-client'
+import type { FamilySnapshot } from './metrics.js'
+
+const { AggregatorRegistry, Registry, openMetricsContentType, prometheusContentType } = prometheus
+
+/** A scrape as text. */
+export interface Scrape {
+  readonly contentType: string
+  readonly body: string
+}
+
+/**
+ * Renders metrics for Prometheus.
+ * @param accept header of the request; OpenMetrics if it asks for that, else the older text format
+ */
+export async function render(families: readonly FamilySnapshot[], accept = ''): Promise<Scrape> {
+  const contentType = /\bapplication\/openmetrics-text\b/i.test(accept) ? openMetricsContentType : prometheusContentType
+  const registry = new Registry<typeof openMetricsContentType | typeof prometheusContentType>()
+  registry.setContentType(contentType)
+  for (const family of families) {
+    const metric = { ...family, get: () => ({ ...family, name: metric.name }) }
+    // The registry takes whatever has a name and `get`, and changes the name of counters for OpenMetrics.
+    registry.registerMetric(metric as never)
+  }
+  return { contentType, body: await registry.metrics() }
+}
+
+/** Adds the metrics of several processes up, each as its family says. */
+export async function aggregate(processes: readonly (readonly FamilySnapshot[])[]): Promise<FamilySnapshot[]> {
+  const registry = AggregatorRegistry.aggregate(processes as unknown as object[])
+  return (await registry.getMetricsAsJSON()) as unknown as FamilySnapshot[]
+}

@@ -1,0 +1,214 @@
+import { S3Error } from '../../common/errors/s3-error.js'
+import { type GatewayClient, lookupClient } from '../client.js'
+import { nonsense, noSuchKey, unavailable } from '../errors.js'
+import type { ByteRange, Download, GatewayFeatures, GatewayObject } from '../gateway.js'
+import { whyUnfit } from '../keys.js'
+import { stat } from '../listing/look-up.js'
+import { factsFromHeaders, headerFacts } from '../object-facts.js'
+import type { RestResponse } from '../transport/response.js'
+import { DownloadBody, invalidRange, parseContentRange, rangeHeader, resolveRange, type Span } from './download-body.js'
+import { isReadable, request, requestWhole } from './object-request.js'
+
+/** Attempts before a download fails because the object keeps changing between listing and download. */
+const ATTEMPTS = 3
+
+/**
+ * See Gateway.download. The way of a body from the gateway, from top to bottom:
+ * 1. This file chooses between the two ways to download.
+ * 2. `download-directly.ts` needs one call, on gateways that describe the object with its bytes (`objectHead`).
+ *   `download-listed.ts` lists the object first (`stat.ts`) and checks that the download agrees with the listing.
+ * 3. `request-object.ts` sends the GET or HEAD and translates refusals.
+ * 4. `range.ts` computes the byte positions; `download-body.ts` delivers exactly these bytes to a sink.
+ */
+export async function download(
+  client: GatewayClient,
+  features: GatewayFeatures,
+  bucket: string,
+  key: string,
+  range: ByteRange | undefined,
+): Promise<Download> {
+  if (!features.anyKey && whyUnfit(key) !== undefined) throw noSuchKey(bucket, key)
+  if (features.objectHead) {
+    const direct = await downloadDirectly(client, features, bucket, key, range)
+    if (direct) return direct
+  }
+  // A caller who may not read the object must not learn anything about it, not even whether it exists.
+  if (client.account && !(await isReadable(client, bucket, key))) throw noSuchKey(bucket, key)
+  let difference = ''
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const asked = performance.now()
+    const listed = await stat(lookupClient(client), features, bucket, key)
+    if (!listed) throw noSuchKey(bucket, key)
+    const span = resolveRange(range, listed.size)
+    const found = await downloadListed(client, features, bucket, listed, asked, span)
+    if (typeof found !== 'string') return found
+    difference = found
+  }
+  const cause = new Error(`the listing and the download differ: ${difference}`)
+  throw unavailable(cause, 'The object is being changed, or the object gateway sends something else. Try again.')
+}
+
+/**
+ * Downloads with one call, which also describes the object. Resolves undefined when the answer does not describe it.
+ * Throws S3Error.
+ */
+async function downloadDirectly(
+  client: GatewayClient,
+  features: GatewayFeatures,
+  bucket: string,
+  key: string,
+  range: ByteRange | undefined,
+): Promise<Download | undefined> {
+  // A Range header cannot express "the last 0 bytes".
+  const asked = range && !('suffix' in range && range.suffix === 0) ? { range: rangeHeader(range) } : undefined
+  const response = await request(client, 'GET', { bucket, key }, asked)
+  try {
+    return await readDirect(client, features, key, range, response)
+  } catch (error) {
+    response.destroy()
+    throw error
+  }
+}
+
+async function readDirect(
+  client: GatewayClient,
+  features: GatewayFeatures,
+  key: string,
+  range: ByteRange | undefined,
+  response: RestResponse,
+): Promise<Download | undefined> {
+  const contentRange = response.headers['content-range']
+  if (response.status === 416) {
+    response.drain()
+    const size = /^bytes \*\/(\d+)$/.exec(contentRange ?? '')?.[1]
+    if (size === undefined) throw nonsense('refused a range without telling the size')
+    throw invalidRange(Number(size))
+  }
+  const sent = response.status === 206 ? parseContentRange(contentRange) : undefined
+  const length = Number(response.headers['content-length'] ?? Number.NaN)
+  if (response.status === 206 && !sent) throw nonsense('answered a range without saying which')
+  const size = sent?.size ?? length
+  const object = factsFromHeaders(client.names, features, response.headers, key, size)
+  if (!object || !Number.isSafeInteger(size)) {
+    response.destroy()
+    return undefined
+  }
+  const span = resolveRange(range, size)
+  const from = sent?.first ?? 0
+  const to = sent?.last ?? size - 1
+  if (length !== to - from + 1 || span.first < from || span.last > to)
+    throw nonsense('answered with another range than was asked for')
+  return new DownloadBody(response, {
+    object,
+    span,
+    skip: span.first - from,
+    surplus: to - span.last,
+    idleMs: client.rest.idleMs,
+  })
+}
+
+/** Last-Modified has whole seconds: an object younger than this may have been overwritten within the same second. */
+const AMBIGUOUS_MS = 2000
+
+/**
+ * Downloads an object that the listing has described. When the download does not agree with the listing, resolves to
+ * the difference, in words. Throws S3Error.
+ * @param asked `performance.now()` when the listing was requested
+ */
+async function downloadListed(
+  client: GatewayClient,
+  features: GatewayFeatures,
+  bucket: string,
+  listed: GatewayObject,
+  asked: number,
+  span: Span,
+): Promise<Download | string> {
+  const { key } = listed
+  // Downloading the key of an empty folder object may return something that is not an object.
+  if (key.endsWith('/') && listed.size === 0 && !features.anyKey) {
+    return new DownloadBody(undefined, { object: { ...listed, headers: {}, metadata: {} }, span, ...whole(client) })
+  }
+  const response = await open(client, bucket, key)
+  if (!response) return 'the object is gone'
+  const wrong = disagreement(response, listed)
+  if (wrong !== undefined) {
+    response.destroy()
+    return `the download has another ${wrong}`
+  }
+  const sinceAsked = performance.now() - asked
+  if (
+    isAmbiguous(response, sinceAsked) &&
+    (await stat(lookupClient(client), features, bucket, key))?.stamp !== listed.stamp
+  ) {
+    response.destroy()
+    return 'the object was overwritten within the same second'
+  }
+  const { contentType, headers, metadata, revision: writeId } = headerFacts(client.names, response.headers, key, true)
+  const object = { ...listed, contentType, headers, metadata, ...(writeId === undefined ? {} : { writeId }) }
+  return new DownloadBody(response, {
+    ...whole(client),
+    object,
+    span,
+    skip: span.first,
+    surplus: listed.size - 1 - span.last,
+  })
+}
+
+function whole(client: GatewayClient): { skip: number; surplus: number; idleMs: number } {
+  return { skip: 0, surplus: 0, idleMs: client.rest.idleMs }
+}
+
+/** Resolves undefined when the object was removed after it was listed. */
+async function open(client: GatewayClient, bucket: string, key: string): Promise<RestResponse | undefined> {
+  try {
+    return await requestWhole(client, bucket, key)
+  } catch (error) {
+    if (error instanceof S3Error && error.code === 'NoSuchKey') return undefined
+    throw error
+  }
+}
+
+/** Names the first difference between a full download and the listed object; undefined when they agree. */
+function disagreement(response: RestResponse, listed: GatewayObject): string | undefined {
+  const { headers, status } = response
+  if (status !== 200) return `status (${status})`
+  if (/^text\/html\b/i.test(headers['content-type'] ?? '') && !/^text\/html\b/i.test(listed.contentType))
+    return 'type (an HTML page)'
+  // A chunked answer has no length; `Delivery` counts the bytes anyway.
+  const length = headers['content-length']
+  if (length !== undefined && Number(length) !== listed.size) return 'size'
+  const time = Date.parse(headers['last-modified'] ?? '')
+  if (time !== Math.floor(Date.parse(listed.lastModified) / 1000) * 1000) return 'time'
+  return undefined
+}
+
+/**
+ * True when the object was so young when it was listed, perhaps long before the download, that an overwrite since then
+ * may not change Last-Modified. Both times come from the gateway's clock.
+ */
+function isAmbiguous(response: RestResponse, sinceAskedMs: number): boolean {
+  const answered = Date.parse(response.headers.date ?? '')
+  const modified = Date.parse(response.headers['last-modified'] ?? '')
+  return !(answered - sinceAskedMs - modified >= AMBIGUOUS_MS)
+}
+
+/**
+ * The id of the write that created the listed object. Null when the object is gone or another client wrote it.
+ * Undefined when the download does not agree with the listing: the object was overwritten since, or something other
+ * than the gateway answered.
+ */
+export async function writeIdOf(
+  client: GatewayClient,
+  bucket: string,
+  listed: GatewayObject,
+): Promise<string | null | undefined> {
+  const response = await open(client, bucket, listed.key)
+  if (!response) return null
+  if (disagreement(response, listed) !== undefined) {
+    response.destroy()
+    return undefined
+  }
+  const { revision } = headerFacts(client.names, response.headers, listed.key, true)
+  response.drain()
+  return revision ?? null
+}

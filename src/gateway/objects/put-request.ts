@@ -1,0 +1,203 @@
+import type { ClientRequest, IncomingMessage } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
+import { withinDeadline } from '../../common/time.js'
+import { type Answer, readAnswer } from '../calls/rest-call.js'
+import { timedOut } from '../errors.js'
+import type { SentRequest } from '../transport/connection.js'
+import { lost, NodeResponse } from '../transport/response.js'
+
+/** Bytes buffered in this process before a writer has to wait. */
+const MAX_BUFFERED_BYTES = 512 * 1024
+
+/** One PUT on the wire: sends bytes under back-pressure and receives the answer, which may come at any time. */
+export class PutRequest implements PutOnWire {
+  /** The final answer. Rejects when the connection fails first. */
+  readonly answer: Promise<Answer>
+  readonly #request: ClientRequest
+  readonly #idleMs: number
+  #answered = false
+  #failure: unknown
+  // At most one writer waits at a time. A reaction on `answer` instead would add one reaction per drain for the whole
+  // upload.
+  #waiting: { resolve(): void; reject(error: unknown): void } | undefined
+
+  constructor(request: ClientRequest, idleMs: number) {
+    this.#request = request
+    this.#idleMs = idleMs
+    this.answer = new Promise((resolve, reject) => {
+      let head: IncomingMessage | undefined
+      const fail = (error: unknown) => {
+        // A gateway that refuses early closes the connection early: its answer counts, not the failed write.
+        if (head) return
+        this.#failure ??= error
+        reject(error)
+        this.#waiting?.reject(error)
+      }
+      request.once('response', (response: IncomingMessage) => {
+        head = response
+        Promise.all([readAnswer(new NodeResponse(response), idleMs), isEarly(request)]).then(([answer, early]) => {
+          this.#answered = true
+          resolve(early ? { ...answer, early } : answer)
+          this.#waiting?.reject(new AnsweredEarly())
+        })
+      })
+      request.on('error', fail)
+      request.once('close', () => fail(lost()))
+    })
+    // Prevents an unhandled rejection when no writer awaits the answer.
+    this.answer.catch(() => {})
+  }
+
+  get reused(): boolean {
+    return this.#request.reusedSocket
+  }
+
+  get unsentBytes(): number {
+    return this.#request.writableLength
+  }
+
+  /**
+   * Waits after `Expect: 100-continue`. Resolves undefined when the gateway asks for the body or stays silent for
+   * `patienceMs` (RFC 9110 section 10.1.1 says not to wait indefinitely); resolves to its answer otherwise. Rejects
+   * when the connection fails.
+   */
+  goAhead(patienceMs: number): Promise<Answer | undefined> {
+    return new Promise((resolve, reject) => {
+      let timer: NodeJS.Timeout | undefined
+      const settle = (answer?: Answer) => {
+        clearTimeout(timer)
+        resolve(answer)
+      }
+      this.#request.once('continue', () => settle())
+      // The gateway can read the head only once the connection is established.
+      this.#request.once('socket', (socket) => {
+        const begin = () => {
+          timer = setTimeout(settle, patienceMs)
+        }
+        if (socket.connecting) socket.once('connect', begin)
+        else begin()
+      })
+      this.answer.then(settle, (error: unknown) => {
+        clearTimeout(timer)
+        reject(error)
+      })
+    })
+  }
+
+  /**
+   * Sends a chunk. A returned promise is back-pressure. It rejects when the connection fails, when the gateway answers
+   * early, and when the gateway accepts no byte for `idleMs`.
+   */
+  write(chunk: Buffer): void | Promise<void> {
+    if (this.#answered) return Promise.reject(new AnsweredEarly())
+    if (this.#failure !== undefined) return Promise.reject(this.#failure)
+    const free = this.#request.write(chunk)
+    if (free || this.#request.writableLength < MAX_BUFFERED_BYTES) return undefined
+    return this.#drained()
+  }
+
+  /** Sends the last bytes and ends the request. */
+  end(chunk?: Buffer): void {
+    // As the first write, end(chunk) would make Node encode a non-ASCII Content-Disposition differently
+    // (lib/_http_outgoing.js, processHeader).
+    if (chunk?.length) this.#request.write(chunk)
+    this.#request.end()
+  }
+
+  answered(patienceMs: number, keepOpen = false): Promise<Answer> {
+    return answeredInTime(this.answer, patienceMs, keepOpen ? undefined : (error) => this.#request.destroy(error))
+  }
+
+  /** Closes the connection, short of its Content-Length if the body is not complete. */
+  destroy(): void {
+    this.#request.destroy()
+  }
+
+  async #drained(): Promise<void> {
+    const timer = setTimeout(() => this.#request.destroy(timedOut('an upload')), this.#idleMs)
+    const drained = () => this.#waiting?.resolve()
+    this.#request.once('drain', drained)
+    try {
+      await new Promise<void>((resolve, reject) => {
+        this.#waiting = { resolve, reject }
+      })
+    } finally {
+      this.#waiting = undefined
+      this.#request.off('drain', drained)
+      clearTimeout(timer)
+    }
+  }
+}
+
+/** True if the whole body has not left yet, at the head of the answer. */
+async function isEarly(request: ClientRequest): Promise<boolean> {
+  // Node notices the end of a write to a TLS connection in a later turn of its loop.
+  for (let turn = 0; turn < 2 && request.writableEnded && !request.writableFinished; turn++) await setImmediate()
+  return !request.writableFinished
+}
+
+/** The gateway answered before it had the whole body; `PutRequest.answer` holds the answer. */
+export class AnsweredEarly extends Error {}
+
+/** A PUT that the connection has, or is receiving. */
+export interface PutOnWire {
+  /** True when the connection carried another request before: the gateway may have closed it in the meantime. */
+  readonly reused: boolean
+  /** Bytes that the system has not taken yet, and that are in memory therefore. */
+  readonly unsentBytes: number
+  /**
+   * Waits for the answer, at most `patienceMs`. After that it closes the connection, unless `keepOpen` asks to keep it
+   * for a later answer.
+   */
+  answered(patienceMs: number, keepOpen?: boolean): Promise<Answer>
+  /** Closes the connection if there is no answer yet. */
+  destroy(): void
+}
+
+/** A PUT that was sent in one piece. */
+export class WholePut implements PutOnWire {
+  readonly #sent: SentRequest
+  readonly #answer: Promise<Answer>
+
+  constructor(sent: SentRequest, idleMs: number) {
+    this.#sent = sent
+    this.#answer = sent.answered.then(async (response) => {
+      const early = sent.answeredEarly
+      const answer = await readAnswer(response, idleMs)
+      return early ? { ...answer, early } : answer
+    })
+    // An aborted upload does not wait for it.
+    this.#answer.catch(() => {})
+  }
+
+  get reused(): boolean {
+    return this.#sent.reused
+  }
+
+  get unsentBytes(): number {
+    return this.#sent.unsentBytes
+  }
+
+  answered(patienceMs: number, keepOpen = false): Promise<Answer> {
+    return answeredInTime(this.#answer, patienceMs, keepOpen ? undefined : (error) => this.#sent.destroy(error))
+  }
+
+  destroy(): void {
+    this.#sent.destroy()
+  }
+}
+
+/** @param cut closes the connection; absent: it stays open for a later answer */
+async function answeredInTime(
+  answer: Promise<Answer>,
+  patienceMs: number,
+  cut: ((error: Error) => void) | undefined,
+): Promise<Answer> {
+  if (!cut) return withinDeadline(answer, patienceMs, () => timedOut('the answer to an upload'))
+  const timer = setTimeout(() => cut(timedOut('the answer to an upload')), patienceMs)
+  try {
+    return await answer
+  } finally {
+    clearTimeout(timer)
+  }
+}

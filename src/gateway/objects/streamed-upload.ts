@@ -1,0 +1,209 @@
+import type { OutgoingHttpHeaders } from 'node:http'
+import type { S3Error } from '../../common/errors/s3-error.js'
+import type { Answer } from '../calls/rest-call.js'
+import { isLostConnection, TokenRefused, unavailable, WriteRefused } from '../errors.js'
+import type { WriteOrder } from '../gateway.js'
+import { AnsweredEarly, type PutOnWire, type PutRequest, WholePut } from './put-request.js'
+import { aborted, early, sendable, UploadBase } from './upload-base.js'
+
+/** Longest wait for the answer to `Expect: 100-continue` before the body is sent anyway, ms. */
+const GO_AHEAD_MS = 1000
+
+/**
+ * Uploads a body that passes through. Asks the gateway before the first byte, and keeps the last bytes back until
+ * commit.
+ */
+export class StreamedUpload extends UploadBase {
+  #last: Buffer | undefined
+  #stream: PutRequest | undefined
+  #token: string | undefined
+  #open = false
+
+  protected take(chunk: Buffer): void | Promise<void> {
+    if (this.received === this.target.length) {
+      this.#last = chunk
+      return undefined
+    }
+    if (!this.#open || !this.#stream) return this.#connect().then(() => this.#send(chunk))
+    return this.#send(chunk)
+  }
+
+  protected forget(): void {
+    this.#last = undefined
+  }
+
+  protected async finish(order: WriteOrder, ordered: boolean): Promise<Answer> {
+    if (!this.#open) await this.#connect()
+    const put = this.#stream
+    if (!put) throw aborted()
+    if (ordered) await this.#tellOrder(order)
+    order.ensure()
+    this.complete = true
+    put.end(this.#last)
+    try {
+      return this.check(await this.answered(put, ordered))
+    } catch (error) {
+      if (error instanceof WriteRefused) throw new WriteRefused(error.last, false)
+      throw await this.#explain(error)
+    }
+  }
+
+  /**
+   * Sends the order of the write. The headers were sent before the key was locked and could not hold it. A refusal
+   * costs nothing while the last bytes are kept back.
+   */
+  async #tellOrder({ fence, expected }: WriteOrder): Promise<void> {
+    const { bucket, key, writeId } = this.target
+    await this.client.session.call({
+      method: 'web.FenceUpload',
+      params: {
+        ...{ bucketName: bucket, objectName: key, fence, writeId },
+        ...(expected !== undefined && { expectedGeneration: expected ?? '' }),
+      },
+      subject: { bucket, key },
+      repeatable: true,
+    })
+  }
+
+  #send(chunk: Buffer): void | Promise<void> {
+    const waiting = this.#stream?.write(chunk)
+    return waiting?.catch(async (error: unknown) => {
+      const explained = await this.#explain(error)
+      this.abort()
+      throw explained
+    })
+  }
+
+  async #connect(): Promise<void> {
+    const late: Record<string, string> = (await this.target.ordered())
+      ? { [this.client.names.header('fence')]: 'late', [this.client.names.header('write-id')]: this.target.writeId }
+      : {}
+    if (await this.#canExpect()) {
+      await this.client.session.withLogin(async (token) => {
+        this.#token = token
+        const answer = await this.#ask(token, late)
+        if (!answer) return
+        this.put?.destroy()
+        this.check(answer)
+        throw early()
+      })
+    } else {
+      // Without `Expect`, this call detects an ended session in time.
+      await this.client.session.call({ method: 'web.ServerInfo', params: {}, repeatable: true })
+      await this.client.session.withLogin(async (token) => {
+        this.#token = token
+        await this.#start(token, late, true)
+      })
+    }
+    this.#open = true
+  }
+
+  /**
+   * Node sends the head of a request with `Expect` as UTF-8 and any other head as latin-1 (`_storeHeader`), which would
+   * change non-ASCII text.
+   */
+  async #canExpect(): Promise<boolean> {
+    return Object.values(await this.headers()).every((value) => /^[\0-\x7f]*$/.test(value))
+  }
+
+  async #start(token: string | undefined, extra: Record<string, string>, fresh: boolean): Promise<PutRequest> {
+    this.#stream = this.begin(await this.headersWith(token, extra), fresh)
+    return this.#stream
+  }
+
+  /** Resolves undefined when the body may be sent, or to the gateway's early answer. */
+  async #ask(token: string | undefined, late: Record<string, string>): Promise<Answer | undefined> {
+    const expect = { ...late, expect: '100-continue' }
+    const put = await this.#start(token, expect, false)
+    try {
+      return await put.goAhead(GO_AHEAD_MS)
+    } catch (error) {
+      if (!(put.reused && isLostConnection(error))) throw unavailable(error)
+    }
+    try {
+      return await (await this.#start(token, expect, true)).goAhead(GO_AHEAD_MS)
+    } catch (error) {
+      throw unavailable(error)
+    }
+  }
+
+  /**
+   * The S3Error for a failure after bytes were sent: this server cannot send them again, so the client has to repeat
+   * the request.
+   */
+  async #explain(error: unknown): Promise<S3Error> {
+    if (error instanceof TokenRefused) return this.#expired(error)
+    if (!(error instanceof AnsweredEarly)) return unavailable(error)
+    try {
+      this.check((await this.#stream?.answer) as Answer)
+      return early()
+    } catch (refusal) {
+      return refusal instanceof TokenRefused ? this.#expired(refusal) : unavailable(refusal)
+    }
+  }
+
+  #expired(refusal: TokenRefused): S3Error {
+    if (this.#token === undefined) return refusal.final
+    this.client.session.forgetLogin(this.#token)
+    return unavailable(undefined, 'The session at the object gateway ended during the upload. Try again.')
+  }
+}
+
+/** Uploads a body that fits in memory. Sends nothing before commit. */
+export class SmallUpload extends UploadBase {
+  readonly #chunks: Buffer[] = []
+
+  protected take(chunk: Buffer): void {
+    this.#chunks.push(chunk)
+  }
+
+  protected forget(): void {
+    this.#chunks.length = 0
+  }
+
+  protected finish(order: WriteOrder, ordered: boolean): Promise<Answer> {
+    const body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks)
+    return this.client.session.withLogin(async (token) => this.check(await this.#send(token, body, order, ordered)))
+  }
+
+  async #send(token: string | undefined, body: Buffer, order: WriteOrder, ordered: boolean): Promise<Answer> {
+    const headers = await this.headersWith(token, ordered ? this.#orderHeaders(order) : {})
+    const first = this.#whole(headers, body, order, ordered ? 'any' : 'lately')
+    try {
+      return await this.answered(first, ordered)
+    } catch (error) {
+      // Without an order, the first copy may still be on its way and take effect after a later write.
+      if (!(ordered && first.reused && isLostConnection(error))) throw unavailable(error)
+    }
+    const again = this.#whole(headers, body, order, 'none')
+    try {
+      return await this.answered(again, ordered)
+    } catch (error) {
+      throw unavailable(error)
+    }
+  }
+
+  /** Sends the whole request within this call. */
+  #whole(headers: OutgoingHttpHeaders, body: Buffer, order: WriteOrder, reuse: 'any' | 'lately' | 'none'): PutOnWire {
+    const { rest } = this.client
+    const { connections } = rest
+    order.ensure()
+    if (connections) {
+      const sent = sendable(() => rest.putWhole(connections, this.target.path, headers, body, reuse))
+      this.put = new WholePut(sent, rest.idleMs)
+    } else {
+      this.begin(headers, reuse === 'none' || (reuse === 'lately' && !rest.uploadedLately)).end(body)
+    }
+    this.complete = true
+    return this.put as PutOnWire
+  }
+
+  #orderHeaders({ fence, expected }: WriteOrder): Record<string, string> {
+    const { names } = this.client
+    const headers: Record<string, string> = {}
+    headers[names.header('fence')] = String(fence)
+    headers[names.header('write-id')] = this.target.writeId
+    if (expected !== undefined) headers[names.header('expected-generation')] = expected ?? 'none'
+    return headers
+  }
+}

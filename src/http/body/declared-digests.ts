@@ -1,0 +1,202 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { PayloadMode } from '../../auth/caller.js'
+import { hasUnknownCoding } from '../../common/broken-request.js'
+import {
+  type ChecksumAlgorithm,
+  checksumAlgorithms,
+  checksumHeader,
+  isChecksumValue,
+  parseChecksumAlgorithm,
+} from '../../common/checksums/checksums.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { brandedHeader, headerBrands } from '../headers.js'
+import type { RequestHead } from '../s3-request.js'
+
+interface DeclaredChecksum {
+  readonly algorithm: ChecksumAlgorithm
+  /** Base64. */
+  readonly value: string
+}
+
+/** The digests that the head of a request declares for the body: well-formed, not yet verified. */
+export interface DeclaredDigests {
+  /** Lower-case hex. */
+  readonly sha256: string | undefined
+  readonly md5: Buffer | undefined
+  readonly checksum: DeclaredChecksum | undefined
+  /** The algorithm of the checksum that the trailer must contain. */
+  readonly trailer: ChecksumAlgorithm | undefined
+}
+
+/**
+ * Reads x-amz-content-sha256 (through `payload`), Content-MD5, x-amz-checksum-*, x-amz-trailer and
+ * x-amz-sdk-checksum-algorithm.
+ * https://docs.aws.amazon.com/AmazonS3/latest/userguide/checking-object-integrity-upload.html
+ *
+ * `hoistedHeaders` adds those in the query of a presigned URL to the headers.
+ * @param framed the body is aws-chunked and may have a trailer
+ * @throws S3Error InvalidDigest, InvalidRequest, NotImplemented
+ */
+export function declaredDigests(
+  head: RequestHead,
+  payload: PayloadMode,
+  { framed = false }: { readonly framed?: boolean } = {},
+): DeclaredDigests {
+  const checksum = describesObject(head) ? undefined : checksumInHeader(head)
+  const trailer = trailerChecksum(head, { framed })
+  if (checksum !== undefined && trailer !== undefined) {
+    throw invalid('A checksum is expected either in a header or in the trailer, not in both.')
+  }
+  checkSdkAlgorithm(head, checksum?.algorithm ?? trailer)
+  return { sha256: payload.kind === 'signed' ? payload.sha256 : undefined, md5: contentMd5(head), checksum, trailer }
+}
+
+/** True for CompleteMultipartUpload, whose body is a document and whose checksum headers describe the object. */
+function describesObject({ method, query }: RequestHead): boolean {
+  return method === 'POST' && query.has('uploadId')
+}
+
+function contentMd5({ headers }: RequestHead): Buffer | undefined {
+  const value = headers['content-md5']
+  if (value === undefined) return undefined
+  // Node's types omit this header; every header except set-cookie is a string.
+  const bytes = Buffer.from(String(value), 'base64')
+  if (bytes.length !== 16 || bytes.toString('base64') !== value) {
+    throw new S3Error('InvalidDigest', {
+      message: 'Content-MD5 must be base64 of the 16 bytes of an MD5.',
+      fields: { 'Content-MD5': String(value).slice(0, 200) },
+    })
+  }
+  return bytes
+}
+
+const CHECKSUM_PREFIXES = headerBrands.map((brand) => `x-${brand}-checksum-`)
+
+/** Suffixes of x-amz-checksum- headers that contain no checksum. */
+const NO_VALUES = new Set(['algorithm', 'mode', 'type'])
+
+function checksumInHeader({ headers }: RequestHead): DeclaredChecksum | undefined {
+  const found: { name: string; suffix: string }[] = []
+  for (const name of Object.keys(headers)) {
+    if (!name.startsWith('x-')) continue
+    for (const prefix of CHECKSUM_PREFIXES) {
+      if (!name.startsWith(prefix) || NO_VALUES.has(name.slice(prefix.length))) continue
+      found.push({ name, suffix: name.slice(prefix.length) })
+    }
+  }
+  const [only, other] = found
+  if (only === undefined) return undefined
+  if (other !== undefined) throw invalid(`Expecting a single checksum, not ${only.name} and ${other.name}.`)
+  const algorithm = parseChecksumAlgorithm(only.suffix)
+  if (algorithm === undefined) {
+    throw invalid(`${only.name} names no known checksum; known are ${known()}.`)
+  }
+  const value = String(headers[only.name])
+  if (!isChecksumValue(algorithm, value))
+    throw invalid(`The value of ${only.name} is not a base64 ${algorithm} checksum.`)
+  return { algorithm, value }
+}
+
+function trailerChecksum(
+  { headers }: RequestHead,
+  { framed }: { readonly framed: boolean },
+): ChecksumAlgorithm | undefined {
+  const declared = brandedHeader(headers, 'trailer')
+  if (declared === undefined) return undefined
+  // S3 accepts trailing commas, which carelessly joined lists have, and nothing else.
+  const name = declared.value.trim().replace(/,+$/, '').toLowerCase()
+  const algorithm = checksumAlgorithms.find((a) => checksumHeader(a) === name)
+  if (algorithm === undefined) {
+    throw invalid(`${declared.name} must name one checksum, such as ${checksumHeader('CRC32')}; known are ${known()}.`)
+  }
+  if (!framed) throw invalid(`${declared.name} requires an aws-chunked body in a form that allows a trailer.`)
+  return algorithm
+}
+
+function checkSdkAlgorithm({ headers }: RequestHead, declared: ChecksumAlgorithm | undefined): void {
+  const sdk = brandedHeader(headers, 'sdk-checksum-algorithm')
+  if (sdk === undefined) return
+  const algorithm = parseChecksumAlgorithm(sdk.value)
+  if (algorithm === undefined) throw invalid(`${sdk.name} names no known checksum; known are ${known()}.`)
+  if (declared === undefined) throw invalid(`${sdk.name} is ${algorithm}, but no header or trailer holds the checksum.`)
+  if (declared !== algorithm) throw invalid(`${sdk.name} is ${algorithm}, but the checksum given is ${declared}.`)
+}
+
+function known(): string {
+  return checksumAlgorithms.join(', ')
+}
+
+function invalid(message: string): S3Error {
+  return new S3Error('InvalidRequest', { message })
+}
+
+/** Upload framing that clients declare as a content coding. */
+const AWS_CHUNKED = 'aws-chunked'
+
+export function hasAwsChunked(contentEncoding: string | undefined): boolean {
+  return contentEncoding !== undefined && codings(contentEncoding).some(isAwsChunked)
+}
+
+/** Returns the Content-Encoding to store with the object; undefined if it names only the framing. */
+export function storedContentEncoding(contentEncoding: string | undefined): string | undefined {
+  if (contentEncoding === undefined || !hasAwsChunked(contentEncoding)) return contentEncoding
+  return (
+    codings(contentEncoding)
+      .filter((coding) => !isAwsChunked(coding))
+      .join(',') || undefined
+  )
+}
+
+function codings(contentEncoding: string): string[] {
+  return contentEncoding
+    .split(',')
+    .map((coding) => coding.trim())
+    .filter(Boolean)
+}
+
+function isAwsChunked(coding: string): boolean {
+  return coding.toLowerCase() === AWS_CHUNKED
+}
+
+/** True if a body may follow the head: RFC 9112, section 6.3. Node refuses a Content-Length that is not a number. */
+export function declaresBody(headers: IncomingHttpHeaders): boolean {
+  if (headers['transfer-encoding'] !== undefined) return true
+  return headers['content-length'] !== undefined && Number(headers['content-length']) > 0
+}
+
+/** @throws S3Error NotImplemented for a transfer coding other than chunked, as RFC 9112 section 6.1 requires */
+export function refuseTransferCodings(headers: IncomingHttpHeaders): void {
+  if (!hasUnknownCoding(headers)) return
+  throw new S3Error('NotImplemented', { message: 'The only transfer coding that is implemented is chunked.' })
+}
+
+/** Length of the body including framing, bytes; undefined with Transfer-Encoding: chunked. */
+export function wireLength(headers: IncomingHttpHeaders): number | undefined {
+  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : undefined
+}
+
+/**
+ * Reads x-amz-decoded-content-length: bytes of an aws-chunked body without its framing. With an unsigned trailer, SDKs
+ * omit the header if they do not know the length.
+ * @throws S3Error MissingContentLength if it is required and absent, InvalidArgument if it is not a length
+ */
+export function decodedLength(
+  headers: IncomingHttpHeaders,
+  { required = false }: { readonly required?: boolean } = {},
+): number | undefined {
+  const declared = brandedHeader(headers, 'decoded-content-length')
+  if (declared === undefined) {
+    if (!required) return undefined
+    throw new S3Error('MissingContentLength', {
+      message: 'A body in signed chunks requires x-amz-decoded-content-length, its length without framing.',
+    })
+  }
+  const length = /^\d{1,16}$/.test(declared.value) ? Number(declared.value) : Number.NaN
+  if (!Number.isSafeInteger(length)) {
+    throw new S3Error('InvalidArgument', {
+      message: `${declared.name} must be a number of bytes.`,
+      fields: { ArgumentName: declared.name, ArgumentValue: declared.value.slice(0, 80) },
+    })
+  }
+  return length
+}

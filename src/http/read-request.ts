@@ -1,0 +1,144 @@
+import type { IncomingMessage } from 'node:http'
+import { S3Error } from '../common/errors/s3-error.js'
+import type { Limits } from '../server/limits.js'
+import {
+  type Addressing,
+  bucketOfHost,
+  clientAt,
+  decodePath,
+  hostsOf,
+  refuseNoBucketName,
+  refuseReserved,
+} from './addressing.js'
+import { Query } from './query.js'
+import type { Method, RequestHead } from './s3-request.js'
+
+/** A request that a framework may have routed: Express keeps the original target and the mount prefix beside `url`. */
+type MountedRequest = IncomingMessage & { originalUrl?: string; baseUrl?: string }
+
+const METHODS = new Set<string>(['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'OPTIONS'])
+
+/** Prefix of the service's own paths on its own hosts. `-` is no bucket name: names have at least 3 characters. */
+const SERVICE_PREFIX = '/-/'
+
+interface ReadRequestOptions {
+  readonly limits: Pick<Limits, 'maxKeyBytes'>
+  readonly addressing: Addressing
+}
+
+/** Parses request line and headers. Throws S3Error MethodNotAllowed, InvalidURI, InvalidBucketName, KeyTooLongError. */
+export function readRequest(incoming: MountedRequest, id: string, options: ReadRequestOptions): RequestHead {
+  const method = incoming.method ?? ''
+  if (!METHODS.has(method)) throw new S3Error('MethodNotAllowed', { fields: { Method: method } })
+  const target = incoming.originalUrl ?? incoming.url ?? '/'
+  const { rawPath, rawQuery } = splitTarget(target)
+  const path = belowMount(rawPath, incoming.baseUrl ?? '')
+  const { addressing } = options
+  const [host = '', ...others] = hostsOf(incoming, addressing)
+  const bucket = bucketOfHost(host, addressing)
+  const client = clientAt(incoming, addressing)
+  const address = addressed(bucket, path, options.limits.maxKeyBytes)
+  if (address.bucket !== undefined) refuseReserved(address.bucket, addressing.basePaths, incoming.baseUrl ?? '')
+  return {
+    id,
+    method: method as Method,
+    target,
+    rawPath,
+    rawQuery,
+    path,
+    query: new Query(rawQuery),
+    headers: incoming.headers,
+    rawHeaders: incoming.rawHeaders,
+    secure: client.secure,
+    host,
+    hostBucket: bucket,
+    // A signature over a host that names another bucket is not valid for this request.
+    signedHosts: [host, ...others.filter((other) => bucketOfHost(other, addressing) === bucket)],
+    remoteAddress: client.address,
+    ...address,
+  }
+}
+
+function splitTarget(target: string): { rawPath: string; rawQuery: string } {
+  // Absolute form, RFC 9112 section 3.2.2: everything before the path is scheme and authority.
+  const local = /^https?:\/\/[^/?#]*/i.exec(target)
+  const rest = local ? target.slice(local[0].length) : target
+  const at = rest.indexOf('?')
+  const rawPath = (at < 0 ? rest : rest.slice(0, at)) || '/'
+  return { rawPath, rawQuery: at < 0 ? '' : rest.slice(at + 1) }
+}
+
+function belowMount(rawPath: string, baseUrl: string): string {
+  if (baseUrl === '' || !rawPath.startsWith(baseUrl)) return rawPath
+  return rawPath.slice(baseUrl.length) || '/'
+}
+
+type Address = Pick<RequestHead, 'resource' | 'bucket' | 'key'>
+
+/** @param hostBucket the bucket if the host names it; the path is then the key, otherwise /bucket/key */
+function addressed(hostBucket: string | undefined, path: string, maxKeyBytes: number): Address {
+  if (hostBucket !== undefined) return inBucket(hostBucket, path === '*' ? '' : path.slice(1), maxKeyBytes)
+  if (path === '/' || path === '*' || path === '/-' || path.startsWith(SERVICE_PREFIX)) {
+    return { resource: 'service', bucket: undefined, key: undefined }
+  }
+  const slash = path.indexOf('/', 1)
+  const bucket = decodePath(slash < 0 ? path.slice(1) : path.slice(1, slash))
+  return inBucket(bucket, slash < 0 ? '' : path.slice(slash + 1), maxKeyBytes)
+}
+
+function inBucket(bucket: string, rawKey: string, maxKeyBytes: number): Address {
+  refuseNoBucketName(bucket)
+  const key = decodePath(rawKey)
+  if (key === '') return { resource: 'bucket', bucket, key: undefined }
+  if (Buffer.byteLength(key) > maxKeyBytes) {
+    throw new S3Error('KeyTooLongError', { fields: { Size: Buffer.byteLength(key), MaxSizeAllowed: maxKeyBytes } })
+  }
+  return { resource: 'object', bucket, key }
+}
+
+/**
+ * Reads the parts of a request that determine the form of its error response, also if `readRequest` refuses it.
+ * Omits parts that are malformed. Never throws.
+ */
+export function readLoosely(
+  incoming: MountedRequest,
+  addressing?: Addressing,
+): Pick<RequestHead, 'resource' | 'path' | 'query' | 'headers'> & { readonly method: string } {
+  const { rawPath, rawQuery } = splitTarget(incoming.originalUrl ?? incoming.url ?? '/')
+  const path = belowMount(rawPath, incoming.baseUrl ?? '')
+  const isService = path.startsWith(SERVICE_PREFIX) && !namesBucket(incoming, addressing)
+  return {
+    method: incoming.method ?? '',
+    resource: isService ? 'service' : 'object',
+    path,
+    query: new Query(rawQuery.split('&').filter(isReadable).join('&')),
+    headers: incoming.headers,
+  }
+}
+
+function namesBucket(incoming: MountedRequest, addressing: Addressing | undefined): boolean {
+  try {
+    const [host = ''] = addressing ? hostsOf(incoming, addressing) : []
+    return addressing !== undefined && bucketOfHost(host, addressing) !== undefined
+  } catch {
+    return false
+  }
+}
+
+function isReadable(pair: string): boolean {
+  try {
+    return new Query(pair).entries.length > 0
+  } catch {
+    return false
+  }
+}
+
+/** Buckets have no versions: the only valid versionId is "null". Throws InvalidArgument for any other one. */
+export function refuseVersion(query: Query): void {
+  const version = query.get('versionId')
+  if (version === undefined || version === 'null') return
+  throw new S3Error('InvalidArgument', {
+    message: 'Buckets of this gateway are not versioned: the only version id is "null".',
+    fields: { ArgumentName: 'versionId', ArgumentValue: version },
+  })
+}

@@ -1,0 +1,134 @@
+import type { Logger } from '../../common/log.js'
+import { acquireTaskLease } from '../../state/locks/task-lease.js'
+import type { Records } from '../../state/state.js'
+import type { PluginHost } from '../forms/plugin.js'
+import { checkPeriod, type PeriodicWork, Schedule } from './schedule.js'
+
+/** What all plugins of a server have in common. */
+export type SharedHost = Omit<PluginHost, 'log' | 'lease' | 'schedule'>
+
+export interface OpenHost {
+  readonly host: PluginHost
+  /** Begins the periodic work of a host that was opened with `held`. */
+  release(): void
+  /** Ends periodic work: runs that are under way get their signal and are awaited. */
+  stop(): Promise<void>
+}
+
+/**
+ * The host of one plugin. Lease names begin with the plugin's name, so that plugins do not share one by accident.
+ * @param held periodic work waits for `release`
+ */
+export function openHost(plugin: string, shared: SharedHost, log: Logger, held = false): OpenHost {
+  const schedules: Schedule[] = []
+  const waiting: PeriodicWork[] = []
+  let stopped = false
+  let waits = held
+  const lease = (name: string) => acquireTaskLease(shared.state, `${plugin}-${name}`, log)
+  return {
+    host: {
+      ...shared,
+      log,
+      lease,
+      schedule(work: PeriodicWork) {
+        // A start that took too long goes on after the server has given it up.
+        if (stopped) throw new Error(`${plugin} schedules ${work.name} after it was stopped`)
+        checkPeriod(work)
+        if (waits) waiting.push(work)
+        else schedules.push(new Schedule(work, lease, log))
+      },
+    },
+    release() {
+      waits = false
+      for (const work of stopped ? [] : waiting.splice(0)) schedules.push(new Schedule(work, lease, log))
+    },
+    async stop() {
+      stopped = true
+      await Promise.all(schedules.map((schedule) => schedule.stop()))
+    },
+  }
+}
+
+/** In the registry that all copies of this package share: a plugin may bring its own. */
+export const ATTACH: unique symbol = Symbol.for('dealgate.plugin.attach')
+
+interface LateHost {
+  readonly host: PluginHost
+  /** To be called before the plugin starts: from now on `host` works as this one does. */
+  attach(host: PluginHost): void
+}
+
+/**
+ * The host that `create` gets. A plugin is created before its server, so that the server can check its declarations:
+ * until the server attaches the real host, every use throws an Error. A plugin can open a store of records earlier;
+ * only the methods of the store need the server.
+ */
+export function lateHost(plugin: string): LateHost {
+  let attached: PluginHost | undefined
+  const started = (member: string): PluginHost => {
+    if (attached) return attached
+    throw new Error(
+      `the plugin "${plugin}" uses host.${member} before the server has started it: use it in start(), or in what runs later`,
+    )
+  }
+  const host: PluginHost = {
+    get log() {
+      return started('log').log
+    },
+    state: {
+      get shared() {
+        return started('state').state.shared
+      },
+      records: <T>(name: string) => lateRecords<T>(() => started('state'), name),
+      locks: {
+        withKey: (...args) => started('state').state.locks.withKey(...args),
+        withSubtree: (...args) => started('state').state.locks.withSubtree(...args),
+        withName: (...args) => started('state').state.locks.withName(...args),
+      },
+    },
+    get settings() {
+      return started('settings').settings
+    },
+    get own() {
+      return started('own').own
+    },
+    get platformUrl() {
+      return started('platformUrl').platformUrl
+    },
+    get paymentUrl() {
+      return started('paymentUrl').paymentUrl
+    },
+    get offered() {
+      return started('offered').offered
+    },
+    sealer: {
+      seal: async (...args) => started('sealer').sealer.seal(...args),
+      open: async (...args) => started('sealer').sealer.open(...args),
+    },
+    now: () => started('now').now(),
+    lease: (name) => started('lease').lease(name),
+    schedule: (work) => started('schedule').schedule(work),
+  }
+  return {
+    host,
+    attach(to) {
+      attached = to
+    },
+  }
+}
+
+function lateRecords<T>(started: () => PluginHost, name: string): Records<T> {
+  let opened: { readonly by: PluginHost; readonly records: Records<T> } | undefined
+  const records = (): Records<T> => {
+    const by = started()
+    if (opened?.by !== by) opened = { by, records: by.state.records<T>(name) }
+    return opened.records
+  }
+  return {
+    get: async (key) => records().get(key),
+    set: async (key, value) => records().set(key, value),
+    change: async (key, to) => records().change(key, to),
+    delete: async (key) => records().delete(key),
+    entries: () => records().entries(),
+  }
+}

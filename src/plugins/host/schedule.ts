@@ -1,0 +1,144 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { S3Error } from '../../common/errors/s3-error.js'
+import type { Logger } from '../../common/log.js'
+import type { TaskLease as Lease } from '../../state/locks/task-lease.js'
+
+export type { TaskLease as Lease } from '../../state/locks/task-lease.js'
+
+/** Timers of Node reach 2^31 - 1 ms and fire at once beyond; a pause is up to 10 % longer than this, seconds. */
+const MAX_EVERY_S = 1_900_000
+
+/** Work of a plugin that comes again and again. Of the servers that share a state, one runs it at a time. */
+export interface PeriodicWork {
+  /** Lower-case letters, digits and `-`; unique within the plugin. Names the lease that a server takes for a run. */
+  readonly name: string
+  /**
+   * Pause between two runs, seconds, more than 0 and at most 1,900,000 (22 days). Each pause is up to 10 % shorter or
+   * longer (jitter), so that servers that were started together drift apart.
+   */
+  readonly everySeconds: number
+  /** Starts the first run at once. Default: after one pause. */
+  readonly atStart?: boolean
+  /**
+   * Does the work once. A rejection is logged, and the next run starts as planned. It must end soon after `mayGoOn`
+   * becomes false.
+   */
+  run(current: PeriodicRun): Promise<void>
+}
+
+/** One run of periodic work. */
+export interface PeriodicRun {
+  /** Fires when the server stops. */
+  readonly signal: AbortSignal
+  /**
+   * True while the run may go on: the server is not stopping, and still holds the lease. To be asked before each step.
+   */
+  mayGoOn(): boolean
+}
+
+/** Throws RangeError for an interval out of bounds. */
+export function checkPeriod({ name, everySeconds }: PeriodicWork): void {
+  if (!(everySeconds > 0 && everySeconds <= MAX_EVERY_S))
+    throw new RangeError(`everySeconds of ${name} must be more than 0 and at most ${MAX_EVERY_S}`)
+}
+
+/** Runs periodic work from now on. The timer does not keep the process alive. */
+export class Schedule {
+  readonly #work: PeriodicWork
+  readonly #lease: (name: string) => Promise<Lease | undefined>
+  readonly #log: Logger
+  readonly #ending = new AbortController()
+  readonly #running: Promise<void>
+
+  /**
+   * @param lease resolves undefined while another server holds the lease of this name
+   * @throws RangeError for an interval out of bounds
+   */
+  constructor(work: PeriodicWork, lease: (name: string) => Promise<Lease | undefined>, log: Logger) {
+    checkPeriod(work)
+    this.#work = work
+    this.#lease = lease
+    this.#log = log
+    this.#running = this.#loop(this.#ending.signal)
+  }
+
+  /** Starts no more runs, signals the one under way and waits for its end. */
+  async stop(): Promise<void> {
+    this.#ending.abort()
+    await this.#running
+  }
+
+  async #loop(signal: AbortSignal): Promise<void> {
+    const { name, atStart = false } = this.#work
+    if (!atStart) await this.#pause(signal)
+    while (!signal.aborted) {
+      try {
+        await this.#run(signal)
+      } catch (err) {
+        if (!signal.aborted) this.#log.warn({ err, work: name }, 'periodic work failed; it runs again at its next time')
+      }
+      await this.#pause(signal)
+    }
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const lease = await this.#lease(this.#work.name)
+    if (!lease) return
+    try {
+      await this.#work.run({ signal, mayGoOn: () => !signal.aborted && lease.held() })
+    } finally {
+      await lease.release()
+    }
+  }
+
+  async #pause(signal: AbortSignal): Promise<void> {
+    const ms = this.#work.everySeconds * 1000 * (0.9 + Math.random() * 0.2)
+    await sleep(ms, undefined, { signal, ref: false }).catch(() => {})
+  }
+}
+
+/** Failed sign-ins of one access key before further ones have to wait. */
+const FREE = 5
+const WINDOW_MS = 15 * 60_000
+
+/** Most access keys that are counted. */
+const MOST = 10_000
+
+interface Failures {
+  readonly count: number
+  /** ms since 1970. */
+  readonly since: number
+}
+
+/**
+ * Limits failed sign-ins of each access key at a service behind the server, in this process, so that a holder of a key
+ * does not use the server, whose address the service may trust, to guess passwords.
+ */
+export class Attempts {
+  readonly #failures = new Map<string, Failures>()
+  readonly #now: () => number
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** Runs a sign-in, which counts as failed until it has succeeded. Throws S3Error SlowDown. */
+  async run<T>(accessKeyId: string, attempt: () => Promise<T>): Promise<T> {
+    const now = this.#now()
+    const known = this.#failures.get(accessKeyId)
+    const failures = known && now - known.since < WINDOW_MS ? known : { count: 0, since: now }
+    if (failures.count >= FREE) {
+      const seconds = Math.ceil((failures.since + WINDOW_MS - now) / 1000)
+      throw new S3Error('SlowDown', {
+        message: `Too many sign-ins have failed. Try again in ${seconds} s.`,
+        headers: { 'retry-after': String(seconds) },
+      })
+    }
+    const [oldest] = this.#failures.keys()
+    if (this.#failures.size >= MOST && oldest !== undefined) this.#failures.delete(oldest)
+    this.#failures.set(accessKeyId, { ...failures, count: failures.count + 1 })
+    const result = await attempt()
+    this.#failures.delete(accessKeyId)
+    return result
+  }
+}

@@ -1,0 +1,226 @@
+import type { Records } from '../../state/state.js'
+import type { PluginState } from '../forms/plugin.js'
+
+/**
+ * Name of the ledger of expenses in attofil, which all plugins share that spend fil: the daily caps of each then count
+ * what the others have spent.
+ */
+export const FIL_LEDGER = 'deal-spend'
+
+/** Money that a job is about to spend. Amounts are integers in the smallest unit of the plugin. */
+export interface Expense {
+  /** Id of the job that spends it. The cost counts once, however often the job is retried. */
+  readonly jobId: string
+  readonly bucket: string
+  readonly amount: bigint
+}
+
+/** Daily caps (UTC); undefined for no cap. */
+export interface SpendCaps {
+  readonly all: bigint | undefined
+  readonly bucket: bigint | undefined
+}
+
+interface Entry {
+  readonly jobId: string
+  readonly day: string
+  readonly bucket: string
+  /** Integer. */
+  readonly amount: string
+}
+
+/** Expenses of a day, UTC. */
+interface Day {
+  readonly total: string
+  readonly buckets: Readonly<Record<string, string>>
+  /**
+   * The last change. The entry of the job is written after it, and completed from it if the process died in between.
+   */
+  readonly last: { readonly entry: Entry; readonly removed: boolean }
+}
+
+/** A day without expenses. */
+const NOTHING: Pick<Day, 'total' | 'buckets'> = { total: '0', buckets: {} }
+
+/** How long days are kept, ms. Past days serve for audits only. */
+const KEPT_MS = 40 * 86_400_000
+
+/** A cap that an expense would exceed. */
+export interface ExceededCap {
+  readonly cap: bigint
+  /** Spent today so far. */
+  readonly spent: bigint
+  readonly amount: bigint
+  /** The bucket whose cap it is; undefined for the cap of all expenses. */
+  readonly bucket: string | undefined
+}
+
+export interface SpendLedgerOptions {
+  readonly state: Pick<PluginState, 'records' | 'locks'>
+  /** ms since 1970. */
+  readonly now: () => number
+  /** Begins with the plugin's name: names the records, with `-jobs` at the end for those of jobs, and the lock. */
+  readonly name: string
+  /** The error that refuses an expense. */
+  readonly exceeded: (cap: ExceededCap) => Error
+}
+
+/**
+ * Ledger of what jobs spend per day, which enforces caps across all servers that share a state. An expense is recorded
+ * before the money is spent, and removed only when it certainly was not: an expense whose outcome the process did not
+ * survive counts as spent.
+ */
+export class SpendLedger {
+  readonly #options: SpendLedgerOptions
+  readonly #days: Records<Day>
+  readonly #entries: Records<Entry>
+
+  constructor(options: SpendLedgerOptions) {
+    const { state, name } = options
+    this.#options = options
+    this.#days = state.records<Day>(name)
+    this.#entries = state.records<Entry>(`${name}-jobs`)
+  }
+
+  /**
+   * Reserves an expense. Durable when it resolves. Throws `exceeded`, which records nothing; ServiceUnavailable.
+   */
+  reserve(expense: Expense, caps: SpendCaps): Promise<void> {
+    return this.#alone(async () => {
+      const day = this.#today()
+      const known = await this.#entries.get(expense.jobId)
+      const unchanged = known?.day === day && known.amount === String(expense.amount)
+      if (unchanged) return
+      // The earlier reservation was not spent, or the job would not reserve again.
+      if (known) await this.#remove(known)
+      const entry = { jobId: expense.jobId, day, bucket: expense.bucket, amount: String(expense.amount) }
+      await this.#change(entry, expense.amount, false, (spent) => this.#refuseExcess(spent, expense, caps))
+      await this.#entries.set(entry.jobId, entry)
+    })
+  }
+
+  /**
+   * Releases an expense that was certainly not spent.
+   * @param still called under the lock of the ledger: whether that is still so
+   */
+  release(jobId: string, still: () => boolean | Promise<boolean> = () => true): Promise<void> {
+    return this.#alone(async () => {
+      const entry = await this.#entries.get(jobId)
+      if (entry && (await still())) await this.#remove(entry)
+    })
+  }
+
+  /** Spent today so far, for one bucket or for all. */
+  async spentToday(bucket?: string): Promise<bigint> {
+    const { total, buckets } = await this.#spentOn(this.#today())
+    return BigInt(bucket === undefined ? total : amountOf(buckets, bucket))
+  }
+
+  /**
+   * Removes old days, and releases what jobs reserved that ended before they could release it.
+   * @param nothingCame whether a job has ended without spending
+   */
+  async sweep(nothingCame: (jobId: string) => Promise<boolean>): Promise<void> {
+    const oldest = dayOf(this.#options.now() - KEPT_MS)
+    for await (const [day] of this.#days.entries()) if (day < oldest) await this.#days.delete(day)
+    for await (const [jobId, { day }] of this.#entries.entries()) {
+      if (day < oldest) await this.#entries.delete(jobId)
+      else if (day === this.#today() && (await nothingCame(jobId))) await this.release(jobId, () => nothingCame(jobId))
+    }
+  }
+
+  #today(): string {
+    return dayOf(this.#options.now())
+  }
+
+  #alone<T>(run: () => Promise<T>): Promise<T> {
+    return this.#options.state.locks.withName(this.#options.name, async () => {
+      await this.#complete(await this.#days.get(this.#today()))
+      return run()
+    })
+  }
+
+  async #complete(day: Day | undefined): Promise<void> {
+    if (!day) return
+    const { entry, removed } = day.last
+    const known = await this.#entries.get(entry.jobId)
+    if (removed && known?.day === entry.day) await this.#entries.delete(entry.jobId)
+    if (!removed && known?.day !== entry.day) await this.#entries.set(entry.jobId, entry)
+  }
+
+  async #spentOn(day: string): Promise<Pick<Day, 'total' | 'buckets'>> {
+    return (await this.#days.get(day)) ?? NOTHING
+  }
+
+  async #remove(entry: Entry): Promise<void> {
+    await this.#change(entry, -BigInt(entry.amount), true)
+    await this.#entries.delete(entry.jobId)
+  }
+
+  #refuseExcess(
+    { total, buckets }: Pick<Day, 'total' | 'buckets'>,
+    { amount, bucket }: Expense,
+    caps: SpendCaps,
+  ): void {
+    const refuse = (cap: bigint | undefined, spent: bigint, of: string | undefined) => {
+      if (cap !== undefined && spent + amount > cap) throw this.#options.exceeded({ cap, spent, amount, bucket: of })
+    }
+    refuse(caps.all, BigInt(total), undefined)
+    refuse(caps.bucket, BigInt(amountOf(buckets, bucket)), bucket)
+  }
+
+  /** @param check throws when the change is not allowed */
+  async #change(
+    entry: Entry,
+    by: bigint,
+    removed: boolean,
+    check: (spent: Pick<Day, 'total' | 'buckets'>) => void = () => {},
+  ): Promise<void> {
+    await this.#days.change(entry.day, (day) => {
+      const { total, buckets } = day ?? NOTHING
+      check({ total, buckets })
+      return {
+        total: String(BigInt(total) + by),
+        buckets: { ...buckets, [entry.bucket]: String(BigInt(amountOf(buckets, entry.bucket)) + by) },
+        last: { entry, removed },
+      }
+    })
+  }
+}
+
+function amountOf(buckets: Day['buckets'], bucket: string): string {
+  return Object.hasOwn(buckets, bucket) ? (buckets[bucket] ?? '0') : '0'
+}
+
+function dayOf(time: number): string {
+  return new Date(time).toISOString().slice(0, 10)
+}
+
+/**
+ * Exact arithmetic on amounts of fil. An amount is an integer of attofil (10^-18 fil), the smallest unit of prices
+ * (https://spec.filecoin.io/systems/filecoin_token/): nothing is ever rounded.
+ */
+const DIGITS = 18
+const ONE = 10n ** BigInt(DIGITS)
+
+const DECIMAL = /^(\d{1,24})(?:\.(\d{1,60}))?(?:[eE]([+-]?\d{1,2}))?$/
+
+/**
+ * Parses `0.000005`, also `5e-6` and `0E-18`, as programs print small numbers, to attofil. Undefined for any other
+ * text, for negative amounts and for fractions of an attofil.
+ */
+export function parseAmount(text: string): bigint | undefined {
+  const [, whole, fraction = '', exponent = '0'] = DECIMAL.exec(text) ?? []
+  if (whole === undefined) return undefined
+  const shift = DIGITS - fraction.length + Number(exponent)
+  const digits = BigInt(whole + fraction)
+  if (shift >= 0) return digits * 10n ** BigInt(shift)
+  const divisor = 10n ** BigInt(-shift)
+  return digits % divisor === 0n ? digits / divisor : undefined
+}
+
+/** Formats attofil, which must not be negative, in the fewest digits that are exact: `0.000005`. */
+export function formatAmount(attofil: bigint): string {
+  const fraction = (attofil % ONE).toString().padStart(DIGITS, '0').replace(/0+$/, '')
+  return fraction === '' ? `${attofil / ONE}` : `${attofil / ONE}.${fraction}`
+}

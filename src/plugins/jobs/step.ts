@@ -1,0 +1,259 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { OutcomeUnknown, S3Error } from '../../common/errors/s3-error.js'
+import type { Logger } from '../../common/log.js'
+import { HOUR_MS } from '../../common/time.js'
+import type { Context } from '../../server/context.js'
+import type { TaskLease } from '../../state/locks/task-lease.js'
+import { type Job, type JobKind, type PutOff, Retry } from './job.js'
+import type { JobStore } from './job-store.js'
+import { type Interruption, LiveJob } from './live-job.js'
+import { ended, failureOf, hasEnded, type JobRecord, plain, released, renewed, withStatus } from './record.js'
+import { type Attendance, attended } from './waiters.js'
+
+export interface StepParts {
+  readonly store: JobStore
+  readonly log: Logger
+  /** ms since 1970 */
+  readonly now: () => number
+  /** Resolves undefined when another process has the job. */
+  readonly acquireLease: (id: string) => Promise<TaskLease | undefined>
+  /** Context of the identity that created a job; undefined if it no longer exists. */
+  readonly contextOf: (owner: Pick<Job, 'accessKeyId' | 'session'>) => Promise<Context | undefined>
+  readonly stopping: AbortSignal
+  readonly attendance: Attendance
+}
+
+/**
+ * What to do with a job after a step. `finished`: the job has ended or is gone. `elsewhere`: another process has it.
+ * `againIn`: delay before the next step, ms.
+ */
+export type Next = 'finished' | 'elsewhere' | { readonly againIn: number }
+
+export interface StepOptions {
+  readonly onLive: (live: LiveJob) => void
+  /** True for the first step in this process: then the outcome of an `Unknown` job is looked up at once. */
+  readonly first: boolean
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: each kind has an input of its own, which the frame only carries
+export type AnyKind = JobKind<any, unknown>
+
+/**
+ * Longest pause between attempts to find out the outcome of a job, ms. Pauses double from ASK_FIRST_MS (outcome.ts).
+ */
+const ASK_LAST_MS = HOUR_MS
+
+/** The same for attempts to decide whether a held job starts. */
+const DECIDE_LAST_MS = 5 * 60_000
+
+/** Delay before a job whose step failed is tried again, ms. */
+const TROUBLE_MS = 5_000
+const WRITE_FIRST_MS = 100
+const WRITE_LAST_MS = 30_000
+
+/** Takes a job one step further: runs it, or finds out its outcome. Never rejects. */
+export async function runStep(
+  parts: StepParts,
+  kind: AnyKind,
+  id: string,
+  { onLive, first }: StepOptions,
+): Promise<Next> {
+  let lease: TaskLease | undefined
+  try {
+    lease = await parts.acquireLease(id)
+    if (!lease) return 'elsewhere'
+    return await leasedStep(parts, kind, id, lease, { onLive, first })
+  } catch (err) {
+    if (!parts.stopping.aborted) parts.log.error({ err, job: id }, 'a job could not be started and will be retried')
+    return { againIn: TROUBLE_MS }
+  } finally {
+    await lease?.release()
+  }
+}
+
+async function leasedStep(
+  parts: StepParts,
+  kind: AnyKind,
+  id: string,
+  lease: TaskLease,
+  { onLive, first }: StepOptions,
+): Promise<Next> {
+  const { store, now } = parts
+  const record = await store.read(id)
+  if (!record || hasEnded(record.job.status)) {
+    return (await store.mend(id)) || !store.index.get(id) ? 'finished' : { againIn: TROUBLE_MS }
+  }
+  const unknown = record.job.status === 'Unknown' || record.committed
+  if (record.job.status === 'Cancelling' && !unknown) {
+    await store.change(id, (present) => ended(present, { status: 'Cancelled' }))
+    return 'finished'
+  }
+  if (record.notBefore > now() && !((unknown || record.held) && first)) return { againIn: record.notBefore - now() }
+  const context = await parts.contextOf(record.job)
+  if (!context) return unknown ? askLater(parts, id) : withoutIdentity(store, id)
+  const log = parts.log.child({ job: id, operation: record.job.operation })
+  const live = await new LiveJob(record, { store, lease, context, log, now }).open()
+  onLive(live)
+  try {
+    if (record.held) return await decide(parts, kind, live)
+    return await (unknown ? reconcile(parts, kind, live) : run(parts, kind, live))
+  } finally {
+    await live.close()
+  }
+}
+
+async function withoutIdentity(store: JobStore, id: string): Promise<Next> {
+  const message = 'The access key that created this job no longer exists.'
+  const failure = failureOf(new S3Error('AccessDenied', { message }))
+  await store.change(id, (present) => ended(present, { status: 'Failed', failure }))
+  return 'finished'
+}
+
+async function run(parts: StepParts, kind: AnyKind, live: LiveJob): Promise<Next> {
+  const { store, now } = parts
+  const { id } = live.job
+  const begun = await store.change(id, (present) => (mayRun(present) ? withStatus(present, 'Active') : present))
+  if (begun.job.status !== 'Active') return { againIn: 0 }
+  let outcome: ((record: JobRecord) => JobRecord) | undefined
+  try {
+    live.signal.throwIfAborted()
+    const result = plain(await attended(live, parts.attendance, 'told', () => kind.run(live)))
+    outcome = (present) => ended(present, { status: 'Complete', result })
+  } catch (thrown) {
+    live.checkClaim()
+    const { committed, interruption } = live
+    outcome = afterThrow({ thrown, committed, interruption, now: now() })
+    logError(live, thrown)
+  }
+  await live.close()
+  if (!outcome) return 'elsewhere'
+  const written = await writeOutcome(parts, live, outcome)
+  if (hasEnded(written.job.status)) return 'finished'
+  return { againIn: Math.max(0, written.notBefore - now()) }
+}
+
+function mayRun({ job, held, committed }: JobRecord): boolean {
+  return !held && !committed && (job.status === 'New' || job.status === 'Active')
+}
+
+/** Logs the error of a run. */
+function logError(live: LiveJob, err: unknown): void {
+  if (live.interruption) return
+  if (err instanceof Retry) live.note(`Retry in ${err.afterMs} ms: ${err.message}`)
+  else if (err instanceof S3Error) live.note(`${err.code}: ${err.message}`)
+  const expected = err instanceof Retry || (err instanceof S3Error && err.status < 500)
+  live.log[expected ? 'info' : 'error']({ err }, expected ? 'a job ended early' : 'a job failed')
+}
+
+/** Decides a held job that no process holds any more: its process has died, or has left the decision to the kind. */
+async function decide(parts: StepParts, kind: AnyKind, live: LiveJob): Promise<Next> {
+  const { store } = parts
+  const { id } = live.job
+  let decision: 'release' | 'drop' = 'drop'
+  try {
+    if (kind.held) decision = await attended(live, parts.attendance, 'ends', async () => kind.held?.(live) ?? 'drop')
+  } catch (err) {
+    if (!parts.stopping.aborted) live.log.warn({ err }, 'could not decide yet whether a held job starts')
+    return askLater(parts, id, DECIDE_LAST_MS)
+  }
+  if (decision === 'drop') {
+    await store.remove(id, (present) => present.held)
+    return 'finished'
+  }
+  await store.change(id, (present) => released(present))
+  return { againIn: 0 }
+}
+
+async function reconcile(parts: StepParts, kind: AnyKind, live: LiveJob): Promise<Next> {
+  const { id } = live.job
+  await parts.store.change(id, (present) =>
+    present.job.status === 'Unknown' ? present : { ...withStatus(present, 'Unknown'), committed: true },
+  )
+  let answer: Awaited<ReturnType<NonNullable<AnyKind['reconcile']>>>
+  try {
+    answer = await attended(live, parts.attendance, 'ends', async () => kind.reconcile?.(live))
+    if (answer !== undefined && answer !== 'not-done') answer = { done: plain(answer.done) }
+  } catch (err) {
+    if (!live.interruption) live.log.warn({ err }, 'could not find out the outcome of a job yet')
+  }
+  await live.close()
+  if (answer === undefined) return askLater(parts, id)
+  const known = answer
+  const written = await writeOutcome(parts, live, (present) => {
+    if (present.job.status !== 'Unknown') return present
+    return known === 'not-done' ? renewed(present) : ended(present, { status: 'Complete', result: known.done })
+  })
+  return hasEnded(written.job.status) ? 'finished' : { againIn: 0 }
+}
+
+async function askLater({ store, now }: StepParts, id: string, longestMs = ASK_LAST_MS): Promise<Next> {
+  const written = await store.change(id, (present) => {
+    const open = present.job.status === 'Unknown' || (present.held && present.job.status === 'New')
+    if (!open) return present
+    const pause = Math.min(ASK_FIRST_MS * 2 ** present.asked, longestMs)
+    return { ...present, asked: Math.min(present.asked + 1, 30), notBefore: now() + pause }
+  })
+  return hasEnded(written.job.status) ? 'finished' : { againIn: Math.max(0, written.notBefore - now()) }
+}
+
+/** Writes the outcome of a job, and retries while the records cannot be written, because only this process knows it. */
+async function writeOutcome(
+  { store, stopping }: StepParts,
+  live: LiveJob,
+  to: (record: JobRecord) => JobRecord,
+): Promise<JobRecord> {
+  for (let pause = WRITE_FIRST_MS; ; pause = Math.min(2 * pause, WRITE_LAST_MS)) {
+    try {
+      return await store.change(live.job.id, (present) =>
+        hasEnded(present.job.status) ? present : to(live.merged(present)),
+      )
+    } catch (err) {
+      if (stopping.aborted || (err instanceof S3Error && err.code === 'NoSuchJob')) throw err
+      live.log.error({ err }, 'could not write the outcome of a job yet')
+      await sleep(pause, undefined, { signal: stopping, ref: false })
+    }
+  }
+}
+
+/** Delay before the first attempt to find out the outcome of a job, ms: what was sent may still be in progress. */
+const ASK_FIRST_MS = 5_000
+
+/** The state of a run that threw. */
+interface Thrown {
+  readonly thrown: unknown
+  readonly committed: boolean
+  readonly interruption: Interruption | undefined
+  /** ms since 1970 */
+  readonly now: number
+}
+
+/**
+ * Returns the change to a job whose run threw; undefined: none, another process or the next start continues the job.
+ *
+ * Between `commit` and `uncommit` only a refusal by the other side (an S3Error below 500) shows that nothing was done.
+ * Any other error, even a mistake in the kind itself, leaves the outcome unknown, so that money is not spent twice.
+ */
+function afterThrow({ thrown, committed, interruption, now }: Thrown): ((record: JobRecord) => JobRecord) | undefined {
+  if (interruption === 'taken-over') return undefined
+  const refused = thrown instanceof S3Error && thrown.status < 500
+  if (thrown instanceof OutcomeUnknown || (committed && !refused)) {
+    return (record) => ({ ...withStatus(record, 'Unknown'), committed: true, notBefore: now + ASK_FIRST_MS, asked: 1 })
+  }
+  if (interruption === 'cancelled') return (record) => ended(record, { status: 'Cancelled' })
+  if (interruption === 'stopping' && !refused) return undefined
+  if (thrown instanceof Retry) {
+    const { afterMs, message: phase } = thrown
+    return (record) => ({
+      ...record,
+      job: { ...record.job, progress: { ...record.job.progress, phase } },
+      committed: false,
+      notBefore: now + Math.max(0, afterMs),
+      putOff: onceMore(record.putOff, phase, now),
+    })
+  }
+  return (record) => ended(record, { status: 'Failed', failure: failureOf(thrown) })
+}
+
+function onceMore(before: PutOff | undefined, message: string, now: number): PutOff {
+  return before?.message === message ? { ...before, times: before.times + 1 } : { message, times: 1, since: now }
+}

@@ -1,0 +1,275 @@
+import { setMaxListeners } from 'node:events'
+import type { Logger } from '../../common/log.js'
+import { HOUR_MS, PeriodicTask } from '../../common/time.js'
+import type { JobStore } from './job-store.js'
+import { sweepJobs } from './list-jobs.js'
+import type { LiveJob } from './live-job.js'
+import type { HeldJobs } from './open-jobs.js'
+import { type AnyKind, type Next, runStep, type StepOptions, type StepParts } from './step.js'
+
+const DEFAULT_CONCURRENCY = 4
+
+/** How long `stop` waits for running jobs, ms: those that have not ended by then continue after the restart. */
+const GRACE_MS = 10_000
+
+/** Longest delay of a timer, ms. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+/** The queue of one kind. */
+interface Lane {
+  kind: AnyKind
+  readonly queue: string[]
+  working: number
+}
+
+interface Work {
+  readonly kind: AnyKind
+  live: LiveJob | undefined
+  /** The job was changed meanwhile, so it is scheduled again. */
+  again: boolean
+  /** Called when the step has ended. */
+  onEnd: () => void
+}
+
+/** Runs queued jobs, at most `concurrency` per kind. */
+export class Workers {
+  readonly #parts: Omit<StepParts, 'stopping'>
+  readonly #onFinished: (id: string) => void
+  readonly #lanes = new Map<string, Lane>()
+  readonly #queued = new Set<string>()
+  readonly #timers = new Map<string, NodeJS.Timeout>()
+  readonly #working = new Map<string, Work>()
+  readonly #seen = new Set<string>()
+  readonly #stopping = new AbortController()
+  #started = false
+  #idle: (() => void) | undefined
+
+  /** @param onFinished called when a job has ended here, or was found to have ended elsewhere */
+  constructor(parts: Omit<StepParts, 'stopping'>, onFinished: (id: string) => void) {
+    this.#parts = parts
+    this.#onFinished = onFinished
+    // Each job that waits adds a listener.
+    setMaxListeners(0, this.#stopping.signal)
+  }
+
+  register(kind: AnyKind): void {
+    if (this.#started) throw new Error(`Jobs of the kind "${kind.name}" must be registered before the start`)
+    if (this.#lanes.has(kind.name)) throw new Error(`Jobs of the kind "${kind.name}" are registered twice`)
+    this.#lanes.set(kind.name, { kind, queue: [], working: 0 })
+  }
+
+  /**
+   * Runs jobs by these kinds from now on. Those that are running end with the kind that they began with.
+   * @returns when no job runs by a former kind
+   */
+  async replace(kinds: readonly AnyKind[]): Promise<void> {
+    const names = new Set(kinds.map(({ name }) => name))
+    for (const [name, lane] of this.#lanes) {
+      if (names.has(name)) continue
+      for (const id of lane.queue.splice(0)) this.#queued.delete(id)
+      this.#lanes.delete(name)
+    }
+    for (const kind of kinds) {
+      const lane = this.#lanes.get(kind.name)
+      if (lane) lane.kind = kind
+      else this.#lanes.set(kind.name, { kind, queue: [], working: 0 })
+    }
+    const former = [...this.#working.values()].filter(({ kind }) => !kinds.includes(kind))
+    await Promise.all(former.map((work) => new Promise<void>((resolve) => onEnd(work, resolve))))
+  }
+
+  knows(kind: string): boolean {
+    return this.#lanes.has(kind)
+  }
+
+  start(): void {
+    this.#started = true
+    for (const lane of this.#lanes.values()) this.#fill(lane)
+  }
+
+  get stopping(): AbortSignal {
+    return this.#stopping.signal
+  }
+
+  /** True while the job runs, is queued or waits for a timer in this process. */
+  has(id: string): boolean {
+    return this.#working.has(id) || this.#queued.has(id) || this.#timers.has(id)
+  }
+
+  live(id: string): LiveJob | undefined {
+    return this.#working.get(id)?.live
+  }
+
+  *allLive(): Generator<LiveJob> {
+    for (const { live } of this.#working.values()) if (live) yield live
+  }
+
+  working(id: string): boolean {
+    return this.#working.has(id)
+  }
+
+  /** Runs a job as soon as its kind has room, whatever timer it was waiting for. */
+  schedule(kind: string, id: string): void {
+    const lane = this.#lanes.get(kind)
+    if (!lane || this.stopping.aborted) return
+    clearTimeout(this.#timers.get(id))
+    this.#timers.delete(id)
+    const work = this.#working.get(id)
+    if (work) {
+      work.again = true
+      return
+    }
+    if (this.#queued.has(id)) return
+    this.#queued.add(id)
+    lane.queue.push(id)
+    this.#fill(lane)
+  }
+
+  /** Fires the signal of running jobs and waits for them for GRACE_MS at most. */
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    for (const timer of this.#timers.values()) clearTimeout(timer)
+    this.#timers.clear()
+    for (const live of this.allLive()) live.interrupt('stopping')
+    if (this.#working.size === 0) return
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, GRACE_MS)
+      this.#idle = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+
+  #fill(lane: Lane): void {
+    if (!this.#started || this.stopping.aborted) return
+    const { concurrency = DEFAULT_CONCURRENCY } = lane.kind
+    while (lane.working < concurrency) {
+      const id = lane.queue.shift()
+      if (id === undefined) return
+      this.#queued.delete(id)
+      void this.#work(lane, id)
+    }
+  }
+
+  async #work(lane: Lane, id: string): Promise<void> {
+    const { kind } = lane
+    const work: Work = { kind, live: undefined, again: false, onEnd: () => {} }
+    this.#working.set(id, work)
+    lane.working++
+    const next = await runStep({ ...this.#parts, stopping: this.stopping }, kind, id, this.#options(id, work))
+    lane.working--
+    work.onEnd()
+    this.#working.delete(id)
+    this.#after(lane, id, work.again ? { againIn: 0 } : next)
+    this.#fill(lane)
+    if (this.#working.size === 0) this.#idle?.()
+  }
+
+  #options(id: string, work: Work): StepOptions {
+    const first = !this.#seen.has(id)
+    this.#seen.add(id)
+    const onLive = (live: LiveJob) => {
+      work.live = live
+      if (this.stopping.aborted) live.interrupt('stopping')
+    }
+    return { onLive, first }
+  }
+
+  #after({ kind }: Lane, id: string, next: Next): void {
+    if (next === 'finished') {
+      this.#seen.delete(id)
+      this.#onFinished(id)
+    } else if (next !== 'elsewhere') this.#later(kind.name, id, next.againIn)
+  }
+
+  #later(kind: string, id: string, ms: number): void {
+    if (this.stopping.aborted) return
+    const wake = () => {
+      this.#timers.delete(id)
+      this.schedule(kind, id)
+    }
+    this.#timers.set(id, setTimeout(wake, Math.max(0, Math.min(ms, MAX_TIMER_MS))).unref())
+  }
+}
+
+function onEnd(work: Work, then: () => void): void {
+  const before = work.onEnd
+  work.onEnd = () => {
+    before()
+    then()
+  }
+}
+
+interface RoundsParts {
+  readonly store: JobStore
+  readonly workers: Workers
+  readonly held: HeldJobs
+  readonly log: Logger
+  /** ms since 1970 */
+  readonly now: () => number
+  /** True if other processes use the same records. */
+  readonly shared: boolean
+  /** See JobsOptions. */
+  readonly expiryMs: number
+}
+
+/** Interval at which a proxy on a shared state looks for jobs that others have created, left or cancelled, ms. */
+const LOOK_MS = 10_000
+
+/** What is done for all jobs from time to time. */
+export class Rounds {
+  readonly #parts: RoundsParts
+  readonly #tasks: PeriodicTask[] = []
+  /** Kinds of jobs that no loaded plugin can run; each is logged once. */
+  readonly #orphaned = new Set<string>()
+
+  constructor(parts: RoundsParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    const { shared, expiryMs, store, workers, log, now } = this.#parts
+    if (shared) this.#every(LOOK_MS, 'looking for jobs', () => this.#look())
+    if (expiryMs > 0)
+      this.#every(HOUR_MS, 'removing old jobs', () => sweepJobs(store, now() - expiryMs, workers.stopping, log))
+  }
+
+  async stop(): Promise<void> {
+    for (const task of this.#tasks) await task.stop()
+  }
+
+  /** Schedules every job that has not ended and that this process is not running or holding. */
+  scheduleAll(): void {
+    const { store, workers, held, log } = this.#parts
+    for (const [id, { kind, end }] of store.index.oldestFirst()) {
+      if (end || workers.has(id) || held.has(id)) continue
+      if (workers.knows(kind)) workers.schedule(kind, id)
+      else if (!this.#orphaned.has(kind)) {
+        this.#orphaned.add(kind)
+        log.warn({ kind }, 'jobs are waiting for a plugin that is not loaded')
+      }
+    }
+  }
+
+  /**
+   * On a shared state: picks up jobs that other proxies left, and interrupts those that they took over or cancelled.
+   */
+  async #look(): Promise<void> {
+    const { store, workers } = this.#parts
+    await store.refresh()
+    this.scheduleAll()
+    for (const live of workers.allLive()) {
+      live.checkClaim()
+      const record = await store.read(live.job.id)
+      if (record?.job.status === 'Cancelling') live.interrupt('cancelled')
+    }
+  }
+
+  #every(intervalMs: number, what: string, run: () => Promise<unknown>): void {
+    const { log } = this.#parts
+    const task = new PeriodicTask(run, (err) => log.error({ err }, `${what} failed and will be retried`))
+    task.start(intervalMs)
+    this.#tasks.push(task)
+  }
+}

@@ -1,0 +1,197 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { S3Error } from '../common/errors/s3-error.js'
+import { type Query, repeatedParameter } from '../http/query.js'
+import type { RequestHead } from '../http/s3-request.js'
+import type { AnyOperation } from './forms/plugin.js'
+
+type Head = Pick<RequestHead, 'method' | 'resource' | 'query'>
+
+/**
+ * Refuses query keys that the operation does not declare, because ignoring them could change what the client means:
+ * `PUT key?retention` must not overwrite the key. Keys that cannot change the meaning are ignored.
+ */
+export function refuseUnnamedKeys(
+  named: ReadonlySet<string> | undefined,
+  head: Head,
+  extensions: ReadonlySet<string>,
+): void {
+  if (head.query.entries.length === 0) return
+  // A preflight has the query of the request that it announces, and changes nothing.
+  if (head.method === 'OPTIONS') return
+  const reading = head.method === 'GET' || head.method === 'HEAD'
+  const link = head.query.has('AWSAccessKeyId')
+  for (const [name, value] of head.query.entries) {
+    if (named?.has(name) || name === 'x-id' || isSigning(name) || (link && isVersion2(name))) continue
+    // "S3 ignores query parameters that begin with x-":
+    // https://docs.aws.amazon.com/AmazonS3/latest/userguide/LogFormat.html#LogFormatCustom
+    if (/^x-/i.test(name) && value !== '' && !extensions.has(name)) continue
+    if (reading && value !== '' && !isSubresource(name)) continue
+    if (name === 'list-type' && reading) throw unknownListType(value)
+    throw new S3Error('NotImplemented', {
+      message: `The query parameter "${name}" is not implemented for ${head.method} on ${head.resource === 'object' ? 'an' : 'a'} ${head.resource}.`,
+      fields: { Parameter: name },
+    })
+  }
+}
+
+/**
+ * Refuses repeated parameters, because a server that reads the first value and an intermediary that reads the last
+ * would disagree about the request. Names that begin with `x-` are exempt: the signature check covers its own, headers
+ * that presigners move into the query may have several values, and the others have no meaning here. A call of an
+ * extension reads its own parameters by its schema, which may have lists.
+ */
+export function refuseRepeated(operation: AnyOperation, { method, query: { entries } }: Head): void {
+  if (entries.length < 2 || method === 'OPTIONS') return
+  const seen = new Set<string>()
+  for (const [name] of entries) {
+    const once = operation.on.query?.includes(name) || !(/^x-/i.test(name) || operation.call)
+    if (once && seen.has(name)) throw repeatedParameter(name)
+    seen.add(name)
+  }
+}
+
+/** Throws InvalidRequest for a second sub-resource beside one of an extension, because the request is ambiguous. */
+export function refuseSecond({ entries }: Query, extensions: ReadonlySet<string>): void {
+  if (entries.length < 2) return
+  const names = new Set(entries.map(([name]) => name))
+  const own = [...names].filter((name) => extensions.has(name))
+  if (own.length === 0) return
+  const others = [...names].filter((name) => isSubresource(name) && name !== 'versionId')
+  if (own.length + others.length < 2) return
+  const [first, second] = [...own, ...others]
+  throw new S3Error('InvalidRequest', {
+    message: `The request names two sub-resources, ${first} and ${second}: send one.`,
+  })
+}
+
+function isSigning(name: string): boolean {
+  return /^x-(amz|cloud)-(algorithm|credential|date|expires|signedheaders|signature|security-token|content-sha256)$/i.test(
+    name,
+  )
+}
+
+function unknownListType(value: string): S3Error {
+  return new S3Error('InvalidArgument', {
+    message: 'Invalid List Type specified in Request',
+    fields: { ArgumentName: 'list-type', ArgumentValue: value.slice(0, 100) },
+  })
+}
+
+/** Parameters of a URL presigned with version 2. The authenticator has verified every URL that has such a key id. */
+function isVersion2(name: string): boolean {
+  return /^(AWSAccessKeyId|Signature|Expires|content-(md5|type))$/.test(name)
+}
+
+/**
+ * Headers that demand something that must not be ignored: encryption, locks, rights, tags, conditions of directory
+ * buckets. An operation declares those that it supports; every other operation refuses them. Every other header of S3
+ * is either read by all operations that can have it, or changes nothing.
+ */
+const DEMAND = new RegExp(
+  `^x-(?:amz|cloud)-(?:${[
+    'server-side-encryption.*',
+    'copy-source-server-side-encryption.*',
+    'object-lock-.*',
+    'bucket-object-lock-.*',
+    'bucket-namespace',
+    'object-ownership',
+    'website-redirect-location',
+    'acl',
+    'grant-.*',
+    'tagging.*',
+    'write-offset-bytes',
+    'if-match-.*',
+  ].join('|')})$`,
+)
+
+/**
+ * Headers that are supported only as `x-amz-...`: only headers of the signature and the transfer also exist as
+ * `x-cloud-...`.
+ */
+const AMZ_ALONE =
+  /^x-cloud-(?:copy-source.*|meta-.*|metadata-directive|storage-class|(?:source-)?expected-bucket-owner|mp-object-size)$/
+
+/** Values that demand only the default behaviour. */
+const GRANTED: Readonly<Record<string, readonly string[]>> = {
+  'x-amz-acl': ['private', 'bucket-owner-full-control'],
+  'x-amz-bucket-object-lock-enabled': ['false'],
+  'x-amz-bucket-namespace': ['global'],
+}
+
+export function isDemand(header: string): boolean {
+  return DEMAND.test(header) || AMZ_ALONE.test(header)
+}
+
+/**
+ * Throws NotImplemented, naming the header, for a demand that the operation does not support.
+ * @param honoured lower-case names of supported headers
+ */
+export function refuseDemands(headers: IncomingHttpHeaders, honoured: readonly string[] = []): void {
+  for (const name in headers) {
+    if (!name.startsWith('x-') || !isDemand(name) || honoured.includes(name)) continue
+    if (GRANTED[name]?.includes(String(headers[name]).toLowerCase())) continue
+    throw new S3Error('NotImplemented', {
+      message: `The header ${name} requires functionality that is not implemented.`,
+      fields: { Header: name },
+    })
+  }
+}
+
+/**
+ * Query keys that name a sub-resource or select a variant of an S3 operation. A key that the selected operation does
+ * not declare is refused, even with a value and even on GET; other `name=value` pairs are ignored on GET, as in S3.
+ * Source: the request syntax of all operations in
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations_Amazon_Simple_Storage_Service.html
+ */
+const SUBRESOURCES = new Set([
+  'abac',
+  'accelerate',
+  'acl',
+  'analytics',
+  'annotation',
+  'attributes',
+  'cors',
+  'delete',
+  'encryption',
+  'intelligent-tiering',
+  'inventory',
+  'legal-hold',
+  'lifecycle',
+  'list-type',
+  'location',
+  'logging',
+  'metadataAnnotationTable',
+  'metadataConfiguration',
+  'metadataInventoryTable',
+  'metadataJournalTable',
+  'metadataTable',
+  'metrics',
+  'notification',
+  'object-lock',
+  'ownershipControls',
+  'partNumber',
+  'policy',
+  'policyStatus',
+  'publicAccessBlock',
+  'renameObject',
+  'replication',
+  'requestPayment',
+  'restore',
+  'retention',
+  'select',
+  'select-type',
+  'session',
+  'tagging',
+  'torrent',
+  'uploadId',
+  'uploads',
+  'versionId',
+  'versioning',
+  'versions',
+  'website',
+  'events',
+])
+
+export function isSubresource(name: string): boolean {
+  return SUBRESOURCES.has(name)
+}

@@ -1,0 +1,208 @@
+import { isPublic, type Policy } from '../../access/policy.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { childText, document, element, parseXml, requireChildren, type XmlNode } from '../../common/xml.js'
+import type { HiddenAccess, PolicyEntry } from '../../gateway/gateway.js'
+import { empty, noContent, xml } from '../../http/reply.js'
+import { defineOperation } from '../../plugins/forms/operation.js'
+import type { Context } from '../../server/context.js'
+import type { BucketSettings } from '../../state/records/bucket-settings.js'
+import type { State } from '../../state/state.js'
+
+/**
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/API_PublicAccessBlockConfiguration.html, in the order of its schema.
+ */
+const BLOCKS = ['BlockPublicAcls', 'IgnorePublicAcls', 'BlockPublicPolicy', 'RestrictPublicBuckets'] as const
+
+type PublicAccessBlock = Readonly<Record<(typeof BLOCKS)[number], boolean>>
+
+declare module '../../api/settings.js' {
+  interface SettingTypes {
+    publicAccessBlock: PublicAccessBlock
+  }
+}
+
+/** Throws AccessDenied for an anonymous request if RestrictPublicBuckets is on, even if the gateway would allow it. */
+export async function refuseRestricted(
+  settings: BucketSettings,
+  { bucket }: { readonly bucket: string | undefined },
+): Promise<void> {
+  if (bucket === undefined) return
+  const block = await settings.latest(bucket, 'publicAccessBlock')
+  if (block?.RestrictPublicBuckets) throw new S3Error('AccessDenied')
+}
+
+/**
+ * The block of the bucket, for checks before a policy or an ACL is stored. Throws S3Error ServiceUnavailable where the
+ * store may have lost it. The store is examined after the read: one that loses its records in between would show no
+ * block.
+ */
+export async function confirmedBlock(
+  { settings, state }: { readonly settings: BucketSettings; readonly state: Pick<State, 'requireIntact'> },
+  bucket: string,
+): Promise<PublicAccessBlock | undefined> {
+  const block = await settings.confirmed(bucket, 'publicAccessBlock')
+  await state.requireIntact()
+  return block
+}
+
+/** Throws AccessDenied while BlockPublicAcls forbids public ACLs. For ACLs that are public. */
+export async function refusePublicAcl(context: Parameters<typeof confirmedBlock>[0], bucket: string): Promise<void> {
+  const block = await confirmedBlock(context, bucket)
+  if (!block?.BlockPublicAcls) return
+  throw new S3Error('AccessDenied', {
+    message: "The bucket's public access block has BlockPublicAcls: public ACLs are refused.",
+  })
+}
+
+/** Throws AccessDenied for a public policy while BlockPublicPolicy forbids one. */
+export function requirePolicyAllowed(block: PublicAccessBlock | undefined, policy: Policy): void {
+  if (!block?.BlockPublicPolicy || !isPublic(policy)) return
+  throw new S3Error('AccessDenied', {
+    message:
+      "The bucket's public access block has BlockPublicPolicy, which forbids policies for everybody. Remove the block with DeletePublicAccessBlock first.",
+  })
+}
+
+/** The rights of anonymous callers in a bucket. */
+export interface PublicAccess {
+  /** Rules that the gateway lists, in UTF-8 byte order of the prefix. */
+  readonly entries: readonly PolicyEntry[]
+  /** Further rights, as far as probing has shown. */
+  readonly hidden: readonly HiddenAccess[]
+}
+
+/** Reads the rules from the gateway, so that rules of other programs count as well. Throws S3Error. */
+export async function readPublicAccess({ gateway }: Pick<Context, 'gateway'>, bucket: string): Promise<PublicAccess> {
+  const entries = await gateway.listPolicies(bucket)
+  return { entries, hidden: await gateway.hiddenAccess(bucket, entries) }
+}
+
+/** The same, limited to one object. */
+export async function readObjectAccess(
+  { gateway }: Pick<Context, 'gateway'>,
+  bucket: string,
+  key: string,
+): Promise<PublicAccess> {
+  const entries = await gateway.listPolicies(bucket)
+  const folder = key.slice(0, key.lastIndexOf('/', key.length - 2) + 1)
+  return { entries, hidden: await gateway.hiddenAccess(bucket, entries, [folder]) }
+}
+
+export function isPublicBucket({ entries, hidden }: PublicAccess): boolean {
+  return entries.length > 0 || hidden.length > 0
+}
+
+/** Formats rights for messages: `readonly on "a/*"`. */
+function describeAccess({ entries, hidden }: PublicAccess): string {
+  const rules = entries.map(({ prefix, policy }) => `${policy} on "${prefix}*"`)
+  const others = hidden.map(({ prefix, action }) =>
+    action === 'get' ? `reading objects below "${prefix}"` : `listing or writing "${prefix}"`,
+  )
+  return [...rules, ...others].join(', ')
+}
+
+/** Returns the error for rights that the gateway still grants after their removal. */
+export function notRemovable(left: PublicAccess): S3Error {
+  return new S3Error('NotImplemented', {
+    message: `The bucket is still public: the gateway keeps rules for everybody that dealgate cannot remove: ${describeAccess(left)}. Remove them on the gateway itself.`,
+  })
+}
+
+export const getPublicAccessBlock = defineOperation({
+  name: 'GetPublicAccessBlock',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetPublicAccessBlock.html',
+  access: 'owner',
+  action: 's3:GetBucketPublicAccessBlock',
+  on: { method: 'GET', resource: 'bucket', query: ['publicAccessBlock'] },
+  async run(request, context) {
+    context.checks.requireWholeBucket(request.bucket, 'read')
+    const block = await context.settings.confirmed(request.bucket, 'publicAccessBlock')
+    if (!block) throw new S3Error('NoSuchPublicAccessBlockConfiguration', { fields: { BucketName: request.bucket } })
+    const told = {
+      ...block,
+      RestrictPublicBuckets: block.RestrictPublicBuckets && (await holds(context, request.bucket)),
+    }
+    return xml(document('PublicAccessBlockConfiguration', BLOCKS.map((name) => element(name, told[name])).join('')))
+  },
+})
+
+/**
+ * Returns false if another program has opened the bucket on the gateway since RestrictPublicBuckets was set here,
+ * because the gateway then serves the bucket publicly.
+ */
+async function holds(context: Context, bucket: string): Promise<boolean> {
+  const present = await readPublicAccess(context, bucket)
+  if (!isPublicBucket(present)) return true
+  context.log.warn(
+    { bucket, rules: describeAccess(present) },
+    'a bucket with RestrictPublicBuckets is public by rules of the gateway; remove them with DeleteBucketPolicy',
+  )
+  return false
+}
+
+/**
+ * BlockPublicPolicy and RestrictPublicBuckets refuse policies for everybody; RestrictPublicBuckets also refuses all
+ * anonymous requests to this server. BlockPublicAcls refuses public ACLs. ACLs never grant anything by themselves, so
+ * IgnorePublicAcls always holds.
+ */
+export const putPublicAccessBlock = defineOperation({
+  name: 'PutPublicAccessBlock',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutPublicAccessBlock.html',
+  partly: 'RestrictPublicBuckets only for a bucket without a policy (access.md).',
+  access: 'owner',
+  action: 's3:PutBucketPublicAccessBlock',
+  needs: { bucket: ['read', 'write'] },
+  on: { method: 'PUT', resource: 'bucket', query: ['publicAccessBlock'] },
+  async run(request, context) {
+    const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
+    if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
+    const block = readBlock(await parseXml(bytes, 'PublicAccessBlockConfiguration'))
+    const run = async () => {
+      if (block.RestrictPublicBuckets) await requireNoPolicy(context, request.bucket)
+      await context.settings.set(request.bucket, 'publicAccessBlock', block)
+    }
+    await context.state.locks.withName(`bucket-policy/${request.bucket}`, run, { by: context })
+    return empty()
+  },
+})
+
+function readBlock(root: XmlNode): PublicAccessBlock {
+  requireChildren(root, 'PublicAccessBlockConfiguration', { once: BLOCKS })
+  return Object.fromEntries(BLOCKS.map((name) => [name, readBoolean(name, childText(root, name))])) as PublicAccessBlock
+}
+
+function readBoolean(name: string, text: string | undefined): boolean {
+  const word = text?.trim().toLowerCase()
+  if (word === undefined || word === 'false') return false
+  if (word === 'true') return true
+  throw new S3Error('MalformedXML', { message: `${name} must be true or false.` })
+}
+
+/**
+ * Throws NotImplemented if the bucket is public, because the gateway itself would keep serving it, whatever this server
+ * answers.
+ */
+async function requireNoPolicy(context: Context, bucket: string): Promise<void> {
+  const present = await readPublicAccess(context, bucket)
+  if (!isPublicBucket(present)) return
+  throw new S3Error('NotImplemented', {
+    message: `RestrictPublicBuckets is not possible for a bucket with a policy for everybody, because the gateway itself would keep serving what the policy grants (${describeAccess(present)}). Remove it with DeleteBucketPolicy first.`,
+    fields: { ArgumentName: 'RestrictPublicBuckets' },
+  })
+}
+
+export const deletePublicAccessBlock = defineOperation({
+  name: 'DeletePublicAccessBlock',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeletePublicAccessBlock.html',
+  access: 'owner',
+  action: 's3:PutBucketPublicAccessBlock',
+  on: { method: 'DELETE', resource: 'bucket', query: ['publicAccessBlock'] },
+  async run(request, context) {
+    context.checks.requireWholeBucket(request.bucket, 'read')
+    context.checks.requireWholeBucket(request.bucket, 'write')
+    // A store that has lost its records cannot show whether the removal would open the bucket.
+    await context.state.requireIntact()
+    await context.settings.delete(request.bucket, 'publicAccessBlock')
+    return noContent()
+  },
+})

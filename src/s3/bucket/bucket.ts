@@ -1,0 +1,174 @@
+import type { Acl } from '../../access/acl.js'
+import type { Ownership } from '../../access/decide.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { childText, document, escapeXml, parseXml } from '../../common/xml.js'
+import { empty, noContent, xml } from '../../http/reply.js'
+import type { S3Request } from '../../http/s3-request.js'
+import { defineOperation } from '../../plugins/forms/operation.js'
+import type { Context } from '../../server/context.js'
+import type { Tag } from '../../state/state.js'
+import { endUploads } from '../../state/uploads/upload-sweep.js'
+import { ACL_HEADERS, aclOfHeaders, readOwnership } from '../access/acl-forms.js'
+import { isPrivate } from '../access/acl-operations.js'
+import { BUCKET_TAGS, readTags } from '../tagging/tags.js'
+import { requireBucket, requireBucketName } from './owner.js'
+
+const OWNERSHIP = 'x-amz-object-ownership'
+
+export const createBucket = defineOperation({
+  name: 'CreateBucket',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html',
+  partly: 'Only in the configured region. Object lock and directory buckets are NotImplemented.',
+  access: 'signed',
+  action: 's3:CreateBucket',
+  keeps: 'uploads',
+  needs: { bucket: ['write'] },
+  on: { method: 'PUT', resource: 'bucket', headers: [...ACL_HEADERS, OWNERSHIP] },
+  async run(request, context) {
+    requireBucketName(request.bucket)
+    const access = await readAccess(request, context)
+    const { tags } = await readConfiguration(request, context)
+    const begun = Date.now()
+    try {
+      await context.gateway.makeBucket(request.bucket)
+    } catch (error) {
+      if (!(error instanceof S3Error && error.code === 'BucketAlreadyOwnedByYou')) throw error
+      await requireReallyOwned(request.bucket, context)
+      // Only in us-east-1, S3 answers 200 to an owner who creates a bucket again, and leaves the bucket unchanged. Tags
+      // would be ignored, so a request with tags stays an error.
+      if (context.server.region !== 'us-east-1' || tags.length > 0) throw error
+      return empty({ location: `/${request.bucket}` })
+    }
+    await initialize(request.bucket, tags, access, begun, context)
+    return empty({ location: `/${request.bucket}` })
+  },
+})
+
+/** Throws BucketAlreadyExists for the bucket of another account: public gateways say that the caller owned it. */
+async function requireReallyOwned(bucket: string, { checks }: Context): Promise<void> {
+  try {
+    await checks.requireOwner(bucket)
+  } catch (error) {
+    if (!(error instanceof S3Error && error.code === 'AccessDenied')) throw error
+    throw new S3Error('BucketAlreadyExists', { fields: { BucketName: bucket } })
+  }
+}
+
+interface NewAccess {
+  readonly ownership: Ownership
+  readonly acl: Acl | undefined
+}
+
+/** Throws InvalidBucketAclWithObjectOwnership for an ACL where ACLs are disabled. */
+async function readAccess({ bucket, headers }: S3Request<'bucket'>, context: Context): Promise<NewAccess> {
+  const asked = headers[OWNERSHIP]
+  const ownership = asked === undefined ? context.server.objectOwnership : readOwnership(String(asked))
+  const { owner } = await context.door.ownerOf(bucket)
+  const acl = aclOfHeaders(headers, { owner, bucketOwner: owner }, 'bucket')
+  if (ownership === 'BucketOwnerEnforced' && acl && !isPrivate(acl))
+    throw new S3Error('InvalidBucketAclWithObjectOwnership')
+  return { ownership, acl: acl && !isPrivate(acl) ? acl : undefined }
+}
+
+/**
+ * Removes settings and uploads of an earlier bucket of this name, which another program deleted or this server deleted
+ * only in part, and sets tags, object ownership and ACL.
+ */
+async function initialize(
+  bucket: string,
+  tags: readonly Tag[],
+  { ownership, acl }: NewAccess,
+  begun: number,
+  context: Context,
+): Promise<void> {
+  try {
+    await context.settings.clear(bucket)
+    await endUploads(context.state.uploads, bucket, begun, context)
+    if (tags.length > 0) await context.settings.set(bucket, 'tagging', tags)
+    const owned = await context.door.ownerOf(bucket)
+    if (ownership !== 'BucketOwnerEnforced')
+      await context.settings.set(bucket, 'objectOwnership', { ownership, ...owned })
+    if (acl) await context.settings.set(bucket, 'acl', { acl, ...owned })
+  } catch (error) {
+    await context.gateway.deleteBucket(bucket).catch((err) => {
+      context.log.error(
+        { err, bucket },
+        'a new bucket may have settings and uploads of an earlier one: delete it and create it again',
+      )
+    })
+    throw error
+  }
+}
+
+/** Reads the body of CreateBucket. Throws S3Error for unsupported configurations. */
+async function readConfiguration(request: S3Request<'bucket'>, context: Context): Promise<{ tags: readonly Tag[] }> {
+  const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
+  if (bytes.length === 0) return { tags: [] }
+  const root = await parseXml(bytes, 'CreateBucketConfiguration')
+  for (const name of root.children.keys()) {
+    if (name === 'LocationConstraint' || name === 'Tags') continue
+    throw new S3Error('NotImplemented', {
+      message: `CreateBucketConfiguration holds ${name}, which is for directory buckets. This server has none.`,
+    })
+  }
+  checkLocation(childText(root, 'LocationConstraint'), context)
+  return { tags: readTags(root.children.get('Tags')?.[0], BUCKET_TAGS) }
+}
+
+/**
+ * All buckets are in one region, so a constraint may only repeat the configured region. Clients that know no region
+ * send none.
+ */
+function checkLocation(wanted: string | undefined, { server: { region } }: Context): void {
+  if (wanted === undefined || wanted === '' || wanted === region) return
+  if (!/^[a-z]{2,}(?:-[a-z]+)+-\d+$|^EU$/.test(wanted)) {
+    throw new S3Error('InvalidLocationConstraint', { fields: { LocationConstraint: wanted.slice(0, 64) } })
+  }
+  throw new S3Error('IllegalLocationConstraintException', {
+    message: `The ${wanted} location constraint is incompatible for the region specific endpoint this request was sent to.`,
+    fields: { Region: region },
+  })
+}
+
+export const deleteBucket = defineOperation({
+  name: 'DeleteBucket',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteBucket.html',
+  access: 'owner',
+  action: 's3:DeleteBucket',
+  on: { method: 'DELETE', resource: 'bucket' },
+  async run(request, context) {
+    const begun = Date.now()
+    await context.gateway.deleteBucket(request.bucket)
+    await context.settings.clear(request.bucket)
+    // S3 deletes a bucket with multipart uploads in progress, unless it is a directory bucket.
+    await endUploads(context.state.uploads, request.bucket, begun, context)
+    return noContent()
+  },
+})
+
+export const headBucket = defineOperation({
+  name: 'HeadBucket',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadBucket.html',
+  access: 'anonymous',
+  action: 's3:ListBucket',
+  on: { method: 'HEAD', resource: 'bucket' },
+  async run(request, context) {
+    await requireBucket(context, request.bucket)
+    return empty({ 'content-type': 'application/xml', 'x-amz-bucket-region': context.server.region })
+  },
+})
+
+export const getBucketLocation = defineOperation({
+  name: 'GetBucketLocation',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketLocation.html',
+  access: 'anonymous',
+  action: 's3:GetBucketLocation',
+  on: { method: 'GET', resource: 'bucket', query: ['location'] },
+  async run(request, context) {
+    await requireBucket(context, request.bucket)
+    // "Buckets in Region us-east-1 have a LocationConstraint of null."
+    return xml(
+      document('LocationConstraint', context.server.region === 'us-east-1' ? '' : escapeXml(context.server.region)),
+    )
+  },
+})

@@ -1,0 +1,232 @@
+import { createHash } from 'node:crypto'
+import type { Logger } from '../../common/log.js'
+import type { Outbox, Waiting } from './outbox.js'
+import type { WebhookClient } from './webhook-client.js'
+
+interface DeliveryOptions {
+  readonly outbox: Outbox
+  readonly client: WebhookClient
+  readonly log: Logger
+  /** Age at which a message is discarded, ms. */
+  readonly giveUpAfterMs: number
+  /** Pause after the first failure, ms; doubled after each further failure. Default one second. */
+  readonly firstRetryMs?: number
+}
+
+/** Number of concurrent messages per webhook. */
+const CONCURRENCY = 8
+const FIRST_RETRY_MS = 1000
+const LONGEST_RETRY_MS = 5 * 60 * 1000
+
+/** How long `stop` waits for messages in transit, ms. */
+const STOP_MS = 2000
+
+/**
+ * Delivers queued messages to their webhooks, and retries each until it is accepted or too old. Messages about one
+ * object are delivered in order, those about several objects concurrently. A message that fails delays only messages
+ * about the same object. Memory holds only the id of each message.
+ */
+export class Delivery {
+  readonly #options: DeliveryOptions
+  readonly #lanes = new Map<string, Lane>()
+  readonly #webhooks = new Map<string, WebhookState>()
+  readonly #running = new Set<Promise<void>>()
+  readonly #retries = new Set<NodeJS.Timeout>()
+  readonly #abort = new AbortController()
+  #waiting = 0
+  #stopped = false
+
+  constructor(options: DeliveryOptions) {
+    this.#options = options
+  }
+
+  /** Number of waiting messages. */
+  get waiting(): number {
+    return this.#waiting
+  }
+
+  /**
+   * Schedules a message of the outbox. Ignores one that is already scheduled.
+   * @param name name of its lane
+   */
+  add(id: string, webhook: string, name: string): void {
+    if (this.#stopped) return
+    const known = this.#lanes.get(name)
+    const lane = known ?? new Lane(webhook, name)
+    if (!lane.add(id)) return
+    this.#waiting++
+    if (known) return
+    this.#lanes.set(name, lane)
+    this.#ready(lane)
+  }
+
+  /** Returns true if the message waits in the lane of that name. */
+  has(id: string, name: string): boolean {
+    return this.#lanes.get(name)?.has(id) ?? false
+  }
+
+  /** Ends deliveries. Undelivered messages stay in the outbox. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    for (const timer of this.#retries) clearTimeout(timer)
+    const patience = setTimeout(() => this.#abort.abort(), STOP_MS)
+    await Promise.all(this.#running)
+    clearTimeout(patience)
+  }
+
+  #ready(lane: Lane): void {
+    const webhook = this.#webhook(lane.webhook)
+    webhook.ready.add(lane)
+    this.#start(webhook)
+  }
+
+  #start(webhook: WebhookState): void {
+    while (!this.#stopped && webhook.active < CONCURRENCY) {
+      const [lane] = webhook.ready
+      if (!lane) return
+      webhook.ready.delete(lane)
+      webhook.active++
+      const work = this.#work(lane, webhook).finally(() => {
+        webhook.active--
+        this.#running.delete(work)
+        this.#start(webhook)
+      })
+      this.#running.add(work)
+    }
+  }
+
+  /** Attempts to deliver the first message of a lane. Never rejects. */
+  async #work(lane: Lane, webhook: WebhookState): Promise<void> {
+    const id = lane.first
+    if (id === undefined) return
+    let done: boolean
+    try {
+      done = await this.#attempt(id, lane, webhook)
+    } catch (err) {
+      this.#options.log.error({ err, webhook: lane.webhook }, 'could not read or remove a notification')
+      done = false
+    }
+    if (!done) return this.#retry(lane)
+    lane.attempts = 0
+    lane.remove(id)
+    this.#waiting--
+    if (lane.first === undefined) this.#lanes.delete(lane.name)
+    else this.#ready(lane)
+  }
+
+  /** Resolves true if the message need not be sent again. */
+  async #attempt(id: string, lane: Lane, webhook: WebhookState): Promise<boolean> {
+    const { outbox, client } = this.#options
+    const message = await outbox.get(id)
+    if (!message) return true
+    const refusal = await client.send(lane.webhook, { id, body: message.body }, this.#abort.signal)
+    if (refusal !== undefined && !this.#isTooOld(message)) {
+      if (!this.#stopped) this.#tellFailure(webhook, message, refusal)
+      return false
+    }
+    if (refusal === undefined) this.#tellSuccess(webhook, lane.webhook)
+    else this.#tellLoss(id, message, refusal)
+    await outbox.remove(id)
+    return true
+  }
+
+  #isTooOld({ since }: Waiting): boolean {
+    return Date.now() - since >= this.#options.giveUpAfterMs
+  }
+
+  /** Schedules a retry with exponential backoff and jitter. */
+  #retry(lane: Lane): void {
+    if (this.#stopped) return
+    const first = this.#options.firstRetryMs ?? FIRST_RETRY_MS
+    const pause = Math.min(first * 2 ** lane.attempts++, LONGEST_RETRY_MS) * (0.5 + Math.random() / 2)
+    const timer = setTimeout(() => {
+      this.#retries.delete(timer)
+      this.#ready(lane)
+    }, pause)
+    timer.unref()
+    this.#retries.add(timer)
+  }
+
+  #webhook(name: string): WebhookState {
+    const known = this.#webhooks.get(name)
+    if (known) return known
+    const made: WebhookState = { ready: new Set(), active: 0, failing: false }
+    this.#webhooks.set(name, made)
+    return made
+  }
+
+  /** Logs a warning once each time a webhook starts to fail, not for each message. */
+  #tellFailure(state: WebhookState, { webhook, bucket }: Waiting, why: string): void {
+    const level = state.failing ? 'debug' : 'warn'
+    state.failing = true
+    this.#options.log[level]({ webhook, bucket, why }, 'a webhook did not accept a notification; will retry')
+  }
+
+  #tellSuccess(state: WebhookState, webhook: string): void {
+    if (state.failing) this.#options.log.info({ webhook }, 'a webhook accepts notifications again')
+    state.failing = false
+  }
+
+  #tellLoss(id: string, { webhook, bucket, key }: Waiting, why: string): void {
+    this.#options.log.error(
+      { webhook, bucket, key, delivery: id, why },
+      'discarded a notification that its webhook did not accept in time',
+    )
+  }
+}
+
+interface WebhookState {
+  /** Lanes that are ready for an attempt. */
+  readonly ready: Set<Lane>
+  active: number
+  failing: boolean
+}
+
+/**
+ * The queue of messages about one object to one webhook, which are delivered sequentially, in the order of their ids.
+ */
+export class Lane {
+  readonly #ids = new Set<string>()
+  #last = ''
+  /** Number of failed attempts at the first message. */
+  attempts = 0
+
+  constructor(
+    readonly webhook: string,
+    readonly name: string,
+  ) {}
+
+  get first(): string | undefined {
+    for (const id of this.#ids) return id
+    return undefined
+  }
+
+  /**
+   * Adds an id; returns false if it is already queued. Ids of another proxy may come late: they are inserted in order,
+   * but after the first, which may be in transit.
+   */
+  add(id: string): boolean {
+    if (this.#ids.has(id)) return false
+    this.#ids.add(id)
+    if (id > this.#last) this.#last = id
+    else {
+      const [first = id, ...others] = this.#ids
+      this.#ids.clear()
+      for (const each of [first, ...others.sort()]) this.#ids.add(each)
+    }
+    return true
+  }
+
+  has(id: string): boolean {
+    return this.#ids.has(id)
+  }
+
+  remove(id: string): void {
+    this.#ids.delete(id)
+  }
+}
+
+/** Returns the name of a lane, which is short even for long keys. */
+export function laneName({ webhook, bucket, key }: Pick<Waiting, 'webhook' | 'bucket' | 'key'>): string {
+  return createHash('sha256').update(`${webhook}\0${bucket}\0${key}`).digest('base64url').slice(0, 22)
+}

@@ -1,0 +1,224 @@
+import { S3Error } from '../../common/errors/s3-error.js'
+import { quoted } from '../../common/etags.js'
+import { xmlTime } from '../../common/time.js'
+import { document, element } from '../../common/xml.js'
+import { type LateDocument, late } from '../../http/reply.js'
+import type { S3Request } from '../../http/s3-request.js'
+import type { Precondition, PutRequest, PutResult, StoredObject } from '../../objects/store.js'
+import { defineOperation } from '../../plugins/forms/operation.js'
+import type { AdmittedWrite } from '../../plugins/forms/storage-class.js'
+import type { Context } from '../../server/context.js'
+import type { ObjectAcl } from '../../state/records/object-records.js'
+import { OBJECT_ACL_HEADERS } from '../access/acl-forms.js'
+import { aclOfWrite } from '../access/acl-operations.js'
+import { TAGGING, TAGGING_DIRECTIVE, taggingOfCopy } from '../tagging/tags.js'
+import { causeOf, checksumAlgorithmHeader, headerText, labelOf, ownMetadata, readAttributes } from './attributes.js'
+import {
+  type CopySource,
+  checkSource,
+  copiedBytes,
+  readCopySource,
+  SourceChanged,
+  whileSourceChanges,
+} from './copy-source.js'
+import { admitClass, askedClass, writeAdmitted } from './storage-class.js'
+import { writePrecondition } from './write-conditions.js'
+
+export const copyObject = defineOperation({
+  name: 'CopyObject',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html',
+  partly:
+    'Encryption, object lock and website redirects are NotImplemented, archive classes that no plugin offers InvalidStorageClass. A copy of an object onto itself into an archive class leaves its bytes, ETag and LastModified as they are.',
+  access: 'signed',
+  action: 's3:PutObject',
+  needs: { key: 'write' },
+  on: {
+    method: 'PUT',
+    resource: 'object',
+    header: 'x-amz-copy-source',
+    headers: [TAGGING, TAGGING_DIRECTIVE, ...OBJECT_ACL_HEADERS],
+  },
+  async run(request, context) {
+    refuseRanges(request)
+    const acl = await aclOfWrite(request, context)
+    const from = readCopySource(request, context)
+    await context.door.decide({ action: 's3:GetObject', ...from })
+    // Errors of the request itself are sent before the answer begins.
+    const start = await prepare(request, context, from, acl)
+    return late(whileSourceChanges(start, async () => (await prepare(request, context, from, acl))()))
+  },
+})
+
+/** Reads the source's metadata and checks the request; returns the function that copies. */
+async function prepare(
+  request: S3Request<'object'>,
+  context: Context,
+  from: CopySource,
+  acl: ObjectAcl | undefined,
+): Promise<() => Promise<LateDocument>> {
+  const source = await context.store.head(from.bucket, from.key)
+  if (source.cold) throw new S3Error('ObjectNotInActiveTierError')
+  checkSource(request, source)
+  const inPlace = staysInPlace(request, source)
+  // A copy in place changes only records of this server, so no gateway call checks the caller's rights.
+  if (inPlace) await context.checks.requireOwner(request.bucket)
+  if (!inPlace && source.size > context.limits.maxPutBytes) {
+    throw new S3Error('InvalidRequest', {
+      message: `The specified copy source is larger than the maximum allowable size for a copy source: ${context.limits.maxPutBytes}`,
+    })
+  }
+  const directive = metadataDirective(request)
+  const attributes = copiedAttributes(request, context, source, directive)
+  const tags = taggingOfCopy(request.headers, source.tags)
+  // A copy must not reveal the tags of an object to an account that may not read them.
+  if (tags === source.tags && tags?.length) {
+    const reading = { action: 's3:GetObjectTagging', key: from.key }
+    await context.door.decide({ ...reading, bucket: from.bucket })
+    await context.door.decide({ action: 's3:PutObjectTagging', bucket: request.bucket, key: request.key })
+    if (from.bucket !== request.bucket) await context.checks.requireOwner(from.bucket, reading)
+  }
+  const precondition = writePrecondition(request.headers)
+  if (precondition) precondition(await context.store.findToWrite(request.bucket, request.key))
+  const { bucket, key, headers } = request
+  const { metadata } = attributes
+  const authorized = await context.checks.authorize(
+    metadata,
+    { bucket, key },
+    directive === 'COPY' ? source : undefined,
+  )
+  const kept = inPlace ? source : undefined
+  const { size } = source
+  const write = { operation: 'CopyObject', bucket, key, metadata, authorized, headers, size, kept } as const
+  const admitted = await admitClass(askedClass(headers), write, context)
+  return () => (inPlace ? copyInPlace : copy)(request, context, source, { attributes, tags, acl, authorized }, admitted)
+}
+
+/** Throws InvalidArgument for a range, because CopyObject copies whole objects. */
+function refuseRanges({ headers }: S3Request<'object'>): void {
+  for (const [header, name, message] of [
+    ['range', 'Range', 'RANGE is not supported in Copy!'],
+    ['x-amz-copy-source-range', 'x-amz-copy-source-range', 'Illegal copy header'],
+  ] as const) {
+    const value = headerText(headers, header)
+    if (value === undefined) continue
+    throw new S3Error('InvalidArgument', {
+      message,
+      fields: { ArgumentName: name, ArgumentValue: value.slice(0, 100) },
+    })
+  }
+}
+
+async function copy(
+  request: S3Request<'object'>,
+  context: Context,
+  source: StoredObject,
+  described: Pick<PutRequest, 'attributes' | 'tags' | 'acl' | 'authorized'>,
+  admitted: AdmittedWrite | undefined,
+): Promise<LateDocument> {
+  const asked = checksumAlgorithmHeader(request.headers, 'x-amz-checksum-algorithm')
+  const { result, headers } = await writeAdmitted(context, admitted, request, async (archive) => {
+    if (admitted?.repeats) return admitted.repeats
+    return context.store.put({
+      bucket: request.bucket,
+      key: request.key,
+      source: copiedBytes(context, source),
+      ...described,
+      archive,
+      // The bytes are the same, so a checksum of the whole object stays valid.
+      checksum: asked === undefined && source.checksum?.type === 'FULL_OBJECT' ? source.checksum : undefined,
+      wantChecksum: asked ?? (source.checksum?.type === 'COMPOSITE' ? source.checksum.algorithm : undefined),
+      event: causeOf('ObjectCreated:Copy', request, context),
+      precondition: copyPrecondition(request, source),
+      maxBytes: context.limits.maxPutBytes,
+    })
+  })
+  return { document: copyDocument(result), headers }
+}
+
+/**
+ * For a copy of an object onto itself, prevents older bytes from replacing an object that was written or removed
+ * meanwhile.
+ */
+function copyPrecondition(request: S3Request<'object'>, source: StoredObject): Precondition | undefined {
+  const asked = writePrecondition(request.headers)
+  if (!isItself(request, source)) return asked
+  return (current) => {
+    asked?.(current)
+    if (current?.stamp !== source.stamp) throw new SourceChanged()
+  }
+}
+
+function isItself(request: S3Request<'object'>, source: StoredObject): boolean {
+  return source.bucket === request.bucket && source.key === request.key
+}
+
+/** Throws InvalidArgument. */
+function metadataDirective({ headers }: S3Request<'object'>): 'COPY' | 'REPLACE' {
+  const directive = headerText(headers, 'x-amz-metadata-directive') ?? 'COPY'
+  if (directive === 'COPY' || directive === 'REPLACE') return directive
+  throw new S3Error('InvalidArgument', {
+    message: 'Unknown metadata directive.',
+    fields: { ArgumentName: 'x-amz-metadata-directive', ArgumentValue: directive },
+  })
+}
+
+/**
+ * Returns the attributes of the source or, with x-amz-metadata-directive REPLACE, of the request. Throws InvalidRequest
+ * for a copy of an object onto itself that changes nothing.
+ */
+function copiedAttributes(
+  request: S3Request<'object'>,
+  context: Context,
+  source: StoredObject,
+  directive: 'COPY' | 'REPLACE',
+): PutRequest['attributes'] {
+  if (directive === 'REPLACE') return readAttributes(request.headers, context)
+  if (isItself(request, source) && request.headers['x-amz-storage-class'] === undefined) {
+    throw new S3Error('InvalidRequest', {
+      message:
+        "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.",
+    })
+  }
+  const { contentType, headers, metadata } = source
+  return { contentType, headers, metadata: ownMetadata(metadata, context), ...labelOf(request.headers, context) }
+}
+
+/**
+ * Returns true for a copy of an object onto itself into an archive class: the bytes stay in place, and archived copies
+ * remain copies of this object. The bytes are read only to compute a checksum that the object does not have yet.
+ */
+function staysInPlace({ bucket, key, headers }: S3Request<'object'>, source: StoredObject): boolean {
+  const wanted = checksumAlgorithmHeader(headers, 'x-amz-checksum-algorithm')
+  const { checksum } = source
+  const told = wanted === undefined || (checksum?.algorithm === wanted && checksum.type === 'FULL_OBJECT')
+  return source.bucket === bucket && source.key === key && askedClass(headers) !== undefined && told
+}
+
+/** Throws SourceChanged if the object has been replaced since it was read. */
+async function copyInPlace(
+  request: S3Request<'object'>,
+  context: Context,
+  source: StoredObject,
+  described: Pick<PutRequest, 'attributes' | 'tags' | 'acl' | 'authorized'>,
+  admitted: AdmittedWrite | undefined,
+): Promise<LateDocument> {
+  const { bucket, key } = request
+  const event = causeOf('ObjectCreated:Copy', request, context)
+  const { result, headers } = await writeAdmitted(context, admitted, request, (archive) =>
+    context.store.replaceMetadata({ bucket, key, stamp: source.stamp, ...described, archive, event }),
+  )
+  if (!result) throw new SourceChanged()
+  return { document: copyDocument(result), headers }
+}
+
+/** https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html#API_CopyObject_ResponseSyntax */
+function copyDocument({ lastModified, etag, checksum }: PutResult): string {
+  return document(
+    'CopyObjectResult',
+    [
+      element('LastModified', xmlTime(lastModified)),
+      element('ETag', quoted(etag)),
+      checksum ? element('ChecksumType', checksum.type) + element(`Checksum${checksum.algorithm}`, checksum.value) : '',
+    ].join(''),
+  )
+}

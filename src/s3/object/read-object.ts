@@ -1,0 +1,142 @@
+import { S3Error } from '../../common/errors/s3-error.js'
+import type { ByteRange, Download } from '../../gateway/gateway.js'
+import { resolveRange } from '../../gateway/objects/download-body.js'
+import { refuseVersion } from '../../http/read-request.js'
+import type { Reply } from '../../http/reply.js'
+import type { S3Request } from '../../http/s3-request.js'
+import type { StoredObject } from '../../objects/store.js'
+import { defineOperation } from '../../plugins/forms/operation.js'
+import type { Context } from '../../server/context.js'
+import { expirationHeader } from '../lifecycle/rules.js'
+import { OVERRIDES, objectHeaders, refuseAnonymousOverrides, toldChecksum, withOverrides } from './object-headers.js'
+import {
+  checkConditions,
+  type LocatedPart,
+  locatePart,
+  mayBeUnchanged,
+  parseRange,
+  partHeaders,
+  READ,
+  rangeOf,
+} from './read-conditions.js'
+import { refuseCold } from './storage-class.js'
+
+/** Number of attempts to open an object that is overwritten between its HEAD and its transfer. */
+const ATTEMPTS = 3
+
+export const getObject = defineOperation({
+  name: 'GetObject',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html',
+  partly: 'The one version is "null". Encryption with customer keys is NotImplemented.',
+  access: 'anonymous',
+  action: 's3:GetObject',
+  on: { method: 'GET', resource: 'object', params: ['versionId', 'partNumber', ...Object.keys(OVERRIDES)] },
+  async run(request, context): Promise<Reply> {
+    refuseVersion(request.query)
+    refuseAnonymousOverrides(request, context)
+    if (request.headers.range && request.query.has('partNumber')) {
+      throw new S3Error('InvalidRequest', {
+        message: 'Cannot specify both Range header and partNumber query parameter',
+      })
+    }
+    const opened = mustLookFirst(request) ? await lookThenOpen(request, context) : await openAtOnce(request, context)
+    if ('status' in opened) return opened
+    const { object, download, ranged, part } = opened
+    const checksum = await toldChecksum(request, context, object, part, ranged).catch((error) => {
+      download.discard()
+      throw error
+    })
+    const headers = Object.assign(objectHeaders(object, context.plugins, checksum), partHeaders(part, object))
+    if (ranged) headers['content-range'] = `bytes ${download.first}-${download.last}/${object.size}`
+    headers['x-amz-expiration'] = await expirationHeader(context, request.bucket, object)
+    headers['content-length'] = download.last - download.first + 1
+    return { status: ranged ? 206 : 200, headers: withOverrides(request, headers), body: { download } }
+  },
+})
+
+interface Opened {
+  readonly object: StoredObject
+  readonly download: Download
+  readonly ranged: boolean
+  readonly part?: LocatedPart
+}
+
+/**
+ * Returns true if a 304 is likely, or if the range depends on the object: reading the metadata first avoids a transfer
+ * that would be discarded.
+ */
+function mustLookFirst(request: S3Request<'object'>): boolean {
+  return mayBeUnchanged(request.headers) || request.headers['if-range'] !== undefined || request.query.has('partNumber')
+}
+
+async function openAtOnce(request: S3Request<'object'>, context: Context): Promise<Opened> {
+  const range = parseRange(request.headers.range)
+  const { object, download } = await context.store.open(request.bucket, request.key, range).catch(async (error) => {
+    // Conditions take precedence over the range, RFC 9110 section 13.2.2: a shorter object may have replaced this one.
+    if (error instanceof S3Error && error.code === 'InvalidObjectState') throw await whyNotReadable(request, context)
+    if (!(error instanceof S3Error) || error.code !== 'InvalidRange') throw error
+    checkConditions(request.headers, await context.store.head(request.bucket, request.key), READ)
+    const { message, fields, headers } = error
+    const asked = { RangeRequested: request.headers.range ?? '' }
+    throw new S3Error('InvalidRange', { message, headers, fields: { ...asked, ...fields } })
+  })
+  try {
+    checkConditions(request.headers, object, READ)
+  } catch (error) {
+    download.discard()
+    throw error
+  }
+  return { object, download, ranged: range !== undefined }
+}
+
+async function whyNotReadable({ bucket, key }: S3Request<'object'>, context: Context): Promise<S3Error> {
+  return refuseCold(await context.store.head(bucket, key), context)
+}
+
+async function lookThenOpen(request: S3Request<'object'>, context: Context): Promise<Opened | Reply> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const seen = await context.store.head(request.bucket, request.key)
+    // Conditions apply only to requests that would succeed otherwise, RFC 9110 section 13.2.1.
+    if (seen.cold) throw await refuseCold(seen, context)
+    if (checkConditions(request.headers, seen, READ) === 'unchanged')
+      return { status: 304, headers: objectHeaders(seen, context.plugins) }
+    const part = locatePart(request, seen)
+    const range: ByteRange | undefined = part ? part.range : rangeOf(request, seen)
+    const { object, download } = await context.store.open(request.bucket, request.key, range)
+    if (object.stamp === seen.stamp) return { object, download, ranged: range !== undefined, part }
+    download.discard()
+  }
+  throw new S3Error('ServiceUnavailable', {
+    message: 'The object is being overwritten repeatedly. Try again.',
+    headers: { 'retry-after': '1' },
+  })
+}
+
+export const headObject = defineOperation({
+  name: 'HeadObject',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html',
+  partly: 'The one version is "null". Encryption with customer keys is NotImplemented.',
+  access: 'anonymous',
+  action: 's3:GetObject',
+  on: { method: 'HEAD', resource: 'object', params: ['versionId', 'partNumber', ...Object.keys(OVERRIDES)] },
+  async run(request, context): Promise<Reply> {
+    refuseVersion(request.query)
+    refuseAnonymousOverrides(request, context)
+    const object = await context.store.head(request.bucket, request.key)
+    if (checkConditions(request.headers, object, READ) === 'unchanged')
+      return { status: 304, headers: objectHeaders(object, context.plugins) }
+    const part = locatePart(request, object)
+    const asked = part ? part.range : rangeOf(request, object)
+    const range = asked && resolveRange(asked, object.size)
+    if (part && request.headers.range)
+      throw new S3Error('InvalidRequest', {
+        message: 'Cannot specify both Range header and partNumber query parameter',
+      })
+    const checksum = await toldChecksum(request, context, object, part, range !== undefined)
+    const headers = Object.assign(objectHeaders(object, context.plugins, checksum), partHeaders(part, object))
+    if (range) headers['content-range'] = `bytes ${range.first}-${range.last}/${object.size}`
+    headers['x-amz-expiration'] = await expirationHeader(context, request.bucket, object)
+    headers['content-length'] = range ? range.last - range.first + 1 : object.size
+    return { status: range ? 206 : 200, headers: withOverrides(request, headers) }
+  },
+})

@@ -1,0 +1,107 @@
+import { S3Error } from '../../common/errors/s3-error.js'
+import { refuseVersion } from '../../http/read-request.js'
+import { empty, noContent, xml } from '../../http/reply.js'
+import { defineOperation } from '../../plugins/forms/operation.js'
+import type { Tag } from '../../state/state.js'
+import { causeOf } from '../object/attributes.js'
+import { BUCKET_TAGS, OBJECT_TAGS, readTagging, taggingDocument } from './tags.js'
+
+/** An object without tags has an empty set; only buckets answer NoSuchTagSet. */
+export const getObjectTagging = defineOperation({
+  name: 'GetObjectTagging',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObjectTagging.html',
+  access: 'owner',
+  action: 's3:GetObjectTagging',
+  on: { method: 'GET', resource: 'object', query: ['tagging'], params: ['versionId'] },
+  async run(request, context) {
+    refuseVersion(request.query)
+    const object = await context.store.head(request.bucket, request.key)
+    return xml(taggingDocument(object.tags ?? []))
+  },
+})
+
+export const putObjectTagging = defineOperation({
+  name: 'PutObjectTagging',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObjectTagging.html',
+  access: 'owner',
+  action: 's3:PutObjectTagging',
+  needs: { key: 'write' },
+  on: { method: 'PUT', resource: 'object', query: ['tagging'], params: ['versionId'] },
+  async run(request, context) {
+    refuseVersion(request.query)
+    const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
+    if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
+    const tags = await readTagging(bytes, OBJECT_TAGS)
+    // The decision before the body was read could not know the tags.
+    const { bucket, key } = request
+    await context.door.decide({ action: 's3:PutObjectTagging', bucket, key, more: { requested: tags } })
+    await context.store.setTags(request.bucket, request.key, tags, causeOf('ObjectTagging:Put', request, context))
+    return empty()
+  },
+})
+
+export const deleteObjectTagging = defineOperation({
+  name: 'DeleteObjectTagging',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjectTagging.html',
+  access: 'owner',
+  action: 's3:DeleteObjectTagging',
+  on: { method: 'DELETE', resource: 'object', query: ['tagging'], params: ['versionId'] },
+  async run(request, context) {
+    refuseVersion(request.query)
+    const cause = causeOf('ObjectTagging:Delete', request, context)
+    await context.store.setTags(request.bucket, request.key, undefined, cause)
+    return noContent()
+  },
+})
+
+export const getBucketTagging = defineOperation({
+  name: 'GetBucketTagging',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketTagging.html',
+  access: 'owner',
+  action: 's3:GetBucketTagging',
+  on: { method: 'GET', resource: 'bucket', query: ['tagging'] },
+  async run(request, context) {
+    context.checks.requireWholeBucket(request.bucket, 'read')
+    const tags = await context.settings.confirmed(request.bucket, 'tagging')
+    if (!tags) throw new S3Error('NoSuchTagSet', { fields: { BucketName: request.bucket } })
+    return xml(taggingDocument(tags))
+  },
+})
+
+export const putBucketTagging = defineOperation({
+  name: 'PutBucketTagging',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketTagging.html',
+  access: 'owner',
+  action: 's3:PutBucketTagging',
+  needs: { bucket: ['write'] },
+  on: { method: 'PUT', resource: 'bucket', query: ['tagging'] },
+  async run(request, context) {
+    const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
+    if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
+    const tags = await readTagging(bytes, BUCKET_TAGS)
+    // As in S3, a bucket with an empty set of tags has none.
+    if (tags.length === 0) await context.settings.delete(request.bucket, 'tagging')
+    else await context.settings.set(request.bucket, 'tagging', tags)
+    // minio-js takes 204 for a failure: https://github.com/minio/minio-js/blob/8.0.7/src/internal/client.ts (setTagging).
+    return /\bminio-js\//.test(request.headers['user-agent'] ?? '') ? empty() : noContent()
+  },
+})
+
+export const deleteBucketTagging = defineOperation({
+  name: 'DeleteBucketTagging',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteBucketTagging.html',
+  access: 'owner',
+  action: 's3:PutBucketTagging',
+  on: { method: 'DELETE', resource: 'bucket', query: ['tagging'] },
+  async run(request, context) {
+    context.checks.requireWholeBucket(request.bucket, 'write')
+    await context.settings.delete(request.bucket, 'tagging')
+    return noContent()
+  },
+})
+
+declare module '../../api/settings.js' {
+  interface SettingTypes {
+    tagging: readonly Tag[]
+  }
+}

@@ -1,0 +1,152 @@
+import { givesMore } from '../access/door.js'
+import type { Caller } from '../auth/caller.js'
+import type { S3Error } from '../common/errors/s3-error.js'
+import { type Logger, redact } from '../common/log.js'
+import type { Reply } from '../http/reply.js'
+import type { RequestHead } from '../http/s3-request.js'
+import type { Jobs } from '../plugins/jobs/job.js'
+import type { Selected } from '../plugins/table.js'
+
+/** Operations that write objects and nothing else. What they order besides, such as deals, is a job. */
+const CONTENT = new Set([
+  'PutObject',
+  'PostObject',
+  'CopyObject',
+  'DeleteObject',
+  'DeleteObjects',
+  'CreateMultipartUpload',
+  'UploadPart',
+  'UploadPartCopy',
+  'CompleteMultipartUpload',
+  'AbortMultipartUpload',
+  'PutObjectTagging',
+  'DeleteObjectTagging',
+])
+
+/** Preflights of browsers are POST-like requests that change nothing. */
+const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/** What a browser form says in place of the head of its request. */
+export interface FormFacts {
+  /** The signer of the form, or of the request. */
+  readonly caller: Caller | undefined
+  readonly key: string
+  readonly headers: RequestHead['headers']
+}
+
+interface Served {
+  readonly id: string
+  readonly head: RequestHead | undefined
+  readonly selected: Selected | undefined
+  readonly caller: Caller | undefined
+  readonly form?: FormFacts | undefined
+  readonly reply: Reply
+  readonly failure: S3Error | undefined
+}
+
+/** Records a request, before its answer is sent. */
+export type Audit = (served: Served) => Promise<void>
+
+/** True for operations that change access or settings, or can spend money. */
+export function isAudited({ operation }: Selected): boolean {
+  return !READS.has(operation.on.method) && !CONTENT.has(operation.name)
+}
+
+/** True for a write of an object whose headers change who may access it, or delete what is to be retained. */
+function changesAccess({ method, headers }: Pick<RequestHead, 'method' | 'headers'>): boolean {
+  if (READS.has(method)) return false
+  return givesMore(headers) || headers['x-amz-bypass-governance-retention'] !== undefined
+}
+
+/**
+ * Records requests of audited operations, also refused ones. The answer is sent even if the log cannot be written. The
+ * entry is on the disk before that, except for the refusal of an unsigned request: a client without a key must not
+ * make the disk work.
+ */
+export function auditOf(audit: AuditLog, log: Logger): Audit {
+  return async ({ id, head, selected, form, reply, failure, ...served }) => {
+    if (!head || !selected) return
+    if (!isAudited(selected) && !changesAccess(head) && !(form && changesAccess({ ...head, ...form }))) return
+    const caller = served.caller ?? form?.caller
+    const key = head.key ?? form?.key
+    const session = caller?.identity.session
+    const entry = {
+      time: new Date().toISOString(),
+      action: selected.operation.name,
+      plugin: selected.plugin,
+      accessKeyId: caller?.identity.accessKeyId,
+      session: session && `${session.role}/${session.name}`,
+      requestId: id,
+      remote: head.remoteAddress,
+      bucket: head.bucket,
+      key: key === undefined ? undefined : redact(key),
+      outcome: failure?.code ?? (isLate(reply) ? 'begun' : 'ok'),
+      status: reply.status,
+    }
+    const durable = caller !== undefined || failure === undefined
+    await audit
+      .write(entry, { durable })
+      .catch((err) => log.error({ err, requestId: id, audit: entry }, 'the audit log cannot be written'))
+  }
+}
+
+function isLate({ body }: Reply): boolean {
+  return typeof body === 'object' && 'late' in body
+}
+
+/** A change of access, settings or spending, or an order that can spend money. */
+export interface AuditEntry {
+  readonly time: string
+  /** `PutBucketPolicy`, or `job <kind>` for a job that was created. */
+  readonly action: string
+  readonly plugin?: string | undefined
+  /** Access key id; absent for what the server does by itself. */
+  readonly accessKeyId?: string | undefined
+  /** User of the operating system, for a command such as `dealgate keys add`. */
+  readonly user?: string | undefined
+  /** Name and role of the session of temporary credentials. */
+  readonly session?: string | undefined
+  readonly requestId?: string | undefined
+  readonly remote?: string | undefined
+  readonly bucket?: string | undefined
+  readonly key?: string | undefined
+  /** Path of what a job is about, or what a command has changed. */
+  readonly resource?: string | undefined
+  /** What a command has spent, in coins. */
+  readonly amount?: string | undefined
+  /** Options that a reload has changed. */
+  readonly changed?: readonly string[] | undefined
+  /** `ok`, `begun` for an answer that comes later, the S3 error code, or `failed` for a command. */
+  readonly outcome: string
+  readonly status?: number | undefined
+  readonly jobId?: string | undefined
+}
+
+interface AuditWriting {
+  /** The entry is on the disk when `write` resolves. Default true; false for refused requests of unknown clients. */
+  readonly durable?: boolean
+}
+
+/** Takes the entries. */
+export interface AuditLog {
+  write(entry: AuditEntry, writing?: AuditWriting): Promise<void>
+}
+
+/** Records each job that is created: jobs are what spends money. */
+export function auditedJobs<T extends Jobs>(jobs: T, audit: AuditLog, log: Logger): T {
+  const create: Jobs['create'] = async (asked) => {
+    const job = await jobs.create(asked)
+    const entry = {
+      time: new Date().toISOString(),
+      action: `job ${asked.kind}`,
+      accessKeyId: asked.accessKeyId || undefined,
+      session: asked.session && `${asked.session.role}/${asked.session.name}`,
+      resource: asked.resource,
+      outcome: 'ok',
+      jobId: job.id,
+    }
+    await audit.write(entry).catch((err) => log.error({ err, audit: entry }, 'the audit log cannot be written'))
+    return job
+  }
+  return { ...jobs, create }
+}

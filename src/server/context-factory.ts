@@ -1,0 +1,180 @@
+import type { Owned } from '../access/documents.js'
+import { openDoor } from '../access/door.js'
+import { Grants, ownerGateway } from '../access/grants.js'
+import { createAuthenticator } from '../auth/authenticate.js'
+import { createFormAuthenticator } from '../auth/authenticate-form.js'
+import type { Caller, Credentials } from '../auth/caller.js'
+import { canonicalId } from '../auth/identities/credentials.js'
+import type { Logger } from '../common/log.js'
+import { Quota } from '../common/quota.js'
+import type { GatewayPool } from '../gateway/account/create-gateway.js'
+import type { AccountSource } from '../gateway/account/session.js'
+import type { Gateway } from '../gateway/gateway.js'
+import type { RequestHead } from '../http/s3-request.js'
+import type { Store } from '../objects/store.js'
+import { combineHooks } from '../plugins/deadlines.js'
+import type { MetadataActions } from '../plugins/forms/metadata-actions.js'
+import type { Job } from '../plugins/jobs/job.js'
+import { openJobs } from '../plugins/jobs/open-jobs.js'
+import { type Declared, stateOfOperation } from '../state/records/state-of-operation.js'
+import { auditedJobs } from './audit.js'
+import type { Backends } from './backends.js'
+import type { Context } from './context.js'
+import { type ViewParts, Views } from './context-views.js'
+import { type Limits, quotaOf } from './limits.js'
+import { type OpenedPlugins, registeredBy } from './live.js'
+import type { Caches } from './metrics/gauges.js'
+import type { ProxyOptions } from './proxy-options.js'
+import { RequestContext, type View } from './request-context.js'
+
+interface ContextParts extends ViewParts {
+  readonly pool: GatewayPool
+  /** The default account of identities. */
+  readonly account: AccountSource
+  /** Finds the account of a bucket's owner. */
+  readonly credentials: Credentials
+  /** Those of the plugins that run. */
+  readonly metadataActions: () => MetadataActions
+}
+
+/**
+ * Creates the context of each request. Selects the gateway account that the request acts as, and the part of the state
+ * that it may change.
+ */
+export interface ContextFactory {
+  /**
+   * @param declared the operation; absent for a job
+   * @param head absent for a job
+   */
+  for(caller: Caller | undefined, declared?: Declared, head?: RequestHead): Context
+  /** Context of unsigned requests: policies and ACLs of the bucket decide about access, then the gateway's own. */
+  anonymous(declared: Declared, head?: RequestHead): Context
+  /** The gateway, accessed with the proxy's own account. */
+  readonly own: Gateway
+  /** Objects, accessed with the proxy's own account, for background work. */
+  readonly ownStore: Store
+  /** Context of background work: unrestricted, with the proxy's own account. */
+  readonly ownContext: Context
+  /**
+   * Context of background work in the buckets of an account, with all rights of it; undefined if the server has no key
+   * pair of the account any more.
+   */
+  ofOwner(owned: Owned): Promise<Context | undefined>
+}
+
+function contextFactory(parts: ContextParts): ContextFactory {
+  const { pool, account, shared, metadataActions } = parts
+  const own = pool.for(account)
+  const views = new Views(parts, own)
+  const anonymous = views.unsigned(pool.anonymous(account))
+  const stateOf = stateOfOperation(shared.state)
+  const doorParts = {
+    settings: shared.settings,
+    state: shared.state,
+    ownerGateway: ownerGateway(own, pool, parts.credentials),
+  }
+  const grantedView = (...args: Parameters<Views['granted']>) => views.granted(...args)
+
+  interface Request {
+    readonly caller: Caller | undefined
+    readonly declared?: Declared
+    readonly head?: RequestHead | undefined
+  }
+
+  function contextFor(request: Request): Context {
+    return contextOf(request.caller ? views.of(request.caller.identity) : views.open, request)
+  }
+
+  function contextOf(base: View, request: Request, state = stateOf(request.declared)): Context {
+    const { caller, head, declared } = request
+    const grants = new Grants()
+    const door = openDoor(doorParts, { caller, head, asOwner: declared?.access === 'owner' }, grants)
+    const as = (other: Caller | undefined) =>
+      other ? contextFor({ ...request, caller: other }) : contextOf(anonymous, { ...request, caller: undefined })
+    const access = { base, caller, state, grants, door, as, requestId: head?.id }
+    return new RequestContext({ shared, own, metadataActions: metadataActions(), grantedView }, access)
+  }
+
+  const ownContext = contextOf(views.own, { caller: undefined }, shared.state)
+  return {
+    for: (caller, declared, head) => contextFor({ caller, declared, head }),
+    anonymous: (declared, head) => contextOf(anonymous, { caller: undefined, declared, head }),
+    own,
+    ownStore: ownContext.store,
+    ownContext,
+    async ofOwner({ owner, by }) {
+      const account = (await parts.credentials(by))?.account
+      if (!account) return undefined
+      const identity = { accessKeyId: by, secretAccessKey: '', account }
+      if (canonicalId(identity) !== owner) return undefined
+      return contextFor({ caller: { identity, presigned: false, payload: { kind: 'unsigned' } } })
+    },
+  }
+}
+
+interface ContextSources extends OpenedPlugins {
+  readonly options: ProxyOptions
+  readonly backends: Backends
+  readonly limits: Limits
+  readonly region: string
+  readonly log: Logger
+  readonly shareUrl: string | undefined
+  readonly caches: Caches
+  readonly closing: () => boolean
+}
+
+/** Opens the jobs and the contexts, which need each other: a context creates jobs, and a job runs in a context. */
+export async function openContexts(sources: ContextSources) {
+  const { options, backends, plugins, limits, region, log, credentials, sts, closing } = sources
+  const { pool, state, settings, births } = backends
+  const { signedBasePaths, sessionToken, signatureV2 } = options
+  const { sessions } = sts
+  const authentication = { credentials, sessions, region, signedBasePaths, sessionToken, signatureV2 }
+  const hooks = combineHooks(() => plugins.set.plugins, log, limits.hookDeadlineMs)
+
+  /** Looks the identity up at every call: it may have been removed, or have other rights. */
+  async function contextOf({ accessKeyId, session }: Pick<Job, 'accessKeyId' | 'session'>) {
+    if (accessKeyId === '') return contexts.ownContext
+    const found = await sts.credentials(accessKeyId)
+    const identity = found && session ? { ...found, session } : found
+    return identity && contexts.for({ identity, presigned: false, payload: { kind: 'unsigned' } })
+  }
+
+  const opened = await openJobs({ state, log, contextOf, expiryMs: options.jobExpiryMs })
+  const jobs = options.audit ? auditedJobs(opened, options.audit, log) : opened
+  const spools = new Quota(quotaOf(limits, 'maxSpoolBytes', 'maxSpoolBytesPerClient'))
+  const contexts = contextFactory({
+    pool,
+    spools,
+    account: options.gateway.account,
+    credentials: sts.credentials,
+    metadataActions: () => plugins.set.metadataActions,
+    shared: {
+      state,
+      settings,
+      births,
+      server: {
+        region,
+        objectOwnership: options.objectOwnership ?? 'BucketOwnerEnforced',
+        storageClassLabels: options.storageClassLabels ?? 'keep',
+        shareUrl: sources.shareUrl ?? options.gateway.url,
+        accountName: (id) => sources.accountNames.of(id),
+        data: options.data,
+        worker: options.worker?.number,
+        closing,
+      },
+      limits,
+      log,
+      plugins: registeredBy(plugins, hooks),
+      jobs,
+      authenticateForm: createFormAuthenticator(authentication),
+    },
+  })
+  return {
+    jobs,
+    contexts,
+    hooks,
+    spools,
+    authenticate: createAuthenticator({ ...authentication, keyUse: sources.caches.signingKeys }),
+  }
+}

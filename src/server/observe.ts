@@ -1,0 +1,56 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Logger } from '../common/log.js'
+import type { Metrics } from '../common/metrics.js'
+import { type AccessEntry, logFailure, type OnDone, s3AccessLine } from './access-log.js'
+import { BucketMetrics, RequestMetrics } from './metrics/request-metrics.js'
+import type { ProxyOptions } from './proxy-options.js'
+import { RequestSpans } from './tracing.js'
+
+interface ObserveParts {
+  readonly metrics: Metrics
+  readonly log: Logger
+  readonly options: Pick<ProxyOptions, 'metricsBuckets' | 'accessFormat' | 'accessLine'>
+  /** Names of all operations. */
+  readonly operations: ReadonlySet<string>
+  /** Whether requests are logged now. */
+  readonly access: () => boolean
+}
+
+/** What is measured, traced and logged of each request. */
+interface Observation {
+  /** Serves a request under observation. */
+  serve(incoming: IncomingMessage, outgoing: ServerResponse, serve: () => void): void
+  readonly ended: OnDone
+}
+
+export function observeRequests({ metrics, log, options, operations, access }: ObserveParts): Observation {
+  const requests = new RequestMetrics(metrics, operations)
+  const buckets = new BucketMetrics(metrics, options.metricsBuckets ?? [])
+  const spans = new RequestSpans()
+  const logAccess = accessLogger(log, options)
+  return {
+    serve(incoming, outgoing, serve) {
+      requests.began()
+      spans.run(incoming, outgoing, serve)
+    },
+    ended(entry, incoming, outgoing) {
+      requests.ended(entry, incoming.complete)
+      buckets.ended(entry, incoming.complete)
+      spans.ended(entry, outgoing)
+      logFailure(log, entry)
+      if (access()) logAccess(entry, incoming)
+    },
+  }
+}
+
+function accessLogger(
+  log: Logger,
+  { accessFormat = 'json', accessLine }: ObserveParts['options'],
+): (entry: AccessEntry, incoming: IncomingMessage) => void {
+  if (accessLine && accessFormat === 's3')
+    return (entry, incoming) => accessLine(s3AccessLine(entry, incoming, Date.now()))
+  return ({ cause: _, ...access }) => {
+    if (accessLine) accessLine(JSON.stringify({ time: new Date().toISOString(), access }))
+    else log.info({ access })
+  }
+}

@@ -1,0 +1,278 @@
+import { NetworkError, type OfflineDeals } from '../../../network/network.js'
+import { formatFil, parseFil, priceOfPiece } from '../../../network/units/fil.js'
+import { type TaskRow, writeTaskCsv } from '../../../platform/csv.js'
+import { PlatformError } from '../../../platform/errors.js'
+import { Fields } from '../../../platform/http/fields.js'
+import type { TaskTerms } from '../../../platform/tasks/task.js'
+import { type Member, readTerms, spellings } from '../../../platform/tasks/terms.js'
+import { parsePrice } from '../../../platform/units.js'
+import { GatewayError } from '../../errors.js'
+import { type DealMakerContext, walletOf } from '../deal-maker.js'
+import type { CompleteDeal } from '../deals.js'
+import type { CarStatus, OfflineCar, OfflineTask } from './offline-tasks.js'
+import type { PackContext } from './pack-task.js'
+import { type PlatformClient, PlatformFailure, providersOf, type TaskDetails, TaskRefusal } from './platform-client.js'
+
+const CONFLICT = 409
+
+export interface SendContext extends PackContext {
+  readonly offline: OfflineDeals
+  /** URL of a CAR. */
+  urlOf(car: OfflineCar): string
+}
+
+/**
+ * Proposes the deals of a packed task that names its provider, and posts the task on the platform. Each step is durable
+ * and is done once, however often the call is repeated. Throws GatewayError: OfflineDealRefused when there will be no
+ * task, another when the call is to be repeated.
+ */
+export async function sendTask(
+  context: SendContext,
+  task: OfflineTask,
+  client: PlatformClient,
+  signal: AbortSignal,
+): Promise<OfflineTask> {
+  const { offlineTasks, writer } = context
+  const csv = await csvOf(context, task, await propose(context, task, signal))
+  const posted = await asking(() => post(client, task, csv))
+  await writer.run(() => offlineTasks.posted(task.id, posted.fileName, posted.message))
+  return offlineTasks.mustFind(task.id)
+}
+
+/** Runs a call of the platform. Throws GatewayError. */
+async function asking<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return await call()
+  } catch (error) {
+    if (error instanceof TaskRefusal) throw new GatewayError('OfflineDealRefused', { value: error.message }, error)
+    if (error instanceof PlatformFailure) throw new GatewayError('NetworkUnavailable', { value: error.message }, error)
+    throw error
+  }
+}
+
+/** The deals of a private task, by the number of their CARs; none for a public one, whose bids decide. */
+async function propose(
+  context: SendContext,
+  task: OfflineTask,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<number, CompleteDeal>> {
+  const { minerId } = termsOf(task.form)
+  const proposed = new Map<number, CompleteDeal>()
+  if (minerId === null) return proposed
+  const bidder = await askOfProvider(context, task, minerId)
+  for (const car of context.offlineTasks.cars(task.id)) {
+    proposed.set(car.deal, await proposeCar(context, context.offline, task, car, bidder, signal))
+  }
+  return proposed
+}
+
+async function csvOf(
+  { offlineTasks, urlOf }: SendContext,
+  task: OfflineTask,
+  proposed: ReadonlyMap<number, CompleteDeal>,
+): Promise<string> {
+  const rows = offlineTasks.cars(task.id).map((car, n): TaskRow => {
+    const record = proposed.get(car.deal)?.record
+    return {
+      fileSourceUrl: urlOf(car),
+      uuid: task.uuid,
+      sourceFileName: `${task.bucketName}-${n + 1}.car`,
+      payloadCid: car.dataCid,
+      pieceCid: car.pieceCid,
+      fileSize: car.carSize,
+      md5: car.md5,
+      ...(record !== undefined && {
+        minerId: record.terms.minerId,
+        dealCid: record.dealCid,
+        startEpoch: record.startEpoch,
+      }),
+    }
+  })
+  let csv = ''
+  for await (const text of writeTaskCsv(rows)) csv += text
+  return csv
+}
+
+async function post(
+  client: PlatformClient,
+  { form, uuid }: OfflineTask,
+  csv: string,
+): Promise<{ fileName: string; message: string }> {
+  try {
+    return await client.post(form, uuid, csv)
+  } catch (error) {
+    // The URLs are others after a change of the port: an earlier attempt may have succeeded with the former ones.
+    const known = error instanceof TaskRefusal && error.status === CONFLICT && (await client.task(uuid)) !== undefined
+    if (known) return { fileName: `${uuid}.csv`, message: 'Task created successfully.' }
+    throw error
+  }
+}
+
+/** The fields of the task that the platform gets, by the first spelling of their names. */
+export type TaskForm = Readonly<Record<string, string>>
+
+/** Number by which platforms know tasks of gateways. */
+const SOURCE_ID = '3'
+
+/** Members that the client cannot choose: the gateway does. */
+const OWN: readonly Member[] = ['uuid', 'sourceId']
+
+/**
+ * Makes the form of a task of what a client asks for, complete and valid. Throws GatewayError InvalidBody, whose
+ * message says what to send.
+ * @param get the text of a member in any case; '' when it is absent
+ */
+export function readForm(get: (name: string) => string): TaskForm {
+  const form: Record<string, string> = { source_id: SOURCE_ID }
+  for (const [member, names] of Object.entries(spellings)) {
+    if (OWN.includes(member as Member)) continue
+    const texts = new Set(names.map((name) => get(name).trim()).filter((text) => text !== ''))
+    const [text, another] = texts
+    if (another !== undefined) {
+      throw new GatewayError('InvalidBody', { value: `${names.join(' and ')} contradict each other.` })
+    }
+    if (text !== undefined) form[names[0]] = text
+  }
+  // The gateway proposes deals of the same duration.
+  return { ...form, duration: String(termsOf(form).duration) }
+}
+
+/** Throws GatewayError InvalidBody. */
+export function termsOf(form: TaskForm): TaskTerms {
+  try {
+    return readTerms(new Fields(Object.entries(form)))
+  } catch (error) {
+    if (!(error instanceof PlatformError)) throw error
+    throw new GatewayError('InvalidBody', { value: error.message }, error)
+  }
+}
+
+/** States of a deal on the platform in which its provider needs the CAR no more. */
+const OVER: readonly string[] = ['DealActive', 'ImportFailed']
+
+/** States of a task that has no provider any more. */
+const WITHOUT_PROVIDER: readonly string[] = ['ActionRequired', 'Expired', 'Closed']
+
+/**
+ * Asks the platform how a posted task goes on, records that, and removes the CARs that are needed no more. Throws
+ * GatewayError when the platform cannot be asked; then nothing has changed.
+ */
+export async function followTask(context: SendContext, task: OfflineTask, client: PlatformClient): Promise<void> {
+  const { offlineTasks, writer } = context
+  const details = await asking(() => client.task(task.uuid))
+  const cars = offlineTasks.cars(task.id)
+  const status = details?.task.status ?? task.taskStatus ?? ''
+  const known = cars.map((car) => ({ car, now: details === undefined ? car : statusOf(details, car) }))
+  await writer.run(() => {
+    offlineTasks.setStatus(task.id, status)
+    for (const { car, now } of known) offlineTasks.setCar(car.deal, now)
+  })
+  const over = details === undefined || WITHOUT_PROVIDER.includes(status)
+  for (const { car, now } of known) if (over || isOver(context, car, now)) await removeCar(context, task, car)
+  if (offlineTasks.cars(task.id).some(({ present }) => present)) return
+  await context.carFiles.removeAll(task.uuid)
+  await writer.run(() => offlineTasks.end(task.id))
+}
+
+/**
+ * Proposes the deal of a CAR to the provider that a public task has got, before that provider gets the bytes. Does
+ * nothing for a deal that is proposed, and while the task has no provider. Throws GatewayError.
+ */
+export async function proposeToWinner(
+  context: SendContext,
+  task: OfflineTask,
+  car: OfflineCar,
+  client: PlatformClient,
+  signal: AbortSignal,
+): Promise<void> {
+  if (context.deals.mustFind(car.deal).record !== undefined) return
+  const details = await asking(() => client.task(task.uuid))
+  const minerId = details?.task.miner_id ?? undefined
+  if (details === undefined || minerId === undefined) return
+  const bidder = bidderOf(details, minerId) ?? (await askOfProvider(context, task, minerId))
+  await proposeCar(context, context.offline, task, car, bidder, signal)
+}
+
+function bidderOf({ bid }: TaskDetails, minerId: string): Bidder | undefined {
+  const won = bid.find(({ username, status }) => username === minerId && status === 'Won')
+  const price = won && parsePrice(won.price)
+  return price === undefined ? undefined : { minerId, price }
+}
+
+function statusOf({ task, deal }: TaskDetails, car: OfflineCar): CarStatus {
+  const found = deal.find(({ file_source_url: url }) => url?.endsWith(`/${car.secret}`))
+  if (found === undefined) return car
+  const { id, status, note } = found
+  return { platformDeal: id, status, note: note ?? null, minerId: task.miner_id ?? null }
+}
+
+/** A provider whose download failed may try again as long as the deal that it has been proposed can begin. */
+function isOver({ deals, network }: SendContext, { deal }: OfflineCar, { status }: CarStatus): boolean {
+  if (status !== 'DownloadFailed') return OVER.includes(status ?? '')
+  const { record } = deals.mustFind(deal)
+  return record === undefined || network.epoch() >= record.startEpoch
+}
+
+async function removeCar({ carFiles, offlineTasks, writer }: SendContext, { uuid }: OfflineTask, car: OfflineCar) {
+  if (!car.present) return
+  await carFiles.remove(uuid, car.deal)
+  await writer.run(() => offlineTasks.gone(car.deal))
+}
+
+/** Who stores a CAR, and for how much. */
+interface Bidder {
+  readonly minerId: string
+  /** Attofil per GiB and epoch. */
+  readonly price: bigint
+}
+
+/**
+ * Proposes the deal of a CAR, unless that has been done. Durable, with its record, when the promise resolves. Throws
+ * GatewayError OfflineDealRefused, and NetworkUnavailable.
+ */
+async function proposeCar(
+  context: DealMakerContext,
+  offline: OfflineDeals,
+  task: OfflineTask,
+  car: OfflineCar,
+  { minerId, price: perGiB }: Bidder,
+  signal: AbortSignal,
+): Promise<CompleteDeal> {
+  const { deals, writer } = context
+  const deal = deals.mustFind(car.deal)
+  if (deal.record !== undefined) return { ...deal, record: deal.record }
+  const { maxPrice } = termsOf(task.form)
+  if (maxPrice !== null && perGiB > maxPrice) {
+    const value = `The storage provider ${minerId} asks ${formatFil(perGiB)} fil per GiB and epoch, more than Max_Price.`
+    throw new GatewayError('OfflineDealRefused', { value })
+  }
+  const { dataCid, carSize, pieceCid, pieceSize } = car
+  const price = formatFil(priceOfPiece(perGiB, pieceSize))
+  try {
+    const record = await offline.propose({
+      reference: deal.reference,
+      terms: { ...deal.terms, minerId, price },
+      ...walletOf(context, task.account),
+      car: { dataCid, carSize, pieceCid, pieceSize },
+      signal,
+    })
+    await writer.run(() => deals.complete(deal.id, record))
+    return { ...deal, record }
+  } catch (error) {
+    if (!(error instanceof NetworkError)) throw error
+    const passing = error.code === 'Unavailable' || error.code === 'ProviderOffline'
+    throw new GatewayError(passing ? 'NetworkUnavailable' : 'OfflineDealRefused', { value: error.message }, error)
+  }
+}
+
+/** The provider of a private task at its usual price, or the least one that the client offers if that is higher. */
+async function askOfProvider({ network }: DealMakerContext, { form }: OfflineTask, minerId: string) {
+  const { type, minPrice } = termsOf(form)
+  const provider = (await providersOf(network)).find((one) => one.minerId === minerId)
+  const asked = parseFil((type === 'verified' ? provider?.verifiedPrice : provider?.price) ?? '')
+  if (asked === undefined) {
+    const value = `The storage provider ${minerId} takes no ${type === 'verified' ? 'verified ' : ''}deals.`
+    throw new GatewayError('OfflineDealRefused', { value })
+  }
+  return { minerId, price: minPrice !== null && minPrice > asked ? minPrice : asked }
+}

@@ -1,0 +1,257 @@
+import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
+import { isDiskFull } from '../../common/disk-reserve.js'
+import type { Target } from '../http/find-route.js'
+import { type BodyGate, type BodySink, ReceiveError, receive as receiveBody } from '../http/receive.js'
+import { type HeaderList, reply } from '../http/reply.js'
+import type { Identity } from './access.js'
+import type { GatewayContext } from './context.js'
+import { GatewayError } from './errors.js'
+import { MAX_FENCE, type WriteOrder } from './store/fences.js'
+
+/** Reads a small request body. Throws GatewayError EntityTooLarge when it has more than `most` bytes. */
+export async function collect({ context, request, body }: Exchange, most: number): Promise<Buffer> {
+  if (Number(request.headers['content-length'] ?? 0) > most) throw new GatewayError('EntityTooLarge')
+  body.open()
+  return receiveAtMost(request, most, context.limits.uploadIdleMs)
+}
+
+/** Reads a body of unknown length up to a bound. */
+async function receiveAtMost(request: IncomingMessage, most: number, idleMs: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  const tooLarge = (): Promise<void> => Promise.reject(new GatewayError('EntityTooLarge'))
+  await receive(
+    request,
+    undefined,
+    {
+      write(chunk) {
+        chunks.push(chunk)
+        size += chunk.length
+        return size <= most
+      },
+      ready: tooLarge,
+    },
+    idleMs,
+  )
+  return Buffer.concat(chunks)
+}
+
+/** One request and its response. */
+export interface Exchange {
+  readonly context: GatewayContext
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly target: Target
+  /** Caller that the Authorization header identifies. */
+  readonly identity: Identity
+  readonly body: BodyGate
+}
+
+/** Bytes that a header value may contain: HTAB, SP and all visible ones (RFC 9110, 5.5). Each character is one byte. */
+const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+
+/**
+ * Encodes a text as a header value: its UTF-8 bytes, one character each. Throws GatewayError InvalidHeader when a
+ * header cannot carry it.
+ */
+export function headerText(name: string, text: string): string {
+  const value = Buffer.from(text).toString('latin1')
+  if (!FIELD_VALUE.test(value)) throw new GatewayError('InvalidHeader', { value: name })
+  return value
+}
+
+/** True for paths of the gateway itself, false for objects on its S3 side. */
+export function isOwnPath({ names }: Pick<GatewayContext, 'names'>, path: string): boolean {
+  return path === `/${names.path}` || path.startsWith(`/${names.path}/`)
+}
+
+/**
+ * As the shared `receive`, but throws GatewayError when the client ends early or sends nothing for `idleMs`.
+ */
+export async function receive(
+  request: IncomingMessage,
+  length: number | undefined,
+  sink: BodySink,
+  idleMs: number,
+): Promise<void> {
+  try {
+    await receiveBody(request, length, sink, idleMs)
+  } catch (error) {
+    throw error instanceof ReceiveError ? new GatewayError(error.kind) : error
+  }
+}
+
+/** Converts any thrown value to a GatewayError. Unexpected errors are logged and become Internal. */
+export function asGatewayError(error: unknown, { context }: Pick<Exchange, 'context'>): GatewayError {
+  if (error instanceof GatewayError) return error
+  if (isDiskFull(error)) return new GatewayError('StorageFull', {}, error)
+  context.log.error({ err: error }, 'A request failed.')
+  return new GatewayError('Internal', {}, error)
+}
+
+/** Answers as REST endpoints do: the status and the text of the error. */
+export function replyRestError(exchange: Exchange, error: unknown, headers: HeaderList = []): void {
+  const { quirks, names } = exchange.context
+  const known = asGatewayError(error, exchange)
+  const code: HeaderList = quirks.has('code-zero-errors') ? [] : [`${names.header}error-code`, known.code]
+  const fence: HeaderList = known.subject.fence === undefined ? [] : [`${names.header}fence`, known.subject.fence]
+  const text = known.restText(quirks)
+  const body = quirks.has('fs3-texts') ? JSON.stringify({ data: {}, status: 'fail', message: text }) : text
+  replyText(exchange, known.status, body, [...code, ...fence, ...headers])
+}
+
+/** Answers with the XML error document of S3. */
+export function replyXmlError(exchange: Exchange, error: unknown, headers: HeaderList = []): void {
+  const known = asGatewayError(error, exchange)
+  const { quirks } = exchange.context
+  const document =
+    '<?xml version="1.0" encoding="UTF-8"?>\n' +
+    `<Error><Code>${known.code}</Code><Message>${escapeXml(known.restText(quirks))}</Message>` +
+    `<Resource>${escapeXml(exchange.target.path)}</Resource></Error>`
+  reply(exchange, known.status, ['Content-Type', 'application/xml', ...headers], Buffer.from(document))
+}
+
+const XML_ESCAPES: Readonly<Record<string, string>> = { '<': '&lt;', '>': '&gt;', '&': '&amp;', '"': '&quot;' }
+
+function escapeXml(text: string): string {
+  return text.replace(/[<>&"]/g, (character) => XML_ESCAPES[character] ?? character)
+}
+
+export function replyText(exchange: Exchange, status: number, text: string, headers: HeaderList = []): void {
+  reply(exchange, status, ['Content-Type', 'text/plain; charset=utf-8', ...headers], Buffer.from(text))
+}
+
+export function replyJson(exchange: Exchange, status: number, value: unknown): void {
+  reply(exchange, status, ['Content-Type', 'application/json; charset=utf-8'], Buffer.from(JSON.stringify(value)))
+}
+
+/** Serves the page of the web console, as public gateways do for unknown paths. */
+export function replyConsolePage(exchange: Exchange): void {
+  const page = '<!DOCTYPE html><html><head><title>Object gateway</title></head><body></body></html>\n'
+  reply(exchange, 200, ['Content-Type', 'text/html; charset=utf-8'], Buffer.from(page))
+}
+
+/**
+ * Answers 200 with a body that is generated while it is sent. An error before the first part is thrown. A later one
+ * destroys the connection, so that a partial body does not look complete.
+ */
+export async function sendParts(exchange: Exchange, headers: HeaderList, body: AsyncIterable<string>): Promise<void> {
+  const { response } = exchange
+  const parts = body[Symbol.asyncIterator]()
+  let part = await parts.next()
+  response.writeHead(200, headers)
+  try {
+    while (!part.done) {
+      if (response.destroyed) return
+      if (response.write(part.value)) await setImmediate()
+      else await drained(response)
+      part = await parts.next()
+    }
+    response.end()
+  } catch (error) {
+    asGatewayError(error, exchange)
+    response.destroy()
+  }
+}
+
+/** Resolves when the response accepts more data, or is closed. */
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off('drain', done).off('close', done)
+      resolve()
+    }
+    response.on('drain', done).on('close', done)
+  })
+}
+
+/** Splits `text` at its first `/`: `b/a/c` is `b` and `a/c`. */
+export function splitFirst(text: string): [first: string, rest: string] {
+  const at = text.indexOf('/')
+  return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)]
+}
+
+const ESCAPES = /%([0-9A-Fa-f]{2})/g
+const BROKEN_ESCAPE = /%(?![0-9A-Fa-f]{2})/
+
+/** Percent-decodes a text once. Throws GatewayError when the bytes are not UTF-8. */
+export function decode(raw: string): Buffer {
+  if (BROKEN_ESCAPE.test(raw)) throw new GatewayError('InvalidURI')
+  const bytes = Buffer.from(
+    raw.replace(ESCAPES, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16))),
+    'latin1',
+  )
+  if (!isUtf8(bytes)) throw new GatewayError('InvalidURI')
+  return bytes
+}
+
+/** True when a path element is `.` or `..`, which MinIO refuses before routing (cmd/generic-handlers.go). */
+export function hasBadComponents(path: string): boolean {
+  if (!path.includes('.') && !/%2e/i.test(path)) return false
+  return path
+    .replace(/%2e/gi, '.')
+    .replace(/%2f/gi, '/')
+    .split('/')
+    .some((element) => element === '.' || element === '..')
+}
+
+const WRITE_ID = /^[\x21-\x7e]{1,128}$/
+
+/**
+ * The order that an upload declares: the whole order; only the write id, because the rest comes with web.FenceUpload;
+ * or nothing.
+ */
+type AskedOrder = WriteOrder | { readonly lateFor: string } | undefined
+
+/**
+ * Reads x-cloud-fence (a number, or `late`), x-cloud-write-id and x-cloud-expected-generation (`none`, or a
+ * generation). Throws GatewayError InvalidHeader.
+ */
+export function readWriteOrder(
+  { names, features }: Pick<GatewayContext, 'names' | 'features'>,
+  { headers }: IncomingMessage,
+): AskedOrder {
+  const fence = headers[`${names.header}fence`]
+  if (!features.has('write-fences') || fence === undefined) return undefined
+  const writeId = headers[`${names.header}write-id`]
+  if (typeof writeId !== 'string' || !WRITE_ID.test(writeId))
+    throw new GatewayError('InvalidHeader', { value: `${names.header}write-id` })
+  if (fence === 'late') return { lateFor: writeId }
+  const number = Number(fence)
+  if (!isFence(number)) throw new GatewayError('InvalidHeader', { value: `${names.header}fence` })
+  const expected = headers[`${names.header}expected-generation`]
+  return {
+    fence: number,
+    writeId,
+    ...(typeof expected === 'string' && { expected: expected === 'none' ? null : expected }),
+  }
+}
+
+function isFence(number: number): boolean {
+  return Number.isSafeInteger(number) && number > 0 && number <= MAX_FENCE
+}
+
+/** True when the client has closed its side of the connection and will not learn the outcome of its request. */
+export function hasGone({ socket }: IncomingMessage): boolean {
+  return socket.destroyed || socket.readableEnded
+}
+
+interface OrderParams {
+  readonly fence?: number | undefined
+  readonly writeId?: string | undefined
+  /** '' requires that no object exists. */
+  readonly expectedGeneration?: string | undefined
+}
+
+/** Undefined when the client sends no fence. Throws GatewayError InvalidArguments. */
+export function orderOf({ fence, writeId = '', expectedGeneration }: OrderParams): WriteOrder | undefined {
+  if (fence === undefined) return undefined
+  if (!isFence(fence) || writeId === '' || writeId.length > 128) throw new GatewayError('InvalidArguments')
+  return {
+    fence,
+    writeId,
+    ...(expectedGeneration !== undefined && { expected: expectedGeneration === '' ? null : expectedGeneration }),
+  }
+}

@@ -1,0 +1,243 @@
+import type { DealTerms } from '../../network/network.js'
+import { providerRecord } from '../../network/provider-record.js'
+import type { DealAsk } from '../deals/deals.js'
+import { evict, verify } from '../deals/evict.js'
+import { GatewayError } from '../errors.js'
+import { decode, replyText } from '../http.js'
+import { mustOwnBucket } from '../store/key-rules.js'
+import {
+  asking,
+  dealEndpoint,
+  noRecord,
+  type Outcome,
+  recordOf,
+  type SignedExchange,
+  TextMembers,
+} from './deal-envelope.js'
+import { parsePlace } from './download.js'
+
+const TOKEN = /^[\x20-\x7e]{1,128}$/
+const WHOLE_BUCKET = Buffer.alloc(0)
+
+/** POST deal/<bucket>/<object>: makes a deal of one object. */
+export const dealOfObject = dealEndpoint({
+  nothing: () => noRecord,
+  async run(exchange, rest) {
+    const { context, account } = exchange
+    const { bucket: bucketName, key } = parsePlace(context, rest)
+    const token = readToken(exchange)
+    if (!isRepeated(exchange, token)) {
+      const { id } = mustOwnBucket(context, account, bucketName)
+      if (context.objects.find(id, key) === undefined) throw new GatewayError('NoSuchKey')
+    }
+    return make(exchange, { bucketName, key, token })
+  },
+})
+
+/** POST deals/<bucket>: makes one deal of all objects in the bucket. */
+export const dealOfBucket = dealEndpoint({
+  nothing: () => noRecord,
+  async run(exchange, rest) {
+    const bucketName = decode(rest).toString()
+    const token = readToken(exchange)
+    if (!isRepeated(exchange, token)) mustOwnBucket(exchange.context, exchange.account, bucketName)
+    return make(exchange, { bucketName, key: WHOLE_BUCKET, token })
+  },
+})
+
+/**
+ * True when a deal of the account with this token is made or pending. It is answered even when the objects it was made
+ * of have been removed since.
+ */
+function isRepeated({ context, account }: SignedExchange, token: string | undefined): boolean {
+  return token !== undefined && context.desk.progress(account.id, token) !== undefined
+}
+
+async function make(exchange: SignedExchange, ask: Omit<DealAsk, 'terms' | 'account'>): Promise<Outcome | undefined> {
+  const terms = await readBody(exchange)
+  if (terms === undefined) return undefined
+  const deal = await exchange.context.desk.make({ ...ask, terms, account: exchange.account.id })
+  return { data: recordOf(deal), message: 'The deal has been made.' }
+}
+
+/** The client token of a request. Undefined when the request has no token, or the gateway does not support tokens. */
+export function readToken({ context, request }: SignedExchange): string | undefined {
+  const header = `${context.names.header}client-token`
+  const token = context.features.has('deal-tokens') ? request.headers[header] : undefined
+  if (token === undefined) return undefined
+  if (typeof token !== 'string' || !TOKEN.test(token)) throw new GatewayError('InvalidHeader', { value: header })
+  return token
+}
+
+/** Undefined when an error response has been sent. */
+async function readBody(exchange: SignedExchange): Promise<DealTerms | undefined> {
+  const unchecked = exchange.context.quirks.has('unchecked-deals')
+  try {
+    const members = await TextMembers.read(exchange)
+    return unchecked ? readTermsUnchecked(members) : readTerms(members)
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.kind !== 'InvalidBody') throw error
+    if (!unchecked) throw new GatewayError('InvalidDeal', { value: error.message })
+    replyText(exchange, 200, `bad request: ${error.message}`)
+    return undefined
+  }
+}
+
+const MINER = /^[\x21-\x7e]{1,64}$/
+
+/** Amount in fil with up to 18 decimals, the precision of an attofil. */
+const PRICE = /^\d{1,12}(\.\d{1,18})?$/
+const DURATION = /^\d{1,9}$/
+
+/** Reads the terms from the body of a request. Throws GatewayError InvalidDeal, whose message says what to send. */
+function readTerms(members: TextMembers, fastRetrieval = inEitherSpelling(members)): DealTerms {
+  const minerId = members.get('MinerId')
+  if (!MINER.test(minerId)) throw invalidDeal('MinerId must name the storage provider, as in "t03354".')
+  const price = members.get('Price')
+  if (!PRICE.test(price)) {
+    throw invalidDeal(
+      'Price must be a decimal number of fil per epoch, with up to 18 digits behind the point, as in "0.000005".',
+    )
+  }
+  const duration = Number(DURATION.test(members.get('Duration')) ? members.get('Duration') : 0)
+  if (duration === 0) {
+    throw invalidDeal('Duration must be a whole number of epochs above 0, as in "518400": there are 2880 a day.')
+  }
+  return {
+    minerId,
+    price,
+    duration,
+    verifiedDeal: readFlag('VerifiedDeal', members.get('VerifiedDeal'), false),
+    fastRetrieval: readFlag('FastRetrieval', fastRetrieval, true),
+  }
+}
+
+/** As public gateways do: checks nothing and knows one spelling. Invalid terms fail when the deal is sent. */
+function readTermsUnchecked(members: TextMembers): DealTerms {
+  const flags = ['VerifiedDeal', 'FastRetrieval'].map((name) => members.get(name))
+  if (!flags.every((flag) => flag === 'true' || flag === 'false')) throw sendingFailed()
+  try {
+    return readTerms(members, members.get('FastRetrieval'))
+  } catch {
+    throw sendingFailed()
+  }
+}
+
+/** The interface documents both spellings. */
+function inEitherSpelling(members: TextMembers): string {
+  const [right, wrong] = [members.get('FastRetrieval'), members.get('FastRetrival')]
+  if (right !== '' && wrong !== '' && right !== wrong) {
+    throw invalidDeal('FastRetrieval and FastRetrival contradict each other: send one of them.')
+  }
+  return right === '' ? wrong : right
+}
+
+/** @param absent default; Lotus makes deals that are not verified and can be retrieved fast */
+function readFlag(name: string, text: string, absent: boolean): boolean {
+  if (text === '') return absent
+  const flag = text.toLowerCase()
+  if (flag !== 'true' && flag !== 'false') throw invalidDeal(`${name} must be "true" or "false".`)
+  return flag === 'true'
+}
+
+function sendingFailed(): GatewayError {
+  return new GatewayError('DealFailed', { value: 'Sending deal failed during lotus sending deal' })
+}
+
+function invalidDeal(value: string): GatewayError {
+  return new GatewayError('InvalidDeal', { value })
+}
+
+/**
+ * GET dealprogress/<token>: progress of the deal, or of the task with offline deals, that the account requested with
+ * this client token.
+ */
+export const dealProgress = dealEndpoint({
+  nothing: () => null,
+  async run({ context, account }, rest) {
+    const token = decode(rest).toString()
+    const progress = context.desk.progress(account.id, token) ?? context.offlineDesk?.progress(account.id, token)
+    if (progress === undefined) throw new GatewayError('UnknownToken')
+    const { phase, bytesDone, bytesTotal, filesDone, filesTotal } = progress
+    return { data: { phase, bytesDone, bytesTotal, filesDone, filesTotal }, message: '' }
+  },
+})
+
+/** GET dealstatus/<dealCid>: the status of a deal of the account in the network. */
+export const dealStatus = dealEndpoint({
+  nothing: () => null,
+  async run({ context: { network, deals }, account }, rest) {
+    const cid = decode(rest).toString()
+    if (!deals.isOf(account.id, cid)) {
+      // A crash may have interrupted the making of this deal: while the network cannot say so, nothing is known.
+      if (deals.pending().some((deal) => deal.account === account.id)) await asking(() => network.status(cid))
+      throw new GatewayError('NoSuchDeal')
+    }
+    const status = await asking(() => network.status(cid))
+    const { dealCid, dataCid, pieceCid, pieceSize, terms, state, message, startEpoch, endEpoch, epoch } = status
+    const { epochSeconds } = network
+    const deal = { dealCid, dataCid, pieceCid, pieceSize, minerId: terms.minerId, state, message, startEpoch, endEpoch }
+    return { data: { ...deal, epoch, epochSeconds }, message: '' }
+  },
+})
+
+/**
+ * POST evict/<bucket>/<object>: evicts the local copy of one generation after comparing it with a retrieval from the
+ * deal of `DealCid`, or from any deal.
+ */
+export const evictObject = dealEndpoint({
+  nothing: () => null,
+  async run(exchange, rest) {
+    const { context, account } = exchange
+    const place = parsePlace(context, rest)
+    const bucket = mustOwnBucket(context, account, place.bucket)
+    const members = await TextMembers.read(exchange)
+    const generation = members.get('Generation')
+    const meant = { generation, dealCid: members.get('DealCid') || undefined }
+    if (generation === '') {
+      throw new GatewayError('InvalidBody', { value: 'Generation must name the generation to evict.' })
+    }
+    const { copy, size } = await context.tasks.run((signal) =>
+      context.evictionSlots(() => evict(context, bucket, place.key, meant, signal), signal),
+    )
+    const { dealCid, minerId } = copy
+    const file_name = place.key.toString()
+    return {
+      data: { bucket_name: place.bucket, file_name, generation, dealCid, minerId, size },
+      message: 'The local copy has been evicted: the object is in the deal.',
+    }
+  },
+})
+
+/** POST verify/<bucket>/<object>: retrieves one generation from one deal and compares it. Changes nothing. */
+export const verifyObject = dealEndpoint({
+  nothing: () => null,
+  async run(exchange, rest) {
+    const { context, account } = exchange
+    const place = parsePlace(context, rest)
+    const bucket = mustOwnBucket(context, account, place.bucket)
+    const members = await TextMembers.read(exchange)
+    const meant = { generation: members.get('Generation'), dealCid: members.get('DealCid') }
+    const { dealCid, minerId, file } = await context.tasks.run((signal) =>
+      context.evictionSlots(() => verify(context, bucket, place.key, meant, signal), signal),
+    )
+    const { size } = file
+    const names = { bucket_name: place.bucket, file_name: place.key.toString() }
+    return {
+      data: { ...names, generation: meant.generation, dealCid, minerId, size },
+      message: 'The deal has delivered the object, byte for byte.',
+    }
+  },
+})
+
+/** GET providers: the providers that accept deals, in the terms of the task platform. */
+export const listProviders = dealEndpoint({
+  nothing: () => null,
+  async run({ context: { network } }) {
+    const providers = await asking(() => network.providers())
+    // The start of the current status is unknown, so the time is that of this answer.
+    const updated = Math.floor(Date.now() / 1000)
+    const list = providers.map((provider) => providerRecord({ ...provider, updated }))
+    return { data: { providers: list, epoch: network.epoch(), epochSeconds: network.epochSeconds }, message: '' }
+  },
+})

@@ -1,0 +1,126 @@
+import type { GatewayContext } from '../context.js'
+import type { OfflineDesk } from '../deals/offline/offline-desk.js'
+import { readForm } from '../deals/offline/offline-task.js'
+import type { OfflineCar, OfflineTask } from '../deals/offline/offline-tasks.js'
+import { GatewayError } from '../errors.js'
+import { decode, type Exchange, replyJson, sendParts } from '../http.js'
+import { mustOwnBucket } from '../store/key-rules.js'
+import { dealEndpoint, JSON_TYPE, type Outcome, type SignedExchange, TextMembers } from './deal-envelope.js'
+import { readToken } from './deals.js'
+
+const MAX_KEY_BYTES = 1024
+/** Objects read at once. */
+const PAGE = 500
+
+/** POST offlinedeals/<bucket> and GET offlinedeals/<bucket>?uuid=. */
+export function offlineDeals(exchange: Exchange, rest: string): Promise<void> | void {
+  const { context, request } = exchange
+  if (context.offlineDesk === undefined) return notHere(exchange)
+  return request.method === 'GET' ? showTask(exchange, rest) : makeTask(exchange, rest)
+}
+
+function notHere(exchange: Exchange): void {
+  const { features, platform } = exchange.context
+  const reason =
+    features.has('deal-status') && platform?.login === undefined
+      ? ': it needs a task platform beside it, or --platform-url with the keys of a user there.'
+      : ' by this gateway.'
+  const message = `Backing a bucket up as an offline deal is not implemented${reason}`
+  replyJson(exchange, 501, { status: 'fail', message })
+}
+
+/** Packs the bucket and posts a task that has its CARs stored. */
+const makeTask = dealEndpoint({
+  nothing: (rest) => ({
+    bucket_name: rest,
+    deals: { data: { taskname: '', filename: '', uuid: '' }, status: 'fail', message: '' },
+  }),
+  async run(exchange, rest) {
+    const { context, account } = exchange
+    const desk = deskOf(exchange)
+    const bucketName = decode(rest).toString()
+    const token = readToken(exchange)
+    if (token === undefined || !desk.isRepeated(account.id, token)) mustOwnBucket(context, account, bucketName)
+    const members = await TextMembers.read(exchange)
+    const form = readForm((name) => members.get(name))
+    const prefix = Buffer.from(members.get('Prefix'))
+    if (prefix.length > MAX_KEY_BYTES) throw new GatewayError('KeyTooLong')
+    const maxPieceBytes = readBytes(members, 'Max_Piece_Bytes')
+    return made(await desk.make({ account: account.id, bucketName, prefix, form, token, maxPieceBytes }))
+  },
+})
+
+/** A whole number; undefined when the member is absent. Throws GatewayError InvalidBody. */
+function readBytes(members: TextMembers, name: string): number | undefined {
+  const text = members.get(name)
+  if (text === '') return undefined
+  if (!/^\d{1,15}$/.test(text)) throw new GatewayError('InvalidBody', { value: `${name} must be a whole number.` })
+  return Number(text)
+}
+
+function made({ bucketName, form, fileName, message, uuid }: OfflineTask): Outcome {
+  const text = message ?? ''
+  const data = { taskname: form.task_name ?? '', filename: fileName ?? '', uuid }
+  return { data: { bucket_name: bucketName, deals: { data, status: 'success', message: text } }, message: text }
+}
+
+/** The task of the bucket with this UUID, and each of its deals. */
+const showTask = dealEndpoint({
+  nothing: () => null,
+  async run(exchange, rest) {
+    const { context, account, target } = exchange
+    const desk = deskOf(exchange)
+    const bucketName = decode(rest).toString()
+    mustOwnBucket(context, account, bucketName)
+    const task = await desk.show(account.id, (target.parameters.get('uuid') ?? '').toLowerCase())
+    if (task?.bucketName !== bucketName) throw new GatewayError('NoSuchTask')
+    await sendParts(exchange, [...JSON_TYPE], write(context, desk, task))
+    return undefined
+  },
+})
+
+/** Streams page by page, so that memory does not grow with the number of objects. */
+async function* write(context: GatewayContext, desk: OfflineDesk, task: OfflineTask): AsyncGenerator<string> {
+  const { uuid, taskStatus } = task
+  yield `{"data":{"uuid":${JSON.stringify(uuid)},"task_status":${JSON.stringify(taskStatus ?? '')},"deals":[`
+  for (const [n, car] of context.offlineTasks.cars(task.id).entries()) {
+    yield `${n === 0 ? '' : ','}${JSON.stringify(dealOf(context, desk, car)).slice(0, -1)},"objects":[`
+    yield* keysOf(context, car)
+    yield ']}'
+  }
+  yield ']},"status":"success","message":""}'
+}
+
+async function* keysOf({ manifest }: GatewayContext, { deal }: OfflineCar): AsyncGenerator<string> {
+  let after: Buffer = Buffer.alloc(0)
+  for (let first = true; ; first = false) {
+    const page = manifest.page(deal, after, PAGE)
+    const last = page.at(-1)
+    if (last === undefined) return
+    yield (first ? '' : ',') + page.map(({ key }) => JSON.stringify(key.toString())).join(',')
+    after = last.key
+  }
+}
+
+function dealOf(context: GatewayContext, desk: OfflineDesk, car: OfflineCar): object {
+  const { record } = context.deals.mustFind(car.deal)
+  return {
+    deal_id: car.platformDeal,
+    deal_cid: record?.dealCid ?? null,
+    status: car.status ?? 'Created',
+    note: car.note ?? '',
+    miner_fid: record?.terms.minerId ?? car.minerId,
+    file_source_url: desk.urlOf(car),
+    payload_cid: car.dataCid,
+    piece_cid: car.pieceCid,
+    piece_size: car.pieceSize,
+    car_size: car.carSize,
+    start_epoch: record?.startEpoch ?? null,
+    end_epoch: record?.endEpoch ?? null,
+  }
+}
+
+function deskOf({ context }: SignedExchange): OfflineDesk {
+  if (context.offlineDesk === undefined) throw new GatewayError('NotFound')
+  return context.offlineDesk
+}

@@ -1,0 +1,153 @@
+import type { FileHandle } from 'node:fs/promises'
+import { type HeaderList, parseRange, reply } from '../../http/reply.js'
+import type { GatewayContext } from '../context.js'
+import { GatewayError } from '../errors.js'
+import { decode, type Exchange, replyConsolePage, sendParts, splitFirst } from '../http.js'
+import { mustOwnBucket } from '../store/key-rules.js'
+import { dealEndpoint, JSON_TYPE, recordOf } from './deal-envelope.js'
+import { parsePlace } from './download.js'
+import { sendFile } from './send-file.js'
+
+const PAGE = 500
+const WHOLE_BUCKET = Buffer.alloc(0)
+
+interface History {
+  readonly bucket: number
+  /** Empty: the bucket as a whole. */
+  readonly key: Buffer
+  /** Member of `data` that names the subject of the history, and its value. */
+  readonly subject: readonly [member: string, name: string]
+  /** Noun in the message of an empty history. */
+  readonly what: 'object' | 'bucket'
+}
+
+/**
+ * GET retrieve/<bucket>/<object>: restores the object when it has no local copy, then returns the deals that include
+ * it. With the header `history-only` it restores nothing; with `deal-cid` it restores the object from no other deal.
+ */
+export const retrieveObject = dealEndpoint({
+  nothing: (rest) => ({ file_name: readable(splitFirst(rest)[1]), deals: [] }),
+  async run(exchange, rest) {
+    const { context, account } = exchange
+    const oneSegment = context.quirks.has('retrieve-one-segment')
+    if (oneSegment && splitFirst(rest)[1].includes('/')) {
+      replyConsolePage(exchange)
+      return undefined
+    }
+    const place = parsePlace(context, rest)
+    const bucket = mustOwnBucket(context, account, place.bucket)
+    const row = context.objects.find(bucket.id, place.key)
+    if (row === undefined) throw new GatewayError('NoSuchKey')
+    const cold = row.bodyAt === 'network' && !isForHistory(exchange)
+    const failure = cold ? await failureOf(context.bringBack.run(bucket, place.key, dealAsked(exchange))) : undefined
+    const subject = ['file_name', place.key.toString()] as const
+    const message = cold ? (failure ?? 'The object has been brought back.') : undefined
+    const history: History = { bucket: bucket.id, key: place.key, subject, what: 'object' }
+    await sendHistory(exchange, history, failure === undefined ? 'success' : 'fail', message)
+    return undefined
+  },
+})
+
+/** GET bucket/retrieve/<bucket>: returns the deals that were made of the whole bucket. */
+export const retrieveBucket = dealEndpoint({
+  nothing: (rest) => ({ bucket_name: readable(splitFirst(rest)[1]), deals: [] }),
+  async run(exchange, rest) {
+    const [word, raw] = splitFirst(rest)
+    if (word !== 'retrieve') throw new GatewayError('NotFound')
+    const name = decode(raw).toString()
+    const { id } = mustOwnBucket(exchange.context, exchange.account, name)
+    const history: History = { bucket: id, key: WHOLE_BUCKET, subject: ['bucket_name', name], what: 'bucket' }
+    await sendHistory(exchange, history, 'success')
+    return undefined
+  },
+})
+
+function dealAsked({ context, request }: Exchange): string | undefined {
+  return request.headers[`${context.names.header}deal-cid`]?.toString()
+}
+
+function isForHistory({ context, request }: Exchange): boolean {
+  return context.quirks.has('history-only') || request.headers[`${context.names.header}history-only`] === 'true'
+}
+
+/** Why no deal delivered; undefined when one did. */
+async function failureOf(broughtBack: Promise<void>): Promise<string | undefined> {
+  try {
+    await broughtBack
+    return undefined
+  } catch (error) {
+    if (error instanceof GatewayError && error.kind === 'RetrievalFailed') return error.message
+    throw error
+  }
+}
+
+async function sendHistory(
+  exchange: Exchange,
+  history: History,
+  status: 'success' | 'fail',
+  message?: string,
+): Promise<void> {
+  const { context } = exchange
+  const { bucket, key, what } = history
+  const never = context.deals.history(bucket, key, 0, 1).length === 0
+  if (never && context.quirks.has('retrieve-500')) throw new GatewayError('Internal')
+  const told = never ? `The specified ${what} does not have deals` : `The deals made of the ${what}.`
+  await sendParts(exchange, [...JSON_TYPE], write(context, history, { status, message: message ?? told }))
+}
+
+/** Streams page by page, so that memory does not grow with the length of the history. */
+async function* write({ deals }: GatewayContext, history: History, end: object): AsyncGenerator<string> {
+  const [member, name] = history.subject
+  yield `{"data":{"${member}":${JSON.stringify(name)},"deals":[`
+  let after = 0
+  for (let first = true; ; first = false) {
+    const page = deals.history(history.bucket, history.key, after, PAGE)
+    const last = page.at(-1)
+    if (last === undefined) break
+    const envelopes = page.map((deal) => ({ data: recordOf(deal), status: 'success', message: '' }))
+    yield (first ? '' : ',') + envelopes.map((envelope) => JSON.stringify(envelope)).join(',')
+    after = last.id
+  }
+  yield `]},${JSON.stringify(end).slice(1)}`
+}
+
+/** A part of a path, decoded if possible. */
+function readable(raw: string): string {
+  try {
+    return decode(raw).toString()
+  } catch {
+    return ''
+  }
+}
+
+/**
+ * GET|HEAD car/<secret>: the CAR of an offline deal, for the provider that stores it. Anyone who knows the secret may
+ * fetch it while the deal needs it. Throws GatewayError NotFound else.
+ */
+export async function sendCar(exchange: Exchange, secret: string): Promise<void> {
+  const { context } = exchange
+  const given = await context.offlineDesk?.give(secret)
+  if (given === undefined) throw new GatewayError('NotFound')
+  const { task, car } = given
+  const file = await context.carFiles.open(task.uuid, car.deal).catch((error) => {
+    throw error.code === 'ENOENT' ? new GatewayError('NotFound', {}, error) : error
+  })
+  try {
+    await send(exchange, file, car.carSize, `"${car.md5}"`)
+  } finally {
+    await file.close()
+  }
+}
+
+async function send({ context, ...exchange }: Exchange, file: FileHandle, size: number, etag: string): Promise<void> {
+  const { request, response } = exchange
+  const ifRange = request.headers['if-range']
+  const range = ifRange === undefined || ifRange === etag ? parseRange(request.headers.range, size) : undefined
+  const headers: HeaderList = ['Content-Type', 'application/vnd.ipld.car', 'Accept-Ranges', 'bytes', 'ETag', etag]
+  if (range === 'unsatisfiable') return reply(exchange, 416, [...headers, 'Content-Range', `bytes */${size}`])
+  const { first, last } = range ?? { first: 0, last: size - 1 }
+  if (range !== undefined) headers.push('Content-Range', `bytes ${first}-${last}/${size}`)
+  response.writeHead(range === undefined ? 200 : 206, [...headers, 'Content-Length', last - first + 1])
+  if (request.method === 'HEAD') response.end()
+  else await sendFile(file.fd, first, last, response, context.limits.downloadIdleMs)
+}

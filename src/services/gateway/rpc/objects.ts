@@ -1,0 +1,112 @@
+import { z } from 'zod'
+import { rfc3339 } from '../../clock.js'
+import { isAllowed, refusalOf } from '../access.js'
+import type { GatewayContext } from '../context.js'
+import { GatewayError } from '../errors.js'
+import { orderOf } from '../http.js'
+import type { BucketRow } from '../store/buckets.js'
+import { checkBucketName, mustFindBucket, mustOwnBucket } from '../store/key-rules.js'
+import { defineMethod, defineSignedMethod, optionalText, text, texts } from './method.js'
+
+export const listBuckets = defineSignedMethod({
+  name: 'web.ListBuckets',
+  params: z.object({}),
+  run(_, { context: { buckets, quirks }, account }) {
+    const moving = quirks.has('moving-creation-date')
+    const list = buckets
+      .of(account.id)
+      .map(({ name, created, changed }) => ({ name, creationDate: moving ? changed : created }))
+    return { buckets: list.length === 0 && quirks.has('null-arrays') ? null : list }
+  },
+})
+
+export const makeBucket = defineSignedMethod({
+  name: 'web.MakeBucket',
+  params: z.object({ bucketName: text }),
+  async run({ bucketName }, { context, account }) {
+    checkBucketName(context, bucketName)
+    context.writer.requireRoom()
+    await context.writer.run(() => {
+      const found = context.buckets.find(bucketName)
+      if (found !== undefined) {
+        const own = found.owner === account.id || context.quirks.has('taken-names')
+        throw new GatewayError(own ? 'BucketExists' : 'BucketTaken', { bucket: bucketName })
+      }
+      // Another process may have removed the account since the call began.
+      if (context.accounts.get(account.id) === undefined) throw new GatewayError('Authentication')
+      context.buckets.add(bucketName, rfc3339(context.clock.now()), account.id)
+    })
+    return {}
+  },
+})
+
+export const deleteBucket = defineSignedMethod({
+  name: 'web.DeleteBucket',
+  params: z.object({ bucketName: text }),
+  async run({ bucketName }, { context, account }) {
+    await context.writer.run(() => {
+      const { id } = mustOwnBucket(context, account, bucketName)
+      if (!context.buckets.isEmpty(id)) throw new GatewayError('BucketNotEmpty', { bucket: bucketName })
+      context.buckets.remove(id)
+    })
+    return {}
+  },
+})
+
+/**
+ * Removes exactly the named objects; a missing object is no error. A call with a fence removes one object, in its order
+ * among the writes to its key.
+ */
+export const removeObject = defineMethod({
+  name: 'web.RemoveObject',
+  access: 'policy',
+  params: z.object({
+    bucketName: text,
+    objects: texts,
+    fence: z.number().optional(),
+    writeId: optionalText,
+    expectedGeneration: optionalText,
+  }),
+  async run({ bucketName, objects, ...ordering }, { context, identity }) {
+    if (bucketName === '' || objects.length === 0) throw new GatewayError('InvalidArguments')
+    const found = context.buckets.find(bucketName)
+    const allowed = objects.every((name) => isAllowed(context.policies, identity, 'delete', found, name))
+    if (!allowed) throw refusalOf(identity)
+    const bucket = mustFindBucket(context, bucketName)
+    if (context.quirks.has('recursive-remove')) {
+      await removeLikeFolders(context, bucket, objects)
+      return {}
+    }
+    if (objects.includes('')) throw new GatewayError('InvalidArguments')
+    const order = context.features.has('write-fences') ? orderOf(ordering) : undefined
+    if (order !== undefined) {
+      if (objects.length > 1) throw new GatewayError('InvalidArguments')
+      await context.store.removeInOrder(bucket, Buffer.from(objects[0] as string), order)
+      return {}
+    }
+    await context.store.remove(
+      bucket,
+      objects.flatMap((name) => context.rules.removable(name) ?? []),
+    )
+    return {}
+  },
+})
+
+/**
+ * As public gateways do: a name ending in a slash removes all objects beneath it and ends the list, as does a missing
+ * object (MinIO cmd/web-handlers.go, `RemoveObject`).
+ */
+async function removeLikeFolders(
+  { store, rules }: GatewayContext,
+  bucket: BucketRow,
+  names: readonly string[],
+): Promise<void> {
+  for (const name of names) {
+    if (name === '' || name.endsWith('/')) {
+      await store.removeBeneath(bucket, Buffer.from(name), (key) => rules.removable(key.toString()) !== undefined)
+      return
+    }
+    const key = rules.removable(name)
+    if (key === undefined || (await store.remove(bucket, [key])) === 0) return
+  }
+}

@@ -1,0 +1,140 @@
+import { PeriodicTask } from '../../../common/time.js'
+import type { Database, Writer } from '../../database.js'
+import type { ServicesLog } from '../../log.js'
+import type { KuboNode } from '../../network/kubo/kubo-node.js'
+import { type Pins, pinSchema } from '../../network/kubo/pins.js'
+import { NetworkError } from '../../network/network.js'
+import type { ContentStore, StagedContent } from './content-store.js'
+
+/** Between two looks at what the node lacks, and has without need, ms. */
+const SWEEP_MS = 60_000
+
+/** Most refusals that one pass reports. */
+const MOST_REPORTED = 10
+
+export interface NodeCopiesParts {
+  readonly node: KuboNode
+  /** Those of contents, by the CIDs of their roots. */
+  readonly pins: Pins
+  readonly table: CopyTable
+  readonly contents: Pick<ContentStore, 'fileOf'>
+  readonly writer: Writer
+  readonly log: ServicesLog
+}
+
+/**
+ * Copies of all contents on a Kubo node, which pins them: those that arrive before they count, those of before in the
+ * background. What goes away here is unpinned there, if it was pinned for this service.
+ */
+export class NodeCopies {
+  readonly #parts: NodeCopiesParts
+  readonly #sweep: PeriodicTask
+  readonly #stop = new AbortController()
+
+  constructor(parts: NodeCopiesParts) {
+    this.#parts = parts
+    this.#sweep = new PeriodicTask(
+      () => this.#pass(),
+      (err) => {
+        if (!this.#stop.signal.aborted) parts.log.warn({ err }, 'The Kubo node could not take or drop all contents.')
+      },
+    )
+  }
+
+  start(): void {
+    this.#sweep.start(SWEEP_MS)
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort()
+    await this.#sweep.stop()
+  }
+
+  /**
+   * Has the node import and pin a content, then runs `keep`. Rejects as the node does, before it is kept.
+   * @param keep makes the content count
+   */
+  async add<T>({ cid, file, carSize }: StagedContent, keep: () => Promise<T>): Promise<T> {
+    const { node, pins, table, writer } = this.#parts
+    const { signal } = this.#stop
+    const { peerId } = await node.identity(signal)
+    return pins.make(
+      cid,
+      async () => {
+        await this.#import(cid, file, carSize)
+        const result = await keep()
+        await writer.run(() => table.mark(cid, peerId))
+        return result
+      },
+      signal,
+    )
+  }
+
+  async #import(cid: string, file: string, size: number): Promise<void> {
+    const { node } = this.#parts
+    if (await node.isPinned(cid, this.#stop.signal)) return
+    await node.import({ file, size, dataCid: cid }, () => {}, this.#stop.signal)
+  }
+
+  async #pass(): Promise<void> {
+    const { node, pins, table, contents, writer } = this.#parts
+    const { signal } = this.#stop
+    const { peerId } = await node.identity(signal)
+    const refused: unknown[] = []
+    for (let next = table.missing(peerId, 0); next !== undefined; next = table.missing(peerId, next.id)) {
+      const { cid, carSize } = next
+      try {
+        await pins.make(cid, () => this.#import(cid, contents.fileOf(cid), carSize), signal)
+        await writer.run(() => table.mark(cid, peerId))
+      } catch (error) {
+        signal.throwIfAborted()
+        // A node that does not answer takes no other content either; what it refuses must not hold up the others.
+        if (error instanceof NetworkError && error.code === 'Unavailable') throw error
+        if (refused.length < MOST_REPORTED) refused.push(error)
+      }
+    }
+    await pins.sweep(signal)
+    if (refused.length > 0) throw new AggregateError(refused, 'The node does not take all contents.')
+  }
+}
+
+/** A content that a node lacks. */
+export interface MissingContent {
+  readonly id: number
+  readonly cid: string
+  /** Bytes of its CAR. */
+  readonly carSize: number
+}
+
+/** SQL: true for a pin whose content is gone. A content that only a storage provider has stays on the node. */
+export const UNNEEDED = "NOT EXISTS (SELECT 1 FROM contents WHERE cid = root AND place <> 'gone')"
+
+/** Which contents a Kubo node has. Call writing methods inside a transaction. */
+export class CopyTable {
+  readonly #mark
+  readonly #missing
+
+  constructor(db: Database) {
+    this.#mark = db.prepare('UPDATE contents SET node = ? WHERE cid = ?')
+    this.#missing = db.prepare(
+      `SELECT id, cid, car_size AS carSize FROM contents
+        WHERE id > ? AND place = 'here' AND node IS NOT ? ORDER BY id LIMIT 1`,
+    )
+  }
+
+  /** The node has the content from now on. */
+  mark(cid: string, peerId: string): void {
+    this.#mark.run(peerId, cid)
+  }
+
+  /** The next content behind `after` that is here, and not on the node. */
+  missing(peerId: string, after: number): MissingContent | undefined {
+    return this.#missing.get(after, peerId) as MissingContent | undefined
+  }
+}
+
+/** `node` is the peer ID of the Kubo node that has a content, if one has it. `pins` are those that are made there. */
+export const kuboSchema = `
+  ALTER TABLE contents ADD COLUMN node TEXT;
+  ${pinSchema}
+`

@@ -1,0 +1,201 @@
+import { createHash } from 'node:crypto'
+import type { Database } from '../../database.js'
+import type { DealState, DealStatus } from '../../network/network.js'
+import { parseFil } from '../../network/units/fil.js'
+
+/** An offline deal of a CAR. */
+export interface OfflineDeal {
+  readonly id: number
+  /** Number of the CAR. */
+  readonly car: number
+  /** Number of the deal in the network. */
+  readonly dealId: number
+  readonly dealCid: string
+  readonly pieceCid: string
+  /** Bytes. */
+  readonly pieceSize: number
+  readonly minerFid: string
+  /** Address of the wallet that signed the proposal. */
+  readonly client: string
+  readonly verified: number
+  /** Attofil per epoch for the whole piece. */
+  readonly price: string
+  readonly startEpoch: number
+  readonly endEpoch: number
+  readonly status: 'Created' | 'Active' | 'Success' | 'Failed'
+  /** State name of go-fil-markets. */
+  readonly onChainStatus: string
+  readonly note: string | null
+  readonly unlockHash: string | null
+  /** Unix seconds, as the following; 0 when never. */
+  readonly unlockedAt: number
+  readonly created: number
+  readonly updated: number
+}
+
+interface LoggedState {
+  readonly id: number
+  readonly deal: number
+  readonly onChainStatus: string
+  readonly message: string
+  /** Unix seconds. */
+  readonly created: number
+}
+
+const COLUMNS = `id, car, deal_id AS dealId, deal_cid AS dealCid, piece_cid AS pieceCid, piece_size AS pieceSize,
+  miner_fid AS minerFid, client, verified, price, start_epoch AS startEpoch, end_epoch AS endEpoch, status,
+  on_chain_status AS onChainStatus, note, unlock_hash AS unlockHash, unlocked_at AS unlockedAt, created, updated
+  FROM offline_deals`
+
+/** The table of offline deals, and the log of their states. Call writing methods inside a transaction. */
+export class DealTable {
+  readonly #find
+  readonly #ofCar
+  readonly #byDealId
+  readonly #logOf
+  readonly #byCid
+  readonly #add
+  readonly #update
+  readonly #log
+  readonly #succeed
+
+  constructor(db: Database) {
+    this.#find = db.prepare(`SELECT ${COLUMNS} WHERE id = ?`)
+    this.#ofCar = db.prepare(`SELECT ${COLUMNS} WHERE car = ? ORDER BY id`)
+    this.#byDealId = db.prepare(`SELECT ${COLUMNS} WHERE car = ? AND deal_id = ?`)
+    this.#logOf = db.prepare(
+      'SELECT id, deal, on_chain_status AS onChainStatus, message, created FROM deal_logs WHERE deal = ? ORDER BY id',
+    )
+    this.#byCid = db.prepare(`SELECT ${COLUMNS} WHERE deal_cid = ?`)
+    this.#add = db.prepare(
+      `INSERT OR IGNORE INTO offline_deals (car, deal_id, deal_cid, piece_cid, piece_size, miner_fid, client, verified,
+        price, start_epoch, end_epoch, on_chain_status, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    )
+    this.#update = db.prepare(
+      `UPDATE offline_deals SET on_chain_status = ?, note = ?, updated = ?,
+        status = CASE status WHEN 'Success' THEN status ELSE ? END WHERE deal_cid = ?`,
+    )
+    this.#log = db.prepare(
+      'INSERT OR IGNORE INTO deal_logs (deal, on_chain_status, message, created) VALUES (?, ?, ?, ?)',
+    )
+    this.#succeed = db.prepare(
+      "UPDATE offline_deals SET status = 'Success', unlock_hash = ?, unlocked_at = ?, updated = ? WHERE id = ?",
+    )
+  }
+
+  find(id: number): OfflineDeal | undefined {
+    return this.#find.get(id) as OfflineDeal | undefined
+  }
+
+  ofCar(car: number): OfflineDeal[] {
+    return this.#ofCar.all(car) as OfflineDeal[]
+  }
+
+  /** The deal of the CAR that has this number in the network. */
+  withDealId(car: number, dealId: number): OfflineDeal | undefined {
+    return this.#byDealId.get(car, dealId) as OfflineDeal | undefined
+  }
+
+  /**
+   * Keeps what the network says of a deal, and logs each state once.
+   * @param now Unix seconds
+   */
+  note(car: number, deal: DealStatus, now: number): OfflineDeal {
+    const { dealCid, pieceCid, pieceSize, terms, walletAddress, startEpoch, endEpoch, state, message } = deal
+    const price = String(parseFil(terms.price) ?? 0n)
+    const facts = [car, dealNumber(dealCid), dealCid, pieceCid, pieceSize, terms.minerId, walletAddress]
+    const verified = terms.verifiedDeal ? 1 : 0
+    this.#add.run(...facts, verified, price, startEpoch, endEpoch, state, now, now)
+    this.#update.run(state, message === '' ? null : message, now, statusOf(state), dealCid)
+    const noted = this.#byCid.get(dealCid) as OfflineDeal
+    const waits = state === 'StorageDealCheckForAcceptance' ? 'Provider state: StorageDealWaitingForData' : message
+    this.#log.run(noted.id, state, waits, now)
+    return noted
+  }
+
+  /**
+   * The payments for the uploads of an active deal are unlocked.
+   * @param hash of the last transfer
+   */
+  succeed(id: number, hash: string, now: number): void {
+    this.#succeed.run(hash, now, now, id)
+  }
+
+  /** In the order of insertion. */
+  logOf(deal: number): LoggedState[] {
+    return this.#logOf.all(deal) as LoggedState[]
+  }
+}
+
+function statusOf(state: DealState): OfflineDeal['status'] {
+  if (state === 'StorageDealActive') return 'Active'
+  return state === 'StorageDealError' || state === 'StorageDealExpired' ? 'Failed' : 'Created'
+}
+
+const HASH_BYTES = 6
+
+/** The number of a deal: clients read one, where the network knows a CID alone. A hash of 48 bits, never 0. */
+function dealNumber(dealCid: string): number {
+  return createHash('sha256').update(dealCid).digest().readUIntBE(0, HASH_BYTES) || 1
+}
+
+/**
+ * What becomes of paid uploads: several of them are packed into one CAR, of which a task of the task platform makes
+ * offline deals. An upload keeps the least amount that it costs, in millionths of a stable coin. `deal_id` is that of
+ * the network. Prices are attofil. Times are Unix seconds, epochs those of the network.
+ */
+export const dealSchema = `
+  CREATE TABLE cars (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    payload_cid TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    task TEXT,
+    status TEXT NOT NULL DEFAULT 'TaskCreated',
+    created INTEGER NOT NULL,
+    created_epoch INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE offline_deals (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    car INTEGER NOT NULL REFERENCES cars (id),
+    deal_id INTEGER NOT NULL,
+    deal_cid TEXT NOT NULL UNIQUE,
+    piece_cid TEXT NOT NULL,
+    piece_size INTEGER NOT NULL,
+    miner_fid TEXT NOT NULL,
+    client TEXT NOT NULL,
+    verified INTEGER NOT NULL,
+    price TEXT NOT NULL,
+    start_epoch INTEGER NOT NULL,
+    end_epoch INTEGER NOT NULL,
+    status TEXT NOT NULL DEFAULT 'Created',
+    on_chain_status TEXT NOT NULL,
+    note TEXT,
+    unlock_hash TEXT,
+    unlocked_at INTEGER NOT NULL DEFAULT 0,
+    created INTEGER NOT NULL,
+    updated INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX deals_of_car ON offline_deals (car, id);
+  CREATE TABLE deal_logs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    deal INTEGER NOT NULL REFERENCES offline_deals (id),
+    on_chain_status TEXT NOT NULL,
+    message TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    UNIQUE (deal, on_chain_status, message)
+  ) STRICT;
+  CREATE TABLE mints (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    upload INTEGER NOT NULL UNIQUE REFERENCES uploads (id),
+    tx_hash TEXT NOT NULL,
+    mint_address TEXT NOT NULL,
+    token_id TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    updated INTEGER NOT NULL
+  ) STRICT;
+  ALTER TABLE uploads ADD COLUMN price INTEGER NOT NULL DEFAULT 1;
+  ALTER TABLE uploads ADD COLUMN car INTEGER REFERENCES cars (id);
+  CREATE INDEX uploads_by_status ON uploads (status, id);
+  CREATE INDEX uploads_of_car ON uploads (car, wallet) WHERE car IS NOT NULL;
+  CREATE INDEX open_locks ON locks (deadline_epoch) WHERE is_open = 1;
+`

@@ -1,0 +1,85 @@
+import { withUnit } from '../../network/provider-record.js'
+import { formatFil } from '../../network/units/fil.js'
+import { PaymentError } from '../errors.js'
+import { type Exchange, Fields } from '../http.js'
+import { ipfsUrl } from '../ipfs/serve.js'
+import { ownUpload, type Upload } from '../uploads/upload-table.js'
+import type { OfflineDeal } from './deal-table.js'
+
+/**
+ * GET /storage/deal/detail/<deal_id>: a deal by its number in the network, and the upload that it is for. A number 0 is
+ * for an upload without deals: what a deal would tell is empty then. Throws PaymentError.
+ */
+export async function showDeal(exchange: Exchange): Promise<object> {
+  const { context, query, path } = exchange
+  const text = path.deal_id ?? ''
+  if (!/^\d{1,15}$/.test(text)) throw new PaymentError('type', 'deal_id must be a valid number')
+  await context.mover.catchUp()
+  const upload = ownUpload(exchange, new Fields(query).id('source_file_upload_id'))
+  const deal = findDeal(exchange, upload, Number(text))
+  return { dao_threshold: 0, source_file_upload_deal: await detail(exchange, upload, deal) }
+}
+
+function findDeal({ context }: Exchange, upload: Upload, dealId: number): OfflineDeal | undefined {
+  if (dealId === 0) return undefined
+  const deal = upload.car === null ? undefined : context.deals.withDealId(upload.car, dealId)
+  if (deal === undefined) throw new PaymentError('absent', `the upload ${upload.id} has no deal ${dealId}`)
+  return deal
+}
+
+async function detail({ context }: Exchange, upload: Upload, deal: OfflineDeal | undefined): Promise<object> {
+  const { payments, networkName, network } = context
+  const lock = payments.find(upload.wCid)
+  const epochs = deal === undefined ? 0 : deal.endEpoch - deal.startEpoch
+  const perEpoch = BigInt(deal?.price ?? 0)
+  return {
+    deal_id: deal?.dealId ?? 0,
+    deal_cid: deal?.dealCid ?? '',
+    // The embedded network has no messages: the deal itself is on the chain.
+    message_cid: deal?.dealCid ?? '',
+    piece_cid: deal?.pieceCid ?? '',
+    signature: '',
+    signature_type: deal === undefined ? '' : 'secp256k1',
+    piece_size_format: deal === undefined ? '' : withUnit(deal.pieceSize),
+    client: deal?.client ?? '',
+    client_collateral_format: deal === undefined ? '' : '0 FIL',
+    provider: deal?.minerFid ?? '',
+    provider_tag: '',
+    provider_collateral_format: deal === undefined ? '' : '0 FIL',
+    network_name: networkName,
+    ipfs_url: await ipfsUrl(context, upload.cid),
+    file_name: upload.fileName,
+    w_cid: upload.wCid,
+    height: deal === undefined ? 0 : network.epoch(),
+    start_height: deal?.startEpoch ?? 0,
+    end_height: deal?.endEpoch ?? 0,
+    created_at: deal?.created ?? 0,
+    locked_at: lock?.paidAt ?? 0,
+    verified_deal: deal?.verified === 1,
+    unlocked: deal?.status === 'Success',
+    storage_price_per_epoch: Number(formatFil(perEpoch)),
+    storage_price: Number(formatFil(perEpoch * BigInt(epochs))),
+    verified_provider: 0,
+    status: 0,
+    locked_fee: String(lock?.amount ?? 0n),
+  }
+}
+
+/** GET /storage/deal/log/<offline_deal_id>: the states of an offline deal in their order; none of an unknown one. */
+export async function showLog({ context, path, caller }: Exchange): Promise<object> {
+  const text = path.offline_deal_id ?? ''
+  if (!/^\d{1,15}$/.test(text)) throw new PaymentError('type', 'offline_deal_id must be a valid number')
+  await context.mover.catchUp()
+  const deal = context.deals.find(Number(text))
+  const isOwn = deal !== undefined && (caller === undefined || context.uploads.hasCar(caller.address, deal.car))
+  const log = isOwn ? context.deals.logOf(deal.id) : []
+  return {
+    offline_deal_log: log.map((state) => ({
+      id: state.id,
+      offline_deal_id: state.deal,
+      on_chain_status: state.onChainStatus,
+      on_chain_message: state.message,
+      create_at: state.created,
+    })),
+  }
+}

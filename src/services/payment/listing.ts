@@ -1,0 +1,122 @@
+import type { Database } from '../database.js'
+import { minerNumber } from '../platform/units.js'
+import type { OfflineDeal } from './dealing/deal-table.js'
+import { type Exchange, Fields, type Page, readPage } from './http.js'
+import { walletAddressOf } from './sign-in.js'
+import { freeRoom } from './uploads/shares.js'
+import { SHOWN_STATUSES, shownStatus, UPLOAD_COLUMNS, type Upload } from './uploads/upload-table.js'
+
+/** GET /storage/tasks/deals: the uploads of a wallet, each with its offline deals. */
+export async function showUploads(exchange: Exchange): Promise<object> {
+  const { context, query } = exchange
+  await context.mover.catchUp()
+  const fields = new Fields(query)
+  const wallet = walletAddressOf(exchange, fields.get('wallet_address'))
+  const minted = fields.get('is_minted')
+  const filter = {
+    wallet,
+    fileName: fields.get('file_name'),
+    minted: minted === 'y' ? true : minted === 'n' ? false : undefined,
+    status: fields.get('status'),
+  }
+  const room = context.variant === 'a' ? freeRoom(context, wallet) : undefined
+  const { uploads, total } = listUploads(context.db, filter, readPage(query, uploadOrders, 'upload_at'))
+  return {
+    source_file_upload: uploads.map((upload) => uploadView(exchange, upload, room !== undefined)),
+    total_record_count: total,
+    ...(room && { free_usage: room.usage, free_quota_per_month: room.quota }),
+  }
+}
+
+/** @param withFree where uploads may be free */
+function uploadView({ context }: Exchange, upload: Upload, withFree: boolean): object {
+  const { wallets, cars, deals, mints } = context
+  const mint = mints.find(upload.id)
+  const sender = wallets.find(upload.wallet)?.id ?? 0
+  const ofCar = upload.car === null ? [] : deals.ofCar(upload.car)
+  return {
+    source_file_upload_id: upload.id,
+    car_file_id: upload.car ?? 0,
+    file_name: upload.fileName,
+    file_size: upload.fileSize,
+    upload_at: upload.created,
+    duration: upload.duration,
+    pin_status: upload.place === 'here' ? 'Pinned' : 'UnPinned',
+    payload_cid: upload.car === null ? '' : (cars.find(upload.car)?.payloadCid ?? ''),
+    status: shownStatus(upload.status),
+    token_id: mint?.tokenId ?? '',
+    mint_address: mint?.mintAddress ?? '',
+    nft_tx_hash: mint?.txHash ?? '',
+    ...(withFree && { is_free: upload.isFree === 1 }),
+    offline_deal: ofCar.map((deal) => dealView(deal, sender)),
+  }
+}
+
+const orders = { file_name: 'file_name', file_size: 'file_size', upload_at: 'uploads.created' } as const
+
+type UploadOrder = keyof typeof orders
+const uploadOrders = Object.keys(orders) as UploadOrder[]
+
+/** Which uploads of a wallet are listed. */
+interface UploadFilter {
+  readonly wallet: string
+  /** A part of the file name, in any case. */
+  readonly fileName: string | undefined
+  /** True: those with an NFT; false: those without. */
+  readonly minted: boolean | undefined
+  /** As it is shown; undefined: any. */
+  readonly status: string | undefined
+}
+
+/** The uploads by users, not by NFTs, on one page, and how many there are. Those that are equal come in their order. */
+function listUploads(
+  db: Database,
+  { wallet, fileName, minted, status }: UploadFilter,
+  { size, offset, orderBy, ascending }: Page<UploadOrder>,
+): { readonly uploads: readonly Upload[]; readonly total: number } {
+  const conditions = ['wallet = ?', 'file_type = 0']
+  const values: (string | number)[] = [wallet]
+  if (fileName !== undefined) {
+    conditions.push('instr(folded_name, ?) > 0')
+    values.push(fileName.toLowerCase())
+  }
+  if (minted !== undefined)
+    conditions.push(`${minted ? '' : 'NOT '}EXISTS (SELECT 1 FROM mints WHERE upload = uploads.id)`)
+  const shown = SHOWN_STATUSES.map((one) => `'${one}'`).join(', ')
+  if (status === 'Processing') conditions.push(`status NOT IN (${shown})`)
+  else if (SHOWN_STATUSES.some((one) => one === status)) {
+    conditions.push('status = ?')
+    values.push(status as string)
+  }
+  const where = `WHERE ${conditions.join(' AND ')}`
+  const direction = ascending ? 'ASC' : 'DESC'
+  const order = `ORDER BY ${orders[orderBy]} ${direction}, uploads.id ${direction}`
+  const rows = db.prepare(`SELECT ${UPLOAD_COLUMNS} ${where} ${order} LIMIT ? OFFSET ?`).all(...values, size, offset)
+  const total = db.prepare(`SELECT count(*) AS total FROM uploads ${where}`).get(...values).total as number
+  return { uploads: rows as Upload[], total }
+}
+
+/**
+ * An offline deal, as the interface writes it.
+ * @param sender number of the wallet that pays
+ */
+function dealView(deal: OfflineDeal, sender: number): object {
+  return {
+    id: deal.id,
+    car_file_id: deal.car,
+    deal_cid: deal.dealCid,
+    miner_id: minerNumber(deal.minerFid),
+    verified: deal.verified === 1,
+    start_epoch: deal.startEpoch,
+    sender_wallet_id: sender,
+    deal_id: deal.dealId,
+    status: deal.status,
+    note: deal.note,
+    on_chain_status: deal.onChainStatus,
+    tx_hash_unlock: deal.unlockHash,
+    unlock_at: deal.unlockedAt,
+    create_at: deal.created,
+    update_at: deal.updated,
+    miner_fid: deal.minerFid,
+  }
+}

@@ -1,0 +1,189 @@
+import { PeriodicTask } from '../../common/time.js'
+import type { Database, Writer } from '../database.js'
+import type { ServicesLog } from '../log.js'
+import type { Network } from '../network/network.js'
+import { epochsOf, type Retention } from './contents/retention.js'
+import type { Dealing } from './dealing/dealing.js'
+import type { Payments } from './ledger/embedded-payments.js'
+import { LOCK_DAYS } from './system.js'
+
+const BATCH = 100
+
+/** Shortest interval between two looks at the clock, ms. */
+const MIN_INTERVAL_MS = 1000
+
+interface MoverParts {
+  readonly progress: Progress
+  readonly retention: Retention
+  readonly payments: Payments
+  readonly writer: Writer
+  readonly network: Network
+  /** Unix seconds. */
+  readonly seconds: () => number
+  readonly log: ServicesLog
+  /** Absent: no deals are made for uploads. */
+  readonly dealing?: Dealing
+}
+
+/**
+ * Moves uploads by the epochs of the network: a payment makes one paid; one without a deal at the deadline of its
+ * payment can be refunded, and is; what is needed no more is removed. Dealing goes on beside it, which may take long.
+ * Each step is one transaction and follows from what the database holds, so that a step that a crash cut off is done
+ * again.
+ */
+export class Mover {
+  readonly #parts: MoverParts
+  readonly #task: PeriodicTask
+  readonly #deals: PeriodicTask
+  readonly #stop = new AbortController()
+  /** Epoch at which dealing last went on. */
+  #dealtAt = -1
+
+  constructor(parts: MoverParts) {
+    this.#parts = parts
+    this.#task = new PeriodicTask(
+      () => this.#pass(),
+      (err) => {
+        if (!this.#stopped) parts.log.warn({ err }, 'Could not move all uploads that are due.')
+      },
+    )
+    this.#deals = new PeriodicTask(
+      async () => parts.dealing?.run(this.#stop.signal),
+      (err) => {
+        if (!this.#stopped) parts.log.warn({ err }, 'Could not go on with the deals of uploads. Trying again.')
+      },
+    )
+  }
+
+  get #stopped(): boolean {
+    return this.#stop.signal.aborted
+  }
+
+  start(): void {
+    const interval = Math.max(MIN_INTERVAL_MS, this.#parts.network.epochSeconds * 1000)
+    this.#task.start(interval)
+    this.#deals.start(interval)
+  }
+
+  /**
+   * Resolves when everything that is due by the current epoch has moved, so that a reader sees the present. Deals go on
+   * in the background, once per epoch.
+   */
+  async catchUp(): Promise<void> {
+    const { progress, network, retention, dealing } = this.#parts
+    if (dealing !== undefined && this.#dealtAt !== network.epoch() && dealing.anyOpen()) {
+      this.#dealtAt = network.epoch()
+      void this.#deals.run()
+    }
+    // A run in progress may have begun before the epoch did.
+    const isDue = (): boolean =>
+      progress.anyDue(network.epoch()) || progress.anyFreeDue(this.#freeSince()) || retention.isDue()
+    for (let runs = 0; runs < 2 && !this.#stopped && isDue(); runs++) await this.#task.run()
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort()
+    await Promise.all([this.#task.stop(), this.#deals.stop()])
+  }
+
+  /** Free uploads of before have as long for a deal as a payment is locked. */
+  #freeSince(): number {
+    const { network } = this.#parts
+    return network.epoch() - epochsOf(LOCK_DAYS, network)
+  }
+
+  async #pass(): Promise<void> {
+    const { progress, payments, retention, writer, network, seconds } = this.#parts
+    await writer.run(() => progress.markAllPaid())
+    const epoch = network.epoch()
+    for (let marked = BATCH; marked === BATCH && !this.#stopped; ) {
+      marked = await writer.run(() => progress.markRefundable(epoch, BATCH))
+    }
+    if (progress.anyFreeDue(this.#freeSince())) await writer.run(() => progress.endFree(this.#freeSince()))
+    let last = 0
+    for (let due = progress.refundable(last, BATCH); due.length > 0; due = progress.refundable(last, BATCH)) {
+      for (const { id, wCid } of due) {
+        if (this.#stopped) return
+        last = id
+        if (await payments.refund(wCid, seconds())) await writer.run(() => progress.markRefunded(id))
+      }
+    }
+    if (retention.isDue()) await retention.run()
+  }
+}
+
+/** How uploads move from one status to the next. Call writing methods inside a transaction. */
+export class Progress {
+  readonly #markPaid
+  readonly #markAllPaid
+  readonly #anyLate
+  readonly #markRefundable
+  readonly #refundable
+  readonly #markRefunded
+  readonly #anyFreeLate
+  readonly #markFreeLate
+
+  constructor(db: Database) {
+    this.#markPaid = db.prepare("UPDATE uploads SET status = 'Paid' WHERE w_cid = ? AND status = 'Pending'")
+    this.#markAllPaid = db.prepare(
+      "UPDATE uploads SET status = 'Paid' WHERE status = 'Pending' AND w_cid IN (SELECT w_cid FROM locks WHERE is_open = 1)",
+    )
+    const late = `locks JOIN uploads USING (w_cid) WHERE is_open = 1 AND deadline_epoch <= ?
+      AND status IN ('Paid', 'TaskCreated')
+      AND NOT EXISTS (SELECT 1 FROM offline_deals WHERE car = uploads.car AND status = 'Active')`
+    this.#anyLate = db.prepare(`SELECT 1 FROM ${late} LIMIT 1`)
+    this.#markRefundable = db.prepare(
+      `UPDATE uploads SET status = 'Refundable' WHERE id IN (SELECT uploads.id FROM ${late} LIMIT ?)`,
+    )
+    this.#refundable = db.prepare(
+      "SELECT id, w_cid AS wCid FROM uploads WHERE status = 'Refundable' AND id > ? ORDER BY id LIMIT ?",
+    )
+    this.#markRefunded = db.prepare("UPDATE uploads SET status = 'Refunded' WHERE id = ?")
+    const freeLate = `is_free = 1 AND status IN ('Free', 'TaskCreated') AND created_epoch <= ?
+      AND NOT EXISTS (SELECT 1 FROM offline_deals WHERE car = uploads.car AND status = 'Active')`
+    this.#anyFreeLate = db.prepare(`SELECT 1 FROM uploads WHERE ${freeLate} LIMIT 1`)
+    this.#markFreeLate = db.prepare(`UPDATE uploads SET status = 'Refunded' WHERE ${freeLate}`)
+  }
+
+  /** The payment for this upload is locked. */
+  markPaid(wCid: string): void {
+    this.#markPaid.run(wCid)
+  }
+
+  /** For payments after which a crash came. */
+  markAllPaid(): void {
+    this.#markAllPaid.run()
+  }
+
+  /** True when an upload waits for a refund, or has no deal at the deadline of its payment. */
+  anyDue(epoch: number): boolean {
+    return this.#anyLate.get(epoch) !== undefined || this.#refundable.get(0, 1) !== undefined
+  }
+
+  /**
+   * Uploads without a deal at the deadline of their payment can be refunded.
+   * @returns how many
+   */
+  markRefundable(epoch: number, most: number): number {
+    return Number(this.#markRefundable.run(epoch, most).changes)
+  }
+
+  /** True when a free upload of this epoch or before has no deal. */
+  anyFreeDue(epoch: number): boolean {
+    return this.#anyFreeLate.get(epoch) !== undefined
+  }
+
+  /** Free uploads of this epoch or before without a deal are over: nothing is locked that could be refunded. */
+  endFree(epoch: number): void {
+    this.#markFreeLate.run(epoch)
+  }
+
+  /** Those with a number above `last`, in the order of their numbers. */
+  refundable(last: number, most: number): { readonly id: number; readonly wCid: string }[] {
+    return this.#refundable.all(last, most) as { id: number; wCid: string }[]
+  }
+
+  markRefunded(id: number): void {
+    this.#markRefunded.run(id)
+  }
+}

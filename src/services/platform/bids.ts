@@ -1,0 +1,190 @@
+import type { Database } from '../database.js'
+import type { Provider } from '../network/network.js'
+import { withUnit } from '../network/provider-record.js'
+import { formatFil, parseFil } from '../network/units/fil.js'
+import type { Task } from './tasks/task.js'
+import { sortable } from './units.js'
+
+/** `New` until the task has a provider or expires; then `Won`, or `Lost`. */
+type BidStatus = 'New' | 'Won' | 'Lost'
+
+/** What a provider offers for a task. */
+interface Offer {
+  readonly minerId: string
+  /** Attofil per GiB and epoch. */
+  readonly price: bigint
+  /** Of the provider, at the time of the bid. */
+  readonly score: number
+  /** Bytes. */
+  readonly minPieceSize: number
+  readonly contactInfo: string
+  readonly proposal: string
+  /** Days for which the offer holds. */
+  readonly expireDays: number
+}
+
+export interface Bid extends Offer {
+  readonly id: number
+  readonly task: number
+  readonly status: BidStatus
+  /** Unix seconds. */
+  readonly created: number
+  readonly createdEpoch: number
+  readonly won: number | null
+}
+
+/** When a bid is made. */
+interface BidTime {
+  /** Unix seconds. */
+  readonly created: number
+  readonly createdEpoch: number
+}
+
+/** The table of bids, at most one per task and provider. Call writing methods inside a transaction. */
+export class BidTable {
+  readonly #add
+  readonly #ofTask
+  readonly #since
+  readonly #win
+  readonly #lose
+
+  constructor(db: Database) {
+    this.#add = db.prepare(`
+      INSERT INTO bids (task, miner_id, price, score, min_piece_size, contact_info, proposal, expire_days, created, created_epoch)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (task, miner_id) DO UPDATE SET price = excluded.price, score = excluded.score,
+        min_piece_size = excluded.min_piece_size, contact_info = excluded.contact_info, proposal = excluded.proposal,
+        expire_days = excluded.expire_days, created = excluded.created, created_epoch = excluded.created_epoch
+    `)
+    this.#ofTask = db.prepare('SELECT * FROM bids WHERE task = ? ORDER BY id')
+    this.#since = db.prepare('SELECT count(*) AS count FROM bids WHERE miner_id = ? AND created_epoch > ?')
+    this.#win = db.prepare("UPDATE bids SET status = 'Won', won = ? WHERE id = ?")
+    this.#lose = db.prepare("UPDATE bids SET status = 'Lost' WHERE task = ? AND status = 'New'")
+  }
+
+  /** Adds the bid of a provider on this task, or replaces it. */
+  put(task: number, offer: Offer, { created, createdEpoch }: BidTime): void {
+    const { minerId, price, score, minPieceSize, contactInfo, proposal, expireDays } = offer
+    const values = [minerId, sortable(price), score, minPieceSize, contactInfo, proposal, expireDays]
+    this.#add.run(task, ...values, created, createdEpoch)
+  }
+
+  ofTask(task: number): Bid[] {
+    return this.#ofTask.all(task).map((row) => ({
+      id: row.id,
+      task: row.task,
+      minerId: row.miner_id,
+      price: BigInt(row.price),
+      score: row.score,
+      minPieceSize: row.min_piece_size,
+      contactInfo: row.contact_info,
+      proposal: row.proposal,
+      expireDays: row.expire_days,
+      status: row.status,
+      created: row.created,
+      createdEpoch: row.created_epoch,
+      won: row.won,
+    }))
+  }
+
+  /** Number of bids of a provider after that epoch. */
+  countSince(minerId: string, epoch: number): number {
+    return this.#since.get(minerId, epoch).count
+  }
+
+  /** This bid wins, and all others on its task lose. */
+  win({ id, task }: Bid, now: number): void {
+    this.#win.run(now, id)
+    this.close(task)
+  }
+
+  /** No open bid on this task wins any more. */
+  close(task: number): void {
+    this.#lose.run(task)
+  }
+}
+
+/** Who bids: the user that has the provider, as bids show it. */
+interface Bidder {
+  /** Unix seconds. */
+  readonly registered: number
+  /** The provider as the interface shows it; undefined when the network has it no more. */
+  readonly provider: object | undefined
+}
+
+/** A bid as the interface shows it. A bidder is named by its provider, not by its e-mail address. */
+export function bidView(bid: Bid, { registered, provider }: Bidder) {
+  return {
+    bid_id: bid.id,
+    contact_info: bid.contactInfo,
+    created_on: String(bid.created),
+    expire_days: bid.expireDays,
+    min_piece_size: withUnit(bid.minPieceSize),
+    price: formatFil(bid.price),
+    proposal: bid.proposal,
+    status: bid.status,
+    platform_user_info: {
+      headline: null,
+      miners: provider === undefined ? [] : [provider],
+      registered_on: String(registered),
+      status: 'Active',
+      summary: null,
+    },
+    task_id: bid.task,
+    username: bid.minerId,
+    won_on: bid.won === null ? null : String(bid.won),
+  }
+}
+
+/** The average price as a decimal text, rounded down to an attofil; `0` without bids. */
+export function averagePrice(bids: readonly Bid[]): string {
+  if (bids.length === 0) return '0'
+  return formatFil(bids.reduce((sum, { price }) => sum + price, 0n) / BigInt(bids.length))
+}
+
+/** Days for which an offer holds. */
+const OFFER_DAYS = 5
+
+type Wanted = Pick<Task, 'type' | 'minPrice' | 'maxPrice' | 'smallestPiece' | 'largestPiece'>
+
+/**
+ * What a provider of the network offers for a public task: its usual price, raised to the lowest that the task names.
+ * Undefined when it does not bid: it is offline, takes no offline deals or no verified ones, is too dear, or does not
+ * take pieces of these sizes. Sizes that are not known do not count.
+ */
+export function offerOf(task: Wanted, provider: Provider): Offer | undefined {
+  if (provider.status !== 'Active' || !provider.offlineDealAvailable) return undefined
+  const usual = parseFil(task.type === 'verified' ? provider.verifiedPrice : provider.price)
+  if (usual === undefined) return undefined
+  const price = task.minPrice !== null && task.minPrice > usual ? task.minPrice : usual
+  if (task.maxPrice !== null && price > task.maxPrice) return undefined
+  if (task.largestPiece !== null && task.largestPiece > provider.maxPieceSize) return undefined
+  if (task.smallestPiece !== null && task.smallestPiece < provider.minPieceSize) return undefined
+  return {
+    minerId: provider.minerId,
+    price,
+    score: provider.score,
+    minPieceSize: provider.minPieceSize,
+    contactInfo: provider.contactInfo,
+    proposal: `${provider.minerId} (${provider.location}) stores these deals for ${formatFil(price)} fil per GiB and epoch.`,
+    expireDays: OFFER_DAYS,
+  }
+}
+
+/** True while a bid may win: it is open, and its days are not over. @param dayEpochs epochs of a day */
+export function isOpen({ status, createdEpoch, expireDays }: Bid, epoch: number, dayEpochs: number): boolean {
+  return status === 'New' && epoch <= createdEpoch + expireDays * dayEpochs
+}
+
+/**
+ * The bid that wins: the lowest price, then the highest score, then the earliest. Undefined when none comes from a
+ * provider that is active and takes offline deals.
+ * @param bids open ones
+ */
+export function bestBid(bids: readonly Bid[], providers: readonly Provider[]): Bid | undefined {
+  const ready = providers.filter(({ status, offlineDealAvailable }) => status === 'Active' && offlineDealAvailable)
+  const names = new Set(ready.map(({ minerId }) => minerId))
+  return bids
+    .filter(({ minerId }) => names.has(minerId))
+    .sort((a, b) => (a.price === b.price ? b.score - a.score || a.id - b.id : a.price < b.price ? -1 : 1))[0]
+}

@@ -1,0 +1,164 @@
+import { PeriodicTask } from '../../common/time.js'
+import type { Database, Writer } from '../database.js'
+import type { ServicesLog } from '../log.js'
+import { type Deliver, ServerDownError } from './mail-delivery.js'
+
+const BATCH = 100
+
+/** Interval between attempts, ms. */
+const RETRY_MS = 60_000
+
+/** Most attempts to send one mail: two days of them. */
+const MOST_ATTEMPTS = 2880
+
+/** Sends the mails that tasks add, in the background: a mail that cannot be sent never fails a task. */
+export class Mailer {
+  readonly #mails: MailTable
+  readonly #writer: Writer
+  readonly #deliver: Deliver
+  readonly #log: ServicesLog
+  readonly #task: PeriodicTask
+  readonly #stopping = new AbortController()
+  /** Mails that were sent, which the database does not know yet. */
+  readonly #delivered = new Set<number>()
+  #again = false
+  /** The next pass begins behind this mail. */
+  #first = 0
+
+  constructor(mails: MailTable, writer: Writer, deliver: Deliver, log: ServicesLog) {
+    this.#mails = mails
+    this.#writer = writer
+    this.#deliver = deliver
+    this.#log = log
+    this.#task = new PeriodicTask(
+      () => this.#sendAll(),
+      (err) => this.#log.error({ err }, 'Could not read the mails to send.'),
+    )
+  }
+
+  /** Sends what is pending, now and after failures. */
+  start(): void {
+    this.#task.start(RETRY_MS)
+  }
+
+  /** Call it when a mail has been committed. Resolves when an attempt to send it has ended. */
+  async kick(): Promise<void> {
+    // A run in progress may be past that mail.
+    this.#again = true
+    while (this.#again && !this.#stopping.signal.aborted) await this.#task.run()
+  }
+
+  /** Interrupts a mail that is being sent; it is sent again after the next start. */
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#task.stop()
+  }
+
+  /** Begins behind the mail that met a dead server last: a mail that a server cannot bear holds up no other one. */
+  async #sendAll(): Promise<void> {
+    // New mails do not wait for those that a server refuses.
+    const attempts = this.#again ? 0 : MOST_ATTEMPTS
+    this.#again = false
+    const first = this.#first
+    this.#first = 0
+    if (await this.#sendBetween(first, Number.MAX_SAFE_INTEGER, attempts)) await this.#sendBetween(0, first, attempts)
+  }
+
+  /** Sends the mails after that number, to `last`. Returns false when the server is down. */
+  async #sendBetween(after: number, last: number, attempts: number): Promise<boolean> {
+    for (let at = after; at < last && !this.#stopping.signal.aborted; ) {
+      const mails = this.#mails.pendingAfter(at, attempts, BATCH)
+      if (mails.length === 0) break
+      for (const mail of mails) {
+        if (mail.id > last || this.#stopping.signal.aborted) return true
+        at = mail.id
+        if (await this.#send(mail)) continue
+        this.#first = mail.id
+        return false
+      }
+    }
+    return true
+  }
+
+  /** Returns false when the server is down. */
+  async #send(mail: StoredMail): Promise<boolean> {
+    const { id } = mail
+    try {
+      if (!this.#delivered.has(id)) await this.#deliver(mail, this.#stopping.signal)
+      this.#delivered.add(id)
+    } catch (err) {
+      if (!this.#stopping.signal.aborted) await this.#fail(mail, err)
+      return !(err instanceof ServerDownError)
+    }
+    await this.#settle(id, () => this.#mails.settle(id, 'sent'))
+    return true
+  }
+
+  async #fail({ id, attempts }: StoredMail, err: unknown): Promise<void> {
+    const givesUp = attempts + 1 >= MOST_ATTEMPTS
+    this.#log.warn({ err, mail: id }, givesUp ? 'Gave up sending a mail.' : 'Could not send a mail; it stays queued.')
+    await this.#settle(id, () => (givesUp ? this.#mails.settle(id, 'given-up') : this.#mails.addFailure(id)))
+  }
+
+  /**
+   * A full disk holds up no other mail: what cannot be written now is written in a later pass, without sending again.
+   */
+  async #settle(id: number, write: () => void): Promise<void> {
+    try {
+      await this.#writer.run(write)
+      this.#delivered.delete(id)
+    } catch (err) {
+      this.#log.warn({ err, mail: id }, 'Could not write what became of a mail.')
+    }
+  }
+}
+
+/** A mail to one person. */
+export interface Mail {
+  readonly recipient: string
+  readonly subject: string
+  /** Plain text. */
+  readonly text: string
+}
+
+export interface StoredMail extends Mail {
+  readonly id: number
+  /** Unix seconds. */
+  readonly created: number
+  /** Failed attempts to send it. */
+  readonly attempts: number
+}
+
+/** The mails to send. Call writing methods inside a transaction. */
+export class MailTable {
+  readonly #add
+  readonly #pending
+  readonly #settle
+  readonly #failed
+
+  constructor(db: Database) {
+    this.#add = db.prepare('INSERT INTO mails (recipient, subject, text, created) VALUES (?, ?, ?, ?)')
+    this.#pending = db.prepare(
+      "SELECT id, recipient, subject, text, created, attempts FROM mails WHERE state = 'pending' AND id > ? AND attempts <= ? ORDER BY id LIMIT ?",
+    )
+    this.#settle = db.prepare('UPDATE mails SET state = ? WHERE id = ?')
+    this.#failed = db.prepare('UPDATE mails SET attempts = attempts + 1 WHERE id = ?')
+  }
+
+  add({ recipient, subject, text }: Mail, now: number): void {
+    this.#add.run(recipient, subject, text, now)
+  }
+
+  /** @param attempts most failed attempts of a mail */
+  pendingAfter(id: number, attempts: number, most: number): StoredMail[] {
+    return this.#pending.all(id, attempts, most) as StoredMail[]
+  }
+
+  settle(id: number, state: 'sent' | 'given-up'): void {
+    this.#settle.run(state, id)
+  }
+
+  addFailure(id: number): void {
+    this.#failed.run(id)
+  }
+}

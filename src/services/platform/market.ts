@@ -1,0 +1,108 @@
+import { join } from 'node:path'
+import type { Database, Writer } from '../database.js'
+import type { ServicesLog } from '../log.js'
+import type { Network } from '../network/network.js'
+import { BidTable } from './bids.js'
+import { FetchTable } from './daemon/fetch-queue.js'
+import { ImportTable } from './daemon/importer.js'
+import { ProviderDaemon } from './daemon/provider-daemon.js'
+import { deliveryOf, type MailOptions } from './mail-delivery.js'
+import { Mailer, MailTable } from './mailer.js'
+import type { Miners } from './miners.js'
+import { Mover } from './mover.js'
+import { Drafts } from './tasks/create-task.js'
+import { DealTable } from './tasks/deal-table.js'
+import { TaskTable } from './tasks/task-table.js'
+
+const MOST_CAR_BYTES = 16 * 2 ** 30
+
+/** Tasks, their deals and bids, and what moves them. */
+export interface Market {
+  readonly tasks: TaskTable
+  readonly drafts: Drafts
+  readonly deals: DealTable
+  readonly bids: BidTable
+  readonly mails: MailTable
+  readonly mover: Mover
+  /**
+   * Call it when the assignment of a task has been committed: sends its mail and fetches its CARs, in the background.
+   */
+  onAssigned(): void
+  /**
+   * Lets the embedded providers begin.
+   * @param own URLs of the servers of this machine from which CARs may come
+   */
+  startProviders(own: readonly string[]): void
+  /** Ends their work; the next start goes on with it. */
+  stopProviders(): Promise<void>
+  stop(): Promise<void>
+}
+
+interface MarketParts {
+  /** Has `taskSchema`. */
+  readonly db: Database
+  readonly writer: Writer
+  readonly network: Network
+  readonly miners: Miners
+  /** Unix seconds. */
+  readonly seconds: () => number
+  readonly log: ServicesLog
+}
+
+/** The CARs that embedded providers fetch. */
+interface CarOptions {
+  /** Most bytes of all of them; default 16 GiB. Further deals wait until CARs are removed. */
+  readonly mostBytes?: number
+  /**
+   * Private addresses, and addresses of this machine, from which CARs may come, such as `10.1.0.0/16`; default none.
+   * The gateway and the payment service need none, and link-local addresses are never used.
+   */
+  readonly networks?: readonly string[]
+}
+
+export interface MarketOptions {
+  /** How mails to storage providers are sent; default as files into the folder `outbox` of the platform. */
+  readonly mail?: MailOptions
+  /**
+   * `embedded`, the default: the providers of the network fetch the CARs of their deals. `external`: a program outside
+   * does it for them, by the interface.
+   */
+  readonly daemon?: 'embedded' | 'external'
+  readonly cars?: CarOptions
+}
+
+/**
+ * Opens the market: removes what interrupted requests left, and begins to move tasks and to send mails.
+ * @param folder for the outbox of mails and for fetched CARs
+ */
+export async function openMarket(parts: MarketParts, folder: string, options: MarketOptions): Promise<Market> {
+  const { db, writer, log } = parts
+  const tasks = new TaskTable(db)
+  const drafts = new Drafts(tasks, writer)
+  await drafts.removeAll()
+  const deals = new DealTable(db)
+  const bids = new BidTable(db)
+  const mails = new MailTable(db)
+  const mailer = new Mailer(mails, writer, deliveryOf(options.mail ?? {}, join(folder, 'outbox')), log)
+  const fetches = new FetchTable(db)
+  const imports = new ImportTable(db)
+  const { mostBytes = MOST_CAR_BYTES, networks = [] } = options.cars ?? {}
+  const daemon =
+    options.daemon === 'external'
+      ? undefined
+      : new ProviderDaemon({ ...parts, tasks, deals, fetches, imports }, join(folder, 'cars'), { mostBytes, networks })
+  const onAssigned = (): void => {
+    void mailer.kick()
+    void daemon?.kick()
+  }
+  const mover = new Mover({ ...parts, tasks, deals, bids, mails, onAssigned, onMoved: () => daemon?.catchUp() })
+  mover.start()
+  mailer.start()
+  const stop = async (): Promise<void> => {
+    await mover.stop()
+    await Promise.all([mailer.stop(), daemon?.stop()])
+  }
+  const startProviders = (own: readonly string[]): void => daemon?.start(own)
+  const stopProviders = async (): Promise<void> => daemon?.stop()
+  return { tasks, drafts, deals, bids, mails, mover, onAssigned, startProviders, stopProviders, stop }
+}

@@ -1,0 +1,20 @@
+import { applySteps, type Database } from '../database.js'
+import { apiKeySchema } from './api-keys.js'
+import { minerSchema } from './miners.js'
+import { assignmentSchema, importSchema, taskSchema } from './tasks/schema.js'
+import { passwordChangesSchema, userSchema } from './users.js'
+
+const steps: readonly string[] = [
+  userSchema,
+  apiKeySchema,
+  minerSchema,
+  taskSchema,
+  importSchema,
+  passwordChangesSchema,
+  assignmentSchema,
+]
+
+/** Brings the schema up to date, or makes it. Throws as `applySteps` does. */
+export function migrate(db: Database): void {
+  applySteps(db, steps, 'the task platform')
+}

@@ -1,0 +1,138 @@
+import type { Database } from '../database.js'
+import type { PlatformContext } from './context.js'
+import { hashPassword, newPassword } from './password.js'
+
+/** A user of the platform: a client, and a provider when storage providers of the network are theirs. */
+export interface User {
+  /** Never given to another user. */
+  readonly id: number
+  /** In lower case. */
+  readonly email: string
+  /** Unix seconds. */
+  readonly registered: number
+  /** How often the password was changed. */
+  readonly passwordChanges: number
+}
+
+interface KnownUser extends User {
+  /** The argon2id hash of the password. */
+  readonly password: string
+}
+
+/** Id of the user that the first start makes, who has the embedded network's providers. */
+export const FIRST_USER = 1
+
+const COLUMNS = 'id, email, password, registered, password_changes AS passwordChanges FROM users'
+
+/** The table of users. Call writing methods inside a transaction. */
+export class Users {
+  readonly #byId
+  readonly #byEmail
+  readonly #add
+  readonly #all
+  readonly #setPassword
+
+  constructor(db: Database) {
+    this.#byId = db.prepare(`SELECT ${COLUMNS} WHERE id = ?`)
+    this.#byEmail = db.prepare(`SELECT ${COLUMNS} WHERE email = ?`)
+    this.#add = db.prepare('INSERT INTO users (id, email, password, registered) VALUES (?, ?, ?, ?)')
+    this.#all = db.prepare(`SELECT ${COLUMNS} ORDER BY id`)
+    this.#setPassword = db.prepare(
+      'UPDATE users SET password = ?, password_changes = password_changes + 1 WHERE id = ?',
+    )
+  }
+
+  /** In the order of their ids. */
+  all(): readonly User[] {
+    return (this.#all.all() as KnownUser[]).map(withoutPassword)
+  }
+
+  /**
+   * Changes the password; tokens of earlier sign-ins are not valid any more.
+   * @param password argon2id hash
+   */
+  setPassword(id: number, password: string): void {
+    this.#setPassword.run(password, id)
+  }
+
+  get(id: number): User | undefined {
+    const known = this.#byId.get(id) as KnownUser | undefined
+    return known && withoutPassword(known)
+  }
+
+  /** @param email in any case */
+  find(email: string): KnownUser | undefined {
+    return this.#byEmail.get(email.toLowerCase()) as KnownUser | undefined
+  }
+
+  /**
+   * Adds a user. Throws when the e-mail address or the id is taken, and for another than the first user while there is
+   * none: the row would get its id, and with it the storage providers.
+   * @param email without regard to case and to spaces around it
+   * @param password argon2id hash
+   * @param registered Unix seconds
+   * @param id of the first user; else the next number
+   */
+  add(email: string, password: string, registered: number, id?: typeof FIRST_USER): void {
+    if (id === undefined && this.get(FIRST_USER) === undefined) {
+      throw new RangeError('The task platform has no user yet. Start it once, so that it makes its first user.')
+    }
+    this.#add.run(id ?? null, email.trim().toLowerCase(), password, registered)
+  }
+}
+
+function withoutPassword({ id, email, registered, passwordChanges }: KnownUser): User {
+  return { id, email, registered, passwordChanges }
+}
+
+/** Adds the number of changes of the password: tokens of a sign-in name it, and die with the next change. */
+export const passwordChangesSchema = `
+  ALTER TABLE users ADD COLUMN password_changes INTEGER NOT NULL DEFAULT 0;
+`
+
+/**
+ * Users sign in with an e-mail address, in lower case. `password` is an argon2id hash. `settings` holds what the
+ * platform makes at its first start. Times are Unix seconds.
+ */
+export const userSchema = `
+  CREATE TABLE users (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    email TEXT NOT NULL UNIQUE,
+    password TEXT NOT NULL,
+    registered INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE settings (
+    name TEXT PRIMARY KEY,
+    value BLOB NOT NULL
+  ) STRICT;
+`
+
+const EMAIL = 'owner@localhost'
+
+/** What a person signs in with. */
+export interface SignIn {
+  readonly email: string
+  readonly password: string
+}
+
+/**
+ * Makes the first user when there is none. Durable on return. The password is not kept: this is the only time that
+ * anything tells it.
+ * @returns undefined when the user existed
+ */
+export async function makeFirstUser({
+  users,
+  writer,
+  seconds,
+}: Pick<PlatformContext, 'users' | 'writer' | 'seconds'>): Promise<SignIn | undefined> {
+  if (users.get(FIRST_USER) !== undefined) return undefined
+  const password = newPassword()
+  const hashed = await hashPassword(password)
+  const made = await writer.run(() => {
+    // Another call may have made it since.
+    if (users.get(FIRST_USER) !== undefined) return false
+    users.add(EMAIL, hashed, seconds(), FIRST_USER)
+    return true
+  })
+  return made ? { email: EMAIL, password } : undefined
+}

@@ -1,0 +1,125 @@
+import { randomUUID } from 'node:crypto'
+import { open, readFile, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { FILE_MODE, makePrivateDatabase, makePrivateFolder, syncFolder } from '../common/files/private-file.js'
+import { cannotUse, errorCode, reasonOf, StateError } from './errors.js'
+
+export interface Kept {
+  /** Id of the folder, and so of the parts that are staged in it. */
+  readonly id: string
+  /** Epoch of the store of records that belongs to the folder; absent until one is known. */
+  readonly epoch?: string | undefined
+}
+
+/** The metadata of a data folder, in `<folder>/folder.json`. */
+export class FolderRecord {
+  readonly #folder: string
+  #kept: Kept
+  /** Serializes writes, because each replaces the file through the same temporary file. */
+  #written: Promise<void> = Promise.resolve()
+
+  private constructor(folder: string, kept: Kept) {
+    this.#folder = folder
+    this.#kept = kept
+  }
+
+  /**
+   * Reads the record, or creates one with a new id. The caller holds the lock of the folder. Throws StateError
+   * DATA_FOLDER.
+   */
+  static async open(folder: string): Promise<FolderRecord> {
+    const known = await readFolderRecord(folder)
+    const record = new FolderRecord(folder, known ?? { id: randomUUID() })
+    if (!known) await record.#write(record.#kept)
+    return record
+  }
+
+  /** A UUID that never changes. */
+  get id(): string {
+    return this.#kept.id
+  }
+
+  get epoch(): string | undefined {
+    return this.#kept.epoch
+  }
+
+  /** Durable once it resolves, unless the disk is full. Throws StateError DATA_FOLDER. */
+  async setEpoch(epoch: string): Promise<void> {
+    const write = async () => {
+      if (epoch !== this.#kept.epoch) await this.#write({ ...this.#kept, epoch })
+    }
+    this.#written = this.#written.then(write, write)
+    await this.#written
+  }
+
+  async #write(kept: Kept): Promise<void> {
+    const file = fileOf(this.#folder)
+    const draft = `${file}.${process.pid}.new`
+    try {
+      const handle = await open(draft, 'w', FILE_MODE)
+      try {
+        await handle.writeFile(`${JSON.stringify(kept)}\n`)
+        await handle.sync()
+      } finally {
+        await handle.close()
+      }
+      await rename(draft, file)
+      await syncFolder(this.#folder)
+    } catch (error) {
+      // A full disk must not prevent the start of a server that can still read: a later start writes the record.
+      if (!['ENOSPC', 'EDQUOT', 'EROFS'].includes(errorCode(error)))
+        throw new StateError('DATA_FOLDER', `The file ${file} cannot be written: ${reasonOf(error)}`, error)
+    }
+    this.#kept = kept
+  }
+}
+
+/**
+ * Reads the record of a folder, which a running process may have locked. Resolves undefined when there is none. Throws
+ * StateError DATA_FOLDER.
+ */
+export async function readFolderRecord(folder: string): Promise<Kept | undefined> {
+  const file = fileOf(folder)
+  try {
+    const kept: unknown = JSON.parse(await readFile(file, 'utf8'))
+    if (!isKept(kept)) throw new Error('its content is invalid')
+    return kept
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw new StateError('DATA_FOLDER', `The file ${file} cannot be read: ${reasonOf(error)}`, error)
+  }
+}
+
+function fileOf(folder: string): string {
+  return join(folder, 'folder.json')
+}
+
+function isKept(value: unknown): value is Kept {
+  if (typeof value !== 'object' || value === null) return false
+  const { id, epoch } = value as Record<string, unknown>
+  return typeof id === 'string' && id !== '' && (epoch === undefined || typeof epoch === 'string')
+}
+
+/**
+ * Creates the folder and its parents unless they exist, and closes the folder to other accounts. Throws StateError
+ * DATA_FOLDER with the reason.
+ */
+export function makeFolder(folder: string): string {
+  return usable(folder, makePrivateFolder)
+}
+
+/**
+ * Creates an empty private file for a database, or closes an existing one to other accounts. Throws as `makeFolder`.
+ */
+export function makeFile(file: string): string {
+  return usable(file, makePrivateDatabase)
+}
+
+function usable(path: string, make: (path: string) => void): string {
+  try {
+    make(path)
+    return path
+  } catch (error) {
+    throw cannotUse(path, error)
+  }
+}

@@ -1,0 +1,187 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { S3Error, ToldAlready } from '../common/errors/s3-error.js'
+import type { Logger } from '../common/log.js'
+import type { KnownEpochs } from '../gateway/account/features.js'
+import type { Epoch } from './store-epoch.js'
+
+export interface GuardOptions {
+  /** Name for the log. */
+  readonly store: string
+  /** Time without any answer after which all waiting calls fail, ms. */
+  readonly timeoutMs: number
+  /** The cheapest call of the store. Rejects while the store is unusable. */
+  readonly probe: () => Promise<unknown>
+  readonly log: Logger
+}
+
+/** Pause before a hanging store is probed, ms. Doubles up to the longest pause. */
+const FIRST_PAUSE_MS = 200
+const LONGEST_PAUSE_MS = 2000
+
+/**
+ * Multiple of the timeout that a single call may wait while others are answered: it may be queued behind many calls, or
+ * its connection may be dead.
+ */
+const PATIENCE = 4
+
+/**
+ * A timeout for calls to a store over the network, and a circuit breaker. A store that answers nothing for the timeout
+ * while calls wait is considered hanging: all waiting calls fail, and later calls fail at once until a probe succeeds.
+ * A request thus waits for a hanging store only once, however many calls it makes. A call that timed out may still take
+ * effect. A store that refuses calls fails fast by itself and does not open the breaker.
+ */
+export class Guard {
+  readonly #options: GuardOptions
+  readonly #waiting = new Set<(error: Error) => void>()
+  #open = false
+  #closed = false
+  /** Time of the last answer, by performance.now(). */
+  #answered = 0
+
+  constructor(options: GuardOptions) {
+    this.#options = options
+  }
+
+  /** True while calls fail at once. */
+  get open(): boolean {
+    return this.#open
+  }
+
+  /** Settles as the call does. Rejects when the call times out or the store is known to hang. */
+  async run<R>(call: () => Promise<R>): Promise<R> {
+    if (this.#open) throw this.#silent()
+    return this.#limited(call, () => this.#trip())
+  }
+
+  /** Stops probing. */
+  close(): void {
+    this.#closed = true
+  }
+
+  async #limited<R>(call: () => Promise<R>, onOverdue: () => void): Promise<R> {
+    let give: (error: Error) => void = () => {}
+    const given = new Promise<never>((_, reject) => {
+      give = reject
+    })
+    const { timeoutMs } = this.#options
+    const begun = performance.now()
+    let settled = false
+    let timer: NodeJS.Timeout | undefined
+    // A process that was stopped or busy sees the timeout before it has read the answers that arrived meanwhile, so it
+    // reads those first.
+    const lookIn = (ms: number) => {
+      timer = setTimeout(() => setImmediate(() => setImmediate(look)), ms)
+    }
+    const look = () => {
+      if (settled) return
+      const now = performance.now()
+      const left = Math.max(begun, this.#answered) + timeoutMs - now
+      if (left > 0 && now < begun + PATIENCE * timeoutMs) return lookIn(left)
+      give(this.#silent())
+      if (left <= 0) onOverdue()
+    }
+    lookIn(timeoutMs)
+    this.#waiting.add(give)
+    try {
+      const answer = await Promise.race([call(), given])
+      this.#answered = performance.now()
+      return answer
+    } finally {
+      settled = true
+      clearTimeout(timer)
+      this.#waiting.delete(give)
+    }
+  }
+
+  #trip(): void {
+    if (this.#open || this.#closed) return
+    this.#open = true
+    const { log, store, timeoutMs } = this.#options
+    log.error({ store, timeoutMs }, 'the state store does not answer: requests that need it are refused until it does')
+    for (const give of this.#waiting) give(this.#silent())
+    void this.#probe()
+  }
+
+  /** Half-open state: one call at a time, for which no client waits. */
+  async #probe(): Promise<void> {
+    const { log, store, probe } = this.#options
+    for (let pause = FIRST_PAUSE_MS; !this.#closed; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      await sleep(pause, undefined, { ref: false })
+      if (this.#closed) return
+      try {
+        await this.#limited(probe, () => {})
+        this.#open = false
+        log.info({ store }, 'the state store answers again')
+        return
+      } catch {
+        // Retried after the next pause.
+      }
+    }
+  }
+
+  #silent(): Error {
+    return new Error(`The state store did not answer within ${this.#options.timeoutMs} ms`)
+  }
+}
+
+/**
+ * Interval at which a gateway that knows the epoch is told again, ms: it may have been restored from a backup or
+ * replaced.
+ */
+const TELL_MS = 5 * 60_000
+
+/** Shortest pause after a failure, ms. */
+const RETRY_MS = 10_000
+
+const MESSAGE = 'The gateway could not be asked about the state store.'
+
+/** The gateway's knowledge of the store of records. The gateway outlives data folders. */
+export class GatewayWitness {
+  readonly #gateway: KnownEpochs
+  readonly #log: Logger
+  #isDown = false
+  #told: { readonly epoch: string; readonly until: number } | undefined
+
+  constructor(gateway: KnownEpochs, log: Logger) {
+    this.#gateway = gateway
+    this.#log = log
+  }
+
+  /**
+   * True when the gateway was used with other stores and not with the store of this epoch, or not with an empty one.
+   * Throws S3Error ServiceUnavailable when it cannot be queried.
+   */
+  async contradicts(epoch: string | undefined): Promise<boolean> {
+    const found = await this.#asked(this.#gateway.look(epoch))
+    return found?.others === true && !found.known
+  }
+
+  /** Tells the gateway the epoch. The gateway knows it once this resolves. Throws S3Error ServiceUnavailable. */
+  async tell({ epoch, over = [] }: Epoch): Promise<void> {
+    await this.#asked(this.#gateway.keep(epoch, over))
+    this.#told = { epoch, until: performance.now() + TELL_MS }
+  }
+
+  /** Like `tell`, in the background and periodically, so that nothing waits for a gateway that is down. */
+  tellLater(epoch: Epoch): void {
+    const now = performance.now()
+    if (this.#told?.epoch === epoch.epoch && now < this.#told.until) return
+    this.#told = { epoch: epoch.epoch, until: now + RETRY_MS }
+    // `#asked` logs the failure, and a later call retries.
+    this.tell(epoch).catch(() => {})
+  }
+
+  /** Logs a failure once, until the gateway has answered again. */
+  async #asked<T>(answer: Promise<T>): Promise<T> {
+    try {
+      const answered = await answer
+      this.#isDown = false
+      return answered
+    } catch (error) {
+      const reason = (error as Error).message
+      if (!this.#isDown) this.#log.warn({ reason }, MESSAGE)
+      this.#isDown = true
+      throw new S3Error('ServiceUnavailable', { message: `${MESSAGE} ${reason}`, cause: new ToldAlready(reason) })
+    }
+  }
+}

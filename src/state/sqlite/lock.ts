@@ -1,0 +1,65 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { lockFile } from '../../common/files/lock-file.js'
+import { cannotUse, StateError } from '../errors.js'
+import { makeFile } from '../folder-record.js'
+
+export interface FolderLock {
+  release(): void
+}
+
+/** Longest wait for workers of a supervisor that has died: they end as soon as they notice, ms. */
+const WORKERS_MS = 5000
+const PAUSE_MS = 20
+
+/** Name of the lock of a worker. */
+const WORKER_LOCK = /^worker-\d+\.sqlite$/
+
+/**
+ * Locks a folder against other processes and other users in this one, and against workers that a dead supervisor has
+ * left behind. Throws StateError DATA_IN_USE or DATA_FOLDER.
+ */
+export function lockFolder(folder: string): FolderLock {
+  const release = lock(makeFile(join(folder, 'lock.sqlite')))
+  if (release === undefined) throw inUse(folder)
+  try {
+    for (const name of readdirSync(folder).filter((name) => WORKER_LOCK.test(name))) waitForWorker(folder, name)
+    return { release }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+/** Locks a folder as a worker, whose supervisor has the lock of the folder. Throws like `lockFolder`. */
+export function lockAsWorker(folder: string, number: number): FolderLock {
+  const release = lock(makeFile(join(folder, `worker-${number}.sqlite`)))
+  if (release === undefined) throw inUse(folder)
+  return { release }
+}
+
+function inUse(folder: string): StateError {
+  return new StateError(
+    'DATA_IN_USE',
+    `The data folder ${folder} is in use by another dealgate. Stop that one, or give this one another folder.`,
+  )
+}
+
+function waitForWorker(folder: string, name: string): void {
+  const late = performance.now() + WORKERS_MS
+  let release = lock(join(folder, name))
+  while (!release) {
+    if (performance.now() > late) throw inUse(folder)
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS)
+    release = lock(join(folder, name))
+  }
+  release()
+}
+
+function lock(file: string): (() => void) | undefined {
+  try {
+    return lockFile(file)
+  } catch (error) {
+    throw cannotUse(file, error)
+  }
+}

@@ -1,0 +1,190 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { S3Error } from '../common/errors/s3-error.js'
+import type { Logger } from '../common/log.js'
+import type { FolderRecord } from './folder-record.js'
+import type { GatewayWitness } from './guard.js'
+import type { Table } from './records/table.js'
+
+/** The life of a store of records, from its creation until it is lost. */
+export interface Epoch {
+  readonly epoch: string
+  /**
+   * Earlier epochs whose loss an operator has accepted, as far as they were known. Absent in a store created without an
+   * operator.
+   */
+  readonly over?: readonly string[]
+}
+
+export interface StoreEpochOptions {
+  /** One table in each place that can be lost by itself, such as a table of a database. */
+  readonly places: readonly Table<Epoch>[]
+  readonly folder: FolderRecord
+  /** Queried while the folder knows no epoch. Notified of the epoch that the folder adopts. */
+  readonly gateway?: GatewayWitness | undefined
+  readonly log: Logger
+}
+
+/** The only key of a place. */
+const KEY = 'epoch'
+/**
+ * Number of looks and pause between them, ms: while another proxy creates the epoch of a new store, only some places
+ * have it.
+ */
+const LOOKS = 5
+const PAUSE_MS = 200
+
+const ADVICE =
+  'What was kept in it may be gone: client tokens, jobs, public access blocks, lifecycle rules, tags, CORS and ETags. Restore it from a backup, or accept the loss with `dealgate state accept` and the options of `serve`.'
+
+/**
+ * Detects that a store of records came back empty or was replaced. Store and data folder must have the same epoch, or
+ * the store must have one that an operator has put over that of the folder. A folder without an epoch relies on the
+ * gateway. A store restored from an older backup of itself has the same epoch.
+ */
+export class StoreEpoch {
+  readonly #options: StoreEpochOptions
+  #problem: string | undefined
+
+  constructor(options: StoreEpochOptions) {
+    this.#options = options
+  }
+
+  /** The problem of the store in words, as of the last look; undefined when there is none. */
+  get problem(): string | undefined {
+    return this.#problem
+  }
+
+  /**
+   * Looks at the store, and gives a new one an epoch. Logs the result. Throws S3Error ServiceUnavailable when the
+   * store, or the gateway if it has to be asked, does not answer.
+   */
+  async look(): Promise<void> {
+    const problem = await this.#compare()
+    if (problem === this.#problem) return
+    const { log } = this.#options
+    if (problem)
+      log.error(`${problem} Until then deals, other jobs and policies that open buckets are refused. ${ADVICE}`)
+    else log.warn('the state store is whole again, or its loss was accepted: everything is allowed again')
+    this.#problem = problem
+  }
+
+  /** Looks at the store now. Throws S3Error ServiceUnavailable unless it still has all its records. */
+  async require(): Promise<void> {
+    await this.look()
+    if (this.#problem === undefined) return
+    throw new S3Error('ServiceUnavailable', {
+      message: `${this.#problem} The operator of this server has to restore it or to accept the loss; until then nothing is done that spends money or opens a bucket.`,
+    })
+  }
+
+  async #compare(): Promise<string | undefined> {
+    const { places, folder, gateway } = this.#options
+    for (let look = 1; ; look++) {
+      const known = folder.epoch
+      const found = await judge(places, known, gateway)
+      if ('adopt' in found) await this.#adopt(found.adopt)
+      else if ('isNew' in found) await this.#make()
+      // Another look has adopted the epoch meanwhile: this one has judged by what was there before.
+      else if (known === undefined && folder.epoch !== undefined) continue
+      else if (look >= LOOKS || known !== undefined || this.#problem !== undefined) return found.problem
+      else {
+        await sleep(PAUSE_MS)
+        continue
+      }
+      return undefined
+    }
+  }
+
+  /** When several proxies do this at the same time, the first decides. */
+  async #make(): Promise<void> {
+    const { places } = this.#options
+    let made: Epoch = { epoch: randomUUID() }
+    for (const place of places) made = (await place.change(KEY, (known) => known ?? made)) ?? made
+    await this.#adopt(made)
+  }
+
+  /** A folder that knows an epoch does not ask the gateway any more, so the gateway has to know it first. */
+  async #adopt(epoch: Epoch): Promise<void> {
+    const { folder, gateway } = this.#options
+    if (folder.epoch === undefined) await gateway?.tell(epoch)
+    else gateway?.tellLater(epoch)
+    await folder.setEpoch(epoch.epoch)
+  }
+}
+
+/** `epoch` is undefined unless all places have the same one; `isEmpty` is true when none has any. */
+async function readEpoch(places: readonly Table<Epoch>[]): Promise<{ epoch: Epoch | undefined; isEmpty: boolean }> {
+  const found = await Promise.all(places.map((place) => place.get(KEY)))
+  const [first] = found
+  const same = found.every((one) => one?.epoch === first?.epoch)
+  return { epoch: same ? first : undefined, isEmpty: found.every((one) => one === undefined) }
+}
+
+type Judgement = { readonly adopt: Epoch } | { readonly problem: string } | { readonly isNew: true }
+
+async function judge(
+  places: readonly Table<Epoch>[],
+  known: string | undefined,
+  gateway: GatewayWitness | undefined,
+): Promise<Judgement> {
+  const { epoch, isEmpty } = await readEpoch(places)
+  if (!epoch && !isEmpty) return { problem: 'The state store has lost a part of its records.' }
+  if (known === undefined) return judgeUnknown(epoch, gateway)
+  if (!epoch) return { problem: 'The state store has come back empty.' }
+  if (epoch.epoch === known || epoch.over?.includes(known)) return { adopt: epoch }
+  return { problem: 'The state store is not the one that this data folder worked with before.' }
+}
+
+/**
+ * Judges a store that the data folder does not know.
+ * @param epoch undefined when the store is empty
+ */
+async function judgeUnknown(epoch: Epoch | undefined, gateway: GatewayWitness | undefined): Promise<Judgement> {
+  const isAccepted = epoch?.over !== undefined
+  if (!isAccepted && (await gateway?.contradicts(epoch?.epoch)))
+    return {
+      problem: epoch
+        ? 'The state store is not one that was used with this gateway before.'
+        : 'The state store has come back empty: this gateway was used with one that had records. The store of a further server has to be accepted once.',
+    }
+  return epoch ? { adopt: epoch } : { isNew: true }
+}
+
+/**
+ * The problem of the store and its remedy in words; undefined when there is none.
+ * @param known the epoch of the data folder
+ */
+export async function problemOf(
+  places: readonly Table<Epoch>[],
+  known: string | undefined,
+  gateway?: GatewayWitness,
+): Promise<string | undefined> {
+  const found = await judge(places, known, gateway)
+  return 'problem' in found ? `${found.problem} ${ADVICE}` : undefined
+}
+
+/**
+ * Accepts the store as it is, for every proxy that worked with its predecessor.
+ * @param folder the record of the data folder, undefined when there is none; a record without an epoch belongs to a
+ * server that has not adopted the store
+ * @returns false when there is nothing to accept
+ */
+export async function acceptStore(
+  places: readonly Table<Epoch>[],
+  folder: { readonly epoch?: string | undefined } | undefined,
+): Promise<boolean> {
+  const known = folder?.epoch
+  const judged = await judge(places, known, undefined)
+  // Only the gateway may object to such a store: its servers detect this and tell it the new epoch.
+  const isUndecided = folder !== undefined && known === undefined && !('adopt' in judged && judged.adopt.over)
+  if (!('problem' in judged) && !isUndecided) return false
+  const found = (await Promise.all(places.map((place) => place.get(KEY)))).filter((one) => one !== undefined)
+  const over = new Set([
+    ...(known === undefined ? [] : [known]),
+    ...found.flatMap((one) => [one.epoch, ...(one.over ?? [])]),
+  ])
+  const accepted: Epoch = { epoch: randomUUID(), over: [...over] }
+  for (const place of places) await place.set(KEY, accepted)
+  return true
+}
