@@ -17,8 +17,8 @@ interface Rule {
 }
 
 /**
- * Rooms of `src/` from the bottom up: at run time a room imports from those before it alone. `services` is apart, see
- * the rules.
+ * Rooms of `src/` from the bottom up: a room imports from those before it alone, types included. `services` is apart,
+ * see the rules.
  */
 const LAYERS = [
   'common',
@@ -44,9 +44,10 @@ const rules: readonly Rule[] = [
     typesToo: true,
   },
   {
-    rule: 'http and auth know neither gateway nor operations',
-    from: /^src\/(http|auth)\//,
-    never: /^src\/(gateway|s3|objects|state|services|cli)\b|^plugins\//,
+    rule: 'api/ holds types alone, and types of ours come from common/',
+    from: /^src\/api\//,
+    never: /^(src\/(?!common\/|api\/)|plugins\/)/,
+    typesToo: true,
   },
   {
     rule: 'the services know the proxy only over HTTP',
@@ -117,6 +118,17 @@ const rules: readonly Rule[] = [
     never: /^npm:prom-client$/,
   },
   { rule: 'pino is used by common/log.ts alone', from: /^(?!src\/common\/log\.ts|test\/)/, never: /^npm:pino$/ },
+]
+
+/** Commands, which make one request each, and the services' calls to each other: the only users of global fetch. */
+const GLOBAL_FETCH = [
+  'src/cli/doctor/gateway-mistakes.ts',
+  'src/cli/endpoint-call.ts',
+  'src/cli/login.ts',
+  'src/cli/wallet/payment-api.ts',
+  'src/services/gateway/accounts/remote-platform.ts',
+  'src/services/gateway/deals/offline/platform-client.ts',
+  'src/services/payment/dealing/platform-dealer.ts',
 ]
 
 /** Longest file of the product, lines. */
@@ -231,34 +243,73 @@ t.test('rooms', (t) => {
 
 t.test('layers', (t) => {
   const layerOf = (file: string) => LAYERS.indexOf(file.split('/')[1] ?? '')
-  const upwards = product
-    .filter((file) => /^src\/[^/]+\//.test(file))
-    .flatMap((file) =>
-      runTimeImports(file)
-        .filter((target) => /^src\/[^/]+\//.test(target) && layerOf(target) > layerOf(file))
-        .map((target) => `${file} imports ${target}`),
-    )
-  t.same(upwards, [], 'a room imports at run time from the layers below it alone')
+  const upwards = (file: string, targets: readonly string[]) =>
+    targets
+      .filter((target) => /^src\/[^/]+\//.test(target) && layerOf(target) > layerOf(file))
+      .map((target) => `${file} imports ${target}`)
+  const rooms = product.filter((file) => /^src\/[^/]+\//.test(file))
+  t.same(
+    rooms.flatMap((file) => upwards(file, ownImports(file))),
+    [],
+    'a room imports from the layers below it alone',
+  )
+  t.same(upwards('src/common/a.ts', ['src/server/b.ts', 'src/common/c.ts']), [
+    'src/common/a.ts imports src/server/b.ts',
+  ])
+  const values = rooms
+    .filter((file) => file.startsWith('src/api/'))
+    .filter((file) => /^(export )?(async )?(function|class|const|let|enum) /m.test(files.get(file) ?? ''))
+  t.same(values, [], 'api/ declares types alone')
   t.end()
 })
 
 t.test('circles', (t) => {
-  const graph = new Map(product.map((file) => [file, new Set(runTimeImports(file))]))
-  t.ok(graph.size > 400, `${graph.size} files are looked at`)
-  t.same(circleIn(graph), [], 'no file imports itself at run time through others')
+  const graphOf = (importsOf: (file: string) => readonly string[], from = product) =>
+    new Map(from.map((file) => [file, new Set(importsOf(file))]))
+  const atRunTime = graphOf(runTimeImports)
+  t.ok(atRunTime.size > 400, `${atRunTime.size} files are looked at`)
+  t.same(circleIn(atRunTime), [], 'no file imports itself at run time through others')
+  const proxy = product.filter((file) => file.startsWith('src/') && !file.startsWith('src/services/'))
+  t.same(circleIn(graphOf(ownImports, proxy)), [], 'no file of the proxy imports itself through others, types included')
   const planted = { a: ['b'], b: ['c'], c: ['b'] }
   t.same(circleIn(new Map(Object.entries(planted).map(([from, to]) => [from, new Set(to)]))), ['b', 'c'])
   t.end()
 })
 
-t.test('CONTRIBUTING draws the tree as it is', (t) => {
-  const drawn = [...drawnFolders(readFileSync('CONTRIBUTING.md', 'utf8'))]
-  const real = [...new Set(product.map((file) => posix.dirname(file)))]
-    .flatMap((folder) => folder.split('/').map((_, n, parts) => parts.slice(0, n + 1).join('/')))
-    .filter((folder) => folder.startsWith('src/') && folder.split('/').length <= 3)
-  t.same(drawn.sort(), [...new Set(real)].sort())
+t.test('global fetch', (t) => {
+  const calls = (text: string) => /(?<![\w.#`])fetch\(/.test(text.replace(/^\s*(\/?\*|\/\/).*$/gm, ''))
+  const callers = product.filter((file) => calls(files.get(file) ?? ''))
+  t.same(callers.sort(), GLOBAL_FETCH, 'all other requests go through a client with bounds')
+  t.ok(calls("const a = await fetch('http://a')"))
+  t.notOk(calls('this.fetch(a)'))
   t.end()
 })
+
+t.test('each room says where to start', (t) => {
+  for (const room of LAYERS) {
+    const text = existsSync(`src/${room}/README.md`) ? readFileSync(`src/${room}/README.md`, 'utf8') : ''
+    t.ok(text.split('\n').length <= 16 && text.startsWith(`# ${room}\n`), `${room} has a README.md of at most 15 lines`)
+    const [start = ''] = /Start with [\s\S]*/.exec(text) ?? []
+    const named = [...start.matchAll(/`([\w/-]+\.ts|[\w/-]+\/)`/g)].map(([, name = '']) => `src/${room}/${name}`)
+    t.ok(named.length > 0 && named.every((path) => existsSync(path)), `${room} starts with ${named}`)
+  }
+  const design = readFileSync('docs/design.md', 'utf8')
+  const files = [...design.matchAll(/`((?:src|plugins|test)\/[\w/.-]+)`/g)].map(([, path = '']) => path)
+  t.ok(files.length > 20)
+  t.same(
+    files.filter((path) => !existsSync(path)),
+    [],
+    'docs/design.md names files that exist',
+  )
+  const rooms = [...design.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)
+  t.same(rooms, LAYERS, 'docs/design.md lists the rooms in their order')
+  t.end()
+})
+
+/** The files of ours that a file imports, for types alone too. */
+function ownImports(file: string): string[] {
+  return importsOf(file, files.get(file) ?? '').flatMap(({ target }) => (files.has(target) ? [target] : []))
+}
 
 function runTimeImports(file: string): string[] {
   return importsOf(file, files.get(file) ?? '')
@@ -287,17 +338,6 @@ function circleIn(graph: ReadonlyMap<string, ReadonlySet<string>>): string[] {
     if (circle.length > 0) return circle
   }
   return []
-}
-
-/** Folders of the drawing below "## The tree", two spaces of indentation a level, each a name with a slash. */
-function* drawnFolders(text: string): Generator<string> {
-  const drawing = /^## The tree\n[\s\S]*?```\n(src\/\n[\s\S]*?)```/m.exec(text)?.[1] ?? ''
-  const path: string[] = []
-  for (const [, indentation = '', name = ''] of drawing.matchAll(/^( *)([a-z0-9-]+)\/(?:\s|$)/gm)) {
-    path.length = indentation.length / 2
-    path.push(name)
-    if (path.length > 1) yield path.join('/')
-  }
 }
 
 t.test('test/support has one home for each concept', (t) => {

@@ -1,22 +1,6 @@
+import type { Acl, Grant, Group, Permission } from '../api/access.js'
 import { S3Error } from '../common/errors/s3-error.js'
-import type { Question, Verdict } from './decide.js'
-
-export type Group = 'AllUsers' | 'AuthenticatedUsers' | 'LogDelivery'
-export type Permission = 'READ' | 'WRITE' | 'READ_ACP' | 'WRITE_ACP' | 'FULL_CONTROL'
-
-/** An account by its canonical id, or a predefined group. */
-export type Grantee = { readonly id: string } | { readonly group: Group }
-
-export interface Grant {
-  readonly grantee: Grantee
-  readonly permission: Permission
-}
-
-/** An access control list of a bucket or an object. `owner` is a canonical id. */
-export interface Acl {
-  readonly owner: string
-  readonly grants: readonly Grant[]
-}
+import type { Question, Verdict } from './question.js'
 
 export interface AclEvaluation {
   /** IgnorePublicAcls: grants to AllUsers and AuthenticatedUsers have no effect. */

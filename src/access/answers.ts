@@ -1,28 +1,19 @@
-import type { Caller } from '../auth/caller.js'
+import type { Asked, Owned } from '../api/access.js'
+import type { Gateway } from '../api/gateway.js'
+import type { Caller } from '../api/identity.js'
+import type { RequestHead } from '../api/request.js'
+import type { BucketSettings } from '../api/settings.js'
+import type { ObjectRecord, State } from '../api/state.js'
 import { canonicalId, OWN_ID } from '../auth/identities/credentials.js'
-import type { Gateway } from '../gateway/gateway.js'
 import { MARKER_STAMP } from '../gateway/object-facts.js'
-import type { RequestHead } from '../http/s3-request.js'
 import { validRecord } from '../objects/find-object.js'
 import { confirmed, isUnconfirmed } from '../objects/serialized-write.js'
-import type { BucketSettings } from '../state/records/bucket-settings.js'
-import type { ObjectRecord, State } from '../state/state.js'
-import { arnOf, conditionsOf, type More } from './conditions.js'
-import { type Decision, type Documents, decide, type Principal } from './decide.js'
-import { type BucketDocuments, hasPolicies, type Owned, policiesOf, sessionPolicyOf } from './documents.js'
+import { arnOf, conditionsOf } from './conditions.js'
+import { type Decision, type Documents, decide } from './decide.js'
+import { hasPolicies, type ParsedDocuments, policiesOf, sessionPolicyOf } from './documents.js'
 import type { OwnerGateway } from './grants.js'
 import { lasting } from './policy.js'
-
-/** One action on one resource. */
-export interface Asked {
-  readonly action: string
-  /** Absent for an action on no bucket. */
-  readonly bucket?: string | undefined
-  readonly key?: string | undefined
-  /** The prefix of a listing. */
-  readonly prefix?: string | undefined
-  readonly more?: Pick<More, 'requested' | 'headers' | 'listed' | 'ofNew'> | undefined
-}
+import type { Principal } from './question.js'
 
 export interface DoorParts {
   readonly settings: Pick<BucketSettings, 'get'>
@@ -75,7 +66,7 @@ export class Answers {
   }
 
   /** What the documents and the policies of the caller say. */
-  async to(asked: Asked, documents: BucketDocuments | undefined, record?: ObjectRecord): Promise<Answer> {
+  async to(asked: Asked, documents: ParsedDocuments | undefined, record?: ObjectRecord): Promise<Answer> {
     const { caller, head } = this.#request
     const owner = documents?.owner ?? this.#account ?? OWN_ID
     const conditions = conditionsOf(head, caller, { ...asked.more, owner, stored: record?.tags })
@@ -109,7 +100,7 @@ export class Answers {
   }
 
   /** True if a later request like this, of another time and from another address, gets the same outcome. */
-  async lasts(asked: Asked, documents: BucketDocuments | undefined): Promise<boolean> {
+  async lasts(asked: Asked, documents: ParsedDocuments | undefined): Promise<boolean> {
     const record = await this.#recordOf(documents, asked)
     const { decision, lastingOutcome } = await this.to(asked, documents, record)
     return decision.outcome === lastingOutcome()
@@ -120,7 +111,7 @@ export class Answers {
    * only where it can change the outcome.
    * @param ties an allowance becomes a grant for exactly the object of the record, so nothing stale can be granted
    */
-  async byRecord(asked: Asked, documents: BucketDocuments | undefined, ties: boolean): Promise<AnswerByRecord> {
+  async byRecord(asked: Asked, documents: ParsedDocuments | undefined, ties: boolean): Promise<AnswerByRecord> {
     const record = await this.#recordOf(documents, asked)
     const answered = await this.to(asked, documents, record)
     if (!record) return { record, answered }
@@ -136,7 +127,7 @@ export class Answers {
 
   /** Reads the record where the decision can depend on it. */
   async #recordOf(
-    documents: BucketDocuments | undefined,
+    documents: ParsedDocuments | undefined,
     { action, bucket, key, more }: Asked,
   ): Promise<ObjectRecord | undefined> {
     const { caller } = this.#request

@@ -1,26 +1,10 @@
-import type { Caller } from '../auth/caller.js'
+import type { More, Tag } from '../api/access.js'
+import type { Caller } from '../api/identity.js'
+import type { RequestHead } from '../api/request.js'
+
 import { canonicalId } from '../auth/identities/credentials.js'
 import { copySourcePath } from '../http/addressing.js'
-import type { RequestHead } from '../http/s3-request.js'
-import type { Tag } from '../state/state.js'
-import type { Conditions } from './decide.js'
-
-/** What a request says besides its head. */
-export interface More {
-  /** Canonical id of the owner of the bucket. */
-  readonly owner?: string
-  /** Tags of the object as it is stored. */
-  readonly stored?: readonly Tag[]
-  /** Tags that the request sets. */
-  readonly requested?: readonly Tag[]
-  /** Headers of a form. */
-  readonly headers?: RequestHead['headers']
-  /** The prefix of a listing that the request does not ask for: its query says nothing about it. */
-  readonly listed?: string
-  /** See `Question.ofNew`. */
-  readonly ofNew?: boolean
-  readonly now?: number
-}
+import type { Conditions } from './question.js'
 
 const EXISTING = 's3:existingobjecttag/'
 const REQUESTED = 's3:requestobjecttag/'

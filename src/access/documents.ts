@@ -1,18 +1,11 @@
-import type { Identity, Session } from '../auth/caller.js'
-import { S3Error } from '../common/errors/s3-error.js'
-import type { PolicyEntry } from '../gateway/gateway.js'
-import type { BucketSettings } from '../state/records/bucket-settings.js'
-import type { Acl } from './acl.js'
-import type { Ownership } from './decide.js'
-import { type Policy, parsePolicy } from './policy.js'
+import type { Acl, BucketDocuments, Owned, Ownership } from '../api/access.js'
+import type { PolicyEntry } from '../api/gateway.js'
+import type { Identity, Session } from '../api/identity.js'
+import type { BucketSettings } from '../api/settings.js'
 
-/** The account that owned the bucket when a document was stored; the server had just asked the gateway. */
-export interface Owned {
-  /** Canonical id. */
-  readonly owner: string
-  /** Access key id of a key pair of that account: by it the server finds the account again. '' for the server's own. */
-  readonly by: string
-}
+import { S3Error } from '../common/errors/s3-error.js'
+
+import { type Policy, parsePolicy } from './policy.js'
 
 /** A bucket policy. */
 interface PolicyRecord extends Partial<Owned> {
@@ -38,17 +31,8 @@ declare module '../api/settings.js' {
   }
 }
 
-/** The documents of one bucket. */
-export interface BucketDocuments extends Owned {
-  /** The text and what it says; absent without a policy. */
-  readonly policy?: {
-    readonly text: string
-    readonly parsed: Policy
-    /** The gateway has rules that say the same, and decides by them: another program may have changed them since. */
-    readonly delegated: boolean
-  }
-  readonly acl?: Acl
-  readonly ownership: Ownership
+export interface ParsedDocuments extends BucketDocuments {
+  readonly policy?: BucketDocuments['policy'] & { readonly parsed: Policy }
 }
 
 /** Policies that have been parsed, by their records. */
@@ -62,7 +46,7 @@ const parsed = new WeakMap<PolicyRecord, Policy>()
 export async function readDocuments(
   settings: Pick<BucketSettings, 'get'>,
   bucket: string,
-): Promise<BucketDocuments | undefined> {
+): Promise<ParsedDocuments | undefined> {
   const policy = await settings.get(bucket, 'policy')
   const acl = await settings.get(bucket, 'acl')
   const ownership = await settings.get(bucket, 'objectOwnership')

@@ -1,54 +1,21 @@
+import type { Asked, Door, Owned, Place, Tag } from '../api/access.js'
+import type { StorageClasses } from '../api/context.js'
+import type { Gateway } from '../api/gateway.js'
+import type { AnyOperation } from '../api/operation.js'
+import type { RequestHead } from '../api/request.js'
+import type { UploadRecord } from '../api/state.js'
 import { canonicalId, OWN_ID } from '../auth/identities/credentials.js'
 import { S3Error } from '../common/errors/s3-error.js'
-import type { Gateway } from '../gateway/gateway.js'
+
 import { hasDotElement } from '../gateway/keys.js'
-import type { RequestHead } from '../http/s3-request.js'
-import type { AnyOperation } from '../plugins/forms/plugin.js'
+
 import { actionNames } from '../plugins/forms/row-action.js'
-import { isHotClass, type StorageClasses } from '../plugins/forms/storage-class.js'
-import type { Tag, UploadRecord } from '../state/state.js'
-import { Answers, type Asked, type DoorParts, type DoorRequest, isRoot, ownAccount } from './answers.js'
-import { type BucketDocuments, hasPolicies, type Owned, readDocuments } from './documents.js'
+import { isHotClass } from '../plugins/forms/storage-class.js'
+
+import { Answers, type DoorParts, type DoorRequest, isRoot, ownAccount } from './answers.js'
+import { hasPolicies, type ParsedDocuments, readDocuments } from './documents.js'
 import { type Grant, type Grants, READS, REPLACES } from './grants.js'
-
-/** What an action is asked on; empty for no bucket. */
-export type Place = Omit<Asked, 'action'>
-
-/** Decides what one request may do. The one place that asks policies and ACLs. */
-export interface Door {
-  /**
-   * Decides several actions of one request together. Resolves if the caller may do all of them, and also if no document
-   * says so: then the caller's own account decides, as for a bucket without documents.
-   * @throws S3Error AccessDenied, and ServiceUnavailable when the documents cannot be read
-   */
-  decide(...asked: readonly Asked[]): Promise<void>
-  /**
-   * Throws AccessDenied unless the policies of the identity and of the bucket let the caller use the action of a
-   * plugin: it may spend, so in the bucket of another account a document must grant it by the name of the plugin.
-   * Grants nothing.
-   */
-  requireAction(action: string, place: Place): Promise<void>
-  /**
-   * Throws AccessDenied where the caller may use the action only under conditions of a policy: what the caller then
-   * gets outlives the request and drops them. To be called after the action was decided.
-   */
-  requireLasting(asked: Asked): Promise<void>
-  /**
-   * Resolves to the error for a request that was refused with `failure`: NoSuchBucket for an unsigned one where there
-   * is no bucket, NoSuchKey for a read of a key that is not there where the caller may list it, and else `failure`.
-   */
-  missing(failure: S3Error, action: string | undefined, place: Place): Promise<S3Error>
-  /** True if a decision of this request has granted the action to a caller who does not own the bucket. */
-  granted(action: string, bucket: string, key?: string): boolean
-  /** True if documents of the bucket may grant something to this caller, who does not own it. */
-  opened(bucket: string): Promise<boolean>
-  /** The owner to record with a document of the bucket: to be called after the owner was checked. */
-  ownerOf(bucket: string): Promise<Owned>
-  /** The documents of the bucket; undefined for none. */
-  documents(bucket: string): Promise<BucketDocuments | undefined>
-  /** Reason of the last decision, for the log; undefined if there was none. */
-  readonly reason: string | undefined
-}
+import { canOpen } from './policy.js'
 
 const ON_BUCKET_POLICY = ['s3:getbucketpolicy', 's3:putbucketpolicy', 's3:deletebucketpolicy']
 
@@ -130,6 +97,11 @@ class RequestDoor implements Door {
     return documents !== undefined && documents.owner !== this.#account
   }
 
+  async canOpen(bucket: string, action: string): Promise<boolean> {
+    const policy = (await this.documents(bucket))?.policy
+    return policy !== undefined && canOpen(policy.parsed, action)
+  }
+
   async ownerOf(bucket: string): Promise<Owned> {
     if (!this.#grants.asOwner(bucket)) return ownAccount(this.#request.caller)
     const documents = await this.documents(bucket)
@@ -137,7 +109,7 @@ class RequestDoor implements Door {
     return { owner: documents.owner, by: documents.by }
   }
 
-  documents(bucket: string): Promise<BucketDocuments | undefined> {
+  documents(bucket: string): Promise<ParsedDocuments | undefined> {
     return readDocuments(this.#parts.settings, bucket)
   }
 
@@ -158,7 +130,7 @@ class RequestDoor implements Door {
 
   async #byDocuments(
     asked: Asked,
-    documents: BucketDocuments | undefined,
+    documents: ParsedDocuments | undefined,
     limited: boolean,
   ): Promise<Grant | undefined> {
     const { bucket, key } = asked
@@ -205,7 +177,7 @@ class RequestDoor implements Door {
   }
 
   /** True if a listing of the bucket could tell the caller whether it has the key. */
-  async #mayList(documents: BucketDocuments, bucket: string, key = ''): Promise<boolean> {
+  async #mayList(documents: ParsedDocuments, bucket: string, key = ''): Promise<boolean> {
     const listing = { action: 's3:ListBucket', bucket, more: { listed: key } }
     return (await this.#answers().to(listing, documents)).decision.outcome === 'allow'
   }

@@ -1,14 +1,17 @@
-import type { Credentials } from '../auth/caller.js'
+import type { Access, Owned, RequireOwner } from '../api/access.js'
+import type { Gateway, GatewayObject, ListQuery } from '../api/gateway.js'
+import type { Credentials } from '../api/identity.js'
+import type { ObjectRecord } from '../api/state.js'
+
 import { canonicalId, OWN_ID } from '../auth/identities/credentials.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { GatewayPool } from '../gateway/account/create-gateway.js'
-import type { Gateway, GatewayObject, ListQuery } from '../gateway/gateway.js'
+
 import { validRecord } from '../objects/find-object.js'
 import { confirmed } from '../objects/serialized-write.js'
-import type { ObjectRecord } from '../state/state.js'
-import type { Owned } from './documents.js'
+
 import { restrictGateway } from './restrict-gateway.js'
-import type { Access, RequireOwner, Rights } from './rights.js'
+import type { Rights } from './rights.js'
 
 /** An action that the documents of a bucket allow a caller who does not own it, on one resource. */
 export interface Grant {

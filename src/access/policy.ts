@@ -1,8 +1,9 @@
+import { isBroad } from '../common/cidr.js'
 import { hasPrototypeKey } from '../common/json.js'
-import type { Question, Verdict } from './decide.js'
-import type { Lookup } from './language/patterns.js'
-import { malformed, shown } from './language/patterns.js'
-import { isPublicStatement } from './language/principals.js'
+import type { Condition } from './language/conditions.js'
+import type { Lookup, Template } from './language/patterns.js'
+import { isOpen, malformed, shown } from './language/patterns.js'
+
 import {
   applies,
   asksFor,
@@ -12,8 +13,7 @@ import {
   repeatedName,
   type Statement,
 } from './language/statement.js'
-
-export type { Verdict } from './decide.js'
+import type { Question, Verdict } from './question.js'
 
 /** A parsed policy of a bucket or an identity. */
 export interface Policy {
@@ -114,4 +114,35 @@ export function canOpen({ statements }: Policy, action: string): boolean {
 /** True if a statement of the policy grants access to the public, as AWS defines it. */
 export function isPublic({ statements }: Policy): boolean {
   return statements.some(isPublicStatement)
+}
+
+/** Keys whose fixed values name callers that the owner of the bucket can trust. */
+const TRUSTED = ['aws:principalaccount', 'aws:principalarn', 'aws:userid']
+
+const POSITIVE = ['StringEquals', 'StringEqualsIgnoreCase', 'StringLike', 'ArnEquals', 'ArnLike']
+
+/**
+ * True if the statement grants access to the public: to callers that neither Principal nor a condition limits to fixed
+ * values.
+ *
+ * https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-control-block-public-access.html#access-control-block-public-access-policy-status
+ */
+export function isPublicStatement({ effect, principals, conditions }: Statement): boolean {
+  if (effect !== 'Allow' || !principals) return false
+  if (!principals.everyone && !principals.negated) return false
+  return !conditions.some(isFixed)
+}
+
+function isFixed({ key, operator, qualifier, ifExists, operands }: Condition): boolean {
+  // Both hold for a request that does not have the key.
+  if (ifExists || qualifier === 'ForAllValues') return false
+  if (key === 'aws:sourceip' && operator === 'IpAddress')
+    return operands.every(({ block }) => block !== undefined && !isBroad(block))
+  if (!TRUSTED.includes(key) || !POSITIVE.includes(operator)) return false
+  return operands.every(({ template }) => template !== undefined && !isOpen(template) && !isUnsigned(template))
+}
+
+/** True for the `aws:userid` of every caller without a signature, in any case: StringEqualsIgnoreCase ignores it. */
+function isUnsigned({ fixed }: Template): boolean {
+  return fixed?.join('').toLowerCase() === 'anonymous'
 }

@@ -1,8 +1,9 @@
-import { S3Error } from '../common/errors/s3-error.js'
-import type { Gateway } from '../gateway/gateway.js'
+import type { Access } from '../api/access.js'
+import type { Gateway } from '../api/gateway.js'
 import { hasDotElement } from '../gateway/keys.js'
 import { listReadable } from './list-readable.js'
-import type { Access, Rights } from './rights.js'
+import type { Rights } from './rights.js'
+import { denied } from './rights.js'
 
 /**
  * Restricts the gateway to `rights`; everything an identity does passes here. Every method is listed by name, so that a
@@ -122,8 +123,4 @@ export function requireSome(rights: Rights, bucket: string, access: Access | 'an
 
 function requireAnything(rights: Rights, bucket: string): void {
   if (!rights.mayAnything(bucket)) throw denied('use this bucket')
-}
-
-export function denied(what: string): S3Error {
-  return new S3Error('AccessDenied', { message: `This access key has no right to ${what}.` })
 }

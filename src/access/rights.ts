@@ -1,15 +1,13 @@
-import type { Right } from '../auth/caller.js'
+import type { Access, Needs } from '../api/access.js'
+import type { Context } from '../api/context.js'
+import type { Gateway } from '../api/gateway.js'
+import type { Right } from '../api/identity.js'
+import type { AnyOperation } from '../api/operation.js'
+import type { RequestHead } from '../api/request.js'
+
 import { compareUtf8 } from '../common/byte-order.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import { allows } from '../gateway/account/policies.js'
-import type { Gateway } from '../gateway/gateway.js'
-import type { RequestHead } from '../http/s3-request.js'
-import type { AnyOperation } from '../plugins/forms/plugin.js'
-import type { Context } from '../server/context.js'
-import { canOpen } from './policy.js'
-import { denied } from './restrict-gateway.js'
-
-export type Access = 'read' | 'write'
 
 /** The rights of an identity. Everything that no right allows is denied. */
 export class Rights {
@@ -65,20 +63,6 @@ function names({ bucket: pattern }: Right, bucket: string): boolean {
 }
 
 /**
- * The right that an operation needs. It is checked by the head of the request before the body can be read, so that for
- * a refused caller nothing is read, stored or parsed, and no `100 Continue` is sent.
- */
-export type Needs =
-  /** A right to the key. */
-  | { readonly key: Access }
-  /** Each of these rights to every key of the bucket. */
-  | { readonly bucket: readonly Access[] }
-  /** A right to at least one key of the bucket. The body names the keys, and each of them is checked then. */
-  | { readonly some: Access | 'any' }
-  /** The body authenticates the caller, and only the part that does so is read first. */
-  | 'form'
-
-/**
  * Throws AccessDenied for a caller without the right that the operation needs, NoSuchBucket for an anonymous one. The
  * caller's rights also restrict what the operation then asks of the gateway.
  *
@@ -90,7 +74,7 @@ export async function requireNeeds(operation: AnyOperation, head: RequestHead, c
   const { bucket, key } = head
   if (needs === undefined || bucket === undefined) return
   if (!context.caller && operation.access === 'anonymous') {
-    if (typeof needs === 'object' && 'some' in needs && (await opensEach(operation, bucket, context))) return
+    if (typeof needs === 'object' && 'some' in needs && (await mayOpen(operation, bucket, context))) return
     const granted = key !== undefined && context.door.granted('s3:PutObject', bucket, key)
     return granted ? undefined : requirePublic(needs, bucket, key, context)
   }
@@ -101,13 +85,9 @@ export async function requireNeeds(operation: AnyOperation, head: RequestHead, c
   else for (const access of needs.bucket) context.checks.requireWholeBucket(bucket, access)
 }
 
-/**
- * True if the policy of the bucket can allow some of the keys that the body will name. No ACL allows everybody that.
- */
-async function opensEach({ action }: AnyOperation, bucket: string, { door }: Context): Promise<boolean> {
-  if (typeof action !== 'object' || !('each' in action)) return false
-  const policy = (await door.documents(bucket))?.policy
-  return policy !== undefined && canOpen(policy.parsed, action.each)
+/** True if the policy of the bucket can allow some of the keys that the body will name. */
+async function mayOpen({ action }: AnyOperation, bucket: string, { door }: Context): Promise<boolean> {
+  return typeof action === 'object' && 'each' in action && (await door.canOpen(bucket, action.each))
 }
 
 /**
@@ -127,16 +107,6 @@ async function requirePublic(
       : entries.some(({ policy }) => policy !== 'readonly')
   if (!granted) throw new S3Error('AccessDenied')
 }
-
-/**
- * Resolves if the caller's gateway account owns the bucket, or a document of the bucket has granted this request what
- * the owner may do; `instead` is an action on a key that suffices. Throws S3Error NoSuchBucket, AccessDenied, or the
- * error of the gateway call.
- */
-export type RequireOwner = (
-  bucket: string,
-  instead?: { readonly action: string; readonly key: string },
-) => Promise<void>
 
 /**
  * The owner of a bucket is the account whose own web.ListBuckets names it. An account that may read, list or write a
@@ -162,4 +132,8 @@ export function requireAction(actions: readonly string[], name: string): void {
     action.endsWith('*') ? name.startsWith(action.slice(0, -1)) : name === action,
   )
   if (!allowed) throw denied(`make the call ${name}: the key needs this action`)
+}
+
+export function denied(what: string): S3Error {
+  return new S3Error('AccessDenied', { message: `This access key has no right to ${what}.` })
 }

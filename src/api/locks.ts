@@ -44,3 +44,11 @@ export interface Locks {
   /** Like withKey, for any other name, such as an upload id or a job. */
   withName<T>(name: string, run: (lock: HeldLock) => Promise<T>, options?: LockOptions): Promise<T>
 }
+
+/** The right to run a long task that only one process at a time should run. */
+export interface Lease {
+  /** False once the lease is lost: another process may be running the task. */
+  held(): boolean
+  /** Releases the lease at once. Never rejects. */
+  release(): Promise<void>
+}

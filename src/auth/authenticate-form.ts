@@ -1,27 +1,15 @@
+import type { AuthenticateForm, SignedFields } from '../api/identity.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import { ALGORITHM, signature, timingSafeEqualHex } from '../common/sigv4.js'
 import { DAY_MS, MINUTE_MS } from '../common/time.js'
 import { headerBrands } from '../http/headers.js'
 import type { AuthenticatorOptions } from './authenticate.js'
-import type { Caller } from './caller.js'
+
 import { parseCredential, parseTimestamp, type Scope, unsupportedAlgorithm } from './signatures/parsed-signature.js'
 import { SigningKeys } from './signatures/signing-keys.js'
 import { checkScope } from './signatures/verify-signature.js'
 import { signature as signatureOfVersion2, VERSION_2 } from './signatures/version-2.js'
 import { createSigners } from './signer.js'
-
-/** The fields of a form, by lower-case name. */
-export interface SignedFields {
-  get(name: string): string | undefined
-}
-
-/**
- * Identifies the signer of a form's policy document. Resolves to undefined for a form that has neither a policy nor
- * a signature. The signature covers the policy alone: the policy restricts the other fields, and the caller checks
- * its expiration.
- * @throws S3Error if the form has a signature that is malformed, expired or wrong
- */
-export type AuthenticateForm = (fields: SignedFields) => Promise<Caller | undefined>
 
 /** A signing key is valid for a week: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-HTTPPOSTForms.html */
 const MAX_AGE_MS = 7 * DAY_MS

@@ -1,9 +1,4 @@
 import { hash } from 'node:crypto'
-import { S3Error } from '../common/errors/s3-error.js'
-import type { CacheUse } from '../common/metrics.js'
-import { ALGORITHM, EMPTY_SHA256, UNSIGNED_PAYLOAD } from '../common/sigv4.js'
-import { declaresBody } from '../http/body/declared-digests.js'
-import type { RequestHead } from '../http/s3-request.js'
 import type {
   AuthType,
   Caller,
@@ -12,7 +7,13 @@ import type {
   PayloadMode,
   ReadWholeBody,
   SignatureVersion,
-} from './caller.js'
+} from '../api/identity.js'
+import type { RequestHead } from '../api/request.js'
+import { S3Error } from '../common/errors/s3-error.js'
+import type { CacheUse } from '../common/metrics.js'
+import { ALGORITHM, EMPTY_SHA256, UNSIGNED_PAYLOAD } from '../common/sigv4.js'
+import { declaresBody } from '../http/body/declared-digests.js'
+
 import { parseAuthorizationHeader } from './signatures/authorization-header.js'
 import {
   anonymousPayload,

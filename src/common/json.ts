@@ -22,3 +22,7 @@ export function hasPrototypeKey(value: unknown): boolean {
   }
   return false
 }
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

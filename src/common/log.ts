@@ -92,7 +92,7 @@ const END_OF_VALUE = /[&#\s"]|$/g
 const SECRET =
   /^(?:(?:webidentity|access|session)?token|samlassertion|ldappassword|signature|awsaccesskeyid|x-[a-z]+-(?:signature|credential|security-token|(?:copy-source-)?server-side-encryption-customer-key))$/i
 
-/** Removes the secrets of a URL or request target (DESIGN section 4, promise 10). */
+/** Removes the secrets of a URL or request target (docs/design.md, promise 10). */
 export function redact(target: string): string {
   // Nearly no key of an object has a parameter, and each request asks.
   if (!target.includes('=')) return target

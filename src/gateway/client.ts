@@ -1,12 +1,10 @@
-import { compareUtf8 } from '../common/byte-order.js'
 import type { Logger } from '../common/log.js'
 import type { FeatureCache } from './account/features.js'
 import type { BrandNames } from './brand.js'
 import type { InDoubtWrites } from './calls/in-doubt.js'
 import type { RestClient } from './calls/rest-client.js'
-import type { GatewayWatch } from './gateway-call.js'
+import type { GatewayTls, GatewayWatch } from './gateway-call.js'
 import type { LevelSource } from './listing/level-reader.js'
-import type { MarkerLookup } from './listing/listing.js'
 
 /** The client of the gateway for one account. The accounts of a pool share all members but `session` and `account`. */
 export interface GatewayClient extends LevelSource {
@@ -35,38 +33,5 @@ export function lookupClient(client: GatewayClient): GatewayClient {
   return client.account ?? client
 }
 
-/** A position in the order of names at which reading begins. */
-export type Bound =
-  /** At `name` itself. */
-  | { readonly kind: 'from'; readonly name: string }
-  /** After `name`. */
-  | { readonly kind: 'after'; readonly name: string }
-  /** After everything that begins with `name`. */
-  | { readonly kind: 'past'; readonly name: string }
-
-export const start: Bound = { kind: 'from', name: '' }
-
-/** True for names beyond the bound. In sorted names all of them come last, so that a binary search finds the first. */
-export function admits(bound: Bound, name: string): boolean {
-  const order = compareUtf8(name, bound.name)
-  if (bound.kind === 'from') return order >= 0
-  return order > 0 && !(bound.kind === 'past' && name.startsWith(bound.name))
-}
-
-/** Default of `gatewayTimeoutSeconds`: longest wait for the head of an answer of the gateway, ms. */
-export const GATEWAY_TIMEOUT_MS = 30_000
-
-/** How connections to a gateway with an https: address are secured; texts in PEM. */
-export interface GatewayTls {
-  /** Certificates of the authorities that the gateway is trusted by. Default: those that Node knows. */
-  readonly ca?: string
-  /** Client certificate, with `key`. */
-  readonly cert?: string
-  readonly key?: string
-}
-
-/**
- * The gateway's routes require `Mozilla` in this header; without it a request means something else (MinIO
- * cmd/web-router.go).
- */
-export const USER_AGENT = 'Mozilla/5.0 (compatible; dealgate)'
+/** Tells for each prefix whether the proxy's own records hold a folder object of that name. */
+export type MarkerLookup = (bucket: string, prefixes: string[]) => Promise<boolean[]>

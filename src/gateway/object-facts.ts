@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { GatewayFeatures, GatewayObject, StoredHeaders, UploadAttributes } from '../api/gateway.js'
 import type { BrandNames } from './brand.js'
-import type { GatewayFeatures, GatewayObject, StoredHeaders, UploadAttributes } from './gateway.js'
 
 /** User metadata that marks an upload on gateways without ETags. Never shown to clients. */
 const REVISION_NAME = 'dealgate-rev'

@@ -1,7 +1,8 @@
+import type { Gateway, GatewayObject, ListEntry, WriteOrder } from '../api/gateway.js'
 import { S3Error } from '../common/errors/s3-error.js'
-import type { RemotePart, RemoteParts } from '../state/uploads/remote-part.js'
+import type { RemotePart, RemoteParts } from '../state/uploads/staging.js'
+
 import { WriteRefused } from './errors.js'
-import type { Gateway, GatewayObject, ListEntry, WriteOrder } from './gateway.js'
 
 /** Entries of a listing per call. */
 const PAGE = 1000

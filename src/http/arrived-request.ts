@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { RequestBody } from './body/body.js'
-import type { RequestHead } from './s3-request.js'
+import type { RequestBody, RequestHead } from '../api/request.js'
 
 /**
  * A request as its operation gets it: the head, the body, and the operation's name for it. A class, because an object

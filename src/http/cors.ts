@@ -1,9 +1,8 @@
+import type { Reply, ReplyHeaders, RequestHead } from '../api/request.js'
+import type { BucketSettings } from '../api/settings.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Logger } from '../common/log.js'
 import { document, element, parseXml, type XmlNode } from '../common/xml.js'
-import type { BucketSettings } from '../state/records/bucket-settings.js'
-import type { Reply, ReplyHeaders } from './reply.js'
-import type { RequestHead } from './s3-request.js'
 
 /**
  * Maximum size of a document, bytes, and number of its rules.

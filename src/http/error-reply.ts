@@ -1,6 +1,6 @@
+import type { Reply } from '../api/request.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import { element, XML_DECLARATION } from '../common/xml.js'
-import type { Reply } from './reply.js'
 
 /** The parts of an error document that describe the request. */
 export interface ErrorPlace {

@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http'
+import type { Limits } from '../api/limits.js'
+import type { Method, RequestHead } from '../api/request.js'
 import { S3Error } from '../common/errors/s3-error.js'
-import type { Limits } from '../server/limits.js'
+import { Query } from '../common/query.js'
 import {
   type Addressing,
   bucketOfHost,
@@ -10,8 +12,6 @@ import {
   refuseNoBucketName,
   refuseReserved,
 } from './addressing.js'
-import { Query } from './query.js'
-import type { Method, RequestHead } from './s3-request.js'
 
 /** A request that a framework may have routed: Express keeps the original target and the mount prefix beside `url`. */
 type MountedRequest = IncomingMessage & { originalUrl?: string; baseUrl?: string }

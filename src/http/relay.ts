@@ -1,5 +1,5 @@
 import { OutgoingMessage, type ServerResponse } from 'node:http'
-import type { LentSink, Transfer } from '../gateway/gateway.js'
+import type { LentSink, Transfer } from '../api/request.js'
 
 /** Idle timeout of a client that reads a download, ms. Media players and file system mounts pause for minutes. */
 const STALLED_MS = 10 * 60_000

@@ -1,36 +1,6 @@
 import { createHash } from 'node:crypto'
+import type { LateDocument, Reply, ReplyHeaders } from '../api/request.js'
 import { quoted } from '../common/etags.js'
-import type { Transfer } from '../gateway/gateway.js'
-
-/** Header values are latin-1 strings; undefined values are omitted. */
-export type ReplyHeaders = Record<string, string | number | undefined>
-
-/** The reply of an operation. Only `response/send.ts` writes it. */
-export interface Reply {
-  status: number
-  headers: ReplyHeaders
-  /** A complete body, an object's bytes from the gateway, or a body that is not ready yet. */
-  body?: string | Buffer | RelayBody | LateBody
-}
-
-/** An object's bytes. If they end early, the client's connection is cut. */
-export interface RelayBody {
-  readonly download: Transfer
-}
-
-/**
- * A document that may take minutes. If it is not ready after some seconds, a 200 and white space keep the connection
- * alive; the document follows, possibly an `<Error>` inside the 200.
- */
-export interface LateBody {
-  readonly late: Promise<string | LateDocument>
-}
-
-export interface LateDocument {
-  readonly document: string
-  /** Additional headers, sent only if the document is ready before the response begins. */
-  readonly headers?: ReplyHeaders
-}
 
 export function xml(body: string | Buffer, headers: ReplyHeaders = {}, status = 200): Reply {
   return { status, headers: { 'content-type': 'application/xml', ...headers }, body }

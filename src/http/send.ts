@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { LateBody, RelayBody, Reply, ReplyHeaders } from '../api/request.js'
 import type { S3Error } from '../common/errors/s3-error.js'
 import { XML_DECLARATION } from '../common/xml.js'
 import { type ErrorPlace, errorElement, errorReply, toS3Error } from './error-reply.js'
 import { relay } from './relay.js'
-import type { LateBody, RelayBody, Reply, ReplyHeaders } from './reply.js'
 
 /** Interval at which white space is sent while a late document is not ready, ms. Clients time out after 60 s. */
 const LATE_EVERY_MS = 10_000

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
+import type { Gateway, GatewayObject } from '../api/gateway.js'
+import type { ObjectRecord } from '../api/state.js'
+import type { StoredObject } from '../api/store.js'
 import type { Logging } from '../common/log.js'
-import type { Gateway, GatewayObject } from '../gateway/gateway.js'
 import { MARKER_STAMP } from '../gateway/object-facts.js'
-import type { ObjectRecord } from '../state/state.js'
-import type { StoreParts } from './object-store.js'
+import type { StoreParts } from './serialized-write.js'
+
 import { confirmed, confirmLater } from './serialized-write.js'
-import type { StoredObject } from './store.js'
 
 type FindParts = Pick<StoreParts, 'state'>
 

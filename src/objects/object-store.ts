@@ -1,13 +1,22 @@
-import type { RequireOwner } from '../access/rights.js'
+import type { ObjectAcl, Tag } from '../api/access.js'
+import type { ByteRange, Download, GatewayObject, ListQuery } from '../api/gateway.js'
+import type { HeldLock, LockOptions } from '../api/locks.js'
+import type { Archive, ObjectRecord } from '../api/state.js'
+import type {
+  Cause,
+  MetadataReplacement,
+  PartChecksums,
+  Precondition,
+  PutRequest,
+  PutResult,
+  Store,
+  StoredObject,
+  StoreEntry,
+  StorePage,
+} from '../api/store.js'
 import { S3Error } from '../common/errors/s3-error.js'
-import type { Logger, Logging } from '../common/log.js'
-import type { Quota } from '../common/quota.js'
-import type { ByteRange, Download, Gateway, GatewayObject, ListQuery } from '../gateway/gateway.js'
+import type { Logging } from '../common/log.js'
 import { MARKER_STAMP } from '../gateway/object-facts.js'
-import type { Hooks } from '../plugins/forms/hooks.js'
-import type { Limits } from '../server/limits.js'
-import type { ObjectAcl } from '../state/records/object-records.js'
-import type { Archive, HeldLock, LockOptions, ObjectRecord, State, Tag } from '../state/state.js'
 import {
   confirmRecord,
   emptyDownload,
@@ -18,38 +27,9 @@ import {
   validRecord,
   withMetadata,
 } from './find-object.js'
-import { type PartChecksumRecords, type PartChecksums, put } from './put.js'
+import { put } from './put.js'
+import type { StoreParts } from './serialized-write.js'
 import { isUnconfirmed, lockUntilOutcome, serializedWrite } from './serialized-write.js'
-import type {
-  Cause,
-  MetadataReplacement,
-  Precondition,
-  PutRequest,
-  PutResult,
-  Store,
-  StoredObject,
-  StoreEntry,
-  StorePage,
-} from './store.js'
-
-export interface StoreParts {
-  readonly gateway: Gateway
-  /**
-   * The gateway for lookups that precede a write or removal: a caller who may write an object need not be able to read
-   * it.
-   */
-  readonly lookUps: Gateway
-  /** Called before a change to data of an object that only this server keeps: no gateway call guards it. */
-  readonly requireOwner: RequireOwner
-  readonly state: State
-  readonly limits: Limits
-  /** For the lines of work that no request asked for. */
-  readonly log: Logger
-  readonly hooks: Hooks
-  readonly partChecksums: PartChecksumRecords
-  /** Quota for bytes of bodies that are spooled to disk while they arrive. */
-  readonly spools: Quota
-}
 
 /** The objects of one gateway account. A class, because each request has one of its own, for the lines about it. */
 export class ObjectStore implements Store {

@@ -1,20 +1,22 @@
 import { createHash } from 'node:crypto'
-import { type ChecksumAlgorithm, createChecksum, prepareChecksum } from '../common/checksums/checksums.js'
+import type { Gateway, Upload, UploadResult } from '../api/gateway.js'
+import type { ObjectEvent } from '../api/hooks.js'
+import type { HeldLock } from '../api/locks.js'
+import type { BodyFacts, BodyOptions, ByteSink } from '../api/request.js'
+import type { ObjectChecksum } from '../api/state.js'
+import type { Precondition, PutRequest, PutResult, Source, Store, StoredObject } from '../api/store.js'
+import { createChecksum, prepareChecksum } from '../common/checksums/checksums.js'
 import { S3Error, slowDown } from '../common/errors/s3-error.js'
 import type { Logging } from '../common/log.js'
 import { clientOf } from '../common/quota.js'
-import type { Gateway, Upload, UploadResult } from '../gateway/gateway.js'
 import { MARKER_STAMP } from '../gateway/object-facts.js'
-import type { BodyFacts, BodyOptions, ByteSink } from '../http/body/body.js'
-import type { ObjectEvent } from '../plugins/forms/hooks.js'
-import type { HeldLock, ObjectChecksum, State } from '../state/state.js'
-import type { StoreParts } from './object-store.js'
+import type { StoreParts } from './serialized-write.js'
+
 import { confirmLater, lockUntilOutcome, serializedWrite } from './serialized-write.js'
-import type { Precondition, PutRequest, PutResult, Source, Store, StoredObject } from './store.js'
 
 /**
  * Streams the source to the gateway and commits it once it is verified. Holds the last bytes back until then: the
- * gateway knows the exact length and cannot treat the object as complete before (DESIGN section 4, promise 1). Checks
+ * gateway knows the exact length and cannot treat the object as complete before (docs/design.md, promise 1). Checks
  * the precondition, sends the last bytes and writes the record under the key's lock, which makes conditional writes
  * atomic among the clients of this proxy. A slow client never holds the lock.
  * @param by who gets the lines about the write
@@ -276,75 +278,4 @@ export async function digesting(
     md5: md5?.digest(),
     checksum: checksum && options.checksum && { algorithm: options.checksum, value: checksum.digest() },
   }
-}
-
-/** Checksums of the parts of an object, in the order of the parts. */
-export interface PartChecksums {
-  readonly algorithm: ChecksumAlgorithm
-  /** Base64. One per part, at most 10,000. */
-  readonly values: readonly string[]
-}
-
-interface PartChecksumsRecord extends PartChecksums {
-  readonly bucket: string
-  readonly key: string
-  /** Stamp of the object that they describe. */
-  readonly stamp: string
-  /** See ObjectRecord.fence. */
-  readonly fence?: number
-}
-
-type Place = Pick<PartChecksumsRecord, 'bucket' | 'key' | 'stamp'>
-
-/**
- * Kept apart from the object's record, which every HEAD reads: these may take half a megabyte and are rarely requested.
- */
-export interface PartChecksumRecords {
-  /** Resolves undefined when there are none for exactly this object. */
-  get(object: Place): Promise<PartChecksums | undefined>
-  /** Replaces those of an earlier object of the key; those of a later write stand. Durable once it resolves. */
-  set(object: Place, checksums: PartChecksums, lock: HeldLock): Promise<void>
-  /** Removes those whose object is no longer on record. Resolves with their number. */
-  sweep(): Promise<number>
-}
-
-export function partChecksumRecords(state: State): PartChecksumRecords {
-  const records = state.records<PartChecksumsRecord>('part-checksums')
-
-  /** The key's lock prevents a race with a put that has written the checksums but not yet the record. */
-  function removeIfStale({ bucket, key }: Place): Promise<boolean> {
-    return state.locks.withKey(bucket, key, async () => {
-      const object = await state.objects.get(bucket, key)
-      let stale = false
-      await records.change(stateKey(bucket, key), (checksums) => {
-        stale = checksums !== undefined && checksums.stamp !== object?.stamp
-        return stale ? undefined : checksums
-      })
-      return stale
-    })
-  }
-
-  return {
-    async get({ bucket, key, stamp }) {
-      const found = await records.get(stateKey(bucket, key))
-      return found?.bucket === bucket && found.key === key && found.stamp === stamp ? found : undefined
-    },
-    async set({ bucket, key, stamp }, { algorithm, values }, { fence }) {
-      const next = { bucket, key, stamp, algorithm, values, fence }
-      await records.change(stateKey(bucket, key), (present) => ((present?.fence ?? 0) > fence ? present : next))
-    },
-    async sweep() {
-      let removed = 0
-      for await (const [, { bucket, key, stamp }] of records.entries()) {
-        const object = await state.objects.get(bucket, key)
-        if (object?.stamp !== stamp && (await removeIfStale({ bucket, key, stamp }))) removed++
-      }
-      return removed
-    },
-  }
-}
-
-/** Hashed like the keys of object records, because some stores do not accept long keys. */
-function stateKey(bucket: string, key: string): string {
-  return createHash('sha256').update(`${bucket}\0${key}`).digest('base64url')
 }

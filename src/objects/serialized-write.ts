@@ -1,11 +1,16 @@
-import type { Logging } from '../common/log.js'
+import type { RequireOwner } from '../api/access.js'
+import type { Gateway, GatewayObject, UploadResult, WriteOrder } from '../api/gateway.js'
+import type { Hooks } from '../api/hooks.js'
+import type { Limits } from '../api/limits.js'
+import type { HeldLock } from '../api/locks.js'
+import type { ObjectRecord, State } from '../api/state.js'
+import type { Precondition, StoredObject } from '../api/store.js'
+import type { Logger, Logging } from '../common/log.js'
+import type { Quota } from '../common/quota.js'
 import { InDoubt, UNRESOLVED } from '../gateway/calls/in-doubt.js'
 import { WriteRefused } from '../gateway/errors.js'
-import type { GatewayObject, UploadResult, WriteOrder } from '../gateway/gateway.js'
 import { unconfirmedStamp } from '../gateway/object-facts.js'
-import type { HeldLock, ObjectRecord } from '../state/state.js'
-import type { StoreParts } from './object-store.js'
-import type { Precondition, StoredObject } from './store.js'
+import type { PartChecksumRecords } from './part-checksums.js'
 
 /** Attempts at a write that the gateway refuses because of concurrent writes. */
 const ATTEMPTS = 4
@@ -126,4 +131,23 @@ export function isUnconfirmed(record: ObjectRecord | undefined, { size }: Pick<G
 export function confirmed<R extends ObjectRecord | undefined>(object: GatewayObject, record: R): R {
   if (!record || object.writeId === undefined || record.size !== object.size) return record
   return record.stamp === unconfirmedStamp(object.writeId) ? { ...record, stamp: object.stamp } : record
+}
+
+export interface StoreParts {
+  readonly gateway: Gateway
+  /**
+   * The gateway for lookups that precede a write or removal: a caller who may write an object need not be able to read
+   * it.
+   */
+  readonly lookUps: Gateway
+  /** Called before a change to data of an object that only this server keeps: no gateway call guards it. */
+  readonly requireOwner: RequireOwner
+  readonly state: State
+  readonly limits: Limits
+  /** For the lines of work that no request asked for. */
+  readonly log: Logger
+  readonly hooks: Hooks
+  readonly partChecksums: PartChecksumRecords
+  /** Quota for bytes of bodies that are spooled to disk while they arrive. */
+  readonly spools: Quota
 }

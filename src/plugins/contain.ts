@@ -1,15 +1,22 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
+import type { AdmittedWrite, RestoreOutcome } from '../api/archive.js'
+import type { Context, StorageClass } from '../api/context.js'
+import type { AnyOperation, CallFacts, Operation } from '../api/operation.js'
+import type { Plugin } from '../api/plugin.js'
+import type {
+  ByteSink,
+  LateBody,
+  LateDocument,
+  LentSink,
+  RelayBody,
+  Reply,
+  ReplyHeaders,
+  RequestBody,
+  S3Request,
+} from '../api/request.js'
 import { withinDeadline } from '../common/time.js'
-import type { LentSink } from '../gateway/gateway.js'
-import type { ByteSink, RequestBody } from '../http/body/body.js'
-import type { LateBody, LateDocument, RelayBody, Reply, ReplyHeaders } from '../http/reply.js'
-import type { S3Request } from '../http/s3-request.js'
-import type { Context } from '../server/context.js'
-import type { CallFacts } from './calls/call.js'
+
 import { blame, PausableDeadline } from './deadlines.js'
-import type { Operation } from './forms/operation.js'
-import type { AnyOperation, Plugin } from './forms/plugin.js'
-import type { AdmittedWrite, RestoreOutcome, StorageClass } from './forms/storage-class.js'
 
 export interface ContainOptions {
   /** How long a handler may run without answering, ms. Waiting for the client does not count. */

@@ -1,9 +1,9 @@
 import { inspect } from 'node:util'
+import type { Hooks, ObjectEvent, PluginHooks } from '../api/hooks.js'
+import type { Plugin } from '../api/plugin.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Logger } from '../common/log.js'
 import { Overdue } from '../common/time.js'
-import type { Hooks, ObjectEvent, PluginHooks } from './forms/hooks.js'
-import type { Plugin } from './forms/plugin.js'
 
 interface Running {
   /** By `performance.now()`. */

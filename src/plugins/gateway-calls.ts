@@ -1,10 +1,11 @@
 import { z } from 'zod'
+import type { Context } from '../api/context.js'
+import type { Plugin } from '../api/plugin.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { AccountCalls } from '../gateway/account/account-calls.js'
 import type { AccountSource } from '../gateway/account/log-in.js'
-import type { Context } from '../server/context.js'
+
 import { defineCall } from './calls/define-call.js'
-import type { Plugin } from './forms/plugin.js'
 
 const source = 'docs/extensions.md#gateway'
 

@@ -1,14 +1,18 @@
 import { z } from 'zod'
-import type { Place } from '../access/door.js'
+import type { Place } from '../api/access.js'
+import type { Context } from '../api/context.js'
+import type { Job } from '../api/jobs.js'
+import type { Plugin } from '../api/plugin.js'
+import type { S3Request } from '../api/request.js'
+
 import { codes, type S3Code } from '../common/errors/codes.js'
-import type { S3Request } from '../http/s3-request.js'
-import type { Context } from '../server/context.js'
+
 import { PageOf } from './calls/call.js'
 import { defineCall } from './calls/define-call.js'
 import { hashOf } from './calls/prepare.js'
-import type { Plugin } from './forms/plugin.js'
+
 import { documentOf, jobDocument, jobStatuses } from './jobs/document.js'
-import type { Job } from './jobs/job.js'
+
 import { noSuchJob } from './jobs/record.js'
 
 const SOURCE = 'docs/extensions.md#jobs'

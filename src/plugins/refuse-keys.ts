@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { AnyOperation } from '../api/operation.js'
+import type { RequestHead } from '../api/request.js'
 import { S3Error } from '../common/errors/s3-error.js'
-import { type Query, repeatedParameter } from '../http/query.js'
-import type { RequestHead } from '../http/s3-request.js'
-import type { AnyOperation } from './forms/plugin.js'
+import { type Query, repeatedParameter } from '../common/query.js'
 
 type Head = Pick<RequestHead, 'method' | 'resource' | 'query'>
 

@@ -1,10 +1,10 @@
 import { constants } from 'node:fs'
 import { access, statfs } from 'node:fs/promises'
 import { z } from 'zod'
+import type { Context } from '../api/context.js'
 import { S3Error, ToldAlready } from '../common/errors/s3-error.js'
 import { withinDeadline } from '../common/time.js'
 import { defineCall } from '../plugins/calls/define-call.js'
-import type { Context } from '../server/context.js'
 
 /** The health calls are public, because load balancers have no key pair. */
 const shared = {

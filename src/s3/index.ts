@@ -1,4 +1,5 @@
-import type { Plugin } from '../plugins/forms/plugin.js'
+import type { Plugin } from '../api/plugin.js'
+
 import { getBucketAcl, getObjectAcl, putBucketAcl, putObjectAcl } from './access/acl-operations.js'
 import {
   deleteBucketPolicy,

@@ -1,7 +1,6 @@
+import type { AnyOperation, Operation } from '../api/operation.js'
+import type { Method, Resource } from '../api/request.js'
 import { S3Error } from '../common/errors/s3-error.js'
-import type { Method, Resource } from '../http/s3-request.js'
-import type { Operation } from '../plugins/forms/operation.js'
-import type { AnyOperation } from '../plugins/forms/plugin.js'
 
 type Refused = readonly [
   name: string,

@@ -1,13 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
-import type { Caller } from '../auth/caller.js'
+import type { Context } from '../api/context.js'
+import type { Caller } from '../api/identity.js'
+import type { Reply, RequestHead } from '../api/request.js'
+
 import { type S3Error, ToldAlready } from '../common/errors/s3-error.js'
 import { type Logger, redact } from '../common/log.js'
-import type { Reply } from '../http/reply.js'
-import type { RequestHead } from '../http/s3-request.js'
+
 import type { Sent } from '../http/send.js'
 import type { Selected } from '../plugins/table.js'
-import type { Context } from './context.js'
 
 /** One line of the access log. */
 export interface AccessEntry {

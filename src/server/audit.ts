@@ -1,10 +1,11 @@
 import { givesMore } from '../access/door.js'
-import type { Caller } from '../auth/caller.js'
+import type { FormFacts, Jobs } from '../api/context.js'
+import type { Caller } from '../api/identity.js'
+import type { Reply, RequestHead } from '../api/request.js'
+
 import type { S3Error } from '../common/errors/s3-error.js'
 import { type Logger, redact } from '../common/log.js'
-import type { Reply } from '../http/reply.js'
-import type { RequestHead } from '../http/s3-request.js'
-import type { Jobs } from '../plugins/jobs/job.js'
+
 import type { Selected } from '../plugins/table.js'
 
 /** Operations that write objects and nothing else. What they order besides, such as deals, is a job. */
@@ -25,14 +26,6 @@ const CONTENT = new Set([
 
 /** Preflights of browsers are POST-like requests that change nothing. */
 const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
-
-/** What a browser form says in place of the head of its request. */
-export interface FormFacts {
-  /** The signer of the form, or of the request. */
-  readonly caller: Caller | undefined
-  readonly key: string
-  readonly headers: RequestHead['headers']
-}
 
 interface Served {
   readonly id: string

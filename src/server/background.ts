@@ -1,15 +1,19 @@
+import type { Context } from '../api/context.js'
+import type { Hooks } from '../api/hooks.js'
+import type { State } from '../api/state.js'
+import type { CleanupStack } from '../common/cleanup-stack.js'
 import { isTold } from '../common/errors/s3-error.js'
 import type { Logger } from '../common/log.js'
 import { DAY_MS, HOUR_MS, PeriodicTask } from '../common/time.js'
-import { partChecksumRecords } from '../objects/put.js'
-import type { Hooks } from '../plugins/forms/hooks.js'
+import { partChecksumRecords } from '../objects/part-checksums.js'
+
 import { createSealer, sealingKeyOf } from '../plugins/host/sealer.js'
 import type { OwnJobs } from '../plugins/jobs/open-jobs.js'
 import { kindsOf, type RunningPlugins } from '../plugins/loading/running-plugins.js'
 import { startLifecycle } from '../s3/lifecycle/runner.js'
-import type { State } from '../state/state.js'
+
 import type { Backends } from './backends.js'
-import type { Context } from './context.js'
+
 import type { ContextFactory } from './context-factory.js'
 import type { ProxyOptions } from './proxy-options.js'
 
@@ -87,36 +91,4 @@ export function startSweeps(state: State, uploadExpiryMs: number, log: Logger): 
   const task = new PeriodicTask(sweepAll, (err) => log.error({ err }, 'the sweeps failed'))
   task.start(HOUR_MS)
   return () => task.stopTimer()
-}
-
-/** Closers of what was started. They run in reverse order, also when the start fails half-way. */
-export class CleanupStack {
-  readonly #closers: (() => unknown)[] = []
-  #last: Promise<void> = Promise.resolve()
-
-  /** Adds a closer, which may return a promise. `close` runs it before the closers that were added earlier. */
-  defer(closer: () => unknown): void {
-    this.#closers.push(closer)
-  }
-
-  /**
-   * Runs each closer once. A failing closer does not stop the others; rejects with the first failure at the end. A call
-   * that overlaps another waits for that one first.
-   */
-  close(): Promise<void> {
-    this.#last = this.#last.catch(() => {}).then(() => this.#run())
-    return this.#last
-  }
-
-  async #run(): Promise<void> {
-    const failures: unknown[] = []
-    for (let closer = this.#closers.pop(); closer; closer = this.#closers.pop()) {
-      try {
-        await closer()
-      } catch (error) {
-        failures.push(error)
-      }
-    }
-    if (failures.length > 0) throw failures[0]
-  }
 }

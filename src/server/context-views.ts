@@ -1,14 +1,18 @@
 import { type Grants, grantedChecks, grantedGateway } from '../access/grants.js'
-import { denied, requireKey, requireSome, requireWholeBucket, restrictGateway } from '../access/restrict-gateway.js'
-import { type RequireOwner, Rights, requireAction, requireOwner } from '../access/rights.js'
-import type { Caller, Identity } from '../auth/caller.js'
+import { requireKey, requireSome, requireWholeBucket, restrictGateway } from '../access/restrict-gateway.js'
+import { denied, Rights, requireAction, requireOwner } from '../access/rights.js'
+import type { RequireOwner } from '../api/access.js'
+import type { Context } from '../api/context.js'
+import type { Gateway } from '../api/gateway.js'
+import type { Caller, Identity } from '../api/identity.js'
 import type { Quota } from '../common/quota.js'
 import type { GatewayPool } from '../gateway/account/create-gateway.js'
-import type { Gateway } from '../gateway/gateway.js'
 import { ObjectStore } from '../objects/object-store.js'
-import { type PartChecksumRecords, partChecksumRecords } from '../objects/put.js'
+import type { PartChecksumRecords } from '../objects/part-checksums.js'
+import { partChecksumRecords } from '../objects/part-checksums.js'
+
 import { ownedSettings } from '../state/records/bucket-settings.js'
-import type { Context } from './context.js'
+
 import type { SharedContext, View } from './request-context.js'
 
 export interface ViewParts {

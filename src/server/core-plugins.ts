@@ -1,6 +1,7 @@
+import type { Expansion } from '../api/context.js'
+import type { Plugin } from '../api/plugin.js'
 import type { Logger } from '../common/log.js'
-import type { Expansion } from '../plugins/forms/expansion.js'
-import type { Plugin } from '../plugins/forms/plugin.js'
+
 import { gatewayPlugin } from '../plugins/gateway-calls.js'
 import { jobsPlugin } from '../plugins/job-calls.js'
 import { serverPlugin } from '../plugins/server-calls.js'

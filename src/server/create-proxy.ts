@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { CleanupStack } from '../common/cleanup-stack.js'
 import { slowDown } from '../common/errors/s3-error.js'
 import { ClientRate } from '../common/http/client-rate.js'
 import { createLogger, type Logger } from '../common/log.js'
@@ -9,7 +10,7 @@ import { withCors } from '../http/cors.js'
 import { gatewayLinks, shareAddress } from '../s3/share.js'
 import { auditOf } from './audit.js'
 import { openBackends } from './backends.js'
-import { CleanupStack, startBackground } from './background.js'
+import { startBackground } from './background.js'
 import { openContexts } from './context-factory.js'
 import { createHandle, type HandleParts } from './handle.js'
 import { quotaOf } from './limits.js'
@@ -21,8 +22,6 @@ import { openPassthrough } from './passthrough/passthrough.js'
 import type { ProxyOptions, Proxy as S3Proxy } from './proxy-options.js'
 import { gatewaySpans } from './tracing.js'
 import { Traffic } from './traffic/traffic.js'
-
-export type { Proxy, ProxyOptions } from './proxy-options.js'
 
 /** Unsigned requests whose bearer token is for the service behind a call. */
 const BEARERS = { burst: 120, perSecond: 4, atOnce: { total: 64, perClient: 16 } }

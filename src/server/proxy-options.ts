@@ -1,20 +1,24 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Ownership } from '../access/decide.js'
-import type { Credentials, GatewayAccount, Identity } from '../auth/caller.js'
+import type { Ownership } from '../api/access.js'
+import type { Credentials, GatewayAccount, Identity } from '../api/identity.js'
+import type { Limits } from '../api/limits.js'
+import type { Plugin } from '../api/plugin.js'
+import type { State } from '../api/state.js'
 import type { SessionToken } from '../auth/signer.js'
 import type { Logger } from '../common/log.js'
 import type { Metrics } from '../common/metrics.js'
-import type { AccountKeys } from '../gateway/account/session.js'
+import type { AccountKeys } from '../gateway/account/log-in.js'
+
 import type { Brand } from '../gateway/brand.js'
-import type { GatewayTls } from '../gateway/client.js'
-import type { Plugin } from '../plugins/forms/plugin.js'
+import type { GatewayTls } from '../gateway/gateway-call.js'
+import type { Prepared } from '../plugins/loading/running-plugins.js'
 import type { Reload } from '../plugins/server-calls.js'
 import type { OperationTable } from '../plugins/table.js'
 import type { Webhook } from '../s3/notifications/webhooks.js'
-import type { WorkerOfServer } from '../state/open-state.js'
-import type { State } from '../state/state.js'
+import type { WorkerOfServer } from '../state/backend.js'
+
 import type { AuditLog } from './audit.js'
-import type { Limits } from './limits.js'
+
 import type { ScrapeFor } from './metrics/metrics-server.js'
 import type { TrafficBounds } from './traffic/gate.js'
 
@@ -160,14 +164,6 @@ export interface LiveOptions
    * Plugins of the same names as those that run. The ones that are other objects replace those; default those that run.
    */
   readonly plugins?: readonly Plugin[]
-}
-
-/** A change that is ready. One of the two is called, once. */
-export interface Prepared {
-  /** Uses it from now on. Requests in progress continue with what they began with. Never rejects. */
-  apply(): Promise<void>
-  /** Gives it up. Never rejects. */
-  discard(): Promise<void>
 }
 
 /** An S3 endpoint as a handler: mount it in Express at any path, or pass it to http.createServer. */

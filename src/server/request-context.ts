@@ -1,19 +1,20 @@
-import type { Door } from '../access/door.js'
 import type { Checks, Grants } from '../access/grants.js'
-import type { Caller } from '../auth/caller.js'
-import type { Gateway } from '../gateway/gateway.js'
+import type { Door } from '../api/access.js'
+import type { ArchiveAccess } from '../api/archive.js'
+import type { Context, FormFacts, Jobs } from '../api/context.js'
+import type { Gateway } from '../api/gateway.js'
+import type { Caller } from '../api/identity.js'
+import type { State } from '../api/state.js'
+
 import type { ObjectStore } from '../objects/object-store.js'
 import { authorizing, type MetadataActions } from '../plugins/forms/metadata-actions.js'
 import { ownOrigin } from '../plugins/forms/own-origin.js'
-import type { Jobs } from '../plugins/jobs/job.js'
+
 import { dueAfter } from '../s3/lifecycle/rules.js'
-import type { ArchiveAccess } from '../s3/object/restore.js'
+
 import { restoreStored } from '../s3/object/restore.js'
 import { factHeaders, presenceOf } from '../s3/object/storage-class.js'
 import { RequestSettings } from '../state/records/object-records.js'
-import type { State } from '../state/state.js'
-import type { FormFacts } from './audit.js'
-import type { Context } from './context.js'
 
 /** The parts of a context that are the same for every request. */
 export type SharedContext = Pick<

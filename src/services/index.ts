@@ -1,5 +1,5 @@
+export type { GatewayOptions } from './gateway/assemble.js'
 export { type Brand, neutralBrand } from './gateway/brand.js'
-export type { GatewayOptions } from './gateway/gateway.js'
 export { legacy, parseQuirks, type QuirkName, quirkNames, quirks } from './gateway/quirks.js'
 export type { ServicesLog } from './log.js'
 export type { NetworkOptions } from './network/open.js'

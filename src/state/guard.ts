@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { KnownEpochs } from '../api/gateway.js'
 import { S3Error, ToldAlready } from '../common/errors/s3-error.js'
 import type { Logger } from '../common/log.js'
-import type { KnownEpochs } from '../gateway/account/features.js'
-import type { Epoch } from './store-epoch.js'
 
 export interface GuardOptions {
   /** Name for the log. */
@@ -184,4 +183,14 @@ export class GatewayWitness {
       throw new S3Error('ServiceUnavailable', { message: `${MESSAGE} ${reason}`, cause: new ToldAlready(reason) })
     }
   }
+}
+
+/** The life of a store of records, from its creation until it is lost. */
+export interface Epoch {
+  readonly epoch: string
+  /**
+   * Earlier epochs whose loss an operator has accepted, as far as they were known. Absent in a store created without an
+   * operator.
+   */
+  readonly over?: readonly string[]
 }

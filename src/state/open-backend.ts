@@ -1,25 +1,14 @@
 import { join } from 'node:path'
 import { requireUsableVersion } from '../common/files/data-version.js'
-import type { Logger } from '../common/log.js'
+import type { Backend, BackendOptions, StateOptions } from './backend.js'
 import { StateError } from './errors.js'
 import { type Kept, makeFolder, readFolderRecord } from './folder-record.js'
 import { GatewayWitness } from './guard.js'
-import type { StateOptions, WorkerOfServer } from './open-state.js'
-import type { Namespace, Table } from './records/table.js'
-import type { Signals } from './signals.js'
+
 import { lockFolder } from './sqlite/lock.js'
 import { openSqliteBackend } from './sqlite/store.js'
-import type { Locks } from './state.js'
-import { acceptStore, type Epoch, problemOf } from './store-epoch.js'
 
-export interface BackendOptions {
-  readonly url?: string | undefined
-  readonly log: Logger
-  readonly timeoutMs?: number | undefined
-  /** Length of the leases behind locks among proxies, ms. Default 30,000. Not used with SQLite. */
-  readonly leaseMs?: number | undefined
-  readonly worker?: WorkerOfServer | undefined
-}
+import { acceptStore, problemOf } from './store-epoch.js'
 
 const TIMEOUT_MS = 3000
 
@@ -62,22 +51,6 @@ export async function openBackend(kind: StoreKind, options: BackendOptions, fold
         leaseMs,
       )
   }
-}
-
-/** The store of records, and the locks shared by all processes that use it. */
-export interface Backend {
-  table<T>(namespace: Namespace, options?: { ttl?: number }): Table<T>
-  readonly locks: Locks
-  readonly signals: Signals
-  /** The epoch of the store, once for each place that can be lost by itself. */
-  readonly epochs: readonly Table<Epoch>[]
-  /**
-   * Warnings about settings of the store that may lose acknowledged records, with their remedies, one or two sentences
-   * each. Rejects when the settings cannot be read.
-   */
-  advice(): Promise<readonly string[]>
-  /** Closes connections. No call may be in progress. */
-  close(): Promise<void>
 }
 
 interface StoreFindings {

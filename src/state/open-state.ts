@@ -1,56 +1,24 @@
 import { join } from 'node:path'
+import type { State } from '../api/state.js'
 import { isTold } from '../common/errors/s3-error.js'
 import { bringUpToDate, requireUsableVersion } from '../common/files/data-version.js'
-import type { Logger } from '../common/log.js'
 import { openingFailure } from '../common/opening-failure.js'
-import { Quota, type QuotaBounds } from '../common/quota.js'
+import { Quota } from '../common/quota.js'
 import { DAY_MS } from '../common/time.js'
-import type { KnownEpochs } from '../gateway/account/features.js'
+import type { Backend, StateOptions } from './backend.js'
 import { cannotUse } from './errors.js'
 import { FolderRecord, makeFolder } from './folder-record.js'
 import { GatewayWitness } from './guard.js'
-import type { LeaseStore } from './locks/memory-leases.js'
-import { type Backend, kindOf, openBackend } from './open-backend.js'
+import { kindOf, openBackend } from './open-backend.js'
 import { KeyvObjectRecords } from './records/object-records.js'
 import type { Table } from './records/table.js'
-import type { Signals } from './signals.js'
 import { lockAsWorker, lockFolder } from './sqlite/lock.js'
-import type { State } from './state.js'
 import { StoreEpoch } from './store-epoch.js'
+import type { OpenedStaging } from './uploads/open-staging.js'
+import { openStaging } from './uploads/open-staging.js'
 import { Spools } from './uploads/spool.js'
 import { defaultStagedBounds, StagedBytes } from './uploads/staged-part.js'
-import { type OpenedStaging, openStaging, type StagingPlace } from './uploads/staging.js'
 import { KeyvUploads } from './uploads/uploads.js'
-
-export interface StateOptions {
-  /** The data folder; created when absent. Always holds spool files, whatever `url` says. */
-  readonly data: string
-  /** In a process that shares the folder with other processes of one server. */
-  readonly worker?: WorkerOfServer | undefined
-  /** Where parts of multipart uploads wait; default the data folder. */
-  readonly staging?: StagingPlace | undefined
-  /**
-   * The store of records: absent or `sqlite:` for SQLite in `data`, `redis://...`, `rediss://...`, `postgres://...` or
-   * `postgresql://...`.
-   */
-  readonly url?: string | undefined
-  readonly log: Logger
-  /** Longest wait for the answer to a call to a database, ms. Default 3000. */
-  readonly timeoutMs?: number | undefined
-  /** Length of the leases behind locks among proxies, ms. Default 30,000. Not used with SQLite. */
-  readonly leaseMs?: number | undefined
-  /**
-   * The stores that the gateway knows, queried about a shared store that the data folder does not know. Absent: such a
-   * store counts as new. SQLite lies in the data folder, so a new folder has a new store.
-   */
-  readonly gateway?: KnownEpochs | undefined
-  /** Bounds of the bytes of parts on disk; default `defaultStagedBounds`. */
-  readonly staged?: QuotaBounds | undefined
-  /** Takes the time of each call to the store of records, seconds. */
-  readonly onCall?: ((seconds: number) => void) | undefined
-  /** Milliseconds since 1970. Default: the system clock. Only decides which leftover bytes are old. */
-  readonly now?: () => number
-}
 
 /**
  * Interval at which a shared store is checked for loss, ms. Actions that spend money or open a bucket check by
@@ -191,13 +159,4 @@ function ownNamespace(name: string): `x-${string}` {
   if (!/^[a-z0-9-]{1,40}$/.test(name))
     throw new Error(`"${name}" cannot name records: use lower-case letters, digits and "-"`)
   return `x-${name}`
-}
-
-/** What a process needs that shares its data folder with other processes of one server, which a supervisor started. */
-export interface WorkerOfServer {
-  /** From 1. No two processes have the same number at a time. */
-  readonly number: number
-  /** Leases that the supervisor keeps. The supervisor holds the lock of the folder. */
-  readonly leases: LeaseStore
-  readonly signals: Signals
 }

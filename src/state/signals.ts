@@ -1,24 +1,5 @@
 import { randomUUID } from 'node:crypto'
-
-/**
- * `lease`: the token of a waiter whose lease is free; `settings`: the bucket whose settings changed; `traffic`: what
- * clients have taken of their rates; `running`: their requests in progress.
- */
-export type Topic = 'lease' | 'settings' | 'traffic' | 'running'
-
-/**
- * Messages among the proxies on one store, for waking up earlier than by a timer. A message may be lost: correctness
- * must not depend on one.
- */
-export interface Signals {
-  /** Sends a text without line breaks, at most 1 KiB, to all other proxies. Never fails. */
-  send(topic: Topic, text: string): void
-  /**
-   * Calls `heard` for each message of the topic, and `missed` when some may have been lost.
-   * @returns a function that ends it
-   */
-  on(topic: Topic, heard: (text: string) => void, missed?: () => void): () => void
-}
+import type { Signals, Topic } from '../api/state.js'
 
 /** The channel in Redis, and with another name in PostgreSQL. A message is `<sender> <topic> <text>`. */
 export const CHANNEL = 'dealgate-signals'

@@ -3,18 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Logger } from '../common/log.js'
 import type { FolderRecord } from './folder-record.js'
-import type { GatewayWitness } from './guard.js'
+import type { Epoch, GatewayWitness } from './guard.js'
 import type { Table } from './records/table.js'
-
-/** The life of a store of records, from its creation until it is lost. */
-export interface Epoch {
-  readonly epoch: string
-  /**
-   * Earlier epochs whose loss an operator has accepted, as far as they were known. Absent in a store created without an
-   * operator.
-   */
-  readonly over?: readonly string[]
-}
 
 export interface StoreEpochOptions {
   /** One table in each place that can be lost by itself, such as a table of a database. */

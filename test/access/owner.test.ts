@@ -12,12 +12,14 @@ import {
 } from '@aws-sdk/client-s3'
 import t from 'tap'
 import { z } from 'zod'
+import type { Context } from '../../src/api/context.js'
+import type { AnyOperation } from '../../src/api/operation.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
 import { defineCall } from '../../src/plugins/calls/define-call.js'
 import { ACCESSES, defineOperation } from '../../src/plugins/forms/operation.js'
-import type { AnyOperation } from '../../src/plugins/forms/plugin.js'
+
 import { refusedOperations } from '../../src/s3/refused.js'
-import type { Context } from '../../src/server/context.js'
+
 import { startServices } from '../../src/services/index.js'
 import { owner, startDealProxy } from '../plugins/deal/proxy.js'
 import { clientOf, contentOf, furnish } from '../s3/furnished.js'

@@ -1,7 +1,8 @@
 import { appendFileSync, chmodSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import type { Identity } from '../../src/auth/caller.js'
+import type { Identity } from '../../src/api/identity.js'
+
 import {
   CredentialsError,
   type CredentialsFileOptions,

@@ -1,8 +1,9 @@
 import t from 'tap'
+import type { RequestHead } from '../../src/api/request.js'
 import { type AuthenticatorOptions, createAuthenticator } from '../../src/auth/authenticate.js'
 import { staticCredentials } from '../../src/auth/identities/credentials.js'
 import { isCoveredParameter } from '../../src/auth/signatures/version-2.js'
-import type { RequestHead } from '../../src/http/s3-request.js'
+
 import { isSubresource } from '../../src/plugins/refuse-keys.js'
 import { type HeadParts, requestHead } from '../support/sign/request-head.js'
 import { example } from '../support/sign/sign-head.js'

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
+import type { AnyOperation } from '../../src/api/operation.js'
 import { defaultText } from '../../src/cli/command.js'
 import { allCommands, sentence, treeOf } from '../../src/cli/completion/command-tree.js'
 
@@ -10,7 +11,7 @@ import { type Actions, createProgram } from '../../src/cli/program.js'
 import { codes } from '../../src/common/errors/codes.js'
 import { makePlugin } from '../../src/plugins/forms/make-plugin.js'
 import { optionFacts } from '../../src/plugins/forms/option-facts.js'
-import type { AnyOperation } from '../../src/plugins/forms/plugin.js'
+
 import { routeText } from '../../src/plugins/table.js'
 import { refusedOperations } from '../../src/s3/refused.js'
 import { quirks } from '../../src/services/gateway/quirks.js'

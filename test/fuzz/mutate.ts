@@ -1,4 +1,5 @@
-import type { AnyOperation } from '../../src/plugins/forms/plugin.js'
+import type { AnyOperation } from '../../src/api/operation.js'
+
 import type { Random } from './random.js'
 import { buckets, documents, headerNames, headerValues, keys, pieces, queryNames, values } from './words.js'
 

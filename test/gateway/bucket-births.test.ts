@@ -1,8 +1,8 @@
 import t from 'tap'
+import type { GatewayBucket } from '../../src/api/gateway.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
 import { BELIEVED_MS, bucketBirths } from '../../src/gateway/account/bucket-births.js'
 import { legacyFeatures } from '../../src/gateway/account/features.js'
-import type { GatewayBucket } from '../../src/gateway/gateway.js'
 
 function scripted() {
   let time = 1_000_000

@@ -5,7 +5,7 @@ import { type Dealgate, inEachMode, startDealgate } from '../support/server/deal
 import { exchange, headText } from '../support/sign/raw.js'
 import { send, sign, targetOf, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
 
-/** DESIGN section 8: bad input gets a clear error, nothing is lost, and the server stays up. */
+/** Bad input gets a clear error, nothing is lost, and the server stays up. */
 
 const BUCKET = 'bad-input'
 

@@ -6,7 +6,7 @@ import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { type Mode, modes } from '../support/server/modes.js'
 import { send, targetOf } from '../support/sign/send.js'
 
-/** DESIGN section 4, promise 5: what changed behind the proxy's back never shows an old ETag, type or metadata. */
+/** docs/design.md, promise 5: what changed behind the proxy's back never shows an old ETag, type or metadata. */
 
 for (const mode of modes) {
   t.test(mode, async (t) => {

@@ -4,8 +4,8 @@ import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 import { type Answer, send, targetOf } from '../support/sign/send.js'
 
 /**
- * Conditional writes are atomic among the clients of one proxy; CompleteMultipartUpload is idempotent (DESIGN section
- * 4, promise 7).
+ * Conditional writes are atomic among the clients of one proxy; CompleteMultipartUpload is idempotent (docs/design.md,
+ * promise 7).
  */
 
 const BUCKET = 'conditional'

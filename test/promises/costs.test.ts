@@ -3,10 +3,11 @@ import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import deal from '../../plugins/deal/index.js'
 import pay from '../../plugins/pay/index.js'
+import type { AnyOperation } from '../../src/api/operation.js'
 import { createLogger } from '../../src/common/log.js'
-import type { AnyOperation } from '../../src/plugins/forms/plugin.js'
 import { refusedOperations } from '../../src/s3/refused.js'
-import { createProxy, type Proxy as S3Proxy } from '../../src/server/create-proxy.js'
+import { createProxy } from '../../src/server/create-proxy.js'
+import type { Proxy as S3Proxy } from '../../src/server/proxy-options.js'
 import { serve } from '../../src/server/serve.js'
 import type { Endpoint } from '../suites/sign.js'
 import { contentMd5 } from '../support/content/content.js'
@@ -18,7 +19,7 @@ import { allOperations } from '../support/server/all-operations.js'
 import { modes } from '../support/server/modes.js'
 import { open, send, sign, targetOf, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
 
-/** DESIGN section 4: nothing costly happens before the decision who may. */
+/** docs/design.md, promise 14: nothing costly happens before the decision who may. */
 
 const BUCKET = 'costs'
 

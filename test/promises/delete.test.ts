@@ -4,7 +4,7 @@ import { allOperations } from '../support/server/all-operations.js'
 import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 import { send, targetOf } from '../support/sign/send.js'
 
-/** DESIGN section 4, promise 3, and section 3: what an operation does not name is never ignored. */
+/** docs/design.md, promise 3; and what an operation does not name is never ignored. */
 
 const BUCKET = 'deleting'
 

@@ -4,7 +4,7 @@ import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 import { exchange, headText } from '../support/sign/raw.js'
 import { send, sign, targetOf, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
 
-/** DESIGN section 4, promises 2 and 7: what was acknowledged survives a power cut. */
+/** docs/design.md, promises 2 and 7: what was acknowledged survives a power cut. */
 
 const BUCKET = 'durable'
 const OLD = { target: targetOf(BUCKET, 'overwritten'), body: bytes('old', 2 * MiB) }

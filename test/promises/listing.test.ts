@@ -3,7 +3,7 @@ import { bytes, md5 } from '../support/content/content.js'
 import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 import { send, sendAll, targetOf } from '../support/sign/send.js'
 
-/** DESIGN section 4, promise 6: listings are in UTF-8 byte order, complete and paged with opaque tokens. */
+/** docs/design.md, promise 6: listings are in UTF-8 byte order, complete and paged with opaque tokens. */
 
 const BUCKET = 'listing'
 /**

@@ -9,7 +9,7 @@ import { type Answer, send, targetOf } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
 
 /**
- * DESIGN section 4, promise 13: a write that was given up cannot land after a later one that was acknowledged. With
+ * docs/design.md, promise 13: a write that was given up cannot land after a later one that was acknowledged. With
  * fences the gateway refuses it; without them the key stays in doubt until the gateway was heard: docs/consistency.md.
  */
 

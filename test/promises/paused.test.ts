@@ -10,7 +10,7 @@ import { send } from '../support/sign/send.js'
 import { acknowledged, BUCKET, type Write, WriteScene } from './write-scene.js'
 
 /**
- * DESIGN section 4, promise 13, under pauses at random moments: a gateway that is stopped for longer than its clients
+ * docs/design.md, promise 13, under pauses at random moments: a gateway that is stopped for longer than its clients
  * wait, and a proxy that is stopped for longer than its leases last. No acknowledged write may be undone by one that
  * began before it ended. A few rounds each; `npm run stress` does 500.
  */

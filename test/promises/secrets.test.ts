@@ -4,7 +4,7 @@ import { firstAccount } from '../support/gateway/embedded.js'
 import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 import { presigned, send, targetOf } from '../support/sign/send.js'
 
-/** DESIGN section 4, promise 10: secrets do not leak, not in logs and not in answers. */
+/** docs/design.md, promise 10: secrets do not leak, not in logs and not in answers. */
 
 inEachMode(
   t,

@@ -9,7 +9,7 @@ import type { Mode } from '../support/server/modes.js'
 import { type Answer, send, targetOf } from '../support/sign/send.js'
 
 /**
- * DESIGN section 4, promise 13, the other side: what keeps writes in order keeps no ordinary write out for longer than
+ * docs/design.md, promise 13, the other side: what keeps writes in order keeps no ordinary write out for longer than
  * it must. See docs/consistency.md.
  */
 

@@ -15,7 +15,7 @@ import { type Answer, answerTo, open, send, sign, targetOf, UNSIGNED_PAYLOAD } f
 
 await prepareXxHash()
 
-/** DESIGN section 4, promises 1 and 2: nothing unverified is ever stored, and a failed PUT leaves the old object. */
+/** docs/design.md, promises 1 and 2: nothing unverified is ever stored, and a failed PUT leaves the old object. */
 
 const BUCKET = 'unverified'
 const STREAMING = 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD'

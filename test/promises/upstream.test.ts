@@ -6,7 +6,7 @@ import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { type Answer, send, targetOf } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
 
-/** DESIGN section 4, promises 2, 4 and 12, over a gateway that lies, dies or says nothing. */
+/** docs/design.md, promises 2, 4 and 12, over a gateway that lies, dies or says nothing. */
 
 const data = bytes('upstream', 2 * MiB)
 const target = targetOf('fakes', 'object')

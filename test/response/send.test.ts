@@ -2,8 +2,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import type { Reply } from '../../src/api/request.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
-import { late, type Reply } from '../../src/http/reply.js'
+import { late } from '../../src/http/reply.js'
 import { type Sent, send } from '../../src/http/send.js'
 
 const place = { id: 'ID', resource: '/b/k' }

@@ -17,26 +17,17 @@ import {
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
+import type { ClassWrite, Placed, RestoreOrder, TransitionedObject } from '../../src/api/archive.js'
+import type { Context, StorageClass } from '../../src/api/context.js'
+import type { ObjectEvent } from '../../src/api/hooks.js'
+import type { Plugin } from '../../src/api/plugin.js'
+import type { Archive } from '../../src/api/state.js'
+import type { StoredObject } from '../../src/api/store.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
-import type { StoredObject } from '../../src/objects/store.js'
-import type { ObjectEvent } from '../../src/plugins/forms/hooks.js'
-import type { Plugin } from '../../src/plugins/forms/plugin.js'
-import type {
-  ClassWrite,
-  RestoreOrder,
-  StorageClass,
-  TransitionedObject,
-} from '../../src/plugins/forms/storage-class.js'
+
 import { readRestoreOrder } from '../../src/s3/object/restore.js'
-import {
-  archiveHeaders,
-  metadataHeaders,
-  notReadable,
-  type Placed,
-  presenceOf,
-} from '../../src/s3/object/storage-class.js'
-import type { Context } from '../../src/server/context.js'
-import type { Archive } from '../../src/state/state.js'
+import { archiveHeaders, metadataHeaders, notReadable, presenceOf } from '../../src/s3/object/storage-class.js'
+
 import { startInProcess } from '../support/server/in-process.js'
 import { signedRequest } from '../support/sign/signed-request.js'
 

@@ -1,8 +1,10 @@
 import t, { type Test } from 'tap'
-import { createProxy, type ProxyOptions } from '../../src/server/create-proxy.js'
+import type { State } from '../../src/api/state.js'
+import { createProxy } from '../../src/server/create-proxy.js'
+import type { ProxyOptions } from '../../src/server/proxy-options.js'
 import { serve } from '../../src/server/serve.js'
 import { openState } from '../../src/state/open-state.js'
-import type { State } from '../../src/state/state.js'
+
 import { postgres, redis } from '../state/servers.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { runCli } from '../support/server/cli.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { CleanupStack } from '../../src/server/background.js'
+import { CleanupStack } from '../../src/common/cleanup-stack.js'
 
 t.test('closers run once, in reverse order, also after one that fails', async (t) => {
   const closed: string[] = []

@@ -1,13 +1,15 @@
 import t, { type Test } from 'tap'
+import type { Records, State } from '../../src/api/state.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
 import { empty } from '../../src/http/reply.js'
 import { defineOperation } from '../../src/plugins/forms/operation.js'
 import { definePlugin } from '../../src/plugins/forms/plugin.js'
-import type { ProxyOptions } from '../../src/server/create-proxy.js'
+import type { ProxyOptions } from '../../src/server/proxy-options.js'
+
 import { LeaseLocks } from '../../src/state/locks/lease-locks.js'
 import type { LeaseStore } from '../../src/state/locks/memory-leases.js'
 import { openState } from '../../src/state/open-state.js'
-import type { Records, State } from '../../src/state/state.js'
+
 import { temporaryFolder } from '../support/content/folders.js'
 import { Between } from '../support/gateway/between.js'
 import { startInProcess } from '../support/server/in-process.js'

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { HeldLock, ObjectRecord, PartRecord, State, UploadRecord } from '../../src/state/state.js'
+import type { HeldLock } from '../../src/api/locks.js'
+import type { ObjectRecord, PartRecord, State, UploadRecord } from '../../src/api/state.js'
 
 export function objectRecord(bucket: string, key: string, more: Partial<ObjectRecord> = {}): ObjectRecord {
   return {

@@ -3,9 +3,10 @@ import { existsSync, readdirSync, statSync, truncateSync, unlinkSync, utimesSync
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import type { CompletedUpload, State } from '../../src/api/state.js'
 import { createLogger } from '../../src/common/log.js'
 import { openState } from '../../src/state/open-state.js'
-import type { CompletedUpload, State } from '../../src/state/state.js'
+
 import { temporaryFolder } from '../support/content/folders.js'
 import { lastingPort } from '../support/server/ports.js'
 import { heldLock, objectRecord, partRecord, putPart, readPart, uploadRecord } from './samples.js'

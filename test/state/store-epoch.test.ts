@@ -1,6 +1,7 @@
 import t from 'tap'
 import { createLogger } from '../../src/common/log.js'
-import { type Epoch, StoreEpoch } from '../../src/state/store-epoch.js'
+import type { Epoch } from '../../src/state/guard.js'
+import { StoreEpoch } from '../../src/state/store-epoch.js'
 
 const log = createLogger({ level: 'silent' })
 

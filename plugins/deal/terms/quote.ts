@@ -6,6 +6,7 @@ import { askOf, knownProviders, providerOf, whyUnfit } from '../known-providers.
 import type { DealParts } from '../parts.js'
 import { estimatePieceSize, GIB, paddedSize } from './piece-size.js'
 import { divideUp, type StatedTerms, termsInvalid, violationsOf } from './terms.js'
+import type { StatedMoney } from './warnings.js'
 import { askFor, warningsFor } from './warnings.js'
 
 const candidate = z.object({
@@ -44,16 +45,6 @@ export const dealQuote = z.object({
 })
 
 type DealQuote = z.output<typeof dealQuote>
-
-/** The terms that concern the money, as far as they are stated. */
-export interface StatedMoney {
-  readonly minerId: string | undefined
-  /** Attofil per epoch for the whole piece. */
-  readonly price: bigint | undefined
-  /** Epochs. */
-  readonly duration: number | undefined
-  readonly verified: boolean
-}
 
 /**
  * Computes what a deal would cost. Spends and promises nothing. Throws DealTermsInvalid for terms that are stated

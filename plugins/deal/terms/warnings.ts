@@ -3,7 +3,7 @@ import type { DealSubject, GatewayProvider } from '../deal-client.js'
 import { askOf, knownProviders, whyUnfit } from '../known-providers.js'
 import type { DealParts } from '../parts.js'
 import { estimatePieceSize, GIB } from './piece-size.js'
-import type { StatedMoney } from './quote.js'
+
 import { PASSED_OVER, type StatedTogether } from './resolve-terms.js'
 import { type DealTerms, divideUp } from './terms.js'
 
@@ -129,4 +129,14 @@ export async function refuseDearPrice(
  */
 export function askFor(ask: bigint, pieceSize: number): bigint {
   return divideUp(ask * BigInt(pieceSize), GIB)
+}
+
+/** The terms that concern the money, as far as they are stated. */
+export interface StatedMoney {
+  readonly minerId: string | undefined
+  /** Attofil per epoch for the whole piece. */
+  readonly price: bigint | undefined
+  /** Epochs. */
+  readonly duration: number | undefined
+  readonly verified: boolean
 }

@@ -138,7 +138,7 @@ function listQuery(query: ListQuery): Readonly<Record<string, string | undefined
 /**
  * Gets the requested page of a list that the service pages by size and number. `continuation-token` keeps the size of
  * the first page.
- * @param fetch `total` is the length of the whole list
+ * @param fetchPage `total` is the length of the whole list
  */
 async function servicePage<Found extends { readonly items: readonly unknown[]; readonly total: number }>(
   {
@@ -146,14 +146,14 @@ async function servicePage<Found extends { readonly items: readonly unknown[]; r
     query,
     request,
   }: { readonly page: PageRequest; readonly query: ListQuery; readonly request: Pick<S3Request, 'query'> },
-  fetch: (bounds: Bounds) => Promise<Found>,
+  fetchPage: (bounds: Bounds) => Promise<Found>,
 ): Promise<{ readonly page: PageOf<Found['items'][number]>; readonly found: Found }> {
   const [, next, kept] = /^(\d{1,9})\.(\d{1,4})$/.exec(page.from ?? '') ?? []
   const own = query['page-size'] !== undefined || query['page-number'] !== undefined
   const asked = own && request.query.get('max-items') === undefined ? positive(query['page-size'], USUAL) : page.limit
   const size = kept === undefined ? Math.min(asked, MOST) : Number(kept)
   const number = next === undefined ? positive(query['page-number'], 1) : Number(next)
-  const found = await fetch({ page_size: size, page_number: number })
+  const found = await fetchPage({ page_size: size, page_number: number })
   const more = found.items.length > 0 && number * size < found.total
   return { page: new PageOf(found.items, more ? `${number + 1}.${size}` : undefined), found }
 }
@@ -218,7 +218,7 @@ export function getBillingCsv(parts: PayParts, { name, path, ...place }: ListPla
  * All records of a list, each once: one that is added meanwhile moves others to the next page. Throws InvalidRequest.
  */
 async function allOf<T>(
-  fetch: (bounds: {
+  fetchPage: (bounds: {
     readonly page_size: number
     readonly page_number: number
   }) => Promise<{ readonly items: readonly T[]; readonly total: number }>,
@@ -226,7 +226,7 @@ async function allOf<T>(
 ): Promise<T[]> {
   const found = new Map<number, T>()
   for (let page = 1; ; page++) {
-    const { items, total } = await fetch({ page_size: SIZE, page_number: page })
+    const { items, total } = await fetchPage({ page_size: SIZE, page_number: page })
     for (const item of items) found.set(idOf(item), item)
     if (items.length === 0 || page * SIZE >= total) return [...found.values()]
     if (page === PAGES) throw tooMany()

@@ -9,11 +9,11 @@ import {
   S3Error,
   serviceTokenOf,
 } from 'dealgate'
-import { z } from 'zod'
 import { type Actor, acting } from '../login.js'
 import type { TaskParts } from '../parts.js'
+import type { CreatedTask, TaskInput } from './reconcile.js'
 import { actorOfJob, byUuid, findTask, reconcileTask, record, resultOf } from './reconcile.js'
-import { mostCost, postTask, type TaskTerms } from './terms.js'
+import { mostCost, postTask } from './terms.js'
 
 type CreatingJob = RunningJob<TaskInput>
 
@@ -109,30 +109,6 @@ async function refuseUnsettled(parts: TaskParts, job: CreatingJob, actor: Actor)
 }
 
 export const CREATE_TASK = 'task:CreateTask'
-
-/** Input of the job. Plain JSON. */
-export interface TaskInput {
-  readonly terms: TaskTerms
-  /** The CSV. Absent for a task without, and for one whose CSV is an object. */
-  readonly csv?: string
-  readonly fileName?: string
-  /** The CSV is this object. */
-  readonly manifest?: { readonly bucket: string; readonly key: string; readonly stamp: string }
-  /** The token that the request carried, sealed. */
-  readonly bearer?: string
-}
-
-export const createdTask = z.object({
-  JobId: z.string(),
-  TaskName: z.string(),
-  TaskUuid: z.string().optional(),
-  TaskId: z.number().int().optional().describe('Where the platform names a task by its number alone.'),
-  Filename: z.string().describe('Name of the CSV on the platform.'),
-  Bucket: z.string().optional().describe('The bucket that the CSV came from.'),
-  Message: z.string(),
-})
-
-export type CreatedTask = z.output<typeof createdTask>
 
 /**
  * UUID for the task of a job: the same for each of its requests, and for a job with the same client token that is made

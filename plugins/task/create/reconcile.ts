@@ -1,9 +1,12 @@
 import { OutcomeUnknown, type RunningJob, S3Error } from 'dealgate'
+import { z } from 'zod'
+
 import { type Actor, acting } from '../login.js'
 import type { TaskParts } from '../parts.js'
 import { dataOf, listOf, wireDetail, wireTask } from '../wire.js'
-import type { CreatedTask, TaskInput } from './job.js'
+
 import type { MadeTask, TaskAttempt } from './made-tasks.js'
+import type { TaskTerms } from './terms.js'
 
 /** How far the clock of the platform may be behind ours, ms. */
 const SKEW_MS = 15 * 60_000
@@ -165,3 +168,27 @@ export async function actorOfJob(parts: TaskParts, { input, context }: CreatingJ
 
 /** What the token in a job was sealed for. */
 export const BEARER_PURPOSE = 'task:job-bearer'
+
+/** Input of the job. Plain JSON. */
+export interface TaskInput {
+  readonly terms: TaskTerms
+  /** The CSV. Absent for a task without, and for one whose CSV is an object. */
+  readonly csv?: string
+  readonly fileName?: string
+  /** The CSV is this object. */
+  readonly manifest?: { readonly bucket: string; readonly key: string; readonly stamp: string }
+  /** The token that the request carried, sealed. */
+  readonly bearer?: string
+}
+
+export type CreatedTask = z.output<typeof createdTask>
+
+export const createdTask = z.object({
+  JobId: z.string(),
+  TaskName: z.string(),
+  TaskUuid: z.string().optional(),
+  TaskId: z.number().int().optional().describe('Where the platform names a task by its number alone.'),
+  Filename: z.string().describe('Name of the CSV on the platform.'),
+  Bucket: z.string().optional().describe('The bucket that the CSV came from.'),
+  Message: z.string(),
+})

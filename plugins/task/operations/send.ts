@@ -67,18 +67,18 @@ export interface Bounds {
 /**
  * Gets the requested page of a list that the platform pages by `limit` and `offset`. A page may be shorter than the
  * client's `max-items`.
- * @param fetch `total` is the length of the whole list, if the platform states it
+ * @param fetchPage `total` is the length of the whole list, if the platform states it
  */
 export async function platformPage<Found extends { readonly items: readonly unknown[]; readonly total?: number }>(
   { offsets, pageSize }: Pick<TaskOptions, 'offsets' | 'pageSize'>,
   { page, query }: Wanted,
-  fetch: (bounds: Bounds) => Promise<Found>,
+  fetchPage: (bounds: Bounds) => Promise<Found>,
 ): Promise<{ readonly page: PageOf<Found['items'][number]>; readonly found: Found }> {
   const [, from, size] = /^(\d{1,10})\.(\d{1,4})$/.exec(page.from ?? '') ?? []
   const limit = size === undefined ? (query.limit ?? Math.min(page.limit, pageSize)) : Number(size)
   const unit = offsets === 'pages' ? limit : 1
   const start = from === undefined ? (query.offset ?? 0) * unit : Number(from)
-  const found = await fetch({ limit, offset: Math.floor(start / unit) })
+  const found = await fetchPage({ limit, offset: Math.floor(start / unit) })
   const end = start + found.items.length
   const more = found.total === undefined ? found.items.length >= limit : found.items.length > 0 && end < found.total
   return { page: new PageOf(found.items, more ? `${end}.${limit}` : undefined), found }

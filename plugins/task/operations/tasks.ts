@@ -9,9 +9,10 @@ import {
   withRaw,
 } from 'dealgate'
 import { z } from 'zod'
-import { CREATE_TASK, checkManifest, createdTask, fileSizesOf, type TaskInput } from '../create/job.js'
+import { CREATE_TASK, checkManifest, fileSizesOf } from '../create/job.js'
 import type { MadeTask } from '../create/made-tasks.js'
-import { BEARER_PURPOSE } from '../create/reconcile.js'
+import type { TaskInput } from '../create/reconcile.js'
+import { BEARER_PURPOSE, createdTask } from '../create/reconcile.js'
 import { newTask, taskAliases, termsOf } from '../create/terms.js'
 import { bidDocument, bidOf, dealOf, platformDeal, providerOf, taskDocument, taskOf, timeOf } from '../documents.js'
 import { acting, actorOf } from '../login.js'

@@ -1,8 +1,6 @@
-import { isBroad } from '../../common/cidr.js'
-import type { Principal } from '../decide.js'
-import type { Condition } from './conditions.js'
-import { isOpen, malformed, shown, type Template } from './patterns.js'
-import type { Statement } from './statement.js'
+import type { Principal } from '../question.js'
+
+import { malformed, shown } from './patterns.js'
 
 /** The member Principal or NotPrincipal of a statement. */
 export interface Principals {
@@ -80,34 +78,4 @@ function isNamed(names: readonly string[], name: string | undefined): boolean {
 
 function numberOf(arn: string | undefined): string | undefined {
   return arn === undefined ? undefined : ARN.exec(arn)?.[1]
-}
-
-/** Keys whose fixed values name callers that the owner of the bucket can trust. */
-const TRUSTED = ['aws:principalaccount', 'aws:principalarn', 'aws:userid']
-const POSITIVE = ['StringEquals', 'StringEqualsIgnoreCase', 'StringLike', 'ArnEquals', 'ArnLike']
-
-/**
- * True if the statement grants access to the public: to callers that neither Principal nor a condition limits to fixed
- * values.
- *
- * https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-control-block-public-access.html#access-control-block-public-access-policy-status
- */
-export function isPublicStatement({ effect, principals, conditions }: Statement): boolean {
-  if (effect !== 'Allow' || !principals) return false
-  if (!principals.everyone && !principals.negated) return false
-  return !conditions.some(isFixed)
-}
-
-function isFixed({ key, operator, qualifier, ifExists, operands }: Condition): boolean {
-  // Both hold for a request that does not have the key.
-  if (ifExists || qualifier === 'ForAllValues') return false
-  if (key === 'aws:sourceip' && operator === 'IpAddress')
-    return operands.every(({ block }) => block !== undefined && !isBroad(block))
-  if (!TRUSTED.includes(key) || !POSITIVE.includes(operator)) return false
-  return operands.every(({ template }) => template !== undefined && !isOpen(template) && !isUnsigned(template))
-}
-
-/** True for the `aws:userid` of every caller without a signature, in any case: StringEqualsIgnoreCase ignores it. */
-function isUnsigned({ fixed }: Template): boolean {
-  return fixed?.join('').toLowerCase() === 'anonymous'
 }

@@ -1,4 +1,5 @@
-import type { Question } from '../decide.js'
+import type { Question } from '../question.js'
+
 import { actionsWithKey } from './condition-keys.js'
 import { type Condition, holds, readConditions } from './conditions.js'
 import {

@@ -1,7 +1,8 @@
+import type { RequestHead } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { ALGORITHM, type Brand } from '../../common/sigv4.js'
 import { brandedHeader } from '../../http/headers.js'
-import type { RequestHead } from '../../http/s3-request.js'
+
 import {
   type ParsedSignature,
   parseCredential,

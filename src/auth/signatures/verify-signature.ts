@@ -1,3 +1,4 @@
+import type { RequestHead } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import {
   ALGORITHM,
@@ -10,7 +11,7 @@ import {
 } from '../../common/sigv4.js'
 import { MINUTE_MS } from '../../common/time.js'
 import { headerBrands } from '../../http/headers.js'
-import type { RequestHead } from '../../http/s3-request.js'
+
 import type { ParsedSignature } from './parsed-signature.js'
 
 interface VerifyOptions {

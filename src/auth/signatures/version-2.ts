@@ -1,7 +1,8 @@
 import { createHmac } from 'node:crypto'
+import type { RequestHead } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { brandedHeader } from '../../http/headers.js'
-import type { RequestHead } from '../../http/s3-request.js'
+
 import { parseTimestamp } from './parsed-signature.js'
 import { checkTime } from './verify-signature.js'
 

@@ -1,4 +1,5 @@
-import type { Identity } from '../../auth/caller.js'
+import type { Identity } from '../../api/identity.js'
+
 import { canonicalId, OWN_ID } from '../../auth/identities/credentials.js'
 import {
   type AccountBook,

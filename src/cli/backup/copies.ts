@@ -5,7 +5,6 @@ import { dirname, join, posix, sep } from 'node:path'
 import { promisify } from 'node:util'
 import { ABSENT, fingerprint } from '../../common/files/fingerprint.js'
 import { syncFolder } from '../../common/files/private-file.js'
-import type { FileList } from './manifest.js'
 
 /** These are small, and replaced within a tick of the clock: they are always copied. */
 const NEVER_LINKED = /\.(json|key)$/
@@ -291,3 +290,6 @@ function unlessNoFile(error: NodeJS.ErrnoException): undefined {
   if (NO_FILE.includes(error.code ?? '')) return undefined
   throw error
 }
+
+/** SHA-256 by path below the data folder. */
+export type FileList = ReadonlyMap<string, string>

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { lockFile } from '../../common/files/lock-file.js'
 import { makePrivateDatabase, makePrivateFolder, syncFolder } from '../../common/files/private-file.js'
 import { Failure } from '../command.js'
+import type { FileList } from './copies.js'
 import { CONTENT, StoredFiles } from './copies.js'
 
 /** Lines of `sha256sum`, so that `sha256sum --check files.txt` verifies a backup, too. */
@@ -26,14 +27,6 @@ const schema = z.object({
 })
 
 export type Manifest = z.infer<typeof schema>
-
-/** SHA-256 by path below the data folder. */
-export type FileList = ReadonlyMap<string, string>
-
-export interface Listed {
-  readonly manifest: Manifest
-  readonly files: FileList
-}
 
 /** Writes the list and, last, the manifest: a folder without it is no backup. */
 export async function writeManifest(
@@ -188,4 +181,9 @@ async function namesIn(folder: string): Promise<string[]> {
   // A link is not a backup of this folder.
   const folders = entries.filter((entry) => entry.isDirectory())
   return folders.flatMap(({ name }) => (NAME.test(name) ? [name] : [])).sort()
+}
+
+export interface Listed {
+  readonly manifest: Manifest
+  readonly files: FileList
 }

@@ -10,12 +10,11 @@ import { type Config, unknownVariables } from '../config/config.js'
 import { credentialsPath, readCredentials } from '../keys/credentials-file.js'
 import { findKeys, keysFile } from '../keys/keys.js'
 import { obtainPlugins } from '../plugins/built-in-plugins.js'
-
 import { ownEndpoint } from '../running.js'
 import { type GatewayInUse, obtainGateway, poolOf, unasked, withEpochs } from '../serve/gateway.js'
 import { gatewayTlsOf, tlsFilesOf } from '../serve/server-options.js'
-import type { Finding } from './doctor.js'
 import { ask, isRunning, likelyMistake, mixedBrand } from './gateway-mistakes.js'
+import type { Finding } from './running-server.js'
 import { checkRequests, checkServer } from './running-server.js'
 
 export interface Check {

@@ -53,12 +53,6 @@ function isUrl(text: string): boolean {
   return /^https?:$/.test(URL.canParse(text) ? new URL(text).protocol : '')
 }
 
-export interface Finding {
-  readonly text: string
-  /** Settings that work but should be changed, each with its remedy. */
-  readonly warnings: readonly string[]
-}
-
 const HIDDEN = '(secret)'
 
 /** Versions of what takes part, in one line. */

@@ -3,7 +3,7 @@ import { describeError, Failure } from '../command.js'
 import type { Config } from '../config/config.js'
 import { findKeys } from '../keys/keys.js'
 import { ownEndpoint } from '../running.js'
-import type { Finding } from './doctor.js'
+
 import { ANY, type Answered, ask, isRunning } from './gateway-mistakes.js'
 
 const PATIENCE_MS = 10_000
@@ -91,4 +91,10 @@ function skewOf(date: string | undefined, now: number): number {
   const theirs = Date.parse(date ?? '')
   // The header has whole seconds.
   return Number.isNaN(theirs) ? 0 : Math.trunc((now - theirs) / 1000)
+}
+
+export interface Finding {
+  readonly text: string
+  /** Settings that work but should be changed, each with its remedy. */
+  readonly warnings: readonly string[]
 }

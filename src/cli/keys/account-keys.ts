@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import type { GatewayAccount, Identity } from '../../auth/caller.js'
+import type { GatewayAccount, Identity } from '../../api/identity.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { makePrivateFolder, writePrivateFile } from '../../common/files/private-file.js'
-import { type AccountKeys, isSameAccount } from '../../gateway/account/session.js'
+import type { AccountKeys } from '../../gateway/account/log-in.js'
+import { isSameAccount } from '../../gateway/account/session.js'
 import { Failure } from '../command.js'
 import { changeCredentials, readCredentials } from './credentials-file.js'
 

@@ -1,6 +1,6 @@
 import { closeSync, openSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
-import type { Credentials, Identity } from '../../auth/caller.js'
+import type { Credentials, Identity } from '../../api/identity.js'
 import {
   CredentialsError,
   type CredentialsFile,
@@ -10,9 +10,10 @@ import {
 import { makeFolders } from '../../common/files/private-file.js'
 import { type Logger, setLogLevel } from '../../common/log.js'
 import { openingFailure } from '../../common/opening-failure.js'
+import type { Prepared } from '../../plugins/loading/running-plugins.js'
 import type { Reloaded } from '../../plugins/server-calls.js'
 import type { AuditEntry } from '../../server/audit.js'
-import type { Prepared } from '../../server/proxy-options.js'
+
 import { describeError, Failure } from '../command.js'
 import { type Config, flagOf, type OptionName, optionNames, readAgain } from '../config/config.js'
 import { limitOptions, trafficOptions } from '../config/option-groups.js'

@@ -1,8 +1,9 @@
 import cluster from 'node:cluster'
+import { CleanupStack } from '../../common/cleanup-stack.js'
 import { keepCompiledCode } from '../../common/files/compiled-code.js'
 
 import { createLogger } from '../../common/log.js'
-import { CleanupStack } from '../../server/background.js'
+
 import { type Config, unknownVariables } from '../config/config.js'
 import { loadEmbedded } from './gateway.js'
 import { onReopen } from './observability.js'

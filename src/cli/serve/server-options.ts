@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
-import type { GatewayTls } from '../../gateway/client.js'
+import type { GatewayTls } from '../../gateway/gateway-call.js'
+
 import { type KeyPairFiles, readAuthorities, readKeyPair } from '../../server/tls.js'
 import { Failure } from '../command.js'
 import type { Config } from '../config/config.js'

@@ -1,7 +1,9 @@
-import type { GatewayAccount } from '../../auth/caller.js'
+import type { GatewayAccount } from '../../api/identity.js'
+import { CleanupStack } from '../../common/cleanup-stack.js'
+
 import { keepCompiledCode } from '../../common/files/compiled-code.js'
 import { createLogger, type Logger } from '../../common/log.js'
-import { CleanupStack } from '../../server/background.js'
+
 import { type Config, unknownVariables } from '../config/config.js'
 import { recordServer } from '../running.js'
 import type { ShownPlatform } from './banner.js'

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import type { GatewayAccount } from '../../auth/caller.js'
+import type { GatewayAccount } from '../../api/identity.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import { isRecord, type RpcResult } from '../calls/rpc.js'
+import { isRecord } from '../../common/json.js'
+import type { RpcResult } from '../calls/rpc-sender.js'
 import type { GatewayClient } from '../client.js'
 import { nonsense } from '../errors.js'
-import type { LogIn } from './log-in.js'
-import type { AccountKeys } from './session.js'
+import type { AccountKeys } from './log-in.js'
+import type { LogIn } from './session.js'
 
 /** What the gateway says about itself. Public versions leave some of it out. */
 export interface ServerFacts {

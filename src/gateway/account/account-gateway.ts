@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto'
+import type { Gateway, GatewayBucket, GatewayFeatures } from '../../api/gateway.js'
 import { S3Error } from '../../common/errors/s3-error.js'
+import { isRecord } from '../../common/json.js'
 import { encodePath } from '../brand.js'
 import { restCall } from '../calls/rest-call.js'
-import { isRecord } from '../calls/rpc.js'
+
 import type { GatewayClient } from '../client.js'
 import { nonsense } from '../errors.js'
-import type { Gateway, GatewayBucket, GatewayFeatures } from '../gateway.js'
+
 import { refusal } from '../keys.js'
 import { listPage } from '../listing/listing.js'
 import { stat } from '../listing/look-up.js'

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import type { Gateway, HiddenAccess, PolicyEntry, Upload } from '../../api/gateway.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { GatewayClient } from '../client.js'
 import { nonsense } from '../errors.js'
-import type { Gateway, HiddenAccess, PolicyEntry, Upload } from '../gateway.js'
+
 import { whyUnfit } from '../keys.js'
 import { listLevel, scanLevel } from '../listing/level-reader.js'
 import { listPaged } from '../listing/listing.js'

@@ -1,25 +1,8 @@
+import type { BucketBirths, Gateway } from '../../api/gateway.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { withinDeadline } from '../../common/time.js'
-import type { Gateway } from '../gateway.js'
-import { isLogInRefused } from './log-in.js'
 
-/**
- * The times at which buckets were made, as the gateway states them. They distinguish a bucket from an earlier one of
- * the same name that another client of the gateway has deleted.
- */
-export interface BucketBirths {
-  /**
-   * Asks the gateway. Resolves undefined where it cannot tell: on a gateway whose dates change
-   * (GatewayFeatures.fixedBuckets), for a missing bucket, for a bucket that this server's account may not see, and when
-   * the gateway refuses that account. Later times compare greater as text. Throws S3Error.
-   */
-  now(bucket: string): Promise<string | undefined>
-  /**
-   * An answer at most a minute old. Rarely asks the gateway and never waits long. Never rejects: resolves undefined
-   * also when the gateway could not be asked.
-   */
-  lately(bucket: string): Promise<string | undefined>
-}
+import { isLogInRefused } from './log-in.js'
 
 /** Age of an answer at which it is renewed in the background, and age at which it expires, ms. */
 const RENEWED_MS = 30_000

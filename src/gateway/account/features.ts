@@ -1,9 +1,10 @@
+import type { GatewayFeatures, KnownEpochs } from '../../api/gateway.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { BrandNames } from '../brand.js'
-import type { RpcResult } from '../calls/rpc.js'
-import type { GatewayClient } from '../client.js'
+import type { RpcResult } from '../calls/rpc-sender.js'
+
 import { nonsense } from '../errors.js'
-import type { GatewayFeatures } from '../gateway.js'
+
 import type { Session } from './session.js'
 
 export const legacyFeatures: GatewayFeatures = Object.freeze({
@@ -90,22 +91,12 @@ function readFeatures(list: unknown): GatewayFeatures {
   }
 }
 
-/** The epochs of the state stores that were used with the gateway, as the gateway remembers them. */
-export interface KnownEpochs {
-  /**
-   * Tells whether the gateway knows this epoch, and whether it knows others. Resolves undefined on a gateway that
-   * remembers none. Throws S3Error.
-   * @param epoch undefined asks about the others only
-   */
-  look(epoch: string | undefined): Promise<{ readonly known: boolean; readonly others: boolean } | undefined>
-  /**
-   * Stores the epoch at the gateway in place of those in `over`. Durable once it resolves. Does nothing on a gateway
-   * that remembers none. Throws S3Error.
-   */
-  keep(epoch: string, over: readonly string[]): Promise<void>
+interface Subject {
+  readonly session: Session
+  readonly features: FeatureCache
 }
 
-export function knownEpochs({ session, features }: Pick<GatewayClient, 'session' | 'features'>): KnownEpochs {
+export function knownEpochs({ session, features }: Subject): KnownEpochs {
   async function ask(params: object) {
     if (!(await features.get(session)).stateEpochs) return undefined
     const { known, others } = await session.call({ method: 'web.StateEpoch', params, repeatable: true })

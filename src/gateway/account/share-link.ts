@@ -1,9 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Transfer } from '../../api/request.js'
 import { type BrandNames, encodePath } from '../brand.js'
 import { httpFailure, readAnswer } from '../calls/rest-call.js'
 import type { GatewayClient } from '../client.js'
 import { nonsense, translate } from '../errors.js'
-import type { Transfer } from '../gateway.js'
+
 import { SpanBody } from '../objects/download-body.js'
 import type { RestResponse } from '../transport/response.js'
 import { refusable } from './session.js'

@@ -1,9 +1,9 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { UploadResult } from '../../api/gateway.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger, Logging } from '../../common/log.js'
 import { isNotConnected } from '../errors.js'
-import type { UploadResult } from '../gateway.js'
 
 /** Time for which a late answer to a write is awaited after its client was told that the outcome is unknown, ms. */
 export const LATE_ANSWER_MS = 120_000

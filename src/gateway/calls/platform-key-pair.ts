@@ -1,11 +1,11 @@
 import type { Pool } from 'undici'
-import type { GatewayAccount } from '../../auth/caller.js'
+import type { GatewayAccount } from '../../api/identity.js'
 import { S3Error } from '../../common/errors/s3-error.js'
+import { isRecord } from '../../common/json.js'
 import type { BrandNames } from '../brand.js'
-import { USER_AGENT } from '../client.js'
 import { isLostConnection, nonsense, unavailable } from '../errors.js'
-import { type GatewayWatch, type WatchedCall, watching } from '../gateway-call.js'
-import { isRecord } from './rpc.js'
+import { type GatewayWatch, USER_AGENT, type WatchedCall, watching } from '../gateway-call.js'
+
 import { readBounded } from './rpc-sender.js'
 
 const MAX_ANSWER_BYTES = 64 * 1024

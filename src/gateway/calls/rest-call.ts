@@ -1,8 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Client, type Dispatcher } from 'undici'
+import type { GatewayAnswer, GatewayCall } from '../../api/gateway.js'
 import { OutcomeUnknown } from '../../common/errors/s3-error.js'
+import { isRecord } from '../../common/json.js'
 import { type BrandNames, encodePath } from '../brand.js'
-import { type GatewayClient, USER_AGENT } from '../client.js'
+import type { GatewayClient } from '../client.js'
 import {
   isLostConnection,
   isNotConnected,
@@ -14,10 +16,10 @@ import {
   type UpstreamFailure,
   unavailable,
 } from '../errors.js'
-import { type GatewayAnswer, type GatewayCall, outcomeOfStatus } from '../gateway-call.js'
+import { outcomeOfStatus, USER_AGENT } from '../gateway-call.js'
 import { single } from '../object-facts.js'
 import type { RestResponse } from '../transport/response.js'
-import { isRecord } from './rpc.js'
+
 import { readBounded } from './rpc-sender.js'
 
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024

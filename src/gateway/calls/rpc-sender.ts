@@ -1,7 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { Dispatcher, Pool } from 'undici'
 import type { BrandNames } from '../brand.js'
-import { USER_AGENT } from '../client.js'
 import type { Subject, UpstreamFailure } from '../errors.js'
 import {
   isLostConnection,
@@ -14,9 +13,9 @@ import {
   translate,
   unavailable,
 } from '../errors.js'
+import { USER_AGENT } from '../gateway-call.js'
 import { type ConnectionPool, FRESH_MS } from '../transport/connection-pool.js'
 import { type RestResponse, readAll } from '../transport/response.js'
-import type { RpcResult } from './rpc.js'
 
 /** Largest reply that is buffered, bytes: a page of 1000 entries with keys of 1024 bytes, escaped, fits. */
 const MAX_REPLY_BYTES = 16 * 1024 * 1024
@@ -298,3 +297,5 @@ export function rpcFailure(failure: UpstreamFailure, call: RpcCall): Error {
   if (isUnknownService(failure)) return new ServiceUnknown(error)
   return isTokenRefusal(failure) && call.token !== undefined ? new TokenRefused(error) : error
 }
+
+export type RpcResult = Readonly<Record<string, unknown>>

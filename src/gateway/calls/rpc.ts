@@ -1,9 +1,10 @@
 import type { Dispatcher } from 'undici'
+import { isRecord } from '../../common/json.js'
 import { withinDeadline } from '../../common/time.js'
 import { nonsense, ServiceUnknown, timedOut, unavailable } from '../errors.js'
 import { type GatewayWatch, watching } from '../gateway-call.js'
 import { LATE_ANSWER_MS } from './in-doubt.js'
-import type { RpcCall } from './rpc-sender.js'
+import type { RpcCall, RpcResult } from './rpc-sender.js'
 import { RpcSender, type RpcSenderOptions, rpcFailure } from './rpc-sender.js'
 
 interface RpcOptions extends RpcSenderOptions {
@@ -107,8 +108,6 @@ export class Rpc {
   }
 }
 
-export type RpcResult = Readonly<Record<string, unknown>>
-
 /**
  * Extracts `result` from a reply. A reply without one is a failure, whatever else it holds. Throws S3Error,
  * TokenRefused, ServiceUnknown.
@@ -131,8 +130,4 @@ function parseReply(text: string, method: string): Readonly<Record<string, unkno
     // The check below reports it like any other invalid reply.
   }
   throw nonsense(`answered ${method} with JSON that cannot be read`)
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

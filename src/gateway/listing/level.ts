@@ -1,8 +1,7 @@
 import { compareUtf8 } from '../../common/byte-order.js'
-import type { Bound } from '../client.js'
-import { start } from '../client.js'
 import type { RawEntry } from './listing-scanner.js'
-import { PackedEntries } from './packed-entries.js'
+import type { Bound } from './packed-entries.js'
+import { PackedEntries, start } from './packed-entries.js'
 
 /** Approximate memory of an empty level, bytes. It matters when there are many small ones. */
 const OVERHEAD_BYTES = 1024

@@ -1,8 +1,8 @@
+import type { GatewayFeatures, ListEntry, ListPage, ListQuery } from '../../api/gateway.js'
 import { compareUtf8 } from '../../common/byte-order.js'
 import type { Session } from '../account/session.js'
-import type { Bound } from '../client.js'
+import type { MarkerLookup } from '../client.js'
 import { nonsense } from '../errors.js'
-import type { GatewayFeatures, ListEntry, ListPage, ListQuery } from '../gateway.js'
 import { isPartOfRoot, type ListablePrefix, listablePrefix } from '../keys.js'
 import { requireBucket } from '../objects/object-request.js'
 import type { Level } from './level.js'
@@ -10,6 +10,7 @@ import { LevelCursor } from './level.js'
 import { type LevelSource, readLevel } from './level-reader.js'
 import { type RawEntry, toObject } from './listing-scanner.js'
 import { lookUp, marker, readEntries } from './look-up.js'
+import type { Bound } from './packed-entries.js'
 import { FlatWalk, type WalkSource } from './walk.js'
 
 const NOTHING: ListPage = Object.freeze({ entries: [], truncated: false })
@@ -52,9 +53,6 @@ async function listPagedWithFolder(listing: LevelListing, bucket: string, query:
 function toListEntry(features: GatewayFeatures, entry: RawEntry): ListEntry {
   return entry.isPrefix ? { kind: 'prefix', prefix: entry.name } : { kind: 'object', object: toObject(features, entry) }
 }
-
-/** Tells for each prefix whether the proxy's own records hold a folder object of that name. */
-export type MarkerLookup = (bucket: string, prefixes: string[]) => Promise<boolean[]>
 
 interface LevelListing {
   readonly source: LevelSource

@@ -1,7 +1,8 @@
+import type { GatewayFeatures, GatewayObject } from '../../api/gateway.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { type GatewayClient, lookupClient } from '../client.js'
 import { nonsense } from '../errors.js'
-import type { GatewayFeatures, GatewayObject } from '../gateway.js'
+
 import { isPartOfRoot, whyUnfit } from '../keys.js'
 import { factsFromHeaders } from '../object-facts.js'
 import { isReadable, request } from '../objects/object-request.js'

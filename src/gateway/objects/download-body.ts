@@ -1,7 +1,9 @@
+import type { ByteRange, Download, GatewayObject } from '../../api/gateway.js'
+import type { ByteSink, LentSink, Transfer } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import type { ByteSink } from '../../http/body/body.js'
+
 import { timedOut, unavailable } from '../errors.js'
-import type { ByteRange, Download, GatewayObject, LentSink, Transfer } from '../gateway.js'
+
 import { type BodyReceiver, DRAIN_BYTES, lost, type RestResponse } from '../transport/response.js'
 
 /** Most chunks lent to the sink at a time: one on its way to the client, one waiting, one being filled. */

@@ -1,11 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import type { GatewayFeatures, WriteOrder } from '../../api/gateway.js'
 import { formatTimestamp } from '../../common/sigv4.js'
 import { InDoubt, leavesOpen } from '../calls/in-doubt.js'
 import type { RpcCall } from '../calls/rpc-sender.js'
 
 import { type GatewayClient, lookupClient } from '../client.js'
 import type { Subject } from '../errors.js'
-import type { GatewayFeatures, WriteOrder } from '../gateway.js'
+
 import { isPartOfRoot, whyUnfit } from '../keys.js'
 import { hasChildren, lookUp, lookUpFolder, stat } from '../listing/look-up.js'
 import { upload } from './upload.js'

@@ -1,8 +1,9 @@
 import type { OutgoingHttpHeaders } from 'node:http'
+import type { WriteOrder } from '../../api/gateway.js'
 import type { S3Error } from '../../common/errors/s3-error.js'
 import type { Answer } from '../calls/rest-call.js'
 import { isLostConnection, TokenRefused, unavailable, WriteRefused } from '../errors.js'
-import type { WriteOrder } from '../gateway.js'
+
 import { AnsweredEarly, type PutOnWire, type PutRequest, WholePut } from './put-request.js'
 import { aborted, early, sendable, UploadBase } from './upload-base.js'
 

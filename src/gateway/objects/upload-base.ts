@@ -1,4 +1,5 @@
 import type { OutgoingHttpHeaders } from 'node:http'
+import type { Upload, UploadResult, WriteOrder } from '../../api/gateway.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
 import type { Session } from '../account/session.js'
@@ -7,7 +8,7 @@ import { InDoubt, type InDoubtWrites, LATE_ANSWER_MS, leavesOpen, type WriteOutc
 import { type Answer, httpFailure } from '../calls/rest-call.js'
 import type { RestClient } from '../calls/rest-client.js'
 import { isTokenRefusal, nonsense, type Subject, TokenRefused, translate, WriteRefused } from '../errors.js'
-import type { Upload, UploadResult, WriteOrder } from '../gateway.js'
+
 import { type PutOnWire, PutRequest } from './put-request.js'
 
 /**

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
+import type { Limits } from '../../api/limits.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import type { Limits } from '../../server/limits.js'
 
 /** Supplies the bytes of a body on demand. */
 export interface BodySource {

@@ -1,5 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { PayloadMode } from '../../auth/caller.js'
+import type { PayloadMode } from '../../api/identity.js'
+import type { RequestHead } from '../../api/request.js'
+
 import { hasUnknownCoding } from '../../common/broken-request.js'
 import {
   type ChecksumAlgorithm,
@@ -10,7 +12,6 @@ import {
 } from '../../common/checksums/checksums.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { brandedHeader, headerBrands } from '../headers.js'
-import type { RequestHead } from '../s3-request.js'
 
 interface DeclaredChecksum {
   readonly algorithm: ChecksumAlgorithm

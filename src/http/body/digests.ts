@@ -1,4 +1,5 @@
 import { createHash, type Hash } from 'node:crypto'
+import type { BodyFacts, BodyOptions } from '../../api/request.js'
 import {
   type Checksum,
   type ChecksumAlgorithm,
@@ -9,7 +10,7 @@ import {
 } from '../../common/checksums/checksums.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Trailer } from './aws-chunked.js'
-import type { BodyFacts, BodyOptions } from './body.js'
+
 import type { DeclaredDigests } from './declared-digests.js'
 
 /** Computes only the declared and requested digests, and verifies the declared ones at the end. */

@@ -1,11 +1,13 @@
 import type { IncomingMessage } from 'node:http'
-import type { PayloadMode } from '../../auth/caller.js'
+import type { PayloadMode } from '../../api/identity.js'
+import type { Limits } from '../../api/limits.js'
+import type { BodyFacts, BodyOptions, ByteSink, RequestBody, RequestHead } from '../../api/request.js'
+
 import type { ChecksumAlgorithm } from '../../common/checksums/checksums.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import type { Limits } from '../../server/limits.js'
-import type { RequestHead } from '../s3-request.js'
+
 import { AwsChunkedDecoder, type Framing, type Trailer } from './aws-chunked.js'
-import type { BodyFacts, BodyOptions, ByteSink, RequestBody } from './body.js'
+
 import { type BodySource, BufferSource, IncomingSource, type Patience } from './body-source.js'
 import {
   type DeclaredDigests,

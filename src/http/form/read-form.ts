@@ -1,9 +1,10 @@
 import busboy from 'busboy'
+import type { BodyFacts, BodyOptions, ByteSink, S3Request } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import type { BodyFacts, BodyOptions, ByteSink } from '../body/body.js'
+
 import type { DeclaredDigests } from '../body/declared-digests.js'
 import { Digests } from '../body/digests.js'
-import type { S3Request } from '../s3-request.js'
+
 import { malformed, refuseReplaced } from './form-fields.js'
 import type { FormFile } from './form-stream.js'
 import { FormStream } from './form-stream.js'

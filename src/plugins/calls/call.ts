@@ -1,116 +1,9 @@
-import type { z } from 'zod'
-import type { Needs } from '../../access/rights.js'
+import type { Context } from '../../api/context.js'
+import type { Job } from '../../api/jobs.js'
+import type { CallDeclaration, Document } from '../../api/operation.js'
+import type { RequestHead, Resource, S3Request } from '../../api/request.js'
+
 import { isMarked } from '../../common/errors/s3-error.js'
-import type { RequestHead, Resource, S3Request } from '../../http/s3-request.js'
-import type { Context } from '../../server/context.js'
-import type { ExpansionSubject } from '../forms/expansion.js'
-import type { RowAction } from '../forms/row-action.js'
-import type { Job } from '../jobs/job.js'
-
-/** A document that a call reads or returns: an object with members in PascalCase. */
-export type Document = Readonly<Record<string, unknown>>
-
-/**
- * Selects the requests that a call answers: on a bucket or object by `?x-<plugin>[-resource]=`, on the service by a
- * path `/-/<plugin>/v1/...`.
- */
-export interface CallSelector<R extends Resource> {
-  /** `PUT` only below `/-/`. */
-  readonly method: 'GET' | 'POST' | 'PUT'
-  readonly resource: R
-  /** Resource `service`: `/-/deal/v1/deals/{DealCid}`. */
-  readonly path?: string
-  /** Resources `bucket` and `object`: `x-deal-retrieve`. */
-  readonly subresource?: string
-}
-
-/**
- * The declarative part of a call. The router, the codecs, the tables of docs/reference, OpenAPI and the listing of the
- * virtual bucket are derived from it.
- */
-export interface CallDeclaration<
-  R extends Resource,
-  Body extends Document,
-  Query extends Document,
-  Result extends Document,
-> {
-  /** Name that the plugin chooses: `CreateObjectDeal`. */
-  readonly name: string
-  /** URL or section of the document that defines it. */
-  readonly source: string
-  /** One sentence that says what the call does. */
-  readonly summary: string
-  readonly on: CallSelector<R>
-  /**
-   * Query parameters in kebab-case, in addition to `format`, `max-items`, `continuation-token` and `raw`, which the
-   * frame reads. Values arrive as strings: use z.coerce.
-   */
-  readonly query?: z.ZodType<Query>
-  /**
-   * Body of POST and PUT. Strict: an unknown member is InvalidArgument. Values may arrive as strings (forms, XML): the
-   * frame converts them to the types of the schema.
-   */
-  readonly body?: z.ZodType<Body>
-  /**
-   * Alternative names of members, such as those of the specification: `{ FastRetrival: 'FastRetrieval' }`. Compared
-   * without case, underscores and hyphens.
-   */
-  readonly aliases?: Readonly<Record<string, keyof Body & string>>
-  readonly result: z.ZodType<Result>
-  /** Root of the XML answer; default `<name>Result`. */
-  readonly root?: string
-  /**
-   * Name of the list in the result that is answered in pages (`max-items`, `continuation-token`). The frame adds
-   * IsTruncated and NextContinuationToken.
-   */
-  readonly pages?: keyof Result & string
-  /**
-   * The deal that an item of `pages`, or the result itself without pages, shows: the parameter `expand` adds members to
-   * it, as plugins define them (`Expansion`). Without it, `expand` is refused.
-   */
-  expands?(item: Document, result: Document): ExpansionSubject | undefined
-  /** Allows presigned URLs. Default false: a leaked URL must not show billing or spend money. GET only. */
-  readonly presignable?: boolean
-  /**
-   * The call authorizes callers itself. Otherwise the frame requires, of an identity with rights of its own, the action
-   * `<plugin>:<name>`, except for a GET on a bucket or object; and for a call on a bucket or object also the right to
-   * read the whole bucket or that key.
-   */
-  readonly ownRules?: boolean
-  /**
-   * Who may call it; see `Operation.access`. Use `owner` for data of a bucket or object that only the plugin stores,
-   * because no call to the gateway protects it. `public` requires `ownRules`. `bearer` on a call of the service also
-   * accepts an unsigned request with `Authorization: Bearer`, without a caller: the call passes the token on to the
-   * service that it is for, which decides.
-   */
-  readonly access: 'signed' | 'bearer' | 'owner' | 'public'
-  /** The actions that policies decide about; default `<plugin>:<name>`. Requires `ownRules`. */
-  readonly action?: RowAction
-  /** The right in the bucket that the caller needs, checked before the body is read. Requires `ownRules`. */
-  readonly needs?: Needs
-  /**
-   * The answer is a JSON document in a format of its own, such as OpenAPI. It has no XML form, and `format=xml` is
-   * InvalidArgument.
-   */
-  readonly jsonOnly?: true
-  /**
-   * A list of objects in the result that the call also answers as CSV: for `format=csv`, or with `usual` where the
-   * request names no format. Of a list with `pages`, a page; the header x-dealgate-next-continuation-token names the
-   * next.
-   */
-  readonly csv?: { readonly list: keyof Result & string; readonly usual?: true }
-  /**
-   * Throws S3Error for a caller that may not make this request. Called before the body is read. Requires `ownRules`.
-   */
-  admit?(request: S3Request<R>, context: Context): Promise<void>
-  /** See `Operation.deadlineMs`. The default for a call with a job is long enough for the longest wait. */
-  readonly deadlineMs?: number
-  /**
-   * For the virtual bucket: yields the values of `{...}` in `path`, so that the resources can be listed. Without it, a
-   * resource is listed if its path has no `{...}`.
-   */
-  members?(context: Context): AsyncIterable<Readonly<Record<string, string>>>
-}
 
 export interface CallRequest<R extends Resource, Body, Query> {
   readonly request: S3Request<R>
@@ -204,15 +97,6 @@ export interface JobCall<R extends Resource, Body extends Document, Query extend
    * kind's `held` decides after the process died in between. `input` of the order must be an object.
    */
   pass?(call: CallRequest<R, Body, Query>, held: Job, context: Context): Promise<object>
-}
-
-/** The declaration of a call without its types: operations carry it for the descriptions. */
-export interface CallFacts extends CallDeclaration<Resource, Document, Document, Document> {
-  /** See JobCall. */
-  readonly job?: string
-  readonly spends?: boolean
-  /** Present if the body is a content; see JobCall. */
-  readonly pass?: unknown
 }
 
 /** Registered globally, because a plugin may bring its own copy of this package. */

@@ -1,9 +1,10 @@
-import type { Resource, S3Request } from '../../http/s3-request.js'
-import type { Context } from '../../server/context.js'
-import type { Operation } from '../forms/operation.js'
+import type { Context } from '../../api/context.js'
+import type { CallFacts, Document, Operation } from '../../api/operation.js'
+import type { Resource, S3Request } from '../../api/request.js'
+
 import { answerJob } from './answer-job.js'
 import { answerNow } from './answer-now.js'
-import type { AnsweredCall, CallFacts, Document, JobCall } from './call.js'
+import type { AnsweredCall, JobCall } from './call.js'
 import { authorize, checkShapes, MAX_WAIT_MS, type PreparedCall, prepare, requireSignedBody } from './prepare.js'
 import { FRAME_PARAMETERS } from './read-body.js'
 

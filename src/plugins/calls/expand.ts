@@ -1,8 +1,10 @@
+import type { Context, Expansion, ExpansionSubject } from '../../api/context.js'
+import type { CallFacts, Document } from '../../api/operation.js'
 import { withinDeadline } from '../../common/time.js'
-import type { Context } from '../../server/context.js'
+
 import { blame } from '../deadlines.js'
-import type { Expansion, ExpansionSubject } from '../forms/expansion.js'
-import { type CallFacts, type Document, type PageOf as Page, PageOf, type PageRequest } from './call.js'
+
+import { type PageOf as Page, PageOf, type PageRequest } from './call.js'
 import { hashOf } from './prepare.js'
 import type { FrameQuery } from './read-body.js'
 import { invalidArgument } from './shape.js'

@@ -1,11 +1,11 @@
+import type { S3Request } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { isDeeper } from '../../common/json.js'
+import { repeatedParameter, wholeNumber } from '../../common/query.js'
 import { parseDocument, type XmlNode } from '../../common/xml.js'
 import { readSmallForm } from '../../http/form/read-form.js'
-
-import { repeatedParameter, wholeNumber } from '../../http/query.js'
 import { refuseVersion } from '../../http/read-request.js'
-import type { S3Request } from '../../http/s3-request.js'
+
 import { formatOfType } from './format.js'
 import { fieldsNode, fromText } from './read-text.js'
 import {

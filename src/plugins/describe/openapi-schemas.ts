@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import type { CallFacts } from '../calls/call.js'
-import type { AnyOperation } from '../forms/plugin.js'
+import type { AnyOperation, CallFacts } from '../../api/operation.js'
 
 export type Json = Readonly<Record<string, unknown>>
 

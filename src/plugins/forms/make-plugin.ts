@@ -1,11 +1,15 @@
 import type { z } from 'zod'
+import type { Plugin, PluginHost } from '../../api/plugin.js'
 import { messageOf } from '../deadlines.js'
 import { ATTACH, lateHost } from '../host/open-host.js'
-import type { Plugin, PluginDefinition } from './plugin.js'
+
 import { PluginError } from './plugin-error.js'
 
 /** Creates a plugin. Throws PluginError for invalid options, and for errors of `create`. */
-export function makePlugin<Schema extends z.ZodType>(definition: PluginDefinition<Schema>, options: unknown): Plugin {
+export function makePlugin<Schema extends z.ZodType>(
+  definition: PluginDefinition<Schema>,
+  options: unknown,
+): MadePlugin {
   const { name } = definition
   const read = readOptions(definition, options)
   return attempt(name, 'cannot be made with these options', () => {
@@ -80,3 +84,32 @@ function unknownOptions(schema: z.ZodType, value: unknown, path = ''): string[] 
     return known ? unknownOptions(known, member, `${path}${name}.`) : [`${path}${name}`]
   })
 }
+
+/** A plugin as definePlugin makes it. */
+export interface MadePlugin extends Plugin {
+  /** Gives the host of `create` its server. */
+  readonly [ATTACH]?: (host: PluginHost) => void
+  /** See PluginFactory. */
+  readonly [MADE_FOR]?: number
+}
+
+export interface PluginDefinition<Schema extends z.ZodType> {
+  /** See `Plugin.name`. Must not be a reserved name (src/plugins/loading/check-plugins.ts). */
+  readonly name: string
+  /** One sentence about its purpose. */
+  readonly summary?: string
+  /**
+   * Schema of the options. Invalid options and options that are not in a `z.object` abort the start. Give each option a
+   * `.describe()`. Must be synchronous.
+   */
+  readonly options?: Schema
+  /**
+   * Declares the plugin, without opening resources: that belongs in `start`. Called once for each server that runs the
+   * plugin, and again when a reload changes its options.
+   * @param host to build on; it works once the server starts the plugin
+   */
+  create(options: z.output<Schema>, host: PluginHost): Omit<Plugin, 'name'>
+}
+
+/** Registered globally, because a plugin may bring its own copy of this package. */
+export const MADE_FOR: unique symbol = Symbol.for('dealgate.plugin')

@@ -1,22 +1,8 @@
-import type { Place } from '../../access/door.js'
-import type { Caller } from '../../auth/caller.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import type { Authorized, Authorizer } from '../../state/state.js'
-import type { Plugin } from './plugin.js'
+import type { Authorize, Authorizer, Place } from '../../api/access.js'
+import type { Caller } from '../../api/identity.js'
+import type { Plugin } from '../../api/plugin.js'
 
-/**
- * Determines which metadata of an object may authorize payments. The result is stored with the object, because it
- * cannot be found out later whether the caller held the right when the object was stored.
- * @param metadata metadata of the object to store, by lower-case name without prefix
- * @param place the object to store
- * @param before for metadata that the caller copies: the result of the source. A copy adds no right
- * @returns undefined if there is nothing to store
- */
-export type Authorize = (
-  metadata: Readonly<Record<string, string>>,
-  place: Place,
-  before?: { readonly authorized?: Authorized | undefined },
-) => Promise<Authorized | undefined>
+import { S3Error } from '../../common/errors/s3-error.js'
 
 type RequireAction = (name: string, place: Place) => Promise<void>
 

@@ -1,7 +1,5 @@
-import type { Plugin } from './plugin.js'
-
-/** Returns true for a name of user metadata, lower-case and without prefix, that a plugin adds to replies. */
-export type OutputMetadata = (name: string) => boolean
+import type { OutputMetadata } from '../../api/context.js'
+import type { Plugin } from '../../api/plugin.js'
 
 /** Merges the output metadata of all plugins. */
 export function outputMetadataOf(plugins: readonly Pick<Plugin, 'outputMetadata'>[]): OutputMetadata {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Origin } from './hooks.js'
+import type { Origin } from '../../api/hooks.js'
 
 /** Returns an origin for actions of the server itself. */
 export function ownOrigin(): Origin {

@@ -1,20 +1,4 @@
-/** Name of an action in policies: `s3:GetObject`, `deal:CreateObjectDeal`. */
-export type ActionName = `${string}:${string}`
-
-/**
- * What an operation asks the one decision (access/door). A server does not start with an operation that does not
- * declare it.
- */
-export type RowAction =
-  /** The actions on the resource of the request, each decided before the body can be read. */
-  | ActionName
-  | readonly ActionName[]
-  /** The body names the keys. The operation decides this action on each of them with `Context.decide`. */
-  | { readonly each: ActionName }
-  /** The action `<plugin>:<name>` of an extension call. */
-  | { readonly call: string }
-  /** Nothing to decide: the operation neither returns nor changes data of anyone. */
-  | 'none'
+import type { ActionName, RowAction } from '../../api/operation.js'
 
 const NAME = /^[a-z][a-z0-9-]{0,31}:[A-Za-z0-9]{1,100}$/
 

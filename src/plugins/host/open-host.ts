@@ -1,8 +1,9 @@
+import type { PeriodicWork, PluginHost } from '../../api/plugin.js'
+import type { Records } from '../../api/state.js'
 import type { Logger } from '../../common/log.js'
 import { acquireTaskLease } from '../../state/locks/task-lease.js'
-import type { Records } from '../../state/state.js'
-import type { PluginHost } from '../forms/plugin.js'
-import { checkPeriod, type PeriodicWork, Schedule } from './schedule.js'
+
+import { checkPeriod, Schedule } from './schedule.js'
 
 /** What all plugins of a server have in common. */
 export type SharedHost = Omit<PluginHost, 'log' | 'lease' | 'schedule'>

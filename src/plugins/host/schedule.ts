@@ -1,40 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Lease } from '../../api/locks.js'
+import type { PeriodicWork } from '../../api/plugin.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
-import type { TaskLease as Lease } from '../../state/locks/task-lease.js'
-
-export type { TaskLease as Lease } from '../../state/locks/task-lease.js'
 
 /** Timers of Node reach 2^31 - 1 ms and fire at once beyond; a pause is up to 10 % longer than this, seconds. */
 const MAX_EVERY_S = 1_900_000
-
-/** Work of a plugin that comes again and again. Of the servers that share a state, one runs it at a time. */
-export interface PeriodicWork {
-  /** Lower-case letters, digits and `-`; unique within the plugin. Names the lease that a server takes for a run. */
-  readonly name: string
-  /**
-   * Pause between two runs, seconds, more than 0 and at most 1,900,000 (22 days). Each pause is up to 10 % shorter or
-   * longer (jitter), so that servers that were started together drift apart.
-   */
-  readonly everySeconds: number
-  /** Starts the first run at once. Default: after one pause. */
-  readonly atStart?: boolean
-  /**
-   * Does the work once. A rejection is logged, and the next run starts as planned. It must end soon after `mayGoOn`
-   * becomes false.
-   */
-  run(current: PeriodicRun): Promise<void>
-}
-
-/** One run of periodic work. */
-export interface PeriodicRun {
-  /** Fires when the server stops. */
-  readonly signal: AbortSignal
-  /**
-   * True while the run may go on: the server is not stopping, and still holds the lease. To be asked before each step.
-   */
-  mayGoOn(): boolean
-}
 
 /** Throws RangeError for an interval out of bounds. */
 export function checkPeriod({ name, everySeconds }: PeriodicWork): void {

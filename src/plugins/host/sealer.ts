@@ -1,21 +1,9 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Sealer } from '../../api/plugin.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { createPrivateFile } from '../../common/files/private-file.js'
-import type { ProxyOptions } from '../../server/proxy-options.js'
-
-/** Encrypts secrets that a plugin keeps in its records. */
-export interface Sealer {
-  /**
-   * Encrypts a text with AES-256-GCM under the key of the server. Rejects with S3Error InvalidRequest if several
-   * servers share a state without a common key.
-   * @param purpose names the place of the secret, such as `task:login:<access key id>`: the result opens for it alone
-   */
-  seal(text: string, purpose: string): Promise<string>
-  /** Decrypts; resolves undefined for a text that was sealed by another key, for another purpose, or was changed. */
-  open(sealed: string, purpose: string): Promise<string | undefined>
-}
 
 const CIPHER = 'aes-256-gcm'
 const VERSION = 'v1.'
@@ -59,16 +47,21 @@ function checked(key: Uint8Array): Uint8Array {
 const FILE = 'sealing.key'
 const KEY = /^[0-9a-f]{64}$/i
 
+interface SealingKeySources {
+  /** The configured key, 32 bytes. */
+  readonly sealingKey?: Uint8Array | undefined
+  /** The data folder. */
+  readonly data?: string | undefined
+  /** Present when the state is shared with other servers. */
+  readonly stateUrl?: string | undefined
+}
+
 /**
  * Finds the key that seals secrets in records: the configured one, else one that the first use writes into the data
  * folder, for this user alone. Several servers on one state need a configured key, because each must open what another
  * has sealed.
  */
-export function sealingKeyOf({
-  sealingKey,
-  data,
-  stateUrl,
-}: Pick<ProxyOptions, 'sealingKey' | 'data' | 'stateUrl'>): () => Promise<Uint8Array> {
+export function sealingKeyOf({ sealingKey, data, stateUrl }: SealingKeySources): () => Promise<Uint8Array> {
   let known: Promise<Uint8Array> | undefined
   return async () => {
     if (sealingKey !== undefined) return sealingKey

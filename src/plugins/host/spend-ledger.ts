@@ -1,5 +1,5 @@
-import type { Records } from '../../state/state.js'
-import type { PluginState } from '../forms/plugin.js'
+import type { PluginState } from '../../api/plugin.js'
+import type { Records } from '../../api/state.js'
 
 /**
  * Name of the ledger of expenses in attofil, which all plugins share that spend fil: the daily caps of each then count

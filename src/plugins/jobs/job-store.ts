@@ -1,6 +1,7 @@
-import type { Records, State } from '../../state/state.js'
+import { createHash } from 'node:crypto'
+import type { Job } from '../../api/jobs.js'
+import type { Records, State } from '../../api/state.js'
 import { type EndStatus, hasEnded, type JobRecord, noSuchJob, timeOfUlid } from './record.js'
-import { type TokenRecord, tokenKeysOf } from './tokens.js'
 
 export interface LogLine {
   /** ms since 1970 */
@@ -197,4 +198,27 @@ function lowerBound(ids: readonly string[], id: string): number {
     else high = middle
   }
   return low
+}
+
+/** The job that was created for a token, or for a request without a token. */
+export interface TokenRecord {
+  readonly id: string
+  readonly requestHash?: string
+}
+
+/** Keys of the token records of a job: one for its token or else its signature, and one for its request. */
+export function tokenKeysOf({ accessKeyId, token, requestHash, signature }: Origin): string[] {
+  const keyOf = (kind: string, text: string) =>
+    `${kind}-${createHash('sha256').update(`${accessKeyId}\0${text}`).digest('base64url')}`
+  return [
+    ...(token === undefined ? [] : [keyOf('token', token)]),
+    ...(token !== undefined || signature === undefined ? [] : [keyOf('signature', signature)]),
+    ...(requestHash === undefined ? [] : [keyOf('request', requestHash)]),
+  ]
+}
+
+/** The members of a job, or of a requested job, that determine its tokens. */
+export interface Origin extends Pick<Job, 'accessKeyId' | 'token'> {
+  readonly requestHash?: string | undefined
+  readonly signature?: string | undefined
 }

@@ -1,13 +1,13 @@
+import type { Context, RunningJob } from '../../api/context.js'
+import type { Job, JobProgress, PutOff } from '../../api/jobs.js'
+import type { Lease } from '../../api/locks.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
-import type { Context } from '../../server/context.js'
-import type { TaskLease } from '../../state/locks/task-lease.js'
-import { type Job, type JobProgress, type PutOff, Retry, type RunningJob } from './job.js'
+
+import { Retry } from './job.js'
 import type { JobStore, LogLine } from './job-store.js'
-import type { HeldJobs } from './open-jobs.js'
-import { hasEnded, type JobRecord, oncePerSignature } from './record.js'
-import type { Waiters } from './waiters.js'
-import type { Workers } from './workers.js'
+
+import type { JobRecord } from './record.js'
 
 /** Shortest interval between writes of the progress, ms. */
 const FLUSH_MS = 1000
@@ -24,7 +24,7 @@ export type Interruption = 'cancelled' | 'stopping' | 'taken-over' | 'silent'
 
 interface LiveParts {
   readonly store: JobStore
-  readonly lease: TaskLease
+  readonly lease: Lease
   readonly context: Context
   readonly log: Logger
   /** ms since 1970 */
@@ -202,60 +202,5 @@ class InterruptedError extends Error {
   override readonly name = 'AbortError'
   constructor(readonly why: Interruption) {
     super(`The job was interrupted: ${why}`)
-  }
-}
-
-interface OrdersParts {
-  readonly store: JobStore
-  readonly workers: Workers
-  readonly held: HeldJobs
-  readonly waiters: Waiters
-  /** ms since 1970 */
-  readonly now: () => number
-}
-
-type Change = (record: JobRecord) => JobRecord
-
-/** Changes of jobs on request, and what follows from their new states. */
-export class Orders {
-  readonly #parts: OrdersParts
-
-  constructor(parts: OrdersParts) {
-    this.#parts = parts
-  }
-
-  /** Changes a job, then releases its lease, notifies its waiters or schedules it, as its new state requires. */
-  async update(id: string, to: Change): Promise<Job> {
-    return this.#changed(await this.#parts.store.change(id, to))
-  }
-
-  /** As `update`, for a request: a signature counts once, also when the change is refused. */
-  async order(id: string, signature: string | undefined, to: Change): Promise<Job> {
-    if (signature === undefined) return this.update(id, to)
-    const { store, now } = this.#parts
-    let refusal: unknown
-    const attempt = (record: JobRecord) => {
-      try {
-        return to(record)
-      } catch (error) {
-        refusal = error
-        return record
-      }
-    }
-    const record = await store.change(id, (present) => {
-      refusal = undefined
-      return oncePerSignature(present, signature, now(), attempt)
-    })
-    if (refusal !== undefined) throw refusal
-    return this.#changed(record)
-  }
-
-  async #changed(record: JobRecord): Promise<Job> {
-    const { held, waiters, workers } = this.#parts
-    const { job } = record
-    if (!record.held) await held.remove(job.id)
-    if (hasEnded(job.status)) waiters.notify(job.id)
-    else if (!record.held) workers.schedule(job.operation, job.id)
-    return job
   }
 }

@@ -1,19 +1,18 @@
+import type { Context, Jobs } from '../../api/context.js'
+import type { Job, JobQuery, NewJob } from '../../api/jobs.js'
+import type { State } from '../../api/state.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
 import { DAY_MS } from '../../common/time.js'
-import type { Context } from '../../server/context.js'
-import { acquireTaskLease, type TaskLease } from '../../state/locks/task-lease.js'
-import type { State } from '../../state/state.js'
+import { acquireTaskLease } from '../../state/locks/task-lease.js'
 import { type JobsOverview, jobsOverview } from './document.js'
-import type { Job, JobQuery, Jobs, NewJob } from './job.js'
 import { jobStore } from './job-store.js'
 import { cancelled, isPutOff, letGo, listJobs, makeRoom, resolved, retried, sealed, woken } from './list-jobs.js'
-import { Orders } from './live-job.js'
 import { type JobRecord, newRecord, noSuchJob, ulids } from './record.js'
 import type { AnyKind } from './step.js'
 import { jobOfToken, oncePerToken } from './tokens.js'
 import { type Attendance, usualAttendance, Waiters } from './waiters.js'
-import { Rounds, Workers } from './workers.js'
+import { HeldJobs, Orders, Rounds, Workers } from './workers.js'
 
 export interface JobsOptions {
   readonly state: Pick<State, 'shared' | 'records' | 'locks' | 'requireIntact'>
@@ -159,29 +158,5 @@ export async function openJobs(options: JobsOptions): Promise<OwnJobs> {
       await read(id)
       return workers.live(id)?.lines ?? (await store.logs.get(id)) ?? []
     },
-  }
-}
-
-/** Leases of the held jobs that this process created: no other process decides about them. */
-export class HeldJobs {
-  readonly #leases = new Map<string, TaskLease>()
-
-  add(id: string, lease: TaskLease): void {
-    this.#leases.set(id, lease)
-  }
-
-  has(id: string): boolean {
-    return this.#leases.has(id)
-  }
-
-  /** Releases the lease of the job, if there is one. */
-  async remove(id: string): Promise<void> {
-    const lease = this.#leases.get(id)
-    this.#leases.delete(id)
-    await lease?.release()
-  }
-
-  async removeAll(): Promise<void> {
-    for (const id of [...this.#leases.keys()]) await this.remove(id)
   }
 }

@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Context, JobKind } from '../../api/context.js'
+import type { Job, PutOff } from '../../api/jobs.js'
+import type { Lease } from '../../api/locks.js'
 import { OutcomeUnknown, S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
 import { HOUR_MS } from '../../common/time.js'
-import type { Context } from '../../server/context.js'
-import type { TaskLease } from '../../state/locks/task-lease.js'
-import { type Job, type JobKind, type PutOff, Retry } from './job.js'
+
+import { Retry } from './job.js'
 import type { JobStore } from './job-store.js'
 import { type Interruption, LiveJob } from './live-job.js'
 import { ended, failureOf, hasEnded, type JobRecord, plain, released, renewed, withStatus } from './record.js'
@@ -16,7 +18,7 @@ export interface StepParts {
   /** ms since 1970 */
   readonly now: () => number
   /** Resolves undefined when another process has the job. */
-  readonly acquireLease: (id: string) => Promise<TaskLease | undefined>
+  readonly acquireLease: (id: string) => Promise<Lease | undefined>
   /** Context of the identity that created a job; undefined if it no longer exists. */
   readonly contextOf: (owner: Pick<Job, 'accessKeyId' | 'session'>) => Promise<Context | undefined>
   readonly stopping: AbortSignal
@@ -58,7 +60,7 @@ export async function runStep(
   id: string,
   { onLive, first }: StepOptions,
 ): Promise<Next> {
-  let lease: TaskLease | undefined
+  let lease: Lease | undefined
   try {
     lease = await parts.acquireLease(id)
     if (!lease) return 'elsewhere'
@@ -75,7 +77,7 @@ async function leasedStep(
   parts: StepParts,
   kind: AnyKind,
   id: string,
-  lease: TaskLease,
+  lease: Lease,
   { onLive, first }: StepOptions,
 ): Promise<Next> {
   const { store, now } = parts

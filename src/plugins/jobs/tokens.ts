@@ -1,31 +1,9 @@
 import { createHash } from 'node:crypto'
+import type { Job, NewJob } from '../../api/jobs.js'
+import type { State } from '../../api/state.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import type { State } from '../../state/state.js'
-import type { Job, NewJob } from './job.js'
-import type { JobStore } from './job-store.js'
-
-/** The job that was created for a token, or for a request without a token. */
-export interface TokenRecord {
-  readonly id: string
-  readonly requestHash?: string
-}
-
-/** The members of a job, or of a requested job, that determine its tokens. */
-interface Origin extends Pick<Job, 'accessKeyId' | 'token'> {
-  readonly requestHash?: string | undefined
-  readonly signature?: string | undefined
-}
-
-/** Keys of the token records of a job: one for its token or else its signature, and one for its request. */
-export function tokenKeysOf({ accessKeyId, token, requestHash, signature }: Origin): string[] {
-  const keyOf = (kind: string, text: string) =>
-    `${kind}-${createHash('sha256').update(`${accessKeyId}\0${text}`).digest('base64url')}`
-  return [
-    ...(token === undefined ? [] : [keyOf('token', token)]),
-    ...(token !== undefined || signature === undefined ? [] : [keyOf('signature', signature)]),
-    ...(requestHash === undefined ? [] : [keyOf('request', requestHash)]),
-  ]
-}
+import type { JobStore, Origin, TokenRecord } from './job-store.js'
+import { tokenKeysOf } from './job-store.js'
 
 /**
  * The idempotency token by which another service recognises the request of a job. It depends on the identity and the

@@ -1,11 +1,15 @@
 import { setMaxListeners } from 'node:events'
+import type { Job } from '../../api/jobs.js'
+import type { Lease } from '../../api/locks.js'
 import type { Logger } from '../../common/log.js'
 import { HOUR_MS, PeriodicTask } from '../../common/time.js'
 import type { JobStore } from './job-store.js'
 import { sweepJobs } from './list-jobs.js'
 import type { LiveJob } from './live-job.js'
-import type { HeldJobs } from './open-jobs.js'
+import type { JobRecord } from './record.js'
+import { hasEnded, oncePerSignature } from './record.js'
 import { type AnyKind, type Next, runStep, type StepOptions, type StepParts } from './step.js'
+import type { Waiters } from './waiters.js'
 
 const DEFAULT_CONCURRENCY = 4
 
@@ -271,5 +275,84 @@ export class Rounds {
     const task = new PeriodicTask(run, (err) => log.error({ err }, `${what} failed and will be retried`))
     task.start(intervalMs)
     this.#tasks.push(task)
+  }
+}
+
+interface OrdersParts {
+  readonly store: JobStore
+  readonly workers: Workers
+  readonly held: HeldJobs
+  readonly waiters: Waiters
+  /** ms since 1970 */
+  readonly now: () => number
+}
+
+type Change = (record: JobRecord) => JobRecord
+
+/** Changes of jobs on request, and what follows from their new states. */
+export class Orders {
+  readonly #parts: OrdersParts
+
+  constructor(parts: OrdersParts) {
+    this.#parts = parts
+  }
+
+  /** Changes a job, then releases its lease, notifies its waiters or schedules it, as its new state requires. */
+  async update(id: string, to: Change): Promise<Job> {
+    return this.#changed(await this.#parts.store.change(id, to))
+  }
+
+  /** As `update`, for a request: a signature counts once, also when the change is refused. */
+  async order(id: string, signature: string | undefined, to: Change): Promise<Job> {
+    if (signature === undefined) return this.update(id, to)
+    const { store, now } = this.#parts
+    let refusal: unknown
+    const attempt = (record: JobRecord) => {
+      try {
+        return to(record)
+      } catch (error) {
+        refusal = error
+        return record
+      }
+    }
+    const record = await store.change(id, (present) => {
+      refusal = undefined
+      return oncePerSignature(present, signature, now(), attempt)
+    })
+    if (refusal !== undefined) throw refusal
+    return this.#changed(record)
+  }
+
+  async #changed(record: JobRecord): Promise<Job> {
+    const { held, waiters, workers } = this.#parts
+    const { job } = record
+    if (!record.held) await held.remove(job.id)
+    if (hasEnded(job.status)) waiters.notify(job.id)
+    else if (!record.held) workers.schedule(job.operation, job.id)
+    return job
+  }
+}
+
+/** Leases of the held jobs that this process created: no other process decides about them. */
+export class HeldJobs {
+  readonly #leases = new Map<string, Lease>()
+
+  add(id: string, lease: Lease): void {
+    this.#leases.set(id, lease)
+  }
+
+  has(id: string): boolean {
+    return this.#leases.has(id)
+  }
+
+  /** Releases the lease of the job, if there is one. */
+  async remove(id: string): Promise<void> {
+    const lease = this.#leases.get(id)
+    this.#leases.delete(id)
+    await lease?.release()
+  }
+
+  async removeAll(): Promise<void> {
+    for (const id of [...this.#leases.keys()]) await this.remove(id)
   }
 }

@@ -1,10 +1,16 @@
+import type { StorageClass } from '../../api/context.js'
+import type { PluginHooks } from '../../api/hooks.js'
+import type { AnyOperation } from '../../api/operation.js'
+import type { Plugin } from '../../api/plugin.js'
 import { messageOf } from '../deadlines.js'
-import type { PluginHooks } from '../forms/hooks.js'
+import type { MadePlugin } from '../forms/make-plugin.js'
+import { MADE_FOR } from '../forms/make-plugin.js'
+
 import { ACCESSES } from '../forms/operation.js'
-import { type AnyOperation, MADE_FOR, PLUGIN_API, type Plugin } from '../forms/plugin.js'
+import { PLUGIN_API } from '../forms/plugin.js'
 import { PluginError } from '../forms/plugin-error.js'
 import { actionNames, isRowAction } from '../forms/row-action.js'
-import { isHotClass, type StorageClass } from '../forms/storage-class.js'
+import { isHotClass } from '../forms/storage-class.js'
 import { collisions, rowsOf } from '../table.js'
 
 const METHODS = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE']
@@ -61,7 +67,7 @@ function problemsOf(given: unknown): string[] {
   if (typeof given === 'function') return ['a plugin is given as its factory function: call it with its options']
   if (typeof given !== 'object' || given === null)
     return ['a value is given as a plugin that is not one: see definePlugin']
-  const plugin = given as Plugin
+  const plugin = given as MadePlugin
   const wrong = nameProblem(plugin.name) ?? ageProblem(plugin[MADE_FOR])
   const problems = wrong === undefined ? shapeProblems(plugin) : [wrong]
   return problems.map((problem) => `the plugin "${plugin.name}": ${problem}`)

@@ -1,7 +1,9 @@
+import type { Plugin } from '../../api/plugin.js'
 import type { Logger } from '../../common/log.js'
 import { withinDeadline } from '../../common/time.js'
 import { messageOf } from '../deadlines.js'
-import type { Plugin } from '../forms/plugin.js'
+import type { MadePlugin } from '../forms/make-plugin.js'
+
 import { PluginError } from '../forms/plugin-error.js'
 import { ATTACH, type OpenHost, openHost, type SharedHost } from '../host/open-host.js'
 
@@ -68,7 +70,7 @@ export async function startPlugin(
   }
 }
 
-async function start(plugin: Plugin, { host }: OpenHost): Promise<void> {
+async function start(plugin: MadePlugin, { host }: OpenHost): Promise<void> {
   plugin[ATTACH]?.(host)
   await plugin.start?.(host)
 }

@@ -1,12 +1,13 @@
+import type { Plugin, PluginServices } from '../../api/plugin.js'
 import type { Logger } from '../../common/log.js'
-import type { Prepared } from '../../server/proxy-options.js'
+
 import { containPlugin } from '../contain.js'
 import { metadataActionsOf } from '../forms/metadata-actions.js'
 import { outputMetadataOf } from '../forms/output-metadata.js'
-import type { Plugin } from '../forms/plugin.js'
+
 import { PluginError } from '../forms/plugin-error.js'
 import { actionNames, isRowAction } from '../forms/row-action.js'
-import type { PluginServices } from '../forms/services.js'
+
 import { storageClassesOf } from '../forms/storage-class.js'
 import type { SharedHost } from '../host/open-host.js'
 import type { OwnJobs } from '../jobs/open-jobs.js'
@@ -202,4 +203,12 @@ export function pluginActionsOf(plugins: readonly Acting[]): readonly string[] {
     ...Object.values(metadataActions),
   ])
   return [...new Set(names)].filter((name) => !name.startsWith('s3:')).sort()
+}
+
+/** A change that is ready. One of the two is called, once. */
+export interface Prepared {
+  /** Uses it from now on. Requests in progress continue with what they began with. Never rejects. */
+  apply(): Promise<void>
+  /** Gives it up. Never rejects. */
+  discard(): Promise<void>
 }

@@ -1,12 +1,15 @@
-import { type Acl, isPublicAcl } from '../../access/acl.js'
+import { isPublicAcl } from '../../access/acl.js'
 import { givesMore } from '../../access/door.js'
+import type { Acl } from '../../api/access.js'
+import type { Context } from '../../api/context.js'
+import type { S3Request } from '../../api/request.js'
 import { ANONYMOUS_ID, canonicalId } from '../../auth/identities/credentials.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { refuseVersion } from '../../http/read-request.js'
 import { empty, xml } from '../../http/reply.js'
-import type { S3Request } from '../../http/s3-request.js'
+
 import { defineOperation } from '../../plugins/forms/operation.js'
-import type { Context } from '../../server/context.js'
+
 import { ACL_HEADERS, type AclOwners, aclOfHeaders, aclXml, privateAcl, readAclXml, withPublic } from './acl-forms.js'
 import { applyAcl, bucketGrants, objectGrants, readAcl, requireAclTrue } from './gateway-acl.js'
 import { readObjectAccess, readPublicAccess, refusePublicAcl } from './public-access-block.js'

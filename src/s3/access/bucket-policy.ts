@@ -1,6 +1,7 @@
 import type { Policy } from '../../access/policy.js'
-import type { PolicyEntry } from '../../gateway/gateway.js'
-import type { Context } from '../../server/context.js'
+import type { Context } from '../../api/context.js'
+import type { PolicyEntry } from '../../api/gateway.js'
+
 import { fromAccess } from './policy-entries.js'
 import {
   confirmedBlock,

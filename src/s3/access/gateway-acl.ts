@@ -1,10 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Context } from '../../api/context.js'
+import type { PolicyEntry } from '../../api/gateway.js'
+import type { S3Request } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, parseXml, type XmlNode } from '../../common/xml.js'
 import { allows } from '../../gateway/account/policies.js'
-import type { PolicyEntry } from '../../gateway/gateway.js'
-import type { S3Request } from '../../http/s3-request.js'
-import type { Context } from '../../server/context.js'
+
 import { ownerId } from '../bucket/owner.js'
 import { type PublicAccess, refusePublicAcl } from './public-access-block.js'
 

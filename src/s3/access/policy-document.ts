@@ -3,7 +3,6 @@ import { actionsOf, type KnownAction } from '../../access/language/patterns.js'
 import { repeatedName } from '../../access/language/statement.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { hasPrototypeKey } from '../../common/json.js'
-import type { Right } from './policy-entries.js'
 
 /** Largest policy document, bytes: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucket-policies.html */
 export const MAX_POLICY_BYTES = 20 * 1024
@@ -224,3 +223,13 @@ function malformed(label: string, why: string): S3Error {
 export function notPossible(label: string, why: string): S3Error {
   return new S3Error('NotImplemented', { message: `In ${label}: ${why}.` })
 }
+
+/** The smallest right that a policy can grant everybody. */
+export type Right =
+  /** An action on every object whose key has the prefix. */
+  | { readonly kind: 'object'; readonly action: ObjectAction; readonly prefix: string }
+  /** Listing with exactly this prefix; undefined for any. */
+  | { readonly kind: 'list'; readonly prefix: string | undefined }
+  /** Listing the multipart uploads. */
+  | { readonly kind: 'uploads' }
+  | { readonly kind: 'location' }

@@ -1,6 +1,8 @@
+import type { PolicyEntry, PublicPolicy } from '../../api/gateway.js'
 import { compareUtf8 } from '../../common/byte-order.js'
 import { allows, type PublicAction } from '../../gateway/account/policies.js'
-import type { PolicyEntry, PublicPolicy } from '../../gateway/gateway.js'
+import type { Right } from './policy-document.js'
+
 import {
   type Asked,
   LIST_ACTION,
@@ -121,16 +123,6 @@ function ungranted({ right, label }: Asked, bucket: string, isAsked: (right: Rig
     `the gateway cannot grant ${describeRight(right, bucket)} without granting ${others || 'more'}, which the policy does not: allow that too, or leave this out`,
   )
 }
-
-/** The smallest right that a policy can grant everybody. */
-export type Right =
-  /** An action on every object whose key has the prefix. */
-  | { readonly kind: 'object'; readonly action: ObjectAction; readonly prefix: string }
-  /** Listing with exactly this prefix; undefined for any. */
-  | { readonly kind: 'list'; readonly prefix: string | undefined }
-  /** Listing the multipart uploads. */
-  | { readonly kind: 'uploads' }
-  | { readonly kind: 'location' }
 
 /** Returns true if the first right implies the other. */
 function covers(one: Right, other: Right): boolean {

@@ -1,12 +1,13 @@
 import { isPublic, type Policy } from '../../access/policy.js'
+import type { Context } from '../../api/context.js'
+import type { HiddenAccess, PolicyEntry } from '../../api/gateway.js'
+import type { BucketSettings } from '../../api/settings.js'
+import type { State } from '../../api/state.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, document, element, parseXml, requireChildren, type XmlNode } from '../../common/xml.js'
-import type { HiddenAccess, PolicyEntry } from '../../gateway/gateway.js'
+
 import { empty, noContent, xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
-import type { Context } from '../../server/context.js'
-import type { BucketSettings } from '../../state/records/bucket-settings.js'
-import type { State } from '../../state/state.js'
 
 /**
  * https://docs.aws.amazon.com/AmazonS3/latest/API/API_PublicAccessBlockConfiguration.html, in the order of its schema.

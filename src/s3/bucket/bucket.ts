@@ -1,12 +1,13 @@
-import type { Acl } from '../../access/acl.js'
-import type { Ownership } from '../../access/decide.js'
+import type { Acl, Ownership, Tag } from '../../api/access.js'
+import type { Context } from '../../api/context.js'
+import type { S3Request } from '../../api/request.js'
+
 import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, document, escapeXml, parseXml } from '../../common/xml.js'
 import { empty, noContent, xml } from '../../http/reply.js'
-import type { S3Request } from '../../http/s3-request.js'
+
 import { defineOperation } from '../../plugins/forms/operation.js'
-import type { Context } from '../../server/context.js'
-import type { Tag } from '../../state/state.js'
+
 import { endUploads } from '../../state/uploads/upload-sweep.js'
 import { ACL_HEADERS, aclOfHeaders, readOwnership } from '../access/acl-forms.js'
 import { isPrivate } from '../access/acl-operations.js'

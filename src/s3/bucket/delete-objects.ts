@@ -1,13 +1,15 @@
 import pMap from 'p-map'
+import type { Context } from '../../api/context.js'
+import type { S3Request } from '../../api/request.js'
+import type { Precondition } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, document, element, parseXml, requireChildren, type XmlNode } from '../../common/xml.js'
 import { allows } from '../../gateway/account/policies.js'
 import { toS3Error } from '../../http/error-reply.js'
 import { xml } from '../../http/reply.js'
-import type { S3Request } from '../../http/s3-request.js'
-import type { Precondition } from '../../objects/store.js'
+
 import { defineOperation } from '../../plugins/forms/operation.js'
-import type { Context } from '../../server/context.js'
+
 import { causeOf } from '../object/attributes.js'
 import { removalPrecondition } from '../object/write-conditions.js'
 import { requireBucket } from './owner.js'
@@ -129,7 +131,7 @@ function readCondition(object: XmlNode, name: (typeof CONDITIONS)[number]): stri
 }
 
 /**
- * Removes one key per gateway call: a call for several may stop early and still report success (DESIGN section 4,
+ * Removes one key per gateway call: a call for several may stop early and still report success (docs/design.md,
  * promise 3).
  */
 async function removeOne(request: S3Request<'bucket'>, context: Context, item: Wanted): Promise<Outcome> {

@@ -1,9 +1,10 @@
+import type { AnyOperation, Operation } from '../../api/operation.js'
 import type { S3Code } from '../../common/errors/codes.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, document, element, parseXml } from '../../common/xml.js'
 import { empty, noContent, xml } from '../../http/reply.js'
-import { defineOperation, type Operation } from '../../plugins/forms/operation.js'
-import type { AnyOperation } from '../../plugins/forms/plugin.js'
+import { defineOperation } from '../../plugins/forms/operation.js'
+
 import { requireBucket } from './owner.js'
 
 /** Accepts the empty status, which turns logging off; it is always off. */

@@ -1,7 +1,7 @@
 import { compareUtf8 } from '../../common/byte-order.js'
+import { wholeNumber } from '../../common/query.js'
 import { xmlTime } from '../../common/time.js'
 import { document, element } from '../../common/xml.js'
-import { wholeNumber } from '../../http/query.js'
 import { xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
 import { decodeToken, encodeToken } from './list-objects.js'

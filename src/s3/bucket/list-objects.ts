@@ -1,13 +1,14 @@
+import type { Context, StorageClasses } from '../../api/context.js'
+import type { ObjectChecksum } from '../../api/state.js'
+import type { StoreEntry, StorePage } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
+import { pageSize, type Query } from '../../common/query.js'
 import { xmlTime } from '../../common/time.js'
 import { documentBytes, element, escapeXml } from '../../common/xml.js'
-import { pageSize, type Query } from '../../http/query.js'
 import { xml } from '../../http/reply.js'
-import type { StoreEntry, StorePage } from '../../objects/store.js'
+
 import { defineOperation } from '../../plugins/forms/operation.js'
-import type { StorageClasses } from '../../plugins/forms/storage-class.js'
-import type { Context } from '../../server/context.js'
-import type { ObjectChecksum } from '../../state/state.js'
+
 import { asksForRestores, presenceOf, restoreStatus } from '../object/storage-class.js'
 import { ownerElement } from './owner.js'
 

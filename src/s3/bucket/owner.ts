@@ -1,9 +1,9 @@
+import type { Context } from '../../api/context.js'
+import type { S3Request } from '../../api/request.js'
+import type { UploadRecord } from '../../api/state.js'
 import { canonicalId, idOf, OWN_ID } from '../../auth/identities/credentials.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { element } from '../../common/xml.js'
-import type { S3Request } from '../../http/s3-request.js'
-import type { Context } from '../../server/context.js'
-import type { UploadRecord } from '../../state/state.js'
 
 /**
  * Returns the canonical user id of the owner of the caller's buckets, in AWS's form (64 hex digits): one per gateway

@@ -1,5 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { ofHeaders, ofWrite } from '../../access/door.js'
+import type { Context } from '../../api/context.js'
+import type { Reply, S3Request } from '../../api/request.js'
 import { VERSION_2 } from '../../auth/signatures/version-2.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { quoted } from '../../common/etags.js'
@@ -12,11 +14,10 @@ import { checkPolicy, type FormPolicy, isFixed, readPolicy } from '../../http/fo
 import { type FormFile, FormStream, oneFile } from '../../http/form/form-stream.js'
 import type { SizeRange } from '../../http/form/read-form.js'
 import { FileSource } from '../../http/form/read-form.js'
-import type { Reply } from '../../http/reply.js'
-import type { S3Request } from '../../http/s3-request.js'
+
 import { defineOperation } from '../../plugins/forms/operation.js'
 import { refuseDemands } from '../../plugins/refuse-keys.js'
-import type { Context } from '../../server/context.js'
+
 import { ACL_HEADERS } from '../access/acl-forms.js'
 import { aclOfWrite } from '../access/acl-operations.js'
 import { refuseRestricted } from '../access/public-access-block.js'

@@ -1,9 +1,11 @@
+import type { Context } from '../../api/context.js'
+import type { Reply, S3Request } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { CORS_METHODS, corsAnswer } from '../../http/cors.js'
-import { empty, type Reply } from '../../http/reply.js'
-import type { S3Request } from '../../http/s3-request.js'
+import { empty } from '../../http/reply.js'
+
 import { defineOperation } from '../../plugins/forms/operation.js'
-import type { Context } from '../../server/context.js'
+
 import { headerText } from '../object/attributes.js'
 
 type PreflightRequest = Pick<S3Request<'bucket' | 'object'>, 'headers' | 'resource' | 'bucket'>

@@ -1,12 +1,15 @@
 import pMap from 'p-map'
+import type { Tag } from '../../api/access.js'
+import type { StorageClasses } from '../../api/context.js'
+import type { Hooks } from '../../api/hooks.js'
+import type { State, UploadRecord } from '../../api/state.js'
+import type { Store, StoredObject, StoreEntry } from '../../api/store.js'
 import { compareUtf8 } from '../../common/byte-order.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
-import type { Store, StoredObject, StoreEntry } from '../../objects/store.js'
-import type { Hooks } from '../../plugins/forms/hooks.js'
+
 import { ownOrigin } from '../../plugins/forms/own-origin.js'
-import type { StorageClasses } from '../../plugins/forms/storage-class.js'
-import type { State, Tag, UploadRecord } from '../../state/state.js'
+
 import type { LifecycleConfiguration, LifecycleRule } from './configuration.js'
 import { asksForTags, type Candidate, dueAfter, dueAt, expirationOf, matches } from './rules.js'
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { Owned } from '../../access/documents.js'
+import type { Owned, Tag } from '../../api/access.js'
+
 import { S3Error } from '../../common/errors/s3-error.js'
 import { DAY_MS } from '../../common/time.js'
 import {
@@ -13,7 +14,7 @@ import {
   wholeNumberText,
   type XmlNode,
 } from '../../common/xml.js'
-import type { Tag } from '../../state/state.js'
+
 import { checkTags, OBJECT_TAGS } from '../tagging/tags.js'
 
 declare module '../../api/settings.js' {

@@ -1,9 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Context } from '../../api/context.js'
 import { OWN_ID } from '../../auth/identities/credentials.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { empty, noContent, xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
-import type { Context } from '../../server/context.js'
+
 import { headerText } from '../object/attributes.js'
 import {
   configurationDocument,

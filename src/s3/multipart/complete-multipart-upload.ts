@@ -1,14 +1,17 @@
 import { createHash } from 'node:crypto'
+import type { Context } from '../../api/context.js'
+import type { LateDocument, S3Request } from '../../api/request.js'
+import type { CompletedUpload, CompletionAttempt, PartRecord, UploadRecord } from '../../api/state.js'
+import type { Attempt, PutRequest, PutResult, Source } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { quoted } from '../../common/etags.js'
 import { document, element } from '../../common/xml.js'
-import { type LateDocument, late } from '../../http/reply.js'
-import type { S3Request } from '../../http/s3-request.js'
+import { late } from '../../http/reply.js'
+
 import { digesting } from '../../objects/put.js'
-import type { Attempt, PutRequest, PutResult, Source } from '../../objects/store.js'
+
 import { defineOperation } from '../../plugins/forms/operation.js'
-import type { Context } from '../../server/context.js'
-import type { CompletedUpload, CompletionAttempt, PartRecord, UploadRecord } from '../../state/state.js'
+
 import { isOfBucket } from '../../state/uploads/upload-sweep.js'
 import { causeOf, headerText } from '../object/attributes.js'
 import { admitClass, writeAdmitted } from '../object/storage-class.js'

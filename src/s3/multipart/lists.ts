@@ -1,10 +1,11 @@
+import type { PartRecord, UploadRecord } from '../../api/state.js'
 import { compareUtf8 } from '../../common/byte-order.js'
 import { quoted } from '../../common/etags.js'
+import { pageSize, wholeNumber } from '../../common/query.js'
 import { document, element } from '../../common/xml.js'
-import { pageSize, wholeNumber } from '../../http/query.js'
 import { xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
-import type { PartRecord, UploadRecord } from '../../state/state.js'
+
 import { isOfBucket } from '../../state/uploads/upload-sweep.js'
 import { type ListRequest, readListRequest } from '../bucket/list-objects.js'
 import { initiatorElement, ownerElement, requireBucket } from '../bucket/owner.js'

@@ -1,3 +1,6 @@
+import type { Context } from '../../api/context.js'
+import type { S3Request } from '../../api/request.js'
+import type { ObjectChecksum, PartRecord, UploadRecord } from '../../api/state.js'
 import {
   type ChecksumAlgorithm,
   checksumAlgorithms,
@@ -10,9 +13,7 @@ import {
 import { S3Error } from '../../common/errors/s3-error.js'
 import { unquoted } from '../../common/etags.js'
 import { childText, parseXml, requireChildren, type XmlNode } from '../../common/xml.js'
-import type { S3Request } from '../../http/s3-request.js'
-import type { Context } from '../../server/context.js'
-import type { ObjectChecksum, PartRecord, UploadRecord } from '../../state/state.js'
+
 import { headerText } from '../object/attributes.js'
 
 /** A part in the client's list. */

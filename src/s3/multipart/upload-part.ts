@@ -1,12 +1,14 @@
+import type { Context } from '../../api/context.js'
+import type { S3Request } from '../../api/request.js'
+import type { PartRecord, UploadRecord } from '../../api/state.js'
+import type { Source } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { quoted } from '../../common/etags.js'
 import { document, element } from '../../common/xml.js'
 import { empty, late } from '../../http/reply.js'
-import type { S3Request } from '../../http/s3-request.js'
-import type { Source } from '../../objects/store.js'
+
 import { defineOperation } from '../../plugins/forms/operation.js'
-import type { Context } from '../../server/context.js'
-import type { PartRecord, UploadRecord } from '../../state/state.js'
+
 import { headerText } from '../object/attributes.js'
 import { type CopySource, checkSource, copiedBytes, readCopySource, whileSourceChanges } from '../object/copy-source.js'
 import { notReadable } from '../object/storage-class.js'

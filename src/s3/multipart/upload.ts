@@ -1,12 +1,14 @@
+import type { Context } from '../../api/context.js'
+import type { S3Request } from '../../api/request.js'
+import type { PartRecord, UploadRecord } from '../../api/state.js'
 import { canonicalId } from '../../auth/identities/credentials.js'
 import { S3Error } from '../../common/errors/s3-error.js'
+import { requiredNumber } from '../../common/query.js'
 import { allows } from '../../gateway/account/policies.js'
-import { requiredNumber } from '../../http/query.js'
 import { noContent } from '../../http/reply.js'
-import type { S3Request } from '../../http/s3-request.js'
+
 import { defineOperation } from '../../plugins/forms/operation.js'
-import type { Context } from '../../server/context.js'
-import type { PartRecord, UploadRecord } from '../../state/state.js'
+
 import { requireBucket } from '../bucket/owner.js'
 
 export function accessKeyId(context: Context): string {

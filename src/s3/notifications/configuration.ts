@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { ObjectEvent, ObjectEventName } from '../../api/hooks.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import {
   childText,
@@ -10,7 +11,7 @@ import {
   requiredText,
   type XmlNode,
 } from '../../common/xml.js'
-import type { ObjectEvent, ObjectEventName } from '../../plugins/forms/hooks.js'
+
 import { arnOfWebhook, webhookOfArn } from './webhooks.js'
 
 declare module '../../api/settings.js' {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import type { ObjectEvent } from '../../api/hooks.js'
+import type { Records, State } from '../../api/state.js'
 import type { Logger } from '../../common/log.js'
-import type { ObjectEvent } from '../../plugins/forms/hooks.js'
-import type { Records, State } from '../../state/state.js'
 
 /** Shortest interval between log lines about dropped messages, ms. */
 const TELL_MS = 60_000

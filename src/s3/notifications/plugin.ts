@@ -1,9 +1,12 @@
 import pMap from 'p-map'
+import type { AnyOperation, Operation } from '../../api/operation.js'
+import type { Plugin } from '../../api/plugin.js'
+import type { S3Request } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { empty, xml } from '../../http/reply.js'
-import type { S3Request } from '../../http/s3-request.js'
-import { defineOperation, type Operation } from '../../plugins/forms/operation.js'
-import type { AnyOperation, Plugin } from '../../plugins/forms/plugin.js'
+
+import { defineOperation } from '../../plugins/forms/operation.js'
+
 import { ownerId } from '../bucket/owner.js'
 import { headerText } from '../object/attributes.js'
 import {

@@ -1,9 +1,12 @@
+import type { ObjectEvent } from '../../api/hooks.js'
+import type { Lease } from '../../api/locks.js'
+import type { BucketSettings } from '../../api/settings.js'
+import type { State } from '../../api/state.js'
 import type { Logger } from '../../common/log.js'
 import { DAY_MS } from '../../common/time.js'
-import type { ObjectEvent } from '../../plugins/forms/hooks.js'
-import { acquireTaskLease, type TaskLease } from '../../state/locks/task-lease.js'
-import type { BucketSettings } from '../../state/records/bucket-settings.js'
-import type { State } from '../../state/state.js'
+
+import { acquireTaskLease } from '../../state/locks/task-lease.js'
+
 import { wants } from './configuration.js'
 import { Delivery, laneName } from './delivery.js'
 import { eventMessage, Outbox, sequencerOf } from './outbox.js'
@@ -40,7 +43,7 @@ export class Sender {
   readonly #options: SenderOptions
   readonly #outbox: Outbox
   readonly #sequencer = new Sequencer()
-  #lease: TaskLease | undefined
+  #lease: Lease | undefined
   #delivery: Delivery | undefined
   #timer: NodeJS.Timeout | undefined
   #polling: Promise<void> | undefined

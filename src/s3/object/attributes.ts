@@ -1,14 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Context, Registered, ServerFacts } from '../../api/context.js'
+import type { StoredHeaders } from '../../api/gateway.js'
+import type { ObjectEventName } from '../../api/hooks.js'
+import type { Limits } from '../../api/limits.js'
+import type { S3Request } from '../../api/request.js'
+import type { Cause, PutRequest } from '../../api/store.js'
 import { type ChecksumAlgorithm, checksumAlgorithms, parseChecksumAlgorithm } from '../../common/checksums/checksums.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import type { StoredHeaders } from '../../gateway/gateway.js'
+
 import { storedContentEncoding } from '../../http/body/declared-digests.js'
-import type { S3Request } from '../../http/s3-request.js'
-import type { Cause, PutRequest } from '../../objects/store.js'
-import type { ObjectEventName } from '../../plugins/forms/hooks.js'
+
 import { isLabel } from '../../plugins/forms/storage-class.js'
-import type { Context, Registered, ServerFacts } from '../../server/context.js'
-import type { Limits } from '../../server/limits.js'
 
 const META = 'x-amz-meta-'
 

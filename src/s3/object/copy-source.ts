@@ -1,12 +1,14 @@
+import type { Context } from '../../api/context.js'
+import type { ByteRange } from '../../api/gateway.js'
+import type { S3Request } from '../../api/request.js'
+import type { Source, StoredObject } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import type { ByteRange } from '../../gateway/gateway.js'
+import { Query } from '../../common/query.js'
 import { copySourcePath, refuseNoBucketName } from '../../http/addressing.js'
-import { Query } from '../../http/query.js'
 import { refuseVersion } from '../../http/read-request.js'
-import type { S3Request } from '../../http/s3-request.js'
+
 import { digesting } from '../../objects/put.js'
-import type { Source, StoredObject } from '../../objects/store.js'
-import type { Context } from '../../server/context.js'
+
 import { headerText } from './attributes.js'
 import { COPY_SOURCE, checkConditions, failed } from './read-conditions.js'
 

@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { ByteRange } from '../../api/gateway.js'
+import type { ReplyHeaders, S3Request } from '../../api/request.js'
+import type { StoredObject } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { listsEtag } from '../../common/etags.js'
-import type { ByteRange } from '../../gateway/gateway.js'
-import { requiredNumber } from '../../http/query.js'
-import type { ReplyHeaders } from '../../http/reply.js'
-import type { S3Request } from '../../http/s3-request.js'
-import type { StoredObject } from '../../objects/store.js'
+
+import { requiredNumber } from '../../common/query.js'
 
 /** Header names of the conditions of a read or of the source of a copy. */
 interface ConditionNames {

@@ -1,12 +1,14 @@
+import type { Context } from '../../api/context.js'
+import type { ByteRange, Download } from '../../api/gateway.js'
+import type { Reply, S3Request } from '../../api/request.js'
+import type { StoredObject } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import type { ByteRange, Download } from '../../gateway/gateway.js'
+
 import { resolveRange } from '../../gateway/objects/download-body.js'
 import { refuseVersion } from '../../http/read-request.js'
-import type { Reply } from '../../http/reply.js'
-import type { S3Request } from '../../http/s3-request.js'
-import type { StoredObject } from '../../objects/store.js'
+
 import { defineOperation } from '../../plugins/forms/operation.js'
-import type { Context } from '../../server/context.js'
+
 import { expirationHeader } from '../lifecycle/rules.js'
 import { OVERRIDES, objectHeaders, refuseAnonymousOverrides, toldChecksum, withOverrides } from './object-headers.js'
 import {

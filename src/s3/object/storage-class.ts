@@ -1,16 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { AdmittedWrite, ClassWrite, Placed, Presence } from '../../api/archive.js'
+import type { Context, Registered, StorageClasses } from '../../api/context.js'
+import type { ReplyHeaders } from '../../api/request.js'
+import type { PutRequest, PutResult, StoredObject } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { element } from '../../common/xml.js'
-import type { ReplyHeaders } from '../../http/reply.js'
-import type { PutRequest, PutResult, StoredObject } from '../../objects/store.js'
-import {
-  type AdmittedWrite,
-  type ClassWrite,
-  isHotClass,
-  type StorageClasses,
-} from '../../plugins/forms/storage-class.js'
-import type { Context, Registered } from '../../server/context.js'
-import type { Archive } from '../../state/state.js'
+
+import { isHotClass } from '../../plugins/forms/storage-class.js'
+
 import { headerText } from './attributes.js'
 
 /** Returns the archive class that a write requests; undefined for a normal class. */
@@ -157,31 +154,6 @@ export function restoreStatus({ state, until }: Presence): string {
   if (until === undefined) return ''
   const expiry = element('RestoreExpiryDate', new Date(until).toISOString())
   return `<RestoreStatus>${element('IsRestoreInProgress', false)}${expiry}</RestoreStatus>`
-}
-
-/** Where the bytes of an object are, in the terms of S3. All operations report it from here. */
-export interface Presence {
-  /**
-   * `hot`: a normal object. `archived`: archived, with a local copy. `cold`: only archived. `restoring`: being
-   * restored. `restored`: archived, and temporarily readable.
-   */
-  readonly state: 'hot' | 'archived' | 'cold' | 'restoring' | 'restored'
-  /**
-   * Storage class in the terms of S3. Never GLACIER or DEEP_ARCHIVE for readable bytes, unless x-amz-restore says that
-   * they are readable: `aws s3 cp` and others skip such objects (awscli/customizations/s3/filegenerator.py).
-   */
-  readonly storageClass: string
-  /** `restored`: expiry of the restored copy, ms since 1970. */
-  readonly until?: number
-}
-
-/** The properties of an object, also of a listed one, that determine its presence. */
-export interface Placed {
-  readonly archive?: Archive
-  /** See ObjectRecord.label. */
-  readonly label?: string
-  /** The gateway holds no copy of the bytes. */
-  readonly cold: boolean
 }
 
 /**

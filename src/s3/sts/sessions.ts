@@ -1,11 +1,12 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { z } from 'zod'
-import type { GatewayAccount, Identity } from '../../auth/caller.js'
+import type { GatewayAccount, Identity } from '../../api/identity.js'
+import type { State } from '../../api/state.js'
+
 import type { Sessions, Signer } from '../../auth/signer.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { isSameAccount } from '../../gateway/account/session.js'
-import type { State } from '../../state/state.js'
 
 import type { Standing } from './standing.js'
 

@@ -1,3 +1,4 @@
+import type { State } from '../../api/state.js'
 import { CacheUse, type Count, type Distribution, type Metrics, type Sample } from '../../common/metrics.js'
 import type { Quota } from '../../common/quota.js'
 import type { GatewayPool } from '../../gateway/account/create-gateway.js'
@@ -5,7 +6,7 @@ import type { CallOutcome, GatewayWatch } from '../../gateway/gateway-call.js'
 import type { Bodies } from '../../http/body/body.js'
 import type { JobsOverview } from '../../plugins/jobs/document.js'
 import { freeBytes } from '../../s3/health.js'
-import type { State } from '../../state/state.js'
+
 import { remembered } from './metrics-server.js'
 
 /** The use of the caches of a server. */

@@ -1,13 +1,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { GaugeSample, Plugin, PluginGauge } from '../../api/plugin.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
 import type { Metrics } from '../../common/metrics.js'
 import type { Scrape } from '../../common/render-metrics.js'
 import { withinDeadline } from '../../common/time.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
-import type { Plugin } from '../../plugins/forms/plugin.js'
-import type { GaugeSample, PluginGauge } from '../../plugins/forms/plugin-gauge.js'
 
 interface MetricsServerOptions {
   readonly host: string

@@ -1,9 +1,4 @@
-import type { IncomingMessage } from 'node:http'
-import type { Caller } from '../../auth/caller.js'
 import { type Rate, TokenBuckets } from '../../common/http/client-rate.js'
-import type { RequestHead } from '../../http/s3-request.js'
-import type { Counted } from './shared-counts.js'
-import type { Traffic } from './traffic.js'
 
 /** Why a client has to wait. */
 export interface Wait {
@@ -146,52 +141,6 @@ export class Due {
   }
 }
 
-/** A request that the bounds of the server's traffic have let in. */
-export interface LetIn {
-  /** Counts the request for its caller. Throws S3Error SlowDown. */
-  identify(caller: Caller | undefined): void
-  /** @param sent bytes of the response body */
-  leave(sent: number): void
-}
-
-/** Calls by which a supervisor on this machine finds out whether the server is alive. */
-const PROBES = new Set(['/-/live', '/-/ready', '/-/health'])
-const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/
-
-/**
- * Counts a request. Undefined for one that needs no permission: there are no bounds, or it is a probe of this machine.
- * Throws S3Error SlowDown.
- */
-export function letIn(
-  traffic: Traffic,
-  { path, remoteAddress }: RequestHead,
-  incoming: IncomingMessage,
-): LetIn | undefined {
-  if (!traffic.isBound || (PROBES.has(path) && LOOPBACK.test(remoteAddress))) return undefined
-  const { headers } = incoming
-  const received = countReceived(incoming)
-  const visit = traffic.arrive(remoteAddress, received)
-  return {
-    identify(caller) {
-      if (caller) visit.identify(caller.identity.accessKeyId, Number(headers['content-length'] ?? 0) || 0)
-    },
-    leave: (sent) => visit.leave(received() + sent),
-  }
-}
-
-/**
- * Counts the bytes that a request sends, from now on. Not what it declares: a client may declare much and send nothing.
- * A small body has arrived together with the head, before anything could count it.
- */
-export function countReceived(incoming: IncomingMessage): () => number {
-  const { socket, headers } = incoming
-  const before = socket.bytesRead
-  return () => {
-    const declared = incoming.complete ? Number(headers['content-length'] ?? 0) || 0 : 0
-    return Math.max(socket.bytesRead - before, declared)
-  }
-}
-
 /** Bounds of the requests of one client, or of all; an absent one does not bound. */
 export interface ClientBounds {
   /** Requests per second. */
@@ -214,4 +163,10 @@ export interface TrafficBounds {
 /** True if there is a bound. */
 export function isBound({ total, perAddress, perKey }: TrafficBounds): boolean {
   return [total, perAddress, perKey].some((bounds) => Object.values(bounds ?? {}).some((bound) => bound !== undefined))
+}
+
+/** Requests and bytes of a client. */
+export interface Counted {
+  readonly requests: number
+  readonly bytes: number
 }

@@ -1,11 +1,7 @@
-import type { Signals } from '../../state/signals.js'
-import { type ClientBounds, Due } from './gate.js'
+import type { Signals } from '../../api/state.js'
+import type { Counted } from './gate.js'
 
-/** Requests and bytes of a client. */
-export interface Counted {
-  readonly requests: number
-  readonly bytes: number
-}
+import { type ClientBounds, Due } from './gate.js'
 
 interface Pending {
   requests: number

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Signals } from '../../state/signals.js'
+import type { Signals } from '../../api/state.js'
+
 import { Due } from './gate.js'
 
 /** Time for which changes are collected, ms. */

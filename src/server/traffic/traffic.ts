@@ -1,6 +1,10 @@
+import type { IncomingMessage } from 'node:http'
+import type { Caller } from '../../api/identity.js'
+import type { RequestHead } from '../../api/request.js'
+import type { Signals } from '../../api/state.js'
 import { slowDown, ToldAlready } from '../../common/errors/s3-error.js'
 import { clientOf } from '../../common/quota.js'
-import { noSignals, type Signals } from '../../state/signals.js'
+import { noSignals } from '../../state/signals.js'
 import { type ClientBounds, Gate, isBound, type Others, type TrafficBounds, type Wait } from './gate.js'
 import { SharedCounts } from './shared-counts.js'
 import { SharedRunning } from './shared-running.js'
@@ -168,4 +172,51 @@ function refuse(wait: Wait | undefined, whose: string): void {
   const message = `There are too many ${wait.exceeded} ${whose}: try again in ${seconds} s.`
   // Each refusal is in the access log; an error of its own would only fill the log.
   throw slowDown(message, { seconds, cause: new ToldAlready(message) })
+}
+
+/** A request that the bounds of the server's traffic have let in. */
+export interface LetIn {
+  /** Counts the request for its caller. Throws S3Error SlowDown. */
+  identify(caller: Caller | undefined): void
+  /** @param sent bytes of the response body */
+  leave(sent: number): void
+}
+
+/** Calls by which a supervisor on this machine finds out whether the server is alive. */
+const PROBES = new Set(['/-/live', '/-/ready', '/-/health'])
+
+const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/
+
+/**
+ * Counts a request. Undefined for one that needs no permission: there are no bounds, or it is a probe of this machine.
+ * Throws S3Error SlowDown.
+ */
+export function letIn(
+  traffic: Traffic,
+  { path, remoteAddress }: RequestHead,
+  incoming: IncomingMessage,
+): LetIn | undefined {
+  if (!traffic.isBound || (PROBES.has(path) && LOOPBACK.test(remoteAddress))) return undefined
+  const { headers } = incoming
+  const received = countReceived(incoming)
+  const visit = traffic.arrive(remoteAddress, received)
+  return {
+    identify(caller) {
+      if (caller) visit.identify(caller.identity.accessKeyId, Number(headers['content-length'] ?? 0) || 0)
+    },
+    leave: (sent) => visit.leave(received() + sent),
+  }
+}
+
+/**
+ * Counts the bytes that a request sends, from now on. Not what it declares: a client may declare much and send nothing.
+ * A small body has arrived together with the head, before anything could count it.
+ */
+export function countReceived(incoming: IncomingMessage): () => number {
+  const { socket, headers } = incoming
+  const before = socket.bytesRead
+  return () => {
+    const declared = incoming.complete ? Number(headers['content-length'] ?? 0) || 0 : 0
+    return Math.max(socket.bytesRead - before, declared)
+  }
 }

@@ -8,6 +8,7 @@ import type { OpenedNetwork } from '../network/open.js'
 import { LogInAttempts, Tokens } from './access.js'
 import { Accounts, accountSchema, Quotas } from './accounts/accounts.js'
 import { type KeyPair, openFirstAccount, type PlatformUsers } from './accounts/first-account.js'
+import type { Brand } from './brand.js'
 import { namesOf, neutralBrand } from './brand.js'
 import type { GatewayContext } from './context.js'
 import { BringBack } from './deals/bring-back.js'
@@ -18,8 +19,9 @@ import { OfflineDesk } from './deals/offline/offline-desk.js'
 import { OfflineTasks, offlineSchema } from './deals/offline/offline-tasks.js'
 import { CarFiles } from './deals/offline/pack-task.js'
 import { dealSchema, migrateDeals } from './deals/schema.js'
-import type { GatewayOptions } from './gateway.js'
+import type { GatewayLimits } from './limits.js'
 import { gatewayLimits } from './limits.js'
+import type { QuirkName } from './quirks.js'
 import { type Feature, featuresOf } from './quirks.js'
 import { Blobs } from './store/blobs.js'
 import { Buckets, Policies } from './store/buckets.js'
@@ -138,4 +140,22 @@ export const INDEX_SCHEMA = accountSchema + schema + dealSchema + offlineSchema
 export function adaptIndex(db: Database): void {
   migrate(db)
   migrateDeals(db)
+}
+
+export interface GatewayOptions {
+  readonly host: string
+  /** 0: any free port. */
+  readonly port: number
+  /** Behaviours of public gateways to reproduce; default none. */
+  readonly quirks?: readonly QuirkName[]
+  readonly brand?: Brand
+  /** Base URL by which storage providers reach the gateway; default the address that it listens on. */
+  readonly publicUrl?: string
+  /** Region in share links; default none, as on public gateways. */
+  readonly region?: string
+  /** Give both or neither. Without them the gateway generates a pair at the first start and keeps it. */
+  readonly accessKey?: string
+  readonly secretKey?: string
+  /** Overrides of the default bounds. */
+  readonly limits?: Partial<GatewayLimits>
 }

@@ -1,5 +1,3 @@
-import type { ErrorSubject } from './errors.js'
-
 interface ErrorRow {
   /** S3 code. */
   readonly code: string
@@ -273,3 +271,12 @@ export const errorTable = {
 } as const satisfies Record<string, ErrorRow>
 
 export type ErrorKind = keyof typeof errorTable
+
+export interface ErrorSubject {
+  readonly bucket?: string
+  readonly key?: string
+  /** The offending value. */
+  readonly value?: string
+  /** Fence of the last write to the key. */
+  readonly fence?: number
+}

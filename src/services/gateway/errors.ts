@@ -1,14 +1,6 @@
+import type { ErrorSubject } from './error-table.js'
 import { type ErrorKind, errorTable } from './error-table.js'
 import type { QuirkName } from './quirks.js'
-
-export interface ErrorSubject {
-  readonly bucket?: string
-  readonly key?: string
-  /** The offending value. */
-  readonly value?: string
-  /** Fence of the last write to the key. */
-  readonly fence?: number
-}
 
 /**
  * The only error that the gateway's own code throws. It is answered as a JSON-RPC error, a text or an XML document,

@@ -6,32 +6,13 @@ import type { ServicesLog } from '../log.js'
 import type { OpenedNetwork } from '../network/open.js'
 import type { Account } from './accounts/accounts.js'
 import type { KeyPair, PlatformUsers } from './accounts/first-account.js'
+import type { GatewayOptions } from './assemble.js'
 
 import { assemble, openIndex } from './assemble.js'
-import type { Brand } from './brand.js'
 import type { GatewayContext } from './context.js'
 import { keepPruning } from './deals/schema.js'
-import type { GatewayLimits } from './limits.js'
 import type { QuirkName } from './quirks.js'
 import { createGatewayServer } from './server.js'
-
-export interface GatewayOptions {
-  readonly host: string
-  /** 0: any free port. */
-  readonly port: number
-  /** Behaviours of public gateways to reproduce; default none. */
-  readonly quirks?: readonly QuirkName[]
-  readonly brand?: Brand
-  /** Base URL by which storage providers reach the gateway; default the address that it listens on. */
-  readonly publicUrl?: string
-  /** Region in share links; default none, as on public gateways. */
-  readonly region?: string
-  /** Give both or neither. Without them the gateway generates a pair at the first start and keeps it. */
-  readonly accessKey?: string
-  readonly secretKey?: string
-  /** Overrides of the default bounds. */
-  readonly limits?: Partial<GatewayLimits>
-}
 
 export interface RunningGateway {
   /** `http://host:port` */

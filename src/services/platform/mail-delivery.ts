@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { makePrivateFolder, writePrivateFile } from '../../common/files/private-file.js'
 import type { Provider } from '../network/network.js'
 import { formatFil } from '../network/units/fil.js'
-import type { Mail, StoredMail } from './mailer.js'
+
 import type { Task } from './tasks/task.js'
 
 export interface MailOptions {
@@ -126,4 +126,20 @@ export function assignmentMail(task: Task, deals: number, { minerId, contactInfo
       '',
     ].join('\n'),
   }
+}
+
+/** A mail to one person. */
+export interface Mail {
+  readonly recipient: string
+  readonly subject: string
+  /** Plain text. */
+  readonly text: string
+}
+
+export interface StoredMail extends Mail {
+  readonly id: number
+  /** Unix seconds. */
+  readonly created: number
+  /** Failed attempts to send it. */
+  readonly attempts: number
 }

@@ -1,6 +1,7 @@
 import { PeriodicTask } from '../../common/time.js'
 import type { Database, Writer } from '../database.js'
 import type { ServicesLog } from '../log.js'
+import type { Mail, StoredMail } from './mail-delivery.js'
 import { type Deliver, ServerDownError } from './mail-delivery.js'
 
 const BATCH = 100
@@ -111,22 +112,6 @@ export class Mailer {
       this.#log.warn({ err, mail: id }, 'Could not write what became of a mail.')
     }
   }
-}
-
-/** A mail to one person. */
-export interface Mail {
-  readonly recipient: string
-  readonly subject: string
-  /** Plain text. */
-  readonly text: string
-}
-
-export interface StoredMail extends Mail {
-  readonly id: number
-  /** Unix seconds. */
-  readonly created: number
-  /** Failed attempts to send it. */
-  readonly attempts: number
 }
 
 /** The mails to send. Call writing methods inside a transaction. */

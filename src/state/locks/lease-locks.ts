@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
+import type { HeldLock, LockOptions, Locks } from '../../api/locks.js'
+import type { Signals } from '../../api/state.js'
 import type { Logger, Logging } from '../../common/log.js'
 import { busy, recordsFailed } from '../errors.js'
-import { noSignals, type Signals } from '../signals.js'
-import type { HeldLock, LockOptions, Locks } from '../state.js'
+import { noSignals } from '../signals.js'
+
 import { HeldLease } from './leased-lock.js'
 import { LocalLocks } from './locks.js'
 import type { Lease, LeaseStore } from './memory-leases.js'

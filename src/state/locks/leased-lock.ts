@@ -1,6 +1,7 @@
+import type { HeldLock } from '../../api/locks.js'
 import type { Logging } from '../../common/log.js'
 import { lockLost } from '../errors.js'
-import type { HeldLock } from '../state.js'
+
 import type { Lease, LeaseStore } from './memory-leases.js'
 
 export interface HeldLeaseOptions {

@@ -1,6 +1,6 @@
+import type { HeldLock, LockOptions, Locks, WaitLimit } from '../../api/locks.js'
 import { withinDeadline } from '../../common/time.js'
 import { busy } from '../errors.js'
-import type { HeldLock, LockOptions, Locks, WaitLimit } from '../state.js'
 
 interface Subtree {
   readonly prefix: string

@@ -1,14 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import type { Lease } from '../../api/locks.js'
+import type { State } from '../../api/state.js'
 import type { Logger } from '../../common/log.js'
-import type { State } from '../state.js'
-
-/** The right to run a long task that only one process at a time should run. */
-export interface TaskLease {
-  /** False once the lease is lost: another process may be running the task. */
-  held(): boolean
-  /** Releases the lease at once. Never rejects. */
-  release(): Promise<void>
-}
 
 interface LeaseRecord {
   readonly holder: string
@@ -30,7 +23,7 @@ export async function acquireTaskLease(
   state: Pick<State, 'shared' | 'records' | 'locks'>,
   name: string,
   log: Logger,
-): Promise<TaskLease | undefined> {
+): Promise<Lease | undefined> {
   if (!state.shared) return { held: () => true, release: async () => {} }
   const records = state.records<LeaseRecord>('claims')
   const holder = randomUUID()

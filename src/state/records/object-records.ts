@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto'
-import type { SettingTypes } from '../../api/settings.js'
+import type { HeldLock } from '../../api/locks.js'
+import type { BucketSettings, SettingKind, SettingTypes } from '../../api/settings.js'
+import type { ObjectRecord, ObjectRecords } from '../../api/state.js'
 import type { Logging } from '../../common/log.js'
-import type { HeldLock, ObjectRecord, ObjectRecords } from '../state.js'
-import type { BucketSettings, SettingKind } from './bucket-settings.js'
+
 import type { Table } from './table.js'
 
 /**
@@ -118,13 +119,4 @@ export class RequestSettings implements BucketSettings {
   clearFormer(bucket: string): Promise<void> {
     return this.#settings.clearFormer(bucket, this.#by)
   }
-}
-
-/** An access control list, with canonical ids: see access/decision/acl.ts. */
-export interface ObjectAcl {
-  readonly owner: string
-  readonly grants: readonly {
-    readonly grantee: { readonly id: string } | { readonly group: 'AllUsers' | 'AuthenticatedUsers' | 'LogDelivery' }
-    readonly permission: 'READ' | 'WRITE' | 'READ_ACP' | 'WRITE_ACP' | 'FULL_CONTROL'
-  }[]
 }

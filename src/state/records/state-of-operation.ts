@@ -1,6 +1,6 @@
+import type { Records, State } from '../../api/state.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { noSignals } from '../signals.js'
-import type { Records, State } from '../state.js'
 
 /** The declarations of an operation that decide what it may change. Undefined for work without one, such as a job. */
 export type Declared = { readonly access: string; readonly keeps?: 'uploads' } | undefined

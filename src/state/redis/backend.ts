@@ -1,10 +1,11 @@
 import { createClient, type RedisClientType } from '@keyv/redis'
 import type { Logger } from '../../common/log.js'
 import { withinDeadline } from '../../common/time.js'
+import type { Backend } from '../backend.js'
 import { reasonOf, StateError } from '../errors.js'
 import { Guard } from '../guard.js'
 import { LeaseLocks } from '../locks/lease-locks.js'
-import type { Backend } from '../open-backend.js'
+
 import { Table } from '../records/table.js'
 import { RedisLeases } from './leases.js'
 import { openRedisSignals } from './signals.js'

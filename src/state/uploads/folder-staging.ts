@@ -1,12 +1,12 @@
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { PartRecord } from '../../api/state.js'
 import { FOLDER_MODE, syncFolder } from '../../common/files/private-file.js'
 import { errorCode, noSuchUpload, partMissing, stagingFailed } from '../errors.js'
 import { readFile } from '../files.js'
-import type { PartRecord } from '../state.js'
 import { type StagedBytes, StagedPart } from './staged-part.js'
 import type { Staging } from './staging.js'
-import { addTo, isUploadId, newFile, partNumberOf } from './uploads.js'
+import { addTo, isUploadId, newFile, partNumberOf } from './staging.js'
 
 /**
  * The bytes of parts as files, on local disk or on a file system that several proxies share: `<folder>/<upload

@@ -1,10 +1,10 @@
+import type { PartRecord, Spool } from '../../api/state.js'
 import type { Logging } from '../../common/log.js'
 import { noSuchUpload, partMissing, stagingFailed } from '../errors.js'
-import type { PartRecord, Spool } from '../state.js'
-import { type RemotePart, type RemoteParts, RemoteStagedPart } from './remote-part.js'
+import { RemoteStagedPart } from './remote-part.js'
 import type { StagedBytes } from './staged-part.js'
-import type { Staging } from './staging.js'
-import { addTo, isUploadId, newFile, partNumberOf } from './uploads.js'
+import type { RemotePart, RemoteParts, Staging } from './staging.js'
+import { addTo, isUploadId, newFile, partNumberOf } from './staging.js'
 
 export interface RemoteStagingOptions {
   readonly parts: RemoteParts

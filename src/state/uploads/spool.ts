@@ -1,18 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Spool } from '../../api/state.js'
 import { FILE_MODE } from '../../common/files/private-file.js'
 import { stagingFailed } from '../errors.js'
 import { FileWriter, readFile } from '../files.js'
-
-/** A body of unknown length, on disk. */
-export interface Spool {
-  write(chunk: Buffer): void | Promise<void>
-  /** Bytes written so far. */
-  readonly size: number
-  read(sink: (chunk: Buffer) => void | Promise<void>): Promise<void>
-  discard(): Promise<void>
-}
 
 /** Spool files in a folder of their own. A spool belongs to one request and need not survive it. */
 export class Spools {

@@ -1,16 +1,6 @@
-import { randomBytes, randomUUID } from 'node:crypto'
-import { link, readFile, rm } from 'node:fs/promises'
-import { join } from 'node:path'
-import { createPrivateFile, syncFolder } from '../../common/files/private-file.js'
+import { randomUUID } from 'node:crypto'
+import type { PartRecord, PartWriter } from '../../api/state.js'
 import type { Logging } from '../../common/log.js'
-import { cannotUse, errorCode } from '../errors.js'
-import { makeFolder } from '../folder-record.js'
-import type { Backend } from '../open-backend.js'
-import type { PartRecord, PartWriter, Spool } from '../state.js'
-import { FolderStaging } from './folder-staging.js'
-import type { RemoteParts } from './remote-part.js'
-import { RemoteStaging } from './remote-staging.js'
-import type { StagedBytes } from './staged-part.js'
 
 /** A part that is being written, or is written and not discarded. */
 export interface OpenPart extends PartWriter {
@@ -79,68 +69,61 @@ export type StagingPlace =
   /** @param id 16 hexadecimal digits that identify the store of records */
   | { readonly parts: (id: string) => RemoteParts }
 
-interface StagingParts {
-  readonly backend: Pick<Backend, 'table'>
-  /** The data folder of this process, where parts are staged by default. */
-  readonly data: string
-  /** True if other processes of this server use the data folder, too. */
-  readonly amongWorkers: boolean
-  /** Id of that folder; undefined where no other process uses the same records. */
-  readonly home: string | undefined
-  readonly bytes: StagedBytes
-  readonly spool: () => Promise<Spool>
+const UPLOAD_ID = /^[A-Za-z0-9_-]{16,128}$/
+
+const FILE_NAME = /^([1-9][0-9]{0,4})-[A-Za-z0-9-]{1,64}$/
+
+/** True when the id is safe as part of a path. */
+export function isUploadId(uploadId: string): boolean {
+  return UPLOAD_ID.test(uploadId)
 }
 
-export interface OpenedStaging {
-  readonly staging: Staging
-  /** See UploadsOptions. */
-  readonly home: string | undefined
-  readonly sharedStaging: boolean
+/** The part number in the name of a staged file; undefined for any other name. */
+export function partNumberOf(file: string): number | undefined {
+  const match = FILE_NAME.exec(file)
+  return match ? Number(match[1]) : undefined
 }
 
-/** Throws StateError DATA_FOLDER, S3Error when the store of records fails. */
-export async function openStaging(
-  place: StagingPlace | undefined,
-  { backend, data, amongWorkers, home, bytes, spool }: StagingParts,
-): Promise<OpenedStaging> {
-  if (place === undefined) {
-    const staging = new FolderStaging(makeFolder(join(data, 'staging')), bytes, { shared: amongWorkers })
-    return { staging, home, sharedStaging: amongWorkers }
-  }
-  const id = await storeId(backend)
-  if ('parts' in place) {
-    const staging = new RemoteStaging({ parts: place.parts(id), bytes, spool })
-    return { staging, home: `gateway/${id}`, sharedStaging: true }
-  }
-  // One folder for each store: proxies with another store do not know the uploads and would sweep them.
-  const folder = makeFolder(join(place.folder, id))
-  const staging = new FolderStaging(folder, bytes, { shared: true })
-  return { staging, home: `folder/${await folderId(folder)}`, sharedStaging: true }
+/** Adds the name of a staged file to those of its part number. */
+export function addTo(files: Map<number, string[]>, partNumber: number, file: string): void {
+  const names = files.get(partNumber)
+  if (names) names.push(file)
+  else files.set(partNumber, [file])
 }
 
-/** Identifies the store of records. The first proxy chooses it. */
-async function storeId(backend: Pick<Backend, 'table'>): Promise<string> {
-  const table = backend.table<{ id: string }>('x-staging')
-  const record = await table.change('store', (known) => known ?? { id: randomBytes(8).toString('hex') })
-  return (record as { id: string }).id
+/** A name for the bytes of a part that no other attempt at it has. */
+export function newFile(partNumber: number): string {
+  return `${partNumber}-${randomUUID()}`
 }
 
-/** Identifies the folder, so that a proxy which has not mounted it does not look for parts in an empty folder. */
-async function folderId(folder: string): Promise<string> {
-  const file = join(folder, 'place')
-  try {
-    const draft = `${file}.${randomUUID()}`
-    await createPrivateFile(draft, randomUUID())
-    try {
-      await link(draft, file)
-      await syncFolder(folder)
-    } catch (error) {
-      if (errorCode(error) !== 'EEXIST') throw error
-    } finally {
-      await rm(draft, { force: true })
-    }
-    return (await readFile(file, 'utf8')).trim()
-  } catch (error) {
-    throw cannotUse(file, error)
-  }
+/** Bytes of a part at a store that every proxy reaches. */
+export interface RemotePart {
+  readonly name: string
+  readonly size: number
+  /** Time of the write, milliseconds since 1970. */
+  readonly changed: number
+}
+
+export interface RemoteUpload {
+  /** A returned promise is back-pressure. */
+  write(chunk: Buffer): void | Promise<void>
+  /** Resolves when the store holds all bytes. */
+  commit(): Promise<void>
+  /** Leaves nothing unless `commit` was called. Safe at any time. */
+  abort(): void
+}
+
+/** A store of bytes by name, `<folder>/<...>`. All methods throw S3Error. A name is written once. */
+export interface RemoteParts {
+  /** @param length bytes, exact */
+  upload(name: string, length: number): Promise<RemoteUpload>
+  find(name: string): Promise<RemotePart | undefined>
+  /** Throws NoSuchKey, and InternalError unless there are `size` bytes. */
+  read(name: string, size: number, sink: (chunk: Buffer) => void | Promise<void>): Promise<void>
+  /** All parts whose name begins with `prefix`, page by page. */
+  list(prefix: string): AsyncIterable<RemotePart>
+  /** The first segment of all names, page by page. */
+  folders(): AsyncIterable<string>
+  /** A missing part is no error. */
+  remove(name: string): Promise<void>
 }

@@ -1,8 +1,10 @@
+import type { Locks } from '../../api/locks.js'
+import type { CompletedUpload, PartRecord, UploadBound, UploadRecord, Uploads } from '../../api/state.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger, Logging } from '../../common/log.js'
 import { DAY_MS, HOUR_MS } from '../../common/time.js'
 import type { Table } from '../records/table.js'
-import type { CompletedUpload, Locks, PartRecord, UploadBound, UploadRecord, Uploads } from '../state.js'
+
 import type { Staging } from './staging.js'
 
 interface UploadSweepOptions {

@@ -1,13 +1,6 @@
 import t from 'tap'
-import {
-  type Acl,
-  CANNED_ACLS,
-  cannedAcl,
-  evaluateAcl,
-  type Grantee,
-  isPublicAcl,
-  type Permission,
-} from '../../../src/access/acl.js'
+import { CANNED_ACLS, cannedAcl, evaluateAcl, isPublicAcl } from '../../../src/access/acl.js'
+import type { Acl, Grantee, Permission } from '../../../src/api/access.js'
 import { account, anonymous, ask, OWNER, PARTNER, STRANGER, user } from './ask.js'
 
 const canned = (name: string, kind: 'bucket' | 'object', owner = OWNER) =>

@@ -1,7 +1,8 @@
 import t, { type Test } from 'tap'
 import { openDoor } from '../../../src/access/door.js'
 import { Grants } from '../../../src/access/grants.js'
-import type { Caller } from '../../../src/auth/caller.js'
+import type { Caller } from '../../../src/api/identity.js'
+
 import { startServices } from '../../../src/services/index.js'
 import { CACHED_MS, createBucketSettings } from '../../../src/state/records/bucket-settings.js'
 import { temporaryFolder } from '../../support/content/folders.js'

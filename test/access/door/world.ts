@@ -1,6 +1,7 @@
 import type { Test } from 'tap'
-import type { GatewayAccount, Identity } from '../../../src/auth/caller.js'
-import type { ProxyOptions } from '../../../src/server/create-proxy.js'
+import type { GatewayAccount, Identity } from '../../../src/api/identity.js'
+import type { ProxyOptions } from '../../../src/server/proxy-options.js'
+
 import { startServices } from '../../../src/services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { SecondAccount } from '../../support/gateway/second-account.js'

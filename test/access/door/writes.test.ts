@@ -1,5 +1,6 @@
 import t from 'tap'
-import type { GatewayAccount } from '../../../src/auth/caller.js'
+import type { GatewayAccount } from '../../../src/api/identity.js'
+
 import { openAccountBook } from '../../../src/services/gateway/accounts/account-book.js'
 import { startServices } from '../../../src/services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'

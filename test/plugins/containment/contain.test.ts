@@ -1,5 +1,7 @@
 import { CreateBucketCommand, GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import t from 'tap'
+import type { StorageClass } from '../../../src/api/context.js'
+import type { PluginHooks } from '../../../src/api/hooks.js'
 import {
   createLogger,
   createProxy,
@@ -13,8 +15,7 @@ import {
   z,
 } from '../../../src/index.js'
 import { containPlugin } from '../../../src/plugins/contain.js'
-import type { PluginHooks } from '../../../src/plugins/forms/hooks.js'
-import type { StorageClass } from '../../../src/plugins/forms/storage-class.js'
+
 import { startPlugins } from '../../../src/plugins/loading/plugin-lives.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { keptLog } from '../../support/server/kept-log.js'

@@ -12,10 +12,12 @@ import {
 } from '@aws-sdk/client-s3'
 import type { Test } from 'tap'
 import { LocalCopies, type LocalCopy } from '../../../plugins/deal/archive/local-copies.js'
-import type { ObjectEvent } from '../../../src/plugins/forms/hooks.js'
-import type { Job } from '../../../src/plugins/jobs/job.js'
+import type { ObjectEvent } from '../../../src/api/hooks.js'
+import type { Job } from '../../../src/api/jobs.js'
+import type { Archive } from '../../../src/api/state.js'
+
 import { startServices } from '../../../src/services/index.js'
-import type { Archive } from '../../../src/state/state.js'
+
 import { temporaryFolder } from '../../support/content/folders.js'
 import { Between } from '../../support/gateway/between.js'
 import type { GatewayAddress } from '../../support/gateway/gateway-address.js'

@@ -8,10 +8,11 @@ import {
 import t, { type Test } from 'tap'
 import { OFFLINE_DEAL } from '../../../plugins/deal/records/attempts.js'
 import { DeepMarks } from '../../../plugins/deal/records/deep-marks.js'
+import type { Job } from '../../../src/api/jobs.js'
 import { createLogger } from '../../../src/common/log.js'
 import { createGatewayPool } from '../../../src/gateway/account/create-gateway.js'
 import { neutralBrand } from '../../../src/gateway/brand.js'
-import type { Job } from '../../../src/plugins/jobs/job.js'
+
 import { startServices } from '../../../src/services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { signedRequest } from '../../support/sign/signed-request.js'

@@ -1,11 +1,13 @@
 import t, { type Test } from 'tap'
 import { Spending } from '../../../plugins/deal/parts.js'
 import { BUCKET_DEAL, OBJECT_DEAL } from '../../../plugins/deal/records/attempts.js'
+import type { Job } from '../../../src/api/jobs.js'
+import type { Records, State } from '../../../src/api/state.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
 import { createLogger } from '../../../src/common/log.js'
-import type { Job } from '../../../src/plugins/jobs/job.js'
+
 import { openState } from '../../../src/state/open-state.js'
-import type { Records, State } from '../../../src/state/state.js'
+
 import { temporaryFolder } from '../../support/content/folders.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
 import { type DealProxy, startDealProxy } from './proxy.js'

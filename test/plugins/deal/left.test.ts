@@ -1,8 +1,9 @@
 import t from 'tap'
 import { RESTORE } from '../../../plugins/deal/archive/restore.js'
+import type { Jobs } from '../../../src/api/context.js'
 
 import { S3Error } from '../../../src/common/errors/s3-error.js'
-import type { Jobs } from '../../../src/plugins/jobs/job.js'
+
 import { ArchiveProxy } from './archive-proxy.js'
 
 type Change = 'release' | 'drop'

@@ -8,8 +8,9 @@ import {
   type RetrieveBucketInput,
 } from '../../../plugins/deal/records/attempts.js'
 import { type Patience, patiently } from '../../../plugins/deal/records/sequence.js'
+import type { Job } from '../../../src/api/jobs.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
-import { type Job, Retry } from '../../../src/plugins/jobs/job.js'
+import { Retry } from '../../../src/plugins/jobs/job.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import type { Fate } from '../../support/gateway/between.js'
 import { signedRequest } from '../../support/sign/signed-request.js'

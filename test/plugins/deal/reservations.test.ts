@@ -1,6 +1,5 @@
 import t, { type Test } from 'tap'
 import { objectDeals } from '../../../plugins/deal/jobs/deal-jobs.js'
-
 import { dealOptions } from '../../../plugins/deal/options.js'
 import { DealParts } from '../../../plugins/deal/parts.js'
 import {
@@ -10,8 +9,10 @@ import {
   OBJECT_DEAL,
   type ObjectDealInput,
 } from '../../../plugins/deal/records/attempts.js'
+import type { RunningJob } from '../../../src/api/context.js'
+import type { Job } from '../../../src/api/jobs.js'
 import { createLogger } from '../../../src/common/log.js'
-import type { Job, RunningJob } from '../../../src/plugins/jobs/job.js'
+
 import { temporaryFolder } from '../../support/content/folders.js'
 import type { Fate } from '../../support/gateway/between.js'
 import { farFromMidnight, until } from '../../support/waiting.js'

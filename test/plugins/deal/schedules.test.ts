@@ -6,8 +6,9 @@ import { BUCKET_DEAL, RUN_SCHEDULE } from '../../../plugins/deal/records/attempt
 import type { DealRecord } from '../../../plugins/deal/records/deal-records.js'
 import { ScheduleRecords } from '../../../plugins/deal/schedules/schedule-records.js'
 import { type BackupSchedule, latestDue, Scheduler, whyInvalid } from '../../../plugins/deal/schedules/scheduler.js'
+import type { Job } from '../../../src/api/jobs.js'
 import { createLogger } from '../../../src/common/log.js'
-import type { Job } from '../../../src/plugins/jobs/job.js'
+
 import { openState } from '../../../src/state/open-state.js'
 import { redis } from '../../state/servers.js'
 import { temporaryFolder } from '../../support/content/folders.js'

@@ -1,7 +1,8 @@
 import t from 'tap'
 import { type TaskRecord, tellTask } from '../../../plugins/deal/offline/task-records.js'
 import type { OfflineDealInput } from '../../../plugins/deal/records/attempts.js'
-import type { JobProgress, RunningJob } from '../../../src/plugins/jobs/job.js'
+import type { RunningJob } from '../../../src/api/context.js'
+import type { JobProgress } from '../../../src/api/jobs.js'
 
 const keys = Array.from({ length: 250 }, (_, n) => `key-${1000 + n}`)
 

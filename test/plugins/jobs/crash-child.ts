@@ -1,10 +1,11 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Context, JobKind } from '../../../src/api/context.js'
 import { createLogger } from '../../../src/common/log.js'
-import type { JobKind } from '../../../src/plugins/jobs/job.js'
+
 import { openJobs } from '../../../src/plugins/jobs/open-jobs.js'
-import type { Context } from '../../../src/server/context.js'
+
 import { openState } from '../../../src/state/open-state.js'
 
 /**

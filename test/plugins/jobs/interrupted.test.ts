@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import type { Context, JobKind, RunningJob } from '../../../src/api/context.js'
+import type { NewJob } from '../../../src/api/jobs.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
-import { type JobKind, type NewJob, Retry, type RunningJob } from '../../../src/plugins/jobs/job.js'
+import { Retry } from '../../../src/plugins/jobs/job.js'
 import { type JobsOptions, openJobs } from '../../../src/plugins/jobs/open-jobs.js'
-import type { Context } from '../../../src/server/context.js'
+
 import { openState } from '../../../src/state/open-state.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { keptLog } from '../../support/server/kept-log.js'

@@ -1,13 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
+import type { Context, JobKind, RunningJob } from '../../../src/api/context.js'
+import type { Job, NewJob } from '../../../src/api/jobs.js'
+import type { State } from '../../../src/api/state.js'
 import { OutcomeUnknown, S3Error } from '../../../src/common/errors/s3-error.js'
-import { type Job, type JobKind, type NewJob, Retry, type RunningJob } from '../../../src/plugins/jobs/job.js'
+import { Retry } from '../../../src/plugins/jobs/job.js'
 import { type JobsOptions, type OwnJobs, openJobs } from '../../../src/plugins/jobs/open-jobs.js'
 import { timeOfUlid, ulids } from '../../../src/plugins/jobs/record.js'
-import type { Context } from '../../../src/server/context.js'
+
 import { openState } from '../../../src/state/open-state.js'
-import type { State } from '../../../src/state/state.js'
+
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
 

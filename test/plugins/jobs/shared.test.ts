@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
+import type { Context, JobKind } from '../../../src/api/context.js'
+import type { Job, NewJob } from '../../../src/api/jobs.js'
 import { OutcomeUnknown } from '../../../src/common/errors/s3-error.js'
-import type { Job, JobKind, NewJob } from '../../../src/plugins/jobs/job.js'
+
 import { type OwnJobs, openJobs } from '../../../src/plugins/jobs/open-jobs.js'
-import type { Context } from '../../../src/server/context.js'
+
 import { openState } from '../../../src/state/open-state.js'
 import { redis } from '../../state/servers.js'
 import { temporaryFolder } from '../../support/content/folders.js'

@@ -1,10 +1,10 @@
 import { deepEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
+import type { RequestHead } from '../../../src/api/request.js'
+import type { BucketSettings } from '../../../src/api/settings.js'
 import { createLogger } from '../../../src/common/log.js'
 import { type CorsRule, corsAnswer, corsDocument, readCors, withCors } from '../../../src/http/cors.js'
-import type { RequestHead } from '../../../src/http/s3-request.js'
-import type { BucketSettings } from '../../../src/state/records/bucket-settings.js'
 
 const rule = (more: Partial<CorsRule>): CorsRule => ({
   allowedMethods: ['GET'],

@@ -5,8 +5,8 @@ import { type Actions, createProgram } from '../../../src/cli/program.js'
 import { workersOf } from '../../../src/cli/serve/server-options.js'
 import { startServicesAlone } from '../../../src/cli/serve/services.js'
 import { startServer } from '../../../src/cli/serve/start-server.js'
+import { CleanupStack } from '../../../src/common/cleanup-stack.js'
 import { createLogger, type Logger } from '../../../src/common/log.js'
-import { CleanupStack } from '../../../src/server/background.js'
 
 /** A command to run, as a process would get it. */
 export interface HostedCommand {

@@ -1,8 +1,9 @@
 import { deepEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
+import type { ObjectEvent } from '../../../src/api/hooks.js'
 import { type ConfigError, readConfig } from '../../../src/cli/config/config.js'
-import type { ObjectEvent } from '../../../src/plugins/forms/hooks.js'
+
 import {
   configurationDocument,
   eventsOf,

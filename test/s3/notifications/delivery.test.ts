@@ -1,6 +1,8 @@
 import { createHmac } from 'node:crypto'
 import t, { type Test } from 'tap'
-import type { ObjectEvent } from '../../../src/plugins/forms/hooks.js'
+import type { ObjectEvent } from '../../../src/api/hooks.js'
+import type { State } from '../../../src/api/state.js'
+
 import { Delivery, laneName } from '../../../src/s3/notifications/delivery.js'
 import { Outbox } from '../../../src/s3/notifications/outbox.js'
 import { Sender } from '../../../src/s3/notifications/sender.js'
@@ -8,7 +10,7 @@ import { WebhookClient } from '../../../src/s3/notifications/webhook-client.js'
 import type { Webhook } from '../../../src/s3/notifications/webhooks.js'
 import { openState } from '../../../src/state/open-state.js'
 import { createBucketSettings } from '../../../src/state/records/bucket-settings.js'
-import type { State } from '../../../src/state/state.js'
+
 import { birthsOf } from '../../support/gateway/bucket-births.js'
 import { keptLog } from '../../support/server/kept-log.js'
 import { until } from '../../support/waiting.js'

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
+import type { PolicyEntry } from '../../../src/api/gateway.js'
 import type { S3Error } from '../../../src/common/errors/s3-error.js'
 import { allows, type PublicAction } from '../../../src/gateway/account/policies.js'
-import type { PolicyEntry } from '../../../src/gateway/gateway.js'
+
 import { fromAccess, toEntries } from '../../../src/s3/access/policy-entries.js'
 
 const BUCKET = 'photos'

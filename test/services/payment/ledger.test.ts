@@ -7,9 +7,9 @@ import {
   EmbeddedPayments,
   formatAmount,
   MOST_ISSUED,
-  type PaymentOrder,
   parseAmount,
 } from '../../../src/services/payment/ledger/embedded-payments.js'
+import type { PaymentOrder } from '../../../src/services/payment/ledger/ledger.js'
 import { migrate } from '../../../src/services/payment/store.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { afterEachStep, CrashImages } from '../crash-images.js'

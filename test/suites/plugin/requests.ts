@@ -1,4 +1,5 @@
-import type { AnyOperation } from '../../../src/plugins/forms/plugin.js'
+import type { AnyOperation } from '../../../src/api/operation.js'
+
 import type { Asked } from './client.js'
 
 export const BUCKET = 'plugin-suite'

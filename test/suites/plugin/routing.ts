@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { AnyOperation } from '../../../src/api/operation.js'
+import type { Plugin } from '../../../src/api/plugin.js'
 import { empty } from '../../../src/http/reply.js'
-import type { AnyOperation, Plugin } from '../../../src/plugins/forms/plugin.js'
+
 import { routeText } from '../../../src/plugins/table.js'
 import { type Answered, ask, described, refusalProblem, type Vouching } from './client.js'
 import { BUCKET, mayBeUnsigned, requestFor } from './requests.js'

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
-import type { Plugin, PluginDefinition } from '../../../src/plugins/forms/plugin.js'
+import type { Plugin } from '../../../src/api/plugin.js'
+import type { PluginDefinition } from '../../../src/plugins/forms/make-plugin.js'
 
 /** What is checked. */
 export interface Subject {

@@ -1,4 +1,4 @@
-import type { BucketBirths } from '../../../src/gateway/account/bucket-births.js'
+import type { BucketBirths } from '../../../src/api/gateway.js'
 
 /** What a gateway says about buckets that are these; none of them by default. */
 export function birthsOf(births: ReadonlyMap<string, string> = new Map()): BucketBirths {

@@ -1,4 +1,4 @@
-import type { WriteOrder } from '../../../src/gateway/gateway.js'
+import type { WriteOrder } from '../../../src/api/gateway.js'
 
 /**
  * The clock of the gateway may be 20 ms before that of the system, and no write counts before the birth of its bucket.

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { S3Client } from '@aws-sdk/client-s3'
-import { createProxy, type ProxyOptions, type Proxy as S3Proxy } from '../../../src/server/create-proxy.js'
+import { createProxy } from '../../../src/server/create-proxy.js'
+import type { ProxyOptions, Proxy as S3Proxy } from '../../../src/server/proxy-options.js'
 import { serve } from '../../../src/server/serve.js'
 import { startServices } from '../../../src/services/index.js'
 import { temporaryFolder } from '../content/folders.js'

@@ -2,7 +2,8 @@ import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { HttpRequest } from '@smithy/protocol-http'
 import { SignatureV4 } from '@smithy/signature-v4'
-import type { Identity } from '../../../src/auth/caller.js'
+import type { Identity } from '../../../src/api/identity.js'
+
 import { sha256 } from '../content/content.js'
 import { answerTo, open } from './send.js'
 

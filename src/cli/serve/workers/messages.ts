@@ -1,4 +1,5 @@
-import type { GatewayAccount } from '../../../auth/caller.js'
+import type { GatewayAccount } from '../../../api/identity.js'
+
 import type { FamilySnapshot } from '../../../common/metrics.js'
 import { aggregate } from '../../../common/render-metrics.js'
 import type { Reloaded } from '../../../plugins/server-calls.js'

@@ -1,12 +1,12 @@
-import type { Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
+import type { CleanupStack } from '../../../common/cleanup-stack.js'
 import { bringUpToDate } from '../../../common/files/data-version.js'
 import type { Logger } from '../../../common/log.js'
 import { Metrics } from '../../../common/metrics.js'
 import { aggregate, render } from '../../../common/render-metrics.js'
-import type { CleanupStack } from '../../../server/background.js'
+
 import { processMetrics } from '../../../server/metrics/process-metrics.js'
 import { featuresOf, parseQuirks } from '../../../services/gateway/quirks.js'
 import { makeFolder } from '../../../state/folder-record.js'
@@ -114,10 +114,4 @@ async function freePort(host: string): Promise<number> {
   server.close()
   await closed
   return port
-}
-
-export interface Waiting {
-  readonly worker: Worker
-  resolve(): void
-  reject(error: Error): void
 }

@@ -3,13 +3,13 @@ import cluster from 'node:cluster'
 import type { Logger } from '../../../common/log.js'
 import type { FamilySnapshot } from '../../../common/metrics.js'
 import { withinDeadline } from '../../../common/time.js'
-import type { Prepared } from '../../../server/proxy-options.js'
+import type { Prepared } from '../../../plugins/loading/running-plugins.js'
+
 import type { Lease } from '../../../state/locks/memory-leases.js'
 import { Failure } from '../../command.js'
 import type { Config } from '../../config/config.js'
 import type { ReloadStep } from './messages.js'
 import { Batch, type FromWorker, type Question, type ToWorker, WorkerMetrics } from './messages.js'
-import type { Waiting } from './primary.js'
 
 interface SupervisorOptions {
   readonly count: number
@@ -294,3 +294,9 @@ export class Steps {
 
 /** Longest time for a step in one worker, ms. */
 export const STEP_MS = 120_000
+
+export interface Waiting {
+  readonly worker: Worker
+  resolve(): void
+  reject(error: Error): void
+}

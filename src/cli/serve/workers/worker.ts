@@ -1,11 +1,12 @@
+import { CleanupStack } from '../../../common/cleanup-stack.js'
 import { keepCompiledCode } from '../../../common/files/compiled-code.js'
-
 import { createLogger, type Logger, setLogLevel } from '../../../common/log.js'
 import { Metrics } from '../../../common/metrics.js'
 import { render } from '../../../common/render-metrics.js'
-import { CleanupStack } from '../../../server/background.js'
+import type { Prepared } from '../../../plugins/loading/running-plugins.js'
+
 import { processMetrics } from '../../../server/metrics/process-metrics.js'
-import type { Prepared } from '../../../server/proxy-options.js'
+
 import type { Lease, LeaseStore } from '../../../state/locks/memory-leases.js'
 import { SignalBoard } from '../../../state/signals.js'
 import { describeError, EXIT_FAILURE } from '../../command.js'

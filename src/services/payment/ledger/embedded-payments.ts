@@ -1,4 +1,5 @@
 import type { Database, Writer } from '../../database.js'
+import type { Lock, PaymentOrder } from './ledger.js'
 import { EARNED, ISSUED, Ledger, LockTable, lockAccount, walletAccount } from './ledger.js'
 
 /** An upload is paid already, by another order. Nothing has moved. */
@@ -101,36 +102,6 @@ export class EmbeddedPayments implements Payments {
     return this.#ledger.sums()
   }
 }
-
-/**
- * A payment for an upload: locked until its deals are made, or its deadline passes. Amounts are in the smallest units
- * of its coin.
- */
-export interface Lock {
-  /** Number of the payment, in the order of payments. */
-  readonly id: number
-  readonly wCid: string
-  /** Address of the payer, in lower case. */
-  readonly wallet: string
-  readonly amount: bigint
-  /** Hash of the transfer that locked it. */
-  readonly hash: string
-  /** Unix seconds. */
-  readonly paidAt: number
-  readonly deadline: number
-  /** Epoch of the network at which the deadline passes. */
-  readonly deadlineEpoch: number
-  /** What was unlocked for the storage provider so far, and when last; 0 when never. */
-  readonly unlocked: bigint
-  readonly unlockedAt: number
-  /** What went back to the wallet. */
-  readonly refunded: bigint
-  /** False once nothing is locked any more. */
-  readonly isOpen: boolean
-}
-
-/** What a wallet orders to lock. */
-export type PaymentOrder = Pick<Lock, 'wCid' | 'wallet' | 'amount' | 'paidAt' | 'deadline' | 'deadlineEpoch'>
 
 /** A payment that does not count for its upload. */
 export interface RefusedPayment {

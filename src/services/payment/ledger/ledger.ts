@@ -1,6 +1,5 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import type { Database } from '../../database.js'
-import type { Lock, PaymentOrder } from './embedded-payments.js'
 
 export const ISSUED = 'issued'
 
@@ -225,3 +224,33 @@ export const exactLockSchema = `
   CREATE INDEX locks_of_wallet ON locks (wallet, id);
   ALTER TABLE chain ADD COLUMN decimals INTEGER;
 `
+
+/**
+ * A payment for an upload: locked until its deals are made, or its deadline passes. Amounts are in the smallest units
+ * of its coin.
+ */
+export interface Lock {
+  /** Number of the payment, in the order of payments. */
+  readonly id: number
+  readonly wCid: string
+  /** Address of the payer, in lower case. */
+  readonly wallet: string
+  readonly amount: bigint
+  /** Hash of the transfer that locked it. */
+  readonly hash: string
+  /** Unix seconds. */
+  readonly paidAt: number
+  readonly deadline: number
+  /** Epoch of the network at which the deadline passes. */
+  readonly deadlineEpoch: number
+  /** What was unlocked for the storage provider so far, and when last; 0 when never. */
+  readonly unlocked: bigint
+  readonly unlockedAt: number
+  /** What went back to the wallet. */
+  readonly refunded: bigint
+  /** False once nothing is locked any more. */
+  readonly isOpen: boolean
+}
+
+/** What a wallet orders to lock. */
+export type PaymentOrder = Pick<Lock, 'wCid' | 'wallet' | 'amount' | 'paidAt' | 'deadline' | 'deadlineEpoch'>

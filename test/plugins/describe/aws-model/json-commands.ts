@@ -1,5 +1,6 @@
 import type { Test } from 'tap'
-import type { Identity } from '../../../../src/auth/caller.js'
+import type { Identity } from '../../../../src/api/identity.js'
+
 import { runText } from '../../../support/programs/run.js'
 
 interface Where {

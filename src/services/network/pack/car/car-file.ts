@@ -6,10 +6,9 @@ import { syncFolder } from '../../../../common/files/private-file.js'
 import type { ReadFromCar } from '../../packing.js'
 import { type BlockSink, digestOf, parseCid } from '../dag/unixfs.js'
 import { walkFile } from '../dag/verify-leaves.js'
-
 import { digestSha256 } from '../sha256.js'
-import { CarIndexes, openCar } from './car-indexes.js'
-import { CarBlocks, sectionsOf } from './car-sections.js'
+import { CarBlocks, CarIndexes, openCar } from './car-indexes.js'
+import { sectionsOf } from './car-sections.js'
 
 /** Small blocks are collected up to this many bytes before they are written. */
 const GATHER_BYTES = 1024 * 1024

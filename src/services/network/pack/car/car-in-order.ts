@@ -3,8 +3,7 @@ import { decode } from '@ipld/dag-pb'
 import type { CID } from 'multiformats/cid'
 import { type BlockSink, type DagNode, digestOf, notRetrievable, RAW } from '../dag/unixfs.js'
 import { CarFile, type CidVersion } from './car-file.js'
-import { indexCar } from './car-indexes.js'
-import { CarBlocks } from './car-sections.js'
+import { CarBlocks, indexCar } from './car-indexes.js'
 
 /**
  * Writes the CAR of a DAG, durably, in the order of `copyInOrder`, whose memory it takes. A node can be created only

@@ -5,8 +5,8 @@ import type { Car } from '../../packing.js'
 import { Barren } from '../dag/directory.js'
 import { type BlockSource, digestOf, hashesTo, notRetrievable, readFileNode } from '../dag/unixfs.js'
 import { walkFile } from '../dag/verify-leaves.js'
-import { CarIndexes, openCar } from './car-indexes.js'
-import { CarBlocks, readAt, rootsOf, sectionsOf } from './car-sections.js'
+import { CarBlocks, CarIndexes, openCar } from './car-indexes.js'
+import { readAt, rootsOf, sectionsOf } from './car-sections.js'
 
 /** Default size of the index cache, bytes: enough for CARs with more than a million blocks in total. */
 const INDEX_BYTES = 64 * 1024 * 1024

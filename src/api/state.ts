@@ -1,12 +1,8 @@
-import type { HeldLock, LockOptions, Locks, WaitLimit } from '../api/locks.js'
 import type { ChecksumAlgorithm } from '../common/checksums/checksums.js'
 import type { Logging } from '../common/log.js'
-import type { StoredHeaders } from '../gateway/gateway.js'
-import type { ObjectAcl } from './records/object-records.js'
-import type { Signals } from './signals.js'
-import type { Spool } from './uploads/spool.js'
-
-export type { HeldLock, LockOptions, Locks, Spool, WaitLimit }
+import type { Authorized, ObjectAcl, Tag } from './access.js'
+import type { StoredHeaders } from './gateway.js'
+import type { HeldLock, Locks } from './locks.js'
 
 export type ChecksumType = 'FULL_OBJECT' | 'COMPOSITE'
 
@@ -50,23 +46,6 @@ export interface ObjectRecord {
   readonly acl?: ObjectAcl
 }
 
-/**
- * Names of metadata stored by a caller who held the action that the plugin declares for the name
- * (`Plugin.metadataActions`). Other metadata of those names, and all metadata of objects stored by an earlier version,
- * comes from callers without it.
- */
-export type Authorized = Readonly<Record<string, Authorizer>>
-
-/** The caller who stored such metadata. */
-export interface Authorizer {
-  readonly accessKeyId: string
-  /**
-   * Access key of the gateway account that the identity acts as; '' for the server's own. The action concerns what this
-   * account pays.
-   */
-  readonly account: string
-}
-
 /** The state of an object whose copies a plugin also keeps elsewhere. */
 export interface Archive {
   /** The requested class: `GLACIER`, `GLACIER_IR`. Absent for a regular object with copies elsewhere. */
@@ -82,11 +61,6 @@ export interface Archive {
   readonly jobId?: string
   /** No copy is kept elsewhere, although the class asks for one. */
   readonly failed?: true
-}
-
-export interface Tag {
-  readonly key: string
-  readonly value: string
 }
 
 export interface ObjectRecords {
@@ -297,4 +271,33 @@ export interface State {
   problem(): string | undefined
   /** Abandons parts and spools that are being written, commits pending writes, and unlocks the folder. */
   close(): Promise<void>
+}
+
+/**
+ * `lease`: the token of a waiter whose lease is free; `settings`: the bucket whose settings changed; `traffic`: what
+ * clients have taken of their rates; `running`: their requests in progress.
+ */
+export type Topic = 'lease' | 'settings' | 'traffic' | 'running'
+
+/**
+ * Messages among the proxies on one store, for waking up earlier than by a timer. A message may be lost: correctness
+ * must not depend on one.
+ */
+export interface Signals {
+  /** Sends a text without line breaks, at most 1 KiB, to all other proxies. Never fails. */
+  send(topic: Topic, text: string): void
+  /**
+   * Calls `heard` for each message of the topic, and `missed` when some may have been lost.
+   * @returns a function that ends it
+   */
+  on(topic: Topic, heard: (text: string) => void, missed?: () => void): () => void
+}
+
+/** A body of unknown length, on disk. */
+export interface Spool {
+  write(chunk: Buffer): void | Promise<void>
+  /** Bytes written so far. */
+  readonly size: number
+  read(sink: (chunk: Buffer) => void | Promise<void>): Promise<void>
+  discard(): Promise<void>
 }

@@ -1,9 +1,16 @@
-import type { ByteRange, Download, ListQuery, StoredHeaders, UploadAttributes } from '../gateway/gateway.js'
-import type { BodyFacts, BodyOptions, ByteSink } from '../http/body/body.js'
-import type { ObjectEventName, Origin } from '../plugins/forms/hooks.js'
-import type { ObjectAcl } from '../state/records/object-records.js'
-import type { Archive, Authorized, ObjectChecksum, ObjectRecord, Tag } from '../state/state.js'
-import type { PartChecksums } from './put.js'
+import type { ChecksumAlgorithm } from '../common/checksums/checksums.js'
+import type { Authorized, ObjectAcl, Tag } from './access.js'
+import type { ByteRange, Download, ListQuery, StoredHeaders, UploadAttributes } from './gateway.js'
+import type { ObjectEventName, Origin } from './hooks.js'
+import type { BodyFacts, BodyOptions, ByteSink } from './request.js'
+import type { Archive, ObjectChecksum, ObjectRecord } from './state.js'
+
+/** Checksums of the parts of an object, in the order of the parts. */
+export interface PartChecksums {
+  readonly algorithm: ChecksumAlgorithm
+  /** Base64. One per part, at most 10,000. */
+  readonly values: readonly string[]
+}
 
 /** An object as S3 shows it: the facts of the gateway, joined with the record if it describes these bytes. */
 export interface StoredObject {

@@ -1,4 +1,4 @@
-import { S3Error } from '../common/errors/s3-error.js'
+import { S3Error } from './errors/s3-error.js'
 
 /** The decoded query of a request, in order and with repeats. `?acl` and `?acl=` both have the value ''. */
 export class Query {

@@ -1,4 +1,4 @@
-import type { Authorized } from '../../state/state.js'
+import type { Authorized } from './access.js'
 
 /**
  * Event names of S3, without `s3:`.

@@ -1,6 +1,6 @@
+import type { S3Error } from '../common/errors/s3-error.js'
 import type { Logging } from '../common/log.js'
-import type { ByteSink } from '../http/body/body.js'
-import type { GatewayAnswer, GatewayCall } from './gateway-call.js'
+import type { ByteSink, Transfer } from './request.js'
 
 /** A bucket as web.ListBuckets describes it. */
 export interface GatewayBucket {
@@ -66,25 +66,6 @@ export interface ListPage {
 
 /** A part of an object: from `first` to `last`, both inclusive; or the last `suffix` bytes. */
 export type ByteRange = { readonly first: number; readonly last?: number } | { readonly suffix: number }
-
-/** Takes the next bytes. They are valid until it calls `done`. Calling `done` with an error stops the body. */
-export type LentSink = (chunk: Buffer, done: (error?: unknown) => void) => void
-
-/** Bytes that are passed on without being looked at. */
-export interface Transfer {
-  /**
-   * Takes all bytes, if they are in memory already; undefined for others, which then remain to be lent. Absent where
-   * that never is the case.
-   */
-  whole?(): Buffer | undefined
-  /**
-   * Like `Download.consume`, but lends the chunks, which costs less. Several chunks may be lent at a time. Resolves
-   * when the last chunk has been returned. Rejects also with the error that a chunk was returned with.
-   */
-  lend(sink: LentSink): Promise<void>
-  /** Aborts the transfer. Safe at any time. */
-  discard(): void
-}
 
 /** The bytes of an object in transfer: exactly `last - first + 1` bytes, whatever the gateway sent. */
 export interface Download extends Transfer {
@@ -293,4 +274,85 @@ export interface Gateway {
   call(call: GatewayCall): Promise<GatewayAnswer>
   /** Resolves when the gateway accepts the log-in, describes itself and lists buckets. Throws S3Error. */
   ready(): Promise<void>
+}
+
+/** A call of one of the gateway's REST paths that answer with JSON: `/<word>/<endpoint>[/<bucket>[/<key>]]`. */
+export interface GatewayCall {
+  readonly method: 'GET' | 'POST'
+  /** `deal`, `bucket/retrieve` or `dealstatus`. Sent unescaped. */
+  readonly endpoint: string
+  readonly bucket?: string
+  readonly key?: string
+  /**
+   * Sends the key in one path segment with its slashes encoded: `retrieve` of public gateways accepts only one segment
+   * (filswan/fs3 cmd/web-router.go). Default false.
+   */
+  readonly keyInOneSegment?: boolean
+  /** Last path segment of a call without a bucket, such as the CID of a deal. */
+  readonly id?: string
+  /** Sent as the query string. */
+  readonly query?: Readonly<Record<string, string>>
+  /** Sent as JSON. */
+  readonly body?: Readonly<Record<string, string>>
+  /** Names without the word of the brand: `{ 'client-token': 'x' }` is sent as x-cloud-client-token. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** The right that the caller needs. */
+  readonly access: 'read' | 'write'
+  /** Longest wait for the whole answer, ms. Defaults to that of every call. */
+  readonly timeoutMs?: number
+  readonly signal?: AbortSignal
+}
+
+/** The answer of the gateway, also when it is a failure. */
+export interface GatewayAnswer {
+  readonly status: number
+  /** Undefined when the body is not JSON. */
+  readonly json: unknown
+  /** At most 8 MiB. */
+  readonly text: string
+  /**
+   * Message of a failure in the gateway's own form, whatever the status. Undefined for a success, and for the answer of
+   * another server between this one and the gateway.
+   */
+  readonly failure: string | undefined
+  /**
+   * Why the gateway itself refused the call, so that it certainly did nothing. Undefined for every other answer: after
+   * a POST that leaves the outcome unknown.
+   */
+  readonly refusal: string | undefined
+  /** The failure as the S3Error for the client. An answer that is not recognised is logged. */
+  toError(): S3Error
+}
+
+/**
+ * The times at which buckets were made, as the gateway states them. They distinguish a bucket from an earlier one of
+ * the same name that another client of the gateway has deleted.
+ */
+export interface BucketBirths {
+  /**
+   * Asks the gateway. Resolves undefined where it cannot tell: on a gateway whose dates change
+   * (GatewayFeatures.fixedBuckets), for a missing bucket, for a bucket that this server's account may not see, and when
+   * the gateway refuses that account. Later times compare greater as text. Throws S3Error.
+   */
+  now(bucket: string): Promise<string | undefined>
+  /**
+   * An answer at most a minute old. Rarely asks the gateway and never waits long. Never rejects: resolves undefined
+   * also when the gateway could not be asked.
+   */
+  lately(bucket: string): Promise<string | undefined>
+}
+
+/** The epochs of the state stores that were used with the gateway, as the gateway remembers them. */
+export interface KnownEpochs {
+  /**
+   * Tells whether the gateway knows this epoch, and whether it knows others. Resolves undefined on a gateway that
+   * remembers none. Throws S3Error.
+   * @param epoch undefined asks about the others only
+   */
+  look(epoch: string | undefined): Promise<{ readonly known: boolean; readonly others: boolean } | undefined>
+  /**
+   * Stores the epoch at the gateway in place of those in `over`. Durable once it resolves. Does nothing on a gateway
+   * that remembers none. Throws S3Error.
+   */
+  keep(epoch: string, over: readonly string[]): Promise<void>
 }

@@ -1,5 +1,3 @@
-import type { ChecksumAlgorithm } from '../common/checksums/checksums.js'
-
 /** A gateway account that identities act as. */
 export interface GatewayAccount {
   readonly accessKey: string
@@ -120,4 +118,15 @@ export interface Proof {
   readonly signature: string
 }
 
-export type { ChecksumAlgorithm }
+/** The fields of a form, by lower-case name. */
+export interface SignedFields {
+  get(name: string): string | undefined
+}
+
+/**
+ * Identifies the signer of a form's policy document. Resolves to undefined for a form that has neither a policy nor
+ * a signature. The signature covers the policy alone: the policy restricts the other fields, and the caller checks
+ * its expiration.
+ * @throws S3Error if the form has a signature that is malformed, expired or wrong
+ */
+export type AuthenticateForm = (fields: SignedFields) => Promise<Caller | undefined>
