@@ -1,3 +1,4 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import {
   CompleteMultipartUploadCommand,
   CreateBucketCommand,
@@ -5,10 +6,14 @@ import {
   DeleteObjectCommand,
   GetObjectCommand,
   PutObjectCommand,
+  S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { temporaryFolder } from '../support/content/folders.js'
 import { Between } from '../support/gateway/between.js'
+import { startGateway } from '../support/gateway/embedded.js'
+import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { startInProcess } from '../support/server/in-process.js'
 import { modes } from '../support/server/modes.js'
 import { until } from '../support/waiting.js'
@@ -30,11 +35,11 @@ for (const mode of modes)
     const throughBetween = { gateway: { url: between.url, account: gateway.account } }
     await server.restart(throughBetween)
 
-    const begin = async (Key: string) => {
+    const begin = async (Key: string, condition: { IfNoneMatch?: '*' } = {}) => {
       const { UploadId } = await s3.send(new CreateMultipartUploadCommand({ Bucket, Key }))
       const { ETag } = await s3.send(new UploadPartCommand({ Bucket, Key, UploadId, PartNumber: 1, Body: 'upload' }))
       const MultipartUpload = { Parts: [{ PartNumber: 1, ETag }] }
-      return () => s3.send(new CompleteMultipartUploadCommand({ Bucket, Key, UploadId, MultipartUpload }))
+      return () => s3.send(new CompleteMultipartUploadCommand({ Bucket, Key, UploadId, MultipartUpload, ...condition }))
     }
     const written = (key: string) =>
       between.requests.filter(({ method, path }) => method === 'PUT' && path.endsWith(`/upload/${Bucket}/${key}`))
@@ -84,4 +89,121 @@ for (const mode of modes)
     await s3.send(new PutObjectCommand({ Bucket, Key: 'refused', Body: 'the later object' }))
     await refused()
     t.equal(await get('refused'), 'upload', 'what was refused is stored when it is repeated')
+
+    const conditional = await begin('conditional', { IfNoneMatch: '*' })
+    await s3.send(new PutObjectCommand({ Bucket, Key: 'conditional', Body: 'an older object' }))
+    await t.rejects(conditional(), { name: 'PreconditionFailed' })
+    await s3.send(new DeleteObjectCommand({ Bucket, Key: 'conditional' }))
+    await conditional()
+    t.equal(await get('conditional'), 'upload', 'a failed condition is no attempt')
+
+    await server.restart({ ...throughBetween, limits: { keyWaitMs: 100 } })
+    const busy = await begin('busy')
+    const held = written('busy').length
+    let release = () => {}
+    const released = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    between.fate = async ({ method, path }): Promise<'pass'> => {
+      if (method === 'PUT' && path.endsWith('/busy')) await released
+      return 'pass'
+    }
+    const rival = s3.send(new PutObjectCommand({ Bucket, Key: 'busy', Body: 'the later object' }))
+    await until('the other write is at the gateway', () => written('busy').length > held)
+    await t.rejects(busy(), { name: 'SlowDown' }, 'another write has the key')
+    release()
+    await rival
+    between.fate = () => 'pass'
+    await busy()
+    t.equal(await get('busy'), 'upload', 'a call that never had the key is no attempt')
   })
+
+t.test('a Complete that was killed before its last bytes is no attempt', async (t) => {
+  const services = await startGateway(t, 'full')
+  const Key = 'killed'
+  const { url, accessKey, secretKey } = services
+  const slow = await stalling(t, url, `/upload/${Bucket}/${Key}`)
+  const data = temporaryFolder(t)
+  const args = ['--gateway-timeout-seconds', '60']
+  const first = await startDealgate(t, {
+    data,
+    args,
+    gateway: { url: slow.url, accessKey, secretKey },
+    ownProcess: true,
+  })
+  let s3 = client(t, first)
+  await s3.send(new CreateBucketCommand({ Bucket }))
+  const { UploadId } = await s3.send(new CreateMultipartUploadCommand({ Bucket, Key }))
+  const Body = Buffer.alloc(16 * 2 ** 20, 'upload')
+  const { ETag } = await s3.send(new UploadPartCommand({ Bucket, Key, UploadId, PartNumber: 1, Body }))
+  const complete = new CompleteMultipartUploadCommand({
+    Bucket,
+    Key,
+    UploadId,
+    MultipartUpload: { Parts: [{ PartNumber: 1, ETag }] },
+  })
+  const lost = s3.send(complete).catch((error: Error) => error)
+  await until('the body is on its way', () => slow.stalled > 0)
+  await first.kill9()
+  t.ok((await lost) instanceof Error)
+  const second = await startDealgate(t, { data, args, gateway: services, ownProcess: true })
+  s3 = client(t, second)
+  await until('the later write is acknowledged', () =>
+    s3.send(new PutObjectCommand({ Bucket, Key, Body: 'the later object' })).then(
+      () => true,
+      () => false,
+    ),
+  )
+  await s3.send(complete)
+  const stored = await (await s3.send(new GetObjectCommand({ Bucket, Key }))).Body?.transformToByteArray()
+  t.equal(stored?.length, Body.length, 'the repeated call stores the upload')
+})
+
+function client(t: Test, { endpoint, accessKey, secretKey }: Dealgate): S3Client {
+  const credentials = { accessKeyId: accessKey, secretAccessKey: secretKey }
+  const s3 = new S3Client({ endpoint, region: 'us-east-1', forcePathStyle: true, credentials, maxAttempts: 1 })
+  t.teardown(() => s3.destroy())
+  return s3
+}
+
+interface Stalling {
+  readonly url: string
+  /** Connections that have begun a request to the path. */
+  readonly stalled: number
+}
+
+/** A relay that reads no more of a connection once it has begun a PUT to the path. */
+async function stalling(t: Test, target: string, path: string): Promise<Stalling> {
+  const { hostname, port } = new URL(target)
+  let stalled = 0
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    const onward = connect(Number(port), hostname)
+    for (const each of [socket, onward]) {
+      sockets.add(each)
+      each.on('error', () => {})
+      each.on('close', () => {
+        socket.destroy()
+        onward.destroy()
+      })
+    }
+    onward.pipe(socket)
+    socket.on('data', (chunk) => {
+      if (chunk.includes('PUT ') && chunk.includes(path)) {
+        stalled++
+        socket.pause()
+      } else onward.write(chunk)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    get stalled() {
+      return stalled
+    },
+  }
+}

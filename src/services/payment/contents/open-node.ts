@@ -1,5 +1,6 @@
 import type { Database, Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
+import { Pins } from '../../network/kubo/pins.js'
 import type { ContentStore } from './content-store.js'
 import { CopyTable, NodeCopies, UNNEEDED } from './node-copies.js'
 
@@ -28,10 +29,9 @@ interface KuboParts {
  * @param url of its RPC
  */
 export async function openKuboCopies(url: string, { db, writer, contents, log }: KuboParts): Promise<KuboCopies> {
-  const [{ KuboClient }, { KuboNode }, { Pins }] = await Promise.all([
+  const [{ KuboClient }, { KuboNode }] = await Promise.all([
     import('../../network/kubo/kubo-client.js'),
     import('../../network/kubo/kubo-node.js'),
-    import('../../network/kubo/pins.js'),
   ])
   const client = new KuboClient({ url, timeoutMs: TIMEOUT_MS })
   const node = new KuboNode(client, PIN_MS)
