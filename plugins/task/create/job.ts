@@ -11,9 +11,10 @@ import {
 } from 'dealgate'
 import { type Actor, acting } from '../login.js'
 import type { TaskParts } from '../parts.js'
+import type { WireDetail } from '../wire.js'
 import type { CreatedTask, TaskInput } from './reconcile.js'
 import { actorOfJob, byUuid, findTask, reconcileTask, record, resultOf } from './reconcile.js'
-import { mostCost, postTask } from './terms.js'
+import { mostCost, postTask, type TaskTerms } from './terms.js'
 
 type CreatingJob = RunningJob<TaskInput>
 
@@ -39,13 +40,16 @@ async function create(parts: TaskParts, job: CreatingJob): Promise<CreatedTask> 
   let csv: string | undefined
   try {
     csv = job.input.csv ?? (job.input.manifest && (await readManifest(job.context, job.input.manifest)))
-    await reserve(parts, job, csv)
+    const sizes = csv === undefined ? [] : fileSizesOf(csv)
+    await reserve(parts, job, sizes)
     // A log-in that is missing or refused is found before anything is recorded.
     const posted = await acting(parts, actor, 'any', async (token) =>
       // The job of an earlier request with this client token may have been lost with the state store.
       job.job.token === undefined ? undefined : byUuid(parts, { uuid }, token, job.signal),
     )
-    if (posted?.name === job.input.terms.TaskName) {
+    if (posted) {
+      const other = posted.detail && otherTerm(posted.detail, job.input.terms, sizes.length)
+      if (other !== undefined) throw otherTask(other)
       await parts.made.begin(id, { uuid, sent: parts.host.now() })
       await job.commit()
       return await record(parts, job, posted)
@@ -72,9 +76,42 @@ async function create(parts: TaskParts, job: CreatingJob): Promise<CreatedTask> 
   }
 }
 
+/**
+ * The first member in which the platform's task differs from the one that a request orders; undefined for none. What the
+ * request leaves to the platform is not compared, and files only once the platform has read them.
+ */
+function otherTerm({ task, total_deal_count }: WireDetail, terms: TaskTerms, files: number): string | undefined {
+  const same: Partial<Record<keyof TaskTerms | 'File', boolean>> = {
+    TaskName: task.task_name === terms.TaskName,
+    IsPublic: task.is_public === terms.IsPublic,
+    Type: terms.Type === undefined || task.type === null || task.type === terms.Type,
+    Description: (terms.Description ?? '') === task.description,
+    MinPrice: isSamePrice(terms.MinPrice, task.min_price),
+    MaxPrice: isSamePrice(terms.MaxPrice, task.max_price),
+    ExpireDays: terms.ExpireDays === undefined || task.expire_days === null || task.expire_days === terms.ExpireDays,
+    File: total_deal_count === 0 || total_deal_count === files,
+  }
+  return Object.entries(same).find(([, is]) => !is)?.[0]
+}
+
+/** Platforms write prices in their own way. */
+function isSamePrice(ordered: string | undefined, posted: string | null): boolean {
+  return ordered === undefined || posted === null || Number(ordered) === Number(posted)
+}
+
+function otherTask(member: string): S3Error {
+  return new S3Error('IdempotencyParameterMismatch', {
+    message: `The platform has a task of this client token, with another ${member}: use a new token for another task.`,
+    fields: { ArgumentName: member },
+  })
+}
+
 /** Reserves the most that the task can cost. Throws SpendCapReached, DealTermsInvalid. */
-async function reserve(parts: TaskParts, { job, input, context }: CreatingJob, csv: string | undefined): Promise<void> {
-  const sizes = csv === undefined ? [] : fileSizesOf(csv)
+async function reserve(
+  parts: TaskParts,
+  { job, input, context }: CreatingJob,
+  sizes: readonly (number | undefined)[],
+): Promise<void> {
   const bucket = input.manifest?.bucket
   const ofBucket = bucket === undefined ? undefined : (await context.settings.get(bucket, 'deal'))?.MaxSpendPerDay
   const caps = { all: amountOf(parts.options.maxSpendPerDay), bucket: amountOf(ofBucket) }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 
 import { type Actor, acting } from '../login.js'
 import type { TaskParts } from '../parts.js'
-import { dataOf, listOf, wireDetail, wireTask } from '../wire.js'
+import { dataOf, listOf, type WireDetail, wireDetail, wireTask } from '../wire.js'
 
 import type { MadeTask, TaskAttempt } from './made-tasks.js'
 import type { TaskTerms } from './terms.js'
@@ -15,7 +15,8 @@ const SKEW_MS = 15 * 60_000
 const SEARCHED = 100
 
 interface Found {
-  readonly name?: string
+  /** As the platform shows it; absent for a task that was found in a list. */
+  readonly detail?: WireDetail
   readonly uuid?: string
   readonly taskId?: number
   readonly file: string
@@ -68,8 +69,8 @@ export async function byUuid(
   const missing = () => new S3Error('NoSuchTask')
   try {
     const answer = await parts.client.send({ method: 'GET', path: ['tasks', uuid], token, signal })
-    const { task } = dataOf(answer, wireDetail, { missing })
-    return { uuid, name: task.task_name, file: task.task_file_name }
+    const detail = dataOf(answer, wireDetail, { missing })
+    return { uuid, detail, file: detail.task.task_file_name }
   } catch (error) {
     // Platforms that do not know the UUID answer in several ways.
     if (error instanceof S3Error && ['NoSuchTask', 'InvalidArgument', 'PlatformRefused'].includes(error.code))

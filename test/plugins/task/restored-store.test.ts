@@ -12,9 +12,9 @@ t.test('a client token posts one task, also when its job is lost', async (t) => 
   const backup = join(temporaryFolder(t), 'backup')
   const start = () => startTaskProxy(t, gateway, { platformUrl: platform.url, data })
   const { email: Email, password: Password } = platform.user
-  const order = async (proxy: Awaited<ReturnType<typeof start>>, token: string) => {
+  const order = async (proxy: Awaited<ReturnType<typeof start>>, token: string, other: object = {}) => {
     const { status, body } = await proxy.send('POST', '/-/task/v1/tasks', {
-      body: { TaskName: 'nightly', IsPublic: true, BidMode: 0, MaxPrice: '0', File: CSV },
+      body: { TaskName: 'nightly', IsPublic: true, BidMode: 0, MaxPrice: '0', File: CSV, ...other },
       headers: { 'x-amz-client-token': token, prefer: 'wait=60' },
     })
     return { status, body, uuid: JSON.parse(body).TaskUuid as string | undefined }
@@ -30,7 +30,24 @@ t.test('a client token posts one task, also when its job is lost', async (t) => 
   await second.close()
   rmSync(data, { recursive: true })
   cpSync(backup, data, { recursive: true })
-  const third = await start()
+  let third = await start()
+  for (const other of [
+    { TaskName: 'weekly' },
+    { IsPublic: false, MinerId: 't01000' },
+    { MaxPrice: '0.1' },
+    { File: `${CSV}${CSV.split('\n')[1]}\n` },
+  ]) {
+    await third.close()
+    rmSync(data, { recursive: true })
+    cpSync(backup, data, { recursive: true })
+    third = await start()
+    const refused = await order(third, 'one', other)
+    t.match(refused, { status: 409, body: /IdempotencyParameterMismatch/ }, Object.keys(other).join())
+  }
+  await third.close()
+  rmSync(data, { recursive: true })
+  cpSync(backup, data, { recursive: true })
+  third = await start()
   const again = await order(third, 'one')
   t.equal(again.status, 200, again.body)
   t.equal(again.uuid, posted.uuid)
