@@ -6,8 +6,6 @@ import type { PaymentLimits } from '../limits.js'
 import type { Ask } from './content-request.js'
 import { contentType, SNIFFED_BYTES } from './content-type.js'
 import { IMMUTABLE, type Readable, spanOf } from './headers.js'
-import { LISTING_VERSION, listingPage } from './send.js'
-import { exactly, tarOf } from './tar.js'
 
 type Packing = typeof import('../../network/pack/index.js')
 
@@ -19,8 +17,6 @@ export interface Body {
   /** How long it may be cached. */
   readonly cache: string
   readonly headers: HeaderList
-  /** A page that has no name to be saved by. */
-  readonly nameless?: boolean
   bytes(span: Span | undefined): AsyncIterable<Uint8Array>
 }
 
@@ -31,8 +27,6 @@ export interface Found extends Resolved {
   readonly packing: Packing
   readonly limits: PaymentLimits
 }
-
-const LISTING_CACHED = 'public, max-age=604800, stale-while-revalidate=2678400'
 
 /** Pages of contents have an origin of their own: they cannot act as this one, nor as each other. */
 const SANDBOX: HeaderList = [
@@ -48,8 +42,6 @@ export async function bodyOf(found: Found): Promise<Body> {
       return rawBody(cid, await car.block(cid))
     case 'car':
       return carBody(found)
-    case 'tar':
-      return tarBody(found)
     case 'file':
       if (node.kind === 'file') return fileBody(found, cid, ask.fileName ?? ask.path.names.at(-1) ?? '')
       if (ask.kind !== undefined) throw notOfKind(ask.kind)
@@ -86,20 +78,7 @@ async function carBody({ ask, cid, node, car, above, packing, limits }: Found): 
     bytes: () => {
       const blocks = packing.carOf(cid, car.block, { scope, duplicates, span, above })
       // Without duplicates, it has no more than the content.
-      return duplicates ? new ArchiveRoom(limits).passingEntries(blocks) : blocks
-    },
-  }
-}
-
-function tarBody({ cid, car, packing, limits }: Found): Body {
-  return {
-    size: undefined,
-    etag: `W/"${cid}.x-tar"`,
-    cache: IMMUTABLE,
-    headers: ['Content-Type', 'application/x-tar'],
-    bytes: () => {
-      const room = new ArchiveRoom(limits)
-      return room.passing(tarOf(cid, car, packing, () => room.entry()))
+      return duplicates ? bounded(blocks, limits) : blocks
     },
   }
 }
@@ -132,9 +111,9 @@ function symlinkBody(cid: CID, target: Uint8Array): Body {
   }
 }
 
-/** Its `index.html`, or else a page that lists it. */
+/** Its `index.html`. Rejects with PaymentError `unacceptable` for a directory without. */
 async function directoryBody(found: Found): Promise<Body> {
-  const { ask, cid, node, car, packing } = found
+  const { node, car, packing } = found
   const index = await packing.entryOf(node, 'index.html', car.block)
   if (index !== undefined) {
     const { link } = index
@@ -142,14 +121,10 @@ async function directoryBody(found: Found): Promise<Body> {
       return fileBody(found, link.cid, 'index.html')
     }
   }
-  return {
-    size: undefined,
-    etag: `"DirIndex-${LISTING_VERSION}_CID-${cid}"`,
-    cache: LISTING_CACHED,
-    headers: ['Content-Type', 'text/html; charset=utf-8', ...SANDBOX],
-    nameless: true,
-    bytes: () => listingPage(ask.path, cid.toString(), packing.entriesOf(cid, node, car.block)),
-  }
+  throw new PaymentError(
+    'unacceptable',
+    'this is a directory without index.html: name a file in it, or ask for format=car',
+  )
 }
 
 async function firstBytes(car: Readable, cid: CID, count: number): Promise<Uint8Array> {
@@ -167,37 +142,33 @@ async function* one(bytes: Uint8Array): AsyncIterable<Uint8Array> {
 }
 
 /**
- * What an archive may grow to. A directory that repeats itself at many levels has few blocks, and more paths than
- * anyone can read: an archive that names each of them would have no end.
+ * Bounds of a CAR with duplicates. A directory that repeats itself at many levels has few blocks and more paths than
+ * can be sent: a CAR that has a block for each path would have no end.
  */
-export class ArchiveRoom {
-  readonly #bounds: Pick<PaymentLimits, 'maxArchiveEntries' | 'maxArchiveBytes'>
-  #entries = 0
-  #bytes = 0
-
-  constructor(bounds: Pick<PaymentLimits, 'maxArchiveEntries' | 'maxArchiveBytes'>) {
-    this.#bounds = bounds
+async function* bounded(
+  blocks: AsyncIterable<Uint8Array>,
+  { maxArchiveEntries, maxArchiveBytes }: PaymentLimits,
+): AsyncIterable<Uint8Array> {
+  let entries = 0
+  let bytes = 0
+  for await (const block of blocks) {
+    bytes += block.length
+    if (bytes > maxArchiveBytes) throw new Error('The CAR has too many bytes.')
+    yield block
+    if (++entries > maxArchiveEntries) throw new Error('The CAR has too many entries.')
   }
+}
 
-  /** Call it for each entry before it is sent. Throws when there are too many. */
-  entry(): void {
-    if (++this.#entries > this.#bounds.maxArchiveEntries) throw new Error('The archive has too many entries.')
+/**
+ * Passes bytes on if they are as many as announced; rejects with the first one too many, or at the end. The nodes of a
+ * DAG may state other sizes than their leaves have, and what follows an answer on its connection is the next one.
+ */
+async function* exactly(bytes: AsyncIterable<Uint8Array>, size: number): AsyncIterable<Uint8Array> {
+  let left = size
+  for await (const chunk of bytes) {
+    left -= chunk.length
+    if (left < 0) throw new Error('A file has more bytes than its root states.')
+    yield chunk
   }
-
-  /** Passes the bytes of the archive on; rejects with the first one too many. */
-  async *passing(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-    for await (const chunk of chunks) {
-      this.#bytes += chunk.length
-      if (this.#bytes > this.#bounds.maxArchiveBytes) throw new Error('The archive has too many bytes.')
-      yield chunk
-    }
-  }
-
-  /** Like `passing`, for an archive of which each chunk is an entry. */
-  async *passingEntries(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-    for await (const chunk of this.passing(chunks)) {
-      this.entry()
-      yield chunk
-    }
-  }
+  if (left > 0) throw new Error('A file has fewer bytes than its root states.')
 }

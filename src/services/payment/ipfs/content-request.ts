@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { PaymentError } from '../errors.js'
 
-/** How a content is to be sent: as a file or a page, as one block, or as an archive. */
-export type Form = 'file' | 'raw' | 'car' | 'tar'
+/** How a content is to be sent: as a file, as one block, or as a CAR. */
+export type Form = 'file' | 'raw' | 'car'
 
 /** A request of the gateway. */
 export interface Ask {
@@ -23,7 +23,6 @@ export interface Ask {
 const FORM_TYPES: Readonly<Record<string, Form>> = {
   'application/vnd.ipld.raw': 'raw',
   'application/vnd.ipld.car': 'car',
-  'application/x-tar': 'tar',
 }
 
 const CAR_TYPE = 'application/vnd.ipld.car'
@@ -82,13 +81,12 @@ function readForm(format: string, types: Types): Pick<Ask, 'form' | 'byAccept' |
       return { form: accepted ?? 'file', byAccept: accepted !== undefined, kind: undefined }
     case 'raw':
     case 'car':
-    case 'tar':
       return { form: format, byAccept: accepted !== undefined && accepted !== format, kind: undefined }
     case 'json':
     case 'cbor':
       return { form: 'file', byAccept: false, kind: format }
     default:
-      throw new PaymentError('value', 'format must be raw, car, tar, json or cbor')
+      throw new PaymentError('value', 'format must be raw, car, json or cbor')
   }
 }
 
@@ -103,10 +101,7 @@ export interface ContentPath {
   readonly text: string
 }
 
-/**
- * Most names of a path: each of them costs a block, a CID in the header X-Ipfs-Roots, and a link in the page of a
- * directory with all names before it.
- */
+/** Most names of a path: each of them costs a block and a CID in the header X-Ipfs-Roots. */
 const MAX_NAMES = 128
 
 /**

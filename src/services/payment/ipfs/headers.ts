@@ -45,7 +45,7 @@ function located({ path: { cid, names }, form }: Ask, query: URLSearchParams): s
   return `${pathOf(cid, names)}?${own}`
 }
 
-const EXTENSIONS = { file: '', raw: '.bin', car: '.car', tar: '.tar' } as const
+const EXTENSIONS = { file: '', raw: '.bin', car: '.car' } as const
 
 /** Names the file for the one who saves it: in ASCII for old clients, and in UTF-8 (RFC 6266, appendix D). */
 export function disposition({ form, path, fileName, download }: Ask, cid: string): string {

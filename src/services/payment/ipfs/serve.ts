@@ -42,7 +42,7 @@ function requireAllowed({ denylist }: PaymentContext, cid: CID): void {
   if (denylist?.has(cid)) throw new PaymentError('gone', `the operator of this gateway does not send ${cid}`)
 }
 
-/** Relative links in the page of a directory need the slash. */
+/** Relative links in the index.html of a directory need the slash. */
 function redirect(exchange: Omit<Exchange, 'path' | 'caller'>, { path: { cid, names } }: Ask): void {
   const query = exchange.query.size === 0 ? '' : `?${exchange.query}`
   reply(exchange, 301, [...CROSS_ORIGIN, 'Location', `${pathOf(cid, names)}/${query}`])

@@ -2,7 +2,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import type { CID } from 'multiformats/cid'
 import { NetworkError } from '../../network.js'
 import type { Car } from '../../packing.js'
-import { Barren } from '../dag/directory.js'
+import { EmptyReadLimit } from '../dag/directory.js'
 import { type BlockSource, digestOf, hashesTo, notRetrievable, readFileNode } from '../dag/unixfs.js'
 import { walkFile } from '../dag/verify-leaves.js'
 import { CarBlocks, CarIndexes, openCar } from './car-indexes.js'
@@ -58,11 +58,11 @@ function openedCar(handle: FileHandle, blocks: BlockSource): OpenCar {
     },
     async *range(root, first, last) {
       let position = 0
-      const barren = new Barren(root)
+      const limit = new EmptyReadLimit(root)
       const overlaps = (size: number): boolean => Number.isNaN(size) || (position + size > first && position <= last)
       const isRead = ({ size }: { readonly size: number }): boolean => {
         if (position > last || !overlaps(size)) return false
-        barren.read()
+        limit.read()
         return true
       }
       for await (const part of walkFile(root, blocks, isRead)) {
@@ -74,7 +74,7 @@ function openedCar(handle: FileHandle, blocks: BlockSource): OpenCar {
         const from = Math.max(0, first - position)
         const to = Math.min(content.length, last + 1 - position)
         if (to > from) {
-          barren.found()
+          limit.found()
           yield content.subarray(from, to)
         }
         position += content.length

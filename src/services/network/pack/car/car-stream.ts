@@ -1,7 +1,7 @@
 import { encode } from '@ipld/dag-cbor'
 import { varint } from 'multiformats'
 import type { CID } from 'multiformats/cid'
-import { Barren } from '../dag/directory.js'
+import { EmptyReadLimit } from '../dag/directory.js'
 
 import { IDENTITY, type NamedLink, RAW, readNode, SHARD_DIGITS } from '../dag/unixfs.js'
 
@@ -36,15 +36,15 @@ export async function* carOf(
   }
   // What is beneath them is sent, or is ahead.
   const followed = new Set<string>()
-  const barren = new Barren(root)
+  const limit = new EmptyReadLimit(root)
   const ahead: Ahead[] = [{ cid: root, position: 0, isWhole: span === undefined }]
   for (let next = ahead.pop(); next !== undefined; next = ahead.pop()) {
     const { cid, isWhole } = next
     if (followed.has(cid.toString())) continue
-    if (cid.multihash.code !== IDENTITY) barren.read()
+    if (cid.multihash.code !== IDENTITY) limit.read()
     const bytes = await block(cid)
     if (isNew(cid)) {
-      barren.found()
+      limit.found()
       yield section(cid.bytes, bytes)
     }
     if (!duplicates) seen.add(cid.toString())

@@ -153,49 +153,6 @@ export type ReadBlock = (cid: CID) => Promise<Uint8Array>
 /** Deeper than the digits of the longest hash of a name reach. */
 const MAX_DEPTH = 48
 
-/**
- * The entries of a directory, in the order of its blocks. Holds one block of each level of shards. Checks the names
- * again: one digest is that of a file and of the node with its bytes, and the bytes of a file were no directory when it
- * came.
- * @param cid of the directory
- */
-export async function* entriesOf(cid: CID, node: UnixfsNode, block: ReadBlock): AsyncIterable<NamedLink> {
-  if (node.kind === 'directory') {
-    requireNames(cid, node.links, false)
-    yield* node.links
-  } else if (node.kind === 'shard') yield* entriesOfShard(cid, node.links, { block, barren: new Barren(cid) }, '')
-}
-
-interface Walk {
-  readonly block: ReadBlock
-  readonly barren: Barren
-}
-
-/** @param place digits that lead to the shard */
-async function* entriesOfShard(
-  cid: CID,
-  links: readonly NamedLink[],
-  walk: Walk,
-  place: string,
-): AsyncIterable<NamedLink> {
-  requireNames(cid, links, true)
-  for (const link of links) {
-    const at = place + link.name.slice(0, SHARD_DIGITS).toUpperCase()
-    if (link.name.length > SHARD_DIGITS) {
-      const name = link.name.slice(SHARD_DIGITS)
-      // With two places, a name could be a symbolic link and a directory that is unpacked through it.
-      if (!placesOf(name, at.length).startsWith(at))
-        throw notRetrievable(`The directory ${cid} has the name ${JSON.stringify(name)} in a wrong shard.`)
-      walk.barren.found()
-      yield { ...link, name }
-    } else {
-      walk.barren.read()
-      const shard = await shardOf(link, walk.block, place.length / SHARD_DIGITS)
-      yield* entriesOfShard(link.cid, shard.links, walk, at)
-    }
-  }
-}
-
 /** Digits of the places of a name in shards, at least as many as are wanted. */
 function placesOf(name: string, digits: number): string {
   const hash = hashOfName(name)
@@ -236,7 +193,7 @@ async function shardOf({ cid }: NamedLink, block: ReadBlock, depth: number): Pro
   return { ...node, kind: node.kind }
 }
 
-/** File systems have names of 255 bytes. Paths in a TAR are as long as all names above a file together. */
+/** File systems have names of 255 bytes. Paths below a directory are as long as all names above a file together. */
 const LONGEST_NAME = 1024
 
 /**
@@ -261,7 +218,7 @@ export function requireNames(cid: CID, links: readonly NamedLink[], isShard: boo
  * Counts the blocks that are read one after another without anything for the reader. A DAG of a few blocks that others
  * made can have more paths than anything can walk, and none of them may lead to a byte.
  */
-export class Barren {
+export class EmptyReadLimit {
   readonly #root: CID
   #blocks = 0
 
