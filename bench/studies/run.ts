@@ -3,12 +3,12 @@
  * ratios: absolute figures depend on the machine.
  *
  *   npm run bench:studies [-- --rounds 5] [--size-mib 1024] [--rss-mib 5120]
- *     [--only large|small|door|rss|deals|transport|workers] [--deals-mib 5120] [--quirks legacy]
+ *     [--only large|small|authorizer|rss|deals|transport|workers] [--deals-mib 5120] [--quirks legacy]
  *     [--node-options '--cpu-prof']
  */
 import { parseArgs } from 'node:util'
+import { authorizer } from './authorizer.js'
 import { deals } from './deals.js'
-import { door } from './door.js'
 import { large } from './large.js'
 import { rss } from './rss.js'
 import { small } from './small.js'
@@ -31,12 +31,12 @@ const { values } = parseArgs({
 const MiB = 1024 * 1024
 const parts = values.only.split(',')
 if (parts.includes('transport')) await transport(Number(values.rounds), Number(values['size-mib']) * MiB)
-if (['large', 'small', 'door'].some((part) => parts.includes(part))) {
+if (['large', 'small', 'authorizer'].some((part) => parts.includes(part))) {
   const target = await startTarget(values.quirks, values['node-options'].split(' ').filter(Boolean))
   try {
     if (parts.includes('large')) await large(target, Number(values.rounds), Number(values['size-mib']) * MiB)
     if (parts.includes('small')) await small(target, Number(values.rounds))
-    if (parts.includes('door')) await door(target, Number(values.rounds))
+    if (parts.includes('authorizer')) await authorizer(target, Number(values.rounds))
   } finally {
     await target.stop()
   }

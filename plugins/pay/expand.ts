@@ -65,7 +65,7 @@ export function payExpansion(parts: PayParts): Expansion {
 /** The upload that is meant: that of the job, or the newest of the object as it is now. */
 async function madeOf(
   parts: PayParts,
-  { births, checks, store }: Context,
+  { creationTimes, checks, store }: Context,
   { bucket, key, jobId }: ExpansionSubject,
 ): Promise<MadeUpload | undefined> {
   if (key === undefined) return undefined
@@ -78,7 +78,7 @@ async function madeOf(
   }
   const own = jobId === undefined ? undefined : await parts.made.objectOf(jobId)
   if (own) return own
-  const [object, birth] = await Promise.all([store.find(bucket, key), births.now(bucket)])
+  const [object, birth] = await Promise.all([store.find(bucket, key), creationTimes.now(bucket)])
   const uploads = await parts.made.ofObject(bucket, key, birth)
   return uploads.find(({ stamp }) => stamp === object?.stamp)
 }

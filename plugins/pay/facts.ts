@@ -18,8 +18,8 @@ export class ServiceFacts {
 
   constructor(parts: PayParts) {
     this.#parts = parts
-    this.#params = this.#lately(['api', 'v1', 'common', 'system', 'params'], wireParams)
-    this.#price = this.#lately(
+    this.#params = this.#cached(['api', 'v1', 'common', 'system', 'params'], wireParams)
+    this.#price = this.#cached(
       ['stats', 'storage'],
       wireStatistics.transform((told) => attofil(told.average_price_per_GB_per_year)),
     )
@@ -41,7 +41,7 @@ export class ServiceFacts {
     return this.#price()
   }
 
-  #lately<T>(path: readonly string[], schema: z.ZodType<T>): () => Promise<T> {
+  #cached<T>(path: readonly string[], schema: z.ZodType<T>): () => Promise<T> {
     let known: { readonly value: Promise<T>; readonly until: number } | undefined
     return () => {
       const now = this.#parts.host.now()

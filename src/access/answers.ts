@@ -15,13 +15,13 @@ import type { OwnerGateway } from './grants.js'
 import { lasting } from './policy.js'
 import type { Principal } from './question.js'
 
-export interface DoorParts {
+export interface AuthorizerDeps {
   readonly settings: Pick<BucketSettings, 'get'>
   readonly state: Pick<State, 'objects'>
   readonly ownerGateway: OwnerGateway
 }
 
-export interface DoorRequest {
+export interface AuthorizedRequest {
   readonly caller: Caller | undefined
   /** Absent for work without a request. */
   readonly head: RequestHead | undefined
@@ -55,11 +55,11 @@ const NO_BLOCK = {
 
 /** Asks the documents of buckets, ACLs and policies of identities for one request. */
 export class Answers {
-  readonly #parts: DoorParts
-  readonly #request: DoorRequest
+  readonly #parts: AuthorizerDeps
+  readonly #request: AuthorizedRequest
   readonly #account: string | undefined
 
-  constructor(parts: DoorParts, request: DoorRequest) {
+  constructor(parts: AuthorizerDeps, request: AuthorizedRequest) {
     this.#parts = parts
     this.#request = request
     this.#account = request.caller && canonicalId(request.caller.identity)

@@ -75,7 +75,7 @@ export async function requireNeeds(operation: AnyOperation, head: RequestHead, c
   if (needs === undefined || bucket === undefined) return
   if (!context.caller && operation.access === 'anonymous') {
     if (typeof needs === 'object' && 'some' in needs && (await mayOpen(operation, bucket, context))) return
-    const granted = key !== undefined && context.door.granted('s3:PutObject', bucket, key)
+    const granted = key !== undefined && context.authorizer.granted('s3:PutObject', bucket, key)
     return granted ? undefined : requirePublic(needs, bucket, key, context)
   }
   if (needs === 'form') {
@@ -86,8 +86,8 @@ export async function requireNeeds(operation: AnyOperation, head: RequestHead, c
 }
 
 /** True if the policy of the bucket can allow some of the keys that the body will name. */
-async function mayOpen({ action }: AnyOperation, bucket: string, { door }: Context): Promise<boolean> {
-  return typeof action === 'object' && 'each' in action && (await door.canOpen(bucket, action.each))
+async function mayOpen({ action }: AnyOperation, bucket: string, { authorizer }: Context): Promise<boolean> {
+  return typeof action === 'object' && 'each' in action && (await authorizer.canOpen(bucket, action.each))
 }
 
 /**

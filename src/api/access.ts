@@ -82,7 +82,7 @@ export interface Asked {
 export type Place = Omit<Asked, 'action'>
 
 /** Decides what one request may do. The one place that asks policies and ACLs. */
-export interface Door {
+export interface Authorizer {
   /**
    * Decides several actions of one request together. Resolves if the caller may do all of them, and also if no document
    * says so: then the caller's own account decides, as for a bucket without documents.
@@ -164,10 +164,10 @@ export type Authorize = (
  * (`Plugin.metadataActions`). Other metadata of those names, and all metadata of objects stored by an earlier version,
  * comes from callers without it.
  */
-export type Authorized = Readonly<Record<string, Authorizer>>
+export type Authorized = Readonly<Record<string, Authorization>>
 
 /** The caller who stored such metadata. */
-export interface Authorizer {
+export interface Authorization {
   readonly accessKeyId: string
   /**
    * Access key of the gateway account that the identity acts as; '' for the server's own. The action concerns what this

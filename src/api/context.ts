@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Logger } from '../common/log.js'
-import type { Access, Authorize, Door, Ownership, Place, RequireOwner } from './access.js'
+import type { Access, Authorize, Authorizer, Ownership, Place, RequireOwner } from './access.js'
 import type {
   AdmittedWrite,
   ArchiveAccess,
@@ -9,7 +9,7 @@ import type {
   RestoreOutcome,
   TransitionedObject,
 } from './archive.js'
-import type { BucketBirths, Gateway } from './gateway.js'
+import type { CreationTimes, Gateway } from './gateway.js'
 import type { Hooks } from './hooks.js'
 import type { AuthenticateForm, Caller } from './identity.js'
 import type { Job, JobFailure, JobProgress, JobQuery, NewJob, PutOff } from './jobs.js'
@@ -299,7 +299,7 @@ export interface Context {
   readonly store: Store
   readonly checks: Checks
   /** Decides what this request may do, by the policies and ACLs of buckets and identities. */
-  readonly door: Door
+  readonly authorizer: Authorizer
   /** An operation changes it only when it is for the owner of the bucket: see state/records/state-of-operation.ts. */
   readonly state: State
   /**
@@ -308,7 +308,7 @@ export interface Context {
    */
   readonly settings: BucketSettings
   /** Distinguishes the current bucket of a name from deleted buckets of the same name. */
-  readonly births: Pick<BucketBirths, 'now'>
+  readonly creationTimes: Pick<CreationTimes, 'now'>
   readonly server: ServerFacts
   readonly limits: Limits
   readonly log: Logger

@@ -328,7 +328,7 @@ export interface GatewayAnswer {
  * The times at which buckets were made, as the gateway states them. They distinguish a bucket from an earlier one of
  * the same name that another client of the gateway has deleted.
  */
-export interface BucketBirths {
+export interface CreationTimes {
   /**
    * Asks the gateway. Resolves undefined where it cannot tell: on a gateway whose dates change
    * (GatewayFeatures.fixedBuckets), for a missing bucket, for a bucket that this server's account may not see, and when
@@ -339,7 +339,7 @@ export interface BucketBirths {
    * An answer at most a minute old. Rarely asks the gateway and never waits long. Never rejects: resolves undefined
    * also when the gateway could not be asked.
    */
-  lately(bucket: string): Promise<string | undefined>
+  cached(bucket: string): Promise<string | undefined>
 }
 
 /** The epochs of the state stores that were used with the gateway, as the gateway remembers them. */

@@ -90,7 +90,7 @@ export interface Operation<R extends Resource = Resource> {
 export type ActionName = `${string}:${string}`
 
 /**
- * What an operation asks the one decision (access/door). A server does not start with an operation that does not
+ * What an operation asks the one decision (access/authorizer). A server does not start with an operation that does not
  * declare it.
  */
 export type RowAction =

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, openSync, statfsSync, statSync, unlinkSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { tighten } from './files/private-file.js'
+import { restrictMode } from './files/private-file.js'
 
 /** Room for the log of some removals, bytes. */
 const RESERVE_BYTES = 2 * 1024 * 1024
@@ -21,7 +21,7 @@ export class DiskReserve {
   /** @param database path of the database that needs the reserve */
   constructor(database: string) {
     this.#file = `${database}.reserve`
-    tighten(this.#file)
+    restrictMode(this.#file)
     this.#held = statSync(this.#file, { throwIfNoEntry: false })?.size === RESERVE_BYTES
   }
 

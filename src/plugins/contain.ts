@@ -16,7 +16,7 @@ import type {
 } from '../api/request.js'
 import { withinDeadline } from '../common/time.js'
 
-import { blame, PausableDeadline } from './deadlines.js'
+import { PausableDeadline, toPluginError } from './deadlines.js'
 
 export interface ContainOptions {
   /** How long a handler may run without answering, ms. Waiting for the client does not count. */
@@ -48,7 +48,7 @@ function containOperation(plugin: string, operation: AnyOperation, deadlineMs: n
       return guardReply(reply, ms)
     } catch (thrown) {
       work.then(discard).catch(() => {})
-      throw blame(thrown, plugin, operation.name)
+      throw toPluginError(thrown, plugin, operation.name)
     } finally {
       deadline.clear()
     }
@@ -199,7 +199,7 @@ async function* guarded(plugin: string, call: CallFacts, context: Context, ms: n
       yield next.value
     }
   } catch (thrown) {
-    throw blame(thrown, plugin, `members() of ${call.name}`)
+    throw toPluginError(thrown, plugin, `members() of ${call.name}`)
   } finally {
     // Do not wait for an iterator that hangs.
     names?.return?.().catch(() => {})
@@ -291,7 +291,7 @@ export function containStorageClass(plugin: string, offered: StorageClass, deadl
       return result
     } catch (thrown) {
       work.then(givenUp).catch(() => {})
-      throw blame(thrown, plugin, `${callback} of the storage class ${offered.name}`)
+      throw toPluginError(thrown, plugin, `${callback} of the storage class ${offered.name}`)
     }
   }
 

@@ -109,7 +109,7 @@ export class PausableDeadline {
  * Converts an error of a plugin: an S3Error is its answer; any other error becomes an InternalError whose cause, for
  * the log, names the plugin and the work.
  */
-export function blame(thrown: unknown, plugin: string, work: string): S3Error {
+export function toPluginError(thrown: unknown, plugin: string, work: string): S3Error {
   if (thrown instanceof S3Error) return thrown
   const why = thrown instanceof Error ? '' : `: ${messageOf(thrown)}`
   const cause = new Error(`${work} of the plugin "${plugin}" failed${why}`, { cause: thrown })

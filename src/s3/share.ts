@@ -38,7 +38,7 @@ export const shareObject = defineCall({
     if (query.expiry !== undefined && body.Expiry !== undefined)
       throw new S3Error('InvalidRequest', { message: 'Expiry is given in the query or in the body, not in both.' })
     const Expiry = lifetime(query.expiry ?? body.Expiry, context.caller?.identity.session)
-    await context.door.requireLasting({ action: 's3:GetObject', bucket, key })
+    await context.authorizer.requireLasting({ action: 's3:GetObject', bucket, key })
     await context.store.head(bucket, key)
     const { protocol, host } = new URL(context.server.shareUrl)
     const link = await context.gateway.presignedGet(bucket, key, Expiry, host)

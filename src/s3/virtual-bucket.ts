@@ -57,9 +57,37 @@ function virtualBucketOperations(rows: () => readonly Row[]): AnyOperation[] {
   const over = (context: Context, request: S3Request): Context => {
     const gateway: Context['gateway'] = { ...context.gateway, bucketExists: async () => true }
     const list: Context['store']['list'] = (_, query) => listResources(readables(rows()), query, request, context)
-    const { caller, checks, door, state, settings, births, server, limits, log, plugins, archive, jobs, own } = context
+    const {
+      caller,
+      checks,
+      authorizer,
+      state,
+      settings,
+      creationTimes,
+      server,
+      limits,
+      log,
+      plugins,
+      archive,
+      jobs,
+      own,
+    } = context
     const { as, authenticateForm } = context
-    const same = { caller, checks, door, state, settings, births, server, limits, log, plugins, archive, jobs, own }
+    const same = {
+      caller,
+      checks,
+      authorizer,
+      state,
+      settings,
+      creationTimes,
+      server,
+      limits,
+      log,
+      plugins,
+      archive,
+      jobs,
+      own,
+    }
     return { ...same, as, authenticateForm, gateway, store: { ...context.store, list } }
   }
   const onService = (path: string, suffix: string, operation: Operation<'bucket'>): Operation<'service'> => ({

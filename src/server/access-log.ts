@@ -48,7 +48,7 @@ interface Facts {
   head: RequestHead | undefined
   selected: Selected | undefined
   caller: Caller | undefined
-  context: Pick<Context, 'door'> | undefined
+  context: Pick<Context, 'authorizer'> | undefined
   reply: Reply
   failure: S3Error | undefined
   started: number
@@ -70,7 +70,7 @@ export function describeRequest(facts: Facts): AccessEntry {
     key: head?.key === undefined ? undefined : redact(head.key),
     marks: head && marksOf(head),
     status: outgoing.headersSent ? outgoing.statusCode : facts.reply.status,
-    decision: facts.context?.door.reason,
+    decision: facts.context?.authorizer.reason,
     error: failure?.code,
     cause: failure?.cause,
     bytesIn: bytesIn(facts),

@@ -1,4 +1,4 @@
-import { givesMore } from '../access/door.js'
+import { givesMore } from '../access/authorizer.js'
 import type { FormFacts, Jobs } from '../api/context.js'
 import type { Caller } from '../api/identity.js'
 import type { Reply, RequestHead } from '../api/request.js'

@@ -1,11 +1,11 @@
-import type { BucketBirths } from '../api/gateway.js'
+import type { CreationTimes } from '../api/gateway.js'
 import type { Limits } from '../api/limits.js'
 import type { BucketSettings } from '../api/settings.js'
 import type { State } from '../api/state.js'
 import type { CleanupStack } from '../common/cleanup-stack.js'
 import type { Logger } from '../common/log.js'
-import { bucketBirths } from '../gateway/account/bucket-births.js'
 import { createGatewayPool, type GatewayPool } from '../gateway/account/create-gateway.js'
+import { readCreationTimes } from '../gateway/account/creation-times.js'
 import { type Brand, neutralBrand } from '../gateway/brand.js'
 import type { GatewayWatch } from '../gateway/gateway-call.js'
 import { MARKER_STAMP } from '../gateway/object-facts.js'
@@ -25,7 +25,7 @@ export interface Backends {
   readonly brand: Brand
   readonly state: State
   readonly settings: BucketSettings
-  readonly births: BucketBirths
+  readonly creationTimes: CreationTimes
 }
 
 interface Watches {
@@ -67,8 +67,14 @@ export async function openBackends(
   })
   cleanup.defer(() => pool.close())
   state = options.state ?? (await openOwnState(options, { log, limits, onCall }, pool))
-  const births = bucketBirths(pool.for(options.gateway.account), options.now ?? Date.now)
-  return { pool, brand, state, births, settings: createBucketSettings(state, births, Date.now, caches.settings) }
+  const creationTimes = readCreationTimes(pool.for(options.gateway.account), options.now ?? Date.now)
+  return {
+    pool,
+    brand,
+    state,
+    creationTimes,
+    settings: createBucketSettings(state, creationTimes, Date.now, caches.settings),
+  }
 }
 
 async function openOwnState(

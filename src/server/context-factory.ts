@@ -1,4 +1,4 @@
-import { openDoor } from '../access/door.js'
+import { openAuthorizer } from '../access/authorizer.js'
 import { Grants, ownerGateway } from '../access/grants.js'
 import type { Owned } from '../api/access.js'
 import type { Context } from '../api/context.js'
@@ -72,7 +72,7 @@ function contextFactory(parts: ContextParts): ContextFactory {
   const views = new Views(parts, own)
   const anonymous = views.unsigned(pool.anonymous(account))
   const stateOf = stateOfOperation(shared.state)
-  const doorParts = {
+  const authorizerDeps = {
     settings: shared.settings,
     state: shared.state,
     ownerGateway: ownerGateway(own, pool, parts.credentials),
@@ -92,10 +92,10 @@ function contextFactory(parts: ContextParts): ContextFactory {
   function contextOf(base: View, request: Request, state = stateOf(request.declared)): Context {
     const { caller, head, declared } = request
     const grants = new Grants()
-    const door = openDoor(doorParts, { caller, head, asOwner: declared?.access === 'owner' }, grants)
+    const authorizer = openAuthorizer(authorizerDeps, { caller, head, asOwner: declared?.access === 'owner' }, grants)
     const as = (other: Caller | undefined) =>
       other ? contextFor({ ...request, caller: other }) : contextOf(anonymous, { ...request, caller: undefined })
-    const access = { base, caller, state, grants, door, as, requestId: head?.id }
+    const access = { base, caller, state, grants, authorizer, as, requestId: head?.id }
     return new RequestContext({ shared, own, metadataActions: metadataActions(), grantedView }, access)
   }
 
@@ -130,7 +130,7 @@ interface ContextSources extends OpenedPlugins {
 /** Opens the jobs and the contexts, which need each other: a context creates jobs, and a job runs in a context. */
 export async function openContexts(sources: ContextSources) {
   const { options, backends, plugins, limits, region, log, credentials, sts, closing } = sources
-  const { pool, state, settings, births } = backends
+  const { pool, state, settings, creationTimes } = backends
   const { signedBasePaths, sessionToken, signatureV2 } = options
   const { sessions } = sts
   const authentication = { credentials, sessions, region, signedBasePaths, sessionToken, signatureV2 }
@@ -156,7 +156,7 @@ export async function openContexts(sources: ContextSources) {
     shared: {
       state,
       settings,
-      births,
+      creationTimes,
       server: {
         region,
         objectOwnership: options.objectOwnership ?? 'BucketOwnerEnforced',

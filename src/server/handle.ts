@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { continuesUpload, requiredActions, signRequired } from '../access/authorizer.js'
 import { hasPolicies } from '../access/documents.js'
-import { askedBy, continuesUpload, signRequired } from '../access/door.js'
 import { requireNeeds } from '../access/rights.js'
 import type { Context } from '../api/context.js'
 import type { Caller } from '../api/identity.js'
@@ -21,7 +21,7 @@ import type { WithCors } from '../http/cors.js'
 import { type ErrorPlace, errorReply, toS3Error } from '../http/error-reply.js'
 import { hoistedHeaders } from '../http/headers.js'
 import { readLoosely, readRequest } from '../http/read-request.js'
-import { sayContinue, send } from '../http/send.js'
+import { send, sendContinue } from '../http/send.js'
 import { versionHeader } from '../plugins/calls/answer-now.js'
 import { errorFormatOf } from '../plugins/calls/format.js'
 import { type OperationTable, refuseVersion2, type Selected } from '../plugins/table.js'
@@ -32,8 +32,8 @@ import { taggingOfHeader } from '../s3/tagging/tags.js'
 import { describeRequest, type OnDone } from './access-log.js'
 import type { Audit } from './audit.js'
 import type { ContextFactory } from './context-factory.js'
-import type { LetIn, Traffic } from './traffic/traffic.js'
-import { letIn } from './traffic/traffic.js'
+import type { Admission, Traffic } from './traffic/traffic.js'
+import { admitClient } from './traffic/traffic.js'
 
 export interface HandleParts {
   readonly authenticate: Authenticate
@@ -74,7 +74,7 @@ export function createHandle(parts: HandleParts): Handle {
     let reply: Reply
     let failure: S3Error | undefined
     let context: Context | undefined
-    let visit: LetIn | undefined
+    let visit: Admission | undefined
     let request: S3Request | undefined
     const place = (): ErrorPlace => ({
       id,
@@ -83,7 +83,7 @@ export function createHandle(parts: HandleParts): Handle {
     })
     try {
       head = readRequest(incoming, id, parts)
-      visit = letIn(parts.traffic, head, incoming)
+      visit = admitClient(parts.traffic, head, incoming)
       const link = await parts.links(head)
       caller =
         link || isPreflight(head)
@@ -144,7 +144,7 @@ function ignore(): void {}
 function whyDenied(failure: S3Error, selected: Selected | undefined, head: RequestHead, context: Context) {
   const action = selected?.operation.action
   const name = typeof action === 'string' ? action : undefined
-  return context.door.missing(failure, name, head).catch(() => failure)
+  return context.authorizer.missing(failure, name, head).catch(() => failure)
 }
 
 function errorFormOf(head: Parameters<typeof errorFormatOf>[0]): ErrorPlace['form'] & string {
@@ -181,7 +181,7 @@ function admit(
 
 /**
  * The decision about the resource of the request. Operations with further resources, such as the source of a copy, ask
- * the same door for each.
+ * the same authorizer for each.
  */
 async function decide({ operation, plugin }: Selected, head: RequestHead, context: Context): Promise<void> {
   // The token of such a request is for the service behind the call, which decides.
@@ -189,11 +189,11 @@ async function decide({ operation, plugin }: Selected, head: RequestHead, contex
   const unsigned = !context.caller && operation.access !== 'public'
   if (unsigned) await refuseRestricted(context.settings, head)
   const upload = continuesUpload(operation) ? await uploadOf(head, context) : undefined
-  const asked = askedBy(operation, plugin, head, context.plugins.storageClasses, taggingOfHeader, upload)
-  await context.door.decide(...asked)
+  const asked = requiredActions(operation, plugin, head, context.plugins.storageClasses, taggingOfHeader, upload)
+  await context.authorizer.decide(...asked)
   if (!unsigned || operation.access === 'anonymous') return
   const granted =
-    asked.length > 0 && asked.every(({ action, key }) => context.door.granted(action, head.bucket ?? '', key))
+    asked.length > 0 && asked.every(({ action, key }) => context.authorizer.granted(action, head.bucket ?? '', key))
   if (!granted) throw signRequired()
 }
 
@@ -203,8 +203,8 @@ function isPassedOn({ access }: AnyOperation, caller: Caller | undefined, head: 
 }
 
 /** Returns the upload that the request names, if a document can decide by it. */
-async function uploadOf({ bucket, key, query }: RequestHead, { caller, door, state }: Context) {
-  if (bucket === undefined || (!(caller && hasPolicies(caller.identity)) && !(await door.documents(bucket))))
+async function uploadOf({ bucket, key, query }: RequestHead, { caller, authorizer, state }: Context) {
+  if (bucket === undefined || (!(caller && hasPolicies(caller.identity)) && !(await authorizer.documents(bucket))))
     return undefined
   const upload = await state.uploads.get(query.get('uploadId') ?? '')
   return upload?.bucket === bucket && upload.key === key ? upload : undefined
@@ -230,7 +230,7 @@ type BodyParts = Pick<HandleParts, 'limits' | 'bodies'>
 function takingIn({ bodies }: BodyParts, client: () => string, outgoing: ServerResponse): BeforeBody {
   return () => {
     const leave = bodies.enter(client())
-    sayContinue(outgoing)
+    sendContinue(outgoing)
     return leave
   }
 }

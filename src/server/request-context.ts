@@ -1,5 +1,5 @@
 import type { Checks, Grants } from '../access/grants.js'
-import type { Door } from '../api/access.js'
+import type { Authorizer } from '../api/access.js'
 import type { ArchiveAccess } from '../api/archive.js'
 import type { Context, FormFacts, Jobs } from '../api/context.js'
 import type { Gateway } from '../api/gateway.js'
@@ -19,7 +19,7 @@ import { RequestSettings } from '../state/records/object-records.js'
 /** The parts of a context that are the same for every request. */
 export type SharedContext = Pick<
   Context,
-  'births' | 'server' | 'limits' | 'log' | 'plugins' | 'jobs' | 'authenticateForm'
+  'creationTimes' | 'server' | 'limits' | 'log' | 'plugins' | 'jobs' | 'authenticateForm'
 >
 
 /** What a caller may use, by its account and its rights. */
@@ -42,7 +42,7 @@ interface Access {
   readonly caller: Caller | undefined
   readonly state: State
   readonly grants: Grants
-  readonly door: Door
+  readonly authorizer: Authorizer
   readonly as: Context['as']
   /** Absent for work that no request asked for. */
   readonly requestId: string | undefined
@@ -53,7 +53,7 @@ interface Access {
  * need is made when they ask for it.
  */
 export class RequestContext implements Context {
-  readonly births: Context['births']
+  readonly creationTimes: Context['creationTimes']
   readonly server: Context['server']
   readonly limits: Context['limits']
   readonly plugins: Context['plugins']
@@ -63,7 +63,7 @@ export class RequestContext implements Context {
   readonly caller: Caller | undefined
   readonly state: State
   readonly own: Gateway
-  readonly door: Door
+  readonly authorizer: Authorizer
   readonly as: Context['as']
   readonly #server: Server
   readonly #base: View
@@ -73,9 +73,9 @@ export class RequestContext implements Context {
   readonly #requestId: string | undefined
   #log: Context['log'] | undefined
 
-  constructor(server: Server, { base, caller, state, grants, door, as, requestId }: Access) {
+  constructor(server: Server, { base, caller, state, grants, authorizer, as, requestId }: Access) {
     const { shared } = server
-    this.births = shared.births
+    this.creationTimes = shared.creationTimes
     this.server = shared.server
     this.limits = shared.limits
     this.plugins = shared.plugins
@@ -85,7 +85,7 @@ export class RequestContext implements Context {
     this.#requestId = requestId
     this.state = state
     this.own = server.own
-    this.door = door
+    this.authorizer = authorizer
     this.as = as
     this.#server = server
     this.#base = base
@@ -130,7 +130,7 @@ export class RequestContext implements Context {
   #makeChecks(): Context['checks'] {
     const requireAction: Context['checks']['requireAction'] = async (name, place = {}) => {
       this.#base.requireAction(name)
-      if (this.caller) await this.door.requireAction(name, place)
+      if (this.caller) await this.authorizer.requireAction(name, place)
     }
     return {
       requireOwner: (bucket, instead) => this.#view().requireOwner(bucket, instead),

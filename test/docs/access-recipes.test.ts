@@ -3,7 +3,7 @@ import t from 'tap'
 import { CONDITION_KEYS } from '../../src/access/language/condition-keys.js'
 
 import { canonicalId } from '../../src/auth/identities/credentials.js'
-import { startWorld, type Who } from '../access/door/world.js'
+import { startWorld, type Who } from '../access/authorizer/world.js'
 import type { Wanted } from '../support/sign/signed-request.js'
 
 const page = readFileSync('docs/access.md', 'utf8')

@@ -504,7 +504,7 @@ t.test('a session that has ended is renewed before the first byte of a body goes
       response.writeContinue()
       store(request, response)
     }
-    const { client, gateway } = await start(t, { ...full(answer), sayContinue: false })
+    const { client, gateway } = await start(t, { ...full(answer), sendContinue: false })
     const body = Buffer.alloc(size, 'y')
     t.match(await send(client, body), { stamp: '7' })
     t.equal(gateway.count('web.Login'), 2)
@@ -514,7 +514,7 @@ t.test('a session that has ended is renewed before the first byte of a body goes
 })
 
 t.test('a gateway that never says 100 Continue gets the body all the same', async (t) => {
-  const { client, gateway } = await start(t, { ...full(store), sayContinue: false })
+  const { client, gateway } = await start(t, { ...full(store), sendContinue: false })
   const body = Buffer.alloc(MiB, 'z')
   t.match(await send(client, body), { stamp: '7' })
   t.ok(Buffer.concat(gateway.transfers[0]?.body ?? []).equals(body))
@@ -525,7 +525,7 @@ t.test('a gateway that never says 100 Continue gets the body all the same', asyn
       request.once('data', () => response.writeHead(401).end())
       return undefined
     }),
-    sayContinue: false,
+    sendContinue: false,
   })
   await t.rejects(send(expired.client, body), { code: 'ServiceUnavailable' }, 'what has gone out cannot be sent again')
   t.match(await send(expired.client, body), { stamp: '7' }, 'the next one logs in')
@@ -547,7 +547,7 @@ t.test('early refusals stop the writer', async (t) => {
   for (const [status, text, code] of refusals) {
     const { client } = await start(t, {
       ...full((_, response) => response.writeHead(status, { connection: 'close' }).end(text)),
-      sayContinue: false,
+      sendContinue: false,
     })
     await t.rejects(send(client, Buffer.alloc(8 * MiB)), { code }, `${status} before the body`)
     await t.rejects(send(client, Buffer.alloc(8)), { code }, `${status} for a small body`)
@@ -604,7 +604,7 @@ t.test('a kept connection that the gateway has closed costs nothing', async (t) 
       if (size === MiB) response.writeContinue()
       return store(request, response)
     }
-    const { client, gateway } = await start(t, { ...full(answer), sayContinue: false })
+    const { client, gateway } = await start(t, { ...full(answer), sendContinue: false })
     const body = Buffer.alloc(size, 'k')
     let sent = 0
     // A connection is put back some time after the answer has been read to its end.

@@ -146,9 +146,9 @@ export async function record(t: Test, scene: Scene, plan: Omit<Plan, 'model'>): 
   )
   const [first] = proxies
   const doors = proxies.map(({ proxy: { endpoint, region } }) => ({ ...PAIR, endpoint, region }))
-  const [door] = doors
-  if (!first || !door) throw new Error('a scene has a proxy')
-  const made = await send(door, { method: 'PUT', target: `/${BUCKET}` })
+  const [authorizer] = doors
+  if (!first || !authorizer) throw new Error('a scene has a proxy')
+  const made = await send(authorizer, { method: 'PUT', target: `/${BUCKET}` })
   if (made.status !== 200) throw new Error(`no bucket: ${made.status} ${made.body}`)
 
   const recorder = new Recorder(doors, { ...plan, model: mode === 'full' ? 'fenced' : 'plain' })

@@ -3,7 +3,7 @@ import { createLogger } from '../../src/common/log.js'
 import { openState } from '../../src/state/open-state.js'
 import { CACHED_MS, createBucketSettings } from '../../src/state/records/bucket-settings.js'
 import { temporaryFolder } from '../support/content/folders.js'
-import { birthsOf } from '../support/gateway/bucket-births.js'
+import { creationTimesOf } from '../support/gateway/creation-times.js'
 
 const log = createLogger({ level: 'silent' })
 const tags = (value: string) => [{ key: 'team', value }]
@@ -18,8 +18,8 @@ t.test('settings of buckets', async (t) => {
   const data = temporaryFolder(t)
   let time = 0
   const state = await openState({ data, log })
-  const here = createBucketSettings(state, birthsOf(), () => time)
-  const elsewhere = createBucketSettings(state, birthsOf(), () => time)
+  const here = createBucketSettings(state, creationTimesOf(), () => time)
+  const elsewhere = createBucketSettings(state, creationTimesOf(), () => time)
 
   t.equal(await here.get('photos', 'tagging'), undefined)
   await here.set('photos', 'tagging', tags('one'))
@@ -48,7 +48,7 @@ t.test('settings of buckets', async (t) => {
   await state.close()
   const again = await openState({ data, log })
   t.teardown(() => again.close())
-  t.same(await createBucketSettings(again, birthsOf()).get('b1', 'tagging'), tags('b'), 'kept over a restart')
+  t.same(await createBucketSettings(again, creationTimesOf()).get('b1', 'tagging'), tags('b'), 'kept over a restart')
 })
 
 t.test('a failure is thrown, not remembered, and the next one tries again', async (t) => {
@@ -74,7 +74,7 @@ t.test('a failure is thrown, not remembered, and the next one tries again', asyn
       }
     },
   }
-  const settings = createBucketSettings(guardedState, birthsOf())
+  const settings = createBucketSettings(guardedState, creationTimesOf())
   await t.rejects(settings.get('photos', 'tagging'), /no disk/)
   await t.rejects(settings.set('photos', 'tagging', tags('one')), /no disk/)
   failing = false
@@ -86,9 +86,9 @@ t.test('a failure is thrown, not remembered, and the next one tries again', asyn
 t.test('settings are those of the bucket that they were set for', async (t) => {
   const state = await openState({ data: temporaryFolder(t), log })
   t.teardown(() => state.close())
-  const births = new Map<string, string>()
+  const creationTimes = new Map<string, string>()
   let asks = 0
-  const told = birthsOf(births)
+  const told = creationTimesOf(creationTimes)
   const settings = createBucketSettings(state, {
     ...told,
     now(bucket) {
@@ -98,22 +98,22 @@ t.test('settings are those of the bucket that they were set for', async (t) => {
   })
   await settings.set('b', 'tagging', tags('kept before the gateway told'))
   t.notOk(await settings.isBound('b'))
-  births.set('b', '2026-01-02')
+  creationTimes.set('b', '2026-01-02')
   t.ok(await settings.confirmed('b', 'tagging'))
   t.ok(await settings.isBound('b'), 'from then on')
-  births.set('b', '2026-01-03')
+  creationTimes.set('b', '2026-01-03')
   asks = 0
   t.equal(await settings.get('b', 'tagging'), undefined, 'made again')
   t.equal(asks, 0)
   t.equal(await settings.confirmed('b', 'tagging'), undefined)
-  births.set('b', '2026-01-02')
+  creationTimes.set('b', '2026-01-02')
   t.same(await settings.get('b', 'tagging'), tags('kept before the gateway told'), 'it was another gateway for a while')
 
-  births.set('b', '2026-01-03')
+  creationTimes.set('b', '2026-01-03')
   await settings.set('b', 'cors', [])
   t.same(await settings.get('b', 'cors'), [])
   t.equal(await settings.get('b', 'tagging'), undefined, 'a new one begins with nothing')
-  births.delete('b')
+  creationTimes.delete('b')
   t.same(await settings.get('b', 'cors'), [], 'what cannot be told counts as the same')
   await settings.delete('b', 'cors')
   t.same(await all(state.records('bucket-settings').entries()), [], 'nothing is kept for nothing')
@@ -122,17 +122,20 @@ t.test('settings are those of the bucket that they were set for', async (t) => {
 t.test('another proxy has heard of a bucket that was made since', async (t) => {
   const state = await openState({ data: temporaryFolder(t), log })
   t.teardown(() => state.close())
-  const births = new Map([['b', '2026-01-03']])
-  await createBucketSettings(state, birthsOf(births)).set('b', 'tagging', tags('new'))
-  const here = createBucketSettings(state, { now: birthsOf(births).now, lately: async () => '2026-01-02' })
+  const creationTimes = new Map([['b', '2026-01-03']])
+  await createBucketSettings(state, creationTimesOf(creationTimes)).set('b', 'tagging', tags('new'))
+  const here = createBucketSettings(state, {
+    now: creationTimesOf(creationTimes).now,
+    cached: async () => '2026-01-02',
+  })
   t.same(await here.get('b', 'tagging'), tags('new'))
 })
 
 t.test('a gateway that has an older bucket of the name is not asked at every request', async (t) => {
   const state = await openState({ data: temporaryFolder(t), log })
   t.teardown(() => state.close())
-  const births = new Map([['b', '2026-01-03']])
-  const told = birthsOf(births)
+  const creationTimes = new Map([['b', '2026-01-03']])
+  const told = creationTimesOf(creationTimes)
   let asks = 0
   let time = 0
   const now = (bucket: string) => {
@@ -141,14 +144,14 @@ t.test('a gateway that has an older bucket of the name is not asked at every req
   }
   const settings = createBucketSettings(state, { ...told, now }, () => time)
   await settings.set('b', 'tagging', tags('of the younger one'))
-  births.set('b', '2026-01-02')
+  creationTimes.set('b', '2026-01-02')
   asks = 0
   for (let i = 0; i < 5; i++) t.equal(await settings.get('b', 'tagging'), undefined)
   t.equal(asks, 1)
   time += CACHED_MS
   t.equal(await settings.get('b', 'tagging'), undefined)
   t.equal(asks, 2, 'asked again with the record')
-  births.set('b', '2026-01-03')
+  creationTimes.set('b', '2026-01-03')
   t.same(await settings.get('b', 'tagging'), tags('of the younger one'))
 })
 
@@ -156,8 +159,8 @@ t.test('what is cleared before a bucket is made spares the bucket that was made 
   const state = await openState({ data: temporaryFolder(t), log })
   t.teardown(() => state.close())
   let birth: string | undefined = '2026-01-01T00:00:00Z'
-  const births = { now: async () => birth, lately: async () => birth }
-  const settings = createBucketSettings(state, births)
+  const creationTimes = { now: async () => birth, cached: async () => birth }
+  const settings = createBucketSettings(state, creationTimes)
   await settings.set('photos', 'tagging', tags('one'))
   await settings.clearFormer('photos')
   t.same(await settings.latest('photos', 'tagging'), tags('one'))

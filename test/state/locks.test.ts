@@ -365,7 +365,7 @@ t.test('leases in postgres', { skip: postgres.skip }, async (t) => {
 /** Rows of proxies that died go, and no others. */
 async function cleaned(t: Test, pool: pg.Pool): Promise<void> {
   const store = new PostgresLeases(pool)
-  for (const scope of ['dead', 'lately', 'held']) {
+  for (const scope of ['dead', 'recent', 'held']) {
     const lease = (): Lease => ({ scope, kind: 'name', name: 'k', token: randomUUID() })
     await store.acquire(lease(), 60_000)
     await store.acquire(lease(), 60_000)
@@ -373,7 +373,7 @@ async function cleaned(t: Test, pool: pg.Pool): Promise<void> {
   const tables = ['dealgate_lease', 'dealgate_lease_wait']
   for (const [scope, age] of [
     ['dead', '2 hours'],
-    ['lately', '10 minutes'],
+    ['recent', '10 minutes'],
   ])
     for (const table of tables)
       await pool.query(`UPDATE ${table} SET expires = now() - interval '${age}' WHERE scope = '${scope}'::bytea`)
@@ -382,7 +382,7 @@ async function cleaned(t: Test, pool: pg.Pool): Promise<void> {
     const { rows } = await pool.query(`SELECT convert_from(scope, 'UTF8') AS scope FROM ${table} ORDER BY scope`)
     t.same(
       rows.map(({ scope }) => scope),
-      ['held', 'lately'],
+      ['held', 'recent'],
       table,
     )
     await pool.query(`DELETE FROM ${table}`)

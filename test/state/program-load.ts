@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/content/folders.js'
 import { rcloneEnv } from '../support/programs/rclone.js'
 import { findAwsClis, findClient, run } from '../support/programs/run.js'
 
-export interface Door extends Endpoint {
+export interface Authorizer extends Endpoint {
   readonly bucket: string
   /** PEM file of the authority that issued the certificate of the endpoint. */
   readonly authority?: string
@@ -28,14 +28,14 @@ export class ProgramLoad {
   #stopped = false
   #loops: Promise<void>[] = []
 
-  static async start(t: Test, door: Door): Promise<ProgramLoad> {
+  static async start(t: Test, authorizer: Authorizer): Promise<ProgramLoad> {
     const load = new ProgramLoad()
     const folder = temporaryFolder(t)
-    for (const path of await findAwsClis(t)) load.#loop(folder, path, awsRound(path, door, folder))
+    for (const path of await findAwsClis(t)) load.#loop(folder, path, awsRound(path, authorizer, folder))
     const rclone = await findClient(t, 'rclone')
-    if (rclone) load.#loop(folder, rclone, await rcloneRound(rclone, door, folder))
+    if (rclone) load.#loop(folder, rclone, await rcloneRound(rclone, authorizer, folder))
     const curl = await findClient(t, 'curl')
-    if (curl) load.#loop(folder, curl, curlRound(curl, door))
+    if (curl) load.#loop(folder, curl, curlRound(curl, authorizer))
     return load
   }
 
@@ -70,7 +70,7 @@ export class ProgramLoad {
   }
 }
 
-function awsRound(path: string, { bucket, endpoint, region, authority, ...pair }: Door, home: string): Round {
+function awsRound(path: string, { bucket, endpoint, region, authority, ...pair }: Authorizer, home: string): Round {
   const env = {
     HOME: home,
     AWS_EC2_METADATA_DISABLED: 'true',
@@ -88,7 +88,7 @@ function awsRound(path: string, { bucket, endpoint, region, authority, ...pair }
   }
 }
 
-async function rcloneRound(path: string, { bucket, authority, ...server }: Door, home: string): Promise<Round> {
+async function rcloneRound(path: string, { bucket, authority, ...server }: Authorizer, home: string): Promise<Round> {
   const { RCLONE_RETRIES: _, ...env } = await rcloneEnv(server, home)
   const trust = authority ? ['--ca-cert', authority] : []
   const rclone = (...args: string[]) => run(path, [...args, '--s3-no-check-bucket', ...trust], { env })
@@ -100,7 +100,7 @@ async function rcloneRound(path: string, { bucket, authority, ...server }: Door,
   }
 }
 
-function curlRound(path: string, { bucket, endpoint, region, authority, accessKey, secretKey }: Door): Round {
+function curlRound(path: string, { bucket, endpoint, region, authority, accessKey, secretKey }: Authorizer): Round {
   const signed = ['--silent', '--show-error', '--fail', '--aws-sigv4', `aws:amz:${region}:s3`]
   const given = [...signed, '--user', `${accessKey}:${secretKey}`, ...(authority ? ['--cacert', authority] : [])]
   return async (file, key, copy) => {

@@ -13,7 +13,7 @@ import { lastingPort } from '../support/server/ports.js'
 import { until } from '../support/waiting.js'
 import { haproxy } from './balancers.js'
 import { MixedLoad } from './mixed-load.js'
-import { type Door, ProgramLoad } from './program-load.js'
+import { type Authorizer, ProgramLoad } from './program-load.js'
 import { redis } from './servers.js'
 
 // Clients that work through changes of the configuration, new certificates and restarts notice nothing of them.
@@ -26,13 +26,13 @@ const BUCKET = 'rolling'
 async function loaded(
   t: Test,
   s3: S3Client,
-  door: Omit<Door, 'bucket'>,
+  authorizer: Omit<Authorizer, 'bucket'>,
   changes: (progress: () => Promise<void>) => Promise<void>,
 ): Promise<void> {
   t.teardown(() => s3.destroy())
   await s3.send(new CreateBucketCommand({ Bucket: BUCKET }))
   const load = new MixedLoad(s3, BUCKET)
-  const programs = await ProgramLoad.start(t, { ...door, bucket: BUCKET })
+  const programs = await ProgramLoad.start(t, { ...authorizer, bucket: BUCKET })
   const progress = async () => {
     const { done } = load
     await until('the clients have done more', () => load.done > done + 10 || load.failures.length > 0)

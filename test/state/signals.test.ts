@@ -5,7 +5,7 @@ import { createLogger } from '../../src/common/log.js'
 import { openState } from '../../src/state/open-state.js'
 import { createBucketSettings } from '../../src/state/records/bucket-settings.js'
 import { temporaryFolder } from '../support/content/folders.js'
-import { birthsOf } from '../support/gateway/bucket-births.js'
+import { creationTimesOf } from '../support/gateway/creation-times.js'
 import { until } from '../support/waiting.js'
 import { startHanging } from './hanging.js'
 import { postgres, redis } from './servers.js'
@@ -51,9 +51,9 @@ for (const kind of [redis, postgres]) {
     between.cutAt(SUBSCRIBES[kind.name])
     const there = await openState({ data: `${folder}/there`, url: between.url, log, timeoutMs: 500 })
     t.teardown(() => there.close())
-    const writer = createBucketSettings(here, birthsOf())
+    const writer = createBucketSettings(here, creationTimesOf())
     // Its time stands still, so that nothing remembered grows old: only a signal makes it read again.
-    const reader = createBucketSettings(there, birthsOf(), () => 0)
+    const reader = createBucketSettings(there, creationTimesOf(), () => 0)
     const get = () => reader.get('photos', 'tagging').catch(() => 'fails')
 
     // Until the subscription is there, and with it the end of all that is remembered.

@@ -87,18 +87,18 @@ async function deal(server: Endpoint, key: string): Promise<string | undefined> 
   return undefined
 }
 
-async function together(t: Test, door: Endpoint, proxies: readonly Dealgate[]): Promise<void> {
+async function together(t: Test, authorizer: Endpoint, proxies: readonly Dealgate[]): Promise<void> {
   const served = (operation: string) => proxies.filter(({ log }) => log.includes(`"operation":"${operation}"`)).length
   const parts = [PART, PART, Buffer.from('end')]
-  await upload(door, 'whole', parts)
-  await holds(t, door, 'whole', parts)
+  await upload(authorizer, 'whole', parts)
+  await holds(t, authorizer, 'whole', parts)
   t.equal(served('UploadPart'), COUNT, 'each proxy has got a part')
 
   const at = proxies.map(({ endpoint, region }) => ({ ...PAIR, endpoint, region }))
   for (const value of ['one', 'two', 'three']) {
     const tags = `<Tagging><TagSet><Tag><Key>k</Key><Value>${value}</Value></Tag></TagSet></Tagging>`
     const target = `/${BUCKET}?tagging=`
-    await insist(door, 'tags are stored', { method: 'PUT', target, body: Buffer.from(tags) })
+    await insist(authorizer, 'tags are stored', { method: 'PUT', target, body: Buffer.from(tags) })
     const stored = performance.now()
     let last = stored
     for (const proxy of at) {
@@ -112,12 +112,12 @@ async function together(t: Test, door: Endpoint, proxies: readonly Dealgate[]): 
 
   const keys = Array.from({ length: 20 }, (_, i) => `listed/${String(i).padStart(2, '0')}`)
   for (const key of keys)
-    await insist(door, key, { method: 'PUT', target: `/${BUCKET}/${key}`, body: PART.subarray(0, 9) })
+    await insist(authorizer, key, { method: 'PUT', target: `/${BUCKET}/${key}`, body: PART.subarray(0, 9) })
   const found: (string | undefined)[] = []
   for (let token: string | undefined = ''; token !== undefined; ) {
     const next: string = token && `&continuation-token=${encodeURIComponent(token)}`
     const target: string = `/${BUCKET}?list-type=2&max-keys=3&prefix=listed%2F${next}`
-    const page: string = (await insist(door, 'a page', { method: 'GET', target })).body.toString()
+    const page: string = (await insist(authorizer, 'a page', { method: 'GET', target })).body.toString()
     found.push(...[...page.matchAll(/<Key>(.*?)</g)].map(([, key]) => key))
     token = /<NextContinuationToken>(.*?)</.exec(page)?.[1]
   }
@@ -138,23 +138,23 @@ for (const { kind, balancer, mode, lease, first } of cases) {
     const start = async () => startDealgate(t, { gateway, args, port: await lastingPort(), ownProcess: true })
     const proxies = await Promise.all(Array.from({ length: COUNT }, start))
     const ports = proxies.map(({ port }) => port)
-    const door = { ...PAIR, endpoint: await balancer.start(t, ports), region: proxies[0]?.region ?? '' }
-    await insist(door, 'the bucket is made', { method: 'PUT', target: `/${BUCKET}` })
+    const authorizer = { ...PAIR, endpoint: await balancer.start(t, ports), region: proxies[0]?.region ?? '' }
+    await insist(authorizer, 'the bucket is made', { method: 'PUT', target: `/${BUCKET}` })
 
-    await t.test('any proxy serves any request', (t) => together(t, door, proxies))
+    await t.test('any proxy serves any request', (t) => together(t, authorizer, proxies))
 
     await t.test('one that is killed takes nothing with it', async (t) => {
-      const scene = new WriteScene([door])
+      const scene = new WriteScene([authorizer])
       const deals = new Map<string, Promise<string>>()
       for (let round = 0; round < ROUNDS; round++) {
         const dealt = `dealt-${round}`
-        await insist(door, dealt, { method: 'PUT', target: `/${BUCKET}/${dealt}`, body: DEALT })
+        await insist(authorizer, dealt, { method: 'PUT', target: `/${BUCKET}/${dealt}`, body: DEALT })
         const parts = [PART, Buffer.from(String(round))]
         const key = await scene.round(round, async () => {
-          const uploaded = upload(door, `upload-${round}`, parts)
+          const uploaded = upload(authorizer, `upload-${round}`, parts)
           deals.set(
             dealt,
-            until(`${dealt} has its deal`, () => deal(door, dealt), DEAL_PATIENCE_MS),
+            until(`${dealt} has its deal`, () => deal(authorizer, dealt), DEAL_PATIENCE_MS),
           )
           await sleep(Math.random() * 500)
           const victim = proxies[(first + round) % COUNT]
@@ -164,14 +164,14 @@ for (const { kind, balancer, mode, lease, first } of cases) {
         })
         const wrong = await scene.whatIsWrong(key)
         if (wrong !== undefined) t.fail(`${key}: ${wrong}`, { writes: scene.writes.get(key) })
-        await holds(t, door, `upload-${round}`, parts)
+        await holds(t, authorizer, `upload-${round}`, parts)
       }
       for (const key of scene.writes.keys()) t.equal(await scene.whatIsWrong(key), undefined, `${key} in the end`)
       for (const [key, made] of deals) {
         // A deal whose proxy was killed is reconciled first, which may take longer than all rounds.
         const answered = await made
         const target = `/${BUCKET}/${key}?format=json&x-deal=`
-        const history = JSON.parse((await insist(door, key, { method: 'GET', target })).body.toString())
+        const history = JSON.parse((await insist(authorizer, key, { method: 'GET', target })).body.toString())
         const cids = history.DealEntry.map(({ Deal }: { Deal: { DealCid: string } }) => Deal.DealCid)
         t.same(cids, [answered], `one deal of ${key}, the one that was answered`)
       }

@@ -136,7 +136,7 @@ export function listObjectUploads(parts: PayParts) {
     async answer({ request, page }, context) {
       const { bucket, key } = request
       context.checks.requireKey(bucket, key, 'read')
-      const [object, birth] = await Promise.all([context.store.head(bucket, key), context.births.now(bucket)])
+      const [object, birth] = await Promise.all([context.store.head(bucket, key), context.creationTimes.now(bucket)])
       const made = await parts.made.ofObject(bucket, key, birth)
       const start = page.from !== undefined && /^\d{1,9}$/.test(page.from) ? Number(page.from) : 0
       const end = start + Math.min(page.limit, PAGE)

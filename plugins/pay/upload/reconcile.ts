@@ -123,7 +123,7 @@ export async function record(parts: PayParts, job: RecordedJob, found: FoundUplo
   const { id, accessKeyId } = job.job
   const { bucket, key, stamp, days, fileType } = job.input
   try {
-    const birth = await parts.host.own.births.now(bucket)
+    const birth = await parts.host.own.creationTimes.now(bucket)
     const made: MadeUpload = {
       ...found,
       jobId: id,

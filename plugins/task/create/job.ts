@@ -77,8 +77,8 @@ async function create(parts: TaskParts, job: CreatingJob): Promise<CreatedTask> 
 }
 
 /**
- * The first member in which the platform's task differs from the one that a request orders; undefined for none. What the
- * request leaves to the platform is not compared, and files only once the platform has read them.
+ * The first member in which the platform's task differs from the one that a request orders; undefined for none. A member
+ * that the request leaves to the platform is not compared, and the number of files only once the platform states it.
  */
 function otherTerm({ task, total_deal_count }: WireDetail, terms: TaskTerms, files: number): string | undefined {
   const same: Partial<Record<keyof TaskTerms | 'File', boolean>> = {
@@ -175,7 +175,7 @@ interface Manifest {
  * NoSuchKey, NoSuchBucket, InvalidObjectState, EntityTooLarge.
  */
 export async function checkManifest(context: Context, { bucket, key }: Manifest): Promise<string> {
-  await context.door.decide({ action: 's3:GetObject', bucket, key })
+  await context.authorizer.decide({ action: 's3:GetObject', bucket, key })
   context.checks.requireKey(bucket, key, 'read')
   const object = await context.store.head(bucket, key)
   if (object.cold) throw new S3Error('InvalidObjectState', { message: 'The CSV has to be restored first.' })

@@ -44,7 +44,7 @@ export function makePrivateFolder(folder: string): void {
   const first = makeFolders(folder)
   if (first !== undefined)
     for (let made = folder; made.startsWith(first); made = dirname(made)) syncNames(dirname(made))
-  tighten(folder)
+  restrictMode(folder)
 }
 
 /**
@@ -118,7 +118,7 @@ export async function syncFolder(folder: string): Promise<void> {
  * a loose umask may have left open. Ignores a missing path. Changes the mode by path: closing a descriptor of a
  * database would drop the locks that SQLite holds on it (https://www.sqlite.org/howtocorrupt.html, section 2.2).
  */
-export function tighten(path: string): void {
+export function restrictMode(path: string): void {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode
   if (mode === undefined || (mode & 0o077) === 0) return
   try {
@@ -131,5 +131,5 @@ export function tighten(path: string): void {
 
 /** Tightens a SQLite database and its log: https://www.sqlite.org/tempfiles.html */
 export function tightenDatabase(file: string): void {
-  for (const suffix of ['', '-wal', '-shm', '-journal']) tighten(`${file}${suffix}`)
+  for (const suffix of ['', '-wal', '-shm', '-journal']) restrictMode(`${file}${suffix}`)
 }

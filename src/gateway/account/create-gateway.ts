@@ -99,14 +99,14 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
   const names = brandNames(options.brand)
   const pool = new Pool(url.origin, { connections: RPC_CONNECTIONS, connect: { ...tls, timeout: timeoutMs } })
   const rest = new RestClient({ url, tls, timeoutMs, idleMs, watch })
-  const patientPool = new Pool(url.origin, { connect: { ...tls, timeout: timeoutMs } })
+  const slowPool = new Pool(url.origin, { connect: { ...tls, timeout: timeoutMs } })
   const basePath = url.pathname.replace(/\/+$/, '')
   const { connections } = rest
   const rpc = new Rpc({
     connections,
     maxCalls: RPC_CONNECTIONS,
     pool,
-    patientPool,
+    slowPool,
     basePath,
     names,
     timeoutMs,
@@ -150,7 +150,7 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
     usage: () => ({
       connections: [
         { use: 'rpc', ...usageOf(pool) },
-        { use: 'slow-rpc', ...usageOf(patientPool) },
+        { use: 'slow-rpc', ...usageOf(slowPool) },
         ...rest.usage(rpc.waiting),
       ],
       listings: shared.snapshots,
@@ -160,7 +160,7 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
       inDoubt.close()
       shared.snapshots.clear()
       rest.close()
-      await Promise.all([pool.destroy(), patientPool.destroy()])
+      await Promise.all([pool.destroy(), slowPool.destroy()])
     },
   }
 }

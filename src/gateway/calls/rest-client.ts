@@ -81,14 +81,14 @@ export class RestClient {
 
   /**
    * Starts a PUT of a whole body without waiting for anything.
-   * @param reuse `lately`: only a connection that is very likely still open
+   * @param reuse `recent`: only a connection that is very likely still open
    */
   putWhole(
     connections: ConnectionPool,
     path: string,
     headers: http.OutgoingHttpHeaders,
     body: Buffer,
-    reuse: 'any' | 'lately' | 'none',
+    reuse: 'any' | 'recent' | 'none',
   ): SentRequest {
     const watched = this.#watch.begin('upload', 'PUT')
     const sent = sendWatched(watched, connections, {
@@ -96,7 +96,7 @@ export class RestClient {
       path: this.#basePath + path,
       headers: withOwn(headers, watched.headers),
       body,
-      maxIdleMs: reuse === 'any' ? undefined : reuse === 'lately' ? FRESH_MS : 0,
+      maxIdleMs: reuse === 'any' ? undefined : reuse === 'recent' ? FRESH_MS : 0,
     })
     sent.answered.then(
       ({ status }) => watched.end(outcomeOfStatus(status), status),

@@ -30,7 +30,7 @@ export interface RpcSenderOptions {
   readonly maxCalls: number
   readonly pool: Pool
   /** For calls with `late`: they occupy their connections for a long time and must not delay other calls. */
-  readonly patientPool: Pool
+  readonly slowPool: Pool
   /** Path of the gateway's address, '' or `/something`. */
   readonly basePath: string
   readonly names: BrandNames
@@ -111,7 +111,7 @@ export class RpcSender {
 
   async #send(call: RpcCall, spelled: string): Promise<Dispatcher.ResponseData> {
     const { timeoutMs, idleMs } = this.#options
-    const pool = call.late ? this.#options.patientPool : this.#options.pool
+    const pool = call.late ? this.#options.slowPool : this.#options.pool
     const request: Dispatcher.RequestOptions = {
       method: 'POST',
       ...this.#request(call, spelled),

@@ -169,7 +169,7 @@ export class SmallUpload extends UploadBase {
 
   async #send(token: string | undefined, body: Buffer, order: WriteOrder, ordered: boolean): Promise<Answer> {
     const headers = await this.headersWith(token, ordered ? this.#orderHeaders(order) : {})
-    const first = this.#whole(headers, body, order, ordered ? 'any' : 'lately')
+    const first = this.#whole(headers, body, order, ordered ? 'any' : 'recent')
     try {
       return await this.answered(first, ordered)
     } catch (error) {
@@ -185,7 +185,7 @@ export class SmallUpload extends UploadBase {
   }
 
   /** Sends the whole request within this call. */
-  #whole(headers: OutgoingHttpHeaders, body: Buffer, order: WriteOrder, reuse: 'any' | 'lately' | 'none'): PutOnWire {
+  #whole(headers: OutgoingHttpHeaders, body: Buffer, order: WriteOrder, reuse: 'any' | 'recent' | 'none'): PutOnWire {
     const { rest } = this.client
     const { connections } = rest
     order.ensure()
@@ -193,7 +193,7 @@ export class SmallUpload extends UploadBase {
       const sent = sendable(() => rest.putWhole(connections, this.target.path, headers, body, reuse))
       this.put = new WholePut(sent, rest.idleMs)
     } else {
-      this.begin(headers, reuse === 'none' || (reuse === 'lately' && !rest.uploadedLately)).end(body)
+      this.begin(headers, reuse === 'none' || (reuse === 'recent' && !rest.uploadedLately)).end(body)
     }
     this.complete = true
     return this.put as PutOnWire

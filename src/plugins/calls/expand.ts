@@ -2,7 +2,7 @@ import type { Context, Expansion, ExpansionSubject } from '../../api/context.js'
 import type { CallFacts, Document } from '../../api/operation.js'
 import { withinDeadline } from '../../common/time.js'
 
-import { blame } from '../deadlines.js'
+import { toPluginError } from '../deadlines.js'
 
 import { type PageOf as Page, PageOf, type PageRequest } from './call.js'
 import { hashOf } from './prepare.js'
@@ -43,7 +43,7 @@ export async function expand(
   const added = items.map((): Record<string, unknown> => ({}))
   for (const { name, member, join } of expansions) {
     const found = await withinDeadline(join(asked, context), context.limits.pluginDeadlineMs).catch((thrown) => {
-      throw blame(thrown, name, `expand=${name}`)
+      throw toPluginError(thrown, name, `expand=${name}`)
     })
     let at = 0
     for (const [i, subject] of subjects.entries()) {

@@ -1,4 +1,4 @@
-import type { Authorize, Authorizer, Place } from '../../api/access.js'
+import type { Authorization, Authorize, Place } from '../../api/access.js'
 import type { Caller } from '../../api/identity.js'
 import type { Plugin } from '../../api/plugin.js'
 
@@ -22,12 +22,12 @@ export function authorizing(
 ): Authorize {
   return async (metadata, place, before) => {
     if (!caller || actions.size === 0) return undefined
-    const authorizer = authorizerOf(caller)
-    const held: [string, Authorizer][] = []
+    const authorization = authorizationOf(caller)
+    const held: [string, Authorization][] = []
     for (const [name, action] of actions) {
       if (!Object.hasOwn(metadata, name) || !(await holds(requireAction, action, place))) continue
-      if (before && before.authorized?.[name]?.account !== authorizer.account) continue
-      held.push([name, authorizer])
+      if (before && before.authorized?.[name]?.account !== authorization.account) continue
+      held.push([name, authorization])
     }
     return held.length === 0 ? undefined : Object.fromEntries(held)
   }
@@ -38,7 +38,7 @@ export function payingAccount(caller: Caller | undefined): string {
   return caller?.identity.account?.accessKey ?? ''
 }
 
-function authorizerOf(caller: Caller): Authorizer {
+function authorizationOf(caller: Caller): Authorization {
   return { accessKeyId: caller.identity.accessKeyId, account: payingAccount(caller) }
 }
 

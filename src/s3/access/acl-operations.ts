@@ -1,5 +1,5 @@
 import { isPublicAcl } from '../../access/acl.js'
-import { givesMore } from '../../access/door.js'
+import { givesMore } from '../../access/authorizer.js'
 import type { Acl } from '../../api/access.js'
 import type { Context } from '../../api/context.js'
 import type { S3Request } from '../../api/request.js'
@@ -44,7 +44,7 @@ export async function aclOfWrite(
   request: Pick<S3Request<'object'>, 'headers' | 'bucket' | 'key'>,
   context: Context,
 ): Promise<Acl | undefined> {
-  const documents = await context.door.documents(request.bucket)
+  const documents = await context.authorizer.documents(request.bucket)
   if (!documents || documents.ownership === 'BucketOwnerEnforced') {
     refuseGrants(request.headers)
     await requireAclTrue(request, context)
@@ -53,7 +53,7 @@ export async function aclOfWrite(
   const writer = context.caller ? canonicalId(context.caller.identity) : ANONYMOUS_ID
   const bucketOwner = documents.owner
   // A rule of the gateway may let the caller write, and no rule of it gives the right to set ACLs.
-  const isGranted = () => context.door.granted('s3:PutObjectAcl', request.bucket, request.key)
+  const isGranted = () => context.authorizer.granted('s3:PutObjectAcl', request.bucket, request.key)
   if (writer !== bucketOwner && givesMore(request.headers) && !isGranted()) throw new S3Error('AccessDenied')
   const acl = aclOfHeaders(request.headers, { owner: writer, bucketOwner }, 'object')
   await refuseBlockedAcl(context, request.bucket, acl)
@@ -97,9 +97,9 @@ export const getBucketAcl = defineOperation({
   on: { method: 'GET', resource: 'bucket', query: ['acl'] },
   async run({ bucket }, context) {
     context.checks.requireWholeBucket(bucket, 'read')
-    const { owner } = await context.door.ownerOf(bucket)
+    const { owner } = await context.authorizer.ownerOf(bucket)
     const record = await context.settings.confirmed(bucket, 'acl')
-    const enabled = (await context.door.documents(bucket))?.ownership !== 'BucketOwnerEnforced'
+    const enabled = (await context.authorizer.documents(bucket))?.ownership !== 'BucketOwnerEnforced'
     const acl = enabled && record?.owner === owner ? record.acl : privateAcl(owner)
     return xml(aclXml(withPublic(acl, bucketGrants(await readPublicAccess(context, bucket))), context))
   },
@@ -116,7 +116,7 @@ export const putBucketAcl = defineOperation({
   on: { method: 'PUT', resource: 'bucket', query: ['acl'], headers: ACL_HEADERS },
   async run(request, context) {
     const { bucket } = request
-    const documents = await context.door.documents(bucket)
+    const documents = await context.authorizer.documents(bucket)
     if (!documents || documents.ownership === 'BucketOwnerEnforced') {
       refuseGrants(request.headers)
       const asked = await readAcl(request, context)
@@ -128,7 +128,7 @@ export const putBucketAcl = defineOperation({
     const run = async () => {
       await refuseBlockedAcl(context, bucket, acl)
       await context.state.requireIntact()
-      await context.settings.set(bucket, 'acl', { acl, ...(await context.door.ownerOf(bucket)) })
+      await context.settings.set(bucket, 'acl', { acl, ...(await context.authorizer.ownerOf(bucket)) })
     }
     await context.state.locks.withName(`bucket-policy/${bucket}`, run, { by: context })
     return empty()
@@ -146,8 +146,8 @@ export const getObjectAcl = defineOperation({
     refuseVersion(request.query)
     const { bucket, key } = request
     const object = await context.store.head(bucket, key)
-    const { owner } = await context.door.ownerOf(bucket)
-    const ownership = (await context.door.documents(bucket))?.ownership ?? 'BucketOwnerEnforced'
+    const { owner } = await context.authorizer.ownerOf(bucket)
+    const ownership = (await context.authorizer.documents(bucket))?.ownership ?? 'BucketOwnerEnforced'
     const acl = (ownership !== 'BucketOwnerEnforced' && object.acl) || privateAcl(owner)
     return xml(aclXml(withPublic(acl, objectGrants(await readObjectAccess(context, bucket, key), key)), context))
   },
@@ -165,7 +165,7 @@ export const putObjectAcl = defineOperation({
   async run(request, context) {
     refuseVersion(request.query)
     const { bucket, key } = request
-    const documents = await context.door.documents(bucket)
+    const documents = await context.authorizer.documents(bucket)
     if (!documents || documents.ownership === 'BucketOwnerEnforced') {
       refuseGrants(request.headers)
       const asked = await readAcl(request, context)

@@ -48,7 +48,7 @@ export interface NewPolicy {
  * @param policy undefined to remove it
  */
 export async function replacePolicy(context: Context, bucket: string, policy: NewPolicy | undefined): Promise<void> {
-  const { gateway, settings, state, door } = context
+  const { gateway, settings, state, authorizer } = context
   const run = async () => {
     let entries = policy?.entries ?? []
     if (policy) {
@@ -63,7 +63,11 @@ export async function replacePolicy(context: Context, bucket: string, policy: Ne
     }
     const left = await removeOthers(context, bucket, entries, old)
     if (policy)
-      await settings.set(bucket, 'policy', { document: policy.document, entries, ...(await door.ownerOf(bucket)) })
+      await settings.set(bucket, 'policy', {
+        document: policy.document,
+        entries,
+        ...(await authorizer.ownerOf(bucket)),
+      })
     else await settings.delete(bucket, 'policy')
     if (isPublicBucket(left)) throw notRemovable(left)
   }

@@ -15,7 +15,7 @@ export const getBucketOwnershipControls = defineOperation({
   async run(request, context) {
     context.checks.requireWholeBucket(request.bucket, 'read')
     await requireBucket(context, request.bucket)
-    const ownership = (await context.door.documents(request.bucket))?.ownership ?? 'BucketOwnerEnforced'
+    const ownership = (await context.authorizer.documents(request.bucket))?.ownership ?? 'BucketOwnerEnforced'
     return xml(document('OwnershipControls', `<Rule>${element('ObjectOwnership', ownership)}</Rule>`))
   },
 })
@@ -28,7 +28,7 @@ export const putBucketOwnershipControls = defineOperation({
   needs: { bucket: ['read', 'write'] },
   on: { method: 'PUT', resource: 'bucket', query: ['ownershipControls'] },
   async run({ bucket, body }, context) {
-    const { settings, limits, state, door } = context
+    const { settings, limits, state, authorizer } = context
     const { bytes } = await body.collect(limits.maxDocumentBytes)
     if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
     const rules = (await parseXml(bytes, 'OwnershipControls')).children.get('Rule') ?? []
@@ -44,7 +44,7 @@ export const putBucketOwnershipControls = defineOperation({
       }
       // Stored ACLs take effect: a store that has lost its records could not show which.
       await state.requireIntact()
-      await settings.set(bucket, 'objectOwnership', { ownership, ...(await door.ownerOf(bucket)) })
+      await settings.set(bucket, 'objectOwnership', { ownership, ...(await authorizer.ownerOf(bucket)) })
     }
     await state.locks.withName(`bucket-policy/${bucket}`, run, { by: context })
     return empty()

@@ -64,7 +64,7 @@ interface NewAccess {
 async function readAccess({ bucket, headers }: S3Request<'bucket'>, context: Context): Promise<NewAccess> {
   const asked = headers[OWNERSHIP]
   const ownership = asked === undefined ? context.server.objectOwnership : readOwnership(String(asked))
-  const { owner } = await context.door.ownerOf(bucket)
+  const { owner } = await context.authorizer.ownerOf(bucket)
   const acl = aclOfHeaders(headers, { owner, bucketOwner: owner }, 'bucket')
   if (ownership === 'BucketOwnerEnforced' && acl && !isPrivate(acl))
     throw new S3Error('InvalidBucketAclWithObjectOwnership')
@@ -86,7 +86,7 @@ async function initialize(
     await context.settings.clear(bucket)
     await endUploads(context.state.uploads, bucket, begun, context)
     if (tags.length > 0) await context.settings.set(bucket, 'tagging', tags)
-    const owned = await context.door.ownerOf(bucket)
+    const owned = await context.authorizer.ownerOf(bucket)
     if (ownership !== 'BucketOwnerEnforced')
       await context.settings.set(bucket, 'objectOwnership', { ownership, ...owned })
     if (acl) await context.settings.set(bucket, 'acl', { acl, ...owned })

@@ -41,11 +41,11 @@ export const deleteObjects = defineOperation({
   async run(request, context) {
     requireDigest(request)
     // A caller who does not own the bucket may delete without being allowed to list, so for it each key decides.
-    const opened = await context.door.opened(request.bucket)
+    const opened = await context.authorizer.opened(request.bucket)
     if (context.caller && !opened) await requireBucket(context, request.bucket)
     const { wanted, quiet } = await readWanted(request, context)
     const isPublic = await publicKeys(request.bucket, context)
-    const mayTry = (key: string) => isPublic(key) || context.door.granted('s3:DeleteObject', request.bucket, key)
+    const mayTry = (key: string) => isPublic(key) || context.authorizer.granted('s3:DeleteObject', request.bucket, key)
     let unserved = 0
     const results = await pMap(
       wanted,
@@ -85,9 +85,9 @@ async function publicKeys(bucket: string, { caller, own }: Context): Promise<(ke
 }
 
 /** The decision about one key. */
-async function refusalOf(bucket: string, key: string, { door }: Context): Promise<S3Error | undefined> {
+async function refusalOf(bucket: string, key: string, { authorizer }: Context): Promise<S3Error | undefined> {
   try {
-    await door.decide({ action: 's3:DeleteObject', bucket, key })
+    await authorizer.decide({ action: 's3:DeleteObject', bucket, key })
     return undefined
   } catch (error) {
     return toS3Error(error)

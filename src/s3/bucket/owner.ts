@@ -40,13 +40,13 @@ const HEADERS = ['x-amz-expected-bucket-owner', 'x-amz-source-expected-bucket-ow
 /** Throws AccessDenied if the client expects another owner than the one that ListBuckets returns. */
 export async function requireExpectedOwner(
   { headers, bucket }: Pick<S3Request, 'headers' | 'bucket'>,
-  context: Pick<Context, 'caller' | 'door'>,
+  context: Pick<Context, 'caller' | 'authorizer'>,
 ): Promise<void> {
   for (const name of HEADERS) {
     const expected = headers[name]
     if (expected === undefined || expected === ownerId(context)) continue
     const place = name === HEADERS[0] ? bucket : copySourceBucket(headers)
-    if (place !== undefined && expected === (await context.door.documents(place))?.owner) continue
+    if (place !== undefined && expected === (await context.authorizer.documents(place))?.owner) continue
     throw new S3Error('AccessDenied', {
       message: `The bucket has another owner than ${name} states; the id of its owner is the one that ListBuckets returns.`,
     })

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { ofHeaders, ofWrite } from '../../access/door.js'
+import { ofHeaders, ofWrite } from '../../access/authorizer.js'
 import type { Context } from '../../api/context.js'
 import type { Reply, S3Request } from '../../api/request.js'
 import { VERSION_2 } from '../../auth/signatures/version-2.js'
@@ -144,7 +144,7 @@ async function admit(
 /** Decides about the key of the form. True if a document of the bucket has granted it to another than the owner. */
 async function decideForm(
   { bucket }: S3Request<'bucket'>,
-  { door, plugins: { storageClasses } }: Context,
+  { authorizer, plugins: { storageClasses } }: Context,
   fields: FormStream['fields'],
   key: string,
 ): Promise<boolean> {
@@ -153,8 +153,8 @@ async function decideForm(
   const requested = tagging === undefined ? undefined : await readTagging(Buffer.from(tagging), OBJECT_TAGS)
   const names = ['s3:PutObject', ...ofHeaders(headers, storageClasses)]
   if (requested) names.push('s3:PutObjectTagging')
-  await door.decide(...names.map((action) => ({ bucket, key, ...ofWrite(action, { headers, requested }) })))
-  return names.every((action) => door.granted(action, bucket, key))
+  await authorizer.decide(...names.map((action) => ({ bucket, key, ...ofWrite(action, { headers, requested }) })))
+  return names.every((action) => authorizer.granted(action, bucket, key))
 }
 
 /** Refuses copy headers: a form contains the bytes of the object. */

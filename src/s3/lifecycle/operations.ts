@@ -71,7 +71,7 @@ async function ownerOf(
   bucket: string,
   rules: readonly LifecycleRule[],
 ): Promise<Pick<LifecycleConfiguration, 'owned'>> {
-  const owned = await context.door.ownerOf(bucket)
+  const owned = await context.authorizer.ownerOf(bucket)
   if (owned.owner === OWN_ID) return {}
   if (rules.every(({ transitions }) => !transitions?.length)) return { owned }
   throw new S3Error('NotImplemented', {

@@ -71,7 +71,7 @@ function complete(
 
 /** Aborts the upload and throws NoSuchUpload if another bucket of the same name has replaced its bucket. */
 async function requirePresentBucket(upload: UploadRecord, context: Context): Promise<void> {
-  if (upload.birth === undefined || isOfBucket(upload, await context.births.now(upload.bucket))) return
+  if (upload.birth === undefined || isOfBucket(upload, await context.creationTimes.now(upload.bucket))) return
   await context.state.uploads.abort(upload.uploadId, context)
   throw new S3Error('NoSuchUpload', { fields: { UploadId: upload.uploadId } })
 }

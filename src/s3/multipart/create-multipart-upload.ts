@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { headersOfUpload } from '../../access/door.js'
+import { headersOfUpload } from '../../access/authorizer.js'
 import type { Context } from '../../api/context.js'
 import type { S3Request } from '../../api/request.js'
 import type { ChecksumType, UploadRecord } from '../../api/state.js'
@@ -34,7 +34,7 @@ export const createMultipartUpload = defineOperation({
     const attributes = readAttributes(request.headers, context)
     const tags = taggingOfHeader(request.headers)
     // The creation date is read first, so that the completion is refused if the bucket is replaced in between.
-    const birth = await context.births.now(request.bucket)
+    const birth = await context.creationTimes.now(request.bucket)
     const owns = await requireMayWrite(context, request.bucket, request.key)
     if (tags) await context.checks.requireOwner(request.bucket, { action: 's3:PutObjectTagging', key: request.key })
     // Refuse a key that the gateway would refuse at the end before gigabytes of parts are sent.

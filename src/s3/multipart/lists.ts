@@ -88,7 +88,7 @@ export const listMultipartUploads = defineOperation({
     // S3 ignores upload-id-marker without key-marker.
     const idMarker = keyMarker === '' ? '' : (request.query.get('upload-id-marker') ?? '')
     await requireBucket(context, request.bucket)
-    const birth = await context.births.now(request.bucket)
+    const birth = await context.creationTimes.now(request.bucket)
     const all = await managesUploads(context, 's3:ListBucketMultipartUploads', request.bucket)
     const shown = (await context.state.uploads.list(request.bucket)).filter(
       (upload) => (all || upload.accessKeyId === accessKeyId(context)) && isOfBucket(upload, birth),

@@ -99,7 +99,7 @@ export const uploadPartCopy = defineOperation({
     const partNumber = readPartNumber(request, context)
     const upload = await requireUploadToFill(request, context)
     const from = readCopySource(request, context)
-    await context.door.decide({ action: 's3:GetObject', ...from })
+    await context.authorizer.decide({ action: 's3:GetObject', ...from })
     const source = await openSource(request, context, from)
     const copied = (bytes: Source) => copy(context, upload, partNumber, bytes)
     const again = async () => copied(await openSource(request, context, from))

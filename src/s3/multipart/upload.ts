@@ -104,7 +104,7 @@ export async function allParts(context: Context, uploadId: string): Promise<Part
  * nothing here. Resolves true if the caller's account owns the bucket.
  */
 export async function requireMayWrite(context: Context, bucket: string, key: string): Promise<boolean> {
-  if (context.door.granted('s3:PutObject', bucket, key)) return false
+  if (context.authorizer.granted('s3:PutObject', bucket, key)) return false
   const refusal = await unlessDenied(context.checks.requireOwner(bucket))
   if (!(refusal instanceof S3Error)) return true
   const rules = await unlessDenied(context.own.listPolicies(bucket))
@@ -122,7 +122,7 @@ export async function requireMayWrite(context: Context, bucket: string, key: str
  */
 export async function managesUploads(context: Context, action: string, bucket: string, key?: string): Promise<boolean> {
   if (context.caller === undefined || context.caller.identity.rights) return false
-  if (context.door.granted(action, bucket, key)) return true
+  if (context.authorizer.granted(action, bucket, key)) return true
   return !((await unlessDenied(context.checks.requireOwner(bucket))) instanceof S3Error)
 }
 

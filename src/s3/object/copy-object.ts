@@ -44,7 +44,7 @@ export const copyObject = defineOperation({
     refuseRanges(request)
     const acl = await aclOfWrite(request, context)
     const from = readCopySource(request, context)
-    await context.door.decide({ action: 's3:GetObject', ...from })
+    await context.authorizer.decide({ action: 's3:GetObject', ...from })
     // Errors of the request itself are sent before the answer begins.
     const start = await prepare(request, context, from, acl)
     return late(whileSourceChanges(start, async () => (await prepare(request, context, from, acl))()))
@@ -75,8 +75,8 @@ async function prepare(
   // A copy must not reveal the tags of an object to an account that may not read them.
   if (tags === source.tags && tags?.length) {
     const reading = { action: 's3:GetObjectTagging', key: from.key }
-    await context.door.decide({ ...reading, bucket: from.bucket })
-    await context.door.decide({ action: 's3:PutObjectTagging', bucket: request.bucket, key: request.key })
+    await context.authorizer.decide({ ...reading, bucket: from.bucket })
+    await context.authorizer.decide({ action: 's3:PutObjectTagging', bucket: request.bucket, key: request.key })
     if (from.bucket !== request.bucket) await context.checks.requireOwner(from.bucket, reading)
   }
   const precondition = writePrecondition(request.headers)

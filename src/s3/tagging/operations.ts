@@ -36,7 +36,7 @@ export const putObjectTagging = defineOperation({
     const tags = await readTagging(bytes, OBJECT_TAGS)
     // The decision before the body was read could not know the tags.
     const { bucket, key } = request
-    await context.door.decide({ action: 's3:PutObjectTagging', bucket, key, more: { requested: tags } })
+    await context.authorizer.decide({ action: 's3:PutObjectTagging', bucket, key, more: { requested: tags } })
     await context.store.setTags(request.bucket, request.key, tags, causeOf('ObjectTagging:Put', request, context))
     return empty()
   },

@@ -10,7 +10,7 @@ import type { GatewayTls } from '../../gateway/gateway-call.js'
 import { GATEWAY_TIMEOUT_MS } from '../../gateway/gateway-call.js'
 import { type Addressing, clientAt } from '../../http/addressing.js'
 import type { Bodies } from '../../http/body/body.js'
-import { sayContinue, send } from '../../http/send.js'
+import { send, sendContinue } from '../../http/send.js'
 import { endUploads } from '../../state/uploads/upload-sweep.js'
 import type { AccessEntry, OnDone } from '../access-log.js'
 import type { AuditLog } from '../audit.js'
@@ -162,7 +162,7 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
     const body = await readBody(incoming, MAX_BODY_BYTES, limits, () => {
       if (incoming.method !== 'POST') return undefined
       const leave = options.bodies.enter(clientOf('', client))
-      sayContinue(outgoing)
+      sendContinue(outgoing)
       return leave
     })
     if (typeof body === 'string') return body

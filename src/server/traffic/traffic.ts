@@ -175,7 +175,7 @@ function refuse(wait: Wait | undefined, whose: string): void {
 }
 
 /** A request that the bounds of the server's traffic have let in. */
-export interface LetIn {
+export interface Admission {
   /** Counts the request for its caller. Throws S3Error SlowDown. */
   identify(caller: Caller | undefined): void
   /** @param sent bytes of the response body */
@@ -191,11 +191,11 @@ const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/
  * Counts a request. Undefined for one that needs no permission: there are no bounds, or it is a probe of this machine.
  * Throws S3Error SlowDown.
  */
-export function letIn(
+export function admitClient(
   traffic: Traffic,
   { path, remoteAddress }: RequestHead,
   incoming: IncomingMessage,
-): LetIn | undefined {
+): Admission | undefined {
   if (!traffic.isBound || (PROBES.has(path) && LOOPBACK.test(remoteAddress))) return undefined
   const { headers } = incoming
   const received = countReceived(incoming)

@@ -1,5 +1,5 @@
 import type { RequireOwner } from '../../api/access.js'
-import type { BucketBirths } from '../../api/gateway.js'
+import type { CreationTimes } from '../../api/gateway.js'
 import type { BucketSettings, SettingKind, SettingTypes } from '../../api/settings.js'
 import type { State } from '../../api/state.js'
 import { S3Error } from '../../common/errors/s3-error.js'
@@ -40,7 +40,7 @@ const NONE = Promise.resolve(undefined)
  */
 export function createBucketSettings(
   state: Pick<State, 'records' | 'locks'> & Partial<Pick<State, 'signals'>>,
-  births: BucketBirths,
+  creationTimes: CreationTimes,
   now: () => number = Date.now,
   use: CacheUse = new CacheUse(),
 ): BucketSettings {
@@ -118,7 +118,7 @@ export function createBucketSettings(
   /** Like `change`, for the settings of the present bucket. */
   function changePresent(bucket: string, by: Logging | undefined, to: (settings: Settings) => Settings): Promise<void> {
     return change(bucket, by, async (settings) => {
-      const birth = await births.now(bucket)
+      const birth = await creationTimes.now(bucket)
       const changed = to(isOf(settings, birth) ? settings : {})
       return birth === undefined ? changed : { ...changed, [BIRTH]: birth }
     })
@@ -126,11 +126,11 @@ export function createBucketSettings(
 
   /** True when the settings belong to the bucket that existed recently. */
   async function applies(settings: Settings, bucket: string): Promise<boolean> {
-    const birth = await births.lately(bucket)
+    const birth = await creationTimes.cached(bucket)
     if (isOf(settings, birth)) return true
     // Another proxy on this state may know a bucket that is younger than the cached answer.
     if (String(settings[BIRTH]) < String(birth) || refuted.has(settings)) return false
-    if (isOf(settings, await births.now(bucket).catch(() => undefined))) return true
+    if (isOf(settings, await creationTimes.now(bucket).catch(() => undefined))) return true
     refuted.add(settings)
     return false
   }
@@ -151,7 +151,7 @@ export function createBucketSettings(
     async confirmed<K extends SettingKind>(bucket: string, kind: K, by?: Logging) {
       const settings = await readAnew(bucket)
       if (settings?.[kind] === undefined) return undefined
-      const birth = await births.now(bucket)
+      const birth = await creationTimes.now(bucket)
       if (!isOf(settings, birth)) return undefined
       // Stored before the gateway stated the time.
       if (settings[BIRTH] === undefined && birth !== undefined) await changePresent(bucket, by, (same) => same)
@@ -169,7 +169,7 @@ export function createBucketSettings(
     clear: (bucket, by) => change(bucket, by, () => ({})),
     clearFormer: (bucket, by) =>
       change(bucket, by, async (settings) => {
-        const birth = await births.now(bucket)
+        const birth = await creationTimes.now(bucket)
         return birth !== undefined && settings[BIRTH] === birth ? settings : {}
       }),
   }

@@ -125,7 +125,7 @@ export async function endUploads(
 
 /**
  * False for an upload to an earlier bucket of that name, where the gateway distinguishes them. `birth` as in
- * BucketBirths.
+ * CreationTimes.
  */
 export function isOfBucket(upload: Pick<UploadRecord, 'birth'>, birth: string | undefined): boolean {
   return upload.birth === undefined || birth === undefined || upload.birth === birth

@@ -262,7 +262,7 @@ t.test('a transition in a bucket of another account would be paid by the server'
   const context = {
     limits: { maxDocumentBytes: 1000 },
     plugins: { storageClasses: new Map([['GLACIER', {}]]) },
-    door: { ownerOf: async () => ({ owner: 'another', by: 'key' }) },
+    authorizer: { ownerOf: async () => ({ owner: 'another', by: 'key' }) },
     settings: { set: async () => t.fail('they were kept') },
   }
   await t.rejects(putBucketLifecycleConfiguration.run(request as never, context as never), { code: 'NotImplemented' })

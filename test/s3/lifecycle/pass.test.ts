@@ -15,7 +15,7 @@ import { openState } from '../../../src/state/open-state.js'
 import { createBucketSettings } from '../../../src/state/records/bucket-settings.js'
 
 import { heldLock } from '../../state/samples.js'
-import { birthsOf } from '../../support/gateway/bucket-births.js'
+import { creationTimesOf } from '../../support/gateway/creation-times.js'
 import { keptLog } from '../../support/server/kept-log.js'
 
 const NOW = Date.UTC(2030, 5, 15, 12)
@@ -267,7 +267,7 @@ t.test('uploads are aborted', async (t) => {
 t.test('the runner does a day’s work once, and again when the rules change or something failed', async (t) => {
   const { parts, state, seen, held, log } = await fixture(t, { a: {} })
   let now = NOW
-  const settings = createBucketSettings(state, birthsOf())
+  const settings = createBucketSettings(state, creationTimesOf())
   await settings.set('b', 'lifecycle', rules(rule({})))
   const runner = startLifecycle({
     ...parts,
@@ -326,7 +326,7 @@ t.test('rules that are taken away stop the pass', async (t) => {
     t,
     Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`${i}`, {}])),
   )
-  const settings = createBucketSettings(state, birthsOf())
+  const settings = createBucketSettings(state, creationTimesOf())
   await settings.set('b', 'lifecycle', rules(rule({})))
   const runner = startLifecycle({
     ...parts,
@@ -352,7 +352,7 @@ t.test('rules that are taken away stop the pass', async (t) => {
 
 t.test('nothing is done in a bucket that the server’s own account does not own', async (t) => {
   const { parts, state, seen, held, log } = await fixture(t, { a: {}, b: {} })
-  const settings = createBucketSettings(state, birthsOf())
+  const settings = createBucketSettings(state, creationTimesOf())
   await settings.set('b', 'lifecycle', rules(rule({})))
   let isOwner = false
   const requireOwner = async (bucket: string) => {
@@ -379,8 +379,8 @@ t.test('nothing is done in a bucket that the server’s own account does not own
 
 t.test('nothing is done in a bucket that was made again, and everything in one that was not', async (t) => {
   const { parts, state, seen, log } = await fixture(t, { a: {}, b: {} })
-  const births = new Map([['b', '2026-01-01T00:00:00.000000001Z']])
-  const settings = createBucketSettings(state, birthsOf(births))
+  const creationTimes = new Map([['b', '2026-01-01T00:00:00.000000001Z']])
+  const settings = createBucketSettings(state, creationTimesOf(creationTimes))
   const aborting = rule({}, { abortDays: 7 })
   await settings.set('b', 'lifecycle', rules(aborting))
   await state.uploads.create({
@@ -393,7 +393,7 @@ t.test('nothing is done in a bucket that was made again, and everything in one t
     headers: {},
     metadata: {},
   })
-  births.set('b', '2026-01-01T00:00:00.000000002Z')
+  creationTimes.set('b', '2026-01-01T00:00:00.000000002Z')
   // The hot path may not have heard of it yet.
   const late = { ...settings, latest: async () => rules(aborting) as never }
   const runner = startLifecycle({
@@ -409,7 +409,7 @@ t.test('nothing is done in a bucket that was made again, and everything in one t
   t.ok(seen.lists > 0)
   t.same(seen.removed, [])
   t.equal((await state.uploads.list('b')).length, 1)
-  births.set('b', '2026-01-01T00:00:00.000000001Z')
+  creationTimes.set('b', '2026-01-01T00:00:00.000000001Z')
   await runner.run()
   t.same(seen.removed.sort(), ['a', 'b'])
   t.equal((await state.uploads.list('b')).length, 0)
@@ -423,11 +423,11 @@ t.test('rules of a bucket that is gone end where one made again could not be tol
     },
   })
   for (const birth of [undefined, '2026-01-01T00:00:00.000000001Z']) {
-    const births = new Map(birth === undefined ? [] : [['b', birth]])
-    const settings = createBucketSettings(state, birthsOf(births))
+    const creationTimes = new Map(birth === undefined ? [] : [['b', birth]])
+    const settings = createBucketSettings(state, creationTimesOf(creationTimes))
     await settings.set('b', 'tagging', [{ key: 'a', value: 'b' }])
     await settings.set('b', 'lifecycle', rules(rule({})))
-    births.clear()
+    creationTimes.clear()
     const runner = startLifecycle({
       ...parts,
       ownerOf: async () => parts,

@@ -11,7 +11,7 @@ import type { Webhook } from '../../../src/s3/notifications/webhooks.js'
 import { openState } from '../../../src/state/open-state.js'
 import { createBucketSettings } from '../../../src/state/records/bucket-settings.js'
 
-import { birthsOf } from '../../support/gateway/bucket-births.js'
+import { creationTimesOf } from '../../support/gateway/creation-times.js'
 import { keptLog } from '../../support/server/kept-log.js'
 import { until } from '../../support/waiting.js'
 import { WebhookReceiver } from '../../support/webhook-receiver.js'
@@ -199,7 +199,7 @@ t.test('of two proxies on one state one delivers for both, and the other when it
   const { log, lines } = keptLog()
   const own = await stateOf(t)
   const state: State = Object.assign(Object.create(own), { shared: true })
-  const settings = createBucketSettings(state, birthsOf())
+  const settings = createBucketSettings(state, creationTimesOf())
   const rules = [{ id: 'r', kind: 'Queue', webhook: 'hook', events: ['s3:ObjectCreated:*'], suffix: '.jpg' }] as const
   await settings.set('b', 'notifications', { owner: 'o', rules })
   const client = clientOf(t, { hook: { url: receiver.url } })

@@ -21,7 +21,7 @@ export interface Script {
   before?: (request: RpcRequest, response: ServerResponse) => boolean
   rest?: (request: IncomingMessage, response: ServerResponse) => void
   /** Whether `Expect: 100-continue` gets its answer from node. Default true. */
-  sayContinue?: boolean | ((request: IncomingMessage, response: ServerResponse) => void)
+  sendContinue?: boolean | ((request: IncomingMessage, response: ServerResponse) => void)
 }
 
 export interface ScriptedGateway {
@@ -80,8 +80,8 @@ export async function scriptedGateway(script: Script): Promise<ScriptedGateway> 
     script.rest?.(request, response)
   }
   const server = http.createServer(onRequest)
-  if (script.sayContinue !== undefined && script.sayContinue !== true) {
-    server.on('checkContinue', typeof script.sayContinue === 'function' ? script.sayContinue : onRequest)
+  if (script.sendContinue !== undefined && script.sendContinue !== true) {
+    server.on('checkContinue', typeof script.sendContinue === 'function' ? script.sendContinue : onRequest)
   }
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

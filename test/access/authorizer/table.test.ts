@@ -89,7 +89,7 @@ const places: readonly Place[] = [
   },
 ]
 
-/** No rule of the gateway says the same as any of these, so the door alone decides. */
+/** No rule of the gateway says the same as any of these, so the authorizer alone decides. */
 function policiesOf(bucket: string, foreign: string): readonly (object | undefined)[] {
   const arn = `arn:aws:s3:::${bucket}`
   const them = { CanonicalUser: foreign }

@@ -9,7 +9,7 @@ import type { Endpoint, Target } from './target.js'
 /** Short, so that all ways of one round meet the same load of the machine. */
 const SECONDS = 1
 
-/** By bucket: what the door reads before it decides. All objects are private, and the owner asks. */
+/** By bucket: what the authorizer reads before it decides. All objects are private, and the owner asks. */
 const BUCKETS: Readonly<Record<string, string>> = {
   bench: 'no policy',
   'bench-policy': 'a policy',
@@ -28,7 +28,7 @@ interface Way {
  * What the decision costs a request: GET, HEAD and PUT of private objects of 1 KiB in a bucket without documents, in
  * one with a policy and in one with ACLs, and at the gateway itself, in turn.
  */
-export async function door(target: Target, rounds: number): Promise<void> {
+export async function authorizer(target: Target, rounds: number): Promise<void> {
   await prepare(target)
   for (const method of ['PUT', 'GET', 'HEAD']) {
     const ways: Way[] = Object.entries(BUCKETS).map(([bucket, name]) => ({

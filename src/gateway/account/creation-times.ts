@@ -1,4 +1,4 @@
-import type { BucketBirths, Gateway } from '../../api/gateway.js'
+import type { CreationTimes, Gateway } from '../../api/gateway.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { withinDeadline } from '../../common/time.js'
 
@@ -9,20 +9,20 @@ const RENEWED_MS = 30_000
 export const BELIEVED_MS = 60_000
 /** Pause after a failed query before the gateway is asked again, ms. */
 const PAUSE_MS = 5_000
-/** Longest wait of `lately` for one query, shared by all callers, ms. */
+/** Longest wait of `cached` for one query, shared by all callers, ms. */
 const PATIENCE_MS = 2_000
 
 interface Answer {
-  readonly births: ReadonlyMap<string, string>
+  readonly creationTimes: ReadonlyMap<string, string>
   /** Time of the query, milliseconds since 1970. */
   readonly asked: number
 }
 
 /** @param now present time, milliseconds since 1970 */
-export function bucketBirths(
+export function readCreationTimes(
   gateway: Pick<Gateway, 'features' | 'listBuckets'>,
   now: () => number = Date.now,
-): BucketBirths {
+): CreationTimes {
   let known: Answer | undefined
   let asking: Promise<void> | undefined
   let pausedUntil = 0
@@ -31,7 +31,7 @@ export function bucketBirths(
     const asked = now()
     const { fixedBuckets } = await gateway.features()
     const buckets = fixedBuckets ? await gateway.listBuckets() : []
-    const answer = { births: new Map(buckets.filter(isDated).map((one) => [one.name, one.creationDate])), asked }
+    const answer = { creationTimes: new Map(buckets.filter(isDated).map((one) => [one.name, one.creationDate])), asked }
     if (!known || known.asked <= asked) known = answer
     return answer
   }
@@ -60,19 +60,19 @@ export function bucketBirths(
   return {
     async now(bucket) {
       try {
-        return (await ask()).births.get(bucket)
+        return (await ask()).creationTimes.get(bucket)
       } catch (error) {
         // A caller with an account of its own must keep working while the gateway refuses the server's account.
         if (isLogInRefused(error) || (error instanceof S3Error && error.code === 'AccessDenied')) return undefined
         throw error
       }
     },
-    async lately(bucket) {
+    async cached(bucket) {
       if (age() >= RENEWED_MS) {
         const renewed = renew()
         if (age() >= BELIEVED_MS) await renewed
       }
-      return age() < BELIEVED_MS ? known?.births.get(bucket) : undefined
+      return age() < BELIEVED_MS ? known?.creationTimes.get(bucket) : undefined
     },
   }
 }

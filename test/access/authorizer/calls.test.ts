@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { openDoor } from '../../../src/access/door.js'
+import { openAuthorizer } from '../../../src/access/authorizer.js'
 import { Grants } from '../../../src/access/grants.js'
 import type { Caller } from '../../../src/api/identity.js'
 
@@ -94,11 +94,11 @@ t.test(
       },
     }
     const settings = createBucketSettings({ records: () => records, locks: {} } as never, {} as never, () => now)
-    const never = () => t.fail('the door asked for something else')
+    const never = () => t.fail('the authorizer asked for something else')
     const parts = { settings, state: { objects: { get: never } }, ownerGateway: never } as never
     const caller: Caller = { identity: owner, presigned: false, payload: { kind: 'unsigned' } }
     const decide = () =>
-      openDoor(parts, { caller, head: undefined, asOwner: false }, new Grants()).decide({
+      openAuthorizer(parts, { caller, head: undefined, asOwner: false }, new Grants()).decide({
         action: 's3:GetObject',
         bucket: 'plain',
         key: 'key',

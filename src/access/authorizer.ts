@@ -1,4 +1,4 @@
-import type { Asked, Door, Owned, Place, Tag } from '../api/access.js'
+import type { Asked, Authorizer, Owned, Place, Tag } from '../api/access.js'
 import type { StorageClasses } from '../api/context.js'
 import type { Gateway } from '../api/gateway.js'
 import type { AnyOperation } from '../api/operation.js'
@@ -12,21 +12,21 @@ import { hasDotElement } from '../gateway/keys.js'
 import { actionNames } from '../plugins/forms/row-action.js'
 import { isHotClass } from '../plugins/forms/storage-class.js'
 
-import { Answers, type DoorParts, type DoorRequest, isRoot, ownAccount } from './answers.js'
+import { Answers, type AuthorizedRequest, type AuthorizerDeps, isRoot, ownAccount } from './answers.js'
 import { hasPolicies, type ParsedDocuments, readDocuments } from './documents.js'
 import { type Grant, type Grants, READS, REPLACES } from './grants.js'
 import { canOpen } from './policy.js'
 
 const ON_BUCKET_POLICY = ['s3:getbucketpolicy', 's3:putbucketpolicy', 's3:deletebucketpolicy']
 
-export function openDoor(parts: DoorParts, request: DoorRequest, grants: Grants): Door {
-  return new RequestDoor(parts, request, grants)
+export function openAuthorizer(parts: AuthorizerDeps, request: AuthorizedRequest, grants: Grants): Authorizer {
+  return new RequestAuthorizer(parts, request, grants)
 }
 
 /** A class, because each request has one, and most use a single method of it. */
-class RequestDoor implements Door {
-  readonly #parts: DoorParts
-  readonly #request: DoorRequest
+class RequestAuthorizer implements Authorizer {
+  readonly #parts: AuthorizerDeps
+  readonly #request: AuthorizedRequest
   readonly #grants: Grants
   readonly #account: string | undefined
   #made: Answers | undefined
@@ -34,7 +34,7 @@ class RequestDoor implements Door {
   /** A refusal that says nothing about what is there. */
   #denied = false
 
-  constructor(parts: DoorParts, request: DoorRequest, grants: Grants) {
+  constructor(parts: AuthorizerDeps, request: AuthorizedRequest, grants: Grants) {
     this.#parts = parts
     this.#request = request
     this.#grants = grants
@@ -197,7 +197,7 @@ const OWN_ACLS = ['private', 'bucket-owner-full-control', 'bucket-owner-read']
  * Returns the actions that a request asks for on its own resource: those of its operation, and those that its headers
  * add to a write. Actions on other resources, and on keys in the body, are for the operation to ask.
  */
-export function askedBy(
+export function requiredActions(
   operation: AnyOperation,
   plugin: string,
   head: RequestHead,
