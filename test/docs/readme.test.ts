@@ -122,12 +122,7 @@ function compare(document: string, name: string, expected: string): void {
       document,
       text.replace(block, (_, opening, __, closing) => `${opening}\n${expected}\n\n${closing}`),
     )
-  else
-    t.equal(
-      block.exec(text)?.[2]?.trim(),
-      expected,
-      `table of ${name} in ${document}: UPDATE_README=1 npm test writes it`,
-    )
+  else t.equal(block.exec(text)?.[2]?.trim(), expected, `table of ${name} in ${document}: npm run tables writes it`)
 }
 
 compare('docs/reference/options.md', 'options', optionTable())
@@ -153,7 +148,7 @@ t.same(
 const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
 const man = [...manualPages('').keys()].map((name) => `./man/${name}`).sort()
 if (UPDATE) writeFileSync('package.json', `${JSON.stringify({ ...manifest, man }, null, 2)}\n`)
-else t.same(manifest.man, man, 'package.json names every manual page: UPDATE_README=1 npm test writes it')
+else t.same(manifest.man, man, 'package.json names every manual page: npm run tables writes it')
 
 const firstScreen = readFileSync('README.md', 'utf8').split('\n').slice(0, 36).join('\n')
 t.match(firstScreen, 'npm install && npm start')

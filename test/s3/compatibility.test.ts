@@ -52,7 +52,7 @@ t.test('the table in the documentation is that of the code', async (t) => {
       DOCUMENT,
       text.replace(block, (_, opening, __, closing) => `${opening}\n${table()}\n\n${closing}`),
     )
-  else t.equal(block.exec(text)?.[2]?.trim(), table(), 'UPDATE_README=1 npm test writes it')
+  else t.equal(block.exec(text)?.[2]?.trim(), table(), 'npm run tables writes it')
 })
 
 t.test('every operation has a call, and every operation of ours is one of S3 or of the service itself', async (t) => {

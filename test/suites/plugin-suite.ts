@@ -12,6 +12,7 @@ import { Bench } from './plugin/server.js'
 import { type CheckResult, result, type Subject } from './plugin/subject.js'
 
 export type { CheckResult } from './plugin/subject.js'
+export { type Endpoint, type SignedRequest, signedFetch } from './sign.js'
 
 /** What tap's `t` and the `t` of node:test have in common. */
 export interface Tester {

@@ -77,7 +77,7 @@ async function create(parts: TaskParts, job: CreatingJob): Promise<CreatedTask> 
 }
 
 /**
- * The first member in which the platform's task differs from the one that a request orders; undefined for none. A member
+ * The first member in which the task of the platform differs from the order; undefined for none. A member
  * that the request leaves to the platform is not compared, and the number of files only once the platform states it.
  */
 function otherTerm({ task, total_deal_count }: WireDetail, terms: TaskTerms, files: number): string | undefined {

@@ -24,11 +24,16 @@ const MARK: unique symbol = Symbol.for('dealgate.PageOf')
 
 /** A page that the call has built itself. `instanceof` also accepts pages of another copy of this package. */
 export class PageOf<T> {
-  /** @param next start of the next page, in a form that the call chooses; undefined for the last page */
+  /**
+   * @param next start of the next page, in a form that the call chooses; undefined for the last page
+   * @throws TypeError for an empty `next`, which a client would take for the first page
+   */
   constructor(
     readonly items: readonly T[],
     readonly next: string | undefined,
-  ) {}
+  ) {
+    if (next === '') throw new TypeError('the next page must have a start: pass undefined for the last page')
+  }
 
   get [MARK](): true {
     return true

@@ -4,7 +4,8 @@ import { minerSchema } from './miners.js'
 import { assignmentSchema, importSchema, taskSchema } from './tasks/schema.js'
 import { passwordChangesSchema, userSchema } from './users.js'
 
-const steps: readonly string[] = [
+/** A released step never changes: test/services/schema-steps.test.ts has their hashes. */
+export const steps: readonly string[] = [
   userSchema,
   apiKeySchema,
   minerSchema,

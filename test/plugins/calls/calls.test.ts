@@ -1,4 +1,6 @@
 import t, { type Test } from 'tap'
+import { PageOf } from '../../../src/plugins/calls/call.js'
+import { signedFetch } from '../../suites/plugin-suite.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import {
   presignedRequest,
@@ -31,6 +33,20 @@ async function start(t: Test) {
 }
 
 const json = (answer: TextAnswer) => JSON.parse(answer.body)
+
+t.test('a signed request of dealgate/testing', async (t) => {
+  const { endpoint } = await start(t)
+  const server = { endpoint, accessKey: owner.accessKeyId, secretKey: owner.secretAccessKey, region: 'us-east-1' }
+  const answer = await signedFetch(server, { target: `${things}/thing-3` })
+  t.same(await answer.json(), { Name: 'thing-3', Size: 3 })
+  t.equal((await signedFetch(server, { method: 'PUT', target: '/bucket/put', body: 'bytes' })).status, 200)
+  t.equal((await signedFetch({ ...server, secretKey: 'another' }, { target: things })).status, 403)
+})
+
+t.test('a page whose next one has an empty start', async (t) => {
+  t.throws(() => new PageOf([], ''), { name: 'TypeError', message: /pass undefined/ })
+  t.end()
+})
 
 t.test('answers in JSON and XML', async (t) => {
   const { send } = await start(t)
