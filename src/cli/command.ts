@@ -1,4 +1,4 @@
-import { type Command, Option as Flag } from 'commander'
+import { type Command, CommanderError, Option as Flag } from 'commander'
 import { S3Error } from '../common/errors/s3-error.js'
 import {
   type Config,
@@ -33,7 +33,42 @@ export function addCommand(
   for (const option of names) command.addOption(flag(option))
   if (names.includes('plugins'))
     command.addOption(new Flag('--no-plugins', 'Run no plugins beside core S3.').helpGroup('Plugins:'))
+  return names.length > MANY_OPTIONS ? helpInParts(command, names) : command
+}
+
+/** More options than these are not printed at once. */
+const MANY_OPTIONS = 50
+
+/** The options that most users of `serve` need. */
+const MAIN_OPTIONS: readonly OptionName[] = [
+  ...(['port', 'host', 'tlsCert', 'tlsKey', 'workers', 'accessKey', 'secretKey', 'domain', 'region'] as const),
+  ...(['gatewayUrl', 'gatewayAccessKey', 'gatewaySecretKey', 'gatewayPort', 'platformUrl', 'paymentUrl'] as const),
+  ...(['kuboApi', 'data', 'state', 'plugins', 'metricsPort', 'logLevel', 'auditLog'] as const),
+]
+
+/** `--help` prints the main options, `--help all` every option, `--help limits` those of a group. */
+function helpInParts(command: Command, names: readonly OptionName[]): Command {
+  const groups = [...new Set(names.map((name) => options[name].group.toLowerCase()))]
+  let wanted: string | null = null
+  const isShown = ({ long, helpGroupHeading }: Flag) => {
+    const group = helpGroupHeading?.replace(/:$/, '').toLowerCase()
+    if (wanted === 'all' || group === undefined || group === wanted) return true
+    return wanted === null && MAIN_OPTIONS.some((name) => flagOf(name) === long)
+  }
   return command
+    .helpOption(false)
+    .addOption(
+      new Flag('-h, --help [part]', `print the main options; all options: --help all; or a group: --help limits`),
+    )
+    .addHelpText('after', `\nAll options: --help all. Options of a group: --help ${groups.join(', ')}.`)
+    .configureHelp({ visibleOptions: ({ options }) => options.filter((flag) => !flag.hidden && isShown(flag)) })
+    .on('option:help', (part: string | null) => {
+      wanted = part?.toLowerCase() ?? null
+      if (wanted !== null && wanted !== 'all' && !groups.includes(wanted))
+        command.error(`error: --help takes all, or one of the groups ${groups.join(', ')}`)
+      command.outputHelp()
+      throw new CommanderError(0, 'commander.helpDisplayed', 'help')
+    })
 }
 
 function flag(name: OptionName): Flag {

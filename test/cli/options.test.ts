@@ -16,7 +16,23 @@ t.test('--version and --help', async (t) => {
   for (const command of ['serve', 'services', 'presign', 'doctor'])
     t.match(help.stdout, new RegExp(`^  ${command}\\b`, 'm'))
 
-  const serve = await runCli(['serve', '--help'])
+  const main = await runCli(['serve', '--help'])
+  t.equal(main.code, 0)
+  t.match(main.stdout, '--gateway-url <url>')
+  t.notMatch(main.stdout, '--gateway-car-gib')
+  t.match(main.stdout, /^All options: --help all\./m)
+  const shown = main.stdout.match(/^ {2}--/gm) ?? []
+  t.ok(shown.length >= 20 && shown.length <= 30, `${shown.length} options`)
+
+  const limits = await runCli(['serve', '--port', '0', '--help', 'Limits'])
+  t.match(limits, { code: 0, stdout: /--max-bodies <number>/ })
+  t.notMatch(limits.stdout, '--gateway-access-key')
+  t.match(await runCli(['serve', '--help', 'nothing']), {
+    code: 2,
+    stderr: /all, or one of the groups endpoint, gateway/,
+  })
+
+  const serve = await runCli(['serve', '-h', 'all'])
   t.equal(serve.code, 0)
   for (const name of optionNames) {
     t.match(serve.stdout, new RegExp(`${flagOf(name)} [<[]`))

@@ -57,7 +57,7 @@ function nodeOf(command: Command, path: string): CommandNode {
   return {
     path,
     help: command.description(),
-    flags: [...command.options.filter(({ hidden }) => !hidden).map(flagNode), HELP],
+    flags: [...command.options.filter(({ hidden, long }) => !hidden && long !== HELP.long).map(flagNode), HELP],
     operands: command.registeredArguments.map((operand) => ({
       name: operand.name(),
       required: operand.required,
