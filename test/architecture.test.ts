@@ -269,8 +269,9 @@ t.test('circles', (t) => {
   const atRunTime = graphOf(runTimeImports)
   t.ok(atRunTime.size > 400, `${atRunTime.size} files are looked at`)
   t.same(circleIn(atRunTime), [], 'no file imports itself at run time through others')
-  const proxy = product.filter((file) => file.startsWith('src/') && !file.startsWith('src/services/'))
-  t.same(circleIn(graphOf(ownImports, proxy)), [], 'no file of the proxy imports itself through others, types included')
+  // The contexts of the services, and the parts of the plugin `deal`, know classes that know them.
+  const counted = product.filter((file) => !/^(src\/services|plugins\/deal)\//.test(file))
+  t.same(circleIn(graphOf(ownImports, counted)), [], 'no file imports itself through others, types included')
   const planted = { a: ['b'], b: ['c'], c: ['b'] }
   t.same(circleIn(new Map(Object.entries(planted).map(([from, to]) => [from, new Set(to)]))), ['b', 'c'])
   t.end()

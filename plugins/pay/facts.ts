@@ -1,6 +1,7 @@
-import { parseAmount } from 'dealgate'
+import { type PluginHost, parseAmount } from 'dealgate'
 import { z } from 'zod'
-import type { PayParts } from './parts.js'
+import type { PayOptions } from './options.js'
+import type { PaymentClient } from './payment-client.js'
 import { dataOf, repeatable, text, type WireParams, wireParams } from './wire.js'
 
 export type Variant = WireParams['variant']
@@ -10,14 +11,20 @@ const FRESH_MS = 60_000
 
 const wireStatistics = z.object({ average_price_per_GB_per_year: text })
 
+interface Service {
+  readonly options: Pick<PayOptions, 'variant'>
+  readonly host: Pick<PluginHost, 'now'>
+  readonly client: PaymentClient
+}
+
 /** What the service says of itself, up to a minute old. Methods throw S3Error Upstream* and NotImplemented. */
 export class ServiceFacts {
-  readonly #parts: PayParts
+  readonly #service: Service
   readonly #params: () => Promise<WireParams>
   readonly #price: () => Promise<bigint | undefined>
 
-  constructor(parts: PayParts) {
-    this.#parts = parts
+  constructor(service: Service) {
+    this.#service = service
     this.#params = this.#cached(['api', 'v1', 'common', 'system', 'params'], wireParams)
     this.#price = this.#cached(
       ['stats', 'storage'],
@@ -27,7 +34,7 @@ export class ServiceFacts {
 
   /** The two variants name their system parameters differently. */
   async variant(): Promise<Variant> {
-    const { variant } = this.#parts.options
+    const { variant } = this.#service.options
     return variant === 'auto' ? (await this.#params()).variant : variant
   }
 
@@ -44,7 +51,7 @@ export class ServiceFacts {
   #cached<T>(path: readonly string[], schema: z.ZodType<T>): () => Promise<T> {
     let known: { readonly value: Promise<T>; readonly until: number } | undefined
     return () => {
-      const now = this.#parts.host.now()
+      const now = this.#service.host.now()
       if (known && now < known.until) return known.value
       const value = this.#ask(path, schema).catch((error) => {
         if (known?.value === value) known = undefined
@@ -56,7 +63,7 @@ export class ServiceFacts {
   }
 
   async #ask<T>(path: readonly string[], schema: z.ZodType<T>): Promise<T> {
-    return dataOf(await this.#parts.client.send({ method: 'GET', path }), schema)
+    return dataOf(await this.#service.client.send({ method: 'GET', path }), schema)
   }
 }
 

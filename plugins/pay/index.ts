@@ -4,7 +4,8 @@ import { payGauges, payOperations } from './operations/index.js'
 import { payOptions } from './options.js'
 import { PayParts } from './parts.js'
 import { uploadFiles } from './upload/file-job.js'
-import { DURATION_METADATA, OUTPUT_METADATA, UPLOAD, uploadObjects, uploadWritten } from './upload/job.js'
+import { DURATION_METADATA, UPLOAD, uploadObjects, uploadWritten } from './upload/job.js'
+import { OUTPUT_METADATA } from './upload/reconcile.js'
 
 export default definePlugin({
   name: 'pay',

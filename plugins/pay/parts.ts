@@ -1,10 +1,10 @@
-import { Attempts, type PluginHost, S3Error, type SpendLedger } from 'dealgate'
-import { Wallets } from './acting.js'
+import type { ExceededCap } from 'dealgate'
+import { Attempts, FIL_LEDGER, formatAmount, type PluginHost, S3Error, SpendLedger } from 'dealgate'
 import { ServiceFacts, type Variant } from './facts.js'
 import type { PayOptions } from './options.js'
 import { PaymentClient } from './payment-client.js'
 import { MadeUploads } from './upload/made-uploads.js'
-import { openLedger } from './upload/post.js'
+import { Wallets } from './wallets.js'
 
 /** Shared by the operations and jobs of this plugin. */
 export class PayParts {
@@ -51,4 +51,18 @@ export class PayParts {
     this.#client = undefined
     await client?.close()
   }
+}
+
+/** The ledger of fil, which the plugins `deal` and `task` share. Throws SpendCapReached beyond a cap. */
+export function openLedger({ state, now }: PluginHost): SpendLedger {
+  return new SpendLedger({ state, now, name: FIL_LEDGER, exceeded })
+}
+
+function exceeded({ cap, spent, amount, bucket }: ExceededCap): S3Error {
+  const of = bucket === undefined ? 'all uploads, deals and tasks together' : `the bucket ${bucket}`
+  return new S3Error('SpendCapReached', {
+    message:
+      `The upload would cost about ${formatAmount(amount)} fil. The daily cap of ${of} is ${formatAmount(cap)} fil (UTC), ` +
+      `of which ${formatAmount(spent)} are spent. Wait until tomorrow, or raise the cap.`,
+  })
 }

@@ -1,6 +1,7 @@
-import { Attempts, type PluginHost, S3Error, type SpendLedger } from 'dealgate'
+import type { ExceededCap } from 'dealgate'
+import { Attempts, FIL_LEDGER, formatAmount, type PluginHost, S3Error, SpendLedger } from 'dealgate'
 import { MadeTasks } from './create/made-tasks.js'
-import { openLedger } from './create/terms.js'
+
 import { Logins } from './login.js'
 import type { TaskOptions } from './options.js'
 import { PlatformClient } from './platform-client.js'
@@ -46,4 +47,18 @@ export class TaskParts {
     this.#client = undefined
     await client?.close()
   }
+}
+
+/** The ledger of fil, which the plugin `deal` shares. Throws SpendCapReached for a task that would exceed a cap. */
+export function openLedger({ state, now }: PluginHost): SpendLedger {
+  return new SpendLedger({ state, now, name: FIL_LEDGER, exceeded })
+}
+
+function exceeded({ cap, spent, amount, bucket }: ExceededCap): S3Error {
+  const of = bucket === undefined ? 'all tasks and deals together' : `the bucket ${bucket}`
+  return new S3Error('SpendCapReached', {
+    message:
+      `The task could cost ${formatAmount(amount)} fil. The daily cap of ${of} is ${formatAmount(cap)} fil (UTC), of ` +
+      `which ${formatAmount(spent)} are spent. Wait until tomorrow, or raise the cap.`,
+  })
 }

@@ -1,6 +1,7 @@
-import { type Identity, S3Error } from 'dealgate'
-import { issueJwt, type Login, secretHashOf, signIn } from './login.js'
-import type { TaskParts } from './parts.js'
+import { type Identity, type PluginHost, S3Error } from 'dealgate'
+import { issueJwt, type Login, type Logins, secretHashOf, signIn } from './login.js'
+import type { TaskOptions } from './options.js'
+import type { PlatformClient } from './platform-client.js'
 import { repeatable, TokenRefused } from './wire.js'
 
 /** `sign-in`: only the JWT of a sign-in will do. */
@@ -20,14 +21,21 @@ const FRESH = 0.8
 /** Of a token that does not tell when it expires, ms. */
 const USUAL_MS = 15 * 60_000
 
+interface Platform {
+  readonly options: Pick<TaskOptions, 'names'>
+  readonly host: Pick<PluginHost, 'now'>
+  readonly logins: Logins
+  readonly client: PlatformClient
+}
+
 /** The JWTs by which identities act on the platform. They are in memory only. */
 export class Tokens {
-  readonly #parts: TaskParts
+  readonly #platform: Platform
   readonly #kept = new Map<string, Kept>()
   readonly #underWay = new Map<string, Promise<string | undefined>>()
 
-  constructor(parts: TaskParts) {
-    this.#parts = parts
+  constructor(platform: Platform) {
+    this.#platform = platform
   }
 
   /**
@@ -39,7 +47,7 @@ export class Tokens {
     const name = `${use} ${identity.accessKeyId}`
     const secretHash = secretHashOf(identity)
     const kept = this.#kept.get(name)
-    const usable = kept?.secretHash === secretHash && kept.until > this.#parts.host.now() && kept.token !== refused
+    const usable = kept?.secretHash === secretHash && kept.until > this.#platform.host.now() && kept.token !== refused
     if (kept && usable) return kept.token
     this.#kept.delete(name)
     const flight = `${name} ${secretHash}`
@@ -64,11 +72,11 @@ export class Tokens {
   #keep(name: string, secretHash: string, token: string): void {
     const [oldest] = this.#kept.keys()
     if (this.#kept.size >= MOST && oldest !== undefined) this.#kept.delete(oldest)
-    this.#kept.set(name, { token, secretHash, until: renewalOf(token, this.#parts.host.now()) })
+    this.#kept.set(name, { token, secretHash, until: renewalOf(token, this.#platform.host.now()) })
   }
 
   async #obtain(identity: Identity, use: Use): Promise<string | undefined> {
-    const { logins, client, options } = this.#parts
+    const { logins, client, options } = this.#platform
     const { apiKey, signIn: byPassword } = (await logins.get(identity)) ?? {}
     if (use === 'any' && apiKey) {
       return this.#with(identity, { apiKey }, () => issueJwt(client, options.names, apiKey))
@@ -85,7 +93,7 @@ export class Tokens {
       return await run()
     } catch (error) {
       if (!(error instanceof TokenRefused)) throw repeatable(error)
-      await this.#parts.logins.forget(identity, login)
+      await this.#platform.logins.forget(identity, login)
       throw new S3Error('UpstreamAuthFailed', {
         message:
           'The task platform refuses the stored log-in, which is now forgotten. Store it again: CreatePlatformSession.',

@@ -1,7 +1,7 @@
 import { defineCall, type Identity, S3Error } from 'dealgate'
 import { z } from 'zod'
-import { expiryOf } from '../acting.js'
 import type { PayParts } from '../parts.js'
+import { expiryOf } from '../wallets.js'
 import { address, apiPath, badResponse, dataOf, wireNonce, wireSession } from '../wire.js'
 import { SOURCE, sendOpenly } from './send.js'
 

@@ -11,18 +11,10 @@ import {
   passFile,
   UPLOAD_FILE,
 } from '../upload/file-job.js'
-import {
-  MOST_DAYS,
-  madeUpload,
-  requireObject,
-  UPLOAD,
-  type UploadInput,
-  uploadAliases,
-  uploadRequest,
-  uploadResult,
-} from '../upload/job.js'
+import { MOST_DAYS, requireObject, UPLOAD, uploadAliases, uploadRequest } from '../upload/job.js'
 import type { MadeUpload } from '../upload/made-uploads.js'
-import { actorOfJob, BEARER_PURPOSE, fileNameOf } from '../upload/reconcile.js'
+import type { UploadInput } from '../upload/reconcile.js'
+import { actorOfJob, BEARER_PURPOSE, fileNameOf, madeUpload, uploadResult } from '../upload/reconcile.js'
 import { address } from '../wire.js'
 import { findLive } from './live-uploads.js'
 import { SOURCE } from './send.js'

@@ -4,9 +4,10 @@ import { acting } from '../acting.js'
 import type { PayParts } from '../parts.js'
 import { Interrupted } from '../upload-client.js'
 import { address } from '../wire.js'
-import { MOST_DAYS, type madeUpload, type UploadTerms } from './job.js'
+import { MOST_DAYS } from './job.js'
 import type { MadeFile } from './made-uploads.js'
 import { postUpload, reserve } from './post.js'
+import type { madeUpload, UploadTerms } from './reconcile.js'
 import { actorOfJob, type FoundUpload, reconcileAttempt, resultOf } from './reconcile.js'
 
 type FileJob = RunningJob<FileInput>

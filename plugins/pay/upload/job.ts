@@ -15,6 +15,7 @@ import type { PayParts } from '../parts.js'
 import { Interrupted } from '../upload-client.js'
 import { address } from '../wire.js'
 import { postUpload, reserve } from './post.js'
+import type { UploadInput, UploadResult } from './reconcile.js'
 import {
   actorOfJob,
   type FoundUpload,
@@ -145,40 +146,6 @@ export const uploadRequest = z.strictObject({
 /** `duration` of the interface. */
 export const uploadAliases = { Duration: 'DurationDays' } as const
 
-/** What an upload is ordered on. */
-export interface UploadTerms {
-  /** Days. */
-  readonly days: number
-  readonly fileType: '0' | '1'
-  /** The wallet that the job was ordered for, in lower case; absent for a token of the request that came without. */
-  readonly wallet?: string
-  /** The token that the request carried, sealed. */
-  readonly bearer?: string
-}
-
-/** Input of the job. Plain JSON. */
-export interface UploadInput extends UploadTerms {
-  readonly bucket: string
-  readonly key: string
-  readonly stamp: string
-}
-
-/** Result of an upload, of an object or of a file. */
-export const madeUpload = z.object({
-  JobId: z.string(),
-  SourceFileUploadId: z.number().int(),
-  PayloadCid: z.string().describe('CID of the content.'),
-  IpfsUrl: z.string(),
-  FileSize: z.number().int().describe('Bytes.'),
-  WCid: z.string().describe('Names the upload in a payment.'),
-  DurationDays: z.number().int(),
-  Status: z.string().optional().describe('As the service stated it at the upload.'),
-})
-
-export const uploadResult = z.object({ Bucket: z.string(), Key: z.string(), ...madeUpload.shape })
-
-export type UploadResult = z.output<typeof uploadResult>
-
 /**
  * The object to upload, which the caller may read.
  * @throws S3Error NoSuchKey, NoSuchBucket, AccessDenied, InvalidObjectState; PreconditionFailed when it was replaced
@@ -240,8 +207,3 @@ export async function uploadWritten(parts: PayParts, event: ObjectEvent): Promis
     log.warn({ err, requestId: origin.requestId, bucket, key }, 'the object of an upload does not show its job')
   }
 }
-
-/** Metadata that GET and HEAD report of an uploaded object; a client that sends it does not store it. */
-export const OUTPUT_METADATA = ['pay-cid', 'pay-upload-id', 'pay-job'] as const
-
-export type Name = (typeof OUTPUT_METADATA)[number]

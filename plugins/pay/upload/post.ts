@@ -1,14 +1,4 @@
-import {
-  type Context,
-  type ExceededCap,
-  FIL_LEDGER,
-  formatAmount,
-  OutcomeUnknown,
-  type PluginHost,
-  parseAmount,
-  S3Error,
-  SpendLedger,
-} from 'dealgate'
+import { type Context, OutcomeUnknown, parseAmount, S3Error } from 'dealgate'
 import type { Wallet } from '../acting.js'
 import type { PayParts } from '../parts.js'
 import { AnswerLost, type PaymentAnswer } from '../payment-client.js'
@@ -129,18 +119,4 @@ export async function reserve(
 
 function amountOf(text: string | undefined): bigint | undefined {
   return text === undefined || text === 'none' ? undefined : parseAmount(text)
-}
-
-/** The ledger of fil, which the plugins `deal` and `task` share. Throws SpendCapReached beyond a cap. */
-export function openLedger({ state, now }: PluginHost): SpendLedger {
-  return new SpendLedger({ state, now, name: FIL_LEDGER, exceeded })
-}
-
-function exceeded({ cap, spent, amount, bucket }: ExceededCap): S3Error {
-  const of = bucket === undefined ? 'all uploads, deals and tasks together' : `the bucket ${bucket}`
-  return new S3Error('SpendCapReached', {
-    message:
-      `The upload would cost about ${formatAmount(amount)} fil. The daily cap of ${of} is ${formatAmount(cap)} fil (UTC), ` +
-      `of which ${formatAmount(spent)} are spent. Wait until tomorrow, or raise the cap.`,
-  })
 }

@@ -1,9 +1,9 @@
 import type { Context, StoredObject } from 'dealgate'
-import { OutcomeUnknown, type RunningJob, S3Error, type z } from 'dealgate'
+import { OutcomeUnknown, type RunningJob, S3Error, z } from 'dealgate'
 import { type Actor, acting, type Wallet } from '../acting.js'
 import type { PayParts } from '../parts.js'
 import { apiPath, dataOf, type WireUpload, wireDetail, wireUploads } from '../wire.js'
-import type { madeUpload, Name, UploadInput, UploadResult, UploadTerms } from './job.js'
+
 import type { MadeFile, MadeUpload } from './made-uploads.js'
 
 /** How far the clock of the service may be behind ours, s. */
@@ -217,3 +217,42 @@ export async function tellObject(
 }
 
 export const MAX_NAME = 255
+
+/** What an upload is ordered on. */
+export interface UploadTerms {
+  /** Days. */
+  readonly days: number
+  readonly fileType: '0' | '1'
+  /** The wallet that the job was ordered for, in lower case; absent for a token of the request that came without. */
+  readonly wallet?: string
+  /** The token that the request carried, sealed. */
+  readonly bearer?: string
+}
+
+/** Input of the job. Plain JSON. */
+export interface UploadInput extends UploadTerms {
+  readonly bucket: string
+  readonly key: string
+  readonly stamp: string
+}
+
+/** Result of an upload, of an object or of a file. */
+export const madeUpload = z.object({
+  JobId: z.string(),
+  SourceFileUploadId: z.number().int(),
+  PayloadCid: z.string().describe('CID of the content.'),
+  IpfsUrl: z.string(),
+  FileSize: z.number().int().describe('Bytes.'),
+  WCid: z.string().describe('Names the upload in a payment.'),
+  DurationDays: z.number().int(),
+  Status: z.string().optional().describe('As the service stated it at the upload.'),
+})
+
+export const uploadResult = z.object({ Bucket: z.string(), Key: z.string(), ...madeUpload.shape })
+
+export type UploadResult = z.output<typeof uploadResult>
+
+export type Name = (typeof OUTPUT_METADATA)[number]
+
+/** Metadata that GET and HEAD report of an uploaded object; a client that sends it does not store it. */
+export const OUTPUT_METADATA = ['pay-cid', 'pay-upload-id', 'pay-job'] as const

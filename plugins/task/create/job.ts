@@ -9,7 +9,9 @@ import {
   S3Error,
   serviceTokenOf,
 } from 'dealgate'
-import { type Actor, acting } from '../login.js'
+import type { Actor } from '../acting.js'
+import { acting } from '../acting.js'
+
 import type { TaskParts } from '../parts.js'
 import type { WireDetail } from '../wire.js'
 import type { CreatedTask, TaskInput } from './reconcile.js'

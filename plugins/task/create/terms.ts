@@ -1,13 +1,4 @@
-import {
-  type ExceededCap,
-  FIL_LEDGER,
-  formatAmount,
-  OutcomeUnknown,
-  type PluginHost,
-  parseAmount,
-  S3Error,
-  SpendLedger,
-} from 'dealgate'
+import { OutcomeUnknown, parseAmount, S3Error } from 'dealgate'
 import { z } from 'zod'
 import type { TaskParts } from '../parts.js'
 import { AnswerLost } from '../platform-client.js'
@@ -125,20 +116,6 @@ function pieceOf(size: number): bigint {
   let piece = BigInt(SMALLEST)
   while (piece < padded) piece *= 2n
   return piece
-}
-
-/** The ledger of fil, which the plugin `deal` shares. Throws SpendCapReached for a task that would exceed a cap. */
-export function openLedger({ state, now }: PluginHost): SpendLedger {
-  return new SpendLedger({ state, now, name: FIL_LEDGER, exceeded })
-}
-
-function exceeded({ cap, spent, amount, bucket }: ExceededCap): S3Error {
-  const of = bucket === undefined ? 'all tasks and deals together' : `the bucket ${bucket}`
-  return new S3Error('SpendCapReached', {
-    message:
-      `The task could cost ${formatAmount(amount)} fil. The daily cap of ${of} is ${formatAmount(cap)} fil (UTC), of ` +
-      `which ${formatAmount(spent)} are spent. Wait until tomorrow, or raise the cap.`,
-  })
 }
 
 interface TaskPost {

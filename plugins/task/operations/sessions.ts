@@ -1,6 +1,7 @@
 import { type Context, defineCall, type Identity, S3Error } from 'dealgate'
 import { z } from 'zod'
-import { acting, actorOf, issueJwt, issueKey, signIn } from '../login.js'
+import { acting, actorOf } from '../acting.js'
+import { issueJwt, issueKey, signIn } from '../login.js'
 import type { TaskParts } from '../parts.js'
 import { repeatable, TokenRefused, unrepeatable } from '../wire.js'
 import { SOURCE } from './send.js'

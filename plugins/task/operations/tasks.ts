@@ -9,13 +9,14 @@ import {
   withRaw,
 } from 'dealgate'
 import { z } from 'zod'
+import { acting, actorOf } from '../acting.js'
 import { CREATE_TASK, checkManifest, fileSizesOf } from '../create/job.js'
 import type { MadeTask } from '../create/made-tasks.js'
 import type { TaskInput } from '../create/reconcile.js'
 import { BEARER_PURPOSE, createdTask } from '../create/reconcile.js'
 import { newTask, taskAliases, termsOf } from '../create/terms.js'
 import { bidDocument, bidOf, dealOf, platformDeal, providerOf, taskDocument, taskOf, timeOf } from '../documents.js'
-import { acting, actorOf } from '../login.js'
+
 import type { TaskParts } from '../parts.js'
 import { dataOf, listOf, type WireDetail, wireDetail, wireProvider, wireTask } from '../wire.js'
 import { type Bounds, pageQuery, platformPage, type Sending, SOURCE, send } from './send.js'
