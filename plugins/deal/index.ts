@@ -4,7 +4,6 @@ import { restores } from './archive/restore-job.js'
 import { Follower } from './follow/follower.js'
 import { verifications } from './follow/verify.js'
 import { bucketDeals, objectDeals } from './jobs/deal-jobs.js'
-
 import { bucketRetrievals } from './jobs/retrieve-bucket.js'
 import { DeepArchive } from './offline/deep-archive.js'
 import { offlineDeals } from './offline/offline-job.js'

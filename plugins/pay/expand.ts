@@ -5,7 +5,6 @@ import { askDetail } from './operations/deals.js'
 import { pageOfBills } from './operations/lists.js'
 import { findLive } from './operations/live-uploads.js'
 import { askPayment, noSuchUpload, paymentDocument, paymentOf } from './operations/payment.js'
-
 import type { PayParts } from './parts.js'
 import type { MadeUpload } from './upload/made-uploads.js'
 import { dataOf, type WireUpload, wireDetail, wirePayment } from './wire.js'

@@ -1,5 +1,4 @@
-import type { ExceededCap } from 'dealgate'
-import { Attempts, FIL_LEDGER, formatAmount, type PluginHost, S3Error, SpendLedger } from 'dealgate'
+import { Attempts, type ExceededCap, FIL_LEDGER, formatAmount, type PluginHost, S3Error, SpendLedger } from 'dealgate'
 import { ServiceFacts, type Variant } from './facts.js'
 import type { PayOptions } from './options.js'
 import { PaymentClient } from './payment-client.js'

@@ -1,5 +1,4 @@
-import type { Context, Identity, S3Request } from 'dealgate'
-import { S3Error } from 'dealgate'
+import { type Context, type Identity, S3Error, type S3Request } from 'dealgate'
 import type { TaskParts } from './parts.js'
 import type { Use } from './tokens.js'
 import { TokenRefused } from './wire.js'

@@ -2,7 +2,6 @@ import { type Context, type Expansion, type ExpansionSubject, S3Error } from 'de
 import { z } from 'zod'
 import { acting } from './acting.js'
 import { bidDocument, bidOf, dealOf, platformDeal, taskDocument, taskOf } from './documents.js'
-
 import type { TaskParts } from './parts.js'
 import { dataOf, repeatable, type WireDetail, wireDetail } from './wire.js'
 

@@ -1,5 +1,4 @@
-import type { AnyOperation } from 'dealgate'
-import { definePlugin } from 'dealgate'
+import { type AnyOperation, definePlugin } from 'dealgate'
 import { createTasks } from './create/job.js'
 import { taskExpansion } from './expand.js'
 import { taskGauges } from './gauges.js'
@@ -9,7 +8,6 @@ import { listProviderDeals, updateMyDeal, updateMyProvider, updateTaskDealStatus
 import { getPriceStatistics, getProvider, listProviders } from './operations/providers.js'
 import { createApiKey, createJwt, createPlatformSession } from './operations/sessions.js'
 import { createTask, getTask, listMyProviderTasks, listMyTasks, listPublicTasks } from './operations/tasks.js'
-
 import { taskOptions } from './options.js'
 import { TaskParts } from './parts.js'
 

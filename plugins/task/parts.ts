@@ -1,7 +1,5 @@
-import type { ExceededCap } from 'dealgate'
-import { Attempts, FIL_LEDGER, formatAmount, type PluginHost, S3Error, SpendLedger } from 'dealgate'
+import { Attempts, type ExceededCap, FIL_LEDGER, formatAmount, type PluginHost, S3Error, SpendLedger } from 'dealgate'
 import { MadeTasks } from './create/made-tasks.js'
-
 import { Logins } from './login.js'
 import type { TaskOptions } from './options.js'
 import { PlatformClient } from './platform-client.js'

@@ -6,12 +6,9 @@ import type { RequestHead } from '../api/request.js'
 import type { UploadRecord } from '../api/state.js'
 import { canonicalId, OWN_ID } from '../auth/identities/credentials.js'
 import { S3Error } from '../common/errors/s3-error.js'
-
 import { hasDotElement } from '../gateway/keys.js'
-
 import { actionNames } from '../plugins/forms/row-action.js'
 import { isHotClass } from '../plugins/forms/storage-class.js'
-
 import { Answers, type AuthorizedRequest, type AuthorizerDeps, isRoot, ownAccount } from './answers.js'
 import { hasPolicies, type ParsedDocuments, readDocuments } from './documents.js'
 import { type Grant, type Grants, READS, REPLACES } from './grants.js'

@@ -1,7 +1,6 @@
 import type { More, Tag } from '../api/access.js'
 import type { Caller } from '../api/identity.js'
 import type { RequestHead } from '../api/request.js'
-
 import { canonicalId } from '../auth/identities/credentials.js'
 import { copySourcePath } from '../http/addressing.js'
 import type { Conditions } from './question.js'

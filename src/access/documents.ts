@@ -2,9 +2,7 @@ import type { Acl, BucketDocuments, Owned, Ownership } from '../api/access.js'
 import type { PolicyEntry } from '../api/gateway.js'
 import type { Identity, Session } from '../api/identity.js'
 import type { BucketSettings } from '../api/settings.js'
-
 import { S3Error } from '../common/errors/s3-error.js'
-
 import { type Policy, parsePolicy } from './policy.js'
 
 /** A bucket policy. */

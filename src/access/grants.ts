@@ -2,14 +2,11 @@ import type { Access, Owned, RequireOwner } from '../api/access.js'
 import type { Gateway, GatewayObject, ListQuery } from '../api/gateway.js'
 import type { Credentials } from '../api/identity.js'
 import type { ObjectRecord } from '../api/state.js'
-
 import { canonicalId, OWN_ID } from '../auth/identities/credentials.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { GatewayPool } from '../gateway/account/create-gateway.js'
-
 import { validRecord } from '../objects/find-object.js'
 import { confirmed } from '../objects/serialized-write.js'
-
 import { restrictGateway } from './restrict-gateway.js'
 import type { Rights } from './rights.js'
 

@@ -1,9 +1,7 @@
 import { isBroad } from '../common/cidr.js'
 import { hasPrototypeKey } from '../common/json.js'
 import type { Condition } from './language/conditions.js'
-import type { Lookup, Template } from './language/patterns.js'
-import { isOpen, malformed, shown } from './language/patterns.js'
-
+import { isOpen, type Lookup, malformed, shown, type Template } from './language/patterns.js'
 import {
   applies,
   asksFor,

@@ -2,8 +2,7 @@ import type { Access } from '../api/access.js'
 import type { Gateway } from '../api/gateway.js'
 import { hasDotElement } from '../gateway/keys.js'
 import { listReadable } from './list-readable.js'
-import type { Rights } from './rights.js'
-import { denied } from './rights.js'
+import { denied, type Rights } from './rights.js'
 
 /**
  * Restricts the gateway to `rights`; everything an identity does passes here. Every method is listed by name, so that a

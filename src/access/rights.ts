@@ -4,7 +4,6 @@ import type { Gateway } from '../api/gateway.js'
 import type { Right } from '../api/identity.js'
 import type { AnyOperation } from '../api/operation.js'
 import type { RequestHead } from '../api/request.js'
-
 import { compareUtf8 } from '../common/byte-order.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import { allows } from '../gateway/account/policies.js'

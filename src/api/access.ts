@@ -1,15 +1,6 @@
 import type { S3Error } from '../common/errors/s3-error.js'
 import type { RequestHead } from './request.js'
 
-/** An access control list, with canonical ids: see access/decision/acl.ts. */
-export interface ObjectAcl {
-  readonly owner: string
-  readonly grants: readonly {
-    readonly grantee: { readonly id: string } | { readonly group: 'AllUsers' | 'AuthenticatedUsers' | 'LogDelivery' }
-    readonly permission: 'READ' | 'WRITE' | 'READ_ACP' | 'WRITE_ACP' | 'FULL_CONTROL'
-  }[]
-}
-
 export type Group = 'AllUsers' | 'AuthenticatedUsers' | 'LogDelivery'
 
 export type Permission = 'READ' | 'WRITE' | 'READ_ACP' | 'WRITE_ACP' | 'FULL_CONTROL'
@@ -27,6 +18,8 @@ export interface Acl {
   readonly owner: string
   readonly grants: readonly Grant[]
 }
+
+export type ObjectAcl = Acl
 
 export type Ownership = 'BucketOwnerEnforced' | 'BucketOwnerPreferred' | 'ObjectWriter'
 

@@ -95,7 +95,7 @@ export interface JobKind<Input = unknown, Result = unknown> {
    * Does the work. It is called again from the start after a restart that interrupted it before `commit`. It may take
    * hours; a warning is logged when it neither reports nor notes anything for one. Once `signal` has fired it has half
    * a minute to finish; a later result is discarded. An error fails the job, except OutcomeUnknown
-   * (common/errors/outcome-unknown.ts), which makes it `Unknown`, and Retry (below). Between `commit` and `uncommit`
+   * (common/errors/s3-error.ts), which makes it `Unknown`, and Retry (below). Between `commit` and `uncommit`
    * only an S3Error below 500 fails the job, because then the other side has answered; any other error, a Retry
    * included, makes it `Unknown`.
    */
@@ -239,7 +239,7 @@ export interface Checks {
   readonly requireSome: (bucket: string, access: Access | 'any') => void
   /**
    * Throws NoSuchBucket, or AccessDenied unless the caller's gateway account owns the bucket: see
-   * access/require-owner.ts. The server calls it before operations with `access: 'owner'`; `settings` and `store` call
+   * access/rights.ts. The server calls it before operations with `access: 'owner'`; `settings` and `store` call
    * it before they change data that only this server keeps.
    */
   readonly requireOwner: RequireOwner
@@ -304,7 +304,7 @@ export interface Context {
   readonly state: State
   /**
    * Settings of buckets that the gateway cannot hold. Only the owner of a bucket can change them: see
-   * state/records/owned-settings.ts.
+   * state/records/bucket-settings.ts.
    */
   readonly settings: BucketSettings
   /** Distinguishes the current bucket of a name from deleted buckets of the same name. */

@@ -129,7 +129,7 @@ export interface Transfer {
 /** Header values are latin-1 strings; undefined values are omitted. */
 export type ReplyHeaders = Record<string, string | number | undefined>
 
-/** The reply of an operation. Only `response/send.ts` writes it. */
+/** The reply of an operation. Only `http/send.ts` writes it. */
 export interface Reply {
   status: number
   headers: ReplyHeaders

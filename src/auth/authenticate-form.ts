@@ -4,7 +4,6 @@ import { ALGORITHM, signature, timingSafeEqualHex } from '../common/sigv4.js'
 import { DAY_MS, MINUTE_MS } from '../common/time.js'
 import { headerBrands } from '../http/headers.js'
 import type { AuthenticatorOptions } from './authenticate.js'
-
 import { parseCredential, parseTimestamp, type Scope, unsupportedAlgorithm } from './signatures/parsed-signature.js'
 import { SigningKeys } from './signatures/signing-keys.js'
 import { checkScope } from './signatures/verify-signature.js'

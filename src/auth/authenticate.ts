@@ -13,7 +13,6 @@ import { S3Error } from '../common/errors/s3-error.js'
 import type { CacheUse } from '../common/metrics.js'
 import { ALGORITHM, EMPTY_SHA256, UNSIGNED_PAYLOAD } from '../common/sigv4.js'
 import { declaresBody } from '../http/body/declared-digests.js'
-
 import { parseAuthorizationHeader } from './signatures/authorization-header.js'
 import {
   anonymousPayload,

@@ -2,7 +2,6 @@ import type { Credentials, Identity } from '../api/identity.js'
 import type { RequestHead } from '../api/request.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import { brandedHeader } from '../http/headers.js'
-
 import { unsupportedToken } from './signatures/parsed-signature.js'
 
 /** The key pair that verifies a signature, and the caller that it stands for. */

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import type { GatewayAccount } from '../api/identity.js'
-
 import { S3Error } from '../common/errors/s3-error.js'
 import { makePrivateFolder, writePrivateFile } from '../common/files/private-file.js'
 import { readBounded } from '../common/http/bounded-text.js'

@@ -1,6 +1,4 @@
-import type { CommandNode, FlagNode } from './completion/command-tree.js'
-import { sentence, treeOf } from './completion/command-tree.js'
-
+import { type CommandNode, type FlagNode, sentence, treeOf } from './completion/command-tree.js'
 import { type Actions, createProgram } from './program.js'
 
 /** The manual pages by their file names: `dealgate.1`, and one for each of its commands. */

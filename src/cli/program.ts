@@ -5,9 +5,16 @@ import { addCompletionCommand } from './completion/completion.js'
 import { type Config, type OptionName, optionNames } from './config/config.js'
 import type { NewFlags } from './plugins/plugin-new.js'
 import type { CheckFlags } from './plugins/plugins.js'
-import type { AccountActions, BackupActions, DoctorActions, WalletActions } from './subcommands.js'
-import { addAccountCommands, addBackupCommands, addDoctorCommand, addWalletCommands } from './subcommands.js'
-
+import {
+  type AccountActions,
+  addAccountCommands,
+  addBackupCommands,
+  addDoctorCommand,
+  addWalletCommands,
+  type BackupActions,
+  type DoctorActions,
+  type WalletActions,
+} from './subcommands.js'
 import type { JobsFlags } from './watch/jobs.js'
 import type { WatchFlags } from './watch/watch.js'
 

@@ -2,8 +2,7 @@ import type { Command } from 'commander'
 import type { BackupFlags } from './backup/backup.js'
 import type { RestoreFlags } from './backup/restore.js'
 import { addCommand, configOf } from './command.js'
-import type { Config, OptionName } from './config/config.js'
-import { optionNames } from './config/config.js'
+import { type Config, type OptionName, optionNames } from './config/config.js'
 import type { DoctorFlags } from './doctor/doctor.js'
 
 /** The actions of the commands about accounts. `own` holds the unparsed flags of the command itself. */

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Caller } from '../api/identity.js'
 import type { RequestHead } from '../api/request.js'
-
 import { checksumAlgorithms, checksumHeader, createChecksum, prepareChecksum } from '../common/checksums/checksums.js'
 import { S3Error } from '../common/errors/s3-error.js'
 

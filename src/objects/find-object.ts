@@ -4,9 +4,7 @@ import type { ObjectRecord } from '../api/state.js'
 import type { StoredObject } from '../api/store.js'
 import type { Logging } from '../common/log.js'
 import { MARKER_STAMP } from '../gateway/object-facts.js'
-import type { StoreParts } from './serialized-write.js'
-
-import { confirmed, confirmLater } from './serialized-write.js'
+import { confirmed, confirmLater, type StoreParts } from './serialized-write.js'
 
 type FindParts = Pick<StoreParts, 'state'>
 

@@ -28,8 +28,7 @@ import {
   withMetadata,
 } from './find-object.js'
 import { put } from './put.js'
-import type { StoreParts } from './serialized-write.js'
-import { isUnconfirmed, lockUntilOutcome, serializedWrite } from './serialized-write.js'
+import { isUnconfirmed, lockUntilOutcome, type StoreParts, serializedWrite } from './serialized-write.js'
 
 /** The objects of one gateway account. A class, because each request has one of its own, for the lines about it. */
 export class ObjectStore implements Store {

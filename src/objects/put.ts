@@ -10,9 +10,7 @@ import { S3Error, slowDown } from '../common/errors/s3-error.js'
 import type { Logging } from '../common/log.js'
 import { clientOf } from '../common/quota.js'
 import { MARKER_STAMP } from '../gateway/object-facts.js'
-import type { StoreParts } from './serialized-write.js'
-
-import { confirmLater, lockUntilOutcome, serializedWrite } from './serialized-write.js'
+import { confirmLater, lockUntilOutcome, type StoreParts, serializedWrite } from './serialized-write.js'
 
 /**
  * Streams the source to the gateway and commits it once it is verified. Holds the last bytes back until then: the

@@ -15,7 +15,6 @@ import type {
   S3Request,
 } from '../api/request.js'
 import { withinDeadline } from '../common/time.js'
-
 import { PausableDeadline, toPluginError } from './deadlines.js'
 
 export interface ContainOptions {

@@ -4,15 +4,11 @@ import type { Context } from '../api/context.js'
 import type { Job } from '../api/jobs.js'
 import type { Plugin } from '../api/plugin.js'
 import type { S3Request } from '../api/request.js'
-
 import { codes, type S3Code } from '../common/errors/codes.js'
-
 import { PageOf } from './calls/call.js'
 import { defineCall } from './calls/define-call.js'
 import { hashOf } from './calls/prepare.js'
-
 import { documentOf, jobDocument, jobStatuses } from './jobs/document.js'
-
 import { noSuchJob } from './jobs/record.js'
 
 const SOURCE = 'docs/extensions.md#jobs'

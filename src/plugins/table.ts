@@ -2,13 +2,11 @@ import type { Caller } from '../api/identity.js'
 import type { AnyOperation } from '../api/operation.js'
 import type { Plugin } from '../api/plugin.js'
 import type { Method, RequestHead, Resource } from '../api/request.js'
-
 import { unsupportedAlgorithm } from '../auth/signatures/parsed-signature.js'
 import { isCoveredParameter, VERSION_2 } from '../auth/signatures/version-2.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Query } from '../common/query.js'
 import { decodePath } from '../http/addressing.js'
-
 import { refuseDemands, refuseRepeated, refuseSecond, refuseUnnamedKeys } from './refuse-keys.js'
 
 /** A row of the table: an operation and the plugin that owns it. */

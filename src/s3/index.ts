@@ -1,5 +1,4 @@
 import type { Plugin } from '../api/plugin.js'
-
 import { getBucketAcl, getObjectAcl, putBucketAcl, putObjectAcl } from './access/acl-operations.js'
 import {
   deleteBucketPolicy,

@@ -1,12 +1,10 @@
 import { z } from 'zod'
 import type { Session } from '../api/identity.js'
 import type { Reply, RequestHead, S3Request } from '../api/request.js'
-
 import { parseCredential } from '../auth/signatures/parsed-signature.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { GatewayPool } from '../gateway/account/create-gateway.js'
 import { type Brand, brandNames } from '../gateway/brand.js'
-
 import { defineCall } from '../plugins/calls/define-call.js'
 import { defineOperation } from '../plugins/forms/operation.js'
 import type { Selected } from '../plugins/table.js'

@@ -8,16 +8,12 @@ import type { S3Request } from '../api/request.js'
 import type { StoreEntry, StorePage } from '../api/store.js'
 import { compareUtf8 } from '../common/byte-order.js'
 import { S3Error } from '../common/errors/s3-error.js'
-
 import { Query } from '../common/query.js'
 import { empty } from '../http/reply.js'
-
 import { awsModelOperation, awsPaginatorsOperation } from '../plugins/describe/aws-model.js'
 import { capabilitiesOperation, listPlugins } from '../plugins/describe/capabilities.js'
 import { openApiOperation, withExpansions } from '../plugins/describe/openapi.js'
-
 import type { Row } from '../plugins/table.js'
-
 import { getBucketLocation, headBucket } from './bucket/bucket.js'
 import { listObjects, listObjectsV2 } from './bucket/list-objects.js'
 import { getHealth } from './health.js'

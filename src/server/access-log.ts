@@ -3,10 +3,8 @@ import type { TLSSocket } from 'node:tls'
 import type { Context } from '../api/context.js'
 import type { Caller } from '../api/identity.js'
 import type { Reply, RequestHead } from '../api/request.js'
-
 import { type S3Error, ToldAlready } from '../common/errors/s3-error.js'
 import { type Logger, redact } from '../common/log.js'
-
 import type { Sent } from '../http/send.js'
 import type { Selected } from '../plugins/table.js'
 

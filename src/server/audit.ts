@@ -2,10 +2,8 @@ import { givesMore } from '../access/authorizer.js'
 import type { FormFacts, Jobs } from '../api/context.js'
 import type { Caller } from '../api/identity.js'
 import type { Reply, RequestHead } from '../api/request.js'
-
 import type { S3Error } from '../common/errors/s3-error.js'
 import { type Logger, redact } from '../common/log.js'
-
 import type { Selected } from '../plugins/table.js'
 
 /** Operations that write objects and nothing else. What they order besides, such as deals, is a job. */

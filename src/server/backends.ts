@@ -12,9 +12,7 @@ import { MARKER_STAMP } from '../gateway/object-facts.js'
 import { partsAtGateway, stagingBucket } from '../gateway/staging.js'
 import { openState } from '../state/open-state.js'
 import { createBucketSettings } from '../state/records/bucket-settings.js'
-
 import type { StagingPlace } from '../state/uploads/staging.js'
-
 import { quotaOf } from './limits.js'
 import type { Caches } from './metrics/gauges.js'
 import type { ProxyOptions } from './proxy-options.js'

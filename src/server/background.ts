@@ -6,14 +6,11 @@ import { isTold } from '../common/errors/s3-error.js'
 import type { Logger } from '../common/log.js'
 import { DAY_MS, HOUR_MS, PeriodicTask } from '../common/time.js'
 import { partChecksumRecords } from '../objects/part-checksums.js'
-
 import { createSealer, sealingKeyOf } from '../plugins/host/sealer.js'
 import type { OwnJobs } from '../plugins/jobs/open-jobs.js'
 import { kindsOf, type RunningPlugins } from '../plugins/loading/running-plugins.js'
 import { startLifecycle } from '../s3/lifecycle/runner.js'
-
 import type { Backends } from './backends.js'
-
 import type { ContextFactory } from './context-factory.js'
 import type { ProxyOptions } from './proxy-options.js'
 

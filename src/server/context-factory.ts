@@ -15,15 +15,12 @@ import type { Logger } from '../common/log.js'
 import { Quota } from '../common/quota.js'
 import type { GatewayPool } from '../gateway/account/create-gateway.js'
 import type { AccountSource } from '../gateway/account/log-in.js'
-
 import { combineHooks } from '../plugins/deadlines.js'
 import type { MetadataActions } from '../plugins/forms/metadata-actions.js'
-
 import { openJobs } from '../plugins/jobs/open-jobs.js'
 import { type Declared, stateOfOperation } from '../state/records/state-of-operation.js'
 import { auditedJobs } from './audit.js'
 import type { Backends } from './backends.js'
-
 import { type ViewParts, Views } from './context-views.js'
 import { quotaOf } from './limits.js'
 import { type OpenedPlugins, registeredBy } from './live.js'

@@ -8,11 +8,8 @@ import type { Caller, Identity } from '../api/identity.js'
 import type { Quota } from '../common/quota.js'
 import type { GatewayPool } from '../gateway/account/create-gateway.js'
 import { ObjectStore } from '../objects/object-store.js'
-import type { PartChecksumRecords } from '../objects/part-checksums.js'
-import { partChecksumRecords } from '../objects/part-checksums.js'
-
+import { type PartChecksumRecords, partChecksumRecords } from '../objects/part-checksums.js'
 import { ownedSettings } from '../state/records/bucket-settings.js'
-
 import type { SharedContext, View } from './request-context.js'
 
 export interface ViewParts {

@@ -1,7 +1,6 @@
 import type { Expansion } from '../api/context.js'
 import type { Plugin } from '../api/plugin.js'
 import type { Logger } from '../common/log.js'
-
 import { gatewayPlugin } from '../plugins/gateway-calls.js'
 import { jobsPlugin } from '../plugins/job-calls.js'
 import { serverPlugin } from '../plugins/server-calls.js'

@@ -32,8 +32,7 @@ import { taggingOfHeader } from '../s3/tagging/tags.js'
 import { describeRequest, type OnDone } from './access-log.js'
 import type { Audit } from './audit.js'
 import type { ContextFactory } from './context-factory.js'
-import type { Admission, Traffic } from './traffic/traffic.js'
-import { admitClient } from './traffic/traffic.js'
+import { type Admission, admitClient, type Traffic } from './traffic/traffic.js'
 
 export interface HandleParts {
   readonly authenticate: Authenticate

@@ -4,18 +4,15 @@ import type { Hooks } from '../api/hooks.js'
 import type { Credentials, GatewayAccount } from '../api/identity.js'
 import type { Limits } from '../api/limits.js'
 import type { Plugin } from '../api/plugin.js'
-
 import { AccountNames, staticCredentials } from '../auth/identities/credentials.js'
 import type { Logger } from '../common/log.js'
 import { addressing } from '../http/addressing.js'
-
 import { RunningPlugins } from '../plugins/loading/running-plugins.js'
 import type { OperationTable } from '../plugins/table.js'
 import { WebhookClient } from '../s3/notifications/webhook-client.js'
 import { joinWebhooks } from '../s3/notifications/webhooks.js'
 import { type OpenedSts, openSts } from '../s3/sts/plugin.js'
 import type { Backends } from './backends.js'
-
 import { createCorePlugins } from './core-plugins.js'
 import { defaultLimits } from './limits.js'
 import type { Caches } from './metrics/gauges.js'

@@ -8,7 +8,6 @@ import type { SessionToken } from '../auth/signer.js'
 import type { Logger } from '../common/log.js'
 import type { Metrics } from '../common/metrics.js'
 import type { AccountKeys } from '../gateway/account/log-in.js'
-
 import type { Brand } from '../gateway/brand.js'
 import type { GatewayTls } from '../gateway/gateway-call.js'
 import type { Prepared } from '../plugins/loading/running-plugins.js'
@@ -16,9 +15,7 @@ import type { Reload } from '../plugins/server-calls.js'
 import type { OperationTable } from '../plugins/table.js'
 import type { Webhook } from '../s3/notifications/webhooks.js'
 import type { WorkerOfServer } from '../state/backend.js'
-
 import type { AuditLog } from './audit.js'
-
 import type { ScrapeFor } from './metrics/metrics-server.js'
 import type { TrafficBounds } from './traffic/gate.js'
 

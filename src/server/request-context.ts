@@ -5,13 +5,10 @@ import type { Context, FormFacts, Jobs } from '../api/context.js'
 import type { Gateway } from '../api/gateway.js'
 import type { Caller } from '../api/identity.js'
 import type { State } from '../api/state.js'
-
 import type { ObjectStore } from '../objects/object-store.js'
 import { authorizing, type MetadataActions } from '../plugins/forms/metadata-actions.js'
 import { ownOrigin } from '../plugins/forms/own-origin.js'
-
 import { dueAfter } from '../s3/lifecycle/rules.js'
-
 import { restoreStored } from '../s3/object/restore.js'
 import { factHeaders, presenceOf } from '../s3/object/storage-class.js'
 import { RequestSettings } from '../state/records/object-records.js'

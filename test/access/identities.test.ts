@@ -2,7 +2,6 @@ import t from 'tap'
 import type { Identity } from '../../src/api/identity.js'
 import type { AnyOperation } from '../../src/api/operation.js'
 import type { Plugin } from '../../src/api/plugin.js'
-
 import { refusedOperations } from '../../src/s3/refused.js'
 import { contentMd5 } from '../support/content/content.js'
 import { type InProcess, startInProcess } from '../support/server/in-process.js'

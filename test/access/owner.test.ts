@@ -17,9 +17,7 @@ import type { AnyOperation } from '../../src/api/operation.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
 import { defineCall } from '../../src/plugins/calls/define-call.js'
 import { ACCESSES, defineOperation } from '../../src/plugins/forms/operation.js'
-
 import { refusedOperations } from '../../src/s3/refused.js'
-
 import { startServices } from '../../src/services/index.js'
 import { owner, startDealProxy } from '../plugins/deal/proxy.js'
 import { clientOf, contentOf, furnish } from '../s3/furnished.js'

@@ -2,7 +2,6 @@ import { appendFileSync, chmodSync, renameSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import t from 'tap'
 import type { Identity } from '../../src/api/identity.js'
-
 import {
   CredentialsError,
   type CredentialsFileOptions,

@@ -3,7 +3,6 @@ import type { RequestHead } from '../../src/api/request.js'
 import { type AuthenticatorOptions, createAuthenticator } from '../../src/auth/authenticate.js'
 import { staticCredentials } from '../../src/auth/identities/credentials.js'
 import { isCoveredParameter } from '../../src/auth/signatures/version-2.js'
-
 import { isSubresource } from '../../src/plugins/refuse-keys.js'
 import { type HeadParts, requestHead } from '../support/sign/request-head.js'
 import { example } from '../support/sign/sign-head.js'

@@ -18,7 +18,6 @@ import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import express from 'express'
 import t, { type Test } from 'tap'
 import type { ProxyOptions } from '../../src/server/proxy-options.js'
-
 import { isInstalled, runText } from '../support/programs/run.js'
 import { startInProcess } from '../support/server/in-process.js'
 import { presign, sendAsIs, signedRequest } from '../support/sign/signed-request.js'

@@ -1,5 +1,4 @@
 import type { AnyOperation } from '../../src/api/operation.js'
-
 import type { Random } from './random.js'
 import { buckets, documents, headerNames, headerValues, keys, pieces, queryNames, values } from './words.js'
 

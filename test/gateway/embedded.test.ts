@@ -6,7 +6,6 @@ import t, { type Test } from 'tap'
 import type { Gateway, UploadAttributes } from '../../src/api/gateway.js'
 import { createLogger } from '../../src/common/log.js'
 import { createGatewayPool } from '../../src/gateway/account/create-gateway.js'
-
 import { legacy, type QuirkName, quirkNames, startServices } from '../../src/services/index.js'
 import { read } from '../support/gateway/scripted-gateway.js'
 import { anyOrder } from '../support/gateway/write-order.js'

@@ -9,7 +9,6 @@ import { compareUtf8 } from '../../src/common/byte-order.js'
 import { createLogger } from '../../src/common/log.js'
 import { createGatewayPool } from '../../src/gateway/account/create-gateway.js'
 import { neutralBrand } from '../../src/gateway/brand.js'
-
 import { ListingScanner } from '../../src/gateway/listing/listing-scanner.js'
 import { legacy, type QuirkName, startServices } from '../../src/services/index.js'
 import { scriptedGateway } from '../support/gateway/scripted-gateway.js'

@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Gateway, UploadAttributes } from '../../src/api/gateway.js'
 import type { GatewayPoolOptions } from '../../src/gateway/account/create-gateway.js'
-
 import type { GatewayWatch } from '../../src/gateway/gateway-call.js'
 import {
   ALL_FEATURES,

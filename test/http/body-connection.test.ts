@@ -5,7 +5,6 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import type { PayloadMode } from '../../src/api/identity.js'
 import type { RequestBody } from '../../src/api/request.js'
-
 import { S3Error } from '../../src/common/errors/s3-error.js'
 import { readWhole } from '../../src/http/body/body.js'
 import { Pace } from '../../src/http/body/body-source.js'
@@ -43,7 +42,7 @@ async function serve(t: Test, work: Work, options: Options = {}) {
     outcomes.push(outcome)
     for (const wake of waiting.splice(0)) wake()
     outgoing.end(outcome)
-    // As response/send.ts does with a body that is still arriving, but without closing.
+    // As http/send.ts does with a body that is still arriving, but without closing.
     if (!incoming.complete) incoming.resume()
   }
   const server = createServer((incoming, outgoing) => void onRequest(incoming, outgoing)).listen(0, '127.0.0.1')

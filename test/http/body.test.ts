@@ -5,11 +5,9 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import type { PayloadMode } from '../../src/api/identity.js'
 import type { BodyFacts, BodyOptions } from '../../src/api/request.js'
-
 import { checksumAlgorithms, checksumHeader, createChecksum } from '../../src/common/checksums/checksums.js'
 import { prepareXxHash } from '../../src/common/checksums/xxhash.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
-
 import { hasAwsChunked, storedContentEncoding } from '../../src/http/body/declared-digests.js'
 import { openBody } from '../../src/http/body/open-body.js'
 import { defaultLimits } from '../../src/server/limits.js'

@@ -24,10 +24,8 @@ import type { Plugin } from '../../src/api/plugin.js'
 import type { Archive } from '../../src/api/state.js'
 import type { StoredObject } from '../../src/api/store.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
-
 import { readRestoreOrder } from '../../src/s3/object/restore.js'
 import { archiveHeaders, metadataHeaders, notReadable, presenceOf } from '../../src/s3/object/storage-class.js'
-
 import { startInProcess } from '../support/server/in-process.js'
 import { signedRequest } from '../support/sign/signed-request.js'
 

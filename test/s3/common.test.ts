@@ -5,7 +5,6 @@ import { compareUtf8 } from '../../src/common/byte-order.js'
 import { listsEtag } from '../../src/common/etags.js'
 import { pageSize, wholeNumber } from '../../src/common/query.js'
 import { resolveRange } from '../../src/gateway/objects/download-body.js'
-
 import { refuseDemands } from '../../src/plugins/refuse-keys.js'
 import { decodeToken, encodeToken, urlEncoded } from '../../src/s3/bucket/list-objects.js'
 import { requireBucketName } from '../../src/s3/bucket/owner.js'

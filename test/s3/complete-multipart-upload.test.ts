@@ -12,7 +12,6 @@ import type { State, Uploads } from '../../src/api/state.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
 import { createLogger } from '../../src/common/log.js'
 import { openState } from '../../src/state/open-state.js'
-
 import { heldLock } from '../state/samples.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { startInProcess } from '../support/server/in-process.js'

@@ -7,7 +7,6 @@ import { S3Client } from '@aws-sdk/client-s3'
 import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import t from 'tap'
 import type { Identity } from '../../src/api/identity.js'
-
 import { startInProcess } from '../support/server/in-process.js'
 import { modes } from '../support/server/modes.js'
 import { signedRequest } from '../support/sign/signed-request.js'

@@ -4,7 +4,6 @@ import { createProxy } from '../../src/server/create-proxy.js'
 import type { ProxyOptions } from '../../src/server/proxy-options.js'
 import { serve } from '../../src/server/serve.js'
 import { openState } from '../../src/state/open-state.js'
-
 import { postgres, redis } from '../state/servers.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { runCli } from '../support/server/cli.js'

@@ -5,11 +5,9 @@ import { empty } from '../../src/http/reply.js'
 import { defineOperation } from '../../src/plugins/forms/operation.js'
 import { definePlugin } from '../../src/plugins/forms/plugin.js'
 import type { ProxyOptions } from '../../src/server/proxy-options.js'
-
 import { LeaseLocks } from '../../src/state/locks/lease-locks.js'
 import type { LeaseStore } from '../../src/state/locks/memory-leases.js'
 import { openState } from '../../src/state/open-state.js'
-
 import { temporaryFolder } from '../support/content/folders.js'
 import { Between } from '../support/gateway/between.js'
 import { startInProcess } from '../support/server/in-process.js'

@@ -5,7 +5,6 @@ import { RemotePlatform } from '../../src/services/gateway/accounts/remote-platf
 import { startServices } from '../../src/services/index.js'
 import { paymentOrderText } from '../../src/services/payment/billing.js'
 import { openWalletBook } from '../../src/services/payment/store.js'
-
 import { temporaryFolder } from '../support/content/folders.js'
 import { listen } from '../support/server/listen.js'
 import { until } from '../support/waiting.js'

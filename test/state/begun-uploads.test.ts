@@ -3,7 +3,6 @@ import t from 'tap'
 import type { Locks } from '../../src/api/locks.js'
 import type { UploadRecord } from '../../src/api/state.js'
 import type { Table } from '../../src/state/records/table.js'
-
 import { type Begun, BegunUploads } from '../../src/state/uploads/upload-sweep.js'
 
 t.test('the list of an account with a large quota is as long as its uploads are many', async (t) => {

@@ -15,7 +15,6 @@ import { openState } from '../../src/state/open-state.js'
 import { LEASE_SCHEMA, PostgresLeases } from '../../src/state/postgres/leases.js'
 import { RedisLeases } from '../../src/state/redis/leases.js'
 import { SignalBoard, STORE } from '../../src/state/signals.js'
-
 import { temporaryFolder } from '../support/content/folders.js'
 import { lastingPort } from '../support/server/ports.js'
 import { until } from '../support/waiting.js'

@@ -9,7 +9,6 @@ import type { ProxyOptions, Proxy as S3Proxy } from '../../src/server/proxy-opti
 import { serve } from '../../src/server/serve.js'
 import { startServices } from '../../src/services/index.js'
 import { openState } from '../../src/state/open-state.js'
-
 import { temporaryFolder } from '../support/content/folders.js'
 import type { GatewayAddress } from '../support/gateway/gateway-address.js'
 import { keptLog, type LogLine } from '../support/server/kept-log.js'

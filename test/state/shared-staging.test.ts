@@ -1,6 +1,5 @@
 import t from 'tap'
 import type { ProxyOptions } from '../../src/server/proxy-options.js'
-
 import { MiB } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { startGateway } from '../support/gateway/embedded.js'

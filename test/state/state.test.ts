@@ -6,7 +6,6 @@ import t, { type Test } from 'tap'
 import type { CompletedUpload, State } from '../../src/api/state.js'
 import { createLogger } from '../../src/common/log.js'
 import { openState } from '../../src/state/open-state.js'
-
 import { temporaryFolder } from '../support/content/folders.js'
 import { lastingPort } from '../support/server/ports.js'
 import { heldLock, objectRecord, partRecord, putPart, readPart, uploadRecord } from './samples.js'

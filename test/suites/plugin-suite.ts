@@ -1,8 +1,6 @@
 import type { z } from 'zod'
 import type { Plugin } from '../../src/api/plugin.js'
-import type { PluginDefinition } from '../../src/plugins/forms/make-plugin.js'
-import { makePlugin } from '../../src/plugins/forms/make-plugin.js'
-
+import { makePlugin, type PluginDefinition } from '../../src/plugins/forms/make-plugin.js'
 import type { Loadable } from '../../src/plugins/loading/load-plugins.js'
 import { checkBehaviour } from './plugin/behaviour.js'
 import { checkContainment } from './plugin/containment.js'

@@ -17,7 +17,6 @@ import { dealOf } from '../records/held-deals.js'
 import { payingAccount, refuseUnsafe } from '../subject.js'
 import { readOfflineTerms } from '../terms/offline-terms.js'
 import { refuseDearPrice } from '../terms/warnings.js'
-
 import { releaseOrDrop, remember, restore } from './restore.js'
 
 const MODE = 'x-dealgate-deal-mode'

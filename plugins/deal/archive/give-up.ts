@@ -5,7 +5,6 @@ import { type DealRecord, idOf } from '../records/deal-records.js'
 import { dealsHolding, isUnderWay } from '../records/held-deals.js'
 import { endBegins } from '../records/sequence.js'
 import { askToEvict } from './copy-calls.js'
-
 import type { LocalCopy } from './local-copies.js'
 import { restore } from './restore.js'
 

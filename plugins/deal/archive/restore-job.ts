@@ -1,8 +1,7 @@
 import { type Context, type JobKind, type RunningJob, S3Error, type StoredObject } from 'dealgate'
 import type { DealParts } from '../parts.js'
 import { bringingBack, patiently } from '../records/sequence.js'
-import type { RestoreInput, RestoreResult } from './restore.js'
-import { bringBack, expiryOf, RESTORE } from './restore.js'
+import { bringBack, expiryOf, RESTORE, type RestoreInput, type RestoreResult } from './restore.js'
 
 export function restores(parts: DealParts): JobKind<RestoreInput, RestoreResult> {
   return {

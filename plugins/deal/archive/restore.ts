@@ -15,7 +15,6 @@ import type { DealParts } from '../parts.js'
 import type { ObjectDealInput } from '../records/attempts.js'
 import { everyDealHolding } from '../records/held-deals.js'
 import { isPassing } from '../records/sequence.js'
-
 import { askBack } from './copy-calls.js'
 
 /**

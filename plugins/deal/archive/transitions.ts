@@ -6,7 +6,6 @@ import { dealOf } from '../records/held-deals.js'
 import { costOf } from '../terms/terms.js'
 import { refuseDearPrice } from '../terms/warnings.js'
 import { mark, mustBeClass, requireOfflineTerms } from './admit.js'
-
 import { releaseOrDrop, remember } from './restore.js'
 
 const DAY_MS = 86_400_000

@@ -7,7 +7,6 @@ import type { DealParts } from '../parts.js'
 import { OFFLINE_DEAL, type OfflineDealInput, tokenOf } from '../records/attempts.js'
 import { patiently, waitingLong } from '../records/sequence.js'
 import { measure, mostPieceBytes } from '../terms/quote.js'
-
 import { askFor } from '../terms/warnings.js'
 import { makeTask } from './offline-client.js'
 import { type TaskRecord, tellTask } from './task-records.js'

@@ -1,7 +1,6 @@
 import type { StoredObject } from 'dealgate'
 import type { DealParts } from '../parts.js'
-import type { DealRecord } from './deal-records.js'
-import { holds } from './deal-records.js'
+import { type DealRecord, holds } from './deal-records.js'
 
 type Subject = Pick<StoredObject, 'bucket' | 'key' | 'stamp'>
 

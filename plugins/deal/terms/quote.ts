@@ -6,8 +6,7 @@ import { askOf, knownProviders, providerOf, whyUnfit } from '../known-providers.
 import type { DealParts } from '../parts.js'
 import { estimatePieceSize, GIB, paddedSize } from './piece-size.js'
 import { divideUp, type StatedTerms, termsInvalid, violationsOf } from './terms.js'
-import type { StatedMoney } from './warnings.js'
-import { askFor, warningsFor } from './warnings.js'
+import { askFor, type StatedMoney, warningsFor } from './warnings.js'
 
 const candidate = z.object({
   MinerId: z.string(),

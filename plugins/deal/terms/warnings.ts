@@ -3,7 +3,6 @@ import type { DealSubject, GatewayProvider } from '../deal-client.js'
 import { askOf, knownProviders, whyUnfit } from '../known-providers.js'
 import type { DealParts } from '../parts.js'
 import { estimatePieceSize, GIB } from './piece-size.js'
-
 import { PASSED_OVER, type StatedTogether } from './resolve-terms.js'
 import { type DealTerms, divideUp } from './terms.js'
 

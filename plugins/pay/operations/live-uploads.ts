@@ -1,5 +1,4 @@
-import type { Context, S3Request } from 'dealgate'
-import { S3Error } from 'dealgate'
+import { type Context, S3Error, type S3Request } from 'dealgate'
 import type { PayParts } from '../parts.js'
 import type { MadeUpload } from '../upload/made-uploads.js'
 import type { WireUpload } from '../wire.js'

@@ -13,8 +13,14 @@ import {
 } from '../upload/file-job.js'
 import { MOST_DAYS, requireObject, UPLOAD, uploadAliases, uploadRequest } from '../upload/job.js'
 import type { MadeUpload } from '../upload/made-uploads.js'
-import type { UploadInput } from '../upload/reconcile.js'
-import { actorOfJob, BEARER_PURPOSE, fileNameOf, madeUpload, uploadResult } from '../upload/reconcile.js'
+import {
+  actorOfJob,
+  BEARER_PURPOSE,
+  fileNameOf,
+  madeUpload,
+  type UploadInput,
+  uploadResult,
+} from '../upload/reconcile.js'
 import { address } from '../wire.js'
 import { findLive } from './live-uploads.js'
 import { SOURCE } from './send.js'

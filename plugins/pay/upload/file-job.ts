@@ -7,8 +7,14 @@ import { address } from '../wire.js'
 import { MOST_DAYS } from './job.js'
 import type { MadeFile } from './made-uploads.js'
 import { postUpload, reserve } from './post.js'
-import type { madeUpload, UploadTerms } from './reconcile.js'
-import { actorOfJob, type FoundUpload, reconcileAttempt, resultOf } from './reconcile.js'
+import {
+  actorOfJob,
+  type FoundUpload,
+  type madeUpload,
+  reconcileAttempt,
+  resultOf,
+  type UploadTerms,
+} from './reconcile.js'
 
 type FileJob = RunningJob<FileInput>
 

@@ -15,7 +15,6 @@ import type { PayParts } from '../parts.js'
 import { Interrupted } from '../upload-client.js'
 import { address } from '../wire.js'
 import { postUpload, reserve } from './post.js'
-import type { UploadInput, UploadResult } from './reconcile.js'
 import {
   actorOfJob,
   type FoundUpload,
@@ -25,6 +24,8 @@ import {
   record,
   tell,
   tellObject,
+  type UploadInput,
+  type UploadResult,
 } from './reconcile.js'
 
 type UploadingJob = RunningJob<UploadInput>

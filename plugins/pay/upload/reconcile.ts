@@ -1,9 +1,7 @@
-import type { Context, StoredObject } from 'dealgate'
-import { OutcomeUnknown, type RunningJob, S3Error, z } from 'dealgate'
+import { type Context, OutcomeUnknown, type RunningJob, S3Error, type StoredObject, z } from 'dealgate'
 import { type Actor, acting, type Wallet } from '../acting.js'
 import type { PayParts } from '../parts.js'
 import { apiPath, dataOf, type WireUpload, wireDetail, wireUploads } from '../wire.js'
-
 import type { MadeFile, MadeUpload } from './made-uploads.js'
 
 /** How far the clock of the service may be behind ours, s. */

@@ -9,13 +9,19 @@ import {
   S3Error,
   serviceTokenOf,
 } from 'dealgate'
-import type { Actor } from '../acting.js'
-import { acting } from '../acting.js'
-
+import { type Actor, acting } from '../acting.js'
 import type { TaskParts } from '../parts.js'
 import type { WireDetail } from '../wire.js'
-import type { CreatedTask, TaskInput } from './reconcile.js'
-import { actorOfJob, byUuid, findTask, reconcileTask, record, resultOf } from './reconcile.js'
+import {
+  actorOfJob,
+  byUuid,
+  type CreatedTask,
+  findTask,
+  reconcileTask,
+  record,
+  resultOf,
+  type TaskInput,
+} from './reconcile.js'
 import { mostCost, postTask, type TaskTerms } from './terms.js'
 
 type CreatingJob = RunningJob<TaskInput>

@@ -1,8 +1,6 @@
 import { type Context, PageOf, type PageRequest, S3Error, type S3Request } from 'dealgate'
 import { z } from 'zod'
-import type { Need } from '../acting.js'
-import { acting, actorOf } from '../acting.js'
-
+import { acting, actorOf, type Need } from '../acting.js'
 import type { TaskOptions } from '../options.js'
 import type { TaskParts } from '../parts.js'
 import type { PlatformAnswer, PlatformCall } from '../platform-client.js'

@@ -1,7 +1,6 @@
 import { isConditionKey, isMultivalued } from './condition-keys.js'
 import { type Operand, operatorNamed } from './operators.js'
-import type { Lookup } from './patterns.js'
-import { malformed, shown } from './patterns.js'
+import { type Lookup, malformed, shown } from './patterns.js'
 
 /** One operator on one key, with the values of the policy. All conditions of a statement must hold. */
 export interface Condition {

@@ -1,5 +1,4 @@
 import type { Principal } from '../question.js'
-
 import { malformed, shown } from './patterns.js'
 
 /** The member Principal or NotPrincipal of a statement. */

@@ -1,5 +1,4 @@
 import type { Question } from '../question.js'
-
 import { actionsWithKey } from './condition-keys.js'
 import { type Condition, holds, readConditions } from './conditions.js'
 import {

@@ -4,7 +4,6 @@ import { z } from 'zod'
 import type { Identity } from '../../api/identity.js'
 import { ABSENT, fingerprint } from '../../common/files/fingerprint.js'
 import type { Logger } from '../../common/log.js'
-
 import { identitySchema, type PolicyProblem, placeOf, policyProblems } from './identity-schema.js'
 
 const MAX_BYTES = 16 * 1024 * 1024

@@ -2,7 +2,6 @@ import type { RequestHead } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { ALGORITHM, formatTimestamp } from '../../common/sigv4.js'
 import { brandedHeader } from '../../http/headers.js'
-
 import { type ParsedSignature, parseTimestamp, RememberedParts, unsupportedAlgorithm } from './parsed-signature.js'
 
 const malformed = (message: string, fields?: Record<string, string>) =>

@@ -11,7 +11,6 @@ import {
 } from '../../common/sigv4.js'
 import { MINUTE_MS } from '../../common/time.js'
 import { headerBrands } from '../../http/headers.js'
-
 import type { ParsedSignature } from './parsed-signature.js'
 
 interface VerifyOptions {
@@ -96,7 +95,7 @@ function signedHeaderValues(
 /**
  * With virtual-hosted addressing the path is the key and has no prefix; otherwise a signature over `/storage/a` would
  * be valid for both keys `storage/a` and `a`. With path-style addressing no bucket name equals the first segment of a
- * base path: see request/addressing/base-paths.ts.
+ * base path: see http/addressing.ts.
  */
 export function basePathsFor({ hostBucket }: RequestHead, basePaths: readonly string[]): readonly string[] {
   return hostBucket === undefined ? basePaths : []

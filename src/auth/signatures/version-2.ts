@@ -2,7 +2,6 @@ import { createHmac } from 'node:crypto'
 import type { RequestHead } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { brandedHeader } from '../../http/headers.js'
-
 import { parseTimestamp } from './parsed-signature.js'
 import { checkTime } from './verify-signature.js'
 

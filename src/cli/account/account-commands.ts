@@ -1,5 +1,4 @@
 import type { Identity } from '../../api/identity.js'
-
 import { canonicalId, OWN_ID } from '../../auth/identities/credentials.js'
 import {
   type AccountBook,

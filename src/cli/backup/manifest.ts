@@ -5,8 +5,7 @@ import { z } from 'zod'
 import { lockFile } from '../../common/files/lock-file.js'
 import { makePrivateDatabase, makePrivateFolder, syncFolder } from '../../common/files/private-file.js'
 import { Failure } from '../command.js'
-import type { FileList } from './copies.js'
-import { CONTENT, StoredFiles } from './copies.js'
+import { CONTENT, type FileList, StoredFiles } from './copies.js'
 
 /** Lines of `sha256sum`, so that `sha256sum --check files.txt` verifies a backup, too. */
 const LIST = 'files.txt'

@@ -7,8 +7,7 @@ import { Failure } from '../command.js'
 import type { Config } from '../config/config.js'
 import { ProgressLine, partText } from '../progress.js'
 import { CONTENT, closeFd, copyOpened, digestOf, digestOfOpened, type OnBytes, StoredFiles } from './copies.js'
-import type { Listed } from './manifest.js'
-import { damaged, findBackup, readManifest } from './manifest.js'
+import { damaged, findBackup, type Listed, readManifest } from './manifest.js'
 
 export interface RestoreFlags {
   readonly check?: boolean

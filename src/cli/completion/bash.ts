@@ -1,5 +1,4 @@
-import type { CommandNode, FlagNode } from './command-tree.js'
-import { allCommands } from './command-tree.js'
+import { allCommands, type CommandNode, type FlagNode } from './command-tree.js'
 
 /**
  * Completion for bash: one function that finds the command among the words before the cursor, and offers its flags,

@@ -1,7 +1,6 @@
 import type { Command, Option as Flag } from 'commander'
 import { defaultText } from '../command.js'
-import type { Option, OptionName } from '../config/config.js'
-import { flagOf, optionNames, options, variableOf } from '../config/config.js'
+import { flagOf, type Option, type OptionName, optionNames, options, variableOf } from '../config/config.js'
 
 /** A command as shells and manual pages describe it. */
 export interface CommandNode {

@@ -1,7 +1,6 @@
 import { Argument, type Command } from 'commander'
 import { bashCompletion } from './bash.js'
-import type { CommandNode } from './command-tree.js'
-import { treeOf } from './command-tree.js'
+import { type CommandNode, treeOf } from './command-tree.js'
 import { fishCompletion } from './fish.js'
 import { zshCompletion } from './zsh.js'
 

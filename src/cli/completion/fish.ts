@@ -1,5 +1,4 @@
-import type { CommandNode, FlagNode } from './command-tree.js'
-import { allCommands, shortHelp } from './command-tree.js'
+import { allCommands, type CommandNode, type FlagNode, shortHelp } from './command-tree.js'
 
 /** Completion for fish: one line for each command and flag, under the condition that its command was typed. */
 export function fishCompletion(root: CommandNode): string {

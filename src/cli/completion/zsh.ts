@@ -1,5 +1,4 @@
-import type { CommandNode, FlagNode } from './command-tree.js'
-import { allCommands, shortHelp } from './command-tree.js'
+import { allCommands, type CommandNode, type FlagNode, shortHelp } from './command-tree.js'
 
 /** Completion for zsh: one function for each command, with the flags as `_arguments` takes them. */
 export function zshCompletion(root: CommandNode): string {

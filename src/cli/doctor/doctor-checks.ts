@@ -14,8 +14,7 @@ import { ownEndpoint } from '../running.js'
 import { type GatewayInUse, obtainGateway, poolOf, unasked, withEpochs } from '../serve/gateway.js'
 import { gatewayTlsOf, tlsFilesOf } from '../serve/server-options.js'
 import { ask, isRunning, likelyMistake, mixedBrand } from './gateway-mistakes.js'
-import type { Finding } from './running-server.js'
-import { checkRequests, checkServer } from './running-server.js'
+import { checkRequests, checkServer, type Finding } from './running-server.js'
 
 export interface Check {
   readonly name: string

@@ -3,7 +3,6 @@ import { describeError, Failure } from '../command.js'
 import type { Config } from '../config/config.js'
 import { findKeys } from '../keys/keys.js'
 import { ownEndpoint } from '../running.js'
-
 import { ANY, type Answered, ask, isRunning } from './gateway-mistakes.js'
 
 const PATIENCE_MS = 10_000

@@ -2,7 +2,6 @@ import { readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Identity } from '../../api/identity.js'
-
 import { CredentialsError, formatCredentials, parseCredentials } from '../../auth/identities/credentials-file.js'
 import { lockFile } from '../../common/files/lock-file.js'
 import { createPrivateFile, makeFolders, makePrivateDatabase, syncFolder } from '../../common/files/private-file.js'

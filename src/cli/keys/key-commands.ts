@@ -1,6 +1,5 @@
 import { createInterface } from 'node:readline'
 import type { Identity, Right } from '../../api/identity.js'
-
 import { identitySchema, placeOf } from '../../auth/identities/identity-schema.js'
 import { Failure } from '../command.js'
 import { type Config, ConfigError } from '../config/config.js'

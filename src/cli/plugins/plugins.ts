@@ -1,7 +1,6 @@
 import type { AnyOperation } from '../../api/operation.js'
 import type { Plugin } from '../../api/plugin.js'
 import { type OptionFacts, optionFacts } from '../../plugins/forms/option-facts.js'
-
 import { type Loadable, loadPlugins } from '../../plugins/loading/load-plugins.js'
 import { routeText } from '../../plugins/table.js'
 import { corePlugins } from '../../server/core-plugins.js'

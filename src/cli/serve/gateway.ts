@@ -1,10 +1,8 @@
 import { join } from 'node:path'
 import type { KnownEpochs } from '../../api/gateway.js'
 import type { GatewayAccount } from '../../api/identity.js'
-
 import type { Logger } from '../../common/log.js'
 import { createGatewayPool, type GatewayPool } from '../../gateway/account/create-gateway.js'
-
 import { GiB } from '../../services/gateway/limits.js'
 import { parseQuirks } from '../../services/gateway/quirks.js'
 import { readWords } from '../../services/payment/errors.js'

@@ -2,7 +2,6 @@ import type { CleanupStack } from '../../common/cleanup-stack.js'
 import { LineFile } from '../../common/files/line-file.js'
 import type { Logger } from '../../common/log.js'
 import type { AuditLog } from '../../server/audit.js'
-
 import { type ScrapeFor, serveMetrics } from '../../server/metrics/metrics-server.js'
 import { describeError, Failure, listenFailure } from '../command.js'
 import type { Config } from '../config/config.js'

@@ -13,14 +13,12 @@ import { openingFailure } from '../../common/opening-failure.js'
 import type { Prepared } from '../../plugins/loading/running-plugins.js'
 import type { Reloaded } from '../../plugins/server-calls.js'
 import type { AuditEntry } from '../../server/audit.js'
-
 import { describeError, Failure } from '../command.js'
 import { type Config, flagOf, type OptionName, optionNames, readAgain } from '../config/config.js'
 import { limitOptions, trafficOptions } from '../config/option-groups.js'
 import { credentialsPath } from '../keys/credentials-file.js'
 import { type ObtainedKeys, obtainKeys } from '../keys/keys.js'
 import { sameModules } from '../plugins/built-in-plugins.js'
-
 import { openLogFile } from './observability.js'
 
 /** Checks a configuration, and prepares it. Rejects for one that cannot be used. */

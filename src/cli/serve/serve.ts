@@ -1,9 +1,7 @@
 import cluster from 'node:cluster'
 import { CleanupStack } from '../../common/cleanup-stack.js'
 import { keepCompiledCode } from '../../common/files/compiled-code.js'
-
 import { createLogger } from '../../common/log.js'
-
 import { type Config, unknownVariables } from '../config/config.js'
 import { loadEmbedded } from './gateway.js'
 import { onReopen } from './observability.js'

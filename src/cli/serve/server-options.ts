@@ -1,6 +1,5 @@
 import { availableParallelism } from 'node:os'
 import type { GatewayTls } from '../../gateway/gateway-call.js'
-
 import { type KeyPairFiles, readAuthorities, readKeyPair } from '../../server/tls.js'
 import { Failure } from '../command.js'
 import type { Config } from '../config/config.js'

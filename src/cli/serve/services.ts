@@ -1,13 +1,10 @@
 import type { GatewayAccount } from '../../api/identity.js'
 import { CleanupStack } from '../../common/cleanup-stack.js'
-
 import { keepCompiledCode } from '../../common/files/compiled-code.js'
 import { createLogger, type Logger } from '../../common/log.js'
-
 import { type Config, unknownVariables } from '../config/config.js'
 import { recordServer } from '../running.js'
-import type { ShownPlatform } from './banner.js'
-import { paymentLine, platformLines, platformMembers, shownPlatform } from './banner.js'
+import { paymentLine, platformLines, platformMembers, type ShownPlatform, shownPlatform } from './banner.js'
 import { startEmbedded } from './gateway.js'
 import { boundStop, ServiceManager, untilSignal } from './process.js'
 

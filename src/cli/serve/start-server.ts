@@ -2,7 +2,6 @@ import type { CleanupStack } from '../../common/cleanup-stack.js'
 import type { Logger } from '../../common/log.js'
 import { Metrics } from '../../common/metrics.js'
 import { render } from '../../common/render-metrics.js'
-
 import { processMetrics } from '../../server/metrics/process-metrics.js'
 import type { LoadingServices } from '../../services/index.js'
 import type { Config } from '../config/config.js'

@@ -4,10 +4,8 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { isRecord } from '../../common/json.js'
 import { encodePath } from '../brand.js'
 import { restCall } from '../calls/rest-call.js'
-
 import type { GatewayClient } from '../client.js'
 import { nonsense } from '../errors.js'
-
 import { refusal } from '../keys.js'
 import { listPage } from '../listing/listing.js'
 import { stat } from '../listing/look-up.js'

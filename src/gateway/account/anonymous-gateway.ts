@@ -3,7 +3,6 @@ import type { Gateway, HiddenAccess, PolicyEntry, Upload } from '../../api/gatew
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { GatewayClient } from '../client.js'
 import { nonsense } from '../errors.js'
-
 import { whyUnfit } from '../keys.js'
 import { listLevel, scanLevel } from '../listing/level-reader.js'
 import { listPaged } from '../listing/listing.js'

@@ -2,9 +2,7 @@ import type { GatewayFeatures, KnownEpochs } from '../../api/gateway.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { BrandNames } from '../brand.js'
 import type { RpcResult } from '../calls/rpc-sender.js'
-
 import { nonsense } from '../errors.js'
-
 import type { Session } from './session.js'
 
 export const legacyFeatures: GatewayFeatures = Object.freeze({

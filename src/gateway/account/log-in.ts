@@ -1,5 +1,4 @@
 import type { GatewayAccount } from '../../api/identity.js'
-
 import { S3Error, ToldAlready } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
 import type { Rpc } from '../calls/rpc.js'

@@ -1,9 +1,7 @@
 import type { PolicyEntry, PublicPolicy } from '../../api/gateway.js'
 import { compareUtf8 } from '../../common/byte-order.js'
 import { isRecord } from '../../common/json.js'
-
 import { nonsense } from '../errors.js'
-
 import type { Session } from './session.js'
 
 /** An action that a policy decides: `list` applies to a prefix, the others to a key. */

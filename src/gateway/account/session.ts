@@ -4,8 +4,7 @@ import type { Logger } from '../../common/log.js'
 import type { Rpc } from '../calls/rpc.js'
 import type { RpcCall, RpcResult } from '../calls/rpc-sender.js'
 import { nonsense, TokenRefused } from '../errors.js'
-import type { LogInOptions } from './log-in.js'
-import { isDenied, LOG_EVERY_MS, LogInRefused, PAUSE_MS } from './log-in.js'
+import { isDenied, LOG_EVERY_MS, type LogInOptions, LogInRefused, PAUSE_MS } from './log-in.js'
 
 /** Calls the gateway as one account, or as none. */
 export interface Session {

@@ -4,7 +4,6 @@ import { type BrandNames, encodePath } from '../brand.js'
 import { httpFailure, readAnswer } from '../calls/rest-call.js'
 import type { GatewayClient } from '../client.js'
 import { nonsense, translate } from '../errors.js'
-
 import { SpanBody } from '../objects/download-body.js'
 import type { RestResponse } from '../transport/response.js'
 import { refusable } from './session.js'

@@ -5,7 +5,6 @@ import { isRecord } from '../../common/json.js'
 import type { BrandNames } from '../brand.js'
 import { isLostConnection, nonsense, unavailable } from '../errors.js'
 import { type GatewayWatch, USER_AGENT, type WatchedCall, watching } from '../gateway-call.js'
-
 import { readBounded } from './rpc-sender.js'
 
 const MAX_ANSWER_BYTES = 64 * 1024

@@ -19,7 +19,6 @@ import {
 import { outcomeOfStatus, USER_AGENT } from '../gateway-call.js'
 import { single } from '../object-facts.js'
 import type { RestResponse } from '../transport/response.js'
-
 import { readBounded } from './rpc-sender.js'
 
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024

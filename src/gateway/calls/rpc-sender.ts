@@ -1,16 +1,17 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { Dispatcher, Pool } from 'undici'
 import type { BrandNames } from '../brand.js'
-import type { Subject, UpstreamFailure } from '../errors.js'
 import {
   isLostConnection,
   isTokenRefusal,
   isUnknownService,
   nonsense,
   ServiceUnknown,
+  type Subject,
   TokenRefused,
   timedOut,
   translate,
+  type UpstreamFailure,
   unavailable,
 } from '../errors.js'
 import { USER_AGENT } from '../gateway-call.js'

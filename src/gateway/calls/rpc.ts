@@ -4,8 +4,7 @@ import { withinDeadline } from '../../common/time.js'
 import { nonsense, ServiceUnknown, timedOut, unavailable } from '../errors.js'
 import { type GatewayWatch, watching } from '../gateway-call.js'
 import { LATE_ANSWER_MS } from './in-doubt.js'
-import type { RpcCall, RpcResult } from './rpc-sender.js'
-import { RpcSender, type RpcSenderOptions, rpcFailure } from './rpc-sender.js'
+import { type RpcCall, type RpcResult, RpcSender, type RpcSenderOptions, rpcFailure } from './rpc-sender.js'
 
 interface RpcOptions extends RpcSenderOptions {
   readonly watch: GatewayWatch

@@ -1,7 +1,6 @@
 import { compareUtf8 } from '../../common/byte-order.js'
 import type { RawEntry } from './listing-scanner.js'
-import type { Bound } from './packed-entries.js'
-import { PackedEntries, start } from './packed-entries.js'
+import { type Bound, PackedEntries, start } from './packed-entries.js'
 
 /** Approximate memory of an empty level, bytes. It matters when there are many small ones. */
 const OVERHEAD_BYTES = 1024

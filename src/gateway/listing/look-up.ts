@@ -2,11 +2,9 @@ import type { GatewayFeatures, GatewayObject } from '../../api/gateway.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { type GatewayClient, lookupClient } from '../client.js'
 import { nonsense } from '../errors.js'
-
 import { isPartOfRoot, whyUnfit } from '../keys.js'
 import { factsFromHeaders } from '../object-facts.js'
 import { isReadable, request } from '../objects/object-request.js'
-
 import { type LevelSource, scanLevel } from './level-reader.js'
 import { type RawEntry, readEntry, toObject } from './listing-scanner.js'
 

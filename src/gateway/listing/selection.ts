@@ -1,8 +1,7 @@
 import { compareUtf8 } from '../../common/byte-order.js'
 import { LevelBuilder } from './level.js'
 import type { RawEntry } from './listing-scanner.js'
-import type { Bound } from './packed-entries.js'
-import { admits } from './packed-entries.js'
+import { admits, type Bound } from './packed-entries.js'
 
 /** Selects the first `capacity` entries beyond a bound from a level too large to keep. */
 export class Selection {

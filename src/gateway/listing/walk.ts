@@ -1,12 +1,10 @@
 import { compareUtf8 } from '../../common/byte-order.js'
 import { nonsense } from '../errors.js'
 import type { ListablePrefix } from '../keys.js'
-import type { Level } from './level.js'
-import { LevelCursor } from './level.js'
+import { type Level, LevelCursor } from './level.js'
 import type { RawEntry } from './listing-scanner.js'
 import { marker } from './look-up.js'
-import type { Bound } from './packed-entries.js'
-import { start } from './packed-entries.js'
+import { type Bound, start } from './packed-entries.js'
 
 /** Most levels read ahead, each with one call to the gateway. */
 const READ_AHEAD = 8

@@ -1,9 +1,7 @@
 import type { ByteRange, Download, GatewayObject } from '../../api/gateway.js'
 import type { ByteSink, LentSink, Transfer } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-
 import { timedOut, unavailable } from '../errors.js'
-
 import { type BodyReceiver, DRAIN_BYTES, lost, type RestResponse } from '../transport/response.js'
 
 /** Most chunks lent to the sink at a time: one on its way to the client, one waiting, one being filled. */

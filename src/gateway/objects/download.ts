@@ -2,7 +2,6 @@ import type { ByteRange, Download, GatewayFeatures, GatewayObject } from '../../
 import { S3Error } from '../../common/errors/s3-error.js'
 import { type GatewayClient, lookupClient } from '../client.js'
 import { nonsense, noSuchKey, unavailable } from '../errors.js'
-
 import { whyUnfit } from '../keys.js'
 import { stat } from '../listing/look-up.js'
 import { factsFromHeaders, headerFacts } from '../object-facts.js'

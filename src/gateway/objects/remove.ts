@@ -3,10 +3,8 @@ import type { GatewayFeatures, WriteOrder } from '../../api/gateway.js'
 import { formatTimestamp } from '../../common/sigv4.js'
 import { InDoubt, leavesOpen } from '../calls/in-doubt.js'
 import type { RpcCall } from '../calls/rpc-sender.js'
-
 import { type GatewayClient, lookupClient } from '../client.js'
 import type { Subject } from '../errors.js'
-
 import { isPartOfRoot, whyUnfit } from '../keys.js'
 import { hasChildren, lookUp, lookUpFolder, stat } from '../listing/look-up.js'
 import { upload } from './upload.js'

@@ -3,7 +3,6 @@ import type { WriteOrder } from '../../api/gateway.js'
 import type { S3Error } from '../../common/errors/s3-error.js'
 import type { Answer } from '../calls/rest-call.js'
 import { isLostConnection, TokenRefused, unavailable, WriteRefused } from '../errors.js'
-
 import { AnsweredEarly, type PutOnWire, type PutRequest, WholePut } from './put-request.js'
 import { aborted, early, sendable, UploadBase } from './upload-base.js'
 

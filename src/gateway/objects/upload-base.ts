@@ -8,7 +8,6 @@ import { InDoubt, type InDoubtWrites, LATE_ANSWER_MS, leavesOpen, type WriteOutc
 import { type Answer, httpFailure } from '../calls/rest-call.js'
 import type { RestClient } from '../calls/rest-client.js'
 import { isTokenRefusal, nonsense, type Subject, TokenRefused, translate, WriteRefused } from '../errors.js'
-
 import { type PutOnWire, PutRequest } from './put-request.js'
 
 /**

@@ -7,7 +7,6 @@ import { UNRESOLVED } from '../calls/in-doubt.js'
 import type { Answer } from '../calls/rest-call.js'
 import { type GatewayClient, lookupClient } from '../client.js'
 import { unavailable } from '../errors.js'
-
 import { refusal } from '../keys.js'
 import { stat } from '../listing/look-up.js'
 import { factsFromHeaders, MARKER_STAMP, unconfirmedStamp, uploadHeaders } from '../object-facts.js'

@@ -1,6 +1,5 @@
 import { createHash, type Hash, hash } from 'node:crypto'
 import type { ChunkSigning } from '../../api/identity.js'
-
 import { S3Error } from '../../common/errors/s3-error.js'
 import { EMPTY_SHA256, signature, timingSafeEqualHex } from '../../common/sigv4.js'
 

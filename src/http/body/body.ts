@@ -1,10 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { ReadWholeBody } from '../../api/identity.js'
 import type { RequestHead } from '../../api/request.js'
-
 import { S3Error, slowDown } from '../../common/errors/s3-error.js'
 import { Quota, type QuotaBounds } from '../../common/quota.js'
-
 import type { Patience } from './body-source.js'
 import { wireLength } from './declared-digests.js'
 import { type BeforeBody, openIncoming } from './open-body.js'

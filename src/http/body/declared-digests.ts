@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { PayloadMode } from '../../api/identity.js'
 import type { RequestHead } from '../../api/request.js'
-
 import { hasUnknownCoding } from '../../common/broken-request.js'
 import {
   type ChecksumAlgorithm,

@@ -10,7 +10,6 @@ import {
 } from '../../common/checksums/checksums.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Trailer } from './aws-chunked.js'
-
 import type { DeclaredDigests } from './declared-digests.js'
 
 /** Computes only the declared and requested digests, and verifies the declared ones at the end. */

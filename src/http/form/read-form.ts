@@ -1,13 +1,10 @@
 import busboy from 'busboy'
 import type { BodyFacts, BodyOptions, ByteSink, S3Request } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-
 import type { DeclaredDigests } from '../body/declared-digests.js'
 import { Digests } from '../body/digests.js'
-
 import { malformed, refuseReplaced } from './form-fields.js'
-import type { FormFile } from './form-stream.js'
-import { FormStream } from './form-stream.js'
+import { type FormFile, FormStream } from './form-stream.js'
 
 /** Allowed size of the file, bytes. */
 export interface SizeRange {

@@ -4,9 +4,7 @@ import type { Document } from '../../api/operation.js'
 import type { Reply, Resource, S3Request } from '../../api/request.js'
 import { codes, isCode } from '../../common/errors/codes.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-
 import { documentOf, jobDocument } from '../jobs/document.js'
-
 import { hasEnded } from '../jobs/record.js'
 import { documentReply, factsOfContent, passContent, versionHeader } from './answer-now.js'
 import { type JobCall, jobAddress } from './call.js'

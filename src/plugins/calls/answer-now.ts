@@ -4,7 +4,6 @@ import type { Job, NewJob } from '../../api/jobs.js'
 import type { Document } from '../../api/operation.js'
 import type { Reply, ReplyHeaders, Resource, S3Request } from '../../api/request.js'
 import { withValidators } from '../../http/reply.js'
-
 import { type AnsweredCall, jobAddress, rawOf } from './call.js'
 import { expand, expansionsOf, pageRequest, takePage, tokenOf } from './expand.js'
 import { csvDocument, type Format, formatOf, requireJson, wantsCsv, xmlDocument } from './format.js'

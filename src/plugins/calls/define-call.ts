@@ -1,7 +1,6 @@
 import type { Context } from '../../api/context.js'
 import type { CallFacts, Document, Operation } from '../../api/operation.js'
 import type { Resource, S3Request } from '../../api/request.js'
-
 import { answerJob } from './answer-job.js'
 import { answerNow } from './answer-now.js'
 import type { AnsweredCall, JobCall } from './call.js'

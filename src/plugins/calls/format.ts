@@ -4,7 +4,6 @@ import type { Document } from '../../api/operation.js'
 import type { RequestHead } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { element, escapeXml, XML_DECLARATION } from '../../common/xml.js'
-
 import type { Shape } from './shape.js'
 
 export type Format = 'json' | 'xml'

@@ -5,7 +5,6 @@ import { repeatedParameter, wholeNumber } from '../../common/query.js'
 import { parseDocument, type XmlNode } from '../../common/xml.js'
 import { readSmallForm } from '../../http/form/read-form.js'
 import { refuseVersion } from '../../http/read-request.js'
-
 import { formatOfType } from './format.js'
 import { fieldsNode, fromText } from './read-text.js'
 import {

@@ -1,10 +1,8 @@
 import { z } from 'zod'
 import type { AnyOperation, CallFacts, Document, Operation } from '../../api/operation.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-
 import { defineCall } from '../calls/define-call.js'
 import { shapeOf } from '../calls/shape.js'
-
 import { jobDocument } from '../jobs/document.js'
 import type { Row } from '../table.js'
 import { type AwsMember, type AwsMembers, AwsShapes, documented, pascal } from './aws-shapes.js'

@@ -1,9 +1,7 @@
 import { z } from 'zod'
 import type { GatewayFeatures } from '../../api/gateway.js'
 import type { Operation } from '../../api/operation.js'
-
 import { defineCall } from '../calls/define-call.js'
-
 import type { Row } from '../table.js'
 
 const operation = z.object({ Plugin: z.string(), Name: z.string(), Method: z.string(), Route: z.string() })

@@ -4,7 +4,6 @@ import type { AnyOperation, CallFacts, Document, Operation } from '../../api/ope
 import { serviceAddress } from '../calls/call.js'
 import { defineCall } from '../calls/define-call.js'
 import { namespaceOf } from '../calls/format.js'
-
 import { jobDocument } from '../jobs/document.js'
 import type { Row } from '../table.js'
 import { type Called, type Json, OpenApiSchemas, parametersOf } from './openapi-schemas.js'

@@ -2,7 +2,6 @@ import type { z } from 'zod'
 import type { Plugin, PluginHost } from '../../api/plugin.js'
 import { messageOf } from '../deadlines.js'
 import { ATTACH, lateHost } from '../host/open-host.js'
-
 import { PluginError } from './plugin-error.js'
 
 /** Creates a plugin. Throws PluginError for invalid options, and for errors of `create`. */

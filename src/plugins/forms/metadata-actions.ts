@@ -1,7 +1,6 @@
 import type { Authorization, Authorize, Place } from '../../api/access.js'
 import type { Caller } from '../../api/identity.js'
 import type { Plugin } from '../../api/plugin.js'
-
 import { S3Error } from '../../common/errors/s3-error.js'
 
 type RequireAction = (name: string, place: Place) => Promise<void>

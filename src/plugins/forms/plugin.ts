@@ -1,6 +1,5 @@
 import type { z } from 'zod'
-import type { MadePlugin, PluginDefinition } from './make-plugin.js'
-import { MADE_FOR, makePlugin } from './make-plugin.js'
+import { MADE_FOR, type MadePlugin, makePlugin, type PluginDefinition } from './make-plugin.js'
 
 /** API version; bumped on breaking changes. */
 export const PLUGIN_API = 1

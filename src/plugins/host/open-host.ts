@@ -2,7 +2,6 @@ import type { PeriodicWork, PluginHost } from '../../api/plugin.js'
 import type { Records } from '../../api/state.js'
 import type { Logger } from '../../common/log.js'
 import { acquireTaskLease } from '../../state/locks/task-lease.js'
-
 import { checkPeriod, Schedule } from './schedule.js'
 
 /** What all plugins of a server have in common. */

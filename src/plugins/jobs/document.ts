@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import type { Job, JobStatus } from '../../api/jobs.js'
-
 import type { JobStore } from './job-store.js'
 import { timeOfUlid } from './record.js'
 

@@ -1,7 +1,6 @@
 import type { Job, JobFailure, JobQuery } from '../../api/jobs.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
-
 import type { IndexEntry, JobStore } from './job-store.js'
 import { ended, hasEnded, type JobRecord, plain, released, renewed, withStatus } from './record.js'
 

@@ -3,10 +3,8 @@ import type { Job, JobProgress, PutOff } from '../../api/jobs.js'
 import type { Lease } from '../../api/locks.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
-
 import { Retry } from './job.js'
 import type { JobStore, LogLine } from './job-store.js'
-
 import type { JobRecord } from './record.js'
 
 /** Shortest interval between writes of the progress, ms. */

@@ -5,7 +5,6 @@ import type { Lease } from '../../api/locks.js'
 import { OutcomeUnknown, S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
 import { HOUR_MS } from '../../common/time.js'
-
 import { Retry } from './job.js'
 import type { JobStore } from './job-store.js'
 import { type Interruption, LiveJob } from './live-job.js'

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Job, NewJob } from '../../api/jobs.js'
 import type { State } from '../../api/state.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import type { JobStore, Origin, TokenRecord } from './job-store.js'
-import { tokenKeysOf } from './job-store.js'
+import { type JobStore, type Origin, type TokenRecord, tokenKeysOf } from './job-store.js'
 
 /**
  * The idempotency token by which another service recognises the request of a job. It depends on the identity and the

@@ -5,9 +5,7 @@ import type { z } from 'zod'
 import type { Plugin } from '../../api/plugin.js'
 import { Overdue, withinDeadline } from '../../common/time.js'
 import { messageOf } from '../deadlines.js'
-import type { PluginDefinition } from '../forms/make-plugin.js'
-import { MADE_FOR, makePlugin } from '../forms/make-plugin.js'
-
+import { MADE_FOR, makePlugin, type PluginDefinition } from '../forms/make-plugin.js'
 import { PluginError } from '../forms/plugin-error.js'
 import { ageProblem, nameProblem, pluginProblems } from './check-plugins.js'
 

@@ -3,7 +3,6 @@ import type { Logger } from '../../common/log.js'
 import { withinDeadline } from '../../common/time.js'
 import { messageOf } from '../deadlines.js'
 import type { MadePlugin } from '../forms/make-plugin.js'
-
 import { PluginError } from '../forms/plugin-error.js'
 import { ATTACH, type OpenHost, openHost, type SharedHost } from '../host/open-host.js'
 

@@ -1,13 +1,10 @@
 import type { Plugin, PluginServices } from '../../api/plugin.js'
 import type { Logger } from '../../common/log.js'
-
 import { containPlugin } from '../contain.js'
 import { metadataActionsOf } from '../forms/metadata-actions.js'
 import { outputMetadataOf } from '../forms/output-metadata.js'
-
 import { PluginError } from '../forms/plugin-error.js'
 import { actionNames, isRowAction } from '../forms/row-action.js'
-
 import { storageClassesOf } from '../forms/storage-class.js'
 import type { SharedHost } from '../host/open-host.js'
 import type { OwnJobs } from '../jobs/open-jobs.js'

@@ -2,11 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { cannedAcl } from '../../access/acl.js'
 import type { Acl, Grant, Group, Ownership, Permission } from '../../api/access.js'
 import type { Context } from '../../api/context.js'
-
 import { ANONYMOUS_ID } from '../../auth/identities/credentials.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, document, element, parseXml, type XmlNode } from '../../common/xml.js'
-
 import { headerText } from '../object/attributes.js'
 import type { PublicGrants } from './gateway-acl.js'
 

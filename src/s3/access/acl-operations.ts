@@ -7,9 +7,7 @@ import { ANONYMOUS_ID, canonicalId } from '../../auth/identities/credentials.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { refuseVersion } from '../../http/read-request.js'
 import { empty, xml } from '../../http/reply.js'
-
 import { defineOperation } from '../../plugins/forms/operation.js'
-
 import { ACL_HEADERS, type AclOwners, aclOfHeaders, aclXml, privateAcl, readAclXml, withPublic } from './acl-forms.js'
 import { applyAcl, bucketGrants, objectGrants, readAcl, requireAclTrue } from './gateway-acl.js'
 import { readObjectAccess, readPublicAccess, refusePublicAcl } from './public-access-block.js'

@@ -2,7 +2,6 @@ import { isPublic, parsePolicy } from '../../access/policy.js'
 import type { PolicyEntry } from '../../api/gateway.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { document, element } from '../../common/xml.js'
-
 import { noContent, xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
 import { readPolicy, replacePolicy } from './bucket-policy.js'

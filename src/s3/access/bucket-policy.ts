@@ -1,7 +1,6 @@
 import type { Policy } from '../../access/policy.js'
 import type { Context } from '../../api/context.js'
 import type { PolicyEntry } from '../../api/gateway.js'
-
 import { fromAccess } from './policy-entries.js'
 import {
   confirmedBlock,

@@ -5,7 +5,6 @@ import type { S3Request } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, parseXml, type XmlNode } from '../../common/xml.js'
 import { allows } from '../../gateway/account/policies.js'
-
 import { ownerId } from '../bucket/owner.js'
 import { type PublicAccess, refusePublicAcl } from './public-access-block.js'
 

@@ -1,8 +1,6 @@
 import type { PolicyEntry, PublicPolicy } from '../../api/gateway.js'
 import { compareUtf8 } from '../../common/byte-order.js'
 import { allows, type PublicAction } from '../../gateway/account/policies.js'
-import type { Right } from './policy-document.js'
-
 import {
   type Asked,
   LIST_ACTION,
@@ -11,6 +9,7 @@ import {
   type ObjectAction,
   parsePolicy,
   READ_ACTIONS,
+  type Right,
   readStatement,
   UPLOADS_ACTION,
   WRITE_ACTIONS,

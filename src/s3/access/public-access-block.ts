@@ -5,7 +5,6 @@ import type { BucketSettings } from '../../api/settings.js'
 import type { State } from '../../api/state.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, document, element, parseXml, requireChildren, type XmlNode } from '../../common/xml.js'
-
 import { empty, noContent, xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
 

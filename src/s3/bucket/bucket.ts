@@ -1,13 +1,10 @@
 import type { Acl, Ownership, Tag } from '../../api/access.js'
 import type { Context } from '../../api/context.js'
 import type { S3Request } from '../../api/request.js'
-
 import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, document, escapeXml, parseXml } from '../../common/xml.js'
 import { empty, noContent, xml } from '../../http/reply.js'
-
 import { defineOperation } from '../../plugins/forms/operation.js'
-
 import { endUploads } from '../../state/uploads/upload-sweep.js'
 import { ACL_HEADERS, aclOfHeaders, readOwnership } from '../access/acl-forms.js'
 import { isPrivate } from '../access/acl-operations.js'

@@ -7,9 +7,7 @@ import { childText, document, element, parseXml, requireChildren, type XmlNode }
 import { allows } from '../../gateway/account/policies.js'
 import { toS3Error } from '../../http/error-reply.js'
 import { xml } from '../../http/reply.js'
-
 import { defineOperation } from '../../plugins/forms/operation.js'
-
 import { causeOf } from '../object/attributes.js'
 import { removalPrecondition } from '../object/write-conditions.js'
 import { requireBucket } from './owner.js'

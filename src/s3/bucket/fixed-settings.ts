@@ -4,7 +4,6 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, document, element, parseXml } from '../../common/xml.js'
 import { empty, noContent, xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
-
 import { requireBucket } from './owner.js'
 
 /** Accepts the empty status, which turns logging off; it is always off. */

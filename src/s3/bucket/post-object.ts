@@ -12,12 +12,9 @@ import { answerForm } from '../../http/answer-form.js'
 import { declaredDigests } from '../../http/body/declared-digests.js'
 import { checkPolicy, type FormPolicy, isFixed, readPolicy } from '../../http/form/form-policy.js'
 import { type FormFile, FormStream, oneFile } from '../../http/form/form-stream.js'
-import type { SizeRange } from '../../http/form/read-form.js'
-import { FileSource } from '../../http/form/read-form.js'
-
+import { FileSource, type SizeRange } from '../../http/form/read-form.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
 import { refuseDemands } from '../../plugins/refuse-keys.js'
-
 import { ACL_HEADERS } from '../access/acl-forms.js'
 import { aclOfWrite } from '../access/acl-operations.js'
 import { refuseRestricted } from '../access/public-access-block.js'

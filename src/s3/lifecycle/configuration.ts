@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import type { Owned, Tag } from '../../api/access.js'
-
 import { S3Error } from '../../common/errors/s3-error.js'
 import { DAY_MS } from '../../common/time.js'
 import {
@@ -14,7 +13,6 @@ import {
   wholeNumberText,
   type XmlNode,
 } from '../../common/xml.js'
-
 import { checkTags, OBJECT_TAGS } from '../tagging/tags.js'
 
 declare module '../../api/settings.js' {

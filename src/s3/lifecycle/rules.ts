@@ -1,9 +1,7 @@
 import type { Tag } from '../../api/access.js'
 import type { Context } from '../../api/context.js'
-
 import type { StoredObject } from '../../api/store.js'
 import { DAY_MS } from '../../common/time.js'
-
 import type { LifecycleConfiguration, LifecycleFilter, LifecycleRule, When } from './configuration.js'
 
 /** The properties of an object that rules evaluate. */

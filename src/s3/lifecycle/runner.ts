@@ -3,12 +3,9 @@ import type { Owned, RequireOwner } from '../../api/access.js'
 import type { BucketSettings } from '../../api/settings.js'
 import type { State } from '../../api/state.js'
 import type { Store } from '../../api/store.js'
-
 import { isTold, S3Error } from '../../common/errors/s3-error.js'
 import { DAY_MS, PeriodicTask } from '../../common/time.js'
-
 import { acquireTaskLease } from '../../state/locks/task-lease.js'
-
 import { type PassParts, passBucket } from './bucket-pass.js'
 import type { LifecycleConfiguration } from './configuration.js'
 

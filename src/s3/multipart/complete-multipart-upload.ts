@@ -7,11 +7,8 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { quoted } from '../../common/etags.js'
 import { document, element } from '../../common/xml.js'
 import { late } from '../../http/reply.js'
-
 import { digesting } from '../../objects/put.js'
-
 import { defineOperation } from '../../plugins/forms/operation.js'
-
 import { isOfBucket } from '../../state/uploads/upload-sweep.js'
 import { causeOf, headerText } from '../object/attributes.js'
 import { admitClass, writeAdmitted } from '../object/storage-class.js'

@@ -5,7 +5,6 @@ import { pageSize, wholeNumber } from '../../common/query.js'
 import { document, element } from '../../common/xml.js'
 import { xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
-
 import { isOfBucket } from '../../state/uploads/upload-sweep.js'
 import { type ListRequest, readListRequest } from '../bucket/list-objects.js'
 import { initiatorElement, ownerElement, requireBucket } from '../bucket/owner.js'

@@ -13,7 +13,6 @@ import {
 import { S3Error } from '../../common/errors/s3-error.js'
 import { unquoted } from '../../common/etags.js'
 import { childText, parseXml, requireChildren, type XmlNode } from '../../common/xml.js'
-
 import { headerText } from '../object/attributes.js'
 
 /** A part in the client's list. */

@@ -6,9 +6,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { quoted } from '../../common/etags.js'
 import { document, element } from '../../common/xml.js'
 import { empty, late } from '../../http/reply.js'
-
 import { defineOperation } from '../../plugins/forms/operation.js'
-
 import { headerText } from '../object/attributes.js'
 import { type CopySource, checkSource, copiedBytes, readCopySource, whileSourceChanges } from '../object/copy-source.js'
 import { notReadable } from '../object/storage-class.js'

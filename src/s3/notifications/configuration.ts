@@ -11,7 +11,6 @@ import {
   requiredText,
   type XmlNode,
 } from '../../common/xml.js'
-
 import { arnOfWebhook, webhookOfArn } from './webhooks.js'
 
 declare module '../../api/settings.js' {

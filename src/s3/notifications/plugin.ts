@@ -4,9 +4,7 @@ import type { Plugin } from '../../api/plugin.js'
 import type { S3Request } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { empty, xml } from '../../http/reply.js'
-
 import { defineOperation } from '../../plugins/forms/operation.js'
-
 import { ownerId } from '../bucket/owner.js'
 import { headerText } from '../object/attributes.js'
 import {

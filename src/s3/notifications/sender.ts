@@ -4,9 +4,7 @@ import type { BucketSettings } from '../../api/settings.js'
 import type { State } from '../../api/state.js'
 import type { Logger } from '../../common/log.js'
 import { DAY_MS } from '../../common/time.js'
-
 import { acquireTaskLease } from '../../state/locks/task-lease.js'
-
 import { wants } from './configuration.js'
 import { Delivery, laneName } from './delivery.js'
 import { eventMessage, Outbox, sequencerOf } from './outbox.js'

@@ -7,9 +7,7 @@ import type { S3Request } from '../../api/request.js'
 import type { Cause, PutRequest } from '../../api/store.js'
 import { type ChecksumAlgorithm, checksumAlgorithms, parseChecksumAlgorithm } from '../../common/checksums/checksums.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-
 import { storedContentEncoding } from '../../http/body/declared-digests.js'
-
 import { isLabel } from '../../plugins/forms/storage-class.js'
 
 const META = 'x-amz-meta-'

@@ -8,9 +8,7 @@ import { quoted } from '../../common/etags.js'
 import { xmlTime } from '../../common/time.js'
 import { document, element } from '../../common/xml.js'
 import { late } from '../../http/reply.js'
-
 import { defineOperation } from '../../plugins/forms/operation.js'
-
 import { OBJECT_ACL_HEADERS } from '../access/acl-forms.js'
 import { aclOfWrite } from '../access/acl-operations.js'
 import { TAGGING, TAGGING_DIRECTIVE, taggingOfCopy } from '../tagging/tags.js'

@@ -7,9 +7,7 @@ import { httpTime } from '../../common/time.js'
 import { document, element } from '../../common/xml.js'
 import { refuseVersion } from '../../http/read-request.js'
 import { xml } from '../../http/reply.js'
-
 import { defineOperation } from '../../plugins/forms/operation.js'
-
 import { headerText } from './attributes.js'
 import { checkConditions, READ } from './read-conditions.js'
 import { presenceOf } from './storage-class.js'

@@ -5,7 +5,6 @@ import type { StoredObject } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { quoted } from '../../common/etags.js'
 import { httpTime } from '../../common/time.js'
-
 import { headerText } from './attributes.js'
 import type { LocatedPart } from './read-conditions.js'
 import { archiveHeaders, metadataHeaders, type Reporting } from './storage-class.js'

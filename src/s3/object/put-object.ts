@@ -2,9 +2,7 @@ import type { ReplyHeaders, RequestBody } from '../../api/request.js'
 import type { StoredObject } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { quoted } from '../../common/etags.js'
-
 import { empty } from '../../http/reply.js'
-
 import { defineOperation } from '../../plugins/forms/operation.js'
 import { OBJECT_ACL_HEADERS } from '../access/acl-forms.js'
 import { aclOfWrite } from '../access/acl-operations.js'

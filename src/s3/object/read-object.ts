@@ -3,12 +3,9 @@ import type { ByteRange, Download } from '../../api/gateway.js'
 import type { Reply, S3Request } from '../../api/request.js'
 import type { StoredObject } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-
 import { resolveRange } from '../../gateway/objects/download-body.js'
 import { refuseVersion } from '../../http/read-request.js'
-
 import { defineOperation } from '../../plugins/forms/operation.js'
-
 import { expirationHeader } from '../lifecycle/rules.js'
 import { OVERRIDES, objectHeaders, refuseAnonymousOverrides, toldChecksum, withOverrides } from './object-headers.js'
 import {

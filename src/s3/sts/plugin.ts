@@ -4,7 +4,6 @@ import type { Plugin } from '../../api/plugin.js'
 import type { Reply, S3Request } from '../../api/request.js'
 import type { State } from '../../api/state.js'
 import { isStsCall } from '../../auth/authenticate.js'
-
 import { canonicalId } from '../../auth/identities/credentials.js'
 import type { Sessions } from '../../auth/signer.js'
 import { S3Error } from '../../common/errors/s3-error.js'
@@ -14,9 +13,7 @@ import { element, XML_DECLARATION } from '../../common/xml.js'
 import type { GatewayPool } from '../../gateway/account/create-gateway.js'
 import { STS_NAMESPACE } from '../../http/error-reply.js'
 import { xml } from '../../http/reply.js'
-
 import { defineOperation } from '../../plugins/forms/operation.js'
-
 import { Parameters, readIdentityToken, stsError } from './parameters.js'
 import { Principals, principalOf, SealedSessions, sessionKey } from './sessions.js'
 import { Standing } from './standing.js'

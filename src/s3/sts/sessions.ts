@@ -3,11 +3,9 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { z } from 'zod'
 import type { GatewayAccount, Identity } from '../../api/identity.js'
 import type { State } from '../../api/state.js'
-
 import type { Sessions, Signer } from '../../auth/signer.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { isSameAccount } from '../../gateway/account/session.js'
-
 import type { Standing } from './standing.js'
 
 /** Most opened tokens that are kept. */

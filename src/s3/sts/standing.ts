@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type { GatewayAccount } from '../../api/identity.js'
-
 import type { CacheUse } from '../../common/metrics.js'
 
 /** Age from which an answer is renewed while it still counts, ms. */

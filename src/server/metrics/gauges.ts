@@ -6,7 +6,6 @@ import type { CallOutcome, GatewayWatch } from '../../gateway/gateway-call.js'
 import type { Bodies } from '../../http/body/body.js'
 import type { JobsOverview } from '../../plugins/jobs/document.js'
 import { freeBytes } from '../../s3/health.js'
-
 import { remembered } from './metrics-server.js'
 
 /** The use of the caches of a server. */

@@ -3,7 +3,6 @@ import { Agent as HttpsAgent } from 'node:https'
 import type { RequestHandler } from 'http-proxy-middleware'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { GatewayTls } from '../../gateway/gateway-call.js'
-
 import { type Addressing, bucketOfHost, hostsOf } from '../../http/addressing.js'
 import type { Patience } from '../../http/body/body-source.js'
 import { type BeforeBody, openIncoming } from '../../http/body/open-body.js'

@@ -1,7 +1,5 @@
 import type { Signals } from '../../api/state.js'
-import type { Counted } from './gate.js'
-
-import { type ClientBounds, Due } from './gate.js'
+import { type ClientBounds, type Counted, Due } from './gate.js'
 
 interface Pending {
   requests: number

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { Signals } from '../../api/state.js'
-
 import { Due } from './gate.js'
 
 /** Time for which changes are collected, ms. */

@@ -1,5 +1,4 @@
-import type { ErrorSubject } from './error-table.js'
-import { type ErrorKind, errorTable } from './error-table.js'
+import { type ErrorKind, type ErrorSubject, errorTable } from './error-table.js'
 import type { QuirkName } from './quirks.js'
 
 /**

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { makePrivateFolder, writePrivateFile } from '../../common/files/private-file.js'
 import type { Provider } from '../network/network.js'
 import { formatFil } from '../network/units/fil.js'
-
 import type { Task } from './tasks/task.js'
 
 export interface MailOptions {

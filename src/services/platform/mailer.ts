@@ -1,8 +1,7 @@
 import { PeriodicTask } from '../../common/time.js'
 import type { Database, Writer } from '../database.js'
 import type { ServicesLog } from '../log.js'
-import type { Mail, StoredMail } from './mail-delivery.js'
-import { type Deliver, ServerDownError } from './mail-delivery.js'
+import { type Deliver, type Mail, ServerDownError, type StoredMail } from './mail-delivery.js'
 
 const BATCH = 100
 

@@ -1,6 +1,5 @@
 import { parentPort } from 'node:worker_threads'
 import { keepCompiledCode } from '../../common/files/compiled-code.js'
-
 import type { ServicesLog } from '../log.js'
 import { type ServiceName, type Services, startServices } from '../services.js'
 import type { Answers, FromWorker, ToWorker } from './worker-messages.js'

@@ -4,7 +4,6 @@ import type { Signals } from '../../api/state.js'
 import type { Logger, Logging } from '../../common/log.js'
 import { busy, recordsFailed } from '../errors.js'
 import { noSignals } from '../signals.js'
-
 import { HeldLease } from './leased-lock.js'
 import { LocalLocks } from './locks.js'
 import type { Lease, LeaseStore } from './memory-leases.js'

@@ -6,7 +6,6 @@ import type { Backend } from '../backend.js'
 import { reasonOf, StateError } from '../errors.js'
 import { Guard } from '../guard.js'
 import { LeaseLocks } from '../locks/lease-locks.js'
-
 import { Table } from '../records/table.js'
 import { LEASE_SCHEMA, PostgresLeases } from './leases.js'
 import { openPostgresSignals } from './signals.js'

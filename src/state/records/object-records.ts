@@ -3,7 +3,6 @@ import type { HeldLock } from '../../api/locks.js'
 import type { BucketSettings, SettingKind, SettingTypes } from '../../api/settings.js'
 import type { ObjectRecord, ObjectRecords } from '../../api/state.js'
 import type { Logging } from '../../common/log.js'
-
 import type { Table } from './table.js'
 
 /**

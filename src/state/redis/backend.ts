@@ -5,7 +5,6 @@ import type { Backend } from '../backend.js'
 import { reasonOf, StateError } from '../errors.js'
 import { Guard } from '../guard.js'
 import { LeaseLocks } from '../locks/lease-locks.js'
-
 import { Table } from '../records/table.js'
 import { RedisLeases } from './leases.js'
 import { openRedisSignals } from './signals.js'

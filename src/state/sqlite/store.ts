@@ -5,7 +5,6 @@ import type { Logger } from '../../common/log.js'
 import type { Backend, BackendOptions } from '../backend.js'
 import { LeaseLocks } from '../locks/lease-locks.js'
 import { LocalLocks } from '../locks/locks.js'
-
 import { type SwapStore, Table } from '../records/table.js'
 import { noSignals } from '../signals.js'
 import { openDatabase, SqliteRows } from './rows.js'

@@ -5,8 +5,7 @@ import { FOLDER_MODE, syncFolder } from '../../common/files/private-file.js'
 import { errorCode, noSuchUpload, partMissing, stagingFailed } from '../errors.js'
 import { readFile } from '../files.js'
 import { type StagedBytes, StagedPart } from './staged-part.js'
-import type { Staging } from './staging.js'
-import { addTo, isUploadId, newFile, partNumberOf } from './staging.js'
+import { addTo, isUploadId, newFile, partNumberOf, type Staging } from './staging.js'
 
 /**
  * The bytes of parts as files, on local disk or on a file system that several proxies share: `<folder>/<upload

@@ -3,8 +3,7 @@ import type { Logging } from '../../common/log.js'
 import { noSuchUpload, partMissing, stagingFailed } from '../errors.js'
 import { RemoteStagedPart } from './remote-part.js'
 import type { StagedBytes } from './staged-part.js'
-import type { RemotePart, RemoteParts, Staging } from './staging.js'
-import { addTo, isUploadId, newFile, partNumberOf } from './staging.js'
+import { addTo, isUploadId, newFile, partNumberOf, type RemotePart, type RemoteParts, type Staging } from './staging.js'
 
 export interface RemoteStagingOptions {
   readonly parts: RemoteParts

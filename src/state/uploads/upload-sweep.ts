@@ -4,7 +4,6 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger, Logging } from '../../common/log.js'
 import { DAY_MS, HOUR_MS } from '../../common/time.js'
 import type { Table } from '../records/table.js'
-
 import type { Staging } from './staging.js'
 
 interface UploadSweepOptions {

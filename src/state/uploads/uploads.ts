@@ -13,8 +13,7 @@ import type { Logging } from '../../common/log.js'
 import { noSuchUpload, stagedElsewhere } from '../errors.js'
 import type { Table } from '../records/table.js'
 import type { StagedBytes } from './staged-part.js'
-import type { Staging } from './staging.js'
-import { isUploadId } from './staging.js'
+import { isUploadId, type Staging } from './staging.js'
 import { type Begun, BegunUploads, partKey, UploadSweep } from './upload-sweep.js'
 
 interface UploadsOptions extends Logging {

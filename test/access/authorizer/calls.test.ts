@@ -2,7 +2,6 @@ import t, { type Test } from 'tap'
 import { openAuthorizer } from '../../../src/access/authorizer.js'
 import { Grants } from '../../../src/access/grants.js'
 import type { Caller } from '../../../src/api/identity.js'
-
 import { startServices } from '../../../src/services/index.js'
 import { CACHED_MS, createBucketSettings } from '../../../src/state/records/bucket-settings.js'
 import { temporaryFolder } from '../../support/content/folders.js'

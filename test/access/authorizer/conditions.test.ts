@@ -2,7 +2,6 @@ import t from 'tap'
 import { conditionsOf } from '../../../src/access/conditions.js'
 import { CONDITION_KEYS } from '../../../src/access/language/condition-keys.js'
 import type { Caller } from '../../../src/api/identity.js'
-
 import { requestHead } from '../../support/sign/request-head.js'
 import { example } from '../../support/sign/sign-head.js'
 

@@ -1,6 +1,5 @@
 import t from 'tap'
 import type { Identity } from '../../../src/api/identity.js'
-
 import { contentMd5 } from '../../support/content/content.js'
 import { GatewayUser } from '../../support/gateway/gateway-user.js'
 import { signedRequest, type Wanted } from '../../support/sign/signed-request.js'

@@ -3,7 +3,6 @@ import { HttpRequest } from '@smithy/protocol-http'
 import { SignatureV4 } from '@smithy/signature-v4'
 import t from 'tap'
 import type { Identity } from '../../../src/api/identity.js'
-
 import { canonicalId, OWN_ID } from '../../../src/auth/identities/credentials.js'
 import { Sha256 } from '../../support/sign/signed-request.js'
 import { type SlowWorld, slowDecide } from '../decision/slow-evaluator.js'

@@ -1,7 +1,6 @@
 import type { Test } from 'tap'
 import type { GatewayAccount, Identity } from '../../../src/api/identity.js'
 import type { ProxyOptions } from '../../../src/server/proxy-options.js'
-
 import { startServices } from '../../../src/services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { SecondAccount } from '../../support/gateway/second-account.js'

@@ -1,6 +1,5 @@
 import t from 'tap'
 import type { GatewayAccount } from '../../../src/api/identity.js'
-
 import { openAccountBook } from '../../../src/services/gateway/accounts/account-book.js'
 import { startServices } from '../../../src/services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'

@@ -6,7 +6,6 @@ import type { RequestBody } from '../../../src/api/request.js'
 import { createFormAuthenticator } from '../../../src/auth/authenticate-form.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
 import { credentialScope, formatTimestamp, signature, signingKey } from '../../../src/common/sigv4.js'
-
 import { FormFields } from '../../../src/http/form/form-fields.js'
 import { checkPolicy, readPolicy } from '../../../src/http/form/form-policy.js'
 import { FormStream } from '../../../src/http/form/form-stream.js'

@@ -15,7 +15,6 @@ import {
   z,
 } from '../../../src/index.js'
 import { containPlugin } from '../../../src/plugins/contain.js'
-
 import { startPlugins } from '../../../src/plugins/loading/plugin-lives.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { keptLog } from '../../support/server/kept-log.js'

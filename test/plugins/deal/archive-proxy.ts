@@ -15,9 +15,7 @@ import { LocalCopies, type LocalCopy } from '../../../plugins/deal/archive/local
 import type { ObjectEvent } from '../../../src/api/hooks.js'
 import type { Job } from '../../../src/api/jobs.js'
 import type { Archive } from '../../../src/api/state.js'
-
 import { startServices } from '../../../src/services/index.js'
-
 import { temporaryFolder } from '../../support/content/folders.js'
 import { Between } from '../../support/gateway/between.js'
 import type { GatewayAddress } from '../../support/gateway/gateway-address.js'

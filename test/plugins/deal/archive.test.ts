@@ -13,9 +13,7 @@ import {
 } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
 import { LocalCopies } from '../../../plugins/deal/archive/local-copies.js'
-import type { RestoreInput } from '../../../plugins/deal/archive/restore.js'
-import { RESTORE } from '../../../plugins/deal/archive/restore.js'
-
+import { RESTORE, type RestoreInput } from '../../../plugins/deal/archive/restore.js'
 import { OBJECT_DEAL, type ObjectDealInput } from '../../../plugins/deal/records/attempts.js'
 import { DealRecords } from '../../../plugins/deal/records/deal-records.js'
 import { DAY_MS } from '../../../src/common/time.js'

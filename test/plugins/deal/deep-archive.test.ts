@@ -12,7 +12,6 @@ import type { Job } from '../../../src/api/jobs.js'
 import { createLogger } from '../../../src/common/log.js'
 import { createGatewayPool } from '../../../src/gateway/account/create-gateway.js'
 import { neutralBrand } from '../../../src/gateway/brand.js'
-
 import { startServices } from '../../../src/services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { signedRequest } from '../../support/sign/signed-request.js'

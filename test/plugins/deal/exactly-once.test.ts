@@ -5,9 +5,7 @@ import type { Job } from '../../../src/api/jobs.js'
 import type { Records, State } from '../../../src/api/state.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
 import { createLogger } from '../../../src/common/log.js'
-
 import { openState } from '../../../src/state/open-state.js'
-
 import { temporaryFolder } from '../../support/content/folders.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
 import { type DealProxy, startDealProxy } from './proxy.js'

@@ -4,7 +4,6 @@ import { type DealRecord, DealRecords } from '../../../plugins/deal/records/deal
 import { isDue, Sequence } from '../../../plugins/deal/records/sequence.js'
 import type { Job } from '../../../src/api/jobs.js'
 import { createLogger } from '../../../src/common/log.js'
-
 import { openState } from '../../../src/state/open-state.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'

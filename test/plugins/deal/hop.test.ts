@@ -2,7 +2,6 @@ import t, { type Test } from 'tap'
 import { Spending } from '../../../plugins/deal/parts.js'
 import { OBJECT_DEAL } from '../../../plugins/deal/records/attempts.js'
 import type { Job } from '../../../src/api/jobs.js'
-
 import { Between, type Fate, type Passed } from '../../support/gateway/between.js'
 import { signedRequest, type TextAnswer } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'

@@ -1,9 +1,7 @@
 import t from 'tap'
 import { RESTORE } from '../../../plugins/deal/archive/restore.js'
 import type { Jobs } from '../../../src/api/context.js'
-
 import { S3Error } from '../../../src/common/errors/s3-error.js'
-
 import { ArchiveProxy } from './archive-proxy.js'
 
 type Change = 'release' | 'drop'

@@ -3,7 +3,6 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parseAmount } from '../../../src/index.js'
-
 import { type Dealgate, startDealgate } from '../../support/server/dealgate.js'
 import { ask, completed, ManyDeaths, rows, today } from '../../support/server/many-deaths.js'
 import { send } from '../../support/sign/send.js'

@@ -8,7 +8,6 @@ import { Scheduler } from '../../../plugins/deal/schedules/scheduler.js'
 import type { Identity } from '../../../src/api/identity.js'
 import type { Job } from '../../../src/api/jobs.js'
 import type { PluginServices } from '../../../src/api/plugin.js'
-
 import type { Fate, Passed } from '../../support/gateway/between.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
 import { until } from '../../support/waiting.js'

@@ -12,7 +12,6 @@ import {
 import type { RunningJob } from '../../../src/api/context.js'
 import type { Job } from '../../../src/api/jobs.js'
 import { createLogger } from '../../../src/common/log.js'
-
 import { temporaryFolder } from '../../support/content/folders.js'
 import type { Fate } from '../../support/gateway/between.js'
 import { farFromMidnight, until } from '../../support/waiting.js'

@@ -1,7 +1,6 @@
 import t from 'tap'
 import type { DealRecord } from '../../../plugins/deal/records/deal-records.js'
 import type { Job } from '../../../src/api/jobs.js'
-
 import type { Fate } from '../../support/gateway/between.js'
 import { signedRequest, type TextAnswer } from '../../support/sign/signed-request.js'
 import { until } from '../../support/waiting.js'

@@ -8,7 +8,6 @@ import { ScheduleRecords } from '../../../plugins/deal/schedules/schedule-record
 import { type BackupSchedule, latestDue, Scheduler, whyInvalid } from '../../../plugins/deal/schedules/scheduler.js'
 import type { Job } from '../../../src/api/jobs.js'
 import { createLogger } from '../../../src/common/log.js'
-
 import { openState } from '../../../src/state/open-state.js'
 import { redis } from '../../state/servers.js'
 import { temporaryFolder } from '../../support/content/folders.js'

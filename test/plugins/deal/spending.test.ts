@@ -3,7 +3,6 @@ import { Spending } from '../../../plugins/deal/parts.js'
 import type { Records, State } from '../../../src/api/state.js'
 import { createLogger } from '../../../src/common/log.js'
 import { openState } from '../../../src/state/open-state.js'
-
 import { temporaryFolder } from '../../support/content/folders.js'
 
 const DAY = 86_400_000

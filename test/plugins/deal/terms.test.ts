@@ -5,7 +5,6 @@ import { estimatePieceSize } from '../../../plugins/deal/terms/piece-size.js'
 import { mostPieceBytes } from '../../../plugins/deal/terms/quote.js'
 import { metadataTerms, resolveTerms, staysWithin } from '../../../plugins/deal/terms/resolve-terms.js'
 import { costOf, divideUp, readTerms, type StatedTerms } from '../../../plugins/deal/terms/terms.js'
-
 import type { S3Error } from '../../../src/common/errors/s3-error.js'
 import { formatAmount, parseAmount } from '../../../src/index.js'
 

@@ -4,7 +4,6 @@ import { VERIFY } from '../../../plugins/deal/follow/verify.js'
 import { OBJECT_DEAL, type ObjectDealInput } from '../../../plugins/deal/records/attempts.js'
 import { type DealRecord, DealRecords } from '../../../plugins/deal/records/deal-records.js'
 import type { Job } from '../../../src/api/jobs.js'
-
 import type { Fate } from '../../support/gateway/between.js'
 import { until } from '../../support/waiting.js'
 import { ArchiveProxy, BUCKET, terms as stated } from './archive-proxy.js'

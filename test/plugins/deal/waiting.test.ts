@@ -1,7 +1,6 @@
 import { DeleteObjectCommand } from '@aws-sdk/client-s3'
 import t from 'tap'
 import type { Job } from '../../../src/api/jobs.js'
-
 import { anyOrder } from '../../support/gateway/write-order.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
 import { ArchiveProxy, BUCKET } from './archive-proxy.js'

@@ -3,9 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context, JobKind } from '../../../src/api/context.js'
 import { createLogger } from '../../../src/common/log.js'
-
 import { openJobs } from '../../../src/plugins/jobs/open-jobs.js'
-
 import { openState } from '../../../src/state/open-state.js'
 
 /**

@@ -5,7 +5,6 @@ import type { NewJob } from '../../../src/api/jobs.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
 import { Retry } from '../../../src/plugins/jobs/job.js'
 import { type JobsOptions, openJobs } from '../../../src/plugins/jobs/open-jobs.js'
-
 import { openState } from '../../../src/state/open-state.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { keptLog } from '../../support/server/kept-log.js'

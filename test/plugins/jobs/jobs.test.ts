@@ -8,9 +8,7 @@ import { OutcomeUnknown, S3Error } from '../../../src/common/errors/s3-error.js'
 import { Retry } from '../../../src/plugins/jobs/job.js'
 import { type JobsOptions, type OwnJobs, openJobs } from '../../../src/plugins/jobs/open-jobs.js'
 import { timeOfUlid, ulids } from '../../../src/plugins/jobs/record.js'
-
 import { openState } from '../../../src/state/open-state.js'
-
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
 

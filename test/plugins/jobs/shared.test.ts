@@ -4,9 +4,7 @@ import t, { type Test } from 'tap'
 import type { Context, JobKind } from '../../../src/api/context.js'
 import type { Job, NewJob } from '../../../src/api/jobs.js'
 import { OutcomeUnknown } from '../../../src/common/errors/s3-error.js'
-
 import { type OwnJobs, openJobs } from '../../../src/plugins/jobs/open-jobs.js'
-
 import { openState } from '../../../src/state/open-state.js'
 import { redis } from '../../state/servers.js'
 import { temporaryFolder } from '../../support/content/folders.js'

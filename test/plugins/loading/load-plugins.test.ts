@@ -5,7 +5,6 @@ import t from 'tap'
 import type { Plugin } from '../../../src/api/plugin.js'
 import { definePlugin, PluginError, z } from '../../../src/index.js'
 import { MADE_FOR } from '../../../src/plugins/forms/make-plugin.js'
-
 import { checkPlugins } from '../../../src/plugins/loading/check-plugins.js'
 import { loadPlugins, resolveModule } from '../../../src/plugins/loading/load-plugins.js'
 import { CLI, runCli } from '../../support/server/cli.js'

@@ -3,12 +3,10 @@ import deal from '../../../plugins/deal/index.js'
 import pay from '../../../plugins/pay/index.js'
 import task from '../../../plugins/task/index.js'
 import type { ProxyOptions } from '../../../src/server/proxy-options.js'
-
 import { startServices } from '../../../src/services/index.js'
 import { paymentOrderText } from '../../../src/services/payment/billing.js'
 import type { Variant } from '../../../src/services/payment/context.js'
 import { openWalletBook } from '../../../src/services/payment/store.js'
-
 import { type Keys, NETWORK } from '../../services/payment/payment-client.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { startTaskProxy, type TaskProxy } from '../task/scene.js'

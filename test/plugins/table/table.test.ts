@@ -4,7 +4,6 @@ import type { Plugin } from '../../../src/api/plugin.js'
 import type { Method, Resource } from '../../../src/api/request.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
 import { Query } from '../../../src/common/query.js'
-
 import { createTable } from '../../../src/plugins/table.js'
 import { s3Plugin } from '../../../src/s3/index.js'
 

@@ -1,7 +1,6 @@
 import t, { type Test } from 'tap'
 import { fileSizesOf } from '../../../plugins/task/create/job.js'
 import type { Identity } from '../../../src/api/identity.js'
-
 import { farFromMidnight } from '../../support/waiting.js'
 import { CSV, DEAL_CID, guest, startPlatform, startTaskProxy, type TaskProxy } from './scene.js'
 

@@ -2,7 +2,6 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parseAmount } from '../../../src/index.js'
-
 import { temporaryFolder } from '../../support/content/folders.js'
 import { type Dealgate, startDealgate } from '../../support/server/dealgate.js'
 import { ask, completed, ManyDeaths, rows, today } from '../../support/server/many-deaths.js'

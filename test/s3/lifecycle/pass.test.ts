@@ -4,16 +4,13 @@ import type { TransitionedObject } from '../../../src/api/archive.js'
 import type { ObjectEvent } from '../../../src/api/hooks.js'
 import type { Archive } from '../../../src/api/state.js'
 import type { Store, StoredObject, StorePage } from '../../../src/api/store.js'
-
 import { S3Error } from '../../../src/common/errors/s3-error.js'
 import { DAY_MS } from '../../../src/common/time.js'
-
 import { type PassParts, passBucket } from '../../../src/s3/lifecycle/bucket-pass.js'
 import type { LifecycleConfiguration, LifecycleRule } from '../../../src/s3/lifecycle/configuration.js'
 import { startLifecycle } from '../../../src/s3/lifecycle/runner.js'
 import { openState } from '../../../src/state/open-state.js'
 import { createBucketSettings } from '../../../src/state/records/bucket-settings.js'
-
 import { heldLock } from '../../state/samples.js'
 import { creationTimesOf } from '../../support/gateway/creation-times.js'
 import { keptLog } from '../../support/server/kept-log.js'

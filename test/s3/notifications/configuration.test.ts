@@ -3,7 +3,6 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { ObjectEvent } from '../../../src/api/hooks.js'
 import { type ConfigError, readConfig } from '../../../src/cli/config/config.js'
-
 import {
   configurationDocument,
   eventsOf,

@@ -3,7 +3,6 @@ import t from 'tap'
 import type { PolicyEntry } from '../../../src/api/gateway.js'
 import type { S3Error } from '../../../src/common/errors/s3-error.js'
 import { allows, type PublicAction } from '../../../src/gateway/account/policies.js'
-
 import { fromAccess, toEntries } from '../../../src/s3/access/policy-entries.js'
 
 const BUCKET = 'photos'

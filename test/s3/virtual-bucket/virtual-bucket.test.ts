@@ -4,11 +4,9 @@ import { z } from 'zod'
 import type { Context } from '../../../src/api/context.js'
 import type { S3Request } from '../../../src/api/request.js'
 import { Query } from '../../../src/common/query.js'
-
 import { defineCall } from '../../../src/plugins/calls/define-call.js'
 import { createTable } from '../../../src/plugins/table.js'
 import { listResources, readables } from '../../../src/s3/virtual-bucket.js'
-
 import { temporaryFolder } from '../../support/content/folders.js'
 import { awsVersions } from '../../support/programs/aws-cli.js'
 import { rcloneEnv } from '../../support/programs/rclone.js'

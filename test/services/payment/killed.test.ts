@@ -4,7 +4,6 @@ import pLimit from 'p-limit'
 import t from 'tap'
 import { paymentOrderText } from '../../../src/services/payment/billing.js'
 import { openWalletBook } from '../../../src/services/payment/store.js'
-
 import { startDealgate } from '../../support/server/dealgate.js'
 import { ManyDeaths } from '../../support/server/many-deaths.js'
 import { until } from '../../support/waiting.js'

@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { paymentOrderText } from '../../../src/services/payment/billing.js'
 import { openWalletBook } from '../../../src/services/payment/store.js'
-
 import { until } from '../../support/waiting.js'
 import type { Answer } from '../platform/platform-client.js'
 import { type Keys, NETWORK, newKeys, type PaymentScene } from './payment-client.js'

@@ -1,6 +1,5 @@
 import type { AnyOperation } from '../../../src/api/operation.js'
 import type { Plugin } from '../../../src/api/plugin.js'
-
 import { ask, described, documentProblem, refusalProblem } from './client.js'
 import { BUCKET, KEY, requestFor } from './requests.js'
 import type { Bench, Running } from './server.js'

@@ -2,7 +2,6 @@ import type { StorageClass } from '../../../src/api/context.js'
 import type { PluginHooks } from '../../../src/api/hooks.js'
 import type { AnyOperation } from '../../../src/api/operation.js'
 import type { Plugin } from '../../../src/api/plugin.js'
-
 import { type Asked, ask, described, refusalProblem } from './client.js'
 import { BUCKET, KEY, requestFor } from './requests.js'
 import type { Bench, Running } from './server.js'

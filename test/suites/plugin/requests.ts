@@ -1,5 +1,4 @@
 import type { AnyOperation } from '../../../src/api/operation.js'
-
 import type { Asked } from './client.js'
 
 export const BUCKET = 'plugin-suite'

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { AnyOperation } from '../../../src/api/operation.js'
 import type { Plugin } from '../../../src/api/plugin.js'
 import { empty } from '../../../src/http/reply.js'
-
 import { routeText } from '../../../src/plugins/table.js'
 import { type Answered, ask, described, refusalProblem, type Vouching } from './client.js'
 import { BUCKET, mayBeUnsigned, requestFor } from './requests.js'

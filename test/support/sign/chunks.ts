@@ -1,5 +1,4 @@
 import type { ChunkSigning } from '../../../src/api/identity.js'
-
 import { ALGORITHM, credentialScope, EMPTY_SHA256, signature, signingKey } from '../../../src/common/sigv4.js'
 import type { Signed } from '../../suites/sign.js'
 import { sha256 } from '../content/content.js'

@@ -3,7 +3,6 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { HttpRequest } from '@smithy/protocol-http'
 import { SignatureV4 } from '@smithy/signature-v4'
 import type { Identity } from '../../../src/api/identity.js'
-
 import { sha256 } from '../content/content.js'
 import { answerTo, open } from './send.js'
 

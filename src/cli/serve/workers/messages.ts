@@ -1,5 +1,4 @@
 import type { GatewayAccount } from '../../../api/identity.js'
-
 import type { FamilySnapshot } from '../../../common/metrics.js'
 import { aggregate } from '../../../common/render-metrics.js'
 import type { Reloaded } from '../../../plugins/server-calls.js'

@@ -4,12 +4,10 @@ import type { Logger } from '../../../common/log.js'
 import type { FamilySnapshot } from '../../../common/metrics.js'
 import { withinDeadline } from '../../../common/time.js'
 import type { Prepared } from '../../../plugins/loading/running-plugins.js'
-
 import type { Lease } from '../../../state/locks/memory-leases.js'
 import { Failure } from '../../command.js'
 import type { Config } from '../../config/config.js'
-import type { ReloadStep } from './messages.js'
-import { Batch, type FromWorker, type Question, type ToWorker, WorkerMetrics } from './messages.js'
+import { Batch, type FromWorker, type Question, type ReloadStep, type ToWorker, WorkerMetrics } from './messages.js'
 
 interface SupervisorOptions {
   readonly count: number

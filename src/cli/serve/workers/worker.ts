@@ -4,9 +4,7 @@ import { createLogger, type Logger, setLogLevel } from '../../../common/log.js'
 import { Metrics } from '../../../common/metrics.js'
 import { render } from '../../../common/render-metrics.js'
 import type { Prepared } from '../../../plugins/loading/running-plugins.js'
-
 import { processMetrics } from '../../../server/metrics/process-metrics.js'
-
 import type { Lease, LeaseStore } from '../../../state/locks/memory-leases.js'
 import { SignalBoard } from '../../../state/signals.js'
 import { describeError, EXIT_FAILURE } from '../../command.js'

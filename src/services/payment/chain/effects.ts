@@ -5,7 +5,6 @@ import type { Lock, LockTable } from '../ledger/ledger.js'
 import { LOCK_DAYS } from '../system.js'
 import type { ChainEvent } from './abi.js'
 import type { ChainLog, ChainTable } from './chain-table.js'
-
 import type { LockedPayment } from './node.js'
 
 /** An event whose block is confirmed. */

@@ -1,7 +1,5 @@
 import { z } from 'zod'
-import type { AbiEvent, ChainEvent } from './abi.js'
-import { ChainMisuse, eventOf } from './abi.js'
-
+import { type AbiEvent, type ChainEvent, ChainMisuse, eventOf } from './abi.js'
 import type { ChainOptions } from './open.js'
 
 /** Largest answer of the node, bytes: the logs of a full block are smaller. */

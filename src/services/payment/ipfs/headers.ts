@@ -1,8 +1,7 @@
 import type { CID } from 'multiformats/cid'
 import type { HeaderList } from '../../http/reply.js'
 import type { OpenCar } from '../../network/pack/index.js'
-import type { Ask, CarTerms } from './content-request.js'
-import { pathOf } from './content-request.js'
+import { type Ask, type CarTerms, pathOf } from './content-request.js'
 
 /** The answers can never change: a year. */
 export const IMMUTABLE = 'public, max-age=29030400, immutable'

@@ -1,6 +1,14 @@
 import type { Database, Writer } from '../../database.js'
-import type { Lock, PaymentOrder } from './ledger.js'
-import { EARNED, ISSUED, Ledger, LockTable, lockAccount, walletAccount } from './ledger.js'
+import {
+  EARNED,
+  ISSUED,
+  Ledger,
+  type Lock,
+  LockTable,
+  lockAccount,
+  type PaymentOrder,
+  walletAccount,
+} from './ledger.js'
 
 /** An upload is paid already, by another order. Nothing has moved. */
 export class AlreadyPaid extends Error {

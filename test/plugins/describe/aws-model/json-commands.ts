@@ -1,6 +1,5 @@
 import type { Test } from 'tap'
 import type { Identity } from '../../../../src/api/identity.js'
-
 import { runText } from '../../../support/programs/run.js'
 
 interface Where {

@@ -3,7 +3,6 @@ import { Quota } from '../../../../common/quota.js'
 import { PeriodicTask } from '../../../../common/time.js'
 import { rfc3339 } from '../../../clock.js'
 import { FIRST } from '../../accounts/first-account.js'
-
 import type { GatewayContext } from '../../context.js'
 import { GatewayError } from '../../errors.js'
 import type { Progress } from '../deal-desk.js'

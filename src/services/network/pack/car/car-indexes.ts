@@ -1,8 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import type { CID } from 'multiformats/cid'
 import { NetworkError } from '../../network.js'
-import type { BlockSource } from '../dag/unixfs.js'
-import { digestOf, hashesTo, MAX_BLOCK_BYTES, notRetrievable } from '../dag/unixfs.js'
+import { type BlockSource, digestOf, hashesTo, MAX_BLOCK_BYTES, notRetrievable } from '../dag/unixfs.js'
 import { MAX_HEAD_BYTES, parseSection, readAt, sectionsOf } from './car-sections.js'
 
 interface Kept {

@@ -2,7 +2,6 @@ import { encode } from '@ipld/dag-cbor'
 import { varint } from 'multiformats'
 import type { CID } from 'multiformats/cid'
 import { EmptyReadLimit } from '../dag/directory.js'
-
 import { IDENTITY, type NamedLink, RAW, readNode, SHARD_DIGITS } from '../dag/unixfs.js'
 
 /** Which blocks are sent. */

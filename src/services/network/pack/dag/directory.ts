@@ -5,7 +5,6 @@ import { UnixFS } from 'ipfs-unixfs'
 import { varint } from 'multiformats'
 import { CID } from 'multiformats/cid'
 import { digestSha256, sha256 } from '../sha256.js'
-
 import {
   type BlockSink,
   DAG_PB,
