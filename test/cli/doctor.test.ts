@@ -199,7 +199,9 @@ t.test('a credentials file that others can read: at the start and in doctor', { 
   const data = temporaryFolder(t)
   const file = join(data, 'credentials.json')
   t.match(await runCli(['keys', 'add', '--data', data]), { code: 0 })
-  const doctor = () => runCli(['doctor', '--data', data, '--port', '0'])
+  // Another test may use the default ports.
+  const ports = ['--port', '--gateway-port', '--platform-port', '--payment-port'].flatMap((flag) => [flag, '0'])
+  const doctor = () => runCli(['doctor', '--data', data, ...ports])
   t.match(await doctor(), { code: 0, stdout: /^ok {5}credentials file: 1 key pairs/m })
   for (const [mode, code, said] of [
     [0o640, 0, /^warn {3}credentials file: the group of the file can read .*chmod 600/m],
