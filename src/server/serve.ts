@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import express, { type Express } from 'express'
 import { S3Error } from '../common/errors/s3-error.js'
 import { type ClosedBecause, ConnectionBound, type ConnectionBounds } from '../common/http/connection-bound.js'
@@ -36,10 +37,10 @@ export interface Serving {
   /** Changes the bounds of connections, if there are any. Connections beyond them stay open. */
   limit(bounds: ConnectionBounds): void
   /**
-   * Stops accepting connections, waits at most `graceMs` for running requests, then closes the remaining connections.
-   * Resolves to their number.
+   * Serves new connections for `delayMs` more (default 0), with the end of each announced. Then stops accepting connections, waits
+   * at most `graceMs` for running requests, and closes the remaining connections. Resolves to their number.
    */
-  close(graceMs: number): Promise<number>
+  close(graceMs: number, delayMs?: number): Promise<number>
 }
 
 const DRAIN_POLL_MS = 50
@@ -128,8 +129,11 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     limit(bounds) {
       if (bound !== undefined) bound.bounds = bounds
     },
-    close(graceMs) {
+    async close(graceMs, delayMs = 0) {
       draining = true
+      // The kernel accepts connections in advance, and resets those that were not taken when the port closes: a balancer
+      // that has sent a request on one answers 502. In this time it learns that the server is not ready.
+      if (delayMs > 0) await sleep(delayMs)
       return drain(server, connections, graceMs)
     },
   }

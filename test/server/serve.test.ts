@@ -190,6 +190,16 @@ t.test('close lets running requests end, and ends their connections', async (t) 
   t.equal(await closed, 0, 'nothing was cut')
 })
 
+t.test('close serves new connections during its delay, and announces their end', async (t) => {
+  const serving = await started((_, res) => void res.end('done'))
+  const closed = serving.close(60_000, 5000)
+  const answer = await get(serving.url)
+  t.equal(answer.headers.connection, 'close')
+  t.equal(await textOf(answer), 'done')
+  t.equal(await closed, 0)
+  await t.rejects(get(serving.url), { code: 'ECONNREFUSED' })
+})
+
 t.test('close does not wait for idle keep-alive connections', async (t) => {
   const inside = signal()
   let release = () => {}

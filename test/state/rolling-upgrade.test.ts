@@ -116,7 +116,7 @@ t.test('restarts of two of three proxies in turn, behind HAProxy', { skip, timeo
   const store = await redis.start()
   t.teardown(() => store.stop())
   const gateway = await startGateway(t, 'full')
-  const args = ['--state', store.url, '--staging', 'gateway', ...KEYS]
+  const args = ['--state', store.url, '--staging', 'gateway', '--shutdown-delay-seconds', '4', ...KEYS]
   const start = async (own = {}) => startDealgate(t, { gateway, args, port: await lastingPort(), ...own })
   const replaced = { ownProcess: true } as const
   const proxies = await Promise.all([start(), start(replaced), start(replaced)])

@@ -69,14 +69,19 @@ export const limitOptions = {
     unit: 'seconds',
     help: 'Deadline of plugins for a request, excluding the time that its body takes; then the request fails with InternalError.',
   }),
+  shutdownDelaySeconds: option('Limits', integer(0, 3600), {
+    default: 0,
+    unit: 'seconds',
+    help: 'Time after SIGTERM or SIGINT in which new connections are still served while /-/ready fails. Behind a load balancer, longer than it takes to notice that.',
+  }),
   shutdownGraceSeconds: option('Limits', integer(0, 3600), {
     default: 30,
     unit: 'seconds',
-    help: 'Time for running requests to end after SIGTERM or SIGINT.',
+    help: 'Time for running requests to end after that.',
   }),
   stopSeconds: option('Limits', integer(1, 7200), {
     unit: 'seconds',
-    help: 'Longest time from SIGTERM or SIGINT to the end of the process, by default 20 s more than --shutdown-grace-seconds. What hangs then is abandoned, with exit code 1.',
+    help: 'Longest time from SIGTERM or SIGINT to the end of the process, by default 20 s more than --shutdown-delay-seconds and --shutdown-grace-seconds together. What hangs then is abandoned, with exit code 1.',
   }),
 } as const
 

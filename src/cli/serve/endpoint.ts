@@ -92,7 +92,7 @@ export async function startEndpoint(parts: EndpointParts): Promise<StartedEndpoi
   if (gateway.embedded) await proxy.ready()
   else void warnIfDown(proxy, gateway, log)
   const { host, port } = config
-  let { shutdownGraceSeconds: graceSeconds } = config
+  let stopAs = config
   const connections = connectionBoundsOf(config)
   const onClosed = (because: ClosedBecause) => log.warn({ because }, CLOSED[because])
   const serving = await serve({ handler: proxy, host, port, connections, onClosed, tls }).catch((error) => {
@@ -100,7 +100,8 @@ export async function startEndpoint(parts: EndpointParts): Promise<StartedEndpoi
   })
   cleanup.defer(async () => {
     proxy.shutDown()
-    const cut = await serving.close(graceSeconds * 1000)
+    const { shutdownDelaySeconds, shutdownGraceSeconds } = stopAs
+    const cut = await serving.close(shutdownGraceSeconds * 1000, shutdownDelaySeconds * 1000)
     if (cut > 0) log.warn({ connections: cut }, 'connections were cut: their requests did not end in time')
   })
   return {
@@ -122,7 +123,7 @@ export async function startEndpoint(parts: EndpointParts): Promise<StartedEndpoi
         },
         async () =>
           ready(() => {
-            graceSeconds = next.shutdownGraceSeconds
+            stopAs = next
             serving.limit(connectionBoundsOf(next))
           }),
       ]),

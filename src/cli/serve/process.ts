@@ -36,16 +36,21 @@ export function untilSignal(): Promise<NodeJS.Signals> {
   })
 }
 
+/** Longest time that running requests get after a signal, ms. */
+export function endingMs(config: Pick<Config, 'shutdownDelaySeconds' | 'shutdownGraceSeconds'>): number {
+  return (config.shutdownDelaySeconds + config.shutdownGraceSeconds) * 1000
+}
+
 /**
  * Ends the process and its workers when they still run at the end of the time that a stop may take: a store, a plugin
  * or a log that hangs must not keep the process.
  */
 export function boundStop(
   signalled: Promise<unknown>,
-  { stopSeconds, shutdownGraceSeconds }: Pick<Config, 'stopSeconds' | 'shutdownGraceSeconds'>,
+  config: Pick<Config, 'stopSeconds' | 'shutdownDelaySeconds' | 'shutdownGraceSeconds'>,
   log: Logger,
 ): void {
-  const ms = stopSeconds === undefined ? shutdownGraceSeconds * 1000 + CLOSING_MS : stopSeconds * 1000
+  const ms = config.stopSeconds === undefined ? endingMs(config) + CLOSING_MS : config.stopSeconds * 1000
   void signalled.then(() => {
     new Worker(WATCHDOG, { eval: true, workerData: ms + LAST_WORDS_MS }).unref()
     setTimeout(() => {

@@ -18,6 +18,7 @@ import { recordServer } from '../../running.js'
 import { banner, shownPlatform } from '../banner.js'
 import { obtainGateway } from '../gateway.js'
 import { onReopen, openMetricsPort } from '../observability.js'
+import { endingMs } from '../process.js'
 import { Reloader } from '../reload.js'
 import { workersOf } from '../server-options.js'
 import type { StartOptions } from '../start-server.js'
@@ -59,7 +60,7 @@ export async function startWorkers(
     count: workersOf(config),
     port: config.port || (await freePort(config.host)),
     log,
-    graceMs: config.shutdownGraceSeconds * 1000,
+    graceMs: endingMs(config),
     ended(worker) {
       if (embedded && fenced) leases.abandon(worker, LATE_WRITE_MS)
     },
