@@ -3,12 +3,15 @@ import { open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { FILE_MODE, makePrivateDatabase, makePrivateFolder, syncFolder } from '../common/files/private-file.js'
 import { cannotUse, errorCode, reasonOf, StateError } from './errors.js'
+import type { Epoch } from './guard.js'
 
 export interface Kept {
   /** Id of the folder, and so of the parts that are staged in it. */
   readonly id: string
   /** Epoch of the store of records that belongs to the folder; absent until one is known. */
   readonly epoch?: string | undefined
+  /** The highest mark of that epoch which a server of this folder has seen; absent: 0. */
+  readonly mark?: number
 }
 
 /** The metadata of a data folder, in `<folder>/folder.json`. */
@@ -39,14 +42,16 @@ export class FolderRecord {
     return this.#kept.id
   }
 
-  get epoch(): string | undefined {
-    return this.#kept.epoch
+  get kept(): Kept {
+    return this.#kept
   }
 
   /** Durable once it resolves, unless the disk is full. Throws StateError DATA_FOLDER. */
-  async setEpoch(epoch: string): Promise<void> {
+  async setEpoch({ epoch, mark = 0 }: Epoch): Promise<void> {
     const write = async () => {
-      if (epoch !== this.#kept.epoch) await this.#write({ ...this.#kept, epoch })
+      const { kept } = this
+      const isNew = epoch !== kept.epoch
+      if (isNew || mark > (kept.mark ?? 0)) await this.#write({ ...kept, epoch, mark })
     }
     this.#written = this.#written.then(write, write)
     await this.#written
@@ -96,8 +101,13 @@ function fileOf(folder: string): string {
 
 function isKept(value: unknown): value is Kept {
   if (typeof value !== 'object' || value === null) return false
-  const { id, epoch } = value as Record<string, unknown>
-  return typeof id === 'string' && id !== '' && (epoch === undefined || typeof epoch === 'string')
+  const { id, epoch, mark = 0 } = value as Record<string, unknown>
+  return (
+    typeof id === 'string' &&
+    id !== '' &&
+    (epoch === undefined || typeof epoch === 'string') &&
+    Number.isSafeInteger(mark)
+  )
 }
 
 /**

@@ -68,7 +68,7 @@ export function examineStore(options: StateOptions): Promise<StoreFindings> {
   return withStore(options, async (backend, folder) => ({
     problem: await problemOf(
       backend.epochs,
-      folder?.epoch,
+      folder,
       options.gateway && kindOf(options.url) !== 'sqlite'
         ? new GatewayWitness(options.gateway, options.log)
         : undefined,

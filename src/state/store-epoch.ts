@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Logger } from '../common/log.js'
-import type { FolderRecord } from './folder-record.js'
+import type { FolderRecord, Kept } from './folder-record.js'
 import type { Epoch, GatewayWitness } from './guard.js'
 import type { Table } from './records/table.js'
 
@@ -30,11 +30,12 @@ const ADVICE =
 /**
  * Detects that a store of records came back empty or was replaced. Store and data folder must have the same epoch, or
  * the store must have one that an operator has put over that of the folder. A folder without an epoch relies on the
- * gateway. A store restored from an older backup of itself has the same epoch.
+ * gateway. A store restored from an older backup of itself has the same epoch and a lower mark.
  */
 export class StoreEpoch {
   readonly #options: StoreEpochOptions
   #problem: string | undefined
+  #raising: Promise<void> | undefined
 
   constructor(options: StoreEpochOptions) {
     this.#options = options
@@ -59,10 +60,17 @@ export class StoreEpoch {
     this.#problem = problem
   }
 
-  /** Looks at the store now. Throws S3Error ServiceUnavailable unless it still has all its records. */
+  /**
+   * Looks at the store now, and raises its mark. Throws S3Error ServiceUnavailable unless it still has all its records.
+   */
   async require(): Promise<void> {
     await this.look()
-    if (this.#problem === undefined) return
+    if (this.#problem === undefined) {
+      this.#raising ??= this.#raise().finally(() => {
+        this.#raising = undefined
+      })
+      return this.#raising
+    }
     throw new S3Error('ServiceUnavailable', {
       message: `${this.#problem} The operator of this server has to restore it or to accept the loss; until then nothing is done that spends money or opens a bucket.`,
     })
@@ -71,12 +79,14 @@ export class StoreEpoch {
   async #compare(): Promise<string | undefined> {
     const { places, folder, gateway } = this.#options
     for (let look = 1; ; look++) {
-      const known = folder.epoch
-      const found = await judge(places, known, gateway)
+      // Read before the store: other calls raise the mark of both meanwhile.
+      const { kept } = folder
+      const known = kept.epoch
+      const found = await judge(places, kept, gateway)
       if ('adopt' in found) await this.#adopt(found.adopt)
       else if ('isNew' in found) await this.#make()
       // Another look has adopted the epoch meanwhile: this one has judged by what was there before.
-      else if (known === undefined && folder.epoch !== undefined) continue
+      else if (known === undefined && folder.kept.epoch !== undefined) continue
       else if (look >= LOOKS || known !== undefined || this.#problem !== undefined) return found.problem
       else {
         await sleep(PAUSE_MS)
@@ -97,9 +107,19 @@ export class StoreEpoch {
   /** A folder that knows an epoch does not ask the gateway any more, so the gateway has to know it first. */
   async #adopt(epoch: Epoch): Promise<void> {
     const { folder, gateway } = this.#options
-    if (folder.epoch === undefined) await gateway?.tell(epoch)
+    if (folder.kept.epoch === undefined) await gateway?.tell(epoch)
     else gateway?.tellLater(epoch)
-    await folder.setEpoch(epoch.epoch)
+    await folder.setEpoch(epoch)
+  }
+
+  /** The folder learns the new mark after the store has it, so that it never knows a higher one. */
+  async #raise(): Promise<void> {
+    const { places, folder } = this.#options
+    const raised = await places.at(-1)?.change(KEY, (found) => {
+      if (!found) throw new S3Error('ServiceUnavailable', { message: 'The state store was emptied just now.' })
+      return { ...found, mark: (found.mark ?? 0) + 1 }
+    })
+    if (raised && raised.epoch === folder.kept.epoch) await folder.setEpoch(raised)
   }
 }
 
@@ -108,20 +128,24 @@ async function readEpoch(places: readonly Table<Epoch>[]): Promise<{ epoch: Epoc
   const found = await Promise.all(places.map((place) => place.get(KEY)))
   const [first] = found
   const same = found.every((one) => one?.epoch === first?.epoch)
-  return { epoch: same ? first : undefined, isEmpty: found.every((one) => one === undefined) }
+  return { epoch: same ? found.at(-1) : undefined, isEmpty: found.every((one) => one === undefined) }
 }
 
 type Judgement = { readonly adopt: Epoch } | { readonly problem: string } | { readonly isNew: true }
 
 async function judge(
   places: readonly Table<Epoch>[],
-  known: string | undefined,
+  { epoch: known, mark = 0 }: Partial<Kept>,
   gateway: GatewayWitness | undefined,
 ): Promise<Judgement> {
   const { epoch, isEmpty } = await readEpoch(places)
   if (!epoch && !isEmpty) return { problem: 'The state store has lost a part of its records.' }
   if (known === undefined) return judgeUnknown(epoch, gateway)
   if (!epoch) return { problem: 'The state store has come back empty.' }
+  if (epoch.epoch === known && (epoch.mark ?? 0) < mark)
+    return {
+      problem: 'The state store is older than it was: it was restored from a backup, or a failover lost records.',
+    }
   if (epoch.epoch === known || epoch.over?.includes(known)) return { adopt: epoch }
   return { problem: 'The state store is not the one that this data folder worked with before.' }
 }
@@ -143,14 +167,14 @@ async function judgeUnknown(epoch: Epoch | undefined, gateway: GatewayWitness | 
 
 /**
  * The problem of the store and its remedy in words; undefined when there is none.
- * @param known the epoch of the data folder
+ * @param folder the record of the data folder
  */
 export async function problemOf(
   places: readonly Table<Epoch>[],
-  known: string | undefined,
+  folder: Kept | undefined,
   gateway?: GatewayWitness,
 ): Promise<string | undefined> {
-  const found = await judge(places, known, gateway)
+  const found = await judge(places, folder ?? {}, gateway)
   return 'problem' in found ? `${found.problem} ${ADVICE}` : undefined
 }
 
@@ -160,12 +184,9 @@ export async function problemOf(
  * server that has not adopted the store
  * @returns false when there is nothing to accept
  */
-export async function acceptStore(
-  places: readonly Table<Epoch>[],
-  folder: { readonly epoch?: string | undefined } | undefined,
-): Promise<boolean> {
+export async function acceptStore(places: readonly Table<Epoch>[], folder: Kept | undefined): Promise<boolean> {
   const known = folder?.epoch
-  const judged = await judge(places, known, undefined)
+  const judged = await judge(places, folder ?? {}, undefined)
   // Only the gateway may object to such a store: its servers detect this and tell it the new epoch.
   const isUndecided = folder !== undefined && known === undefined && !('adopt' in judged && judged.adopt.over)
   if (!('problem' in judged) && !isUndecided) return false

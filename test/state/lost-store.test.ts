@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs'
+import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createClient } from '@keyv/redis'
 import pg from 'pg'
@@ -176,6 +176,52 @@ t.test('the file of SQLite is removed', async (t) => {
   const gone = await openState({ data, log })
   t.match(gone.problem(), /come back empty/, 'also with all of its folder')
   await gone.close()
+})
+
+t.test('a file of SQLite from an older backup', async (t) => {
+  const data = join(temporaryFolder(t), 'data')
+  const file = join(data, 'state', 'records.sqlite')
+  const first = await openState({ data, log })
+  await first.requireIntact()
+  await first.close()
+  const ends = ['', '-wal', '-shm'].filter((end) => existsSync(file + end))
+  for (const end of ends) copyFileSync(file + end, join(data, `old${end}`))
+  const later = await openState({ data, log })
+  await later.requireIntact()
+  await later.close()
+  for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
+  for (const end of ends) renameSync(join(data, `old${end}`), file + end)
+  const older = await openState({ data, log })
+  t.match(older.problem(), /older than it was/)
+  await t.rejects(older.requireIntact(), { code: 'ServiceUnavailable' })
+  await older.close()
+  t.match(await examineStore({ data, log }), { problem: /older than it was.*state accept/ })
+  t.equal(await acceptLoss({ data, log }), true)
+  const accepted = await openState({ data, log })
+  await accepted.requireIntact()
+  t.equal(accepted.problem(), undefined)
+  await accepted.close()
+})
+
+t.test('Redis is restored from an older backup', { skip: redis.skip }, async (t) => {
+  const server = await redis.start()
+  t.teardown(() => server.stop())
+  const { one, two, deals } = await furnish(t, server.url)
+  const client = createClient({ url: server.url })
+  await client.connect()
+  t.teardown(() => client.close())
+  for (const key of await client.keys('*')) await client.sendCommand(['COPY', key, key, 'DB', '1'])
+  const made = await makeDeal(one, 'later')
+  t.ok(made.status < 300, made.body)
+  const before = deals()
+  await client.sendCommand(['SWAPDB', '0', '1'])
+  t.match(await makeDeal(one, 'later'), { status: 503, body: /older than it was/ })
+  t.equal(deals(), before, 'the same token has paid once')
+  t.equal(await acceptLoss({ data: one.data, url: server.url, log }), true)
+  for (const proxy of [one, two]) {
+    t.ok((await makeDeal(proxy, 'another')).status < 300)
+    t.notMatch(await isReady(proxy), { problem: String })
+  }
 })
 
 t.test('many proxies that start at once on a new store agree on it', { skip: redis.skip }, async (t) => {

@@ -22,11 +22,11 @@ t.test('a look that began before another adopted the epoch raises no alarm', asy
   const epoch = new StoreEpoch({
     places: [place] as never,
     folder: {
-      get epoch() {
-        return known
+      get kept() {
+        return { id: 'folder', epoch: known }
       },
-      setEpoch: async (adopted: string) => {
-        known = adopted
+      setEpoch: async ({ epoch }: Epoch) => {
+        known = epoch
       },
     } as never,
     gateway: {
