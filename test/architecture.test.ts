@@ -126,9 +126,7 @@ const GLOBAL_FETCH = [
   'src/cli/endpoint-call.ts',
   'src/cli/login.ts',
   'src/cli/wallet/payment-api.ts',
-  'src/services/gateway/accounts/remote-platform.ts',
-  'src/services/gateway/deals/offline/platform-client.ts',
-  'src/services/payment/dealing/platform-dealer.ts',
+  'src/services/http/call-platform.ts',
 ]
 
 /** Longest file of the product, lines. */

@@ -37,8 +37,9 @@ export interface Serving {
   /** Changes the bounds of connections, if there are any. Connections beyond them stay open. */
   limit(bounds: ConnectionBounds): void
   /**
-   * Serves new connections for `delayMs` more (default 0), with the end of each announced. Then stops accepting connections, waits
-   * at most `graceMs` for running requests, and closes the remaining connections. Resolves to their number.
+   * Serves new connections for `delayMs` more (default 0), with the end of each announced. Then stops accepting
+   * connections, waits at most `graceMs` for running requests, and closes the remaining connections. Resolves to their
+   * number.
    */
   close(graceMs: number, delayMs?: number): Promise<number>
 }
@@ -131,8 +132,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     },
     async close(graceMs, delayMs = 0) {
       draining = true
-      // The kernel accepts connections in advance, and resets those that were not taken when the port closes: a balancer
-      // that has sent a request on one answers 502. In this time it learns that the server is not ready.
+      // The kernel accepts connections in advance, and resets those that were not taken when the port closes: a
+      // balancer that has sent a request on one answers 502. In this time it learns that the server is not ready.
       if (delayMs > 0) await sleep(delayMs)
       return drain(server, connections, graceMs)
     },

@@ -1,3 +1,4 @@
+import { callPlatform, type PlatformAnswer, type PlatformCall } from '../../http/call-platform.js'
 import { GatewayError } from '../errors.js'
 import type { PlatformUser, PlatformUsers } from './first-account.js'
 
@@ -67,7 +68,7 @@ export class RemotePlatform implements PlatformUsers {
   }
 
   async #accepts(token: string): Promise<boolean> {
-    const { status } = await this.#ask('/tasks?limit=1&offset=0', { headers: { authorization: `Bearer ${token}` } })
+    const { status } = await this.#ask({ method: 'GET', path: '/tasks?limit=1&offset=0', token })
     if (status === 200) return true
     if (status === 401 || status === 403) return false
     throw new GatewayError('PlatformUnavailable')
@@ -90,40 +91,24 @@ export class RemotePlatform implements PlatformUsers {
 
   async #obtain(key: Readonly<Record<string, string>>): Promise<OwnToken> {
     const asked = performance.now()
-    const { status, members } = await this.#ask('/user/api_keys/jwt', {
+    const { status, json } = await this.#ask({
       method: 'POST',
+      path: '/user/api_keys/jwt',
       body: new URLSearchParams(key),
     })
-    const { jwt } = (members?.data ?? {}) as Members
+    const { jwt } = (membersOf(json)?.data ?? {}) as Members
     if (status === 401 || status === 403) throw new GatewayError('PlatformKeyRefused')
     if (status !== 200 || typeof jwt !== 'string') throw new GatewayError('PlatformUnavailable')
     return { token: jwt, until: asked + lifeOf(jwt) * USED_PART }
   }
 
-  async #ask(path: string, init: RequestInit): Promise<{ status: number; members: Members | undefined }> {
+  async #ask(call: Pick<PlatformCall, 'method' | 'path' | 'token' | 'body'>): Promise<PlatformAnswer> {
     try {
-      const response = await fetch(this.#url + path, {
-        ...init,
-        redirect: 'manual',
-        signal: AbortSignal.timeout(PATIENCE_MS),
-      })
-      const text = await textOf(response)
-      return { status: response.status, members: objectOf(text) }
+      return await callPlatform(this.#url, { ...call, timeoutMs: PATIENCE_MS, maxBytes: MAX_BYTES })
     } catch (cause) {
       throw new GatewayError('PlatformUnavailable', {}, cause)
     }
   }
-}
-
-async function textOf({ body }: Response): Promise<string> {
-  const pieces: Uint8Array[] = []
-  let size = 0
-  for await (const piece of body ?? []) {
-    size += piece.length
-    if (size > MAX_BYTES) throw new Error('the answer is too long')
-    pieces.push(piece)
-  }
-  return Buffer.concat(pieces).toString('utf8')
 }
 
 function lifeOf(jwt: string): number {
@@ -133,9 +118,12 @@ function lifeOf(jwt: string): number {
 
 function objectOf(text: string): Members | undefined {
   try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined
+    return membersOf(JSON.parse(text))
   } catch {
     return undefined
   }
+}
+
+function membersOf(value: unknown): Members | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined
 }

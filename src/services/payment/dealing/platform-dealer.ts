@@ -1,4 +1,4 @@
-import { readBounded } from '../../../common/http/bounded-text.js'
+import { callPlatform, type PlatformCall } from '../../http/call-platform.js'
 import type { Network, Provider } from '../../network/network.js'
 import { parseFil } from '../../network/units/fil.js'
 import { pieceSizeOf } from '../../platform/units.js'
@@ -72,17 +72,24 @@ export class PlatformDealer implements Dealer {
   }
 
   /** Undefined while there is no user to post as. */
-  async #call(method: string, path: string, signal: AbortSignal, body?: FormData): Promise<Answer | undefined> {
+  async #call(
+    method: PlatformCall['method'],
+    path: string,
+    signal: AbortSignal,
+    body?: FormData,
+  ): Promise<Answer | undefined> {
     const token = await this.#platform.token()
     if (token === undefined) return undefined
-    const response = await fetch(`${this.#platform.url}${path}`, {
+    const bounds = { signal, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES }
+    const { status, json } = await callPlatform(this.#platform.url, {
       method,
-      headers: { authorization: `Bearer ${token}` },
-      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
-      ...(body !== undefined && { body }),
+      path,
+      token,
+      ...bounds,
+      ...(body && { body }),
     })
-    const answer = (JSON.parse(await readBounded(response, MAX_BYTES)) ?? {}) as Answer
-    if (response.status !== 200) {
+    const answer = (json ?? {}) as Answer
+    if (status !== 200 || json === undefined) {
       throw new Error(`The task platform refuses ${method} ${path}: ${String(answer.message).slice(0, 500)}`)
     }
     return answer

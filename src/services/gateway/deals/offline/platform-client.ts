@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { readBounded } from '../../../../common/http/bounded-text.js'
+import { callPlatform, type PlatformAnswer, type PlatformCall } from '../../../http/call-platform.js'
 import { type Network, NetworkError, type Provider } from '../../../network/network.js'
 import { GatewayError } from '../../errors.js'
 import type { TaskForm } from './offline-task.js'
@@ -93,20 +93,20 @@ export class PlatformClient {
     return parsed(details, json).data
   }
 
-  async #call(method: string, path: string, body?: FormData): Promise<{ status: number; json: unknown }> {
-    try {
-      const response = await fetch(this.#url + path, {
-        method,
-        headers: { authorization: `Bearer ${this.#token}` },
-        redirect: 'error',
-        signal: AbortSignal.any([this.#signal, AbortSignal.timeout(CALL_MS)]),
-        ...(body !== undefined && { body }),
-      })
-      return { status: response.status, json: JSON.parse(await readBounded(response, MAX_BYTES)) }
-    } catch (cause) {
+  async #call(method: PlatformCall['method'], path: string, body?: FormData): Promise<PlatformAnswer> {
+    const bounds = { signal: this.#signal, timeoutMs: CALL_MS, maxBytes: MAX_BYTES }
+    const answer = await callPlatform(this.#url, {
+      method,
+      path,
+      token: this.#token,
+      ...bounds,
+      ...(body && { body }),
+    }).catch((cause) => {
       this.#signal.throwIfAborted()
-      throw new PlatformFailure('The task platform cannot be reached, or does not answer in JSON.', { cause })
-    }
+      throw new PlatformFailure('The task platform cannot be reached, or its answer is too long.', { cause })
+    })
+    if (answer.json === undefined) throw new PlatformFailure('The task platform does not answer in JSON.')
+    return answer
   }
 }
 
