@@ -61,11 +61,22 @@ export {
   type WireProvider,
 } from './plugins/host/provider-document.js'
 export { Attempts } from './plugins/host/schedule.js'
+export { type Actor, actorOf, lenient, requireToken, TokenRefused } from './plugins/host/service-answers.js'
+export {
+  AnswerLost,
+  readAnswer,
+  repeatable,
+  type ServiceAnswer,
+  type ServiceCall,
+  ServiceClient,
+  type ServiceClientOptions,
+  unrepeatable,
+} from './plugins/host/service-client.js'
 export {
   type ExceededCap,
   type Expense,
-  FIL_LEDGER,
   formatAmount,
+  openFilLedger,
   parseAmount,
   type SpendCaps,
   SpendLedger,

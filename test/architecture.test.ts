@@ -68,8 +68,8 @@ const rules: readonly Rule[] = [
     typesToo: true,
   },
   {
-    rule: 'HTTP calls go through gateway/, a plugin’s own client, the webhook client or the Kubo client',
-    from: /^(?!src\/gateway\/|src\/s3\/notifications\/webhook-client\.ts$|src\/services\/network\/kubo\/kubo-client\.ts$|plugins\/[^/]+\/[^/]+-client\.ts)/,
+    rule: 'HTTP calls go through gateway/, the service client of plugins, the webhook client or the Kubo client',
+    from: /^(?!src\/gateway\/|src\/plugins\/host\/service-client\.ts$|src\/s3\/notifications\/webhook-client\.ts$|src\/services\/network\/kubo\/kubo-client\.ts$)/,
     never: /^npm:undici$/,
   },
   { rule: 'XML is read in common/xml.ts', from: /^(?!src\/common\/xml\.ts)/, never: /^npm:xml2js$/ },

@@ -1,17 +1,14 @@
 import {
   type Context,
   countByState,
-  type ExceededCap,
-  FIL_LEDGER,
-  formatAmount,
   type Jobs,
+  openFilLedger,
   type PluginGauge,
   type PluginHost,
-  type PluginState,
   parseAmount,
-  S3Error,
   type SpendCaps,
-  SpendLedger,
+  type SpendLedger,
+  type SpendLedgerOptions,
   type StoredObject,
   spendGauges,
 } from 'dealgate'
@@ -46,7 +43,7 @@ export interface AgreedTerms {
 export class DealParts {
   readonly options: DealOptions
   readonly host: PluginHost
-  readonly spending: Spending
+  readonly spending: SpendLedger
   readonly deals: DealRecords
   readonly attempts: Attempts
   readonly copies: LocalCopies
@@ -59,7 +56,7 @@ export class DealParts {
   constructor(options: DealOptions, host: PluginHost) {
     this.options = options
     this.host = host
-    this.spending = new Spending(host.state, host.now)
+    this.spending = openSpending(host)
     this.deals = new DealRecords(host.state)
     this.attempts = new Attempts(host.state)
     this.copies = new LocalCopies(host.state)
@@ -107,20 +104,8 @@ function amount(text: string | undefined): bigint | undefined {
 }
 
 /** Ledger of what deals cost per day, attofil. Throws SpendCapReached for a deal that would exceed a cap. */
-export class Spending extends SpendLedger {
-  /** @param now ms since 1970 */
-  constructor(state: Pick<PluginState, 'records' | 'locks'>, now: () => number) {
-    super({ state, now, name: FIL_LEDGER, exceeded })
-  }
-}
-
-function exceeded({ cap, spent, amount, bucket }: ExceededCap): S3Error {
-  const of = bucket === undefined ? 'all deals together' : `the bucket ${bucket}`
-  return new S3Error('SpendCapReached', {
-    message:
-      `The deal would cost ${formatAmount(amount)} fil. The daily cap of ${of} is ${formatAmount(cap)} fil (UTC), of which ` +
-      `${formatAmount(spent)} are spent. Wait until tomorrow, or raise the cap.`,
-  })
+export function openSpending(host: Pick<SpendLedgerOptions, 'state' | 'now'>): SpendLedger {
+  return openFilLedger(host, { cost: 'The deal would cost', all: 'all deals together' })
 }
 
 /** Deals by state, and what they cost today. */

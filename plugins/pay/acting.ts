@@ -1,13 +1,5 @@
-import { type Context, type Identity, S3Error, type S3Request } from 'dealgate'
+import { type Actor, requireToken, S3Error, TokenRefused } from 'dealgate'
 import type { PayParts } from './parts.js'
-import { TokenRefused } from './wire.js'
-
-/** Who acts at the payment service. */
-export interface Actor {
-  readonly identity: Identity | undefined
-  /** A JWT that the request itself carries; it takes precedence. */
-  readonly bearer: string | undefined
-}
 
 /** A wallet as requests to the service name it. */
 export interface Wallet {
@@ -24,22 +16,8 @@ export interface Naming {
   readonly needsAddress?: boolean
 }
 
-const OVERRIDE = 'x-dealgate-wallet-authorization'
-const BEARER = /^Bearer +([!-~]{1,8192}) *$/i
-
-/** Throws InvalidArgument for a malformed header. */
-export function actorOf({ caller }: Pick<Context, 'caller'>, { headers }: Pick<S3Request, 'headers'>): Actor {
-  const override = headers[OVERRIDE]
-  const bearer = BEARER.exec(String(override ?? headers.authorization ?? ''))?.[1]
-  if (override !== undefined && bearer === undefined) {
-    throw new S3Error('InvalidArgument', {
-      message: `${OVERRIDE} must be Bearer and the token of the payment service.`,
-      fields: { ArgumentName: OVERRIDE },
-    })
-  }
-  return { identity: caller?.identity, bearer }
-}
-
+/** The service, and the header with its token in signed requests. */
+export const TOKEN = { service: 'payment service', header: 'x-dealgate-wallet-authorization' } as const
 /**
  * Runs a call as the wallet of the actor.
  * @throws S3Error WalletNotLinked without a wallet, UpstreamAuthFailed for a token that is refused, AccessDenied for an
@@ -58,10 +36,13 @@ export async function acting<T>(
     const address = asked ?? parts.options.wallet?.toLowerCase()
     if (address === undefined && needsAddress)
       throw notLinked('Name a wallet: WalletAddress, or the option wallet of the plugin.')
-    return checked(() => run({ token: undefined, address }), 'The payment service wants a sign-in, unlike variant B.')
+    return requireToken(
+      () => run({ token: undefined, address }),
+      'The payment service wants a sign-in, unlike variant B.',
+    )
   }
   if (bearer !== undefined) {
-    return checked(
+    return requireToken(
       () => run({ token: bearer, address: asked }),
       'The payment service refuses the token of the request.',
     )
@@ -81,15 +62,6 @@ export async function acting<T>(
       message: `The sign-in of the wallet ${expired ? 'has expired' : 'is refused'}, and is now forgotten. Sign in again: CreateWalletNonce.`,
       cause: error,
     })
-  }
-}
-
-async function checked<T>(run: () => Promise<T>, message: string): Promise<T> {
-  try {
-    return await run()
-  } catch (error) {
-    if (error instanceof TokenRefused) throw new S3Error('UpstreamAuthFailed', { message, cause: error })
-    throw error
   }
 }
 

@@ -1,20 +1,19 @@
-import { type PluginHost, parseAmount } from 'dealgate'
+import { lenient, type PluginHost, parseAmount, repeatable, type ServiceClient } from 'dealgate'
 import { z } from 'zod'
 import type { PayOptions } from './options.js'
-import type { PaymentClient } from './payment-client.js'
-import { dataOf, repeatable, text, type WireParams, wireParams } from './wire.js'
+import { dataOf, type WireParams, wireParams } from './wire.js'
 
 export type Variant = WireParams['variant']
 
 /** How long an answer is used, ms. */
 const FRESH_MS = 60_000
 
-const wireStatistics = z.object({ average_price_per_GB_per_year: text })
+const wireStatistics = z.object({ average_price_per_GB_per_year: lenient.text })
 
 interface Service {
   readonly options: Pick<PayOptions, 'variant'>
   readonly host: Pick<PluginHost, 'now'>
-  readonly client: PaymentClient
+  readonly client: ServiceClient
 }
 
 /** What the service says of itself, up to a minute old. Methods throw S3Error Upstream* and NotImplemented. */

@@ -1,7 +1,6 @@
-import { Attempts, type ExceededCap, FIL_LEDGER, formatAmount, type PluginHost, S3Error, SpendLedger } from 'dealgate'
+import { Attempts, openFilLedger, type PluginHost, S3Error, ServiceClient, type SpendLedger } from 'dealgate'
 import { ServiceFacts, type Variant } from './facts.js'
 import type { PayOptions } from './options.js'
-import { PaymentClient } from './payment-client.js'
 import { MadeUploads } from './upload/made-uploads.js'
 import { Wallets } from './wallets.js'
 
@@ -14,7 +13,7 @@ export class PayParts {
   readonly facts: ServiceFacts
   readonly made: MadeUploads
   readonly ledger: SpendLedger
-  #client: PaymentClient | undefined
+  #client: ServiceClient | undefined
 
   /** @param host need not have started yet */
   constructor(options: PayOptions, host: PluginHost) {
@@ -24,11 +23,14 @@ export class PayParts {
     this.attempts = new Attempts(() => host.now())
     this.facts = new ServiceFacts(this)
     this.made = new MadeUploads(host)
-    this.ledger = openLedger(host)
+    this.ledger = openFilLedger(host, {
+      cost: 'The upload would cost about',
+      all: 'all uploads, deals and tasks together',
+    })
   }
 
   /** Throws S3Error NotImplemented if the server has no storage payment API. */
-  get client(): PaymentClient {
+  get client(): ServiceClient {
     const { paymentUrl, timeoutSeconds, tokenHeader } = this.options
     const url = paymentUrl ?? this.host.paymentUrl
     if (url === undefined) {
@@ -36,7 +38,12 @@ export class PayParts {
         message: 'This server was started without a storage payment API: see --payment-url.',
       })
     }
-    this.#client ??= new PaymentClient(url, { timeoutMs: timeoutSeconds * 1000, tokenHeader })
+    this.#client ??= new ServiceClient({
+      service: 'payment service',
+      url,
+      timeoutMs: timeoutSeconds * 1000,
+      tokenHeader,
+    })
     return this.#client
   }
 
@@ -50,18 +57,4 @@ export class PayParts {
     this.#client = undefined
     await client?.close()
   }
-}
-
-/** The ledger of fil, which the plugins `deal` and `task` share. Throws SpendCapReached beyond a cap. */
-export function openLedger({ state, now }: PluginHost): SpendLedger {
-  return new SpendLedger({ state, now, name: FIL_LEDGER, exceeded })
-}
-
-function exceeded({ cap, spent, amount, bucket }: ExceededCap): S3Error {
-  const of = bucket === undefined ? 'all uploads, deals and tasks together' : `the bucket ${bucket}`
-  return new S3Error('SpendCapReached', {
-    message:
-      `The upload would cost about ${formatAmount(amount)} fil. The daily cap of ${of} is ${formatAmount(cap)} fil (UTC), ` +
-      `of which ${formatAmount(spent)} are spent. Wait until tomorrow, or raise the cap.`,
-  })
 }

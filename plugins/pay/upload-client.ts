@@ -2,15 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import {
-  AnswerLost,
-  answerOf,
-  collect,
-  isUnsent,
-  type PaymentAnswer,
-  type PaymentClient,
-  unreachable,
-} from './payment-client.js'
+import { AnswerLost, readAnswer, type ServiceAnswer, type ServiceClient } from 'dealgate'
 
 export interface FilePost {
   readonly path: readonly string[]
@@ -45,7 +37,7 @@ class AnsweredEarly extends Error {}
  * @throws S3Error UpstreamUnavailable if the service cannot be reached, Interrupted, AnswerLost once the end was sent,
  * and what `content` and `beforeEnd` throw
  */
-export async function postFile(client: PaymentClient, post: FilePost): Promise<PaymentAnswer> {
+export async function postFile(client: ServiceClient, post: FilePost): Promise<ServiceAnswer> {
   const { head, tail, boundary } = formAround(post)
   const url = client.urlOf(post.path)
   const send = url.protocol === 'https:' ? requestHttps : requestHttp
@@ -78,8 +70,9 @@ export async function postFile(client: PaymentClient, post: FilePost): Promise<P
     if (error instanceof AnsweredEarly) return await sending.answer.catch(interrupted)
     const cause = sending.failure
     if (cause === undefined) throw error
-    if (ended) throw new AnswerLost(/silent/.test(String(cause)), { cause })
-    throw isUnsent(cause) ? unreachable(cause) : interrupted(cause)
+    if (ended) throw new AnswerLost('payment service', /silent/.test(String(cause)), { cause })
+    const failure = client.failure(cause, false)
+    throw failure instanceof AnswerLost ? interrupted(cause) : failure
   } finally {
     request.destroy()
   }
@@ -87,7 +80,7 @@ export async function postFile(client: PaymentClient, post: FilePost): Promise<P
 
 /** A request while its body is sent. */
 class Sending {
-  readonly answer: Promise<PaymentAnswer>
+  readonly answer: Promise<ServiceAnswer>
   readonly #request: ClientRequest
   /**
    * Ends the wait of the one writer. A reaction on a promise for the whole upload instead would stay until its end, one
@@ -106,8 +99,7 @@ class Sending {
       failed,
       response.then(async ([message]) => {
         this.#answered = true
-        const text = await collect(message).catch((error) => this.#fail(error))
-        return answerOf(message.statusCode ?? 0, text, message.headers['retry-after'])
+        return await readAnswer(message.statusCode ?? 0, message.headers, message).catch((error) => this.#fail(error))
       }),
     ])
     this.answer.catch(() => {})

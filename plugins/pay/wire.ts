@@ -1,23 +1,7 @@
-import { redact, S3Error } from 'dealgate'
+import { lenient, redact, S3Error, type ServiceAnswer, TokenRefused } from 'dealgate'
 import { z } from 'zod'
-import { AnswerLost, type PaymentAnswer } from './payment-client.js'
 
-/** Members of answers, parsed leniently: deployments omit members, or send numbers as text and text as numbers. */
-
-const scalar = z.union([z.string(), z.number(), z.boolean()])
-
-/** Missing: ''. */
-export const text = scalar.nullish().transform((value) => String(value ?? ''))
-
-/** Missing: null. */
-const nullableText = scalar
-  .nullish()
-  .transform((value) => (value === null || value === undefined ? null : String(value)))
-
-const numeric = z.preprocess(
-  (value) => (typeof value === 'string' && value.trim() !== '' ? Number(value) : value),
-  z.number(),
-)
+const { text, nullableText, numeric, flag } = lenient
 
 /** Any other value: 0. */
 export const count = numeric.pipe(z.int()).catch(0)
@@ -25,23 +9,12 @@ export const count = numeric.pipe(z.int()).catch(0)
 /** Any other value: 0; with a fraction. */
 const amount = numeric.catch(0)
 
-/** `true`, `1`, `"1"` or `"true"`; any other value is false. */
-const flag = z
-  .unknown()
-  .optional()
-  .transform((value) => value === true || /^(?:1|true)$/i.test(String(value)))
-
 /** A list; null and a missing one are empty. */
 function listOf<T>(item: z.ZodType<T>): z.ZodType<T[]> {
   return z
     .array(item)
     .nullish()
     .transform((items) => items ?? []) as unknown as z.ZodType<T[]>
-}
-
-/** The service refuses the token of a request, or wants one. */
-export class TokenRefused extends Error {
-  override readonly name = 'TokenRefused'
 }
 
 /** Errors for what only the call can name. */
@@ -71,7 +44,7 @@ const QUOTED = 500
  * @throws TokenRefused, and S3Error for a refusal: InvalidArgument, AccessDenied, PaymentRefused, EntityTooLarge,
  * SlowDown, UpstreamUnavailable, UpstreamBadResponse, or one of `refusals`
  */
-export function successOf(answer: PaymentAnswer, refusals: Refusals = {}): Envelope {
+export function successOf(answer: ServiceAnswer, refusals: Refusals = {}): Envelope {
   const { status } = answer
   const said = envelope.safeParse(answer.json).data
   if (status >= 200 && status < 300) {
@@ -100,7 +73,7 @@ function refusalOf(status: number, said: Envelope, refusals: Refusals): Error {
   return refused(message)
 }
 
-function busy({ status, retryAfter }: PaymentAnswer, message: string): S3Error {
+function busy({ status, retryAfter }: ServiceAnswer, message: string): S3Error {
   const wait = retryAfter !== undefined && /^\d{1,6}$/.test(retryAfter) ? retryAfter : '2'
   return new S3Error(status === 429 ? 'SlowDown' : 'UpstreamUnavailable', {
     message: `The payment service cannot do this now: ${quote(message) || status}`,
@@ -109,26 +82,10 @@ function busy({ status, retryAfter }: PaymentAnswer, message: string): S3Error {
 }
 
 /** The data of a successful answer in its form. Throws UpstreamBadResponse, and as `successOf`. */
-export function dataOf<T>(answer: PaymentAnswer, schema: z.ZodType<T>, refusals?: Refusals): T {
+export function dataOf<T>(answer: ServiceAnswer, schema: z.ZodType<T>, refusals?: Refusals): T {
   const read = schema.safeParse(successOf(answer, refusals).data)
   if (read.success) return read.data
   throw badResponse('The payment service gave an unexpected answer.')
-}
-
-/** Converts a lost answer of a request that may be repeated. */
-export function repeatable(error: unknown): unknown {
-  if (!(error instanceof AnswerLost)) return error
-  return new S3Error(error.late ? 'UpstreamTimeout' : 'UpstreamUnavailable', { cause: error })
-}
-
-/** Converts a lost answer of a request that must not be repeated unseen. */
-export function unrepeatable(error: unknown): unknown {
-  if (!(error instanceof AnswerLost)) return error
-  return new S3Error('OperationAborted', {
-    message:
-      'The answer of the payment service was lost, so that this may have been done or not. Look before you repeat it.',
-    cause: error,
-  })
 }
 
 function refused(message: string): S3Error {

@@ -1,34 +1,12 @@
-import { type Context, type Identity, S3Error, type S3Request } from 'dealgate'
+import { type Actor, requireToken, S3Error, TokenRefused } from 'dealgate'
 import type { TaskParts } from './parts.js'
 import type { Use } from './tokens.js'
-import { TokenRefused } from './wire.js'
-
-/** Who acts on the platform. */
-export interface Actor {
-  readonly identity: Identity | undefined
-  /** A JWT that the request itself carries; it takes precedence. */
-  readonly bearer: string | undefined
-}
 
 /** `optional`: without a token the platform shows what is public. */
 export type Need = Use | 'optional'
 
-const OVERRIDE = 'x-dealgate-platform-authorization'
-
-const BEARER = /^Bearer +([!-~]{1,8192}) *$/i
-
-/** Throws InvalidArgument for a malformed header. */
-export function actorOf({ caller }: Pick<Context, 'caller'>, { headers }: Pick<S3Request, 'headers'>): Actor {
-  const override = headers[OVERRIDE]
-  const bearer = BEARER.exec(String(override ?? headers.authorization ?? ''))?.[1]
-  if (override !== undefined && bearer === undefined) {
-    throw new S3Error('InvalidArgument', {
-      message: `${OVERRIDE} must be Bearer and the token of the task platform.`,
-      fields: { ArgumentName: OVERRIDE },
-    })
-  }
-  return { identity: caller?.identity, bearer }
-}
+/** The service, and the header with its token in signed requests. */
+export const TOKEN = { service: 'task platform', header: 'x-dealgate-platform-authorization' } as const
 
 /**
  * Runs a call with the token of the actor. A stored log-in gets a new token once if the platform refuses the first.
@@ -40,12 +18,13 @@ export async function acting<T>(
   need: Need,
   run: (token: string | undefined) => Promise<T>,
 ): Promise<T> {
-  if (bearer !== undefined) return once(() => run(bearer), 'The task platform refuses the token of the request.')
+  if (bearer !== undefined)
+    return requireToken(() => run(bearer), 'The task platform refuses the token of the request.')
   const use = need === 'sign-in' ? 'sign-in' : 'any'
   const token = identity && (await parts.tokens.get(identity, use))
   if (!identity || token === undefined) {
     if (need !== 'optional') throw identityRequired(need)
-    return once(
+    return requireToken(
       () => run(undefined),
       'The task platform shows this to its users only. Store a log-in: CreatePlatformSession.',
     )
@@ -56,16 +35,7 @@ export async function acting<T>(
     if (!(error instanceof TokenRefused)) throw error
     const renewed = await parts.tokens.get(identity, use, token)
     if (renewed === undefined) throw identityRequired(need)
-    return once(() => run(renewed), 'The task platform refuses the token that it has just issued.')
-  }
-}
-
-async function once<T>(run: () => Promise<T>, message: string): Promise<T> {
-  try {
-    return await run()
-  } catch (error) {
-    if (error instanceof TokenRefused) throw new S3Error('UpstreamAuthFailed', { message, cause: error })
-    throw error
+    return requireToken(() => run(renewed), 'The task platform refuses the token that it has just issued.')
   }
 }
 

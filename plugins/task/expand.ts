@@ -1,9 +1,9 @@
-import { type Context, type Expansion, type ExpansionSubject, S3Error } from 'dealgate'
+import { type Context, type Expansion, type ExpansionSubject, repeatable, S3Error } from 'dealgate'
 import { z } from 'zod'
 import { acting } from './acting.js'
 import { bidDocument, bidOf, dealOf, platformDeal, taskDocument, taskOf } from './documents.js'
 import type { TaskParts } from './parts.js'
-import { dataOf, repeatable, type WireDetail, wireDetail } from './wire.js'
+import { dataOf, type WireDetail, wireDetail } from './wire.js'
 
 /** Newest tasks of a bucket that are searched for a deal. */
 const SEARCHED = 20

@@ -1,9 +1,17 @@
 import { createHash } from 'node:crypto'
-import { type Identity, type PluginHost, type Records, S3Error } from 'dealgate'
+import {
+  type Identity,
+  lenient,
+  type PluginHost,
+  type Records,
+  S3Error,
+  type ServiceAnswer,
+  type ServiceClient,
+  TokenRefused,
+} from 'dealgate'
 import { z } from 'zod'
 import type { TaskOptions } from './options.js'
-import type { PlatformAnswer, PlatformClient } from './platform-client.js'
-import { inForm, type Refusals, spelled, successOf, TokenRefused, text, wireApiKey } from './wire.js'
+import { inForm, type Refusals, spelled, successOf, wireApiKey } from './wire.js'
 
 /** What signs an identity in to the task platform. Has at least one of its members. */
 export interface Login {
@@ -78,11 +86,11 @@ export const token = z.string().min(1)
 const unknown: Refusals = { missing: () => new TokenRefused('The task platform does not know this log-in.') }
 
 /** Signs in. Throws TokenRefused for a wrong password, AnswerLost and S3Error. */
-export async function signIn(client: PlatformClient, names: Names, { email, password }: Required<Login>['signIn']) {
+export async function signIn(client: ServiceClient, names: Names, { email, password }: Required<Login>['signIn']) {
   const answer = await client.send({
     method: 'POST',
     path: ['auth', 'login'],
-    body: { kind: 'json', fields: spelled({ Email: email, Password: password }, names) },
+    body: { kind: 'json', value: Object.fromEntries(spelled({ Email: email, Password: password }, names)) },
   })
   const { auth_token, message } = successOf(answer, unknown)
   return { token: inForm(auth_token, token), message }
@@ -90,7 +98,7 @@ export async function signIn(client: PlatformClient, names: Names, { email, pass
 
 /** Makes an API key. Throws as `signIn`. */
 export async function issueKey(
-  client: PlatformClient,
+  client: ServiceClient,
   names: Names,
   key: { readonly name: string; readonly extra: Readonly<Record<string, string>> },
   token: string,
@@ -99,7 +107,7 @@ export async function issueKey(
     method: 'POST',
     path: ['user', 'api_keys', 'jwt'],
     token,
-    body: { kind: 'json', fields: [...Object.entries(key.extra), ...spelled({ KeyName: key.name }, names)] },
+    body: { kind: 'json', value: { ...key.extra, ...Object.fromEntries(spelled({ KeyName: key.name }, names)) } },
   })
   const said = successOf(answer, {
     forbidden: (message) => new S3Error('PlatformIdentityRequired', { message: `The task platform says: ${message}` }),
@@ -108,11 +116,14 @@ export async function issueKey(
 }
 
 /** Gets the JWT of an API key. Throws as `signIn`. */
-export async function issueJwt(client: PlatformClient, names: Names, key: Required<Login>['apiKey']) {
-  const answer: PlatformAnswer = await client.send({
+export async function issueJwt(client: ServiceClient, names: Names, key: Required<Login>['apiKey']) {
+  const answer: ServiceAnswer = await client.send({
     method: 'POST',
     path: ['user', 'api_keys', 'jwt'],
-    body: { kind: 'json', fields: spelled({ ApiKey: key.apikey, AccessToken: key.accessToken }, names) },
+    body: {
+      kind: 'json',
+      value: Object.fromEntries(spelled({ ApiKey: key.apikey, AccessToken: key.accessToken }, names)),
+    },
   })
-  return inForm(successOf(answer, unknown).data, z.object({ jwt: token, api_key: text })).jwt
+  return inForm(successOf(answer, unknown).data, z.object({ jwt: token, api_key: lenient.text })).jwt
 }

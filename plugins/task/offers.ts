@@ -1,6 +1,6 @@
-import type { ListedProvider, PluginServices } from 'dealgate'
+import { type ListedProvider, type PluginServices, repeatable } from 'dealgate'
 import type { TaskParts } from './parts.js'
-import { dataOf, listOf, repeatable, type WireProvider, wireProvider } from './wire.js'
+import { dataOf, listOf, type WireProvider, wireProvider } from './wire.js'
 
 /** How long a list is used, ms. */
 const FRESH_MS = 30_000

@@ -1,8 +1,6 @@
-import { type Identity, type PluginHost, S3Error } from 'dealgate'
+import { type Identity, type PluginHost, repeatable, S3Error, type ServiceClient, TokenRefused } from 'dealgate'
 import { issueJwt, type Login, type Logins, secretHashOf, signIn } from './login.js'
 import type { TaskOptions } from './options.js'
-import type { PlatformClient } from './platform-client.js'
-import { repeatable, TokenRefused } from './wire.js'
 
 /** `sign-in`: only the JWT of a sign-in will do. */
 export type Use = 'any' | 'sign-in'
@@ -25,7 +23,7 @@ interface Platform {
   readonly options: Pick<TaskOptions, 'names'>
   readonly host: Pick<PluginHost, 'now'>
   readonly logins: Logins
-  readonly client: PlatformClient
+  readonly client: ServiceClient
 }
 
 /** The JWTs by which identities act on the platform. They are in memory only. */

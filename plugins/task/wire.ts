@@ -1,11 +1,5 @@
-import { redact, S3Error } from 'dealgate'
+import { lenient, redact, S3Error, type ServiceAnswer, TokenRefused } from 'dealgate'
 import { z } from 'zod'
-import { AnswerLost, type PlatformAnswer } from './platform-client.js'
-
-/** The platform refuses the token of a request, or wants one. */
-export class TokenRefused extends Error {
-  override readonly name = 'TokenRefused'
-}
 
 /** Errors for what only the call can name. */
 export interface Refusals {
@@ -15,13 +9,8 @@ export interface Refusals {
   forbidden?(message: string): S3Error
 }
 
-const word = z
-  .union([z.string(), z.number(), z.boolean()])
-  .nullish()
-  .transform((value) => String(value ?? ''))
-
 /** Envelope of every answer. Code and status words differ in case between deployments. */
-const envelope = z.looseObject({ status: word, message: word, data: z.unknown().optional() })
+const envelope = z.looseObject({ status: lenient.text, message: lenient.text, data: z.unknown().optional() })
 
 type Envelope = z.output<typeof envelope>
 
@@ -33,7 +22,7 @@ const QUOTED = 500
  * @throws TokenRefused, and S3Error for a refusal: InvalidArgument, PlatformRefused, SlowDown, UpstreamUnavailable,
  * UpstreamBadResponse, or one of `refusals`
  */
-export function successOf(answer: PlatformAnswer, refusals: Refusals = {}): Envelope {
+export function successOf(answer: ServiceAnswer, refusals: Refusals = {}): Envelope {
   const said = envelope.safeParse(answer.json).data
   const message = said?.message || said?.status || ''
   const { status } = answer
@@ -75,7 +64,7 @@ function refusalOf(message: string, refusals: Refusals): Error {
 }
 
 /** The data of a successful answer in its form. Throws UpstreamBadResponse, and what `successOf` throws. */
-export function dataOf<T>(answer: PlatformAnswer, schema: z.ZodType<T>, refusals?: Refusals): T {
+export function dataOf<T>(answer: ServiceAnswer, schema: z.ZodType<T>, refusals?: Refusals): T {
   return inForm(successOf(answer, refusals).data, schema)
 }
 
@@ -84,22 +73,6 @@ export function inForm<T>(value: unknown, schema: z.ZodType<T>): T {
   const read = schema.safeParse(value)
   if (read.success) return read.data
   throw badResponse('The task platform gave an unexpected answer.')
-}
-
-/** Converts a lost answer of a request that may be repeated. */
-export function repeatable(error: unknown): unknown {
-  if (!(error instanceof AnswerLost)) return error
-  return new S3Error(error.late ? 'UpstreamTimeout' : 'UpstreamUnavailable', { cause: error })
-}
-
-/** Converts a lost answer of a request that must not be repeated unseen. */
-export function unrepeatable(error: unknown): unknown {
-  if (!(error instanceof AnswerLost)) return error
-  return new S3Error('OperationAborted', {
-    message:
-      'The answer of the task platform was lost, so that this may have been done or not. Look before you repeat it.',
-    cause: error,
-  })
 }
 
 function refused(message: string): S3Error {
@@ -180,34 +153,13 @@ export function namesOf(
   return own === undefined ? SPELLINGS[field] : [own]
 }
 
-/** Members of answers, parsed leniently: deployments omit members, or send numbers as text and text as numbers. */
-
-const scalar = z.union([z.string(), z.number(), z.boolean()])
-
-/** Missing: ''. */
-export const text = scalar.nullish().transform((value) => String(value ?? ''))
-
-/** Missing: null. */
-const nullableText = scalar
-  .nullish()
-  .transform((value) => (value === null || value === undefined ? null : String(value)))
-
-const numeric = z.preprocess(
-  (value) => (typeof value === 'string' && value.trim() !== '' ? Number(value) : value),
-  z.number(),
-)
+const { text, nullableText, numeric, flag } = lenient
 
 /** Any other value: null. */
 const nullableNumber = numeric.nullable().catch(null)
 
 /** Any other value: 0. */
 const count = numeric.pipe(z.int().nonnegative()).catch(0)
-
-/** `true`, `1`, `"1"` or `"true"`; any other value is false. */
-const flag = z
-  .unknown()
-  .optional()
-  .transform((value) => value === true || /^(?:1|true)$/i.test(String(value)))
 
 /** Lists the items in `value[name]`, in one of its names, or in `value` itself: deployments differ. Null is no item. */
 export function listOf<T>(item: z.ZodType<T>, ...names: readonly string[]): z.ZodType<T[]> {

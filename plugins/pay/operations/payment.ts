@@ -98,10 +98,13 @@ export function recordMint(parts: PayParts) {
           path: apiPath('storage', 'mint', 'info'),
           // The servers of this interface want the number as such, and the token as text.
           body: {
-            source_file_upload_id: id,
-            tx_hash: body.TxHash,
-            token_id: body.TokenId,
-            mint_address: body.MintAddress,
+            kind: 'json',
+            value: {
+              source_file_upload_id: id,
+              tx_hash: body.TxHash,
+              token_id: body.TokenId,
+              mint_address: body.MintAddress,
+            },
           },
         }) as const
       const answer = await sendAsWallet(parts, context, request, {}, callOf, {

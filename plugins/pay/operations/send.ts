@@ -1,8 +1,17 @@
-import { type Context, S3Error, type S3Request } from 'dealgate'
-import { acting, actorOf, type Naming, type Wallet } from '../acting.js'
+import {
+  actorOf,
+  type Context,
+  repeatable,
+  S3Error,
+  type S3Request,
+  type ServiceAnswer,
+  type ServiceCall,
+  TokenRefused,
+  unrepeatable,
+} from 'dealgate'
+import { acting, type Naming, TOKEN, type Wallet } from '../acting.js'
 import type { PayParts } from '../parts.js'
-import type { PaymentAnswer, PaymentCall } from '../payment-client.js'
-import { type Refusals, repeatable, successOf, TokenRefused, unrepeatable } from '../wire.js'
+import { type Refusals, successOf } from '../wire.js'
 
 type Asking = Pick<S3Request, 'headers' | 'signal'>
 
@@ -15,9 +24,9 @@ interface Sending extends Refusals {
 export function sendOpenly(
   parts: PayParts,
   { signal }: Pick<S3Request, 'signal'>,
-  call: Omit<PaymentCall, 'token' | 'signal'>,
+  call: Omit<ServiceCall, 'token' | 'signal'>,
   sending: Sending = {},
-): Promise<PaymentAnswer> {
+): Promise<ServiceAnswer> {
   return converted(() => answered(parts, { ...call, signal }, sending), sending)
 }
 
@@ -27,15 +36,15 @@ export function sendAsWallet(
   context: Pick<Context, 'caller'>,
   request: Asking,
   naming: Naming,
-  callOf: (wallet: Wallet) => Omit<PaymentCall, 'token' | 'signal'>,
+  callOf: (wallet: Wallet) => Omit<ServiceCall, 'token' | 'signal'>,
   sending: Sending = {},
-): Promise<PaymentAnswer> {
+): Promise<ServiceAnswer> {
   const run = (wallet: Wallet) =>
     answered(parts, { ...callOf(wallet), token: wallet.token, signal: request.signal }, sending)
-  return converted(() => acting(parts, actorOf(context, request), naming, run), sending)
+  return converted(() => acting(parts, actorOf(context, request, TOKEN), naming, run), sending)
 }
 
-async function answered(parts: PayParts, call: PaymentCall, refusals: Refusals): Promise<PaymentAnswer> {
+async function answered(parts: PayParts, call: ServiceCall, refusals: Refusals): Promise<ServiceAnswer> {
   const answer = await parts.client.send(call)
   successOf(answer, refusals)
   return answer

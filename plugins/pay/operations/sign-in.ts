@@ -25,7 +25,7 @@ export function createWalletNonce(parts: PayParts) {
       const answer = await sendOpenly(parts, request, {
         method: 'POST',
         path: apiPath('user', 'register'),
-        body: { public_key_address: body.PublicKeyAddress },
+        body: { kind: 'json', value: { public_key_address: body.PublicKeyAddress } },
       })
       const { nonce } = dataOf(answer, wireNonce)
       if (!NONCE.test(nonce)) throw badResponse('The payment service gave a nonce that is not digits: do not sign it.')
@@ -69,10 +69,13 @@ export function createWalletSession(parts: PayParts) {
           method: 'POST',
           path: apiPath('user', 'login_by_wallet_signature'),
           body: {
-            nonce: body.Nonce,
-            signature: body.Signature,
-            public_key_address: body.PublicKeyAddress,
-            network: body.Network,
+            kind: 'json',
+            value: {
+              nonce: body.Nonce,
+              signature: body.Signature,
+              public_key_address: body.PublicKeyAddress,
+              network: body.Network,
+            },
           },
         }),
       )

@@ -1,7 +1,7 @@
-import { defineCall, withRaw } from 'dealgate'
+import { defineCall, lenient, withRaw } from 'dealgate'
 import { z } from 'zod'
 import type { PayParts } from '../parts.js'
-import { apiPath, badResponse, count, dataOf, text, wireParams } from '../wire.js'
+import { apiPath, badResponse, count, dataOf, wireParams } from '../wire.js'
 import { SOURCE, sendOpenly } from './send.js'
 
 const shared = { source: SOURCE, access: 'signed' } as const
@@ -54,7 +54,12 @@ export function getSystemConfig(parts: PayParts) {
   })
 }
 
-const wireHost = z.object({ version: text, operating_system: text, architecture: text, cpu_number: count })
+const wireHost = z.object({
+  version: lenient.text,
+  operating_system: lenient.text,
+  architecture: lenient.text,
+  cpu_number: count,
+})
 
 export function getHostInfo(parts: PayParts) {
   return defineCall({

@@ -1,6 +1,16 @@
-import { type Context, defineCall, type FileForm, isForm, openForm, PageOf, S3Error, type S3Request } from 'dealgate'
+import {
+  actorOf,
+  type Context,
+  defineCall,
+  type FileForm,
+  isForm,
+  openForm,
+  PageOf,
+  S3Error,
+  type S3Request,
+} from 'dealgate'
 import { z } from 'zod'
-import { acting, actorOf } from '../acting.js'
+import { acting, TOKEN } from '../acting.js'
 import { type UploadDocument, uploadDocument, uploadOf } from '../documents.js'
 import type { PayParts } from '../parts.js'
 import {
@@ -44,7 +54,7 @@ export function uploadToIpfs(parts: PayParts) {
     async order({ request, query }, context) {
       const { length: size } = request.body
       if (size === undefined) throw new S3Error('MissingContentLength')
-      const actor = actorOf(context, request)
+      const actor = actorOf(context, request, TOKEN)
       const sealed =
         actor.bearer === undefined ? {} : { bearer: await parts.host.sealer.seal(actor.bearer, BEARER_PURPOSE) }
       const resource = '/-/pay/v1/uploads'
@@ -82,7 +92,7 @@ export function uploadObjectToIpfs(parts: PayParts) {
     async order({ request, body }, context) {
       const { bucket, key } = request
       const { stamp } = await requireObject(context, { bucket, key })
-      const actor = actorOf(context, request)
+      const actor = actorOf(context, request, TOKEN)
       const naming = { named: body.WalletAddress, needsAddress: true }
       const wallet = await acting(parts, actor, naming, async ({ address }) => address)
       const input: UploadInput = {

@@ -1,7 +1,6 @@
-import { type Context, OutcomeUnknown, parseAmount, S3Error } from 'dealgate'
+import { AnswerLost, type Context, OutcomeUnknown, parseAmount, S3Error, type ServiceAnswer } from 'dealgate'
 import type { Wallet } from '../acting.js'
 import type { PayParts } from '../parts.js'
-import { AnswerLost, type PaymentAnswer } from '../payment-client.js'
 import { type FilePost, postFile } from '../upload-client.js'
 import { apiPath, dataOf, wireUploaded } from '../wire.js'
 import type { FoundUpload } from './reconcile.js'
@@ -46,7 +45,7 @@ export async function postUpload(
 /** Answers by which the service itself refuses an upload. */
 const REFUSED = ['InvalidArgument', 'AccessDenied', 'PaymentRefused', 'EntityTooLarge', 'SlowDown']
 
-function foundIn(answer: PaymentAnswer): FoundUpload {
+function foundIn(answer: ServiceAnswer): FoundUpload {
   try {
     const uploaded = dataOf(answer, wireUploaded)
     return {
@@ -66,7 +65,7 @@ function foundIn(answer: PaymentAnswer): FoundUpload {
 }
 
 /** The service itself, and no proxy before it, says that it takes no upload now. */
-function isBusy({ status, json }: PaymentAnswer): boolean {
+function isBusy({ status, json }: ServiceAnswer): boolean {
   return (status === 503 || status === 507) && (json as { readonly status?: unknown } | undefined)?.status === 'error'
 }
 

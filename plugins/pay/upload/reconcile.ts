@@ -1,5 +1,5 @@
-import { type Context, OutcomeUnknown, type RunningJob, S3Error, type StoredObject, z } from 'dealgate'
-import { type Actor, acting, type Wallet } from '../acting.js'
+import { type Actor, type Context, OutcomeUnknown, type RunningJob, S3Error, type StoredObject, z } from 'dealgate'
+import { acting, type Wallet } from '../acting.js'
 import type { PayParts } from '../parts.js'
 import { apiPath, dataOf, type WireUpload, wireDetail, wireUploads } from '../wire.js'
 import type { MadeFile, MadeUpload } from './made-uploads.js'

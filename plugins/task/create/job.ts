@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import {
+  type Actor,
   type Context,
   type Job,
   type JobKind,
@@ -9,7 +10,7 @@ import {
   S3Error,
   serviceTokenOf,
 } from 'dealgate'
-import { type Actor, acting } from '../acting.js'
+import { acting } from '../acting.js'
 import type { TaskParts } from '../parts.js'
 import type { WireDetail } from '../wire.js'
 import {

@@ -1,6 +1,6 @@
-import { OutcomeUnknown, type RunningJob, S3Error } from 'dealgate'
+import { type Actor, OutcomeUnknown, type RunningJob, S3Error } from 'dealgate'
 import { z } from 'zod'
-import { type Actor, acting } from '../acting.js'
+import { acting } from '../acting.js'
 import type { TaskParts } from '../parts.js'
 import { dataOf, listOf, type WireDetail, wireDetail, wireTask } from '../wire.js'
 import type { MadeTask, TaskAttempt } from './made-tasks.js'

@@ -1,7 +1,6 @@
-import { OutcomeUnknown, parseAmount, S3Error } from 'dealgate'
+import { AnswerLost, OutcomeUnknown, parseAmount, S3Error } from 'dealgate'
 import { z } from 'zod'
 import type { TaskParts } from '../parts.js'
-import { AnswerLost } from '../platform-client.js'
 import { inForm, namesOf, spelled, successOf, wireCreated } from '../wire.js'
 
 const price = z
@@ -138,7 +137,9 @@ export async function postTask(parts: TaskParts, post: TaskPost) {
   const { options, client } = parts
   const [field = 'file'] = namesOf('File', options.names)
   const file =
-    post.csv === undefined ? undefined : { field, name: post.fileName ?? 'deals.csv', content: Buffer.from(post.csv) }
+    post.csv === undefined
+      ? undefined
+      : { field, name: post.fileName ?? 'deals.csv', type: 'text/csv', content: Buffer.from(post.csv) }
   const answer = await client
     .send({
       method: 'POST',

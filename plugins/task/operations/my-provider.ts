@@ -1,9 +1,8 @@
-import { type Context, defineCall, S3Error, withRaw } from 'dealgate'
+import { type Context, defineCall, lenient, S3Error, type ServiceAnswer, withRaw } from 'dealgate'
 import { z } from 'zod'
 import { dealOf, platformDeal } from '../documents.js'
 import type { TaskParts } from '../parts.js'
-import type { PlatformAnswer } from '../platform-client.js'
-import { dataOf, listOf, text, wireDeal } from '../wire.js'
+import { dataOf, listOf, wireDeal } from '../wire.js'
 import { pageQuery, platformPage, SOURCE, send } from './send.js'
 
 const extra = z.record(z.string(), z.string()).optional().describe('Further fields for the platform, by its own names.')
@@ -159,14 +158,14 @@ export function updateTaskDealStatus(parts: TaskParts, method: 'POST' | 'PUT') {
   })
 }
 
-function answerOf(answer: PlatformAnswer) {
-  const data = dataOf(answer, z.object({ deal: wireDeal.nullish(), message: text }).nullish())
+function answerOf(answer: ServiceAnswer) {
+  const data = dataOf(answer, z.object({ deal: wireDeal.nullish(), message: lenient.text }).nullish())
   const message = data?.message || messageOf(answer)
   return withRaw({ ...(data?.deal && { Deal: dealOf(data.deal) }), Message: message }, answer.json)
 }
 
-function messageOf({ json }: PlatformAnswer): string {
-  return z.object({ message: text }).safeParse(json).data?.message ?? ''
+function messageOf({ json }: ServiceAnswer): string {
+  return z.object({ message: lenient.text }).safeParse(json).data?.message ?? ''
 }
 
 /** Members that are not undefined, as text. */

@@ -1,10 +1,21 @@
-import { type Context, PageOf, type PageRequest, S3Error, type S3Request } from 'dealgate'
+import {
+  actorOf,
+  type Context,
+  PageOf,
+  type PageRequest,
+  repeatable,
+  S3Error,
+  type S3Request,
+  type ServiceAnswer,
+  type ServiceCall,
+  TokenRefused,
+  unrepeatable,
+} from 'dealgate'
 import { z } from 'zod'
-import { acting, actorOf, type Need } from '../acting.js'
+import { acting, type Need, TOKEN } from '../acting.js'
 import type { TaskOptions } from '../options.js'
 import type { TaskParts } from '../parts.js'
-import type { PlatformAnswer, PlatformCall } from '../platform-client.js'
-import { type Refusals, repeatable, successOf, TokenRefused, unrepeatable } from '../wire.js'
+import { type Refusals, successOf } from '../wire.js'
 
 export interface Sending extends Refusals {
   readonly need: Need | 'none'
@@ -20,16 +31,16 @@ export async function send(
   parts: TaskParts,
   context: Pick<Context, 'caller'>,
   request: Pick<S3Request, 'headers' | 'signal'>,
-  call: Omit<PlatformCall, 'token' | 'signal'>,
+  call: Omit<ServiceCall, 'token' | 'signal'>,
   { need, mayRepeat = true, ...refusals }: Sending,
-): Promise<PlatformAnswer> {
+): Promise<ServiceAnswer> {
   const run = async (token: string | undefined) => {
     const answer = await parts.client.send({ ...call, token, signal: request.signal })
     successOf(answer, refusals)
     return answer
   }
   try {
-    return need === 'none' ? await run(undefined) : await acting(parts, actorOf(context, request), need, run)
+    return need === 'none' ? await run(undefined) : await acting(parts, actorOf(context, request, TOKEN), need, run)
   } catch (error) {
     if (error instanceof TokenRefused) {
       throw new S3Error('UpstreamAuthFailed', { message: `The task platform answered: ${error.message}`, cause: error })

@@ -1,9 +1,17 @@
-import { type Context, defineCall, type Identity, S3Error } from 'dealgate'
+import {
+  actorOf,
+  type Context,
+  defineCall,
+  type Identity,
+  repeatable,
+  S3Error,
+  TokenRefused,
+  unrepeatable,
+} from 'dealgate'
 import { z } from 'zod'
-import { acting, actorOf } from '../acting.js'
+import { acting, TOKEN } from '../acting.js'
 import { issueJwt, issueKey, signIn } from '../login.js'
 import type { TaskParts } from '../parts.js'
-import { repeatable, TokenRefused, unrepeatable } from '../wire.js'
 import { SOURCE } from './send.js'
 
 /** Most characters of a secret that a client states. */
@@ -67,7 +75,7 @@ export function createApiKey(parts: TaskParts) {
     async answer({ request, body: { KeyName, Extra = {}, Store = false } }, context) {
       const identity = Store ? identityOf(context) : undefined
       const key = { name: KeyName, extra: Extra }
-      const made = await acting(parts, actorOf(context, request), 'sign-in', (token) =>
+      const made = await acting(parts, actorOf(context, request, TOKEN), 'sign-in', (token) =>
         issueKey(parts.client, parts.options.names, key, token ?? ''),
       ).catch((error) => {
         throw unrepeatable(error)

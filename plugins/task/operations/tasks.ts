@@ -1,4 +1,5 @@
 import {
+  actorOf,
   type Context,
   defineCall,
   type PageOf,
@@ -9,7 +10,7 @@ import {
   withRaw,
 } from 'dealgate'
 import { z } from 'zod'
-import { acting, actorOf } from '../acting.js'
+import { acting, TOKEN } from '../acting.js'
 import { CREATE_TASK, checkManifest, fileSizesOf } from '../create/job.js'
 import type { MadeTask } from '../create/made-tasks.js'
 import { BEARER_PURPOSE, createdTask, type TaskInput } from '../create/reconcile.js'
@@ -253,7 +254,7 @@ export function createTask(parts: TaskParts) {
         bucket === undefined || key === undefined
           ? undefined
           : { bucket, key, stamp: await checkManifest(context, { bucket, key }) }
-      const actor = actorOf(context, request)
+      const actor = actorOf(context, request, TOKEN)
       await acting(parts, actor, 'any', async () => undefined)
       const input: TaskInput = {
         terms,

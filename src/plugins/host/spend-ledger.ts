@@ -1,11 +1,12 @@
 import type { PluginState } from '../../api/plugin.js'
 import type { Records } from '../../api/state.js'
+import { S3Error } from '../../common/errors/s3-error.js'
 
 /**
  * Name of the ledger of expenses in attofil, which all plugins share that spend fil: the daily caps of each then count
  * what the others have spent.
  */
-export const FIL_LEDGER = 'deal-spend'
+const FIL_LEDGER = 'deal-spend'
 
 /** Money that a job is about to spend. Amounts are integers in the smallest unit of the plugin. */
 export interface Expense {
@@ -186,6 +187,23 @@ export class SpendLedger {
       }
     })
   }
+}
+
+/**
+ * Opens the ledger of fil, which refuses with SpendCapReached.
+ * @param words begin of its message, such as `The deal would cost`, and the expenses that the cap of all is for
+ */
+export function openFilLedger(
+  { state, now }: Pick<SpendLedgerOptions, 'state' | 'now'>,
+  words: { readonly cost: string; readonly all: string },
+): SpendLedger {
+  const exceeded = ({ cap, spent, amount, bucket }: ExceededCap) =>
+    new S3Error('SpendCapReached', {
+      message:
+        `${words.cost} ${formatAmount(amount)} fil. The daily cap of ${bucket === undefined ? words.all : `the bucket ${bucket}`} ` +
+        `is ${formatAmount(cap)} fil (UTC), of which ${formatAmount(spent)} are spent. Wait until tomorrow, or raise the cap.`,
+    })
+  return new SpendLedger({ state, now, name: FIL_LEDGER, exceeded })
 }
 
 function amountOf(buckets: Day['buckets'], bucket: string): string {

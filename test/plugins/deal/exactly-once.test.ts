@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { Spending } from '../../../plugins/deal/parts.js'
+import { openSpending } from '../../../plugins/deal/parts.js'
 import { BUCKET_DEAL, OBJECT_DEAL } from '../../../plugins/deal/records/attempts.js'
 import type { Job } from '../../../src/api/jobs.js'
 import type { Records, State } from '../../../src/api/state.js'
@@ -176,7 +176,7 @@ for (const tokens of [false, true]) {
     }
     const complete = deals.made.length
     t.ok(complete > 30 && complete < 60, `${complete} were made`)
-    const spent = await new Spending(state, Date.now).spentToday()
+    const spent = await openSpending({ state: state, now: Date.now }).spentToday()
     t.equal(spent, BigInt(complete) * 5_000_000_000_000_000n, 'what was made is what was spent')
   })
 

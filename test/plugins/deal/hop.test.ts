@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { Spending } from '../../../plugins/deal/parts.js'
+import { openSpending } from '../../../plugins/deal/parts.js'
 import { OBJECT_DEAL } from '../../../plugins/deal/records/attempts.js'
 import type { Job } from '../../../src/api/jobs.js'
 import { Between, type Fate, type Passed } from '../../support/gateway/between.js'
@@ -72,7 +72,7 @@ async function dealsOf({ gateway, bucket }: Scene): Promise<string[]> {
 }
 
 function spent({ proxy }: Scene): Promise<bigint> {
-  return new Spending(proxy.host.state, Date.now).spentToday()
+  return openSpending({ state: proxy.host.state, now: Date.now }).spentToday()
 }
 
 const isDeal = ({ method, path }: Passed) => method === 'POST' && path.startsWith('/gateway/deal/')

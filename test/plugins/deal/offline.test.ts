@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import t, { type Test } from 'tap'
 import type { TaskRecord } from '../../../plugins/deal/offline/task-records.js'
 import { dealOptions } from '../../../plugins/deal/options.js'
-import { DealParts, Spending } from '../../../plugins/deal/parts.js'
+import { DealParts, openSpending } from '../../../plugins/deal/parts.js'
 import { OFFLINE_DEAL } from '../../../plugins/deal/records/attempts.js'
 import { Scheduler } from '../../../plugins/deal/schedules/scheduler.js'
 import type { Identity } from '../../../src/api/identity.js'
@@ -139,7 +139,7 @@ class Offline {
   }
 
   spent(): Promise<bigint> {
-    return new Spending(this.proxy.host.state, () => this.now).spentToday()
+    return openSpending({ state: this.proxy.host.state, now: () => this.now }).spentToday()
   }
 }
 

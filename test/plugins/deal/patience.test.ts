@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { Spending } from '../../../plugins/deal/parts.js'
+import { openSpending } from '../../../plugins/deal/parts.js'
 import {
   type DealCause,
   OBJECT_DEAL,
@@ -69,7 +69,11 @@ for (const [tokens, cause, down] of [
       const job = await entered(proxy, cause)
       await beginInVain(proxy, deals, job, down)
       t.match(await proxy.host.own.jobs.get(job.id), { status: 'Active', failure: undefined })
-      t.equal(await new Spending(proxy.host.state, Date.now).spentToday(), 0n, 'nothing is spent on what waits')
+      t.equal(
+        await openSpending({ state: proxy.host.state, now: Date.now }).spentToday(),
+        0n,
+        'nothing is spent on what waits',
+      )
       await proxy.close()
       const later = await startDealProxy(t, deals.gateway, { data })
       deals.down = undefined

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { Spending } from '../../../plugins/deal/parts.js'
+import { openSpending } from '../../../plugins/deal/parts.js'
 import type { Records, State } from '../../../src/api/state.js'
 import { createLogger } from '../../../src/common/log.js'
 import { openState } from '../../../src/state/open-state.js'
@@ -17,7 +17,7 @@ async function open(t: Test): Promise<State> {
 
 t.test('no more than a cap is spent, of the bucket and of all, and a job counts once', async (t) => {
   let now = NOON
-  const spending = new Spending(await open(t), () => now)
+  const spending = openSpending({ state: await open(t), now: () => now })
   const caps = { all: 100n, bucket: 60n }
   await spending.reserve({ jobId: 'j-1', bucket: 'a', amount: 40n }, caps)
   await spending.reserve({ jobId: 'j-1', bucket: 'a', amount: 40n }, caps)
@@ -53,7 +53,7 @@ t.test('no more than a cap is spent, of the bucket and of all, and a job counts 
 })
 
 t.test('jobs at the same time do not exceed a cap together', async (t) => {
-  const spending = new Spending(await open(t), () => NOON)
+  const spending = openSpending({ state: await open(t), now: () => NOON })
   const outcomes = await Promise.allSettled(
     Array.from({ length: 20 }, (_, i) =>
       spending.reserve({ jobId: `j-${i}`, bucket: 'a', amount: 3n }, { all: 10n, bucket: undefined }),
@@ -65,9 +65,9 @@ t.test('jobs at the same time do not exceed a cap together', async (t) => {
 
 t.test('what the process dies over is counted, and counted once', async (t) => {
   const state = await open(t)
-  const spending = new Spending(dying(state), () => NOON)
+  const spending = openSpending({ state: dying(state), now: () => NOON })
   await t.rejects(spending.reserve({ jobId: 'j-1', bucket: 'a', amount: 5n }, none), /power cut/)
-  const later = new Spending(state, () => NOON)
+  const later = openSpending({ state: state, now: () => NOON })
   t.equal(await later.spentToday(), 5n)
   await later.reserve({ jobId: 'j-1', bucket: 'a', amount: 5n }, none)
   t.equal(await later.spentToday(), 5n)

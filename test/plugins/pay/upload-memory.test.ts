@@ -3,17 +3,18 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { queryObjects } from 'node:v8'
 import t from 'tap'
-import { PaymentClient } from '../../../plugins/pay/payment-client.js'
 import { postFile } from '../../../plugins/pay/upload-client.js'
+import { ServiceClient } from '../../../src/plugins/host/service-client.js'
 
 const CHUNKS = 1000
 
 t.test('a long upload keeps nothing of the bytes that have passed', async (t) => {
   const service = createServer((request, response) => request.resume().on('end', () => response.end('{}')))
   await once(service.listen(0, '127.0.0.1'), 'listening')
-  const client = new PaymentClient(`http://127.0.0.1:${(service.address() as AddressInfo).port}`, {
+  const client = new ServiceClient({
+    service: 'payment service',
+    url: `http://127.0.0.1:${(service.address() as AddressInfo).port}`,
     timeoutMs: 60_000,
-    tokenHeader: 'authorization',
   })
   t.teardown(async () => {
     await client.close()
