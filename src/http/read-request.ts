@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Limits } from '../api/limits.js'
-import type { Method, RequestHead } from '../api/request.js'
+import type { Method, RequestBody, RequestHead } from '../api/request.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import { Query } from '../common/query.js'
 import {
@@ -141,4 +141,11 @@ export function refuseVersion(query: Query): void {
     message: 'Buckets of this gateway are not versioned: the only version id is "null".',
     fields: { ArgumentName: 'versionId', ArgumentValue: version },
   })
+}
+
+/** Returns the document in the body. Throws S3Error MissingRequestBodyError for an empty one, and as `collect`. */
+export async function requireDocument(body: Pick<RequestBody, 'collect'>, maxBytes: number): Promise<Buffer> {
+  const { bytes } = await body.collect(maxBytes)
+  if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
+  return bytes
 }

@@ -2,6 +2,7 @@ import { isPublic, parsePolicy } from '../../access/policy.js'
 import type { PolicyEntry } from '../../api/gateway.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { document, element } from '../../common/xml.js'
+import { requireDocument } from '../../http/read-request.js'
 import { noContent, xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
 import { readPolicy, replacePolicy } from './bucket-policy.js'
@@ -34,8 +35,7 @@ export const putBucketPolicy = defineOperation({
   needs: { bucket: ['read', 'write'] },
   on: { method: 'PUT', resource: 'bucket', query: ['policy'] },
   async run(request, context) {
-    const { bytes } = await request.body.collect(MAX_POLICY_BYTES)
-    if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
+    const bytes = await requireDocument(request.body, MAX_POLICY_BYTES)
     const document = decodeUtf8(bytes)
     const parsed = parsePolicy(document, {
       kind: 'bucket',

@@ -1,5 +1,6 @@
 import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, document, element, parseXml } from '../../common/xml.js'
+import { requireDocument } from '../../http/read-request.js'
 import { empty, xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
 import { requireBucket } from '../bucket/owner.js'
@@ -29,8 +30,7 @@ export const putBucketOwnershipControls = defineOperation({
   on: { method: 'PUT', resource: 'bucket', query: ['ownershipControls'] },
   async run({ bucket, body }, context) {
     const { settings, limits, state, authorizer } = context
-    const { bytes } = await body.collect(limits.maxDocumentBytes)
-    if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
+    const bytes = await requireDocument(body, limits.maxDocumentBytes)
     const rules = (await parseXml(bytes, 'OwnershipControls')).children.get('Rule') ?? []
     const [rule] = rules
     if (!rule || rules.length > 1) throw new S3Error('MalformedXML', { message: 'OwnershipControls has one Rule.' })

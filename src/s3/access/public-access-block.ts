@@ -5,6 +5,7 @@ import type { BucketSettings } from '../../api/settings.js'
 import type { State } from '../../api/state.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, document, element, parseXml, requireChildren, type XmlNode } from '../../common/xml.js'
+import { requireDocument } from '../../http/read-request.js'
 import { empty, noContent, xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
 
@@ -154,8 +155,7 @@ export const putPublicAccessBlock = defineOperation({
   needs: { bucket: ['read', 'write'] },
   on: { method: 'PUT', resource: 'bucket', query: ['publicAccessBlock'] },
   async run(request, context) {
-    const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
-    if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
+    const bytes = await requireDocument(request.body, context.limits.maxDocumentBytes)
     const block = readBlock(await parseXml(bytes, 'PublicAccessBlockConfiguration'))
     const run = async () => {
       if (block.RestrictPublicBuckets) await requireNoPolicy(context, request.bucket)

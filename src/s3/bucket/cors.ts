@@ -1,5 +1,6 @@
 import { S3Error } from '../../common/errors/s3-error.js'
 import { corsDocument, MAX_CORS_BYTES, readCors } from '../../http/cors.js'
+import { requireDocument } from '../../http/read-request.js'
 import { empty, noContent, xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
 
@@ -25,8 +26,7 @@ export const putBucketCors = defineOperation({
   needs: { bucket: ['write'] },
   on: { method: 'PUT', resource: 'bucket', query: ['cors'] },
   async run(request, context) {
-    const { bytes } = await request.body.collect(MAX_CORS_BYTES)
-    if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
+    const bytes = await requireDocument(request.body, MAX_CORS_BYTES)
     const rules = await readCors(bytes)
     await context.settings.set(request.bucket, 'cors', rules)
     return empty()

@@ -6,6 +6,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, document, element, parseXml, requireChildren, type XmlNode } from '../../common/xml.js'
 import { allows } from '../../gateway/account/policies.js'
 import { toS3Error } from '../../http/error-reply.js'
+import { requireDocument } from '../../http/read-request.js'
 import { xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
 import { causeOf } from '../object/attributes.js'
@@ -96,8 +97,7 @@ async function readWanted(
   request: S3Request<'bucket'>,
   context: Context,
 ): Promise<{ wanted: Wanted[]; quiet: boolean }> {
-  const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
-  if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
+  const bytes = await requireDocument(request.body, context.limits.maxDocumentBytes)
   const root = await parseXml(bytes, 'Delete')
   requireChildren(root, 'Delete', { once: ['Quiet'], many: ['Object'] })
   const wanted = (root.children.get('Object') ?? []).map((object): Wanted => {

@@ -2,6 +2,7 @@ import type { AnyOperation, Operation } from '../../api/operation.js'
 import type { S3Code } from '../../common/errors/codes.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, document, element, parseXml } from '../../common/xml.js'
+import { requireDocument } from '../../http/read-request.js'
 import { empty, noContent, xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
 import { requireBucket } from './owner.js'
@@ -16,8 +17,7 @@ export const putBucketLogging = defineOperation({
   needs: { bucket: ['write'] },
   on: { method: 'PUT', resource: 'bucket', query: ['logging'] },
   async run(request, context) {
-    const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
-    if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
+    const bytes = await requireDocument(request.body, context.limits.maxDocumentBytes)
     const { children } = await parseXml(bytes, 'BucketLoggingStatus')
     if (children.has('LoggingEnabled'))
       throw new S3Error('NotImplemented', {
@@ -38,8 +38,7 @@ export const putBucketRequestPayment = defineOperation({
   needs: { bucket: ['write'] },
   on: { method: 'PUT', resource: 'bucket', query: ['requestPayment'] },
   async run(request, context) {
-    const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
-    if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
+    const bytes = await requireDocument(request.body, context.limits.maxDocumentBytes)
     const payer = childText(await parseXml(bytes, 'RequestPaymentConfiguration'), 'Payer')
     if (payer === 'Requester')
       throw new S3Error('NotImplemented', { message: 'Requester pays is not implemented: Payer must be BucketOwner.' })

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Context } from '../../api/context.js'
 import { OWN_ID } from '../../auth/identities/credentials.js'
 import { S3Error } from '../../common/errors/s3-error.js'
+import { requireDocument } from '../../http/read-request.js'
 import { empty, noContent, xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
 import { headerText } from '../object/attributes.js'
@@ -43,8 +44,7 @@ export const putBucketLifecycleConfiguration = defineOperation({
   on: { method: 'PUT', resource: 'bucket', query: ['lifecycle'] },
   async run(request, context) {
     const minimumTransitionSize = readMinimum(request.headers)
-    const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
-    if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
+    const bytes = await requireDocument(request.body, context.limits.maxDocumentBytes)
     const rules = await readConfiguration(bytes, (name) => context.plugins.storageClasses.has(name))
     await requireActions(context, request.bucket, rules)
     const owned = await ownerOf(context, request.bucket, rules)

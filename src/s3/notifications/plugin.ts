@@ -2,7 +2,7 @@ import pMap from 'p-map'
 import type { AnyOperation, Operation } from '../../api/operation.js'
 import type { Plugin } from '../../api/plugin.js'
 import type { S3Request } from '../../api/request.js'
-import { S3Error } from '../../common/errors/s3-error.js'
+import { requireDocument } from '../../http/read-request.js'
 import { empty, xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
 import { ownerId } from '../bucket/owner.js'
@@ -78,8 +78,7 @@ function putBucketNotificationConfiguration(destinations: Destinations): Operati
     needs: { bucket: ['write'] },
     on: { method: 'PUT', resource: 'bucket', query: ['notification'] },
     async run(request, context) {
-      const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
-      if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
+      const bytes = await requireDocument(request.body, context.limits.maxDocumentBytes)
       const rules = await readConfiguration(bytes, (webhook) => destinations.knows(webhook))
       if (headerText(request.headers, 'x-amz-skip-destination-validation')?.toLowerCase() !== 'true')
         await testDestinations(request, rules, destinations)

@@ -1,6 +1,6 @@
 import type { Tag } from '../../api/access.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import { refuseVersion } from '../../http/read-request.js'
+import { refuseVersion, requireDocument } from '../../http/read-request.js'
 import { empty, noContent, xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/forms/operation.js'
 import { causeOf } from '../object/attributes.js'
@@ -29,8 +29,7 @@ export const putObjectTagging = defineOperation({
   on: { method: 'PUT', resource: 'object', query: ['tagging'], params: ['versionId'] },
   async run(request, context) {
     refuseVersion(request.query)
-    const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
-    if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
+    const bytes = await requireDocument(request.body, context.limits.maxDocumentBytes)
     const tags = await readTagging(bytes, OBJECT_TAGS)
     // The decision before the body was read could not know the tags.
     const { bucket, key } = request
@@ -76,8 +75,7 @@ export const putBucketTagging = defineOperation({
   needs: { bucket: ['write'] },
   on: { method: 'PUT', resource: 'bucket', query: ['tagging'] },
   async run(request, context) {
-    const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
-    if (bytes.length === 0) throw new S3Error('MissingRequestBodyError')
+    const bytes = await requireDocument(request.body, context.limits.maxDocumentBytes)
     const tags = await readTagging(bytes, BUCKET_TAGS)
     // As in S3, a bucket with an empty set of tags has none.
     if (tags.length === 0) await context.settings.delete(request.bucket, 'tagging')
