@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import type { KeyPair } from '../../src/services/gateway/accounts/first-account.js'
+import type { KeyPair } from '../../src/services/gateway/accounts/key-pair.js'
 import { legacy, parseQuirks, type QuirkName, quirkNames } from '../../src/services/index.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { startInProcess } from '../support/server/in-process.js'

@@ -5,9 +5,9 @@ import { FailureCounts } from '../failure-counts.js'
 import type { ClientAddress } from '../http/server.js'
 import type { ServicesLog } from '../log.js'
 import type { Account, Accounts } from './accounts/accounts.js'
-import { tokenKeyOf } from './accounts/first-account.js'
-import type { GatewayContext } from './context.js'
+import { tokenKeyOf } from './accounts/key-pair.js'
 import { GatewayError } from './errors.js'
+import type { QuirkName } from './quirks.js'
 import type { BucketRow, Policies, Policy } from './store/buckets.js'
 
 /**
@@ -61,7 +61,10 @@ export function refusalOf(identity: Identity): GatewayError {
 }
 
 /** Like `refusalOf`, for an upload or download. */
-export function bodyRefusalOf({ quirks }: Pick<GatewayContext, 'quirks'>, identity: Identity): GatewayError {
+export function bodyRefusalOf(
+  { quirks }: { readonly quirks: ReadonlySet<QuirkName> },
+  identity: Identity,
+): GatewayError {
   return quirks.has('foreign-auth-failures') ? new GatewayError('Authentication') : refusalOf(identity)
 }
 

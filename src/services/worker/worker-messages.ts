@@ -1,4 +1,4 @@
-import type { KeyPair } from '../gateway/accounts/first-account.js'
+import type { KeyPair } from '../gateway/accounts/key-pair.js'
 import type { QuirkName } from '../gateway/quirks.js'
 import type { ServicesLog } from '../log.js'
 import type { SignIn } from '../platform/users.js'

@@ -12,9 +12,15 @@ import {
   type EmbeddedNetworkOptions,
   openEmbeddedNetwork,
 } from '../../../src/services/network/embedded/embedded-network.js'
-import type { DealFile, DealRequest, DealTerms, Network, PackedFile } from '../../../src/services/network/network.js'
+import type {
+  Commit,
+  DealFile,
+  DealRequest,
+  DealTerms,
+  Network,
+  PackedFile,
+} from '../../../src/services/network/network.js'
 import { createReadFromCar, pack } from '../../../src/services/network/pack/index.js'
-import type { Commit } from '../../../src/services/network/packing.js'
 
 export const provider: ProviderTerms = {
   minerId: 't02000',

@@ -17,7 +17,7 @@ import * as dagPb from '@ipld/dag-pb'
 import fc from 'fast-check'
 import { CID } from 'multiformats/cid'
 import t, { type Test } from 'tap'
-import { type DealFile, NetworkError, type PackedFile } from '../../../src/services/network/network.js'
+import { type Car, type DealFile, NetworkError, type PackedFile } from '../../../src/services/network/network.js'
 import {
   createCommit,
   createReadFromCar,
@@ -25,7 +25,6 @@ import {
   dagNamesInOrder,
   pack,
 } from '../../../src/services/network/pack/index.js'
-import type { Car } from '../../../src/services/network/packing.js'
 import { CHUNK_BYTES, chunkedCid, type Folder, fileCid, folderCid } from './second-chunker.js'
 import { murmur3 } from './second-murmur.js'
 import { pieceRoot } from './second-piece.js'

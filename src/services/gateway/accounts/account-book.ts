@@ -17,7 +17,7 @@ import {
   NO_QUOTA,
   Quotas,
 } from './accounts.js'
-import { checkChosenPair, type KeyPair, newPair, newSecret } from './first-account.js'
+import { checkChosenPair, type KeyPair, newPair, newSecret } from './key-pair.js'
 
 export type { AccountQuota, ListedAccount } from './accounts.js'
 

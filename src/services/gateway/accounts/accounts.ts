@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Database } from '../../database.js'
 import { GatewayError } from '../errors.js'
-import { checkPair, FIRST, isSamePair, type KeyPair } from './first-account.js'
+import { checkPair, isSamePair, type KeyPair } from './key-pair.js'
 
 /** An account: it owns buckets and deals, and logs in with its key pair. */
 export interface Account extends KeyPair {
@@ -264,3 +264,8 @@ export function columnsOf(db: Database, table: string): string[] {
     .all()
     .map(({ name }) => name as string)
 }
+
+/**
+ * Id of the first account, which the gateway makes at its first start. It owns what was there before other accounts.
+ */
+export const FIRST = 1

@@ -1,13 +1,13 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { type Clock, rfc3339 } from '../../clock.js'
 import { type Database, inTransaction } from '../../database.js'
 import type { GatewayContext } from '../context.js'
-import type { PlatformLogin } from '../deals/offline/platform-client.js'
-import { GatewayError } from '../errors.js'
-import type { Account, Accounts } from './accounts.js'
+import type { PlatformUser } from '../deals/offline/platform-client.js'
+import { type Account, type Accounts, FIRST } from './accounts.js'
+import { checkChosenPair, type KeyPair, newPair } from './key-pair.js'
 
 /** The file in which earlier versions kept the only account. */
 const FORMER_FILE = 'account.json'
@@ -86,23 +86,6 @@ function readFormer(file: string): z.infer<typeof former> | undefined {
   }
 }
 
-/** A user of the task platform. */
-export interface PlatformUser {
-  /** Never given to another user. */
-  readonly id: string
-  /** Display name of a new account. */
-  readonly name: string
-  /** True for the user that the platform makes at its first start. */
-  readonly isFirst: boolean
-}
-
-/** The users of a task platform. A platform at which the gateway cannot act for them has no login. */
-export interface PlatformUsers {
-  readonly login?: PlatformLogin
-  /** The user that a JWT of the platform belongs to; undefined when it is not valid. */
-  userOf(token: string): Promise<PlatformUser | undefined>
-}
-
 /**
  * Finds the account of a user of the task platform, or makes one; the same user always gets the same account. The first
  * user gets the first account, because both are the owner's. Durable on return. The caller must have authenticated the
@@ -119,70 +102,9 @@ export function accountOfUser(
   )
 }
 
-export interface KeyPair {
-  readonly accessKey: string
-  readonly secretKey: string
-}
-
-/** Bounds of public gateways (MinIO pkg/auth/credentials.go), and those of a credential scope. */
-export const MIN_ACCESS_KEY = 3
-
-export const MIN_SECRET_KEY = 8
-const KEY = /^[\x21-\x2e\x30-\x7e]{1,128}$/
-const SECRET = /^[\x21-\x7e]{1,128}$/
-
-/** Throws GatewayError when an account may not have this pair. */
-export function checkPair({ accessKey, secretKey }: KeyPair): void {
-  if (accessKey.length < MIN_ACCESS_KEY) throw new GatewayError('ShortAccessKey')
-  if (secretKey.length < MIN_SECRET_KEY) throw new GatewayError('ShortSecretKey')
-  if (!KEY.test(accessKey) || !SECRET.test(secretKey)) throw new GatewayError('InvalidArguments')
-}
-
-/** Like `checkPair`, for a pair that a person has chosen: throws RangeError. */
-export function checkChosenPair(pair: KeyPair): void {
-  try {
-    checkPair(pair)
-  } catch {
-    throw new RangeError(
-      "The gateway's access key must have 3 to 128 printable ASCII characters without slash, its secret key 8 to 128, both without spaces.",
-    )
-  }
-}
-
-export function newPair(): KeyPair {
-  return { accessKey: randomBytes(10).toString('hex'), secretKey: newSecret() }
-}
-
-/** 240 random bits. */
-export function newSecret(): string {
-  return randomBytes(30).toString('base64url')
-}
-
-/** True when both keys are the same. The time that it takes does not depend on where they differ. */
-export function isSamePair(a: KeyPair, b: KeyPair): boolean {
-  const accessSame = sameText(a.accessKey, b.accessKey)
-  const secretSame = sameText(a.secretKey, b.secretKey)
-  return accessSame && secretSame
-}
-
-function sameText(a: string, b: string): boolean {
-  const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
-  return timingSafeEqual(digest(a), digest(b))
-}
-
 /** Digest that tells a configured pair from another one; hex. */
 function digestOf({ accessKey, secretKey }: KeyPair): string {
   return createHash('sha256')
     .update(JSON.stringify([accessKey, secretKey]))
     .digest('hex')
 }
-
-/** Key that signs the web tokens of an account, 64 bytes. It changes with the pair, which invalidates older tokens. */
-export function tokenKeyOf({ accessKey, secretKey }: KeyPair): Buffer {
-  return createHmac('sha512', secretKey).update(`gateway web token ${accessKey}`).digest()
-}
-
-/**
- * Id of the first account, which the gateway makes at its first start. It owns what was there before other accounts.
- */
-export const FIRST = 1

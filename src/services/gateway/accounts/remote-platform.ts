@@ -1,6 +1,6 @@
 import { callPlatform, type PlatformAnswer, type PlatformCall } from '../../http/call-platform.js'
+import type { PlatformUser, PlatformUsers } from '../deals/offline/platform-client.js'
 import { GatewayError } from '../errors.js'
-import type { PlatformUser, PlatformUsers } from './first-account.js'
 
 export interface RemotePlatformOptions {
   /** Base URL of the platform, http or https. */

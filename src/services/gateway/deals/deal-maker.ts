@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { rfc3339 } from '../../clock.js'
 import { type DealProgress, type MadeDeal, NetworkError } from '../../network/network.js'
-import { FIRST } from '../accounts/first-account.js'
+import { FIRST } from '../accounts/accounts.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import type { Hold } from '../store/holds.js'

@@ -1,7 +1,6 @@
 import { HOUR_MS, PeriodicTask } from '../../../common/time.js'
 import { type Database, inTransaction } from '../../database.js'
-import { columnsOf } from '../accounts/accounts.js'
-import { FIRST } from '../accounts/first-account.js'
+import { columnsOf, FIRST } from '../accounts/accounts.js'
 import type { GatewayContext } from '../context.js'
 import type { EndedDeal } from './deals.js'
 

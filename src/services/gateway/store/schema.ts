@@ -1,6 +1,5 @@
 import { type Database, inTransaction } from '../../database.js'
-import { columnsOf } from '../accounts/accounts.js'
-import { FIRST } from '../accounts/first-account.js'
+import { columnsOf, FIRST } from '../accounts/accounts.js'
 
 /** File name of the gateway's database in its folder. */
 export const INDEX_FILE = 'index.db'

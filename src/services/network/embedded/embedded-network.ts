@@ -10,6 +10,7 @@ import { type DealRecord, deliverableFrom, madeDeal, stateOf } from '../deals/de
 import { adaptDeals, DealTable, dealSchema } from '../deals/deal-table.js'
 import { DealBook } from '../deals/proposal.js'
 import {
+  type Commit,
   type DealRequest,
   type DealStatus,
   type DealTotals,
@@ -17,13 +18,15 @@ import {
   type Network,
   NetworkError,
   type OfflineDeals,
+  type Pack,
   type PackedCar,
   type PackedFile,
   type PackRequest,
   type Provider,
   type ProviderChange,
+  type ReadFromCar,
 } from '../network.js'
-import { type Commit, DealPacker, type Pack, type ReadFromCar } from '../packing.js'
+import { DealPacker } from '../packing.js'
 import { EpochClock, type EpochClockOptions, epochSchema } from '../units/epoch-clock.js'
 import { Expiry, Lifetime } from '../units/expiry.js'
 import { Wallets } from '../wallet.js'

@@ -2,9 +2,15 @@ import type { Writer } from '../../database.js'
 import { checkTerms, type DealRecord, madeDeal } from '../deals/deal-record.js'
 import { ByReference, type DealTable } from '../deals/deal-table.js'
 import type { DealBook } from '../deals/proposal.js'
-import { type MadeDeal, NetworkError, type OfflineDeals, type PackedCar, type ProposalRequest } from '../network.js'
+import {
+  type Commit,
+  type MadeDeal,
+  NetworkError,
+  type OfflineDeals,
+  type PackedCar,
+  type ProposalRequest,
+} from '../network.js'
 import { wholeCar } from '../pack/car/car-reader.js'
-import type { Commit } from '../packing.js'
 import type { EpochClock } from '../units/epoch-clock.js'
 import type { Lifetime } from '../units/expiry.js'
 import type { Cars } from './cars.js'

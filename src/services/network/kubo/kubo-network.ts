@@ -8,19 +8,21 @@ import { type DealRecord, deliverableFrom, madeDeal, stateOf } from '../deals/de
 import { adaptDeals, DealTable, dealSchema } from '../deals/deal-table.js'
 import { DealBook } from '../deals/proposal.js'
 import {
+  type Commit,
   type DealRequest,
   type DealStatus,
   type DealTotals,
   type MadeDeal,
   type Network,
   NetworkError,
+  type Pack,
   type PackedCar,
   type PackedFile,
   type PackRequest,
   type Provider,
 } from '../network.js'
 import { verifyLeaves } from '../pack/index.js'
-import { type Commit, DealPacker, type Pack } from '../packing.js'
+import { DealPacker } from '../packing.js'
 import { Staging } from '../staging.js'
 import { EpochClock, type EpochClockOptions, epochSchema } from '../units/epoch-clock.js'
 import { Expiry, Lifetime } from '../units/expiry.js'

@@ -1,8 +1,7 @@
 import type { CID } from 'multiformats/cid'
 import { z } from 'zod'
-import { NetworkError } from '../network.js'
+import { type Car, NetworkError } from '../network.js'
 import { type BlockSource, digestOf, hashesTo, MAX_BLOCK_BYTES, notRetrievable } from '../pack/dag/unixfs.js'
-import type { Car } from '../packing.js'
 import { fileForm, type KuboClient } from './kubo-client.js'
 import { KuboError, messageOf } from './kubo-errors.js'
 

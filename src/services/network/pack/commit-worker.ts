@@ -3,7 +3,7 @@ import { parentPort } from 'node:worker_threads'
 import { create } from 'fr32-sha2-256-trunc254-padded-binary-tree-multihash'
 import { CID } from 'multiformats/cid'
 import { create as createDigest, decode } from 'multiformats/hashes/digest'
-import type { Piece } from '../packing.js'
+import type { Piece } from '../network.js'
 
 /** Entry point of `CommitThread`, which sends the path of one file after another. */
 export type FromCommitWorker = { readonly bytes: number } | { readonly piece: Piece }

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import type { Commit, Piece } from '../packing.js'
+import type { Commit, Piece } from '../network.js'
 import type { FromCommitWorker } from './commit-worker.js'
 
 /** Further threads end when they have computed their piece. */

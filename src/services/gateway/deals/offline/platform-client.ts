@@ -141,3 +141,20 @@ export async function providersOf(network: Network): Promise<readonly Provider[]
     throw new GatewayError('NetworkUnavailable', { value: error.message }, error)
   }
 }
+
+/** A user of the task platform. */
+export interface PlatformUser {
+  /** Never given to another user. */
+  readonly id: string
+  /** Display name of a new account. */
+  readonly name: string
+  /** True for the user that the platform makes at its first start. */
+  readonly isFirst: boolean
+}
+
+/** The users of a task platform. A platform at which the gateway cannot act for them has no login. */
+export interface PlatformUsers {
+  readonly login?: PlatformLogin
+  /** The user that a JWT of the platform belongs to; undefined when it is not valid. */
+  userOf(token: string): Promise<PlatformUser | undefined>
+}

@@ -1,7 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import type { CID } from 'multiformats/cid'
-import { NetworkError } from '../../network.js'
-import type { Car } from '../../packing.js'
+import { type Car, NetworkError } from '../../network.js'
 import { EmptyReadLimit } from '../dag/directory.js'
 import { type BlockSource, digestOf, hashesTo, notRetrievable, readFileNode } from '../dag/unixfs.js'
 import { walkFile } from '../dag/verify-leaves.js'
